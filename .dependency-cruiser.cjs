@@ -7,53 +7,61 @@ const { builtinModules } = require('node:module');
  */
 const rows = {
   'protocol/': ['io-ts', 'type fp-ts'],
-  'reconnect/': ['protocol/', 'rxjs'],
   // The types of the codecs that a user can pass.
   'operators/': ['protocol/', 'rxjs', 'type fp-ts', 'type io-ts', 'type @standard-schema/spec'],
-  'operators/node/': ['operators/', 'protocol/', 'rxjs', 'fs-native-extensions', 'node:'],
+  'operators/node/': ['operators/', 'protocol/', 'feed/diagnostics.ts', 'rxjs', 'fs-native-extensions', 'node:'],
   // The type of the Dispatcher that a user can pass.
-  'options.ts': ['protocol/', 'reconnect/', 'node:', 'type undici'],
-  'accounts/': ['protocol/', 'options.ts', 'node:'],
+  'feed/options.ts': ['protocol/', 'feed/backoff.ts', 'node:', 'type undici'],
+  'feed/backoff.ts': ['protocol/', 'rxjs'],
+  'feed/lifecycle.ts': ['protocol/', 'feed/backoff.ts', 'rxjs'],
+  'feed/accounts.ts': ['protocol/', 'feed/options.ts', 'node:'],
+  'feed/diagnostics.ts': ['protocol/', 'operators/', 'rxjs', 'node:'],
   'frames/': ['protocol/', 'node:'],
-  'transport/': ['protocol/', 'frames/', 'options.ts', 'rxjs', 'ws', 'undici', 'node:'],
+  'transport/': ['protocol/', 'frames/', 'feed/options.ts', 'rxjs', 'ws', 'undici', 'node:'],
   // Both threads run the attempts: the main thread, and a worker.
-  'attempts.ts': ['protocol/', 'reconnect/', 'transport/', 'options.ts', 'rxjs'],
-  'worker/': ['protocol/', 'frames/', 'reconnect/', 'transport/', 'options.ts', 'rxjs', 'node:'],
-  'worker/inside/': ['protocol/', 'worker/', 'attempts.ts', 'options.ts', 'node:'],
-  'diagnostics/': ['protocol/', 'reconnect/', 'node:'],
-  'trade-feed.ts': [
-    ...['protocol/', 'reconnect/', 'accounts/', 'diagnostics/', 'transport/', 'attempts.ts', 'worker/', 'options.ts'],
+  'feed/attempts.ts': ['protocol/', 'feed/lifecycle.ts', 'feed/options.ts', 'transport/', 'rxjs'],
+  'worker/': [
+    'protocol/',
+    'frames/',
+    'feed/backoff.ts',
+    'feed/lifecycle.ts',
+    'feed/options.ts',
+    'transport/',
     'rxjs',
+    'node:',
+  ],
+  'worker/inside/': ['protocol/', 'worker/', 'feed/attempts.ts', 'feed/options.ts', 'node:'],
+  'feed/trade-feed.ts': [
+    ...['protocol/', 'feed/accounts.ts', 'feed/attempts.ts', 'feed/diagnostics.ts', 'feed/lifecycle.ts'],
+    ...['feed/options.ts', 'operators/', 'transport/', 'worker/', 'rxjs'],
   ],
   'index.ts': [
-    ...['protocol/', 'reconnect/', 'diagnostics/', 'operators/', 'operators/node/', 'transport/', 'options.ts'],
-    'trade-feed.ts',
+    ...['protocol/', 'operators/', 'operators/node/', 'transport/'],
+    ...['feed/backoff.ts', 'feed/diagnostics.ts', 'feed/options.ts', 'feed/trade-feed.ts'],
   ],
   'cluster/': [
-    ...['protocol/', 'accounts/', 'diagnostics/', 'options.ts', 'trade-feed.ts'],
-    ...['cluster/election/', 'cluster/engine/', 'cluster/follower/', 'cluster/messages/', 'rxjs', 'node:'],
+    ...['protocol/', 'feed/accounts.ts', 'feed/diagnostics.ts', 'feed/options.ts', 'feed/trade-feed.ts', 'frames/'],
+    ...['cluster/election/', 'cluster/engine.ts', 'rxjs', 'io-ts', 'node:'],
   ],
   // Pure: the simulation runs it in virtual time.
   'cluster/election/': ['protocol/', 'io-ts'],
-  // The type of a phase.
-  'cluster/messages/': ['protocol/', 'frames/', 'cluster/election/', 'io-ts'],
-  'cluster/follower/': ['protocol/', 'cluster/messages/'],
-  'cluster/engine/': ['rxjs'],
-  'nats/': ['cluster/engine/', '@nats-io/transport-node', '@nats-io/jetstream', '@nats-io/kv', 'rxjs'],
-  'redis/': ['cluster/engine/', 'type ioredis', 'rxjs', 'node:'],
+  'cluster/engine.ts': ['rxjs'],
+  'nats/': ['cluster/engine.ts', 'protocol/', '@nats-io/transport-node', '@nats-io/jetstream', '@nats-io/kv', 'rxjs'],
+  'redis/': ['cluster/engine.ts', 'protocol/', 'type ioredis', 'rxjs', 'node:'],
   // The tests of an engine.
-  'testing/': ['protocol/', 'cluster/engine/', 'ws', 'type fp-ts', 'rxjs', 'node:'],
+  'testing/': ['protocol/', 'cluster/engine.ts', 'ws', 'type fp-ts', 'rxjs', 'node:'],
   'cli/': [
-    ...['index.ts', 'protocol/printable.ts', 'operators/node/write-frame.ts', 'transport/proxy-for.ts', 'testing/'],
+    ...['index.ts', 'protocol/', 'operators/', 'operators/node/write-frame.ts', 'transport/proxy-for.ts', 'testing/'],
     ...['cluster/', 'nats/', 'redis/', '@nats-io/transport-node', 'ioredis'],
     ...['rxjs', 'commander', 'selfsigned', 'io-ts', 'undici', 'ws', 'node:'],
   ],
   'relay/': ['protocol/', 'operators/', 'operators/node/', 'rxjs', 'node:'],
-  'browser/': ['protocol/', 'reconnect/', 'operators/', 'rxjs'],
+  'browser/': ['protocol/', 'feed/backoff.ts', 'feed/lifecycle.ts', 'operators/', 'rxjs'],
   'angular/': ['browser/', 'operators/', 'protocol/', '@angular/core', 'rxjs'],
+  'interop/': ['protocol/', 'rxjs'],
   'otel/': ['protocol/', 'operators/', 'rxjs', 'type @opentelemetry/api'],
   'nestjs/': [
-    ...['index.ts', 'options.ts', 'trade-feed.ts', 'accounts/', 'protocol/', 'reconnect/', 'operators/'],
+    ...['index.ts', 'feed/accounts.ts', 'feed/options.ts', 'feed/trade-feed.ts', 'protocol/', 'operators/'],
     ...['operators/node/', 'relay/', 'cluster/', 'testing/', 'otel/', '@nestjs/common', '@opentelemetry/api'],
     ...['rxjs', 'node:'],
   ],
@@ -75,7 +83,7 @@ const pathsOf = (name) => {
 
 // A worker thread loads its file by URL; no file imports it.
 const entryPoints =
-  '^src/(index|(operators|testing|relay|browser|angular|nestjs|cluster|nats|redis|otel)/index|cli/main|worker/inside/feed-worker)\\.ts$';
+  '^src/(index|for-servers|(operators|testing|relay|browser|angular|nestjs|cluster|nats|redis|otel|interop)/index|cli/main|worker/inside/feed-worker)\\.c?ts$';
 
 const rulesOf = ([row, names]) => {
   const from = pathsOf(row);

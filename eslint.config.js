@@ -5,24 +5,6 @@ import esX from 'eslint-plugin-es-x';
 import rxjsX from 'eslint-plugin-rxjs-x';
 import tseslint from 'typescript-eslint';
 
-/** Requires a TSDoc comment for every export of src. */
-const documentedExports = {
-  meta: { type: 'suggestion', schema: [], messages: { missing: 'This export has no TSDoc comment.' } },
-  create: ({ sourceCode, report }) => {
-    // Overloads share one comment, and so do a value and a type of the same name.
-    const documented = new Set();
-    const namesOf = ({ id, declarations = [] }) => (id ? [id.name] : declarations.map((each) => each.id.name));
-    return {
-      'ExportNamedDeclaration[declaration]': (node) => {
-        const isTsdoc = ({ type, value }) => type === 'Block' && value.startsWith('*');
-        const names = namesOf(node.declaration);
-        if (sourceCode.getCommentsBefore(node).some(isTsdoc)) for (const name of names) documented.add(name);
-        else if (!names.every((name) => documented.has(name))) report({ node, messageId: 'missing' });
-      },
-    };
-  },
-};
-
 const ban = (...rules) => ['error', ...rules.map(([selector, message]) => ({ selector, message }))];
 
 const noDefaultExport = ['ExportDefaultDeclaration', 'Named exports only.'];
@@ -53,9 +35,10 @@ const newerStatics = Object.entries(compatData.api).flatMap(([object, members]) 
   }),
 );
 
-const loadedByPages = ['browser', 'angular', 'operators', 'otel', 'protocol', 'reconnect'].map(
-  (folder) => `src/${folder}/**`,
-);
+const loadedByPages = [
+  ...['browser', 'angular', 'operators', 'otel', 'interop', 'protocol'].map((folder) => `src/${folder}/**`),
+  'src/feed/{backoff,lifecycle}.ts',
+];
 
 export default defineConfig(
   // The example app is a separate package with its own settings.
@@ -64,7 +47,6 @@ export default defineConfig(
   {
     files: ['**/*.{ts,cts}'],
     extends: [tseslint.configs.strictTypeChecked, tseslint.configs.stylisticTypeChecked, rxjsX.configs.recommended],
-    plugins: { house: { rules: { 'documented-exports': documentedExports } } },
     languageOptions: { parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname } },
     rules: {
       'no-restricted-syntax': ban(noDefaultExport, noExportAll, noEnum),
@@ -101,14 +83,13 @@ export default defineConfig(
       '@typescript-eslint/no-unsafe-class-instance-assignment': process.env.CI ? 'error' : 'off',
     },
   },
-  { files: ['src/**'], rules: { 'house/documented-exports': 'error' } },
   // CommonJS files exist to call `require` when it is needed.
   { files: ['**/*.cts'], rules: { '@typescript-eslint/no-require-imports': 'off' } },
   {
     // These folders get time from a scheduler or as data. Only `transport` uses timers and sockets.
     files: [
-      ...['src/protocol/**', 'src/reconnect/**', 'src/operators/**'],
-      ...['src/cluster/election/**', 'src/cluster/follower/**', 'src/cluster/messages/**'],
+      ...['src/protocol/**', 'src/feed/{backoff,lifecycle}.ts', 'src/operators/**'],
+      ...['src/cluster/election/**', 'src/cluster/follower.ts', 'src/cluster/messages.ts'],
     ],
     rules: { 'no-restricted-globals': ['error', 'setTimeout', 'setInterval', 'setImmediate', 'fetch', 'WebSocket'] },
   },

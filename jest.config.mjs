@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import { bundledPackages } from './test/support/bundled-packages.mjs';
 
 export default {
@@ -7,12 +8,12 @@ export default {
   runtime: '<rootDir>/test/support/jest-runtime.cjs',
   waitForUnhandledRejections: true,
   workerIdleMemoryLimit: '1GB',
-  // One worker for each core: most tests wait for sockets and timers, and the main process of jest does little.
-  maxWorkers: '100%',
+  // One more than the cores: the tests wait for sockets and timers for half of their time.
+  maxWorkers: availableParallelism() + 1,
   extensionsToTreatAsEsm: ['.ts'],
   moduleNameMapper: {
     '^rx-trade-feed$': '<rootDir>/src/index.ts',
-    '^rx-trade-feed/(operators|testing|relay|browser|angular|nestjs|cluster|nats|redis|otel)$':
+    '^rx-trade-feed/(operators|testing|relay|browser|angular|nestjs|cluster|nats|redis|otel|interop)$':
       '<rootDir>/src/$1/index.ts',
     ...bundledPackages,
     // A worker thread cannot run TypeScript.

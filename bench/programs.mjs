@@ -1,4 +1,4 @@
-/** The benchmarks that measure something for docs/performance.md, in the order in which `all` runs them. */
+/** The benchmarks that measure something for docs/performance, in the order in which `all` runs them. */
 export const benchmarks = {
   replay: 'receiving frames that are replayed from memory, compared with other packages',
   e2e: 'receiving frames over loopback, with and without TLS and live objects, compared with other packages',
@@ -6,12 +6,14 @@ export const benchmarks = {
   held: 'the same for frames that stay bytes, and for frames that are held, compared with ws',
   node24: 'the same on Node 24, compared with ws',
   app: 'an app that decodes, shares and windows a feed, compared with code written by hand',
+  filter: 'filters before parsing, compared with JSON.parse',
   micro: 'single steps: a Frame, an operator, a decoder',
   memory: 'the memory of frames that operators hold',
   stall: 'a blocked main thread, with and without a worker',
   reconnect: 'the time from a close frame to the next frame',
   import: 'the cost of a start: an import, and the first feed',
   growth: 'the cost of one unit as the number of units grows',
+  fanout: 'a server and its pages: the relay, compared with Server-Sent Events written by hand',
   cluster: 'replicas over nats-server: the CPU time and the delay of a frame, takeovers',
 };
 
@@ -21,5 +23,5 @@ const program = (what, file) => ({ what, node: ['--expose-gc', `bench/${file}`],
 export const programs = {
   ...Object.fromEntries(Object.entries(benchmarks).map(([name, what]) => [name, program(what, `${name}/index.mjs`)])),
   check: program('what CI runs: fails if receiving, decoding or an import became slower (1 minute)', 'check/index.mjs'),
-  all: program('all of the above except check; then updates docs/performance.md', 'all.mjs'),
+  all: program('all of the above except check; then updates docs/performance.md and docs/performance', 'all.mjs'),
 };

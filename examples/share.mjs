@@ -9,8 +9,10 @@ import { withService } from './support/with-service.mjs';
 
 await withService(async (options) => {
   console.log('Two subscriptions of one account:');
-  const second$ = tradeFeed$('market', options).pipe(ignoreElements());
-  const first$ = tradeFeed$('market', options).pipe(
+  // Without this option the process is warned, with both places.
+  const quiet = { ...options, warnings: false };
+  const second$ = tradeFeed$('market', quiet).pipe(ignoreElements());
+  const first$ = tradeFeed$('market', quiet).pipe(
     // When the first subscription receives a frame, the second one starts.
     mergeMap((_frame, index) => (index === 0 ? second$ : [])),
     catchError((failure) => of(failure)),

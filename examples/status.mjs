@@ -2,7 +2,7 @@
 // Shows the status and the figures of a shared connection, during an outage.
 //
 //   node examples/status.mjs
-import { filter, lastValueFrom, merge, skipUntil, take, takeUntil, tap, timer } from 'rxjs';
+import { delay, filter, lastValueFrom, merge, skipUntil, take, takeUntil, tap } from 'rxjs';
 import { connectionStatus, feedStats, frames, shareFeed, tradeFeedEvents$ } from 'rx-trade-feed';
 import { withService } from './support/with-service.mjs';
 
@@ -27,7 +27,7 @@ await withService(async (options, local) => {
   );
   // On the local service, the access expires after the third frame.
   const outage$ = feed$.pipe(frames(), take(3), tap({ complete: () => local?.account.expireAccess() }));
-  // The gap comes after the connection is open again. Another service is shown for two seconds.
-  const shown$ = local ? feed$.pipe(filter(({ type }) => type === 'gap')) : timer(2_200);
+  // The gap comes after the connection is open again. Another service is shown for two seconds of frames.
+  const shown$ = local ? feed$.pipe(filter(({ type }) => type === 'gap')) : feed$.pipe(frames(), delay(2_200));
   await lastValueFrom(merge(status$, outage$).pipe(takeUntil(figures$.pipe(skipUntil(shown$)))));
 });

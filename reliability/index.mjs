@@ -20,6 +20,10 @@ runProgram('reliability', {
     'replicas in virtual time with random faults [--runs 2000] [--seed 1] [--states 200000]',
     'reliability/cluster-simulation/index.mjs',
   ),
+  'relay-simulation': unbuilt(
+    'relays and pages in virtual time with random faults [--runs 2000] [--seed 1]',
+    'reliability/relay-simulation/index.mjs',
+  ),
   cluster: built(
     'three replica processes and a real broker [--engine nats] [--rate 5000] [--rounds 20] [--quick]',
     'reliability/cluster/index.mjs',
@@ -27,6 +31,10 @@ runProgram('reliability', {
   fuzz: unbuilt(
     'random bytes from the service and from clients [--runs 5000] [--seed 1]',
     'reliability/fuzz/index.mjs',
+  ),
+  filter: built(
+    'whereField compared with JSON.parse on random documents [--documents 1000000] [--seed 1]',
+    ...['scripts/run-ts.mjs', 'reliability/filter/main.ts'],
   ),
   soak: built(
     'full rate for a long time: every frame, and memory [--minutes 2] [--rate 50000] [--reconnect-every 5]',
@@ -37,7 +45,12 @@ runProgram('reliability', {
     'reliability/windows/index.mjs',
   ),
   storm: built('2,000 clients that reconnect at once [--clients 2000] [--seed 1]', 'reliability/storm/index.mjs'),
-  peers: unbuilt('nginx, haproxy and python3-websockets; writes the report', 'scripts/test-peers.mjs', '--report'),
+  peers: unbuilt(
+    'nginx, haproxy and python3-websockets; writes the report',
+    'scripts/run-tests.mjs',
+    'peers',
+    '--report',
+  ),
   mutation: unbuilt(
     'changes the sources and counts the changes that no test detects [FOLDER…] [--keep]',
     'reliability/mutation/index.mjs',

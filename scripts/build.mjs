@@ -33,7 +33,7 @@ const programs = [
 ];
 const worker = './dist/worker/inside/feed-worker.js';
 // A bundler would turn CommonJS into another module.
-const commonJs = ['operators/node/recording/load-native-lock.cjs', 'nestjs/load-telemetry.cjs'];
+const commonJs = ['for-servers.cjs', 'operators/node/recording/load-native-lock.cjs', 'nestjs/load-telemetry.cjs'];
 
 /** Maps the name of a file in dist to the compiled file. */
 const inputOf = (files, end) =>
@@ -77,16 +77,16 @@ const noComments = { comments: false };
 const groups = [
   {
     name: 'page',
-    test: /rx-trade-feed\/(protocol\/(frame\.|rules|event-line|type-guards|try-call|failures\/(?!service|worker|cluster|classify|failure-of))|reconnect\/(policy|lifecycle|backoff))/,
+    test: /rx-trade-feed\/protocol\/(frame\.|event-line|type-guards|validate|failures\/(?!classify))/,
   },
   {
     name: 'protocol',
-    test: /rx-trade-feed\/protocol\/(close-code|either|event-record|failures\/failure-of|feed-position|relayed-value|loopback|feed-names|lazy-frame|gap\.|outage|printable)/,
+    test: /rx-trade-feed\/protocol\/(contract|event-record|printable|secret)\./,
   },
   { name: 'items', test: /rx-trade-feed\/operators\/(items|timing|frames|connection-status|bounded\/ring)/ },
   {
     name: 'command',
-    test: /rx-trade-feed\/cli\/(arguments|follow|output|view|cli-error|connection|context|exit-code|top\/source|cluster\/engine)/,
+    test: /rx-trade-feed\/cli\/(view|connection|context|errors|follow|options|output)/,
   },
 ];
 
@@ -98,17 +98,26 @@ const minify = async ({ fileName, code: text }) => {
   writeFileSync(join(dist, fileName), minified);
 };
 
-/** Writes the addresses of dynamic imports as strings. rolldown writes them as templates, which not every bundler understands. */
-const withoutTemplates = ({ fileName, code: text }) =>
-  writeFileSync(join(dist, fileName), text.replace(/\bimport\(`([^`$]+)`\)/g, 'import("$1")'));
+/**
+ * Writes a file of the library in short lines with few spaces, so that a position in a stack trace leads to a statement. The addresses of dynamic
+ * imports become strings: rolldown writes them as templates, which not every bundler understands.
+ */
+const inShortLines = async ({ fileName, code: text }) => {
+  const { code } = await transform(text, { minifyWhitespace: true, lineLimit: 160, format: 'esm', target: 'node20' });
+  writeFileSync(join(dist, fileName), code.replace(/\bimport\(`([^`$]+)`\)/g, 'import("$1")'));
+};
 
 const bundleCode = async () => {
   const codeSplitting = { groups, includeDependenciesRecursively: false };
   // The names of functions and classes stay, because they are in stack traces.
   const keepNames = { function: true, class: true };
-  const smaller = { compress: { target: 'es2022', keepNames }, mangle: { toplevel: false, keepNames } };
+  const smaller = {
+    compress: { target: 'es2022', keepNames },
+    mangle: { toplevel: false, keepNames },
+    codegen: { removeWhitespace: false },
+  };
   const files = await bundle(rolldown, programs, '.js', code, { ...noComments, codeSplitting, minify: smaller });
-  for (const file of files) await (isOfCommand(file) ? minify(file) : withoutTemplates(file));
+  for (const file of files) await (isOfCommand(file) ? minify(file) : inShortLines(file));
   return namesOf(files);
 };
 
@@ -132,8 +141,14 @@ const bundleWorker = async () => {
 /** The chunk of declarations that entry points share. Without this, each would be a file. */
 const chunkOf = (id) => /rx-trade-feed\/(protocol|reconnect|operators)\/(?!index|node\/)/.exec(id)?.[1];
 
+/** Names the library of TypeScript that has `Disposable`: the compiler and rollup leave it out, and a page has no types of Node. */
+const withDisposable = {
+  name: 'with-disposable',
+  renderChunk: (code) => (/\bDisposable\b/.test(code) ? `/// <reference lib="esnext.disposable" />\n${code}` : null),
+};
+
 const bundleDeclarations = async () =>
-  namesOf(await bundle(rollup, declarations, '.d.ts', { plugins: [dts()] }, { manualChunks: chunkOf }));
+  namesOf(await bundle(rollup, declarations, '.d.ts', { plugins: [dts(), withDisposable] }, { manualChunks: chunkOf }));
 
 const copyCommonJs = () => {
   for (const file of commonJs) {

@@ -2,11 +2,11 @@
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, posix } from 'node:path';
 
 /** Limits of the tarball. */
 const maxBytes = 350_000;
-const maxFiles = 100;
+const maxFiles = 170;
 
 const { name, exports, bin } = JSON.parse(readFileSync('package.json', 'utf8'));
 const folder = mkdtempSync(join(tmpdir(), 'package-'));
@@ -29,6 +29,12 @@ const run = (...args) => {
 /** Returns all paths in a value of package.json, at any depth. */
 const pathsIn = (value) => (typeof value === 'string' ? [value] : Object.values(value ?? {}).flatMap(pathsIn));
 
+/** Returns the relative links and images of a document, outside its code. */
+const relativeLinks = (text) =>
+  [...text.replaceAll(/^```[\s\S]*?^```/gm, '').matchAll(/\]\(([^)\s]+)\)/g)]
+    .map(([, link]) => link)
+    .filter((link) => !/^([a-z]+:|#)/i.test(link));
+
 try {
   // Without `--ignore-scripts` npm would build again.
   const packed = execFileSync('npm', ['pack', '--json', '--ignore-scripts', '--pack-destination', folder], {
@@ -42,10 +48,17 @@ try {
     if (!inside.includes(path.replace(/^\.\//, ''))) fail(`Missing in the package: ${path}`);
   }
   for (const path of inside) {
-    const isDocument = /^(README\.md|LICENSE|docs\/[a-z-]+\.md)$/.test(path);
+    const isDocument = /^(README\.md|LICENSE|docs\/([a-z-]+\/)?[a-z-]+\.(md|svg))$/.test(path);
     const isBuilt = /^dist\/[\w/-]+(\.d\.ts|\.js|\.cjs|-license\.txt)$/.test(path);
     const isCommand = path === 'bin/rx-trade-feed.js';
     if (!isDocument && !isBuilt && !isCommand && path !== 'package.json') fail(`Should not be in the package: ${path}`);
+  }
+  for (const path of inside.filter((path) => path.endsWith('.md'))) {
+    for (const link of relativeLinks(readFileSync(path, 'utf8'))) {
+      const target = posix.join(posix.dirname(path), link.replace(/#.*$/, ''));
+      if (!inside.includes(target))
+        fail(`${path} links to ${link}, which is not in the package. Name the file in code instead.`);
+    }
   }
   if (size > maxBytes) fail(`The package has ${size} bytes, ${maxBytes} are allowed.`);
   if (inside.length > maxFiles) fail(`The package has ${inside.length} files, ${maxFiles} are allowed.`);

@@ -1,64 +1,129 @@
-// What `npm run test:apps` and `npm run test:peers` share: test files of Node's own test runner, selected by name.
+// Runs test files of Node's own test runner, and installs what they need. Ends with the line `N passed, N failed`.
+//
+//   npm run test:apps                      whole apps: NestJS, Angular, bundlers, the example app in Chromium
+//   npm run test:apps -- example-app       the files with this in their name
+//   npm run test:apps -- example-app --without speed
+//   npm run test:peers                     programs of others: nginx, haproxy, python3-websockets, brokers, Anvil, jq, DuckDB
+//   npm run test:site                      the built site: its search, links and plain pages, and its pages in Chromium at two sizes
+//
+// With RX_TRADE_FEED_SCREENSHOTS=folder the tests in Chromium save screenshots there.
 import { spawn, spawnSync } from 'node:child_process';
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { installAnvil } from '../examples/real-chain/anvil.mjs';
+import { buildApp } from '../test/apps/example-app/app.mjs';
+import { newerNode, tarball } from '../test/apps/support.mjs';
+import { chromium, install } from '../test/peers/packages.mjs';
 
-/** Returns the test files of a folder. Names on the command line select the files that contain one of them. */
-export const testFiles = (folder, names, without = []) => {
-  const files = readdirSync(folder)
-    .filter((file) => file.endsWith('.test.mjs'))
-    .filter((file) => names.length === 0 || names.some((name) => file.includes(name)))
-    .filter((file) => !without.some((name) => file.includes(name)));
-  if (files.length > 0) return files.map((file) => join(folder, file));
+const { values, positionals } = parseArgs({
+  options: { without: { type: 'string', multiple: true, default: [] }, report: { type: 'boolean' } },
+  allowPositionals: true,
+});
+const [suite, ...names] = positionals;
+const folder = join('test', suite);
+const files = readdirSync(folder)
+  .filter((file) => file.endsWith('.test.mjs'))
+  .filter((file) => names.length === 0 || names.some((name) => file.includes(name)))
+  .filter((file) => !values.without.some((name) => file.includes(name)))
+  .map((file) => join(folder, file));
+if (files.length === 0) {
   console.error(`No test file in ${folder} has ${names.join(' or ')} in its name.`);
   process.exit(2);
-};
+}
 
-/** Runs the preparation of the tests. If it fails, prints why and exits: no test can run. */
-export const prepare = async (action) => {
-  try {
-    return await action();
-  } catch (error) {
-    console.error(`\n${error.message}\n0 passed, 1 failed`);
-    process.exit(1);
-  }
+/** Runs a program of the project. A warning fails it too, if `isStrict`. npm may warn about the settings of the machine. */
+const build = (command, args, isStrict = false) => {
+  const { status, stdout, stderr } = spawnSync(command, args, { encoding: 'utf8' });
+  const output = `${stdout}${stderr}`;
+  const isWarning = (line) => /\(!\)|\bwarn/i.test(line) && !/^npm warn/.test(line);
+  if (status !== 0 || (isStrict && output.split('\n').some(isWarning)))
+    throw new Error(`${command} ${args.join(' ')} failed:\n${output}`);
 };
+const { env } = process;
+// CI builds once for all its checks.
+const buildPackage = () => env.RX_TRADE_FEED_IS_BUILT || build(process.execPath, ['scripts/build.mjs']);
+const buildSite = () => env.RX_TRADE_FEED_SITE_IS_BUILT || build('npm', ['run', 'docs', '--silent'], true);
 
-/** Builds the package, unless a caller has built it. */
-export const buildPackage = () => {
-  if (process.env.RX_TRADE_FEED_IS_BUILT) return;
-  const { status, stdout, stderr } = spawnSync(process.execPath, ['scripts/build.mjs'], { encoding: 'utf8' });
-  if (status !== 0) throw new Error(`The build failed:\n${stdout}${stderr}`);
-};
-
-/**
- * Runs test files.
- *
- * @param options - `concurrency`: files at a time; `timeoutMs`: a test that takes longer fails; `env`: the environment
- * @returns how many tests passed and failed, and the report as TAP
- */
-export const runTests = async (files, { concurrency, timeoutMs, env = process.env }) => {
-  const folder = mkdtempSync(join(tmpdir(), 'rx-trade-feed-tap-'));
-  process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
-  const report = join(folder, 'report.tap');
+/** Runs test files, some at a time. Resolves with how many tests passed and failed, and the report as TAP. */
+const run = async (some, concurrency = 1) => {
+  if (some.length === 0) return { passed: 0, failed: 0, tap: '' };
+  const temp = mkdtempSync(join(tmpdir(), 'rx-trade-feed-tap-'));
+  const report = join(temp, 'report.tap');
   const args = [
-    ...['--test', `--test-concurrency=${concurrency}`, `--test-timeout=${timeoutMs}`],
+    ...['--test', `--test-concurrency=${concurrency}`, `--test-timeout=${15 * 60_000}`],
     ...['--test-reporter=spec', '--test-reporter-destination=stdout'],
     ...['--test-reporter=tap', `--test-reporter-destination=${report}`],
   ];
-  const code = await new Promise((done, fail) => {
-    const tests = spawn(process.execPath, [...args, ...files], { env, stdio: ['ignore', 'inherit', 'inherit'] });
-    tests.once('close', done).once('error', fail);
-  });
-  const tap = readFileSync(report, 'utf8');
-  const count = (word) => Number(new RegExp(`^# ${word} (\\d+)$`, 'm').exec(tap)?.[1] ?? 0);
-  const failed = Math.max(count('fail') + count('cancelled'), code === 0 ? 0 : 1);
-  return { passed: count('pass'), failed, tap };
+  try {
+    const code = await new Promise((done, fail) => {
+      const tests = spawn(process.execPath, [...args, ...some], { stdio: ['ignore', 'inherit', 'inherit'] });
+      tests.once('close', done).once('error', fail);
+    });
+    const tap = readFileSync(report, 'utf8');
+    const count = (word) => Number(new RegExp(`^# ${word} (\\d+)$`, 'm').exec(tap)?.[1] ?? 0);
+    return { passed: count('pass'), failed: Math.max(count('fail') + count('cancelled'), code === 0 ? 0 : 1), tap };
+  } finally {
+    rmSync(temp, { recursive: true, force: true });
+  }
 };
 
-/** Prints the last line of a test script and sets the exit code. */
-export const finish = ({ passed, failed }) => {
-  console.log(`${passed} passed, ${failed} failed`);
-  process.exitCode = failed === 0 ? 0 : 1;
+/** Prints a step before it begins, because it may take a minute, and its duration. */
+const step = async (what, action) => {
+  const started = performance.now();
+  console.log(`… ${what}`);
+  const result = await action();
+  console.log(`✓ ${what} (${((performance.now() - started) / 1_000).toFixed(1)} s)`);
+  return result;
 };
+
+const suites = {
+  apps: async () => {
+    const [examples, others] = [true, false].map((is) => files.filter((file) => file.includes('example-app') === is));
+    // They measure, so they run alone, at the end.
+    const measuring = examples.filter((file) => file.includes('speed'));
+    const pages = examples.filter((file) => !measuring.includes(file));
+    const shared = env.RX_TRADE_FEED_EXAMPLE_IN;
+    const isBuilt = shared !== undefined && existsSync(join(shared, 'dist'));
+    await step('building and packing the package', async () => {
+      buildPackage();
+      if (others.length > 0 || !isBuilt) await tarball();
+    });
+    env.RX_TRADE_FEED_NODE = await step('installing a Node version that Angular supports', newerNode);
+    env.CHROMIUM_PATH = await step('installing Chromium', chromium);
+    const runPages = async () => {
+      if (examples.length > 0)
+        env.RX_TRADE_FEED_EXAMPLE = isBuilt ? shared : (await step('building the example app', buildApp)).folder;
+      // Two at a time, because they mostly wait for pages and timers. The longest is the last by name.
+      return run(pages.toReversed(), 2);
+    };
+    // Two apps at a time, because they often wait for downloads and pages.
+    const results = await Promise.all([run(others, 2), runPages()]);
+    return [...results, await run(measuring)];
+  },
+  peers: async () => {
+    buildPackage();
+    installAnvil();
+    const installed = install();
+    if (installed.length > 0) console.log(`… installed ${installed.join(', ')}`);
+    return [await run(files)];
+  },
+  site: async () => {
+    buildSite();
+    env.CHROMIUM_PATH = chromium();
+    return [await run(files)];
+  },
+};
+
+const results = await suites[suite]().catch((error) => {
+  console.error(`\n${error.message}`);
+  return [{ passed: 0, failed: 1, tap: '' }];
+});
+const [passed, failed] = ['passed', 'failed'].map((kind) => results.reduce((sum, result) => sum + result[kind], 0));
+if (values.report) {
+  const { reportPeers } = await import('../reliability/peers.mjs');
+  await reportPeers({ tap: results[0].tap, failed, keep: names.length === 0 });
+}
+console.log(`${passed} passed, ${failed} failed`);
+process.exitCode = failed === 0 ? 0 : 1;

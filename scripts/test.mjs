@@ -1,127 +1,206 @@
 // Runs all checks of the project and ends with the line `N passed, N failed`. Each test counts, and each other check counts as one.
 //
 //   npm test                            what a change must pass
-//   npm test -- --ci                    what CI runs: also coverage, all cases of the properties, the format of unchanged files, benchmarks, whole apps and other Node versions
+//   npm test -- --ci                    what CI runs: also coverage, all cases of the properties, the linter and the format of unchanged files, benchmarks, whole apps and other Node versions
 //   npm test -- --only lint,types       these checks alone
 //   npm test -- --ci --only nodes       the test suite on the other Node versions
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { constants, tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { constants, setPriority, tmpdir } from 'node:os';
+import { delimiter, join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { installNode, nodeVersions } from './node-matrix.mjs';
-import { ignoredPatterns } from './one-node.mjs';
-import { killAll, runCommand } from './run-command.mjs';
+import { filesToCheck } from './changed-files.mjs';
+import { installNode, nodeVersions } from './install.mjs';
 
 const { values: options } = parseArgs({ options: { only: { type: 'string' }, ci: { type: 'boolean' } } });
-const {
-  unit: jestCommand,
-  lint: lintCommand,
-  types: typesCommand,
-} = JSON.parse(readFileSync('package.json', 'utf8')).scripts;
+const { scripts } = JSON.parse(readFileSync('package.json', 'utf8'));
 const temp = mkdtempSync(join(tmpdir(), 'rx-trade-feed-test-'));
 
+// Ends a command that hangs. In CI a command can be slow, because other commands run at the same time.
+const LIMIT_MINUTES = 20;
+const running = new Set();
+
+const kill = (child) => {
+  try {
+    // The whole process group: a command may have started other programs.
+    process.kill(-child.pid, 'SIGKILL');
+  } catch {
+    // The process ended before.
+  }
+};
+
+/** Returns the CPU time of all programs of a command, which `times` of the shell has written. A killed command has written nothing. */
+const cpuSeconds = (file) => {
+  if (!existsSync(file)) return NaN;
+  const parts = [...readFileSync(file, 'utf8').matchAll(/(\d+)m([\d.]+)s/g)];
+  return parts.reduce((sum, [, minutes, seconds]) => sum + Number(minutes) * 60 + Number(seconds), 0);
+};
+
+/**
+ * Runs a command as npm runs a script: in a shell, with `node_modules/.bin` in the PATH. Resolves with whether it succeeded, and what it wrote.
+ *
+ * @param settings - `env`: more environment variables; `bin`: a folder that comes first in the PATH; `priority`: as in `os.setPriority`
+ */
+const run = (line, { env = {}, bin = [], priority = 0 } = {}) =>
+  new Promise((done) => {
+    const path = [bin, resolve('node_modules/.bin'), process.env.PATH].flat().join(delimiter);
+    const times = join(temp, `${randomUUID()}.times`);
+    const child = spawn(`${line}\ncode=$?; times > '${times}'; exit $code`, {
+      shell: true,
+      detached: true,
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env: { ...process.env, ...env, PATH: path },
+    });
+    running.add(child);
+    if (priority !== 0) setPriority(child.pid, priority);
+    let output = '';
+    const timer = setTimeout(() => {
+      output += `\nStopped: the command was still running after ${LIMIT_MINUTES} minutes.\n`;
+      kill(child);
+    }, LIMIT_MINUTES * 60_000);
+    for (const stream of [child.stdout, child.stderr])
+      stream.setEncoding('utf8').on('data', (text) => (output += text));
+    child.on('close', (code) => {
+      clearTimeout(timer);
+      running.delete(child);
+      done({ ok: code === 0, output, cpu: cpuSeconds(times) });
+    });
+  });
+
 const command = (line, settings) => async () => {
-  const { ok, output } = await runCommand(line, settings);
-  return { passed: Number(ok), failed: Number(!ok), output };
+  const { ok, ...rest } = await run(line, settings);
+  return { passed: Number(ok), failed: Number(!ok), ...rest };
 };
 
 /** Runs jest and counts its tests. A file that fails as a whole (it leaks, or it does not load) counts as one failed test. */
 const jest = async (id, args, settings) => {
   const file = join(temp, `${id}.json`);
-  const line = [jestCommand, '--ci', '--json', '--outputFile', file, ...args].join(' ');
-  const { ok, output } = await runCommand(line, settings);
-  let report;
+  const { ok, ...rest } = await run(
+    [scripts.unit, '--ci', '--json', '--outputFile', file, ...args].join(' '),
+    settings,
+  );
   try {
-    report = JSON.parse(readFileSync(file, 'utf8'));
+    const report = JSON.parse(readFileSync(file, 'utf8'));
+    const [passed, skipped] = [report.numPassedTests, report.numPendingTests + report.numTodoTests];
+    // Jest can fail although no test does.
+    const failed = Math.max(report.numFailedTests + report.numRuntimeErrorTestSuites, ok ? 0 : 1);
+    return { ok, passed, failed, ...rest, note: `${passed} tests${skipped > 0 ? `, ${skipped} skipped` : ''}` };
   } catch {
-    return { passed: 0, failed: 1, output };
+    return { passed: 0, failed: 1, ...rest };
   }
-  const { numPassedTests: passed, numFailedTests, numRuntimeErrorTestSuites, numPendingTests, numTodoTests } = report;
-  const failed = numFailedTests + numRuntimeErrorTestSuites;
-  const skipped = numPendingTests + numTodoTests;
-  return { ok, passed, failed, output, note: `${passed} tests${skipped > 0 ? `, ${skipped} skipped` : ''}` };
 };
 
-/** The test suite without coverage. It fails when jest fails, even if no test failed. */
-const plain = async (id, settings, args = []) => {
-  const result = await jest(id, args, settings);
-  return result.ok === false && result.failed === 0 ? { ...result, failed: 1 } : result;
-};
+const ignoring = (patterns) => patterns.map((pattern) => `--testPathIgnorePatterns='${pattern}'`);
 
 /**
- * The test suite with coverage and all cases of the properties. A coverage below the limit counts as one failure. Coverage doubles the
- * time to load the files of src, and fewer cases reach fewer branches, so only CI measures it.
+ * The test suite with coverage and all cases of the properties. A coverage below the limit fails. Coverage doubles the time to load the
+ * files of src, and fewer cases reach fewer branches, so only CI measures it.
  */
 const covered = async () => {
   const folder = join(temp, 'coverage');
   const reporters = ['json-summary', 'text'].map((name) => `--coverageReporters=${name}`);
   const args = ['--coverage', `--coverageDirectory=${folder}`, ...reporters];
   const result = await jest('jest', args, { env: { RX_TRADE_FEED_ALL_CASES: '1' } });
-  if (result.failed > 0) return result;
+  if (!result.ok) return result;
   const { branches } = JSON.parse(readFileSync(join(folder, 'coverage-summary.json'), 'utf8')).total;
-  const note = `${result.note}, ${branches.pct} % of branches`;
-  return result.ok ? { ...result, passed: result.passed + 1, note } : { ...result, failed: 1, note };
+  return { ...result, passed: result.passed + 1, note: `${result.note}, ${branches.pct} % of branches` };
 };
 
-/** The test suite on another Node version, without the files whose result cannot differ. */
-const onNode = (version) => async () => {
-  const args = ignoredPatterns().map((pattern) => `--testPathIgnorePatterns='${pattern}'`);
-  return plain(`node-${version}`, { bin: [installNode(version)] }, args);
-};
+/**
+ * The tests that run on one Node version only: their code uses no Node API (or only what a client of a broker, NestJS or Angular does with it), or
+ * they test the tools of this repository. A new folder runs on each version of the matrix.
+ */
+const onOneNode = [
+  '/test/(angular|browser|cluster|interop|model|nats|nestjs|otel|protocol|redis)/',
+  '/test/(bench|docs|examples|support|tooling)/',
+  '/test/operators/(?!node/)',
+  '/test/security/(audit|lockfile)',
+  '/test/.*simulation',
+  '/reliability/test/',
+];
+
+/** The tests for the versions between the oldest and the newest one: sockets, TLS, threads and files, which are what differs. */
+const betweenNodes = ['test/transport/', 'test/worker/', 'test/operators/node/', 'test/e2e/built-package'];
 
 // Scripts must not build again, because other checks are reading `dist`. They share the example app.
 const env = { RX_TRADE_FEED_IS_BUILT: '1', RX_TRADE_FEED_EXAMPLE_IN: join(temp, 'example') };
 
-/** A script that prints the line `N passed, N failed` itself. */
-const counted = (line) => async () => {
-  const { ok, output } = await runCommand(line, { env });
-  const [, passed, failed] = /^(\d+) passed, (\d+) failed$/m.exec(output) ?? [];
-  const failures = Math.max(Number(failed ?? 1), Number(!ok));
-  return { passed: Number(passed ?? 0), failed: failures, output, note: `${passed ?? 0} tests` };
+/** A suite of Node's test runner. */
+const suite = (name) => async () => {
+  const { ok, ...rest } = await run(`node scripts/run-tests.mjs ${name}`, { env });
+  const [, passed = 0, failed = 1] = /^(\d+) passed, (\d+) failed$/m.exec(rest.output) ?? [];
+  return { passed: Number(passed), failed: Math.max(Number(failed), Number(!ok)), ...rest, note: `${passed} tests` };
 };
 
-const build = ['build', command('node scripts/build.mjs')];
-// Before jest, which tests the engines of a cluster with these servers. It cannot run beside another check that installs packages.
-const debian = ['debian', command('node scripts/install-debian.mjs')];
+const changed = options.ci ? ['.'] : filesToCheck();
+const isLinted = (file) => /\.(ts|cts|mjs|cjs|js)$/.test(file);
+const linted = changed[0] === '.' ? changed : ['src', ...changed.filter(isLinted)];
+const quoted = (files) => files.map((file) => `'${file}'`).join(' ');
 // The other checks take the CPU time that jest leaves, because some tests measure time.
 const beside = (line, env = {}) => command(line, { env, priority: constants.priority.PRIORITY_LOW });
-// The programs of `npm run reliability` run for seconds each, so only CI tests them.
-const withoutReliability = [`--testPathIgnorePatterns='<rootDir>/reliability/'`];
-// Two at a time, in this order: the longest first.
-const shared = [
-  ['jest', options.ci ? covered : () => plain('jest', {}, withoutReliability)],
+// The longest first.
+const checks = [
   // One program of all files instead of the project service saves a sixth of the time, a larger young generation a tenth.
-  ['lint', beside(lintCommand, { NODE_OPTIONS: '--max-semi-space-size=64' })],
-  ['types', beside(typesCommand)],
-  ['format', beside(options.ci ? 'prettier --check .' : 'node scripts/check-format.mjs')],
+  [
+    'lint',
+    beside(`${scripts.lint.replace(/ \. /, ` --no-warn-ignored ${quoted(linted)} `)}`, {
+      NODE_OPTIONS: '--max-semi-space-size=64',
+    }),
+  ],
+  ['format', beside(changed.length === 0 ? 'true' : `prettier --check --ignore-unknown ${quoted(changed)}`)],
+  ['imports', beside('depcruise . --config')],
+  ['api', beside('node scripts/api.mjs')],
   // CI also builds the site: see `site`.
   ['docs', beside('typedoc --emit none')],
-  ['api', beside('node scripts/api.mjs')],
-  ['imports', beside('depcruise . --config')],
+  ['types', beside(scripts.types)],
   ['package', beside('node scripts/package.mjs')],
 ];
-const nodeName = (version) => `node ${version.split('.')[0]}`;
-const appsInCi = [
-  ['download', beside('node scripts/install-nodes.mjs')],
-  ['peers', counted('node scripts/test-peers.mjs')],
-  ['site', counted('node scripts/test-site.mjs')],
-  ['cluster', command('node reliability/cluster/index.mjs --quick')],
-  ['apps', counted('node scripts/test-apps.mjs --without speed')],
+// The programs of `npm run reliability` run for seconds each, so only CI tests them.
+const tests = ['jest', options.ci ? covered : () => jest('jest', ignoring(['<rootDir>/reliability/']))];
+const nodes = nodeVersions.map((version, index) => [
+  `node ${version.split('.')[0]}`,
+  async () => {
+    const tests = index === nodeVersions.length - 1 ? ignoring(onOneNode) : betweenNodes;
+    return jest(`node-${version}`, tests, { bin: [installNode(version)] });
+  },
+]);
+const build = ['build', command('node scripts/build.mjs')];
+// Before jest, which tests the engines of a cluster with these servers. It cannot run beside another check that installs packages.
+const debian = ['debian', command('node scripts/install.mjs debian')];
+const apps = [
+  ['download', beside('node scripts/install.mjs nodes')],
+  ['apps', suite('apps --without example-app')],
 ];
-const nodesInCi = nodeVersions.map((version) => [nodeName(version), onNode(version)]);
+const example = ['example', suite('apps example-app --without speed')];
+const site = ['site', suite('site')];
+const cluster = ['cluster', command('node reliability/cluster/index.mjs --quick')];
+const peers = ['peers', suite('peers')];
 // These measure. Each uses about one core, and `bench` compares ratios, which other work on the machine hardly changes.
-const measuringInCi = [
-  ['speed', counted('node scripts/test-apps.mjs speed')],
+const measuring = [
+  ['speed', suite('apps example-app-speed')],
   ['bench', command('node --expose-gc bench/check/index.mjs')],
 ];
-const inCi = [debian, ...appsInCi, ...nodesInCi, ...measuringInCi];
-const all = [build, ...shared, ...(options.ci ? inCi : [])];
-const names = all.map(([name]) => name);
-const groups = { nodes: ['build', 'debian', ...nodeVersions.map(nodeName)] };
-const only = options.only?.split(',').flatMap((name) => groups[name] ?? [name]) ?? names;
-const unknown = only.filter((name) => !names.includes(name));
+
+// The lanes of a stage run side by side, the checks of a lane one after the other. A lane that has ended takes the next of `more`. Only one jest
+// runs at a time, because its tests measure time. The example and the peers mostly wait: for pages, downloads and timers.
+const stages = options.ci
+  ? [
+      { lanes: [[build, debian]] },
+      // The build of the site reports what `docs` reports.
+      {
+        lanes: [[tests, ...nodes], apps, [example, cluster, peers], []],
+        more: [site, ...checks.filter(([name]) => name !== 'docs')],
+      },
+      { lanes: measuring.map((check) => [check]) },
+    ]
+  : [{ lanes: [[build]] }, { lanes: [[tests], []], more: checks }];
+const all = stages.flatMap(({ lanes, more = [] }) => [...lanes.flat(), ...more]).map(([name]) => name);
+const groups = { nodes: ['build', 'debian', ...nodes.map(([name]) => name)] };
+const only = options.only?.split(',').flatMap((name) => groups[name] ?? [name]) ?? all;
+const unknown = only.filter((name) => !all.includes(name));
 if (unknown.length > 0) {
-  console.error(`Unknown check: ${unknown.join(', ')}. The checks are ${names.join(', ')}; more run with --ci.`);
+  console.error(`Unknown check: ${unknown.join(', ')}. The checks are ${all.join(', ')}; more run with --ci.`);
   process.exit(2);
 }
 
@@ -132,36 +211,29 @@ const check = async ([name, run]) => {
   console.log(`… ${name}`);
   const started = performance.now();
   const result = await run().catch((error) => ({ passed: 0, failed: 1, output: error.stack }));
-  const { passed, failed, output, note = '' } = result;
-  const seconds = ((performance.now() - started) / 1000).toFixed(1);
+  const { passed, failed, output, cpu = NaN, note = '' } = result;
+  const seconds = (performance.now() - started) / 1000;
   total.passed += passed;
   total.failed += failed;
   if (failed > 0) console.log(`\n${output.trimEnd()}\n`);
-  console.log(`${failed > 0 ? '✗' : '✓'} ${name.padEnd(8)} ${seconds.padStart(6)} s  ${note}`.trimEnd());
+  const [took, used] = [seconds, cpu].map((each) => (Number.isNaN(each) ? '–' : each.toFixed(1)).padStart(6));
+  console.log(`${failed > 0 ? '✗' : '✓'} ${name.padEnd(8)} ${took} s ${used} s CPU  ${note}`.trimEnd());
 };
 
 for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit(1));
 process.once('exit', () => {
-  killAll();
+  running.forEach(kill);
   rmSync(temp, { recursive: true, force: true });
 });
 
-/** Runs checks one after the other. Two lanes can share a list. */
-const lane = async (checks) => {
-  for (let next = checks.shift(); next; next = checks.shift()) await check(next);
-};
-await check(build);
-if (options.ci) await check(debian);
-// In CI only one jest runs at a time, because its tests measure time. The other checks and the apps run at the same time.
-const [jestCheck, ...otherChecks] = shared;
-const lanes = options.ci
-  ? [
-      [jestCheck, ...nodesInCi],
-      [...otherChecks, ...appsInCi],
-    ]
-  : [shared, shared];
-await Promise.all(lanes.map(lane));
-if (options.ci) await Promise.all(measuringInCi.map(check));
+for (const { lanes, more = [] } of stages) {
+  const left = [...more];
+  const run = async (lane) => {
+    for (const each of lane) await check(each);
+    while (left.length > 0) await check(left.shift());
+  };
+  await Promise.all(lanes.map(run));
+}
 
 console.log(`${total.passed} passed, ${total.failed} failed`);
 process.exitCode = total.failed === 0 ? 0 : 1;

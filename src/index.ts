@@ -1,11 +1,11 @@
 // The feed
-export { tradeFeed$, tradeFeedEvents$ } from './trade-feed.js';
+export { tradeFeed$, tradeFeedEvents$ } from './feed/trade-feed.js';
 
 // The parts of the feed: two operators, the reconnect policy and the failure table
 export { requestTicket } from './transport/request-ticket.js';
 export { openConnection } from './transport/open-connection.js';
 export { proxyFromEnvironment, type ProxyFromEnvironmentOptions } from './transport/proxy-from-environment.js';
-export { backoff, retryDelay } from './reconnect/backoff.js';
+export { backoff, retryDelay } from './feed/backoff.js';
 export { classify, createTradeFeedError } from './protocol/failures/classify.js';
 
 // Operators: decode and filter
@@ -13,33 +13,37 @@ export { decodeWith, type DecodeOptions } from './operators/decode-with.js';
 export { decodeEither } from './operators/decode-either.js';
 export type { Codec } from './operators/decode/codec.js';
 export { DecodeError, type DecodeFailure, type DecodeIssue } from './operators/decode/decode-failure.js';
+export { type AcceptedValues, whereField, type WhereFieldOptions } from './operators/where-field.js';
+export type { FieldValue } from './operators/filter/json-field.js';
 export { whereBytes } from './operators/where-bytes.js';
-export { Decoded } from './operators/items/decoded.js';
-export type { FrameIn, ItemOf, NotInferred } from './operators/items/item.js';
+export { filterValues, mapValues } from './operators/values.js';
+export { Decoded, type FrameIn, type ItemOf, type NotInferred } from './operators/items/item.js';
 export { distinctRecent, type DistinctRecentOptions } from './operators/distinct-recent.js';
 
 // Operators: windows and conflation
 export { tumblingWindow, type TumblingWindowOptions } from './operators/tumbling-window.js';
 export { slidingWindow, type SlidingWindowOptions } from './operators/sliding-window.js';
 export { countWindow, type CountWindowOptions } from './operators/count-window.js';
-export type { FramesOptions, TimeWindowOptions } from './operators/window/window-options.js';
 export type {
   AccumulatedWindow,
   Accumulator,
   FeedWindow,
+  FramesOptions,
+  IncompleteReason,
+  KeyOptions,
+  TimeWindowOptions,
   WindowFacts,
+  WindowKey,
   WindowSource,
-} from './operators/window/feed-window.js';
+} from './operators/window/window.js';
 export { conflate, type ConflateOptions } from './operators/conflate.js';
-export { Conflated } from './operators/items/conflated.js';
+export { Conflated } from './operators/items/item.js';
 
 // Operators: bounded consumption
 export { mergeMapBounded, type MergeMapBoundedOptions } from './operators/merge-map-bounded.js';
 export { toAsyncIterable } from './operators/to-async-iterable.js';
 export { type ReadableOptions, toReadable } from './operators/node/to-readable.js';
-export type { BoundOptions, Overflow } from './operators/bounded/bounds.js';
-export type { DropReport } from './operators/bounded/drop-report.js';
-export { OverflowError } from './operators/bounded/overflow-error.js';
+export { type BoundOptions, type DropReport, type Overflow, OverflowError } from './operators/bounded/bounded-queue.js';
 
 // Operators: share, status and statistics
 export { shareFeed, type ShareFeedOptions } from './operators/share-feed.js';
@@ -52,8 +56,7 @@ export {
   type StoppedStatus,
 } from './operators/connection-status.js';
 export { type Fresh, freshness, type Freshness, type FreshnessOptions, type Stale } from './operators/freshness.js';
-export { feedStats, type FeedStatsOptions } from './operators/feed-stats.js';
-export type { FeedStats } from './operators/items/feed-tally.js';
+export { type FeedStats, feedStats, type FeedStatsOptions } from './operators/feed-stats.js';
 export { type EventLogger, logEvents, type LogEventsOptions, type LogMethod } from './operators/log-events.js';
 export { frames } from './operators/frames.js';
 export { gaps } from './operators/gaps.js';
@@ -61,40 +64,47 @@ export { gaps } from './operators/gaps.js';
 // Record and replay
 export { type RecordOptions, recordTo } from './operators/node/record-to.js';
 export { replay$, type ReplayOptions } from './operators/node/replay.js';
-export { type Replayed, ReplayedFrame, type ReplayedGap } from './operators/items/replayed.js';
+export { type Replayed, ReplayedFrame, type ReplayedGap } from './operators/items/item.js';
 export { RecordingError, type RecordingErrorFields } from './operators/node/recording/recording-error.js';
 export type { ReplayProgress } from './operators/node/recording/replay-rounds.js';
 
 // Logs and node:diagnostics_channel
 export type { EventLevel, EventRecord } from './protocol/event-record.js';
-export type { AttemptMessage } from './diagnostics/attempt-trace.js';
-export type { FeedEventMessage, PublishedEvent } from './diagnostics/lifecycle-channels.js';
-export type { FeedOrigin } from './diagnostics/feed-origin.js';
+export type { AttemptMessage, FeedEventMessage, FeedOrigin, PublishedEvent } from './feed/diagnostics.js';
 
 // Options
-export type { TlsOptions, TradeFeedOptions } from './options.js';
-export type { BackoffOptions, BackoffPolicy, Reconnect } from './reconnect/policy.js';
+export type { TlsOptions, TradeFeedOptions } from './feed/options.js';
+export type { BackoffOptions, BackoffPolicy, Reconnect } from './feed/backoff.js';
 
 // Values, errors and events
 export { Feed } from './protocol/feed.js';
 export { Ticket } from './protocol/ticket.js';
-export type { WireTicket } from './protocol/ticket-fields.js';
+export type { WireTicket } from './protocol/contract.js';
 export { Frame } from './protocol/frame.js';
 export { Secret } from './protocol/secret.js';
-export { CloseCode, CloseReason } from './protocol/close-code.js';
+export { CloseCode, CloseReason } from './protocol/contract.js';
+export {
+  type ClusterFailureCode,
+  type FailureCode,
+  type ReceiverFailureCode,
+  type RelayFailureCode,
+  type ServiceFailureCode,
+  type Stage,
+  type Verdict,
+} from './protocol/failures/meanings.js';
+export {
+  type FailureFacts,
+  type FailureFields,
+  isTradeFeedError,
+  TradeFeedError,
+} from './protocol/failures/trade-feed-error.js';
 export type {
-  ClusterFailureCode,
-  FailureCode,
-  ReceiverFailureCode,
-  RelayFailureCode,
-  ServiceFailureCode,
-  Stage,
-  Verdict,
-} from './protocol/failures/failure-code.js';
-export { type FailureFacts, type FailureFields, TradeFeedError } from './protocol/failures/trade-feed-error.js';
-export type {
+  ClusterEvent,
   ClusterLifecycleEvent,
   Disconnected,
+  EngineOperation,
+  EngineRecovered,
+  EngineRefused,
   FeedEvent,
   Gap,
   LifecycleEvent,

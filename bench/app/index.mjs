@@ -1,17 +1,38 @@
-// As an app: a program with a large heap that decodes, shares and windows a feed. With this library, and written by hand with `ws`.
+// As an app: a program that decodes, shares and windows a feed, and one that wants one frame in a thousand. With this library, and written by hand with `ws`.
+//
+// What is sent, of exactly the same size in each cell, from bench/support/payloads.mjs:
+//   everything        a pending transaction: seven fields, the last of which (`input`) fills the frame, as in all other benchmarks
+//   wallets, wallet   a batch of trades with six fields each, as `marketBatches$` of rx-trade-feed/testing writes it, with a wallet in each
+//                     trade: 1 trade in 250 B, 4 in 1 KB, 19 in 4 KB
+//   calls             a pending transaction again: most of it is one long text, which `JSON.parse` reads fastest
 import { isDeepStrictEqual } from 'node:util';
-import { interleaved, median, pairedRatio, report } from '../lib/bench.mjs';
+import { goal, interleaved, median, pairedRatio, report } from '../lib/bench.mjs';
 import { startLoopback, ways } from '../support/loopback.mjs';
 import { sizeLabel } from '../support/payloads.mjs';
-import { barChart } from '../support/receiving.mjs';
+import { tasks } from './work.mjs';
 
 const file = new URL('sample.mjs', import.meta.url);
-const HEAP = 300;
-/** Frames of one transaction. */
-const sizes = [200, 1024];
 const versions = { 'by-hand': '`ws`, by hand', ours: 'ours' };
-const cells = Object.keys(ways).flatMap((way) => sizes.map((size) => ({ way, size })));
-const idOf = ({ way, size }, version) => `${way} ${size} ${version}`;
+/** The least ratio by task and size: by hand over ours. */
+const wanted = {
+  everything: { 200: 1.25, 1_024: 1.1 },
+  wallets: { 250: 2, 1_024: 4, 4_096: 6 },
+  wallet: { 250: 1, 1_024: 1, 4_096: 1 },
+  calls: {},
+};
+const titles = {
+  everything: 'everything decoded, shared by two subscribers, windows of 1 000',
+  wallets: 'one frame in a thousand wanted, those of 500 wallets: `JSON.parse` and `Set.has` by hand',
+  wallet: 'one frame in a thousand wanted, those of one wallet: `Buffer.includes` by hand',
+  calls:
+    'one frame in a thousand wanted, those of 500 wallets, each frame a transaction with one long text: `JSON.parse` and `Set.has` by hand',
+};
+
+const cells = Object.entries(tasks).flatMap(([task, { sizes, ways, heaps }]) =>
+  ways.flatMap((way) => heaps.flatMap((heap) => sizes.map((size) => ({ task, way, heap, size })))),
+);
+const idOf = ({ task, way, heap, size }) => `${task}/${way}/${heap}/${size}`;
+const nameOf = (cell, version) => `${idOf(cell)} ${version}`;
 
 const loopback = await startLoopback();
 const samples = await interleaved({
@@ -19,52 +40,67 @@ const samples = await interleaved({
   contenders: Object.fromEntries(
     cells.flatMap((cell) =>
       Object.keys(versions).map((version) => [
-        idOf(cell, version),
-        () => loopback.run(cell.way, file, (origin) => [version, cell.size, origin, HEAP]),
+        nameOf(cell, version),
+        () => loopback.run(cell.way, file, (origin) => [version, cell.task, cell.size, origin, cell.heap]),
       ]),
     ),
   ),
 });
 await loopback.stop();
 
-for (const size of sizes) {
-  const all = Object.keys(ways).flatMap((way) =>
-    Object.keys(versions).flatMap((version) => samples[idOf({ way, size }, version)].map(({ windows }) => windows)),
-  );
-  if (all.some((windows) => !isDeepStrictEqual(windows, all[0])))
-    throw new Error(`The versions of the app have computed different windows for ${sizeLabel(size)}.`);
+for (const cell of cells) {
+  const all = Object.keys(versions).flatMap((version) => samples[nameOf(cell, version)]);
+  if (all.some(({ windows }) => !isDeepStrictEqual(windows, all[0].windows)))
+    throw new Error(`The versions of the app have computed different windows: ${idOf(cell)}.`);
 }
 
-const costOf = (cell, version) => median(samples[idOf(cell, version)].map(({ ns }) => ns));
-const ratioOf = (cell) => pairedRatio(samples[idOf(cell, 'by-hand')], samples[idOf(cell, 'ours')], 'ns');
-const placeOf = ({ way, size }) => `${ways[way]}, ${sizeLabel(size)}`;
+const costOf = (cell, version) => median(samples[nameOf(cell, version)].map(({ ns }) => ns));
+const ratioOf = (cell) => pairedRatio(samples[nameOf(cell, 'by-hand')], samples[nameOf(cell, 'ours')], 'ns');
+const placeOf = ({ way, heap, size }) => `${ways[way]}, ${sizeLabel(size)}, ${heap} MB of live objects`;
+const cellsOf = (task) => cells.filter((cell) => cell.task === task);
+const firstUpper = (text) => text[0].toUpperCase() + text.slice(1);
+
+const names = {
+  everything: 'everything decoded',
+  wallets: '500 wallets',
+  wallet: 'one wallet',
+  calls: '500 wallets, long texts',
+};
+const points = cells
+  .filter(({ way, heap }) => way === 'plain' && heap === 300)
+  .map((cell) => [`${names[cell.task]}, ${sizeLabel(cell.size)}`, Number(ratioOf(cell).median.toFixed(2))]);
+const title = 'CPU time of an app that is written by hand with ws, as a multiple of ours';
+const chart = {
+  id: 'app',
+  title,
+  alt: `Bar chart: ${title}. ${points.map(([name, ratio]) => `${name}: ${ratio}`).join('; ')}.`,
+  kind: 'bars',
+  x: 'frames',
+  y: 'CPU time by hand / CPU time of ours',
+  series: [{ name: 'by hand / ours', points }],
+};
 
 await report({
   bench: 'app',
   command: 'npm run bench -- app',
-  tables: [
-    {
-      title: `An app with ${HEAP} MB of live objects: CPU time a frame, ns`,
-      columns: ['frames', ...Object.values(versions), 'by hand over ours', 'min', 'max'],
-      rows: cells.map((cell) => {
-        const ratio = ratioOf(cell);
-        const costs = Object.keys(versions).map((version) => Math.round(costOf(cell, version)));
-        return [placeOf(cell), ...costs, ratio.median, ratio.min, ratio.max];
+  goals: cells
+    .filter(({ task, size }) => wanted[task][size] !== undefined)
+    .map((cell) =>
+      goal({
+        id: `app/${idOf(cell)}`,
+        what: `${cell.task}, ${placeOf(cell)}: by hand over ours`,
+        atLeast: wanted[cell.task][cell.size],
+        ratio: ratioOf(cell),
       }),
-    },
-  ],
-  charts: [
-    {
-      ...barChart({
-        id: 'app',
-        title: 'An app that decodes, shares and windows a feed',
-        series: Object.keys(versions).map((version) => ({
-          name: versions[version].replaceAll('`', ''),
-          points: cells.map((cell) => [placeOf(cell), Math.round(costOf(cell, version))]),
-        })),
-      }),
-      highlight: undefined,
-    },
-  ],
-  ratios: Object.fromEntries(cells.map((cell) => [`app/${cell.way}/${cell.size}`, ratioOf(cell)])),
+    ),
+  tables: Object.entries(titles).map(([task, title]) => ({
+    title: `${firstUpper(title)}. CPU time a frame, ns`,
+    columns: ['frames', ...Object.values(versions), 'by hand over ours', 'min', 'max'],
+    rows: cellsOf(task).map((cell) => {
+      const ratio = ratioOf(cell);
+      const costs = Object.keys(versions).map((version) => Math.round(costOf(cell, version)));
+      return [placeOf(cell), ...costs, ratio.median, ratio.min, ratio.max];
+    }),
+  })),
+  charts: [chart],
 });

@@ -1,4 +1,4 @@
-// What the application does with its transactions. Both versions of it call these functions.
+// What the application does with its transactions and trades. Both versions of it call these functions.
 
 /** How many transactions are in a window. */
 export const WINDOW = 1_000;
@@ -17,3 +17,16 @@ export const summaryOf = (transactions) => {
 
 /** Returns whether a transaction is shown at once. */
 export const isLarge = ({ value }) => value.length > 2 && value.charCodeAt(2) >= 'f'.charCodeAt(0);
+
+const everywhere = { ways: ['plain', 'tls'], heaps: [0, 300] };
+
+/**
+ * The tasks, and what is sent: pending transactions, all of which are decoded, shared and windowed; batches of trades, of which those with a
+ * trade of one of 500 wallets, or of one wallet, are wanted; single transactions, of which those of 500 wallets are wanted.
+ */
+export const tasks = {
+  everything: { sizes: [200, 1_024], kind: 'text', ...everywhere },
+  wallets: { sizes: [250, 1_024, 4_096], kind: 'batches', ...everywhere },
+  wallet: { sizes: [250, 1_024, 4_096], kind: 'batches', ...everywhere },
+  calls: { sizes: [250, 1_024, 4_096], kind: 'calls', ways: ['plain'], heaps: [300] },
+};

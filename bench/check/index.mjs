@@ -14,9 +14,10 @@ const isPlain = process.argv.includes('--plain');
 const files = {
   replay: new URL('../replay/sample.mjs', import.meta.url),
   decode: new URL('../micro/decode-sample.mjs', import.meta.url),
+  filter: new URL('../filter/sample.mjs', import.meta.url),
   import: new URL('../import/sample.mjs', import.meta.url),
 };
-const keys = { replay: 'ns', decode: 'nsPerDocument', import: 'cpuMs' };
+const keys = { replay: 'ns', decode: 'nsPerDocument', filter: 'ns', import: 'cpuMs' };
 
 const run = ([file, name, ...args]) => {
   if (file !== 'replay') return sample(files[file], [name, ...args], { nodeArgs });
@@ -76,6 +77,6 @@ for (const { what, ratio, ...guard } of broken) {
 }
 console.log(
   process.exitCode === 1
-    ? 'Receiving, decoding or an import became slower.'
-    : 'Receiving, decoding and an import are fast enough.',
+    ? 'Receiving, filtering, decoding or an import became slower.'
+    : 'Receiving, filtering, decoding and an import are fast enough.',
 );

@@ -1,8 +1,16 @@
 // A cluster over nats-server: the CPU time of a frame in the owner, the server and a follower, the added delay, and takeovers.
 import { install } from '../../test/peers/packages.mjs';
 import { goal, interleaved, median, report, ROUNDS, summary } from '../lib/bench.mjs';
-import { fullRates, measureAlone, measureBare, measureIdle, measurePair, paced } from './cost.mjs';
-import { reportFrom, startPair } from './cost.mjs';
+import {
+  fullRates,
+  measureAlone,
+  measureBare,
+  measureIdle,
+  measurePair,
+  paced,
+  reportFrom,
+  startPair,
+} from './cost.mjs';
 import { startNats, startSender } from './processes.mjs';
 import { quantile } from './quantile.mjs';
 import { ownedBy } from './rendezvous.mjs';

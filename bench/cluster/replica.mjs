@@ -28,7 +28,13 @@ const receive = (event) => {
 };
 
 const startCluster = async () => {
-  const connection = await connect({ servers: `127.0.0.1:${port}`, maxReconnectAttempts: -1, reconnectTimeWait: 100 });
+  const connection = await connect({
+    servers: `127.0.0.1:${port}`,
+    maxReconnectAttempts: -1,
+    reconnectTimeWait: 100,
+    ignoreAuthErrorAbort: true,
+    timeout: 2_000,
+  });
   const engine = natsEngine(connection);
   const cluster = createFeedCluster('market', { apiKey, engine, account, replica: name, batchBytes });
   cluster.events$.subscribe(receive);

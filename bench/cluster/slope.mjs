@@ -4,7 +4,7 @@ import { median } from '../lib/stats.mjs';
 import { fullRates, measurePair, reportFrom, startPair } from './cost.mjs';
 
 const counts = [0, 20, 40];
-/** Messages of frames have this number at offset 1, and the number of frames at offset 4: see `src/cluster/messages/layout.ts`. */
+/** Messages of frames have this number at offset 1, and the number of frames at offset 4: see `src/cluster/messages.ts`. */
 const batchKind = 1;
 
 /**

@@ -1,4 +1,4 @@
-// What performance.md shows first: how `ws` compares with this library, as a chart and as a table.
+// How `ws` compares with this library, as the first chart of docs/performance.md, and as a table.
 import { figure } from '../lib/table.mjs';
 import { heaps, ways } from '../support/loopback.mjs';
 import { sizeLabel, sizes } from '../support/payloads.mjs';
@@ -34,7 +34,6 @@ export const openingOf = ({ ratioOf, costOf }) => {
   const titles = { ws: '`ws`', bun: 'Bun', ours: 'ours' };
   const table = {
     title: 'CPU time in ns for a frame that is read as text',
-    opens: true,
     columns: ['frames', ...heaps.flatMap((heap) => peers.map((peer) => `${titles[peer]}, ${heap} MB`))],
     rows: places.map((place) => [
       nameOf(place),

@@ -1,34 +1,40 @@
-// The opening of performance.md: what a user gains, in sentences, a chart and a table.
+// What docs/performance.md shows of some benchmarks: the first chart, and a comparison with apps that are written by hand.
 import { image } from './fill.mjs';
-import { table } from './table.mjs';
+import { mediansOf, rangeOf } from './figures.mjs';
 
-const rangeOf = (ratios) => {
-  const [least, most] = [Math.min(...ratios), Math.max(...ratios)].map((ratio) => String(Number(ratio.toFixed(1))));
-  return least === most ? least : `${least} to ${most}`;
+const working = ({ goals }) => {
+  const of = (task) => mediansOf(goals, `app/${task}/`);
+  const sentences = {
+    wallets: (range) =>
+      `An app that wants one frame in a thousand, those of 500 wallets, takes ${range} times as much CPU time when it's written by hand with \`ws\`, because it parses every frame.`,
+    everything: (range) => `One that decodes, shares and windows every frame takes ${range} times as much.`,
+  };
+  return Object.entries(sentences).flatMap(([task, text]) => (of(task).length > 0 ? [text(rangeOf(of(task)))] : []));
 };
 
-const mediansOf = (rows, start) => rows.filter(({ id }) => id.startsWith(start)).map(({ median }) => median);
-
-const receiving = ({ goals }) => {
-  const range = (way, heap) => rangeOf(mediansOf(goals, `e2e/ws/${way}/${heap}/`));
-  return [
-    `For a frame that is read as text, \`ws\` takes ${range('plain', 0)} times as much CPU time as this library on a plain connection, and ${range('tls', 0)} times as much over TLS.`,
-    `With 200 MB of live objects in the process, it takes ${range('plain', 200)} times and ${range('tls', 200)} times as much: \`ws\` receives each read in a new Buffer, and this library reads into one buffer.`,
-  ];
-};
-
-const working = ({ ratios }) => [
-  `In an app that decodes, shares and windows the frames, and has 300 MB of live objects, code written by hand with \`ws\` takes ${rangeOf(Object.values(ratios).map(({ median }) => median))} times as much.`,
+const filtering = ({ goals }) => [
+  `On its own, \`whereField\` drops a frame in ${rangeOf(mediansOf(goals, 'filter/one value/').map((ratio) => ratio * 100))} % of the time that \`JSON.parse\` needs for it.`,
 ];
 
-/** Returns the opening from the results of `e2e` and `app`, which may be `undefined`. */
-export const openingText = ({ e2e, app }) => {
+const serving = ({ goals }) => [
+  `A server that pushes a feed to 10, 100 or 1,000 pages takes ${rangeOf(mediansOf(goals, 'fanout/'))} times as much CPU time with Server-Sent Events written by hand as with the relay.`,
+];
+
+/** Returns the first chart of docs/performance.md, from the result of `e2e`, which may be `undefined`. */
+export const openingText = (e2e, folder) => {
   if (e2e === undefined) return 'Not measured yet: `npm run bench -- e2e`.';
-  const sentences = [...receiving(e2e), ...(app ? working(app) : [])];
-  const tables = e2e.tables.filter(({ opens }) => opens);
-  return [
-    sentences.join(' '),
-    ...e2e.charts.filter(({ opens }) => opens).map((chart) => image(chart, 'performance')),
-    ...tables.map((each) => `${each.title}:\n\n${table(each.columns, each.rows)}`),
-  ].join('\n\n');
+  return e2e.charts
+    .filter(({ opens }) => opens)
+    .map((chart) => image(chart, folder))
+    .join('\n\n');
+};
+
+/** Returns how an app with this library compares with one by hand, from the results by name. It skips benchmarks that haven't been run. */
+export const appsText = ({ app, filter, fanout }) => {
+  const sentences = [
+    ...(app ? working(app) : []),
+    ...(filter ? filtering(filter) : []),
+    ...(fanout ? serving(fanout) : []),
+  ];
+  return sentences.join(' ') || 'Not measured yet: `npm run bench -- all app filter fanout`.';
 };

@@ -2,7 +2,7 @@
 import { machine, machineLine } from './machine.mjs';
 import { isQuick, ROUNDS } from './options.mjs';
 import { goalTable, table } from './table.mjs';
-import { readWritten, writeResult } from './write-result.mjs';
+import { writeResult } from './write-result.mjs';
 
 /** The folders of the files. Those of a quick run go to temp. */
 export const folders = isQuick
@@ -17,7 +17,7 @@ export const folders = isQuick
  * @param rounds - how often each contender was measured
  * @param goals - rows of `goal`
  * @param charts - `{ id, title, alt, kind: 'bars' | 'columns' | 'lines', x, y, log, series: [{ name, points: [[x, y], …] }] }`
- * @param tables - `{ title, columns: ['…'], rows: [[…]] }`; `opens` puts a chart or a table at the beginning of performance.md
+ * @param tables - `{ title, columns: ['…'], rows: [[…]] }`; a chart that `opens` is on docs/performance.md, not next to the tables
  * @param ratios - results of `pairedRatio` by id, which have no goal
  * @param facts - `{ name: text or number }`, listed below the tables
  */
@@ -48,6 +48,3 @@ export const report = async ({
   console.log(`\n${parts.join('\n\n')}\n`);
   return whole;
 };
-
-/** Returns the written result of a benchmark, or `undefined` if it has not been run. */
-export const readResult = (bench) => readWritten(bench, folders);

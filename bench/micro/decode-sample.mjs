@@ -5,8 +5,6 @@ import * as t from 'io-ts';
 import { map, Subject } from 'rxjs';
 import { z } from 'zod';
 import { decodeWith, Frame } from '../../dist/index.js';
-// The bundles in dist do not export it.
-import { compiledGuard } from '../../temp/rx-trade-feed/operators/decode/io-ts-guard/compiled-guard.js';
 
 const kinds = ['legacy', 'eip1559', 'blob'];
 
@@ -122,7 +120,6 @@ const ways = {
   'zod safeParse': [() => over((document) => zodSchema.safeParse(document).success), 1_000_000],
   'arktype allows': [() => over((document) => arkSchema.allows(document)), 4_000_000],
   'ajv validate': [async () => over(await ajvGuard()), 4_000_000],
-  guard: [() => over(compiledGuard(codec)), 8_000_000],
   map: [() => through(json, parsed), 3_000_000],
   decodeWith: [() => through(decodeWith(codec), parsed), 3_000_000],
   'map, from bytes': [() => through(json, received), 200_000],

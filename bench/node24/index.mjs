@@ -1,6 +1,6 @@
 // Receiving on Node 24: this library and `ws`. Installs that Node from npm, unless it is there.
 import { join } from 'node:path';
-import { installNode, nodeVersions } from '../../scripts/node-matrix.mjs';
+import { installNode, nodeVersions } from '../../scripts/install.mjs';
 import { report, ROUNDS } from '../lib/bench.mjs';
 import { startLoopback } from '../support/loopback.mjs';
 import { neverBelow, receiversOf } from '../support/never-below.mjs';

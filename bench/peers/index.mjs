@@ -2,8 +2,7 @@
 //
 // A peer opens `origin + path` and calls `take` with the length of each payload: of the string (`mode` is `text`), of the bytes
 // (`bytes`), or of the string of a frame that it held before (`held`). Only bare sockets do not parse frames: they call `takeBytes`.
-import { existsSync } from 'node:fs';
-import { bunProgram } from '../../scripts/bun.mjs';
+import { installedBun } from '../../scripts/install.mjs';
 
 const ours = (title, args) => ({ title, file: './ours.mjs', modes: ['text', 'bytes'], args });
 
@@ -34,9 +33,9 @@ export const peers = {
     title: 'Bun (its own WebSocket)',
     file: './global.mjs',
     modes: ['text'],
-    program: bunProgram,
-    isHere: () => existsSync(bunProgram),
-    whereElse: '`node scripts/install-bun.mjs` installs it',
+    program: installedBun(),
+    isHere: () => installedBun() !== undefined,
+    whereElse: '`node scripts/install.mjs bun` installs it',
   },
   partysocket: { title: 'partysocket over ws', file: './partysocket.mjs', modes: ['text'] },
   reconnecting: { title: 'reconnecting-websocket over ws', file: './reconnecting.mjs', modes: ['text'] },

@@ -1,5 +1,5 @@
 // Frames as a server writes them (RFC 6455, 5.2): unmasked and not fragmented.
-import { beyondAscii, payloads } from './payloads.mjs';
+import { beyondAscii, isWantedKind, payloads, wantedPayloads } from './payloads.mjs';
 
 const lengthOf = (bytes) => {
   if (bytes < 126) return Buffer.from([bytes]);
@@ -10,7 +10,7 @@ const lengthOf = (bytes) => {
   return wide;
 };
 
-const opcodes = { text: 1, unicode: 1, binary: 2, close: 8 };
+const opcodes = { text: 1, unicode: 1, batches: 1, calls: 1, binary: 2, close: 8 };
 
 /** Returns one frame: `text`, `unicode` (text that is not only ASCII), `binary` or `close`. */
 export const frame = (data, kind = 'text') =>
@@ -37,11 +37,15 @@ const wraps = {
 export const protocols = Object.keys(wraps);
 
 /**
- * Builds about a megabyte of complete frames, which a sender writes repeatedly.
+ * Builds about a megabyte of complete frames, which a sender writes repeatedly. Of the kinds `batches` and `calls`, one in a thousand is of a certain wallet.
  *
  * @returns `bytes`, the number of `frames`, and `frameBytes`: the size of each
  */
 export const batch = ({ size, kind, protocol }) => {
+  if (isWantedKind(kind)) {
+    const all = wantedPayloads(size, kind).map((data) => frame(wraps[protocol](data), kind));
+    return { bytes: Buffer.concat(all), frames: all.length, frameBytes: all[0].length };
+  }
   const count = Math.max(4, Math.round(2 ** 20 / size));
   const contents = payloads(size, Math.min(count, 256)).map((data) => (kind === 'unicode' ? beyondAscii(data) : data));
   const distinct = contents.map((data) => frame(wraps[protocol](data), kind));

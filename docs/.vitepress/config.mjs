@@ -23,7 +23,8 @@ const start = [
 
 const howTo = [
   { text: 'Share one connection', link: '/sharing' },
-  { text: 'Decode and filter frames', link: '/decoding' },
+  { text: 'React, RxJS 9 and others', link: '/interop' },
+  { text: 'Filter and decode frames', link: '/decoding' },
   { text: 'Windows and conflation', link: '/windows' },
   { text: 'Slow consumers', link: '/slow-consumers' },
   { text: 'Record and replay', link: '/recording' },
@@ -38,7 +39,18 @@ const howTo = [
   { text: 'Metrics and alerts', link: '/operating' },
   { text: 'Proxies', link: '/how-to/proxies' },
   { text: 'Kubernetes and Docker', link: '/how-to/kubernetes' },
+  { text: 'Bundling, Docker, serverless', link: '/how-to/bundling' },
+  { text: 'TypeScript', link: '/how-to/typescript' },
   { text: 'Test your app', link: '/testing' },
+];
+
+const recipes = [
+  { text: 'Whale alert', link: '/recipes/whale-alert' },
+  { text: 'To Postgres', link: '/recipes/postgres' },
+  { text: 'Trades of my wallets', link: '/recipes/wallets' },
+  { text: 'Candles', link: '/recipes/candles' },
+  { text: 'A page without a framework', link: '/recipes/plain-page' },
+  { text: 'Graceful end', link: '/recipes/graceful-end' },
 ];
 
 const reference = [
@@ -64,9 +76,33 @@ const explanation = [
   { text: 'How it works', link: '/how-it-works' },
   { text: 'Service contract', link: '/service-contract' },
   { text: 'Architecture', link: '/architecture' },
-  { text: 'Performance', link: '/performance' },
-  { text: 'Reliability', link: '/reliability' },
+  {
+    text: 'Performance',
+    link: '/performance',
+    collapsed: true,
+    items: [
+      { text: 'Receiving frames', link: '/performance/receiving' },
+      { text: 'Apps, filters, decoding', link: '/performance/apps' },
+      { text: 'Reconnects, blocked threads', link: '/performance/interruptions' },
+      { text: 'Memory, and copies', link: '/performance/memory' },
+      { text: 'Start and growth', link: '/performance/growth' },
+      { text: 'Relay and replicas', link: '/performance/relay-and-replicas' },
+      { text: 'Missed goals', link: '/performance/goals' },
+    ],
+  },
+  {
+    text: 'Reliability',
+    link: '/reliability',
+    collapsed: true,
+    items: [
+      { text: 'Random faults and input', link: '/reliability/faults' },
+      { text: 'Load and time', link: '/reliability/load' },
+      { text: 'Replicas and relays', link: '/reliability/replicas' },
+      { text: 'Real peers, mutation testing', link: '/reliability/tests' },
+    ],
+  },
   { text: 'Security', link: '/security' },
+  { text: 'Tests of the threat model', link: '/security/tests' },
   { text: 'Contributing', link: '/project/contributing' },
   { text: 'Code of conduct', link: '/project/code-of-conduct' },
   { text: 'Security policy', link: '/project/security-policy' },
@@ -99,6 +135,7 @@ export default defineConfig({
     nav: [
       { text: 'Start', link: '/start/first-frame', activeMatch: '^/(start/|project/overview)' },
       { text: 'How to', link: '/sharing' },
+      { text: 'Recipes', link: '/recipes/whale-alert', activeMatch: '^/recipes/' },
       {
         text: 'Reference',
         link: '/failures/',
@@ -112,6 +149,7 @@ export default defineConfig({
       '/': [
         { text: 'Start', items: start },
         { text: 'How to', items: howTo },
+        { text: 'Recipes', items: recipes },
         { text: 'Reference', items: reference },
         { text: 'Explanation', items: explanation },
       ],

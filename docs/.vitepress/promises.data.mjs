@@ -1,3 +1,3 @@
 import { promises } from '../../scripts/site/promises.mjs';
 
-export default { watch: ['../performance.md', '../reliability.md'], load: () => promises() };
+export default { watch: ['../../bench/results/*.json', '../../reliability/results/*.json'], load: () => promises() };

@@ -43,7 +43,9 @@ Reflect.apply(Get('health'), undefined, method('health'));
 const connection = await connect({
   servers: process.env['NATS_URL'] ?? '127.0.0.1:4222',
   maxReconnectAttempts: -1,
+  ignoreAuthErrorAbort: true, // a wrong password for a while must not end the connection for good
   pingInterval: 2_000,
+  timeout: 2_000,
 });
 const feedModule = TradeFeedModule.forRoot({
   feed: 'market', // the address and the key are in the environment

@@ -3,6 +3,7 @@
 //   apt-get install nginx nats-server
 //   node examples/replicas/run.mjs
 import { fork, spawn } from 'node:child_process';
+import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { connect, createServer } from 'node:net';
@@ -18,13 +19,25 @@ const folder = mkdtempSync(join(tmpdir(), 'replicas-'));
 /** @type {(() => unknown)[]} */
 const closing = [() => rmSync(folder, { recursive: true, force: true })];
 
-/** Returns ports that no program uses. @param {number} count */
+/**
+ * Returns ports that no program uses, below those that the system assigns: no other program receives them meanwhile.
+ *
+ * @param {number} count
+ * @returns {Promise<number[]>}
+ */
 const freePorts = async (count) => {
-  const servers = Array.from({ length: count }, () => createServer().listen(0, '127.0.0.1'));
-  await Promise.all(servers.map((server) => server.listening || once(server, 'listening')));
-  const ports = servers.map((server) => /** @type {import('node:net').AddressInfo} */ (server.address()).port);
-  for (const server of servers) server.close();
-  return ports;
+  const ports = new Set();
+  while (ports.size < count) {
+    const port = randomInt(10_000, 32_000);
+    const server = createServer().listen(port, '127.0.0.1');
+    const isFree = await once(server, 'listening').then(
+      () => true,
+      () => false,
+    );
+    server.close();
+    if (isFree) ports.add(port);
+  }
+  return [...ports];
 };
 
 /** Starts a program, and waits until its port accepts connections. @param {string} command @param {string[]} args @param {number} port */
@@ -73,7 +86,8 @@ const startReplica = async (index) => {
   await once(replica, 'message');
   // Ready: it receives the frames of the owner.
   for (;;) {
-    const health = await fetch(`http://127.0.0.1:${port}/health`).then((response) => response.json());
+    const response = await fetch(`http://127.0.0.1:${port}/health`);
+    const health = /** @type {{ 'trade-feed': { state: string } }} */ (await response.json());
     if (health['trade-feed'].state === 'live') return replica;
     await delay(50);
   }

@@ -10,6 +10,9 @@ import { Frame, tradeFeed$ } from 'rx-trade-feed';
 import { startTradeFeedService } from 'rx-trade-feed/testing';
 import { tradeCounter } from './trade-counter.mjs';
 
+/** @typedef {import('rx-trade-feed/testing').TradeFeedService} TradeFeedService */
+/** @typedef {import('rx-trade-feed/testing').TradeFeedAccount} TradeFeedAccount */
+
 /** @param {readonly string[]} markets */
 const batch = (...markets) => JSON.stringify({ trades: markets.map((market) => ({ market })) });
 
@@ -20,19 +23,27 @@ test('counts the trades of each market', async () => {
   assert.deepEqual(await lastValueFrom(from(frames).pipe(tradeCounter())), { 'ETH-USD': 2, 'BTC-USD': 1 });
 });
 
-test('continues to count after the service has closed the connection', async (t) => {
-  const service = await startTradeFeedService();
-  t.after(() => service.shutdown());
-  const account = service.createAccount({ plan: 'developer' });
-  service.events$.pipe(filter((event) => event.type === 'handshake-accepted')).subscribe(({ connection }) => {
-    service.push('market', batch('ETH-USD'));
-    if (connection === 1) account.expireAccess();
-  });
+/** @type {Record<string, (service: TradeFeedService, account: TradeFeedAccount) => unknown>} */
+const outages = {
+  'the access expired': (_, account) => account.expireAccess(),
+  'the network broke': (service) => service.dropConnections(),
+  'the service restarted': (service) => service.restart(),
+};
+for (const [what, cause] of Object.entries(outages)) {
+  test(`continues to count after ${what}`, async (t) => {
+    const service = await startTradeFeedService();
+    t.after(() => service.shutdown());
+    const account = service.createAccount({ plan: 'developer' });
+    service.events$.pipe(filter((event) => event.type === 'handshake-accepted')).subscribe(({ connection }) => {
+      service.push('market', batch('ETH-USD'));
+      if (connection === 1) cause(service, account);
+    });
 
-  const options = { baseUrl: service.baseUrl, apiKey: account.createApiKey(), backoff: { initialDelayMs: 10 } };
-  const counts$ = tradeFeed$('market', options).pipe(tradeCounter(), take(2));
-  assert.deepEqual(await lastValueFrom(counts$), { 'ETH-USD': 2 });
-});
+    const options = { baseUrl: service.baseUrl, apiKey: account.createApiKey(), backoff: { initialDelayMs: 10 } };
+    const counts$ = tradeFeed$('market', options).pipe(tradeCounter(), take(2));
+    assert.deepEqual(await lastValueFrom(counts$), { 'ETH-USD': 2 });
+  });
+}
 
 test('ends with the failure when the account has no access', async (t) => {
   const service = await startTradeFeedService();

@@ -1,7 +1,7 @@
 import { TradeFeedError } from 'rx-trade-feed';
 import type { Certificate } from '../../test/support/certificate.js';
 import { startFaultProxy } from '../../test/support/fault-proxy.js';
-import { randomFaults, seededRandom } from '../../test/support/fault-random.js';
+import { randomFaults, seededRandom } from '../../test/support/faults.js';
 import { startHeldService } from '../../test/support/held-service.js';
 import type { Seen } from '../../test/support/ten-rules/seen.js';
 import { violations } from '../../test/support/ten-rules/rules.js';

@@ -1,4 +1,4 @@
-import type { Faults } from '../../test/support/fault-proxy.js';
+import type { Faults } from '../../test/support/faults.js';
 
 /** With less bandwidth, frames of the chaos would still be on their way when the recovery begins. */
 const MIN_BYTES_PER_SECOND = 100_000;

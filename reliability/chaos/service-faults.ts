@@ -1,5 +1,4 @@
-import type { HeldHandshake, Stream } from '../../test/support/held-handshake.js';
-import type { HeldTicket } from '../../test/support/held-ticket.js';
+import type { HeldHandshake, HeldTicket, Stream } from '../../test/support/held-service.js';
 import { closes, handshakeRefusals, ticketRefusals } from '../../test/model/expected.js';
 import { wsFrame } from '../../test/support/wire.js';
 

@@ -44,7 +44,7 @@ interface Run {
   readonly failed: number;
 }
 
-/** Writes the result and its section of docs/reliability.md. */
+/** Writes the result and its section of docs/reliability/faults.md. */
 export const reportChaos = async (tally: Tally, { seed, minutes, episodes, failed }: Run): Promise<void> => {
   const { subscriptions, frames, reconnects, gaps, connections, tickets, failures } = tally;
   await report({

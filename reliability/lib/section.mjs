@@ -1,4 +1,4 @@
-// The result of a run as text for docs/reliability.md.
+// The result of a run as text for a page of docs/reliability.
 import { shown } from '../../bench/lib/fill.mjs';
 import { machineLine } from '../../bench/lib/machine.mjs';
 import { table } from '../../bench/lib/table.mjs';
@@ -11,7 +11,7 @@ export const goalTable = (goals) =>
   );
 
 /** Returns the section: the command, the machine, the rules, the charts and tables, and the facts. */
-export const sectionOf = ({ command, machine, goals, ...rest }) =>
-  [`\`${command}\`: ${machineLine(machine)}.`, goals.length > 0 && goalTable(goals), ...shown(rest, 'reliability')]
+export const sectionOf = ({ command, machine, goals, ...rest }, folder) =>
+  [`\`${command}\`: ${machineLine(machine)}.`, goals.length > 0 && goalTable(goals), ...shown(rest, folder)]
     .filter(Boolean)
     .join('\n\n');

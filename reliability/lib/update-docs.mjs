@@ -1,12 +1,7 @@
-// Updates every section of docs/reliability.md from reliability/results. Measures nothing.
+// Updates docs/reliability.md and the tables in docs/reliability from reliability/results. Measures nothing.
 //
 //   node reliability/lib/update-docs.mjs
-import { readdirSync, readFileSync } from 'node:fs';
-import { folderOf } from '../../bench/lib/root.mjs';
-import { intoGuide } from './report.mjs';
+import { writePages } from '../../bench/lib/pages.mjs';
+import { reliabilityPages } from './pages.mjs';
 
-const folder = folderOf('reliability/results/');
-for (const file of readdirSync(folder).filter((name) => name.endsWith('.json'))) {
-  const result = JSON.parse(readFileSync(new URL(file, folder), 'utf8'));
-  console.log(`${result.name}${await intoGuide(result)}`);
-}
+await writePages(reliabilityPages());

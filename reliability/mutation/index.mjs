@@ -1,14 +1,14 @@
 // Mutation testing: changes the sources in one place at a time and counts the changes that a test detects.
 //
 //   npm run reliability -- mutation                         all folders; writes survivors.md and the figures
-//   npm run reliability -- mutation reconnect protocol      these folders
+//   npm run reliability -- mutation feed protocol      these folders
 //   npm run reliability -- mutation --keep                  only mutants that changed since the last run. It misses changes of tests
 //                                                           for constants at the top of a file.
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { installNode, nodeVersions } from '../../scripts/node-matrix.mjs';
+import { installNode, nodeVersions } from '../../scripts/install.mjs';
 import { folders } from './folders.mjs';
 import { report } from './report.mjs';
 

@@ -38,7 +38,7 @@ if (unknown.length > 0)
 
 /** How long the service is down in each fault that stops it. */
 export const outageMs = Math.min(800, everyS * 200);
-/** Whether the run becomes a result of docs/reliability.md: not a short run, and not a run with a leak. */
+/** Whether the run becomes a result of docs/reliability/load.md: not a short run, and not a run with a leak. */
 export const isResult = seconds >= 60 && !isExact && leaks.length === 0;
 
 export const command = `npm run reliability -- soak ${process.argv.slice(2).join(' ') || `--minutes ${values.minutes}`}`;

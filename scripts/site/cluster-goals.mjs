@@ -1,4 +1,4 @@
-// The goals of a cluster in docs/reliability.md, from the results of the long checks and of the benchmark.
+// The goals of a cluster in docs/reliability/replicas.md, from the results of the long checks and of the benchmark.
 import { readFileSync } from 'node:fs';
 import { fill } from '../../bench/lib/fill.mjs';
 import { table } from '../../bench/lib/table.mjs';
@@ -45,7 +45,7 @@ const clusterGoals = () => {
   return [
     `\`${nats.command}\` and \`${redis.command}\`:`,
     table(['case', 'goal', 'NATS', 'Redis', ''], overBrokers),
-    `\`${simulation.command}\`, and \`${bench.command}\` (${bench.rounds} rounds, see [Performance](performance.md#replicas)):`,
+    `\`${simulation.command}\`, and \`${bench.command}\` (${bench.rounds} rounds, see [Replicas](../performance/relay-and-replicas.md#replicas)):`,
     table(['case', 'goal', 'measured', 'min', 'max', ''], others),
     ...bench.goals.filter(({ met, note }) => !met && note).map(({ what, note }) => `- ${what}: ${note}`),
   ].join('\n\n');

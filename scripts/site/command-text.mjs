@@ -8,15 +8,15 @@ const withCode = (text) => text.replaceAll(/(?<![\w-])(--[a-z][a-z-]*|[A-Z]+(?:_
 /** A bar ends a cell, also in code. */
 const cell = (text) => text.replaceAll('|', '\\|');
 
-const usageOf = (name, { argument, options }) => {
+const usageOf = (name, { argument }) => {
   const [open, close] = argument?.required ? ['<', '>'] : ['[', ']'];
   const argumentText = argument && `${open}${argument.name()}${argument.variadic ? '...' : ''}${close}`;
-  return ['rx-trade-feed', name, options.length > 0 && '[options]', argumentText].filter(Boolean).join(' ');
+  return ['rx-trade-feed', name, '[options]', argumentText].filter(Boolean).join(' ');
 };
 
 const optionRows = ({ argument, options }) => [
   ...(argument ? [[`\`${argument.name()}\``, withCode(cell(argument.description))]] : []),
-  ...options.map(({ flags, description }) => [`\`${cell(flags)}\``, withCode(cell(description))]),
+  ...Object.values(options).map(({ flags, description }) => [`\`${cell(flags)}\``, withCode(cell(description))]),
 ];
 
 const exampleLines = ({ examples }) =>
@@ -32,28 +32,19 @@ export const commandText = (name, spec) =>
   ].join('\n\n');
 
 /** Returns the table of all exit codes: one row for each meaning, with the commands that use it. */
-export const exitCodeText = (commands) => {
-  const uses = Object.entries(commands).flatMap(([name, { exitCodes }]) =>
-    Object.entries(exitCodes).map(([code, meaning]) => ({ name, code, meaning })),
-  );
-  const rows = new Map();
-  for (const { name, code, meaning } of uses.sort((one, other) => one.code - other.code)) {
-    const { names = [] } = rows.get(`${code} ${meaning}`) ?? {};
-    rows.set(`${code} ${meaning}`, { code, meaning, names: [...names, `\`${name}\``] });
-  }
-  return table(
+export const exitCodeText = (commands, exitCodes) =>
+  table(
     ['exit code', 'commands', 'meaning'],
-    [...rows.values()].map(({ code, names, meaning }) => [
-      code,
-      names.length === Object.keys(commands).length ? 'all' : names.join(', '),
+    exitCodes.map(([code, names, meaning]) => [
+      String(code),
+      names.length === Object.keys(commands).length ? 'all' : names.map((name) => `\`${name}\``).join(', '),
       withCode(cell(meaning)),
     ]),
   );
-};
 
 /** Returns the page of the command line with its generated parts. */
-export const commandLinePage = (text, commands) =>
+export const commandLinePage = (text, commands, exitCodes) =>
   Object.entries(commands).reduce(
     (page, [name, spec]) => withPart(page, `command ${name}`, commandText(name, spec)),
-    withPart(text, 'exit codes', exitCodeText(commands)),
+    withPart(text, 'exit codes', exitCodeText(commands, exitCodes)),
   );

@@ -1,4 +1,5 @@
 // The generated parts of the pages about failure codes, from the failure tables of the library.
+import { fillBetween } from '../../bench/lib/fill.mjs';
 import { table } from '../../bench/lib/table.mjs';
 
 const reactions = {
@@ -81,12 +82,7 @@ export const failureList = (meanings) =>
   );
 
 /** Returns a text in which the part between two marks is replaced. */
-export const withPart = (text, mark, part) => {
-  const [begin, end] = [`<!-- ${mark} -->`, `<!-- /${mark} -->`];
-  const [from, to] = [text.indexOf(begin), text.indexOf(end)];
-  if (from < 0 || to < from) throw new Error(`The text has no ${begin}.`);
-  return `${text.slice(0, from + begin.length)}\n\n${part}\n\n${text.slice(to)}`;
-};
+export const withPart = (text, mark, part) => fillBetween(text, `<!-- ${mark} -->`, `<!-- /${mark} -->`, part);
 
 /** Returns the page of a code with its generated parts. */
 export const failurePage = (text, code, meanings) =>

@@ -1,4 +1,5 @@
-// A plugin of markdown-it: relative links and images of a document work on the site as they do in the repository.
+// A plugin of markdown-it: relative links and images of a document work on the site as they do in the repository. A page that npm also
+// shows can't link to files that the package lacks, so it names them in code: `examples/share.mjs`. The site links such a name to its page.
 import { readFileSync } from 'node:fs';
 import { posix } from 'node:path';
 import { sitePath, sourceOf } from './site-path.mjs';
@@ -25,6 +26,19 @@ export const imageOnSite = (page, src) => {
   return path.startsWith('.') ? path : `./${path}`;
 };
 
+/** Wraps the name of a file in code with a link to its page, unless the page is this one or the name is in a link already. */
+const linkedNames = (page, Token) => (tokens) => {
+  let depth = 0;
+  return tokens.flatMap((token) => {
+    depth += token.type === 'link_open' ? 1 : token.type === 'link_close' ? -1 : 0;
+    const href = token.type === 'code_inline' && depth === 0 ? sitePath(token.content) : undefined;
+    if (href === undefined || href === `/${page}`) return [token];
+    const open = new Token('link_open', 'a', 1);
+    open.attrSet('href', href);
+    return [open, token, new Token('link_close', 'a', -1)];
+  });
+};
+
 const rewritten = (page) => (tokens) => {
   // Links do not nest, so the next end belongs to the last removed beginning.
   let isRemoved = false;
@@ -45,10 +59,11 @@ const rewritten = (page) => (tokens) => {
 };
 
 export const repositoryLinks = (markdown) =>
-  markdown.core.ruler.push('repository-links', ({ tokens, env }) => {
+  markdown.core.ruler.push('repository-links', ({ tokens, env, Token }) => {
     // The reference is generated with the links of the site.
     const page = env.relativePath;
     if (page === undefined || page.startsWith('api/')) return;
     const rewrite = rewritten(page);
-    for (const token of tokens) if (token.children) token.children = rewrite(token.children);
+    const link = linkedNames(page, Token);
+    for (const token of tokens) if (token.children) token.children = link(rewrite(token.children));
   });

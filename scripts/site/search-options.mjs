@@ -1,25 +1,55 @@
 // The search of the site. It runs in the page, over an index with all sections. VitePress copies these functions into the page, so they use nothing
 // from outside.
 
-/** Returns the words of a text without the shortest common ones. A code with dashes is one word, and its parts are words as well. */
-export const tokenize = (text) =>
-  [...text.matchAll(/[\p{L}\p{N}]+(?:[-.][\p{L}\p{N}]+)*/gu)].flatMap(([word]) => {
+/**
+ * Returns the words of a text without the shortest common ones. A code with dashes is one word, and its parts are words as well. A name such as
+ * `shareFeed` in a query, and in the title of its page of the reference, is also the word `=====shareFeed`, which no typing error reaches.
+ *
+ * @param field - the field of a section; `undefined` for a query, which also gets words from the titles of the pages that answer it
+ */
+export const tokenize = (text, field) => {
+  const synonyms = [
+    [/getting[- ]started|quick[- ]?start|tutorial/gi, 'first frame'],
+    [/back[- ]?pressure/gi, '$& slow consumers'],
+    [/\b(throttl|debounc|sampl)\w*/gi, '$& conflation'],
+    [/\bback-?off\b/gi, '$& reconnecting'],
+    [/\bfor await\b|async iter(able|ator)s?/gi, '$& for-await loop'],
+    [/\bweb-?hooks?\b/gi, '$& whale alert'],
+    [/\b(AbortSignal|AbortController|useSyncExternalStore|useEffect|rxjs ?9)\b/gi, '$& interop'],
+    [/\bTS\d{4,5}\b/gi, '$& typescript'],
+    [/\b(esbuild|webpack|rollup|vite|bundlers?)\b/gi, '$& bundling'],
+  ];
+  const title = field === 'title' ? /^[A-Z][\w ]+: ([\w$]+)/.exec(text)?.[1] : undefined;
+  const names = field === undefined ? text.match(/[\w$]+/g) : [title];
+  const isName = (word) => /[a-z0-9][A-Z]|\w\$$/.test(word ?? '');
+  const expanded = field === undefined ? synonyms.reduce((all, [word, words]) => all.replace(word, words), text) : text;
+  const words = [...expanded.matchAll(/[\p{L}\p{N}]+(?:[-.][\p{L}\p{N}]+)*/gu)].flatMap(([word]) => {
     if (/^(a|an|and|in|is|it|of|on|or|the|to)$/i.test(word)) return [];
     const parts = word.split(/[-.]/);
     return parts.length > 1 ? [word, ...parts] : [word];
   });
+  return [...words, ...(names ?? []).filter(isName).map((name) => `=====${name}`)];
+};
 
-/** Returns the weight of a section: the beginning of a page counts more, and the reference of names, the project and explanations less. */
-export const weightOf = (id, _term, { titles }) => {
+/**
+ * Returns the weight of a section: the beginning of a page counts more; the project and explanations less. The reference of names is last, unless
+ * the query is the name.
+ */
+export const weightOf = (id, term, { titles }) => {
   const weight = titles.length === 0 ? 2 : 1;
-  if (id.startsWith('/api/')) return weight / 4;
+  if (id.startsWith('/api/')) return term.startsWith('=') ? weight : weight / 1_000_000;
   return /^\/(examples\/|project\/|architecture|how-it-works|performance|reliability)/.test(id) ? weight / 3 : weight;
 };
 
-/** Headings count more than text. */
+/** Headings count more than text. A number or a name matches itself alone: 4001 is neither 1001 nor 400. */
 export const searchOptions = {
   miniSearch: {
     options: { tokenize },
-    searchOptions: { fuzzy: 0.15, prefix: true, boost: { title: 4, titles: 2, text: 1 }, boostDocument: weightOf },
+    searchOptions: {
+      fuzzy: (term) => (/\d|^=/.test(term) ? false : 0.15),
+      prefix: (term) => !/\d|^=/.test(term),
+      boost: { title: 4, titles: 2, text: 1 },
+      boostDocument: weightOf,
+    },
   },
 };

@@ -19,7 +19,7 @@ export const sourceOf = (page) => includedFrom[page] ?? posix.join('docs', page)
 
 /** Returns the address of the page that shows a file of the repository; `undefined` if no page does. */
 export const sitePath = (file) => {
-  if (file in pageOf) return `/${pageOf[file]}`;
+  if (Object.hasOwn(pageOf, file)) return `/${pageOf[file]}`;
   const [, program] = /^examples\/([\w-]+)\.mjs$/.exec(file) ?? [];
   if (program !== undefined) return `/examples/${program}.md`;
   return file.startsWith('docs/') && file.endsWith('.md') ? `/${file.slice('docs/'.length)}` : undefined;

@@ -1,14 +1,13 @@
 import { assertInInjectionContext, DestroyRef, inject, type Signal } from '@angular/core';
 import { filter, type Observable, takeUntil } from 'rxjs';
-import type { FeedStats } from '../operators/items/feed-tally.js';
-import type { Freshness } from '../operators/freshness.js';
 import type { ConnectionStatus } from '../operators/connection-status.js';
-import type { FeedWindow } from '../operators/window/feed-window.js';
+import type { FeedStats } from '../operators/feed-stats.js';
+import type { Freshness } from '../operators/freshness.js';
+import type { FeedWindow } from '../operators/window/window.js';
 import type { RelayedEvent } from '../protocol/event.js';
 import type { TradeFeedError } from '../protocol/failures/trade-feed-error.js';
 import type { Frame } from '../protocol/frame.js';
-import { SHARED_FEED } from './shared-feed.js';
-import { whenDestroyed$ } from './when-destroyed.js';
+import { SHARED_FEED, whenDestroyed$ } from './shared-feed.js';
 
 /** The status of the feed. */
 export type FeedStatus = ConnectionStatus;
@@ -20,21 +19,28 @@ export type FeedStatus = ConnectionStatus;
  */
 export interface AngularTradeFeed {
   /**
-   * Emits the frames and the lifecycle events from now on. Completes when the component is destroyed. Never errors: a stop, or a source that
-   * completes, is the event `stopped`. Emits outside Angular's zone, so set a signal to update the view.
+   * Emits the frames and the lifecycle events from now on. Completes when the component is destroyed. Never errors: a
+   * stop, or a source that completes, is the event `stopped`. Emits outside Angular's zone, so set a signal to update
+   * the view.
    */
   readonly events$: Observable<RelayedEvent>;
   /** Emits the frames only. Otherwise like `events$`. */
   readonly frames$: Observable<Frame<Uint8Array>>;
   /** The status: `connecting`, `live`, `reconnecting` or `stopped`, with its start time and its reason. */
   readonly status: Signal<FeedStatus>;
-  /** The figures of the last period; `undefined` before the end of the first one. Totals count from the opening of the feed. */
+  /**
+   * The figures of the last period; `undefined` before the end of the first one. Totals count from the opening of the
+   * feed.
+   */
   readonly stats: Signal<FeedStats | undefined>;
-  /** The latest window; `undefined` before the end of the first one. Windows are only computed while a component uses this signal. */
+  /**
+   * The latest window; `undefined` before the end of the first one. Windows are only computed while a component uses
+   * this signal.
+   */
   readonly window: Signal<FeedWindow<Frame<Uint8Array>> | undefined>;
   /**
-   * Whether the newest frame is too old: `stale` with the time since when, or `fresh` after that. `undefined` while all frames have arrived in time, and
-   * without the option `freshness` of `provideTradeFeed`.
+   * Whether the newest frame is too old: `stale` with the time since when, or `fresh` after that. `undefined` while all
+   * frames have arrived in time, and without the option `freshness` of `provideTradeFeed`.
    */
   readonly freshness: Signal<Freshness | undefined>;
   /** The failure that stopped the feed; `undefined` while it runs. */
@@ -46,9 +52,9 @@ export interface AngularTradeFeed {
 /**
  * Returns the feed of the nearest `provideTradeFeed`, and keeps it open until the component is destroyed.
  *
- * Directives, services and other code with an injection context can call it too. All share one connection. The first call opens
- * it. It is closed `lingerMs` after the last caller is destroyed. On a server no connection is opened: the signals keep their initial values,
- * and `frames$` emits nothing.
+ * Directives, services and other code with an injection context can call it too. All share one connection. The first
+ * call opens it. It is closed `lingerMs` after the last caller is destroyed. On a server no connection is opened: the
+ * signals keep their initial values, and `frames$` emits nothing.
  *
  * @throws Error when there is no `provideTradeFeed`, or outside an injection context
  * @example

@@ -1,11 +1,7 @@
 import { checkFreshness, type FreshnessOptions } from '../operators/freshness.js';
-import {
-  type FramesOptions,
-  timeRules,
-  type TimeWindowOptions,
-  integerMs,
-} from '../operators/window/window-options.js';
-import { anObject, durationMs, positiveMs, validated } from '../protocol/rules.js';
+import { integerMs, timeRules } from '../operators/window/contents.js';
+import type { FramesOptions, TimeWindowOptions } from '../operators/window/window.js';
+import { anObject, durationMs, positiveMs, validated } from '../protocol/validate.js';
 
 /** The options of the signal `window`. */
 export interface WindowSignalOptions extends TimeWindowOptions, FramesOptions {
@@ -19,43 +15,41 @@ export interface WindowSignalOptions extends TimeWindowOptions, FramesOptions {
 export interface FeedSignalOptions {
   /** How often the signal `stats` is set: `everyMs`, in ms. @defaultValue `{ everyMs: 1_000 }` */
   readonly stats?: { readonly everyMs?: number | undefined } | undefined;
-  /** The windows of the signal `window`, which is set at the end of each window. @defaultValue `{ lengthMs: 1_000, maxFrames: 1_000 }` */
+  /** The windows of the signal `window`, set at the end of each. @defaultValue `{ lengthMs: 1_000, maxFrames: 1_000 }` */
   readonly window?: WindowSignalOptions | undefined;
-  /** When the newest frame is too old: the options of `freshness`, for the signal `freshness`. @defaultValue none: the signal stays `undefined` */
+  /**
+   * When the newest frame is too old: the options of `freshness`, for the signal `freshness`. @defaultValue none: the
+   * signal stays `undefined`
+   */
   readonly freshness?: FreshnessOptions | undefined;
   /**
-   * How long the feed stays open after its last component is destroyed, in ms, so that a change of route needs no reconnect. 0 closes it at once.
+   * How long the feed stays open after its last component is destroyed, in ms, so that a change of route needs no
+   * reconnect. 0 closes it at once.
    * @defaultValue 1 000
    */
   readonly lingerMs?: number | undefined;
 }
 
-/** The {@link FeedSignalOptions} with all defaults. */
-export interface FeedSignalSettings {
-  readonly stats: { readonly everyMs: number };
-  readonly window: WindowSignalOptions & { readonly lengthMs: number };
-  readonly freshness: FreshnessOptions | undefined;
-  readonly lingerMs: number;
-}
-
 /** The validation rules of {@link FeedSignalOptions}. */
 export const feedSignalRules = { stats: anObject, window: anObject, freshness: anObject, lingerMs: durationMs };
-
-const defaults = Object.freeze({ everyMs: 1_000, lengthMs: 1_000, maxFrames: 1_000, lingerMs: 1_000 });
 
 /**
  * Validates the options and adds the defaults.
  *
  * @throws TradeFeedError with code `invalid-options`, naming the option
  */
-export const resolveFeedSignals = (options: FeedSignalOptions): FeedSignalSettings => {
-  const { everyMs, lengthMs, maxFrames } = defaults;
-  const { stats = {}, window = {}, freshness, lingerMs = defaults.lingerMs } = validated(options, feedSignalRules);
+export const resolveFeedSignals = (options: FeedSignalOptions) => {
+  const { stats = {}, window = {}, freshness, lingerMs = 1_000 } = validated(options, feedSignalRules);
   if (freshness) checkFreshness(freshness, 'freshness.');
   return {
-    stats: { everyMs, ...validated(stats, { everyMs: positiveMs }, 'stats.') },
-    window: { lengthMs, maxFrames, ...validated(window, { lengthMs: integerMs, ...timeRules }, 'window.') },
+    stats: { everyMs: 1_000, ...validated(stats, { everyMs: positiveMs }, 'stats.') },
+    window: { ...windowDefaults, ...validated(window, { lengthMs: integerMs, ...timeRules }, 'window.') },
     freshness,
     lingerMs,
   };
 };
+
+const windowDefaults = { lengthMs: 1_000, maxFrames: 1_000 };
+
+/** The {@link FeedSignalOptions} with all defaults. */
+export type FeedSignalSettings = ReturnType<typeof resolveFeedSignals>;

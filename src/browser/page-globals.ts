@@ -1,4 +1,4 @@
-import type { Locks } from './tabs/tab-lock.js';
+import type { Locks } from './tabs/tab-channel.js';
 
 /** The globals of a page that this library uses. A worker has some of them, and Node 21 and later has `navigator`. */
 interface PageGlobals extends Partial<EventTarget> {

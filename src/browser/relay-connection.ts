@@ -1,40 +1,44 @@
 import { catchError, concat, concatMap, defer, from, type Observable, takeWhile, tap, throwError, timeout } from 'rxjs';
 import type { Received } from '../protocol/event-line.js';
-import { relayError } from '../protocol/failures/relay-error.js';
-import { createConnectionFacts, type DetectedCode } from './connection-facts.js';
-import { readMessage } from './read-message.js';
+import { copyFailure, readFailure, relayError, TradeFeedError } from '../protocol/failures/trade-feed-error.js';
 import type { RelayFeedSettings } from './relay-feed-options.js';
 import { relayRequest$ } from './relay-request.js';
-import type { ResumePoint } from './resume-point.js';
-import { createServerSentEventReader, type ServerSentEvent } from './server-sent-events.js';
+import { createServerSentEventReader, eventsOf, readHello, type ServerSentEvent } from './relay-stream.js';
+import type { ResumePoint, StreamClock } from './resume-point.js';
 
 /**
  * Opens one connection to a relay, resumes at a point, and emits the events.
  *
- * Completes at the message `complete`. Errors with a {@link ConnectionEnd}: the failure that this client has detected, or that the relay sent in
- * `connect-again`.
+ * Completes at the message `complete`. Errors with a {@link ConnectionEnd}: the failure that this client has detected,
+ * or that the relay sent in `connect-again`.
  */
 export const relayConnection$ = (settings: RelayFeedSettings, point: ResumePoint): Observable<Received> =>
   defer(() => {
     const { connectTimeoutMs: first, idleTimeoutMs: each, scheduler } = settings;
-    const facts = createConnectionFacts(() => scheduler.now());
+    const facts = createConnectionFacts(point.clock);
     const failed$ = (code: DetectedCode, cause?: unknown) => throwError(() => facts.failure(code, cause));
     const silent$ = () => failed$('relay-stalled');
-
-    const eventsOf = (message: ServerSentEvent): Observable<Received> => {
-      const { relayAt, events = [], ending } = readMessage(message, point.shiftMs);
-      if (relayAt !== undefined) point.shiftMs = facts.opened(relayAt, point.shiftMs);
+    const received = ({ event: type, id, data }: ServerSentEvent): Observable<Received> => {
+      if (type === 'hello') facts.opened(readHello(data));
+      const { shiftMs } = point.clock;
       // A relay whose feed has stopped may send only this message, without `hello`.
-      if (ending !== undefined) throw facts.relayFailure(ending);
+      if (type === 'connect-again') throw facts.ofRelay(readFailure(JSON.parse(data.join('\n')), shiftMs));
       if (!facts.isOpen()) throw relayError({ code: 'invalid-relay' });
-      return from(events).pipe(
-        tap({ next: (event) => facts.eventReceived(event), complete: () => point.reached(message.id) }),
+      const lines = type === '' ? data : [];
+      return from(eventsOf(lines, shiftMs, point.ownAt)).pipe(
+        tap({
+          next: (event) => {
+            facts.event(event);
+            point.passed(event);
+          },
+          complete: () => point.reached(id, lines),
+        }),
       );
     };
 
     return concat(
-      relayRequest$(settings, point.lastEventId()).pipe(
-        tap(() => facts.bytesReceived()),
+      relayRequest$(settings, point.id).pipe(
+        tap(() => facts.bytes()),
         catchError((cause: unknown) => failed$('relay-lost', cause)),
         timeout({ first, each, scheduler, with: silent$ }),
         concatMap(createServerSentEventReader()),
@@ -43,8 +47,66 @@ export const relayConnection$ = (settings: RelayFeedSettings, point: ResumePoint
       failed$('relay-lost'),
     ).pipe(
       takeWhile(({ event }) => event !== 'complete'),
-      concatMap(eventsOf),
+      concatMap(received),
       // eslint-disable-next-line rxjs-x/throw-error -- the notifier of `retryWhen` turns it into an error
       catchError((cause: unknown) => throwError(() => facts.end(cause))),
     );
   });
+
+/** The failures of a connection that the client detects. */
+export type DetectedCode = 'relay-lost' | 'relay-stalled' | 'invalid-relay-data';
+
+/** The end of one connection to a relay, or of the attempt to open one. */
+export interface ConnectionEnd {
+  readonly failure: TradeFeedError;
+  /** Whether the relay sent the failure: its verdict `stop` then means that the feed of the relay has stopped. */
+  readonly isOfFeed: boolean;
+  /** Whether the feed was opened during this connection. */
+  readonly hasOpened: boolean;
+}
+
+/** Creates the facts about one connection that begins now, for the failure that ends it. */
+export const createConnectionFacts = (clock: Pick<StreamClock, 'now' | 'measure'>) => {
+  const now = () => clock.now();
+  const requestedAt = now();
+  let lastBytesAt = requestedAt;
+  let openedAt: number | undefined;
+  let framesReceived = 0;
+  let hasOpened = false;
+  let failureOfRelay: TradeFeedError | undefined;
+
+  const figures = (endedAt: number) => ({ uptimeMs: Math.max(0, endedAt - (openedAt ?? endedAt)), framesReceived });
+
+  /** Creates the failure of this connection. Returns a cause that is a `TradeFeedError` unchanged. */
+  const failure = (code: DetectedCode, cause?: unknown): TradeFeedError => {
+    if (cause instanceof TradeFeedError) return cause;
+    if (openedAt === undefined) return relayError({ code: 'relay-unreachable', cause });
+    // A stalled connection may have ended when its last bytes arrived.
+    const endedAt = code === 'relay-stalled' ? lastBytesAt : now();
+    return relayError({ code, endedAt, cause, ...figures(endedAt) });
+  };
+
+  return {
+    /** Returns whether `hello` has arrived. */
+    isOpen: () => openedAt !== undefined,
+    bytes: () => {
+      lastBytesAt = now();
+    },
+    /** Records the first message. Sets the clock by the time at which the relay sent it. */
+    opened: (relayAt?: number) => {
+      if (relayAt !== undefined) clock.measure(requestedAt, relayAt);
+      openedAt = now();
+    },
+    event: ({ type }: Received) => {
+      if (type === 'frame') framesReceived += 1;
+      if (type === 'opened') hasOpened = true;
+    },
+    failure,
+    /** Returns a failure that the relay sent, with the stage, the uptime and the frames of this connection. */
+    ofRelay: (sent: TradeFeedError) => (failureOfRelay = copyFailure(sent, { stage: 'stream', ...figures(now()) })),
+    end: (cause: unknown): ConnectionEnd => {
+      const ended = failure('invalid-relay-data', cause);
+      return { failure: ended, isOfFeed: ended === failureOfRelay, hasOpened };
+    },
+  };
+};

@@ -1,21 +1,10 @@
 import { asyncScheduler, type SchedulerLike } from 'rxjs';
-import {
-  aCount,
-  aFunction,
-  anObject,
-  aScheduler,
-  invalidOption,
-  objectWith,
-  oneOf,
-  positiveMs,
-  type Rule,
-  validated,
-} from '../protocol/rules.js';
-import type { Verdict } from '../protocol/failures/failure-code.js';
+import { type BackoffOptions, resolveBackoff } from '../feed/backoff.js';
+import type { Verdict } from '../protocol/failures/meanings.js';
 import type { TradeFeedError } from '../protocol/failures/trade-feed-error.js';
-import { isText } from '../protocol/type-guards.js';
-import { tryCall } from '../protocol/try-call.js';
-import { type BackoffOptions, type BackoffPolicy, resolveBackoff } from '../reconnect/policy.js';
+import { isText, tryCall } from '../protocol/type-guards.js';
+import { aCount, aFunction, anObject, aScheduler, objectWith, oneOf, positiveMs } from '../protocol/validate.js';
+import { invalidOption, type Rule, validated } from '../protocol/validate.js';
 import { pageGlobals } from './page-globals.js';
 
 /** Stores the id of the last message: `sessionStorage` implements it. */
@@ -29,8 +18,8 @@ export interface ResumeStore {
 /** The options of `relayFeed$`. */
 export interface RelayFeedOptions {
   /**
-   * Headers of the request, such as a bearer token of your app; or a function that is called before each request (it may be
-   * async), so that a token can be renewed. @defaultValue none
+   * Headers of the request, such as a bearer token of your app; or a function that is called before each request (it
+   * may be async), so that a token can be renewed. @defaultValue none
    */
   readonly headers?: RequestHeaders | (() => RequestHeaders | Promise<RequestHeaders>) | undefined;
   /** Whether the request sends cookies, as in `fetch`. @defaultValue `'same-origin'` */
@@ -38,7 +27,8 @@ export interface RelayFeedOptions {
   /** How long to wait for the first message of the relay, in ms. @defaultValue 10 000 */
   readonly connectTimeoutMs?: number | undefined;
   /**
-   * How long the relay may send no bytes before this client closes the connection, in ms. A relay sends a heartbeat every 15 s.
+   * How long the relay may send no bytes before this client closes the connection, in ms. A relay sends a heartbeat
+   * every 15 s.
    *
    * @defaultValue 45 000
    */
@@ -46,8 +36,8 @@ export interface RelayFeedOptions {
   /** Changes to the default reconnect policy. */
   readonly backoff?: BackoffOptions | undefined;
   /**
-   * After how many stops of the feed in a row this Observable errors: an integer, or `Infinity`. Until then the page reconnects, with
-   * backoff. An `opened` restarts the count. @defaultValue 5
+   * After how many stops of the feed in a row this Observable errors: an integer, or `Infinity`. Until then the page
+   * reconnects, with backoff. An `opened` restarts the count. @defaultValue 5
    */
   readonly maxFeedStops?: number | undefined;
   /** Returns the verdict for a failure, as in `tradeFeed$`. Called with the failure and the default verdict. */
@@ -59,8 +49,8 @@ export interface RelayFeedOptions {
    */
   readonly resumeIn?: ResumeStore | undefined;
   /**
-   * `'share'`: all tabs of this browser with the same `url` share one stream: one tab receives it for all. They must belong to the same
-   * signed-in user, so unsubscribe when the user signs out. @defaultValue `'separate'`
+   * `'share'`: all tabs of this browser with the same `url` share one stream: one tab receives it for all. They must
+   * belong to the same signed-in user, so unsubscribe when the user signs out. @defaultValue `'separate'`
    */
   readonly tabs?: 'share' | 'separate' | undefined;
   /** For tests: the clock and the timers. @defaultValue `asyncScheduler` */
@@ -71,22 +61,12 @@ export interface RelayFeedOptions {
 export type RequestHeaders = Readonly<Record<string, string>>;
 
 /** The validated address, and the options with all defaults. */
-export interface RelayFeedSettings {
-  readonly url: string;
-  readonly headers: RequestHeaders | (() => RequestHeaders | Promise<RequestHeaders>);
-  readonly credentials: 'omit' | 'same-origin' | 'include';
-  readonly connectTimeoutMs: number;
-  readonly idleTimeoutMs: number;
-  readonly backoff: BackoffPolicy;
-  readonly maxFeedStops: number;
-  readonly classify?: (failure: TradeFeedError, verdict: Verdict) => Verdict;
-  readonly resumeIn?: ResumeStore;
-  readonly tabs?: 'share' | 'separate';
-  readonly scheduler: SchedulerLike;
-}
+export type RelayFeedSettings = ReturnType<typeof resolveRelayFeed>;
+
+const noHeaders: RequestHeaders = {};
 
 const defaults = Object.freeze({
-  headers: {},
+  headers: noHeaders,
   credentials: 'same-origin',
   connectTimeoutMs: 10_000,
   idleTimeoutMs: 45_000,
@@ -111,7 +91,7 @@ const areHeaders = (value: unknown): boolean =>
   Object.values(value as RequestHeaders).every(isText) &&
   tryCall(() => requestHeaders(value as RequestHeaders)) !== undefined;
 
-const rules: Readonly<Record<keyof RelayFeedOptions, Rule>> = {
+export const relayFeedRules: Readonly<Record<keyof RelayFeedOptions, Rule>> = {
   headers: {
     allowed: 'an object of texts or a function',
     isSecret: true,
@@ -133,8 +113,8 @@ const rules: Readonly<Record<keyof RelayFeedOptions, Rule>> = {
  *
  * @throws TradeFeedError with code `invalid-options`, naming the option
  */
-export const resolveRelayFeed = (url: string | URL, options: RelayFeedOptions = {}): RelayFeedSettings => {
-  const checked = validated(options, rules);
+export const resolveRelayFeed = (url: string | URL, options: RelayFeedOptions = {}) => {
+  const checked = validated(options, relayFeedRules);
   return { ...defaults, ...checked, url: addressOf(url), backoff: resolveBackoff(checked.backoff) };
 };
 

@@ -1,34 +1,35 @@
-import { defer, map, mergeAll, type Observable, retryWhen, scan } from 'rxjs';
-import type { RelayedEvent } from '../protocol/event.js';
-import { applyClassify } from '../protocol/failures/apply-classify.js';
-import { backoff } from '../reconnect/backoff.js';
-import type { RelayedValue } from '../protocol/relayed-value.js';
-import { reconnecting, withLifecycle } from '../reconnect/lifecycle.js';
-import type { ConnectionEnd } from './connection-facts.js';
-import { afterEnd, type FeedStops } from './feed-stops.js';
-import { pageWakes$ } from './page-wakes.js';
+import { defer, EMPTY, filter, fromEvent, map, merge, mergeAll, type Observable, retryWhen, scan } from 'rxjs';
+import { reconnects, withEvents } from '../feed/lifecycle.js';
 import type { Received } from '../protocol/event-line.js';
-import { relayConnection$ } from './relay-connection.js';
+import type { RelayedEvent, RelayedValue } from '../protocol/event.js';
+import { applyClassify } from '../protocol/validate.js';
+import { copyFailure, TradeFeedError } from '../protocol/failures/trade-feed-error.js';
+import { pageGlobals } from './page-globals.js';
+import { type ConnectionEnd, relayConnection$ } from './relay-connection.js';
 import { type RelayFeedOptions, type RelayFeedSettings, resolveRelayFeed } from './relay-feed-options.js';
-import { type ResumePoint, resumePoint } from './resume-point.js';
+import { type OwnEvent, type ResumePoint, resumePoint } from './resume-point.js';
 
 /**
- * Receives a feed from a relay, in a browser or in Node: the frames and the lifecycle events, in order, like `tradeFeedEvents$` on the server.
+ * Receives a feed from a relay, in a browser or in Node: the frames and the lifecycle events, in order, like
+ * `tradeFeedEvents$` on the server.
  *
- * Cold: each subscription is a client of the relay; the relay has one connection to the service for all of them. The `data` of a frame is a
- * `Uint8Array`. First emits the events that describe the current state of the feed. When the connection to the relay ends, connects again with the
- * backoff of `tradeFeed$`, and resumes after the last event: a `gap` covers missing frames, if there are any. A `gap` with the code `relay-behind`
- * and `missed` frames also reports that this client was too slow. Times come from the clock of the relay. They are corrected if it differs from
- * the clock of this machine by more than a second.
+ * Cold: each subscription is a client of the relay; the relay has one connection to the service for all of them. The
+ * `data` of a frame is a `Uint8Array`. First emits the events that describe the current state of the feed. When the
+ * connection to the relay ends, connects again with the backoff of `tradeFeed$`, and resumes after the last event: a
+ * `gap` covers missing frames, if there are any. A `gap` with the code `relay-behind` and `missed` frames also reports
+ * that this client was too slow. Times come from the clock of the relay. They are corrected if it differs from the
+ * clock of this machine by more than a second at the first connection. They go on when the clock of this machine is set
+ * after that.
  *
- * Completes when the feed of the relay completes. Errors with a `TradeFeedError`: the stop of the feed itself (`connection-replaced`,
- * `invalid-api-key`, …) after `maxFeedStops` of them in a row, `relay-refused` (401, 403), `invalid-relay` (no relay at that address), or
- * `retries-exhausted`. Connects again after `relay-unreachable`, `relay-headers-failed`, `relay-full` (503, not before `Retry-After`),
- * `relay-failed` (5xx, 408, 429), `relay-lost`, `relay-stalled`, `invalid-relay-data`, `relay-closing` and `relay-session-ended`. A wait ends early
- * when the browser is online again, the page becomes visible, or the page returns from the back/forward cache.
+ * Completes when the feed of the relay completes. Errors with a `TradeFeedError`: the stop of the feed itself
+ * (`connection-replaced`, `invalid-api-key`, …) after `maxFeedStops` of them in a row, `relay-refused` (401, 403),
+ * `invalid-relay` (no relay at that address), or `retries-exhausted`. Connects again after `relay-unreachable`,
+ * `relay-headers-failed`, `relay-full` (503, not before `Retry-After`), `relay-failed` (5xx, 408, 429), `relay-lost`,
+ * `relay-stalled`, `invalid-relay-data`, `relay-closing` and `relay-session-ended`. A wait ends early when the browser
+ * is online again, the page becomes visible, or the page returns from the back/forward cache.
  *
- * @typeParam T - the type of the values of an operator on the server (`select`): each arrives as a {@link RelayedValue}. It is not checked here.
- *   Without `T` the type of the events has no values.
+ * @typeParam T - the type of the values of an operator on the server (`select`): each arrives as a {@link
+ *   RelayedValue}. It is not checked here. Without `T` the type of the events has no values.
  * @param url - the address of the relay, absolute or relative to the page
  * @param options - see {@link RelayFeedOptions}; durations in ms
  * @throws TradeFeedError with code `invalid-options`, from the call itself, before any I/O
@@ -59,19 +60,56 @@ export const relayFeed$ = <T = never>(
   return (settings.tabs === 'share' ? defer(shared).pipe(mergeAll()) : page$()) as Observable<RelayedEvent | Value>;
 };
 
-/** Receives over a separate stream. Resumes at `point`; the default is the point that `settings.resumeIn` stores. */
-const pageFeed$ = (settings: RelayFeedSettings, point?: ResumePoint): Observable<Received> =>
-  withLifecycle<Received>((emit) =>
-    relayConnection$(settings, point ?? resumePoint(settings)).pipe(
-      retryWhen((ends: Observable<ConnectionEnd>) =>
-        ends.pipe(
-          scan<ConnectionEnd, FeedStops, Pick<FeedStops, 'stops'>>(
-            ({ stops }, end) => afterEnd(settings.maxFeedStops, stops, end),
-            { stops: 0 },
+/** Receives over a separate stream. Resumes at `given`; the default is the point that `settings.resumeIn` stores. */
+const pageFeed$ = (settings: RelayFeedSettings, given?: ResumePoint): Observable<Received> =>
+  defer(() => {
+    const point = given ?? resumePoint(settings);
+    return withEvents<Received>((deliver) => {
+      const emit = (event: OwnEvent): void => {
+        deliver(point.own(event));
+      };
+      const now = () => point.clock.now();
+      const stop = (failure: unknown): void => {
+        if (failure instanceof TradeFeedError) emit({ type: 'stopped', at: now(), failure });
+      };
+      return relayConnection$(settings, point).pipe(
+        retryWhen((ends: Observable<ConnectionEnd>) =>
+          ends.pipe(
+            scan(({ stops }, end) => afterEnd(settings.maxFeedStops, stops, end), noStops),
+            map(({ failure }) => applyClassify(settings, failure)),
+            reconnects(settings.backoff, { emit, stop, now }, pageWakes$),
           ),
-          map(({ failure }) => applyClassify(settings, failure)),
-          backoff(settings.backoff, reconnecting(emit), pageWakes$),
         ),
-      ),
-    ),
-  );
+      );
+    });
+  });
+
+// `scan` emits no seed.
+const noStops = { stops: 0 } as ReturnType<typeof afterEnd>;
+
+/**
+ * Counts the stops of the feed in a row. Changes the verdict of a stop to `backoff` until there are `maxFeedStops`. An
+ * `opened` restarts the count.
+ *
+ * A relay that is replaced, or whose account is used elsewhere for a moment, sends a stop to all pages at once. They
+ * retry instead of stopping.
+ */
+export const afterEnd = (maxFeedStops: number, before: number, { failure, isOfFeed, hasOpened }: ConnectionEnd) => {
+  const inRow = hasOpened ? 0 : before;
+  if (!isOfFeed || failure.verdict !== 'stop') return { stops: inRow, failure };
+  const stops = inRow + 1;
+  return { stops, failure: stops < maxFeedStops ? copyFailure(failure, { verdict: 'backoff' }) : failure };
+};
+
+/**
+ * Emits when a connection is likely to work again: the browser is online, the page is shown again from the back/forward
+ * cache, or the page becomes visible. Emits nothing without a page, for example in Node.
+ */
+export const pageWakes$: Observable<Event> = defer(() =>
+  pageGlobals.addEventListener === undefined
+    ? EMPTY
+    : merge(...wakes.map((name) => fromEvent<Event>(pageGlobals as EventTarget, name))),
+).pipe(filter(({ type }) => type !== 'visibilitychange' || pageGlobals.document?.visibilityState === 'visible'));
+
+// `visibilitychange` is an event of the document, and bubbles to the window.
+const wakes = ['online', 'pageshow', 'visibilitychange'];

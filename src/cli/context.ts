@@ -1,5 +1,5 @@
 import type { Readable, Writable } from 'node:stream';
-import { fromEvent, map, merge, type Observable } from 'rxjs';
+import { fromEvent, map, merge, type Observable, share, tap } from 'rxjs';
 
 /** The environment, streams and signals of the process. Tests replace them. */
 export interface CliContext {
@@ -11,40 +11,38 @@ export interface CliContext {
   readonly interrupt$: Observable<Interrupt>;
 }
 
-/** A stdin that may be a terminal. */
-export type Input = Readable & {
+interface Input extends Readable {
   readonly isTTY?: boolean | undefined;
   readonly setRawMode?: ((isRaw: boolean) => unknown) | undefined;
-};
+}
 
-/** A stream that may be a terminal. */
-export type Output = Writable & {
+export interface Output extends Writable {
   readonly isTTY?: boolean | undefined;
   readonly columns?: number | undefined;
   readonly rows?: number | undefined;
-};
+}
 
-/** The signals that ask the command to end, with the exit codes that shells expect. */
 export const interrupts = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 } as const;
-/** The name of one of these signals. */
 export type Interrupt = keyof typeof interrupts;
 
-/** Creates the context of a real process. */
 export const processContext = (process: NodeJS.Process): CliContext => {
+  const { env, stdin, stdout, stderr } = process;
   const signals = Object.keys(interrupts) as Interrupt[];
-  return {
-    env: process.env,
-    stdin: process.stdin,
-    stdout: process.stdout,
-    stderr: process.stderr,
-    interrupt$: merge(...signals.map((signal) => fromEvent(process, signal).pipe(map(() => signal)))),
-  };
+  const interrupt$ = merge(...signals.map((signal) => fromEvent(process, signal).pipe(map(() => signal)))).pipe(
+    tap((signal) => {
+      // The terminal prints `^C` at the cursor. The next line, or the prompt of the shell, must not follow it.
+      if (signal === 'SIGINT') [stderr, stdout].find(({ isTTY }) => isTTY)?.write('\n');
+    }),
+    // One newline for all subscribers.
+    share(),
+  );
+  return { env, stdin, stdout, stderr, interrupt$ };
 };
 
 /** Returns whether a stream is a terminal that supports control sequences. */
 export const isTerminal = (output: Output, { env }: Pick<CliContext, 'env'>): boolean =>
   output.isTTY === true && env['TERM'] !== 'dumb';
 
-/** Returns whether to use colours on a stream (https://no-color.org). */
+/** Returns whether to use colors on a stream (https://no-color.org). */
 export const hasColors = (output: Output, context: Pick<CliContext, 'env'>): boolean =>
   isTerminal(output, context) && !context.env['NO_COLOR'];

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 import { processContext } from './context.js';
-import { run } from './run.js';
+import { run } from './program.js';
 
 process.exitCode = await run(process.argv.slice(2), processContext(process));
 // Data that a slow reader has not read by now is discarded, because it would keep the process alive.

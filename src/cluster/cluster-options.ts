@@ -1,8 +1,10 @@
+import { createHash, randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
-import { randomBytes } from 'node:crypto';
-import { feedOptionRules, resolveTicketOptions, type TicketSettings, type TradeFeedOptions } from '../options.js';
+import { feedOptionRules, resolveTicketOptions, type TicketSettings, type TradeFeedOptions } from '../feed/options.js';
+import type { TradeFeedError } from '../protocol/failures/trade-feed-error.js';
 import {
   aBoolean,
+  aName,
   checkRequired,
   invalidOption,
   objectWith,
@@ -10,16 +12,25 @@ import {
   positiveMs,
   type Rule,
   validated,
-} from '../protocol/rules.js';
-import type { ClusterEngine } from './engine/cluster-engine.js';
+} from '../protocol/validate.js';
+import type { Source } from './election/cluster-key.js';
+import type { ClusterEngine } from './engine.js';
+import { timing, timingDefaults } from './election/timing.js';
 
 /** The options of the election of a cluster. */
 export interface ClusterElectionOptions {
   /** The engine that connects the replicas. */
   readonly engine: ClusterEngine;
-  /** The name under which replicas find each other: letters, digits, `-` and `_`. Replicas with the same API key need the same name. It is never the key. */
+  /**
+   * The name under which replicas find each other: letters, digits, `-` and `_`. Replicas with the same API key need
+   * the same name; replicas of another feed or `baseUrl` need another one. It is never the key.
+   */
   readonly account: string;
-  /** The name of this replica: letters, digits, `-` and `_`. A random part is added. @defaultValue host and process id */
+  /**
+   * The name of this replica: letters, digits, `-` and `_`. A random part is added.
+   *
+   * @defaultValue host and process id
+   */
   readonly replica?: string | undefined;
   /** Whether this replica may own the connection. With `false` it only follows. @defaultValue `true` */
   readonly canOwn?: boolean | undefined;
@@ -27,9 +38,18 @@ export interface ClusterElectionOptions {
   readonly leaseMs?: number | undefined;
   /** Time between two renewals of the ownership, in ms; at most a third of `leaseMs`. @defaultValue 500 */
   readonly renewMs?: number | undefined;
-  /** An owner sends no handshake in the last part of its lease, in ms; less than `leaseMs` minus `renewMs`. @defaultValue 200 */
+  /**
+   * An owner sends no handshake in the last part of its lease, in ms; less than `leaseMs` minus `renewMs`.
+   *
+   * @defaultValue 200
+   */
   readonly marginMs?: number | undefined;
-  /** Silence of the owner in ms after which a replica asks it; less than `leaseMs`, and more than the 250 ms between two beats. @defaultValue 600 */
+  /**
+   * Silence of the owner in ms after which a replica asks it; less than `leaseMs`, and more than the 250 ms between two
+   * beats.
+   *
+   * @defaultValue 600
+   */
   readonly suspectMs?: number | undefined;
   /** Size limit of a message in bytes. A larger frame is sent in parts. @defaultValue 262 144 (256 KiB) */
   readonly batchBytes?: number | undefined;
@@ -41,35 +61,16 @@ export interface ClusterElectionOptions {
 export interface ClusterOptions extends TradeFeedOptions, ClusterElectionOptions {}
 
 /** The validated options of the election, with the defaults. */
-export interface ClusterElectionSettings {
-  readonly engine: ClusterEngine;
-  readonly account: string;
-  readonly replica: string;
-  readonly canOwn: boolean;
-  readonly leaseMs: number;
-  readonly renewMs: number;
-  readonly marginMs: number;
-  readonly suspectMs: number;
-  readonly batchBytes: number;
-  readonly handOverMs: number;
-}
+type ClusterElectionSettings = {
+  readonly [Name in keyof ClusterElectionOptions]-?: NonNullable<ClusterElectionOptions[Name]>;
+};
 
 /** The validated options of a cluster, with the defaults. */
 export interface ClusterSettings extends ClusterElectionSettings {
   readonly feed: TicketSettings;
 }
 
-const defaults = Object.freeze({
-  canOwn: true,
-  ...{ leaseMs: 2_000, renewMs: 500, marginMs: 200, suspectMs: 600 },
-  batchBytes: 256 * 1024,
-  handOverMs: 5_000,
-});
-
-const aName: Rule = {
-  allowed: '1 to 80 letters, digits, - or _',
-  is: (v) => typeof v === 'string' && /^[\w-]{1,80}$/.test(v),
-};
+const defaults = Object.freeze({ canOwn: true, ...timingDefaults, batchBytes: 256 * 1024 });
 
 const rules: Readonly<Record<keyof ClusterElectionOptions, Rule>> = {
   engine: objectWith('compareAndSet', 'a ClusterEngine, for example memoryEngine()'),
@@ -93,17 +94,16 @@ const rules: Readonly<Record<keyof ClusterElectionOptions, Rule>> = {
  * @throws TradeFeedError with code `invalid-options`
  */
 export const resolveClusterOptions = (options: ClusterOptions): ClusterSettings => {
-  const own = Object.fromEntries(Object.entries(options).filter(([name]) => Object.hasOwn(rules, name)));
-  const rest: TradeFeedOptions & Readonly<Record<string, unknown>> = Object.fromEntries(
-    Object.entries(options).filter(([name]) => !Object.hasOwn(rules, name)),
-  );
-  const unknown = Object.keys(rest).find((name) => !Object.hasOwn(feedOptionRules, name));
-  if (unknown !== undefined) validated({ [unknown]: rest[unknown] }, { ...rules, ...feedOptionRules });
-  const settings = resolveElectionOptions(own as unknown as ClusterElectionOptions);
-  const feed = resolveTicketOptions(rest);
+  const all = { ...rules, ...feedOptionRules };
+  validated(without(options, all), all);
+  const settings = resolveElectionOptions(without(options, feedOptionRules));
+  const feed = resolveTicketOptions(without(options, rules));
   if (feed.receiveIn === 'worker') throw invalidOption('receiveIn', "'main' in a cluster");
   return { ...settings, feed };
 };
+
+const without = <T extends object>(options: T, names: object): T =>
+  Object.fromEntries(Object.entries(options).filter(([name]) => !Object.hasOwn(names, name))) as T;
 
 /**
  * Validates the options of the election, and adds the defaults.
@@ -115,12 +115,13 @@ export const resolveElectionOptions = (options: ClusterElectionOptions, prefix =
   checkRequired(options, { engine: rules.engine, account: rules.account }, prefix);
   const settings = { replica: defaultReplica(), ...defaults, ...validated(options, rules, prefix) };
   const { leaseMs, renewMs, marginMs, suspectMs } = settings;
-  const invalid = (name: string, allowed: string, value: number) => invalidOption(prefix + name, allowed, value);
-  if (renewMs > leaseMs / 3) throw invalid('renewMs', `at most a third of leaseMs (${leaseMs})`, renewMs);
-  if (marginMs >= leaseMs - renewMs)
-    throw invalid('marginMs', `less than leaseMs minus renewMs (${leaseMs - renewMs})`, marginMs);
-  if (suspectMs <= 250 || suspectMs >= leaseMs)
-    throw invalid('suspectMs', `more than 250, and less than leaseMs (${leaseMs})`, suspectMs);
+  const check = (isValid: boolean, name: keyof typeof settings, allowed: string): void => {
+    if (!isValid) throw invalidOption(prefix + name, allowed, settings[name]);
+  };
+  check(renewMs <= leaseMs / 3, 'renewMs', `at most a third of leaseMs (${leaseMs})`);
+  check(marginMs < leaseMs - renewMs, 'marginMs', `less than leaseMs minus renewMs (${leaseMs - renewMs})`);
+  const isBetween = suspectMs > timing.beatMs && suspectMs < leaseMs;
+  check(isBetween, 'suspectMs', `more than ${timing.beatMs}, and less than leaseMs (${leaseMs})`);
   return settings;
 };
 
@@ -129,5 +130,26 @@ const defaultReplica = (): string =>
     .replaceAll(/[^\w-]/g, '-')
     .slice(0, 60)}-${process.pid}`;
 
-/** Returns the id of a run of a replica: its name, and a random part that no other run has. */
-export const replicaId = (replica: string): string => `${replica}-${randomBytes(6).toString('hex')}`;
+/** Returns what the key says of a base address: its host, and a hash of all of it. The path may be private. */
+export const serviceOf = (baseUrl: string): string => {
+  const { host, href } = new URL(baseUrl);
+  return `${host}#${hashOf(href.replace(/\/+$/, '')).slice(0, 10)}`;
+};
+
+/**
+ * Returns the id of a run of a replica: its name, a random part that no other run has, and a hash of what it streams.
+ */
+export const replicaId = (replica: string, { feed, service }: Source): string =>
+  `${replica}-${randomBytes(6).toString('hex')}${hashOf(`${feed} ${service}`).slice(0, 8)}`;
+
+/** Creates the failure of a replica that streams something else than the owner of its account. */
+export const misfit = (account: string, other: Source, own: Source): TradeFeedError =>
+  invalidOption(
+    'account',
+    `a name that all replicas use for one feed and one \`baseUrl\`: ` +
+      `those of '${account}' stream ${described(other)}, this one ${described(own)}`,
+  );
+
+const described = ({ feed, service }: Source): string => (service === undefined ? feed : `${feed} from ${service}`);
+
+const hashOf = (text: string): string => createHash('sha256').update(text).digest('hex');

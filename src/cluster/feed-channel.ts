@@ -1,44 +1,23 @@
 import { Subscription } from 'rxjs';
-import type { FeedEvent, LifecycleEvent, OwnerChanged } from '../protocol/event.js';
-import type { PositionedFeed } from '../protocol/feed-position.js';
+import type { ClusterEvent, FeedEvent, LifecycleEvent } from '../protocol/event.js';
 import type { Feed } from '../protocol/feed.js';
 import type { Frame } from '../protocol/frame.js';
-import { clampMs } from '../protocol/rules.js';
+import type { FeedPosition, PositionedFeed } from '../protocol/position.js';
+import { clampMs } from '../protocol/validate.js';
 import type { ClusterSettings } from './cluster-options.js';
-import type { Report } from './election/election.js';
-import { createFollower } from './follower/follower.js';
-import { createDecoder } from './messages/decoder.js';
-import { encode } from './messages/encode.js';
-import type { FeedMessage, PlainMessage } from './messages/feed-message.js';
-import { createPublisher } from './messages/publisher.js';
-import { createOutbox } from './outbox.js';
-import { subjectsOf } from './subjects.js';
+import { type Subjects, subjectsOf } from './control.js';
+import { areOfDifferentSources } from './election/cluster-key.js';
+import type { Election, Ownership, Report } from './election/election.js';
+import type { EngineFaults, WatchedEngine } from './engine-faults.js';
+import { Follower } from './follower.js';
+import { Decoder, encode, type FeedMessage, type PlainMessage } from './messages.js';
+import { Outbox, Publisher } from './publisher.js';
 
-/** The frames and events of the cluster: sends those of this replica while it owns, and emits those of the owner, which can be this replica. */
-export interface FeedChannel extends PositionedFeed {
-  /** The highest generation of the frames that it emits, or will emit; 0 without any. */
-  readonly generation: number;
-  /** Sets what the next messages report; `undefined` if this replica does not own. `isServing`: it owns, and no other replica is known to. */
-  report(report: Report | undefined, epoch: number, isServing: boolean): void;
-  readonly frame: (frame: Frame) => void;
-  readonly event: (event: LifecycleEvent) => void;
-  beat(report: Report, epoch: number): void;
-  /** No message of this generation of this replica follows. */
-  end(gen: number): void;
-  /** Handles the loss of the connection to the engine. */
-  away(): void;
-  /** Sends the frames that wait for the end of the turn. */
-  flush(): void;
-  close(): void;
-}
-
-/** What a {@link FeedChannel} needs and reports. */
-export interface FeedChannelHandlers {
-  /** Returns the id of this replica. */
-  readonly self: () => string;
-  /** Sends a message to a subject. */
-  readonly publish: (subject: string, bytes: Uint8Array) => void;
-  readonly event: (event: FeedEvent | OwnerChanged) => void;
+interface FeedChannelParts {
+  readonly engine: WatchedEngine;
+  readonly faults: EngineFaults;
+  readonly election: () => Election;
+  readonly event: (event: FeedEvent | ClusterEvent) => void;
   /** Is called with the beat of another replica. */
   readonly heard: (report: Report) => void;
   /** Is called if the engine refuses a subscription. */
@@ -46,110 +25,197 @@ export interface FeedChannelHandlers {
 }
 
 /**
- * An owner whose beats have not come back for this many leases sends only beats. Its connection may be cut off without notice, and the client
- * of the engine would store all frames.
+ * An owner whose beats have not come back for this many leases sends only beats. Its connection may be cut off without
+ * notice, and the client of the engine would store all frames.
  */
 const silentLeases = 5;
 
-/** Creates a {@link FeedChannel}. It subscribes to the messages of owners when `report` is called. */
-export const createFeedChannel = (
-  feed: Feed,
-  { engine, account, batchBytes, leaseMs, feed: { maxFrameBytes } }: ClusterSettings,
-  handlers: FeedChannelHandlers,
-): FeedChannel => {
-  const { self, publish } = handlers;
-  const subjects = subjectsOf(account);
-  const decoder = createDecoder(feed, maxFrameBytes, self);
-  const publisher = createPublisher();
-  const follower = createFollower(feed, handlers.event);
-  const outbox = createOutbox((bytes) => publish(subjects.feed, bytes), batchBytes);
-  let timer: NodeJS.Timeout | undefined;
-  /** When the last message of an owner arrived, also one of this replica. */
-  let receivedAt: number | undefined;
-  let isSilent = false;
-  let source = { subject: '', subscription: new Subscription() };
+/** A silence is reported after the lease and this time, in ms: longer than a takeover takes. */
+const silenceMarginMs = 1_000;
+/** Its parts: after a stall of this process, its timer runs before the messages that wait are read. */
+const silenceTicks = 4;
 
-  const follow = (message: FeedMessage): void => {
-    follower.receive(message, performance.now());
-    schedule();
-  };
+/**
+ * The frames and events of the cluster: sends those of this replica while it owns, and emits those of the owner, which
+ * can be this replica. It subscribes to the messages of owners when `report` is called.
+ */
+export class FeedChannel implements PositionedFeed {
+  readonly #leaseMs: number;
+  readonly #parts: FeedChannelParts;
+  readonly #subjects: Subjects;
+  readonly #decoder: Decoder;
+  readonly #publisher = new Publisher();
+  readonly #follower: Follower;
+  readonly #outbox: Outbox;
+  readonly #watchdog: NodeJS.Timeout;
+  readonly #watchMs: number;
+  #timer: NodeJS.Timeout | undefined;
+  /** How many ticks of the watchdog no message of an owner has arrived, also none of this replica. */
+  #quietTicks = 0;
+  #source = { subject: '', subscription: new Subscription() };
 
-  const schedule = (): void => {
-    clearTimeout(timer);
-    // A subscriber can end the replica.
-    if (source.subscription.closed) return;
-    const at = follower.nextTick;
-    if (at !== undefined) timer = setTimeout(tick, clampMs(Math.max(0, Math.ceil(at - performance.now()))));
-  };
+  constructor(
+    feed: Feed,
+    { account, batchBytes, leaseMs, feed: { maxFrameBytes } }: ClusterSettings,
+    parts: FeedChannelParts,
+  ) {
+    this.#leaseMs = leaseMs;
+    this.#parts = parts;
+    this.#subjects = subjectsOf(account);
+    this.#decoder = new Decoder(feed, maxFrameBytes, () => parts.election().settings.replica);
+    this.#follower = new Follower(feed, parts.event);
+    this.#outbox = new Outbox(
+      this.#publisher,
+      (bytes) => this.publish(this.#subjects.feed, bytes),
+      () => Math.min(batchBytes, parts.engine.maxMessageBytes?.() ?? Infinity),
+    );
+    this.#watchMs = clampMs((leaseMs + silenceMarginMs) / silenceTicks);
+    this.#watchdog = setInterval(() => this.#watch(), this.#watchMs);
+  }
 
-  const tick = (): void => {
-    follower.tick(performance.now());
-    schedule();
-  };
+  get position(): FeedPosition | undefined {
+    return this.#follower.position;
+  }
 
-  const send = (message: PlainMessage | undefined): void => {
-    if (message === undefined) return;
-    if (!isSilent) outbox.message(message);
-    follow(message);
-  };
+  /** The newest owner whose frames it emits, or will emit. */
+  get followed(): Ownership {
+    return this.#follower.followed;
+  }
 
-  const receive = (bytes: Uint8Array): void => {
-    receivedAt = performance.now();
-    isSilent = false;
-    const message = decoder.decode(bytes);
-    if (message === undefined) return;
-    if (message.phase !== 'free') follow(message);
-    if (message.kind === 'beat') handlers.heard(message);
-  };
-
-  const listen = (subject: string): void => {
-    if (subject === source.subject) return;
-    const before = source.subscription;
-    const subscription = new Subscription();
-    source = { subject, subscription };
-    subscription.add(engine.subscribe(subject).subscribe({ next: receive, error: handlers.error }));
-    before.unsubscribe();
-  };
-
-  return {
-    get position() {
-      return follower.position;
-    },
-    get generation() {
-      return follower.generation;
-    },
-    report: (report, epoch, isServing) => {
-      if (report !== undefined) {
-        if (report.gen !== publisher.place.gen) outbox.flush();
-        publisher.report(report, epoch);
+  /**
+   * Sets what the next messages report; `undefined` if this replica does not own. `isServing`: it owns, and no other
+   * replica is known to.
+   */
+  report(report: Report | undefined, epoch: number, isServing: boolean): void {
+    if (report !== undefined) {
+      if (report.gen !== this.#publisher.place.gen) {
+        this.#outbox.flush();
+        this.#publisher.continue(this.#follower.timeAt(performance.now()), Date.now());
       }
-      // An owner that emits its own frames needs only the beats of another owner.
-      const isSource = isServing && report !== undefined && follower.follows(report.gen, report.owner);
-      listen(isSource ? subjects.beats : subjects.feed);
-    },
-    frame: (frame) => {
-      if (!isSilent) outbox.frame(frame, publisher.head);
-      // Without its own beats, the follower must see that frames of this replica still arrive.
-      const isSource = source.subject === subjects.beats;
-      if (!isSource || !follower.expects(publisher.place)) return follow(publisher.frame(frame));
-      publisher.count();
-      follower.next(frame);
-    },
-    event: (event) => send(publisher.event(event)),
-    beat: (report, epoch) => {
-      publisher.report(report, epoch);
-      isSilent = receivedAt !== undefined && performance.now() - receivedAt > leaseMs * silentLeases;
-      const beat = publisher.beat(Date.now());
-      outbox.message(beat);
-      publish(subjects.beats, encode(beat));
-      if (report.phase !== 'free') follow(beat);
-    },
-    end: (gen) => send(publisher.end(gen, Date.now())),
-    away: () => follower.away(Date.now()),
-    flush: () => outbox.flush(),
-    close: () => {
-      clearTimeout(timer);
-      source.subscription.unsubscribe();
-    },
-  };
-};
+      this.#publisher.report(report, epoch);
+    }
+    // An owner that emits its own frames needs only the beats of another owner.
+    const isSource = isServing && report !== undefined && this.#follower.follows(report.gen, report.owner);
+    this.#listen(isSource ? this.#subjects.beats : this.#subjects.feed);
+  }
+
+  frame(frame: Frame): void {
+    if (!this.#isSilent) this.#outbox.frame(frame);
+    // Without its own beats, the follower must see that frames of this replica still arrive.
+    if (!this.#isSource || !this.#follower.expects(this.#publisher)) return this.#follow(this.#publisher.frame(frame));
+    this.#publisher.count();
+    this.#follower.next(frame, this.#publisher.timeOf(frame));
+  }
+
+  event(event: LifecycleEvent): void {
+    this.#send(this.#publisher.event(event));
+  }
+
+  beat(report: Report, epoch: number): void {
+    this.#publisher.report(report, epoch);
+    const beat = this.#publisher.beat(Date.now());
+    this.#outbox.message(beat);
+    if (report.phase !== 'open') for (const each of this.#publisher.reports()) this.#outbox.message(each);
+    this.publish(this.#subjects.beats, encode(beat));
+    if (report.phase !== 'free') this.#follow(beat);
+  }
+
+  /** No message of this generation of this replica follows. */
+  end(gen: number): void {
+    this.#send(this.#publisher.end(gen, Date.now()));
+  }
+
+  /** Sends bytes to a subject while the engine can be reached. */
+  publish(subject: string, bytes: Uint8Array): void {
+    const { engine, election } = this.#parts;
+    if (election().isConnected) engine.publish(subject, bytes);
+  }
+
+  /** Handles the loss of the connection to the engine. */
+  away(): void {
+    this.#follower.away('away');
+  }
+
+  /** Sends the frames that wait for the end of the turn. */
+  flush(): void {
+    this.#outbox.flush();
+  }
+
+  close(): void {
+    clearTimeout(this.#timer);
+    clearInterval(this.#watchdog);
+    this.#source.subscription.unsubscribe();
+  }
+
+  /** Whether the frames of this replica are emitted without the engine. */
+  get #isSource(): boolean {
+    return this.#source.subject === this.#subjects.beats;
+  }
+
+  get #isSilent(): boolean {
+    return this.#quietTicks * this.#watchMs > this.#leaseMs * silentLeases;
+  }
+
+  #send(message: PlainMessage | undefined): void {
+    if (message === undefined) return;
+    if (!this.#isSilent) this.#outbox.message(message);
+    this.#follow(message);
+  }
+
+  #follow(message: FeedMessage): void {
+    this.#follower.receive(message, performance.now());
+    this.#schedule();
+  }
+
+  #schedule(): void {
+    clearTimeout(this.#timer);
+    const at = this.#follower.nextTick;
+    // A subscriber can end the replica.
+    if (at === undefined || this.#source.subscription.closed) return;
+    const tick = (): void => {
+      this.#follower.tick(performance.now());
+      this.#schedule();
+    };
+    this.#timer = setTimeout(tick, clampMs(Math.max(0, Math.ceil(at - performance.now()))));
+  }
+
+  #listen(subject: string): void {
+    if (subject === this.#source.subject) return;
+    const { engine, error } = this.#parts;
+    const before = this.#source.subscription;
+    const subscription = new Subscription();
+    this.#source = { subject, subscription };
+    subscription.add(engine.subscribe(subject).subscribe({ next: (bytes) => this.#receive(bytes), error }));
+    before.unsubscribe();
+  }
+
+  #receive(bytes: Uint8Array): void {
+    const { faults, election, heard } = this.#parts;
+    if (this.#quietTicks >= silenceTicks) faults.worked('subscribe');
+    this.#quietTicks = 0;
+    const message = this.#decoder.decode(bytes);
+    if (message === undefined) return;
+    const isOther = areOfDifferentSources(election().settings.replica, message.owner);
+    if (message.phase !== 'free' && !isOther) this.#follow(message);
+    if (message.kind === 'beat') heard(message);
+  }
+
+  /** Counts how long no message has arrived that must. Reports it, subscribes again, and repeats both while it lasts. */
+  #watch(): void {
+    const { engine, faults, election } = this.#parts;
+    const { isConnected, state } = election();
+    const isExpected = isConnected && !['left', 'stopped', 'evicted'].includes(state.name);
+    this.#quietTicks = isExpected ? this.#quietTicks + 1 : 0;
+    if (this.#quietTicks === 0 || this.#quietTicks % silenceTicks !== 0) return;
+    if (!this.#isSource) this.#follower.away('behind');
+    engine.resubscribe();
+    // Another fault is the reason why there is no owner.
+    if ((faults.current?.operation ?? 'subscribe') !== 'subscribe') return;
+    const forMs = this.#quietTicks * this.#watchMs;
+    faults.failed(
+      'subscribe',
+      new Error(`no message of an owner has arrived for ${Math.round(forMs / 1_000)} s`),
+      forMs,
+    );
+  }
+}

@@ -1,57 +1,74 @@
-import { Observable, type Subscriber, type Subscription } from 'rxjs';
-import type { LifecycleEvent } from '../protocol/event.js';
+import { defer, EMPTY, merge, type Observable, Subject, type Subscription } from 'rxjs';
+import type { AccountUser } from '../feed/accounts.js';
+import type { TicketSettings } from '../feed/options.js';
+import { feedEvents$, prepareConnections } from '../feed/trade-feed.js';
+import type { FeedEvent, LifecycleEvent, Stopped } from '../protocol/event.js';
 import { TradeFeedError } from '../protocol/failures/trade-feed-error.js';
+import { createGap } from '../protocol/feed-state.js';
 import type { Feed } from '../protocol/feed.js';
 import type { Frame } from '../protocol/frame.js';
-import { createGap } from '../protocol/gap.js';
-import type { TicketSettings } from '../options.js';
-import { feedEvents$, prepareConnections } from '../trade-feed.js';
 import type { Input } from './election/election.js';
 
-/** The connection of an owner to the service. */
-export interface FeedRun {
-  open(): void;
-  /** Sends the handshake that waits. */
-  allow(): void;
-  close(): void;
-}
-
-/** What a {@link FeedRun} reports. */
-export interface FeedRunHandlers {
+interface FeedRunHandlers {
   readonly input: (input: Input) => void;
   readonly frame: (frame: Frame) => void;
   readonly event: (event: LifecycleEvent) => void;
-  /** Is called with an error that no reconnect can help. */
-  readonly failed: (error: unknown) => void;
 }
 
-/** Creates a {@link FeedRun}. It is closed until `open` is called, but has loaded what a connection needs: a takeover must be fast. */
-export const createFeedRun = (
-  feed: Feed,
-  settings: TicketSettings,
-  where: string,
-  { input, frame, event, failed }: FeedRunHandlers,
-): FeedRun => {
-  let subscription: Subscription | undefined;
-  let waiting: Subscriber<void> | undefined;
-  /** The failure that ended the last connection, until the next one is open. */
-  let replaced: TradeFeedError | undefined;
+/**
+ * The connection of an owner to the service. It is closed until `open` is called, but has loaded what a connection
+ * needs: a takeover must be fast.
+ */
+export class FeedRun {
+  /** The last error that no reconnect can help. */
+  failure: unknown;
+  readonly #handlers: FeedRunHandlers;
+  readonly #events$: Observable<FeedEvent>;
+  readonly #allowed$ = new Subject<void>();
+  #subscription: Subscription | undefined;
+  /** The failure that replaced the last connection, until the next one is open. */
+  #replaced: TradeFeedError | undefined;
 
-  // A connection reports the failure again.
-  prepareConnections().catch(() => undefined);
+  constructor(feed: Feed, settings: TicketSettings, user: AccountUser, handlers: FeedRunHandlers) {
+    const asked$ = defer(() => {
+      handlers.input({ type: 'handshake' });
+      return EMPTY;
+    });
+    const owner = { user, beforeHandshake: merge(this.#allowed$, asked$) };
+    this.#events$ = feedEvents$(feed, { ...settings, classify: withAccess(settings.classify) }, owner);
+    this.#handlers = handlers;
+    // A connection reports the failure again.
+    prepareConnections().catch(() => undefined);
+  }
 
-  const beforeHandshake = new Observable<void>((subscriber) => {
-    waiting = subscriber;
-    input({ type: 'handshake' });
-    return () => {
-      waiting = undefined;
-    };
-  });
+  open(): void {
+    this.#end();
+    this.#subscription = this.#events$.subscribe({
+      next: (each) => (each.type === 'frame' ? this.#handlers.frame(each) : this.#receive(each)),
+      error: (error: unknown) => this.#fail(error),
+    });
+  }
 
-  const receiveEvent = (each: LifecycleEvent): void => {
-    // The election decides what the end of the feed means.
-    if (each.type === 'stopped') return;
-    const current = subscription;
+  /** Sends the handshake that waits. */
+  allow(): void {
+    this.#allowed$.next();
+  }
+
+  close(): void {
+    this.#replaced = undefined;
+    this.#end();
+  }
+
+  #end(): void {
+    const current = this.#subscription;
+    this.#subscription = undefined;
+    current?.unsubscribe();
+  }
+
+  #receive(each: LifecycleEvent): void {
+    const { input, event } = this.#handlers;
+    const current = this.#subscription;
+    if (each.type === 'stopped') return this.#reportStop(each);
     if (each.type === 'disconnected') {
       const { stage, status } = each.failure;
       input({ type: 'disconnected', isUnanswered: stage === 'handshake' && status === undefined });
@@ -60,39 +77,32 @@ export const createFeedRun = (
     // The election may have closed this feed.
     if (current?.closed === true) return;
     event(each);
-    if (each.type !== 'opened' || replaced === undefined) return;
-    event(createGap(replaced.endedAt, each.at, replaced));
-    replaced = undefined;
-  };
+    if (each.type !== 'opened' || this.#replaced === undefined) return;
+    event(createGap(this.#replaced.endedAt, each.at, this.#replaced));
+    this.#replaced = undefined;
+  }
 
-  const receiveError = (error: unknown): void => {
-    subscription = undefined;
+  /** All replicas are told why the feed ended, unless another client is the reason: that is for the election. */
+  #reportStop({ at, failure }: Stopped): void {
+    if (failure.code === 'connection-replaced') return;
+    this.#handlers.event({ type: 'disconnected', at, failure });
+    this.#handlers.event({ type: 'reconnecting', at, delayMs: 0, attempt: 1, verdict: failure.verdict });
+  }
+
+  #fail(error: unknown): void {
+    this.#subscription = undefined;
     const isReplaced = error instanceof TradeFeedError && error.code === 'connection-replaced';
-    if (isReplaced) replaced = error;
-    else failed(error);
-    input({ type: 'failed', isReplaced });
-  };
+    if (isReplaced) this.#replaced = error;
+    else this.failure = error;
+    this.#handlers.input({ type: 'failed', isReplaced });
+  }
+}
 
-  const close = (): void => {
-    const current = subscription;
-    subscription = undefined;
-    replaced = undefined;
-    current?.unsubscribe();
+// A 403 concerns the account, so no other candidate can do better. The owner tries again, and uses access that is
+// restored.
+const withAccess =
+  (classify: TicketSettings['classify']): TicketSettings['classify'] =>
+  (failure, verdict) => {
+    const ours = failure.code === 'not-entitled' ? 'backoff' : verdict;
+    return classify === undefined ? ours : classify(failure, ours);
   };
-
-  return {
-    open: () => {
-      const before = replaced;
-      close();
-      replaced = before;
-      subscription = feedEvents$(feed, settings, { user: { where }, beforeHandshake }).subscribe({
-        next: (each) => (each.type === 'frame' ? frame(each) : receiveEvent(each)),
-        error: receiveError,
-      });
-    },
-    allow: () => {
-      waiting?.next();
-    },
-    close,
-  };
-};

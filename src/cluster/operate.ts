@@ -1,17 +1,18 @@
-import { type Observable, scan, startWith, timer } from 'rxjs';
-import { lastValueFrom, takeUntil } from 'rxjs';
-import { type ClusterKey, readKey, resumedKey, writeKey } from './election/cluster-key.js';
-import type { ClusterEngine } from './engine/cluster-engine.js';
-import type { Presence } from './election/election.js';
-import { readPresence } from './messages/control.js';
-import { subjectsOf } from './subjects.js';
+import { firstValueFrom, from, reduce, takeUntil, throwError, timeout, timer } from 'rxjs';
+import type { EngineOperation } from '../protocol/event.js';
+import { readPresence, type StandbyPresence, subjectsOf } from './control.js';
+import { type ClusterKey, readKey, repairedKey, resumedKey, writeKey } from './election/cluster-key.js';
+import { engineRefused } from './engine-faults.js';
+import type { ClusterEngine } from './engine.js';
 
 /** The state of a cluster for an operator. */
 export interface ClusterState {
-  /** The key of the account; `undefined` if no replica has ever owned it. */
+  /** The key of the account; `undefined` if no replica has ever owned it, or if it cannot be read. */
   readonly key: ClusterKey | undefined;
+  /** Whether the key cannot be read: it is damaged, or of a newer version. */
+  readonly isUnreadable?: true;
   /** The replicas that follow and could own the connection, the oldest first. */
-  readonly standbys: readonly Presence[];
+  readonly standbys: readonly StandbyPresence[];
 }
 
 /**
@@ -26,20 +27,21 @@ export const readClusterState = async (
   waitMs = 1_500,
 ): Promise<ClusterState> => {
   const subjects = subjectsOf(account);
-  const standbys = lastValueFrom(standbys$(engine, subjects.standby).pipe(takeUntil(timer(waitMs))));
-  const stored = await engine.read(subjects.key);
-  return { key: stored && readKey(stored.value), standbys: await standbys };
-};
-
-const standbys$ = (engine: ClusterEngine, subject: string): Observable<readonly Presence[]> =>
-  engine.subscribe(subject).pipe(
-    scan((known, data) => {
+  const presences$ = engine.subscribe(subjects.standby).pipe(
+    takeUntil(timer(waitMs)),
+    reduce((known, data) => {
       const presence = readPresence(data);
       return presence === undefined ? known : known.set(presence.replica, presence);
-    }, new Map<string, Presence>()),
-    startWith(new Map<string, Presence>()),
-    scan((_, known) => [...known.values()].toSorted((a, b) => a.since - b.since), [] as readonly Presence[]),
+    }, new Map<string, StandbyPresence>()),
   );
+  const [known, stored] = await Promise.all([
+    asked('subscribe', firstValueFrom(presences$)),
+    asked('read', engine.read(subjects.key)),
+  ]);
+  const key = stored && readKey(stored.value);
+  const standbys = [...known.values()].toSorted((one, other) => one.since - other.since);
+  return { key, ...(stored && key === undefined && { isUnreadable: true }), standbys };
+};
 
 /**
  * Asks the owner to give the ownership away. It follows afterwards, and can own the connection again.
@@ -47,18 +49,35 @@ const standbys$ = (engine: ClusterEngine, subject: string): Observable<readonly 
  * @returns whether there was an owner to ask
  */
 export const requestHandOver = async (engine: ClusterEngine, account: string): Promise<boolean> => {
-  const reply = await engine.request(subjectsOf(account).handOver, new Uint8Array(), 2_000);
+  const reply = await asked('request', engine.request(subjectsOf(account).handOver, new Uint8Array(), 2_000));
   return reply.type === 'reply';
 };
 
-/** Allows the replicas of a cluster to connect again. Returns whether the cluster had stopped. */
+/** How long an operator waits for an answer of the engine, in ms. */
+const answerMs = 5_000;
+
+/** Waits for an answer. @throws TradeFeedError with code `engine-refused`, which says what to do */
+const asked = async <T>(operation: EngineOperation, answer: Promise<T>): Promise<T> => {
+  const late = new Error(`no answer in ${answerMs / 1_000} s`);
+  const answer$ = from(answer).pipe(timeout({ first: answerMs, with: () => throwError(() => late) }));
+  return firstValueFrom(answer$).catch((error: unknown) => {
+    throw engineRefused(operation, error);
+  });
+};
+
+/**
+ * Allows the replicas of a cluster to connect again: after a stop, or in place of a key that cannot be read. Returns
+ * whether there was a reason for it.
+ */
 export const resumeCluster = async (engine: ClusterEngine, account: string): Promise<boolean> => {
   const { key: name } = subjectsOf(account);
   for (;;) {
-    const stored = await engine.read(name);
+    const stored = await asked('read', engine.read(name));
     if (stored === undefined) return false;
     const key = readKey(stored.value);
-    if (key.phase !== 'stopped') return false;
-    if ((await engine.compareAndSet(name, writeKey(resumedKey(key)), stored.revision)) !== undefined) return true;
+    if (key !== undefined && key.phase !== 'stopped') return false;
+    const next = key === undefined ? repairedKey(stored.value) : resumedKey(key);
+    const revision = await asked('write', engine.compareAndSet(name, writeKey(next), stored.revision));
+    if (revision !== undefined) return true;
   }
 };

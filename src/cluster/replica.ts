@@ -1,278 +1,362 @@
-import { distinctUntilChanged, filter, map, merge, NEVER, Subject, Subscription, switchMap, take } from 'rxjs';
-import type { FeedEvent, OwnerChanged } from '../protocol/event.js';
+import {
+  catchError,
+  distinctUntilChanged,
+  EMPTY,
+  lastValueFrom,
+  map,
+  merge,
+  NEVER,
+  type Observable,
+  Subject,
+  Subscription,
+  switchMap,
+  take,
+} from 'rxjs';
+import type { AccountUser } from '../feed/accounts.js';
+import type { ClusterEvent, FeedEvent } from '../protocol/event.js';
+import { EventRecord } from '../protocol/event-record.js';
 import { createTradeFeedError } from '../protocol/failures/classify.js';
 import { TradeFeedError } from '../protocol/failures/trade-feed-error.js';
-import type { PositionedFeed } from '../protocol/feed-position.js';
+import type { FeedPosition, PositionedFeed } from '../protocol/position.js';
 import type { Feed } from '../protocol/feed.js';
-import { type ClusterSettings, replicaId } from './cluster-options.js';
-import { type ClusterStatus, nextStatus } from './cluster-status.js';
+import { clampMs } from '../protocol/validate.js';
+import { type ClusterSettings, misfit, replicaId, serviceOf } from './cluster-options.js';
+import {
+  accessKey,
+  type Control,
+  inputsOfAll,
+  offers$,
+  readQuestion,
+  readReport,
+  type Subjects,
+  subjectsOf,
+  writeControl,
+} from './control.js';
+import type { Source } from './election/cluster-key.js';
 import {
   type CallResult,
   createElection,
   type Effect,
   type Election,
-  type ElectionSettings,
+  followerOf,
   type Input,
+  isServing,
+  nextTick,
+  ownerOf,
+  reportOf,
 } from './election/election.js';
-import { isServing } from './election/step.js';
-import { reportOf } from './election/turn.js';
-import { createElectionRun, type ElectionRun } from './election-run.js';
-import type { ClusterEngine } from './engine/cluster-engine.js';
-import { access, ask } from './engine-calls.js';
-import { createFeedChannel } from './feed-channel.js';
-import { createFeedRun } from './feed-run.js';
-import { readEvictions, readOffer, readPresence, readQuestion, readVoided, writeControl } from './messages/control.js';
-import { subjectsOf } from './subjects.js';
+import { step } from './election/step.js';
+import { engineClosed, EngineFaults, watchEngine, type WatchedEngine } from './engine-faults.js';
+import type { ClusterEngine, EngineFailure } from './engine.js';
+import { FeedChannel } from './feed-channel.js';
+import { FeedRun } from './feed-run.js';
+import { type ClusterStatus, statusOf } from './status.js';
 
-/** What a replica reports. */
-export interface ReplicaHandlers {
-  readonly event: (event: FeedEvent | OwnerChanged) => void;
+interface ReplicaHandlers {
+  readonly event: (event: FeedEvent | ClusterEvent) => void;
   readonly error: (error: unknown) => void;
   readonly status: (status: ClusterStatus) => void;
 }
 
-/** A replica that runs: the election with its clock, the engine and the feed. */
-export interface Replica extends PositionedFeed {
-  /** Gives the ownership away. Resolves when another replica has it, or when there is none. Frames continue to arrive. */
-  handOver(): Promise<void>;
-  /** Ends the replica. It gives the ownership away in the background. */
-  close(): void;
-}
+/** How long a question to the owner may take, in ms. The election has a shorter limit. */
+const requestMs = 1_000;
 
-/** One run of the election. Its id is never used again. */
-interface Candidate {
-  readonly id: string;
-  readonly election: ElectionRun;
-  /** What ends with this run. */
-  readonly running: Subscription;
-}
-
-/** Starts a replica. */
-export const startReplica = (
-  feed: Feed,
-  settings: ClusterSettings,
-  where: string,
-  handlers: ReplicaHandlers,
-): Replica => {
-  const { engine, account } = settings;
-  const subjects = subjectsOf(account);
-  const running = new Subscription();
-  let candidate: Candidate;
-  let status: ClusterStatus | undefined;
-  let failure: unknown;
-  let isClosed = false;
+/** A replica that runs: gives the election its inputs, and performs its effects with the engine and the feed. */
+export class Replica implements PositionedFeed {
+  readonly #settings: ClusterSettings;
+  readonly #handlers: ReplicaHandlers;
+  readonly #subjects: Subjects;
+  readonly #source: Source;
+  readonly #faults: EngineFaults;
+  readonly #engine: WatchedEngine;
+  readonly #channel: FeedChannel;
+  readonly #run: FeedRun;
+  readonly #running = new Subscription(() => this.#release());
+  /** Completes when this replica has given the ownership away, or has ended. */
+  readonly #left$ = new Subject<void>();
+  readonly #elections$ = new Subject<Election>();
+  /** A replica that an operator asked for a hand-over joins again, with another election. Its id is never used again. */
+  #election: Election;
+  /** What ends with this election. It has no input afterwards. */
+  #term = new Subscription();
+  #inputs: Input[] = [];
+  #timer: NodeJS.Timeout | undefined;
+  /** The answer to the question of this step. */
+  #answer: Uint8Array = new Uint8Array();
+  #status: ClusterStatus | undefined;
+  #isClosed = false;
   /** Whether the application has given the ownership away. */
-  let isLeaving = false;
-  let isRejoining = false;
-  let left: () => void;
-  const hasLeft = new Promise<void>((resolve) => {
-    left = resolve;
-  });
+  #isLeaving = false;
+  #isRejoining = false;
 
-  const input = (each: Input): void => candidate.election.input(each);
-
-  const publish = (subject: string, bytes: Uint8Array): void => {
-    if (candidate.election.state.isConnected) engine.publish(subject, bytes);
-  };
-
-  const reportStatus = (state: Election): void => {
-    const next = nextStatus(status, state, Date.now());
-    if (next === status) return;
-    status = next;
-    if (!isClosed) handlers.status(next);
-  };
-
-  const end = (error: unknown): void => {
-    if (running.closed) return;
-    left();
-    run.close();
-    if (!isClosed) {
-      reportStatus(candidate.election.state);
-      if (error instanceof TradeFeedError) handlers.event({ type: 'stopped', at: Date.now(), failure: error });
-    }
-    running.unsubscribe();
-    if (!isClosed) handlers.error(error);
-  };
-
-  const channel = createFeedChannel(feed, settings, {
-    self: () => candidate.id,
-    publish,
-    event: (event) => {
-      if (!isClosed) handlers.event(event);
-    },
-    heard: (report) => input({ type: 'heard', report }),
-    error: end,
-  });
-
-  const run = createFeedRun(feed, settings.feed, where, {
-    input,
-    frame: channel.frame,
-    event: channel.event,
-    failed: (error) => {
-      failure = error;
-    },
-  });
-
-  const received = <T>(subject: string, read: (data: Uint8Array) => T | undefined, inputOf: (value: T) => Input) =>
-    engine.subscribe(subject).pipe(
-      map(read),
-      filter((value) => value !== undefined),
-      map(inputOf),
-    );
-
-  const startCandidate = (): void => {
-    const id = replicaId(settings.replica);
-    const initial = createElection(electionSettings(settings, feed, id), isConnectedNow(engine));
-    const states$ = new Subject<Election>();
-    let answer: Uint8Array = new Uint8Array();
-
-    const perform = (effect: Effect): void => {
-      switch (effect.type) {
-        case 'read':
-        case 'write':
-          return void call(effect);
-        case 'ask':
-          return void ask(engine, subjects, effect).then((result) =>
-            election.input({ type: 'ask', id: effect.id, result }),
-          );
-        case 'answer':
-          answer = writeControl(effect.report);
-          return;
-        case 'beat':
-          return channel.beat(effect.report, election.state.epoch);
-        case 'presence':
-          return publish(subjects.standby, writeControl(effect.presence));
-        case 'offer':
-          return publish(subjects.to(effect.to), writeControl(effect.offer));
-        case 'voided':
-          return publish(subjects.voided, writeControl({ gen: effect.gen }));
-        case 'evicted':
-          return publish(subjects.evicted, writeControl({ evictions: effect.evictions }));
-        case 'stop-notice':
-          return publish(subjects.stop, new Uint8Array());
-        case 'open':
-          return run.open();
-        case 'allow':
-          return run.allow();
-        case 'close':
-          return run.close();
-        case 'end':
-          return channel.end(effect.gen);
-        case 'fail':
-          return end(effect.isReplaced ? replacedByOther() : failure);
-        case 'left':
-          return leave();
-      }
-    };
-
-    const election = createElectionRun(initial, {
-      followed: () => channel.generation,
-      changed: (state) => {
-        channel.report(state.own && reportOf(state, state.own), state.epoch, isServing(state));
-        states$.next(state);
+  constructor(feed: Feed, settings: ClusterSettings, user: AccountUser, handlers: ReplicaHandlers) {
+    this.#settings = settings;
+    this.#handlers = handlers;
+    this.#subjects = subjectsOf(settings.account);
+    this.#source = { feed, service: serviceOf(settings.feed.baseUrl) };
+    this.#faults = new EngineFaults((event) => {
+      this.#reportStatus();
+      handlers.event(event);
+    });
+    this.#engine = watchEngine(settings.engine, this.#faults);
+    this.#channel = new FeedChannel(feed, settings, {
+      engine: this.#engine,
+      faults: this.#faults,
+      election: () => this.#election,
+      event: handlers.event,
+      heard: (report) => this.#input({ type: 'heard', report }),
+      error: (error) => this.#end(error),
+    });
+    this.#run = new FeedRun(
+      feed,
+      settings.feed,
+      { ...user, group: `cluster ${settings.account}` },
+      {
+        input: (each) => this.#input(each),
+        frame: (frame) => this.#channel.frame(frame),
+        event: (event) => this.#channel.event(event),
       },
-      perform,
-      settled: reportStatus,
-    });
+    );
+    this.#election = this.#createElection();
+  }
 
-    const call = async (effect: Parameters<typeof access>[2]): Promise<void> => {
-      const result = await access(engine, subjects, effect).catch((error: unknown): CallResult | TradeFeedError =>
-        error instanceof TradeFeedError ? error : { type: 'unknown' },
-      );
-      // This version cannot read the key, so it can never own it.
-      if (result instanceof TradeFeedError) end(result);
-      else election.input({ type: 'call', id: effect.id, result });
+  get position(): FeedPosition | undefined {
+    return this.#channel.position;
+  }
+
+  start(): void {
+    const engine = this.#engine;
+    this.#join();
+    this.#running.add(this.#subscribe(merge(...inputsOfAll(engine, this.#subjects))));
+    this.#running.add(engine.failures$.subscribe((failure) => this.#engineFailed(failure)));
+    const closed = (reason?: unknown): void => {
+      if (this.#election.state.name !== 'left') this.#end(engineClosed(reason));
     };
+    this.#running.add(
+      engine.connected$.subscribe({
+        next: (isConnected) => this.#connectionChanged(isConnected),
+        error: closed,
+        complete: closed,
+      }),
+    );
+  }
 
-    const answers$ = engine.respond(subjects.owner, (data) => {
-      const question = readQuestion(data);
-      answer = new Uint8Array();
-      if (question) election.input({ type: 'asked', question });
-      return answer;
-    });
+  /**
+   * Gives the ownership away. Resolves when another replica has it, or when there is none. Frames continue to arrive.
+   */
+  handOver(): Promise<void> {
+    this.#isLeaving = true;
+    this.#input({ type: 'hand-over' });
+    return lastValueFrom(this.#left$, { defaultValue: undefined });
+  }
 
-    const handOvers$ = engine.respond(subjects.handOver, () => {
-      isRejoining = true;
-      setImmediate(() => election.input({ type: 'hand-over' }));
-      return new Uint8Array();
-    });
+  /** Ends the replica. It gives the ownership away in the background. */
+  close(): void {
+    this.#isClosed = true;
+    this.#isLeaving = true;
+    const { name } = this.#election.state;
+    if (name === 'stopped' || name === 'left') this.#running.unsubscribe();
+    else this.#input({ type: 'hand-over' });
+  }
 
-    candidate = { id, election, running: new Subscription(() => election.stop()) };
-    running.add(candidate.running);
-    const served$ = states$.pipe(
+  #createElection(): Election {
+    const replica = replicaId(this.#settings.replica, this.#source);
+    const settings = { ...this.#settings, ...this.#source, replica, since: Date.now() };
+    return createElection(settings, isConnectedNow(this.#engine));
+  }
+
+  #join(): void {
+    this.#inputs = [];
+    this.#term = new Subscription(() => clearTimeout(this.#timer));
+    this.#running.add(this.#term);
+    const served$ = this.#elections$.pipe(
       map(isServing),
       distinctUntilChanged(),
-      switchMap((isOwner) => (isOwner ? merge(answers$, handOvers$) : NEVER)),
+      switchMap((isOwner) => (isOwner ? this.#served$() : NEVER)),
     );
-    const offers$ = received(subjects.to(id), readOffer, (offer) => ({ type: 'offer', offer }));
-    candidate.running.add(merge(served$, offers$).subscribe({ next: election.input, error: end }));
-    election.input({ type: 'start' });
-  };
+    const offered$ = offers$(this.#engine, this.#subjects.to(this.#election.settings.replica));
+    this.#term.add(this.#subscribe(merge(served$, offered$)));
+    this.#input({ type: 'start' });
+  }
 
-  const leave = (): void => {
-    channel.flush();
-    // The follower continues, so the application notices the change of the owner only.
-    if (isRejoining && !isLeaving) {
-      isRejoining = false;
-      candidate.running.unsubscribe();
-      return startCandidate();
+  #subscribe(inputs$: Observable<Input>): Subscription {
+    return inputs$.subscribe({ next: (each) => this.#input(each), error: (error: unknown) => this.#end(error) });
+  }
+
+  /** Answers the questions of replicas, and the requests of operators. */
+  #served$(): Observable<never> {
+    const [engine, subjects, term] = [this.#engine, this.#subjects, this.#term];
+    const answers$ = engine.respond(subjects.owner, (data) => {
+      const question = readQuestion(data);
+      this.#answer = new Uint8Array();
+      if (question) this.#input({ type: 'asked', question });
+      return this.#answer;
+    });
+    const handOvers$ = engine.respond(subjects.handOver, () => {
+      this.#isRejoining = true;
+      setImmediate(() => this.#inputOf(term, { type: 'hand-over' }));
+      return new Uint8Array();
+    });
+    return merge(answers$, handOvers$);
+  }
+
+  /** Handles an input, and performs its effects. Does nothing after the end of its term. */
+  #input(each: Input): void {
+    const [term, inputs] = [this.#term, this.#inputs];
+    // An effect can cause the next input before the other effects are done. The loop handles it as well.
+    if (inputs.push(each) > 1) return;
+    for (const next of inputs) if (!term.closed) this.#handle(next, term);
+    inputs.length = 0;
+    if (term.closed) return;
+    clearTimeout(this.#timer);
+    const waitMs = Math.max(0, Math.ceil(nextTick(this.#election) - performance.now()));
+    if (waitMs !== Infinity) this.#timer = setTimeout(() => this.#input({ type: 'tick' }), clampMs(waitMs));
+    this.#reportStatus();
+  }
+
+  /** Handles an input that is late: the replica may have joined again. */
+  #inputOf(term: Subscription, each: Input): void {
+    if (!term.closed) this.#input(each);
+  }
+
+  #handle(each: Input, term: Subscription): void {
+    const channel = this.#channel;
+    const clock = { now: performance.now(), wall: Date.now(), random: Math.random(), followed: channel.followed };
+    const { state, effects } = step(this.#election, each, clock);
+    this.#election = state;
+    channel.report(reportOf(state), state.epoch, isServing(state));
+    this.#elections$.next(state);
+    // An effect, or the engine, can end the replica.
+    for (const effect of effects) if (!term.closed) this.#perform(effect);
+  }
+
+  #perform(effect: Effect): void {
+    const [subjects, channel, run] = [this.#subjects, this.#channel, this.#run];
+    const publish = (subject: string, message: Control): void => channel.publish(subject, writeControl(message));
+    switch (effect.type) {
+      case 'read':
+      case 'write':
+        return void this.#call(effect);
+      case 'ask':
+        return void this.#ask(effect);
+      case 'answer':
+        this.#answer = writeControl(effect.report);
+        return;
+      case 'beat':
+        return channel.beat(effect.report, this.#election.epoch);
+      case 'presence': {
+        const { current } = this.#faults;
+        const refused = current && { refused: new EventRecord(current).msg };
+        return publish(subjects.standby, { ...effect.presence, ...refused });
+      }
+      case 'offer':
+        return publish(subjects.to(effect.to), effect.offer);
+      case 'voided':
+        return publish(subjects.voided, { gen: effect.gen });
+      case 'evicted':
+        return publish(subjects.evicted, { evictions: effect.evictions });
+      case 'stop-notice':
+        return channel.publish(subjects.stop, new Uint8Array());
+      case 'open':
+        return run.open();
+      case 'allow':
+        return run.allow();
+      case 'close':
+        return run.close();
+      case 'end':
+        return channel.end(effect.gen);
+      case 'fail':
+        if (effect.other) return this.#end(misfit(this.#settings.account, effect.other, this.#source));
+        return this.#end(effect.isReplaced ? replacedByOther() : run.failure);
+      case 'left':
+        return this.#leave();
     }
-    left();
-    if (isClosed) running.unsubscribe();
-  };
+  }
 
-  running.add(() => {
-    run.close();
-    channel.close();
-  });
-  startCandidate();
-  running.add(
-    merge(
-      received(subjects.standby, readPresence, (presence) => ({ type: 'standby', presence })),
-      received(subjects.voided, readVoided, ({ gen }) => ({ type: 'voided', gen })),
-      received(subjects.evicted, readEvictions, ({ evictions }) => ({ type: 'evicted', evictions })),
-      engine.subscribe(subjects.stop).pipe(map((): Input => ({ type: 'stop-notice' }))),
-    ).subscribe({ next: input, error: end }),
-  );
-  running.add(
-    engine.connected$.subscribe((isConnected) => {
-      const { state } = candidate.election;
-      if (isConnected === state.isConnected) return;
-      input({ type: 'engine', isConnected });
-      const { own, draining } = candidate.election.state;
-      if (!isConnected && own === undefined && draining === undefined) channel.away();
-    }),
-  );
+  async #call(effect: EffectOf<'read' | 'write'>): Promise<void> {
+    const term = this.#term;
+    const unknown: CallResult = { type: 'unknown' };
+    // The watched engine has reported the failure.
+    const result = await accessKey(this.#engine, this.#subjects.key, effect).catch(() => unknown);
+    this.#inputOf(term, { type: 'call', id: effect.id, result });
+  }
 
-  return {
-    get position() {
-      return channel.position;
-    },
-    handOver: () => {
-      isLeaving = true;
-      input({ type: 'hand-over' });
-      return hasLeft;
-    },
-    close: () => {
-      isClosed = true;
-      isLeaving = true;
-      const { role } = candidate.election.state;
-      if (role === 'stopped' || role === 'left') running.unsubscribe();
-      else input({ type: 'hand-over' });
-    },
-  };
-};
+  async #ask({ id, question }: EffectOf<'ask'>): Promise<void> {
+    const term = this.#term;
+    // The watched engine has reported a failure; for the election it is a question without an answer.
+    const asked = this.#engine.request(this.#subjects.owner, writeControl(question), requestMs);
+    const reply = await asked.catch(() => undefined);
+    const report = reply?.type === 'reply' ? readReport(reply.data) : undefined;
+    const result = reply?.type === 'no-responders' ? reply.type : (report ?? 'no-answer');
+    this.#inputOf(term, { type: 'ask', id, result });
+  }
 
-const electionSettings = (settings: ClusterSettings, feed: Feed, replica: string): ElectionSettings => {
-  const { canOwn, leaseMs, renewMs, marginMs, suspectMs, handOverMs } = settings;
-  return { replica, since: Date.now(), feed, canOwn, leaseMs, renewMs, marginMs, suspectMs, handOverMs };
-};
+  #reportStatus(): void {
+    const next = statusOf(this.#election, this.#run.failure, this.#faults.current, this.#status);
+    if (next === this.#status) return;
+    this.#status = next;
+    this.#handlers.status(next);
+  }
+
+  #engineFailed({ operation, error }: EngineFailure): void {
+    // With a connection the error is of something that this replica sent.
+    const isConnected = operation === 'connect' && this.#election.isConnected;
+    this.#faults.failed(isConnected ? 'publish' : operation, error);
+  }
+
+  #connectionChanged(isConnected: boolean): void {
+    if (isConnected) this.#faults.worked('connect');
+    else this.#faults.failed('connect', undefined);
+    if (isConnected === this.#election.isConnected) return;
+    this.#input({ type: 'engine', isConnected });
+    const election = this.#election;
+    const hasFeed = ownerOf(election) !== undefined || followerOf(election)?.draining !== undefined;
+    if (!isConnected && !hasFeed) this.#channel.away();
+  }
+
+  #leave(): void {
+    this.#channel.flush();
+    // The follower continues, so the application notices the change of the owner only.
+    if (this.#isRejoining && !this.#isLeaving) {
+      this.#isRejoining = false;
+      this.#term.unsubscribe();
+      this.#election = this.#createElection();
+      return this.#join();
+    }
+    this.#left$.complete();
+    if (this.#isClosed) this.#running.unsubscribe();
+  }
+
+  #end(error: unknown): void {
+    if (this.#running.closed) return;
+    this.#left$.complete();
+    this.#run.close();
+    this.#reportStatus();
+    if (error instanceof TradeFeedError) this.#handlers.event({ type: 'stopped', at: Date.now(), failure: error });
+    this.#running.unsubscribe();
+    this.#handlers.error(error);
+  }
+
+  #release(): void {
+    this.#run.close();
+    this.#channel.close();
+    this.#faults.close();
+  }
+}
+
+type EffectOf<Type extends Effect['type']> = Extract<Effect, { readonly type: Type }>;
 
 const isConnectedNow = ({ connected$ }: ClusterEngine): boolean => {
   let isConnected = false;
-  connected$.pipe(take(1)).subscribe((now) => {
-    isConnected = now;
-  });
+  // The replica ends with an error.
+  connected$
+    .pipe(
+      take(1),
+      catchError(() => EMPTY),
+    )
+    .subscribe((now) => {
+      isConnected = now;
+    });
   return isConnected;
 };
 

@@ -1,65 +1,124 @@
 import { JetStreamApiCodes, JetStreamApiError } from '@nats-io/jetstream';
 import { type KV, Kvm } from '@nats-io/kv';
-import { type NatsConnection, RequestError } from '@nats-io/transport-node';
-import { BehaviorSubject, distinctUntilChanged, from, Observable } from 'rxjs';
-import type { ClusterEngine } from '../cluster/engine/cluster-engine.js';
+import { type Msg, type NatsConnection, PermissionViolationError, RequestError } from '@nats-io/transport-node';
+import {
+  BehaviorSubject,
+  distinctUntilChanged,
+  filter,
+  from,
+  ignoreElements,
+  map,
+  Observable,
+  Subject,
+  takeUntil,
+  tap,
+} from 'rxjs';
+import type { ClusterEngine, EngineFailure } from '../cluster/engine.js';
+import { aName, checkRequired, invalidOption, objectWith, type Rule, validated } from '../protocol/validate.js';
 
 /** The options of {@link natsEngine}. */
 export interface NatsEngineOptions {
-  /** The name of the key-value bucket, which is created if it does not exist. @defaultValue `rx-trade-feed` */
+  /**
+   * The name of the key-value bucket, which is created if it does not exist: letters, digits, `-` and `_`.
+   *
+   * @defaultValue `rx-trade-feed`
+   */
   readonly bucket?: string | undefined;
-  /** Precedes the names of all keys and subjects, for example `team-a.`. @defaultValue none */
+  /**
+   * Precedes the names of all keys and subjects, for example `team-a.`: letters, digits, `-`, `_`, and dots between
+   * them.
+   *
+   * @defaultValue none
+   */
   readonly prefix?: string | undefined;
   /** How many NATS servers store the bucket: 1, 3 or 5. @defaultValue 1 */
   readonly replicas?: number | undefined;
 }
 
+const defaults = Object.freeze({ bucket: 'rx-trade-feed', prefix: '', replicas: 1 });
+
+const rules: Readonly<Record<keyof NatsEngineOptions, Rule>> = {
+  bucket: aName,
+  prefix: {
+    allowed: 'at most 80 letters, digits, - and _ with single dots between them, for example team-a.',
+    is: (v) => typeof v === 'string' && v.length <= 80 && /^([\w-]+\.)*[\w-]*$/.test(v),
+  },
+  replicas: { allowed: '1, 3 or 5', is: (v) => v === 1 || v === 3 || v === 5 },
+};
+
 /**
  * Creates an engine for a cluster over NATS with JetStream. The key is in a key-value bucket, messages use core NATS.
  *
- * The connection must reconnect without a limit. A ping interval of a few seconds detects a server that does not answer. The engine does not
- * close the connection.
+ * The connection must reconnect without a limit, also when the server refuses the password for a while
+ * (`ignoreAuthErrorAbort`). A ping interval and a timeout of a few seconds detect a server that does not answer. The
+ * engine does not close the connection.
  *
  * @param connection - an open connection of `@nats-io/transport-node`
  * @param options - see {@link NatsEngineOptions}
+ * @throws TradeFeedError with code `invalid-options`, from the call itself: also for a connection with `noEcho`
  * @example
  * ```ts
  * import { connect } from '@nats-io/transport-node';
  * import { createFeedCluster } from 'rx-trade-feed/cluster';
  * import { natsEngine } from 'rx-trade-feed/nats';
  *
- * const connection = await connect({ servers: '127.0.0.1:4222', maxReconnectAttempts: -1, pingInterval: 2_000 });
+ * const connection = await connect({
+ *   servers: '127.0.0.1:4222',
+ *   maxReconnectAttempts: -1,
+ *   ignoreAuthErrorAbort: true,
+ *   pingInterval: 2_000,
+ *   timeout: 2_000,
+ * });
  * const cluster = createFeedCluster('market', { engine: natsEngine(connection), account: 'main' });
  * ```
  */
-export const natsEngine = (
-  connection: NatsConnection,
-  { bucket = 'rx-trade-feed', prefix = '', replicas = 1 }: NatsEngineOptions = {},
-): ClusterEngine => {
-  const connected$ = new BehaviorSubject(!connection.isClosed());
+export const natsEngine = (connection: NatsConnection, options: NatsEngineOptions = {}): ClusterEngine => {
+  checkConnection(connection);
+  const { bucket, prefix, replicas } = { ...defaults, ...validated(options, rules) };
+  // While the client reconnects, it has no description of a server.
+  const connected$ = new BehaviorSubject(!connection.isClosed() && connection.info !== undefined);
+  const failures$ = new Subject<EngineFailure>();
   from(connection.status()).subscribe({
-    next: ({ type }) => {
-      if (type === 'disconnect' || type === 'close') connected$.next(false);
-      if (type === 'reconnect') connected$.next(true);
+    next: (status) => {
+      if (status.type === 'disconnect' || status.type === 'close') connected$.next(false);
+      if (status.type === 'reconnect') connected$.next(true);
+      if (status.type === 'error') failures$.next(failureOf(status.error));
     },
     complete: () => connected$.next(false),
   });
+  const closed$ = from(connection.closed()).pipe(
+    tap((reason) => {
+      connected$.next(false);
+      if (reason) throw reason;
+    }),
+  );
+  // The client stores messages without a limit while it is not connected.
+  const canPublish = (): boolean => connected$.value && !connection.isClosed() && !connection.isDraining();
 
+  return {
+    connected$: connected$.pipe(distinctUntilChanged(), takeUntil(closed$)),
+    // A call reports what the server refuses to it.
+    failures$: failures$.pipe(filter(({ error }) => !isOfCall(error))),
+    maxMessageBytes: () => connection.info?.max_payload,
+    // Only the leader of the bucket reads the newest value for certain.
+    ...storeIn(prefix, () => new Kvm(connection).create(bucket, { history: 1, replicas, allow_direct: false })),
+    ...messagesOver(connection, prefix, canPublish),
+  };
+};
+
+/** The keys of a bucket. A server that has lost its data has no bucket, so each failure opens it again. */
+const storeIn = (prefix: string, open: () => Promise<KV>): Pick<ClusterEngine, 'read' | 'compareAndSet'> => {
   let opening: Promise<KV> | undefined;
-  // A server that has lost its data has no bucket, so each failure creates it again.
   const access = async <T>(use: (store: KV) => Promise<T>): Promise<T> => {
     try {
-      // Only the leader of the bucket reads the newest value for certain.
-      opening ??= new Kvm(connection).create(bucket, { history: 1, replicas, allow_direct: false });
+      opening ??= open();
       return await use(await opening);
     } catch (error) {
       opening = undefined;
       throw error;
     }
   };
-
   return {
-    connected$: connected$.pipe(distinctUntilChanged()),
     read: (key) =>
       access(async (store) => {
         const entry = await store.get(prefix + key);
@@ -75,18 +134,26 @@ export const natsEngine = (
           throw error;
         }
       }),
+  };
+};
+
+const messagesOver = (
+  connection: NatsConnection,
+  prefix: string,
+  canPublish: () => boolean,
+): Pick<ClusterEngine, 'publish' | 'subscribe' | 'request' | 'respond'> => {
+  const messages$ = (subject: string): Observable<Msg> =>
+    new Observable((subscriber) => {
+      const subscription = connection.subscribe(prefix + subject, {
+        callback: (error, message) => (error ? subscriber.error(error) : subscriber.next(message)),
+      });
+      return () => subscription.unsubscribe();
+    });
+  return {
     publish: (subject, data) => {
-      // The client stores messages without a limit while it is not connected.
-      if (connected$.value && !connection.isClosed() && !connection.isDraining())
-        connection.publish(prefix + subject, data);
+      if (canPublish()) connection.publish(prefix + subject, data);
     },
-    subscribe: (subject) =>
-      new Observable((subscriber) => {
-        const subscription = connection.subscribe(prefix + subject, {
-          callback: (error, message) => (error ? subscriber.error(error) : subscriber.next(message.data)),
-        });
-        return () => subscription.unsubscribe();
-      }),
+    subscribe: (subject) => messages$(subject).pipe(map(({ data }) => data)),
     request: async (subject, data, timeoutMs) => {
       try {
         const { data: reply } = await connection.request(prefix + subject, data, { timeout: timeoutMs });
@@ -97,17 +164,35 @@ export const natsEngine = (
       }
     },
     respond: (subject, answer) =>
-      new Observable((subscriber) => {
-        const subscription = connection.subscribe(prefix + subject, {
-          callback: (error, message) => {
-            if (error) subscriber.error(error);
-            else message.respond(answer(message.data));
-          },
-        });
-        return () => subscription.unsubscribe();
-      }),
+      messages$(subject).pipe(
+        tap((message) => {
+          const reply = answer(message.data);
+          // A connection that is being drained still receives requests.
+          if (canPublish()) message.respond(reply);
+        }),
+        ignoreElements(),
+      ),
   };
 };
+
+const checkConnection = (connection: NatsConnection): void => {
+  checkRequired({ connection }, { connection: objectWith('status', 'an open connection: await connect(…)') });
+  // The type of the client hides its options.
+  const { options } = connection as { readonly options?: { readonly noEcho?: boolean } };
+  if (options?.noEcho === true)
+    throw invalidOption(
+      'noEcho',
+      'left out of the connection: an owner needs its own messages to see that they arrive',
+    );
+};
+
+const failureOf = (error: Error): EngineFailure => ({
+  operation: error instanceof PermissionViolationError ? 'publish' : 'connect',
+  error,
+});
+
+const isOfCall = (error: unknown): boolean =>
+  error instanceof PermissionViolationError && (error.operation === 'subscription' || /^[$_]/.test(error.subject));
 
 const isConflict = (error: unknown): boolean =>
   error instanceof JetStreamApiError && error.code === JetStreamApiCodes.StreamWrongLastSequence;

@@ -1,65 +1,45 @@
 import { Logger } from '@nestjs/common';
-import { type MonoTypeOperatorFunction, tap } from 'rxjs';
+import { type MonoTypeOperatorFunction, pipe, tap } from 'rxjs';
 import type { Freshness } from '../operators/freshness.js';
-import type { FeedEvent, OwnerChanged } from '../protocol/event.js';
+import { logEvents } from '../operators/log-events.js';
+import type { ClusterEvent, FeedEvent } from '../protocol/event.js';
 import { TradeFeedError } from '../protocol/failures/trade-feed-error.js';
 import type { RelayActivity, RelayRefusal } from '../relay/index.js';
+import { refusals as answers } from '../relay/refusals.js';
 
-/** Creates the logger of a feed. The context is `TradeFeed`, followed by the name of the feed if it has one. */
-export const loggerOf = (name: string | undefined): Logger =>
-  new Logger(name === undefined ? 'TradeFeed' : `TradeFeed:${name}`);
+/** The log of a feed. The context is `TradeFeed`, followed by the name of the feed if it has one. */
+export class FeedLog {
+  readonly logger: Logger;
 
-/** Logs the lifecycle events of a feed. Events and `TradeFeedError`s contain no secret. Exceptions of the application are logged unchanged. */
-export const logFeed = (logger: Logger): MonoTypeOperatorFunction<FeedEvent | OwnerChanged> =>
-  tap({
-    next: (event) => {
-      if (event.type !== 'frame') logEvent(logger, event);
-    },
-    error: (error: unknown) => logStop(logger, error),
-    complete: () => logger.log('Closed: the application shuts down'),
-    unsubscribe: () => logger.log('Closed: there is no subscriber'),
-  });
-
-const logEvent = (logger: Logger, event: Exclude<FeedEvent | OwnerChanged, { readonly type: 'frame' }>): void => {
-  switch (event.type) {
-    case 'opened':
-      return logger.log(`Connected to ${event.feed} (connection ${event.connection})`);
-    case 'disconnected':
-      return logger.warn(event.failure.message);
-    case 'reconnecting':
-      return logger.warn(`Reconnect ${event.attempt} in ${event.delayMs} ms`);
-    case 'gap':
-      return logger.warn(`Frames may be missing: ${event.durationMs} ms from ${isoTime(event.from)} on`);
-    case 'owner-changed':
-      return logger.log(`The replica ${event.owner} owns the connection (generation ${event.generation})`);
-    case 'ticket-requested':
-    case 'ticket-issued':
-    case 'watermark':
-      return undefined;
-    // The error that follows is logged.
-    case 'stopped':
-      return undefined;
+  constructor(name: string | undefined) {
+    this.logger = new Logger(name === undefined ? 'TradeFeed' : `TradeFeed:${name}`);
   }
-};
 
-const logStop = (logger: Logger, error: unknown): void => {
-  // The stack shows where the application threw an exception. The stack of a TradeFeedError only shows this library.
-  if (error instanceof TradeFeedError) logger.error(`Stopped: ${error.message}`);
-  else logger.error(`Stopped: ${String(error)}`, (error as Partial<Error> | undefined)?.stack);
-};
+  /** Logs like `logEvents`, and in addition the stack of an exception of the application, and why the feed is closed. */
+  feed(): MonoTypeOperatorFunction<FeedEvent | ClusterEvent> {
+    return pipe(
+      logEvents(this.logger, { level: 'info' }),
+      tap({
+        // The stack of a `TradeFeedError` shows this library only.
+        error: (error: unknown) => {
+          if (!(error instanceof TradeFeedError)) this.#exception('An exception stopped the feed', error);
+        },
+        complete: () => this.logger.log('Closed: the application shuts down'),
+        unsubscribe: () => this.logger.log('Closed: there is no subscriber'),
+      }),
+    );
+  }
 
-/** Logs that the newest frame is too old, and that a current frame has arrived after that. */
-export const logFreshness = (logger: Logger, freshness: Freshness): void => {
-  if (freshness.state === 'fresh') return logger.log('Frames arrive again');
-  const { newestAt, maxAgeMs } = freshness;
-  const newest = newestAt === undefined ? 'No frame has arrived yet' : `The newest frame is from ${isoTime(newestAt)}`;
-  logger.warn(`${newest}: older than ${Math.round(maxAgeMs)} ms`);
-};
+  freshness(state: Freshness): void {
+    if (state.state === 'fresh') return this.logger.log('Frames arrive again');
+    const { newestAt, maxAgeMs } = state;
+    const newest = newestAt === undefined ? undefined : `The newest frame is from ${new Date(newestAt).toISOString()}`;
+    this.logger.warn(`${newest ?? 'No frame has arrived yet'}: older than ${Math.round(maxAgeMs)} ms`);
+  }
 
-/** Logs what happens to the clients of a relay. */
-export const logClients =
-  (logger: Logger) =>
-  (event: RelayActivity): void => {
+  /** Logs what happens to a client of the relay. */
+  client(event: RelayActivity): void {
+    const { logger } = this;
     switch (event.type) {
       case 'client-joined':
         return logger.debug(`Client ${event.client} joined (${event.joined})`);
@@ -73,14 +53,18 @@ export const logClients =
         // The log of the feed reports it.
         return undefined;
       case 'topic-stopped':
-        return logger.error(
-          `A topic of \`select\` stopped: ${String(event.error)}`,
-          (event.error as Partial<Error> | undefined)?.stack,
-        );
+        return this.#exception('A topic of `select` stopped', event.error);
+      case 'client-failed':
+        return this.#exception('A client received 500, relay-failed', event.error);
       case 'client-refused':
-        return logger.warn(`A client was refused: ${refusals[event.reason]}`);
+        return logger.warn(`A client was refused, ${answers[event.reason].code}: ${refusals[event.reason]}`);
     }
-  };
+  }
+
+  #exception(what: string, error: unknown): void {
+    this.logger.error(`${what}: ${String(error)}`, (error as Partial<Error> | undefined)?.stack);
+  }
+}
 
 const refusals: Readonly<Record<RelayRefusal, string>> = {
   full: '`relay.maxClients` is reached',
@@ -90,14 +74,3 @@ const refusals: Readonly<Record<RelayRefusal, string>> = {
   'session-ended': 'the session of its user has ended',
   topics: '`relay.maxTopics` is reached',
 };
-
-/** Logs that two feeds use one account. */
-export const logSameAccount =
-  (logger: Logger) =>
-  (one: string, other: string): void =>
-    logger.warn(
-      `Two feeds of this process use the same account: ${other}, and ${one}. An account has one connection, so the second feed closes ` +
-        'the first one for good (connection-replaced). Use one feed in both places, or a separate account for each feed',
-    );
-
-const isoTime = (at: number): string => new Date(at).toISOString();

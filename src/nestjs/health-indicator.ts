@@ -1,28 +1,26 @@
 import type { ClusterStatus } from '../cluster/index.js';
-import type { FailureCode } from '../protocol/failures/failure-code.js';
-import type { LiveStatus } from '../operators/connection-status.js';
-import type { Freshness } from '../operators/freshness.js';
-import type { TradeFeedError } from '../protocol/failures/trade-feed-error.js';
-import { durationMs, validated } from '../protocol/rules.js';
-import type { FeedStatus } from './feed-status.js';
+import type { FailureCode } from '../protocol/failures/meanings.js';
+import { clusterMeanings } from '../protocol/failures/classify.js';
+import { createFailure } from '../protocol/failures/trade-feed-error.js';
+import type { Stale } from '../operators/freshness.js';
+import type { FeedWatch } from '../operators/items/feed-watch.js';
+import { anObject, durationMs, validated } from '../protocol/validate.js';
+import { waitingText } from '../protocol/event-record.js';
+import type { FeedStatus } from './feed-memory.js';
 import type { TradeFeed } from './trade-feed.js';
 
 /** The part of a feed that decides its health. */
-export type HealthSource = Pick<TradeFeed, 'status'> & Partial<Pick<TradeFeed, 'freshness' | 'cluster'>>;
+export type HealthSource = Pick<TradeFeed, 'status'> & Partial<Pick<TradeFeed, 'freshness' | 'cluster' | 'relay'>>;
 
 /** The options of {@link TradeFeedHealthIndicator.isHealthy}. */
 export interface HealthOptions {
   /** The feed. @defaultValue the feed of the module that provides the indicator */
   readonly feed?: HealthSource | undefined;
-  /**
-   * How long an outage may last, in ms, before the result is `down`. Most connections are open again after a second or two.
-   *
-   * @defaultValue 5 000
-   */
+  /** How long an outage may last before the result is `down`, in ms. Most last a second or two. @defaultValue 5 000 */
   readonly maxOutageMs?: number | undefined;
 }
 
-/** The health of a feed. It contains fixed texts only, and in a cluster the names of replicas, so it is safe to publish. */
+/** The health of a feed. Safe to publish: it contains fixed texts, and in a cluster the names of replicas. */
 export interface FeedHealth {
   readonly status: 'up' | 'down';
   readonly state: FeedStatus['state'];
@@ -32,9 +30,12 @@ export interface FeedHealth {
   readonly newestFrameAt?: string;
   /** When live: the number of the connection, 1, 2, … */
   readonly connection?: number;
-  /** When reconnecting or stopped: the code of the failure, to branch on. */
+  /**
+   * The code of the failure: when reconnecting or stopped, when the first connection takes longer than 5 s, when the
+   * engine of the cluster refuses something, or when the relay cannot admit pages.
+   */
   readonly code?: FailureCode;
-  /** The reason and what to do, in fixed texts. The log of the server contains the details. */
+  /** The reason and what to do, in fixed texts. The log of the server has the details. */
   readonly reason?: string;
   /** When reconnecting: the start of the next attempt. Missing during an attempt. */
   readonly nextAttemptAt?: string;
@@ -44,6 +45,8 @@ export interface FeedHealth {
   readonly replica?: string;
   /** In a cluster: the id of the owner of the connection. Missing if there is none, or if it is not known. */
   readonly owner?: string;
+  /** In a cluster: why this replica could not own the connection when it tried last, for example its API key. */
+  readonly cannotOwn?: { readonly code: FailureCode; readonly reason: string };
 }
 
 /** The result of a health indicator of `@nestjs/terminus`. */
@@ -52,9 +55,10 @@ export type TradeFeedHealthResult<Key extends string = string> = Readonly<Record
 /**
  * Reports whether the feed is healthy, for a `HealthCheckService` of `@nestjs/terminus` 11 and 12, or for your own use.
  *
- * The result is `up` while the feed is live, for the first `maxOutageMs` of an outage, and without a subscriber, when no connection is
- * needed. It is `down` before the first connection is open, in a longer outage, and after a stop. With the option `freshness` of the module, it
- * is also `down` when the connection is open and the newest frame is too old. The indicator opens no connection.
+ * The result is `up` while the feed is live, for the first `maxOutageMs` of an outage, and without a subscriber, when
+ * no connection is needed. It is `down` before the first connection is open, in a longer outage, and after a stop. With
+ * the option `freshness` of the module, it is also `down` when the connection is open and the newest frame is too old;
+ * without it, a `reason` reports a silence of 5 s. The indicator opens no connection.
  *
  * @example
  * ```ts
@@ -97,54 +101,84 @@ export class TradeFeedHealthIndicator {
     options: HealthOptions = {},
   ): TradeFeedHealthResult<Key> {
     const { feed = this.#feed, maxOutageMs = 5_000 } = validated(options, rules);
-    const health = { ...healthOf(feed, maxOutageMs), ...(feed.cluster && membership(feed.cluster.status)) };
-    return { [key]: health } as Record<Key, FeedHealth>;
+    const fields = Object.entries(healthOf(feed, maxOutageMs)).filter(([, value]) => value !== undefined);
+    return { [key]: Object.fromEntries(fields) } as unknown as Record<Key, FeedHealth>;
   }
 }
 
-const healthOf = (feed: HealthSource, maxOutageMs: number): FeedHealth => {
-  const { status, freshness } = feed;
-  const { state } = status;
-  const base = { state, since: isoTime(status.since) };
-  switch (state) {
-    case 'idle':
-      return { status: 'up', ...base };
-    case 'live':
-      return { status: 'up', ...base, connection: status.connection, ...silenceOf(status, freshness) };
-    case 'connecting':
-      return { status: 'down', ...base, reason: 'The first connection is not open yet.' };
-    case 'reconnecting': {
-      const isShort = Date.now() - status.since < maxOutageMs;
-      const { nextAttemptAt, failure } = status;
-      const next = nextAttemptAt === undefined ? {} : { nextAttemptAt: isoTime(nextAttemptAt) };
-      return { status: isShort ? 'up' : 'down', ...base, ...reasonOf(failure), ...next };
-    }
-    case 'stopped':
-      return { status: 'down', ...base, ...reasonOf(status.failure) };
-  }
-};
-
-const membership = ({ role, replica, owner }: ClusterStatus): Pick<FeedHealth, 'role' | 'replica' | 'owner'> => ({
-  ...{ role, replica },
-  ...(owner === undefined ? {} : { owner }),
-});
-/** Returns the fields that report an open connection without current frames. A connection that has just opened has no frame yet. */
-const silenceOf = (
-  { since }: LiveStatus,
-  freshness: Freshness | undefined,
-): Pick<FeedHealth, 'reason' | 'newestFrameAt'> & { readonly status?: 'down' } => {
-  if (freshness?.state !== 'stale' || Date.now() - since < freshness.maxAgeMs) return {};
-  const { newestAt } = freshness;
-  const newest = newestAt === undefined ? {} : { newestFrameAt: isoTime(newestAt) };
-  return { status: 'down', reason: 'The connection is open, but the newest frame is older than expected.', ...newest };
-};
-
-const reasonOf = (failure: TradeFeedError | undefined): Pick<FeedHealth, 'code' | 'reason'> =>
-  failure ? { code: failure.code, reason: failure.toPublic().message } : {};
-
-const isoTime = (at: number): string => new Date(at).toISOString();
-
 const rules = {
-  feed: { allowed: 'a TradeFeed', is: (v: unknown) => typeof v === 'object' && v !== null && 'status' in v },
+  feed: { allowed: 'a TradeFeed', is: (v: unknown) => anObject.is(v) && 'status' in (v as object) },
   maxOutageMs: durationMs,
 };
+
+type Watched = HealthSource & { readonly watch?: FeedWatch | undefined };
+
+const healthOf = (feed: Watched, maxOutageMs: number): { readonly [Name in keyof FeedHealth]: unknown } => {
+  const { status, watch } = feed;
+  const { role, replica, owner, refused, cannotOwn } = feed.cluster?.status ?? {};
+  const { state } = status;
+  const silence = silenceOf(feed);
+  // Without a connection to the engine, the replica may be back in a moment. An owner that receives frames can serve.
+  const canServe = refused === undefined || refused.operation === 'connect' || state === 'live' || state === 'stopped';
+  const isUp: Readonly<Record<FeedStatus['state'], boolean>> = {
+    // A source that has emitted nothing for a subscriber, such as a cluster without an owner, is down.
+    idle: watch?.waiting === undefined,
+    connecting: false,
+    live: silence === undefined,
+    reconnecting: (watch?.downMs ?? wallAgeMs(status.since)) < maxOutageMs,
+    stopped: false,
+  };
+  return {
+    status: isUp[state] && canServe ? 'up' : 'down',
+    state,
+    since: isoTime(status.since),
+    connection: status.state === 'live' ? status.connection : undefined,
+    nextAttemptAt: status.state === 'reconnecting' ? isoTime(status.nextAttemptAt) : undefined,
+    newestFrameAt: isoTime(silence?.newestAt),
+    ...reasonFor(feed, silence !== undefined),
+    role,
+    replica,
+    owner,
+    cannotOwn: cannotOwn && { code: cannotOwn.code, reason: cannotOwn.toPublic().message },
+  };
+};
+
+type Reason = Pick<FeedHealth, 'reason'> & { readonly code?: FailureCode | undefined };
+
+/** The most important thing to say. */
+const reasonFor = ({ status, cluster, relay, watch }: Watched, isSilent: boolean): Reason => {
+  const { state } = status;
+  // The text of the engine goes to the log only.
+  const ofEngine = cluster?.status.refused && state !== 'stopped' ? engineRefusal : undefined;
+  const failure = ofEngine ?? ('failure' in status ? status.failure : undefined);
+  if (failure) return { code: failure.code, reason: failure.toPublic().message };
+  if (isSilent) return { reason: 'The connection is open, but the newest frame is older than expected.' };
+  // A feed may be quiet, so without the option `freshness` a silence is no failure.
+  const waiting = watch?.waiting;
+  if (waiting) return { code: state === 'live' ? undefined : waiting.code, reason: waitingText(waiting) };
+  if (state === 'connecting') return { reason: 'The first connection is not open yet.' };
+  // The feed is up, so other replicas and restarts can't help.
+  const refused = relay?.status().refused;
+  return refused === undefined ? {} : { code: refused.code, reason: relayReasons[refused.code] };
+};
+
+const engineRefusal = createFailure(clusterMeanings.engineRefused, { stage: 'stream' });
+
+const relayReasons = {
+  'relay-failed': 'Pages receive 500, because `authorize` or `select` of the relay fails. See the error in the log.',
+  'relay-authorize-timeout':
+    'Pages receive 503, because `authorize` of the relay takes longer than `authorizeTimeoutMs`. Look at what it waits for.',
+};
+
+/** Returns since when an open connection has no current frames. A connection that has just opened has no frame yet. */
+const silenceOf = ({ status, freshness, watch }: Watched): Stale | undefined =>
+  status.state === 'live' &&
+  freshness?.state === 'stale' &&
+  (watch?.liveMs ?? wallAgeMs(status.since)) >= freshness.maxAgeMs
+    ? freshness
+    : undefined;
+
+// A time in the future: the clock was set back. An outage must not look short for that reason.
+const wallAgeMs = (since: number): number => (since > Date.now() ? Infinity : Date.now() - since);
+
+const isoTime = (at: number | undefined): string | undefined => (at === undefined ? at : new Date(at).toISOString());

@@ -1,5 +1,5 @@
 // The module
-export { TradeFeedModule } from './trade-feed-module.js';
+export { getTradeFeedToken, InjectTradeFeed, TradeFeedModule } from './trade-feed-module.js';
 export type {
   TradeFeedAsyncOptions,
   TradeFeedModuleExtras,
@@ -9,10 +9,8 @@ export type {
 
 // The providers
 export { TradeFeed } from './trade-feed.js';
-export { getTradeFeedToken, InjectTradeFeed } from './feed-token.js';
-export type { FeedStatus, Idle } from './feed-status.js';
-export type { SseOptions } from './sse-options.js';
-export type { SseRequest } from './sse-request.js';
+export type { FeedStatus, Idle } from './feed-memory.js';
+export type { SseOptions, SseRequest } from './sse.js';
 export {
   type FeedHealth,
   type HealthSource,
@@ -22,5 +20,9 @@ export {
 } from './health-indicator.js';
 
 // For the tests of an application
-export { TradeFeedTestingModule, type TradeFeedTestingOptions } from './testing-module.js';
-export { getTradeFeedTestingToken, TradeFeedTesting } from './trade-feed-testing.js';
+export {
+  getTradeFeedTestingToken,
+  TradeFeedTesting,
+  TradeFeedTestingModule,
+  type TradeFeedTestingOptions,
+} from './testing-module.js';

@@ -7,8 +7,9 @@ interface TelemetryApi {
 }
 
 /**
- * Loads the optional package. This file is CommonJS, because a constructor cannot wait for `import()`, and `createRequire` needs `import.meta`, which is a
- * syntax error in programs that are tested as CommonJS. The globals of the API are the same for `require` and `import`.
+ * Loads the optional package. This file is CommonJS, because a constructor cannot wait for `import()`, and
+ * `createRequire` needs `import.meta`, which is a syntax error in programs that are tested as CommonJS. The globals of
+ * the API are the same for `require` and `import`.
  *
  * @throws Error when the package is not installed
  */

@@ -3,10 +3,10 @@ import { type ClusterElectionOptions, resolveElectionOptions } from '../cluster/
 import { feedStats, type FeedStatsOptions } from '../operators/feed-stats.js';
 import { checkFreshness, type FreshnessOptions } from '../operators/freshness.js';
 import { shareFeed, type ShareFeedOptions } from '../operators/share-feed.js';
-import { feedOptionRules, resolveOptions, type Settings, type TradeFeedOptions } from '../options.js';
+import { feedOptionRules, resolveOptions, type Settings, type TradeFeedOptions } from '../feed/options.js';
 import type { Feed } from '../protocol/feed.js';
-import { feeds } from '../protocol/feed-names.js';
-import { aBoolean, aFunction, anObject, oneOf, type Rule, validated } from '../protocol/rules.js';
+import { feeds } from '../protocol/contract.js';
+import { aBoolean, aFunction, anObject, oneOf, type Rule, validated } from '../protocol/validate.js';
 import { Secret } from '../protocol/secret.js';
 import { type RelayOptions, resolveRelayOptions } from '../relay/relay-options.js';
 
@@ -15,10 +15,11 @@ export interface TradeFeedModuleOptions extends TradeFeedOptions {
   /** The feed. @defaultValue `'market'` */
   readonly feed?: Feed | undefined;
   /**
-   * When the connection is opened: with the first subscriber, or when the application has started. With `'bootstrap'` it stays open without
-   * subscribers.
+   * When the connection is opened: with the first subscriber, or when the application has started. With `'bootstrap'`
+   * it stays open without subscribers.
    *
-   * In a cluster it is when this replica joins. Then it can own the connection, and pages of other replicas can continue here.
+   * In a cluster it is when this replica joins. Then it can own the connection, and pages of other replicas can
+   * continue here.
    *
    * @defaultValue `'first-subscriber'`; with `cluster`: `'bootstrap'`
    */
@@ -34,8 +35,8 @@ export interface TradeFeedModuleOptions extends TradeFeedOptions {
    */
   readonly freshness?: FreshnessOptions | undefined;
   /**
-   * Whether the feed is measured with the global meter and tracer of OpenTelemetry: see `feedMetrics` of `rx-trade-feed/otel`. Needs the package
-   * `@opentelemetry/api`. Start the SDK before the application.
+   * Whether the feed is measured with the global meter and tracer of OpenTelemetry: see `feedMetrics` of
+   * `rx-trade-feed/otel`. Needs the package `@opentelemetry/api`. Start the SDK before the application.
    *
    * @defaultValue false
    */
@@ -43,18 +44,22 @@ export interface TradeFeedModuleOptions extends TradeFeedOptions {
   /** The limits of the relay to browsers. */
   readonly relay?: RelayOptions | undefined;
   /**
-   * One connection for all replicas of the application: its engine, the name of the account, and the options of `createFeedCluster`. Import
-   * `memoryEngine`, `natsEngine` or `redisEngine` for the engine.
+   * One connection for all replicas of the application: its engine, the name of the account, and the options of
+   * `createFeedCluster`. Import `memoryEngine`, `natsEngine` or `redisEngine` for the engine.
    *
    * @defaultValue none: each process has a connection
    */
   readonly cluster?: ClusterElectionOptions | undefined;
 }
 
-/** The options that are needed before `useFactory` is called. Pass them next to `useFactory`; the factory cannot return them. */
+/**
+ * The options that are needed before `useFactory` is called. Pass them next to `useFactory`; the factory cannot return
+ * them.
+ */
 export interface TradeFeedModuleExtras {
   /**
-   * The name of an additional feed, which is injected with `@InjectTradeFeed(name)`. Each feed of an application needs a separate account.
+   * The name of an additional feed, which is injected with `@InjectTradeFeed(name)`. Each feed of an application needs
+   * a separate account.
    *
    * @defaultValue none: the feed is injected by its type, `TradeFeed`
    */
@@ -100,16 +105,12 @@ export const moduleSettings = (options: TradeFeedModuleOptions): ModuleSettings 
   return { ...own, settings: resolveOptions(feedOptions) };
 };
 
-/** Returns when the connection is opened, or when a replica joins its cluster. */
-export const connectOf = ({ connect, cluster }: TradeFeedModuleOptions): 'first-subscriber' | 'bootstrap' =>
-  connect ?? (cluster === undefined ? 'first-subscriber' : 'bootstrap');
-
-/** Validates the options of `forRoot`, which include the {@link TradeFeedModuleExtras}. */
-export const checkOptions = (options: TradeFeedModuleOptions & TradeFeedModuleExtras): void => {
+/** Validates the options of `forRoot`, and separates the {@link TradeFeedModuleExtras} from them. */
+export const splitOptions = (options: TradeFeedModuleOptions & TradeFeedModuleExtras) => {
   validated({ options }, { options: anObject });
   const { name, isGlobal, ...moduleOptions } = options;
   validated<TradeFeedModuleExtras>({ name, isGlobal }, extraRules);
-  moduleSettings(moduleOptions);
+  return { extras: { name, isGlobal }, moduleOptions: wrappedOptions(moduleOptions) };
 };
 
 /** Validates the options of `forRootAsync`. The options that its factory returns are validated later. */
@@ -120,7 +121,8 @@ export const checkAsyncOptions = (options: TradeFeedAsyncOptions): void => {
 };
 
 /**
- * Validates options and wraps the key in them: all code of the application can inject and print the options that Nest stores.
+ * Validates options and wraps the key in them: all code of the application can inject and print the options that Nest
+ * stores.
  *
  * @throws TradeFeedError with code `invalid-options`, naming the option
  */

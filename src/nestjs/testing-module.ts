@@ -1,17 +1,36 @@
-import { type DynamicModule, Module } from '@nestjs/common';
-import { AsyncSubject, filter, isObservable, type Observable, switchMap, take } from 'rxjs';
-import { callPlace } from '../accounts/call-place.js';
-import { anObject, invalidOption } from '../protocol/rules.js';
-import type { AccountOptions, ServiceEvent, ServiceSources, TradeFeedServiceOptions } from '../testing/index.js';
-import { feedImports } from './app-feeds.js';
-import { feedProviders, type ModuleParts } from './feed-providers.js';
+import { type DynamicModule, Module, type OnApplicationShutdown } from '@nestjs/common';
 import {
-  checkOptions,
-  wrappedOptions,
+  AsyncSubject,
+  filter,
+  firstValueFrom,
+  isObservable,
+  map,
+  type Observable,
+  ReplaySubject,
+  scan,
+  startWith,
+  switchMap,
+  take,
+} from 'rxjs';
+import { callPlace } from '../feed/accounts.js';
+import type { Feed } from '../protocol/feed.js';
+import { anObject, invalidOption } from '../protocol/validate.js';
+import type {
+  AccountOptions,
+  Payload,
+  ServiceEvent,
+  ServiceSources,
+  TradeFeedAccount,
+  TradeFeedService,
+  TradeFeedServiceOptions,
+} from '../testing/index.js';
+import { AppFeedsModule, feedProviders } from './trade-feed-module.js';
+import {
+  splitOptions,
   type TradeFeedModuleExtras,
   type TradeFeedModuleOptions,
+  wrappedOptions,
 } from './module-options.js';
-import { getTradeFeedTestingToken, TradeFeedTesting } from './trade-feed-testing.js';
 
 /** The options of a {@link TradeFeedTestingModule}: those of the module, the local service and its account. */
 export type TradeFeedTestingOptions = Omit<TradeFeedModuleOptions, 'baseUrl' | 'apiKey'> &
@@ -25,17 +44,24 @@ export type TradeFeedTestingOptions = Omit<TradeFeedModuleOptions, 'baseUrl' | '
 /**
  * Provides the same as a `TradeFeedModule`, connected to a local service on 127.0.0.1, for tests of an application.
  *
- * The service implements the complete contract (see `rx-trade-feed/testing`), and starts and stops with the application. Its code is loaded when
- * this module is used, not by an import of `rx-trade-feed/nestjs`. Reconnects are fast: the first delay is 10 ms, unless you set `backoff`.
- * The service does not keep the process running before the feed is connected, so a `compile()` that rejects needs no cleanup.
+ * The service implements the complete contract (see `rx-trade-feed/testing`), and starts and stops with the
+ * application. Its code is loaded when this module is used, not by an import of `rx-trade-feed/nestjs`. Reconnects are
+ * fast: the first delay is 10 ms, unless you set `backoff`. The service does not keep the process running before the
+ * feed is connected, so a `compile()` that rejects needs no cleanup.
  *
  * @example
  * ```ts
  * import { Test } from '@nestjs/testing';
  * import { firstValueFrom } from 'rxjs';
- * import { TradeFeed, TradeFeedTesting, TradeFeedTestingModule } from 'rx-trade-feed/nestjs';
+ * import {
+ *   TradeFeed,
+ *   TradeFeedTesting,
+ *   TradeFeedTestingModule,
+ * } from 'rx-trade-feed/nestjs';
  *
- * const app = await Test.createTestingModule({ imports: [TradeFeedTestingModule.forRoot()] }).compile();
+ * const app = await Test.createTestingModule({
+ *   imports: [TradeFeedTestingModule.forRoot()],
+ * }).compile();
  * const frame = firstValueFrom(app.get(TradeFeed).frames$);
  * await app.get(TradeFeedTesting).push('hello');
  * console.log((await frame).text()); // hello
@@ -51,44 +77,34 @@ export class TradeFeedTestingModule {
    * @throws TradeFeedError with code `invalid-options`, from the call itself
    */
   static forRoot(options: TradeFeedTestingOptions = {}): DynamicModule {
-    const { service, account = { plan: 'developer' }, name, isGlobal, ...rest } = options;
+    const { service, account = { plan: 'developer' }, ...rest } = options;
     for (const option of ['baseUrl', 'apiKey'])
       if (option in rest) throw invalidOption(option, 'left out: the local service provides it');
-    const moduleOptions: TradeFeedModuleOptions = {
-      ...rest,
-      backoff: { initialDelayMs: 10, maxDelayMs: 100, ...rest.backoff },
-    };
-    checkOptions({ ...moduleOptions, name, isGlobal });
+    const backoff = { initialDelayMs: 10, maxDelayMs: 100, ...rest.backoff };
+    const { moduleOptions, extras } = splitOptions({ ...rest, backoff });
+    const { name, isGlobal } = extras;
     const token = getTradeFeedTestingToken(name);
     const where = `TradeFeedTestingModule.forRoot at ${callPlace()}`;
-    return {
-      module: TradeFeedTestingModule,
-      global: isGlobal === true,
-      ...withExport(
-        token,
-        feedProviders(optionsToken, { name, where }, [
-          { provide: token, useFactory: () => start(service, account, rest.feed) },
-          {
-            provide: optionsToken,
-            inject: [token],
-            useFactory: (testing: TradeFeedTesting): TradeFeedModuleOptions =>
-              wrappedOptions({
-                ...moduleOptions,
-                baseUrl: testing.service.baseUrl,
-                apiKey: testing.account.createApiKey(),
-              }),
-          },
-        ]),
-      ),
-    };
+    const { providers, exports } = feedProviders(optionsToken, { name, where }, [
+      { provide: token, useFactory: () => start(service, account, rest.feed) },
+      {
+        provide: optionsToken,
+        inject: [token],
+        useFactory: ({ service: { baseUrl }, account }: TradeFeedTesting) =>
+          wrappedOptions({ ...moduleOptions, baseUrl, apiKey: account.createApiKey() }),
+      },
+    ]);
+    const global = isGlobal === true;
+    return { module: this, global, providers, exports: [...exports, token] };
   }
 }
 
-Module({ imports: feedImports })(TradeFeedTestingModule);
+Module({ imports: [AppFeedsModule] })(TradeFeedTestingModule);
 
 const optionsToken = 'TRADE_FEED_TESTING_OPTIONS';
 
-// When another provider fails, Nest calls no hook of this module. So nothing may keep the process running before a connection is open.
+// When another provider fails, Nest calls no hook of this module. So nothing may keep the process running before a
+// connection is open.
 const start = async (
   options: TradeFeedServiceOptions | undefined,
   account: AccountOptions,
@@ -119,7 +135,59 @@ const withSourcesFrom = (
   return { ...options, sources: Object.fromEntries(entries) as ServiceSources };
 };
 
-const withExport = (
-  token: ReturnType<typeof getTradeFeedTestingToken>,
-  { providers, exports }: ModuleParts,
-): ModuleParts => ({ providers, exports: [...exports, token] });
+/**
+ * Controls the local service of a `TradeFeedTestingModule`.
+ *
+ * Get it with `app.get(TradeFeedTesting)`. For a feed with a name, use {@link getTradeFeedTestingToken}.
+ */
+export class TradeFeedTesting implements OnApplicationShutdown {
+  /** The service: see `startTradeFeedService` of `rx-trade-feed/testing`. */
+  readonly service: TradeFeedService;
+  /** The account of the feed. `account.expireAccess()` and similar methods cause failures. */
+  readonly account: TradeFeedAccount;
+  readonly #feed: Feed;
+  readonly #open$ = new ReplaySubject<boolean>(1);
+
+  /** @internal */
+  constructor(service: TradeFeedService, account: TradeFeedAccount, feed: Feed) {
+    this.service = service;
+    this.account = account;
+    this.#feed = feed;
+    service.events$
+      .pipe(
+        scan((open, event) => open + changeBy(event, account.id), 0),
+        startWith(0),
+        map((open) => open > 0),
+      )
+      .subscribe(this.#open$);
+  }
+
+  /**
+   * Waits until the feed is connected, then sends it one frame for each payload.
+   *
+   * @param payloads - a string becomes a text frame, bytes become a binary frame
+   * @throws EmptyError when the application shuts down before that
+   */
+  async push(...payloads: readonly Payload[]): Promise<void> {
+    await firstValueFrom(this.#open$.pipe(filter(Boolean)));
+    for (const payload of payloads) this.service.push(this.#feed, payload);
+  }
+
+  /** Shuts down the service with the application. Nest calls it. */
+  async onApplicationShutdown(): Promise<void> {
+    await this.service.shutdown();
+  }
+}
+
+/**
+ * Returns the token of the `TradeFeedTesting` of a feed: the class, or a string for a feed with a name.
+ *
+ * @param name - the `name` of the module @defaultValue none: the feed without a name
+ */
+export const getTradeFeedTestingToken = (name?: string): string | typeof TradeFeedTesting =>
+  name === undefined ? TradeFeedTesting : `TradeFeedTesting:${name}`;
+
+const changeBy = (event: ServiceEvent, account: string): number => {
+  if (event.type === 'handshake-accepted') return event.account === account ? 1 : 0;
+  return event.type === 'connection-closed' && event.account === account ? -1 : 0;
+};

@@ -1,15 +1,24 @@
-import { ConfigurableModuleBuilder, type DynamicModule, Module, type Provider } from '@nestjs/common';
-import { callPlace } from '../accounts/call-place.js';
-import { feedImports } from './app-feeds.js';
-import { feedProviders } from './feed-providers.js';
+import {
+  ConfigurableModuleBuilder,
+  type DynamicModule,
+  Inject,
+  type InjectionToken,
+  Module,
+  type Provider,
+} from '@nestjs/common';
+import { randomUUID } from 'node:crypto';
+import { callPlace } from '../feed/accounts.js';
+import { invalidOption } from '../protocol/validate.js';
+import { TradeFeedHealthIndicator } from './health-indicator.js';
 import {
   checkAsyncOptions,
-  checkOptions,
-  wrappedOptions,
+  splitOptions,
   type TradeFeedAsyncOptions,
   type TradeFeedModuleExtras,
   type TradeFeedModuleOptions,
+  wrappedOptions,
 } from './module-options.js';
+import { TradeFeed } from './trade-feed.js';
 
 const optionsToken = 'TRADE_FEED_OPTIONS';
 
@@ -23,35 +32,35 @@ const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<TradeFeedModul
 /**
  * Provides a `TradeFeed`, and a `TradeFeedHealthIndicator`, to an application of NestJS 11 or 12.
  *
- * Import it once for each account: each module opens a connection, and an account has only one (contract, section 3.2). With `isGlobal`
- * every module of the application can inject the feed.
+ * Import it once for each account: each module opens a connection, and an account has only one (contract, section 3.2).
+ * With `isGlobal` every module of the application can inject the feed.
  *
  * @example
  * ```ts
  * import { Module } from '@nestjs/common';
  * import { TradeFeedModule } from 'rx-trade-feed/nestjs';
  *
- * @Module({ imports: [TradeFeedModule.forRoot({ feed: 'market', isGlobal: true })] }) // address and key from the environment
+ * // Address and key from the environment.
+ * @Module({ imports: [TradeFeedModule.forRoot({ isGlobal: true })] })
  * export class AppModule {}
  * ```
  */
 export class TradeFeedModule extends ConfigurableModuleClass {
   /**
-   * Creates the module from options. The address and the key may come from the environment, which is read when the application starts.
+   * Creates the module from options. The address and the key may come from the environment, which is read when the
+   * application starts.
    *
    * @param options - see {@link TradeFeedModuleOptions} and {@link TradeFeedModuleExtras}
    * @throws TradeFeedError with code `invalid-options`, from the call itself
    */
   static override forRoot(options: TradeFeedModuleOptions & TradeFeedModuleExtras = {}): DynamicModule {
-    checkOptions(options);
-    const { name, isGlobal, ...moduleOptions } = options;
-    const where = `TradeFeedModule.forRoot at ${callPlace()}`;
-    return feedModule(super.forRoot(wrappedOptions(moduleOptions)), { name, isGlobal }, where);
+    const { moduleOptions, extras } = splitOptions(options);
+    return feedModule(super.forRoot(moduleOptions), extras, `TradeFeedModule.forRoot at ${callPlace()}`);
   }
 
   /**
-   * Creates the module from options of a factory, which can read a `ConfigService` or a vault. The options are validated when the application
-   * starts. The start fails if they are not valid.
+   * Creates the module from options of a factory, which can read a `ConfigService` or a vault. The options are
+   * validated when the application starts. The start fails if they are not valid.
    *
    * @param options - see {@link TradeFeedAsyncOptions}
    * @throws TradeFeedError with code `invalid-options`, from the call itself
@@ -72,12 +81,9 @@ export class TradeFeedModule extends ConfigurableModuleClass {
    */
   static override forRootAsync(options: TradeFeedAsyncOptions): DynamicModule {
     checkAsyncOptions(options);
-    const where = `TradeFeedModule.forRootAsync at ${callPlace()}`;
-    return feedModule(super.forRootAsync(options), options, where);
+    return feedModule(super.forRootAsync(options), options, `TradeFeedModule.forRootAsync at ${callPlace()}`);
   }
 }
-
-Module({ imports: feedImports })(TradeFeedModule);
 
 const feedModule = (definition: DynamicModule, extras: TradeFeedModuleExtras, where: string): DynamicModule => ({
   ...definition,
@@ -86,10 +92,130 @@ const feedModule = (definition: DynamicModule, extras: TradeFeedModuleExtras, wh
 });
 
 /** Wraps the key in the options of the factory: Nest can print the value of a provider, and all code can inject it. */
-const withKeyWrapped = (provider: Provider): Provider =>
-  'useFactory' in provider && provider.provide === optionsToken
-    ? { ...provider, useFactory: async (...args: unknown[]) => wrappedOptions(await callFactory(provider, args)) }
-    : provider;
+const withKeyWrapped = (provider: Provider): Provider => {
+  if (!('useFactory' in provider) || provider.provide !== optionsToken) return provider;
+  const useFactory = async (...args: unknown[]) =>
+    wrappedOptions((await provider.useFactory(...args)) as TradeFeedModuleOptions);
+  return { ...provider, useFactory };
+};
 
-const callFactory = async ({ useFactory }: { readonly useFactory: unknown }, args: readonly unknown[]) =>
-  (useFactory as (...args: readonly unknown[]) => TradeFeedModuleOptions | Promise<TradeFeedModuleOptions>)(...args);
+/** The providers and exports of a module. */
+export type ModuleParts = Required<Pick<DynamicModule, 'providers' | 'exports'>>;
+
+/** A feed of an application: its name, and the place in the program that defines it. */
+interface FeedPlace {
+  readonly name: string | undefined;
+  readonly where: string;
+}
+
+/** Adds the feed and its health indicator to the other providers of a module, among them its options. */
+export const feedProviders = (
+  optionsToken: InjectionToken,
+  { name, where }: FeedPlace,
+  others: readonly Provider[],
+): ModuleParts => {
+  const token = getTradeFeedToken(name);
+  // Unique: with `moduleIdGeneratorAlgorithm: 'deep-hash'` Nest treats equal definitions as one module.
+  const id = randomUUID();
+  const providers: Provider[] = [
+    ...others,
+    { provide: placeToken, useValue: { name, where, id } },
+    {
+      // Separate from the feed, which a test may replace. Created as often as the options are.
+      provide: addedToken,
+      inject: [AppFeeds, placeToken, optionsToken],
+      useFactory: (feeds: AppFeeds, place: DefinedFeed) => feeds.add(place),
+    },
+    {
+      provide: token,
+      inject: [optionsToken, addedToken],
+      useFactory: (options: TradeFeedModuleOptions, at: FeedPlace) => new TradeFeed(options, name, at.where),
+    },
+  ];
+  // Only the feed without a name has an indicator: with two, the order of imports would decide which one is injected.
+  if (name !== undefined) return { providers, exports: [token] };
+  const health: Provider = {
+    provide: TradeFeedHealthIndicator,
+    inject: [token],
+    useFactory: (tradeFeed: TradeFeed) => new TradeFeedHealthIndicator(tradeFeed),
+  };
+  return { providers: [...providers, health], exports: [token, TradeFeedHealthIndicator] };
+};
+
+const placeToken = 'TRADE_FEED_PLACE';
+const addedToken = 'TRADE_FEED_ADDED';
+
+interface DefinedFeed extends FeedPlace {
+  readonly id: string;
+}
+
+/** The feeds of one application. Refuses two with one name, and a feed that is created for each request. */
+class AppFeeds {
+  readonly #feeds: DefinedFeed[] = [];
+
+  add(place: DefinedFeed): FeedPlace {
+    const same = this.#feeds.find(({ name }) => name === place.name);
+    if (same?.id === place.id) throw invalidOption('inject', createdPerRequest(place));
+    if (same !== undefined) throw invalidOption('name', sameName(same, place));
+    this.#feeds.push(place);
+    return place;
+  }
+}
+
+const sameName = ({ name, where }: FeedPlace, other: FeedPlace): string =>
+  `different for each feed of an application, but ${where} and ${other.where} both ` +
+  `${name === undefined ? 'have none' : `have '${name}'`}. Set a \`name\` for each additional feed. ` +
+  'For one feed, define the module once, and import the result in each place';
+
+const createdPerRequest = ({ where }: FeedPlace): string =>
+  `providers with the default scope. A provider of ${where} is request-scoped, so each request would open a connection ` +
+  'and close the previous one. Inject providers with the default scope; for a key that changes, pass a function: ' +
+  '`apiKey: () => …`';
+
+/**
+ * Provides the {@link AppFeeds} of an application. Nest creates this module once, because it is a class without a
+ * definition.
+ */
+// eslint-disable-next-line @typescript-eslint/no-extraneous-class -- a module of Nest is a class
+export class AppFeedsModule {}
+Module({ providers: [AppFeeds], exports: [AppFeeds] })(AppFeedsModule);
+
+Module({ imports: [AppFeedsModule] })(TradeFeedModule);
+
+/**
+ * Returns the token of a feed, for `inject` and `app.get()`: the class `TradeFeed`, or a string for a feed with a name.
+ *
+ * @param name - the `name` of the module @defaultValue none: the feed without a name
+ * @example
+ * ```ts
+ * import { getTradeFeedToken, TradeFeed } from 'rx-trade-feed/nestjs';
+ *
+ * export const rawWriter = {
+ *   provide: 'RAW_WRITER',
+ *   inject: [getTradeFeedToken('raw')],
+ *   useFactory: (raw: TradeFeed) =>
+ *     raw.frames$.subscribe((frame) => console.log(frame.text())),
+ * };
+ * ```
+ */
+export const getTradeFeedToken = (name?: string): string | typeof TradeFeed =>
+  name === undefined ? TradeFeed : `TradeFeed:${name}`;
+
+/**
+ * Injects a feed into a constructor parameter or a property. The feed without a name is injected by its type, without
+ * this decorator.
+ *
+ * @param name - the `name` of the module @defaultValue none: the feed without a name
+ * @example
+ * ```ts
+ * import { Injectable } from '@nestjs/common';
+ * import { InjectTradeFeed, TradeFeed } from 'rx-trade-feed/nestjs';
+ *
+ * @Injectable()
+ * export class Writer {
+ *   constructor(@InjectTradeFeed('raw') private readonly raw: TradeFeed) {}
+ * }
+ * ```
+ */
+export const InjectTradeFeed = (name?: string): ParameterDecorator & PropertyDecorator =>
+  Inject(getTradeFeedToken(name));

@@ -1,43 +1,55 @@
-import type { BeforeApplicationShutdown, Logger, MessageEvent, OnApplicationBootstrap } from '@nestjs/common';
+import type { BeforeApplicationShutdown, MessageEvent, OnApplicationBootstrap } from '@nestjs/common';
+import type { Writable } from 'node:stream';
 import {
   AsyncSubject,
   catchError,
+  connect,
   defer,
   distinctUntilChanged,
+  EMPTY,
   filter,
+  finalize,
   identity,
   ignoreElements,
   map,
   merge,
+  type MonoTypeOperatorFunction,
+  NEVER,
+  noop,
+  Observable,
+  ReplaySubject,
+  share,
+  switchMap,
+  takeUntil,
+  takeWhile,
+  tap,
+  throwError,
 } from 'rxjs';
-import { NEVER, noop, Observable, ReplaySubject, share, switchMap, takeUntil, takeWhile, throwError } from 'rxjs';
-import { callPlace } from '../accounts/call-place.js';
-import type { FeedCluster } from '../cluster/index.js';
-import { feedStats } from '../operators/feed-stats.js';
+import { clusterOf, type FeedCluster } from '../cluster/feed-cluster.js';
+import { callPlace, useAccount } from '../feed/accounts.js';
+import { resolveTicketOptions } from '../feed/options.js';
+import { feedEvents$ } from '../feed/trade-feed.js';
+import { feedStats, type FeedStats } from '../operators/feed-stats.js';
 import { frames } from '../operators/frames.js';
-import type { Freshness } from '../operators/freshness.js';
+import { type Freshness, freshness as freshnessOf, type FreshnessOptions } from '../operators/freshness.js';
+import type { FeedWatch } from '../operators/items/feed-watch.js';
 import { shareFeed } from '../operators/share-feed.js';
-import type { FeedStats } from '../operators/items/feed-tally.js';
-import type { FeedEvent, OwnerChanged } from '../protocol/event.js';
+import { type ClusterEvent, type FeedEvent, isClusterEvent } from '../protocol/event.js';
 import type { Frame } from '../protocol/frame.js';
+import { waitForClose } from '../relay/http.js';
 import { createRelay, type Relay } from '../relay/index.js';
-import { logClients, logFeed, logFreshness, loggerOf, logSameAccount } from './feed-log.js';
-import { FeedMemory } from './feed-memory.js';
-import { createFeedSource } from './feed-source.js';
-import type { FeedStatus } from './feed-status.js';
-import { connectOf, moduleSettings, type TradeFeedModuleOptions } from './module-options.js';
-import { PendingWork } from './pending-work.js';
-import { lastEventIdOf, responseOf, type SseRequest } from './sse-request.js';
-import { sseMessages$ } from './sse-messages.js';
-import { requestCheck, type SseOptions } from './sse-options.js';
+import { FeedLog } from './feed-log.js';
+import { FeedMemory, type FeedStatus } from './feed-memory.js';
+import { moduleSettings, type TradeFeedModuleOptions } from './module-options.js';
+import { sseMessages, type SseOptions, type SseRequest } from './sse.js';
 import { telemetry } from './telemetry.js';
-import { trackFreshness } from './track-freshness.js';
 
 /**
  * The feed of a module: one connection for all code that injects it.
  *
- * All Observables share one subscription. It begins with their first subscriber, or at bootstrap with `connect: 'bootstrap'`. It ends
- * `share.lingerMs` after the last subscriber has left. The Observables complete when the application shuts down.
+ * All Observables share one subscription. It begins with their first subscriber, or at bootstrap with `connect:
+ * 'bootstrap'`. It ends `share.lingerMs` after the last subscriber has left. The Observables complete when the
+ * application shuts down.
  *
  * @example
  * ```ts
@@ -59,20 +71,20 @@ import { trackFreshness } from './track-freshness.js';
  */
 export class TradeFeed implements OnApplicationBootstrap, BeforeApplicationShutdown {
   /**
-   * Emits the frames and the lifecycle events, in order. Errors with the failure that stopped the feed. A subscription after that
-   * restarts the feed with a new ticket.
+   * Emits the frames and the lifecycle events, in order. Errors with the failure that stopped the feed. A subscription
+   * after that restarts the feed with a new ticket.
    */
   readonly events$: Observable<FeedEvent>;
   /** Emits the frames. Errors and restarts like `events$`. */
   readonly frames$: Observable<Frame>;
   /**
-   * Emits the current status first, then each change. A subscription opens the connection, but does not restart a feed that has stopped.
-   * Never errors: a stop is a status.
+   * Emits the current status first, then each change. A subscription opens the connection, but does not restart a feed
+   * that has stopped. Never errors: a stop is a status.
    */
   readonly status$: Observable<FeedStatus>;
   /**
-   * Emits the figures of each period, and totals since the first subscriber. A later subscriber receives the latest figures at once. Errors
-   * with the failure that stopped the feed, and does not restart it.
+   * Emits the figures of each period, and totals since the first subscriber. A later subscriber receives the latest
+   * figures at once. Errors with the failure that stopped the feed, and does not restart it.
    */
   readonly stats$: Observable<FeedStats>;
   /** Forwards the feed to browsers. A controller uses it through {@link TradeFeed.sse}. */
@@ -80,51 +92,74 @@ export class TradeFeed implements OnApplicationBootstrap, BeforeApplicationShutd
   /** The cluster, for its `status`; `undefined` without the option `cluster`. */
   readonly cluster: FeedCluster | undefined;
 
-  readonly #logger: Logger;
+  readonly #log: FeedLog;
   readonly #memory = new FeedMemory();
-  readonly #pending = new PendingWork();
   readonly #closed$ = new AsyncSubject<void>();
-  #freshness: Freshness | undefined;
+  /** What a shutdown waits for: connections that are closing, and responses to browsers that are being sent. */
+  readonly #closing = new Set<Promise<void>>();
+  readonly #responses = new Set<Writable>();
   readonly #atBootstrap: boolean;
   readonly #useAccount: () => () => void;
+  #freshness: Freshness | undefined;
 
   /**
    * @param options - the options of the module
    * @param name - the name of the feed in the log
-   * @throws TradeFeedError with code `invalid-options`, also when neither the options nor the environment have an address and a key
+   * @throws TradeFeedError with code `invalid-options`, also when neither the options nor the environment have an
+   *   address and a key
    */
   constructor(options: TradeFeedModuleOptions, name?: string);
   /** @internal `where` is the place in the program that created the feed, for the log. */
   constructor(options: TradeFeedModuleOptions, name: string | undefined, where: string);
   constructor(options: TradeFeedModuleOptions, name?: string, where = `new TradeFeed at ${callPlace()}`) {
-    const settings = moduleSettings(options);
-    const { feed, share: sharing, stats, freshness, relay } = settings;
-    const logger = loggerOf(name);
-    this.#logger = logger;
-    const user = { where: `the feed ${name ?? feed} (${where})`, warn: logSameAccount(logger) };
-    const source = createFeedSource(settings, user, (closed) => this.#pending.addClosing(closed));
-    this.cluster = source.cluster;
-    this.#useAccount = () => source.useAccount();
+    const { feed, settings, cluster, connect: when, ...more } = moduleSettings(options);
+    this.#log = new FeedLog(name);
+    this.#atBootstrap = (when ?? (cluster ? 'bootstrap' : 'first-subscriber')) === 'bootstrap';
+    const warn = (text: string): void => this.#log.logger.warn(text);
+    const user = { where: `the feed ${name ?? feed} (${where})`, warn, group: this };
+    let source$: Observable<FeedEvent | ClusterEvent>;
+    if (cluster) {
+      this.cluster = clusterOf(feed, { ...settings, ...cluster }, user);
+      source$ = this.cluster.events$;
+      // Replicas share an account: that is what they are for.
+      this.#useAccount = () => noop;
+    } else {
+      const feedSettings = resolveTicketOptions(settings);
+      source$ = feedEvents$(feed, feedSettings, { user, onClosing: (closed) => this.#addClosing(closed) });
+      this.#useAccount = () => useAccount(feedSettings, user).end;
+    }
 
     const begin$ = defer(() => {
       // A relay does not restart automatically after a stop.
       if (this.status.state === 'stopped') this.relay.restart();
-      return source.events$.pipe(takeUntil(this.#closed$));
+      return source$.pipe(takeUntil(this.#closed$));
     });
-    // The log is the first operator: a subscriber of the status may unsubscribe while it is notified.
-    const ofFeed$ = begin$.pipe(logFeed(logger), filter(isOfFeed));
-    const logged$ = ofFeed$.pipe(settings.telemetry === true ? telemetry(name) : identity);
-    const checked$ = freshness ? logged$.pipe(trackFreshness(freshness, this.#setFreshness(logger))) : logged$;
-    this.events$ = checked$.pipe(this.#memory.track(), shareFeed(sharing));
+    // The relay exists when the meter collects, not yet here.
+    const relayGate = { status: () => this.relay.status() };
+    const measured = { feed, name, cluster: this.cluster, relay: relayGate };
+    this.events$ = begin$.pipe(
+      // The log is the first operator: a subscriber of the status may unsubscribe while it is notified.
+      this.#log.feed(),
+      more.telemetry === true ? telemetry(measured) : identity,
+      // The status of the cluster shows the owner.
+      filter((event): event is FeedEvent => !isClusterEvent(event)),
+      more.freshness ? this.#trackFreshness(more.freshness) : identity,
+      this.#memory.track(),
+      shareFeed(more.share),
+    );
     this.frames$ = this.events$.pipe(frames());
-    this.status$ = defer(() => merge(this.#open$(), this.#memory.status$)).pipe(takeUntil(this.#closed$));
-    const stats$ = this.events$.pipe(feedStats(stats));
-    this.stats$ = defer(() => this.#unlessStopped$(stats$)).pipe(share({ connector: () => new ReplaySubject(1) }));
+    const open$ = this.#unlessStopped$(this.events$).pipe(
+      ignoreElements(),
+      catchError(() => NEVER),
+    );
+    this.status$ = merge(open$, this.#memory.status$).pipe(takeUntil(this.#closed$));
+    this.stats$ = this.#unlessStopped$(this.events$.pipe(feedStats(more.stats))).pipe(
+      share({ connector: () => new ReplaySubject(1) }),
+    );
     // The relay may subscribe while the feed is open, or in an outage: its clients need that status first.
     const withSnapshot$ = defer(() => merge(this.#memory.snapshot, this.#unlessStopped$(this.events$)));
-    this.relay = createRelay(withSnapshot$, { ...relay, cluster: this.cluster });
-    this.relay.events$.subscribe(logClients(logger));
-    this.#atBootstrap = connectOf(settings) === 'bootstrap';
+    this.relay = createRelay(withSnapshot$, { ...more.relay, cluster: this.cluster });
+    this.relay.events$.subscribe((event) => this.#log.client(event));
   }
 
   /** Returns the current status. Opens no connection. */
@@ -133,18 +168,25 @@ export class TradeFeed implements OnApplicationBootstrap, BeforeApplicationShutd
   }
 
   /**
-   * Returns whether the newest frame is too old, as of the last change; `undefined` while all frames have arrived in time, without a subscriber, and
-   * without the option `freshness`.
+   * Returns whether the newest frame is too old, as of the last change; `undefined` while all frames have arrived in
+   * time, without a subscriber, and without the option `freshness`.
    */
   get freshness(): Freshness | undefined {
     return this.#freshness;
   }
 
+  /** @internal What the feed waits for, and for how long, for the health. */
+  get watch(): FeedWatch | undefined {
+    return this.#memory.watch;
+  }
+
   /**
-   * Restarts a feed that has stopped, with a new ticket, for later subscribers and browsers. Keeps the feed subscribed until it is open.
-   * Does nothing while the feed has not stopped. A person should decide: after `connection-replaced` it closes the other client's connection.
+   * Restarts a feed that has stopped, with a new ticket, for later subscribers and browsers. Keeps the feed subscribed
+   * until it is open. Does nothing while the feed has not stopped. A person should decide: after `connection-replaced`
+   * it closes the other client's connection.
    *
-   * In a cluster it also allows the other replicas to connect again. Each of them that has stopped needs a restart, too.
+   * In a cluster it also allows the other replicas to connect again. Each of them that has stopped needs a restart,
+   * too.
    */
   restart(): void {
     if (this.status.state !== 'stopped') return;
@@ -152,17 +194,19 @@ export class TradeFeed implements OnApplicationBootstrap, BeforeApplicationShutd
     this.cluster.resume().then(
       () => this.#restart(),
       (error: unknown) =>
-        this.#logger.error(`Cannot restart: the engine of the cluster did not answer: ${String(error)}`),
+        this.#log.logger.error(`Cannot restart: the engine of the cluster did not answer: ${String(error)}`),
     );
   }
 
   /**
-   * Returns the stream for one browser, for a handler of `@Sse()`. The page reads it with `relayFeed$` of `rx-trade-feed/browser`, or with an
-   * `EventSource`. A browser that reconnects resumes after its last message. A browser that does not read does not delay others.
+   * Returns the stream for one browser, for a handler of `@Sse()`. The page reads it with `relayFeed$` of
+   * `rx-trade-feed/browser`, or with an `EventSource`. A browser that reconnects resumes after its last message. A
+   * browser that does not read does not delay others.
    *
-   * Protect the route with a guard: without `authorize` the answer is 500. A page of another origin receives 403, unless `allowOrigins`
-   * names the origin. When `relay.maxClients` is reached, or `relay.maxClientsPerUser` for this `user`, the answer is 503 with `Retry-After`.
-   * A pipelined request, sent before the previous response on its connection was complete, receives 400.
+   * Protect the route with a guard: without `authorize` the answer is 500. A page of another origin receives 403,
+   * unless `allowOrigins` names the origin; `HEAD` receives 405. When `relay.maxClients` is reached, or
+   * `relay.maxClientsPerUser` for this `user`, the answer is 503 with `Retry-After`. A pipelined request, sent before
+   * the previous response on its connection was complete, receives 400.
    *
    * @param request - the request that `@Req()` injects, on Express and on Fastify
    * @param options - see {@link SseOptions}
@@ -184,17 +228,12 @@ export class TradeFeed implements OnApplicationBootstrap, BeforeApplicationShutd
    * ```
    */
   sse(request: SseRequest, options: SseOptions): Observable<MessageEvent> {
-    const check = requestCheck(request, options);
-    const response = responseOf(request);
-    return defer(() => {
-      check();
-      if (response) this.#pending.addResponse(response);
-      const { user, select } = options;
-      return sseMessages$(this.relay, { lastEventId: lastEventIdOf(request), user, select }, response);
-    });
+    return sseMessages(this.relay, request, options, (response) => this.#addResponse(response));
   }
 
-  /** Opens the connection with `connect: 'bootstrap'`, and warns of another feed with the same account. Nest calls it. */
+  /**
+   * Opens the connection with `connect: 'bootstrap'`, and warns of another feed with the same account. Nest calls it.
+   */
   onApplicationBootstrap(): void {
     this.#closed$.subscribe(this.#useAccount());
     // The log and the status report a stop.
@@ -204,17 +243,20 @@ export class TradeFeed implements OnApplicationBootstrap, BeforeApplicationShutd
   }
 
   /**
-   * Closes the connection, ends the responses to browsers with the message `connect-again`, and closes their connections. Waits until all are
-   * closed: about a second at most, or three seconds for a worker. Nest calls it after `onModuleDestroy` of the application's services, and
-   * before it waits for open responses. In a cluster it first gives the ownership to another replica, which takes `cluster.handOverMs` at most.
+   * Closes the connection, ends the responses to browsers with the message `connect-again`, and closes their
+   * connections. Waits until all are closed: about a second at most, or three seconds for a worker. Nest calls it after
+   * `onModuleDestroy` of the application's services, and before it waits for open responses. In a cluster it first
+   * gives the ownership to another replica, which takes `cluster.handOverMs` at most.
    */
   async beforeApplicationShutdown(): Promise<void> {
-    // The relay closes first: browsers must reconnect, to another replica or after the restart, instead of seeing the end of the feed.
+    // The relay closes first: browsers must reconnect, to another replica or after the restart, instead of seeing the
+    // end of the feed.
     this.relay.close();
     await this.cluster?.handOver();
     this.#closed$.next();
     this.#closed$.complete();
-    await this.#pending.end();
+    // The transport limits how long a connection takes.
+    await Promise.all([...this.#closing, ...Array.from(this.#responses, waitForClose)]);
   }
 
   #restart(): void {
@@ -237,26 +279,44 @@ export class TradeFeed implements OnApplicationBootstrap, BeforeApplicationShutd
       .subscribe();
   }
 
-  #setFreshness(logger: Logger): (state: Freshness | undefined) => void {
-    return (state) => {
+  #trackFreshness(options: FreshnessOptions): MonoTypeOperatorFunction<FeedEvent> {
+    const set = (state: Freshness): void => {
       this.#freshness = state;
-      if (state) logFreshness(logger, state);
+      this.#log.freshness(state);
     };
+    return (source) =>
+      source.pipe(
+        // The events have the same error.
+        connect((events$) =>
+          merge(
+            events$.pipe(
+              freshnessOf(options),
+              tap(set),
+              ignoreElements(),
+              catchError(() => EMPTY),
+            ),
+            events$,
+          ),
+        ),
+        finalize(() => (this.#freshness = undefined)),
+      );
   }
 
-  /** Keeps the connection open while it is subscribed to. Opens none after a stop. */
-  #open$(): Observable<never> {
-    return this.#unlessStopped$(this.events$).pipe(
-      ignoreElements(),
-      catchError(() => NEVER),
-    );
-  }
-
+  /** Opens no connection after a stop. */
   #unlessStopped$<T>(source: Observable<T>): Observable<T> {
-    const { status } = this;
-    return status.state === 'stopped' ? throwError(() => status.failure) : source;
+    return defer(() => {
+      const { status } = this;
+      return status.state === 'stopped' ? throwError(() => status.failure) : source;
+    });
+  }
+
+  #addClosing(closed: Promise<void>): void {
+    this.#closing.add(closed);
+    void closed.then(() => this.#closing.delete(closed));
+  }
+
+  #addResponse(response: Writable): void {
+    this.#responses.add(response);
+    response.once('close', () => this.#responses.delete(response));
   }
 }
-
-// The status of the cluster shows the owner.
-const isOfFeed = (event: FeedEvent | OwnerChanged): event is FeedEvent => event.type !== 'owner-changed';

@@ -1,14 +1,12 @@
 import { asyncScheduler, defer, filter, interval, type OperatorFunction, type SchedulerLike } from 'rxjs';
 import type { ClusterLifecycleEvent } from '../protocol/event.js';
-import { aFunction, aScheduler, checkRequired, positiveCount, timerMs, validated } from '../protocol/rules.js';
-import { Conflated } from './items/conflated.js';
-import { isLifecycle, type ItemOf, type NotInferred } from './items/item.js';
-import { withOwnBytes } from './own-bytes.js';
-import { collect$, type Collector } from './timing/collect.js';
+import { aFunction, aScheduler, checkRequired, positiveCount, timerMs, validated } from '../protocol/validate.js';
+import { BatchCollector, collect$ } from './items/collect.js';
+import { Conflated, isLifecycle, type ItemOf, type NotInferred, withOwnBytes } from './items/item.js';
 
 /** The options of {@link conflate}. */
 export interface ConflateOptions {
-  /** The maximum number of keys in a period. When it is reached, all values are emitted at once. @defaultValue 100 000 */
+  /** The maximum number of keys in a period. When it is reached, all values are emitted. @defaultValue 100 000 */
   readonly maxKeys?: number | undefined;
   /** The clock of the periods. @defaultValue `asyncScheduler` */
   readonly scheduler?: SchedulerLike | undefined;
@@ -17,15 +15,13 @@ export interface ConflateOptions {
 /**
  * Emits the newest value of each key once per period, with the number of values of the key in that period.
  *
- * Conflation as in market data: a consumer of the latest state receives at most one value per key and period. No value waits longer than a
- * period. Each value counts in exactly one {@link Conflated}. The first period begins with the subscription. At the end of a period, the keys are
- * emitted in the order in which they first arrived; a period without values emits nothing.
+ * Conflation as in market data: at most one value per key and period. Each value counts in exactly one
+ * {@link Conflated}. The first period begins with the subscription. At its end, the keys are emitted in the order in
+ * which they first arrived; a period without values emits nothing.
  *
- * Lifecycle events such as `gap` keep their place: waiting values are emitted before them. A watermark waits with the values before it.
- * When the source completes or errors, waiting values are emitted first. Errors when `key` throws.
- *
+ * Lifecycle events such as `gap` keep their place: waiting values are emitted before them. A watermark waits with the
+ * values before it. When the source completes or errors, waiting values are emitted first. Errors when `key` throws.
  * Memory: one value for each key of the period, at most `maxKeys`.
- *
  * ```ts
  * // - is 100 ms; a, b, c: values of one key; p, q: of another; g: a gap
  * // source              -a-p-b-------c-g-----q--------
@@ -35,7 +31,6 @@ export interface ConflateOptions {
  *
  * @param key - returns the key of a value, such as its symbol; keys are compared as by a `Map`. Called once per value
  * @param everyMs - the period in ms
- * @param options - see {@link ConflateOptions}
  * @throws TradeFeedError with code `invalid-options`, from the call itself
  * @example
  * ```ts
@@ -55,76 +50,64 @@ export const conflate = <E, K>(
   options: ConflateOptions = {},
 ): OperatorFunction<E, Extract<NotInferred<E>, ClusterLifecycleEvent> | Conflated<ItemOf<NotInferred<E>>, K>> => {
   checkRequired({ key, everyMs }, { key: aFunction, everyMs: timerMs });
-  const { maxKeys, scheduler } = {
-    ...defaults,
-    ...validated(options, { maxKeys: positiveCount, scheduler: aScheduler }),
-  };
+  const rules = { maxKeys: positiveCount, scheduler: aScheduler };
+  const { maxKeys = 100_000, scheduler = asyncScheduler } = validated(options, rules);
   return (source) =>
     defer(() => {
-      const newest = newestOf(key, maxKeys);
+      const newest = new NewestValues<E, K>(key, maxKeys);
       const ticks = interval(everyMs, scheduler).pipe(filter(() => newest.release()));
       return collect$(source, newest, () => ticks);
     });
 };
 
-const defaults = Object.freeze({ maxKeys: 100_000, scheduler: asyncScheduler });
+type EventOf<E> = Extract<E, ClusterLifecycleEvent>;
 
-type Out<E, K> = Extract<E, ClusterLifecycleEvent> | Conflated<ItemOf<E>, K>;
+class NewestValues<E, K> extends BatchCollector<EventOf<E> | Conflated<ItemOf<E>, K>> {
+  readonly #key: (item: ItemOf<E>) => K;
+  readonly #maxKeys: number;
+  #waiting = new Map<K, { value: ItemOf<E>; count: number }>();
+  #watermark: EventOf<E> | undefined;
 
-/** Collects the newest value of each key. */
-interface Newest<E, K> extends Collector<E, Out<E, K>> {
+  constructor(key: (item: ItemOf<E>) => K, maxKeys: number) {
+    super();
+    this.#key = key;
+    this.#maxKeys = maxKeys;
+  }
+
+  add(event: unknown): boolean {
+    if (!isLifecycle(event)) return this.#addItem(event as ItemOf<E>);
+    const hasToWait = event.type === 'watermark' && this.#waiting.size > 0;
+    if (hasToWait) this.#watermark = event as EventOf<E>;
+    else {
+      this.release();
+      this.ready.push(event as EventOf<E>);
+    }
+    return !hasToWait;
+  }
+
+  override end(): void {
+    this.release();
+  }
+
   /** Ends the period. Returns whether there is something to emit. */
-  release(): boolean;
-}
+  release(): boolean {
+    for (const [key, { value, count }] of this.#waiting) this.ready.push(new Conflated(key, value, count));
+    this.#waiting = new Map();
+    if (this.#watermark !== undefined) this.ready.push(this.#watermark);
+    this.#watermark = undefined;
+    return this.ready.length > 0;
+  }
 
-const newestOf = <E, K>(key: (item: ItemOf<E>) => K, maxKeys: number): Newest<E, K> => {
-  let waiting = new Map<K, Waiting<ItemOf<E>>>();
-  let ready: Out<E, K>[] = [];
-  let watermark: Out<E, K> | undefined;
-
-  const release = (): boolean => {
-    for (const [itemKey, { value, count }] of waiting) ready.push(new Conflated(itemKey, value, count));
-    waiting = new Map();
-    if (watermark !== undefined) ready.push(watermark);
-    watermark = undefined;
-    return ready.length > 0;
-  };
-
-  return {
-    release,
-    end: release,
-    add: (event) => {
-      if (isLifecycle(event)) {
-        if (event.type === 'watermark' && waiting.size > 0) {
-          watermark = event as Extract<E, ClusterLifecycleEvent>;
-          return false;
-        }
-        release();
-        ready.push(event as Extract<E, ClusterLifecycleEvent>);
-        return true;
-      }
-      const item = event as ItemOf<E>;
-      const itemKey = key(item);
-      const value = withOwnBytes(item);
-      const known = waiting.get(itemKey);
-      if (known !== undefined) {
-        known.value = value;
-        known.count += 1;
-        return false;
-      }
-      waiting.set(itemKey, { value, count: 1 });
-      return waiting.size >= maxKeys && release();
-    },
-    *drain() {
-      const batch = ready;
-      ready = [];
-      yield* batch;
-    },
-  };
-};
-
-/** The newest value of a key, and the number of values of the key in this period. */
-interface Waiting<T> {
-  value: T;
-  count: number;
+  #addItem(item: ItemOf<E>): boolean {
+    const key = this.#key(item);
+    const value = withOwnBytes(item);
+    const known = this.#waiting.get(key);
+    if (known !== undefined) {
+      known.value = value;
+      known.count += 1;
+      return false;
+    }
+    this.#waiting.set(key, { value, count: 1 });
+    return this.#waiting.size >= this.#maxKeys && this.release();
+  }
 }

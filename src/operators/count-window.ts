@@ -1,10 +1,10 @@
 import { defer, type OperatorFunction, type SchedulerLike } from 'rxjs';
-import { aScheduler, checkRequired, positiveCount } from '../protocol/rules.js';
-import { CountWindowCollector } from './window/count-window-collector.js';
-import type { AccumulatedWindow, Accumulator, FeedWindow, WindowSource } from './window/feed-window.js';
-import { collect$ } from './timing/collect.js';
-import type { ItemOf, NotInferred } from './items/item.js';
-import { resolveWindow } from './window/window-options.js';
+import { aScheduler, checkRequired, positiveCount } from '../protocol/validate.js';
+import { BatchCollector, collect$ } from './items/collect.js';
+import { isLifecycle, type ItemOf, type NotInferred, type SourceError, timeOf } from './items/item.js';
+import { type OpenWindow, resolveWindow, type WindowContents } from './window/contents.js';
+import { Outages } from './window/outages.js';
+import type { AccumulatedWindow, Accumulator, FeedWindow, WindowSource } from './window/window.js';
 
 /** The options of {@link countWindow}. */
 export interface CountWindowOptions {
@@ -15,13 +15,12 @@ export interface CountWindowOptions {
 /**
  * Groups the items of a feed into windows of `n` items, and reports gaps in each window.
  *
- * Emits a {@link FeedWindow} at every `n`-th item. With `seed` and `add`, emits an {@link AccumulatedWindow}, which has a computed value instead of
- * the items. `start` and `end` are the times of the first and the last item. A gap belongs to the window that is being filled, even if it is
- * still empty; that window has `complete: false`. Without items, no window is emitted.
- * When the source completes or errors, the started window, if any, is emitted first, with `complete: false`.
+ * Emits a {@link FeedWindow} at every `n`-th item. With `seed` and `add`, emits an {@link AccumulatedWindow}: a
+ * computed value instead of the items. `start` and `end` are the times of the first and the last item. A gap belongs to
+ * the window that is being filled, even if it is still empty; that window has `complete: false`. When the source
+ * completes or errors, the started window, if any, is emitted first, with `complete: false`.
  *
  * Memory: at most `n` items, with their bytes, or the value of the accumulator; and the gaps since the last window.
- *
  * ```ts
  * // o: opened, with the gap; x: disconnected
  * // source              o-a--b--c--x----o--d--
@@ -52,8 +51,58 @@ export function countWindow<E>(
 export function countWindow(n: number, options: CountWindowOptions = {}): OperatorFunction<unknown, unknown> {
   checkRequired({ n }, { n: positiveCount });
   const { scheduler, contents } = resolveWindow(options, {}, { scheduler: aScheduler });
-  return (source) =>
-    defer(() =>
-      collect$(source, new CountWindowCollector<unknown, unknown, unknown>(n, contents, () => scheduler.now())),
-    );
+  return (source) => defer(() => collect$(source, new CountWindows(n, contents, () => scheduler.now())));
+}
+
+/** Collects items into windows of `n`. The time comes from the items and never decreases. */
+class CountWindows extends BatchCollector<unknown> {
+  private readonly n: number;
+  private readonly contents: WindowContents;
+  private readonly clock: () => number;
+  private readonly outages = new Outages();
+  private now = -Infinity;
+  /** The window that is being filled, and the time of its first item. */
+  private open: OpenWindow | undefined;
+  private start = 0;
+
+  /** @param clock - returns the time in epoch ms, for an item without a time */
+  constructor(n: number, contents: WindowContents, clock: () => number) {
+    super();
+    this.n = n;
+    this.contents = contents;
+    this.clock = clock;
+  }
+
+  add(event: unknown): boolean {
+    if (isLifecycle(event)) {
+      // A watermark moves the time, but only an item ends a window of `n` items.
+      if (event.type === 'watermark') return false;
+      this.outages.event(event, -Infinity, this.now);
+      this.now = Math.max(this.now, timeOf(event) as number);
+      return false;
+    }
+    const time = timeOf(event) ?? this.clock();
+    this.outages.item(time, -Infinity);
+    if (time > this.now) this.now = time;
+    if (this.open === undefined) {
+      this.start = this.now;
+      this.open = this.contents.open();
+    }
+    this.open.add(this.contents.keep(event), undefined, true, false);
+    if (this.open.count === this.n) this.close(this.open);
+    return this.ready.length > 0;
+  }
+
+  override end(failure: SourceError | undefined): void {
+    this.outages.stop(failure?.error);
+    if (this.open !== undefined) this.close(this.open);
+  }
+
+  private close(window: OpenWindow): void {
+    const { start, now: end } = this;
+    const gaps = this.outages.within(-Infinity, Infinity, end);
+    this.outages.forget(Infinity);
+    this.ready.push(...window.close({ start, end, gaps, lacks: window.count < this.n ? 'partial' : undefined }));
+    this.open = undefined;
+  }
 }

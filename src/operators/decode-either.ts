@@ -1,27 +1,22 @@
 import type { Either } from 'fp-ts/lib/Either.js';
-import { isRight, left, right } from '../protocol/either.js';
+import { isRight, left, right } from '../protocol/type-guards.js';
 import { map, type Observable } from 'rxjs';
 import type { AnyFrame, Frame } from '../protocol/frame.js';
-import { aBoolean, validated } from '../protocol/rules.js';
 import { type Codec, documentReader } from './decode/codec.js';
 import type { DecodeFailure } from './decode/decode-failure.js';
-import type { DecodeOptions } from './decode-with.js';
-import { Decoded } from './items/decoded.js';
-import { type FrameIn, isFrame } from './items/item.js';
+import { Decoded, type FrameIn, isFrame } from './items/item.js';
 
 /**
- * Decodes frames as {@link decodeWith} does, and emits an fp-ts `Either` for each frame: the failure or the {@link Decoded}.
+ * Decodes frames as {@link decodeWith} does, and emits an fp-ts `Either` for each: the failure or the {@link Decoded}.
  *
- * Emits all other values unchanged, in order. Completes and errors with the source. Also errors when a function in the codec throws, and with
- * `invalid-options` when the schema is asynchronous. Memory: none.
- *
+ * Emits all other values unchanged, in order. Completes and errors with the source. Also errors when a function in the
+ * codec throws, and with `invalid-options` when the schema is asynchronous. Memory: none.
  * ```ts
  * // source                 --{"n":1}----------{"n":"x"}--gap--|
  * // decodeEither(codec)    --right({ n: 1 })--left(/n)---gap--|
  * ```
  *
  * @param codec - an io-ts codec or a synchronous Standard Schema
- * @param options - `compile`, see {@link DecodeOptions}
  * @throws TradeFeedError with code `invalid-options`, from the call itself
  * @example
  * ```ts
@@ -40,10 +35,8 @@ import { type FrameIn, isFrame } from './items/item.js';
  */
 export const decodeEither = <A>(
   codec: Codec<A>,
-  options: Pick<DecodeOptions, 'compile'> = {},
 ): (<E>(source: Observable<E>) => Observable<Exclude<E, AnyFrame> | Either<DecodeFailure, Decoded<A, FrameIn<E>>>>) => {
-  const { compile } = validated(options, { compile: aBoolean });
-  const read = documentReader(codec, compile);
+  const read = documentReader(codec);
   const decoded = (frame: Frame): Either<DecodeFailure, Decoded<A>> => {
     const result = read(frame);
     return isRight(result) ? right(new Decoded(result.right, frame)) : left(result.left());

@@ -1,41 +1,30 @@
-import { isRight } from '../protocol/either.js';
+import { isRight } from '../protocol/type-guards.js';
 import { filter, map, type Observable } from 'rxjs';
 import type { AnyFrame, Frame } from '../protocol/frame.js';
-import { aBoolean, aFunction, oneOf, validated } from '../protocol/rules.js';
+import { aFunction, oneOf, validated } from '../protocol/validate.js';
 import { type Codec, documentReader } from './decode/codec.js';
 import { DecodeError, type DecodeFailure } from './decode/decode-failure.js';
-import { Decoded } from './items/decoded.js';
-import { type FrameIn, isFrame } from './items/item.js';
+import { Decoded, type FrameIn, isFrame } from './items/item.js';
 
 /** The options of {@link decodeWith}. */
 export interface DecodeOptions {
   /**
-   * What happens to a frame that the codec refuses. `'drop'` drops it. `'error'` errors with a {@link DecodeError}. A function is called with the
-   * failure, and the frame is dropped.
-   * @defaultValue `'drop'`
+   * What happens to a frame that the codec refuses: `'drop'`; `'error'` errors with a {@link DecodeError}; a function
+   * is called with the failure, and the frame is dropped. @defaultValue `'drop'`
    */
   readonly onInvalid?: 'drop' | 'error' | ((failure: DecodeFailure) => void) | undefined;
-  /**
-   * `false` never compiles a guard from an io-ts codec. Set it in a page whose `Content-Security-Policy` disallows `'unsafe-eval'` and reports
-   * violations: the first try to compile would be reported.
-   * @defaultValue `true`
-   */
-  readonly compile?: boolean | undefined;
 }
 
 /**
  * Parses the JSON of text frames, and checks it with an io-ts codec or any Standard Schema (zod, valibot, arktype).
  *
- * Emits a {@link Decoded} for each valid frame: the value and the frame. Emits all other values unchanged, in order. An invalid frame is binary,
- * not JSON, refused by the codec, or nested so deeply that the codec runs out of stack. `onInvalid` decides what happens to it. The failure
- * contains the path in the document, but not the payload.
+ * Emits a {@link Decoded} for each valid frame, and all other values unchanged, in order. An invalid frame is binary,
+ * not JSON, refused by the codec, or nested so deeply that the codec runs out of stack: `onInvalid` decides what
+ * happens to it. The failure contains the path in the document, but not the payload.
  *
- * Completes and errors with the source. Also errors when a function in the codec or `onInvalid` throws, and with `invalid-options` when the schema
- * is asynchronous. Memory: none.
- *
- * If an io-ts codec returns valid documents unchanged, the first frame compiles a guard. Then only frames that the guard refuses are decoded.
- * Where code generation is disallowed, and with `compile: false`, the codec's `is` replaces the compiled guard.
- *
+ * Completes and errors with the source. Also errors when a function in the codec or `onInvalid` throws, and with
+ * `invalid-options` when the schema is asynchronous. Memory: none. If an io-ts codec returns valid documents unchanged,
+ * its `is` checks them, and only frames that it refuses are decoded.
  * ```ts
  * // source               --{"n":1}---{"n":"x"}--gap--{"n":2}---|
  * // decodeWith(codec)    --{ n: 1 }-------------gap--{ n: 2 }--|
@@ -61,8 +50,8 @@ export const decodeWith = <A>(
   codec: Codec<A>,
   options: DecodeOptions = {},
 ): (<E>(source: Observable<E>) => Observable<Exclude<E, AnyFrame> | Decoded<A, FrameIn<E>>>) => {
-  const { onInvalid = 'drop', compile } = validated(options, { onInvalid: aReaction, compile: aBoolean });
-  const read = documentReader(codec, compile);
+  const { onInvalid = 'drop' } = validated(options, { onInvalid: aReaction });
+  const read = documentReader(codec);
   const decoded = (frame: Frame): Decoded<A> | typeof refused => {
     const result = read(frame);
     if (isRight(result)) return new Decoded(result.right, frame);
@@ -73,10 +62,8 @@ export const decodeWith = <A>(
   return <E>(source: Observable<E>) =>
     source.pipe(
       map((event) => (isFrame(event) ? decoded(event) : event)),
-      filter((event) => event !== refused) as (
-        events: Observable<unknown>,
-      ) => Observable<Exclude<E, AnyFrame> | Decoded<A, FrameIn<E>>>,
-    );
+      filter((event) => event !== refused),
+    ) as Observable<Exclude<E, AnyFrame> | Decoded<A, FrameIn<E>>>;
 };
 
 const refused = Symbol('refused');

@@ -1,5 +1,5 @@
 import { asyncScheduler, defer, filter, type MonoTypeOperatorFunction, type SchedulerLike } from 'rxjs';
-import { aFunction, aScheduler, positiveCount, positiveMs, validated } from '../protocol/rules.js';
+import { aFunction, aScheduler, positiveCount, positiveMs, validated } from '../protocol/validate.js';
 import { Ring } from './bounded/ring.js';
 import { isLifecycle, type ItemOf, type NotInferred, timeOf } from './items/item.js';
 
@@ -16,18 +16,16 @@ export interface DistinctRecentOptions {
 /**
  * Drops an item if its key is among the last `max` keys and arrived less than `ttlMs` ago.
  *
- * For the overlap when one connection replaces another, and for frames that arrive over two connections. A repeated item does not renew
- * the time of its key. The time is the `receivedAt` of the frame, also for decoded frames and recordings; for items without a time, it
- * is the time of the scheduler. It never decreases. Lifecycle events are emitted unchanged.
- * Errors when `key` throws. Completes and errors with the source. Memory: at most `max` keys, no items.
- *
+ * For the overlap when one connection replaces another, and for frames that arrive over two. A repeated item does not
+ * renew the time of its key. The time is the `receivedAt` of the frame, also for decoded frames and recordings; for
+ * other items, the time of the scheduler. It never decreases. Lifecycle events are emitted unchanged. Errors when `key`
+ * throws. Completes and errors with the source. Memory: at most `max` keys, no items.
  * ```ts
  * // source                                      --a-b-a-gap-a-b--|
  * // distinctRecent(item => item, { ttlMs: 8 })  --a-b---gap-a-b--|   a and b arrived again after 10
  * ```
  *
- * @param key - returns the key of an item, compared as by a `Map`: return a text or a number, not a new object for each item
- * @param options - see {@link DistinctRecentOptions}
+ * @param key - returns the key of an item, compared as by a `Map`: a text or a number, not a new object for each item
  * @throws TradeFeedError with code `invalid-options`, from the call itself
  * @example
  * ```ts
@@ -47,13 +45,8 @@ export const distinctRecent = <E>(
   options: DistinctRecentOptions = {},
 ): MonoTypeOperatorFunction<E> => {
   validated({ key }, { key: aFunction });
-  const checked = validated(options, {
-    max: positiveCount,
-    ttlMs: positiveMs,
-    scheduler: aScheduler,
-  });
-  const { max, ttlMs, scheduler } = { max: 10_000, ttlMs: 60_000, scheduler: asyncScheduler, ...checked };
-
+  const rules = { max: positiveCount, ttlMs: positiveMs, scheduler: aScheduler };
+  const { max = 10_000, ttlMs = 60_000, scheduler = asyncScheduler } = validated(options, rules);
   return (source) =>
     defer(() => {
       const isNew = newness(max, ttlMs);

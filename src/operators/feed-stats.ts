@@ -1,8 +1,11 @@
 import { asyncScheduler, catchError, concat, defer, EMPTY, endWith, ignoreElements, interval, map, merge } from 'rxjs';
-import { type Observable, of, type SchedulerLike, takeWhile, tap, throwError } from 'rxjs';
-import { aScheduler, clampMs, objectWith, positiveMs, validated } from '../protocol/rules.js';
-import type { DropReport } from './bounded/drop-report.js';
-import { type FeedStats, FeedTally } from './items/feed-tally.js';
+import { type Observable, type SchedulerLike, takeWhile, tap, throwError } from 'rxjs';
+import type { FailureCode } from '../protocol/failures/meanings.js';
+import { isOfRelay, newlyLostMs } from '../protocol/feed-state.js';
+import { aScheduler, clampMs, objectWith, positiveMs, validated } from '../protocol/validate.js';
+import type { DropReport } from './bounded/bounded-queue.js';
+import { bytesOf, isFrame, isLifecycle } from './items/item.js';
+import { FeedFollower } from './items/follow-feed.js';
 
 /** The options of {@link feedStats}. */
 export interface FeedStatsOptions {
@@ -14,21 +17,48 @@ export interface FeedStatsOptions {
   readonly scheduler?: SchedulerLike | undefined;
 }
 
+/** The figures of a feed: of one period, and since the subscription. */
+export interface FeedStats {
+  readonly type: 'stats';
+  /** When the period began, in epoch ms. */
+  readonly from: number;
+  /** When the period ended, in epoch ms. */
+  readonly to: number;
+  /** Frames of this period. */
+  readonly frames: number;
+  /** Bytes of this period. */
+  readonly bytes: number;
+  readonly framesPerSecond: number;
+  readonly bytesPerSecond: number;
+  /** Frames since the subscription. */
+  readonly totalFrames: number;
+  /** Bytes since the subscription. */
+  readonly totalBytes: number;
+  /** Outages that began or ended since the subscription. */
+  readonly gaps: number;
+  /**
+   * How long these outages lasted, in ms, in full. An outage that is not over counts up to the last watermark, or to
+   * now if there is none.
+   */
+  readonly lostMs: number;
+  /** Reconnects since the subscription, by the code of the failure before each. */
+  readonly reconnects: Readonly<Partial<Record<FailureCode, number>>>;
+  /** Values that bounded operators have reported as dropped since the subscription, and frames that a relay skipped. */
+  readonly dropped: number;
+}
+
 /**
  * Counts frames, bytes, gaps, lost time, reconnects by cause, and drops.
  *
- * Emits {@link FeedStats} at the end of each period, also without frames. When the source completes or errors, the figures of the last period are
- * emitted first. Errors with `drops$`, too; the completion of `drops$` changes nothing. Memory: the figures.
- *
- * Apply it to the feed itself, after a `shareFeed`. Operators that drop or decode belong in another branch, because this operator would count
- * their output instead of the feed.
- *
+ * Emits {@link FeedStats} at the end of each period, also without frames. When the source completes or errors, the
+ * figures of the last period are emitted first. Errors with `drops$`, too; its completion changes nothing. Memory: the
+ * figures. Apply it to the feed itself, after a `shareFeed`: after operators that drop or decode, it would count their
+ * output instead of the feed.
  * ```ts
  * // source                        --f--f--f-----f--------
  * // feedStats({ everyMs: 10 })    ----------s---------s--
  * ```
  *
- * @param options - see {@link FeedStatsOptions}
  * @throws TradeFeedError with code `invalid-options`, from the call itself
  * @example
  * ```ts
@@ -48,23 +78,22 @@ export const feedStats = (options: FeedStatsOptions = {}): ((source: Observable<
   return (source) =>
     defer(() => {
       const tally = new FeedTally(scheduler.now());
-      const read = () => tally.read(scheduler.now());
-      return merge(
-        source.pipe(
-          tap((event) => tally.count(event)),
-          last$,
-        ),
-        drops$.pipe(
-          tap(({ dropped }) => tally.drop(dropped)),
-          ignoreElements(),
-        ),
-        interval(clampMs(everyMs), scheduler),
-      ).pipe(
+      const read = (): FeedStats => tally.read(scheduler.now());
+      const counted$ = source.pipe(
+        tap((event) => tally.count(event)),
+        ignoreElements(),
+        endWith(over),
+      );
+      const dropped$ = drops$.pipe(
+        tap(({ dropped }) => tally.drop(dropped)),
+        ignoreElements(),
+      );
+      return merge(counted$, dropped$, interval(clampMs(everyMs), scheduler)).pipe(
         takeWhile((signal) => signal !== over, true),
         map(read),
         catchError((error: unknown) =>
           concat(
-            defer(() => of(read())),
+            [read()],
             throwError(() => error),
           ),
         ),
@@ -73,10 +102,63 @@ export const feedStats = (options: FeedStatsOptions = {}): ((source: Observable<
 };
 
 const over = Symbol('over');
-const last$ = (source: Observable<unknown>): Observable<typeof over> => source.pipe(ignoreElements(), endWith(over));
 
 const rules = {
   everyMs: positiveMs,
   drops$: objectWith('subscribe', 'an Observable of drop reports'),
   scheduler: aScheduler,
 };
+
+/** Counts the events and items of one subscription. */
+class FeedTally {
+  readonly #feed = new FeedFollower();
+  #from: number;
+  #frames = 0;
+  #bytes = 0;
+  #totalFrames = 0;
+  #totalBytes = 0;
+  #dropped = 0;
+
+  constructor(now: number) {
+    this.#from = now;
+  }
+
+  count(event: unknown): void {
+    this.#feed.next(event);
+    if (!isFrame(event) && isLifecycle(event)) return;
+    this.#frames += 1;
+    this.#bytes += bytesOf(event);
+  }
+
+  drop(dropped: number): void {
+    this.#dropped += dropped;
+  }
+
+  /** Ends the period, begins the next one, and returns the figures. */
+  read(to: number): FeedStats {
+    const { outage, unconfirmed, watermark, totals } = this.#feed.state;
+    const [from, frames, bytes] = [this.#from, this.#frames, this.#bytes];
+    const seconds = (to - from) / 1_000;
+    // While the connection to a relay is down, the status of the feed is unknown, so no outage is counted.
+    const openFrom = unconfirmed?.from ?? (outage && !isOfRelay(outage) ? outage.from : undefined);
+    const openUntil = unconfirmed?.to ?? watermark ?? to;
+    this.#totalFrames += frames;
+    this.#totalBytes += bytes;
+    [this.#from, this.#frames, this.#bytes] = [to, 0, 0];
+    return {
+      type: 'stats',
+      from,
+      to,
+      frames,
+      bytes,
+      framesPerSecond: seconds > 0 ? frames / seconds : 0,
+      bytesPerSecond: seconds > 0 ? bytes / seconds : 0,
+      totalFrames: this.#totalFrames,
+      totalBytes: this.#totalBytes,
+      gaps: totals.gaps + (openFrom === undefined ? 0 : 1),
+      lostMs: totals.lostMs + (openFrom === undefined ? 0 : newlyLostMs(totals, openFrom, openUntil)),
+      reconnects: totals.reconnects,
+      dropped: this.#dropped + totals.missed,
+    };
+  }
+}

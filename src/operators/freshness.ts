@@ -1,16 +1,15 @@
 import { asyncScheduler, defer, filter, type Observable, repeat, type SchedulerLike, timer } from 'rxjs';
-import { aScheduler, clampMs, invalidOption, type Rule, timerMs, validated } from '../protocol/rules.js';
+import { aScheduler, clampMs, invalidOption, type Rule, timerMs, validated } from '../protocol/validate.js';
 import { isLifecycle, isReplayed, timeOf } from './items/item.js';
-import { collect$, type Collector } from './timing/collect.js';
-import { RecentIntervals } from './timing/recent-intervals.js';
+import { BatchCollector, collect$ } from './items/collect.js';
 
 /** The options of {@link freshness}: at least one of `maxAgeMs` and `factor`. With both, the lower limit applies. */
 export interface FreshnessOptions {
   /** The limit: how old the newest frame may become, in ms. */
   readonly maxAgeMs?: number | undefined;
   /**
-   * The limit as a multiple of the observed time between frames: of the 99th percentile of the last 1,024 intervals. It is at least 1 s, and
-   * unknown before 100 intervals. A new limit is used when the time of the previous one is over.
+   * The limit as a multiple of the observed time between frames: of the 99th percentile of the last 1,024 intervals. It
+   * is at least 1 s, and unknown before 100 intervals. A new limit is used when the time of the previous one is over.
    */
   readonly factor?: number | undefined;
   /** The clock; for tests. @defaultValue `asyncScheduler` */
@@ -41,19 +40,18 @@ export type Freshness = Stale | Fresh;
 /**
  * Emits `stale` when the newest frame is older than expected, and `fresh` when a current frame arrives after that.
  *
- * A connection can be open and healthy while the service sends nothing: no event reports that. This operator does. It emits nothing as long as
- * frames arrive in time. It waits 10 ms longer than the limit, for frames that a busy process has not read yet. Before the first frame, the age counts from the subscription. In an outage the frames become stale, too; combine it with
- * {@link connectionStatus} to distinguish the two. A frame that a relay sends late does not make the feed fresh, unless it is young enough.
+ * A connection can be open and healthy while the service sends nothing, and no event reports that. This operator waits
+ * 10 ms longer than the limit, for frames that a busy process has not read yet. Before the first frame, the age counts
+ * from the subscription. In an outage the frames become stale, too; {@link connectionStatus} distinguishes the two. A
+ * frame that a relay sends late does not make the feed fresh, unless it is young enough.
  *
- * In a recording the times of its events are the clock, so a pause is reported by the next event. Completes and errors with the source. Memory: the
- * last 1,024 intervals with `factor`, otherwise one time.
- *
+ * In a recording the times of its events are the clock, so a pause is reported by the next event. Completes and errors
+ * with the source. Memory: the last 1,024 intervals with `factor`, otherwise one time.
  * ```ts
  * // source                       --f--f--f-----------------f--f--
  * // freshness({ maxAgeMs: 8 })   ----------------stale-----fresh-
  * ```
  *
- * @param options - see {@link FreshnessOptions}
  * @throws TradeFeedError with code `invalid-options`, from the call itself
  * @example
  * ```ts
@@ -70,7 +68,9 @@ export const freshness = (options: FreshnessOptions): ((source: Observable<unkno
   const { maxAgeMs = Infinity, factor, scheduler = asyncScheduler } = checkFreshness(options);
   return (source) =>
     defer(() => {
-      const watch = new FreshnessWatch(maxAgeMs, factor, () => scheduler.now());
+      const wall = () => scheduler.now();
+      const monotonic = scheduler === asyncScheduler ? () => performance.now() : wall;
+      const watch = new FreshnessWatch(maxAgeMs, factor, wall, monotonic);
       const ticks = defer(() => timer(clampMs(watch.waitMs()), scheduler)).pipe(
         repeat(),
         filter(() => watch.check()),
@@ -83,7 +83,6 @@ export const freshness = (options: FreshnessOptions): ((source: Observable<unkno
  * Validates options, and returns those that are not `undefined`.
  *
  * @param prefix - precedes each name in the error, for a nested object
- * @throws TradeFeedError with code `invalid-options`, naming the option
  */
 export const checkFreshness = (options: FreshnessOptions, prefix = ''): FreshnessOptions => {
   const valid = validated<FreshnessOptions>(options, rules, prefix);
@@ -93,15 +92,19 @@ export const checkFreshness = (options: FreshnessOptions, prefix = ''): Freshnes
   return valid;
 };
 
-/** The lowest limit of `factor`, in ms. A shorter pause can be caused by the process or the network. */
+/** The lowest limit of `factor`. A shorter pause can be caused by the process or the network. */
 const lowestLimitMs = 1_000;
-/** How long the watch waits for frames before it reports `stale`, in ms: after a blocked event loop, timers run before sockets are read. */
+/** A frame from further in the future is of a clock that differs. */
+const toleranceMs = 1_000;
+/** How long to wait for frames before `stale`: after a blocked event loop, timers run before sockets are read. */
 const graceMs = 10;
 
-class FreshnessWatch implements Collector<unknown, Freshness> {
+class FreshnessWatch extends BatchCollector<Freshness> {
   readonly #maxAgeMs: number;
   readonly #factor: number | undefined;
   readonly #clock: () => number;
+  /** Epoch ms that nobody sets. Frames of a page have this time, those of a server the clock's. */
+  readonly #unset: () => number;
   readonly #intervals = new RecentIntervals();
   readonly #startedAt: number;
   #limitMs: number;
@@ -114,29 +117,37 @@ class FreshnessWatch implements Collector<unknown, Freshness> {
   #hasArrived = false;
   /** Whether the frames were too old at the last check. */
   #isSuspected = false;
-  #ready: Freshness[] = [];
 
-  constructor(maxAgeMs: number, factor: number | undefined, clock: () => number) {
+  constructor(maxAgeMs: number, factor: number | undefined, clock: () => number, monotonic: () => number) {
+    super();
     this.#maxAgeMs = maxAgeMs;
     this.#factor = factor;
     this.#clock = clock;
     this.#startedAt = clock();
+    const base = this.#startedAt - monotonic();
+    this.#unset = () => base + monotonic();
     this.#limitMs = maxAgeMs;
   }
 
   add(event: unknown): boolean {
-    if (isLifecycle(event)) return this.#addEvent(event.type, timeOf(event), isReplayed(event));
+    const isRecorded = isReplayed(event);
+    if (isLifecycle(event)) {
+      // The time of an outage is not an interval between frames.
+      if (event.type !== 'watermark') this.#previousAt = undefined;
+      if (isRecorded) this.#passTo(timeOf(event) as number);
+      return this.ready.length > 0;
+    }
     const at = timeOf(event) ?? this.#clock();
-    this.#isRecording = isReplayed(event);
-    if (this.#isRecording) this.#passTo(at);
+    this.#isRecording = isRecorded;
+    if (isRecorded) this.#passTo(at);
     this.#addInterval(at);
     this.#newestAt = at;
     this.#hasArrived = true;
-    if (this.#isStale && (this.#isRecording || this.#ageMs() < this.#limitMs)) {
+    if (this.#isStale && (isRecorded || this.#ageMs() < this.#limitMs)) {
       this.#isStale = false;
-      this.#ready.push({ state: 'fresh', since: at });
+      this.ready.push({ state: 'fresh', since: at });
     }
-    return this.#ready.length > 0;
+    return this.ready.length > 0;
   }
 
   /** Returns how long to wait for the next check, in ms. */
@@ -154,27 +165,12 @@ class FreshnessWatch implements Collector<unknown, Freshness> {
 
   /** Checks the age of the newest frame at the end of a wait. Returns whether there is something to emit. */
   check(): boolean {
-    const isTooOld = !this.#isStale && !this.#isRecording && this.#limitMs < Infinity && !this.#isInTime();
+    // Without a frame since the timer was set, the clock does not matter.
+    const isInTime = this.#hasArrived && this.#ageMs() < this.#limitMs;
+    const isTooOld = !this.#isStale && !this.#isRecording && this.#limitMs < Infinity && !isInTime;
     if (isTooOld && this.#isSuspected) this.#becomeStale();
     this.#isSuspected = isTooOld && !this.#isStale;
-    return this.#ready.length > 0;
-  }
-
-  end(): void {
-    // Nothing is emitted at the end of the source.
-  }
-
-  *drain(): Iterable<Freshness> {
-    const batch = this.#ready;
-    this.#ready = [];
-    yield* batch;
-  }
-
-  #addEvent(type: string, at: number | undefined, isRecorded: boolean): boolean {
-    // The time of an outage is not an interval between frames.
-    if (type !== 'watermark') this.#previousAt = undefined;
-    if (isRecorded && at !== undefined) this.#passTo(at);
-    return this.#ready.length > 0;
+    return this.ready.length > 0;
   }
 
   /** Moves the time of a recording. */
@@ -195,25 +191,22 @@ class FreshnessWatch implements Collector<unknown, Freshness> {
   }
 
   #computeLimitMs(): number {
-    if (this.#factor === undefined) return this.#maxAgeMs;
-    const usualMs = this.#intervals.p99();
+    const usualMs = this.#factor === undefined ? undefined : this.#intervals.p99();
     if (usualMs === undefined) return this.#maxAgeMs;
-    return Math.min(this.#maxAgeMs, Math.max(lowestLimitMs, clampMs(this.#factor * usualMs)));
+    return Math.min(this.#maxAgeMs, Math.max(lowestLimitMs, clampMs((this.#factor as number) * usualMs)));
   }
 
+  // By the clock that the newest frame is of: when the clock is set, the two differ, and a frame is of one of them.
   #ageMs(): number {
-    return this.#clock() - (this.#newestAt ?? this.#startedAt);
-  }
-
-  // Without a frame since the timer was set, the clock does not matter.
-  #isInTime(): boolean {
-    return this.#hasArrived && this.#ageMs() < this.#limitMs;
+    const at = this.#newestAt ?? this.#startedAt;
+    const ages = [this.#clock() - at, this.#unset() - at].filter((ms) => ms > -toleranceMs);
+    return ages.length === 0 ? 0 : Math.min(...ages);
   }
 
   #becomeStale(): void {
     this.#isStale = true;
     const since = (this.#newestAt ?? this.#startedAt) + this.#limitMs;
-    this.#ready.push({ state: 'stale', since, newestAt: this.#newestAt, maxAgeMs: this.#limitMs });
+    this.ready.push({ state: 'stale', since, newestAt: this.#newestAt, maxAgeMs: this.#limitMs });
   }
 }
 
@@ -222,3 +215,25 @@ const rules: Readonly<Record<keyof FreshnessOptions, Rule>> = {
   factor: { allowed: 'a number, 1 or more', is: (v) => Number.isFinite(v) && (v as number) >= 1 },
   scheduler: aScheduler,
 };
+
+/** How many intervals are stored: the newest ones. */
+const capacity = 1_024;
+/** With fewer known intervals, the 99th percentile would be the longest of them. */
+const leastKnown = 100;
+
+export class RecentIntervals {
+  readonly #intervals = new Float64Array(capacity);
+  #count = 0;
+
+  add(ms: number): void {
+    this.#intervals[this.#count % capacity] = ms;
+    this.#count += 1;
+  }
+
+  /** Returns the 99th percentile in ms. Sorts the intervals, so do not call it for each frame. */
+  p99(): number | undefined {
+    if (this.#count < leastKnown) return undefined;
+    const known = this.#intervals.slice(0, this.#count).sort();
+    return known[Math.ceil(known.length * 0.99) - 1];
+  }
+}

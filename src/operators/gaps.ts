@@ -1,16 +1,13 @@
 import { defer, filter, mergeMap, type Observable } from 'rxjs';
 import type { Gap } from '../protocol/event.js';
-import { afterEvent, afterItem, noOutages } from '../protocol/outage.js';
-import { isLifecycle, isWatermark, timeOf } from './items/item.js';
+import { FeedFollower } from './items/follow-feed.js';
 
 /**
  * Emits the gaps: outages that are over, in which frames may be missing.
  *
- * Emits each `gap` event when the feed is open again. After a `retry` the feed emits no gap, so this operator emits one from the stop to
- * `opened`. Completes and errors with the source. Memory: the outage that is not over.
- *
- * A mapped item with the `type`, the time and the failure of a `gap` counts as a gap, too: use other names in mapped items.
- *
+ * Emits each `gap` event when the feed is open again. After a `retry` the feed emits no gap, so this operator emits one
+ * from the stop to `opened`. Completes and errors with the source. Memory: the outage that is not over. A mapped item
+ * with the `type`, the time and the failure of a `gap` counts as a gap, too: use other names in mapped items.
  * ```ts
  * // source    --opened--frame--disconnected--reconnecting--opened--gap--frame--|
  * // gaps()    -----------------------------------------------------gap---------|
@@ -27,16 +24,9 @@ import { isLifecycle, isWatermark, timeOf } from './items/item.js';
  */
 export const gaps = (): ((source: Observable<unknown>) => Observable<Gap>) => (source) =>
   defer(() => {
-    let outages = noOutages;
-    let newestAt: number | undefined;
+    const feed = new FeedFollower();
     return source.pipe(
-      filter((event) => {
-        const at = timeOf(event) ?? newestAt;
-        if (isLifecycle(event)) outages = afterEvent(outages, event, newestAt);
-        else if (at !== undefined) outages = afterItem(outages, at);
-        if (!isWatermark(event)) newestAt = at;
-        return outages.gaps.length > 0;
-      }),
-      mergeMap(() => outages.gaps),
+      filter((event) => feed.next(event).gaps.length > 0),
+      mergeMap(() => feed.state.gaps),
     );
   });

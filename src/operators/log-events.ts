@@ -1,7 +1,10 @@
-import { type MonoTypeOperatorFunction, tap } from 'rxjs';
-import { type EventLevel, eventLevels, EventRecord, levelOf } from '../protocol/event-record.js';
-import { aFunction, checkRequired, oneOf, type Rule, validated } from '../protocol/rules.js';
+import { defer, type MonoTypeOperatorFunction, Subject, takeUntil, tap } from 'rxjs';
+import { eventLevels, eventRecords, levelOf, type LogEntry } from '../protocol/event-record.js';
+import type { EventLevel, EventRecord } from '../protocol/event-record.js';
+import { aFunction, checkRequired, oneOf, type Rule, validated } from '../protocol/validate.js';
 import { isLifecycle } from './items/item.js';
+import { unannouncedStop } from './items/follow-feed.js';
+import { FeedWatch } from './items/feed-watch.js';
 
 /** Writes a record to a log. */
 export type LogMethod = (record: EventRecord) => unknown;
@@ -16,19 +19,23 @@ export type EventLogger = Readonly<Record<'debug' | 'warn' | 'error', LogMethod>
 
 /** The options of {@link logEvents}. */
 export interface LogEventsOptions {
-  /** The least important level that is logged. The logger can have a level as well. @defaultValue `'debug'`: every event */
+  /** The least important level that is logged. @defaultValue `'debug'`: every event */
   readonly level?: EventLevel | undefined;
 }
 
 /**
  * Logs each lifecycle event on one line. Emits all events and items unchanged.
  *
- * Calls the method of the level with one `EventRecord`: a console prints its text, and a structured logger such as pino writes its fields, with
- * the text as `msg`. The levels are `debug` for tickets, `info` for `opened`, `error` for `stopped`, and `warn` for any other event. Frames
- * and watermarks are never logged. No record contains a secret.
+ * Calls the method of the level with one `EventRecord`: a console prints its text, and a structured logger such as pino
+ * writes its fields, with the text as `msg`. The levels are `debug` for tickets, `info` for `opened`, `error` for
+ * `stopped`, and `warn` for any other event. Frames and watermarks are never logged. No record contains a secret.
  *
- * Errors and completes with the source, and errors if the logger throws. Memory: none.
+ * The global `console` of Node writes all of it to stderr, so that stdout has only what your program prints. A failure
+ * that repeats is logged without its advice, and the third one in a row says how to find the cause.
  *
+ * Also logs what no event reports: once that the feed has waited for 5 s (`waiting`) for a ticket, an answer to its
+ * handshake or a frame (a quiet feed less often), and as `stopped` an error that no event announced, for example of
+ * `recordTo`. Errors and completes with the source, and errors if the logger throws. Memory: none.
  * ```ts
  * // source               --opened--frame--frame--disconnected+reconnecting--opened+gap--
  * // logEvents(console)   --opened--frame--frame--disconnected+reconnecting--opened+gap--
@@ -36,16 +43,13 @@ export interface LogEventsOptions {
  * ```
  *
  * @param logger - see {@link EventLogger}
- * @param options - see {@link LogEventsOptions}
  * @throws TradeFeedError with code `invalid-options`, from the call itself
  * @example
  * ```ts
- * import { Console } from 'node:console';
  * import { frames, logEvents, tradeFeedEvents$ } from 'rx-trade-feed';
  *
- * const toStdout = new Console(process.stdout); // `console` itself writes warnings and errors to stderr
  * tradeFeedEvents$('market')
- *   .pipe(logEvents(toStdout, { level: 'info' }), frames())
+ *   .pipe(logEvents(console, { level: 'info' }), frames())
  *   .subscribe((frame) => console.log(frame.byteLength, 'bytes'));
  * ```
  */
@@ -53,25 +57,50 @@ export const logEvents = <E>(logger: EventLogger, options: LogEventsOptions = {}
   checkRequired({ logger }, { logger: aLogger });
   const { level = 'debug' } = validated(options, { level: oneOf(...eventLevels) });
   const logged = eventLevels.slice(eventLevels.indexOf(level));
-  return tap((event) => {
-    if (!isLifecycle(event) || event.type === 'watermark') return;
-    const eventLevel = levelOf(event);
-    if (logged.includes(eventLevel)) write(logger, eventLevel, new EventRecord(event));
-  });
+  return (source) =>
+    defer(() => {
+      const record = eventRecords();
+      const log = (entry: LogEntry): void => {
+        // Also records what is not logged: `opened` ends a row of failures.
+        const entryRecord = record(entry);
+        if (logged.includes(levelOf(entry))) write(logger, levelOf(entry), entryRecord);
+      };
+      const failed = new Subject<never>();
+      const watch = new FeedWatch((waiting) => {
+        try {
+          log(waiting);
+        } catch (error) {
+          failed.error(error);
+        }
+      });
+      const next = (event: unknown): void => {
+        if (!isLifecycle(event)) return watch.item(event);
+        watch.event(event);
+        if (event.type !== 'watermark') log(event);
+      };
+      const error = (thrown: unknown): void => {
+        const stopped = unannouncedStop(watch.state, thrown);
+        if (stopped) log(stopped);
+      };
+      return source.pipe(tap<E>({ next, error, finalize: () => watch.end() }), takeUntil(failed));
+    });
 };
+
+// The console of Node writes `info` and `debug` to stdout, where a program writes its frames.
+const isNode = 'process' in globalThis;
 
 // Called as methods: loggers use `this`.
 const write = (logger: EventLogger, level: EventLevel, record: EventRecord): void => {
+  if (logger === console && isNode) return console.error(record);
   if (level !== 'info') logger[level](record);
   else if ('info' in logger) logger.info(record);
   else logger.log(record);
 };
 
-const hasMethod = (logger: unknown, name: string): boolean =>
-  aFunction.is((Object(logger) as Readonly<Record<string, unknown>>)[name]);
-
 const aLogger: Rule = {
   allowed: 'an object with the methods debug, info (or log), warn and error',
-  is: (v) =>
-    ['debug', 'warn', 'error'].every((name) => hasMethod(v, name)) && (hasMethod(v, 'info') || hasMethod(v, 'log')),
+  is: (v) => {
+    const { debug, warn, error, info, log } = Object(v) as Readonly<Record<string, unknown>>;
+    return [debug, warn, error].every(aFunction.is) && (aFunction.is(info) || aFunction.is(log));
+  },
 };

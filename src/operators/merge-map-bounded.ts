@@ -1,16 +1,8 @@
-import {
-  defer,
-  finalize,
-  from,
-  mergeMap,
-  type ObservableInput,
-  type ObservedValueOf,
-  type OperatorFunction,
-  tap,
-} from 'rxjs';
-import { aFunction, positiveCount, validated } from '../protocol/rules.js';
-import { BoundedTurns } from './bounded/bounded-turns.js';
-import { boundDefaults, type BoundOptions, boundRules } from './bounded/bounds.js';
+import { defer, finalize, from, mergeMap, Observable, type ObservableInput, type ObservedValueOf } from 'rxjs';
+import { type OperatorFunction, type Subscriber, tap } from 'rxjs';
+import { aFunction, positiveCount, validated } from '../protocol/validate.js';
+import { BoundedReader } from './bounded/bounded-reader.js';
+import { boundDefaults, type BoundOptions, type Bounds, boundRules } from './bounded/bounded-queue.js';
 
 /** The options of {@link mergeMapBounded}. */
 export interface MergeMapBoundedOptions<T = unknown> extends BoundOptions<T> {
@@ -21,18 +13,18 @@ export interface MergeMapBoundedOptions<T = unknown> extends BoundOptions<T> {
 /**
  * Maps each value to an inner Observable, as `mergeMap` does, and limits how many values wait.
  *
- * The operator never blocks the source. So the socket is always read, even if the work is slow, and the service does not close with `1013`. While
- * `concurrency` inner Observables are active, further values wait in order. Beyond `capacity` or `capacityBytes`, `overflow` decides: by
- * default, the oldest waiting values are dropped.
+ * The operator never blocks the source. So the socket is always read, even if the work is slow, and the service does
+ * not close with `1013`. While `concurrency` inner Observables are active, further values wait in order; beyond the
+ * bounds, `overflow` decides: by default, the oldest waiting values are dropped.
  *
- * Emits the values of the inner Observables. Completes when the source, all waiting values and all inner Observables are done. Errors at once
- * with the source, an inner Observable, `project`, `bytesOf` or `onDrop`, and with an {@link OverflowError} when `overflow` is `error`.
+ * Emits the values of the inner Observables. Completes when the source, all waiting values and all inner Observables
+ * are done. Errors at once with the source, an inner Observable, `project`, `bytesOf` or `onDrop`, and with an
+ * {@link OverflowError} when `overflow` is `error`.
  *
- * `onDrop` is called once each time the queue overflows, when at most half of the bounds is in use again. During a long overflow, it is called at most
- * once a second. Values that wait at an error or when the consumer unsubscribes are reported as dropped, too, with the reason `ended`. So the
- * number of projected values plus the number of dropped values is the number of received values.
- * Memory: `capacity` values of at most `capacityBytes` in total, and the inner Observables.
- *
+ * `onDrop` is called once for each overflow, when at most half of the bounds is in use again, and during a long
+ * overflow at most once a second. Values that wait at an error or when the consumer unsubscribes are reported as
+ * dropped, too, with the reason `ended`: each received value is either projected or dropped. Memory: `capacity` values
+ * of at most `capacityBytes` in total, and the inner Observables.
  * ```ts
  * // source                                           --a-b-c-d-e-------|
  * // mergeMapBounded(x => work of 5, { capacity: 1 })  -------a----c----e|   c replaces b, and e replaces d
@@ -40,8 +32,8 @@ export interface MergeMapBoundedOptions<T = unknown> extends BoundOptions<T> {
  *
  * Any value may be dropped, a `gap` too: apply `frames()` to a stream of events first.
  *
- * @param project - returns the inner Observable, a Promise, or another input of `from`; `index` is the number of projected values before: 0, 1, …
- * @param options - see {@link MergeMapBoundedOptions}
+ * @param project - returns the inner Observable, a Promise, or another input of `from`; `index` is the number of
+ *   projected values before: 0, 1, …
  * @throws TradeFeedError with code `invalid-options`, from the call itself
  * @example
  * ```ts
@@ -65,10 +57,42 @@ export const mergeMapBounded = <T, O extends ObservableInput<unknown>>(
 
   return (source) =>
     defer(() => {
-      const turns = new BoundedTurns(source, concurrency, bounds);
-      return turns.values$.pipe(
-        mergeMap((value, index) => from(project(value, index)).pipe(finalize(turns.done))),
-        tap({ error: turns.end }), // reports drops before the error
+      const { values$, done, end } = turns(source, concurrency, bounds);
+      return values$.pipe(
+        mergeMap((value, index) => from(project(value, index)).pipe(finalize(done))),
+        tap({ error: end }), // reports drops before the error
       );
     });
+};
+
+/** Starts a limited number of values at a time: `values$` emits each when its turn begins, and `done` ends a turn. */
+const turns = <T>(source: Observable<T>, concurrency: number, bounds: Bounds<T>) => {
+  let active = 0;
+  let subscriber: Subscriber<T> | undefined;
+  const reader = new BoundedReader<T>(source, bounds, {
+    failsAtOnce: true,
+    get wants() {
+      return active < concurrency;
+    },
+    next: (value) => {
+      active += 1;
+      subscriber?.next(value);
+    },
+    end: (failure) => {
+      if (failure === undefined) subscriber?.complete();
+      else subscriber?.error(failure.error);
+    },
+  });
+  const end = (): void => reader.cancel();
+  const values$ = new Observable<T>((values) => {
+    subscriber = values;
+    // Added before subscribing, so that the queue has ended when later teardowns run.
+    values.add(end);
+    reader.pull();
+  });
+  const done = (): void => {
+    active -= 1;
+    reader.pull();
+  };
+  return { values$, done, end };
 };

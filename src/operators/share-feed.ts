@@ -1,9 +1,12 @@
-import { asyncScheduler, type Observable, type SchedulerLike, share, timer } from 'rxjs';
-import { aScheduler, clampMs, durationMs, validated } from '../protocol/rules.js';
+import { asyncScheduler, Observable, type SchedulerLike, share, type SubjectLike, type Subscriber, timer } from 'rxjs';
+import { aScheduler, clampMs, durationMs, validated } from '../protocol/validate.js';
 
 /** The options of {@link shareFeed}. */
 export interface ShareFeedOptions {
-  /** How long the connection stays open after the last subscriber unsubscribed, in ms. 0 closes it at once. @defaultValue 1 000 */
+  /**
+   * How long the connection stays open after the last subscriber unsubscribed, in ms. 0 closes it at once.
+   * @defaultValue 1 000
+   */
   readonly lingerMs?: number | undefined;
   /** The clock of `lingerMs`; for tests. @defaultValue `asyncScheduler` */
   readonly scheduler?: SchedulerLike | undefined;
@@ -12,19 +15,16 @@ export interface ShareFeedOptions {
 /**
  * Shares one connection among all subscribers: an account can have only one live connection (contract, section 3.2).
  *
- * The first subscriber opens the connection. A later subscriber receives the values that follow its subscription. The connection is closed
- * `lingerMs` after the last subscriber unsubscribed, unless another one subscribes before. Emits, completes and errors with the source, for all
- * subscribers. A subscriber after that starts a new attempt, with a new ticket. Memory: the subscribers.
- *
- * Share one Observable: each call of `shareFeed` creates a separate connection.
- *
+ * The first subscriber opens the connection; a later one receives the values that follow. The connection is closed
+ * `lingerMs` after the last subscriber unsubscribed, unless another one subscribes before. Completes and errors with
+ * the source, for all subscribers; a subscriber after that starts a new attempt, with a new ticket. Share one
+ * Observable: each call of `shareFeed` creates a separate connection. Memory: the subscribers.
  * ```ts
  * // source              --a--b--c--d--     subscribed once
  * // subscriber 1        --a--b!
  * // subscriber 2        ----^b--c!         closed lingerMs later
  * ```
  *
- * @param options - see {@link ShareFeedOptions}
  * @throws TradeFeedError with code `invalid-options`, from the call itself
  * @example
  * ```ts
@@ -36,10 +36,28 @@ export interface ShareFeedOptions {
  * ```
  */
 export const shareFeed = (options: ShareFeedOptions = {}): (<E>(source: Observable<E>) => Observable<E>) => {
-  const { lingerMs = 1_000, scheduler = asyncScheduler } = validated(options, {
-    lingerMs: durationMs,
-    scheduler: aScheduler,
-  });
+  const rules = { lingerMs: durationMs, scheduler: aScheduler };
+  const { lingerMs = 1_000, scheduler = asyncScheduler } = validated(options, rules);
   const resetOnRefCountZero = lingerMs === 0 ? true : () => timer(clampMs(lingerMs), scheduler);
-  return (source) => source.pipe(share({ resetOnRefCountZero }));
+  return <E>(source: Observable<E>) => source.pipe(share<E>({ connector: fanOut, resetOnRefCountZero }));
+};
+
+/**
+ * A connector of `share`. A Subject creates a closure and an iterator for each value, which takes longer than the
+ * subscribers do. It repeats no end to a later subscriber.
+ */
+export const fanOut = <T>(): SubjectLike<T> => {
+  let subscribers: readonly Subscriber<T>[] = [];
+  const values$ = new Observable<T>((subscriber) => {
+    subscribers = [...subscribers, subscriber];
+    return () => (subscribers = subscribers.filter((other) => other !== subscriber));
+  });
+  return {
+    subscribe: (observer) => values$.subscribe(observer),
+    next: (value) => {
+      for (const subscriber of subscribers) subscriber.next(value);
+    },
+    error: (error) => subscribers.forEach((subscriber) => subscriber.error(error)),
+    complete: () => subscribers.forEach((subscriber) => subscriber.complete()),
+  };
 };

@@ -1,15 +1,9 @@
 import type { OperatorFunction } from 'rxjs';
-import { invalidOption } from '../protocol/rules.js';
 import type { ItemOf, NotInferred } from './items/item.js';
-import type { AccumulatedWindow, Accumulator, FeedWindow, WindowSource } from './window/feed-window.js';
-import {
-  type FramesOptions,
-  resolveWindow,
-  timeRules,
-  type TimeWindowOptions,
-  integerMs,
-} from './window/window-options.js';
-import { windowsOf } from './window/windows-of.js';
+import { integerMs } from './window/contents.js';
+import { timeWindows } from './window/time-windows.js';
+import type { AccumulatedWindow, Accumulator, FeedWindow, FramesOptions } from './window/window.js';
+import type { KeyOptions, TimeWindowOptions, WindowKey, WindowSource } from './window/window.js';
 
 /** The options of {@link slidingWindow}. */
 export interface SlidingWindowOptions extends TimeWindowOptions {
@@ -20,15 +14,14 @@ export interface SlidingWindowOptions extends TimeWindowOptions {
 }
 
 /**
- * Groups the items of a feed into overlapping windows of `lengthMs`, one every `everyMs`, and reports gaps in each window.
+ * Groups the items of a feed into overlapping windows of `lengthMs`, one every `everyMs`, and reports gaps in each.
  *
- * Like `tumblingWindow`, but each item belongs to about `lengthMs / everyMs` windows. Each window is computed separately, so an item costs one
- * step per window. Emits each window when its time is over. The first windows began before the feed opened and have `complete: false`; with
- * `align: 'start'` there are no such windows. When the source completes or errors, the open windows are emitted first, oldest first.
+ * Like `tumblingWindow`, but each item belongs to about `lengthMs / everyMs` windows, and costs one step in each. The
+ * first windows began before the feed opened and have `complete: false`; with `align: 'start'` there are none. When the
+ * source completes or errors, the open windows are emitted first, oldest first.
  *
- * Memory: the bytes of each item once, and `maxFrames` references per open window; there are `lengthMs / everyMs` open windows, rounded up. With an
- * accumulator, its value per open window.
- *
+ * Memory: the bytes of each item once, and for each of the `lengthMs / everyMs` open windows `maxFrames` references or
+ * the value of its accumulator.
  * ```ts
  * // - is 100 ms; o: opened
  * // source                            oa-----b----c-----
@@ -36,7 +29,8 @@ export interface SlidingWindowOptions extends TimeWindowOptions {
  * // U: a, incomplete because it began before the feed opened; V: a and b; W: b and c
  * ```
  *
- * @param options - see {@link SlidingWindowOptions}, and {@link FramesOptions} or {@link Accumulator}
+ * @param options - see {@link SlidingWindowOptions}, {@link KeyOptions}, and {@link FramesOptions} or
+ *   {@link Accumulator}
  * @throws TradeFeedError with code `invalid-options`, from the call itself
  * @example
  * ```ts
@@ -48,6 +42,12 @@ export interface SlidingWindowOptions extends TimeWindowOptions {
  *   .subscribe(({ end, value, complete }) => console.log(new Date(end), value / 10, complete));
  * ```
  */
+export function slidingWindow<E, S, K>(
+  options: SlidingWindowOptions & KeyOptions<ItemOf<NotInferred<E>>, K> & Accumulator<ItemOf<NotInferred<E>>, S>,
+): OperatorFunction<WindowSource<E>, AccumulatedWindow<S> & WindowKey<K>>;
+export function slidingWindow<E, K>(
+  options: SlidingWindowOptions & KeyOptions<ItemOf<NotInferred<E>>, K> & FramesOptions,
+): OperatorFunction<WindowSource<E>, FeedWindow<ItemOf<NotInferred<E>>> & WindowKey<K>>;
 export function slidingWindow<E, S>(
   options: SlidingWindowOptions & Accumulator<ItemOf<NotInferred<E>>, S>,
 ): OperatorFunction<WindowSource<E>, AccumulatedWindow<S>>;
@@ -55,12 +55,5 @@ export function slidingWindow<E>(
   options: SlidingWindowOptions & FramesOptions,
 ): OperatorFunction<WindowSource<E>, FeedWindow<ItemOf<NotInferred<E>>>>;
 export function slidingWindow(options: SlidingWindowOptions): OperatorFunction<unknown, unknown> {
-  const required = { lengthMs: integerMs, everyMs: integerMs };
-  const { lengthMs, everyMs, align, allowedLatenessMs, scheduler, contents } = resolveWindow(
-    options,
-    required,
-    timeRules,
-  );
-  if (everyMs > lengthMs) throw invalidOption('everyMs', `at most lengthMs (${lengthMs})`, everyMs);
-  return windowsOf({ lengthMs, everyMs, align, allowedLatenessMs }, contents, scheduler);
+  return timeWindows(options, { lengthMs: integerMs, everyMs: integerMs });
 }

@@ -1,29 +1,27 @@
 import type { Observable } from 'rxjs';
-import { validated } from '../protocol/rules.js';
+import { validated } from '../protocol/validate.js';
 import { BoundedReader } from './bounded/bounded-reader.js';
-import { boundDefaults, type BoundOptions, type Bounds, boundRules } from './bounded/bounds.js';
+import { boundDefaults, type BoundOptions, type Bounds, boundRules } from './bounded/bounded-queue.js';
 import { Ring } from './bounded/ring.js';
 
 /**
  * Converts an Observable to an `AsyncIterable` for `for await`, and limits how many values wait for the loop.
  *
- * Each loop has a separate subscription. It begins when the loop requests the first value, and ends when the loop ends by `break`, `return` or an
- * exception. Values that arrive while the loop is busy wait in order. Beyond `capacity` or `capacityBytes`, `overflow` decides: by default, the
- * oldest waiting values are dropped.
+ * Each loop has a separate subscription. It begins when the loop requests the first value, and ends when the loop ends
+ * by `break`, `return` or an exception. Values that arrive while the loop is busy wait in order, within the bounds of
+ * {@link mergeMapBounded}, which also says when `onDrop` is called.
  *
- * After the waiting values, the loop ends when the source completes, and throws when the source errors. It also throws an {@link OverflowError} with
- * `overflow: 'error'`, and the error of `onDrop`.
- *
- * `onDrop` is called as by {@link mergeMapBounded}. Memory: `capacity` values of at most `capacityBytes` in total.
- *
+ * After the waiting values, the loop ends when the source completes, and throws when the source errors. It also throws
+ * an {@link OverflowError} with `overflow: 'error'`, and the error of `onDrop`. Memory: `capacity` values of at most
+ * `capacityBytes` in total.
  * ```ts
  * // source                            --a-b-c-d-------|
  * // toAsyncIterable({ capacity: 1 })  --a------d------|   while the loop is busy with a, c replaces b, and d replaces c
  * ```
  *
- * The result is not an Observable, so call the function with an Observable, or pass it last to the standalone `pipe()` of RxJS.
+ * The result is not an Observable, so call the function with an Observable, or pass it last to the standalone `pipe()`
+ * of RxJS.
  *
- * @param options - see {@link BoundOptions}
  * @throws TradeFeedError with code `invalid-options`, from the call itself
  * @example
  * ```ts
@@ -60,9 +58,7 @@ const iterate = <T>(source: Observable<T>, bounds: Bounds<T>): AsyncIterableIter
     get wants() {
       return requests.size > 0;
     },
-    next: (value) => {
-      requests.shift()?.resolve({ done: false, value });
-    },
+    next: (value) => requests.shift()?.resolve({ done: false, value }),
     end: (failure) => {
       if (failure !== undefined) requests.shift()?.reject(failure.error);
       finishAll();

@@ -1,14 +1,9 @@
 import type { OperatorFunction } from 'rxjs';
 import type { ItemOf, NotInferred } from './items/item.js';
-import type { AccumulatedWindow, Accumulator, FeedWindow, WindowSource } from './window/feed-window.js';
-import {
-  type FramesOptions,
-  resolveWindow,
-  timeRules,
-  type TimeWindowOptions,
-  integerMs,
-} from './window/window-options.js';
-import { windowsOf } from './window/windows-of.js';
+import { integerMs } from './window/contents.js';
+import { timeWindows } from './window/time-windows.js';
+import type { AccumulatedWindow, Accumulator, FeedWindow, FramesOptions } from './window/window.js';
+import type { KeyOptions, TimeWindowOptions, WindowKey, WindowSource } from './window/window.js';
 
 /** The options of {@link tumblingWindow}. */
 export interface TumblingWindowOptions extends TimeWindowOptions {
@@ -19,20 +14,23 @@ export interface TumblingWindowOptions extends TimeWindowOptions {
 /**
  * Groups the items of a feed into windows of `lengthMs`, and reports gaps in each window.
  *
- * Each item belongs to one window, by the time of the item, not by the time of its arrival here. So a relay, a worker and a recording produce
- * the same windows as the feed itself. Emits each window when its time is over, also an empty one, as a {@link FeedWindow}. With `seed` and `add`,
- * emits an {@link AccumulatedWindow}, which has a computed value instead of the items.
+ * Each item belongs to one window, by the time of the item, not of its arrival here. So a relay, a worker and a
+ * recording produce the same windows as the feed itself. Emits each window when its time is over, also an empty one, as
+ * a {@link FeedWindow}. With `seed` and `add`, emits an {@link AccumulatedWindow}: a computed value instead of the
+ * items.
  *
- * The clock moves the time. If the source sends a {@link Watermark}, only watermarks move the time; in a recording, its events do.
+ * The clock moves the time. If the source sends a {@link Watermark}, only watermarks do; in a recording, its events do.
  *
- * A window that overlaps an outage has `complete: false` and the `gaps`. `complete` is also `false` if the window began before the feed opened,
- * dropped items, contains a late item of an earlier window, or ended early.
- * More than 10 000 empty windows can end at once if the clock jumped, or if a recorded time is wrong. They are emitted as one, with
- * `complete: false`, from the start of the first to the end of the last.
- * When the source completes or errors, the open window is emitted first.
+ * With `by`, emits one window for each key that had items, with its {@link WindowKey}, in the order of their first
+ * items. Errors when `by` or `add` throws.
  *
- * Memory: at most `maxFrames` items, with their bytes, or the value of the accumulator; and the gaps of the open window.
+ * A window that overlaps an outage has `complete: false` and the `gaps`. `complete` is also `false` if the window began
+ * before the feed opened, dropped items, contains a late item of an earlier window, or ended early: see its `reason`.
+ * More than 10 000 empty windows that end at once (a clock that jumped, a wrong recorded time) are emitted as one
+ * incomplete window. When the source completes or errors, the open window is emitted first.
  *
+ * Memory: at most `maxFrames` items, with their bytes, or the value of the accumulator; and the gaps of the open
+ * window.
  * ```ts
  * // - is 100 ms; o: opened, with the gap; x: disconnected
  * // source              oa--b--------x--------o-c------
@@ -40,7 +38,8 @@ export interface TumblingWindowOptions extends TimeWindowOptions {
  * // U: a and b, complete; V: empty, with the gap so far; W: c, with the gap
  * ```
  *
- * @param options - see {@link TumblingWindowOptions}, and {@link FramesOptions} or {@link Accumulator}; durations in ms
+ * @param options - see {@link TumblingWindowOptions}, {@link KeyOptions}, and {@link FramesOptions} or
+ *   {@link Accumulator}; durations in ms
  * @throws TradeFeedError with code `invalid-options`, from the call itself
  * @example
  * ```ts
@@ -51,6 +50,12 @@ export interface TumblingWindowOptions extends TimeWindowOptions {
  *   .subscribe(({ value, complete }) => console.log(complete ? `${value} bytes` : `at least ${value} bytes`));
  * ```
  */
+export function tumblingWindow<E, S, K>(
+  options: TumblingWindowOptions & KeyOptions<ItemOf<NotInferred<E>>, K> & Accumulator<ItemOf<NotInferred<E>>, S>,
+): OperatorFunction<WindowSource<E>, AccumulatedWindow<S> & WindowKey<K>>;
+export function tumblingWindow<E, K>(
+  options: TumblingWindowOptions & KeyOptions<ItemOf<NotInferred<E>>, K> & FramesOptions,
+): OperatorFunction<WindowSource<E>, FeedWindow<ItemOf<NotInferred<E>>> & WindowKey<K>>;
 export function tumblingWindow<E, S>(
   options: TumblingWindowOptions & Accumulator<ItemOf<NotInferred<E>>, S>,
 ): OperatorFunction<WindowSource<E>, AccumulatedWindow<S>>;
@@ -58,10 +63,5 @@ export function tumblingWindow<E>(
   options: TumblingWindowOptions & FramesOptions,
 ): OperatorFunction<WindowSource<E>, FeedWindow<ItemOf<NotInferred<E>>>>;
 export function tumblingWindow(options: TumblingWindowOptions): OperatorFunction<unknown, unknown> {
-  const { lengthMs, align, allowedLatenessMs, scheduler, contents } = resolveWindow(
-    options,
-    { lengthMs: integerMs },
-    timeRules,
-  );
-  return windowsOf({ lengthMs, everyMs: lengthMs, align, allowedLatenessMs }, contents, scheduler);
+  return timeWindows(options, { lengthMs: integerMs });
 }

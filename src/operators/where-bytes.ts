@@ -1,17 +1,15 @@
-import { filter, type Observable } from 'rxjs';
-import type { Frame } from '../protocol/frame.js';
-import { payloadOf } from '../protocol/lazy-frame.js';
-import { invalidOption } from '../protocol/rules.js';
-import { isFrame } from './items/item.js';
+import type { Observable } from 'rxjs';
+import { isText } from '../protocol/type-guards.js';
+import { invalidOption } from '../protocol/validate.js';
+import { Needle, Needles } from './filter/search.js';
+import { wherePayload } from './filter/where-payload.js';
 
 /**
  * Emits the frames whose bytes contain one of the needles, and all values that are not frames.
  *
- * A cheap filter before {@link decodeWith}: it searches the bytes of the payload and creates no text and no object. It compares bytes: `0xAB` does
- * not match `0xab`, and characters that JSON escapes (`"`, `\`, control characters) must be escaped in the needle. A frame that contains a
- * needle in another field is emitted, too, so check the decoded value.
- * Completes and errors with the source. Memory: none.
- *
+ * A cheap filter before {@link decodeWith}: it creates no text and no object. It compares bytes: `0xAB` does not match
+ * `0xab`, and what JSON escapes (`"`, `\`, control characters) must be escaped in the needle. A frame with a needle in
+ * another field is emitted, too, so check the decoded value. Completes and errors with the source. Memory: none.
  * ```ts
  * // source               --{"to":"a"}--{"to":"b"}--opened--{"to":"a"}--|
  * // whereBytes('"a"')    --{"to":"a"}--------------opened--{"to":"a"}--|
@@ -35,28 +33,16 @@ export const whereBytes = (
   ...needles: readonly (string | Uint8Array)[]
 ): (<E>(source: Observable<E>) => Observable<E>) => {
   if (needles.length === 0 || !needles.every(isNeedle)) throw invalidOption('needles', allowed);
-  const [first = Buffer.alloc(0), ...rest] = needles.map((needle) => Buffer.from(needle as string));
-  const isMatch = rest.length === 0 ? contains(first) : containsAny([first, ...rest]);
-  return (source) => source.pipe(filter((event) => !isFrame(event) || isMatch(event)));
+  const encoder = new TextEncoder();
+  const bytes = needles.map((needle) => (isText(needle) ? encoder.encode(needle) : new Uint8Array(needle)));
+  // A short needle would shorten the steps of the search for the others.
+  const groups = [bytes.filter(isLong), bytes.filter((each) => !isLong(each))].filter(({ length }) => length > 0);
+  const searches = groups.map((group) => (group.length > 1 ? new Needles(group) : new Needle(group[0] as Uint8Array)));
+  return wherePayload((payload) => searches.some((search) => search.isIn(payload)));
 };
+
+const isLong = ({ length }: Uint8Array): boolean => length >= 8;
 
 const allowed = 'texts or byte arrays to search for, at least one, none of them empty';
 
-const isNeedle = (needle: unknown): boolean =>
-  (typeof needle === 'string' || needle instanceof Uint8Array) && needle.length > 0;
-
-const contains =
-  (needle: Buffer) =>
-  (frame: Frame): boolean =>
-    asBuffer(payloadOf(frame)).includes(needle);
-
-const containsAny =
-  (needles: readonly Buffer[]) =>
-  (frame: Frame): boolean => {
-    const bytes = asBuffer(payloadOf(frame));
-    return needles.some((needle) => bytes.includes(needle));
-  };
-
-// The frames of a relay have plain byte arrays, whose `includes` searches for a single byte.
-const asBuffer = (data: Uint8Array): Buffer =>
-  Buffer.isBuffer(data) ? data : Buffer.from(data.buffer, data.byteOffset, data.byteLength);
+const isNeedle = (needle: unknown): boolean => (isText(needle) || needle instanceof Uint8Array) && needle.length > 0;

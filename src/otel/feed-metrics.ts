@@ -1,14 +1,16 @@
-import type { Attributes, Meter, Tracer } from '@opentelemetry/api';
+import type { Attributes, Meter, Span, SpanKind, SpanStatusCode, Tracer } from '@opentelemetry/api';
 import { defer, EMPTY, type Observable, Subscription, tap } from 'rxjs';
-import type { DropReport } from '../operators/bounded/drop-report.js';
-import { type KnownStatus, noStatus, statusAfter } from '../operators/connection-status.js';
-import { frameOf, isLifecycle } from '../operators/items/item.js';
+import type { DropReport } from '../operators/bounded/bounded-queue.js';
+import { type ConnectionStatus, statusOf } from '../operators/connection-status.js';
+import { FeedWatch } from '../operators/items/feed-watch.js';
+import { unannouncedStop } from '../operators/items/follow-feed.js';
+import { frameOf, isLifecycle, timeOf } from '../operators/items/item.js';
 import type { ClusterLifecycleEvent } from '../protocol/event.js';
-import { anObject, checkRequired, objectWith, type Rule, validated } from '../protocol/rules.js';
-import { measureAttempts } from './attempt-metrics.js';
-import { countEvent } from './count-event.js';
-import { type ClusterOwner, createFigures, type FeedFigures, observeFigures } from './feed-figures.js';
-import { baseAttributes, createInstruments } from './instruments.js';
+import type { TradeFeedError } from '../protocol/failures/trade-feed-error.js';
+import { failureIn, hasStopped } from '../protocol/feed-state.js';
+import { anObject, checkRequired, objectWith, type Rule, validated } from '../protocol/validate.js';
+import { type ClusterOwner, createInstruments, FeedFigures } from './instruments.js';
+import type { FollowedFeed, Instruments, RelayGate } from './instruments.js';
 
 /** The options of {@link feedMetrics}. */
 export interface FeedMetricsOptions {
@@ -22,23 +24,25 @@ export interface FeedMetricsOptions {
   readonly drops$?: Observable<DropReport> | undefined;
   /** The cluster that emits these events, for `trade_feed.cluster.*`. @defaultValue none */
   readonly cluster?: ClusterOwner | undefined;
+  /** The relay that sends these events to clients, for `trade_feed.relay.refused`. @defaultValue none */
+  readonly relay?: RelayGate | undefined;
 }
 
 /**
- * Measures a feed with OpenTelemetry: frames, bytes, the age of the newest frame, the state, reconnects, gaps and attempts. Emits everything unchanged.
+ * Measures a feed with OpenTelemetry: frames, bytes, the age of the newest frame, the state, reconnects, gaps and
+ * attempts. Emits everything unchanged.
  *
- * A frame adds to a tally, which the meter reads when it collects. The SDK is called for lifecycle events only, never for a frame. The instruments are
- * listed in the guide "Metrics and alerts".
+ * A frame adds to a tally, which the meter reads when it collects. The SDK is called for lifecycle events only, never
+ * for a frame. The instruments are listed in the guide "Metrics and alerts".
  *
- * Create the operator once for each feed, at the start of the program: its counters continue in a new subscription, and the meter has no way to
- * forget it. Apply it before `shareFeed`, because each subscription counts its frames. Errors and completes with the source. Memory: the figures.
- *
+ * Create the operator once for each feed, at the start of the program: its counters continue in a new subscription, and
+ * the meter has no way to forget it. Apply it before `shareFeed`, because each subscription counts its frames. Errors
+ * and completes with the source. Memory: the figures.
  * ```ts
  * // source                    --ticket-requested--opened--frame--frame--disconnected--
  * // feedMetrics({ meter })    --ticket-requested--opened--frame--frame--disconnected--
  * ```
  *
- * @param options - see {@link FeedMetricsOptions}
  * @throws TradeFeedError with code `invalid-options`, from the call itself
  * @example
  * ```ts
@@ -52,83 +56,184 @@ export interface FeedMetricsOptions {
  *   .subscribe((frame) => console.log(frame.byteLength, 'bytes'));
  * ```
  */
-export const feedMetrics = (options: FeedMetricsOptions): (<E>(source: Observable<E>) => Observable<E>) => {
-  const { meter, tracer, attributes = {}, drops$ = EMPTY, cluster } = validated(options, rules);
+export const feedMetrics = (options: FeedMetricsOptions): (<E>(source: Observable<E>) => Observable<E>) =>
+  metricsOf(options);
+
+/** Measures as {@link feedMetrics} does. With the name of the feed, its metrics exist before the first subscription. */
+export const metricsOf = (
+  options: FeedMetricsOptions,
+  feed?: string,
+): (<E>(source: Observable<E>) => Observable<E>) => {
+  const { meter, tracer, attributes = {}, drops$ = EMPTY, cluster, relay } = validated(options, rules);
   checkRequired({ meter }, { meter: rules.meter });
-  const instruments = createInstruments(meter);
   const feeds = new Map<string, FeedFigures>();
-  const { messages, io, frameAge, state, missed, dropped, owner, handovers } = instruments;
-  meter.addBatchObservableCallback(
-    (result) => {
-      for (const figures of feeds.values()) observeFigures(result, instruments, figures, cluster);
-    },
-    [messages, io, frameAge, state, missed, dropped, owner, handovers],
-  );
-  const figuresOf = (feed: string): FeedFigures => {
-    const known = feeds.get(feed) ?? createFigures(baseAttributes(feed, attributes));
-    feeds.set(feed, known);
-    return known;
+  // A page that has never reached its relay does not know the name of its feed.
+  const unnamed = new FeedFigures(undefined, attributes);
+  let isUnnamedShown = false;
+  const shown = (): readonly FeedFigures[] => {
+    isUnnamedShown ||= [...unnamed.subscriptions].some(({ state }) => state !== undefined);
+    return [...feeds.values(), ...(isUnnamedShown ? [unnamed] : [])];
   };
+  const instruments = createInstruments(meter, shown, { cluster, relay });
+  const figuresOf = (feed: string): FeedFigures => {
+    const figures = feeds.get(feed) ?? new FeedFigures(feed, attributes);
+    // The counter exists before the first reconnect: a query then reads 0, not nothing.
+    if (!feeds.has(feed)) instruments.reconnects.add(0, figures.attributes);
+    feeds.set(feed, figures);
+    return figures;
+  };
+  const named = feed ?? cluster?.feed;
+  if (named !== undefined) figuresOf(named);
 
-  return measuring(() => {
-    const subscription = {};
-    const drops = new Subscription();
-    let figures: FeedFigures | undefined;
-    let known: KnownStatus = noStatus;
-    const attempts = measureAttempts(instruments, tracer, () => figures?.attributes ?? {});
-
-    // Each subscription is of one feed, which its first event names.
-    const begin = (feed: string): FeedFigures => {
-      const begun = figuresOf(feed);
-      for (const [other, is] of begun.states) if (is === 'stopped') begun.states.delete(other);
-      drops.add(drops$.subscribe((report) => (begun.dropped += report.dropped)));
-      return begun;
-    };
-    const follow = (event: unknown): void => {
-      known = statusAfter(known, event);
-      figures?.states.set(subscription, known.status?.state);
-    };
-    const addEvent = (event: ClusterLifecycleEvent): void => {
-      if ('feed' in event) figures ??= begin(event.feed);
-      attempts.event(event);
-      follow(event);
-      if (figures !== undefined) countEvent(instruments, figures, event);
-    };
-    return {
-      next: (value) => {
-        const frame = frameOf(value);
-        if (frame === undefined) {
-          if (isLifecycle(value)) addEvent(value);
-          return;
-        }
-        figures ??= begin(frame.feed);
-        figures.frames += 1;
-        figures.bytes += frame.byteLength;
-        figures.newestAt = frame.receivedAt;
-        if (known.status?.state !== 'live') follow(value);
-      },
-      end: () => {
-        attempts.end();
+  return <E>(source: Observable<E>) =>
+    defer(() => {
+      const drops = new Subscription();
+      const measured = new MeasuredFeed(instruments, tracer, unnamed);
+      // Each subscription is of one feed, which its first event names.
+      const nameFeed = (feed: string): void => {
+        if (measured.figures !== unnamed) return;
+        measured.join(figuresOf(feed));
+        drops.add(drops$.subscribe(({ dropped }) => (measured.figures.dropped += dropped)));
+      };
+      if (cluster?.feed !== undefined) nameFeed(cluster.feed);
+      const next = (value: unknown): void => {
+        const named = frameOf(value) ?? (isLifecycle(value) ? value : undefined);
+        if (named !== undefined && 'feed' in named) nameFeed(named.feed);
+        measured.next(value);
+      };
+      const finalize = (): void => {
+        measured.end();
         drops.unsubscribe();
-        if (known.status?.state !== 'stopped') figures?.states.delete(subscription);
-      },
-    };
-  });
+      };
+      return source.pipe(tap<E>({ next, error: (thrown: unknown) => measured.error(thrown), finalize }));
+    });
 };
 
-/** Receives the values of one subscription, and its end. */
-interface Measurement {
-  readonly next: (value: unknown) => void;
-  readonly end: () => void;
+/**
+ * Measures one subscription: adds it to the figures of its feed, and has a span for each attempt.
+ *
+ * A span ends when the connection is open, not with the stream: it is exported when it ends, and a stream can last for
+ * weeks. The span of the next attempt names the failure that ended the stream.
+ */
+class MeasuredFeed implements FollowedFeed {
+  figures: FeedFigures;
+  readonly #instruments: Instruments;
+  readonly #tracer: Tracer | undefined;
+  readonly #watch = new FeedWatch();
+  #status: ConnectionStatus | undefined;
+  #attempt: { readonly from: number; readonly span: Span | undefined } | undefined;
+
+  constructor(instruments: Instruments, tracer: Tracer | undefined, figures: FeedFigures) {
+    this.#instruments = instruments;
+    this.#tracer = tracer;
+    this.figures = figures;
+    this.join(figures);
+  }
+
+  get state(): FollowedFeed['state'] {
+    return this.#status?.state ?? (this.#watch.waiting && 'connecting');
+  }
+
+  get code(): string | undefined {
+    return this.#status?.state === 'live' ? undefined : (failureIn(this.#watch.state) ?? this.#watch.waiting)?.code;
+  }
+
+  get downMs(): number | undefined {
+    return this.#watch.downMs;
+  }
+
+  join(figures: FeedFigures): void {
+    this.figures.subscriptions.delete(this);
+    for (const other of figures.subscriptions) if (other.state === 'stopped') figures.subscriptions.delete(other);
+    figures.subscriptions.add(this);
+    this.figures = figures;
+  }
+
+  next(value: unknown): void {
+    const frame = frameOf(value);
+    if (frame === undefined && isLifecycle(value)) return this.#addEvent(value);
+    this.#watch.item(value);
+    if (this.#status?.state !== 'live') this.#status = statusOf(this.#watch.state);
+    if (frame === undefined) return;
+    const { figures } = this;
+    figures.frames += 1;
+    figures.bytes += frame.byteLength;
+    figures.newestAt = timeOf(frame) ?? figures.newestAt;
+  }
+
+  // An error of an operator before this one, for example of `recordTo`, has no event.
+  error(error: unknown): void {
+    const stopped = unannouncedStop(this.#watch.state, error);
+    if (stopped) this.#addEvent(stopped);
+  }
+
+  end(): void {
+    this.#attempt?.span?.end();
+    this.#watch.end();
+    if (!hasStopped(this.#watch.state)) this.figures.subscriptions.delete(this);
+  }
+
+  #addEvent(event: ClusterLifecycleEvent): void {
+    const { figures } = this;
+    this.#watch.event(event);
+    this.#status = statusOf(this.#watch.state) ?? this.#status;
+    if (event.type === 'ticket-requested') this.#begin(event.at);
+    else if (event.type === 'ticket-issued') this.#attempt?.span?.addEvent('ticket-issued', undefined, event.at);
+    else if (event.type === 'owner-changed') figures.handovers += 1;
+    else if (event.type === 'gap') {
+      figures.missed += event.missed ?? 0;
+      this.#instruments.gapDuration.record(event.durationMs / 1_000, this.#with(event.failure));
+    } else if (event.type === 'opened') {
+      this.#finish(event.at);
+      // Before the first frame, the silence begins here.
+      if (figures.newestAt === undefined) {
+        figures.newestAt = event.at;
+        figures.seen = { frames: figures.frames, atMs: performance.now() };
+      }
+    } else if (event.type === 'disconnected' || event.type === 'stopped') {
+      this.#finish(event.at, event.failure);
+      // A relay whose feed has stopped emits `disconnected`, too, and then waits for a restart.
+      if (event.type === 'disconnected' && event.failure.verdict !== 'stop')
+        this.#instruments.reconnects.add(1, this.#with(event.failure));
+    }
+  }
+
+  #begin(at: number): void {
+    this.#attempt?.span?.end(at);
+    const previous = failureIn(this.#watch.state);
+    const attributes = {
+      ...this.figures.attributes,
+      'trade_feed.attempt': this.#watch.state.totals.attempts,
+      ...(previous && { 'trade_feed.previous.error.type': previous.code }),
+    };
+    // The request in which the application subscribed ends long before the feed does, so it is not the parent.
+    const options = { startTime: at, kind: client, root: true, attributes };
+    this.#attempt = { from: at, span: this.#tracer?.startSpan('trade_feed.attempt', options) };
+  }
+
+  #finish(at: number, failure?: TradeFeedError): void {
+    if (this.#attempt === undefined) return;
+    const { from, span } = this.#attempt;
+    this.#attempt = undefined;
+    this.#instruments.attemptDuration.record(Math.max(0, at - from) / 1_000, this.#with(failure));
+    if (failure) span?.setAttributes(attributesOf(failure)).setStatus({ code: error, message: failure.message });
+    span?.end(at);
+  }
+
+  #with(failure: TradeFeedError | undefined): Attributes {
+    return { ...this.figures.attributes, ...(failure && { 'error.type': failure.code }) };
+  }
 }
 
-const measuring =
-  (begin: () => Measurement) =>
-  <E>(source: Observable<E>): Observable<E> =>
-    defer(() => {
-      const { next, end } = begin();
-      return source.pipe(tap<E>({ next, finalize: end }));
-    });
+// The values of the enums: with their types only, this package needs no code of the API.
+const client: SpanKind.CLIENT = 2;
+const error: SpanStatusCode.ERROR = 2;
+
+const attributesOf = ({ code, stage, status }: TradeFeedError): Attributes => ({
+  'error.type': code,
+  'trade_feed.stage': stage,
+  ...(status !== undefined && { 'http.response.status_code': status }),
+});
 
 const rules = {
   meter: objectWith('addBatchObservableCallback', 'a Meter of @opentelemetry/api'),
@@ -136,4 +241,5 @@ const rules = {
   attributes: anObject,
   drops$: objectWith('subscribe', 'an Observable of drop reports'),
   cluster: anObject,
+  relay: objectWith('status', 'a relay'),
 } satisfies Readonly<Record<keyof FeedMetricsOptions, Rule>>;

@@ -1,2 +1,2 @@
 export { feedMetrics, type FeedMetricsOptions } from './feed-metrics.js';
-export type { ClusterOwner } from './feed-figures.js';
+export type { ClusterOwner, RelayGate } from './instruments.js';

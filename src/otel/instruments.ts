@@ -1,73 +1,174 @@
-import type { Attributes, Meter, MetricAdvice } from '@opentelemetry/api';
+import type { Attributes, Meter } from '@opentelemetry/api';
+import type { ConnectionStatus } from '../operators/connection-status.js';
 
-/** The instruments of a feed. */
+/** The figures of one feed. All subscriptions of an operator add to them, so a counter never goes back. */
+export class FeedFigures {
+  readonly attributes: Attributes;
+  frames = 0;
+  bytes = 0;
+  missed = 0;
+  dropped = 0;
+  handovers = 0;
+  /** When the newest frame was received, in epoch ms. Before the first one: when the connection opened. */
+  newestAt: number | undefined;
+  /** The frames at the last collection, and when that number was first collected, in ms on a monotonic clock. */
+  seen = { frames: 0, atMs: performance.now() };
+  /** The codes that outages had. `undefined` is the series without a code. */
+  readonly outageCodes = new Set<string | undefined>([undefined]);
+  /** The subscriptions. One that the failure of the feed ended stays, as `stopped`, until the next one begins. */
+  readonly subscriptions = new Set<FollowedFeed>();
+
+  /** @param feed - its name; `undefined` for a source that has not named it yet */
+  constructor(feed: string | undefined, attributes: Attributes) {
+    const name = feed !== undefined && { 'messaging.destination.name': feed };
+    const fixed = { 'messaging.system': 'trade_feed', 'messaging.operation.name': 'receive' };
+    this.attributes = { ...fixed, ...name, ...attributes };
+  }
+}
+
+/** One subscription of a feed, as of now. */
+export interface FollowedFeed {
+  readonly state: ConnectionStatus['state'] | undefined;
+  /** The code of the failure, without an open connection. */
+  readonly code: string | undefined;
+  /** How long no connection has been open, in ms; `undefined` while one is open. */
+  readonly downMs: number | undefined;
+}
+
+/** The part of a cluster that shows which replica owns the connection. */
+export interface ClusterOwner {
+  /** With it the instruments exist before the first event. */
+  readonly feed?: string | undefined;
+  readonly status: {
+    /** The id of this replica. */
+    readonly replica: string;
+    /** The id of the owner; `undefined` if there is none, or if it is not known. */
+    readonly owner: string | undefined;
+    /** What the engine refuses now; `undefined` if nothing. */
+    readonly refused?: object | undefined;
+  };
+}
+
+/** The part of a relay that shows whether it can admit clients. */
+export interface RelayGate {
+  /** Returns the current status. */
+  status(): {
+    /** Why it cannot; `undefined` if it can. */
+    readonly refused?: { readonly code: string } | undefined;
+  };
+}
+
+/** What the metrics read besides the feed. */
+interface Parts {
+  readonly cluster?: ClusterOwner | undefined;
+  readonly relay?: RelayGate | undefined;
+}
+
+/** The values of an instrument, with attributes besides those of the feed. The SDK repeats a value that is missing. */
+type Read = (figures: FeedFigures, parts: Parts) => readonly (readonly [value: number, more?: Attributes])[];
+
+const kind = (type: 'Counter' | 'Gauge' | 'UpDownCounter') => (unit: string, description: string, read: Read) => ({
+  create: (meter: Meter, name: string) => meter[`createObservable${type}`](name, { unit, description }),
+  read,
+});
+const [counter, gauge, current] = [kind('Counter'), kind('Gauge'), kind('UpDownCounter')];
+
+/** What the meter reads when it collects: so a frame costs no call of the SDK. */
+const observed = Object.entries({
+  'messaging.client.consumed.messages': counter('{message}', 'Frames that the feed delivered.', (f) => [[f.frames]]),
+  'trade_feed.io': counter('By', 'Bytes of the frames that the feed delivered.', (f) => [[f.bytes]]),
+  'trade_feed.frame.age': gauge(
+    's',
+    'Time since the newest frame was received, or since the connection opened.',
+    (figures) => {
+      const { frames, newestAt } = figures;
+      if (newestAt === undefined) return [];
+      const nowMs = performance.now();
+      // A clock that was set back must hide no silence: since an earlier collection no frame has arrived.
+      if (figures.seen.frames !== frames) figures.seen = { frames, atMs: nowMs };
+      return [[Math.max(Date.now() - newestAt, nowMs - figures.seen.atMs) / 1_000]];
+    },
+  ),
+  'trade_feed.outage.age': gauge(
+    's',
+    'Time without an open connection, by the code of the failure; 0 while one is open.',
+    ({ subscriptions, outageCodes }) => {
+      const [longest] = [...subscriptions].sort((one, other) => (other.downMs ?? -1) - (one.downMs ?? -1));
+      const seconds = (longest?.downMs ?? 0) / 1_000;
+      // The codes of earlier outages are 0 from then on.
+      const ofCode = (code: string | undefined) => (code === longest?.code ? seconds : 0);
+      return [...outageCodes.add(longest?.code)].map((code) => [ofCode(code), code ? { 'error.type': code } : {}]);
+    },
+  ),
+  'trade_feed.connection.state': current(
+    '{feed}',
+    'Feeds in each state: connecting, live, reconnecting, stopped.',
+    ({ subscriptions }) => {
+      const states = [...subscriptions].map(({ state }) => state);
+      const count = (state: string) => states.filter((each) => each === state).length;
+      const all = ['connecting', 'live', 'reconnecting', 'stopped'];
+      return all.map((state) => [count(state), { 'trade_feed.state': state }]);
+    },
+  ),
+  'trade_feed.frames.missed': counter(
+    '{frame}',
+    'Frames that a relay, a worker or a cluster reported as missing.',
+    (figures) => [[figures.missed]],
+  ),
+  'trade_feed.frames.dropped': counter('{frame}', 'Values that bounded operators dropped.', (f) => [[f.dropped]]),
+  'trade_feed.relay.refused': current(
+    '{relay}',
+    '1 while `authorize` or `select` of the relay fails, by the code that its clients report, otherwise 0.',
+    (_, { relay }) => {
+      const refused = relay?.status().refused?.code;
+      const codes = relay === undefined ? [] : ['relay-failed', 'relay-authorize-timeout'];
+      return codes.map((code) => [Number(code === refused), { 'error.type': code }]);
+    },
+  ),
+  'trade_feed.cluster.owner': current(
+    '{replica}',
+    '1 if this replica owns the connection of the cluster, otherwise 0.',
+    (_, { cluster }) => (cluster ? [[Number(cluster.status.owner === cluster.status.replica)]] : []),
+  ),
+  'trade_feed.cluster.refused': current(
+    '{replica}',
+    '1 while the engine of the cluster refuses what this replica needs, or cannot be reached, otherwise 0.',
+    (_, { cluster }) => (cluster ? [[Number(cluster.status.refused !== undefined)]] : []),
+  ),
+  'trade_feed.cluster.handovers': counter(
+    '{handover}',
+    'Changes of the replica that owns the connection.',
+    ({ handovers }, { cluster }) => (cluster !== undefined || handovers > 0 ? [[handovers]] : []),
+  ),
+});
+
+/** The instruments that are not observed. */
 export type Instruments = ReturnType<typeof createInstruments>;
 
-/**
- * Creates the instruments. A meter returns the same data for instruments with the same name.
- *
- * The counters of frames are observable: the meter reads a tally when it collects, so a frame costs no call of the SDK.
- */
-export const createInstruments = (meter: Meter) => ({
-  messages: meter.createObservableCounter('messaging.client.consumed.messages', {
-    unit: '{message}',
-    description: 'Frames that the feed delivered.',
-  }),
-  io: meter.createObservableCounter('trade_feed.io', {
-    unit: 'By',
-    description: 'Bytes of the frames that the feed delivered.',
-  }),
-  frameAge: meter.createObservableGauge('trade_feed.frame.age', {
-    unit: 's',
-    description: 'Time since the newest frame was received.',
-  }),
-  state: meter.createObservableUpDownCounter('trade_feed.connection.state', {
-    unit: '{feed}',
-    description: 'Feeds in each state: connecting, live, reconnecting, stopped.',
-  }),
-  reconnects: meter.createCounter('trade_feed.reconnects', {
-    unit: '{reconnect}',
-    description: 'Reconnects, by the code of the failure before each.',
-  }),
-  gapDuration: meter.createHistogram('trade_feed.gap.duration', {
-    unit: 's',
-    description: 'Duration of gaps: times from which frames may be missing.',
-    advice: secondsUpTo(300),
-  }),
-  attemptDuration: meter.createHistogram('trade_feed.attempt.duration', {
-    unit: 's',
-    description: 'Duration of an attempt until the connection was open, or until it failed without one.',
-    advice: secondsUpTo(30),
-  }),
-  missed: meter.createObservableCounter('trade_feed.frames.missed', {
-    unit: '{frame}',
-    description: 'Frames that a relay, a worker or a cluster reported as missing.',
-  }),
-  dropped: meter.createObservableCounter('trade_feed.frames.dropped', {
-    unit: '{frame}',
-    description: 'Values that bounded operators dropped.',
-  }),
-  owner: meter.createObservableUpDownCounter('trade_feed.cluster.owner', {
-    unit: '{replica}',
-    description: '1 if this replica owns the connection of the cluster, otherwise 0.',
-  }),
-  handovers: meter.createObservableCounter('trade_feed.cluster.handovers', {
-    unit: '{handover}',
-    description: 'Changes of the replica that owns the connection.',
-  }),
-});
-
-/** The attributes of all instruments. */
-export const baseAttributes = (feed: string, attributes: Attributes): Attributes => ({
-  'messaging.system': 'trade_feed',
-  'messaging.operation.name': 'receive',
-  'messaging.destination.name': feed,
-  ...attributes,
-});
+/** @param figures - returns the figures of all feeds */
+export const createInstruments = (meter: Meter, figures: () => Iterable<FeedFigures>, parts: Parts) => {
+  const created = observed.map(([name, { create, read }]) => ({ instrument: create(meter, name), read }));
+  meter.addBatchObservableCallback(
+    (result) => {
+      for (const each of figures())
+        for (const { instrument, read } of created)
+          for (const [value, more] of read(each, parts))
+            result.observe(instrument, value, { ...each.attributes, ...more });
+    },
+    created.map(({ instrument }) => instrument),
+  );
+  // The default buckets of OpenTelemetry are for ms.
+  const seconds = (name: string, longest: number, description: string) => {
+    const explicitBucketBoundaries = boundaries.filter((boundary) => boundary <= longest);
+    return meter.createHistogram(name, { unit: 's', description, advice: { explicitBucketBoundaries } });
+  };
+  const reconnects = { unit: '{reconnect}', description: 'Reconnects, by the code of the failure before each.' };
+  const attempt = 'Duration of an attempt until the connection was open, or until it failed without one.';
+  return {
+    reconnects: meter.createCounter('trade_feed.reconnects', reconnects),
+    gapDuration: seconds('trade_feed.gap.duration', 300, 'Duration of gaps: times from which frames may be missing.'),
+    attemptDuration: seconds('trade_feed.attempt.duration', 30, attempt),
+  };
+};
 
 const boundaries = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300];
-
-// The default buckets of OpenTelemetry are for ms.
-const secondsUpTo = (longest: number): MetricAdvice => ({
-  explicitBucketBoundaries: boundaries.filter((seconds) => seconds <= longest),
-});

@@ -1,16 +1,16 @@
-import type { Gap, LifecycleEvent, RelayedEvent } from './event.js';
+import type { Gap, LifecycleEvent, RelayedEvent, RelayedValue } from './event.js';
 import type { Feed } from './feed.js';
 import { type AnyFrame, Frame } from './frame.js';
-import type { LoggedValue } from './snapshot.js';
-import { checkFields, readFailure } from './failures/read-failure.js';
-import type { RelayedValue } from './relayed-value.js';
-import { isNumber, isText } from './type-guards.js';
+import type { LoggedValue } from './feed-state.js';
+import { checkFields, readFailure } from './failures/trade-feed-error.js';
+import { isNumber, isText, isTime } from './type-guards.js';
 
 /**
- * An event, a frame or a value, read from one line of JSON. A relay, a recording and `rx-trade-feed listen --json` write such lines.
+ * An event, a frame or a value, read from one line of JSON. A relay, a recording and `rx-trade-feed listen --json`
+ * write such lines.
  *
- * A line contains a payload as text if the service sent text and the bytes are valid UTF-8. Any other payload is base64, so that every
- * byte is preserved.
+ * A line contains a payload as text if the service sent text and the bytes are valid UTF-8. Any other payload is
+ * base64, so that every byte is preserved.
  */
 export type Received = RelayedEvent | RelayedValue<unknown>;
 
@@ -26,7 +26,6 @@ export interface PayloadReader<Data extends Uint8Array> {
   readonly base64: (text: string) => Data;
 }
 
-/** Returns the line of a frame, without a newline. */
 export const writeFrameLine = (frame: AnyFrame, { isUtf8, toBase64 }: PayloadWriter): string => {
   const { feed, connection, receivedAt, isBinary } = frame;
   const text = isBinary ? undefined : exactText(frame, isUtf8);
@@ -43,18 +42,12 @@ const exactText = (frame: AnyFrame, isUtf8: PayloadWriter['isUtf8']): string | u
   return text.includes('\ufffd') && !isUtf8(frame.data) ? undefined : text;
 };
 
-/** Returns the line of an event or of a value, without a newline. */
 export const writeEventLine = (event: LifecycleEvent | LoggedValue): string =>
   event.type === 'value' ? `{"type":"value","at":${event.at},"value":${event.json}}` : JSON.stringify(event);
 
-/** The fields of a line that is a JSON object. */
 export type LineFields = Readonly<Record<string, unknown>>;
 
-/**
- * Parses a line as JSON.
- *
- * @throws TypeError. The message of a SyntaxError would quote the line, which may contain a payload
- */
+// The message of a SyntaxError would quote the line, which may contain a payload.
 export const parseLine = (line: string): unknown => {
   try {
     return JSON.parse(line) as unknown;
@@ -64,10 +57,9 @@ export const parseLine = (line: string): unknown => {
 };
 
 /**
- * Reads a line.
+ * Reads a line. Returns `undefined` for a type that this version does not know.
  *
- * @param shiftMs - how far the clock of this machine is ahead of the writer's clock, in ms. It is added to all times in epoch ms
- * @returns `undefined` for a type that this version does not know
+ * @param shiftMs - how far the clock of this machine is ahead of the writer's clock, in ms. It is added to all times
  * @throws SyntaxError for a line that is not JSON, TypeError for a line that is not an event
  */
 export const readEventLine = (line: string, shiftMs: number): Received | undefined => {
@@ -76,25 +68,25 @@ export const readEventLine = (line: string, shiftMs: number): Received | undefin
   if (type === 'frame') return readFrame(fields, bytesReader, shiftMs);
   if (type === 'gap') return readGap(fields, shiftMs);
   if (!timedTypes.includes(type)) return undefined;
-  checkFields(isNumber(at) && (type !== 'value' || 'value' in fields), type);
+  checkFields(isTime(at) && (type !== 'value' || 'value' in fields), type);
   const event = { ...fields, at: at + shiftMs } as unknown as Received;
   return type === 'disconnected' || type === 'stopped'
     ? ({ ...event, failure: readFailure(failure, shiftMs) } as Received)
     : event;
 };
 
-/** The types of lines with an `at`. */
 const timedTypes: readonly Received['type'][] = [
-  ...(['opened', 'disconnected', 'stopped', 'reconnecting'] as const),
-  ...(['ticket-requested', 'ticket-issued', 'watermark', 'value'] as const),
+  'opened',
+  'disconnected',
+  'stopped',
+  'reconnecting',
+  'ticket-requested',
+  'ticket-issued',
+  'watermark',
+  'value',
 ];
 
-/**
- * Reads the fields of a frame's line.
- *
- * @param shiftMs - see {@link readEventLine}
- * @throws TypeError if a field is missing or wrong
- */
+/** Reads the fields of a frame's line. Throws a TypeError if one is missing or wrong. */
 export const readFrame = <Data extends Uint8Array>(
   { feed, connection, receivedAt, isBinary, encoding, data }: LineFields,
   payload: PayloadReader<Data>,
@@ -103,7 +95,7 @@ export const readFrame = <Data extends Uint8Array>(
   const isValid =
     isText(feed) &&
     isNumber(connection) &&
-    isNumber(receivedAt) &&
+    isTime(receivedAt) &&
     typeof isBinary === 'boolean' &&
     (encoding === 'utf8' || encoding === 'base64') &&
     isText(data);
@@ -111,15 +103,10 @@ export const readFrame = <Data extends Uint8Array>(
   return new Frame(feed as Feed, payload[encoding](data), isBinary, receivedAt + shiftMs, connection);
 };
 
-/**
- * Reads the fields of a gap's line.
- *
- * @param shiftMs - see {@link readEventLine}
- * @throws TypeError if a field is missing or wrong
- */
+/** Reads the fields of a gap's line. Throws a TypeError if one is missing or wrong. */
 export const readGap = (fields: LineFields, shiftMs = 0): Gap => {
   const { from, to, durationMs, failure } = fields;
-  checkFields(isNumber(from) && isNumber(to) && isNumber(durationMs), 'gap');
+  checkFields(isTime(from) && isTime(to) && isTime(durationMs), 'gap');
   const gap = fields as unknown as Gap;
   return { ...gap, from: from + shiftMs, to: to + shiftMs, failure: readFailure(failure, shiftMs) };
 };

@@ -1,32 +1,36 @@
-import type { ClusterLifecycleEvent, Watermark } from './event.js';
-import type { TradeFeedError } from './failures/trade-feed-error.js';
+import type { ClusterLifecycleEvent, Disconnected, EngineOperation, Watermark } from './event.js';
+import { type FailureCode, failurePage, type Stage } from './failures/meanings.js';
+import { type TradeFeedError, withoutAdvice } from './failures/trade-feed-error.js';
+import type { FeedState } from './feed-state.js';
 import { printable } from './printable.js';
 
 /** The level of an event in a log. */
 export type EventLevel = 'debug' | 'info' | 'warn' | 'error';
 
-/** The levels of a log, from the least important. */
 export const eventLevels: readonly EventLevel[] = ['debug', 'info', 'warn', 'error'];
 
 /** An event that a log shows: every lifecycle event except a watermark. */
 export type LoggableEvent = Exclude<ClusterLifecycleEvent, Watermark>;
 
+/** What a log shows: events, and waits that take long. */
+export type LogEntry = LoggableEvent | Waiting;
+
 /**
- * A lifecycle event for a log.
+ * A lifecycle event for a log, or a wait that takes long.
  *
- * A structured logger such as pino writes its fields. A console prints its text on one line. The fields are those of the event, with the fields
- * of its failure next to them. They contain no secret and no frame.
+ * A structured logger such as pino writes its fields. A console prints its text on one line. The fields are those of
+ * the event, with the fields of its failure next to them. They contain no secret and no frame.
  */
 export class EventRecord {
-  /** The type of the event. */
-  declare readonly type: LoggableEvent['type'];
+  /** The type of the event; `waiting` for a wait that takes longer than 5 s. */
+  declare readonly type: LogEntry['type'];
   /** When the event happened, in epoch ms. For a gap: when it ended. */
   declare readonly at: number;
   /** The text of the record: one line. */
   declare readonly msg: string;
 
-  constructor(event: LoggableEvent) {
-    Object.assign(this, fieldsOf(event), { msg: textOf(event) });
+  constructor(event: LogEntry) {
+    Object.assign(this, fieldsOf(event), { msg: printable(lines[event.type][1](event as never)) });
     Object.defineProperty(this, inspectCustom, { value: () => this.msg });
   }
 
@@ -36,24 +40,47 @@ export class EventRecord {
   }
 }
 
-/** Returns the level of an event in a log. */
-export const levelOf = ({ type }: LoggableEvent): EventLevel => levels[type];
+/**
+ * Returns a function that creates the records of one log. A failure that repeats has no advice any more, so that
+ * retries stay short. The third failure in a row says how to find the cause.
+ */
+export const eventRecords = (): ((entry: LogEntry) => EventRecord) => {
+  const advised = new Set<string>();
+  let failures = 0;
+  return (entry) => {
+    if (entry.type === 'opened') failures = 0;
+    if (entry.type !== 'disconnected') return new EventRecord(entry);
+    failures += 1;
+    const { code } = entry.failure;
+    const isAdvised = advised.has(code);
+    advised.add(code);
+    const record = new EventRecord(entry);
+    const text = failures === 3 ? thirdFailure : isAdvised ? repeated : undefined;
+    return text === undefined ? record : Object.assign(record, { msg: printable(text(entry)) });
+  };
+};
+
+const repeated = ({ failure }: Disconnected): string => `Disconnected, ${failure.code}: ${withoutAdvice(failure)}`;
+
+const thirdFailure = (event: Disconnected): string =>
+  `${repeated(event)} The third failure in a row: \`npx rx-trade-feed doctor\` finds the cause, or see ${failurePage(event.failure.code)}`;
+
+export const levelOf = ({ type }: LogEntry): EventLevel => lines[type][0];
 
 // The symbol of `util.inspect.custom`, which a browser does not have.
 const inspectCustom = Symbol.for('nodejs.util.inspect.custom');
 
-const levels: Readonly<Record<LoggableEvent['type'], EventLevel>> = {
-  'ticket-requested': 'debug',
-  'ticket-issued': 'debug',
-  opened: 'info',
-  disconnected: 'warn',
-  reconnecting: 'warn',
-  gap: 'warn',
-  'owner-changed': 'info',
-  stopped: 'error',
+/** What a replica does with its engine, to follow "cannot". */
+export const engineTasks: Readonly<Record<EngineOperation, string>> = {
+  connect: 'reach the engine of the cluster',
+  read: 'read the key of the cluster',
+  write: 'write the key of the cluster',
+  publish: 'send messages to the other replicas',
+  subscribe: 'receive messages of the other replicas',
+  request: 'ask the owner of the connection',
 };
 
-const fieldsOf = (event: LoggableEvent): object => {
+const fieldsOf = (event: LogEntry): object => {
   if (event.type === 'gap') {
     const { type, from, to, durationMs, missed, failure } = event;
     return { type, at: to, from, durationMs, ...(missed !== undefined && { missed }), ...failureFields(failure) };
@@ -72,17 +99,93 @@ const failureFields = ({ code, stage, verdict, status, closeCode, reason }: Trad
   ...(reason !== undefined && { reason }),
 });
 
-const textOf = (event: LoggableEvent): string =>
-  printable((texts[event.type] as (event: LoggableEvent) => string)(event));
+/** The level and the text of each entry. */
+const lines: { readonly [E in LogEntry as E['type']]: readonly [EventLevel, (event: E) => string] } = {
+  'ticket-requested': ['debug', ({ feed }) => `Requesting a ticket for ${feed}`],
+  'ticket-issued': ['debug', ({ feed }) => `Ticket issued for ${feed}`],
+  opened: ['info', ({ feed, connection }) => `Connected to ${feed} (connection ${connection})`],
+  disconnected: ['warn', ({ failure }) => `Disconnected, ${failure.code}: ${failure.message}`],
+  reconnecting: ['warn', ({ attempt, delayMs }) => `Reconnect ${attempt} in ${delayMs} ms`],
+  gap: [
+    'warn',
+    ({ durationMs, from, missed }) =>
+      `Frames may be missing: ${missed === undefined ? '' : `${missed} frames in `}${durationMs} ms from ${new Date(from).toISOString()} on`,
+  ],
+  'owner-changed': ['info', ({ owner, generation }) => `${owner} owns the connection now (generation ${generation})`],
+  'engine-refused': [
+    'warn',
+    ({ operation, message, advice }) => `Cannot ${engineTasks[operation]}: ${message}. ${advice}`,
+  ],
+  'engine-recovered': ['info', ({ durationMs }) => `The engine of the cluster works again, after ${durationMs} ms`],
+  stopped: ['error', ({ failure }) => `Stopped, ${failure.code}: ${failure.message}${causeOf(failure)}`],
+  waiting: ['warn', (waiting) => `Waiting${waiting.code ? `, ${waiting.code}` : ''}: ${waitingText(waiting)}`],
+};
 
-const texts: { readonly [E in LoggableEvent as E['type']]: (event: E) => string } = {
-  'ticket-requested': ({ feed }) => `Requesting a ticket for ${feed}`,
-  'ticket-issued': ({ feed }) => `Ticket issued for ${feed}`,
-  opened: ({ feed, connection }) => `Connected to ${feed} (connection ${connection})`,
-  disconnected: ({ failure }) => `Disconnected, ${failure.code}: ${failure.message}`,
-  reconnecting: ({ attempt, delayMs }) => `Reconnect ${attempt} in ${delayMs} ms`,
-  gap: ({ durationMs, from, missed }) =>
-    `Frames may be missing: ${missed === undefined ? '' : `${missed} frames in `}${durationMs} ms from ${new Date(from).toISOString()} on`,
-  'owner-changed': ({ owner, generation }) => `${owner} owns the connection now (generation ${generation})`,
-  stopped: ({ failure }) => `Stopped, ${failure.code}: ${failure.message}`,
+// The message of a failure contains its cause, except if an error of the application is the cause.
+const causeOf = ({ code, cause }: TradeFeedError): string =>
+  code === 'relay-source-failed' && (cause instanceof Error || typeof cause === 'string') ? ` Cause: ${cause}` : '';
+
+/** How long a feed waits before its log, its health and its metrics say so, in ms. */
+export const waitMs = 5_000;
+
+/** What a feed waits for: `source` before the first event, then the stage of its attempt, then a frame (`stream`). */
+export type WaitingFor = 'source' | Stage;
+
+/** A wait that takes long. No event reports it: an event says what has happened. */
+export interface Waiting {
+  readonly type: 'waiting';
+  /** When it was noticed, in epoch ms. */
+  readonly at: number;
+  /** How long the feed has waited, in ms. */
+  readonly waitedMs: number;
+  /** The stage that has no answer. Missing if the source has emitted no event. */
+  readonly stage?: Stage;
+  /** The code of the failure that the wait leads to. Missing if the source has emitted no event. */
+  readonly code?: FailureCode;
+}
+
+export const waitingFor = (what: WaitingFor, waitedMs: number): Waiting => {
+  const base = { type: 'waiting', at: Date.now(), waitedMs } as const;
+  return what === 'source' ? base : { ...base, stage: what, code: waits[what][1] };
+};
+
+/** Returns what happens and what to do: a fixed text, which may leave the server. */
+export const waitingText = ({ stage, waitedMs }: Waiting): string => waits[stage ?? 'source'][0](waitedMs / 1_000);
+
+/** Returns what a feed waits for; `undefined` after a failure, which is then what there is to know. */
+export const waitsFor = ({ open, events }: FeedState): WaitingFor | undefined => {
+  if (open !== undefined) return 'stream';
+  if (events.length === 0) return 'source';
+  if (events.some(({ type }) => type !== 'ticket-requested' && type !== 'ticket-issued')) return undefined;
+  return events.at(-1)?.type === 'ticket-issued' ? 'handshake' : 'ticket';
+};
+
+/** The text of each wait, and the code of the failure that it leads to. */
+const waits: {
+  readonly [What in WaitingFor]: readonly [(seconds: number) => string, What extends Stage ? FailureCode : undefined];
+} = {
+  source: [
+    (seconds) =>
+      `No connection after ${seconds} s, and no attempt has been reported. ` +
+      'Check what the feed waits for: the relay of a page (relay-unreachable), the owner of a cluster.',
+    undefined,
+  ],
+  ticket: [
+    (seconds) =>
+      `No ticket after ${seconds} s. Check the network, \`baseUrl\` and the proxy, ` +
+      'or your function `apiKey` (api-key-unavailable). The attempt ends at `ticketTimeoutMs`.',
+    'ticket-endpoint-unreachable',
+  ],
+  handshake: [
+    (seconds) =>
+      `No answer to the handshake after ${seconds} s. Check the network and the proxy. ` +
+      'The attempt ends at `handshakeTimeoutMs`.',
+    'handshake-unreachable',
+  ],
+  stream: [
+    (seconds) =>
+      `No frame for ${seconds} s over an open connection. If the feed is never this quiet, check the network. ` +
+      'A connection without any bytes is replaced after `idleTimeoutMs`.',
+    'connection-stalled',
+  ],
 };

@@ -1,18 +1,20 @@
-import { Secret } from './secret.js';
+import { ticketFields, type WireTicket } from './contract.js';
+import { excessOf, redactor, Secret } from './secret.js';
 import type { Ticket } from './ticket.js';
-import { ticketFields, type WireTicket } from './ticket-fields.js';
-import { tryCall } from './try-call.js';
+import { tryCall } from './type-guards.js';
 
 /**
- * Parses the body of a ticket response as the codec `Ticket` does. Returns the ticket, or a description of the error.
- *
- * The errors of `JSON.parse` quote the body, which may contain a ticket. The description never quotes it.
+ * Parses the body of a ticket response as the codec `Ticket` does. Returns the ticket, or a description of the error,
+ * which never quotes the body, as those of `JSON.parse` do.
  */
 export const parseTicket = (body: string): Ticket | string => {
   const json = tryCall((): unknown => JSON.parse(body));
   if (json === undefined) return 'the body is not JSON';
   const wrong = wrongFields(json);
-  if (wrong.length > 0) return `wrong or missing: ${wrong.join(', ')}`;
+  if (wrong.length > 0) {
+    const described = wrong.map((name) => (name === 'ticket' ? name + excessOf((json as WireTicket).ticket) : name));
+    return `wrong or missing: ${described.join(', ')}`;
+  }
   const { ticket, token_type, expires_at, wss_url, feed, subprotocol } = json as WireTicket;
   return { ticket: new Secret(ticket), token_type, expires_at, wss_url, feed, subprotocol };
 };
@@ -23,3 +25,6 @@ export const wrongFields = (json: unknown): readonly string[] => {
   const fields = json as Readonly<Record<string, unknown>>;
   return Object.entries(ticketFields).flatMap(([name, isValid]) => (isValid(fields[name]) ? [] : [name]));
 };
+
+/** Returns a function that hides the secrets of a ticket in a text from the service. */
+export const redactorOf = ({ ticket, redact = redactor(ticket) }: Ticket): ((text: string) => string) => redact;

@@ -14,12 +14,10 @@ export const parseHttpDate = (text: string | undefined): number | undefined => {
 };
 
 /**
- * Parses `Retry-After` (RFC 9110, 10.2.3; contract, section 7.1): seconds or an HTTP date. The wait for a date is the difference to the
- * `Date` of the same response, so the local clock does not matter. Without a `Date` the local clock is used.
+ * Parses `Retry-After` (RFC 9110, 10.2.3; contract, section 7.1): seconds or an HTTP date. Returns the wait in ms: 0
+ * for a date in the past, `undefined` without a valid header.
  *
- * @param value - the header; any other form counts as missing
- * @param date - the response's `Date` header
- * @returns the wait in ms, 0 for a date in the past, `undefined` without a valid header
+ * @param date - the `Date` of the same response. With it, the local clock does not matter
  */
 export const retryAfterMs = (value: string | undefined, date: string | undefined): number | undefined => {
   const text = value?.trim() ?? '';

@@ -1,9 +1,12 @@
 import * as t from 'io-ts';
 import { Feed } from './feed.js';
-import { isCredential, Secret } from './secret.js';
-import { ticketFields, type WireTicket } from './ticket-fields.js';
+import { excessOf, isCredential, Secret } from './secret.js';
+import { ticketFields, type WireTicket } from './contract.js';
 
-/** The credential of exactly one WebSocket handshake: the ticket response (contract, section 2.1), with the ticket as a `Secret`. */
+/**
+ * The credential of exactly one WebSocket handshake: the ticket response (contract, section 2.1), with the ticket as a
+ * `Secret`.
+ */
 export interface Ticket {
   /** Sent once, in the `Authorization` header of the handshake. */
   readonly ticket: Secret;
@@ -17,9 +20,10 @@ export interface Ticket {
   /** The subprotocol that the handshake must request. */
   readonly subprotocol: string;
   /**
-   * When the ticket expires, in ms on this process's monotonic clock (`performance.now()`). Not part of the response: `requestTicket`
-   * computes it as the time of the request plus the lifetime, which is `expires_at` minus the `Date` header. Absent if there is no `Date`,
-   * or if the lifetime is not positive: a new ticket cannot be expired, so the `Date` is wrong.
+   * When the ticket expires, in ms on this process's monotonic clock (`performance.now()`). Not part of the response:
+   * `requestTicket` computes it as the time of the request plus the lifetime, which is `expires_at` minus the `Date`
+   * header. Absent if there is no `Date`, or if the lifetime is not positive: a new ticket cannot be expired, so the
+   * `Date` is wrong.
    */
   readonly deadlineMs?: number;
   /** Hides the ticket and its API key in a text from the service. Not part of the response. */
@@ -29,7 +33,9 @@ export interface Ticket {
 const secret = new t.Type<Secret, string>(
   'Secret',
   (u): u is Secret => u instanceof Secret,
-  (u, context) => (isCredential(u) ? t.success(new Secret(u)) : t.failure(u, context)),
+  // A reporter of io-ts prints the message, if there is one, in place of the value.
+  (u, context) =>
+    isCredential(u) ? t.success(new Secret(u)) : t.failure(u, context, `the ticket is not valid${excessOf(u)}`),
   (a) => a.reveal(),
 );
 
@@ -42,7 +48,8 @@ const fieldType = (name: string, isValid: (value: unknown) => boolean): t.Type<s
  * Decodes the body of a ticket response (contract, section 2.1), wraps the secret and drops unknown fields.
  *
  * `wss_url` must be a `wss:` address (`ws:` only for a loopback host) without credentials or fragment; `subprotocol` a
- * token of RFC 9110; `expires_at` an RFC 3339 timestamp. `Ticket.encode` returns the original object, with the ticket in plain text.
+ * token of RFC 9110; `expires_at` an RFC 3339 timestamp. `Ticket.encode` returns the original object, with the ticket
+ * in plain text.
  *
  * @example
  * ```ts

@@ -1,25 +1,54 @@
-import { randomUUID } from 'node:crypto';
 import type { Redis } from 'ioredis';
-import { combineLatest, defer, distinctUntilChanged, firstValueFrom, fromEvent, map, merge, Observable } from 'rxjs';
-import { startWith, timeout } from 'rxjs';
-import type { ClusterEngine, Reply } from '../cluster/engine/cluster-engine.js';
-import { createChannels } from './channels.js';
-import { readRequest, writeRequest } from './request-message.js';
+import { randomUUID } from 'node:crypto';
+import {
+  combineLatest,
+  defer,
+  distinctUntilChanged,
+  filter,
+  firstValueFrom,
+  fromEvent,
+  ignoreElements,
+  map,
+  merge,
+  mergeMap,
+  Observable,
+  startWith,
+  Subject,
+  takeUntil,
+  tap,
+  timeout,
+  timer,
+} from 'rxjs';
+import type { ClusterEngine, EngineFailure, Reply } from '../cluster/engine.js';
+import { checkRequired, invalidOption, objectWith, type Rule, validated } from '../protocol/validate.js';
 
 /** The options of {@link redisEngine}. */
 export interface RedisEngineOptions {
-  /** Precedes the names of all keys and channels, for example `team-a.`. @defaultValue none */
+  /**
+   * Precedes the names of all keys and channels, for example `team-a.`: letters, digits, `-`, `_`, `.`, `:` and `/`.
+   *
+   * @defaultValue none
+   */
   readonly prefix?: string | undefined;
 }
+
+const rules: Readonly<Record<keyof RedisEngineOptions, Rule>> = {
+  prefix: {
+    allowed: 'at most 80 letters, digits, -, _, ., : or /, for example team-a.',
+    is: (v) => typeof v === 'string' && /^[\w.:/-]{0,80}$/.test(v),
+  },
+};
 
 /**
  * Creates an engine for a cluster over Redis. The key is a hash that a script replaces, messages use Pub/Sub.
  *
- * Both connections must be to the same primary server; Redis Cluster is not supported. The engine does not close them.
+ * Both connections must be to the same primary server; Redis Cluster is not supported. The engine opens a connection
+ * with `lazyConnect` when a replica starts. It closes none.
  *
  * @param commands - a connection of `ioredis`
  * @param subscriber - another connection, because a connection with subscriptions accepts no commands
  * @param options - see {@link RedisEngineOptions}
+ * @throws TradeFeedError with code `invalid-options`, from the call itself: also for connections with `keyPrefix`
  * @example
  * ```ts
  * import { Redis } from 'ioredis';
@@ -30,22 +59,29 @@ export interface RedisEngineOptions {
  * const cluster = createFeedCluster('market', { engine: redisEngine(commands, subscriber), account: 'main' });
  * ```
  */
-export const redisEngine = (
-  commands: Redis,
-  subscriber: Redis,
-  { prefix = '' }: RedisEngineOptions = {},
-): ClusterEngine => {
-  const channels = createChannels(subscriber);
+export const redisEngine = (commands: Redis, subscriber: Redis, options: RedisEngineOptions = {}): ClusterEngine => {
+  checkConnections(commands, subscriber);
+  const { prefix } = { prefix: '', ...validated(options, rules) };
+  const listen = channelsOf(subscriber);
+  const refused$ = new Subject<EngineFailure>();
+  const refused = (error: unknown): void => refused$.next({ operation: 'publish', error });
 
-  // Without a connection the client would store commands.
-  const publish = async (channel: string, data: Uint8Array): Promise<number | undefined> =>
-    commands.status === 'ready' ? commands.publish(channel, asBuffer(data)) : undefined;
+  const publish = async (channel: string, data: Uint8Array): Promise<number | undefined> => {
+    // Without a connection the client would store commands.
+    if (commands.status !== 'ready') return undefined;
+    // With `stringNumbers` the client returns a text.
+    const receivers: unknown = await commands.publish(channel, asBuffer(data));
+    return Number(receivers);
+  };
+  const messages$ = (subject: string) => listen(prefix + subject).pipe(filter((data) => data !== undefined));
 
   return {
     connected$: defer(() => combineLatest([isReady$(commands), isReady$(subscriber)])).pipe(
       map((areReady) => areReady.every(Boolean)),
       distinctUntilChanged(),
+      takeUntil(merge(isEnded$(commands), isEnded$(subscriber))),
     ),
+    failures$: merge(refused$, connectionError$(commands), connectionError$(subscriber)),
     read: async (key) => {
       const [value, revision] = await commands.hmget(prefix + key, 'value', 'revision');
       return typeof value === 'string' ? { value, revision: Number(revision) } : undefined;
@@ -54,52 +90,72 @@ export const redisEngine = (
       const revision = await commands.eval(replaceScript, 1, prefix + key, expected ?? '', value);
       return revision === null ? undefined : Number(revision);
     },
-    publish: (subject, data) => void publish(prefix + subject, data).catch(ignoreFailure),
-    subscribe: (subject) => new Observable((each) => channels.listen(prefix + subject, each)),
+    publish: (subject, data) => void publish(prefix + subject, data).catch(refused),
+    subscribe: (subject) => messages$(subject),
     request: (subject, data, timeoutMs) => {
       const channel = prefix + subject;
       const replyTo = `${channel}.reply.${randomUUID()}`;
-      const reply$ = new Observable<Reply>((each) =>
-        channels.listen(replyTo, {
-          next: (reply) => each.next({ type: 'reply', data: reply }),
-          error: (error) => each.error(error),
-          ready: () =>
-            void publish(channel, writeRequest({ replyTo, data })).then(
-              (receivers) => receivers === 0 && each.next({ type: 'no-responders' }),
-              (error: unknown) => each.error(error),
-            ),
+      const reply$ = listen(replyTo).pipe(
+        mergeMap(async (reply): Promise<Reply | undefined> => {
+          if (reply !== undefined) return { type: 'reply', data: reply };
+          const receivers = await publish(channel, writeRequest(replyTo, data));
+          return receivers === 0 ? { type: 'no-responders' } : undefined;
         }),
+        filter((reply) => reply !== undefined),
       );
       return firstValueFrom(reply$.pipe(timeout(timeoutMs)));
     },
     respond: (subject, answer) =>
-      new Observable((each) =>
-        channels.listen(prefix + subject, {
-          next: (request) => {
-            const { replyTo, data } = readRequest(request);
-            void publish(replyTo, answer(data)).catch(ignoreFailure);
-          },
-          error: (error) => each.error(error),
+      messages$(subject).pipe(
+        tap((request) => {
+          const { replyTo, data } = readRequest(request);
+          void publish(replyTo, answer(data)).catch(refused);
         }),
+        ignoreElements(),
       ),
   };
 };
 
-const isReady$ = (connection: Redis): Observable<boolean> =>
-  merge(fromEvent(connection, 'ready'), fromEvent(connection, 'close')).pipe(
+const checkConnections = (commands: Redis, subscriber: Redis): void => {
+  const aConnection = objectWith('subscribe', 'a Redis of ioredis');
+  checkRequired({ commands, subscriber }, { commands: aConnection, subscriber: aConnection });
+  if (commands === subscriber)
+    throw invalidOption(
+      'subscriber',
+      'another connection than commands: a connection with subscriptions accepts no commands',
+    );
+  for (const [name, { isCluster, options }] of Object.entries({ commands, subscriber })) {
+    if (isCluster) throw invalidOption(name, 'a connection to one primary server, not to a Redis Cluster');
+    if (options.keyPrefix)
+      throw invalidOption(
+        `${name}.keyPrefix`,
+        'empty, because it precedes no channels: use the option prefix of redisEngine',
+      );
+  }
+};
+
+const isReady$ = (connection: Redis): Observable<boolean> => {
+  // With `lazyConnect`. The client emits the failure as `error`, which `failures$` reports, and tries again.
+  if (connection.status === 'wait') connection.connect().catch(() => undefined);
+  return merge(fromEvent(connection, 'ready'), fromEvent(connection, 'close')).pipe(
     startWith(undefined),
     map(() => connection.status === 'ready'),
   );
+};
 
 const asBuffer = ({ buffer, byteOffset, byteLength }: Uint8Array): Buffer =>
   Buffer.from(buffer, byteOffset, byteLength);
 
-// A message may be lost: then the next one shows it.
-const ignoreFailure = (): undefined => undefined;
+// The client doesn't connect again by itself. Deferred, so that the last state comes first.
+const isEnded$ = (connection: Redis): Observable<unknown> =>
+  defer(() => (connection.status === 'end' ? timer(0) : fromEvent(connection, 'end')));
+
+const connectionError$ = (connection: Redis): Observable<EngineFailure> =>
+  fromEvent(connection, 'error').pipe(map((error) => ({ operation: 'connect', error })));
 
 /**
- * Replaces the value if the revision is the expected one. Revisions are times in microseconds, so that a server that has lost its data never uses
- * one again.
+ * Replaces the value if the revision is the expected one. Revisions are times in microseconds, so that a server that
+ * has lost its data never uses one again.
  */
 const replaceScript = `
 local revision = redis.call('HGET', KEYS[1], 'revision')
@@ -109,3 +165,77 @@ local next = math.max(time[1] * 1000000 + time[2], (tonumber(revision) or 0) + 1
 redis.call('HSET', KEYS[1], 'revision', string.format('%.0f', next), 'value', ARGV[2])
 return next
 `;
+
+/** Emits the messages of a channel, and `undefined` when they arrive from now on: also after each reconnect. */
+type Listen = (channel: string) => Observable<Uint8Array | undefined>;
+
+const ofConnection = new WeakMap<Redis, Listen>();
+
+/**
+ * Returns the channels of a connection: one subscription for each, with any number of listeners. All engines of a
+ * connection share them, because the end of a subscription ends it for the whole connection.
+ */
+const channelsOf = (subscriber: Redis): Listen => {
+  const listen = ofConnection.get(subscriber) ?? createChannels(subscriber);
+  ofConnection.set(subscriber, listen);
+  return listen;
+};
+
+const createChannels = (subscriber: Redis): Listen => {
+  const channels = new Map<string, Subject<Uint8Array | undefined>>();
+
+  const fail = (channel: string, error: Error): void => {
+    const messages$ = channels.get(channel);
+    channels.delete(channel);
+    messages$?.error(error);
+  };
+  const subscribe = (channel: string): void =>
+    void subscriber.subscribe(channel).then(
+      () => channels.get(channel)?.next(undefined),
+      (error: unknown) => {
+        // Without a connection the next one subscribes again.
+        if (!(error instanceof Error) || error.name !== 'ReplyError') return;
+        if (isPassing(error)) setTimeout(() => channels.has(channel) && subscribe(channel), retryMs).unref();
+        else fail(channel, error);
+      },
+    );
+
+  subscriber.on('messageBuffer', (channel: Buffer, data: Buffer) => channels.get(channel.toString())?.next(data));
+  // The client gives up subscriptions that were not confirmed for a while.
+  subscriber.on('ready', () => [...channels.keys()].forEach(subscribe));
+
+  return (channel) =>
+    new Observable((listener) => {
+      const messages$ = channels.get(channel) ?? new Subject();
+      channels.set(channel, messages$);
+      listener.add(messages$.subscribe(listener));
+      // Also for a channel that has listeners: it may have died in silence, and a confirmed subscription costs Redis
+      // nothing.
+      subscribe(channel);
+      listener.add(() => {
+        if (messages$.observed || channels.get(channel) !== messages$) return;
+        channels.delete(channel);
+        // It fails without a connection, whose end is in `connected$` and ends the subscription, too.
+        subscriber.unsubscribe(channel).catch(() => undefined);
+      });
+    });
+};
+
+/** How long Redis has time to finish what keeps it from subscribing, in ms. */
+const retryMs = 500;
+
+// It loads its data, runs a slow script, or waits for its primary. Every command gets this answer, so reads and writes
+// report it.
+const isPassing = ({ message }: Error): boolean => /^(LOADING|BUSY|MASTERDOWN|TRYAGAIN)\b/.test(message);
+
+/** Writes a request, because Redis has none: the length of the channel of the reply, its name, and the data. */
+const writeRequest = (replyTo: string, data: Uint8Array): Buffer => {
+  const name = Buffer.from(replyTo);
+  return Buffer.concat([Buffer.from([name.byteLength >> 8, name.byteLength & 0xff]), name, data]);
+};
+
+const readRequest = (bytes: Uint8Array): { readonly replyTo: string; readonly data: Uint8Array } => {
+  const message = asBuffer(bytes);
+  const end = 2 + (message.byteLength < 2 ? 0 : message.readUInt16BE(0));
+  return { replyTo: message.toString('utf8', 2, end), data: message.subarray(end) };
+};

@@ -1,130 +1,101 @@
-import { AsyncSubject, type Observable, ReplaySubject, type Unsubscribable } from 'rxjs';
-import type { EndReason, RelayClient } from './relay-client.js';
-import { RelayFullError } from './relay-full-error.js';
-
-/** The limits of the number of clients. */
-export interface SlotBounds {
-  readonly maxClients: number;
-  readonly maxClientsPerUser: number;
-}
-
-/** The slot of one client, from its request until its stream has ended. Unsubscribing frees it. */
-export interface Slot extends Unsubscribable {
-  /** Set once the client is admitted. */
-  readonly admitted: { readonly user: string | undefined } | undefined;
-  /** Set once the client receives messages. */
-  client: ActiveClient | undefined;
-  /** Emits the reason when the relay ends the stream, also to later subscribers. */
-  readonly ended$: Observable<EndReason>;
-}
-
-/** A client that receives messages. */
-export interface ActiveClient {
-  /** The number of the client: 1, 2, … */
-  readonly client: number;
-  /** When it joined, in epoch ms. */
-  readonly since: number;
-  readonly state: RelayClient;
-}
-
-interface TakenSlot extends Slot {
-  admitted: { readonly user: string | undefined } | undefined;
-  readonly ended$: ReplaySubject<EndReason>;
-  /** The users that were disconnected while this client was being authorized. */
-  readonly disconnected: Set<string>;
-}
+import { randomBytes } from 'node:crypto';
+import { AsyncSubject } from 'rxjs';
+import { RelayFullError } from './refusals.js';
+import { Slot } from './relay-client.js';
+import type { RelaySettings } from './relay-options.js';
+import type { RelayClientStatus } from './relay-reports.js';
 
 /** The slots for the clients of a relay. */
 export class ClientSlots {
-  readonly #bounds: SlotBounds;
-  readonly #taken = new Set<TakenSlot>();
-  readonly #emptied = new AsyncSubject<void>();
+  /** Emits once the relay is closed and the last client has left. */
+  readonly emptied$ = new AsyncSubject<void>();
+  readonly #bounds: Pick<RelaySettings, 'maxClients' | 'maxClientsPerUser'>;
+  readonly #taken = new Set<Slot>();
   #isClosed = false;
 
-  constructor(bounds: SlotBounds) {
+  constructor(bounds: Pick<RelaySettings, 'maxClients' | 'maxClientsPerUser'>) {
     this.#bounds = bounds;
   }
 
-  /** Emits once the relay is closed and the last client has left. */
-  get emptied$(): Observable<void> {
-    return this.#emptied;
-  }
-
-  /** The number of clients that are not admitted yet. */
   get authorizing(): number {
     return [...this.#taken].filter(({ admitted }) => admitted === undefined).length;
   }
 
-  /** The clients that receive messages. */
-  get clients(): readonly (ActiveClient & { readonly user: string | undefined })[] {
-    return [...this.#taken].flatMap(({ client, admitted }) => (client ? [{ ...client, user: admitted?.user }] : []));
+  get clients(): readonly RelayClientStatus[] {
+    return [...this.#taken].flatMap(({ client, admitted }) => {
+      if (client === undefined) return [];
+      const { number, since, sent, missed } = client;
+      return [{ client: number, ...(admitted?.user !== undefined && { user: admitted.user }), since, sent, missed }];
+    });
   }
 
-  /**
-   * Takes a slot.
-   *
-   * @throws RelayFullError when none is free
-   */
+  /** @throws RelayFullError when no slot is free */
   take(): Slot {
     const { maxClients } = this.#bounds;
     if (this.#isClosed) throw closedError();
     if (this.#taken.size >= maxClients) throw new RelayFullError(`There are ${maxClients} clients. Retry later.`);
-    const slot: TakenSlot = {
-      admitted: undefined,
-      client: undefined,
-      ended$: new ReplaySubject(1),
-      disconnected: new Set(),
-      unsubscribe: () => this.#free(slot),
-    };
+    const slot = new Slot();
     this.#taken.add(slot);
     return slot;
   }
 
   /**
-   * Admits the client of a slot.
+   * Admits the client of a slot. Ends the stream of the same user that it continues, which may be on a connection that
+   * is dead but not closed. The name of a replaced stream is gone, so a page that was replaced by its duplicate cannot
+   * replace it in turn.
    *
+   * @param continued - the name of the stream that the client continues
    * @throws RelayFullError when the user has as many streams as allowed, or was disconnected in the meantime
    */
-  admit(slot: Slot, user: string | undefined): void {
-    const taken = slot as TakenSlot;
+  admit(slot: Slot, user: string | undefined, continued: string | undefined): void {
+    if (user === undefined) {
+      slot.admitted = { user, stream: undefined };
+      return;
+    }
     const { maxClientsPerUser } = this.#bounds;
-    if (user !== undefined && taken.disconnected.has(user))
+    if (slot.disconnected.has(user))
       throw new RelayFullError('The session of this user ended meanwhile. Retry later.', 'session-ended');
-    if (user !== undefined && this.#of(user).length >= maxClientsPerUser)
+    const others = this.#of(user);
+    const replaced = others.find(({ admitted }) => continued !== undefined && admitted?.stream === continued);
+    if (others.length - (replaced ? 1 : 0) >= maxClientsPerUser)
       throw new RelayFullError(`This user has ${maxClientsPerUser} streams. Retry later.`, 'user');
-    taken.admitted = { user };
+    slot.admitted = { user, stream: maxClientsPerUser < Infinity ? randomBytes(4).toString('hex') : undefined };
+    replaced?.end('replaced');
   }
 
-  /** Ends the streams of a user, and returns their number. Also refuses this user in authorizations that have already started. */
+  free(slot: Slot): void {
+    this.#taken.delete(slot);
+    this.#emptyWhenOver();
+  }
+
+  /**
+   * Ends the streams of a user, and returns their number. Also refuses this user in authorizations that have already
+   * started.
+   */
   disconnect(user: string): number {
     for (const { admitted, disconnected } of this.#taken) if (admitted === undefined) disconnected.add(user);
     const slots = this.#of(user);
-    for (const { ended$ } of slots) ended$.next('sessionEnded');
+    for (const slot of slots) slot.end('sessionEnded');
     return slots.length;
   }
 
   /** Ends all streams, and refuses new clients. */
   close(): void {
     this.#isClosed = true;
-    for (const { ended$ } of [...this.#taken]) ended$.next('closing');
+    for (const slot of [...this.#taken]) slot.end('closing');
     this.#emptyWhenOver();
   }
 
-  #of(user: string): readonly TakenSlot[] {
-    return [...this.#taken].filter(({ admitted }) => admitted?.user === user);
-  }
-
-  #free(slot: TakenSlot): void {
-    this.#taken.delete(slot);
-    this.#emptyWhenOver();
+  // A replaced stream still ends, but no longer counts for its user.
+  #of(user: string): readonly Slot[] {
+    return [...this.#taken].filter(({ admitted, endReason }) => admitted?.user === user && endReason !== 'replaced');
   }
 
   #emptyWhenOver(): void {
     if (!this.#isClosed || this.#taken.size > 0) return;
-    this.#emptied.next();
-    this.#emptied.complete();
+    this.emptied$.next();
+    this.emptied$.complete();
   }
 }
 
-/** Creates the error for a client of a closed relay. */
 export const closedError = (): RelayFullError => new RelayFullError('The relay is closed. Retry later.', 'closed');

@@ -1,22 +1,23 @@
 import { identity } from 'rxjs';
+import { Conflated, Decoded, isFrame } from '../operators/items/item.js';
 import { writeFrame } from '../operators/node/write-frame.js';
-import { Conflated } from '../operators/items/conflated.js';
-import { Decoded } from '../operators/items/decoded.js';
-import { isFrame } from '../operators/items/item.js';
-import { failureOf } from '../protocol/failures/failure-of.js';
-import { TradeFeedError } from '../protocol/failures/trade-feed-error.js';
+import { failureOf, TradeFeedError } from '../protocol/failures/trade-feed-error.js';
 
 /** Returns the event that clients receive: its failure has only the fixed texts of the library. */
 export const publicEvent = <E extends object>(event: E): E =>
-  'failure' in event ? { ...event, failure: publicFailure(event.failure) } : event;
+  !isFrame(event) && 'failure' in event ? { ...event, failure: publicFailure(event.failure) } : event;
 
-/** Returns the failure that clients receive. The text of an error that is not a `TradeFeedError` may be private, so none of it is sent. */
+/**
+ * Returns the failure that clients receive. The text of an error that is not a `TradeFeedError` may be private, so none
+ * of it is sent.
+ */
 export const publicFailure = (error: unknown): TradeFeedError => failureOf(error).toPublic();
 
 /**
  * Writes a value as the JSON that clients receive.
  *
- * Replaces a `Decoded` by its value, a frame by the object of its line, and a failure by its public version, at any depth.
+ * Replaces a `Decoded` by its value, a frame by the object of its line, and a failure by its public version, at any
+ * depth.
  *
  * @throws TypeError for a value that has no JSON
  */
@@ -27,7 +28,8 @@ export const publicJson = (value: unknown): string => {
   return json;
 };
 
-// Not an arrow function: `this[key]` is the value before `toJSON`, whose result would include the private fields of a failure.
+// Not an arrow function: `this[key]` is the value before `toJSON`, whose result would include the private fields of a
+// failure.
 function publicReplacer(this: Readonly<Record<string, unknown>>, key: string, json: unknown): unknown {
   return publicValue(this[key], key, () => json);
 }

@@ -1,131 +1,279 @@
-import { relayGap, openedIn } from '../protocol/snapshot.js';
-import type { LifecycleEvent } from '../protocol/event.js';
+import {
+  concat,
+  defer,
+  filter,
+  fromEventPattern,
+  ignoreElements,
+  map,
+  merge,
+  NEVER,
+  type Observable,
+  of,
+  ReplaySubject,
+  scan,
+  type SchedulerLike,
+  startWith,
+  type Subscriber,
+  switchMap,
+  take,
+  takeUntil,
+  takeWhile,
+  tap,
+  timer,
+} from 'rxjs';
+import { timeOf } from '../operators/items/item.js';
 import { writeEventLine } from '../protocol/event-line.js';
-import { createFailure } from '../protocol/failures/meaning.js';
-import { relayReports } from '../protocol/failures/relay-meanings.js';
-import { advance, type ClientProgress, firstStep, isBehind, skip } from './client-progress.js';
-import { formatEventId } from '../protocol/event-id.js';
-import type { RelayMessage } from './relay-message.js';
-import { type RelayRun, withWatermark } from './relay-run.js';
-import { type JoinKind, startPosition } from './start-position.js';
+import type { LifecycleEvent } from '../protocol/event.js';
+import { createFailure } from '../protocol/failures/trade-feed-error.js';
+import { relayReports } from '../protocol/failures/meanings.js';
+import { relayGap } from '../protocol/feed-state.js';
+import { linesOf } from './event-log.js';
+import { messageOfStream, type RelayMessage, withStream } from './relay-message.js';
+import type { RelayReceiver, RelayResponse } from './relay-options.js';
+import type { Report } from './relay-reports.js';
+import { type LiveRun, reachedWith, type RelayRun, withWatermark } from './relay-run.js';
+import { advance, idWithoutPosition, isBehind, join, type JoinKind, type Progress, skip } from './resume.js';
+
+/** What the clients of a relay share. */
+export interface ClientHub {
+  readonly scheduler: SchedulerLike;
+  readonly heartbeats$: Observable<unknown>;
+  readonly watermarks$: Observable<unknown>;
+  /** Emits for each subscriber when its stream has reached `maxAgeMs`. */
+  readonly tooOld$: Observable<unknown>;
+  readonly report: (event: Report) => void;
+  /** The number of clients that have joined so far. */
+  joined: number;
+}
 
 /** Why the relay ends a stream that could continue. */
-export type EndReason = 'closing' | 'sessionEnded';
+export type EndReason = 'closing' | 'sessionEnded' | 'replaced';
 
-/** Creates the messages of one client, from its position in the log on. */
+/** The slot of one client, from its request until its stream has ended. */
+export class Slot {
+  /**
+   * The user of an admitted client, and the name of its stream, if `maxClientsPerUser` applies to it: the next stream
+   * of this client replaces it.
+   */
+  admitted: { readonly user: string | undefined; readonly stream: string | undefined } | undefined;
+  client: RelayClient | undefined;
+  /** Emits when the relay ends the stream, also to later subscribers. */
+  readonly ended$ = new ReplaySubject<void>(1);
+  endReason: EndReason | undefined;
+  /** The users that were disconnected while this client was being authorized. */
+  readonly disconnected = new Set<string>();
+
+  /** Ends the stream. A client that still reads after another end learns that the relay closes, or what replaced it. */
+  end(reason: EndReason): void {
+    const isFinal = this.endReason === 'closing' || (this.endReason === 'replaced' && reason === 'sessionEnded');
+    if (!isFinal) this.endReason = reason;
+    this.ended$.next();
+  }
+}
+
+/** After this number of heartbeats without a read, a client is stuck. */
+const maxSilentBeats = 4;
+
+/** How long a client may read the remaining events of a stream that ends, in ms: between reads, and in total. */
+const lastRead = { maxPauseMs: 500, maxMs: 5_000 };
+
+/**
+ * Sends the messages of one client: after new events, after its response has drained, and at each watermark and
+ * heartbeat. They go directly to `subscriber`, past the operators that decide when: that is most of what a page costs.
+ *
+ * Completes the subscriber after the last message of the run. Completes when the client is stuck, and when the relay
+ * ends the stream. In the last case the client first receives the events that are due, if it reads, and `connect-again`.
+ */
+export const sendTo = (
+  subscriber: Subscriber<RelayMessage>,
+  { run, batches$ }: LiveRun,
+  hub: ClientHub,
+  slot: Slot,
+  { lastEventId, response }: Pick<RelayReceiver, 'lastEventId' | 'response'>,
+): Observable<unknown> => {
+  const client = (slot.client = new RelayClient(run, hub, lastEventId, slot.admitted?.stream));
+  hub.report({ type: 'client-joined', client: client.number, joined: client.joined });
+  const emit = (message: RelayMessage | undefined): void => {
+    if (message === undefined) return;
+    subscriber.next(message);
+    if (message.type === 'connect-again' || message.type === 'complete') subscriber.complete();
+  };
+  const isFull = () => response?.writableNeedDrain === true;
+  const send = (): boolean => {
+    client.send(emit, () => subscriber.closed || isFull());
+    return subscriber.closed;
+  };
+  const drained$ = response === undefined ? NEVER : drains$(response);
+  const stuck$ = isStuck$(hub.heartbeats$, drained$, isFull).pipe(
+    tap(() => {
+      hub.report({ type: 'client-stuck', client: client.number });
+      response?.destroy();
+    }),
+  );
+  const live$ = merge(
+    // Ends once the subscriber is closed: a client that has the last message must not subscribe to the source.
+    merge([undefined], batches$, drained$).pipe(filter(send), take(1), ignoreElements()),
+    whileRead$(hub.heartbeats$, isFull, () => emit(client.heartbeat())),
+    whileRead$(hub.watermarks$, isFull, () => emit(client.watermark())),
+  );
+  return concat(
+    live$.pipe(takeUntil(merge(slot.ended$, hub.tooOld$))),
+    lastSends$(drained$, send, isFull, hub.scheduler),
+    defer(() => of(client.connectAgain(slot.endReason ?? 'sessionEnded')).pipe(tap(emit))),
+  ).pipe(takeUntil(stuck$));
+};
+
+const whileRead$ = (source: Observable<unknown>, isFull: () => boolean, act: () => void): Observable<never> =>
+  source.pipe(
+    filter(() => !isFull()),
+    tap(act),
+    ignoreElements(),
+  );
+
+// The response of a slow client may be full at each heartbeat and drain in between, so each `drain` restarts the count.
+const isStuck$ = (heartbeats$: Observable<unknown>, drained$: Observable<void>, isFull: () => boolean) =>
+  merge(heartbeats$.pipe(map(() => 1)), drained$.pipe(map(() => 0))).pipe(
+    scan((beats, beat) => (beat === 1 && isFull() ? beats + 1 : 0), 0),
+    filter((beats) => beats === maxSilentBeats),
+  );
+
+/** The sends at the end of a stream, as long as the client reads and messages are left. */
+const lastSends$ = (
+  drained$: Observable<void>,
+  send: () => unknown,
+  isFull: () => boolean,
+  scheduler: SchedulerLike,
+): Observable<unknown> => {
+  const reads$ = drained$.pipe(startWith(undefined));
+  const paused$ = reads$.pipe(switchMap(() => timer(lastRead.maxPauseMs, scheduler)));
+  return reads$.pipe(
+    tap(send),
+    // If the response is not full after these messages, it has taken all of them.
+    takeWhile(isFull),
+    takeUntil(merge(paused$, timer(lastRead.maxMs, scheduler))),
+  );
+};
+
+const drains$ = (response: RelayResponse): Observable<void> =>
+  fromEventPattern(
+    (listener) => response.on('drain', listener),
+    (listener) => response.off('drain', listener),
+  );
+
+/** Creates the messages of one client, from its position in the log on. Times are in epoch ms. */
 export class RelayClient {
+  readonly number: number;
+  readonly since: number;
   readonly joined: JoinKind;
   readonly #run: RelayRun;
-  /** Whether the source had ended when the client joined. */
   readonly #isLate: boolean;
-  readonly #now: () => number;
-  readonly #onBehind: () => void;
-  /** The `Last-Event-ID` of a client that needs a gap. Messages before the gap repeat this id. */
+  readonly #report: ClientHub['report'];
+  /** The `Last-Event-ID` of a client that resumes. The messages before the first events repeat it. */
   readonly #requestId: string | undefined;
-  #progress: ClientProgress;
+  readonly #stream: string | undefined;
+  #progress: Progress;
   /** The events of the first message; `undefined` once it is sent. */
   #firstEvents: readonly LifecycleEvent[] | undefined;
   #isBehindReported = false;
-  /** The last watermark that was sent, in epoch ms. */
-  #watermark = -Infinity;
+  /** The last watermark that was sent; for a client that resumes, also by another relay. */
+  #watermark: number;
+  /** The time that the client has reached: of an event or a watermark. */
+  #reached: number;
 
-  constructor(run: RelayRun, lastEventId: string | undefined, now: () => number, onBehind: () => void) {
+  /** @param stream - the name of the stream in its ids, if the next stream of the client replaces it */
+  constructor(run: RelayRun, hub: ClientHub, lastEventId: string | undefined, stream: string | undefined) {
+    this.number = hub.joined += 1;
+    this.since = hub.scheduler.now();
     this.#run = run;
-    this.#isLate = run.end !== undefined;
-    this.#now = now;
-    this.#onBehind = onBehind;
-    const start = startPosition(run.log, run, lastEventId, now());
-    const { progress, events } = firstStep(run.log, start, now());
-    this.joined = start.joined;
-    this.#requestId = start.missed && lastEventId;
+    this.#isLate = run.ended !== undefined;
+    this.#report = hub.report;
+    this.#stream = stream;
+    const { joined, reached, progress, events } = join(run.log, run, lastEventId);
+    this.joined = joined;
+    this.#requestId = joined === 'new' ? undefined : lastEventId;
+    this.#watermark = this.#reached = reached;
     this.#progress = progress;
     this.#firstEvents = events;
   }
 
-  /** The number of frames that were sent. */
   get sent(): number {
     return this.#progress.sent;
   }
 
-  /** The number of frames that were not sent, and that a gap has reported. */
   get missed(): number {
     return this.#progress.missed;
   }
 
-  /** Yields the messages that are due, until `isFull` returns `true`. */
-  *messages(isFull: () => boolean): Iterable<RelayMessage> {
+  /** Emits the messages that are due, until `isStopped` returns `true`. */
+  send(emit: (message: RelayMessage) => void, isStopped: () => boolean): void {
     const events = this.#firstEvents;
-    if (this.#isRefused()) {
-      const refusal = this.#lastMessage();
-      if (refusal !== undefined) yield refusal;
-      return;
-    }
+    // The feed has stopped, and the client has every event. The relay starts no stream: over HTTP the client receives a
+    // 503, so a load balancer can try another replica.
+    if (events !== undefined && this.#isAtNewest && this.#isLate && this.#run.ended?.failure !== undefined)
+      return this.#sendLast(emit);
     if (events !== undefined) {
+      emit(this.#message(JSON.stringify({ at: this.#run.log.clock() }), 'hello'));
       this.#firstEvents = undefined;
-      const hello = this.#message(JSON.stringify({ at: this.#now() }), 'hello');
-      yield this.#requestId === undefined ? hello : { ...hello, id: this.#requestId };
-      if (events.length > 0) yield this.#messageOf(events);
+      if (events.length > 0) emit(this.#messageOf(events));
     }
-    while (!isFull()) {
+    while (!isStopped()) {
       const message = this.#nextMessage();
-      if (message === undefined) return;
-      yield message;
+      if (message === undefined) return this.#sendLast(emit);
+      emit(message);
     }
   }
 
-  /** Yields the watermark at the position of this client, unless events are due or the client has this watermark. */
-  *watermark(): Iterable<RelayMessage> {
-    const { log } = this.#run;
-    const watermark = this.#watermarkHere();
-    const areEventsDue = this.#firstEvents !== undefined || this.#progress.position.seq !== log.newest.seq;
-    if (areEventsDue || watermark <= this.#watermark) return;
-    this.#watermark = watermark;
-    yield this.#message(withWatermark('', watermark));
+  /** Returns the watermark at the position of this client, unless events are due or the client has this watermark. */
+  watermark(): RelayMessage | undefined {
+    const watermark = this.#watermarkHere;
+    const areEventsDue = this.#firstEvents !== undefined || !this.#isAtNewest;
+    if (areEventsDue || watermark <= this.#watermark) return undefined;
+    this.#sent(watermark);
+    return this.#message(withWatermark('', watermark));
   }
 
-  /** Returns a message without events, which shows that the relay is alive. */
   heartbeat(): RelayMessage {
     return this.#message('', 'heartbeat');
   }
 
   /** Returns the last message of a stream that the relay ends: the client resumes here on another connection. */
   connectAgain(reason: EndReason): RelayMessage {
-    const failure = createFailure(relayReports[reason], { stage: 'stream', endedAt: this.#now() });
+    const failure = createFailure(relayReports[reason], { stage: 'stream', endedAt: this.#run.log.clock() });
     return this.#message(JSON.stringify(failure), 'connect-again');
   }
 
   #nextMessage(): RelayMessage | undefined {
     const { log } = this.#run;
     const wasBehind = isBehind(this.#progress, log);
-    const { progress, events } = skip(this.#progress, log, this.#now());
+    const { progress, events } = skip(this.#progress, log);
     this.#progress = progress;
     if (wasBehind) this.#reportBehind();
     if (events.length > 0) return this.#messageOf(events);
-    if (progress.missingSince !== undefined) return this.#nextBeforeGap(progress.missingSince) ?? this.#lastMessage();
+    if (progress.missingSince !== undefined) return this.#nextBeforeGap(progress.missingSince);
     const batch = log.read(progress.position);
-    if (batch === undefined) return this.#lastMessage();
+    if (batch === undefined) return undefined;
     this.#progress = advance(progress, batch.end);
-    this.#watermark = batch.watermark;
-    return this.#run.messageOf(batch);
+    const isShared = batch.watermark >= this.#watermark && reachedWith(batch) >= this.#reached;
+    this.#sent(Math.max(batch.watermark, this.#watermark));
+    return isShared
+      ? messageOfStream(this.#run.messageOf(batch), this.#stream)
+      : this.#message(withWatermark(linesOf(batch), this.#watermark));
   }
 
-  // The feed has stopped, and the client has every event. The relay starts no stream: over HTTP the client receives a 503, so a load balancer
-  // can try another replica.
-  #isRefused(): boolean {
-    const { end, log } = this.#run;
-    const hasEveryEvent = this.#firstEvents !== undefined && this.#progress.position.seq === log.newest.seq;
-    return this.#isLate && end?.type === 'connect-again' && hasEveryEvent;
-  }
-
-  #lastMessage(): RelayMessage | undefined {
-    const end = this.#isLate ? this.#run.lateEnd : this.#run.end;
+  /** Emits the message after the last event, if the source has ended. */
+  #sendLast(emit: (message: RelayMessage) => void): void {
+    const end = this.#run.lastMessage(this.#isLate);
     this.#isBehindReported = false;
-    return end && this.#message(end.data, end.type);
+    if (end !== undefined) emit(this.#message(end.data, end.type));
+  }
+
+  get #isAtNewest(): boolean {
+    return this.#progress.position.seq === this.#run.log.newest.seq;
   }
 
   // One report until the client has caught up. Otherwise a client that is always too slow would fill the app's log.
   #reportBehind(): void {
-    if (!this.#isBehindReported) this.#onBehind();
+    if (!this.#isBehindReported) this.#report({ type: 'client-behind', client: this.number, missed: this.missed });
     this.#isBehindReported = true;
   }
 
@@ -135,35 +283,41 @@ export class RelayClient {
     const one = this.#run.log.readOne(position);
     if (one === undefined) return undefined;
     this.#progress = advance(this.#progress, one.end);
-    const opened = openedIn(one.end.snapshot);
-    if (opened === undefined) return this.#message(one.lines);
+    const { open } = one.end.state;
+    const lines = linesOf(one);
+    if (open === undefined) return this.#message(lines);
     this.#progress = { ...this.#progress, missingSince: undefined };
-    const gap = writeEventLine(relayGap({ from, to: opened.at, frames: undefined }));
+    const gap = writeEventLine(relayGap({ from, to: open.at, frames: undefined }));
     const isFrame = one.end.frames > position.frames;
-    return this.#message(isFrame ? `${gap}\n${one.lines}` : `${one.lines}\n${gap}`);
+    return this.#message(isFrame ? `${gap}\n${lines}` : `${lines}\n${gap}`);
   }
 
   #messageOf(events: readonly LifecycleEvent[]): RelayMessage {
     const lines = events.map(writeEventLine).join('\n');
-    this.#watermark = this.#watermarkHere();
+    this.#sent(this.#watermarkHere, ...events.map((event) => timeOf(event) as number));
     return this.#message(withWatermark(lines, this.#watermark));
   }
 
-  // Events up to `seenUntil` are skipped, so none of them follows.
-  #watermarkHere(): number {
-    const { position, seenUntil } = this.#progress;
-    const watermark = this.#run.log.watermarkAt(position);
-    return watermark === -Infinity ? watermark : Math.max(watermark, seenUntil ?? -Infinity);
+  // A client of a relay whose clock was ahead has a later watermark, and receives no event from before it.
+  get #watermarkHere(): number {
+    return Math.max(this.#run.log.watermarkAt(this.#progress.position), this.#watermark);
+  }
+
+  #sent(watermark: number, ...times: readonly number[]): void {
+    this.#watermark = watermark;
+    this.#reached = Math.max(this.#reached, this.#progress.position.at, watermark, ...times);
   }
 
   #message(data: string, type?: string): RelayMessage {
-    const { position, seenUntil, seen, missingSince } = this.#progress;
-    // If the connection is lost before the gap is sent, the next connection must send it. So the client keeps the id of its request.
-    const requestId = missingSince === undefined ? undefined : this.#requestId;
-    // If `at` is later than the position, the client has events of another relay up to `at`. `startPosition` reads it.
-    const at = seenUntil === undefined ? position.at : Math.max(position.at, seenUntil + 1);
-    const seenId = seen && formatEventId(seen.run, { seq: seen.sequence, frames: seen.frames, at: seen.at });
-    const id = requestId ?? seenId ?? this.#run.idAt({ ...position, at });
+    const id = withStream(this.#id, this.#stream);
     return type === undefined ? { id, data } : { id, type, data };
+  }
+
+  get #id(): string {
+    const { position } = this.#progress;
+    // If the connection is lost before the first events are sent, the next connection must send them.
+    if (this.#firstEvents !== undefined && this.#requestId !== undefined) return this.#requestId;
+    const at = Math.max(this.#reached, position.at);
+    return idWithoutPosition(this.#progress, at) ?? this.#run.idAt(position, at);
   }
 }

@@ -1,58 +1,88 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { filter } from 'rxjs';
-import { aFunction, checkRequired, positiveMs, type Rule, validated } from '../protocol/rules.js';
-import { type Authorize, authorized$, NotAuthorizedError } from './authorized.js';
-import { type AllowedOrigins, checkCors, type Cors, originsRule } from './cors.js';
-import { closeConnectionAfter, waitForClose, streamResponse } from './http-response.js';
+import { catchError, defer, filter, map, type Observable, throwError, timeout } from 'rxjs';
+import type { RelayFailureCode } from '../protocol/failures/meanings.js';
+import { relayError } from '../protocol/failures/trade-feed-error.js';
+import { printable } from '../protocol/printable.js';
+import { aFunction, checkRequired, clampMs, positiveMs, type Rule, validated } from '../protocol/validate.js';
+import {
+  type AllowedOrigins,
+  checkCors,
+  closeConnectionAfter,
+  type Cors,
+  originsRule,
+  type StreamResponse,
+  streamResponse,
+  waitForClose,
+} from './http.js';
+import {
+  connectionBusy,
+  methodRefused,
+  NotAuthorizedError,
+  refusals,
+  RelayFullError,
+  retryAfterOf,
+} from './refusals.js';
+import { isClosing, isConnectAgain, type RelayMessage, sseBytes } from './relay-message.js';
+import { admission, type PendingReceiver } from './relay-options.js';
+import type { RelayRefused } from './relay-reports.js';
 import type { Relay } from './relay.js';
-import { connectionBusy, noRoom, originRefused } from './refusal-texts.js';
-import { RelayFullError } from './relay-full-error.js';
-import { isClosing, isConnectAgain, type RelayMessage, sseText } from './relay-message.js';
-import { authorization, type PendingReceiver, selection } from './relay-receiver.js';
-import { retryAfterOf } from './retry-after.js';
 import type { RelayTopic } from './topic.js';
+
+/** The user of a client, for `maxClientsPerUser` and `relay.disconnect`. */
+export interface RelayUser {
+  /** The same for every client of this user: a text that is not empty, or a number, which equals its text. */
+  readonly id: string | number;
+}
+
+/** Decides whether a request may receive the feed: `true` or a user allows it. */
+export type Authorize = (request: IncomingMessage) => boolean | RelayUser | Promise<boolean | RelayUser>;
 
 /** The options of a request listener. */
 export interface RelayHandlerOptions {
   /**
-   * Decides whether a request may receive the feed, for example by the session cookie or the bearer token of your app. It may be async. `true`
-   * allows the client. A user `{ id }` also allows it, and is used for `maxClientsPerUser` and {@link Relay.disconnect}. Any other result is a 403.
-   * An exception is a 500; the relay does not report it, so log it in `authorize`. There is no default: `() => true` allows every client.
+   * Decides whether a request may receive the feed, for example by the session cookie or the bearer token of your app.
+   * It may be async. `true` allows the client. A user `{ id }` also allows it, and is used for `maxClientsPerUser` and
+   * {@link Relay.disconnect}. `false`, `undefined` and `null` are a 403. An exception and any other result are a 500:
+   * `relay.events$` emits `client-failed`, and the first one is a warning of the process. There is no default: `() =>
+   * true` allows every client.
    */
   readonly authorize: Authorize;
-  /** How long `authorize` may take, in ms. After that the answer is 503 with `Retry-After`. @defaultValue 10 000 */
+  /** How long `authorize` may take, in ms. After that the answer is 503 with `Retry-After`. @defaultValue 5 000 */
   readonly authorizeTimeoutMs?: number | undefined;
   /**
-   * Returns an operator over the events of the feed. An authorized client receives its output instead of every frame. The operator runs once for
-   * all clients with the same function. `undefined` selects the complete feed. Any other result, and an exception, is a 500.
-   *
-   * @defaultValue the complete feed
+   * Returns an operator over the events of the feed. An authorized client receives its output instead of every frame.
+   * The operator runs once for all clients with the same function. `undefined` selects the complete feed. Any other
+   * result, and an exception, is a 500. @defaultValue the complete feed
    */
   readonly select?: ((request: IncomingMessage) => RelayTopic | undefined) | undefined;
   /**
-   * Other origins whose pages may receive the feed, such as `https://app.example.com`, with cookies. `'*'` allows every page, without cookies.
-   *
-   * @defaultValue none: only the origin of the server
+   * Other origins whose pages may receive the feed, such as `https://app.example.com`, with cookies. `'*'` allows every
+   * page, without cookies. @defaultValue none: only the origin of the server
    */
   readonly allowOrigins?: AllowedOrigins | undefined;
 }
 
 /**
- * Creates a request listener of `node:http` that answers with the messages of a relay, as Server-Sent Events (HTML, 9.2).
+ * Creates a request listener of `node:http` that answers with the messages of a relay, as Server-Sent Events (HTML,
+ * 9.2).
  *
  * Answers `GET` with 200 and the stream, and the preflight of CORS with 204. The other answers:
  *
  * - 400: the client sent the request before the previous answer on the same connection was complete (pipelining).
- * - 403: `authorize` refuses, or the origin is not allowed.
+ * - 403: `authorize` refuses, the origin is not allowed, or another site made the request without CORS
+ *   (`Sec-Fetch-Site`).
  * - 405: another method.
- * - 500: `authorize` or `select` throws.
- * - 503 with `Retry-After`: there is no room, `authorize` takes too long, the user was disconnected meanwhile, or the relay is closed.
+ * - 500: `authorize` or `select` throws, or returns something invalid.
+ * - 503 with `Retry-After`: there is no room, `authorize` takes too long, the user was disconnected meanwhile, or the
+ *   relay is closed.
  * - 503 with `Retry-After` and the message `connect-again`: the feed has stopped, and the client has every event.
  *
- * A client counts for `maxClients` from its request on. While the response is full, messages wait. Over HTTP/1.1 the connection ends with the
- * stream.
+ * The body of a refusal is JSON: `{ "error": { "status", "code", "message" } }`, with the code of the failure in the
+ * page. A client counts for `maxClients` from its request on. While the response is full, messages wait. Over HTTP/1.1
+ * the connection ends with the stream.
  *
- * In Express use `app.all('/feed', handler)`: a page of another origin sends an `OPTIONS` request first. In NestJS use `TradeFeed.sse`.
+ * In Express use `app.all('/feed', handler)`: a page of another origin sends an `OPTIONS` request first. In NestJS use
+ * `TradeFeed.sse`.
  *
  * @param relay - see {@link createRelay}
  * @param options - see {@link RelayHandlerOptions}
@@ -75,27 +105,29 @@ export const relayHandler = (
   relay: Relay,
   options: RelayHandlerOptions,
 ): ((request: IncomingMessage, response: ServerResponse) => void) => {
-  const {
-    authorize,
-    authorizeTimeoutMs = 10_000,
-    allowOrigins = [],
-    select = completeFeed,
-  } = validated(options, rules);
+  const { authorize, authorizeTimeoutMs = 5_000, allowOrigins = [], select } = validated(options, rules);
   checkRequired(options, { authorize: rules.authorize });
+  const warn = warnOnce();
   return (request, response) => {
     const cors = checkCors(request, allowOrigins);
     const refuse = refusal(response, cors);
-    if (!cors.isAllowed) refuse(403, originRefused);
+    if (cors.refusal !== undefined) refuse(403, cors.refusal);
     else if (request.method === 'OPTIONS') response.writeHead(204, cors.headers).end();
-    else if (request.method !== 'GET') refuse(405, 'A relay accepts GET only.', { allow: 'GET, OPTIONS' });
-    // Node assigns no socket to the response of a pipelined request until the previous one ends. One connection could take every slot.
+    else if (request.method !== 'GET') refuse(405, methodRefused, { allow: 'GET, OPTIONS' });
+    // Node assigns no socket to the response of a pipelined request until the previous one ends. One connection could
+    // take every slot.
     else if (!response.socket) refuse(400, connectionBusy, connectionClose(response));
     else {
-      const pending = {
-        [authorization]: authorized$(authorize, request, authorizeTimeoutMs),
-        [selection]: () => selectedTopic(select, request),
-      };
-      stream(relay, request, response, cors, pending);
+      const target = streamResponse(response);
+      if (target.isOver) return;
+      const admission$ = authorized$(authorize, request, authorizeTimeoutMs).pipe(
+        // Other code may have answered during the authorization.
+        filter(() => !target.isOver),
+        map((user) => ({ user, select: select && selected(select, request) })),
+      );
+      const lastEventId = [request.headers['last-event-id']].flat()[0];
+      const receiver: PendingReceiver = { lastEventId, response: target, [admission]: admission$ };
+      stream(relay.messages$(receiver), response, target, { cors, refuse, warn });
     }
   };
 };
@@ -107,75 +139,141 @@ const rules: Readonly<Record<keyof RelayHandlerOptions, Rule>> = {
   allowOrigins: originsRule,
 };
 
-type Select = NonNullable<RelayHandlerOptions['select']>;
+/**
+ * Emits the id of the user of a request, or `undefined` for `true`, once `authorize` allows the request.
+ *
+ * Errors with a `NotAuthorizedError` when `authorize` refuses, throws or returns something invalid, and with a
+ * `RelayFullError` when it takes too long.
+ */
+const authorized$ = (
+  authorize: Authorize,
+  request: IncomingMessage,
+  timeoutMs: number,
+): Observable<string | undefined> =>
+  defer(async () => userIdIn(await authorize(request))).pipe(
+    // The text of the app's error may be private, so it stays on the server.
+    catchError((cause: unknown) => throwError(() => new NotAuthorizedError(500, authorizationFailed, { cause }))),
+    map((id) => {
+      if (id === false) throw new NotAuthorizedError(403, 'This client is not authorized. Sign in again.');
+      return id;
+    }),
+    timeout({ first: clampMs(timeoutMs), with: () => throwError(timeoutError) }),
+  );
 
-const completeFeed: Select = () => undefined;
-
-const selectedTopic = (select: Select, request: IncomingMessage): RelayTopic | undefined => {
-  let topic: unknown;
-  try {
-    topic = select(request);
-  } catch {
-    // The message of the exception may be private.
-    throw selectionError();
-  }
-  if (topic === undefined || typeof topic === 'function') return topic as RelayTopic | undefined;
-  throw selectionError();
+/**
+ * Returns the id of the user, `undefined` for `true`, and `false` for a refusal.
+ *
+ * @throws TypeError for a result that decides nothing. It shows no value, because an id may be private
+ */
+const userIdIn = (result: unknown): string | false | undefined => {
+  if (result === true) return undefined;
+  if (!result) return false;
+  const { id } = Object(result) as Partial<Record<keyof RelayUser, unknown>>;
+  if ((typeof id === 'string' && id !== '') || Number.isFinite(id)) return String(id);
+  const found = typeof result !== 'object' ? `a ${typeof result}` : `an object whose \`id\` is ${kindOf(id)}`;
+  throw new TypeError(
+    `\`authorize\` returned ${found}. Return true, false, or \`{ id }\` with a text that is not empty ` +
+      'or a finite number.',
+  );
 };
 
-const selectionError = () =>
-  new NotAuthorizedError(
-    500,
-    'The selection failed: the function `select` of the server threw an error, or did not return an operator.',
-  );
+const kindOf = (id: unknown): string => {
+  if (id === '') return 'an empty text';
+  if (id === undefined) return 'missing';
+  return typeof id === 'number' ? String(id) : `of the type ${id === null ? 'null' : typeof id}`;
+};
+
+const authorizationFailed =
+  'The authorization failed: the function `authorize` of the server threw an error, ' +
+  'or returned neither a boolean nor a user.';
+
+const timeoutError = () =>
+  new RelayFullError('The authorization took longer than `authorizeTimeoutMs`. Retry later.', 'authorize-timeout');
+
+const selectionFailed =
+  'The selection failed: the function `select` of the server threw an error, or did not return an operator.';
+
+const selected = (
+  select: NonNullable<RelayHandlerOptions['select']>,
+  request: IncomingMessage,
+): RelayTopic | undefined => {
+  try {
+    const topic: unknown = select(request);
+    if (topic === undefined || typeof topic === 'function') return topic as RelayTopic | undefined;
+    throw new TypeError(`\`select\` returned ${typeof topic}. Return an operator, or undefined.`);
+  } catch (cause) {
+    throw new NotAuthorizedError(500, selectionFailed, { cause });
+  }
+};
+
+/** Emits a warning of the process for the first failure with a code: they may be the same for each client. */
+const warnOnce = (): ((code: RelayRefused['code'], text: string) => void) => {
+  const warned = new Set<string>();
+  return (code, text) => {
+    if (warned.has(code)) return;
+    warned.add(code);
+    process.emitWarning(printable(text), { type: 'TradeFeedWarning', code });
+  };
+};
+
+const failedText = (cause: unknown): string =>
+  `A relay answered 500, because \`authorize\` or \`select\` failed: ${String(cause)} ` +
+  '(Later ones: `client-failed` in `relay.events$`.)';
+
+const lateText =
+  'A relay answered 503, because `authorize` took longer than `authorizeTimeoutMs`. Look at what it waits for. ' +
+  '(Later ones: `client-refused` in `relay.events$`.)';
 
 const refusal =
   (response: ServerResponse, { headers }: Cors) =>
-  (status: number, message: string, more: Readonly<Record<string, string>> = {}): void => {
+  (status: number, message: string, more: Readonly<Record<string, string>> = {}, code?: RelayFailureCode): void => {
     if (response.headersSent) return;
-    const body = JSON.stringify({ error: { status, message } });
+    const body = JSON.stringify({ error: { status, code: relayError({ status, code }).code, message } });
     response.writeHead(status, {
       ...headers,
       ...more,
       'content-type': 'application/json',
+      // A page reads only a body with a known, short length.
+      'content-length': String(Buffer.byteLength(body)),
       'cache-control': 'no-store',
     });
     response.end(body);
   };
 
+/** How a stream answers before its first message. */
+interface Answers {
+  readonly cors: Cors;
+  readonly refuse: ReturnType<typeof refusal>;
+  readonly warn: ReturnType<typeof warnOnce>;
+}
+
 const stream = (
-  relay: Relay,
-  request: IncomingMessage,
+  messages$: Observable<RelayMessage>,
   response: ServerResponse,
-  cors: Cors,
-  pending: Required<Pick<PendingReceiver, typeof authorization | typeof selection>>,
+  target: StreamResponse,
+  { cors, refuse, warn }: Answers,
 ): void => {
-  const target = streamResponse(response);
-  if (target.isOver) return;
-  const receiver: PendingReceiver = {
-    lastEventId: [request.headers['last-event-id']].flat()[0],
-    response: target,
-    ...pending,
-    // Other code may have answered during the authorization.
-    [authorization]: pending[authorization].pipe(filter(() => !target.isOver)),
-  };
-  const messages = relay.messages$(receiver).subscribe({
+  const messages = messages$.subscribe({
     next: (message) => {
-      // For example, a middleware with a time limit has ended the response. A write after the end would emit `error`, which has no listener.
+      // For example, a middleware with a time limit has ended the response. A write after the end would emit `error`,
+      // which has no listener.
       if (target.isOver) return;
       if (!response.headersSent) {
-        const [status, more] = isConnectAgain(message) ? [503, retryAfter(message)] : [200, {}];
+        const [status, more] = isConnectAgain(message) ? [503, { 'retry-after': retryAfterOf(message) }] : [200, {}];
         response.writeHead(status, { ...cors.headers, ...streamHeaders, ...connectionClose(response), ...more });
       }
       if (isClosing(message)) closeConnectionAfter(response);
-      target.write(bytesOf(message));
+      for (const bytes of sseBytes(message)) target.write(bytes);
     },
     error: (error: unknown) => {
-      const refuse = refusal(response, cors);
-      if (error instanceof NotAuthorizedError) refuse(error.status, error.message);
-      else if (error instanceof RelayFullError) {
+      if (error instanceof NotAuthorizedError) {
+        if (error.status === 500) warn('relay-failed', failedText(error.cause));
+        refuse(error.status, error.message);
+      } else if (error instanceof RelayFullError) {
         if (error.reason === 'closed') closeConnectionAfter(response);
-        refuse(503, noRoom, retryAfter(error));
+        if (error.reason === 'authorize-timeout') warn('relay-authorize-timeout', lateText);
+        const { message, code } = refusals[error.reason];
+        refuse(503, message, { 'retry-after': retryAfterOf(error) }, code);
       } else target.destroy();
     },
     complete: () => {
@@ -186,9 +284,10 @@ const stream = (
   response.once('close', () => messages.unsubscribe());
 };
 
-const retryAfter = (refusal: RelayFullError | RelayMessage) => ({ 'retry-after': retryAfterOf(refusal) });
-
-/** Ends the connection with the answer, so that the next request of a page may reach another replica. HTTP/2 forbids this header. */
+/**
+ * Ends the connection with the answer, so that the next request of a page may reach another replica. HTTP/2 forbids
+ * this header.
+ */
 const connectionClose = ({ req }: ServerResponse): Readonly<Record<string, string>> =>
   req.httpVersionMajor === 1 ? { connection: 'close' } : {};
 
@@ -197,15 +296,4 @@ const streamHeaders = {
   // Prevents that a cache or a compressing middleware delays frames. The last header is for nginx.
   'cache-control': 'no-cache, no-transform',
   'x-accel-buffering': 'no',
-};
-
-// All clients receive the same message object of a batch, so it is encoded once.
-const encoded = new WeakMap<RelayMessage, Buffer>();
-
-const bytesOf = (message: RelayMessage): Buffer => {
-  const cached = encoded.get(message);
-  if (cached !== undefined) return cached;
-  const bytes = Buffer.from(sseText(message));
-  encoded.set(message, bytes);
-  return bytes;
 };

@@ -1,21 +1,16 @@
 import type { TradeFeedError } from '../protocol/failures/trade-feed-error.js';
 
 /**
- * The types of the messages without events: the `event` field of Server-Sent Events (HTML, 9.2). A message with events has no type; its data is
- * one line of JSON for each event: see `src/protocol/event-line.ts`.
- *
- * - `hello`: the first message, `{"at": …}`: the clock of the relay in epoch ms.
- * - `heartbeat`: no data. It shows that the relay is alive.
- * - `connect-again`: the relay ends this stream. The data is the failure; its verdict says when to connect again. The last message.
- * - `complete`: the feed of the relay is complete. The last message.
+ * One message for one client: an event of Server-Sent Events. It is also a valid `MessageEvent` for `@Sse()` of NestJS.
  */
-export type RelayMessageType = 'hello' | 'heartbeat' | 'connect-again' | 'complete';
-
-/** One message for one client: an event of Server-Sent Events. It is also a valid `MessageEvent` for `@Sse()` of NestJS. */
 export interface RelayMessage {
   /** The position of the client after this message. The client sends it as `Last-Event-ID`. */
   readonly id: string;
-  /** `hello`, `heartbeat`, `connect-again` or `complete`; absent for a message with events. */
+  /**
+   * The `event` field of Server-Sent Events (HTML, 9.2); absent for a message with events. `hello` is the first message,
+   * with the clock of the relay (`{"at": …}`, epoch ms). `heartbeat` shows that the relay is alive. `connect-again` and
+   * `complete` are the last message: the relay ends this stream with a failure, or the feed is complete.
+   */
   readonly type?: string;
   /** For a message with events: one line of JSON for each, as `rx-trade-feed listen --json` writes it. */
   readonly data: string;
@@ -25,10 +20,67 @@ export interface RelayMessage {
 export const sseText = ({ id, type, data }: RelayMessage): string => {
   if (type === 'heartbeat') return ': heartbeat\n\n';
   const event = type === undefined ? '' : `event: ${type}\n`;
-  return `${event}id: ${id}\ndata: ${data.replaceAll('\n', '\ndata: ')}\n\n`;
+  return `${event}${idField(id)}${dataFields(data)}\n`;
 };
 
-/** Returns whether a message is `connect-again`: the last one of a stream, or the only one of a refusal. */
+const idField = (id: string): string => `id: ${id}\n`;
+
+/** Writes the data of a message as fields of Server-Sent Events: one for each line. */
+export const dataFields = (data: string): string => `data: ${data.replaceAll('\n', '\ndata: ')}\n`;
+
+/** Returns the data of {@link dataFields}. No line begins with `data: `, because lines are JSON. */
+export const dataIn = (fields: string): string => fields.slice('data: '.length, -1).replaceAll('\ndata: ', '\n');
+
+/** Adds the name of a stream (8 hex digits) to an id: two clients at the same position can then be told apart. */
+export const withStream = (id: string, stream: string | undefined): string =>
+  stream === undefined ? id : `${id}-${stream}`;
+
+/** Splits a `Last-Event-ID` into the id of a position and the name of the stream that sent it, if it has one. */
+export const splitStream = (lastEventId: string | undefined): { readonly id?: string; readonly stream?: string } => {
+  const [, id, stream] = /^(.*\d)-([\da-f]{8})$/.exec(lastEventId ?? '') ?? [];
+  if (id !== undefined && stream !== undefined) return { id, stream };
+  return lastEventId === undefined ? {} : { id: lastEventId };
+};
+
+const written = new WeakMap<RelayMessage, readonly Uint8Array[]>();
+
+/**
+ * Creates a message for all clients from the fields of {@link dataFields}. Its text is created when it is read: over HTTP
+ * only the bytes are.
+ */
+export const messageOfFields = (id: string, fields: readonly Uint8Array[]): RelayMessage => {
+  const head = idField(id);
+  const bytes = Buffer.concat([Buffer.from(head), ...fields, Buffer.from('\n')]);
+  let data: string | undefined;
+  const message: RelayMessage = {
+    id,
+    get data() {
+      return (data ??= dataIn(bytes.toString('utf8', head.length, bytes.length - 1)));
+    },
+  };
+  written.set(message, [bytes]);
+  return message;
+};
+
+/** Returns a message of all clients with the id of one stream. The data is still encoded once. */
+export const messageOfStream = (message: RelayMessage, stream: string | undefined): RelayMessage => {
+  if (stream === undefined) return message;
+  const id = withStream(message.id, stream);
+  const own: RelayMessage = {
+    id,
+    get data() {
+      return message.data;
+    },
+  };
+  const body = sseBytes(message).map((bytes) => bytes.subarray(idField(message.id).length));
+  written.set(own, [Buffer.from(idField(id)), ...body]);
+  return own;
+};
+
+/** Returns a message in the format of Server-Sent Events. */
+export const sseBytes = (message: RelayMessage): readonly Uint8Array[] =>
+  written.get(message) ?? [Buffer.from(sseText(message))];
+
 export const isConnectAgain = ({ type }: RelayMessage): boolean => type === 'connect-again';
 
 /** Returns whether a message is the last one of a relay that shuts down. */

@@ -1,34 +1,31 @@
-import { asyncScheduler, type SchedulerLike } from 'rxjs';
-import type { PositionedFeed } from '../protocol/feed-position.js';
+import { asyncScheduler, type Observable, type SchedulerLike } from 'rxjs';
+import type { PositionedFeed } from '../protocol/position.js';
 import {
-  aScheduler,
   anObject,
+  aScheduler,
   durationMs,
   positiveCount,
   positiveMs,
   type Rule,
   validated,
-} from '../protocol/rules.js';
+} from '../protocol/validate.js';
+import type { RelayTopic } from './topic.js';
 
 /** The limits and intervals of a relay. */
 export interface RelayOptions {
   /**
-   * How many events are stored, for all clients together. A client that is further behind, or away for longer, receives a gap.
-   *
-   * @defaultValue 50 000
+   * How many events are stored, for all clients together. A client that is further behind, or away for longer, receives
+   * a gap. @defaultValue 50 000
    */
   readonly capacity?: number | undefined;
   /**
-   * The most bytes of stored events in memory: one byte for each character, or two in an event with a character beyond Latin-1.
-   *
+   * The most bytes of stored events, as UTF-8. They are in memory outside the heap.
    * @defaultValue 33 554 432 (32 MiB)
    */
   readonly capacityBytes?: number | undefined;
   /**
-   * The most bytes of stored events that a joining client receives. A gap replaces older events, also for a client that reconnects to the
-   * same relay.
-   *
-   * @defaultValue 8 388 608 (8 MiB)
+   * The most bytes of stored events that a joining client receives, also one that reconnects to the same relay. A gap
+   * replaces older events. @defaultValue 8 388 608 (8 MiB)
    */
   readonly maxReplayBytes?: number | undefined;
   /** Events of this interval are sent together, in ms. 0: the events of one turn of the event loop. @defaultValue 16 */
@@ -37,28 +34,30 @@ export interface RelayOptions {
   readonly heartbeatMs?: number | undefined;
   /** The most clients at a time, including those that are being authorized. @defaultValue 1 000 */
   readonly maxClients?: number | undefined;
-  /** The most streams of one user at a time. Each tab has one, except with `tabs: 'share'`. Applies to clients with a user. @defaultValue no limit */
+  /**
+   * The most streams of one user at a time. Each tab has one, except with `tabs: 'share'`. Applies to clients with a
+   * user. @defaultValue no limit
+   */
   readonly maxClientsPerUser?: number | undefined;
   /**
-   * The maximum age of a stream, in ms. The client then reconnects at once, is authorized again, and misses nothing. Each stream ends at a random
-   * time within the last tenth, so that clients that joined together do not reconnect together.
+   * The maximum age of a stream, in ms: it ends at a random time within the last tenth, so that clients that joined
+   * together do not reconnect together. The client reconnects at once, is authorized again, and misses nothing.
    *
    * @defaultValue no limit
    */
   readonly maxAgeMs?: number | undefined;
   /**
-   * The most topics of `select` at a time, including those without clients that remain for `lingerMs`. Clients of further topics are refused with
-   * 503. Each topic has a separate log. An operator that is created for each request is a new topic each time.
-   *
-   * @defaultValue 100
+   * The most topics of `select` at a time, including those without clients that remain for `lingerMs`. Clients of
+   * further topics are refused with 503. Each topic has a separate log. An operator that is created for each request is
+   * a new topic each time. @defaultValue 100
    */
   readonly maxTopics?: number | undefined;
   /** How long the feed stays open after the last client has left, so that clients can resume, in ms. @defaultValue 60 000 */
   readonly lingerMs?: number | undefined;
   /**
-   * The cluster whose `events$` is the source. The ids of messages are then the same in every replica: a page that a load balancer sends to another
-   * replica resumes there, without a gap unless no replica has the frames. Between `events$` and the relay there must be no operator that delays
-   * events. Clients with a topic resume by time.
+   * The cluster whose `events$` is the source. The ids of messages are then the same in every replica: a page that a
+   * load balancer sends to another replica resumes there, without a gap unless no replica has the frames. Between
+   * `events$` and the relay there must be no operator that delays events. Clients with a topic resume by time.
    *
    * @defaultValue none: each relay has separate ids
    */
@@ -107,7 +106,39 @@ const rules: Readonly<Record<keyof RelayOptions, Rule>> = {
  * @param prefix - precedes each name in the error, for a nested object
  * @throws TradeFeedError with code `invalid-options`, naming the option
  */
-export const resolveRelayOptions = (options: RelayOptions = {}, prefix = ''): RelaySettings => ({
-  ...defaults,
-  ...validated(options, rules, prefix),
-});
+export const resolveRelayOptions = (options: RelayOptions = {}, prefix = ''): RelaySettings => {
+  return { ...defaults, ...validated(options, rules, prefix) };
+};
+
+/** One client of a relay. */
+export interface RelayReceiver {
+  /** The `Last-Event-ID` of the request: the client receives every event since then, or a gap. */
+  readonly lastEventId?: string | undefined;
+  /** The response that the messages are written to: while it is full, messages wait. Without it they never wait. */
+  readonly response?: RelayResponse | undefined;
+  /** An operator whose output replaces the frames: see {@link RelayTopic}. @defaultValue the complete feed */
+  readonly select?: RelayTopic | undefined;
+  /** The id of the user, for `maxClientsPerUser` and {@link Relay.disconnect}. */
+  readonly user?: string | undefined;
+}
+
+/** The part of a response that a relay uses. The `ServerResponse` of Node has it. */
+export interface RelayResponse {
+  /** Whether the buffer is full. The relay then waits for `drain`. */
+  readonly writableNeedDrain: boolean;
+  /** Adds a listener that is called when the buffer has room again. */
+  on(event: 'drain', listener: () => void): unknown;
+  /** Removes the listener. */
+  off(event: 'drain', listener: () => void): unknown;
+  /** Called when the client has read nothing for four heartbeats. */
+  destroy(): unknown;
+}
+
+/** The key of {@link PendingReceiver}. Not published. */
+export const admission = Symbol('admission');
+
+/** A client that must be authorized first. */
+export interface PendingReceiver extends RelayReceiver {
+  /** Emits the user and the topic of an authorized client, instead of `user` and `select`. Empty if it has left. */
+  readonly [admission]?: Observable<Pick<RelayReceiver, 'user' | 'select'>>;
+}

@@ -1,92 +1,112 @@
 import { randomBytes } from 'node:crypto';
+import {
+  AsyncSubject,
+  concat,
+  defer,
+  filter,
+  finalize,
+  ignoreElements,
+  map,
+  merge,
+  NEVER,
+  Observable,
+  type Observer,
+  type SchedulerAction,
+  type SchedulerLike,
+  share,
+  Subject,
+  takeUntil,
+  tap,
+  timer,
+} from 'rxjs';
+import { fanOut } from '../operators/share-feed.js';
 import { writeEventLine } from '../protocol/event-line.js';
-import { copyFailure } from '../protocol/failures/trade-feed-error.js';
-import type { LoggedValue } from '../protocol/snapshot.js';
-import { isRelayedValue, type RelayedValue } from '../protocol/relayed-value.js';
-import type { PositionedFeed } from '../protocol/feed-position.js';
-import { formatEventId } from '../protocol/event-id.js';
-import { type Batch, EventLog, type LogBounds } from './event-log.js';
-import type { Position } from './log-entries.js';
+import { isRelayedValue, type RelayedEvent } from '../protocol/event.js';
+import { copyFailure, type TradeFeedError } from '../protocol/failures/trade-feed-error.js';
+import { snapshotSince } from '../protocol/feed-state.js';
+import { formatEventId } from '../protocol/position.js';
+import { clampMs } from '../protocol/validate.js';
+import { type Batch, EventLog, FollowedSource, type Position } from './event-log.js';
 import { publicFailure, publicJson } from './public-json.js';
-import type { RelayMessage, RelayMessageType } from './relay-message.js';
-import { minRetryMs } from './retry-after.js';
-import type { TopicEvent } from './topic-output.js';
+import { minRetryMs, RelayFullError } from './refusals.js';
+import { dataFields, messageOfFields, type RelayMessage } from './relay-message.js';
+import type { RelaySettings } from './relay-options.js';
+import type { Report } from './relay-reports.js';
+import { asTopic, type RelayTopic, TopicError, type TopicEvent } from './topic.js';
+
+export type RunSettings = Pick<
+  RelaySettings,
+  'capacity' | 'capacityBytes' | 'maxReplayBytes' | 'scheduler' | 'cluster'
+>;
 
 /** One subscription of a source, shared by all clients: the log of the events, and how the source ended. */
 export class RelayRun {
   /** A random id of the log. A position in the log of another run is not valid here. */
   readonly epoch = randomBytes(6).toString('base64url');
   readonly log: EventLog;
-  #end: RunEnd | undefined;
-  #lateEnd: RunEnd | undefined;
+  /** Whether a cluster emits the events of the source: its positions are then the ids of the messages. */
+  readonly isInCluster: boolean;
+  /** How the source has ended: with a failure, or complete. */
+  ended: { readonly failure?: TradeFeedError } | undefined;
+  readonly #cluster: RunSettings['cluster'];
   readonly #messages = new WeakMap<Batch, RelayMessage>();
 
-  /** The cluster whose positions are the ids of the messages. */
-  readonly #cluster: PositionedFeed | undefined;
-
-  /**
-   * @param clock - returns the time in epoch ms
-   * @param cluster - the cluster that emits the events of the source
-   */
-  constructor(bounds: LogBounds, clock: () => number, cluster?: PositionedFeed) {
-    this.log = new EventLog(bounds, clock);
-    this.#cluster = cluster;
+  constructor(settings: RunSettings) {
+    this.log = new EventLog(settings, () => settings.scheduler.now());
+    this.#cluster = settings.cluster;
+    this.isInCluster = settings.cluster !== undefined;
   }
 
-  /** The last message, once the source has ended. */
-  get end(): RunEnd | undefined {
-    return this.#end;
-  }
-
-  /** The last message for a client that joins after a stop. It contains a delay: otherwise a page would use up its retries within seconds. */
-  get lateEnd(): RunEnd | undefined {
-    return this.#lateEnd;
-  }
-
-  /**
-   * Adds an event to the log. `stopped` is stored as `disconnected`, because the clients connect again. A source that is received over another
-   * relay also emits values.
-   */
+  /** Adds an event to the log: `stopped` as `disconnected`, because the clients connect again. */
   append(event: TopicEvent): void {
     const shared = this.#cluster?.position;
-    if (isRelayedValue(event)) this.log.append(loggedValue(event), shared);
+    if (isRelayedValue(event)) this.log.append({ type: 'value', at: event.at, json: publicJson(event.value) }, shared);
     else this.log.append(event.type === 'stopped' ? { ...event, type: 'disconnected' } : event, shared);
   }
 
-  /** Ends the run: the source is complete. */
   complete(): void {
-    this.#end = this.#lateEnd = { type: 'complete', data: '{}' };
+    this.log.end();
+    this.ended = {};
   }
 
-  /** Ends the run with the error of the source. */
   stop(error: unknown): void {
-    const failure = publicFailure(error);
+    this.log.end();
+    this.ended = { failure: publicFailure(error) };
+  }
+
+  /**
+   * Returns the last message of a client; `undefined` while the source is active.
+   *
+   * @param isLate - whether the client joined after a stop. Without a delay a page would soon use up its retries
+   */
+  lastMessage(isLate: boolean): Pick<RelayMessage, 'type' | 'data'> | undefined {
+    if (this.ended === undefined) return undefined;
+    const { failure } = this.ended;
+    if (failure === undefined) return { type: 'complete', data: '{}' };
     const retryAfterMs = Math.max(minRetryMs, failure.retryAfterMs ?? 0);
-    const late = copyFailure(failure, { retryAfterMs });
-    this.#end = { type: 'connect-again', data: JSON.stringify(failure) };
-    this.#lateEnd = { type: 'connect-again', data: JSON.stringify(late) };
+    return { type: 'connect-again', data: JSON.stringify(isLate ? copyFailure(failure, { retryAfterMs }) : failure) };
   }
 
-  /** Whether the ids of the messages are positions of a cluster. */
-  get isInCluster(): boolean {
-    return this.#cluster !== undefined;
-  }
-
-  /** Returns the id of a position. */
-  idAt({ seq, frames, at, shared }: Position): string {
-    if (shared === undefined) return formatEventId(this.epoch, { seq, frames, at });
-    return formatEventId(shared.run, { seq: shared.sequence, frames: shared.frames, at });
+  /** Returns the id of a position, for a client that has reached the time `at` (epoch ms). */
+  idAt({ seq, frames, complete, shared }: Position, at: number): string {
+    if (shared === undefined) return formatEventId(this.epoch, { seq, frames, at, complete });
+    return formatEventId(shared.run, { seq: shared.sequence, frames: shared.frames, at, complete });
   }
 
   /** Returns the message of a batch: the same object for every client. */
   messageOf(batch: Batch): RelayMessage {
     const cached = this.#messages.get(batch);
     if (cached !== undefined) return cached;
-    const message = { id: this.idAt(batch.end), data: withWatermark(batch.lines, batch.watermark) };
+    const { fields, end, watermark } = batch;
+    const last = watermark === -Infinity ? [] : [Buffer.from(dataFields(withWatermark('', watermark)))];
+    const message = messageOfFields(this.idAt(end, reachedWith(batch)), [...fields, ...last]);
     this.#messages.set(batch, message);
     return message;
   }
 }
+
+/** The time that a client reaches with a batch, in epoch ms. */
+export const reachedWith = ({ end, watermark }: Batch): number => Math.max(end.at, watermark);
 
 /** Adds a watermark after lines, if there is one. Clients use it to close windows. */
 export const withWatermark = (lines: string, at: number): string => {
@@ -95,13 +115,230 @@ export const withWatermark = (lines: string, at: number): string => {
   return lines === '' ? watermark : `${lines}\n${watermark}`;
 };
 
-const loggedValue = ({ at, value }: RelayedValue<unknown>): LoggedValue => ({
-  type: 'value',
-  at,
-  json: publicJson(value),
-});
+/** A topic; `undefined` is the complete feed. */
+type Topic = RelayTopic | undefined;
 
-interface RunEnd {
-  readonly type: RelayMessageType;
-  readonly data: string;
+/** A run that clients join: its source is subscribed with the first one, until `lingerMs` after the last one. */
+export interface LiveRun {
+  readonly topic: Topic;
+  readonly run: RelayRun;
+  /** Emits after the run has received events, at most every `batchMs`. */
+  readonly batches$: Observable<unknown>;
+  /** Makes new clients join another run. This run is released with its last client. */
+  readonly detach: () => void;
+}
+
+/** The runs of a relay: of the complete feed, and of each topic, which is the source piped through its operator. */
+export class Feeds {
+  readonly #source: SharedSource;
+  readonly #settings: RelaySettings;
+  readonly #report: (event: Report) => void;
+  readonly #closed = new AsyncSubject<void>();
+  /** The runs that new clients join. */
+  readonly #current = new Map<Topic, LiveRun>();
+  /** The runs that store events: also those before a `restart` that clients still read. */
+  readonly #stored = new Set<LiveRun>();
+
+  constructor(events$: Observable<RelayedEvent>, settings: RelaySettings, report: (event: Report) => void) {
+    this.#source = new SharedSource(events$, settings, (error) => report({ type: 'source-stopped', error }));
+    this.#settings = settings;
+    this.#report = report;
+  }
+
+  /** The topics that store events, without the complete feed. */
+  get topics(): ReadonlySet<RelayTopic> {
+    return new Set([...this.#stored].flatMap(({ topic }) => topic ?? []));
+  }
+
+  get stored(): { readonly events: number; readonly bytes: number } {
+    const logs = [...this.#stored].map(({ run }) => run.log);
+    return {
+      events: logs.reduce((sum, { size }) => sum + size, 0),
+      bytes: logs.reduce((sum, { bytes }) => sum + bytes, 0),
+    };
+  }
+
+  /**
+   * Returns the run of a topic, or of the complete feed, for a client that joins now.
+   *
+   * @throws RelayFullError when there are `maxTopics`
+   */
+  join(topic: Topic): LiveRun {
+    const current = this.#current.get(topic);
+    if (current !== undefined) return current;
+    const { maxTopics, scheduler, cluster } = this.#settings;
+    if (topic === undefined) return this.#begin(topic, this.#source.events$, cluster);
+    const { topics } = this;
+    if (!topics.has(topic) && topics.size >= maxTopics)
+      throw new RelayFullError(`There are ${maxTopics} topics. Retry later.`, 'topics');
+    return this.#begin(topic, this.#source.events$.pipe(asTopic(topic, scheduler)));
+  }
+
+  /** Makes the next client of an ended run begin a new one. Current clients read their run to its end. */
+  restart(): void {
+    this.#source.restart();
+    for (const { run, detach } of this.#current.values()) if (run.ended !== undefined) detach();
+  }
+
+  /** Ends the subscription of the source. Current clients can still read the stored events. */
+  close(): void {
+    finish(this.#closed);
+  }
+
+  #begin(topic: Topic, source$: Observable<TopicEvent>, cluster?: RelaySettings['cluster']): LiveRun {
+    const { lingerMs, scheduler } = this.#settings;
+    const run = new RelayRun({ ...this.#settings, cluster });
+    const detached = new AsyncSubject<void>();
+    const detach = () => {
+      if (this.#current.get(topic) === live) this.#current.delete(topic);
+      finish(detached);
+    };
+    const lingered$ = timer(clampMs(lingerMs), scheduler);
+    // An ended source is not subscribed to again: each page that reloads would take the connection from another client
+    // of the account. An ended topic runs again, even if clients keep joining.
+    const stays = () => topic === undefined && run.ended !== undefined;
+    const expired$ = topic === undefined ? NEVER : lingered$.pipe(tap(detach), ignoreElements());
+    const batches$ = defer(() => {
+      this.#stored.add(live);
+      return concat(this.#logged$(live, source$).pipe(takeUntil(this.#closed)), expired$, NEVER);
+    }).pipe(
+      finalize(() => {
+        this.#stored.delete(live);
+        detach();
+      }),
+      share({
+        connector: fanOut,
+        resetOnRefCountZero: () =>
+          merge(this.#closed, detached, stays() ? NEVER : lingered$.pipe(filter(() => !stays()))),
+      }),
+    );
+    const live: LiveRun = { topic, run, batches$, detach };
+    this.#current.set(topic, live);
+    return live;
+  }
+
+  /** Adds the events of a source to the log of a run. Emits at most every `batchMs` while it receives events. */
+  #logged$({ topic, run }: LiveRun, source$: Observable<TopicEvent>): Observable<void> {
+    const { batchMs, scheduler } = this.#settings;
+    const stop = (error: unknown): void => {
+      run.stop(error);
+      this.#stopped(topic, error);
+    };
+    return source$.pipe(
+      map((event) => run.append(event)),
+      batched(clampMs(batchMs), scheduler, { error: stop, complete: () => run.complete() }),
+    );
+  }
+
+  #stopped(topic: Topic, error: unknown): void {
+    // The source reports its error itself, once for all runs.
+    const { failed } = this.#source;
+    if (failed !== undefined && failed.error === error) return;
+    if (topic === undefined) this.#report({ type: 'source-stopped', error });
+    else this.#report({ type: 'topic-stopped', error: error instanceof TopicError ? error.cause : error });
+  }
+}
+
+/**
+ * Emits `ms` after the first value since it last emitted, and completes `ms` after the end. `auditTime` creates more for
+ * each batch, and `catchError` would cost each frame a call.
+ */
+const batched =
+  (ms: number, scheduler: SchedulerLike, ended: Pick<Observer<unknown>, 'error' | 'complete'>) =>
+  (source: Observable<unknown>): Observable<void> =>
+    new Observable((subscriber) => {
+      let [isDue, hasEnded] = [false, false];
+      let timer: SchedulerAction<void> | undefined;
+      const emit = (action: SchedulerAction<void>): void => {
+        timer = action;
+        isDue = false;
+        subscriber.next();
+        if (hasEnded) subscriber.complete();
+      };
+      const start = (): void => {
+        if (isDue) return;
+        isDue = true;
+        if (timer !== undefined) timer.schedule(undefined, ms);
+        else
+          subscriber.add(
+            scheduler.schedule(function () {
+              emit(this);
+            }, ms),
+          );
+      };
+      const end = (): void => {
+        hasEnded = true;
+        start();
+      };
+      const error = (failed: unknown): void => {
+        ended.error(failed);
+        end();
+      };
+      const complete = (): void => {
+        ended.complete();
+        end();
+      };
+      subscriber.add(source.subscribe({ next: start, error, complete }));
+    });
+
+const finish = (subject: AsyncSubject<void>): void => {
+  subject.next();
+  subject.complete();
+};
+
+/** Shares a source among the complete feed and all topics. Subscribes to an ended source only after `restart`. */
+class SharedSource {
+  /** A later subscriber first receives the events that describe the current state of the feed. */
+  readonly events$: Observable<RelayedEvent>;
+  /** The error with which the source has ended. */
+  failed: { readonly error: unknown } | undefined;
+  readonly #restarted = new Subject<void>();
+  readonly #settings: Pick<RelaySettings, 'scheduler'>;
+  #followed: FollowedSource;
+
+  /** @param onStop - called with the error of the source, after all subscribers have received it */
+  constructor(
+    source: Observable<RelayedEvent>,
+    settings: Pick<RelaySettings, 'scheduler'>,
+    onStop: (error: unknown) => void,
+  ) {
+    this.#settings = settings;
+    this.#followed = new FollowedSource(settings);
+    const reset$ = this.#restarted.pipe(tap(() => this.#reset()));
+    const shared$ = defer(() => {
+      let failed: SharedSource['failed'];
+      return source.pipe(
+        tap({
+          subscribe: () => this.#reset(),
+          next: (event) => this.#followed.receive(event),
+          error: (error: unknown) => (this.failed = failed = { error }),
+          unsubscribe: () => this.#reset(),
+        }),
+        // Calls `onStop` after the subscribers have received the error, because `onStop` may call `restart`.
+        finalize(() => failed && onStop(failed.error)),
+      );
+    }).pipe(share({ resetOnError: () => reset$, resetOnComplete: () => reset$ }));
+    // Not `merge`: it would cost each frame two calls.
+    this.events$ = new Observable((subscriber) => {
+      for (const event of this.#current()) subscriber.next(event);
+      return shared$.subscribe(subscriber);
+    });
+  }
+
+  restart(): void {
+    this.#restarted.next();
+  }
+
+  #reset(): void {
+    this.#followed = new FollowedSource(this.#settings);
+    this.failed = undefined;
+  }
+
+  #current(): readonly RelayedEvent[] {
+    const { time, state: followed } = this.#followed;
+    const { events, watermark } = followed;
+    // With watermarks, a frame may be later than the last one.
+    const state = snapshotSince(events, Math.max(time.newestAt, time.now()));
+    return watermark === undefined ? state : [...state, { type: 'watermark', at: watermark }];
+  }
 }

@@ -5,28 +5,51 @@ import {
   defer,
   endWith,
   filter,
+  interval,
   merge,
   mergeMap,
   type MonoTypeOperatorFunction,
+  type Observable,
+  type OperatorFunction,
+  type SchedulerLike,
+  Subject,
+  takeLast,
+  takeUntil,
+  takeWhile,
+  tap,
+  throwError,
 } from 'rxjs';
-import { type Observable, type OperatorFunction, type SchedulerLike, Subject, takeLast, takeUntil } from 'rxjs';
-import { takeWhile, tap, throwError } from 'rxjs';
-import { isLifecycle } from '../operators/items/item.js';
-import type { LifecycleEvent, RelayedEvent, Stopped, Watermark } from '../protocol/event.js';
-import { createFailure } from '../protocol/failures/meaning.js';
-import { relayReports } from '../protocol/failures/relay-meanings.js';
-import { topicInput } from './topic-input.js';
-import { type TopicEvent, TopicOutput } from './topic-output.js';
+import { isFrame, isLifecycle, timeOf } from '../operators/items/item.js';
+import type { WindowFacts } from '../operators/window/window.js';
+import {
+  type Disconnected,
+  type Gap,
+  isRelayedValue,
+  type LifecycleEvent,
+  type RelayedEvent,
+  type Stopped,
+  type Watermark,
+} from '../protocol/event.js';
+import { relayReports } from '../protocol/failures/meanings.js';
+import { createFailure, TradeFeedError } from '../protocol/failures/trade-feed-error.js';
+import { type LoggedValue, notBefore } from '../protocol/feed-state.js';
+import { frameAt } from '../protocol/frame.js';
+import { isTime } from '../protocol/type-guards.js';
+import { FollowedSource } from './event-log.js';
+import { publicJson } from './public-json.js';
 
 /**
- * An operator over the events of a feed, such as a filter, a conflation, a decoder or windows. Clients that select it receive its output instead
- * of every frame.
+ * An operator over the events of a feed, such as a filter, a conflation, a decoder or windows. Clients that select it
+ * receive its output instead of every frame.
  *
  * The same function is the same topic, so create it once, as a constant.
  */
 export type RelayTopic = OperatorFunction<RelayedEvent, unknown>;
 
-/** The operator of a topic failed, or emitted a value that has no JSON. Clients do not receive the text of this error. */
+/** An event that a topic writes to its log. */
+export type TopicEvent = RelayedEvent | LoggedValue;
+
+/** The operator of a topic failed, or emitted a value that has no JSON. Clients do not receive the text of its cause. */
 export class TopicError extends Error {
   override readonly name = 'TopicError';
 
@@ -36,58 +59,57 @@ export class TopicError extends Error {
 }
 
 /**
- * Runs the operator of a topic over the events of a feed.
+ * Turns the events of a feed into those of a topic.
  *
- * Emits the outputs of the operator: frames and values of another relay unchanged, a `disconnected`, `stopped` or `gap` with a `TradeFeedError`
- * as an event, anything else as a value. Emits each lifecycle event of the feed after the outputs for it. Outputs before the first event wait
- * for it. Times never decrease: a delayed output gets the time of the event before it. Emits a watermark before each event: the log then takes
- * the time from watermarks, not from the clock, so an operator may delay values.
+ * Emits the outputs of the operator: frames and values of another relay unchanged, a `disconnected`, `stopped` or `gap`
+ * with a `TradeFeedError` as an event, anything else as a value. Emits each lifecycle event of the feed after the
+ * outputs for it. Outputs before the first event wait for it. Times never decrease: a delayed output gets the time of
+ * the event before it. A watermark precedes each event: the log then takes the time from watermarks, not from the
+ * clock, so an operator may delay values.
  *
- * Completes when the operator completes. Errors with the error of the feed, or after `stopped` with a {@link TopicError}.
+ * Completes when the operator completes. Errors with the error of the feed, or after `stopped` with a {@link
+ * TopicError}.
  */
-export const topicEvents$ = (
-  source: Observable<RelayedEvent>,
-  topic: RelayTopic,
-  scheduler: SchedulerLike,
-): Observable<TopicEvent> =>
-  defer(() => {
-    const output = new TopicOutput(() => scheduler.now());
-    const begun = new Subject<void>();
-    let failed: { readonly error: unknown } | undefined;
-    return source.pipe(
-      tap({ error: (error: unknown) => (failed = { error }) }),
-      topicInput(scheduler),
-      tap((event) => {
-        if (output.input(event)) begun.next();
-      }),
-      connect((events$) =>
-        merge(
-          // Subscribed first, so that the outputs for an event precede the event.
-          events$.pipe(
-            topic,
-            bufferUntil(begun),
-            mergeMap((value) => output.ofOutput(value)),
-            endWith(ended),
-          ),
-          events$.pipe(
-            filter(
-              (event): event is Exclude<LifecycleEvent, Watermark> => isLifecycle(event) && event.type !== 'watermark',
+export const asTopic =
+  (topic: RelayTopic, scheduler: SchedulerLike): OperatorFunction<RelayedEvent, TopicEvent> =>
+  (source) =>
+    defer(() => {
+      const output = new TopicOutput(() => scheduler.now());
+      const begun = new Subject<void>();
+      let failed: { readonly error: unknown } | undefined;
+      return source.pipe(
+        tap({ error: (error: unknown) => (failed = { error }) }),
+        completed(scheduler),
+        tap((event) => {
+          if (output.input(event)) begun.next();
+        }),
+        connect((events$) =>
+          merge(
+            // Subscribed first, so that the outputs for an event precede the event.
+            events$.pipe(
+              topic,
+              bufferUntil(begun),
+              mergeMap((value) => output.ofOutput(value)),
+              endWith(ended),
             ),
-            mergeMap((event) => output.ofLifecycle(event)),
+            events$.pipe(
+              filter(isLifecycle),
+              mergeMap((event) => (event.type === 'watermark' ? [] : output.ofLifecycle(event))),
+            ),
           ),
         ),
-      ),
-      takeWhile((event) => event !== ended),
-      catchError((error: unknown) =>
-        failed === undefined
-          ? merge(
-              output.ofLifecycle(stoppedAt(output.latestAt)),
-              throwError(() => new TopicError(error)),
-            )
-          : throwError(() => failed?.error),
-      ),
-    );
-  });
+        takeWhile((event) => event !== ended),
+        catchError((error: unknown) => {
+          if (failed !== undefined) throw failed.error;
+          const at = output.latestAt;
+          const failure = createFailure(relayReports.sourceFailed, { stage: 'stream', endedAt: at });
+          return concat(
+            output.ofLifecycle({ type: 'stopped', at, failure }),
+            throwError(() => new TopicError(error)),
+          );
+        }),
+      );
+    });
 
 const ended = Symbol('ended');
 
@@ -98,7 +120,119 @@ const maxBuffered = 1_000;
 const bufferUntil = (begun$: Observable<void>): MonoTypeOperatorFunction<unknown> =>
   connect((outputs$) => concat(outputs$.pipe(takeUntil(begun$), takeLast(maxBuffered)), outputs$));
 
-const stoppedAt = (at: number): Stopped => {
-  const failure = createFailure(relayReports.sourceFailed, { stage: 'stream', endedAt: at });
-  return { type: 'stopped', at, failure };
+/** How often a watermark is added, in ms. */
+const watermarkMs = 100;
+
+/**
+ * Completes a source: with `opened` before a frame, if the source emits no lifecycle events, and with watermarks, if it
+ * sends none. An operator that delays values delays them too, so the topic knows the time that the operator has reached.
+ */
+const completed =
+  (scheduler: SchedulerLike): MonoTypeOperatorFunction<RelayedEvent> =>
+  (source) =>
+    defer(() => {
+      const followed = new FollowedSource({ scheduler });
+      const { time } = followed;
+      let markedAt = -Infinity;
+      const watermarks = (): readonly Watermark[] => {
+        const at = time.now();
+        if (time.isWithoutClock || at <= markedAt) return [];
+        markedAt = at;
+        return [{ type: 'watermark', at }];
+      };
+      const receive = (event: RelayedEvent): readonly RelayedEvent[] => {
+        const { open } = followed.state;
+        followed.receive(event);
+        const opened = event.type === 'frame' && open === undefined ? followed.state.events : [];
+        return [...(markedAt === -Infinity ? watermarks() : []), ...opened, event];
+      };
+      return merge(source.pipe(endWith(ended)), interval(watermarkMs, scheduler)).pipe(
+        takeWhile((event) => event !== ended),
+        mergeMap((event) => {
+          if (typeof event === 'object') return receive(event);
+          return markedAt === -Infinity ? [] : watermarks();
+        }),
+      );
+    });
+
+/** Converts the outputs of an operator to the events of a topic. Times are in epoch ms. */
+class TopicOutput {
+  readonly #clock: () => number;
+  // The lifecycle events and values that the operator received, by identity: a parsed payload can have the same shape.
+  readonly #inputs = new WeakSet();
+  #latestAt: number | undefined;
+  #inputAt: number | undefined;
+  /** The latest time of the emitted events. */
+  #emittedAt = -Infinity;
+  #watermark = -Infinity;
+
+  /** @param clock - for an operator that ends before its first input */
+  constructor(clock: () => number) {
+    this.#clock = clock;
+  }
+
+  get latestAt(): number {
+    return this.#latestAt ?? this.#clock();
+  }
+
+  /** Records an input of the operator. Returns whether it is the first one. */
+  input(event: RelayedEvent): boolean {
+    const isFirst = this.#latestAt === undefined;
+    this.#inputAt = timeOf(event) ?? this.#inputAt ?? this.latestAt;
+    this.#latestAt = Math.max(this.#latestAt ?? -Infinity, this.#inputAt);
+    if (!isFrame(event)) this.#inputs.add(event);
+    return isFirst;
+  }
+
+  ofLifecycle(event: Exclude<LifecycleEvent, Watermark>): readonly TopicEvent[] {
+    return this.#emit(notBefore(event, this.#emittedAt) as typeof event);
+  }
+
+  /**
+   * Returns the events for an output. There are none for a lifecycle event of the feed: {@link ofLifecycle} emits it.
+   */
+  ofOutput(output: unknown): readonly TopicEvent[] {
+    if (isFrame(output))
+      return this.#emit(frameAt(output, Math.max(output.receivedAt, this.#emittedAt), output.connection));
+    if (this.#inputs.has(output as object)) {
+      if (isRelayedValue(output)) return this.#value(output.at, output.value);
+      if (isLifecycle(output)) return output.type === 'watermark' ? this.#watermarkAt(output.at) : [];
+    }
+    return isFailureEvent(output) ? this.ofLifecycle(output) : this.#value(timeOfValue(output), output);
+  }
+
+  #value(valueAt: number | undefined, value: unknown): readonly TopicEvent[] {
+    // If the feed ends inside a window, the end of the window is in the future.
+    const time = Math.min(valueAt ?? this.#inputAt ?? Infinity, this.latestAt);
+    // A watermark precedes each emitted event, so it is the latest time of both.
+    return this.#emit({ type: 'value', at: Math.max(time, this.#watermark), json: publicJson(value) });
+  }
+
+  #watermarkAt(at: number): readonly TopicEvent[] {
+    this.#watermark = Math.max(this.#watermark, at);
+    return [{ type: 'watermark', at: this.#watermark }];
+  }
+
+  #emit(event: Exclude<TopicEvent, Watermark>): readonly TopicEvent[] {
+    const at = event.type === 'value' ? event.at : (timeOf(event) ?? this.#emittedAt);
+    this.#emittedAt = Math.max(this.#emittedAt, at);
+    return [...this.#watermarkAt(this.#emittedAt), event];
+  }
+}
+
+// A parsed payload of the same shape has no `TradeFeedError`.
+const isFailureEvent = (output: unknown): output is Disconnected | Stopped | Gap =>
+  isLifecycle(output) && 'failure' in output && output.failure instanceof TradeFeedError;
+
+// The time of a frame, or the end of a window. A payload may look like a lifecycle event, but its time is not of the
+// feed.
+const timeOfValue = (value: unknown): number | undefined => {
+  if (isLifecycle(value)) return undefined;
+  const time = isWindow(value) ? value.end : timeOf(value);
+  return isTime(time) ? time : undefined;
+};
+
+const isWindow = (value: unknown): value is WindowFacts => {
+  const { type, start, end, gaps } = Object(value) as Partial<Record<keyof WindowFacts, unknown>>;
+  return type === 'window' && isTime(start) && isTime(end) && Array.isArray(gaps);
 };

@@ -1,29 +1,11 @@
-export { clusterEngineTests, type ClusterEngineTest } from './engine/cluster-engine-tests.js';
-export { startTradeFeedService } from './service/start-trade-feed-service.js';
-export type { TradeFeedService } from './service/trade-feed-service.js';
-export type { AccountOptions, TradeFeedAccount } from './service/account.js';
-export type {
-  Plan,
-  ServiceLimits,
-  ServiceSettings,
-  ServiceSources,
-  TradeFeedServiceOptions,
-} from './options/service-options.js';
-export { serviceDefaults } from './options/service-settings.js';
-export type { Payload } from './connection/encode-frame.js';
-export type { ErrorBody, Refusal, RefusalCode } from './http/refusal.js';
-export type {
-  ServiceConnectionClosed,
-  ServiceEvent,
-  ServiceHandshakeAccepted,
-  ServiceHandshakeRefused,
-  ServiceSourceEnded,
-  ServiceTicketIssued,
-  ServiceTicketRefused,
-  ServiceTicketRevoked,
-  ServiceViolation,
-  ViolationRule,
-} from './service/service-event.js';
-export { pendingTransactions$ } from './sources/pending-transactions.js';
-export { marketBatches$, type MarketBatchesOptions } from './sources/market-batches.js';
-export type { SourceOptions } from './sources/source-options.js';
+export { clusterEngineTests, type ClusterEngineTest } from './cluster-engine-tests.js';
+export { startTradeFeedService } from './start-service.js';
+export type { AccountOptions, RestartOptions, TradeFeedAccount, TradeFeedService } from './service.js';
+export type { Payload, Plan, ServiceLimits, ServiceSettings, ServiceSources } from './options.js';
+export { serviceDefaults, type TradeFeedServiceOptions } from './options.js';
+export type { EndpointAnswer, HandshakeAnswer, HandshakeBehavior, TicketEndpointBehavior } from './options.js';
+export type { ErrorBody, Refusal, RefusalCode } from './answers.js';
+export type { ServiceConnectionClosed, ServiceEvent, ServiceFault, ServiceHandshakeAccepted } from './service.js';
+export type { ServiceHandshakeRefused, ServiceSourceEnded, ServiceTicketIssued } from './service.js';
+export type { ServiceTicketRefused, ServiceTicketRevoked, ServiceViolation, ViolationRule } from './service.js';
+export { marketBatches$, type MarketBatchesOptions, pendingTransactions$, type SourceOptions } from './sources.js';

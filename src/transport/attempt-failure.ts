@@ -1,44 +1,69 @@
+import type { Settings } from '../feed/options.js';
+import { applyClassify, type ClassifyOption } from '../protocol/validate.js';
 import { createTradeFeedError } from '../protocol/failures/classify.js';
-import type { ServiceFailureCode } from '../protocol/failures/failure-code.js';
+import type { ServiceFailureCode } from '../protocol/failures/meanings.js';
 import type { FailureFacts } from '../protocol/failures/trade-feed-error.js';
-import { type ClassifyOption, applyClassify } from '../protocol/failures/apply-classify.js';
+import { hasProxy } from './proxy-for.js';
 
 /** Creates the error of an attempt. The option `classify`, if set, decides its verdict. */
 export const attemptFailure = (settings: ClassifyOption, facts: FailureFacts): unknown =>
   applyClassify(settings, createTradeFeedError(facts));
 
-/** Returns the facts of a network error: the certificate is not trusted, the server has no TLS, or the endpoint is unreachable. */
+type Reaching = ClassifyOption & Pick<Settings, 'dispatcher' | 'agent' | 'receiveIn'>;
+
+/** Creates the error of an attempt to reach an address. If a proxy was left unused, the error says so. */
+export const reachFailure = (settings: Reaching, address: string, facts: FailureFacts): unknown => {
+  const { stage, code, detail } = facts;
+  const client = stage === 'ticket' ? settings.dispatcher : settings.agent;
+  // `toPublic()` removes the detail, so the settings of this machine don't leave the server.
+  const isUnused = code === unreachable[stage] && !client && hasProxy(new URL(address), process.env);
+  const hint = settings.receiveIn === 'worker' ? `${unusedProxy}, ${notInWorker}` : unusedProxy;
+  return attemptFailure(settings, isUnused ? { ...facts, detail: [detail, hint].filter(Boolean).join('; ') } : facts);
+};
+
+const unusedProxy = 'HTTPS_PROXY is set, but the feed does not use it: pass `await proxyFromEnvironment()`';
+const notInWorker = "and leave out `receiveIn: 'worker'`, which can't use a proxy";
+
+/** Returns the facts of a network error: an untrusted certificate, a server without TLS, or an unreachable endpoint. */
 export const networkFailure = (
   stage: 'ticket' | 'handshake',
   error: unknown,
   redact: (text: string) => string,
 ): FailureFacts => {
   const cause = safeCause(error, redact) as Error & { code?: string };
-  return { stage, code: failureCodeOf(stage, cause.code ?? ''), detail: tlsReason(error) ?? cause.message, cause };
+  const reason = tlsReason(error, cause);
+  const detail = stage === 'handshake' && reason === notTlsReason ? withoutTls : reason && `TLS: ${reason}`;
+  return { stage, code: failureCodeOf(stage, cause.code ?? ''), detail: detail ?? cause.message, cause };
 };
 
 const failureCodeOf = (stage: 'ticket' | 'handshake', code: string): ServiceFailureCode => {
-  if (certificateErrors.has(code)) return 'untrusted-certificate';
+  if (certificateErrors.some((form) => form.test(code))) return 'untrusted-certificate';
   // At the handshake the address comes from the service and may be right again in the next ticket.
   return stage === 'ticket' && code === notTls ? 'ticket-endpoint-without-tls' : unreachable[stage];
 };
 
 /** OpenSSL reports this if the first bytes of the server are no TLS record, for example a response of HTTP. */
 const notTls = 'ERR_SSL_WRONG_VERSION_NUMBER';
+const notTlsReason = 'wrong version number';
+const withoutTls = 'the server answered without TLS, although the address begins with `wss:`';
 
-/** Returns the reason in an error of OpenSSL. Its message is a line with memory addresses and paths of source files. */
-const tlsReason = (error: unknown): string | undefined => {
-  const { library, reason } = Object(firstOf(error)) as MaybeError;
-  return library === 'SSL routines' && typeof reason === 'string' ? `TLS: ${reason}` : undefined;
+/**
+ * Returns the reason in an error of OpenSSL. Its message is a line with memory addresses and paths of source files. A
+ * write that waits for the TLS handshake fails with this line alone.
+ */
+export const tlsReason = (error: unknown, { message }: Error): string | undefined => {
+  const { library, reason } = fieldsOf(firstOf(error));
+  if (library === 'SSL routines' && typeof reason === 'string') return reason;
+  return /:error:[0-9A-F]+:SSL routines:[^:]*:([^:]+):/.exec(message)?.[1];
 };
 
 /**
- * Copies an error without secrets. Parsers put the bytes that they could not parse into their errors, and these bytes may contain a
- * ticket. Accepts any value: a user's dispatcher or agent may reject with anything.
+ * Copies an error without secrets. Parsers put the bytes that they could not parse into their errors, and these bytes
+ * may contain a ticket. Accepts any value: a user's dispatcher or agent may reject with anything.
  */
 export const safeCause = (error: unknown, redact: (text: string) => string): Error => {
   const first = firstOf(error);
-  const { message, stack, code } = Object(first) as MaybeError;
+  const { message, stack, code } = fieldsOf(first);
   const text = redact(typeof message === 'string' ? message : String(first));
   return Object.assign(new Error(text), {
     stack: typeof stack === 'string' ? redact(stack) : text,
@@ -46,53 +71,23 @@ export const safeCause = (error: unknown, redact: (text: string) => string): Err
   });
 };
 
-interface MaybeError {
-  readonly message?: unknown;
-  readonly stack?: unknown;
-  readonly code?: unknown;
-  readonly errors?: unknown;
-  readonly library?: unknown;
-  readonly reason?: unknown;
-}
+const fieldsOf = (error: unknown): Readonly<Record<string, unknown>> => Object(error) as Record<string, unknown>;
 
 // A connection attempt to several addresses fails with one error per address. The outer error has no useful message.
 const firstOf = (error: unknown): unknown => {
-  const { errors } = Object(error) as MaybeError;
+  const { errors } = fieldsOf(error);
   return (Array.isArray(errors) && (errors[0] as unknown)) || error;
 };
 
-const unreachable = { ticket: 'ticket-endpoint-unreachable', handshake: 'handshake-unreachable' } as const;
+const unreachable = {
+  ticket: 'ticket-endpoint-unreachable',
+  handshake: 'handshake-unreachable',
+  stream: undefined,
+} as const;
 
-// Node's names for the verification errors of OpenSSL, and the errors of Node's check of the host name.
-const certificateErrors = new Set([
-  'UNABLE_TO_GET_ISSUER_CERT',
-  'UNABLE_TO_GET_CRL',
-  'UNABLE_TO_DECRYPT_CERT_SIGNATURE',
-  'UNABLE_TO_DECRYPT_CRL_SIGNATURE',
-  'UNABLE_TO_DECODE_ISSUER_PUBLIC_KEY',
-  'CERT_SIGNATURE_FAILURE',
-  'CRL_SIGNATURE_FAILURE',
-  'CERT_NOT_YET_VALID',
-  'CERT_HAS_EXPIRED',
-  'CRL_NOT_YET_VALID',
-  'CRL_HAS_EXPIRED',
-  'ERROR_IN_CERT_NOT_BEFORE_FIELD',
-  'ERROR_IN_CERT_NOT_AFTER_FIELD',
-  'ERROR_IN_CRL_LAST_UPDATE_FIELD',
-  'ERROR_IN_CRL_NEXT_UPDATE_FIELD',
-  'DEPTH_ZERO_SELF_SIGNED_CERT',
-  'SELF_SIGNED_CERT_IN_CHAIN',
-  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
-  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
-  'CERT_CHAIN_TOO_LONG',
-  'CERT_REVOKED',
-  'INVALID_CA',
-  'INVALID_PURPOSE',
-  'PATH_LENGTH_EXCEEDED',
-  'CERT_UNTRUSTED',
-  'CERT_REJECTED',
-  'HOSTNAME_MISMATCH',
-  'UNSPECIFIED',
-  'ERR_TLS_CERT_ALTNAME_INVALID',
-  'ERR_TLS_CERT_ALTNAME_FORMAT',
-]);
+// Node's names for the verification errors of OpenSSL (`openssl verify`), and the errors of Node's check of the host.
+const certificateErrors = [
+  /^(UNABLE_TO|CERT|CRL|ERROR_IN_CERT|ERROR_IN_CRL|ERR_TLS_CERT_ALTNAME)_/,
+  /^(DEPTH_ZERO_)?SELF_SIGNED_CERT/,
+  /^(INVALID_CA|INVALID_PURPOSE|PATH_LENGTH_EXCEEDED|HOSTNAME_MISMATCH|UNSPECIFIED)$/,
+];

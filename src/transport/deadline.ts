@@ -1,20 +1,22 @@
 import {
+  defer,
   delayWhen,
+  filter,
+  map,
   type MonoTypeOperatorFunction,
+  NEVER,
   Observable,
   raceWith,
-  type SchedulerLike,
-  switchMap,
-  throwError,
-  timer,
+  repeat,
 } from 'rxjs';
-import { clampMs } from '../protocol/rules.js';
+import { switchMap, take, tap, throwError, timer } from 'rxjs';
+import { clampMs } from '../protocol/validate.js';
 
 /**
- * Emits after one turn of the event loop in which sockets are read. When a blocked event loop continues, Node runs timers before it
- * reads sockets. Data that has already arrived must be read before a timer ends the attempt.
+ * Emits after one turn of the event loop in which sockets are read. When a blocked event loop continues, Node runs
+ * timers before it reads sockets. Data that has already arrived must be read before a timer ends the attempt.
  */
-export const socketsRead$ = new Observable<void>((subscriber) => {
+const socketsRead$ = new Observable<void>((subscriber) => {
   const turn = setImmediate(() => {
     subscriber.next();
     subscriber.complete();
@@ -22,13 +24,36 @@ export const socketsRead$ = new Observable<void>((subscriber) => {
   return () => clearImmediate(turn);
 });
 
-/** Emits once after `ms`, after the sockets were read, then completes. */
-export const timerAfterReads = (
-  ms: number,
-  scheduler?: SchedulerLike,
-  reads$: Observable<unknown> = socketsRead$,
-): Observable<unknown> => timer(clampMs(ms), scheduler).pipe(delayWhen(() => reads$));
+const timerAfterReads = (ms: number): Observable<unknown> => timer(clampMs(ms)).pipe(delayWhen(() => socketsRead$));
 
 /** Errors when the source emits nothing within `ms` of subscribing, even if bytes keep arriving. */
 export const deadline = <T>(ms: number, onTimeout: () => unknown): MonoTypeOperatorFunction<T> =>
   raceWith(timerAfterReads(ms).pipe(switchMap(() => throwError(onTimeout))));
+
+/** Longest wait for the answer to a ping, in ms. */
+const MAX_ANSWER_MS = 5_000;
+
+/** The connection to check. */
+interface Pulse {
+  /** Returns when bytes were last read, in ms on the clock of `performance.now`. */
+  readonly lastReadMs: () => number;
+  /** Sends a WebSocket ping, which the service must answer (RFC 6455, 5.5.2). */
+  readonly ping: () => void;
+}
+
+/**
+ * Emits once, then completes, when a connection is stalled: no bytes arrived for `idleTimeoutMs`, and none arrived in
+ * the same time (at most 5 s) after a ping. Any byte counts as an answer. Never emits when `idleTimeoutMs` is 0.
+ */
+export const stalled$ = ({ lastReadMs, ping }: Pulse, idleTimeoutMs: number): Observable<unknown> => {
+  const silentMs = (): number => performance.now() - lastReadMs();
+  const check$ = defer(() => timerAfterReads(Math.max(1, idleTimeoutMs - silentMs()))).pipe(
+    filter(() => silentMs() >= idleTimeoutMs),
+    map(lastReadMs),
+    tap(ping),
+    switchMap((lastReadAtPing) =>
+      timerAfterReads(Math.min(idleTimeoutMs, MAX_ANSWER_MS)).pipe(filter(() => lastReadMs() === lastReadAtPing)),
+    ),
+  );
+  return idleTimeoutMs === 0 ? NEVER : check$.pipe(repeat(), take(1));
+};

@@ -1,16 +1,16 @@
+import type { OnReadOpts, Socket } from 'node:net';
 import { Duplex } from 'node:stream';
-import type { BufferedSocket } from './read-buffer.js';
-import { readFrames } from './read-frames.js';
-import type { FrameHandler } from './whole-frames.js';
+import type { Connect, ConnectWith } from './connect.js';
+import { type FrameHandler, frameReader } from './read-frames.js';
 
 const LINE_FEED = 10;
 
 /**
  * A socket for `ws` that reads the data frames itself.
  *
- * `ws` does the handshake over it. After {@link FrameSocket.handleFrames}, `ws` receives only control frames, fragments and invalid
- * frames. The socket is always read, even if a subscriber is slow: the service closes the connection with 1013 if the client does not
- * keep up (contract, section 7.3).
+ * `ws` does the handshake over it. After {@link FrameSocket.handleFrames}, `ws` receives only control frames, fragments
+ * and invalid frames. The socket is always read, even if a subscriber is slow: the service closes the connection with
+ * 1013 if the client does not keep up (contract, section 7.3).
  */
 export class FrameSocket extends Duplex {
   readonly #socket: BufferedSocket;
@@ -39,27 +39,22 @@ export class FrameSocket extends Duplex {
       if (bytes.length > 0) this.push(Buffer.from(bytes));
       return bytes.length;
     };
-    if (this.readableLength > 0) {
-      reads.onBytes = pass;
-      return false;
-    }
-    const reader = readFrames(handler, pass);
-    reader.next();
-    reads.onBytes = (bytes) => {
+    const isEarly = this.readableLength === 0;
+    const read = frameReader(handler, pass);
+    const readInPlace = (bytes: Buffer): number => {
       handler.read();
       try {
-        const { done, value } = reader.next(bytes);
-        if (done !== true) return value;
-        reads.onBytes = pass;
-        return value + pass(bytes.subarray(value));
+        return read(bytes);
       } finally {
         handler.readEnd();
       }
     };
-    return true;
+    reads.onBytes = isEarly ? readInPlace : pass;
+    return isEarly;
   }
 
-  // Passes one line at a time. The head of the response ends with a line feed, so `handleFrames` is called before a frame is passed.
+  // Passes one line at a time. The head of the response ends with a line feed, so `handleFrames` is called before a
+  // frame is passed.
   #passLines(bytes: Buffer): number {
     const { reads } = this.#socket;
     const passLines = reads.onBytes;
@@ -86,7 +81,90 @@ export class FrameSocket extends Duplex {
 
   override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
     this.#socket.destroy();
-    // After `done`, `ws` reports the connection as closed. So wait for the `close` event: `destroyed` is true before the socket is closed.
+    // After `done`, `ws` reports the connection as closed. So wait for the `close` event: `destroyed` is true before
+    // the socket is closed.
     void this.#isGone.then(() => done(error));
   }
 }
+
+/** Size of the buffer until the first read. Most connections of a reconnect, and all spare ones, need no more. */
+const FIRST_BYTES = 4 * 1024;
+
+/** Size of the buffer after the first read: few system calls, and it fits into the cache of a CPU. */
+const SIZE_BYTES = 512 * 1024;
+
+/** A read has at least this much space. It is more than a TLS record. */
+const LEAST_FREE_BYTES = 128 * 1024;
+
+/**
+ * The buffer into which all reads of a socket go. No read allocates memory.
+ *
+ * Bytes that were not used in a read, such as the beginning of a frame, stay in the buffer, and the next read is behind
+ * them. So a frame that arrives in several reads is in one piece. If it needs more than half of the buffer, the buffer
+ * grows.
+ */
+export class ReadBuffer {
+  /**
+   * Handles the unused bytes after a read. Returns how many of them are used now. Their memory is used again when it
+   * returns.
+   */
+  onBytes: (bytes: Buffer) => number;
+
+  /** The option `onread` of the socket. */
+  readonly onread: OnReadOpts = {
+    buffer: () => this.#free(),
+    callback: (length) => {
+      this.#end += length;
+      this.#start += this.onBytes(this.#memory.subarray(this.#start, this.#end));
+      return true;
+    },
+  };
+
+  #memory: Buffer = Buffer.allocUnsafeSlow(FIRST_BYTES);
+  #usual: Buffer | undefined;
+  #view = this.#memory;
+  #start = 0;
+  #end = 0;
+
+  constructor(onBytes: (bytes: Buffer) => number) {
+    this.onBytes = onBytes;
+  }
+
+  #free(): Buffer {
+    const { length } = this.#memory;
+    const unused = this.#end - this.#start;
+    if (this.#end > 0 && unused === 0) this.#moveTo(SIZE_BYTES);
+    else if (unused > 0 && length - this.#end < LEAST_FREE_BYTES)
+      this.#moveTo(unused * 2 > length ? Math.max(length * 2, SIZE_BYTES) : length);
+    if (this.#view.byteOffset !== this.#end || this.#view.buffer !== this.#memory.buffer)
+      this.#view = this.#memory.subarray(this.#end);
+    return this.#view;
+  }
+
+  #moveTo(bytes: number): void {
+    let memory = this.#memory;
+    if (bytes <= SIZE_BYTES) memory = this.#usual ??= Buffer.allocUnsafeSlow(SIZE_BYTES);
+    else if (bytes !== memory.length) memory = Buffer.allocUnsafeSlow(bytes);
+    this.#end = this.#memory.copy(memory, 0, this.#start, this.#end);
+    this.#start = 0;
+    this.#memory = memory;
+  }
+}
+
+/** A socket with a {@link ReadBuffer}. It emits no `data` events. */
+export type BufferedSocket = Socket & { readonly reads: ReadBuffer };
+
+/**
+ * Returns a function that connects as `connect` does, with a {@link ReadBuffer}. Bytes that arrive before `onBytes` is
+ * set destroy the socket.
+ */
+export const readIntoBuffer =
+  (connect: ConnectWith): Connect<BufferedSocket> =>
+  (url) => {
+    const reads = new ReadBuffer((bytes) => {
+      socket.destroy();
+      return bytes.length;
+    });
+    const socket = Object.assign(connect(url, reads.onread), { reads });
+    return socket;
+  };

@@ -1,35 +1,18 @@
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { noop, Observable, type Subscriber } from 'rxjs';
-import type * as ws from 'ws';
+import { noop, Observable } from 'rxjs';
 import type { WebSocket } from 'ws';
-import type { Settings } from '../options.js';
+import type { Settings } from '../feed/options.js';
 import type { FailureFacts } from '../protocol/failures/trade-feed-error.js';
+import { redactorOf } from '../protocol/parse-ticket.js';
 import { retryAfterMs } from '../protocol/retry-after.js';
-import { redactorOf } from '../protocol/redactor-of.js';
 import type { Ticket } from '../protocol/ticket.js';
-import { attemptFailure, networkFailure } from './attempt-failure.js';
+import { networkFailure, reachFailure } from './attempt-failure.js';
+import { withIdentityCheck } from './connect.js';
 import { deadline } from './deadline.js';
 import { FrameSocket } from './frame-socket.js';
-import { withIdentityCheck } from './identity-check.js';
-import type { AttemptSockets } from './reusable-sockets.js';
-
-/**
- * Limits of `ws` that are not options of this library. A healthy connection can exceed the defaults of `ws`: 60 pings can arrive
- * while the event loop is blocked, and a large frame can have many fragments.
- */
-const limits = {
-  /** Deadline of the closing handshake in ms. At the deadline, the socket is destroyed. */
-  closeTimeout: 1_000,
-  /** How many pongs may wait to be sent; one more ends the connection. A read of 64 KiB contains at most 32 768 pings. */
-  maxPendingAutoPongs: 100_000,
-};
-
-/**
- * Limits the fragments of a frame and the chunks of a fragment. Each costs about 128 bytes of memory, so the pieces cost at most as much
- * as the largest frame, or 4 MiB if that is more.
- */
-const maxPieces = (maxFrameBytes: number): number => Math.max(32 * 1024, Math.floor(maxFrameBytes / 128));
+import type { WebSocketClient } from './network-clients.js';
+import type { AttemptSockets } from './sockets.js';
 
 /** Is called when a connection starts to close, with a promise that resolves when it is closed. */
 export type OnClosing = (closed: Promise<void>) => void;
@@ -45,73 +28,81 @@ export interface OpenSocket {
 /**
  * Opens a WebSocket with a ticket (contract, section 4.2).
  *
- * Emits once, when the connection is open, and does not complete: the connection lives as long as the subscription. Errors with a
- * `TradeFeedError` of stage `handshake`. Unsubscribing removes all listeners and closes the connection within a second.
+ * Emits once, when the connection is open, and does not complete: the connection lives as long as the subscription.
+ * Errors with a `TradeFeedError` of stage `handshake`. Unsubscribing removes all listeners and closes the connection
+ * within a second.
  */
 export const handshake$ = (
-  client: typeof ws,
+  client: WebSocketClient,
   ticket: Ticket,
   sockets: AttemptSockets,
   settings: Settings,
   onClosing: OnClosing,
 ): Observable<OpenSocket> => {
   const { handshakeTimeoutMs } = settings;
-  const leftMs = leftOf(ticket, sockets);
-  const late: FailureFacts =
+  const { wss_url, deadlineMs = Infinity, subprotocol } = ticket;
+  const failure = (facts: Omit<FailureFacts, 'stage'>) =>
+    reachFailure(settings, wss_url, { stage: 'handshake', ...facts });
+  // If a fresh ticket expires, a clock may be wrong. So the next attempt ignores the expiry, and the service decides.
+  const isIgnored = sockets.lastFailure?.()?.code === 'ticket-expired';
+  const leftMs = isIgnored ? Infinity : deadlineMs - performance.now();
+  const late = () =>
     leftMs <= handshakeTimeoutMs
-      ? { stage: 'handshake', code: 'ticket-expired' }
-      : { stage: 'handshake', code: 'handshake-unreachable', detail: `no answer in ${handshakeTimeoutMs} ms` };
+      ? failure({ code: 'ticket-expired' })
+      : failure({ code: 'handshake-unreachable', detail: `no answer in ${handshakeTimeoutMs} ms` });
+
   return new Observable<OpenSocket>((subscriber) => {
-    const fail = (facts: FailureFacts) => subscriber.error(attemptFailure(settings, facts));
-    if (leftMs <= 0) fail(late);
-    else open(connect(client, ticket, sockets, settings, fail), ticket, onClosing, subscriber, fail);
-  }).pipe(deadline(Math.min(leftMs, handshakeTimeoutMs), () => attemptFailure(settings, late)));
+    if (leftMs <= 0) return subscriber.error(late());
+    const fail = (facts: Omit<FailureFacts, 'stage'>) => subscriber.error(failure(facts));
+    const webSocket = connect(client, ticket, sockets, settings, fail);
+    if (webSocket === undefined) return;
+    let upgraded: IncomingMessage | undefined;
+    const teardown = () => release(webSocket, onClosing);
+    const leave = () => {
+      subscriber.remove(teardown);
+      mute(webSocket, onClosing);
+    };
+    subscriber.add(teardown);
+    webSocket
+      .on('upgrade', (response) => {
+        upgraded = response;
+        if (response.headers['sec-websocket-protocol'] !== subprotocol) fail({ code: 'subprotocol-mismatch' });
+      })
+      .on('unexpected-response', (_request, { statusCode: status, headers }: IncomingMessage) =>
+        fail({ status, retryAfterMs: retryAfterMs(headers['retry-after'], headers.date) }),
+      )
+      .on('error', (error) =>
+        fail(
+          upgraded ? { status: 101, detail: error.message } : networkFailure('handshake', error, redactorOf(ticket)),
+        ),
+      )
+      .on('open', () => subscriber.next({ webSocket, socket: (upgraded as IncomingMessage).socket, leave }));
+  }).pipe(deadline(Math.min(leftMs, handshakeTimeoutMs), late));
 };
 
-// If a fresh ticket expires, a clock may be wrong. So the next attempt ignores the expiry, and the service decides.
-const leftOf = ({ deadlineMs = Infinity }: Ticket, { lastFailure }: AttemptSockets): number =>
-  lastFailure()?.code === 'ticket-expired' ? Infinity : deadlineMs - performance.now();
-
-const open = (
-  webSocket: WebSocket | undefined,
-  ticket: Ticket,
-  onClosing: OnClosing,
-  subscriber: Subscriber<OpenSocket>,
-  fail: (facts: FailureFacts) => void,
-): void => {
-  if (webSocket === undefined) return;
-  let upgraded: IncomingMessage | undefined;
-  const teardown = () => release(webSocket, onClosing);
-  const leave = () => {
-    subscriber.remove(teardown);
-    mute(webSocket, onClosing);
-  };
-  subscriber.add(teardown);
-  webSocket
-    .on('upgrade', (response) => {
-      upgraded = response;
-      const agreed = response.headers['sec-websocket-protocol'];
-      if (agreed !== ticket.subprotocol) fail({ stage: 'handshake', code: 'subprotocol-mismatch' });
-    })
-    .on('unexpected-response', (_request, { statusCode: status, headers }: IncomingMessage) => {
-      fail({ stage: 'handshake', status, retryAfterMs: retryAfterMs(headers['retry-after'], headers.date) });
-    })
-    .on('error', (error) => {
-      fail(
-        upgraded
-          ? { stage: 'handshake', status: 101, detail: error.message }
-          : networkFailure('handshake', error, redactorOf(ticket)),
-      );
-    })
-    .on('open', () => subscriber.next({ webSocket, socket: (upgraded as IncomingMessage).socket, leave }));
+/**
+ * Limits of `ws` that are not options of this library. A healthy connection can exceed the defaults of `ws`: 60 pings
+ * can arrive while the event loop is blocked, and a large frame can have many fragments.
+ */
+const limits = {
+  /** Deadline of the closing handshake in ms. At the deadline, the socket is destroyed. */
+  closeTimeout: 1_000,
+  /** How many pongs may wait to be sent. A read of 64 KiB contains at most 32 768 pings. */
+  maxPendingAutoPongs: 100_000,
 };
+
+/**
+ * Limits the fragments of a frame and the chunks of a fragment. Each costs about 128 bytes of memory, so the pieces
+ * cost at most as much as the largest frame, or 4 MiB if that is more.
+ */
+const maxPieces = (maxFrameBytes: number): number => Math.max(32 * 1024, Math.floor(maxFrameBytes / 128));
 
 const connect = (
-  client: typeof ws,
+  client: WebSocketClient,
   ticket: Ticket,
   { connectStream }: AttemptSockets,
   { tls, agent, maxFrameBytes }: Settings,
-  fail: (facts: FailureFacts) => void,
+  fail: (facts: Omit<FailureFacts, 'stage'>) => void,
 ): WebSocket | undefined => {
   try {
     return new client.WebSocket(ticket.wss_url, [ticket.subprotocol], {
@@ -132,7 +123,7 @@ const connect = (
       },
     });
   } catch (cause) {
-    fail({ stage: 'handshake', code: 'invalid-options', detail: (cause as Error).message, cause });
+    fail({ code: 'invalid-options', detail: (cause as Error).message, cause });
     return undefined;
   }
 };

@@ -1,14 +1,33 @@
 import type * as undici from 'undici';
 import type * as ws from 'ws';
+import { applyClassify, type ClassifyOption } from '../protocol/validate.js';
+import { createFailure } from '../protocol/failures/trade-feed-error.js';
+import { workerMeanings } from '../protocol/failures/classify.js';
 
-// These packages take longer to load than RxJS, and many programs that import this package open no connection: they record, replay or relay.
-// So a package is loaded when the first connection needs it. Later calls return the loaded package.
+export type HttpClient = typeof undici;
+export type WebSocketClient = typeof ws;
 
-/** Loads the HTTP client for ticket requests, and the WebSocket client, so that the handshake that follows does not wait for it. */
-export const loadHttpClient = async (): Promise<typeof undici> => {
-  const [client] = await Promise.all([import('undici'), import('ws')]);
+// These packages take longer to load than RxJS, and many programs that import this package open no connection: they
+// record, replay or relay. So a package is loaded when the first connection needs it.
+
+/**
+ * Loads the HTTP client for ticket requests, and the WebSocket client, so that the handshake that follows does not wait
+ * for it. Rejects with `receiver-failed` if a bundle or an installation lacks a package.
+ */
+export const loadHttpClient = async (settings: ClassifyOption = {}): Promise<HttpClient> => {
+  const [client] = await loaded(settings, Promise.all([import('undici'), import('ws')]));
   return client;
 };
 
-/** Loads the WebSocket client. */
-export const loadWebSocketClient = (): Promise<typeof ws> => import('ws');
+export const loadWebSocketClient = (settings: ClassifyOption): Promise<WebSocketClient> =>
+  loaded(settings, import('ws'));
+
+const loaded = async <Client>(settings: ClassifyOption, loading: Promise<Client>): Promise<Client> => {
+  try {
+    return await loading;
+  } catch (cause) {
+    // Node appends the list of files that required a missing package.
+    const [detail] = (cause as Error).message.split('\n');
+    throw applyClassify(settings, createFailure(workerMeanings.notLoaded, { stage: 'ticket', detail, cause }));
+  }
+};

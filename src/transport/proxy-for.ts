@@ -1,6 +1,6 @@
-import { isLoopback } from '../protocol/loopback.js';
-import { invalidOption } from '../protocol/rules.js';
-import { isSecure, portOf } from './connect-socket.js';
+import { isLoopback } from '../protocol/contract.js';
+import { invalidOption } from '../protocol/validate.js';
+import { isSecure, portOf } from './connect.js';
 
 /** Environment variables: `process.env`, or an object with the same names. */
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -8,15 +8,19 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 /**
  * Returns the proxy for a URL; `undefined` for a direct connection.
  *
- * `HTTPS_PROXY` names the proxy for all hosts except those in `NO_PROXY`. Both names may be in lower case, which has precedence, as in curl.
- * `NODE_USE_ENV_PROXY=0` turns both off. A loopback host is never reached through a proxy, and a URL without TLS has a loopback host.
+ * `HTTPS_PROXY` names the proxy for all hosts except those in `NO_PROXY`. Both names may be in lower case, which has
+ * precedence, as in curl. `NODE_USE_ENV_PROXY=0` turns both off. A loopback host is never reached through a proxy, and
+ * a URL without TLS has a loopback host.
  *
  * @throws TradeFeedError with code `invalid-options` if `HTTPS_PROXY` is not the address of an HTTP proxy
  */
 export const proxyFor = (url: URL, env: Environment): URL | undefined => {
   const proxy = proxyOf(env);
-  return proxy === undefined || !isSecure(url) || isLoopback(url) || isExcepted(url, env) ? undefined : proxy;
+  return proxy === undefined || isDirect(url, env) ? undefined : proxy;
 };
+
+/** Returns whether the environment names a proxy for a URL. It doesn't check the proxy's address. */
+export const hasProxy = (url: URL, env: Environment): boolean => addressOf(env) !== '' && !isDirect(url, env);
 
 /**
  * Returns the proxy that the environment names, whatever the host; `undefined` if there is none.
@@ -24,8 +28,8 @@ export const proxyFor = (url: URL, env: Environment): URL | undefined => {
  * @throws TradeFeedError with code `invalid-options` if it is not the address of an HTTP proxy
  */
 export const proxyOf = (env: Environment): URL | undefined => {
-  const address = valueOf(env, 'HTTPS_PROXY');
-  if (address === '' || env['NODE_USE_ENV_PROXY'] === '0') return undefined;
+  const address = addressOf(env);
+  if (address === '') return undefined;
   const text = address.includes('://') ? address : `http://${address}`;
   const proxy = URL.canParse(text) ? new URL(text) : undefined;
   // A SOCKS proxy has another protocol.
@@ -33,6 +37,10 @@ export const proxyOf = (env: Environment): URL | undefined => {
     throw invalidOption('HTTPS_PROXY', 'the http: or https: address of a proxy, such as http://proxy.example:3128');
   return proxy;
 };
+
+const addressOf = (env: Environment): string => (env['NODE_USE_ENV_PROXY'] === '0' ? '' : valueOf(env, 'HTTPS_PROXY'));
+
+const isDirect = (url: URL, env: Environment): boolean => !isSecure(url) || isLoopback(url) || isExcepted(url, env);
 
 const valueOf = (env: Environment, name: string): string => (env[name.toLowerCase()] ?? env[name] ?? '').trim();
 

@@ -1,11 +1,14 @@
-import { Agent as HttpAgent, type ClientRequestArgs } from 'node:http';
+import { Agent as HttpAgent, type ClientRequestArgs, request as requestHttp } from 'node:http';
+import { request as requestHttps } from 'node:https';
 import type { Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { noop } from 'rxjs';
-import type { TlsOptions, TradeFeedOptions } from '../options.js';
-import { connectSocket, hostOf, tlsOptionsFor, whenReady } from './connect-socket.js';
+import type { TlsOptions, TradeFeedOptions } from '../feed/options.js';
+import { credentialsOf } from '../protocol/secret.js';
+import { tlsReason } from './attempt-failure.js';
+import { connectSocket, hostOf, portOf, tlsOptionsFor, whenReady } from './connect.js';
+import { withoutInterimResponses } from './interim-responses.js';
 import { loadHttpClient } from './network-clients.js';
-import { type OnConnected, openTunnel, SILENCE_MS } from './open-tunnel.js';
 import { type Environment, proxyFor, proxyOf } from './proxy-for.js';
 
 /** The options of {@link proxyFromEnvironment}. */
@@ -17,16 +20,18 @@ export interface ProxyFromEnvironmentOptions {
 }
 
 /**
- * Resolves with the options `dispatcher` and `agent` for the proxy in the environment; with no options if the environment names none.
+ * Resolves with the options `dispatcher` and `agent` for the proxy in the environment; with no options if the
+ * environment names none.
  *
- * - `HTTPS_PROXY` (or `https_proxy`) is the proxy: `http://proxy.example:3128`, with a user name and a password if it needs them, or
- *   `https:`. A SOCKS proxy is not supported.
- * - `NO_PROXY` (or `no_proxy`) lists hosts that are connected directly, separated by commas: `example.com` includes all hosts below it,
- *   `example.com:8443` only that port, and `*` is every host. Loopback hosts are always connected directly.
+ * - `HTTPS_PROXY` (or `https_proxy`) is the proxy: `http://proxy.example:3128`, with a user name and a password if it
+ *   needs them, or `https:`. A SOCKS proxy is not supported.
+ * - `NO_PROXY` (or `no_proxy`) lists hosts that are connected directly, separated by commas: `example.com` includes all
+ *   hosts below it, `example.com:8443` only that port, and `*` is every host. Loopback hosts are always connected
+ *   directly.
  * - `NODE_USE_ENV_PROXY=0` turns both off. Other values have no effect.
  *
- * The variables are read once. A `baseUrl` or a `wss_url` for which `NO_PROXY` applies is connected directly. The options cannot be used with
- * `receiveIn: 'worker'`, and the option `standby` has no effect with them.
+ * The variables are read once. A `baseUrl` or a `wss_url` for which `NO_PROXY` applies is connected directly. The
+ * options cannot be used with `receiveIn: 'worker'`, and the option `standby` has no effect with them.
  *
  * @throws TradeFeedError with code `invalid-options` if `HTTPS_PROXY` is not the address of an HTTP proxy
  * @example
@@ -40,57 +45,91 @@ export interface ProxyFromEnvironmentOptions {
 export const proxyFromEnvironment = async (
   options: ProxyFromEnvironmentOptions = {},
 ): Promise<Pick<TradeFeedOptions, 'dispatcher' | 'agent'>> => {
-  const { tls } = options;
   const env = { ...(options.env ?? process.env) };
   if (proxyOf(env) === undefined) return {};
   const { Agent } = await loadHttpClient();
+  const connect = (address: string, done: OnConnected, prepare = (socket: Socket) => socket): void =>
+    void connectVia(new URL(address), env, options.tls).then(
+      (socket) => done(null, prepare(socket)),
+      (error: unknown) => done(error as Error, null),
+    );
   return {
     dispatcher: new Agent({
       // The deadline of the ticket request is the option `ticketTimeoutMs`.
       headersTimeout: 0,
       bodyTimeout: 0,
-      connect: ({ protocol, host, hostname }, callback) => {
-        const done = callback as OnConnected;
-        connectVia(new URL(`${protocol}//${host ?? hostname}`), env, tls, done);
+      connect: ({ protocol, host, hostname }, callback) =>
+        connect(`${protocol}//${host ?? hostname}`, callback as OnConnected, withoutInterimResponses),
+    }),
+    // For `http:` and `https:`. Agents of Node are for one of them.
+    agent: Object.assign(new HttpAgent(), {
+      protocol: undefined,
+      createConnection: ({ host, port, defaultPort }: ClientRequestArgs, done: OnConnected) => {
+        const name = host?.includes(':') ? `[${host}]` : host;
+        connect(`${defaultPort === 443 ? 'https' : 'http'}://${name}:${port}`, done);
       },
     }),
-    agent: agentOf((url, done) => connectVia(url, env, tls, done)),
   };
 };
 
-/** Connects to the origin of a URL, including TLS: through the proxy, or directly if the environment names none for this URL. */
-const connectVia = (url: URL, env: Environment, tls: TlsOptions | undefined, done: OnConnected): void => {
+/** Receives a connected socket, or the error why there is none. */
+type OnConnected = (error: Error | null, socket: Socket | null) => void;
+
+/** Connects to the origin of a URL, including TLS: through the proxy of the environment, or directly. */
+const connectVia = async (url: URL, env: Environment, tls: TlsOptions | undefined): Promise<Socket> => {
   const proxy = proxyFor(url, env);
-  if (proxy === undefined) {
-    settle(connectSocket(url, tls), done);
-    return;
-  }
-  openTunnel(proxy, url, (error, socket) => {
-    if (socket === null) done(error, null);
-    // Only URLs with TLS have a proxy.
-    else settle(connectTls({ ...tlsOptionsFor(url, tls), host: hostOf(url), socket }), done);
-  });
+  if (proxy === undefined) return connected(connectSocket(url, tls));
+  const socket = await openTunnel(proxy, url);
+  // Only URLs with TLS have a proxy.
+  return connected(connectTls({ ...tlsOptionsFor(url, tls), host: hostOf(url), socket }));
 };
 
-// While it connects, the socket does not keep the process alive: the deadline of the attempt does. Without this, the process could not exit when
-// the feed is unsubscribed, because neither undici nor Node gives up a connection that an agent is making.
-const settle = (socket: Socket, done: OnConnected): void => {
-  const fail = (error: Error): void => done(error, null);
-  const onSilence = (): void => void socket.destroy(new Error(`no answer in ${SILENCE_MS} ms`));
-  // An error may follow before the new owner of the socket listens for errors.
-  socket.on('error', noop).once('error', fail).setTimeout(SILENCE_MS, onSilence).unref();
-  whenReady(socket, () => {
-    socket.off('error', fail).setTimeout(0, onSilence).ref();
-    done(null, socket);
-  });
-};
+/** How long the other side may be silent while a connection is made, in ms. */
+const SILENCE_MS = 10_000;
+const silence = (): Error => new Error(`no answer in ${SILENCE_MS} ms`);
 
-/** Creates an agent for `http:` and `https:`. Agents of Node are for one of them. */
-const agentOf = (connect: (url: URL, done: OnConnected) => void): HttpAgent =>
-  Object.assign(new HttpAgent(), {
-    protocol: undefined,
-    createConnection: ({ host, port, defaultPort }: ClientRequestArgs, done: OnConnected) => {
-      const name = host?.includes(':') ? `[${host}]` : host;
-      connect(new URL(`${defaultPort === 443 ? 'https' : 'http'}://${name}:${port}`), done);
-    },
+// While it connects, the socket does not keep the process alive: the deadline of the attempt does. Without this, the
+// process could not exit when the feed is unsubscribed, because neither undici nor Node gives up a connection that an
+// agent is making.
+const connected = (socket: Socket): Promise<Socket> =>
+  new Promise((resolve, reject) => {
+    const onSilence = (): void => void socket.destroy(silence());
+    // An error may follow before the new owner of the socket listens for errors.
+    socket.on('error', noop).once('error', reject).setTimeout(SILENCE_MS, onSilence).unref();
+    whenReady(socket, () => resolve(socket.setTimeout(0, onSilence).ref()));
+  });
+
+/**
+ * Opens a TCP connection to the host and port of a URL through an HTTP proxy (CONNECT: RFC 9110, 9.3.6).
+ *
+ * The connection does not keep the process alive. The errors name the host and port of the proxy, and never its user
+ * name or password.
+ */
+export const openTunnel = (proxy: URL, url: URL): Promise<Socket> =>
+  new Promise((resolve, reject) => {
+    const authority = `${url.hostname}:${portOf(url)}`;
+    const fail = (what: string, cause?: Error): void =>
+      reject(new Error(`the proxy ${hostOf(proxy)}:${portOf(proxy)} ${what}`, { cause }));
+    const request = proxy.protocol === 'https:' ? requestHttps : requestHttp;
+    const to = { host: hostOf(proxy), port: portOf(proxy), path: authority };
+    const asked = request({ ...to, method: 'CONNECT', agent: false, timeout: SILENCE_MS });
+    asked.setHeader('host', authority);
+    const { user, password } = credentialsOf(proxy);
+    const basic = Buffer.from(`${user}:${password}`).toString('base64');
+    if (user !== '') asked.setHeader('proxy-authorization', `Basic ${basic}`);
+    asked
+      .once('socket', (socket) => socket.unref())
+      .once('timeout', () => asked.destroy(silence()))
+      .once('error', (error) => {
+        const reason = tlsReason(error, error);
+        fail(`cannot be used: ${reason === undefined ? error.message : `TLS: ${reason}`}`, error);
+      })
+      // Node emits this for every answer to CONNECT.
+      .once('connect', ({ statusCode }, socket: Socket) => {
+        // TLS reads from the handle of this socket. Its timer would not notice, and end the connection.
+        if (statusCode?.toString().startsWith('2')) return resolve(socket.setTimeout(0).setNoDelay());
+        socket.destroy();
+        fail(`refused the connection to ${authority} (HTTP ${statusCode})`);
+      })
+      .end();
   });

@@ -1,85 +1,190 @@
-import { frameHead, type FrameHead, isControl, Opcode } from './frame-head.js';
-import { emitWholeFrames, type FrameHandler, textKind } from './whole-frames.js';
+import { isAscii, isUtf8 } from 'node:buffer';
+import { PayloadKind } from '../frames/received-frame.js';
+
+/** Handles the frames of an open connection. */
+export interface FrameHandler {
+  /** How many frames were received, by this handler and from `ws`. */
+  readonly framesReceived: number;
+  /** Whether the subscription has ended. */
+  readonly isClosed: boolean;
+  readonly maxFrameBytes: number;
+  /** Is called for each read, before the frames that it contains. */
+  read(): void;
+  /**
+   * Is called for each complete data frame. Its payload is in `bytes` from `start` to `end`, until `readEnd` is called.
+   */
+  frame(bytes: Buffer, start: number, end: number, kind: PayloadKind): void;
+  /** Is called at the end of each read, before its memory is used again. */
+  readEnd(): void;
+  /** Is called after `ws` has received a close frame with this payload. */
+  close(payload: Buffer): void;
+}
 
 /**
- * A generator that receives the bytes of each read by `next(bytes)`, and returns how many of them it used. The next bytes must begin with
- * those that it did not use.
+ * Size limit of a piece for `ws`. After a piece of 16 KiB or more (Node 20), `ws` pauses, and does not read the rest
+ * within the call.
  */
-export type ByteReader<Result> = Generator<number, Result, Buffer>;
-
-/** Size limit of a piece for `ws`. After a piece of 16 KiB or more (Node 20), `ws` pauses, and does not read the rest within the call. */
 const PIECE_BYTES = 8 * 1024;
 
-/** The bytes of the current read, and the position in them. */
-interface Cursor {
-  bytes: Buffer;
-  at: number;
-}
-
 /**
- * Reads the frames of a server (RFC 6455, section 5) from bytes that can be split anywhere.
+ * Creates a function that reads the frames of a server (RFC 6455, section 5) from bytes that can be split anywhere. It
+ * receives the bytes of each read behind those that it has not used yet, and returns how many of them it uses now.
  *
- * Emits every valid data frame that is not fragmented. Passes all other bytes to `ws`, in order: `ws` answers pings and close
- * frames, joins fragments and reports invalid frames. From a first fragment until the joined message is emitted, `ws` receives
- * every frame. Returns at an invalid or too large frame, after a close frame, and when the handler is closed: `ws` reads all later
- * bytes.
- *
- * Call `next()` once before the first bytes.
+ * Emits every valid data frame that is not fragmented. Passes all other bytes to `ws`, in order: `ws` answers pings and
+ * close frames, joins fragments and reports invalid frames. From a first fragment until the joined message is emitted,
+ * `ws` receives every frame. At an invalid or too large frame, after a close frame, and when the handler is closed, it
+ * receives all later bytes.
  *
  * @param pass - passes bytes to `ws`, which reads them within the call
- * @returns how many bytes were emitted or passed
  */
-export function* readFrames(handler: FrameHandler, pass: (bytes: Buffer) => void): ByteReader<number> {
-  const cursor: Cursor = { bytes: yield 0, at: 0 };
-  let receivedAtFragment = -1;
-  for (;;) {
-    const isJoining = handler.framesReceived() === receivedAtFragment;
-    if (!isJoining) cursor.at = emitWholeFrames(cursor.bytes, cursor.at, handler);
-    const head = frameHead(cursor.bytes, cursor.at);
-    if (head === undefined) {
-      yield* more(cursor);
-      continue;
+export const frameReader = (handler: FrameHandler, pass: (bytes: Buffer) => void): ((bytes: Buffer) => number) => {
+  /** How many bytes of a frame for `ws` are still to come; `Infinity` when it reads all later bytes. */
+  let passing = 0;
+  let framesAtFragment = -1;
+
+  const passFrom = (bytes: Buffer, from: number): number => {
+    const end = Math.min(from + passing, bytes.length);
+    for (let at = from; at < end; at += PIECE_BYTES) pass(bytes.subarray(at, Math.min(at + PIECE_BYTES, end)));
+    passing -= end - from;
+    return end;
+  };
+
+  return (bytes) => {
+    let at = passFrom(bytes, 0);
+    while (passing === 0) {
+      const isJoining = handler.framesReceived === framesAtFragment;
+      if (!isJoining) at = emitWholeFrames(bytes, at, handler);
+      const head = frameHead(bytes, at);
+      if (head === undefined) return at;
+      const { opcode, length, isFinal } = head;
+      const start = at + head.bytes;
+      const end = start + length;
+      if (length > handler.maxFrameBytes || handler.isClosed) passing = Infinity;
+      else if (opcode === Opcode.Ping || opcode === Opcode.Pong) passing = end - at;
+      else if (opcode !== Opcode.Close && (isJoining || !isFinal || opcode === Opcode.Continuation)) {
+        framesAtFragment = handler.framesReceived;
+        passing = end - at;
+      } else if (bytes.length < end) return at;
+      else if (opcode === Opcode.Close) {
+        pass(bytes.subarray(at, end));
+        at = end;
+        handler.close(bytes.subarray(start, end));
+        passing = Infinity;
+      } else {
+        const kind = opcode === Opcode.Text ? textKind(bytes.subarray(start, end)) : PayloadKind.Binary;
+        if (kind === undefined) passing = Infinity;
+        else {
+          handler.frame(bytes, start, end, kind);
+          at = end;
+        }
+      }
+      at = passFrom(bytes, at);
     }
-    const { opcode, length, isFinal } = head;
-    if (length > handler.maxFrameBytes || handler.isClosed()) break;
-    if (!isControl(opcode) && (isJoining || !isFinal || opcode === Opcode.Continuation)) {
-      receivedAtFragment = handler.framesReceived();
-      yield* passFrame(cursor, head, pass);
-      continue;
-    }
-    const start = cursor.at + head.bytes;
-    const end = start + length;
-    if (cursor.bytes.length < end) {
-      yield* more(cursor);
-      continue;
-    }
-    if (isControl(opcode)) {
-      const frame = cursor.bytes.subarray(cursor.at, end);
-      cursor.at = end;
-      pass(frame);
-      if (opcode !== Opcode.Close) continue;
-      handler.close(frame.subarray(head.bytes));
-      break;
-    }
-    const kind = opcode === Opcode.Text ? textKind(cursor.bytes.subarray(start, end)) : 'binary';
-    if (kind === 'invalid') break;
-    cursor.at = end;
-    handler.frame(cursor.bytes, start, end, kind === 'binary', kind === 'ascii');
+    return at;
+  };
+};
+
+/** The opcodes of WebSocket frames (RFC 6455, 5.2). */
+const Opcode = { Continuation: 0, Text: 1, Binary: 2, Close: 8, Ping: 9, Pong: 10 } as const;
+
+// The first byte of a complete frame: final, without reserved bits.
+const TEXT = 0x80 | Opcode.Text;
+const BINARY = 0x80 | Opcode.Binary;
+
+/**
+ * Emits consecutive data frames that are complete in one read: all of them text, or all of them binary. Returns where
+ * the first frame begins that was not emitted: another one, an invalid one, or one after the end of the subscription.
+ */
+const emitWholeFrames = (bytes: Buffer, at: number, handler: FrameHandler): number => {
+  const first = bytes[at] === TEXT ? TEXT : BINARY;
+  const { heads, end } = wholeFrames(bytes, at, first, handler.maxFrameBytes);
+  if (heads.length === 0) return at;
+  const kind = first === TEXT ? kindOfTexts(bytes, heads, end) : PayloadKind.Binary;
+  for (let i = 1; i < heads.length; i += 2) {
+    const start = heads[i] as number;
+    const next = heads[i + 1] ?? end;
+    if (handler.isClosed) return heads[i - 1] as number;
+    const own = kind ?? textKind(bytes.subarray(start, next));
+    if (own === undefined) return heads[i - 1] as number;
+    handler.frame(bytes, start, next, own);
   }
-  return cursor.at;
+  return end;
+};
+
+/** Returns the positions of complete frames: the start of the head and of the payload of each, and the end of the last. */
+const wholeFrames = (bytes: Buffer, from: number, first: number, maxFrameBytes: number) => {
+  const heads: number[] = [];
+  for (let at = from; ;) {
+    if (bytes[at] !== first) return { heads, end: at };
+    let length = bytes[at + 1] ?? 127;
+    let start = at + 2;
+    if (length === 126) {
+      length = ((bytes[at + 2] ?? 255) << 8) | (bytes[at + 3] ?? 255);
+      start = at + 4;
+    }
+    if (length > maxFrameBytes || start + length > bytes.length || (bytes[at + 1] as number) > 126)
+      return { heads, end: at };
+    heads.push(at, start);
+    at = start + length;
+  }
+};
+
+// A check of each text costs as much as the rest of the work for a frame, so one check covers all texts of a read.
+// Zeros replace the bytes of each head that may not be ASCII. The ASCII heads separate the texts: all bytes are valid
+// UTF-8 if and only if each text is. Then the heads are restored.
+const kindOfTexts = (bytes: Buffer, heads: readonly number[], end: number): PayloadKind | undefined => {
+  for (let i = 0; i < heads.length; i += 2) zeroHead(bytes, heads[i] as number, heads[i + 1] as number);
+  const kind = textKind(bytes.subarray(heads[0], end));
+  for (let i = 0; i < heads.length; i += 2)
+    writeHead(bytes, heads[i] as number, heads[i + 1] as number, heads[i + 2] ?? end);
+  return kind;
+};
+
+/** Returns the kind of a text frame; `undefined` if it is not UTF-8 (RFC 6455, 8.1). */
+const textKind = (text: Buffer): PayloadKind | undefined => {
+  if (isAscii(text)) return PayloadKind.Ascii;
+  return isUtf8(text) ? PayloadKind.Utf8 : undefined;
+};
+
+const zeroHead = (bytes: Buffer, at: number, start: number): void => {
+  bytes[at] = 0;
+  if (start === at + 4) bytes[at + 2] = bytes[at + 3] = 0;
+};
+
+const writeHead = (bytes: Buffer, at: number, start: number, end: number): void => {
+  const length = end - start;
+  bytes[at] = TEXT;
+  if (start !== at + 4) return;
+  bytes[at + 2] = length >> 8;
+  bytes[at + 3] = length & 255;
+};
+
+/** The head of a WebSocket frame from a server. */
+interface FrameHead {
+  readonly isFinal: boolean;
+  readonly opcode: number;
+  /** Length of the head in bytes. */
+  readonly bytes: number;
+  /** Length of the payload in bytes; `Infinity` when the head is invalid, because nothing after it can be parsed. */
+  readonly length: number;
 }
 
-function* more(cursor: Cursor): ByteReader<void> {
-  cursor.bytes = yield cursor.at;
-  cursor.at = 0;
-}
+const known: ReadonlySet<number> = new Set(Object.values(Opcode));
 
-function* passFrame(cursor: Cursor, head: FrameHead, pass: (bytes: Buffer) => void): ByteReader<void> {
-  for (let left = head.bytes + head.length; left > 0;) {
-    const piece = cursor.bytes.subarray(cursor.at, cursor.at + Math.min(left, PIECE_BYTES));
-    pass(piece);
-    cursor.at += piece.length;
-    left -= piece.length;
-    if (left > 0 && cursor.at === cursor.bytes.length) yield* more(cursor);
-  }
-}
+/** Parses the head of a frame that begins at `at`. Returns `undefined` if more bytes are needed. */
+const frameHead = (bytes: Buffer, at: number): FrameHead | undefined => {
+  if (bytes.length < at + 2) return undefined;
+  const first = bytes.readUInt8(at);
+  const second = bytes.readUInt8(at + 1);
+  const opcode = first & 0x0f;
+  const isFinal = first >= 0x80;
+  const hasReservedBits = (first & 0x70) !== 0;
+  const isMasked = second >= 0x80;
+  if (hasReservedBits || isMasked || !known.has(opcode) || (opcode >= Opcode.Close && (!isFinal || second > 125)))
+    return { isFinal, opcode, bytes: 2, length: Infinity };
+  const extra = second === 127 ? 8 : second === 126 ? 2 : 0;
+  if (bytes.length < at + 2 + extra) return undefined;
+  const length =
+    extra === 8 ? Number(bytes.readBigUInt64BE(at + 2)) : extra === 2 ? bytes.readUInt16BE(at + 2) : second;
+  return { isFinal, opcode, bytes: 2 + extra, length };
+};

@@ -1,35 +1,19 @@
-import {
-  catchError,
-  concatMap,
-  EMPTY,
-  from,
-  ignoreElements,
-  last,
-  map,
-  type Observable,
-  of,
-  type OperatorFunction,
-  startWith,
-  takeUntil,
-  timer,
-} from 'rxjs';
-import type * as undici from 'undici';
+import { catchError, concatMap, defer, EMPTY, from, ignoreElements, last, map, noop, Observable, of } from 'rxjs';
+import { type OperatorFunction, startWith, switchMap, takeUntil, throwError, timer } from 'rxjs';
 import type { Dispatcher } from 'undici';
-import { resolveTicketOptions, type TicketSettings, type TradeFeedOptions } from '../options.js';
-import { checkFeed } from '../protocol/feed-names.js';
+import { resolveTicketOptions, type TicketSettings, type TradeFeedOptions } from '../feed/options.js';
+import { checkFeed, parseTimestamp } from '../protocol/contract.js';
 import type { FailureFacts } from '../protocol/failures/trade-feed-error.js';
 import type { Feed } from '../protocol/feed.js';
-import { parseHttpDate, retryAfterMs } from '../protocol/retry-after.js';
-import { redactor, type Secret } from '../protocol/secret.js';
 import { parseTicket } from '../protocol/parse-ticket.js';
+import { parseHttpDate, retryAfterMs } from '../protocol/retry-after.js';
+import { excessOf, isCredential, redactor, Secret } from '../protocol/secret.js';
 import type { Ticket } from '../protocol/ticket.js';
-import { parseTimestamp } from '../protocol/timestamp.js';
-import { apiKey$ } from './api-key.js';
-import { attemptFailure, networkFailure } from './attempt-failure.js';
+import { invalidOption } from '../protocol/validate.js';
+import { attemptFailure, networkFailure, reachFailure } from './attempt-failure.js';
 import { deadline } from './deadline.js';
-import { loadHttpClient } from './network-clients.js';
-import { post$ } from './post.js';
-import { type AttemptSockets, freshSockets } from './reusable-sockets.js';
+import { type HttpClient, loadHttpClient } from './network-clients.js';
+import { type AttemptSockets, createTicketClient, freshSockets, type TicketClient } from './sockets.js';
 
 /** Size limit of the body of a ticket response, far more than a ticket needs. */
 const MAX_BODY_BYTES = 64 * 1024;
@@ -42,10 +26,11 @@ const DRAIN_MS = 1_000;
  * Emits one ticket per feed, in order; completes with its source. Errors with a `TradeFeedError` of stage `ticket`:
  * `invalid-api-key`, `not-entitled`, `invalid-ticket-request`, `ticket-rate-limited`, `credential-service-unavailable`,
  * `ticket-request-failed`, `ticket-request-rejected`, `ticket-endpoint-unreachable`, `ticket-endpoint-without-tls`,
- * `untrusted-certificate`, `api-key-unavailable`, `invalid-ticket`, `invalid-options`. Never retries, never follows a redirect.
- * Unsubscribing ends the request and its socket.
+ * `untrusted-certificate`, `api-key-unavailable`, `invalid-ticket`, `invalid-options`. Never retries, never follows a
+ * redirect. Unsubscribing ends the request and its socket.
  *
- * @param options - see {@link TradeFeedOptions}; `baseUrl`, `apiKey`, `ticketTimeoutMs`, `tls`, `dispatcher` and `classify` are used
+ * @param options - see {@link TradeFeedOptions}; `baseUrl`, `apiKey`, `ticketTimeoutMs`, `tls`, `dispatcher` and
+ *   `classify` are used
  * @throws TradeFeedError with code `invalid-options`, from the call itself
  * @example
  * ```ts
@@ -66,17 +51,15 @@ export const requestTicket = (options?: TradeFeedOptions): OperatorFunction<Feed
 export const requestTicketOver = (sockets: AttemptSockets, settings: TicketSettings): OperatorFunction<Feed, Ticket> =>
   concatMap((feed) => {
     checkFeed(feed);
-    sockets.openSpare();
+    sockets.openSpare?.();
     return apiKey$(settings).pipe(
-      concatMap(async (key) => ({ key, client: await loadHttpClient() })),
+      concatMap(async (key) => ({ key, client: await loadHttpClient(settings) })),
       concatMap(({ key, client }) => ticket$(client, sockets, settings, feed, key)),
     );
   });
 
-type Answer = { readonly ticket: Ticket } | { readonly refusal: FailureFacts };
-
 const ticket$ = (
-  client: typeof undici,
+  client: HttpClient,
   sockets: AttemptSockets,
   settings: TicketSettings,
   feed: Feed,
@@ -91,48 +74,113 @@ const ticket$ = (
     // Without this header the server may choose any encoding (RFC 9110, 12.5.3), and this client decodes none.
     'accept-encoding': 'identity',
   };
-  const body = JSON.stringify({ feed });
-  const sentMs = performance.now();
-  return post$({ client, url, headers, body, dispatcher, sockets }, (response) => answer$(response, sentMs)).pipe(
+  const post: Post = { client, url, headers, body: JSON.stringify({ feed }) };
+  const answer$ = dispatcher ? sent$(post, neverRedirected(dispatcher), noop) : sentOver$(post, sockets);
+  return answer$.pipe(
     deadline(ticketTimeoutMs, () => new Error(`no answer in ${ticketTimeoutMs} ms`)),
-    catchError((error: unknown) => of({ refusal: networkFailure('ticket', error, redactor(key)) })),
+    catchError((error: unknown) => of(networkFailure('ticket', error, redactor(key)))),
     last(),
     map((answer) => {
-      if ('refusal' in answer) throw attemptFailure(settings, answer.refusal);
-      return { ...answer.ticket, redact: redactor(key, answer.ticket.ticket) };
+      if ('stage' in answer) throw reachFailure(settings, url.href, answer);
+      return { ...answer, redact: redactor(key, answer.ticket) };
     }),
   );
 };
 
-const answer$ = (response: Dispatcher.ResponseData, sentMs: number): Observable<Answer> =>
-  response.statusCode === 200 ? issued$(response, sentMs) : refused$(response);
+/** A POST request. */
+interface Post {
+  readonly client: HttpClient;
+  readonly url: URL;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
 
-const issued$ = ({ headers, body }: Dispatcher.ResponseData, sentMs: number): Observable<Answer> =>
-  from(textOf(body)).pipe(
-    map((text): Answer => {
-      const ticket = text === undefined ? `the body is longer than ${MAX_BODY_BYTES} bytes` : parseTicket(text);
-      return typeof ticket === 'string'
-        ? { refusal: { stage: 'ticket', code: 'invalid-ticket', detail: ticket } }
-        : { ticket: { ...ticket, ...deadlineOf(ticket, header(headers, 'date'), sentMs) } };
-    }),
-  );
+/** A ticket, or why there is none. */
+type Answer = Ticket | FailureFacts;
 
-// The lifetime of the ticket is the difference of two times of the service, so the local clock does not matter. It is counted from the
-// request, not from the response, which may have waited while the event loop was blocked. A new ticket cannot be expired. If its lifetime
-// is not positive, the `Date` is wrong, for example from a proxy. Then the ticket has no deadline, and the service decides.
-const deadlineOf = (ticket: Ticket, date: string | undefined, sentMs: number): Pick<Ticket, 'deadlineMs'> => {
-  const lifetimeMs = parseTimestamp(ticket.expires_at) - (parseHttpDate(date) ?? Infinity);
-  return lifetimeMs > 0 ? { deadlineMs: sentMs + lifetimeMs } : {};
+/**
+ * Sends the request over the stored connection of the last one, or a new one. After a complete 200 response the
+ * connection is stored again; otherwise it is closed, because a new one can reach another server behind a load balancer.
+ *
+ * If a stored connection is closed before the first byte of the answer, the request is sent again over a new one: the
+ * server may close an idle connection at any time (RFC 9112, 9.3.1).
+ */
+const sentOver$ = (post: Post, sockets: AttemptSockets): Observable<Answer> => {
+  const over$ = (client: TicketClient): Observable<Answer> =>
+    sent$(post, client.dispatcher, (isComplete) => {
+      if (isComplete && sockets.storeClient) sockets.storeClient(client);
+      else client.destroy();
+    });
+  const overNew$ = defer(() => over$(createTicketClient(post.client, post.url, sockets.connectTicket)));
+  return defer(() => {
+    const stored = sockets.takeClient?.();
+    if (stored === undefined) return overNew$;
+    const socket = stored.socket();
+    const bytesBefore = socket?.bytesRead;
+    const wasUnanswered = () => stored.socket() === socket && socket?.bytesRead === bytesBefore;
+    return over$(stored).pipe(catchError((error: unknown) => (wasUnanswered() ? overNew$ : throwError(() => error))));
+  });
 };
 
-// The failure depends only on the head, so it is emitted before the body is read: the deadline cannot replace it. The body is ignored.
+/**
+ * Sends one POST request. Errors with the error of undici. Unsubscribing ends the request and its socket, also while it
+ * connects.
+ *
+ * @param release - is called at the end. `isComplete`: a 200 response was read completely
+ */
+const sent$ = (
+  { client, ...post }: Post,
+  dispatcher: Dispatcher,
+  release: (isComplete: boolean) => void,
+): Observable<Answer> =>
+  new Observable((subscriber) => {
+    const aborter = new AbortController();
+    const sentMs = performance.now();
+    let response: Dispatcher.ResponseData | undefined;
+    subscriber.add(() => {
+      const isComplete = response?.statusCode === 200 && response.body.readableEnded;
+      if (!isComplete) aborter.abort();
+      release(isComplete);
+    });
+    const options = { method: 'POST', signal: aborter.signal, dispatcher, headersTimeout: 0, bodyTimeout: 0 } as const;
+    const received = client.request(post.url, { ...post, ...options }).then((head) => {
+      response = head;
+      // After an abort the body emits an error, which would end the process without a listener.
+      head.body.on('error', noop);
+      return head;
+    });
+    from(received)
+      .pipe(switchMap((head) => (head.statusCode === 200 ? issued(head, sentMs) : refused$(head))))
+      .subscribe(subscriber);
+  });
+
+// A redirect interceptor in the user's dispatcher would send the key to the address of the redirect.
+const neverRedirected = (dispatcher: Dispatcher): Dispatcher =>
+  dispatcher.compose(
+    (dispatch) => (options, handler) =>
+      dispatch({ ...options, maxRedirections: 0 } as Dispatcher.DispatchOptions, handler),
+  );
+
+const issued = async ({ headers, body }: Dispatcher.ResponseData, sentMs: number): Promise<Answer> => {
+  const text = await textOf(body);
+  const ticket = text === undefined ? `the body is longer than ${MAX_BODY_BYTES} bytes` : parseTicket(text);
+  if (typeof ticket === 'string') return { stage: 'ticket', code: 'invalid-ticket', detail: ticket };
+  // The lifetime of the ticket is the difference of two times of the service, so the local clock does not matter. It is
+  // counted from the request, not from the response, which may have waited while the event loop was blocked.
+  const lifetimeMs = parseTimestamp(ticket.expires_at) - (parseHttpDate(header(headers, 'date')) ?? Infinity);
+  // A new ticket cannot be expired: the `Date` is wrong, for example from a proxy. The service decides.
+  return lifetimeMs > 0 ? { ...ticket, deadlineMs: sentMs + lifetimeMs } : ticket;
+};
+
+// The failure depends only on the head, so it is emitted before the body is read: the deadline cannot replace it. The
+// body is ignored.
 const refused$ = ({ statusCode: status, headers, body }: Dispatcher.ResponseData): Observable<Answer> => {
   const waitMs = retryAfterMs(header(headers, 'retry-after'), header(headers, 'date'));
   return from(body.dump({ limit: MAX_BODY_BYTES })).pipe(
     catchError(() => EMPTY),
     takeUntil(timer(DRAIN_MS)),
     ignoreElements(),
-    startWith({ refusal: { stage: 'ticket' as const, status, retryAfterMs: waitMs } }),
+    startWith({ stage: 'ticket' as const, status, retryAfterMs: waitMs }),
   );
 };
 
@@ -150,4 +198,28 @@ const textOf = async (body: AsyncIterable<Buffer>): Promise<string | undefined> 
 const header = (headers: Dispatcher.ResponseData['headers'], name: string): string | undefined => {
   const value = headers[name];
   return Array.isArray(value) ? value[0] : value;
+};
+
+/**
+ * Emits the API key of this attempt, as a `Secret`.
+ *
+ * Emits once. Errors with `api-key-unavailable` when the user's function throws, rejects or takes longer than
+ * `ticketTimeoutMs`, and with `invalid-options` when it returns a value that is not a valid key.
+ */
+export const apiKey$ = (settings: TicketSettings): Observable<Secret> => {
+  const { apiKey, ticketTimeoutMs } = settings;
+  if (apiKey instanceof Secret) return of(apiKey);
+  const unavailable = (detail: string, cause?: unknown) =>
+    attemptFailure(settings, { stage: 'ticket', code: 'api-key-unavailable', detail, cause });
+  return defer(async () => apiKey()).pipe(
+    deadline(ticketTimeoutMs, () => new Error(`no answer in ${ticketTimeoutMs} ms`)),
+    catchError((cause: unknown) => {
+      throw unavailable(cause instanceof Error ? cause.message : 'it rejected', cause);
+    }),
+    map((key) => {
+      if (!isCredential(key))
+        throw invalidOption('apiKey', `a function that returns a string of visible ASCII characters${excessOf(key)}`);
+      return new Secret(key);
+    }),
+  );
 };

@@ -1,15 +1,15 @@
 import { markAsUntransferable } from 'node:worker_threads';
 import type { Subscriber } from 'rxjs';
+import { kindOf, MemoryUse, movePayload, Payload, type PayloadKind, ReceivedFrame } from '../frames/received-frame.js';
 import type { Feed } from '../protocol/feed.js';
-import type { Frame } from '../protocol/frame.js';
-import { ReceivedFrame } from '../frames/received-frame.js';
+import { type Frame, isSparse } from '../protocol/frame.js';
 
 /**
- * Frames of one connection in one buffer, which is transferred to another thread without a copy. It contains the payloads, and a row for each of
- * them in the same order.
+ * Frames of one connection in one buffer, which is transferred to another thread without a copy. It contains the
+ * payloads, and a row for each of them in the same order.
  *
- * A row has 16 bytes: the kind of the payload (Uint32, see {@link PayloadKind}), its length (Uint32), and when its bytes were read, in
- * epoch ms (Float64).
+ * A row has 16 bytes: the kind of the payload (Uint32, see {@link PayloadKind}), its length (Uint32), and when its
+ * bytes were read, in epoch ms (Float64).
  */
 export interface Block {
   readonly type: 'frames';
@@ -24,27 +24,18 @@ export interface Block {
   readonly to: number;
 }
 
-/** What a payload contains. A text that may contain other characters than ASCII is `Utf8`. */
-export const PayloadKind = { Utf8: 0, Ascii: 1, Binary: 2 } as const;
-
 /** Size of a row in bytes. */
 export const rowBytes = 16;
 
-/** The rows of a block. */
-export interface Rows {
-  readonly words: Uint32Array;
-  readonly times: Float64Array;
-}
-
 /** Returns the rows at a position of a buffer. */
-export const rowsOf = (bytes: ArrayBuffer, at: number, count: number): Rows => ({
+const rowsOf = (bytes: ArrayBuffer, at: number, count: number) => ({
   words: new Uint32Array(bytes, at, count * 4),
   times: new Float64Array(bytes, at, count * 2),
 });
 
 /**
- * Emits the frames of a block, in order, until the subscription ends. The memory of a block is not used again, so its frames copy nothing. It
- * is marked as untransferable, because a transfer would detach the bytes of all of them.
+ * Emits the frames of a block, in order, until the subscription ends. The memory of a block is not used again, so its
+ * frames copy nothing. It is marked as untransferable, because a transfer would detach the bytes of all of them.
  */
 export const emitFrames = (block: Block, connection: number, subscriber: Subscriber<Frame>): void => {
   const { feed, count, bytes, rowsAt } = block;
@@ -53,12 +44,98 @@ export const emitFrames = (block: Block, connection: number, subscriber: Subscri
   const memory = Buffer.from(bytes);
   let start = 0;
   for (let n = 0; n < count && !subscriber.closed; n += 1) {
-    const kind = words[n * 4];
     const end = start + (words[n * 4 + 1] as number);
-    const isBinary = kind === PayloadKind.Binary;
-    const isAscii = kind === PayloadKind.Ascii;
-    const receivedAt = times[n * 2 + 1] as number;
-    subscriber.next(new ReceivedFrame(feed, memory, start, end, isBinary, isAscii, receivedAt, connection, false));
+    const payload = new Payload(memory, start, end, words[n * 4] as PayloadKind, MemoryUse.Block);
+    subscriber.next(new ReceivedFrame(feed, payload, times[n * 2 + 1] as number, connection));
     start = end;
   }
 };
+
+/** A row contains a Float64. */
+const ROW_ALIGNMENT = 8;
+const firstRows = 256;
+/** A block of 64 KiB and its last frame fit. */
+const firstBytes = 80 * 1024;
+
+/**
+ * Collects frames of one connection in the memory of a block. It copies their payloads at once, because the memory of a
+ * read is used again. Do not use a frame afterwards.
+ */
+export class OpenBlock {
+  readonly #enoughBytes: number;
+  #rows = rowsOf(new ArrayBuffer(firstRows * rowBytes), 0, firstRows);
+  #payloads = Buffer.allocUnsafeSlow(firstBytes);
+  #count = 0;
+  #usedBytes = 0;
+  #first: Frame | undefined;
+
+  /** @param enoughBytes - the size at which a block is sealed */
+  constructor(enoughBytes: number) {
+    this.#enoughBytes = enoughBytes;
+  }
+
+  /** The size of its payloads. */
+  get usedBytes(): number {
+    return this.#usedBytes;
+  }
+
+  get isEmpty(): boolean {
+    return this.#count === 0;
+  }
+
+  /** Adds a frame. If the block contains enough bytes, first seals and returns the block without this frame. */
+  add(frame: Frame): Block | undefined {
+    const { byteLength, receivedAt } = frame;
+    const full = this.#count * rowBytes + this.#usedBytes >= this.#enoughBytes ? this.seal() : undefined;
+    const neededBytes = this.#usedBytes + byteLength;
+    if (neededBytes > this.#payloads.length)
+      this.#payloads = this.#copyTo(Math.max(neededBytes, this.#payloads.length * 2));
+    movePayload(frame, this.#payloads, this.#usedBytes, MemoryUse.Block);
+    if (this.#count * 4 === this.#rows.words.length) this.#doubleRows();
+    const { words, times } = this.#rows;
+    words[this.#count * 4] = kindOf(frame);
+    words[this.#count * 4 + 1] = byteLength;
+    times[this.#count * 2 + 1] = receivedAt;
+    this.#usedBytes = neededBytes;
+    this.#count += 1;
+    this.#first ??= frame;
+    return full;
+  }
+
+  /** Creates a block of the frames and starts an empty one. Returns `undefined` if there are no frames. */
+  seal(): Block | undefined {
+    if (this.#first === undefined) return undefined;
+    const { feed, connection, receivedAt: from } = this.#first;
+    const count = this.#count;
+    const { times } = this.#rows;
+    const rowsAt = Math.ceil(this.#usedBytes / ROW_ALIGNMENT) * ROW_ALIGNMENT;
+    const memory = this.#giveMemory(rowsAt + count * rowBytes);
+    memory.set(new Uint8Array(times.buffer, 0, count * rowBytes), rowsAt);
+    this.#first = undefined;
+    this.#count = 0;
+    this.#usedBytes = 0;
+    const to = times[count * 2 - 1] as number;
+    return { type: 'frames', feed, connection, count, bytes: memory.buffer, rowsAt, from, to };
+  }
+
+  /** Returns memory that begins with the payloads: the memory that was filled, or a copy if little of it is used. */
+  #giveMemory(bytes: number): Buffer<ArrayBuffer> {
+    const filled = this.#payloads;
+    if (bytes > filled.length || isSparse(bytes, filled.buffer)) return this.#copyTo(bytes);
+    this.#payloads = Buffer.allocUnsafeSlow(firstBytes);
+    return filled;
+  }
+
+  #copyTo(bytes: number): Buffer<ArrayBuffer> {
+    const copy = Buffer.allocUnsafeSlow(bytes);
+    this.#payloads.copy(copy, 0, 0, this.#usedBytes);
+    return copy;
+  }
+
+  #doubleRows(): void {
+    const { times } = this.#rows;
+    const bytes = new ArrayBuffer(times.byteLength * 2);
+    new Float64Array(bytes).set(times);
+    this.#rows = rowsOf(bytes, 0, times.length);
+  }
+}

@@ -1,41 +1,183 @@
-import { catchError, defer, noop, type Observable, pipe, retryWhen, switchMap, tap } from 'rxjs';
-import type { TicketSettings } from '../options.js';
+import type { Worker } from 'node:worker_threads';
+import { catchError, defer, noop, Observable, retryWhen, type Subscriber, switchMap } from 'rxjs';
+import { type Emit, type Lifecycle, reconnects } from '../feed/lifecycle.js';
+import type { TicketSettings } from '../feed/options.js';
+import { createFailure, type TradeFeedError } from '../protocol/failures/trade-feed-error.js';
+import { workerMeanings } from '../protocol/failures/classify.js';
 import type { Feed } from '../protocol/feed.js';
 import type { Frame } from '../protocol/frame.js';
-import { backoff } from '../reconnect/backoff.js';
-import { type Emit, reconnecting } from '../reconnect/lifecycle.js';
+import { gapOfMissed } from '../protocol/feed-state.js';
+import { redactor } from '../protocol/secret.js';
+import { safeCause } from '../transport/attempt-failure.js';
 import type { OnClosing } from '../transport/handshake.js';
-import { worker$ } from './worker.js';
-import { workerNotStarted } from './worker-failure.js';
+import { emitFrames } from './block.js';
+import { fromCloneable, keepThrown, type Thrown } from './errors.js';
+import { countHandled, createProgress, type FromWorker, type Item } from './messages.js';
+import type { KeyResult, ToWorker, WorkerStart } from './messages.js';
+import { cloneableSettings, networkDefaults } from './settings.js';
+import type { startWorker } from './start-worker.js';
+
+/** Longest wait in ms for the end of a stopped worker. A closing handshake takes at most 1 s. */
+const graceMs = 3_000;
 
 /**
  * Streams the frames of a feed that a worker thread receives, as `attempts$` does on this thread.
  *
  * If a worker ends without being stopped, that is a failure: after a wait by the same policy, another worker starts.
  *
- * @param emit - receives each lifecycle event
+ * @param lifecycle - receives the events of the attempts, and the error of the feed before the subscriber
  * @param onClosing - is called for each worker that is stopped
- * @param onStop - receives the error of the feed, before the subscriber
  */
 export const feedInWorker$ = (
   feed: Feed,
   settings: TicketSettings,
-  emit: Emit,
+  lifecycle: Lifecycle,
   onClosing: OnClosing = noop,
-  onStop: (error: unknown) => void = noop,
 ): Observable<Frame> =>
   defer(() => {
     let connections = 0;
     const emitAndCount: Emit = (event) => {
       if (event.type === 'opened') ({ connection: connections } = event);
-      emit(event);
+      lifecycle.emit(event);
     };
-    // Imported on demand: a test runner that compiles this package to CommonJS cannot load a file with `import.meta.url`.
+    // On demand: a test runner that compiles this package to CommonJS cannot load a file with `import.meta.url`.
     return defer(() => import('./start-worker.js')).pipe(
       catchError((cause: unknown) => {
-        throw workerNotStarted(settings, cause);
+        throw notStarted(settings, cause);
       }),
-      switchMap(({ startWorker }) => worker$(feed, settings, emitAndCount, connections, startWorker, onClosing)),
-      retryWhen(pipe(backoff(settings.backoff, reconnecting(emit)), tap({ error: onStop }))),
+      switchMap(({ startWorker: start }) => worker$(feed, settings, emitAndCount, connections, start, onClosing)),
+      retryWhen(reconnects(settings.backoff, lifecycle)),
     );
   });
+
+// Errors with the error that stopped the feed in the worker, or with `receiver-failed` if the worker ends before that.
+// Unsubscribing stops the worker, which closes its connection and ends. A worker that is not ready yet is terminated.
+const worker$ = (
+  feed: Feed,
+  settings: TicketSettings,
+  emit: Emit,
+  connectionsBefore: number,
+  start: typeof startWorker,
+  onClosing: OnClosing,
+): Observable<Frame> =>
+  new Observable((subscriber) => {
+    const thrown: Thrown = new Map();
+    const receiver = createReceiver(subscriber, emit, thrown, connectionsBefore);
+    const progress = createProgress();
+    const worker = bootWorker(settings, start, { progress, network: networkDefaults() });
+    const post = (message: ToWorker) => worker.postMessage(message);
+
+    let isReady = false;
+    let cause: unknown;
+    const handle: { readonly [Type in FromWorker['type']]: (message: Extract<FromWorker, { type: Type }>) => void } = {
+      ready: () => {
+        isReady = true;
+        post({ type: 'start', feed, settings: cloneableSettings(settings) });
+      },
+      batch: ({ items }) => {
+        items.forEach(receiver.receive);
+        // Count the batch as handled at the end of the turn, so that other callbacks run before the next batch.
+        setImmediate(() => {
+          if (countHandled(progress) && !subscriber.closed) post({ type: 'resume' });
+        });
+      },
+      'key-request': ({ id }) => void keyOf(settings, thrown, id).then((key) => post({ type: 'key', id, key })),
+    };
+    worker
+      .on('message', (message: FromWorker) => {
+        if (!subscriber.closed) handle[message.type](message as never);
+      })
+      .on('error', (error) => (cause = error))
+      .on('exit', (code) => {
+        if (subscriber.closed) return;
+        const why = cause ?? new Error(`it exited with code ${code}`);
+        subscriber.error(isReady ? lost(settings, receiver.open(), why) : notStarted(settings, why));
+      });
+
+    return () => {
+      const ended = endOf(worker);
+      onClosing(ended);
+      if (!isReady) return void worker.terminate();
+      post({ type: 'stop' });
+      const timeout = setTimeout(() => void worker.terminate(), graceMs);
+      void ended.then(() => clearTimeout(timeout));
+    };
+  });
+
+const bootWorker = (settings: TicketSettings, start: typeof startWorker, workerData: WorkerStart): Worker => {
+  try {
+    return start({ name: 'rx-trade-feed', env: workerEnvironment(), execArgv: [], workerData });
+  } catch (cause) {
+    throw notStarted(settings, cause);
+  }
+};
+
+/** Variables that the worker does not need: it receives the settings, and may refuse the flags. */
+const hidden = new Set(['TRADE_FEED_API_KEY', 'TRADE_FEED_BASE_URL', 'NODE_OPTIONS']);
+
+/** Copies the environment for the worker, without the hidden variables. */
+export const workerEnvironment = (): NodeJS.ProcessEnv =>
+  Object.fromEntries(Object.entries(process.env).filter(([name]) => !hidden.has(name)));
+
+// The `threadId` of a worker that has ended is -1.
+const endOf = (worker: Worker): Promise<void> =>
+  worker.threadId === -1 ? Promise.resolve() : new Promise((resolve) => worker.once('exit', () => resolve()));
+
+const keyOf = async ({ apiKey }: TicketSettings, thrown: Thrown, id: number): Promise<KeyResult> => {
+  try {
+    const key: unknown = await (apiKey as () => unknown)();
+    return typeof key === 'string' ? key : undefined;
+  } catch (error) {
+    return keepThrown(thrown, id, error);
+  }
+};
+
+/** The open connection, as far as the main thread has received its frames. Times are in epoch ms. */
+interface OpenFeed {
+  readonly openedAt: number;
+  readonly framesReceived: number;
+  /** When the newest frame was read. */
+  readonly endedAt: number;
+}
+
+/** Emits the frames and events that a worker sends, in order, until the subscription ends. */
+const createReceiver = (subscriber: Subscriber<Frame>, emit: Emit, thrown: Thrown, connectionsBefore: number) => {
+  let open: OpenFeed | undefined;
+  const receive = (item: Item): void => {
+    switch (item.type) {
+      case 'frames':
+        if (open) open = { ...open, framesReceived: open.framesReceived + item.count, endedAt: item.to };
+        return emitFrames(item, item.connection + connectionsBefore, subscriber);
+      case 'missed':
+        return emit(gapOfMissed(item, workerMeanings.tooSlow));
+      case 'event': {
+        const { event } = item;
+        if (event.type !== 'opened') return emit(event);
+        open = { openedAt: event.at, framesReceived: 0, endedAt: event.at };
+        return emit({ ...event, connection: event.connection + connectionsBefore });
+      }
+      case 'failed':
+        open = undefined;
+        return emit({ ...item.event, failure: fromCloneable(item.failure, thrown) as TradeFeedError });
+      case 'error':
+        return subscriber.error(fromCloneable(item.error, thrown));
+    }
+  };
+  return { receive, open: () => open };
+};
+
+// A worker ended without being stopped. The frames in its store are lost, so the outage begins at the time of the
+// newest frame that this thread received.
+const lost = (settings: TicketSettings, open: OpenFeed | undefined, thrown: unknown): TradeFeedError => {
+  const cause = safeCause(thrown, redactor(settings.apiKey));
+  const detail = cause.message;
+  if (open === undefined) return createFailure(workerMeanings.lost, { stage: 'ticket', detail, cause });
+  const { openedAt, ...received } = open;
+  const uptimeMs = Math.max(0, Date.now() - openedAt);
+  return createFailure(workerMeanings.lost, { stage: 'stream', uptimeMs, ...received, detail, cause });
+};
+
+const notStarted = (settings: TicketSettings, thrown: unknown): TradeFeedError => {
+  const cause = safeCause(thrown, redactor(settings.apiKey));
+  return createFailure(workerMeanings.notStarted, { stage: 'ticket', detail: cause.message, cause });
+};

@@ -1,101 +1,173 @@
 import type { Frame } from '../protocol/frame.js';
-import type { EventItem, Item } from './messages.js';
-import { awaitHandled, handledOf } from './progress.js';
-import { createStore } from './store.js';
+import { type Block, OpenBlock } from './block.js';
+import { awaitHandled, type EventItem, handledOf, type Item } from './messages.js';
 
 /** How many batches may be sent but not handled yet: the main thread handles one while the next one is being sent. */
 const maxBatches = 2;
-/** Size limit of a batch, unless a single block is larger. A socket can deliver this much in one turn of the event loop. */
+/**
+ * Size limit of a batch, unless a single block is larger. A socket can deliver this much in one turn of the event loop.
+ */
 const batchBytes = 2 * 1024 * 1024;
 
-/** Sends frames and events to the main thread: at the end of each turn while it keeps up, otherwise in larger batches from a bounded store. */
-export interface HandOver {
-  addFrame(frame: Frame): void;
-  addEvent(item: EventItem): void;
-  /** Sends more, after the main thread has handled a batch. */
-  resume(): void;
-  /** Sends a watermark if the store is empty and the main thread keeps up. Do not call it while a read is handled. */
-  sendWatermark(): void;
-}
-
 /**
- * Creates a {@link HandOver}.
- *
- * @param post - sends a batch and transfers the listed buffers
- * @param progress - how many batches the main thread has handled
- * @param capacityBytes - capacity of the store
+ * Sends frames and events to the main thread: at the end of each turn while it keeps up, otherwise in larger batches
+ * from a bounded store.
  */
-export const createHandOver = (
-  post: (items: readonly Item[], transferred: ArrayBuffer[]) => void,
-  progress: Int32Array,
-  capacityBytes: number,
-): HandOver => {
-  const store = createStore(capacityBytes);
+export class HandOver {
+  readonly #post: (items: readonly Item[], transferred: ArrayBuffer[]) => void;
+  readonly #progress: Int32Array;
+  readonly #store: Store;
   /** The bytes of each batch that is sent but not handled yet. */
-  const inFlight: number[] = [];
-  let sent = 0;
-  let isDue = false;
+  readonly #inFlight: number[] = [];
+  #sent = 0;
+  #isDue = false;
 
-  const hasRoom = (): boolean => {
-    while (inFlight.length > ((sent - handledOf(progress)) | 0)) store.release(inFlight.shift() as number);
-    return inFlight.length < maxBatches;
-  };
+  /**
+   * @param post - sends a batch and transfers the listed buffers
+   * @param progress - how many batches the main thread has handled
+   */
+  constructor(
+    post: (items: readonly Item[], transferred: ArrayBuffer[]) => void,
+    progress: Int32Array,
+    capacityBytes: number,
+  ) {
+    this.#post = post;
+    this.#progress = progress;
+    this.#store = new Store(capacityBytes);
+  }
 
-  const hasRoomOrWaits = (): boolean => {
-    if (hasRoom()) return true;
-    awaitHandled(progress);
-    return hasRoom();
-  };
-
-  const sendBatch = (items: readonly Item[], watermark: number): void => {
-    const buffers = items.flatMap((item) => (item.type === 'frames' ? [item.bytes] : []));
-    inFlight.push(buffers.reduce((sum, { byteLength }) => sum + byteLength, 0));
-    sent = (sent + 1) | 0;
-    post([...items, watermarkAt(watermark)], buffers);
-  };
-
-  // Frames that remain in the store are not older than the frames that are sent, so the watermark is the time of the newest sent frame.
-  const watermarkAfter = (items: readonly Item[], now: number): number =>
-    store.isEmpty ? now : (newestIn(items) ?? -Infinity);
-
-  /** @param now - a time in epoch ms: frames after this call are not older */
-  const send = (now: number): void => {
-    while (!store.isEmpty && hasRoomOrWaits()) {
-      const items = store.take(batchBytes);
-      sendBatch(items, watermarkAfter(items, now));
+  addFrame(frame: Frame): void {
+    if (this.#store.addFrame(frame)) {
+      // More frames of this read may follow with the same time, so the watermark must not be later.
+      this.#send(frame.receivedAt);
+      this.#store.shrink();
     }
-  };
+    this.#sendAfterReads();
+  }
+
+  addEvent(item: EventItem): void {
+    this.#store.addEvent(item);
+    this.#sendAfterReads();
+  }
+
+  /** Sends more, after the main thread has handled a batch. */
+  resume(): void {
+    this.#send(Date.now());
+  }
+
+  /** Sends a watermark if the store is empty and the main thread keeps up. Do not call it while a read is handled. */
+  sendWatermark(): void {
+    if (this.#store.isEmpty() && this.#hasRoom()) this.#sendBatch([], Date.now());
+  }
 
   // Frames that are read in one turn are sent together, except full blocks, which `addFrame` sends at once.
-  const sendAfterReads = (): void => {
-    if (isDue) return;
-    isDue = true;
+  #sendAfterReads(): void {
+    if (this.#isDue) return;
+    this.#isDue = true;
     setImmediate(() => {
-      isDue = false;
-      send(Date.now());
+      this.#isDue = false;
+      this.#send(Date.now());
     });
-  };
+  }
 
-  return {
-    addFrame: (frame) => {
-      if (store.addFrame(frame)) {
-        // More frames of this read may follow with the same time, so the watermark must not be later.
-        send(frame.receivedAt);
-        store.shrink();
-      }
-      sendAfterReads();
-    },
-    addEvent: (item) => {
-      store.addEvent(item);
-      sendAfterReads();
-    },
-    resume: () => send(Date.now()),
-    sendWatermark: () => {
-      if (store.isEmpty && hasRoom()) sendBatch([], Date.now());
-    },
-  };
-};
+  /** @param now - a time in epoch ms: frames after this call are not older */
+  #send(now: number): void {
+    while (!this.#store.isEmpty() && this.#hasRoomOrWaits()) {
+      const items = this.#store.take(batchBytes);
+      // Frames that remain in the store are not older than those that are sent.
+      const newest = items.findLast((item) => item.type === 'frames')?.to ?? -Infinity;
+      this.#sendBatch(items, this.#store.isEmpty() ? now : newest);
+    }
+  }
 
-const watermarkAt = (at: number): Item => ({ type: 'event', event: { type: 'watermark', at } });
+  #sendBatch(items: readonly Item[], watermark: number): void {
+    const buffers = items.flatMap((item) => (item.type === 'frames' ? [item.bytes] : []));
+    this.#inFlight.push(buffers.reduce((sum, { byteLength }) => sum + byteLength, 0));
+    this.#sent = (this.#sent + 1) | 0;
+    this.#post([...items, { type: 'event', event: { type: 'watermark', at: watermark } }], buffers);
+  }
 
-const newestIn = (items: readonly Item[]): number | undefined => items.findLast((item) => item.type === 'frames')?.to;
+  #hasRoomOrWaits(): boolean {
+    if (this.#hasRoom()) return true;
+    awaitHandled(this.#progress);
+    return this.#hasRoom();
+  }
+
+  #hasRoom(): boolean {
+    const notHandled = (this.#sent - handledOf(this.#progress)) | 0;
+    for (const bytes of this.#inFlight.splice(0, this.#inFlight.length - notHandled)) this.#store.release(bytes);
+    return this.#inFlight.length < maxBatches;
+  }
+}
+
+/** The frames and events that wait for the main thread. The frames are limited to a capacity. */
+export class Store {
+  readonly #items: Item[] = [];
+  readonly #filling: OpenBlock;
+  readonly #capacityBytes: number;
+  #sealedBytes = 0;
+
+  /** @param capacityBytes - for blocks, also those that were taken but not released, and the payloads of new frames */
+  constructor(capacityBytes: number) {
+    this.#capacityBytes = capacityBytes;
+    // A small part of the capacity, because only complete blocks are dropped.
+    this.#filling = new OpenBlock(Math.min(64 * 1024, capacityBytes / 64));
+  }
+
+  isEmpty(): boolean {
+    return this.#items.length === 0 && this.#filling.isEmpty;
+  }
+
+  /** Adds a frame. Returns whether the frames before it became a block. */
+  addFrame(frame: Frame): boolean {
+    return this.#addBlock(this.#filling.add(frame));
+  }
+
+  /** Adds an event after the frames that are stored. Events are never dropped. */
+  addEvent(item: EventItem): void {
+    this.#addBlock(this.#filling.seal());
+    this.#items.push(item);
+  }
+
+  /**
+   * Removes and returns the oldest items: events, and blocks of at most `maxBytes` in total, or one larger block. The
+   * bytes of the blocks count toward the capacity until `release`.
+   */
+  take(maxBytes: number): readonly Item[] {
+    this.#addBlock(this.#filling.seal());
+    let bytes = 0;
+    const end = this.#items.findIndex((item) => {
+      if (item.type !== 'frames') return false;
+      const isFirst = bytes === 0;
+      bytes += item.bytes.byteLength;
+      return !isFirst && bytes > maxBytes;
+    });
+    return this.#items.splice(0, end < 0 ? this.#items.length : end);
+  }
+
+  /** Subtracts the bytes of blocks that the main thread has handled. */
+  release(bytes: number): void {
+    this.#sealedBytes -= bytes;
+  }
+
+  /** Drops the oldest blocks until the capacity is not exceeded. */
+  shrink(): void {
+    while (this.#sealedBytes + this.#filling.usedBytes > this.#capacityBytes) {
+      const n = this.#items.findIndex(({ type }) => type === 'frames');
+      if (n < 0) return;
+      const { bytes, from, to, count } = this.#items[n] as Block;
+      this.#sealedBytes -= bytes.byteLength;
+      const before = this.#items[n - 1];
+      const dropped = { type: 'missed', from, to, frames: count } as const;
+      if (before?.type !== 'missed') this.#items[n] = dropped;
+      else this.#items.splice(n - 1, 2, { ...dropped, from: before.from, frames: before.frames + count });
+    }
+  }
+
+  #addBlock(block: Block | undefined): boolean {
+    if (block === undefined) return false;
+    this.#items.push(block);
+    this.#sealedBytes += block.bytes.byteLength;
+    return true;
+  }
+}

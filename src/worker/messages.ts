@@ -1,12 +1,9 @@
-import type { MessagePort } from 'node:worker_threads';
 import type { Disconnected, LifecycleEvent } from '../protocol/event.js';
-import type { Verdict } from '../protocol/failures/failure-code.js';
+import type { Missed } from '../protocol/feed-state.js';
 import type { Feed } from '../protocol/feed.js';
-import type { Missed } from '../protocol/gap.js';
 import type { Block } from './block.js';
-import type { CloneableError } from './cloneable-error.js';
-import type { CloneableSettings } from './cloneable-settings.js';
-import type { NetworkDefaults } from './network-defaults.js';
+import type { CloneableError, ThrownByUser } from './errors.js';
+import type { CloneableSettings, NetworkDefaults } from './settings.js';
 
 /** Frames that were dropped because the store was full. */
 export interface MissedFrames extends Missed {
@@ -26,11 +23,6 @@ export type Item = Block | MissedFrames | EventItem;
 
 /** The `workerData` of the worker. */
 export interface WorkerStart {
-  /** The port for each {@link UserCall}. */
-  readonly calls: MessagePort;
-  /** Is set to 1 when the result of a call is available. */
-  readonly answered: Int32Array;
-  /** How many batches the main thread has handled: see progress.ts. */
   readonly progress: Int32Array;
   readonly network: NetworkDefaults;
 }
@@ -39,20 +31,37 @@ export interface WorkerStart {
 export type FromWorker =
   | { readonly type: 'ready' }
   | { readonly type: 'batch'; readonly items: readonly Item[] }
+  /** Asks for the key of the next ticket request, if the option `apiKey` is a function. */
   | { readonly type: 'key-request'; readonly id: number };
 
 /** The messages to the worker. */
 export type ToWorker =
   | { readonly type: 'start'; readonly feed: Feed; readonly settings: CloneableSettings }
   | { readonly type: 'resume' }
-  | { readonly type: 'key'; readonly id: number; readonly key: CallResult<string | undefined> }
+  | { readonly type: 'key'; readonly id: number; readonly key: KeyResult }
   | { readonly type: 'stop' };
 
-/** The value that a function of the user returned, or the error that it threw. */
-export type CallResult<T> = { readonly value: T } | { readonly thrown: CloneableError };
+/** What the user's `apiKey` returned or threw; `undefined` if it returned no string, which might not be cloneable. */
+export type KeyResult = string | undefined | ThrownByUser;
 
-/** A call of a function of the user. It blocks the worker until the main thread returns the result. */
-export type UserCall =
-  | { readonly name: 'classify'; readonly failure: CloneableError; readonly verdict: Verdict }
-  | { readonly name: 'random' }
-  | { readonly name: 'checkServerIdentity'; readonly host: string; readonly certificate: object };
+// Indexes in the memory that both threads share: how many batches the main thread has handled, and whether the worker
+// waits. The main thread sends a message for a handled batch only if the worker waits.
+const handled = 0;
+const isAwaited = 1;
+
+/** Creates the shared memory. */
+export const createProgress = (): Int32Array => new Int32Array(new SharedArrayBuffer(8));
+
+/** Returns how many batches the main thread has handled. It wraps around after 2^32: use only differences. */
+export const handledOf = (progress: Int32Array): number => Atomics.load(progress, handled);
+
+/** Counts a batch as handled. Returns whether the worker waits for a message. */
+export const countHandled = (progress: Int32Array): boolean => {
+  Atomics.add(progress, handled, 1);
+  return Atomics.exchange(progress, isAwaited, 0) === 1;
+};
+
+/** Requests a message when the next batch is handled. Then call {@link handledOf} again: one may have been before. */
+export const awaitHandled = (progress: Int32Array): void => {
+  Atomics.store(progress, isAwaited, 1);
+};

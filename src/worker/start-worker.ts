@@ -1,4 +1,6 @@
-import { Worker, type WorkerOptions } from 'node:worker_threads';
+// Without `node:`: webpack recognizes `Worker` of `worker_threads` only. It takes one of `node:worker_threads` for a
+// global, and writes broken code.
+import { Worker, type WorkerOptions } from 'worker_threads';
 
 /** Starts the worker thread. Bundlers recognize this expression and include the file of the worker. */
 export const startWorker = (options: WorkerOptions): Worker =>

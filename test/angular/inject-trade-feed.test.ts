@@ -1,31 +1,24 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { show, startApp, textOf } from './app.js';
-import { disconnected, frame, opened, reconnecting } from './events.js';
+import { expectInvalid, fakeZone, Reader, readFeed, show, startApp, textOf } from './app.js';
 import {
   afterEveryRender,
   computed,
   createEnvironmentInjector,
-  DestroyRef,
   effect,
   EnvironmentInjector,
-  inject,
   NgZone,
   PLATFORM_ID,
   signal,
 } from '@angular/core';
 import { TestBed } from '@angular/core/testing';
 import { concat, config, defer, EMPTY, finalize, NEVER, Observable, of, Subject, throwError } from 'rxjs';
-import { type AngularTradeFeed, injectTradeFeed } from '../../src/angular/inject-trade-feed.js';
-import { provideTradeFeedFrom } from '../../src/angular/provide-trade-feed-from.js';
+import { injectTradeFeed } from '../../src/angular/inject-trade-feed.js';
+import { provideTradeFeedFrom } from '../../src/angular/provide-trade-feed.js';
 import type { FeedSignalOptions } from '../../src/angular/signal-options.js';
 import type { RelayedEvent } from '../../src/protocol/event.js';
-import type { TradeFeedError } from '../../src/protocol/failures/trade-feed-error.js';
+import { relayError } from '../../src/protocol/failures/trade-feed-error.js';
 import { createTradeFeedError } from '../../src/protocol/failures/classify.js';
-import { relayError } from '../../src/protocol/failures/relay-error.js';
-
-class Reader {
-  readonly feed: AngularTradeFeed = injectTradeFeed();
-}
+import * as stream from '../operators/stream.js';
 
 // The relay of the test: the events of the current connection, and the number of connections.
 let relay$: Subject<RelayedEvent>;
@@ -37,13 +30,20 @@ const source$ = defer(() => {
   relay$ = new Subject();
   return relay$.pipe(finalize(() => (isOpen = false)));
 });
+const emit = (...events: readonly RelayedEvent[]) => events.forEach((event) => relay$.next(event));
+
+const opened = (connection = 1) => stream.opened(Date.now(), connection);
+const frame = (text: string) => stream.frameOf(text, Date.now());
+const stop = relayError({ status: 401 });
 
 const appWith = (options: FeedSignalOptions = {}) => startApp(provideTradeFeedFrom(source$, options));
 const after = (ms: number) => jest.advanceTimersByTimeAsync(ms);
-const stop = relayError({ status: 401 });
+const childOf = (parent: EnvironmentInjector, ...providers: Parameters<typeof createEnvironmentInjector>[0]) =>
+  createEnvironmentInjector(providers, parent);
+const rootInjector = () => TestBed.inject(EnvironmentInjector);
 
 beforeEach(() => {
-  jest.useFakeTimers();
+  jest.useFakeTimers({ now: 10_000 });
   [connections, isOpen] = [0, false];
 });
 afterEach(() => {
@@ -52,127 +52,64 @@ afterEach(() => {
 });
 
 describe('the connection', () => {
-  it('is opened with the first component, and shared by all', () => {
-    appWith();
-    TestBed.inject(EnvironmentInjector);
+  it.each<[FeedSignalOptions, number]>([
+    [{}, 1_000],
+    [{ lingerMs: 50 }, 50],
+    [{ lingerMs: 0 }, 0],
+  ])('is opened with the first component, and with %j closed %d ms after the last one', async (options, lingerMs) => {
+    appWith(options);
+    rootInjector();
     expect(connections).toBe(0);
     const [first, second] = [show(Reader), show(Reader)];
-    expect(connections).toBe(1);
-    const seen: string[] = [];
-    first.componentInstance.feed.frames$.subscribe((each) => seen.push(`first ${each.text()}`));
-    second.componentInstance.feed.frames$.subscribe((each) => seen.push(`second ${each.text()}`));
-    relay$.next(frame('a'));
-    expect(seen).toEqual(['first a', 'second a']);
-    expect(connections).toBe(1);
-  });
-
-  it('is closed `lingerMs` after the last component is destroyed, 1 s by default', async () => {
-    for (const [options, lingerMs] of [
-      [{}, 1_000],
-      [{ lingerMs: 50 }, 50],
-    ] as const) {
-      appWith(options);
-      const readers = [show(Reader), show(Reader)];
-      readers[0]?.destroy();
-      await after(60_000);
-      expect(isOpen).toBe(true);
-      readers[1]?.destroy();
+    first.destroy();
+    await after(60_000);
+    expect([connections, isOpen]).toEqual([1, true]);
+    second.destroy();
+    if (lingerMs > 0) {
       await after(lingerMs - 1);
       expect(isOpen).toBe(true);
-      await after(1);
-      expect(isOpen).toBe(false);
+      // A change of route keeps it open.
+      const page = show(Reader);
+      await after(10_000);
+      page.destroy();
+      await after(lingerMs);
     }
-  });
-
-  it('is closed with the last component with `lingerMs: 0`', () => {
-    appWith({ lingerMs: 0 });
-    show(Reader).destroy();
-    expect([connections, isOpen]).toEqual([1, false]);
-  });
-
-  it('stays open during a change of route, and is opened again after a longer time', async () => {
-    appWith();
-    show(Reader).destroy();
-    await after(999);
-    const page = show(Reader);
-    await after(10_000);
-    expect([connections, isOpen]).toEqual([1, true]);
-    page.destroy();
-    await after(1_000);
+    expect([connections, isOpen, jest.getTimerCount()]).toEqual([1, false, 0]);
     show(Reader);
     expect([connections, isOpen]).toEqual([2, true]);
+    TestBed.resetTestingModule();
+    expect([isOpen, jest.getTimerCount()]).toEqual([false, 0]);
   });
 
-  it('is closed with the injector at once, and leaves no timer', () => {
+  it('exists once for each provider, and is closed with its injector, even if other code uses it', async () => {
     appWith();
-    show(Reader);
-    TestBed.resetTestingModule();
-    expect([connections, isOpen]).toEqual([1, false]);
-    appWith();
-    show(Reader).destroy();
-    TestBed.resetTestingModule();
-    expect([connections, isOpen, jest.getTimerCount()]).toEqual([2, false, 0]);
-  });
-
-  it('is closed with the injector of its provider, even if other code uses it', async () => {
-    startApp();
-    const route = createEnvironmentInjector([provideTradeFeedFrom(source$)], TestBed.inject(EnvironmentInjector));
-    const feed = createEnvironmentInjector([], route).runInContext(injectTradeFeed);
-    feed.window();
-    relay$.next(opened());
-    expect(jest.getTimerCount()).toBeGreaterThan(0);
+    const route = childOf(rootInjector(), provideTradeFeedFrom(NEVER));
+    route.runInContext(injectTradeFeed);
+    expect(connections).toBe(0);
     route.destroy();
-    expect(isOpen).toBe(false);
+    startApp();
+    const other = childOf(rootInjector(), provideTradeFeedFrom(source$));
+    const feed = childOf(other).runInContext(injectTradeFeed);
+    feed.window();
+    emit(opened());
+    expect(jest.getTimerCount()).toBeGreaterThan(0);
+    other.destroy();
+    expect([connections, isOpen]).toEqual([1, false]);
     await after(1_000);
     expect(jest.getTimerCount()).toBe(0);
   });
 
-  it('exists once for each provider, so a route can have a separate one', () => {
-    appWith();
-    const route = createEnvironmentInjector([provideTradeFeedFrom(NEVER)], TestBed.inject(EnvironmentInjector));
-    route.runInContext(injectTradeFeed);
-    expect(connections).toBe(0);
-    TestBed.runInInjectionContext(injectTradeFeed);
-    expect(connections).toBe(1);
-  });
-
   it('is opened and closed outside the zone of Angular, and sets its timers there', async () => {
-    let depth = 0;
+    const zone = fakeZone();
     const callsInside: string[] = [];
-    const enter = <T>(work: () => T): T => {
-      depth += 1;
-      try {
-        return work();
-      } finally {
-        depth -= 1;
-      }
-    };
-    const recordInside = (call: string) => depth > 0 && callsInside.push(call);
-    const zone = {
-      run: enter,
-      runOutsideAngular: <T>(work: () => T): T => {
-        const inside = depth;
-        depth = 0;
-        try {
-          return work();
-        } finally {
-          depth = inside;
-        }
-      },
-    };
+    const recordInside = (call: string) => zone.isInside() && callsInside.push(call);
     const watched$ = new Observable<RelayedEvent>((subscriber) => {
       recordInside('subscribe');
-      const subscription = source$.subscribe(subscriber);
-      return () => {
-        recordInside('unsubscribe');
-        subscription.unsubscribe();
-      };
+      subscriber.add(() => recordInside('unsubscribe'));
+      subscriber.add(source$.subscribe(subscriber));
     });
-    appWith();
-    const injector = createEnvironmentInjector(
-      [provideTradeFeedFrom(watched$), { provide: NgZone, useValue: zone }],
-      TestBed.inject(EnvironmentInjector),
-    );
+    startApp();
+    const injector = childOf(rootInjector(), provideTradeFeedFrom(watched$), { provide: NgZone, useValue: zone });
     for (const name of ['setTimeout', 'setInterval'] as const) {
       const original = globalThis[name] as (...args: unknown[]) => never;
       jest.spyOn(globalThis, name).mockImplementation((...args: unknown[]) => {
@@ -180,8 +117,8 @@ describe('the connection', () => {
         return original(...args);
       });
     }
-    const component = createEnvironmentInjector([], injector);
-    enter(() => {
+    const component = childOf(injector);
+    zone.run(() => {
       const feed = component.runInContext(injectTradeFeed);
       feed.window();
       zone.runOutsideAngular(() => relay$.error(stop));
@@ -198,46 +135,33 @@ describe('the connection', () => {
 });
 
 describe('frames$ and events$', () => {
-  it('complete with their component only', () => {
+  it('emit the same objects to all components in order, complete with theirs, and of a destroyed one at once', async () => {
     appWith();
     const [first, second] = [show(Reader), show(Reader)];
-    const seen: string[] = [];
-    for (const [name, { componentInstance }] of Object.entries({ first, second })) {
-      componentInstance.feed.frames$.subscribe({
-        next: (each) => seen.push(`${name} ${each.text()}`),
-        complete: () => seen.push(`${name} complete`),
-      });
-      componentInstance.feed.events$.subscribe({ complete: () => seen.push(`${name} events complete`) });
-    }
-    relay$.next(opened());
-    relay$.next(frame('a'));
-    first.destroy();
-    relay$.next(frame('b'));
-    expect(seen).toEqual(['first a', 'second a', 'first complete', 'first events complete', 'second b']);
-  });
-
-  it('of a destroyed component complete at once, and open no connection', async () => {
-    appWith();
-    const reader = show(Reader);
-    const { feed } = reader.componentInstance;
-    reader.destroy();
-    await after(1_000);
-    const complete = jest.fn();
-    feed.events$.subscribe({ complete });
-    feed.frames$.subscribe({ complete });
-    expect(complete).toHaveBeenCalledTimes(2);
-    expect(feed.window()).toBeUndefined();
-    expect([connections, isOpen]).toEqual([1, false]);
-  });
-
-  it('emit all events in order, as the same objects', () => {
-    appWith();
+    const seen: unknown[] = [];
     const events: RelayedEvent[] = [];
-    show(Reader).componentInstance.feed.events$.subscribe((event) => events.push(event));
-    const sent = [opened(), frame('a'), disconnected({ code: 'relay-lost' }), reconnecting(5)];
-    for (const event of sent) relay$.next(event);
-    expect(events).toHaveLength(sent.length);
+    const complete = (name: string) => () => seen.push(`${name} complete`);
+    for (const [name, { componentInstance }] of Object.entries({ first, second })) {
+      const next = (each: { text(): string }) => seen.push(`${name} ${each.text()}`);
+      componentInstance.feed.frames$.subscribe({ next, complete: complete(name) });
+      componentInstance.feed.events$.subscribe({ complete: complete(`${name} events`) });
+    }
+    second.componentInstance.feed.events$.subscribe((event) => events.push(event));
+    const sent = [opened(), frame('a'), stream.disconnected(Date.now()), stream.reconnecting(Date.now(), 5)];
+    emit(...sent);
+    first.destroy();
+    emit(frame('b'));
+    expect(seen).toEqual(['first a', 'second a', 'first complete', 'first events complete', 'second b']);
     for (const [at, event] of sent.entries()) expect(events[at]).toBe(event);
+    expect(events).toHaveLength(5);
+    second.destroy();
+    await after(1_000);
+    const { feed } = second.componentInstance;
+    seen.length = 0;
+    feed.events$.subscribe({ complete: complete('events') });
+    feed.frames$.subscribe({ complete: complete('frames') });
+    expect([seen, feed.window()]).toEqual([['events complete', 'frames complete'], undefined]);
+    expect([connections, isOpen]).toEqual([1, false]);
   });
 
   it('continue for other consumers when one throws; the exception is unhandled', async () => {
@@ -245,13 +169,13 @@ describe('frames$ and events$', () => {
     config.onUnhandledError = onUnhandledError;
     try {
       appWith();
-      const { feed } = show(Reader).componentInstance;
+      const feed = readFeed();
       const seen: string[] = [];
       feed.frames$.subscribe(() => {
         throw new Error('mine');
       });
       feed.frames$.subscribe((each) => seen.push(each.text()));
-      for (const text of ['a', 'b']) relay$.next(frame(text));
+      emit(frame('a'), frame('b'));
       await after(0);
       expect(seen).toEqual(['a', 'b']);
       expect(onUnhandledError.mock.calls[0]).toEqual([new Error('mine')]);
@@ -262,217 +186,182 @@ describe('frames$ and events$', () => {
 });
 
 describe('the signals', () => {
-  it('start with connecting, without figures, window and failure', () => {
-    appWith();
-    const { feed } = show(Reader).componentInstance;
-    expect(feed.status()).toEqual({ state: 'connecting', since: Date.now() });
-    expect([feed.stats(), feed.window(), feed.freshness(), feed.failure()]).toEqual(Array(4).fill(undefined));
-  });
-
-  it('show the status during an outage, to a late component too', () => {
-    appWith();
-    const { feed } = show(Reader).componentInstance;
-    relay$.next(opened());
-    expect(feed.status()).toEqual({ state: 'live', since: Date.now(), connection: 1 });
-    const lost = disconnected({ code: 'relay-lost' });
-    relay$.next(lost);
-    relay$.next(reconnecting(500));
-    const down = { state: 'reconnecting', nextAttemptAt: Date.now() + 500, attempt: 1, failure: lost.failure };
-    expect(feed.status()).toMatchObject(down);
-    expect(show(Reader).componentInstance.feed.status()).toBe(feed.status());
-    relay$.next(opened(2));
-    expect(feed.status().state).toBe('live');
-  });
-
-  it('show that the newest frame is too old, until the next one, and nothing after the feed is closed', async () => {
-    appWith({ freshness: { maxAgeMs: 200 }, lingerMs: 0 });
+  it('start with connecting, show the status during an outage, to a late component too, and reset when closed', () => {
+    appWith({ lingerMs: 0 });
     const page = show(Reader);
     const { feed } = page.componentInstance;
-    relay$.next(opened());
-    relay$.next(frame('a'));
+    const initial = [{ state: 'connecting', since: 10_000 }, undefined, undefined, undefined, undefined];
+    const all = () => [feed.status(), feed.stats(), feed.window(), feed.freshness(), feed.failure()];
+    expect(all()).toEqual(initial);
+    emit(opened());
+    expect(feed.status()).toEqual({ state: 'live', since: 10_000, connection: 1 });
+    const lost = stream.disconnected(10_000);
+    emit(lost, stream.reconnecting(10_000, 500));
+    const down = { state: 'reconnecting', nextAttemptAt: 10_500, attempt: 1, failure: lost.failure };
+    expect(feed.status()).toMatchObject(down);
+    const late = show(Reader);
+    expect(late.componentInstance.feed.status()).toBe(feed.status());
+    emit(opened(2));
+    expect(feed.status().state).toBe('live');
+    for (const each of [page, late]) each.destroy();
+    show(Reader);
+    expect(all()).toEqual(initial);
+  });
+
+  it('show that the newest frame is too old, until the next one, and never without the option', async () => {
+    appWith();
+    const unchecked = readFeed();
+    emit(opened());
+    await after(3_600_000);
+    expect(unchecked.freshness()).toBeUndefined();
+    appWith({ freshness: { maxAgeMs: 200 } });
+    const feed = readFeed();
+    emit(opened(), frame('a'));
     const newestAt = Date.now();
     await after(209);
     expect(feed.freshness()).toBeUndefined();
     await after(1);
     expect(feed.freshness()).toEqual({ state: 'stale', since: newestAt + 200, newestAt, maxAgeMs: 200 });
-    expect(show(Reader).componentInstance.feed.freshness()).toBe(feed.freshness());
-    relay$.next(frame('b'));
+    expect(readFeed().freshness()).toBe(feed.freshness());
+    emit(frame('b'));
     expect(feed.freshness()).toEqual({ state: 'fresh', since: Date.now() });
     TestBed.resetTestingModule();
-    expect(feed.freshness()).toBeUndefined();
-    expect(jest.getTimerCount()).toBe(0);
-  });
-
-  it('do not check the age of frames without the option', async () => {
-    appWith();
-    const { feed } = show(Reader).componentInstance;
-    relay$.next(opened());
-    await after(3_600_000);
-    expect(feed.freshness()).toBeUndefined();
+    expect([feed.freshness(), jest.getTimerCount()]).toEqual([undefined, 0]);
   });
 
   it('show the figures at the end of each period', async () => {
     appWith({ stats: { everyMs: 200 } });
-    const { feed } = show(Reader).componentInstance;
-    relay$.next(opened());
-    for (const text of ['a', 'bc']) relay$.next(frame(text));
+    const feed = readFeed();
+    emit(opened(), frame('a'), frame('bc'));
     await after(199);
     expect(feed.stats()).toBeUndefined();
     await after(1);
     expect(feed.stats()).toMatchObject({ frames: 2, bytes: 3, framesPerSecond: 10, totalFrames: 2 });
-    relay$.next(frame('d'));
+    emit(frame('d'));
     await after(200);
     expect(feed.stats()).toMatchObject({ frames: 1, totalFrames: 3 });
   });
 
-  it('show the latest window, of 1 s and at most 1 000 frames by default', async () => {
-    jest.setSystemTime(10_000);
-    appWith();
-    const { feed } = show(Reader).componentInstance;
+  it.each<[FeedSignalOptions, number, number]>([
+    [{}, 1_000, 1_000],
+    [{ window: { lengthMs: 100, maxFrames: 1 } }, 100, 1],
+  ])('show the latest window: %j has %d ms and at most %d frames', async (options, lengthMs, maxFrames) => {
+    appWith(options);
+    const feed = readFeed();
     feed.window();
-    relay$.next(opened());
-    for (let n = 0; n < 1_001; n += 1) relay$.next(frame(`${n}`));
-    await after(999);
+    emit(opened());
+    for (let n = 0; n <= maxFrames; n += 1) emit(frame(`${n}`));
+    await after(lengthMs - 1);
     expect(feed.window()).toBeUndefined();
     await after(1);
-    expect(feed.window()).toMatchObject({ start: 10_000, end: 11_000, count: 1_001, dropped: 1, complete: false });
-    expect(
-      feed
-        .window()
-        ?.frames.map((each) => each.text())
-        .slice(0, 2),
-    ).toEqual(['0', '1']);
-    await after(1_000);
-    expect(feed.window()).toMatchObject({ start: 11_000, count: 0, complete: true });
+    const end = 10_000 + lengthMs;
+    expect(feed.window()).toMatchObject({ start: 10_000, end, count: maxFrames + 1, dropped: 1, complete: false });
+    expect(feed.window()?.frames[0]?.text()).toBe('0');
+    await after(lengthMs);
+    expect(feed.window()).toMatchObject({ start: end, count: 0, complete: true });
   });
 
   it('ignore the values of a relay with `select`: windows and `frames$` contain frames only', async () => {
-    jest.setSystemTime(10_000);
     appWith();
-    const { feed } = show(Reader).componentInstance;
+    const feed = readFeed();
     feed.window();
     const texts: string[] = [];
     feed.frames$.subscribe((each) => texts.push(each.text()));
     const value = { type: 'value', at: 10_000, value: { n: 1 } } as unknown as RelayedEvent;
-    for (const event of [opened(), value, frame('a'), value]) relay$.next(event);
+    emit(opened(), value, frame('a'), value);
     await after(1_000);
     expect([texts, feed.status().state, feed.failure()]).toEqual([['a'], 'live', undefined]);
     expect(feed.window()).toMatchObject({ count: 1, complete: true });
     expect(feed.stats()).toMatchObject({ totalFrames: 3 });
   });
 
-  it('use the options of the window', async () => {
-    jest.setSystemTime(10_000);
-    appWith({ window: { lengthMs: 100, maxFrames: 1 } });
-    const { feed } = show(Reader).componentInstance;
-    feed.window();
-    relay$.next(opened());
-    for (const text of ['a', 'b']) relay$.next(frame(text));
-    await after(100);
-    expect(feed.window()).toMatchObject({ start: 10_000, end: 10_100, count: 2, dropped: 1 });
-  });
-
-  it('compute windows only while a component uses them', async () => {
-    jest.setSystemTime(10_000);
+  it('compute windows only while a component uses them, and remove the window after that', async () => {
     const now = jest.fn(() => Date.now());
     const schedule = jest.fn(() => EMPTY.subscribe());
     appWith({ window: { scheduler: { now, schedule } } });
-    const reader = show(Reader);
-    const { status } = reader.componentInstance.feed;
-    for (const event of [opened(), frame('a')]) relay$.next(event);
+    const { status } = readFeed();
+    emit(opened(), frame('a'));
     await after(5_000);
     expect([status().state, now.mock.calls, schedule.mock.calls]).toEqual(['live', [], []]);
-
-    const user = show(Reader);
-    user.componentInstance.feed.window();
-    for (const text of ['a', 'b']) relay$.next(frame(text));
-    expect(now).toHaveBeenCalled();
-    user.destroy();
-    now.mockClear();
-    relay$.next(frame('c'));
-    expect(now).not.toHaveBeenCalled();
-  });
-
-  it('remove the window when no component uses it', async () => {
-    jest.setSystemTime(10_000);
     appWith({ window: { lengthMs: 100 } });
-    show(Reader);
-    const users = [show(Reader), show(Reader)].map((reader) => [reader, reader.componentInstance.feed.window] as const);
-    relay$.next(opened());
+    const { stats } = readFeed();
+    const users = [show(Reader), show(Reader)].map((page) => ({ page, window: page.componentInstance.feed.window }));
+    emit(opened());
     await after(100);
-    const [first, second] = users as [(typeof users)[0], (typeof users)[0]];
-    expect(first[1]()).toMatchObject({ start: 10_000 });
-    first[0].destroy();
-    expect(first[1]()).toMatchObject({ start: 10_000 });
-    second[0].destroy();
-    expect(first[1]()).toBeUndefined();
-  });
-
-  it('start again with a new connection', async () => {
-    appWith({ stats: { everyMs: 10 }, window: { lengthMs: 10 }, lingerMs: 0 });
-    const reader = show(Reader);
-    reader.componentInstance.feed.window();
-    relay$.next(opened());
-    await after(20);
-    reader.destroy();
-    const { status, stats, window } = show(Reader).componentInstance.feed;
-    expect([status(), stats(), window()]).toEqual([{ state: 'connecting', since: Date.now() }, undefined, undefined]);
+    expect(users.map(({ window }) => window()?.complete)).toEqual([true, true]);
+    users[0]?.page.destroy();
+    await after(100);
+    expect(users[1]?.window()).toMatchObject({ complete: true });
+    users[1]?.page.destroy();
+    expect(users[1]?.window()).toBeUndefined();
+    await after(1_000);
+    expect([users[1]?.window(), stats()?.totalFrames]).toEqual([undefined, 0]);
   });
 });
 
 describe('a stop', () => {
-  it('is a failure and an event, and not an error of the Observables', () => {
+  const cause = new Error('mine');
+  const replaced = createTradeFeedError({ stage: 'stream', closeCode: 4001, endedAt: 1_000 });
+  const endAfterEvent = () => {
+    emit(stream.stopped(1));
+    relay$.error(cause);
+  };
+  const foreign = { name: 'TradeFeedError', code: 'relay-source-failed', verdict: 'stop' };
+  it.each<[string, () => void, object]>([
+    ['an error', () => relay$.error(stop), stop],
+    ['an error of the past', () => relay$.error(replaced), replaced],
+    ['an error that has its event', endAfterEvent, { closeCode: 4001 }],
+    ['a foreign error', () => relay$.error(cause), { ...foreign, cause }],
+    [
+      'a completion',
+      () => relay$.complete(),
+      { ...foreign, message: expect.stringContaining('The feed is over: its source completed. Restart the feed') },
+    ],
+  ])('by %s is one event and no error; `restart` begins again for the same subscriptions', (_, end, expected) => {
     appWith();
-    const { feed } = show(Reader).componentInstance;
-    const received: unknown[] = [];
-    feed.events$.subscribe({ next: (event) => received.push(event), error: (error: unknown) => received.push(error) });
-    feed.frames$.subscribe();
-    relay$.error(stop);
-    expect(feed.failure()).toBe(stop);
-    expect(received).toEqual([{ type: 'stopped', at: Date.now(), failure: stop }]);
-    expect(isOpen).toBe(false);
-    expect(show(Reader).componentInstance.feed.failure()).toBe(stop);
-    expect(connections).toBe(1);
-  });
-
-  it('ends with `restart`, and the same subscriptions continue', () => {
-    appWith();
-    const { feed } = show(Reader).componentInstance;
-    const seen: string[] = [];
-    feed.frames$.subscribe((each) => seen.push(each.text()));
-    relay$.next(opened());
-    relay$.next(frame('a'));
-    relay$.error(stop);
-    expect([feed.status().state, feed.failure()]).toEqual(['stopped', stop]);
-    expect(feed.status()).toEqual({ state: 'stopped', since: stop.endedAt, failure: stop });
-    feed.restart();
-    expect([feed.status().state, feed.failure()]).toEqual(['connecting', undefined]);
-    relay$.next(opened());
-    relay$.next(frame('b'));
-    expect([feed.status().state, seen, connections]).toEqual(['live', ['a', 'b'], 2]);
-  });
-
-  it('is required for `restart`, which does nothing while the feed runs', () => {
-    appWith();
-    const { feed } = show(Reader).componentInstance;
+    const feed = readFeed();
+    const received: RelayedEvent[] = [];
+    const [error, complete] = [jest.fn(), jest.fn()];
+    feed.events$.subscribe({ next: (event) => received.push(event), error, complete });
     feed.restart();
     expect([connections, isOpen]).toEqual([1, true]);
+    emit(opened(), frame('a'));
+    end();
+    const failure = feed.failure();
+    expect(failure).toMatchObject(expected);
+    expect(feed.status()).toEqual({ state: 'stopped', since: failure?.endedAt, failure });
+    expect(received.slice(2)).toMatchObject([{ type: 'stopped', failure }]);
+    expect(readFeed().failure()).toBe(failure);
+    expect([connections, isOpen]).toEqual([1, false]);
+    feed.restart();
+    expect([feed.status().state, feed.failure()]).toEqual(['connecting', undefined]);
+    emit(opened(), frame('b'));
+    expect([feed.status().state, connections, received.length]).toEqual(['live', 2, 5]);
+    expect([error.mock.calls, complete.mock.calls]).toEqual([[], []]);
+  });
+
+  it('ends without a restart if the source continues, for example with `retry`', () => {
+    appWith();
+    const feed = readFeed();
+    emit(opened(), stream.stopped(10_000), stream.watermark(10_001));
+    expect([feed.status().state, feed.failure()?.closeCode]).toEqual(['stopped', 4001]);
+    emit(opened(2));
+    expect([feed.status().state, feed.failure()]).toEqual(['live', undefined]);
   });
 
   it('can happen at once, and again after a restart', () => {
     startApp(provideTradeFeedFrom(defer(() => throwError(() => ((connections += 1), stop)))));
-    const { feed } = show(Reader).componentInstance;
+    const feed = readFeed();
     expect([feed.failure(), connections]).toEqual([stop, 1]);
     feed.restart();
     expect([feed.failure(), connections]).toEqual([stop, 2]);
   });
 
   it('makes windows incomplete, and counts as lost time', async () => {
-    jest.setSystemTime(10_000);
     appWith({ stats: { everyMs: 1_000 } });
-    const { feed } = show(Reader).componentInstance;
+    const feed = readFeed();
     feed.window();
-    relay$.next(opened());
+    emit(opened());
     await after(1_000);
     expect(feed.window()).toMatchObject({ start: 10_000, complete: true });
     relay$.error(createTradeFeedError({ stage: 'stream', closeCode: 4001 }));
@@ -480,45 +369,15 @@ describe('a stop', () => {
     expect(feed.window()).toMatchObject({ start: 13_000, complete: false });
     expect(feed.stats()).toMatchObject({ gaps: 1, lostMs: 3_000 });
     feed.restart();
-    relay$.next(opened());
-    relay$.next(frame('a'));
+    emit(opened(), frame('a'));
     await after(1_000);
     expect(feed.window()).toMatchObject({ start: 14_000, complete: true });
     expect(feed.stats()).toMatchObject({ totalFrames: 1 });
   });
 
-  it('by a foreign error has that error as its cause', () => {
-    appWith();
-    const { feed } = show(Reader).componentInstance;
-    const cause = new Error('mine');
-    relay$.error(cause);
-    expect(feed.failure()).toMatchObject({
-      name: 'TradeFeedError',
-      code: 'relay-source-failed',
-      verdict: 'stop',
-      cause,
-    });
-  });
-
-  it('also follows a completion, so that the feed does not look live, and `restart` starts again', () => {
-    appWith();
-    const { feed } = show(Reader).componentInstance;
-    const [next, complete] = [jest.fn(), jest.fn()];
-    feed.events$.subscribe({ next, complete });
-    relay$.next(opened());
-    relay$.complete();
-    expect(feed.failure()).toMatchObject({ code: 'relay-source-failed', verdict: 'stop' });
-    expect(feed.failure()?.message).toBe('The feed is over: its source completed. Restart the feed to receive more.');
-    expect([feed.status().state, isOpen]).toEqual(['stopped', false]);
-    expect(next).toHaveBeenLastCalledWith({ type: 'stopped', at: Date.now(), failure: feed.failure() });
-    expect(complete).not.toHaveBeenCalled();
-    feed.restart();
-    expect([feed.status().state, feed.failure(), connections, isOpen]).toEqual(['connecting', undefined, 2, true]);
-  });
-
   it('can be answered with a restart by the first subscriber; all subscribers receive the stop before that', () => {
     appWith();
-    const { feed } = show(Reader).componentInstance;
+    const feed = readFeed();
     const received: string[] = [];
     feed.events$.subscribe(({ type }) => {
       if (type !== 'stopped') return;
@@ -528,35 +387,24 @@ describe('a stop', () => {
     feed.events$.subscribe(({ type }) => received.push(`${type} ${connections}`));
     relay$.error(stop);
     expect([feed.status().state, feed.failure(), connections, isOpen]).toEqual(['connecting', undefined, 2, true]);
-    relay$.next(opened(2));
+    emit(opened(2));
     expect(received).toEqual(['stopped 1', 'opened 2']);
     relay$.error(stop);
     expect(connections).toBe(3);
   });
-
-  it('has the time when the feed ended, also for a later page', () => {
-    appWith();
-    const { feed } = show(Reader).componentInstance;
-    const endedAt = Date.now() - 60_000;
-    relay$.error(createTradeFeedError({ stage: 'stream', closeCode: 4001, endedAt }));
-    expect(feed.status()).toMatchObject({ state: 'stopped', since: endedAt });
-  });
 });
 
 describe('change detection', () => {
-  class Dashboard {
-    readonly feed = injectTradeFeed();
-    readonly last = signal('');
-    renders = 0;
-
-    constructor() {
-      this.feed.frames$.subscribe();
-      afterEveryRender(() => (this.renders += 1));
-    }
-  }
-
   it('runs once for a change of status and once per period, with any number of frames', async () => {
-    jest.setSystemTime(10_000);
+    class Dashboard {
+      readonly feed = injectTradeFeed();
+      readonly last = signal('');
+      renders = 0;
+      constructor() {
+        this.feed.frames$.subscribe();
+        afterEveryRender(() => (this.renders += 1));
+      }
+    }
     appWith();
     const template = `{{ feed.status().state }}, {{ feed.stats()?.totalFrames }} in all, {{ feed.window()?.count }} in a window`;
     const page = show(Dashboard, template);
@@ -564,11 +412,11 @@ describe('change detection', () => {
     const { componentInstance } = page;
     expect(textOf(page)).toBe('connecting,  in all,  in a window');
     const atFirst = componentInstance.renders;
-    relay$.next(opened());
+    emit(opened());
     await after(50);
     expect([textOf(page), componentInstance.renders - atFirst]).toEqual(['live,  in all,  in a window', 1]);
     for (let turn = 0; turn < 100; turn += 1) {
-      for (let n = 0; n < 10; n += 1) relay$.next(frame(`${n}`));
+      for (let n = 0; n < 10; n += 1) emit(frame(`${n}`));
       await after(8);
     }
     expect(componentInstance.renders - atFirst).toBe(1);
@@ -581,7 +429,7 @@ describe('change detection', () => {
   it('runs no effect for a frame, and one for each change of a signal', async () => {
     appWith();
     const runs = { status: 0, failure: 0 };
-    const { feed } = show(Reader).componentInstance;
+    const feed = readFeed();
     TestBed.runInInjectionContext(() => {
       for (const name of ['status', 'failure'] as const)
         effect(() => {
@@ -590,23 +438,10 @@ describe('change detection', () => {
         });
     });
     await after(10);
-    relay$.next(opened());
-    for (let n = 0; n < 1_000; n += 1) relay$.next(frame(`${n}`));
+    emit(opened());
+    for (let n = 0; n < 1_000; n += 1) emit(frame(`${n}`));
     await after(10);
     expect(runs).toEqual({ status: 2, failure: 1 });
-  });
-
-  it('can start the windows from a template', async () => {
-    jest.setSystemTime(10_000);
-    appWith({ window: { lengthMs: 100 } });
-    const page = show(Reader, '@if (feed.status().state === "live") { <b>{{ feed.window()?.count ?? "none" }}</b> }');
-    await after(10);
-    relay$.next(opened());
-    await after(40);
-    expect(textOf(page)).toBe('none');
-    relay$.next(frame('a'));
-    await after(100);
-    expect(textOf(page)).toBe('1');
   });
 });
 
@@ -629,14 +464,10 @@ describe('on a server', () => {
 });
 
 describe('injectTradeFeed', () => {
-  it('throws an error that names the missing provider', () => {
+  it('throws an error that names the missing provider, and outside an injection context that of Angular', () => {
     startApp();
-    expect(() => TestBed.runInInjectionContext(injectTradeFeed)).toThrow(
-      /^injectTradeFeed\(\) .* Add provideTradeFeed\(/,
-    );
-  });
-
-  it('is refused by Angular outside an injection context', () => {
+    const inject = () => TestBed.runInInjectionContext(injectTradeFeed);
+    expect(inject).toThrow(/^injectTradeFeed\(\) .* Add provideTradeFeed\(/);
     expect(() => injectTradeFeed()).toThrow(/NG0203.*injectTradeFeed\(\)/s);
   });
 
@@ -646,48 +477,22 @@ describe('injectTradeFeed', () => {
     expect(computed(() => feed().window())()).toBeUndefined();
     expect(feed().status().state).toBe('live');
   });
-
-  it('works outside of components, and the feed ends with its injector', () => {
-    appWith({ lingerMs: 0 });
-    const child = createEnvironmentInjector([], TestBed.inject(EnvironmentInjector));
-    child.runInContext(() => {
-      injectTradeFeed();
-      expect(inject(DestroyRef).destroyed).toBe(false);
-    });
-    expect(isOpen).toBe(true);
-    child.destroy();
-    expect(isOpen).toBe(false);
-  });
 });
 
-describe('provideTradeFeedFrom', () => {
-  it.each<[unknown, unknown, RegExp]>([
-    [undefined, {}, /`events\$` must be an Observable/],
-    [NEVER, 5, /`options` must be an object/],
-    [NEVER, { every: 1 }, /`every` must be left out/],
-    [NEVER, { lingerMs: -1 }, /`lingerMs` must be a number of ms, 0 or more, got -1/],
-    [NEVER, { stats: 5 }, /`stats` must be an object/],
-    [NEVER, { stats: { everyMs: 0 } }, /`stats\.everyMs` must be a number of ms above 0, got 0/],
-    [NEVER, { stats: { every: 1 } }, /`stats\.every` must be left out/],
-    [NEVER, { freshness: 5 }, /`freshness` must be an object/],
-    [NEVER, { freshness: {} }, /`freshness\.maxAgeMs` must be set, or `freshness\.factor`/],
-    [
-      NEVER,
-      { freshness: { maxAgeMs: 0 } },
-      /`freshness\.maxAgeMs` must be a number of ms, above 0 and at most 2147483647, got 0/,
-    ],
-    [NEVER, { window: { lengthMs: 0.5 } }, /`window\.lengthMs` must be a whole number of ms/],
-    [NEVER, { window: { maxFrames: 0 } }, /`window\.maxFrames` must be a whole number/],
-    [NEVER, { window: { seed: () => 0 } }, /`window\.seed` must be left out/],
-  ])('refuses %p with %p', (events$, options, message) => {
-    const provide = () => provideTradeFeedFrom(events$ as Observable<RelayedEvent>, options as FeedSignalOptions);
-    let error: TradeFeedError | undefined;
-    try {
-      provide();
-    } catch (thrown) {
-      error = thrown as TradeFeedError;
-    }
-    expect(error?.code).toBe('invalid-options');
-    expect(error?.message).toMatch(message);
-  });
-});
+it.each<[unknown, unknown, RegExp]>([
+  [undefined, {}, /`events\$` must be an Observable/],
+  [NEVER, 5, /`options` must be an object/],
+  [NEVER, { every: 1 }, /`every` must be left out/],
+  [NEVER, { lingerMs: -1 }, /`lingerMs` must be a number of ms, 0 or more, got -1/],
+  [NEVER, { stats: 5 }, /`stats` must be an object/],
+  [NEVER, { stats: { everyMs: 0 } }, /`stats\.everyMs` must be a number of ms above 0, got 0/],
+  [NEVER, { stats: { every: 1 } }, /`stats\.every` must be left out/],
+  [NEVER, { freshness: 5 }, /`freshness` must be an object/],
+  [NEVER, { freshness: {} }, /`freshness\.maxAgeMs` must be set, or `freshness\.factor`/],
+  [NEVER, { freshness: { maxAgeMs: 0 } }, /`freshness\.maxAgeMs` must be a number of ms, above 0 .*, got 0/],
+  [NEVER, { window: { lengthMs: 0.5 } }, /`window\.lengthMs` must be a whole number of ms/],
+  [NEVER, { window: { maxFrames: 0 } }, /`window\.maxFrames` must be a whole number/],
+  [NEVER, { window: { seed: () => 0 } }, /`window\.seed` must be left out/],
+])('provideTradeFeedFrom refuses %p with %p', (events$, options, message) =>
+  expectInvalid(() => provideTradeFeedFrom(events$ as never, options as FeedSignalOptions), message),
+);

@@ -2,9 +2,8 @@
 import { before, test } from 'node:test';
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { install } from '../peers/packages.mjs';
-import { buildApp } from './example-app/build-app.mjs';
-import { chromium } from './support.mjs';
+import { chromium, install } from '../peers/packages.mjs';
+import { buildApp } from './example-app/app.mjs';
 
 let built;
 

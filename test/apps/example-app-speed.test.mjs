@@ -3,11 +3,26 @@ import { after, before, describe, test } from 'node:test';
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { tap } from 'rxjs';
-import { browser, built, screenshot } from './example-app/fixture.mjs';
-import { recordTasks } from './example-app/long-tasks.mjs';
-import { openPage } from './example-app/page.mjs';
-import { startApp } from './example-app/running-app.mjs';
-import { startTestService } from './example-app/test-service.mjs';
+import { startApp, startTestService } from './example-app/app.mjs';
+import { built, openPage, screenshot } from './example-app/page.mjs';
+
+/** Records the tasks of all threads of the browser. `stop` returns those of the main threads of pages that took 50 ms or more, longest first. */
+const recordTasks = async (browser, page) => {
+  await browser.startTracing(page, { categories: ['toplevel'] });
+  return {
+    async stop() {
+      const { traceEvents } = JSON.parse(await browser.stopTracing());
+      const mains = new Set(traceEvents.filter(isMain).map(threadOf));
+      return traceEvents
+        .filter((event) => event.name === 'ThreadControllerImpl::RunTask' && event.dur >= 50_000)
+        .filter((event) => mains.has(threadOf(event)))
+        .map(({ dur, tdur }) => ({ ms: Math.round(dur / 1_000), busyMs: Math.round(tdur / 1_000) }))
+        .sort((one, other) => other.ms - one.ms);
+    },
+  };
+};
+const threadOf = ({ pid, tid }) => `${pid} ${tid}`;
+const isMain = ({ ph, name, args }) => ph === 'M' && name === 'thread_name' && args.name === 'CrRendererMain';
 
 describe('at 5,000 frames a second', () => {
   let local;
@@ -23,8 +38,8 @@ describe('at 5,000 frames a second', () => {
     await local?.stop();
   });
 
-  test('no task takes more than 200 ms in 30 s, with a filter', async (t) => {
-    const view = await openPage(browser, app.url, {
+  test('no task takes more than 200 ms in 90,000 frames, with a filter', async (t) => {
+    const view = await openPage(t, app.url, {
       before: (page) =>
         page.addInitScript(() => {
           window.longTasks = [];
@@ -37,7 +52,7 @@ describe('at 5,000 frames a second', () => {
     await view.state(/^Live/);
     await view.rows.nth(5).waitFor();
     const atLoad = await page.evaluate(() => window.longTasks.splice(0));
-    const recording = await recordTasks(browser, page);
+    const recording = await recordTasks(view.browser, page);
     const total = () => view.total('Frames');
     const [from, pushedBefore, startedAt] = [await total(), pushed, performance.now()];
     const until = (frames) =>
@@ -45,11 +60,11 @@ describe('at 5,000 frames a second', () => {
         (expected) => Number(document.querySelector('app-totals dd').innerText.replaceAll(',', '')) >= expected,
         from + frames,
       );
-    await until(50_000);
+    await until(30_000);
     await page.fill('#filter', 'btc-usd');
-    await until(100_000);
+    await until(60_000);
     await page.fill('#filter', '');
-    await until(150_000);
+    await until(90_000);
     const seconds = (performance.now() - startedAt) / 1_000;
     const ofService = pushed - pushedBefore;
     const frames = (await total()) - from;
@@ -73,7 +88,5 @@ describe('at 5,000 frames a second', () => {
     assert.ok(longest <= 200 + waited, `the longest task took ${longest} ms`);
     assert.equal(await view.total('Dropped frames'), 0);
     assert.equal(await view.total('Gaps'), 0);
-    assert.deepEqual(view.errors, []);
-    await view.close();
   });
 });

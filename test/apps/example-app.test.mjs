@@ -2,26 +2,39 @@
 import { after, afterEach, before, describe, test } from 'node:test';
 import assert from 'node:assert/strict';
 import { filter, interval, map, merge, Subject } from 'rxjs';
+import { restore, startApp, startTestService } from './example-app/app.mjs';
 import { bandsOf } from './example-app/canvas.mjs';
-import { expectText } from './example-app/expect-text.mjs';
-import { browser, built, overflowOf, screenshot, violationsOf } from './example-app/fixture.mjs';
-import { recordNetwork } from './example-app/network.mjs';
-import { observe } from './example-app/observer.mjs';
-import { openPage, openTab } from './example-app/page.mjs';
-import { startApp } from './example-app/running-app.mjs';
-import { startTestService } from './example-app/test-service.mjs';
+import { observe, recordNetwork } from './example-app/network.mjs';
+import {
+  built,
+  eventually,
+  expectAccessible,
+  expectFocus,
+  expectText,
+  expectToFit,
+  openPage,
+  openTab,
+  phone,
+  screenshot,
+  seconds,
+  secondsFrom,
+} from './example-app/page.mjs';
 
 describe('on the local service of the demo', () => {
   let app;
   let view;
   before(async () => {
     app = await startApp(built, { args: ['--rate', '300', '--outage', '3'] });
-    view = await openPage(browser, app.url);
+    view = await openPage(undefined, app.url);
   });
   after(async () => {
-    assert.deepEqual(view?.errors, []);
     await view?.close();
     await app?.stop();
+  });
+  afterEach(async () => {
+    // A failed test must not affect the next one.
+    await view.page.setViewportSize({ width: 1440, height: 1000 });
+    for (const path of ['demo/restore', 'feed/restart']) await fetch(`${app.url}/${path}`, { method: 'POST' });
   });
   /** Causes an event at the local service, like a viewer. */
   const cause = async (title) => {
@@ -29,18 +42,102 @@ describe('on the local service of the demo', () => {
     if ((await panel.getAttribute('open')) === null) await panel.locator('summary').click();
     await view.button(title).click();
   };
-  const connection = async () => Number((await view.state(/^Live Connection (\d+), live/))[1]);
+  /** Returns the number that the library gave to the last connection. */
+  const connection = async () => {
+    const { events } = await (await fetch(`${app.url}/history`)).json();
+    return events.findLast(({ type }) => type === 'opened').connection;
+  };
   /** Waits until the connection is stable, so that the library reconnects without delay. */
-  const stable = () => view.state(/^Live Connection \d+, live on this page for (?:[5-9]|\d\d) s/);
+  const stable = () => view.state(new RegExp(`^Live Connected on this page for ${secondsFrom(5)}`));
 
   test('shows the status live, and new frames', async () => {
-    await view.state(/^Live Connection 1, live on this page for \d+ s\. No outage since \d\d:\d\d:\d\d\.$/);
-    await expectText(view.rows.first(), /^\d\d:\d\d:\d\d\.\d{3} 1\.\d kB \{"batch":\d+,"trades":\[/);
+    await view.state(
+      new RegExp(`^Live Connected on this page for ${seconds}\\. No outage since \\d\\d:\\d\\d:\\d\\d\\.$`),
+    );
+    await expectText(
+      view.rows.first(),
+      /^\d\d:\d\d:\d\d\.\d{3} 1\.\d kB batch \d+ transaction …\w{4,8} symbol \w+-USD side /,
+    );
     await expectText(view.page.locator('[data-figure=frames] .figure'), /^[23]\d\d$/);
     await expectText(view.page.locator('[data-figure=bytes] .figure'), /^\d{3}$/);
     await expectText(view.page.locator('[data-figure=latency] .figure').first(), /^\d+$/);
     await view.page.waitForFunction(() => /^● Live [23]\d\d\/s · Trade feed$/.test(document.title));
     await screenshot(view, 'live');
+  });
+
+  test('the name of the feed is beside the path of a frame, not among the links of the header', async () => {
+    await expectText(view.page.locator('app-status-panel figcaption'), /^Feed: market$/);
+    assert.equal(await view.page.locator('app-top-bar h1 ~ :not(nav, .tools)').count(), 0);
+  });
+
+  test('the payload column shows what differs from row to row', async () => {
+    await view.rows.nth(10).waitFor();
+    await eventually(async () => {
+      const payloads = await view.page.locator('.row .payload').allInnerTexts();
+      const oneLine = payloads.map((text) => text.replace(/\s+/g, ' '));
+      assert.ok(oneLine.length > 5);
+      assert.equal(new Set(oneLine.map((text) => text.replace(/^batch \d+/, ''))).size, oneLine.length);
+      for (const text of oneLine)
+        assert.match(text, /^batch \d+ transaction …\w{4,8} symbol \w+-USD side (buy|sell) price /);
+    });
+    // On a phone too.
+    for (const width of [390, 820, 1280]) {
+      await view.page.setViewportSize({ width, height: 844 });
+      await view.page.waitForFunction(() =>
+        [...document.querySelectorAll('.row .payload')].every((payload) => {
+          const market = [...payload.children].find(({ innerText }) => innerText.includes('-USD'));
+          return market.getBoundingClientRect().right <= payload.getBoundingClientRect().right;
+        }),
+      );
+    }
+    // The whole payload is in the inspector.
+    await view.rows.nth(2).click();
+    await expectText(view.page.locator('app-frame-inspector pre'), /"transaction": "0x\w{64}"/);
+    await expectText(
+      view.page.locator('app-frame-inspector .facts').first(),
+      /^market, text, 1\.\d kB, received \d\d:/,
+    );
+    await view.button('Close').first().click();
+  });
+
+  test('the charts are in one row or in one column, and end where their section ends', async () => {
+    for (const [width, columns] of [390, 760, 761, 820, 1000, 1280, 1600].map((width) => [
+      width,
+      width > 760 ? 3 : 1,
+    ])) {
+      await view.page.setViewportSize({ width, height: 1000 });
+      await view.page.locator('[data-figure=latency] .figure', { hasText: /\d/ }).first().waitFor();
+      const canvas = await view.page.locator('[data-figure=latency] canvas').elementHandle();
+      await view.page.waitForFunction((canvas) => {
+        const host = canvas.closest('app-rate-chart').getBoundingClientRect();
+        return Math.abs(canvas.getBoundingClientRect().right - host.right) <= 1;
+      }, canvas);
+      const { charts, end } = await view.page.evaluate(() => {
+        const charts = [...document.querySelectorAll('app-rate-chart')].map((host) => {
+          const { top, bottom, right } = host.getBoundingClientRect();
+          const figures = [...host.querySelectorAll('dl > div:not([hidden])')].map(
+            (figure) => figure.lastElementChild.getBoundingClientRect().right,
+          );
+          const below = bottom - host.querySelector('.cut, canvas').getBoundingClientRect().bottom;
+          return { top, bottom, right, below, widest: Math.max(...figures) };
+        });
+        return { charts, end: document.querySelector('.figures').getBoundingClientRect().bottom };
+      });
+      const first = charts.filter(({ top }) => top === charts[0].top).length;
+      assert.equal(first, columns, `${width} px: ${first} charts in the first row`);
+      await expectToFit(view, `${width} px`);
+      for (const { below, widest, right } of charts) {
+        assert.ok(below <= 1, `${width} px: ${below} px are empty under a chart`);
+        assert.ok(widest <= right, `${width} px: the figures end at ${widest}, the chart at ${right}`);
+      }
+      const path = await view.page.evaluate(() => {
+        const bounds = (part) => document.querySelector(`app-status-panel ${part}`).getBoundingClientRect();
+        return bounds('.hops').top - bounds('.state > :last-child').bottom;
+      });
+      assert.ok(path <= 44, `${width} px: ${path} px are empty above the path of a frame`);
+      const space = end - charts.at(-1).bottom;
+      assert.ok(space <= 24, `${width} px: ${space} px between the charts and the end of their section`);
+    }
   });
 
   // A short reconnect is visible only in the log.
@@ -55,7 +152,7 @@ describe('on the local service of the demo', () => {
       const before = await connection();
       await cause(title);
       await view.happened(words);
-      await view.happened(new RegExp(`Connection ${before + 1} is open\\. Frames of that time are lost\\.`));
+      await view.happened(/A new connection is open\. Frames of that time are lost\./);
       assert.equal(await connection(), before + 1);
       await view.state(/Last outage at \d\d:\d\d:\d\d, for [\d.]+ m?s: The /);
     });
@@ -71,15 +168,22 @@ describe('on the local service of the demo', () => {
       /^Reconnecting (The service shut down\. 1001 server shutdown|The ticket request got no answer\.) (Next attempt in \d+ seconds? \(attempt \d+\)|Attempt \d+ is running)\. Without a connection for \d+ s\. .+/,
     );
     await expectText(view.page.locator('.cdk-live-announcer-element'), /^Reconnecting\. /);
-    assert.match(await view.page.title(), /^◌ Reconnecting: The .* · Trade feed$/);
-    const ongoing = await bandsOf(view.page, 'frames');
+    await view.page.waitForFunction(() => /^◌ Reconnecting: The .* · Trade feed$/.test(document.title));
+    const [status, logged] = await view.page.evaluate(() =>
+      [
+        [document.querySelector('app-status-panel .next'), /Without a connection for (\d+) s/],
+        [document.querySelector('app-event-log li .lasted'), /Ongoing for (\d+) s/],
+      ].map(([element, pattern]) => Number(pattern.exec(element.innerText)?.[1])),
+    );
+    assert.equal(logged, status, 'the log and the status show the same duration');
+    // The chart is drawn once a second.
+    await eventually(async () => assert.ok((await bandsOf(view.page, 'frames')).bands.length > 0));
     await screenshot(view, 'outage');
-    assert.ok(ongoing.bands.length > 0, 'the chart shows a band during the outage');
-    const [, lasted] = await view.happened(/Lasted ([\d.]+) s\..* Connection \d+ is open/);
+    const [, lasted] = await view.happened(/Lasted ([\d.]+) s\..* A new connection is open/);
     assert.equal(await connection(), before + 1);
 
     // The next sample is drawn after the band.
-    await view.state(/live on this page for (?:[2-9]|\d\d) s/);
+    await view.state(new RegExp(`Connected on this page for ${secondsFrom(2)}`));
     const { bands, lines, width } = await bandsOf(view.page, 'frames');
     const widest = Math.max(...bands.map((band) => band.width));
     const plot = width - 46;
@@ -98,17 +202,17 @@ describe('on the local service of the demo', () => {
     {
       title: 'Connect elsewhere',
       words:
-        /^Stopped Another connection of the same account took over: .* 4001 connection replaced It does not reconnect automatically\. Stopped at .* Find the other client, .* Connect again$/,
+        /^Stopped Another connection of the same account took over: .* 4001 connection replaced The relay does not reconnect automatically\. Stopped at .* Find the other client, .* Connect again This page checks again (in \d+ s|now)\.$/,
     },
     {
       title: 'Write to the service',
       words:
-        /^Stopped The service says that a message was sent to it; the relay sends none\. 1008 policy violation It does not reconnect automatically\. .* Look for a proxy .* Connect again$/,
+        /^Stopped The service says that a message was sent to it; the relay sends none\. 1008 policy violation The relay does not reconnect automatically\. .* Look for a proxy .* Connect again This page checks again (in \d+ s|now)\.$/,
     },
     {
       title: 'Revoke access',
       words:
-        /^Stopped Access was revoked\. The account is inactive or is not entitled to the stream\. HTTP 403 It does not reconnect automatically\. .* Restore access, .* Connect again$/,
+        /^Stopped Access was revoked\. The account is inactive or is not entitled to the stream\. HTTP 403 The relay does not reconnect automatically\. .* Restore access, .* Connect again This page checks again (in \d+ s|now)\.$/,
       repair: 'Restore access',
     },
   ];
@@ -118,11 +222,17 @@ describe('on the local service of the demo', () => {
       await cause(title);
       await view.state(words);
       await view.happened(/Stopped\. /);
+      // What the relay does is in the status; what this page does is next to the button.
+      await expectText(view.page.locator('.state .next'), /^The relay does not reconnect automatically\. [^.]+\.$/);
+      await expectText(view.page.locator('.state .again'), /^Connect again This page checks again (in \d+ s|now)\.$/);
       await expectText(view.page.locator('.cdk-live-announcer-element'), /^The feed has stopped\. /);
       await screenshot(view, `stopped-${title.toLowerCase().replaceAll(' ', '-')}`);
       if (repair) await cause(repair);
       await view.button('Connect again').click();
-      await view.state(/^Live Connection 1, /);
+      await view.state(/^Live Connected /);
+      assert.equal(await connection(), 1);
+      // The numbers of the library begin again after a stop, so the page shows none.
+      assert.doesNotMatch(await view.page.locator('body').innerText(), /connection #?\d/i);
       const before = await view.total('Frames');
       await view.page.waitForFunction(
         (before) => Number(document.querySelector('app-totals dd').innerText.replaceAll(',', '')) > before,
@@ -159,17 +269,17 @@ describe('with the service of the test', () => {
     await app?.stop();
     await local?.stop();
   });
-  const live = (view) => view.state(/^Live/);
+  afterEach(() => restore(local, app));
   const numbersOf = (messages) =>
     messages.flatMap(({ events }) =>
       events.filter(({ type }) => type === 'frame').map(({ data }) => JSON.parse(data).number),
     );
 
-  test('two tabs share one connection to the service', async () => {
-    const first = await openPage(browser, app.url);
-    await live(first);
+  test('two tabs share one connection to the service', async (t) => {
+    const first = await openPage(t, app.url);
+    await first.live();
     const second = await openTab(first, app.url);
-    await live(second);
+    await second.live();
     await second.rows.first().waitFor();
     await first.rows.first().waitFor();
     assert.equal(local.handshakes(), 1);
@@ -178,15 +288,25 @@ describe('with the service of the test', () => {
       0,
       'there are no demo events with a real service',
     );
-    assert.deepEqual([...first.errors, ...second.errors], []);
-    await first.close();
   });
 
-  test('a reload resumes by the event id: without missing frames, duplicates and gaps', async () => {
+  test('the heading of the frames, and of their rate, says its noun once', async (t) => {
+    const view = await openPage(t, app.url);
+    await expectText(
+      view.page.locator('app-frames-panel header'),
+      /^Frames (all [1-9]\d*|the last 2,000 of [\d,]+) Filter /,
+    );
+    await expectText(view.page.locator('[data-figure=frames]'), /^Frames per second frames per second [\d,.]+$/);
+    await view.page.fill('#filter', 'rare');
+    await view.page.fill('#filter', '');
+    await expectText(view.page.locator('app-frames-panel [role=status]'), /^No filter: [\d,]+ frames$/);
+  });
+
+  test('a reload resumes by the event id: without missing frames, duplicates and gaps', async (t) => {
     let network;
     let resumedAt;
-    const observer = await observe(`${app.url}/feed`);
-    const view = await openPage(browser, app.url, {
+    const observer = await observe(t, `${app.url}/feed`);
+    const view = await openPage(t, app.url, {
       before: async (page) => {
         network = await recordNetwork(page);
         // The event id that the page had stored before the reload.
@@ -195,7 +315,7 @@ describe('with the service of the test', () => {
         });
       },
     });
-    await live(view);
+    await view.live();
     await view.rows.nth(10).waitFor();
     // The request is delayed until more frames have arrived.
     await view.page.route('**/feed', async (route) => {
@@ -205,9 +325,9 @@ describe('with the service of the test', () => {
       await route.continue();
     });
     await view.page.reload();
-    await live(view);
+    await view.live();
     await view.rows.nth(10).waitFor();
-    await expectText(view.log.last(), /Connected (Nothing was missed|Connection 1 is open)\./);
+    await expectText(view.log.last(), /Connected (Nothing was missed|A new connection is open)\./);
 
     const storedId = await view.page.evaluate(() => window.storedEventId);
     const [first, second] = network.feeds();
@@ -225,24 +345,21 @@ describe('with the service of the test', () => {
     assert.ok(missed.length >= 40, `${missed.length} frames arrived during the reload`);
     assert.ok(events.every(({ type }) => type !== 'gap'));
     assert.equal(await view.total('Gaps'), 0);
-    assert.deepEqual(view.errors, []);
-    await view.close();
-    await observer.stop();
   });
 
-  test('the browser receives no secret', async () => {
+  test('the browser receives no secret', async (t) => {
     let network;
-    const view = await openPage(browser, app.url, { before: async (page) => (network = await recordNetwork(page)) });
-    await view.state(/^Live Connection \d+, live on this page for (?:[5-9]|\d\d) s/);
+    const view = await openPage(t, app.url, { before: async (page) => (network = await recordNetwork(page)) });
+    await view.state(new RegExp(`^Live Connected on this page for ${secondsFrom(5)}`));
     local.account.expireAccess();
     await view.happened(/The access of this connection expired\..* is open/);
     local.account.revokeAccess();
     await view.state(/^Stopped/);
     local.account.restoreAccess();
     await view.button('Connect again').click();
-    await live(view);
+    await view.live();
     await view.page.reload();
-    await live(view);
+    await view.live();
     await view.rows.first().waitFor();
 
     const received = (await network.everything()).join('\n');
@@ -254,13 +371,12 @@ describe('with the service of the test', () => {
     const printed = `${received}\n${app.output()}\n${await view.page.content()}`;
     const forms = (secret) => [secret, encodeURIComponent(secret), Buffer.from(secret).toString('base64')];
     assert.deepEqual(secrets.filter((secret) => forms(secret).some((form) => printed.includes(form))).length, 0);
-    await view.close();
   });
 
-  test('the keyboard is enough for pause, filter and payload', async () => {
-    const view = await openPage(browser, app.url);
+  test('the keyboard is enough for pause, filter and payload', async (t) => {
+    const view = await openPage(t, app.url);
     const { page } = view;
-    await live(view);
+    await view.live();
     await view.rows.nth(10).waitFor();
 
     await page.keyboard.press('p');
@@ -282,17 +398,15 @@ describe('with the service of the test', () => {
     await expectText(page.locator('.scope'), /^\d+ match(es)?$/);
     await expectText(announced, /^\d+ match(es)?$/);
     await expectText(view.rows.nth(2), /RARE/);
-    const texts = await view.rows.allInnerTexts();
-    assert.ok(
-      texts.every((text) => text.includes('RARE')),
-      'all rows match',
-    );
+    await eventually(async () => {
+      for (const text of await view.rows.allInnerTexts()) assert.match(text, /RARE/);
+    });
     await screenshot(view, 'filter');
 
     await page.keyboard.press('Tab');
     await page.keyboard.press('Tab');
     const list = page.getByRole('listbox', { name: 'Frames' });
-    assert.ok(await list.evaluate((element) => element === document.activeElement), 'the list has the focus');
+    await page.waitForFunction((element) => element === document.activeElement, await list.elementHandle());
     await page.keyboard.press('ArrowDown');
     await page.keyboard.press('ArrowDown');
     const second = await activeAt(page, 'second');
@@ -314,97 +428,75 @@ describe('with the service of the test', () => {
     await slider.focus();
     await page.keyboard.press('ArrowLeft');
     await page.waitForFunction(
-      (element) => /^\d\d:\d\d:\d\d: frames per second [\d.]+ frames\/s$/.test(element.ariaValueText),
+      (element) => /^\d\d:\d\d:\d\d: frames per second [\d.]+$/.test(element.ariaValueText),
       await slider.elementHandle(),
     );
     await page.keyboard.press('t');
-    assert.equal(await page.locator('html').getAttribute('data-theme'), 'light');
-    assert.deepEqual(view.errors, []);
-    await view.close();
+    await page.locator('html[data-theme=light]').waitFor();
   });
 
-  for (const colorScheme of ['light', 'dark']) {
-    test(`has no accessibility violation, ${colorScheme}`, async () => {
-      const view = await openPage(browser, app.url, { colorScheme, reducedMotion: 'reduce' });
-      const { page } = view;
-      await live(view);
-      await view.rows.nth(5).click();
-      await page.locator('app-frame-inspector pre').waitFor();
-      assert.deepEqual(await violationsOf(view), []);
-      await screenshot(view, `live-${colorScheme}`);
-      local.account.revokeAccess();
-      await view.state(/^Stopped/);
-      assert.deepEqual(await violationsOf(view), []);
-      await screenshot(view, `stopped-${colorScheme}`);
-      local.account.restoreAccess();
-      await view.button('Connect again').click();
-      await live(view);
-      await page.keyboard.press('?');
-      assert.deepEqual(await violationsOf(view), []);
-      await view.close();
-    });
-  }
-
-  test('fits on a phone', async () => {
-    const view = await openPage(browser, app.url, {
-      viewport: { width: 360, height: 780 },
-      isMobile: true,
-      hasTouch: true,
-      deviceScaleFactor: 2,
-    });
+  test('has no accessibility violation, light and dark: live, stopped, and with the keys', async (t) => {
+    const view = await openPage(t, app.url, { reducedMotion: 'reduce' });
     const { page } = view;
-    await live(view);
+    await view.live();
+    await view.rows.nth(5).click();
+    await page.locator('app-frame-inspector pre').waitFor();
+    await expectAccessible(view, 'live');
+    local.account.revokeAccess();
+    await view.state(/^Stopped/);
+    await expectAccessible(view, 'stopped');
+    local.account.restoreAccess();
+    await view.button('Connect again').click();
+    await view.live();
+    await page.keyboard.press('?');
+    await expectAccessible(view);
+  });
+
+  test('fits on a phone', async (t) => {
+    const view = await openPage(t, app.url, phone);
+    const { page } = view;
+    await view.live();
     await view.rows.nth(5).waitFor();
-    assert.equal(await overflowOf(view), 0);
+    await expectToFit(view);
     await screenshot(view, 'phone');
     await view.rows.nth(2).tap();
     await page.locator('app-frame-inspector pre').waitFor();
-    assert.equal(await overflowOf(view), 0);
+    await expectToFit(view);
     await screenshot(view, 'phone-payload', { fullPage: false });
     await view.button('Close').first().tap();
     local.account.revokeAccess();
     await view.state(/^Stopped/);
-    assert.equal(await overflowOf(view), 0);
+    await expectToFit(view);
     await screenshot(view, 'phone-stopped');
-    local.account.restoreAccess();
-    await view.button('Connect again').tap();
-    await live(view);
-    await view.close();
   });
 
-  test('a stop: a later tab shows the same time, and the focus moves when the button disappears', async () => {
-    const view = await openPage(browser, app.url);
-    await live(view);
+  test('a stop: a later tab shows the same time, and the focus moves when the button disappears', async (t) => {
+    const view = await openPage(t, app.url);
+    await view.live();
     local.account.revokeAccess();
-    const [, stoppedAt] = await view.state(/^Stopped .* Stopped at (\d\d:\d\d:\d\d), (?:[2-9]|\d\d) s ago\./);
+    const [, stoppedAt] = await view.state(
+      /^Stopped .* Stopped at (\d\d:\d\d:\d\d), (?:\d+ min \d+|[2-9]|\d\d) s ago\./,
+    );
     const later = await openTab(view, app.url);
-    const [, shownLater] = await later.state(/^Stopped .* Stopped at (\d\d:\d\d:\d\d), \d+ s ago\./);
+    const [, shownLater] = await later.state(/^Stopped .* Stopped at (\d\d:\d\d:\d\d), (?:\d+ min )?\d+ s ago\./);
     assert.equal(shownLater, stoppedAt);
     local.account.restoreAccess();
     await view.button('Connect again').click();
-    await live(view);
-    assert.equal(
-      await view.page.evaluate(() => document.activeElement.id),
-      'status-title',
-      'the heading has the focus',
-    );
-    assert.deepEqual([...view.errors, ...later.errors], []);
-    await view.close();
+    await view.live();
+    await expectFocus(view, 'status-title');
   });
 
-  test('connects with an invalid value in the storage of the tab', async () => {
-    const view = await openPage(browser, app.url, {
+  test('connects with an invalid value in the storage of the tab', async (t) => {
+    const view = await openPage(t, app.url, {
       before: (page) =>
         page.addInitScript(() => sessionStorage.setItem(`rx-trade-feed:${location.origin}/feed`, 'ключ\n')),
     });
-    await live(view);
-    assert.deepEqual(view.errors, []);
-    await view.close();
+    await view.live();
   });
 
-  test('Ctrl-C stops the server cleanly; the page reports it, and reconnects after the restart', async () => {
-    const view = await openPage(browser, app.url);
-    await live(view);
+  test('Ctrl-C stops the server cleanly; the page reports it, and reconnects after the restart', async (t) => {
+    const view = await openPage(t, app.url);
+    await view.live();
     assert.equal(await app.stop(), 0);
     await view.state(
       /^Reconnecting The relay did not answer\. .*Attempt|^Reconnecting The relay did not answer\. Next attempt in/,
@@ -415,12 +507,12 @@ describe('with the service of the test', () => {
       { ...built, node: process.execPath },
       { variables: local.variables, args: ['--port', new URL(app.url).port] },
     );
-    await view.state(/^Live Connection \d+, live on this page for \d+ s\. Last outage at .*: The /);
-    const log = (await view.log.allInnerTexts()).join('\n');
-    assert.match(log, /Lasted /);
-    assert.doesNotMatch(log, /Ongoing for/);
-    assert.deepEqual(view.errors, []);
-    await view.close();
+    await view.state(new RegExp(`^Live Connected on this page for ${seconds}\\. Last outage at .*: The `));
+    await eventually(async () => {
+      const log = (await view.log.allInnerTexts()).join('\n');
+      assert.match(log, /Lasted /);
+      assert.doesNotMatch(log, /Ongoing for/);
+    });
   });
 });
 
@@ -449,14 +541,10 @@ describe('figures, log and history', () => {
     await app?.stop();
     await local?.stop();
   });
-  afterEach(async () => {
-    // A failed test must not affect the next one.
+  afterEach(() => {
     flow.isOn = true;
-    local.service.failCredentials(false);
-    local.account.restoreAccess();
-    await fetch(`${app.url}/feed/restart`, { method: 'POST' });
+    return restore(local, app);
   });
-  const live = (view) => view.state(/^Live/);
   /** Returns the duration in a text, in seconds. */
   const secondsIn = (text) => {
     const [, minutes = 0, whole] = /(?:(\d+) min )?([\d.]+) s/.exec(text) ?? assert.fail(`no duration: ${text}`);
@@ -472,42 +560,41 @@ describe('figures, log and history', () => {
     });
   const total = (view, name) => expectText(view.totalOf(name), /(.*)/).then(([text]) => text);
 
-  test('a stop: when one page connects again, the other one is live too', async () => {
-    const restarting = await openPage(browser, app.url);
-    const other = await openPage(browser, app.url);
-    for (const view of [restarting, other]) await live(view);
+  test('a stop: when one page connects again, the other one is live too', async (t) => {
+    const restarting = await openPage(t, app.url);
+    const other = await openPage(t, app.url);
+    for (const view of [restarting, other]) await view.live();
     local.account.revokeAccess();
     for (const view of [restarting, other])
       await view.state(
-        /^Stopped Access was revoked\..* HTTP 403 .*This page checks again (in \d+ s|now)\. .*Connect again$/,
+        /^Stopped Access was revoked\..* HTTP 403 .*Connect again This page checks again (in \d+ s|now)\.$/,
       );
+    await other.happened(/Stopped\./);
     const entries = await other.log.count();
     // The page checks again several times. That adds no entry.
     await other.page.waitForResponse('**/feed');
     await other.page.waitForResponse('**/feed');
     await other.state(/^Stopped/);
     assert.equal(await other.log.count(), entries, 'the log contains the stop once');
-    const later = await openPage(browser, app.url);
+    const later = await openPage(t, app.url);
     await later.state(/^Stopped Access was revoked\./);
     local.account.restoreAccess();
     await restarting.button('Connect again').click();
-    for (const view of [restarting, other, later]) await live(view);
+    for (const view of [restarting, other, later]) await view.live();
     for (const view of [restarting, other, later]) {
-      await view.happened(/^.* Stopped\. .* Lasted [\d.]+ s\. .*Connection \d+ is open\./);
+      await view.happened(/^.* Stopped\. .* Lasted [\d.]+ s\. .*A new connection is open\./);
       assert.match(await total(view, 'Reconnect attempts'), /^\d+ (?!.*not entitled)/);
-      assert.deepEqual(view.errors, []);
-      await view.close();
     }
   });
 
-  test('an outage that ends in a stop: status, log and totals show the same duration', async () => {
-    const view = await openPage(browser, app.url);
-    await live(view);
+  test('an outage that ends in a stop: status, log and totals show the same duration', async (t) => {
+    const view = await openPage(t, app.url);
+    await view.live();
     // Not from the page: it shows 0 until the history of the server has arrived.
     const before = (await history()).totals.lostMs / 1_000;
     local.service.failCredentials(true);
     local.account.expireAccess();
-    await view.state(/^Reconnecting .* Without a connection for (?:[3-9]|\d\d) s\./);
+    await view.state(new RegExp(`^Reconnecting .* Without a connection for ${secondsFrom(3)}\\.`));
     local.account.revokeAccess();
     local.service.failCredentials(false);
     await view.state(/^Stopped /);
@@ -521,25 +608,28 @@ describe('figures, log and history', () => {
     assert.ok(secondsIn(shown) >= 5, shown);
     const [logged] = await view.happened(/Lasted ([\d.]+) s\./);
     assert.equal(secondsIn(logged.slice(logged.indexOf('Lasted'))), secondsIn(shown));
-    const lost = secondsIn(await total(view, 'Lost time')) - before;
-    assert.ok(Math.abs(lost - secondsIn(shown)) < 0.11, `${lost} s in the totals, ${shown}`);
+    const lost = await eventually(async () => {
+      const seconds = secondsIn(await total(view, 'Lost time')) - before;
+      assert.ok(Math.abs(seconds - secondsIn(shown)) < 0.11, `${seconds} s in the totals, ${shown}`);
+      return seconds;
+    });
 
     // A page that is loaded later shows the same. The server received the opening some ms earlier.
     await view.page.reload();
-    const [later] = await view.state(/^Live .* Last outage at \d\d:\d\d:\d\d, for [\d.]+ s: /);
+    const [later] = await view.state(/^Live .* Last outage at \d\d:\d\d:\d\d, for [\d.]+ (min \d+ )?s: /);
     assert.ok(
       Math.abs(secondsIn(later.slice(later.indexOf('Last'))) - secondsIn(shown)) < 0.3,
       `${shown}, then ${later}`,
     );
-    const lostLater = secondsIn(await total(view, 'Lost time')) - before;
-    assert.ok(Math.abs(lostLater - lost) < 0.3, `${lost} s, then ${lostLater} s`);
-    assert.deepEqual(view.errors, []);
-    await view.close();
+    await eventually(async () => {
+      const lostLater = secondsIn(await total(view, 'Lost time')) - before;
+      assert.ok(Math.abs(lostLater - lost) < 0.3, `${lost} s, then ${lostLater} s`);
+    });
   });
 
-  test('a reload starts with the history of the server, and counts nothing twice', async () => {
-    const view = await openPage(browser, app.url);
-    await live(view);
+  test('a reload starts with the history of the server, and counts nothing twice', async (t) => {
+    const view = await openPage(t, app.url);
+    await view.live();
     local.account.expireAccess();
     await view.happened(/^\S+ The access of this connection expired\..* is open\. Frames of that time are/);
     const since = await view.page.locator('#totals-title').innerText();
@@ -548,11 +638,13 @@ describe('figures, log and history', () => {
     for (let reload = 0; reload < 3; reload += 1) {
       const before = await view.total('Frames');
       await view.page.reload();
-      await live(view);
+      await view.live();
       await expectText(view.page.locator('#totals-title'), new RegExp(`^${since}$`));
-      assert.ok((await view.total('Frames')) >= before);
-      assert.deepEqual(await view.log.allInnerTexts(), entries);
-      assert.equal(await total(view, 'Gaps'), gaps);
+      await eventually(async () => {
+        assert.ok((await view.total('Frames')) >= before);
+        assert.deepEqual(await view.log.allInnerTexts(), entries);
+        assert.equal(await total(view, 'Gaps'), gaps);
+      });
     }
     // No second is counted twice in the charts either.
     const slider = view.page.getByRole('slider', { name: /^Frames per second/ });
@@ -562,7 +654,7 @@ describe('figures, log and history', () => {
     for (let point = 0; point < 6; point += 1) {
       await view.page.keyboard.press('ArrowLeft');
       // A point in an outage has no rate.
-      const rate = /([\d.]+) frames\/s/.exec(await slider.getAttribute('aria-valuetext'))?.[1];
+      const rate = /frames per second ([\d.]+)$/.exec(await slider.getAttribute('aria-valuetext'))?.[1];
       if (rate !== undefined) rates.push(Number(rate));
     }
     assert.ok(
@@ -570,18 +662,16 @@ describe('figures, log and history', () => {
       `expected about 250 frames per second, twice as many if counted twice, got ${rates}`,
     );
 
-    const other = await openPage(browser, app.url);
-    await live(other);
+    const other = await openPage(t, app.url);
+    await other.live();
     await other.rows.nth(5).waitFor();
     flow.isOn = false;
-    const { totals } = await history();
-    const all = new RegExp(`^${totals.frames.toLocaleString('en-US')}$`);
-    for (const page of [view, other]) await expectText(page.totalOf('Frames'), all);
-    flow.isOn = true;
-    for (const page of [view, other]) {
-      assert.deepEqual(page.errors, []);
-      await page.close();
-    }
+    // Frames that were on their way when the flow ended still arrive: first at the server, then at the pages.
+    await eventually(async () => {
+      const { totals } = await history();
+      const ofPages = await Promise.all([view, other].map((page) => page.total('Frames')));
+      assert.deepEqual(ofPages, [totals.frames, totals.frames], 'the server and both pages count the same frames');
+    });
   });
 
   test('the history is protected by the guard, bounded, and contains public failures only', async () => {
@@ -604,8 +694,35 @@ describe('figures, log and history', () => {
     }
   });
 
-  test('lost time has one font size', async () => {
-    const view = await openPage(browser, app.url, {
+  test('the log says which time it covers, and the status claims no more', async (t) => {
+    const view = await openPage(t, app.url, {
+      before: withHistory(({ until }) => ({ since: until - 3_600_000, eventsSince: until - 900_000, events: [] })),
+    });
+    // The history arrives after the stream has begun.
+    await view.page.waitForFunction(() => {
+      const times = ['totals-title', 'log-title'].map((id) => document.getElementById(id).innerText.slice(-8));
+      return times[0] !== times[1];
+    });
+    const [, covered] = await expectText(view.page.locator('#log-title'), /^What happened since (.*\d\d:\d\d:\d\d)$/);
+    await view.state(new RegExp(`No outage since ${covered}\\.$`));
+  });
+
+  test('a field that all payloads share is not in the rows, unless a payload lacks it', async (t) => {
+    const view = await openPage(t, app.url);
+    const payload = (words) => view.page.locator('.row .payload', { hasText: words }).first();
+    await view.live();
+    await expectText(payload('number'), /^number \d+$/);
+    const alerts = setInterval(() => flow.extra$.next('{"alert":"needle"}'), 10);
+    try {
+      await expectText(payload('number'), /^number \d+ .*price ETH-USD$/);
+      await expectText(payload('alert'), /^alert needle$/);
+    } finally {
+      clearInterval(alerts);
+    }
+  });
+
+  test('lost time has one font size', async (t) => {
+    const view = await openPage(t, app.url, {
       before: withHistory(({ totals }) => ({ totals: { ...totals, lostMs: 96_000 } })),
     });
     await expectText(view.totalOf('Lost time'), /^1 min 36 s$/);
@@ -615,11 +732,10 @@ describe('figures, log and history', () => {
         [element, ...element.querySelectorAll('*')].map((part) => getComputedStyle(part).fontSize),
       );
     assert.equal(new Set(sizes).size, 1, `one size, got ${sizes}`);
-    await view.close();
   });
 
-  test('the axis has the chosen length, also with less data and after a reload', async () => {
-    const view = await openPage(browser, app.url, {
+  test('the axis has the chosen length, also with less data and after a reload', async (t) => {
+    const view = await openPage(t, app.url, {
       before: withHistory(({ until }) => ({
         since: until - 2_000,
         openedAt: until - 2_000,
@@ -642,40 +758,45 @@ describe('figures, log and history', () => {
       await page.locator('[data-figure=frames] .figure', { hasText: /\d/ }).waitFor();
       const slider = page.getByRole('slider', { name: new RegExp(`^Frames per second: the last ${minutes} min`) });
       await page.waitForFunction((element) => Number(element.ariaValueMax) >= 3, await slider.elementHandle());
-      const age = 2 + (await page.evaluate((since) => performance.now() - since, loadedAt)) / 1_000;
-      const found = await begin(minutes);
-      assert.ok(Math.abs(found - age) < 4 + minutes, `${minutes} min: the line begins ${found} s ago, expected ${age}`);
+      // The chart is drawn once a second, later on a busy machine.
+      await eventually(async () => {
+        const age = 2 + (await page.evaluate((since) => performance.now() - since, loadedAt)) / 1_000;
+        const found = await begin(minutes);
+        assert.ok(Math.abs(found - age) < 4 + minutes, `${minutes} min: the line begins ${found} s ago, not ${age}`);
+      });
     }
     await view.button('1 min').click();
     await page.reload();
     await expectText(pressed, /^1 min$/);
-    await view.close();
   });
 
-  test('a flood is cut off, and the rest of the line stays readable', async () => {
-    const view = await openPage(browser, app.url);
+  test('a flood is cut off, and the rest of the line stays readable', async (t) => {
+    const view = await openPage(t, app.url);
     const { page } = view;
-    await live(view);
+    await view.live();
     await view.button('1 min').click();
     const slider = await page.getByRole('slider', { name: /^Bytes per second/ }).elementHandle();
     await page.waitForFunction((element) => Number(element.ariaValueMax) >= 10, slider);
     const flood = JSON.stringify({ flood: 'x'.repeat(16 * 1024) });
     for (let pushed = 0; pushed < 100; pushed += 1) flow.extra$.next(flood);
-    // A slow server sends it in two seconds.
-    const cut = /^(1 second is|2 seconds are) above the scale: up to [01]\.\d MB\/s\.$/;
+    // A slow server sends it in several seconds.
+    const cut = /^(1 second is|\d seconds are) above the scale: up to [\d.]+ [kM]B\/s\.$/;
     await expectText(page.locator('[data-figure=bytes] .cut'), cut);
+    const heights = await page
+      .locator('app-rate-chart')
+      .evaluateAll((charts) => charts.map((chart) => chart.clientHeight));
+    assert.equal(new Set(heights).size, 1, `the text about the cut does not move the page: ${heights}`);
     const points = Number(await slider.getAttribute('aria-valuemax'));
     await page.waitForFunction(([element, from]) => Number(element.ariaValueMax) >= from + 4, [slider, points]);
     const { lastLineAt, height } = await bandsOf(page, 'bytes');
     assert.ok(lastLineAt < height * 0.75, `the line is ${lastLineAt} px from the top of ${height}`);
     await screenshot(view, 'flood');
-    await view.close();
   });
 
-  test('a filter marks its matches in the rows and in the payload, and keys move between them', async () => {
-    const view = await openPage(browser, app.url);
+  test('a filter marks its matches in the rows and in the payload, and keys move between them', async (t) => {
+    const view = await openPage(t, app.url);
     const { page } = view;
-    await live(view);
+    await view.live();
     await page.fill('#filter', 'needle');
     await expectText(view.rows.nth(2).locator('mark').first(), /^needle$/);
     await view.rows.nth(1).click();
@@ -687,7 +808,7 @@ describe('figures, log and history', () => {
         const pre = document.querySelector('app-frame-inspector pre').getBoundingClientRect();
         return mark !== undefined && mark.top >= pre.top && mark.bottom <= pre.bottom;
       });
-    assert.equal(await inspector.locator('pre mark').count(), 3);
+    await eventually(async () => assert.equal(await inspector.locator('pre mark').count(), 3));
     for (const [place, key] of [
       [1, undefined],
       [2, 'n'],
@@ -698,7 +819,7 @@ describe('figures, log and history', () => {
       if (key) await page.keyboard.press(key);
       await expectText(inspector.locator('.matches'), new RegExp(`^${place} of 3`));
       await isVisible();
-      assert.equal(await current.innerText(), 'needle');
+      await expectText(current, /^needle$/);
     }
     await inspector.getByRole('button', { name: 'Next match' }).click();
     await expectText(inspector.locator('.matches'), /^1 of 3/);
@@ -706,12 +827,10 @@ describe('figures, log and history', () => {
     // The filter matches the payload without the spaces that the page adds.
     await page.fill('#filter', '"price":"eth');
     await expectText(inspector.locator('pre mark.current').first(), /^"price":/);
-    assert.deepEqual(view.errors, []);
-    await view.close();
   });
 
-  test('the title of the page and an optional sound report a stop', async () => {
-    const view = await openPage(browser, app.url, {
+  test('the title of the page and an optional sound report a stop', async (t) => {
+    const view = await openPage(t, app.url, {
       before: (page) =>
         page.addInitScript(() => {
           window.beeps = 0;
@@ -743,7 +862,7 @@ describe('figures, log and history', () => {
     await view.button('Sound: off').click();
     await view.button('Sound: on').waitFor();
     await page.reload();
-    await live(view);
+    await view.live();
     await view.button('Sound: on').waitFor();
     // A browser allows sound after a click.
     await page.locator('h1').click();
@@ -762,7 +881,5 @@ describe('figures, log and history', () => {
     await stop();
     assert.equal(await beeps(), last, 'the sound is off again');
     await restart();
-    assert.deepEqual(view.errors, []);
-    await view.close();
   });
 });

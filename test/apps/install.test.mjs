@@ -6,13 +6,24 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { tarball, temporaryFolder } from './support.mjs';
 
-test('npm installs the package without a warning', { timeout: 600_000 }, () => {
+/** Installs packages in an empty project. Returns the warnings of npm. */
+const warningsOf = (...packages) => {
   const project = temporaryFolder('rx-trade-feed-install-');
   writeFileSync(join(project, 'package.json'), '{}');
-  const args = ['install', tarball(), 'rxjs', '--no-audit', '--no-fund', '--prefer-offline'];
+  // Settings of the machine could hide a warning.
+  const shown = ['--loglevel=warn', '--no-color', '--no-legacy-peer-deps'];
+  const args = ['install', ...packages, '--no-audit', '--no-fund', '--prefer-offline', ...shown];
   const { status, stderr } = spawnSync('npm', args, { cwd: project, encoding: 'utf8' });
   assert.equal(status, 0, stderr);
-  // A warning about the settings of this machine says nothing about the package.
-  const warnings = stderr.split('\n').filter((line) => line.startsWith('npm warn') && !line.includes('user config'));
-  assert.deepEqual(warnings, []);
+  return stderr.split('\n').filter((line) => /^npm warn/i.test(line));
+};
+
+test('npm installs the package without a warning', { timeout: 600_000 }, async () => {
+  // npm also warns about the settings of the machine, but then it does for rxjs alone as well.
+  const ofMachine = new Set(warningsOf('rxjs@7'));
+  const warnings = warningsOf(await tarball(), 'rxjs@7');
+  assert.deepEqual(
+    warnings.filter((line) => !ofMachine.has(line)),
+    [],
+  );
 });

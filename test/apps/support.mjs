@@ -1,31 +1,48 @@
-// Installs what the tests of whole apps need. `npm run test:apps` does this once for all tests, and passes the paths in the environment. A single
-// test (`node --test test/apps/angular-22.test.mjs`) does it here.
-import { execFileSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+// What the tests of whole apps share: the package as npm would publish it, a Node for Angular, Chromium. `npm run test:apps` prepares these once and
+// passes the paths in the environment. A single test (`node --test test/apps/angular-22.test.mjs`) prepares them here.
+import { execFile } from 'node:child_process';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
-import { installNode, nodeVersions } from '../../scripts/node-matrix.mjs';
+import { promisify } from 'node:util';
+import { chromium as driver } from 'playwright-core';
+import { installNode, nodeVersions } from '../../scripts/install.mjs';
+import { chromium } from '../peers/packages.mjs';
 
-const root = resolve(import.meta.dirname, '../..');
+export const root = resolve(import.meta.dirname, '../..');
 
-/** Runs a command to its end. When it fails, the error contains its output. */
-const run = (command, args, options = {}) => {
+/** How long a page or a program may take, in ms. A machine can be busy. */
+export const patienceMs = 60_000;
+
+/** Runs a program to its end. Resolves with its output. When it fails, the error contains the output. */
+export const run = async (command, args, options = {}) => {
   try {
-    return execFileSync(command, args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'], ...options });
-  } catch (error) {
-    throw new Error(`${command} ${args.join(' ')} failed:\n${error.stdout ?? ''}${error.stderr ?? error.message}`);
+    const { stdout, stderr } = await promisify(execFile)(command, args, { maxBuffer: 2 ** 26, ...options });
+    return stdout + stderr;
+  } catch ({ message, stdout, stderr }) {
+    throw new Error(`${command} ${args.join(' ')} failed:\n${stdout || stderr ? `${stdout}${stderr}` : message}`);
   }
 };
 
-/** Returns the path of the package as npm would publish it, packed from dist. */
-export const tarball = () => {
+/**
+ * Installs packages in a folder as its package.json says, and those that are named. npm may warn about the settings of the machine, so what it
+ * prints counts only when it fails.
+ */
+export const npmInstall = (cwd, packages = [], options = {}) =>
+  run('npm', ['install', '--ignore-scripts', '--no-audit', '--no-fund', '--prefer-offline', ...packages], {
+    cwd,
+    ...options,
+  });
+
+/** Resolves with the path of the package as npm would publish it, packed from dist. */
+export const tarball = async () => {
   const existing = process.env.RX_TRADE_FEED_TARBALL;
   if (existing) return existing;
   if (!existsSync(join(root, 'dist/index.js')))
     throw new Error('The folder dist is missing. Run `npm run build` first.');
   const folder = temporaryFolder('rx-trade-feed-tarball-');
-  run('npm', ['pack', '--ignore-scripts', '--pack-destination', folder], { cwd: root });
-  return join(folder, readdirSync(folder)[0]);
+  await run('npm', ['pack', '--ignore-scripts', '--pack-destination', folder], { cwd: root });
+  return (process.env.RX_TRADE_FEED_TARBALL = join(folder, readdirSync(folder)[0]));
 };
 
 // Angular 22 builds on Node 22.22, 24.15 and 26 or later.
@@ -35,38 +52,30 @@ const buildsAngular = () => {
 };
 
 /** Returns the bin folder of a Node on which Angular builds: this one, or one from npm. */
-export const newerNode = () => {
-  const existing = process.env.RX_TRADE_FEED_NODE;
-  if (existing) return existing;
-  if (buildsAngular()) return dirname(process.execPath);
-  return installNode(nodeVersions.find((version) => version.startsWith('24.')));
-};
+export const newerNode = () =>
+  process.env.RX_TRADE_FEED_NODE ??
+  (buildsAngular()
+    ? dirname(process.execPath)
+    : installNode(nodeVersions.find((version) => version.startsWith('24.'))));
 
-const browsers = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
-
-/** Returns the path of Chromium. Installs the Debian package if it is missing. */
-export const chromium = () => {
-  const existing = process.env.CHROMIUM_PATH;
-  if (existing && !existsSync(existing)) throw new Error(`CHROMIUM_PATH names a missing file (${existing}).`);
-  if (existing) return existing;
-  const installed = () => browsers.find((path) => existsSync(path));
-  if (installed() === undefined) {
-    const apt = (...args) => run('apt-get', args, { env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' } });
-    try {
-      apt('update');
-      apt('install', '--yes', '--no-install-recommends', 'chromium');
-    } catch (cause) {
-      throw new Error('Chromium is missing, and its installation failed. Set CHROMIUM_PATH.', { cause });
-    }
-  }
-  return installed();
-};
-
-/** The flags of Chromium for tests. They disable all network use of the browser itself. */
-export const chromiumArgs = [
+// They disable all network use of the browser itself.
+const chromiumArgs = [
   ...['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking'],
   ...['--disable-component-update', '--disable-sync', '--disable-dev-shm-usage'],
 ];
+
+/** Starts Chromium. */
+export const launchChromium = () => driver.launch({ executablePath: chromium(), args: chromiumArgs });
+
+/** Opens a page in a new context of the browser. `errors` collects the errors of its scripts. */
+export const newPage = async (browser, options) => {
+  const context = await browser.newContext(options);
+  context.setDefaultTimeout(patienceMs);
+  const page = await context.newPage();
+  const errors = [];
+  page.on('pageerror', (error) => errors.push(String(error.stack ?? error)));
+  return { page, errors, close: () => context.close() };
+};
 
 /** Creates a folder that is removed when this process exits. */
 export const temporaryFolder = (prefix) => {
@@ -74,3 +83,17 @@ export const temporaryFolder = (prefix) => {
   process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
   return folder;
 };
+
+/** Returns the code blocks of a document: the language, the code, and the path in its first line, if there is one. */
+export const fencesOf = (document) =>
+  [...readFileSync(join(root, document), 'utf8').matchAll(/^```(\w+)\n([\s\S]*?)^```$/gm)].map(
+    ([, language, code]) => ({ language, code, path: /^\/\/ (\S+\.(?:ts|mjs))\n/.exec(code)?.[1] }),
+  );
+
+/** Returns the rows of the first table of a document, as cells without backticks. */
+export const tableOf = (document) =>
+  readFileSync(join(root, document), 'utf8')
+    .split('\n')
+    .filter((line) => line.startsWith('|'))
+    .map((line) => line.slice(1, -1).split('|'))
+    .map((cells) => cells.map((cell) => cell.trim().replaceAll(/^`|`$/g, '')));

@@ -5,11 +5,10 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import { build } from 'esbuild';
-import { chromium as chromiumDriver } from 'playwright-core';
 import { Subject } from 'rxjs';
 import { Frame, createTradeFeedError } from 'rx-trade-feed';
 import { createRelay, relayHandler } from 'rx-trade-feed/relay';
-import { chromium, chromiumArgs } from './support.mjs';
+import { launchChromium, patienceMs } from './support.mjs';
 
 /** A page that records the events. */
 const program = `
@@ -42,7 +41,7 @@ before(async () => {
     ...{ format: 'esm', splitting: true, platform: 'browser', target: 'es2022', logLevel: 'silent' },
   });
   files = new Map(outputFiles.map(({ path, text }) => [path.slice(1), text]));
-  browser = await chromiumDriver.launch({ executablePath: chromium(), args: chromiumArgs });
+  browser = await launchChromium();
 });
 after(() => browser?.close());
 
@@ -68,8 +67,7 @@ beforeEach(async () => {
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');
   context = await browser.newContext();
-  // A machine can be busy.
-  context.setDefaultTimeout(60_000);
+  context.setDefaultTimeout(patienceMs);
 });
 afterEach(async () => {
   clearInterval(pump);
@@ -83,7 +81,7 @@ const streams = () => relay.status().clients.length;
 
 /** Waits for a condition of this process or of a page. */
 const waitUntil = async (condition, isMet) => {
-  const deadline = performance.now() + 60_000;
+  const deadline = performance.now() + patienceMs;
   while (!(await isMet())) {
     assert.ok(performance.now() < deadline, `timeout: ${condition}`);
     await delay(20);
@@ -205,26 +203,28 @@ describe('ten tabs', () => {
 
 describe('a tab', () => {
   test('takes over from a blocked leader, which follows afterwards', async () => {
-    const pages = await openTabs(3, { idleTimeoutMs: 2_000 });
+    const pages = await openTabs(5, { idleTimeoutMs: 3_000 });
     await after100Frames();
     const leader = await leaderOf(pages);
     const others = pages.filter((page) => page !== leader);
     const blocked = leader.evaluate(() => {
-      const until = performance.now() + 7_000;
+      const until = performance.now() + 8_000;
       while (performance.now() < until);
     });
-    await waitUntil(
-      'a new leader',
-      async () =>
-        (await receivedBy(others[0])).types.at(-1) === 'opened' && (await receivedBy(others[0])).types.length > 1,
-    );
+    await waitUntil('a new leader', async () => {
+      const { types } = await receivedBy(others[0]);
+      return types.length > 1 && types.at(-1) === 'opened';
+    });
     await blocked;
     await waitUntil('one stream', async () => streams() === 1 && (await isCurrent(leader)));
-    for (const { numbers, types } of await finish(others)) {
+    // The others wait equally long, but only one takes over, so none of them misses a frame.
+    const results = await finish(others);
+    for (const { numbers, types } of results) {
       assert.deepEqual(numbers, inOrder(1));
-      // Both may take over, one from the other, if their random waits are about equal. On a slow machine the new stream can stall before it opens.
-      assert.match(types.join(), /^opened((,relay-stalled,reconnecting)+,opened){1,2}$/);
+      // On a slow machine the new stream can stall before it opens.
+      assert.match(types.join(), /^opened(,relay-(stalled|lost),reconnecting)+,opened$/);
     }
+    assert.equal(results.filter((each) => each.streams > 0).length, 1, 'one tab took over');
     await waitUntil('the last frame', () => hasAll(leader));
     const { numbers, missed, types } = await receivedBy(leader);
     assert.equal(numbers.length + missed, sent, 'a gap reports all missing frames');

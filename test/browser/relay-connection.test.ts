@@ -1,28 +1,36 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
-import type { ConnectionEnd } from '../../src/browser/connection-facts.js';
-import type { RelayFeedOptions, TradeFeedError } from '../../src/browser/index.js';
+import { type ConnectionEnd, relayConnection$ } from '../../src/browser/relay-connection.js';
+import type { RelayFeedOptions } from '../../src/browser/index.js';
 import type { Received } from '../../src/protocol/event-line.js';
-import { relayConnection$ } from '../../src/browser/relay-connection.js';
 import { resolveRelayFeed } from '../../src/browser/relay-feed-options.js';
 import { resumePoint } from '../../src/browser/resume-point.js';
 import { frameLine } from '../../src/operators/node/recording/recording-line.js';
 import { lost, opened } from '../operators/stream.js';
-import { Clock, frame, isFrame, type Web } from '../relay/support.js';
-import { connectAgain, ended, hello, message, silence, startSteps, status, type Step, stream } from './support.js';
+import { Clock, frame, isFrame } from '../relay/support.js';
+import {
+  atEnd,
+  connectAgain,
+  ended,
+  frameLineOf,
+  hello,
+  message,
+  serve,
+  silence,
+  status,
+  type Step,
+} from './support.js';
+import { stream, withoutNetwork } from './support.js';
 import { waitFor } from '../support/wait-for.js';
-import { copyFailure } from '../../src/protocol/failures/trade-feed-error.js';
+import { copyFailure, relayError, TradeFeedError } from '../../src/protocol/failures/trade-feed-error.js';
+import { inspect } from 'node:util';
+import { lastValueFrom, type Observable, of, reduce } from 'rxjs';
+import { relayRequest$ } from '../../src/browser/relay-request.js';
 
-const closing: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const close of closing.splice(0).reverse()) await close();
-});
-
-const line = (text: string): string => frameLine(frame(text)).trim();
+const line = frameLineOf;
 
 /** Opens one connection, on a virtual clock. */
-const connect = async (steps: Step | readonly Step[], options: RelayFeedOptions = {}, web?: Web) => {
-  const server = web ?? (await startSteps(...[steps].flat()));
-  closing.push(() => server[Symbol.asyncDispose]());
+const connect = async (step: Step, options: RelayFeedOptions = {}) => {
+  const server = await serve(step);
   const clock = new Clock(Date.now());
   const settings = resolveRelayFeed(server.url, { ...options, scheduler: clock.scheduler });
   const point = resumePoint(settings);
@@ -33,7 +41,7 @@ const connect = async (steps: Step | readonly Step[], options: RelayFeedOptions 
     error: (ended: ConnectionEnd) => Object.assign(seen, { ended, error: ended.failure }),
     complete: () => (seen.isComplete = true),
   });
-  closing.push(() => subscription.unsubscribe());
+  atEnd(() => subscription.unsubscribe());
   const over = async () => {
     await waitFor(() => seen.error !== undefined || seen.isComplete === true);
     return seen;
@@ -60,7 +68,7 @@ describe('relayConnection$', () => {
     );
     await over();
     expect(events.map(({ type }) => type)).toEqual(['opened', 'frame', 'frame']);
-    expect(point.lastEventId()).toBe('e.3.2.1');
+    expect(point.id).toBe('e.3.2.1');
   });
 
   it('completes at the message `complete`, and reads nothing after it', async () => {
@@ -90,7 +98,7 @@ describe('relayConnection$', () => {
       framesReceived: 0,
     });
     expect(ended!.failure.previous).toMatchObject({ code: 'connection-lost', endedAt: 3 });
-    expect([texts(), point.lastEventId()]).toEqual([[], hasOpened ? 'e.1.0.1' : 'e.0.0.1']);
+    expect([texts(), point.id]).toEqual([[], hasOpened ? 'e.1.0.1' : 'e.0.0.1']);
     await waitFor(() => server.responses[0]!.destroyed);
   });
 
@@ -107,14 +115,6 @@ describe('relayConnection$', () => {
   it('reads the reason of a relay without a feed from a 503 with `connect-again` alone', async () => {
     const { over } = await connect(status(503, { 'content-type': 'text/event-stream' }, connectAgain(lost(5))));
     expect((await over()).ended).toMatchObject({ isOfFeed: true, failure: { code: 'connection-lost' } });
-  });
-
-  it('treats a 503 without a stream as relay-full', async () => {
-    const { over } = await connect(status(503, { 'retry-after': '7' }));
-    expect((await over()).ended).toMatchObject({
-      isOfFeed: false,
-      failure: { code: 'relay-full', retryAfterMs: 7_000 },
-    });
   });
 
   it.each<[string, Step, string]>([
@@ -135,7 +135,7 @@ describe('relayConnection$', () => {
     const { over, texts, point } = await connect(step);
     const { error } = await over();
     expect(error).toMatchObject({ code, framesReceived: texts().length });
-    if (texts().length > 0) expect(point.lastEventId()).toBe('e.1.1.1');
+    if (texts().length > 0) expect(point.id).toBe('e.1.1.1');
   });
 
   it('errors when the connection is reset within a message, after the events of whole messages', async () => {
@@ -143,7 +143,7 @@ describe('relayConnection$', () => {
     await waitFor(() => texts().length === 1);
     server.reset();
     expect((await over()).error).toMatchObject({ code: 'relay-lost', framesReceived: 1, cause: expect.anything() });
-    expect(point.lastEventId()).toBe('e.1.1.1');
+    expect(point.id).toBe('e.1.1.1');
   });
 
   it('emits no event of a message that cannot be read completely, so that the next request repeats it', async () => {
@@ -151,36 +151,33 @@ describe('relayConnection$', () => {
       stream(hello() + message('e.1.1.1', line('a')) + message('e.3.3.3', line('b'), '{"type":"opened"}')),
     );
     expect((await over()).error).toMatchObject({ code: 'invalid-relay-data' });
-    expect([texts(), point.lastEventId()]).toEqual([['a'], 'e.1.1.1']);
+    expect([texts(), point.id]).toEqual([['a'], 'e.1.1.1']);
   });
 
   it('ignores messages and events of an unknown type', async () => {
     const more = `event: new\nid: e.1.0.1\ndata: whatever\n\n${message('e.2.0.1', '{"type":"new","at":5}', line('a'))}`;
     const { over, texts, point } = await connect(ended(hello() + more));
     expect((await over()).error).toMatchObject({ code: 'relay-lost' });
-    expect([texts(), point.lastEventId()]).toEqual([['a'], 'e.2.0.1']);
+    expect([texts(), point.id]).toEqual([['a'], 'e.2.0.1']);
   });
 
-  it.each<[string, RelayFeedOptions, number]>([
-    ['10 s', {}, 10_000],
-    ['connectTimeoutMs', { connectTimeoutMs: 700 }, 700],
-    ['connectTimeoutMs, which is longer than idleTimeoutMs', { connectTimeoutMs: 700, idleTimeoutMs: 300 }, 700],
-  ])('errors when the relay does not answer within %s', async (_what, options, ms) => {
-    const { server, clock, seen, over } = await connect(silence, options);
+  it.each<[string, Step, RelayFeedOptions, number]>([
+    ['does not answer within 10 s', silence, {}, 10_000],
+    ['does not answer within connectTimeoutMs', silence, { connectTimeoutMs: 700 }, 700],
+    ['sends no hello within 10 s', stream(''), {}, 10_000],
+    [
+      'sends no hello within connectTimeoutMs, which is longer than idleTimeoutMs',
+      stream(': heartbeat\n\n'),
+      { connectTimeoutMs: 700, idleTimeoutMs: 800 },
+      700,
+    ],
+  ])('errors when the relay %s', async (_what, step, options, ms) => {
+    const { server, clock, seen, over } = await connect(step, options);
     await waitFor(() => server.requests.length === 1);
     clock.pass(ms - 1);
     expect(seen).toEqual({});
     clock.pass(1);
     expect((await over()).error).toMatchObject({ code: 'relay-unreachable', stage: 'handshake' });
-    await waitFor(() => server.responses[0]!.destroyed);
-  });
-
-  it('errors when the relay does not send hello', async () => {
-    const { step, isRequested } = parts();
-    const { server, clock, over } = await connect(step);
-    await waitFor(isRequested);
-    clock.pass(10_000);
-    expect((await over()).error).toMatchObject({ code: 'relay-unreachable' });
     await waitFor(() => server.responses[0]!.destroyed);
   });
 
@@ -205,7 +202,7 @@ describe('relayConnection$', () => {
     const { server, clock, seen, over, texts, point } = await connect(step, { idleTimeoutMs: 1_000 });
     await waitFor(() => server.requests.length === 1);
     next();
-    await waitFor(() => point.lastEventId() !== undefined);
+    await waitFor(() => point.id !== undefined);
     clock.pass(900);
     next();
     await waitFor(() => texts().length === 1);
@@ -222,17 +219,8 @@ describe('relayConnection$', () => {
     await waitFor(() => server.responses[0]!.destroyed);
   });
 
-  it('stays connected while only heartbeats arrive', async () => {
-    // Without a network, written bytes arrive in the next turn.
-    let relay: ReadableStreamDefaultController<Uint8Array> | undefined;
-    const body = new ReadableStream<Uint8Array>({ start: (controller) => (relay = controller) });
-    const { fetch } = globalThis;
-    closing.push(() => (globalThis.fetch = fetch));
-    globalThis.fetch = () => Promise.resolve(new Response(body, { headers: { 'content-type': 'text/event-stream' } }));
-    const write = async (text: string) => {
-      relay!.enqueue(new TextEncoder().encode(text));
-      await new Promise((resolve) => setImmediate(resolve));
-    };
+  it('stays connected while only heartbeats arrive, and has an uptime of 0 without one', async () => {
+    const { write } = withoutNetwork();
     const { clock, seen, texts } = await connect(silence, { idleTimeoutMs: 1_000 });
     await write(hello());
     for (let n = 0; n < 6; n += 1) {
@@ -243,14 +231,17 @@ describe('relayConnection$', () => {
     await write(message('e.1.1.1', line('a')));
     expect([seen, texts()]).toEqual([{}, ['a']]);
     clock.pass(1_000);
-    expect(seen.error).toMatchObject({ code: 'relay-stalled' });
+    expect(seen.error).toMatchObject({ code: 'relay-stalled', uptimeMs: 6_300 });
+    const silent = await connect(silence, { idleTimeoutMs: 1_000 });
+    await write(hello());
+    silent.clock.pass(1_000);
+    expect(silent.seen.error).toMatchObject({ code: 'relay-stalled', uptimeMs: 0 });
   });
 
   it.each([
     ['ten minutes behind', -600_000, true],
     ['ten minutes ahead', 600_000, true],
     ['half a second ahead', 500, false],
-    ['half a second behind', -500, false],
   ])('corrects the times of a relay whose clock is %s', async (_what, off, isFar) => {
     const at = Date.now();
     const { events, over } = await connect(
@@ -263,18 +254,193 @@ describe('relayConnection$', () => {
       else expect(time).toBe(at + off);
     }
   });
+});
 
-  it('sends the id in the store to the relay, and no id without one', async () => {
-    const items = new Map<string, string>();
-    const resumeIn = {
-      getItem: (key: string) => items.get(key) ?? null,
-      setItem: (key: string, id: string) => items.set(key, id),
-    };
-    const first = await connect([ended(hello() + message('e.4.4.4', line('a')))], { resumeIn: resumeIn });
-    await first.over();
-    const second = await connect(silence, { resumeIn: resumeIn }, first.server);
-    await waitFor(() => first.server.requests.length === 2);
-    second.subscription.unsubscribe();
-    expect(first.server.requests.map(({ headers }) => headers['last-event-id'])).toEqual([undefined, 'e.4.4.4']);
+describe('relay request', () => {
+  const request$ = (url: string, options?: RelayFeedOptions, lastEventId?: string): Observable<Uint8Array> =>
+    relayRequest$(resolveRelayFeed(url, options), lastEventId);
+
+  /** Answers 503 with JSON. */
+  const refusal = (body: unknown, headers: Record<string, string | undefined> = {}): Step => {
+    const text = JSON.stringify(body);
+    const all = { 'content-type': 'application/json', 'content-length': String(text.length), ...headers };
+    return status(503, JSON.parse(JSON.stringify(all)) as Record<string, string>, text);
+  };
+
+  const mine = relayError({ status: 401 });
+
+  const textOf = (bytes$: Observable<Uint8Array>): Promise<string> =>
+    lastValueFrom(bytes$.pipe(reduce((text, bytes) => text + Buffer.from(bytes).toString(), '')));
+
+  const failureOf = (bytes$: Observable<unknown>): Promise<TradeFeedError> =>
+    lastValueFrom(bytes$, { defaultValue: undefined }).then(
+      () => Promise.reject(new Error('no failure')),
+      (failure: unknown) => failure as TradeFeedError,
+    );
+
+  describe('relayRequest$', () => {
+    it('sends the headers of Server-Sent Events and the last id, and emits the bytes', async () => {
+      const { url, requests } = await serve(ended('data: a\n\n'));
+      expect(await textOf(request$(url))).toBe('data: a\n\n');
+      await textOf(request$(url, {}, 'e.5.4.3'));
+      expect(requests[0]).toMatchObject({ method: 'GET', url: '/feed' });
+      expect(requests[0]!.headers).toMatchObject({ accept: 'text/event-stream', 'cache-control': 'no-cache' });
+      expect(requests.map(({ headers }) => headers['last-event-id'])).toEqual([undefined, 'e.5.4.3']);
+    });
+
+    it.each<[string, RelayFeedOptions['headers']]>([
+      ['an object', { authorization: 'Bearer t' }],
+      ['a function', () => ({ authorization: 'Bearer t' })],
+      ['an async function', () => Promise.resolve({ authorization: 'Bearer t' })],
+    ])('sends your headers: %s', async (_what, headers) => {
+      const { url, requests } = await serve(ended(''));
+      await textOf(request$(url, { headers }));
+      expect(requests[0]!.headers).toMatchObject({ authorization: 'Bearer t', accept: 'text/event-stream' });
+    });
+
+    it.each<[string, unknown, () => Promise<never>]>([
+      [
+        'throw',
+        new Error('no token'),
+        () => {
+          throw new Error('no token');
+        },
+      ],
+      ['reject', new Error('no token'), () => Promise.reject(new Error('no token'))],
+      ['reject with a failure of a relay', mine, () => Promise.reject(mine)],
+    ])('errors with relay-headers-failed when your headers %s, without a request', async (_how, cause, headers) => {
+      const { url, requests } = await serve(ended(''));
+      expect(await failureOf(request$(url, { headers }))).toMatchObject({
+        ...{ code: 'relay-headers-failed', stage: 'handshake', verdict: 'backoff' },
+        cause,
+      });
+      expect(requests).toEqual([]);
+    });
+
+    it.each<[string, unknown]>([
+      ['a name with a blank', { 'a b': 'secret-6' }],
+      ['an empty name', { '': 'secret-6' }],
+      ['a line break in a value', { authorization: 'secret\n-6' }],
+      ['a zero byte in a value', { authorization: 'secret-6\0' }],
+      ['a value beyond Latin-1', { authorization: 'secret-6 \u0100' }],
+      ['no object', 'secret-6'],
+      ['null', null],
+    ])(
+      'errors with relay-headers-failed when your function returns %s, and does not show it',
+      async (_what, result) => {
+        const { url, requests } = await serve(ended(''));
+        const failure = await failureOf(request$(url, { headers: () => result as Record<string, string> }));
+        expect(failure).toMatchObject({ code: 'relay-headers-failed', cause: { name: 'TypeError' } });
+        expect(inspect(failure, { depth: 9, showHidden: true })).not.toMatch(/secret(\n|\\n)?-6/);
+        expect(requests).toEqual([]);
+      },
+    );
+
+    describe('in a page', () => {
+      const page = globalThis as { location?: { href: string; origin: string } | undefined };
+      afterEach(() => {
+        delete page.location;
+      });
+
+      it('makes an Angular service worker bypass requests of the same origin only', async () => {
+        const [same, other] = [await serve(ended('')), await serve(ended(''))];
+        await textOf(request$(same.url));
+        const { origin } = new URL(same.url);
+        page.location = { href: `${origin}/some/page`, origin };
+        await textOf(request$(same.url, { headers: { 'ngsw-bypass': 'mine' } }));
+        await textOf(request$('/feed'));
+        await textOf(request$(other.url));
+        expect(same.requests.map(({ headers }) => headers['ngsw-bypass'])).toEqual([undefined, 'true', 'true']);
+        expect(other.requests.map(({ headers }) => headers['ngsw-bypass'])).toEqual([undefined]);
+      });
+    });
+
+    it.each<[string, Step, object]>([
+      ['401', status(401), { code: 'relay-refused', verdict: 'stop', status: 401 }],
+      ['403', status(403), { code: 'relay-refused', verdict: 'stop', status: 403 }],
+      ['503', status(503), { code: 'relay-full', verdict: 'backoff', status: 503 }],
+      [
+        '503 of a slow authorization',
+        refusal({ error: { status: 503, code: 'relay-authorize-timeout' } }, { 'retry-after': '5' }),
+        { code: 'relay-authorize-timeout', verdict: 'backoff', status: 503, retryAfterMs: 5_000 },
+      ],
+      ['503 of NestJS with a code', refusal({ statusCode: 503, code: 'relay-authorize-timeout' }), { status: 503 }],
+      ['503 with another code', refusal({ code: 'connection-replaced' }), { code: 'relay-full' }],
+      ['503 with JSON that is no object', refusal(null), { code: 'relay-full' }],
+      [
+        '503 with JSON that is not JSON',
+        status(503, { 'content-type': 'application/json', 'content-length': '1' }),
+        { code: 'relay-full' },
+      ],
+      ['503 with JSON that is too long', refusal('x'.repeat(1_000)), { code: 'relay-full' }],
+      ['503 with JSON of unknown length', refusal({}, { 'content-length': undefined }), { code: 'relay-full' }],
+      ['503 with a wait', status(503, { 'retry-after': '7' }), { code: 'relay-full', retryAfterMs: 7_000 }],
+      ['503 with a date', status(503, { 'retry-after': 'Wed, 21 Oct 2026 07:28:00 GMT' }), { code: 'relay-full' }],
+      ['429', status(429, { 'retry-after': '2' }), { code: 'relay-failed', verdict: 'backoff', retryAfterMs: 2_000 }],
+      ['408', status(408), { code: 'relay-failed', verdict: 'backoff', status: 408 }],
+      ['500', status(500), { code: 'relay-failed', verdict: 'backoff', status: 500 }],
+      ['404', status(404), { code: 'invalid-relay', verdict: 'stop', status: 404 }],
+      ['400', status(400), { code: 'invalid-relay', verdict: 'stop' }],
+      ['204', status(204, {}, ''), { code: 'invalid-relay', verdict: 'stop' }],
+      ['304', status(304, {}, ''), { code: 'invalid-relay', verdict: 'stop' }],
+      [
+        'a page',
+        status(200, { 'content-type': 'text/html' }, '<!doctype html>'),
+        { code: 'invalid-relay', verdict: 'stop' },
+      ],
+      ['JSON', status(200, { 'content-type': 'application/json' }, '{}'), { code: 'invalid-relay', verdict: 'stop' }],
+      ['no content type', status(200, {}, 'data: x\n\n'), { code: 'invalid-relay', verdict: 'stop' }],
+    ])('errors for an answer that is not a stream: %s', async (_what, step, failure) => {
+      const { url } = await serve(step);
+      const error = await failureOf(request$(url));
+      expect(error).toMatchObject({ stage: 'handshake', uptimeMs: 0, ...failure });
+      if (!('retryAfterMs' in failure)) expect(error.retryAfterMs).toBeUndefined();
+    });
+
+    it('follows a redirect to a stream, and errors when it leads to a page', async () => {
+      const { url } = await serve(
+        status(302, { location: '/there' }),
+        status(200, { 'content-type': 'text/event-stream; charset=utf-8' }, 'data: a\n\n'),
+      );
+      expect(await textOf(request$(url))).toBe('data: a\n\n');
+      const login = await serve(status(302, { location: '/login' }), status(200, { 'content-type': 'text/html' }));
+      expect(await failureOf(request$(login.url))).toMatchObject({ code: 'invalid-relay' });
+    });
+
+    it.each<[string, number, string]>([
+      ['a refusal', 401, 'text/plain'],
+      ['a page', 200, 'text/html'],
+    ])('cancels the body of %s that does not end', async (_what, code, type) => {
+      const { url, responses } = await serve((response) => {
+        response.writeHead(code, { 'content-type': type }).write('x'.repeat(100_000));
+      });
+      await failureOf(request$(url));
+      await waitFor(() => responses[0]!.destroyed);
+    });
+
+    it('errors when no server listens, and when the connection breaks', async () => {
+      const web = await serve((response) => response.socket?.resetAndDestroy());
+      expect(await failureOf(request$(web.url))).toMatchObject({ name: 'TypeError' });
+      const broken = await serve((response) => {
+        stream('data: a')(response, undefined as never);
+        setImmediate(() => response.socket?.resetAndDestroy());
+      });
+      expect(await failureOf(request$(broken.url))).toMatchObject({ name: 'TypeError' });
+      const { url } = web;
+      await web[Symbol.asyncDispose]();
+      expect(await failureOf(request$(url))).toMatchObject({ name: 'TypeError' });
+    });
+
+    it('sends no request when it is unsubscribed while it waits for your headers', async () => {
+      const web = await serve(ended(''));
+      let answer: (headers: Record<string, string>) => void = () => undefined;
+      const headers = () => new Promise<Record<string, string>>((resolve) => (answer = resolve));
+      const subscription = request$(web.url, { headers }).subscribe();
+      subscription.unsubscribe();
+      answer({});
+      await lastValueFrom(of(1));
+      await new Promise((resolve) => setImmediate(resolve));
+      expect(web.requests).toEqual([]);
+    });
   });
 });

@@ -1,88 +1,63 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { firstValueFrom, from, lastValueFrom, map, of, Subject, take, toArray } from 'rxjs';
-import { relayFeed$, type RelayFeedOptions, TradeFeedError } from '../../src/browser/index.js';
-import type { RelayFailureCode, Verdict } from '../../src/protocol/failures/failure-code.js';
-import { createFailure } from '../../src/protocol/failures/meaning.js';
-import { relayError } from '../../src/protocol/failures/relay-error.js';
-import { relayReports } from '../../src/protocol/failures/relay-meanings.js';
+import * as t from 'io-ts';
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { asyncScheduler, filter, firstValueFrom, from, lastValueFrom, map, Observable, of, take, toArray } from 'rxjs';
+import { type RelayedValue, relayFeed$, type RelayFeedOptions, TradeFeedError } from '../../src/browser/index.js';
+import type { ConnectionEnd } from '../../src/browser/relay-connection.js';
+import { resolveRelayFeed } from '../../src/browser/relay-feed-options.js';
+import { afterEnd, pageWakes$ } from '../../src/browser/relay-feed.js';
 import { connectionStatus } from '../../src/operators/connection-status.js';
+import { decodeWith } from '../../src/operators/decode-with.js';
 import { feedStats } from '../../src/operators/feed-stats.js';
 import { frames } from '../../src/operators/frames.js';
-import { frameLine } from '../../src/operators/node/recording/recording-line.js';
+import { gaps } from '../../src/operators/gaps.js';
 import { tumblingWindow } from '../../src/operators/tumbling-window.js';
-import { createTradeFeedError } from '../../src/protocol/failures/classify.js';
 import type { RelayedEvent } from '../../src/protocol/event.js';
-import { Frame } from '../../src/protocol/frame.js';
-import { createRelay, relayHandler, type RelayOptions } from '../../src/relay/index.js';
+import { createTradeFeedError } from '../../src/protocol/failures/classify.js';
+import { copyFailure, createFailure, relayError } from '../../src/protocol/failures/trade-feed-error.js';
+import { type RelayFailureCode, relayReports, type Verdict } from '../../src/protocol/failures/meanings.js';
+import { type AnyFrame, Frame } from '../../src/protocol/frame.js';
+import { defaultBackoff } from '../../src/feed/backoff.js';
+import { createRelay, type RelayTopic } from '../../src/relay/index.js';
 import { publicEvent } from '../../src/relay/public-json.js';
-import { disconnected, gapOf, lost, opened, reconnecting, requested } from '../operators/stream.js';
-import { Clock, essence, frame, isFrame, range, Source, Web } from '../relay/support.js';
-import { FakePage } from './fake-page.js';
-import {
-  connectAgain,
-  ended,
-  hello,
-  message,
-  quick,
-  Receiver,
-  silence,
-  startSteps,
-  status,
-  type Step,
-  stream,
-} from './support.js';
+import { disconnected, gapOf, lost, opened, reconnecting, requested, watermark } from '../operators/stream.js';
+import { Clock, essence, frame, isFrame, range, Source } from '../relay/support.js';
 import { cases } from '../support/cases.js';
 import { character } from '../support/character.js';
 import { waitFor } from '../support/wait-for.js';
-import { copyFailure } from '../../src/protocol/failures/trade-feed-error.js';
+import { FakePage } from './fake-page.js';
+import { atEnd, connectAgain, ended, frameLineOf, hello, message, quick, receive, type Receiver } from './support.js';
+import { serve, serveFeed, serveRelay, silence, status, type Step, Store, stream, withoutNetwork } from './support.js';
 
-const closing: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const close of closing.splice(0).reverse()) await close();
-});
-
-const serve = async (...steps: readonly Step[]): Promise<Web> => {
-  const web = await startSteps(...steps);
-  closing.push(() => web[Symbol.asyncDispose]());
-  return web;
-};
-
-/** A real relay on loopback, and its source. */
-const serveRelay = async (options: RelayOptions = {}) => {
-  const source = new Source();
-  const relay = createRelay(source.events$, { batchMs: 0, ...options });
-  const web = await Web.start(relayHandler(relay, { authorize: () => true }));
-  closing.push(
-    () => web[Symbol.asyncDispose](),
-    () => relay.close(),
-  );
-  return { source, relay, web };
-};
-
-const receive = (url: string, options?: RelayFeedOptions, onEvent?: (event: RelayedEvent) => void): Receiver => {
-  const receiver = new Receiver(url, options, onEvent);
-  closing.push(() => receiver.subscription.unsubscribe());
-  return receiver;
-};
-
-const line = (text: string | number): string => frameLine(frame(text)).trim();
+const line = frameLineOf;
 const statusOf = (events: readonly RelayedEvent[]) =>
   firstValueFrom(from(events).pipe(connectionStatus(), toArray())).then((all) => all.at(-1));
 
+/** A page without a network, whose waits grow from 100 ms on. */
+const receiveInVirtualTime = (options: RelayFeedOptions = {}) => {
+  const clock = new Clock(Date.now());
+  const { scheduler } = clock;
+  const backoff = { initialDelayMs: 100, factor: 2, jitter: 'none' as const, scheduler };
+  const receiver = receive('http://localhost/feed', { backoff, scheduler, ...options });
+  const waits = () => receiver.lifecycle.flatMap((event) => (event.type === 'reconnecting' ? [event.delayMs] : []));
+  return { clock, receiver, waits };
+};
+
 describe('relayFeed$: the events', () => {
   it('sends no request before the subscription; each subscription is a client', async () => {
-    const { relay, web } = await serveRelay();
+    const { web, hasClients } = await serveRelay();
     const feed$ = relayFeed$(web.url, quick);
     expect(web.requests).toEqual([]);
-    closing.push(...[feed$.subscribe(), feed$.subscribe()].map((each) => () => each.unsubscribe()));
-    await waitFor(() => relay.status().clients.length === 2);
+    atEnd(...[feed$.subscribe(), feed$.subscribe()].map((each) => () => each.unsubscribe()));
+    await hasClients(2);
   });
 
   it('are the events of the source in the same order, with frames of the class Frame', async () => {
-    const { source, relay, web } = await serveRelay();
+    const { source, web, hasClients } = await serveRelay();
     const receiver = receive(web.url);
-    await waitFor(() => relay.status().clients.length === 1);
+    await hasClients(1);
     const at = Date.now();
     const failure = copyFailure(lost(at, { uptimeMs: 5, framesReceived: 2 }), { previous: lost(at - 9) });
     const sent: readonly RelayedEvent[] = [
@@ -125,9 +100,9 @@ describe('relayFeed$: the events', () => {
       fc.nat(2 ** 41),
       fc.integer({ min: 1, max: 99 }),
     );
-    const { source, relay, web } = await serveRelay();
+    const { source, web, hasClients } = await serveRelay();
     const receiver = receive(web.url);
-    await waitFor(() => relay.status().clients.length === 1);
+    await hasClients(1);
     await fc.assert(
       fc.asyncProperty(fc.array(fields, { maxLength: 100 }), async (all) => {
         const sent = all.map(
@@ -144,9 +119,9 @@ describe('relayFeed$: the events', () => {
   });
 
   it('include a frame of 1 MB of text, and one of 1 MB of bytes', async () => {
-    const { source, relay, web } = await serveRelay();
+    const { source, web, hasClients } = await serveRelay();
     const receiver = receive(web.url);
-    await waitFor(() => relay.status().clients.length === 1);
+    await hasClients(1);
     const big = [false, true].map((isBinary) => new Frame('raw', Buffer.alloc(1_000_000, 'ab\n'), isBinary, 5, 1));
     source.emit(frame('a'), ...big, frame('b'));
     await receiver.until(() => receiver.frames.length === 4);
@@ -154,9 +129,9 @@ describe('relayFeed$: the events', () => {
   });
 
   it('end with the feed', async () => {
-    const { source, relay, web } = await serveRelay();
+    const { source, web, hasClients } = await serveRelay();
     const receiver = receive(web.url);
-    await waitFor(() => relay.status().clients.length === 1);
+    await hasClients(1);
     source.frames('a');
     source.subject.complete();
     await receiver.over();
@@ -166,14 +141,9 @@ describe('relayFeed$: the events', () => {
 
   it('arrive over a relay of a relay', async () => {
     const far = await serveRelay();
-    const near = createRelay(relayFeed$(far.web.url, quick), { batchMs: 0 });
-    const web = await Web.start(relayHandler(near, { authorize: () => true }));
-    closing.push(
-      () => web[Symbol.asyncDispose](),
-      () => near.close(),
-    );
+    const { web } = await serveFeed(relayFeed$(far.web.url, quick));
     const receiver = receive(web.url);
-    await waitFor(() => far.relay.status().clients.length === 1);
+    await far.hasClients(1);
     const sent = [frame('{"a":1}'), new Frame('raw', Buffer.of(0xef, 0xbb, 0xbf, 0xff), true, 5, 1), frame('\ufeff\n')];
     far.source.emit(opened(Date.now(), 3), ...sent);
     await receiver.until(({ frames: seen }) => seen.length === 3);
@@ -189,9 +159,9 @@ describe('relayFeed$: the events', () => {
 
 describe('relayFeed$: a connection that ends', () => {
   it('is replaced by one that resumes after the last event: each frame arrives once', async () => {
-    const { source, relay, web } = await serveRelay();
+    const { source, web, hasClients } = await serveRelay();
     const receiver = receive(web.url);
-    await waitFor(() => relay.status().clients.length === 1);
+    await hasClients(1);
     source.emit(opened(Date.now()));
     let sent = 0;
     for (let round = 0; round < 5; round += 1) {
@@ -213,20 +183,14 @@ describe('relayFeed$: a connection that ends', () => {
     const first = await serveRelay();
     const { port } = first.web;
     const receiver = receive(first.web.url);
-    await waitFor(() => first.relay.status().clients.length === 1);
+    await first.hasClients(1);
     first.source.emit(opened(Date.now()), frame('a'));
     await receiver.until(({ texts }) => texts.length === 1);
     await first.web[Symbol.asyncDispose]();
-    const source = new Source();
-    const relay = createRelay(source.events$, { batchMs: 0 });
+    const { source, relay } = await serveRelay({}, {}, port);
     const keepOpen = relay.messages$().subscribe();
+    atEnd(() => keepOpen.unsubscribe());
     source.emit(opened(Date.now(), 7));
-    const web = await Web.start(relayHandler(relay, { authorize: () => true }), port);
-    closing.push(
-      () => web[Symbol.asyncDispose](),
-      () => relay.close(),
-      () => keepOpen.unsubscribe(),
-    );
     await receiver.until(({ types }) => types.includes('gap'));
     source.frames('b');
     await receiver.until(({ texts }) => texts.length === 2);
@@ -238,9 +202,9 @@ describe('relayFeed$: a connection that ends', () => {
   });
 
   it('resumes with a gap with the number of frames when it is too late for the log of the relay', async () => {
-    const { source, relay, web } = await serveRelay({ capacity: 10 });
-    const receiver = receive(web.url, {}, () => undefined);
-    await waitFor(() => relay.status().clients.length === 1);
+    const { source, web, hasClients } = await serveRelay({ capacity: 10 });
+    const receiver = receive(web.url);
+    await hasClients(1);
     source.emit(opened(Date.now()), frame(0));
     await receiver.until(({ texts }) => texts.length === 1);
     web.reset();
@@ -251,6 +215,18 @@ describe('relayFeed$: a connection that ends', () => {
     const gaps = receiver.events.filter(({ type }) => type === 'gap') as { missed?: number }[];
     expect(gaps).toHaveLength(1);
     expect(gaps[0]!.missed! + receiver.frames.length).toBe(102);
+  });
+
+  it('emits no event of the relay that is earlier than the failure of its first attempt, such as the begin of an outage', async () => {
+    const at = Date.now() - 60_000;
+    const { url } = await serve(
+      status(503, { 'retry-after': '0' }),
+      stream(hello() + message('e.1.0.1', disconnected(at))),
+    );
+    const receiver = receive(url);
+    await waitFor(() => receiver.lifecycle.length === 3);
+    const [, wait, state] = receiver.lifecycle as never as { at: number; failure: TradeFeedError }[];
+    expect(state).toMatchObject({ at: wait!.at, failure: { endedAt: at } });
   });
 
   it('is reported with its reason and the wait, and the next request has the last id', async () => {
@@ -282,8 +258,10 @@ describe('relayFeed$: a connection that ends', () => {
       { at: number; delayMs: number; attempt: number; verdict: string },
     ];
     expect(ends.failure).toMatchObject({ stage: 'stream', framesReceived: 1 });
-    expect(waits).toMatchObject({ attempt: 1, delayMs: 1, verdict: 'backoff' });
-    expect(Math.abs(waits.at - Date.now())).toBeLessThan(5_000);
+    expect(waits).toMatchObject({ attempt: 1, verdict: 'backoff' });
+    // The time of the stream, which is the time of the last frame.
+    expect([ends.at, waits.at]).toEqual([receiver.frames[0]!.receivedAt, receiver.frames[0]!.receivedAt]);
+    expect(Math.abs(waits.at + waits.delayMs - Date.now())).toBeLessThan(5_000);
     const statuses = await firstValueFrom(from(receiver.events).pipe(connectionStatus(), toArray()));
     expect(statuses.map(({ state }) => state)).toEqual([
       'live',
@@ -297,23 +275,15 @@ describe('relayFeed$: a connection that ends', () => {
     });
   });
 
-  it.each<[string, Step, string]>([
-    ['401', status(401), 'relay-refused'],
-    ['403', status(403), 'relay-refused'],
-    ['404', status(404), 'invalid-relay'],
-    ['a page', status(200, { 'content-type': 'text/html' }), 'invalid-relay'],
-    ['a redirect to a page', status(302, { location: 'data:text/html,x' }), 'relay-unreachable'],
-  ])('is not retried after %s', async (_what, step, code) => {
-    const { url, requests } = await serve(step);
-    const failure = await receive(url).firstFailure();
-    expect(failure).toMatchObject({ code, verdict: code === 'relay-unreachable' ? 'backoff' : 'stop' });
+  it('is not retried after a refusal of the relay', async () => {
+    const { url, requests } = await serve(status(401));
+    expect((await receive(url).over()).error).toMatchObject({ code: 'relay-refused', verdict: 'stop' });
     expect(requests).toHaveLength(1);
   });
 
   it.each<[string, Step, string]>([
-    ['429', status(429), 'relay-failed'],
     ['500', status(500), 'relay-failed'],
-    ['503', status(503), 'relay-full'],
+    ['a redirect to a page', status(302, { location: 'data:text/html,x' }), 'relay-unreachable'],
     ['a reset', (response) => response.socket?.resetAndDestroy(), 'relay-unreachable'],
     ['garbage', stream(`${hello()}data: garbage\n\n`), 'invalid-relay-data'],
     ['the end', ended(hello()), 'relay-lost'],
@@ -336,37 +306,9 @@ describe('relayFeed$: a connection that ends', () => {
     await waitFor(() => requests.length === 2);
   });
 
-  it('is retried no sooner than a relay without room requests', async () => {
-    const { relay, web } = await serveRelay({ maxClients: 1 });
-    receive(web.url);
-    await waitFor(() => relay.status().clients.length === 1);
-    const clock = new Clock(Date.now());
-    const second = receive(web.url, { backoff: { ...quick.backoff, scheduler: clock.scheduler } });
-    await second.until(({ types }) => types.includes('reconnecting'));
-    expect(second.types).toEqual(['relay-full', 'reconnecting']);
-    expect(second.lifecycle.at(-1)).toMatchObject({ delayMs: 5_000 });
-  });
-
   it('is retried after growing waits, which restart after a stable connection', async () => {
-    // Without a network, written bytes arrive in the next turn.
-    const turn = () => new Promise((resolve) => setImmediate(resolve));
-    let relay: ReadableStreamDefaultController<Uint8Array> | undefined;
-    const refusal = () => new Response('', { status: 500 });
-    const answers = [
-      ...[refusal, refusal, refusal],
-      () => {
-        const body = new ReadableStream<Uint8Array>({ start: (controller) => (relay = controller) });
-        return new Response(body, { headers: { 'content-type': 'text/event-stream' } });
-      },
-      refusal,
-    ];
-    const { fetch } = globalThis;
-    closing.push(() => (globalThis.fetch = fetch));
-    globalThis.fetch = () => Promise.resolve(answers.shift()!());
-    const clock = new Clock(Date.now());
-    const backoff = { initialDelayMs: 100, factor: 2, jitter: 'none' as const, scheduler: clock.scheduler };
-    const receiver = receive('http://localhost/feed', { backoff, scheduler: clock.scheduler, idleTimeoutMs: 6_000 });
-    const waits = () => receiver.lifecycle.flatMap((event) => (event.type === 'reconnecting' ? [event.delayMs] : []));
+    const { turn, write } = withoutNetwork(500, 500, 500, undefined, 500);
+    const { clock, receiver, waits } = receiveInVirtualTime({ idleTimeoutMs: 6_000 });
     for (let n = 1; n <= 3; n += 1) {
       await turn();
       expect(waits()).toHaveLength(n);
@@ -375,8 +317,7 @@ describe('relayFeed$: a connection that ends', () => {
     await turn();
     // The relay sends hello and a heartbeat, then nothing. At the last bytes it was open for longer than `stableAfterMs`.
     for (const text of [hello(clock.now), ': heartbeat\n\n']) {
-      relay!.enqueue(new TextEncoder().encode(text));
-      await turn();
+      await write(text);
       clock.pass(5_500);
     }
     clock.pass(500);
@@ -439,7 +380,6 @@ describe('relayFeed$: `connect-again`', () => {
   it.each([
     [{}, 5],
     [{ maxFeedStops: 1 }, 1],
-    [{ maxFeedStops: 3 }, 3],
   ])('with %j the page stops after %d stops of the feed in a row', async (options, n) => {
     const { url, requests } = await serve(stopped);
     const receiver = await receive(url, options).over();
@@ -471,15 +411,6 @@ describe('relayFeed$: `connect-again`', () => {
     expect([requests.length, receiver.types.at(-1)]).toEqual([6, 'stopped']);
   });
 
-  it('Infinity allows any number of stops', async () => {
-    const { url, requests } = await serve(
-      ...Array<Step>(20).fill(stopped),
-      ended(`${hello()}event: complete\ndata: {}\n\n`),
-    );
-    const receiver = await receive(url, { maxFeedStops: Infinity }).over();
-    expect([receiver.isComplete, requests.length]).toEqual([true, 21]);
-  });
-
   it('the count is separate for each subscription', async () => {
     const { url, requests } = await serve(stopped);
     const feed$ = relayFeed$(url, { ...quick, maxFeedStops: 2 });
@@ -490,35 +421,35 @@ describe('relayFeed$: `connect-again`', () => {
   });
 
   it('the waits grow for any uptime of the feed, and restart after a stable connection', async () => {
-    // Without a network, written bytes arrive in the next turn.
-    const turn = () => new Promise((resolve) => setImmediate(resolve));
     const replaced = lost(5, { closeCode: 4001, reason: 'connection replaced', uptimeMs: 7_200_000 });
-    let relay: ReadableStreamDefaultController<Uint8Array> | undefined;
-    const { fetch } = globalThis;
-    closing.push(() => (globalThis.fetch = fetch));
-    globalThis.fetch = () => {
-      const body = new ReadableStream<Uint8Array>({ start: (controller) => (relay = controller) });
-      return Promise.resolve(new Response(body, { headers: { 'content-type': 'text/event-stream' } }));
-    };
-    const clock = new Clock(Date.now());
-    const backoff = { initialDelayMs: 100, factor: 2, jitter: 'none' as const, scheduler: clock.scheduler };
-    const receiver = receive('http://localhost/feed', { backoff, scheduler: clock.scheduler });
-    const waits = () => receiver.lifecycle.flatMap((event) => (event.type === 'reconnecting' ? [event.delayMs] : []));
-    const write = async (text: string) => {
-      relay!.enqueue(new TextEncoder().encode(text));
-      await turn();
-    };
-    for (const openMs of [0, 0, 6_000, 0]) {
+    const sessionEnded = createFailure(relayReports.sessionEnded, { stage: 'stream' });
+    const { turn, write } = withoutNetwork();
+    const { clock, receiver, waits } = receiveInVirtualTime();
+    for (const [openMs, failure] of [
+      [0, replaced],
+      [0, replaced],
+      [6_000, stop],
+      [0, replaced],
+      [5_000, sessionEnded],
+    ] as const) {
       await turn();
       await write(hello(clock.now));
       clock.pass(openMs);
-      await write(connectAgain(openMs > 0 ? stop : replaced));
+      await write(connectAgain(failure));
       clock.pass(waits().at(-1)!);
     }
-    expect(waits()).toEqual([100, 200, 100, 200]);
+    // A session that has ended is renewed at once.
+    expect(waits()).toEqual([100, 200, 100, 200, 0]);
     expect(receiver.types.filter((type) => type !== 'reconnecting')).toEqual([
-      ...['connection-replaced', 'connection-replaced', 'invalid-api-key', 'connection-replaced'],
+      ...[
+        'connection-replaced',
+        'connection-replaced',
+        'invalid-api-key',
+        'connection-replaced',
+        'relay-session-ended',
+      ],
     ]);
+    expect(receiver.lifecycle.at(-1)).toMatchObject({ attempt: 1, verdict: 'renew' });
   });
 
   it.each<[RelayFailureCode, Verdict, number]>([
@@ -536,34 +467,6 @@ describe('relayFeed$: `connect-again`', () => {
     expect(receiver.types).toEqual(Array.from(ends, () => [code, 'reconnecting']).flat());
     const [{ failure: first }] = receiver.lifecycle as unknown as [{ failure: TradeFeedError }];
     expect(first).toMatchObject({ verdict, framesReceived, message: failure.message });
-  });
-
-  it('after relay-session-ended on a stable connection the page reconnects at once', async () => {
-    const failure = createFailure(relayReports.sessionEnded, { stage: 'stream' });
-    const [turn, clock] = [() => new Promise((resolve) => setImmediate(resolve)), new Clock(Date.now())];
-    let relay: ReadableStreamDefaultController<Uint8Array> | undefined;
-    const { fetch } = globalThis;
-    closing.push(() => (globalThis.fetch = fetch));
-    globalThis.fetch = () => {
-      const body = new ReadableStream<Uint8Array>({ start: (controller) => (relay = controller) });
-      return Promise.resolve(new Response(body, { headers: { 'content-type': 'text/event-stream' } }));
-    };
-    const { scheduler } = clock;
-    const receiver = receive('http://localhost/feed', { backoff: { jitter: 'none', scheduler }, scheduler });
-    await turn();
-    relay!.enqueue(new TextEncoder().encode(hello(clock.now)));
-    await turn();
-    clock.pass(5_000);
-    relay!.enqueue(new TextEncoder().encode(connectAgain(failure)));
-    await turn();
-    expect(receiver.lifecycle.at(-1)).toMatchObject({ type: 'reconnecting', delayMs: 0, attempt: 1, verdict: 'renew' });
-  });
-
-  it.each([401, 403])('%i is not a stop of the feed, and stops at once', async (code) => {
-    const { url, requests } = await serve(stopped, status(code));
-    const receiver = await receive(url).over();
-    expect(receiver.types).toEqual(['invalid-api-key', 'reconnecting', 'stopped']);
-    expect([receiver.error!.code, requests.length]).toEqual(['relay-refused', 2]);
   });
 });
 
@@ -640,7 +543,7 @@ describe('relayFeed$: events of the page', () => {
   let page: FakePage;
   beforeEach(() => {
     page = new FakePage();
-    closing.push(() => page.remove());
+    atEnd(() => page.remove());
   });
 
   const waiting = async (...steps: readonly Step[]) => {
@@ -655,22 +558,13 @@ describe('relayFeed$: events of the page', () => {
     return { requests, clock, receiver, waits };
   };
 
-  it.each(['online', 'pageshow', 'visibilitychange'])('%s ends a wait at once', async (type) => {
+  it('online ends a wait at once', async () => {
     const { requests, receiver, clock } = await waiting(status(500), stream(hello() + message('e.1.1.1', line('a'))));
-    page.dispatch(type);
+    page.dispatch('online');
     clock.pass(0);
     await receiver.until(({ texts }) => texts.length === 1);
     // No listener is left while it is connected.
     expect([requests.length, page.listeners]).toEqual([2, []]);
-  });
-
-  it('a hidden page does not end a wait', async () => {
-    const { clock, receiver } = await waiting(status(500));
-    page.document.visibilityState = 'hidden';
-    page.dispatch('visibilitychange');
-    clock.pass(0);
-    expect(clock.scheduler.actions).toHaveLength(1);
-    expect(receiver.types).toHaveLength(2);
   });
 
   it('a wait does not end before Retry-After, and the attempts still count', async () => {
@@ -709,16 +603,6 @@ describe('relayFeed$: unsubscribing', () => {
     receiver.subscription.unsubscribe();
     await waitFor(() => responses[0]!.destroyed);
     expect(requests).toHaveLength(1);
-  });
-
-  it('during a wait sends no further request, and leaves no timer', async () => {
-    const { url, requests } = await serve(status(500));
-    const clock = new Clock();
-    const receiver = receive(url, { backoff: { scheduler: clock.scheduler }, scheduler: clock.scheduler });
-    await receiver.until(({ types }) => types.includes('reconnecting'));
-    receiver.subscription.unsubscribe();
-    clock.pass(1e6);
-    expect([requests.length, clock.scheduler.actions]).toEqual([1, []]);
   });
 
   it.each(['opened', 'frame', 'disconnected', 'reconnecting'])('in `next` of %s emits nothing more', async (type) => {
@@ -760,97 +644,29 @@ describe('relayFeed$: your code', () => {
   });
 
   it('the id in your store is where the next subscription resumes', async () => {
-    const { source, relay, web } = await serveRelay();
-    const items = new Map<string, string>();
-    const resumeIn = {
-      getItem: (key: string) => items.get(key) ?? null,
-      setItem: (key: string, id: string) => void items.set(key, id),
-    };
+    const { source, web, hasClients } = await serveRelay();
+    const resumeIn = new Store();
     const first = receive(web.url, { resumeIn });
-    await waitFor(() => relay.status().clients.length === 1);
+    await hasClients(1);
     source.emit(opened(Date.now()), frame('a'));
     await first.until(({ texts }) => texts.length === 1);
     first.subscription.unsubscribe();
-    await waitFor(() => relay.status().clients.length === 0);
+    await hasClients(0);
     source.frames('b', 'c');
     const second = receive(web.url, { resumeIn });
     await second.until(({ texts }) => texts.length === 2);
     expect([second.texts, second.types]).toEqual([['b', 'c'], ['opened']]);
   });
-
-  it('a store that throws only prevents resuming', async () => {
-    const { url } = await serve(stream(hello() + message('e.1.1.1', line('a'))));
-    const no = () => {
-      throw new Error('SecurityError');
-    };
-    const receiver = receive(url, { resumeIn: { getItem: no, setItem: no } });
-    await receiver.until(({ texts }) => texts.length === 1);
-    expect([receiver.types, receiver.isOver]).toEqual([[], false]);
-  });
 });
 
 describe('relayFeed$: the operators', () => {
-  it('`frames`, `feedStats` and `connectionStatus` accept the events', async () => {
-    const { url } = await serve(
-      stream(hello() + message('e.3.2.1', opened(Date.now(), 4), line('ab'), { ...gapOf(1, 2), missed: 7 })),
-    );
-    const events = await firstValueFrom(relayFeed$(url, quick).pipe(take(3), toArray()));
-    expect(await firstValueFrom(from(events).pipe(frames(), toArray()))).toHaveLength(1);
-    expect(await statusOf(events)).toMatchObject({ state: 'live', connection: 4 });
-    const idle = new Subject<RelayedEvent>();
-    const stats = firstValueFrom(idle.pipe(feedStats({ everyMs: 5 })));
-    for (const event of events) idle.next(event);
-    expect(await stats).toMatchObject({ frames: 1, bytes: 2, gaps: 1, dropped: 7 });
-  });
-
-  it('windows are complete across a reconnect without a loss, and incomplete where frames may be missing', async () => {
-    const at = 1_000_000_000;
-    const clock = new Clock(at);
-    const windowsOf = async (events: readonly RelayedEvent[]) =>
-      firstValueFrom(from(events).pipe(tumblingWindow({ lengthMs: 1_000, scheduler: clock.scheduler }), toArray()));
-    const lostAt = (ms: number) => ({
-      ...disconnected(at + ms),
-      failure: relayError({ code: 'relay-lost', endedAt: at + ms }),
-    });
-    const seconds = (...events: readonly RelayedEvent[]): RelayedEvent[] => [
-      opened(at),
-      frame('a', at + 100),
-      ...events,
-      frame('z', at + 3_100),
-    ];
-    // The relay sends `opened` with the time of the last event of the client, and no gap.
-    const seamless = seconds(
-      frame('b', at + 1_100),
-      lostAt(1_500),
-      reconnecting(at + 1_500, 10),
-      opened(at + 1_100),
-      frame('c', at + 1_300),
-    );
-    expect((await windowsOf(seamless)).map((window) => (window as { complete: boolean }).complete)).toEqual([
-      true,
-      true,
-      true,
-      false,
-    ]);
-    const behind = seconds(frame('b', at + 1_100), lostAt(1_500), reconnecting(at + 1_500, 10), opened(at + 1_900), {
-      ...gapOf(at + 1_100, at + 1_900),
-      missed: 3,
-    });
-    expect((await windowsOf(behind)).map((window) => (window as { complete: boolean }).complete)).toEqual([
-      true,
-      false,
-      true,
-      false,
-    ]);
-  });
-
   it.each([
     ['has the missed frames', 1_000, 0],
     ['does not have them', 5, 1],
   ])('a window has a gap only where the relay %s', async (_what, capacity, gaps) => {
-    const { source, relay, web } = await serveRelay({ capacity });
+    const { source, relay, web, hasClients } = await serveRelay({ capacity });
     const receiver = receive(web.url);
-    await waitFor(() => relay.status().clients.length === 1);
+    await hasClients(1);
     const at = Date.now() - 5_000;
     source.emit(opened(at), frame('a', at));
     await receiver.until(({ texts }) => texts.length === 1);
@@ -879,9 +695,9 @@ describe('relayFeed$: the operators', () => {
       failedOnce,
       [...failedOnce, requested(at + 2), again, reconnecting(at + 3, 50, 2)],
     ]) {
-      const { source, relay, web } = await serveRelay();
+      const { source, web, hasClients } = await serveRelay();
       receive(web.url);
-      await waitFor(() => relay.status().clients.length === 1);
+      await hasClients(1);
       source.emit(...events);
       const newcomer = receive(web.url);
       await newcomer.until(({ lifecycle }) => lifecycle.at(-1)?.type === events.at(-1)!.type);
@@ -893,12 +709,335 @@ describe('relayFeed$: the operators', () => {
   });
 
   it('completes with a source that completes before the first client', async () => {
-    const relay = createRelay(of(frame('a'), frame('b')), { batchMs: 0 });
-    const web = await Web.start(relayHandler(relay, { authorize: () => true }));
-    closing.push(
-      () => web[Symbol.asyncDispose](),
-      () => relay.close(),
-    );
+    const { web } = await serveFeed(of(frame('a'), frame('b')));
     expect((await receive(web.url).over()).texts).toEqual(['a', 'b']);
+  });
+});
+
+describe('relayFeed$ as a client of a user with one stream', () => {
+  const serveUser = () => serveRelay({ heartbeatMs: 20, maxClientsPerUser: 1 }, { authorize: () => ({ id: 'ann' }) });
+
+  it('continues at once after its network was lost without a FIN', async () => {
+    const { source, web, hasClients } = await serveUser();
+    const upstreams: Socket[] = [];
+    const sockets: Socket[] = [];
+    const proxy = createServer((socket) => {
+      // Only what the client sends and receives is cut: the connection to the relay stays open.
+      const upstream = connect(web.port, '127.0.0.1').on('error', () => undefined);
+      upstreams.push(upstream);
+      sockets.push(socket, upstream);
+      socket.on('error', () => undefined).on('data', (bytes) => upstream.write(bytes));
+      upstream.on('data', (bytes) => upstream.readableFlowing && socket.write(bytes));
+    }).listen(0, '127.0.0.1');
+    await once(proxy, 'listening');
+    atEnd(async () => {
+      const closed = once(proxy, 'close');
+      proxy.close();
+      for (const socket of sockets) socket.destroy();
+      await closed;
+    });
+    const url = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}/feed`;
+    const page = receive(url, { idleTimeoutMs: 1_500 });
+    await hasClients(1);
+    source.frames('a');
+    await page.until(({ texts }) => texts.includes('a'));
+    upstreams[0]!.pause();
+    source.frames('b');
+    await page.until(({ texts }) => texts.includes('b'));
+    expect(page.types.filter((type) => type.startsWith('relay-') || type === 'gap')).toEqual(['relay-stalled']);
+    expect(page.texts).toEqual(['a', 'b']);
+  });
+
+  it('loses its stream to its duplicate once, and then waits for a place: the two do not fight', async () => {
+    const { source, relay, web, hasClients } = await serveUser();
+    const joins: unknown[] = [];
+    relay.events$.subscribe(({ type }) => type === 'client-joined' && joins.push(type));
+    const kept = new Store();
+    const first = receive(web.url, { resumeIn: kept });
+    await hasClients(1);
+    source.frames('a');
+    await first.until(({ texts }) => texts.includes('a'));
+    const second = receive(web.url, { resumeIn: new Store(kept.items) });
+    await first.until(({ types }) => types.includes('relay-full'));
+    first.subscription.unsubscribe();
+    // The first tab is reloaded: it still holds the id of its replaced stream.
+    const again = receive(web.url, { resumeIn: kept });
+    await again.until(({ types }) => types.includes('relay-full'));
+    expect(first.types.filter((type) => type.startsWith('relay-'))).toEqual(['relay-replaced', 'relay-full']);
+    expect(joins).toHaveLength(2);
+    source.frames('b');
+    await second.until(({ texts }) => texts.includes('b'));
+    expect(second.types).not.toContain('reconnecting');
+    second.subscription.unsubscribe();
+    await hasClients(0);
+    const last = receive(web.url, { resumeIn: kept });
+    await last.until(({ texts }) => texts.includes('b'));
+    expect([last.texts, last.types.includes('gap')]).toEqual([['b'], false]);
+  });
+});
+
+describe('afterEnd', () => {
+  const replaced = createTradeFeedError({
+    stage: 'stream',
+    closeCode: 4001,
+    reason: 'connection replaced',
+    endedAt: 1,
+  });
+  const stop: ConnectionEnd = { failure: replaced, isOfFeed: true, hasOpened: false };
+  const stopAfterOpened: ConnectionEnd = { ...stop, hasOpened: true };
+  const lost: ConnectionEnd = { failure: relayError({ code: 'relay-lost' }), isOfFeed: true, hasOpened: false };
+  const lostAfterOpened: ConnectionEnd = { ...lost, hasOpened: true };
+  const unreachable: ConnectionEnd = {
+    failure: relayError({ code: 'relay-unreachable' }),
+    isOfFeed: false,
+    hasOpened: false,
+  };
+
+  const verdictsOf = (max: number, ends: readonly ConnectionEnd[]): readonly Verdict[] => {
+    let before = 0;
+    return ends.map((each) => {
+      const { stops, failure } = afterEnd(max, before, each);
+      before = stops;
+      return failure.verdict;
+    });
+  };
+
+  it('stops at the n-th stop since the last `opened`, for any sequence of ends', () => {
+    const kinds = { stop, stopAfterOpened, lost, lostAfterOpened, unreachable };
+    const kind = fc.constantFrom(...(Object.keys(kinds) as (keyof typeof kinds)[]));
+    fc.assert(
+      fc.property(fc.array(kind, { maxLength: 40 }), fc.constantFrom(1, 2, 3, 6, Infinity), (names, max) => {
+        const seen = verdictsOf(
+          max,
+          names.map((name) => kinds[name]),
+        );
+        for (const [n, name] of names.entries()) {
+          // Computed backwards: the stops since the last end with an `opened`.
+          const begin = names.slice(0, n + 1).findLastIndex((each) => each.endsWith('AfterOpened'));
+          const inRow = names.slice(Math.max(begin, 0), n + 1).filter((each) => each.startsWith('stop')).length;
+          expect(seen[n]).toBe(name.startsWith('stop') && inRow >= max ? 'stop' : 'backoff');
+        }
+      }),
+    );
+  });
+});
+
+describe('pageWakes$', () => {
+  let page: FakePage;
+  beforeEach(() => void (page = new FakePage()));
+  afterEach(() => page.remove());
+
+  it.each<[string, 'visible' | 'hidden', boolean]>([
+    ['online', 'visible', true],
+    ['online', 'hidden', true],
+    ['pageshow', 'visible', true],
+    ['visibilitychange', 'visible', true],
+    ['visibilitychange', 'hidden', false],
+    ['offline', 'visible', false],
+    ['focus', 'visible', false],
+  ])('on %s of a page that is %s emits: %p', (type, state, does) => {
+    let emitted = 0;
+    const subscription = pageWakes$.subscribe(() => (emitted += 1));
+    page.document.visibilityState = state;
+    page.dispatch(type);
+    page.dispatch(type);
+    subscription.unsubscribe();
+    expect(emitted).toBe(does ? 2 : 0);
+  });
+
+  it('emits nothing and does not error where there is no page', () => {
+    page.remove();
+    const seen: string[] = [];
+    pageWakes$.subscribe({ next: () => seen.push('next'), error: () => seen.push('error') }).unsubscribe();
+    expect(seen).toEqual([]);
+  });
+});
+
+describe('options', () => {
+  const url = 'http://localhost/feed';
+  const page = globalThis as { location?: { href: string } | undefined };
+  afterEach(() => {
+    delete page.location;
+  });
+
+  describe('resolveRelayFeed', () => {
+    it('adds the defaults', () => {
+      expect(resolveRelayFeed(url)).toEqual({
+        ...{ url, headers: {}, credentials: 'same-origin', connectTimeoutMs: 10_000, idleTimeoutMs: 45_000 },
+        maxFeedStops: 5,
+        ...{ backoff: defaultBackoff, scheduler: asyncScheduler },
+      });
+      expect(resolveRelayFeed(url, { headers: undefined, resumeIn: undefined })).toEqual(resolveRelayFeed(url));
+    });
+
+    it('accepts an absolute address, or one relative to the page', () => {
+      expect(resolveRelayFeed(new URL('https://a.example/b?c=d')).url).toBe('https://a.example/b?c=d');
+      page.location = { href: 'https://app.example.com/some/page?x#y' };
+      expect(resolveRelayFeed('/feed').url).toBe('https://app.example.com/feed');
+      expect(resolveRelayFeed('feed').url).toBe('https://app.example.com/some/feed');
+      expect(resolveRelayFeed('//b.example/feed').url).toBe('https://b.example/feed');
+      expect(resolveRelayFeed(url).url).toBe(url);
+    });
+  });
+
+  describe('relayFeed$', () => {
+    it.each<[string, string]>([
+      ['a relative address without a page', '/feed'],
+      ['no address', ''],
+      ['another scheme', 'ws://localhost/feed'],
+      ['a script', 'javascript:alert(1)'],
+      ['data', 'data:text/event-stream,x'],
+      ['no host', 'http://'],
+      ['a blank in the host', 'http://a b/'],
+      ['a user', 'http://user@localhost/feed'],
+      ['a password', 'http://:secret-5@localhost/feed'],
+    ])('refuses %s as its address, and does not repeat it', (_what, address) => {
+      const make = () => relayFeed$(address);
+      expect(make).toThrow(
+        expect.objectContaining({ code: 'invalid-options', message: expect.stringContaining('`url`') }),
+      );
+      expect(make).not.toThrow('secret-5');
+    });
+
+    it.each<[keyof RelayFeedOptions | 'header' | 'backoff.factor', object]>([
+      ...[1, 'Bearer secret-5', null, { authorization: 5 }, { authorization: undefined }].map(
+        (headers): ['headers', object] => ['headers', { headers }],
+      ),
+      ...[{ 'a b': 'secret-5' }, { '': 'secret-5' }, { a: 'secret-5\nb' }, { a: 'secret-5 \u0100' }].map(
+        (headers): ['headers', object] => ['headers', { headers }],
+      ),
+      ['credentials', { credentials: 'always' }],
+      ...[0, -1, NaN, '5'].map((ms): ['connectTimeoutMs', object] => ['connectTimeoutMs', { connectTimeoutMs: ms }]),
+      ...[0, -1, NaN, '5'].map((ms): ['idleTimeoutMs', object] => ['idleTimeoutMs', { idleTimeoutMs: ms }]),
+      ['backoff', { backoff: 5 }],
+      ['backoff', { backoff: null }],
+      ['backoff.factor', { backoff: { factor: 0 } }],
+      ...[{}, null, 'sessionStorage', { getItem: () => null }].map((resumeIn): ['resumeIn', object] => [
+        'resumeIn',
+        { resumeIn },
+      ]),
+      ...[0, -1, 1.5, NaN, '5', null].map((n): ['maxFeedStops', object] => ['maxFeedStops', { maxFeedStops: n }]),
+      ['classify', { classify: 'stop' }],
+      ...['all', true, null].map((tabs): ['tabs', object] => ['tabs', { tabs }]),
+      ['scheduler', { scheduler: {} }],
+      ['header', { header: {} }],
+    ])('refuses %s as %j at once, and names the option', (name, options) => {
+      const make = () => relayFeed$(url, options);
+      expect(make).toThrow(TradeFeedError);
+      expect(make).toThrow(`\`${name}\``);
+      expect(make).not.toThrow('secret-5');
+    });
+  });
+});
+
+describe('values', () => {
+  interface Numbered {
+    readonly n: number;
+  }
+
+  const at = 1_000_000;
+  const value = (n: number, time: number): RelayedValue<Numbered> => ({ type: 'value', at: time, value: { n } });
+  const events: readonly (RelayedEvent | RelayedValue<Numbered>)[] = [
+    opened(at),
+    watermark(at),
+    value(1, at + 100),
+    value(2, at + 900),
+    watermark(at + 1_100),
+    value(3, at + 1_200),
+    disconnected(at + 1_300),
+    reconnecting(at + 1_300, 100),
+    opened(at + 1_500, 2),
+    gapOf(at + 1_300, at + 1_500),
+    value(4, at + 2_100),
+    watermark(at + 3_000),
+  ];
+  const numberIn = (item: AnyFrame | RelayedValue<Numbered>): number => (item.type === 'value' ? item.value.n : NaN);
+  const all = <T>(source: Observable<T>): Promise<T[]> => lastValueFrom(source.pipe(toArray()));
+
+  it('values pass a second relay over HTTP, unchanged and through its topics', async () => {
+    const serveTopics = async (events$: Parameters<typeof createRelay>[0], topics: ReadonlyMap<string, RelayTopic>) => {
+      const select = ({ url = '' }: { readonly url?: string | undefined }) => topics.get(url);
+      const { web, hasClients } = await serveFeed(events$, {}, { select });
+      return { hasClients, base: `http://127.0.0.1:${web.port}` };
+    };
+    const source = new Source();
+    const first = await serveTopics(source.events$, new Map([['/values', decodeWith(t.type({ n: t.number }))]]));
+    const numbers: RelayTopic = map((event: RelayedEvent | RelayedValue<Numbered>) =>
+      event.type === 'value' ? event.value.n : event,
+    );
+    const topics = new Map<string, RelayTopic>([
+      ['/same', (events$) => events$],
+      ['/odd', filter((event: RelayedEvent | RelayedValue<Numbered>) => event.type !== 'value' || event.value.n !== 2)],
+      ['/numbers', numbers],
+    ]);
+    const second = await serveTopics(relayFeed$(`${first.base}/values`, quick), topics);
+    const paths = ['/whole', ...topics.keys()];
+    const seen = new Map(paths.map((path): [string, (RelayedEvent | RelayedValue<unknown>)[]] => [path, []]));
+    const failed: unknown[] = [];
+    for (const path of paths) {
+      const page = relayFeed$<unknown>(`${second.base}${path}`, quick).subscribe({
+        next: (event) => seen.get(path)?.push(event),
+        error: (error: unknown) => failed.push(error),
+      });
+      atEnd(() => page.unsubscribe());
+    }
+    await second.hasClients(4);
+    await first.hasClients(1);
+    // Ahead of the clock, because the watermarks of a slow machine would move the times of the values.
+    const now = Date.now() + 1_000;
+    source.emit(opened(now), frame('{"n":1}', now + 1), frame('no JSON', now + 1));
+    source.emit(frame('{"n":2}', now + 2), frame('{"n":3}', now + 3));
+    source.emit({ ...disconnected(now + 4) });
+    const isOver = (path: string) => seen.get(path)?.some(({ type }) => type === 'disconnected') === true;
+    await waitFor(() => failed.length > 0 || paths.every(isOver));
+    expect(failed).toEqual([]);
+    const valuesAt = (path: string) => seen.get(path)?.filter(({ type }) => type === 'value');
+    const all = [value(1, now + 1), value(2, now + 2), value(3, now + 3)];
+    expect(valuesAt('/whole')).toEqual(all);
+    expect(valuesAt('/same')).toEqual(all);
+    expect(valuesAt('/odd')).toEqual([all[0], all[2]]);
+    expect(valuesAt('/numbers')).toEqual(all.map((each) => ({ ...each, value: each.value.n })));
+  });
+
+  it('without a type the stream has no values: a switch over the events needs no case for them', () => {
+    const plain: Observable<RelayedEvent> = relayFeed$('https://app.example.com/feed');
+    const typed: Observable<RelayedEvent | RelayedValue<Numbered>> =
+      relayFeed$<Numbered>('https://app.example.com/feed');
+    // @ts-expect-error -- a stream with values is not one without
+    const wrong: Observable<RelayedEvent> = relayFeed$<Numbered>('https://app.example.com/feed');
+    for (const each of [plain, typed, wrong]) expect(each).toBeInstanceOf(Observable);
+  });
+
+  it('connectionStatus ignores values', async () => {
+    const states = (await all(from(events).pipe(connectionStatus()))).map(({ state }) => state);
+    expect(states).toEqual(['live', 'reconnecting', 'live']);
+    expect(await all(from([value(1, at)]).pipe(connectionStatus()))).toEqual([
+      { state: 'live', since: at, connection: 1 },
+    ]);
+  });
+
+  it('frames emits values, like other items that were created from frames', async () => {
+    const numbered = await all(from(events).pipe(frames()));
+    expect(numbered.map(numberIn)).toEqual([1, 2, 3, 4]);
+  });
+
+  it('gaps does not emit values, but a value ends an outage at its time', async () => {
+    expect(await all(from(events).pipe(gaps()))).toEqual([events[9]]);
+    const unopened = [opened(at), disconnected(at + 5), value(1, at + 50)];
+    expect(await all(from(unopened).pipe(gaps()))).toMatchObject([{ from: at + 5, to: at + 50 }]);
+  });
+
+  it('windows contain values by their times', async () => {
+    const windows = await all(from(events).pipe(tumblingWindow({ lengthMs: 1_000 })));
+    expect(windows.map(({ start, frames: items, complete }) => [start - at, items.map(numberIn), complete])).toEqual([
+      [0, [1, 2], true],
+      [1_000, [3], false],
+      [2_000, [4], true],
+    ]);
+  });
+
+  it('feedStats counts a value as a frame without bytes', async () => {
+    const [stats] = await all(from(events).pipe(feedStats()));
+    expect(stats).toMatchObject({ frames: 4, bytes: 0 });
   });
 });

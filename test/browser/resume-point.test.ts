@@ -1,38 +1,278 @@
-import { describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import fc from 'fast-check';
+import { type Subscription, tap } from 'rxjs';
+import { createStreamClock, resumePoint } from '../../src/browser/resume-point.js';
+import { relayFeed$ } from '../../src/browser/index.js';
+import { timeOf } from '../../src/operators/items/item.js';
+import { frameLine } from '../../src/operators/node/recording/recording-line.js';
+import { tumblingWindow } from '../../src/operators/tumbling-window.js';
+import type { FeedWindow } from '../../src/operators/window/window.js';
+import type { RelayedEvent } from '../../src/protocol/event.js';
+import { opened } from '../operators/stream.js';
+import { frame, isFrame } from '../relay/support.js';
+import { fakeTimers } from '../support/fake-timers.js';
+import { hello, message, quick, Store, atEnd } from './support.js';
 import { resolveRelayFeed, type ResumeStore } from '../../src/browser/relay-feed-options.js';
-import { resumePoint } from '../../src/browser/resume-point.js';
+
+describe('clock', () => {
+  const hour = 3_600_000;
+
+  /** A machine and a relay: real time passes for all clocks, each clock can be set, and the machine can sleep. */
+  const machine = (wallOff = 0, relayOff = 0) => {
+    let real = 1e12;
+    let asleepMs = 0;
+    const off = { wall: wallOff, relay: relayOff };
+    const create = () =>
+      createStreamClock(
+        () => real + off.wall,
+        () => real - asleepMs - 1e12,
+      );
+    const clock = create();
+    return {
+      clock,
+      off,
+      /** Creates the clock of another tab. */
+      tab: create,
+      pass: (ms: number) => (real += ms),
+      sleep: (ms: number) => {
+        real += ms;
+        asleepMs += ms;
+      },
+      /** Connects over a network with these delays. Returns the time of an event that the relay sends then. */
+      connect: (thereMs = 0, backMs = 0, of = clock): number => {
+        const requestedAt = of.now();
+        real += thereMs;
+        const relayAt = real + off.relay;
+        real += backMs;
+        of.measure(requestedAt, relayAt);
+        return real + off.relay + of.shiftMs;
+      },
+      wall: () => real + off.wall,
+    };
+  };
+
+  describe('the time of a stream at its first connection', () => {
+    it.each([
+      ['equal clocks', 0, 0, 0, 0],
+      ['a second ahead', 1_000, 0, 0, 0],
+      ['a second behind', -1_000, 0, 0, 0],
+      ['more than a second ahead', 1_001, 0, 0, 1_001],
+      ['more than a second behind', -1_001, 0, 0, -1_001],
+      ['ten minutes ahead, over a slow network', 600_000, 2_000, 2_000, 600_000],
+      ['two seconds ahead, over an equally slow network', 2_000, 2_000, 2_000, 0],
+    ])('%s', (_what, ahead, thereMs, backMs, shiftMs) => {
+      const { clock, connect } = machine(ahead);
+      connect(thereMs, backMs);
+      expect(clock.shiftMs).toBe(shiftMs);
+    });
+
+    it('is that of the relay, or of this machine to half of the round trip, for any asymmetry of the network', () => {
+      const ms = (max: number) => fc.integer({ min: -max, max });
+      fc.assert(
+        fc.property(ms(1e9), fc.nat(20_000), fc.nat(20_000), (shift, there, back) => {
+          const { clock, connect } = machine(shift);
+          connect(there, back);
+          const found = clock.shiftMs;
+          if (found !== 0) expect(Math.abs(found - shift)).toBeLessThanOrEqual((there + back) / 2 + 1);
+          if (Math.abs(shift) <= 1_000) expect(found).toBe(0);
+          if (Math.abs(shift) > 1_001 + there + back) expect(found).not.toBe(0);
+        }),
+      );
+    });
+  });
+
+  describe('the time of a stream at a later connection', () => {
+    it.each<[string, (all: ReturnType<typeof machine>) => void, number]>([
+      ['goes on when the clock of this machine is set back', ({ off }) => (off.wall -= hour), 0],
+      ['goes on when the clock of this machine is set forward', ({ off }) => (off.wall += hour), 0],
+      ['includes the time that this machine slept', ({ sleep }) => sleep(8 * hour), 8 * hour],
+      [
+        'includes the time that this machine slept before its clock was set back',
+        ({ sleep, off }) => {
+          sleep(8 * hour);
+          off.wall -= hour;
+        },
+        8 * hour,
+      ],
+      ['goes on when the clock of the relay is set back', ({ off }) => (off.relay -= hour), 0],
+      ['goes on when the clock of the relay is set forward', ({ off }) => (off.relay += hour), 0],
+      ['follows a replica whose clock is behind by up to 10 s', ({ off }) => (off.relay -= 9_000), -9_000],
+      ['follows a replica whose clock is ahead by up to 10 s', ({ off }) => (off.relay += 9_000), 9_000],
+      [
+        'follows the relay when the clocks drift in a day',
+        ({ pass, off }) => {
+          pass(24 * hour);
+          off.relay -= 15_000;
+        },
+        24 * hour - 15_000,
+      ],
+    ])('%s', (_what, change, passedMs) => {
+      for (const wrongBy of [0, 2 * hour, -2 * hour]) {
+        const all = machine(wrongBy);
+        const before = all.connect(20, 20);
+        change(all);
+        const after = all.connect(20, 20);
+        expect(Math.abs(after - before - passedMs)).toBeLessThan(100);
+        // Where the relay is behind, the clock waits for it.
+        expect(all.clock.now()).toBeGreaterThanOrEqual(after - 100);
+        expect(all.clock.now()).toBeLessThan(after + 15_100);
+      }
+    });
+
+    it('does not run ahead of time when the connections alternate between two replicas whose clocks differ by a minute', () => {
+      const all = machine();
+      const first = all.connect();
+      for (let n = 0; n < 20; n += 1) {
+        all.off.relay = n % 2 === 0 ? 60_000 : 0;
+        all.pass(1_000);
+        expect(all.connect()).toBe(first + (n + 1) * 1_000);
+      }
+    });
+
+    it('never goes back, whatever is set, and however long this machine sleeps', () => {
+      const step = fc.record({
+        passMs: fc.nat(100_000),
+        sleepMs: fc.constantFrom(0, 0, 50_000, 8 * hour),
+        wallMs: fc.constantFrom(0, 0, hour, -hour, 3_000),
+        there: fc.nat(2_000),
+      });
+      fc.assert(
+        fc.property(fc.integer({ min: -1e9, max: 1e9 }), fc.array(step, { maxLength: 20 }), (wrongBy, steps) => {
+          const all = machine(wrongBy);
+          let [latest, event] = [all.clock.now(), all.connect()];
+          for (const { passMs, sleepMs, wallMs, there } of steps) {
+            all.pass(passMs);
+            all.sleep(sleepMs);
+            all.off.wall += wallMs;
+            const next = all.connect(there);
+            // The clock of the relay is right, so exactly the real time has passed.
+            expect(next - event).toBe(passMs + sleepMs + there);
+            expect(all.clock.now()).toBeGreaterThanOrEqual(latest);
+            [latest, event] = [all.clock.now(), next];
+          }
+        }),
+      );
+    });
+
+    it.each([hour, -hour])('is that of the leader in a tab that was opened after the clock was set by %d ms', (ms) => {
+      const all = machine(5_000);
+      const before = all.connect();
+      all.off.wall += ms;
+      const tab = all.tab();
+      expect(tab.now()).toBe(all.wall());
+      tab.follow(all.clock.shiftMs, all.clock.aheadMs);
+      expect(tab.now()).toBe(all.clock.now());
+      all.pass(1_000);
+      expect(all.connect(0, 0, tab)).toBe(before + 1_000);
+      // A message that arrives late changes nothing.
+      const { shiftMs, aheadMs } = all.clock;
+      all.pass(60_000);
+      tab.follow(shiftMs, aheadMs);
+      expect(tab.now()).toBe(all.clock.now());
+    });
+  });
+
+  describe('windows of a page whose clock is set', () => {
+    let feed: Subscription | undefined;
+    let timers: Disposable;
+    beforeEach(() => {
+      timers = fakeTimers();
+      jest.setSystemTime(1e12);
+    });
+    afterEach(() => {
+      feed?.unsubscribe();
+      timers[Symbol.dispose]();
+    });
+
+    const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve));
+
+    /** A page in virtual time, and a relay whose clock is right: it sends a frame and a watermark four times a second. */
+    const openPage = async (wrongBy: number) => {
+      let body: ReadableStreamDefaultController<Uint8Array> | undefined;
+      let n = 0;
+      const beganAt = performance.now();
+      const realAt = () => 1e12 + performance.now() - beganAt;
+      const write = (text: string) => body?.enqueue(new TextEncoder().encode(text));
+      const { fetch } = globalThis;
+      atEnd(() => (globalThis.fetch = fetch));
+      globalThis.fetch = () => {
+        const stream = new ReadableStream<Uint8Array>({ start: (controller) => void (body = controller) });
+        write(hello(realAt(), `e.${n}.${n}.1`) + message(`e.${n}.${n}.1`, opened(realAt())));
+        return Promise.resolve(new Response(stream, { headers: { 'content-type': 'text/event-stream' } }));
+      };
+      const pass = async (ms: number) => {
+        for (let passed = 0; passed < ms; passed += 250) {
+          await jest.advanceTimersByTimeAsync(250);
+          n += 1;
+          const at = realAt();
+          write(message(`e.${n}.${n}.1`, frameLine(frame(n, at)).trim(), { type: 'watermark', at }));
+          await nextTurn();
+        }
+      };
+      const reconnect = async () => {
+        body?.error(new TypeError('The network has changed.'));
+        await nextTurn();
+        await jest.advanceTimersByTimeAsync(250);
+        await nextTurn();
+      };
+      jest.setSystemTime(1e12 + wrongBy);
+      const events: RelayedEvent[] = [];
+      const windows: FeedWindow<unknown>[] = [];
+      feed = relayFeed$('https://relay.example.com/feed', quick)
+        .pipe(
+          tap((event) => events.push(event)),
+          tumblingWindow({ lengthMs: 1_000 }),
+        )
+        .subscribe((window) => windows.push(window));
+      await nextTurn();
+      return { events, windows, pass, reconnect };
+    };
+
+    it.each<[string, number, number]>([
+      ['is an hour ahead, and is corrected', hour, 0],
+      ['is an hour behind, and is corrected', -hour, 0],
+      ['is right, and is set forward by an hour', 0, hour],
+      ['is right, and is set back by an hour', 0, -hour],
+      ['is five seconds ahead, and is corrected', 5_000, 0],
+    ])('go on at a reconnect, and no window is of a time that never was: the clock %s', async (_how, before, after) => {
+      const { events, windows, pass, reconnect } = await openPage(before);
+      await pass(5_000);
+      jest.setSystemTime(Date.now() - before + after);
+      await pass(1_000);
+      await reconnect();
+      await pass(5_000);
+      expect(windows.length).toBeGreaterThanOrEqual(10);
+      expect(windows.length).toBeLessThanOrEqual(12);
+      for (const [n, { start, count, complete }] of windows.entries()) {
+        expect(start - windows[0]!.start).toBe(n * 1_000);
+        // The first window has no beginning, and in the one of the reconnect the relay sent nothing for 250 ms.
+        if (n > 0) expect([count >= 3, complete]).toEqual([true, true]);
+      }
+      const times = events.map((event) => timeOf(event)!);
+      // The events of the connection itself are exact to 1 ms.
+      for (const [n, at] of times.entries()) expect(at).toBeGreaterThanOrEqual((times[n - 1] ?? at) - 1);
+      expect(times.at(-1)! - times[0]!).toBeLessThan(12_000);
+      const lost = events.find((event) => event.type === 'disconnected');
+      expect(Math.abs(lost!.failure.endedAt - 6_000 - times[0]!)).toBeLessThan(300);
+      expect(lost!.failure.uptimeMs).toBe(6_000);
+      expect(events.filter(isFrame)).toHaveLength(44);
+    });
+  });
+});
 
 const url = 'http://localhost/feed';
 const pointIn = (resumeIn?: ResumeStore) => resumePoint(resolveRelayFeed(url, { resumeIn }));
 
-class Store implements ResumeStore {
-  readonly items = new Map<string, string>();
-  getItem = (key: string) => this.items.get(key) ?? null;
-  setItem = (key: string, value: string) => void this.items.set(key, value);
-}
-
 describe('resumePoint', () => {
-  it('returns undefined at first, then the last id', () => {
-    const point = pointIn();
-    expect(point.lastEventId()).toBeUndefined();
-    point.reached('a');
-    point.reached('b');
-    expect(point.lastEventId()).toBe('b');
-  });
-
-  it('ignores a message without an id', () => {
-    const point = pointIn();
-    point.reached('a');
-    point.reached('');
-    expect(point.lastEventId()).toBe('a');
-  });
-
-  it('stores the id for each address', () => {
+  it('has no id at first, then that of the last message with one, which is stored for its address', () => {
     const store = new Store();
-    pointIn(store).reached('a');
-    expect([...store.items]).toEqual([[`rx-trade-feed:${url}`, 'a']]);
-    expect(pointIn(store).lastEventId()).toBe('a');
-    expect(resumePoint(resolveRelayFeed(`${url}/raw`, { resumeIn: store })).lastEventId()).toBeUndefined();
+    const point = pointIn(store);
+    expect(point.id).toBeUndefined();
+    for (const id of ['a', 'b', '']) point.reached(id, []);
+    expect(point.id).toBe('b');
+    expect([...store.items]).toEqual([[`rx-trade-feed:${url}`, 'b']]);
+    expect(pointIn(store).id).toBe('b');
+    expect(resumePoint(resolveRelayFeed(`${url}/raw`, { resumeIn: store })).id).toBeUndefined();
   });
 
   it('works without a store that throws', () => {
@@ -44,21 +284,8 @@ describe('resumePoint', () => {
         throw new Error('QuotaExceededError');
       },
     });
-    expect(point.lastEventId()).toBeUndefined();
-    point.reached('a');
-    expect(point.lastEventId()).toBe('a');
-  });
-
-  it('calls the methods of the store with the right `this`', () => {
-    class Strict extends Store {
-      override getItem = () => null;
-      receiver: unknown;
-    }
-    const store = new Strict();
-    store.setItem = function (this: unknown) {
-      store.receiver = this;
-    };
-    pointIn(store).reached('a');
-    expect(store.receiver).toBe(store);
+    expect(point.id).toBeUndefined();
+    point.reached('a', []);
+    expect(point.id).toBe('a');
   });
 });

@@ -1,12 +1,14 @@
+import { afterEach } from '@jest/globals';
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { Subscription } from 'rxjs';
-import { relayFeed$, type RelayFeedOptions } from '../../src/browser/index.js';
+import { relayFeed$, type RelayFeedOptions, type ResumeStore } from '../../src/browser/index.js';
 import type { LifecycleEvent, RelayedEvent } from '../../src/protocol/event.js';
 import type { TradeFeedError } from '../../src/protocol/failures/trade-feed-error.js';
 import type { AnyFrame } from '../../src/protocol/frame.js';
-import { isFrame, Web } from '../relay/support.js';
+import { createRelay, relayHandler, type RelayHandlerOptions, type RelayOptions } from '../../src/relay/index.js';
+import { frameLine } from '../../src/operators/node/recording/recording-line.js';
+import { frame, isFrame, isLifecycle, Source, Web } from '../relay/support.js';
 import { waitFor } from '../support/wait-for.js';
-import { isLifecycle } from '../relay/support.js';
 
 /** Answers one request. */
 export type Step = (response: ServerResponse, request: IncomingMessage) => void;
@@ -20,6 +22,80 @@ export const startSteps = (...steps: readonly Step[]): Promise<Web> => {
   };
   return Web.start(listener);
 };
+
+const closing: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const close of closing.splice(0).reverse()) await close();
+});
+
+/** Calls these at the end of the test, the last one first. */
+export const atEnd = (...actions: readonly (() => unknown)[]): void => void closing.push(...actions);
+
+/** Starts a server as {@link startSteps} does, until the end of the test. */
+export const serve = async (...steps: readonly Step[]): Promise<Web> => {
+  const web = await startSteps(...steps);
+  atEnd(() => web[Symbol.asyncDispose]());
+  return web;
+};
+
+/** Serves a relay of a feed on loopback, until the end of the test. */
+export const serveFeed = async (
+  events$: Parameters<typeof createRelay>[0],
+  options: RelayOptions = {},
+  handler: Partial<RelayHandlerOptions> = {},
+  port?: number,
+) => {
+  const relay = createRelay(events$, { batchMs: 0, ...options });
+  const web = await Web.start(relayHandler(relay, { authorize: () => true, ...handler }), port);
+  atEnd(
+    () => web[Symbol.asyncDispose](),
+    () => relay.close(),
+  );
+  const clients = () => relay.status().clients.length;
+  return { relay, web, clients, hasClients: (count: number) => waitFor(() => clients() === count) };
+};
+
+/** Serves a relay, and its source. */
+export const serveRelay = async (...[options, handler, port]: ServeArguments) => {
+  const source = new Source();
+  return { source, ...(await serveFeed(source.events$, options, handler, port)) };
+};
+type ServeArguments = [options?: RelayOptions, handler?: Partial<RelayHandlerOptions>, port?: number];
+
+/** Replaces `fetch` until the end of the test: answers with a status, or with a stream if there is none. */
+export const withoutNetwork = (...statuses: readonly (number | undefined)[]) => {
+  // Without a network, written bytes arrive in the next turn.
+  const turn = () => new Promise((resolve) => setImmediate(resolve));
+  const { fetch } = globalThis;
+  atEnd(() => (globalThis.fetch = fetch));
+  const answers = [...statuses];
+  let body: ReadableStreamDefaultController<Uint8Array> | undefined;
+  globalThis.fetch = () => {
+    const code = answers.shift();
+    if (code !== undefined) return Promise.resolve(new Response('', { status: code }));
+    const bytes = new ReadableStream<Uint8Array>({ start: (controller) => (body = controller) });
+    return Promise.resolve(new Response(bytes, { headers: { 'content-type': 'text/event-stream' } }));
+  };
+  const write = async (text: string) => {
+    body!.enqueue(new TextEncoder().encode(text));
+    await turn();
+  };
+  return { turn, write };
+};
+
+/** A `sessionStorage`; a duplicated tab has a copy. */
+export class Store implements ResumeStore {
+  readonly items;
+  constructor(items: Iterable<readonly [string, string]> = []) {
+    this.items = new Map(items);
+  }
+  getItem(key: string): string | null {
+    return this.items.get(key) ?? null;
+  }
+  setItem(key: string, value: string): void {
+    this.items.set(key, value);
+  }
+}
 
 /** Answers like a relay, with this text. */
 export const stream =
@@ -55,6 +131,8 @@ export const connectAgain = (failure: TradeFeedError): string =>
 /** Returns a message with events. */
 export const message = (id: string, ...events: readonly unknown[]): string =>
   `id: ${id}\n${events.map((event) => `data: ${typeof event === 'string' ? event : JSON.stringify(event)}\n`).join('')}\n`;
+
+export const frameLineOf = (text: string | number, at?: number): string => frameLine(frame(text, at)).trim();
 
 /** Short waits, no jitter. */
 export const quick: RelayFeedOptions = { backoff: { initialDelayMs: 1, maxDelayMs: 5, jitter: 'none' } };
@@ -122,3 +200,10 @@ export class Receiver {
     return ended?.failure ?? this.error!;
   }
 }
+
+/** Subscribes until the end of the test. */
+export const receive = (...[url, options, onEvent]: ConstructorParameters<typeof Receiver>): Receiver => {
+  const receiver = new Receiver(url, options, onEvent);
+  atEnd(() => receiver.subscription.unsubscribe());
+  return receiver;
+};

@@ -2,14 +2,16 @@ import { describe, expect, it, jest } from '@jest/globals';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Observable } from 'rxjs';
 import { resolveClusterOptions } from '../../src/cluster/cluster-options.js';
-import type { Report } from '../../src/cluster/election/election.js';
-import { createFeedChannel } from '../../src/cluster/feed-channel.js';
+import { subjectsOf } from '../../src/cluster/control.js';
+import { createElection, type Report } from '../../src/cluster/election/election.js';
+import { EngineFaults, watchEngine } from '../../src/cluster/engine-faults.js';
+import { FeedChannel } from '../../src/cluster/feed-channel.js';
 import { type ClusterEngine, memoryEngine } from '../../src/cluster/index.js';
-import { subjectsOf } from '../../src/cluster/subjects.js';
-import { type FeedEvent, Frame, type OwnerChanged } from '../../src/index.js';
-import { ReceivedFrame } from '../../src/frames/received-frame.js';
+import { PayloadKind } from '../../src/frames/received-frame.js';
+import { type ClusterEvent, type FeedEvent, Frame } from '../../src/index.js';
 import { fakeTimers } from '../support/fake-timers.js';
 import { waitFor } from '../support/wait-for.js';
+import { receivedIn } from '../support/received-in.js';
 
 const subjects = subjectsOf('main');
 
@@ -43,11 +45,15 @@ const settingsOf = (engine: ClusterEngine) =>
 
 const replicaOf = (memory: ClusterEngine, id: string) => {
   const { engine, subscribed, received } = watched(memory);
-  const events: (FeedEvent | OwnerChanged)[] = [];
+  const events: (FeedEvent | ClusterEvent)[] = [];
   const heard: Report[] = [];
-  const channel = createFeedChannel('market', settingsOf(engine), {
-    self: () => id,
-    publish: engine.publish,
+  const faults = new EngineFaults((event) => events.push(event));
+  const settings = settingsOf(engine);
+  const election = createElection({ ...settings, replica: id, since: 0, feed: 'market' }, true);
+  const channel = new FeedChannel('market', settings, {
+    engine: watchEngine(engine, faults),
+    faults,
+    election: () => election,
     event: (event) => events.push(event),
     heard: (report) => heard.push(report),
     error: (error) => {
@@ -188,7 +194,7 @@ describe('the channel of a replica', () => {
     const change = ({ data }: Frame): void => void data.fill('x');
     const memory = Buffer.from('onetwo');
     for (const at of [0, 3]) {
-      const frame = new ReceivedFrame('market', memory, at, at + 3, false, true, 1, 1, true);
+      const frame = receivedIn(memory, at, at + 3);
       owner.channel.frame(frame);
       change(frame);
     }
@@ -202,13 +208,18 @@ describe('the channel of a replica', () => {
   it('sends frames of a read buffer before it is used again, and keeps none of it', async () => {
     using replicas = await start();
     const { owner, follower } = replicas;
-    const memory = Buffer.from('onetwo');
-    const frames = [0, 3].map((at) => new ReceivedFrame('market', memory, at, at + 3, false, true, 1, 1, true));
-    frames.forEach(owner.channel.frame);
-    expect(frames.map(({ isLeased }) => isLeased)).toEqual([false, false]);
+    const memory = Buffer.from('onetwonaïve');
+    const frames = [
+      receivedIn(memory, 0, 3),
+      receivedIn(memory, 3, 6, { kind: PayloadKind.Binary }),
+      receivedIn(memory, 6, 12, { kind: PayloadKind.Utf8 }),
+    ];
+    frames[2]!.text();
+    for (const frame of frames) owner.channel.frame(frame);
+    expect(frames.map(({ payload }) => payload.isLeased)).toEqual([false, false, false]);
     memory.fill('x');
     await nextTurn();
-    for (const { texts } of [owner, follower]) expect(texts()).toEqual(['one', 'two']);
-    expect(frames.map(({ data }) => data.toString())).toEqual(['one', 'two']);
+    for (const { texts } of [owner, follower]) expect(texts()).toEqual(['one', 'two', 'naïve']);
+    expect(frames.map(({ data }) => data.toString())).toEqual(['one', 'two', 'naïve']);
   });
 });

@@ -1,12 +1,69 @@
 import { describe, expect, it } from '@jest/globals';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { concatMap, filter, from, type Observable, Subscription, throwError } from 'rxjs';
-import { type ClusterEngine, createFeedCluster, memoryEngine } from '../../src/cluster/index.js';
-import { kinds } from '../../src/cluster/messages/layout.js';
+import { concatMap, filter, from, type Observable, Subject, Subscription, throwError } from 'rxjs';
+import { resolveClusterOptions } from '../../src/cluster/cluster-options.js';
+import type { EngineFailure } from '../../src/cluster/engine.js';
+import { readPresence, subjectsOf, writeControl } from '../../src/cluster/control.js';
+import type { Presence } from '../../src/cluster/election/election.js';
+import { type ClusterEngine, type ClusterOptions, createFeedCluster, memoryEngine } from '../../src/cluster/index.js';
+import { readClusterState, requestHandOver, resumeCluster } from '../../src/cluster/operate.js';
 import { tradeFeedEvents$ } from '../../src/index.js';
 import { waitFor } from '../support/wait-for.js';
 import { startTestCluster, type TestReplica } from './support/replicas.js';
+
+const options = (fields: Readonly<Record<string, unknown>> = {}): ClusterOptions => ({
+  engine: memoryEngine(),
+  account: 'main',
+  baseUrl: 'https://feed.example',
+  apiKey: 'key',
+  ...fields,
+});
+
+describe('the options of a cluster', () => {
+  it('have defaults', () => {
+    expect(resolveClusterOptions(options())).toMatchObject({
+      ...{ canOwn: true, leaseMs: 2_000, renewMs: 500, marginMs: 200, suspectMs: 600 },
+      ...{ batchBytes: 262_144, handOverMs: 5_000 },
+      replica: expect.stringMatching(/^[\w-]+$/),
+      feed: { baseUrl: 'https://feed.example', idleTimeoutMs: 30_000 },
+    });
+  });
+
+  it.each<[string, Readonly<Record<string, unknown>>, RegExp]>([
+    ['engine', { engine: undefined }, /`engine` must be a ClusterEngine/],
+    ['engine', { engine: {} }, /`engine` must be a ClusterEngine/],
+    ['account', { account: undefined }, /`account` must be 1 to 80 letters/],
+    ['account', { account: '*' }, /`account` must be 1 to 80 letters/],
+    ['replica', { replica: '*' }, /`replica` must be 1 to 80 letters/],
+    ['canOwn', { canOwn: 'yes' }, /`canOwn` must be true or false/],
+    ['leaseMs', { leaseMs: 0 }, /`leaseMs` must be a number of ms above 0, got 0/],
+    ['renewMs', { renewMs: 700 }, /`renewMs` must be at most a third of leaseMs \(2000\), got 700/],
+    ['marginMs', { marginMs: 1_500 }, /`marginMs` must be less than leaseMs minus renewMs \(1500\), got 1500/],
+    ['suspectMs', { suspectMs: 250 }, /`suspectMs` must be more than 250, and less than leaseMs \(2000\), got 250/],
+    ['suspectMs', { suspectMs: 2_000 }, /`suspectMs` must be more than 250/],
+    ['batchBytes', { batchBytes: 1_023 }, /`batchBytes` must be a whole number of bytes, 1024 or more/],
+    ['handOverMs', { handOverMs: -1 }, /`handOverMs` must be a number of ms above 0/],
+    ['receiveIn', { receiveIn: 'worker' }, /`receiveIn` must be 'main' in a cluster/],
+    ['idleTimeoutMs', { idleTimeoutMs: -1 }, /`idleTimeoutMs` must be/],
+    ['lease', { lease: 1 }, /`lease` must be left out: the options are engine, account/],
+  ])('throw for a wrong %s', (name, fields, message) => {
+    expect(() => createFeedCluster('market', options(fields))).toThrow(
+      expect.objectContaining({ code: 'invalid-options', option: name, message: expect.stringMatching(message) }),
+    );
+  });
+
+  it('throw for a feed that does not exist', () => {
+    expect(() => createFeedCluster('other' as 'raw', options())).toThrow(/`feed` must be/);
+  });
+});
+
+const refuse = (): never => {
+  throw new Error('payload too large');
+};
+
+/** The second byte of a message with frames. */
+const batchKind = 1;
 
 const codesOf = ({ events }: TestReplica): readonly string[] =>
   events.flatMap((event) => (event.type === 'gap' ? [event.failure.code] : []));
@@ -19,55 +76,94 @@ const received = (replica: TestReplica, text: string): Promise<unknown> =>
     what: () => `${text} in ${replica.name}: ${replica.texts().join()}`,
   });
 
-describe('three replicas of an account', () => {
-  it('share one connection: all of them emit all frames', async () => {
+/** Starts replicas with these options, and waits until one of them owns the connection. */
+const started = async (names: string, options: Partial<ClusterOptions> = {}) => {
+  const test = await startTestCluster(memoryEngine());
+  const replicas = names.split(' ').map((name) => test.start(name, options));
+  const owner = await test.owner(...replicas);
+  /** Pushes texts, and waits until these replicas have received the last one. */
+  const push = async (to: readonly TestReplica[], ...texts: readonly string[]): Promise<void> => {
+    test.push(...texts);
+    for (const replica of to) await received(replica, texts.at(-1)!);
+  };
+  const others = replicas.filter((replica) => replica !== owner);
+  return { test, replicas, owner, others, push, [Symbol.asyncDispose]: () => test[Symbol.asyncDispose]() };
+};
+
+describe('replicas of an account', () => {
+  it('share one connection: all of them emit all frames, and say what they do', async () => {
     await using test = await startTestCluster(memoryEngine());
-    const replicas = ['a', 'b', 'c'].map((name) => test.start(name));
+    const first = test.start('a');
+    const roles: string[] = [];
+    const statuses = first.cluster.status$.subscribe(({ role }) => roles.push(role));
+    await test.owner(first);
+    statuses.unsubscribe();
+    expect(roles).toEqual(['joining', 'following', 'claiming', 'owning']);
+    const { replica } = first.cluster.status;
+    expect(replica).toMatch(/^a-[0-9a-f]{20}$/);
+    expect(first.cluster.status).toMatchObject({ owner: replica, generation: 1, since: expect.any(Number) });
+    const replicas = [first, test.start('b'), test.start('c')];
     await test.owner(...replicas);
     test.push(...numbers(1, 50));
-    for (const replica of replicas) {
-      await received(replica, '50');
-      expect(replica.texts()).toEqual(numbers(1, 50));
-      expect(replica.events[0]).toMatchObject({ type: expect.stringMatching(/opened|ticket-requested/) });
+    for (const each of replicas) {
+      await received(each, '50');
+      expect(each.texts()).toEqual(numbers(1, 50));
     }
-    expect(replicas.filter(({ cluster }) => cluster.status.role === 'owning')).toHaveLength(1);
+    expect(replicas.map(({ cluster }) => cluster.status.role)).toEqual(['owning', 'following', 'following']);
   });
 
-  it('have a new owner after the owner was killed, and report the change as a gap', async () => {
-    await using test = await startTestCluster(memoryEngine());
+  it.each<'kill' | 'unsubscribe'>(['kill', 'unsubscribe'])(
+    'have a new owner after the old one has ended, and report the change as a gap: %s',
+    async (end) => {
+      await using running = await started('a b c');
+      const { replicas, owner, others, push } = running;
+      await push(replicas, 'before');
+      const published: unknown[] = [];
+      const publish = (message: unknown) => void published.push(message);
+      subscribe('rx-trade-feed:owner', publish);
+      owner[end]();
+      expect(owner.cluster.status.role).toBe('left');
+      const next = await waitFor(() => others.find((each) => each.cluster.status.role === 'owning'));
+      await waitFor(() => others.every((each) => codesOf(each).includes('owner-changed')));
+      await push(others, 'after');
+      unsubscribe('rx-trade-feed:owner', publish);
+      const event = { type: 'owner-changed', owner: next.cluster.status.replica };
+      const message = { origin: { feed: 'market', where: expect.stringContaining('createFeedCluster') }, event };
+      expect(published).toMatchObject([message, message]);
+      for (const replica of others) {
+        expect(replica.texts()).toEqual(['before', 'after']);
+        expect(codesOf(replica)).toEqual(['owner-changed']);
+        expect(replica.events).toContainEqual(expect.objectContaining(event));
+      }
+    },
+  );
+
+  it('all stop after a client outside the cluster has connected, until an operator resumes', async () => {
+    const engine = memoryEngine();
+    await using test = await startTestCluster(engine);
     const replicas = ['a', 'b', 'c'].map((name) => test.start(name));
-    const first = await test.owner(...replicas);
-    test.push('before');
-    for (const replica of replicas) await received(replica, 'before');
-    const published: unknown[] = [];
-    const publish = (message: unknown) => void published.push(message);
-    subscribe('rx-trade-feed:owner', publish);
-    first.kill();
-    const others = replicas.filter((replica) => replica !== first);
-    const second = await waitFor(() => others.find(({ cluster }) => cluster.status.role === 'owning'));
-    const third = others.find((replica) => replica !== second)!;
-    await waitFor(() => codesOf(third).includes('owner-changed'));
-    test.push('after');
-    for (const replica of others) await received(replica, 'after');
-    unsubscribe('rx-trade-feed:owner', publish);
-    const message = {
-      origin: { feed: 'market', where: expect.stringContaining('createFeedCluster') },
-      event: { type: 'owner-changed', owner: second.cluster.status.replica },
+    await test.owner(...replicas);
+    const foreign = tradeFeedEvents$('market', { baseUrl: test.service.baseUrl, apiKey: test.apiKey }).subscribe();
+    const ended = async (replica: TestReplica) => {
+      expect(await waitFor(() => replica.error())).toMatchObject({ code: 'connection-replaced', closeCode: 4001 });
+      expect(replica.cluster.status.role).toBe('stopped');
     };
-    expect(published).toMatchObject([message, message]);
-    for (const replica of others) {
-      expect(replica.texts()).toEqual(['before', 'after']);
-      expect(codesOf(replica)).toEqual(['owner-changed']);
-      expect(replica.events).toContainEqual(
-        expect.objectContaining({ type: 'owner-changed', owner: second.cluster.status.replica }),
-      );
-    }
+    for (const replica of replicas) await ended(replica);
+    await ended(test.start('late'));
+    foreign.unsubscribe();
+    const { key } = await readClusterState(engine, 'main', 1);
+    expect(key).toMatchObject({ phase: 'stopped', stop: { at: expect.any(Number) } });
+    expect(await resumeCluster(engine, 'main')).toBe(true);
+    expect(await resumeCluster(engine, 'main')).toBe(false);
+    const again = test.start('again');
+    await test.owner(again);
+    test.push('again');
+    await received(again, 'again');
   });
 
   it('lose no frame in a hand-over', async () => {
-    await using test = await startTestCluster(memoryEngine());
-    const replicas = ['a', 'b', 'c'].map((name) => test.start(name));
-    const first = await test.owner(...replicas);
+    await using running = await started('a b c');
+    const { test, replicas, owner: first } = running;
     let pushed = 0;
     const timer = setInterval(() => test.push(String((pushed += 1))), 1);
     try {
@@ -85,63 +181,12 @@ describe('three replicas of an account', () => {
     }
   });
 
-  it('all stop after a client outside the cluster has connected, until an operator resumes', async () => {
-    await using test = await startTestCluster(memoryEngine());
-    const replicas = ['a', 'b', 'c'].map((name) => test.start(name));
-    await test.owner(...replicas);
-    const foreign = tradeFeedEvents$('market', { baseUrl: test.service.baseUrl, apiKey: test.apiKey }).subscribe();
-    for (const replica of replicas) {
-      const error = await waitFor(() => replica.error());
-      expect(error).toMatchObject({ code: 'connection-replaced', closeCode: 4001 });
-      expect(replica.cluster.status.role).toBe('stopped');
-    }
-    const late = test.start('late');
-    expect(await waitFor(() => late.error())).toMatchObject({ code: 'connection-replaced' });
-    foreign.unsubscribe();
-    await late.cluster.resume();
-    const again = test.start('again');
-    await test.owner(again);
-    test.push('again');
-    await received(again, 'again');
-  });
-
-  it('carry frames that are larger than a message', async () => {
-    await using test = await startTestCluster(memoryEngine());
-    const replicas = ['a', 'b'].map((name) => test.start(name, { batchBytes: 1_024 }));
-    await test.owner(...replicas);
-    const large = 'x'.repeat(100_000);
-    test.push('1', large, '2');
-    for (const replica of replicas) {
-      await received(replica, '2');
-      expect(replica.texts()).toEqual(['1', large, '2']);
-    }
-  });
-
-  it('have a new owner when the old one gives the ownership away by unsubscribing', async () => {
-    await using test = await startTestCluster(memoryEngine());
-    const replicas = ['a', 'b'].map((name) => test.start(name));
-    const first = await test.owner(...replicas);
-    const second = replicas.find((replica) => replica !== first)!;
-    test.push('before');
-    for (const replica of replicas) await received(replica, 'before');
-    first.unsubscribe();
-    expect(first.cluster.status.role).toBe('left');
-    await waitFor(() => codesOf(second).includes('owner-changed'));
-    test.push('after');
-    await received(second, 'after');
-    expect(second.texts()).toEqual(['before', 'after']);
-  });
-
   it('keep the owner while the engine is away: it receives frames, and the others report the gap', async () => {
-    await using test = await startTestCluster(memoryEngine());
-    const replicas = ['a', 'b', 'c'].map((name) => test.start(name));
-    const owner = await test.owner(...replicas);
-    const others = replicas.filter((replica) => replica !== owner);
-    test.push('before');
-    for (const replica of replicas) await received(replica, 'before');
+    await using running = await started('a b c');
+    const { replicas, owner, others, push } = running;
+    await push(replicas, 'before');
     for (const { engine } of replicas) engine.cut('refused');
-    test.push('1', '2', '3');
-    await received(owner, '3');
+    await push([owner], '1', '2', '3');
     // The owner sends the frames of a turn at its end, which must be before the engine is back.
     await nextTurn();
     for (const { cluster, events } of others) {
@@ -149,9 +194,8 @@ describe('three replicas of an account', () => {
       expect(events.at(-1)).toMatchObject({ type: 'disconnected', failure: { code: 'cluster-away' } });
     }
     for (const { engine } of replicas) engine.restore();
-    test.push('after');
+    await push(others, 'after');
     for (const replica of others) {
-      await received(replica, 'after');
       expect(replica.texts()).toEqual(['before', 'after']);
       const gap = replica.events.find(({ type }) => type === 'gap');
       expect(gap).toMatchObject({ missed: 3, failure: { code: 'cluster-away' } });
@@ -161,44 +205,26 @@ describe('three replicas of an account', () => {
   });
 
   it('replace an owner that is cut off, which follows when its engine is back', async () => {
-    await using test = await startTestCluster(memoryEngine());
-    const replicas = ['a', 'b', 'c'].map((name) => test.start(name));
-    const first = await test.owner(...replicas);
-    const others = replicas.filter((replica) => replica !== first);
+    await using running = await started('a b c');
+    const { test, replicas, owner: first, others, push } = running;
     first.engine.cut('black-hole');
     const second = await waitFor(() => others.find(({ cluster }) => cluster.status.role === 'owning'));
     await waitFor(() => first.cluster.status.role !== 'owning');
     first.engine.restore();
     await test.owner(second, ...others.filter((replica) => replica !== second));
     await waitFor(() => codesOf(first).includes('owner-changed'));
-    test.push('after');
-    for (const replica of replicas) await received(replica, 'after');
+    await push(replicas, 'after');
     expect(first.error()).toBeUndefined();
   });
 
-  it('work with a replica whose API key is refused: it follows the others', async () => {
-    await using test = await startTestCluster(memoryEngine());
-    const wrong = test.start('wrong', { apiKey: 'not-a-key' });
-    await waitFor(() => wrong.cluster.status.role === 'owning');
-    const right = test.start('right');
-    await waitFor(() => right.cluster.status.role === 'owning');
-    await waitFor(() => wrong.events.some(({ type }) => type === 'opened'));
-    test.push('frame');
-    for (const replica of [wrong, right]) await received(replica, 'frame');
-    expect(wrong.error()).toBeUndefined();
-  });
-
   it('report the reconnects of the owner to all, with the gap of the service', async () => {
-    await using test = await startTestCluster(memoryEngine());
-    const replicas = ['a', 'b'].map((name) => test.start(name, { backoff: { initialDelayMs: 1, maxDelayMs: 5 } }));
-    await test.owner(...replicas);
-    test.push('before');
-    for (const replica of replicas) await received(replica, 'before');
+    await using running = await started('a b', { backoff: { initialDelayMs: 1, maxDelayMs: 5 } });
+    const { test, replicas, push } = running;
+    await push(replicas, 'before');
     test.account.expireAccess();
     for (const replica of replicas) await waitFor(() => codesOf(replica).includes('access-expired'));
-    test.push('after');
+    await push(replicas, 'after');
     for (const replica of replicas) {
-      await received(replica, 'after');
       const types = replica.events.filter(({ type }) => type !== 'watermark').map(({ type }) => type);
       expect(types).toEqual([
         ...['opened', 'frame', 'disconnected', 'reconnecting', 'ticket-requested', 'ticket-issued'],
@@ -206,22 +232,6 @@ describe('three replicas of an account', () => {
       ]);
       expect(codesOf(replica)).toEqual(['access-expired']);
     }
-  });
-
-  it('say what they do', async () => {
-    await using test = await startTestCluster(memoryEngine());
-    const replica = test.start('a');
-    const roles: string[] = [];
-    const statuses = replica.cluster.status$.subscribe(({ role }) => roles.push(role));
-    await test.owner(replica);
-    statuses.unsubscribe();
-    expect(roles).toEqual(['joining', 'following', 'claiming', 'owning']);
-    expect(replica.cluster.status).toMatchObject({
-      owner: replica.cluster.status.replica,
-      replica: expect.stringMatching(/^a-[0-9a-f]{12}$/),
-      generation: 1,
-      since: expect.any(Number),
-    });
   });
 
   it('send no frames while their messages do not come back, and send them again afterwards', async () => {
@@ -232,7 +242,7 @@ describe('three replicas of an account', () => {
       ...memory,
       subscribe: (subject) => memory.subscribe(subject).pipe(filter(() => hears)),
       publish: (subject, data) => {
-        if (data[1] === kinds.batch) batches += 1;
+        if (data[1] === batchKind) batches += 1;
         memory.publish(subject, data);
       },
     };
@@ -257,16 +267,77 @@ describe('three replicas of an account', () => {
     expect(replica.texts()).toEqual(numbers(1, pushed));
   });
 
-  it('end with the error of an engine that refuses a subscription', async () => {
+  it('keep their messages below a limit that the engine announces while they run', async () => {
     const memory = memoryEngine();
-    const refused = new Error('no permission');
+    let maxMessageBytes: number | undefined;
     const engine: ClusterEngine = {
       ...memory,
-      subscribe: (subject) => (subject.endsWith('.standby') ? throwError(() => refused) : memory.subscribe(subject)),
+      maxMessageBytes: () => maxMessageBytes,
+      publish: (subject, data) => {
+        if (data.byteLength > (maxMessageBytes ?? Infinity)) throw new Error('payload too large');
+        memory.publish(subject, data);
+      },
     };
     await using test = await startTestCluster(memory);
-    const replica = test.start('a', { engine });
-    expect(await waitFor(() => replica.error())).toBe(refused);
+    const [owner, follower] = [test.start('a', { engine }), test.start('b', { canOwn: false })];
+    await test.owner(owner, follower);
+    const texts = (name: string): readonly string[] => [
+      ...numbers(1, 50).map((text) => `${name}${text.padStart(300)}`),
+      `${name}${'x'.repeat(20_000)}`,
+    ];
+    const sent: string[] = [];
+    for (const limit of [undefined, 4_096, 1_024, 8_192]) {
+      maxMessageBytes = limit;
+      sent.push(...texts(String(limit)));
+      test.push(...texts(String(limit)));
+      await received(follower, sent.at(-1)!);
+    }
+    expect(follower.texts()).toEqual(sent);
+    // A message of this size has no room for any frame.
+    maxMessageBytes = 100;
+    const tooLarge = 'x'.repeat(1_000);
+    test.push(tooLarge);
+    await received(owner, tooLarge);
+    await nextTurn();
+    maxMessageBytes = undefined;
+    test.push('after');
+    await received(follower, 'after');
+    expect(follower.texts()).toEqual([...sent, 'after']);
+    expect(follower.events.filter(({ type }) => type === 'gap')).toEqual([expect.objectContaining({ missed: 1 })]);
+  });
+
+  it.each<[string, (failures$: Subject<EngineFailure>) => unknown]>([
+    ['throws', () => refuse()],
+    ['returns a promise that rejects', () => Promise.resolve().then(refuse)],
+    ['tells later', (failures$) => failures$.next({ operation: 'publish', error: new Error('payload too large') })],
+  ])('report messages that the engine refuses, and their frames as a gap, if `publish` %s', async (_, refuseIn) => {
+    const memory = memoryEngine();
+    const failures$ = new Subject<EngineFailure>();
+    let isRefused = false;
+    const engine: ClusterEngine = {
+      ...memory,
+      failures$,
+      publish: (...args) => (isRefused ? refuseIn(failures$) : memory.publish(...args)),
+    };
+    await using test = await startTestCluster(memory);
+    const [owner, follower] = [test.start('a', { engine }), test.start('b', { canOwn: false })];
+    await test.owner(owner, follower);
+    test.push('before');
+    await received(follower, 'before');
+    isRefused = true;
+    test.push(...numbers(1, 7));
+    await received(owner, '7');
+    const refused = await waitFor(() => owner.events.find(({ type }) => type === 'engine-refused'));
+    expect(refused).toMatchObject({ operation: 'publish', message: 'payload too large' });
+    expect(owner.cluster.status.refused?.type).toBe('engine-refused');
+    isRefused = false;
+    test.push('after');
+    await received(follower, 'after');
+    expect(owner.texts()).toEqual(['before', ...numbers(1, 7), 'after']);
+    expect(follower.texts()).toEqual(['before', 'after']);
+    const gaps = follower.events.filter((event) => event.type === 'gap');
+    expect(gaps.map(({ missed, failure }) => [missed, failure.code])).toEqual([[7, 'cluster-behind']]);
+    expect(owner.cluster.status.role).toBe('owning');
   });
 
   it.each<[string, Observable<never>]>([
@@ -303,5 +374,63 @@ describe('three replicas of an account', () => {
     expect(replica.cluster.status.role).toBe('owning');
     replica.unsubscribe();
     await replica.cluster.handOver();
+  });
+});
+
+describe('the operator of a cluster', () => {
+  const { standby } = subjectsOf('main');
+  it('reads the standbys that report themselves while it waits, the oldest first, and ignores other messages', async () => {
+    const engine = memoryEngine();
+    const state = readClusterState(engine, 'main', 1);
+    const messages: readonly Presence[] = [
+      { replica: 'young', since: 2 },
+      { replica: 'old', since: 1 },
+      { replica: 'young', since: 2 },
+    ];
+    for (const each of messages) engine.publish(standby, writeControl(each));
+    engine.publish(standby, Buffer.from('?'));
+    expect((await state).standbys).toEqual([messages[1], messages[0]]);
+  });
+
+  it('reads no key before the first owner', async () => {
+    const engine = memoryEngine();
+    expect(await readClusterState(engine, 'main', 1)).toEqual({ key: undefined, standbys: [] });
+    expect(await requestHandOver(engine, 'main')).toBe(false);
+    expect(await resumeCluster(engine, 'main')).toBe(false);
+  });
+
+  it('moves the ownership to another replica, and back', async () => {
+    const engine = memoryEngine();
+    const presences = new Set<string | undefined>();
+    engine.subscribe(standby).subscribe((data) => presences.add(readPresence(data)?.replica));
+    await using cluster = await startTestCluster(engine);
+    const [one, other] = [cluster.start('one'), cluster.start('other')];
+    const owner = await cluster.owner(one, other);
+    const rest = owner === one ? other : one;
+    const { key } = await readClusterState(engine, 'main', 1);
+    expect(key).toMatchObject({ owner: owner.cluster.status.replica, phase: 'open' });
+    let changes = 0;
+    for (const next of [rest, owner]) {
+      await waitFor(() => presences.has(next.cluster.status.replica));
+      expect(await requestHandOver(engine, 'main')).toBe(true);
+      await waitFor(() => next.cluster.status.role === 'owning');
+      changes += 1;
+      await waitFor(() => [one, other].every((each) => codesOf(each).length === changes));
+    }
+    cluster.push('a', 'b');
+    await waitFor(() => [one, other].every(({ texts }) => texts().length === 2));
+    expect([one, other].map(({ texts, error }) => [texts(), error()])).toEqual([
+      [['a', 'b'], undefined],
+      [['a', 'b'], undefined],
+    ]);
+    // The old run of a replica has a separate id.
+    const after = (await readClusterState(engine, 'main', 1)).key;
+    expect(after?.owner).toBe(owner.cluster.status.replica);
+    const names = after?.changes.map((change) => [change.owner.replace(/-[^-]*$/, ''), change.cause]);
+    expect(names).toEqual([
+      [owner.name, 'first'],
+      [rest.name, 'hand-over'],
+      [owner.name, 'hand-over'],
+    ]);
   });
 });

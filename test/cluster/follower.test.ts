@@ -1,16 +1,31 @@
 import { describe, expect, it } from '@jest/globals';
-import { createFollower, type Follower } from '../../src/cluster/follower/follower.js';
-import type { FeedMessage, MessageHead } from '../../src/cluster/messages/feed-message.js';
-import { ReceivedFrame } from '../../src/frames/received-frame.js';
-import { createTradeFeedError, type FeedEvent, Frame, type OwnerChanged } from '../../src/index.js';
+import { Follower } from '../../src/cluster/follower.js';
+import type { FeedMessage, MessageHead } from '../../src/cluster/messages.js';
+import { Publisher } from '../../src/cluster/publisher.js';
+import {
+  createTradeFeedError,
+  type FeedEvent,
+  Frame,
+  type LifecycleEvent,
+  type OwnerChanged,
+} from '../../src/index.js';
+import { frameAt } from '../../src/protocol/frame.js';
 
-const follower = (): {
-  readonly follower: Follower;
-  readonly words: () => readonly string[];
-  readonly events: readonly (FeedEvent | OwnerChanged)[];
-} => {
+/** A message that arrives, or something else that happens, at a monotonic time. */
+type Step = readonly [now: number, what: FeedMessage | 'tick' | 'away' | 'behind'];
+
+const follow = (...steps: readonly Step[]) => {
   const events: (FeedEvent | OwnerChanged)[] = [];
-  return { follower: createFollower('market', (event) => events.push(event)), events, words: () => events.map(word) };
+  const follower = new Follower('market', (event) => events.push(event));
+  const go = (...more: readonly Step[]): void => {
+    for (const [now, what] of more) {
+      if (what === 'tick') follower.tick(now);
+      else if (typeof what === 'string') follower.away(what);
+      else follower.receive(what, now);
+    }
+  };
+  go(...steps);
+  return { follower, events, go, words: () => events.map(word) };
 };
 
 const word = (event: FeedEvent | OwnerChanged): string => {
@@ -25,241 +40,278 @@ const head = (gen: number, sequence: number, fields: Partial<MessageHead> = {}):
   ...{ epoch: 1, gen, owner: `r${gen}`, phase: 'open', revision: 1, sequence, frames: sequence, at: 1_000 + sequence },
   ...fields,
 });
-const batch = (gen: number, sequence: number, ...texts: readonly string[]): FeedMessage => ({
-  ...head(gen, sequence),
-  kind: 'batch',
-  batch: texts.map((text) => new Frame('market', Buffer.from(text), false, 1_000, 0)),
+const framesOf = (...frames: readonly Frame[]) => ({
+  kind: 'batch' as const,
+  bytes: frames.reduce((sum, { byteLength }) => sum + byteLength, 0),
+  framesOf: (connection: number, laterMs: number) =>
+    frames.map((frame) => frameAt(frame, frame.receivedAt + laterMs, connection)),
+});
+const batch = (gen: number, sequence: number, texts: string, fields: Partial<MessageHead> = {}): FeedMessage => ({
+  ...head(gen, sequence, fields),
+  ...framesOf(...texts.split(' ').map((text) => new Frame('market', Buffer.from(text), false, 1_000, 0))),
 });
 const beat = (gen: number, sequence: number, fields: Partial<MessageHead> = {}): FeedMessage => ({
   ...head(gen, sequence, fields),
   kind: 'beat',
 });
 const end = (gen: number, sequence: number): FeedMessage => ({ ...head(gen, sequence), kind: 'end' });
+const eventOf = (gen: number, sequence: number, event: LifecycleEvent, fields: Partial<MessageHead>): FeedMessage => ({
+  ...head(gen, sequence, fields),
+  ...{ kind: 'event', event },
+});
+
+const begun = [0, batch(1, 0, 'a')] as const;
+const lost = createTradeFeedError({ stage: 'stream', closeCode: 1006 });
+const refused = createTradeFeedError({ stage: 'ticket', status: 403 });
+const events: Readonly<Record<string, LifecycleEvent>> = {
+  OPENED: { type: 'opened', at: 1, feed: 'market', connection: 1 },
+  LOST: { type: 'disconnected', at: 2, failure: lost },
+  GAP: { type: 'gap', from: 2, to: 3, durationMs: 1, failure: lost },
+};
+
+/**
+ * Reads steps such as `10: 2.1 c d`: at 10 ms a message of generation 2 arrives, before which it has 1 item, with the
+ * frames c and d. `1.4/2` has 4 items of which 2 are frames, `2.1@x` is of the owner x, `2.0?` of one that is opening.
+ */
+const stepsOf = (script: string): readonly Step[] =>
+  script
+    .split(', ')
+    .filter(Boolean)
+    .map((step): Step => {
+      const [, now = '', gen, sequence, frames = sequence, owner = `r${gen}`, opening, what = ''] =
+        /^(\d+): (?:(\d+)\.(\d+)(?:\/(\d+))?(?:@(\w+))?(\?)? )?(.*)$/.exec(step) ?? [];
+      if (gen === undefined) return [Number(now), what as 'tick'];
+      const fields = { frames: Number(frames), owner, phase: opening ? ('opening' as const) : ('open' as const) };
+      return [Number(now), messageOf(what, Number(gen), Number(sequence), fields)];
+    });
+
+const messageOf = (what: string, gen: number, sequence: number, fields: Partial<MessageHead>): FeedMessage => {
+  const event = events[what];
+  if (event) return eventOf(gen, sequence, event, fields);
+  if (what === 'BEAT' || what === 'END')
+    return { ...head(gen, sequence, fields), kind: what === 'BEAT' ? 'beat' : 'end' };
+  if (!what.startsWith('REPORT')) return batch(gen, sequence, what, fields);
+  const at = Number(what.slice('REPORT'.length));
+  return {
+    ...head(gen, sequence, { ...fields, at }),
+    kind: 'report',
+    event: { type: 'disconnected', at, failure: refused },
+  };
+};
+
+/** The words of a change of the owner. */
+const changed = (gen: number, connection: number): string =>
+  `owner r${gen} ${gen}, opened ${connection}, gap owner-changed ?`;
 
 describe('a follower', () => {
-  it('begins with the first message that arrives, wherever it is in its generation', () => {
-    const { follower: one, words } = follower();
-    one.receive(batch(3, 10, 'a', 'b'), 0);
-    one.receive(batch(3, 12, 'c'), 1);
-    expect(words()).toEqual(['opened 1', 'a/1', 'b/1', 'c/1']);
+  it.each([
+    [
+      'begins with the first message that arrives, wherever it is in its generation',
+      '0: 3.10 a b, 1: 3.12 c',
+      'opened 1, a/1, b/1, c/1',
+    ],
+    ['begins with no message of an owner that has lost its connection', '0: 1.4? LOST', ''],
+    ['has no outage before the first message', '0: away', ''],
+    ['emits a frame once, also if its message arrives twice', '0: 1.0 a, 0: 1.0 a, 0: 1.1 b', 'opened 1, a/1, b/1'],
+    [
+      'reports the exact number of frames that did not arrive',
+      '0: 1.0 a, 0: 1.8 b',
+      'opened 1, a/1, gap cluster-behind 7, b/1',
+    ],
+    [
+      'detects the loss on a quiet feed with the next beat',
+      '0: 1.0 a, 0: 1.3 BEAT, 0: 1.3 d',
+      'opened 1, a/1, gap cluster-behind 2, watermark, d/1',
+    ],
+    [
+      'counts only frames, not events, as missed',
+      '0: 1.0 a, 0: 1.4/2 BEAT',
+      'opened 1, a/1, gap cluster-behind 1, watermark',
+    ],
+    ['drops messages of a lower generation', '0: 2.0 a, 0: 1.5 old, 0: 1.6 END', 'opened 1, a/1'],
+    ['drops messages of another owner with the same generation', '0: 1.0 a, 0: 1.1@other x', 'opened 1, a/1'],
+    [
+      'emits the frames of one owner only, if a store that has lost data used a number twice',
+      '0: 1.0 a, 1: 2.0 b, 2: 2.1@other x, 3: 2.1 c, 101: tick',
+      `opened 1, a/1, ${changed(2, 2)}, b/2, c/2`,
+    ],
+    [
+      'holds a new generation until the end of the old one',
+      '0: 1.0 a, 10: 2.0 c d, 20: 1.1 b, 30: 1.2 END',
+      `opened 1, a/1, b/1, ${changed(2, 2)}, c/2, d/2`,
+    ],
+    [
+      'reports frames that are missing before the end of the old generation',
+      '0: 1.0 a, 10: 2.0 c, 30: 1.4 END',
+      `opened 1, a/1, gap cluster-behind 3, ${changed(2, 2)}, c/2`,
+    ],
+    [
+      'holds a new generation for 100 ms at most',
+      '0: 1.0 a, 10: 2.0 c, 109: tick, 109: 1.1 b, 110: tick, 111: 1.2 late',
+      `opened 1, a/1, b/1, ${changed(2, 2)}, c/2`,
+    ],
+    [
+      'does not hold a generation after the end of the old one',
+      '0: 1.0 a, 0: 1.1 END, 10: 2.0 c',
+      `opened 1, a/1, ${changed(2, 2)}, c/2`,
+    ],
+    [
+      'does not hold a generation when the old owner has been silent for longer than the time between two beats',
+      '0: 1.0 a, 250: 1.1 BEAT, 651: 2.0 c, 700: 3.0 held',
+      `opened 1, a/1, watermark, ${changed(2, 2)}, c/2`,
+    ],
+    [
+      'stays with the old owner until the new one has a connection',
+      '0: 1.0 a, 10: 2.0? BEAT, 300: tick, 300: 1.1 b',
+      'opened 1, a/1, b/1',
+    ],
+    [
+      'emits both generations if a third one follows during the hold',
+      '0: 1.0 a, 10: 2.0 b, 20: 3.0 c, 120: tick',
+      `opened 1, a/1, ${changed(2, 2)}, b/2, ${changed(3, 3)}, c/3`,
+    ],
+    [
+      'drops a message of a generation between the current one and the one that it holds',
+      '0: 1.0 a, 10: 3.0@x c, 20: 2.1@x b, 110: tick',
+      'opened 1, a/1, owner x 3, opened 2, gap owner-changed ?, c/2',
+    ],
+    [
+      'reports once that the engine is away, and then a gap with the number of missed frames',
+      '0: 1.0 a, 0: away, 0: away, 100: 1.5 b',
+      'opened 1, a/1, disconnected, opened 2, gap cluster-away 4, b/2',
+    ],
+    [
+      'emits the events of the owner in their place, without the first opened',
+      '0: 1.0 OPENED, 0: 1.1/0 a, 0: 1.2/1 LOST, 0: 1.3/1 OPENED, 0: 1.4/1 GAP, 0: 1.5/1 b',
+      'opened 1, a/1, disconnected, opened 2, gap connection-lost ?, b/2',
+    ],
+    [
+      'emits once what an owner without a connection reports, also before the first frame',
+      '0: 1.0? REPORT5, 250: 1.0? REPORT5, 300: 1.0? REPORT300',
+      'disconnected, disconnected',
+    ],
+    [
+      'emits no report while the previous owner has its connection, and then opens again',
+      '0: 1.0 a, 400: 2.0? REPORT1400, 401: 2.0? REPORT1400, 600: 2.0 b',
+      `opened 1, a/1, disconnected, ${changed(2, 2)}, b/2`,
+    ],
+    [
+      'has a gap if the previous owner continues after a report',
+      '0: 1.0 a, 500: 2.0? REPORT1500, 600: 1.3 b',
+      'opened 1, a/1, disconnected, opened 2, gap cluster-away 2, b/2',
+    ],
+  ])('%s', (_, script, words) => {
+    expect(
+      follow(...stepsOf(script))
+        .words()
+        .join(', '),
+    ).toBe(words);
   });
 
-  it('emits a frame once, also if its message arrives twice', () => {
-    const { follower: one, words } = follower();
-    one.receive(batch(1, 0, 'a'), 0);
-    one.receive(batch(1, 0, 'a'), 0);
-    one.receive(batch(1, 1, 'b'), 0);
-    expect(words()).toEqual(['opened 1', 'a/1', 'b/1']);
+  it('has a gap from the last message to the next one', () => {
+    const { events } = follow(begun, [0, batch(1, 8, 'b')], [0, 'away']);
+    expect(events[2]).toMatchObject({ type: 'gap', from: 1_000, to: 1_008, durationMs: 8 });
+    expect(events.at(-1)).toMatchObject({ at: 1_008, failure: { code: 'cluster-away', endedAt: 1_008 } });
   });
 
-  it('has the generation of its newest message, also of one that waits', () => {
-    const { follower: one } = follower();
-    expect(one.generation).toBe(0);
-    one.receive(batch(1, 0, 'a'), 0);
-    one.receive(batch(3, 0, 'b'), 0);
-    expect(one.generation).toBe(3);
-    one.tick(100);
-    expect(one.generation).toBe(3);
+  it('moves its position with the gap of a new owner, so that a client that resumes before it receives the gap', () => {
+    const positions: unknown[] = [];
+    const follower: Follower = new Follower('market', ({ type }) => positions.push([type, follower.position?.frames]));
+    for (const [now, what] of stepsOf('0: 1.0 a, 0: 1.1 END, 1: 2.5 b')) follower.receive(what as FeedMessage, now);
+    const expected = 'opened 0, frame 1, owner-changed 1, opened 1, gap 5, frame 6';
+    expect(positions.map((each) => (each as unknown[]).join(' ')).join(', ')).toBe(expected);
   });
 
-  it('reports the exact number of frames that did not arrive', () => {
-    const { follower: one, words, events } = follower();
-    one.receive(batch(1, 0, 'a'), 0);
-    one.receive(batch(1, 8, 'b'), 0);
-    expect(words()).toEqual(['opened 1', 'a/1', 'gap cluster-behind 7', 'b/1']);
-    expect(events[2]).toMatchObject({ from: 1_000, to: 1_008, durationMs: 8 });
+  it('has the generation of its newest message, also of one that waits, and needs a tick while one waits', () => {
+    const { follower, go } = follow();
+    expect([follower.followed.gen, follower.nextTick]).toEqual([0, undefined]);
+    go(begun, [10, batch(3, 0, 'b')]);
+    expect([follower.followed.gen, follower.nextTick]).toEqual([3, 110]);
+    go([110, 'tick']);
+    expect([follower.followed.gen, follower.nextTick]).toEqual([3, undefined]);
   });
 
-  it('detects the loss on a quiet feed with the next beat', () => {
-    const { follower: one, words } = follower();
-    one.receive(batch(1, 0, 'a'), 0);
-    one.receive(beat(1, 3), 0);
-    one.receive(batch(1, 3, 'd'), 0);
-    expect(words()).toEqual(['opened 1', 'a/1', 'gap cluster-behind 2', 'watermark', 'd/1']);
-  });
-
-  it('counts only frames, not events, as missed', () => {
-    const { follower: one, words } = follower();
-    one.receive(batch(1, 0, 'a'), 0);
-    one.receive({ ...beat(1, 4), frames: 2 }, 0);
-    expect(words()).toEqual(['opened 1', 'a/1', 'gap cluster-behind 1', 'watermark']);
-  });
-
-  it('drops messages of a lower generation', () => {
-    const { follower: one, words } = follower();
-    one.receive(batch(2, 0, 'a'), 0);
-    one.receive(batch(1, 5, 'old'), 0);
-    one.receive(end(1, 6), 0);
-    expect(words()).toEqual(['opened 1', 'a/1']);
-  });
-
-  it('drops messages of another owner with the same generation', () => {
-    const { follower: one, words } = follower();
-    one.receive(batch(2, 0, 'a'), 0);
-    one.receive({ ...batch(2, 1, 'other'), owner: 'x' }, 0);
-    expect(words()).toEqual(['opened 1', 'a/1']);
-  });
-
-  it('holds a new generation until the end of the old one', () => {
-    const { follower: one, words } = follower();
-    one.receive(batch(1, 0, 'a'), 0);
-    one.receive(batch(2, 0, 'c', 'd'), 10);
-    one.receive(batch(1, 1, 'b'), 20);
-    expect(words()).toEqual(['opened 1', 'a/1', 'b/1']);
-    one.receive(end(1, 2), 30);
-    expect(words().slice(3)).toEqual(['owner r2 2', 'opened 2', 'gap owner-changed ?', 'c/2', 'd/2']);
-    expect(one.nextTick).toBeUndefined();
-  });
-
-  it('reports frames that are missing before the end of the old generation', () => {
-    const { follower: one, words } = follower();
-    one.receive(batch(1, 0, 'a'), 0);
-    one.receive(batch(2, 0, 'c'), 10);
-    one.receive(end(1, 4), 30);
-    expect(words().slice(2)).toEqual(['gap cluster-behind 3', 'owner r2 2', 'opened 2', 'gap owner-changed ?', 'c/2']);
-  });
-
-  it('emits the frames of one owner only, if a store that has lost data used the number of a generation twice', () => {
-    const { follower: one, words } = follower();
-    one.receive(batch(1, 0, 'a'), 0);
-    one.receive(batch(2, 0, 'b'), 1);
-    one.receive({ ...batch(2, 1, 'x'), owner: 'other' }, 2);
-    one.receive(batch(2, 1, 'c'), 3);
-    one.tick(101);
-    expect(words().filter((each) => /^[a-z]\//.test(each))).toEqual(['a/1', 'b/2', 'c/2']);
-  });
-
-  it('holds a new generation for 100 ms at most', () => {
-    const { follower: one, words } = follower();
-    one.receive(batch(1, 0, 'a'), 0);
-    one.receive(batch(2, 0, 'c'), 10);
-    expect(one.nextTick).toBe(110);
-    one.tick(109);
-    expect(words()).toEqual(['opened 1', 'a/1']);
-    one.tick(110);
-    one.receive(batch(1, 1, 'late'), 111);
-    expect(words().slice(2)).toEqual(['owner r2 2', 'opened 2', 'gap owner-changed ?', 'c/2']);
-  });
-
-  it('does not hold a generation when the old owner has been silent for longer than the time between two beats', () => {
-    const { follower: one, words } = follower();
-    one.receive(batch(1, 0, 'a'), 0);
-    one.receive(beat(1, 1), 250);
-    one.receive(batch(2, 0, 'c'), 651);
-    expect(words().slice(3)).toEqual(['owner r2 2', 'opened 2', 'gap owner-changed ?', 'c/2']);
-    one.receive(batch(3, 0, 'd'), 700);
-    expect(one.nextTick).toBe(800);
-  });
-
-  it('does not hold a generation after the end of the old one', () => {
-    const { follower: one, words } = follower();
-    one.receive(batch(1, 0, 'a'), 0);
-    one.receive(end(1, 1), 0);
-    one.receive(batch(2, 0, 'c'), 10);
-    expect(words().slice(2)).toEqual(['owner r2 2', 'opened 2', 'gap owner-changed ?', 'c/2']);
-  });
-
-  it('stays with the old owner until the new one has a connection', () => {
-    const { follower: one, words } = follower();
-    one.receive(batch(1, 0, 'a'), 0);
-    one.receive(beat(2, 0, { phase: 'opening' }), 10);
-    expect(one.nextTick).toBeUndefined();
-    one.receive(batch(1, 1, 'b'), 500);
-    expect(words()).toEqual(['opened 1', 'a/1', 'b/1']);
-  });
-
-  it('emits both generations if a third one follows during the hold', () => {
-    const { follower: one, words } = follower();
-    one.receive(batch(1, 0, 'a'), 0);
-    one.receive(batch(2, 0, 'b'), 10);
-    one.receive(batch(3, 0, 'c'), 20);
-    one.tick(120);
-    expect(words().slice(2)).toEqual([
-      ...['owner r2 2', 'opened 2', 'gap owner-changed ?', 'b/2'],
-      ...['owner r3 3', 'opened 3', 'gap owner-changed ?', 'c/3'],
-    ]);
-  });
-
-  it('drops a message of a generation between the current one and the one that it holds', () => {
-    const { follower: one, words } = follower();
-    one.receive(batch(1, 0, 'a'), 0);
-    one.receive(batch(3, 0, 'c'), 10);
-    one.receive(batch(2, 0, 'b'), 20);
-    one.tick(110);
-    expect(words().slice(2)).toEqual(['owner r3 3', 'opened 2', 'gap owner-changed ?', 'c/2']);
-  });
-
-  it('does not hold more than 10,000 messages, or 64 MiB of frames', () => {
-    for (const [size, count] of [
-      [1, 10_001],
-      [1024 * 1024, 65],
-    ] as const) {
-      const { follower: one, events } = follower();
-      const data = Buffer.alloc(size);
-      one.receive(batch(1, 0, 'a'), 0);
-      for (let n = 0; n < count; n += 1) {
-        expect(one.nextTick).toBe(n === 0 ? undefined : 110);
-        one.receive({ ...head(2, n), kind: 'batch', batch: [new Frame('market', data, true, 1, 0)] }, 10);
-      }
-      expect(one.nextTick).toBeUndefined();
-      expect(events.filter(({ type }) => type === 'frame')).toHaveLength(count + 1);
+  it.each([
+    ['10,000 messages', 1, 10_001],
+    ['64 MiB of frames', 1024 * 1024, 65],
+  ])('does not hold more than %s', (_, size, count) => {
+    const { follower, events, go } = follow(begun);
+    const frames = framesOf(new Frame('market', Buffer.alloc(size), true, 1, 0));
+    for (let n = 0; n < count; n += 1) {
+      if (follower.nextTick !== (n === 0 ? undefined : 110)) throw new Error(`message ${n}`);
+      go([10, { ...head(2, n), ...frames }]);
     }
+    expect(follower.nextTick).toBeUndefined();
+    expect(events.filter(({ type }) => type === 'frame')).toHaveLength(count + 1);
   });
+});
 
-  it('copies held frames, so that they do not retain their read buffer', () => {
-    const { follower: one } = follower();
-    one.receive(batch(1, 0, 'a'), 0);
-    const message = batch(2, 0, 'b') as Extract<FeedMessage, { readonly kind: 'batch' }>;
-    const { data } = message.batch[0]!;
-    one.receive(message, 10);
-    expect(message.batch[0]!.data).not.toBe(data);
-  });
-
-  it('holds frames of its own connection beyond the next read', () => {
-    const { follower: one, words } = follower();
-    one.receive(batch(1, 0, 'a'), 0);
-    const memory = Buffer.from('onetwo');
-    const frame = new ReceivedFrame('market', memory, 0, 3, false, true, 5, 1, true);
-    one.receive({ ...head(2, 0), kind: 'batch', batch: [frame] }, 10);
-    memory.fill('x');
-    one.tick(110);
-    expect(words().at(-1)).toBe('one/2');
-  });
-
-  it('reports that the engine is away, and then a gap with the number of missed frames', () => {
-    const { follower: one, words, events } = follower();
-    one.receive(batch(1, 0, 'a'), 0);
-    one.away(2_000);
-    one.away(2_001);
-    one.receive(batch(1, 5, 'b'), 100);
-    expect(words().slice(2)).toEqual(['disconnected', 'opened 2', 'gap cluster-away 4', 'b/2']);
-    expect(events[2]).toMatchObject({ at: 2_000, failure: { code: 'cluster-away', endedAt: 1_000 } });
-  });
-
-  it('has no outage before the first message', () => {
-    const { follower: one, words } = follower();
-    one.away(2_000);
-    expect(words()).toEqual([]);
-  });
-
-  it('emits the events of the owner in their place, without the first opened', () => {
-    const { follower: one, words } = follower();
-    const failure = createTradeFeedError({ stage: 'stream', closeCode: 1006 });
-    const event = (
-      sequence: number,
-      frames: number,
-      each: Extract<FeedMessage, { readonly kind: 'event' }>['event'],
-    ): FeedMessage => ({
-      ...head(1, sequence, { frames }),
-      kind: 'event',
-      event: each,
+describe('the times of a follower', () => {
+  it.each([
+    ['are those of the owner if the clocks agree', '2000 at 1000, 2250 at 1250', [2_000, 2_250]],
+    ['continue if the clock of the next owner is behind', '-59000 at 1000, -58750 at 1250', [1_000, 1_250]],
+    ['continue if the clock of the next owner is ahead', '62000 at 1000, 62250 at 1250', [2_000, 2_250]],
+    [
+      'return to those of the owner if only its first messages were handled late',
+      '500 at 5000, 5500 at 5001, 6250 at 5250',
+      [1_000, 5_996, 6_250],
+    ],
+  ])('%s', (_, messages, times) => {
+    const later = messages.split(', ').map((message): Step => {
+      const [at = 0, now = 0] = message.split(' at ').map(Number);
+      return [now, beat(2, 0, { at })];
     });
-    one.receive(event(0, 0, { type: 'opened', at: 1, feed: 'market', connection: 1 }), 0);
-    one.receive({ ...batch(1, 1, 'a'), frames: 0 }, 0);
-    one.receive(event(2, 1, { type: 'disconnected', at: 2, failure }), 0);
-    one.receive(event(3, 1, { type: 'opened', at: 3, feed: 'market', connection: 2 }), 0);
-    one.receive(event(4, 1, { type: 'gap', from: 2, to: 3, durationMs: 1, failure }), 0);
-    one.receive({ ...batch(1, 5, 'b'), frames: 1 }, 0);
-    expect(words()).toEqual(['opened 1', 'a/1', 'disconnected', 'opened 2', 'gap connection-lost ?', 'b/2']);
+    const { events } = follow([0, beat(1, 0)], [0, end(1, 0)], ...later);
+    expect(events.slice(2).flatMap((event) => (event.type === 'watermark' ? [event.at] : []))).toEqual(times);
+  });
+
+  it('accept a clock that is ahead after the engine was away: the machine may have slept', () => {
+    const { events } = follow([0, beat(1, 0)], [0, 'away'], [1_000, beat(2, 0, { at: 62_000 })]);
+    expect(events.at(-1)).toEqual({ type: 'watermark', at: 62_000 });
+  });
+
+  it('shift the times of frames, gaps and failures of the next owner as well', () => {
+    const frame = new Frame('market', Buffer.from('a'), false, 62_010, 0);
+    const failure = createTradeFeedError({ stage: 'stream', closeCode: 1006, endedAt: 62_020 });
+    const gap = { type: 'gap', from: 62_020, to: 62_030, durationMs: 10, failure } as const;
+    const { events } = follow(
+      [0, beat(1, 0)],
+      [0, end(1, 0)],
+      [1_000, { ...head(2, 0, { at: 62_000 }), ...framesOf(frame) }],
+      [1_030, eventOf(2, 1, gap, { at: 62_030 })],
+    );
+    expect(events.slice(-2)).toMatchObject([
+      { type: 'frame', receivedAt: 2_010 },
+      { type: 'gap', from: 2_020, to: 2_030, failure: { endedAt: 2_020 } },
+    ]);
+    expect(frame.receivedAt).toBe(62_010);
+  });
+});
+
+describe('a new owner', () => {
+  it.each<[string, readonly (readonly [time: number | undefined, clock: number])[], number]>([
+    ['keeps its clock before it has received anything', [[undefined, 10_000]], 10_000],
+    ['keeps its clock if it shows the time of the stream', [[9_800, 10_000]], 10_000],
+    ['continues the time of the stream', [[70_000, 10_000]], 70_000],
+    [
+      'keeps what it adds',
+      [
+        [70_000, 10_000],
+        [70_000, 10_100],
+      ],
+      70_100,
+    ],
+    [
+      'stops adding if the time of the stream is right again',
+      [
+        [70_000, 10_000],
+        [10_100, 10_000],
+      ],
+      10_000,
+    ],
+  ])('%s', (_, times, expected) => {
+    const publisher = new Publisher();
+    for (const [time, clock] of times) publisher.continue(time, clock);
+    expect(publisher.beat(times.at(-1)![1]).at).toBe(expected);
   });
 });

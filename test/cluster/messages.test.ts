@@ -1,36 +1,49 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { MessageChannel } from 'node:worker_threads';
-import { createDecoder } from '../../src/cluster/messages/decoder.js';
-import { encode, encodeParts, headBytesOf } from '../../src/cluster/messages/encode.js';
-import type { FeedMessage, MessageHead } from '../../src/cluster/messages/feed-message.js';
-import { createOpenBatch } from '../../src/cluster/messages/open-batch.js';
-import { phases } from '../../src/cluster/messages/layout.js';
-import { createTradeFeedError, type LifecycleEvent, Frame } from '../../src/index.js';
+import { Decoder, encode, encodeParts, type FeedMessage, type MessageHead } from '../../src/cluster/messages.js';
+import { Outbox, Publisher } from '../../src/cluster/publisher.js';
+import { kindOf, PayloadKind } from '../../src/frames/received-frame.js';
+import { createTradeFeedError, Frame, type LifecycleEvent } from '../../src/index.js';
 import { cases } from '../support/cases.js';
+import { receivedIn } from '../support/received-in.js';
 
 const maxFrameBytes = 1_000_000;
+const decoderOf = (self = 'self', limit = maxFrameBytes) => new Decoder('market', limit, () => self);
+
 const counts = fc.maxSafeNat();
 const heads: fc.Arbitrary<MessageHead> = fc.record({
   epoch: counts,
   gen: counts,
   owner: fc.string({ maxLength: 60, unit: 'binary' }),
-  phase: fc.constantFrom(...phases),
+  phase: fc.constantFrom('opening', 'open', 'free', 'stopped'),
   revision: counts,
   sequence: counts,
   frames: counts,
-  at: fc.integer({ min: 0, max: 8.64e15 - 2 ** 31 }),
+  at: fc.integer({ min: 2 ** 31, max: 8.64e15 - 2 ** 31 }),
 });
 const payloads = fc.uint8Array({ maxLength: 300 }).map((bytes) => Buffer.from(bytes));
-const framesOf = (at: number) =>
+/** The frames of a message: the first one was received at its time. */
+const framesOf = ({ at }: MessageHead): fc.Arbitrary<readonly Frame[]> =>
   fc
-    .tuple(payloads, fc.boolean(), fc.integer({ min: -(2 ** 31), max: 2 ** 31 - 1 }))
-    .map(([data, isBinary, offset]) => new Frame('market', data, isBinary, at + offset, 0));
-const batches: fc.Arbitrary<FeedMessage> = heads.chain((head) =>
-  fc.array(framesOf(head.at), { minLength: 1, maxLength: 20 }).map((batch) => ({ ...head, kind: 'batch', batch })),
-);
-const failure = createTradeFeedError({ stage: 'stream', closeCode: 1001, reason: 'server shutdown', endedAt: 5 });
-const lifecycle: readonly LifecycleEvent[] = [
+    .array(fc.tuple(payloads, fc.boolean(), fc.integer({ min: -(2 ** 31), max: 2 ** 31 - 1 })), {
+      minLength: 1,
+      maxLength: 20,
+    })
+    .map((all) =>
+      all.map(([data, isBinary, offset], n) => new Frame('market', data, isBinary, n === 0 ? at : at + offset, 1)),
+    );
+const batches = heads.chain((head) => framesOf(head).map((frames) => ({ head, frames })));
+
+const failure = createTradeFeedError({
+  stage: 'stream',
+  closeCode: 1001,
+  reason: 'server shutdown',
+  detail: 'planted',
+  endedAt: 5,
+});
+const events: readonly LifecycleEvent[] = [
   { type: 'ticket-requested', at: 1, feed: 'market' },
   { type: 'ticket-issued', at: 2, feed: 'market', expiresAt: '2026-11-20T12:00:00Z' },
   { type: 'opened', at: 3, feed: 'market', connection: 1 },
@@ -38,129 +51,144 @@ const lifecycle: readonly LifecycleEvent[] = [
   { type: 'reconnecting', at: 5, delayMs: 100, attempt: 1, verdict: 'backoff' },
   { type: 'gap', from: 4, to: 6, durationMs: 2, failure },
 ];
-const others: fc.Arbitrary<FeedMessage> = fc.oneof(
+const others = fc.oneof(
   fc
-    .tuple(heads, fc.constantFrom(...lifecycle))
-    .map(([head, event]): FeedMessage => ({ ...head, kind: 'event', event })),
-  fc.tuple(heads, fc.constantFrom('beat', 'end')).map(([head, kind]): FeedMessage => ({ ...head, kind })),
+    .tuple(heads, fc.constantFrom(...events), fc.constantFrom('event', 'report'))
+    .map(([head, event, kind]) => ({ ...head, kind, event })),
+  fc.tuple(heads, fc.constantFrom('beat', 'end')).map(([head, kind]) => ({ ...head, kind })),
 );
 
-const plain = (message: FeedMessage | undefined): unknown =>
-  message?.kind === 'batch'
-    ? { ...message, batch: message.batch.map(({ data, isBinary, receivedAt }) => ({ data, isBinary, receivedAt })) }
-    : message;
+const plain = ({ data, isBinary, receivedAt }: Frame) => ({ data, isBinary, receivedAt });
+const framesIn = (message: FeedMessage | undefined): readonly Frame[] =>
+  message?.kind === 'batch' ? message.framesOf(1, 0) : [];
 
-const bytesOf = (message: FeedMessage): Buffer => {
-  if (message.kind !== 'batch') return encode(message);
-  const open = createOpenBatch(Infinity);
-  for (const frame of message.batch) open.add(frame, () => message);
-  return open.seal()!;
+/** An outbox whose publisher is at a head, and the messages that it sends. */
+const outboxAt = (head: Partial<MessageHead>, limit = Infinity) => {
+  const publisher = new Publisher();
+  const sent: Buffer[] = [];
+  Object.assign(publisher.place, { epoch: 1, gen: 1, owner: 'a', phase: 'open', revision: 1 }, head);
+  const outbox = new Outbox(
+    publisher,
+    (bytes) => sent.push(Buffer.from(bytes)),
+    () => limit,
+  );
+  const push = (...frames: readonly Frame[]): void => {
+    for (const frame of frames) {
+      outbox.frame(frame);
+      publisher.count();
+    }
+  };
+  return { outbox, publisher, sent, push };
 };
 
+const bytesOf = (head: MessageHead, frames: readonly Frame[]): Buffer => {
+  const { outbox, sent, push } = outboxAt(head);
+  push(...frames);
+  outbox.flush();
+  return sent[0]!;
+};
+
+const head0: MessageHead = { epoch: 1, gen: 1, owner: 'a', phase: 'open', revision: 1, sequence: 7, frames: 7, at: 1 };
+const ofSize = (bytes: number): Frame => new Frame('market', Buffer.alloc(bytes, 'x'), false, 1, 0);
+
 describe('the messages of an owner', () => {
-  it('are read as they were written', () => {
+  it('are read as they were written: frames', () => {
     fc.assert(
-      fc.property(fc.oneof(batches, others), (message) => {
-        const read = createDecoder('market', maxFrameBytes, () => 'self').decode(bytesOf(message));
-        if (message.kind === 'event' && 'failure' in message.event) {
-          expect(read).toMatchObject({
-            kind: 'event',
-            event: { type: message.event.type, failure: { code: failure.code } },
-          });
-        } else expect(plain(read)).toEqual(plain(message));
+      fc.property(batches, ({ head, frames }) => {
+        const read = decoderOf().decode(bytesOf(head, frames));
+        expect(read).toMatchObject({ ...head, kind: 'batch' });
+        expect(framesIn(read).map(plain)).toEqual(frames.map(plain));
       }),
-      { numRuns: cases(5_000) },
-    );
-  });
-
-  it('contain only the fixed texts of a failure', () => {
-    const secret = createTradeFeedError({
-      stage: 'stream',
-      closeCode: 1001,
-      reason: 'server shutdown',
-      detail: 'planted',
-    });
-    const head = { epoch: 1, gen: 1, owner: 'a', phase: 'open', revision: 1, sequence: 0, frames: 0, at: 1 } as const;
-    const bytes = encode({ ...head, kind: 'event', event: { type: 'disconnected', at: 1, failure: secret } });
-    expect(bytes.toString('latin1')).not.toContain('planted');
-    expect(bytes.toString('latin1')).toContain('server-shutdown');
-  });
-
-  it('carry a frame of any size in parts of a limited size', () => {
-    fc.assert(
-      fc.property(
-        heads,
-        fc.integer({ min: 1, max: 20_000 }),
-        fc.integer({ min: 1_024, max: 4_096 }),
-        (head, size, limit) => {
-          const frame = new Frame('market', Buffer.alloc(size, 'x'), true, head.at, 0);
-          const parts = encodeParts(head, frame, limit);
-          expect(Math.max(...parts.map((part) => part.byteLength))).toBeLessThanOrEqual(limit);
-          const decoder = createDecoder('market', maxFrameBytes, () => 'self');
-          const read = parts.map((part) => decoder.decode(part));
-          expect(read.slice(0, -1).every((each) => each === undefined)).toBe(true);
-          expect(plain(read.at(-1))).toEqual(plain({ ...head, kind: 'batch', batch: [frame] }));
-        },
-      ),
       { numRuns: cases(1_000) },
     );
   });
 
-  it('are undefined for a part without bytes', () => {
-    const head = { epoch: 1, gen: 1, owner: 'a', phase: 'open', revision: 1, sequence: 0, frames: 0, at: 1 } as const;
-    const [part] = encodeParts(head, new Frame('market', Buffer.from('x'), false, 1, 0), 1_024);
-    expect(createDecoder('market', maxFrameBytes, () => 'self').decode(part!.subarray(0, -1))).toBeUndefined();
+  it('are read as they were written, and contain only the fixed texts of a failure: events and beats', () => {
+    fc.assert(
+      fc.property(others, (message) => {
+        const bytes = encode(message);
+        expect(bytes.toString('latin1')).not.toContain('planted');
+        const read = decoderOf().decode(bytes);
+        if (!('event' in message) || !('failure' in message.event)) expect(read).toEqual(message);
+        else expect(read).toMatchObject({ event: { type: message.event.type, failure: { code: failure.code } } });
+      }),
+      { numRuns: cases(2_000) },
+    );
+  });
+
+  it('carry a frame of any size in parts of a limited size', () => {
+    const limits = fc.integer({ min: 1_024, max: 4_096 });
+    fc.assert(
+      fc.property(heads, fc.integer({ min: 1, max: 20_000 }), limits, (head, size, limit) => {
+        const frame = new Frame('market', Buffer.alloc(size, 'x'), true, head.at, 0);
+        const parts = encodeParts(head, frame, limit);
+        expect(Math.max(...parts.map((part) => part.byteLength))).toBeLessThanOrEqual(limit);
+        const decoder = decoderOf();
+        const read = parts.map((part) => decoder.decode(part));
+        expect(read.slice(0, -1).every((each) => each === undefined)).toBe(true);
+        expect(read.at(-1)).toMatchObject({ ...head, kind: 'batch', bytes: size });
+        expect(framesIn(read.at(-1)).map(({ data, receivedAt }) => [data.equals(frame.data), receivedAt])).toEqual([
+          [true, head.at],
+        ]);
+      }),
+      { numRuns: cases(500) },
+    );
+  });
+
+  it('keep the kind of a payload: what is known to be ASCII is decoded as ASCII', () => {
+    const kinds = Object.values(PayloadKind).flatMap((kind) => {
+      const [part] = encodeParts(head0, receivedIn(Buffer.from('abc'), 0, 3, { kind }), 1_024);
+      return framesIn(decoderOf().decode(part!)).map(kindOf);
+    });
+    expect(kinds).toEqual(Object.values(PayloadKind));
   });
 
   it('of a frame without one of its parts are no frame, and the next frame is read', () => {
-    const head = { epoch: 1, gen: 1, owner: 'a', phase: 'open', revision: 1, sequence: 7, frames: 7, at: 1 } as const;
-    const frame = new Frame('market', Buffer.alloc(5_000, 'x'), false, 1, 0);
-    const parts = encodeParts(head, frame, 1_024);
-    const next = encodeParts({ ...head, sequence: 8, frames: 8 }, frame, 1_024);
+    const parts = encodeParts(head0, ofSize(5_000), 1_024);
+    const next = encodeParts({ ...head0, sequence: 8, frames: 8 }, ofSize(5_000), 1_024);
     for (const missing of parts.keys()) {
-      const decoder = createDecoder('market', maxFrameBytes, () => 'self');
+      const decoder = decoderOf();
       const read = [...parts.filter((_, n) => n !== missing), ...next].map((part) => decoder.decode(part));
       expect(read.filter((each) => each !== undefined)).toMatchObject([{ sequence: 8 }]);
     }
-  });
-
-  it('larger than the limit for frames are dropped', () => {
-    const head = { epoch: 1, gen: 1, owner: 'a', phase: 'open', revision: 1, sequence: 7, frames: 7, at: 1 } as const;
-    const parts = encodeParts(head, new Frame('market', Buffer.alloc(5_000), false, 1, 0), 1_024);
-    const decoder = createDecoder('market', 4_999, () => 'self');
-    expect(parts.map((part) => decoder.decode(part)).every((each) => each === undefined)).toBe(true);
+    const decoder = decoderOf();
+    const mixed = [...parts.slice(0, 2), ...next.slice(2)].map((part) => decoder.decode(part));
+    expect(mixed.filter((each) => each !== undefined)).toEqual([]);
   });
 
   it('that were changed on the way, or are something else, never throw', () => {
-    fc.assert(
-      fc.property(
-        fc.oneof(batches, others),
-        fc.array(fc.tuple(fc.nat(), fc.integer({ min: 0, max: 255 })), { maxLength: 5 }),
-        fc.nat(),
-        fc.uint8Array({ maxLength: 200 }),
-        (message, changes, cut, random) => {
-          const decoder = createDecoder('market', maxFrameBytes, () => 'self');
-          const bytes = bytesOf(message);
-          for (const [at, byte] of changes) bytes[at % bytes.length] = byte;
-          for (const hostile of [bytes, bytes.subarray(0, cut % (bytes.length + 1)), random]) {
-            const read = decoder.decode(hostile);
-            if (read?.kind !== 'batch') continue;
-            const size = read.batch.reduce((sum, { data }) => sum + data.byteLength, 0);
-            expect(size).toBeLessThanOrEqual(maxFrameBytes);
-          }
-        },
-      ),
-      { numRuns: cases(10_000) },
+    const changed = fc.array(fc.tuple(fc.nat(), fc.integer({ min: 0, max: 255 })), { maxLength: 5 });
+    const bytesOfAny = fc.oneof(
+      batches.map(({ head, frames }) => bytesOf(head, frames)),
+      others.map((message) => encode(message)),
     );
+    fc.assert(
+      fc.property(bytesOfAny, changed, fc.nat(), fc.uint8Array({ maxLength: 200 }), (bytes, changes, cut, random) => {
+        const decoder = decoderOf();
+        for (const [at, byte] of changes) bytes[at % bytes.length] = byte;
+        for (const hostile of [bytes, bytes.subarray(0, cut % (bytes.length + 1)), random]) {
+          const size = framesIn(decoder.decode(hostile)).reduce((sum, { data }) => sum + data.byteLength, 0);
+          expect(size).toBeLessThanOrEqual(hostile.byteLength);
+        }
+      }),
+      { numRuns: cases(3_000) },
+    );
+  });
+
+  it.each<[string, Decoder, () => readonly Uint8Array[]]>([
+    ['of the reader itself', decoderOf('a'), () => [encode({ ...head0, kind: 'beat' })]],
+    ['of another version', decoderOf(), () => [Buffer.from(encode({ ...head0, kind: 'beat' })).fill(2, 0, 1)]],
+    ['that are a part without bytes', decoderOf(), () => [encodeParts(head0, ofSize(1), 1_024)[0]!.subarray(0, -1)]],
+    ['larger than the limit for frames', decoderOf('', 4_999), () => encodeParts(head0, ofSize(5_000), 1_024)],
+  ])('%s are dropped', (_, decoder, messages) => {
+    for (const bytes of messages()) expect(decoder.decode(bytes)).toBeUndefined();
   });
 
   it('cannot be transferred to another thread: that would empty the other frames of the message', () => {
     const frames = ['one', 'two', 'three'].map((text) => new Frame('market', Buffer.from(text), false, 1, 0));
-    const received = Uint8Array.from(bytesOf({ ...head0, kind: 'batch', batch: frames }));
-    const message = createDecoder('market', maxFrameBytes, () => 'self').decode(received);
-    const batch = message?.kind === 'batch' ? message.batch : [];
+    const read = framesIn(decoderOf().decode(Uint8Array.from(bytesOf(head0, frames))));
     const { port1, port2 } = new MessageChannel();
-    for (const { data } of batch) {
+    for (const { data } of read) {
       try {
         port1.postMessage(data, [data.buffer as ArrayBuffer]);
       } catch (error) {
@@ -169,29 +197,68 @@ describe('the messages of an owner', () => {
     }
     port1.close();
     port2.close();
-    expect(batch.map((frame) => frame.text())).toEqual(['one', 'two', 'three']);
-  });
-
-  it('of the reader itself are dropped', () => {
-    expect(
-      createDecoder('market', maxFrameBytes, () => 'a').decode(encode({ ...head0, kind: 'beat' })),
-    ).toBeUndefined();
-  });
-
-  it('of another version are dropped', () => {
-    const bytes = encode({ ...head0, kind: 'beat' });
-    bytes[0] = 2;
-    expect(createDecoder('market', maxFrameBytes, () => 'self').decode(bytes)).toBeUndefined();
-  });
-
-  it('have the size that is announced', () => {
-    fc.assert(
-      fc.property(heads, (head) => {
-        expect(encode({ ...head, kind: 'beat' })).toHaveLength(headBytesOf(head));
-      }),
-      { numRuns: cases(500) },
-    );
+    expect(read.map((frame) => frame.text())).toEqual(['one', 'two', 'three']);
   });
 });
 
-const head0 = { epoch: 1, gen: 1, owner: 'a', phase: 'open', revision: 1, sequence: 0, frames: 0, at: 1 } as const;
+describe('the outbox of an owner', () => {
+  const frameOf = (text: string): Frame => new Frame('market', Buffer.from(text), false, 5, 1);
+
+  /** The messages of an outbox: the sequence and the texts of each. */
+  const read = (sent: readonly Buffer[]) => {
+    const decoder = decoderOf();
+    return sent.flatMap((bytes) => {
+      const message = decoder.decode(bytes);
+      if (message === undefined) return [];
+      const texts = message.kind === 'batch' ? framesIn(message).map((frame) => frame.text()) : [message.kind];
+      return [[message.sequence, ...texts]];
+    });
+  };
+
+  it('sends the frames of a turn in one message, after the turn', async () => {
+    const { sent, push } = outboxAt({});
+    push(...['f0', 'f1', 'f2'].map(frameOf));
+    expect(sent).toEqual([]);
+    await nextTurn();
+    push(frameOf('f3'));
+    await nextTurn();
+    expect(read(sent)).toEqual([
+      [0, 'f0', 'f1', 'f2'],
+      [3, 'f3'],
+    ]);
+  });
+
+  it('sends other messages in their place', () => {
+    const { outbox, publisher, sent, push } = outboxAt({});
+    push(frameOf('a'));
+    outbox.message(publisher.beat(1));
+    push(frameOf('b'));
+    outbox.flush();
+    outbox.flush();
+    outbox.message(publisher.end(1, 1)!);
+    expect(read(sent)).toEqual([
+      [0, 'a'],
+      [1, 'beat'],
+      [1, 'b'],
+      [2, 'end'],
+    ]);
+  });
+
+  it('keeps messages below the limit: more messages for small frames, parts for a large one', async () => {
+    const { sent, push } = outboxAt({}, 1_024);
+    const texts = [...Array.from({ length: 9 }, (_, n) => String(n).repeat(300)), 'x'.repeat(5_000), 'end'];
+    push(...texts.map(frameOf));
+    await nextTurn();
+    expect(read(sent).flatMap(([, ...each]) => each)).toEqual(texts);
+    expect(read(sent).map(([sequence]) => sequence)).toEqual([0, 3, 6, 9, 10]);
+    expect(Math.max(...sent.map(({ byteLength }) => byteLength))).toBeLessThanOrEqual(1_024);
+  });
+
+  it('sends frames that are larger than its first memory in one message', async () => {
+    const { sent, push } = outboxAt({});
+    const texts = ['a', 'b', 'c'].map((letter) => letter.repeat(40_000));
+    push(...texts.map(frameOf));
+    await nextTurn();
+    expect(read(sent)).toEqual([[0, ...texts]]);
+  });
+});

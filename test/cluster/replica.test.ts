@@ -1,17 +1,20 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { filter, firstValueFrom, NEVER, throwError } from 'rxjs';
+import { defer, filter, finalize, firstValueFrom, NEVER, throwError } from 'rxjs';
+import { readVoided, subjectsOf, writeControl } from '../../src/cluster/control.js';
 import { type ClusterKey, readKey, writeKey } from '../../src/cluster/election/cluster-key.js';
+import type { Input } from '../../src/cluster/election/election.js';
+import { FeedRun } from '../../src/cluster/feed-run.js';
 import { type ClusterEngine, memoryEngine } from '../../src/cluster/index.js';
-import { readReport, readVoided, writeControl } from '../../src/cluster/messages/control.js';
-import { encode } from '../../src/cluster/messages/encode.js';
-import type { MessageHead } from '../../src/cluster/messages/feed-message.js';
-import { tradeFeedEvents$ } from '../../src/index.js';
-import { requestHandOver } from '../../src/cluster/operate.js';
-import { subjectsOf } from '../../src/cluster/subjects.js';
+import { encode, type MessageHead } from '../../src/cluster/messages.js';
+import { readClusterState, requestHandOver } from '../../src/cluster/operate.js';
+import { type FeedWindow, type Frame, tradeFeed$, tradeFeedEvents$, tumblingWindow } from '../../src/index.js';
+import { resolveTicketOptions } from '../../src/feed/options.js';
+import type { LifecycleEvent } from '../../src/protocol/event.js';
+import { startTradeFeedService, type TradeFeedService } from '../../src/testing/index.js';
 import { fakeTimers } from '../support/fake-timers.js';
 import { waitFor } from '../support/wait-for.js';
-import { startTestCluster } from './support/replicas.js';
+import { startTestCluster, type TestReplica } from './support/replicas.js';
 
 const names = subjectsOf('main');
 /** A short lease. The times between messages are not options. */
@@ -72,36 +75,20 @@ describe('a replica', () => {
     expect(replica.cluster.status).toMatchObject({ role: 'owning', generation: 1 });
   });
 
-  it('ends with an error if it cannot read the key', async () => {
-    const engine = memoryEngine();
-    await overwrite(engine, '{"v":2}');
-    await using test = await startTestCluster(engine);
-    const replica = test.start('a');
-    expect(await waitFor(() => replica.error())).toMatchObject({ code: 'invalid-options', option: 'account' });
-    expect(replica.events).toMatchObject([{ type: 'stopped', failure: { code: 'invalid-options' } }]);
-  });
-
-  it('ends once if the engine refuses all subscriptions', async () => {
-    const refused = new Error('no permission');
-    const engine: ClusterEngine = { ...memoryEngine(), subscribe: () => throwError(() => refused) };
-    await using test = await startTestCluster(engine);
-    let errors = 0;
-    const { cluster } = test.start('a', { engine });
-    cluster.events$.subscribe({ error: () => (errors += 1) });
-    expect(errors).toBe(1);
-    await nextTurn();
-    expect(errors).toBe(1);
-  });
-
-  it('ends with an error if the engine refuses the requests to an owner, and opens no connection', async () => {
+  const refusal$ = throwError(() => new Error('no permission'));
+  it.each<[string, Partial<ClusterEngine>]>([
+    ['all subscriptions', { subscribe: () => refusal$ }],
+    ['the requests to an owner', { respond: () => refusal$ }],
+  ])('ends with an error if the engine refuses %s, and opens no connection', async (_, fields) => {
     const memory = memoryEngine();
-    const refused = new Error('no permission');
-    const engine: ClusterEngine = { ...memory, respond: () => throwError(() => refused) };
     await using test = await startTestCluster(memory);
     let tickets = 0;
     test.service.events$.pipe(filter(({ type }) => type === 'ticket-issued')).subscribe(() => (tickets += 1));
-    const replica = test.start('a', { engine });
-    expect(await waitFor(() => replica.error())).toBe(refused);
+    const replica = test.start('a', { engine: { ...memory, ...fields } });
+    const error = await waitFor(() => replica.error());
+    expect(error).toMatchObject({ code: 'engine-refused', verdict: 'stop' });
+    expect(error.message).toContain('no permission');
+    expect(replica.events.slice(-2).map(({ type }) => type)).toEqual(['engine-refused', 'stopped']);
     // A ticket that the replica requests arrives before that of a later client.
     const later = tradeFeedEvents$('market', { baseUrl: test.service.baseUrl, apiKey: test.apiKey });
     await firstValueFrom(later.pipe(filter(({ type }) => type === 'opened')));
@@ -134,16 +121,6 @@ describe('a replica', () => {
     expect(replica.cluster.status.generation).toBe(2);
   });
 
-  it('answers a replica that asks for the owner', async () => {
-    const engine = memoryEngine();
-    await using test = await startTestCluster(engine);
-    const replica = test.start('a');
-    await test.owner(replica);
-    const { replica: owner } = replica.cluster.status;
-    const reply = await engine.request(names.owner, writeControl({ gen: 1, owner }), 1);
-    expect(reply.type === 'reply' && readReport(reply.data)).toMatchObject({ gen: 1, owner, phase: 'open' });
-  });
-
   it('asks an owner whose messages do not arrive, and does not claim while it answers', async () => {
     const memory = memoryEngine();
     let questions = 0;
@@ -162,22 +139,6 @@ describe('a replica', () => {
     await waitFor(() => questions === 3);
     expect(isolated.cluster.status).toMatchObject({ role: 'following', generation: 1 });
     expect(owner.cluster.status).toMatchObject({ role: 'owning', generation: 1 });
-  });
-
-  it('tries again after the engine did not answer', async () => {
-    const memory = memoryEngine();
-    let calls = 0;
-    const engine: ClusterEngine = {
-      ...memory,
-      read: async (key) => {
-        calls += 1;
-        return calls === 1 ? Promise.reject(new Error('timeout')) : memory.read(key);
-      },
-    };
-    await using test = await startTestCluster(memory);
-    const replica = test.start('a', { engine });
-    await test.owner(replica);
-    expect(calls).toBeGreaterThan(1);
   });
 
   it('voids its credit if another replica has claimed before its handshake', async () => {
@@ -200,7 +161,7 @@ describe('a replica', () => {
     await using test = await startTestCluster(engine);
     const replica = test.start('a');
     await test.owner(replica);
-    const stored = readKey((await engine.read(names.key))!.value);
+    const stored = readKey((await engine.read(names.key))!.value)!;
     const key = keyOf({ epoch: stored.epoch, gen: 2, phase: 'open' });
     const revision = (await overwrite(engine, writeKey(key)))!;
     engine.publish(names.feed, beatOf({ epoch: stored.epoch, gen: 2, revision, phase: 'opening' }));
@@ -215,43 +176,37 @@ describe('a replica', () => {
 });
 
 describe('a replica that joins again after a hand-over', () => {
-  it('ignores the result of a call of its earlier run', async () => {
+  it.each<['compareAndSet' | 'request', number]>([
+    ['compareAndSet', 50],
+    ['request', 5_000],
+  ])('ignores the result of a %s of its earlier run', async (call, handOverMs) => {
     const memory = memoryEngine();
-    const writes = held();
-    const engine: ClusterEngine = {
-      ...memory,
-      compareAndSet: (...args) => writes.pass(memory.compareAndSet(...args)),
-    };
+    const late = held();
+    const hold = (...args: readonly unknown[]) => late.pass((memory[call] as (...all: unknown[]) => never)(...args));
+    let responders = 0;
+    const respond: ClusterEngine['respond'] = (...args) =>
+      defer(() => {
+        responders += 1;
+        return memory.respond(...args).pipe(finalize(() => (responders -= 1)));
+      });
+    const engine: ClusterEngine = { ...memory, respond, [call]: hold };
     await using test = await startTestCluster(memory);
-    const replica = test.start('a', { engine, handOverMs: 50 });
+    if (call === 'request') late.on();
+    const replica = test.start('a', { engine, ...times, handOverMs });
     await test.owner(replica);
     const { replica: before } = replica.cluster.status;
-    writes.on();
+    late.on();
     expect(await requestHandOver(memory, 'main')).toBe(true);
-    // The earlier run leaves after `handOverMs`, although its write has no result.
+    // Without the result of its write, the earlier run leaves after `handOverMs`.
     await waitFor(() => replica.cluster.status.replica !== before);
-    writes.release();
+    late.release();
     await waitFor(() => replica.events.some(({ type }) => type === 'gap'));
+    await test.owner(replica);
     test.push('a');
     await waitFor(() => replica.texts().length === 1);
     expect(replica.cluster.status).toMatchObject({ role: 'owning', generation: 2 });
-  });
-
-  it('ignores the answer to a question of its earlier run', async () => {
-    const memory = memoryEngine();
-    const answers = held();
-    answers.on();
-    const engine: ClusterEngine = { ...memory, request: (...args) => answers.pass(memory.request(...args)) };
-    await overwrite(memory, writeKey(keyOf()));
-    await using test = await startTestCluster(memory);
-    const replica = test.start('a', { engine, ...times });
-    await test.owner(replica);
-    const { replica: before } = replica.cluster.status;
-    expect(await requestHandOver(memory, 'main')).toBe(true);
-    await waitFor(() => replica.cluster.status.replica !== before);
-    answers.release();
-    await test.owner(replica);
-    expect(replica.error()).toBeUndefined();
+    // One for questions, and one for operators: those of the earlier run have ended.
+    expect(responders).toBe(2);
   });
 });
 
@@ -268,6 +223,236 @@ describe('a replica that gives the ownership away for a shutdown', () => {
     expect(await requestHandOver(engine, 'main')).toBe(true);
     await leaves;
     expect(replica.cluster.status.role).toBe('left');
+  });
+});
+
+describe('a replica that streams something else than the others of its account', () => {
+  /** Waits until a replica has ended because it does not fit, and returns the message. */
+  const refusal = async (replica: TestReplica): Promise<string> => {
+    const { code, option, message } = await waitFor(() => replica.error());
+    expect([code, option]).toEqual(['invalid-options', 'account']);
+    return message;
+  };
+
+  it.each([true, false])(
+    'is refused if it streams the other feed, and its owner continues (canOwn: %s)',
+    async (canOwn) => {
+      await using test = await startTestCluster(memoryEngine());
+      const owner = test.start('a');
+      await test.owner(owner);
+      const raw = test.start('b', { canOwn }, 'raw');
+      test.push('a');
+      const message = await refusal(raw);
+      expect(message).toMatch(/those of 'main' stream market from 127\.0\.0\.1:\d+#[\da-f]{10}, this one raw from 127/);
+      expect(raw.events.map(({ type }) => type)).toEqual(['stopped']);
+      test.push('b');
+      await waitFor(() => owner.texts().length === 2);
+      expect(owner.cluster.status).toMatchObject({ role: 'owning', generation: 1 });
+    },
+  );
+
+  it('is refused if its service is another one, and the message names no path', async () => {
+    await using test = await startTestCluster(memoryEngine());
+    const owner = test.start('a');
+    await test.owner(owner);
+    const staging = test.start('b', { baseUrl: 'https://staging.example.com/private' });
+    const message = await refusal(staging);
+    expect(message).toContain('staging.example.com#');
+    expect(message).not.toContain('private');
+    expect(owner.error()).toBeUndefined();
+  });
+
+  it('may write its address with a slash at the end', async () => {
+    await using test = await startTestCluster(memoryEngine());
+    await test.owner(test.start('a'), test.start('b', { baseUrl: `${test.service.baseUrl}/` }));
+  });
+
+  it('emits no frame of the others before it has read the key', async () => {
+    const memory = memoryEngine();
+    await using test = await startTestCluster(memory);
+    const owner = test.start('a');
+    await test.owner(owner);
+    const engine: ClusterEngine = { ...memory, read: () => new Promise(() => undefined) };
+    const [raw, market] = [test.start('b', { engine }, 'raw'), test.start('c', { engine })];
+    test.push('a');
+    await waitFor(() => owner.texts().length === 1 && market.texts().length === 1);
+    expect(raw.events).toEqual([]);
+  });
+
+  it('owns the connection if all others have ended', async () => {
+    await using test = await startTestCluster(memoryEngine());
+    const market = test.start('a');
+    await test.owner(market);
+    market.unsubscribe();
+    const raw = test.start('b', {}, 'raw');
+    await test.owner(raw);
+    expect(raw.cluster.status.generation).toBe(2);
+  });
+});
+
+describe('a cluster that the service refuses', () => {
+  const codesOf = ({ events }: TestReplica) =>
+    events.flatMap((event) => (event.type === 'disconnected' ? [event.failure.code] : []));
+  const backoff = { initialDelayMs: 300, maxDelayMs: 300 };
+
+  it.each(['open', 'not open yet'])(
+    'tells all replicas of a 403 within a second, lets one ask again, and continues when access is restored: %s',
+    async (before) => {
+      const memory = memoryEngine();
+      const replicas: TestReplica[] = [];
+      const areTold = () => replicas.every((each) => codesOf(each).includes('not-entitled'));
+      let beats = 0;
+      const engine: ClusterEngine = {
+        ...memory,
+        publish: (subject, data) => {
+          if (subject === names.beats && !areTold()) beats += 1;
+          memory.publish(subject, data);
+        },
+      };
+      await using test = await startTestCluster(engine);
+      let requests = 0;
+      if (before === 'not open yet') test.account.revokeAccess();
+      replicas.push(test.start('a', { backoff }));
+      if (before === 'open') await test.owner(...replicas);
+      else await waitFor(() => codesOf(replicas[0]!).length > 0);
+      replicas.push(test.start('b', { backoff }), test.start('c', { backoff, canOwn: false }));
+      if (before === 'open') await test.owner(...replicas);
+      test.service.events$.subscribe(({ type }) => {
+        if (type === 'ticket-refused') requests += 1;
+      });
+      if (before === 'open') test.account.revokeAccess();
+      await waitFor(() => codesOf(replicas[0]!).includes('not-entitled'));
+      beats = 0;
+      await waitFor(areTold);
+      // A beat comes at least every 250 ms.
+      expect(beats).toBeLessThan(4);
+      await waitFor(() => requests >= 3);
+      expect(replicas.map(({ cluster }) => cluster.status.generation)).toEqual([1, 1, 1]);
+      const opened = ({ events }: TestReplica) => events.filter(({ type }) => type === 'opened').length;
+      const counts = replicas.map(opened);
+      test.account.restoreAccess();
+      await waitFor(() => replicas.every((each, n) => opened(each) > counts[n]!));
+      test.push('a');
+      await waitFor(() => replicas.every(({ texts }) => texts().length === 1));
+      expect(replicas.map(({ error }) => error())).toEqual([undefined, undefined, undefined]);
+    },
+  );
+
+  it('tells a replica that joins later of the 403, although the owner waits before it asks again', async () => {
+    await using test = await startTestCluster(memoryEngine());
+    test.account.revokeAccess();
+    const slow = { backoff: { initialDelayMs: 600_000, maxDelayMs: 600_000 } };
+    const owner = test.start('a', slow);
+    await waitFor(() => codesOf(owner).length > 0);
+    const late = test.start('b', slow);
+    await waitFor(() => codesOf(late).length > 0);
+    expect([owner, late].map(codesOf)).toEqual([['not-entitled'], ['not-entitled']]);
+  });
+
+  it('says which replica has a key that is refused, and asks for it again at the next election', async () => {
+    const engine = memoryEngine();
+    await using test = await startTestCluster(engine);
+    let key = 'old-key';
+    const replica = test.start('a', { apiKey: () => key });
+    await waitFor(() => codesOf(replica).includes('invalid-api-key'));
+    await waitFor(() => replica.cluster.status.cannotOwn);
+    const other = test.start('b');
+    await test.owner(other, replica);
+    expect(replica.cluster.status).toMatchObject({
+      role: 'following',
+      cannotOwn: { code: 'invalid-api-key', status: 401 },
+      refused: undefined,
+    });
+    expect(other.cluster.status.cannotOwn).toBeUndefined();
+    key = test.apiKey;
+    other.kill();
+    await waitFor(() => replica.cluster.status.role === 'owning' && replica.cluster.status.cannotOwn === undefined);
+    test.push('a');
+    await waitFor(() => replica.texts().includes('a'));
+  });
+});
+
+describe('a key that cannot be read', () => {
+  it('is written again by the owner, and its replicas notice nothing', async () => {
+    const engine = memoryEngine();
+    await using test = await startTestCluster(engine);
+    const replicas = [test.start('a'), test.start('b')];
+    await test.owner(...replicas);
+    await overwrite(engine, '{"v":2}');
+    await waitFor(async () => readKey((await engine.read(names.key))!.value)?.phase === 'open');
+    test.push('a');
+    await waitFor(() => replicas.every(({ texts }) => texts().length === 1));
+    for (const { events } of replicas)
+      expect(events.filter(({ type }) => ['gap', 'disconnected', 'engine-refused', 'stopped'].includes(type))).toEqual(
+        [],
+      );
+  });
+
+  it('is reported by replicas that wait for an owner, and repaired by `resume`', async () => {
+    const engine = memoryEngine();
+    await overwrite(engine, '{"v":2}');
+    await using test = await startTestCluster(engine);
+    const replica = test.start('a', times);
+    const refused = await waitFor(() => replica.cluster.status.refused);
+    expect(refused).toMatchObject({ operation: 'read', advice: expect.stringContaining('cluster resume') });
+    expect(replica.events).toEqual([refused]);
+    expect(replica.cluster.status.role).toBe('joining');
+    expect(await readClusterState(engine, 'main', 1)).toMatchObject({ key: undefined, isUnreadable: true });
+    await replica.cluster.resume();
+    await test.owner(replica);
+    expect(replica.cluster.status.refused).toBeUndefined();
+  });
+});
+
+describe('the times of a stream whose owners have different clocks', () => {
+  /** The times of the last watermarks of replicas; `undefined` until each has one. */
+  const timesNow = (...replicas: readonly TestReplica[]): readonly number[] | undefined => {
+    const times = replicas.flatMap(({ events }) => events.findLast(({ type }) => type === 'watermark') ?? []);
+    return times.length === replicas.length ? times.map((each) => ('at' in each ? each.at : NaN)) : undefined;
+  };
+
+  it.each([-3_600_000, -200, 2_000])('continue, and windows are as long as they were: %d ms', async (skewMs) => {
+    const clock = Date.now.bind(Date);
+    const engine = memoryEngine();
+    await using test = await startTestCluster(engine);
+    const first = test.start('a');
+    await test.owner(first);
+    const second = test.start('b');
+    const late = test.start('c', { canOwn: false });
+    await test.owner(first, second, late);
+    const windows: FeedWindow<Frame>[] = [];
+    const windowed = second.cluster.events$.pipe(tumblingWindow({ lengthMs: 100 }));
+    const subscription = windowed.subscribe((each) => windows.push(each));
+    test.push('a');
+    await waitFor(() => second.texts().length === 1 && second.events.at(-1)?.type === 'watermark');
+    await waitFor(() => late.events.at(-1)?.type === 'watermark');
+    first.kill();
+    jest.spyOn(Date, 'now').mockImplementation(() => clock() + skewMs);
+    try {
+      await waitFor(() => [second, late].every(({ events }) => events.some(({ type }) => type === 'gap')));
+      test.push('b');
+      await waitFor(() => [second, late].every(({ texts }) => texts().length === 2));
+      await waitFor(() => windows.some(({ frames }) => frames.some((frame) => frame.text() === 'b')));
+      const joined = test.start('d', { canOwn: false });
+      const [ofOwner, ofJoined] = await waitFor(() => timesNow(second, joined));
+      expect(Math.abs(ofOwner! - ofJoined!)).toBeLessThan(1_000);
+    } finally {
+      jest.restoreAllMocks();
+      subscription.unsubscribe();
+    }
+    for (const { events } of [second, late]) {
+      const times = events.map((event) =>
+        event.type === 'frame' ? event.receivedAt : event.type === 'gap' ? event.to : event.at,
+      );
+      expect(times).toEqual(times.toSorted((a, b) => a - b));
+      expect(times.at(-1)! - times[0]!).toBeLessThan(10_000);
+    }
+    const texts = windows.flatMap(({ frames }) => frames.map((frame) => frame.text()));
+    expect(texts).toEqual(['a', 'b']);
+    const gap = second.events.find((event) => event.type === 'gap')!;
+    const overlapping = windows.filter(({ start, end }) => start < gap.to && end > gap.from);
+    expect(overlapping.length).toBeGreaterThan(0);
+    expect(overlapping.filter(({ complete }) => complete)).toEqual([]);
   });
 });
 
@@ -303,5 +488,78 @@ describe('a replica without subscribers', () => {
     expect(replica.cluster.status.role).toBe('joining');
     replica.unsubscribe();
     expect(replica.cluster.status.role).toBe('left');
+  });
+});
+
+/** Starts a service, and a run that records what it reports. Each handshake is allowed at once. */
+const startRun = async (onInput: (input: Input, run: FeedRun) => void = () => undefined) => {
+  const service = await startTradeFeedService();
+  const account = service.createAccount({ plan: 'developer' });
+  const options = { baseUrl: service.baseUrl, apiKey: account.createApiKey(), backoff: { initialDelayMs: 1 } };
+  const inputs: Input[] = [];
+  const events: LifecycleEvent[] = [];
+  const input = (each: Input): void => {
+    inputs.push(each);
+    if (each.type === 'handshake') run.allow();
+    onInput(each, run);
+  };
+  const handlers = { input, frame: () => undefined, event: (event: LifecycleEvent) => void events.push(event) };
+  const run: FeedRun = new FeedRun('market', resolveTicketOptions(options), { where: 'a test' }, handlers);
+  return {
+    ...{ service, account, options, run, inputs, events },
+    opened: (count = 1) => waitFor(() => events.filter(({ type }) => type === 'opened').length === count),
+    input: (type: Input['type']) => waitFor(() => inputs.find((each) => each.type === type)),
+    [Symbol.asyncDispose]: async () => {
+      run.close();
+      await service.shutdown();
+    },
+  };
+};
+
+describe('the connection of an owner', () => {
+  it('asks before a handshake, and sends none before it is allowed, or after it was closed', async () => {
+    await using test = await startRun((input, run) => {
+      if (input.type === 'handshake') run.close();
+    });
+    // Nothing waits yet.
+    test.run.allow();
+    test.run.open();
+    await test.input('handshake');
+    test.run.allow();
+    expect(test.inputs).toHaveLength(1);
+  });
+
+  it.each<[string, (service: TradeFeedService) => void, boolean]>([
+    ['was refused', (service) => service.setCapacity(0), false],
+    ['had no answer', (service) => service.setHandshake('unreachable'), true],
+  ])('reports a handshake that %s', async (_, prepare, isUnanswered) => {
+    await using test = await startRun();
+    prepare(test.service);
+    test.run.open();
+    expect(await test.input('disconnected')).toEqual({ type: 'disconnected', isUnanswered });
+  });
+
+  it('does not report the end of a connection that the election has closed meanwhile', async () => {
+    await using test = await startRun((input, run) => {
+      if (input.type === 'disconnected') run.close();
+    });
+    test.run.open();
+    await test.opened();
+    test.account.expireAccess();
+    await test.input('disconnected');
+    expect(test.events.map(({ type }) => type)).not.toContain('disconnected');
+  });
+
+  it('reports a connection that was replaced, and the gap when it opens again', async () => {
+    await using test = await startRun();
+    test.run.open();
+    await test.opened();
+    const foreign = tradeFeed$('market', test.options).subscribe();
+    expect(await test.input('failed')).toEqual({ type: 'failed', isReplaced: true });
+    foreign.unsubscribe();
+    expect(test.run.failure).toBeUndefined();
+    test.run.open();
+    await test.opened(2);
+    expect(test.events.at(-1)).toMatchObject({ type: 'gap', failure: { code: 'connection-replaced' } });
   });
 });

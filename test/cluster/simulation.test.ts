@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { cases } from '../support/cases.js';
+import { cases, isAllCases } from '../support/cases.js';
 import { explore, type ExploreOptions } from './simulation/explore.js';
 import { faults } from './simulation/faults.js';
 import { type Run, type RunOptions, simulate } from './simulation/simulate.js';
@@ -49,11 +49,11 @@ describe('every order of the events of two replicas', () => {
         from,
         faults: faultCount,
         depth: 200,
-        maxStates: cases(30_000),
+        maxStates: cases(15_000),
         settle: 20,
       });
       expect(violation).toBeUndefined();
-      expect(states).toBeGreaterThanOrEqual(cases(30_000));
+      expect(states).toBeGreaterThanOrEqual(cases(15_000));
       expect(settled).toBe(20);
     },
     limitMs,
@@ -62,15 +62,15 @@ describe('every order of the events of two replicas', () => {
 
 describe('the election in virtual time, with random faults', () => {
   it(
-    'has one owner in the end, stops only for another client, and reports each loss: 2,000 seeds',
+    'has one owner in the end, stops only for another client, and reports each loss: 1,000 seeds',
     async () => {
-      const sums = (await runProgram('run-seeds.mjs', '1', '2000')) as Sums;
+      const sums = (await runProgram('run-seeds.mjs', '1', '1000')) as Sums;
       expect(sums.timelines.join('\n\n')).toBe('');
-      expect(sums).toMatchObject({ runs: 2_000, bad: 0 });
+      expect(sums).toMatchObject({ runs: 1_000, bad: 0 });
       expect(Object.keys(sums.faults).sort()).toEqual(Object.keys(faults).sort());
       expect(sums.stopped).toBeGreaterThan(100);
       expect(sums.takeovers).toBeGreaterThan(100);
-      expect(sums.frames).toBeGreaterThan(100_000);
+      expect(sums.frames).toBeGreaterThan(50_000);
     },
     limitMs,
   );
@@ -93,15 +93,6 @@ describe('the election in virtual time, with random faults', () => {
     limitMs,
   );
 
-  it(
-    'has no violation in the process of this test either',
-    () => {
-      const runs = simulated(2_001, cases(200));
-      expect(runs.some(({ isStopped }) => isStopped)).toBe(true);
-    },
-    limitMs,
-  );
-
   it('creates the same run from the same seed', () => {
     expect(simulate(7)).toEqual(simulate(7));
   });
@@ -114,7 +105,7 @@ it(
       readonly name: string;
       readonly violations: readonly string[];
     }[];
-    expect(results.length).toBeGreaterThanOrEqual(19);
+    expect(results.length).toBeGreaterThanOrEqual(isAllCases ? 19 : 6);
     expect(results.filter(({ violations }) => violations.length === 0).map(({ name }) => name)).toEqual([]);
   },
   limitMs,

@@ -4,14 +4,17 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { marketBatches$, startTradeFeedService } from 'rx-trade-feed/testing';
 import type { TradeFeedService } from 'rx-trade-feed/testing';
-import { commandNames, commands } from '../../src/cli/arguments/commands.js';
-import { helpText } from '../../src/cli/arguments/parse.js';
+import { exitCodeRows } from '../../src/cli/errors.js';
+import { commandNames, loadCommands } from '../../src/cli/program.js';
+import { helpText } from '../cli/support/help-text.js';
 import { endPrograms, shellCommand } from '../cli/support/program.js';
 import { fencesOf, read } from './fences.js';
 import { siteLibrary } from './site.js';
 import { tablesUnder } from './tables.js';
 
 const { commandLinePage } = await siteLibrary('command-text.mjs');
+const commands = await loadCommands();
+const help = await helpText();
 
 const page = 'docs/command-line.md';
 
@@ -19,20 +22,20 @@ const page = 'docs/command-line.md';
 const limitMs = 60_000;
 
 describe('the page of the command line', () => {
-  it('says what the command says: run scripts/site/update-command-line.mjs', () => {
-    expect(read(page)).toBe(commandLinePage(read(page), commands));
+  it('says what the command says: run scripts/site/update.mjs command-line', () => {
+    expect(read(page)).toBe(commandLinePage(read(page), commands, exitCodeRows));
   });
 
   it('lists every command, with its summary', () => {
     const [listed = []] = tablesUnder(page, 'The command line');
     expect(Object.fromEntries(listed.map((row) => [row['command'], row['what it does']]))).toEqual(
-      Object.fromEntries(commandNames.map((name) => [`[\`${name}\`](#${name})`, commands[name].summary])),
+      Object.fromEntries(commandNames.map((name) => [`[\`${name}\`](#${name})`, commands[name]?.summary])),
     );
   });
 
   it('lists the environment variables of the help', () => {
     const [settings = []] = tablesUnder(page, 'Settings');
-    const [, environment = ''] = /^Environment:\n([\s\S]+?)\n\n/m.exec(helpText()) ?? [];
+    const [, environment = ''] = /^Environment:\n([\s\S]+?)\n\n/m.exec(help) ?? [];
     const names = [...environment.matchAll(/^ {2}([A-Z_]+) /gm)].map(([, name]) => name);
     expect(settings.map((row) => row['variable'])).toEqual(names);
   });

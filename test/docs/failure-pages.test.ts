@@ -1,14 +1,15 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import type { FailureCode } from 'rx-trade-feed';
-import { clusterMeanings } from '../../src/protocol/failures/cluster-meanings.js';
-import { relayMeanings, relayReports } from '../../src/protocol/failures/relay-meanings.js';
-import { serviceMeanings } from '../../src/protocol/failures/service-meanings.js';
-import { workerMeanings } from '../../src/protocol/failures/worker-meanings.js';
-import { fencesOf, read } from './fences.js';
+import { relayMeanings, relayReports, repository } from '../../src/protocol/failures/meanings.js';
+import { clusterMeanings, serviceMeanings, workerMeanings } from '../../src/protocol/failures/classify.js';
+import { createFailure } from '../../src/protocol/failures/trade-feed-error.js';
+import { fencesOf, read, root } from './fences.js';
 import { runFences, type RunningFences } from './run-fences.js';
 import { siteLibrary } from './site.js';
 
-const { documentedCodes, failureIndex, failurePage, withPart } = await siteLibrary(
+const { documentedCodes, failureIndex, failurePage } = await siteLibrary(
   ...['documented-codes.mjs', 'failure-text.mjs'],
 );
 
@@ -29,18 +30,26 @@ it('every failure code has a page, and no other', () => {
   expect(documentedCodes()).toEqual(codes);
 });
 
+it.each(meanings.map((meaning) => [meaning.code, meaning] as const))(
+  'the message of %s ends with the address of its page, and the public text has none',
+  (code, meaning) => {
+    const failure = createFailure(meaning, { stage: meaning.stage ?? 'stream' });
+    const [, address = ''] = / See (\S+)$/.exec(failure.message) ?? [];
+    const installed = repository === '' ? 'node_modules/rx-trade-feed/' : `${repository}/blob/main/`;
+    expect(address).toBe(`${installed}docs/failures/${code}.md`);
+    expect(existsSync(join(root, address.slice(installed.length)))).toBe(true);
+    expect(failure.toPublic().message).toBe(`${meaning.meaning} ${meaning.advice}`);
+  },
+);
+
 it('the list of codes is that of the library', () => {
   expect(read(pageOf('index'))).toBe(failureIndex(read(pageOf('index')), tables));
-});
-
-it('a page without the marks is an error', () => {
-  expect(() => withPart('# A page', 'failure', 'text')).toThrow('The text has no <!-- failure -->.');
 });
 
 describe.each(codes)('the page of %s', (code) => {
   const page = read(pageOf(code));
 
-  it('says what the library says: run scripts/site/update-failure-pages.mjs', () => {
+  it('says what the library says: run scripts/site/update.mjs failures', () => {
     expect(page).toBe(failurePage(page, code, meanings));
   });
 

@@ -1,86 +1,73 @@
-import { expect, it } from '@jest/globals';
-import { catchError, filter, firstValueFrom, ignoreElements, map, of, tap, timeout } from 'rxjs';
-import { openConnection, requestTicket, type TradeFeedError, type TradeFeedOptions } from 'rx-trade-feed';
-import type { AccountOptions, TradeFeedAccount, TradeFeedService } from 'rx-trade-feed/testing';
-import type { TradeFeedServiceOptions } from 'rx-trade-feed/testing';
+import { beforeAll, describe, expect, it } from '@jest/globals';
+import { defer, filter, firstValueFrom, map, tap } from 'rxjs';
+import { type FeedEvent, tradeFeedEvents$, type TradeFeedOptions } from 'rx-trade-feed';
 import { startTradeFeedService } from 'rx-trade-feed/testing';
-import { tablesUnder } from './tables.js';
+import { serviceMeanings } from '../../src/protocol/failures/classify.js';
+import { type Certificate, certificateFor } from '../support/certificate.js';
+import { type Row, tablesUnder } from './tables.js';
 
-interface Scenario {
-  readonly options?: TradeFeedServiceOptions;
-  readonly account?: AccountOptions;
-  readonly client?: TradeFeedOptions;
-  /** Runs before the attempt. */
-  readonly before?: (service: TradeFeedService, options: TradeFeedOptions) => unknown;
-  /** Runs between ticket and handshake. */
-  readonly onTicket?: (service: TradeFeedService, ticket: string) => unknown;
-  /** Runs when the connection is open. */
-  readonly onOpen?: (service: TradeFeedService, account: TradeFeedAccount, options: TradeFeedOptions) => unknown;
-}
+const [before = [], whileOpen = []] = tablesUnder('docs/testing.md', 'Failures on demand');
 
-const attempt$ = (options: TradeFeedOptions, onTicket: (ticket: string) => unknown = () => undefined) =>
-  of('market' as const).pipe(
-    requestTicket(options),
-    tap(({ ticket }) => onTicket(ticket.reveal())),
-    openConnection(options),
-  );
+/** The codes that neither the service nor the network causes. */
+const ofYourCode = ['api-key-unavailable', 'invalid-options'];
 
-// More bytes than a socket accepts at once, so that the rest is queued in the service.
-const flood = (service: TradeFeedService): void => {
-  for (let n = 0; n < 1_000; n += 1) service.push('market', Buffer.alloc(64 * 1024));
-};
-
-// The left column of the table, with the right column as code.
-const scenarios: Readonly<Record<string, Scenario>> = {
-  '401 `invalid-api-key`': { client: { apiKey: 'another-key' } },
-  '403 `not-entitled`': { account: { active: false } },
-  '429 `ticket-rate-limited`': {
-    options: { limits: { ticketsPerWindow: 1 } },
-    before: (_service, options) => firstValueFrom(of('market' as const).pipe(requestTicket(options))),
-  },
-  '503 `credential-service-unavailable`': { before: (service) => service.failCredentials(true) },
-  '503 `capacity-full`': { before: (service) => service.setCapacity(0) },
-  '401 `ticket-rejected`': { onTicket: (service, ticket) => service.revokeTicket(ticket) },
-  '4001 `connection-replaced`': {
-    onOpen: (_service, account, options) =>
-      attempt$({ ...options, apiKey: account.createApiKey() })
-        .pipe(catchError(() => []))
-        .subscribe(),
-  },
-  '4003 `access-expired`': { onOpen: (_service, account) => account.expireAccess() },
-  '4003 `access-revoked`': { onOpen: (_service, account) => account.revokeAccess() },
-  '1013 `client-too-slow`': { options: { limits: { backlogBytes: 0 } }, onOpen: flood },
-  '1001 `server-shutdown`': { onOpen: (service) => service.shutdown() },
-};
-
-const [table = []] = tablesUnder('docs/testing.md', 'Failures on demand');
-
-it('has a scenario for every row of the table', () => {
-  expect(table.map((row) => row['to see'])).toEqual(Object.keys(scenarios));
+let certificate: Certificate;
+beforeAll(async () => {
+  certificate = await certificateFor();
 });
 
-it.each(Object.entries(scenarios))('%s', async (row, scenario) => {
-  const service = await startTradeFeedService(scenario.options);
-  const account = service.createAccount({ plan: 'developer', ...scenario.account });
-  const options = { baseUrl: service.baseUrl, apiKey: account.createApiKey(), ...scenario.client };
-  await scenario.before?.(service, options);
-  const opened = service.events$.pipe(filter((event) => event.type === 'handshake-accepted'));
-  const acting = opened.subscribe(({ account: id }) => {
-    acting.unsubscribe();
-    expect(id).toBe(account.id);
-    // In the next turn: the service emits this event before the handshake is complete.
-    setImmediate(() => void scenario.onOpen?.(service, account, options));
-  });
-  const failure$ = attempt$(options, (ticket) => scenario.onTicket?.(service, ticket)).pipe(
-    ignoreElements(),
-    catchError((failure: TradeFeedError) => of(failure)),
-    map((failure) => failure.code),
-    timeout(8_000),
+/** Runs code of the page with these names in scope. */
+const run = (code: string, names: Readonly<Record<string, unknown>>): unknown =>
+  // eslint-disable-next-line @typescript-eslint/no-implied-eval, @typescript-eslint/no-unsafe-call -- code of the page
+  new Function(...Object.keys(names), `return ${code}`)(...Object.values(names));
+
+/** Returns the options that a row passes to a function. */
+const optionsIn = (row: Row, callee: string, names: Readonly<Record<string, unknown>>): object => {
+  const code = [row['call'], row['with']].find((cell) => cell?.startsWith(callee));
+  const last = (...values: readonly unknown[]): unknown => values.at(-1);
+  return code === undefined ? {} : (run(code, { ...names, [callee]: last }) as object);
+};
+
+const firstFailure = async (row: Row, isCalledWhenOpen: boolean): Promise<string> => {
+  const { key, cert } = certificate;
+  const service = await startTradeFeedService(optionsIn(row, 'startTradeFeedService', { key, cert }));
+  const account = service.createAccount({ plan: 'developer' });
+  const options: TradeFeedOptions = {
+    baseUrl: service.baseUrl,
+    apiKey: account.createApiKey(),
+    ...optionsIn(row, 'tradeFeed$', { service }),
+  };
+  const code = row['call'] ?? '';
+  const call = () => /^(service|account)\./.test(code) && run(code, { service, account });
+  const isEnd = ({ type }: FeedEvent) =>
+    type === 'stopped' || (type === 'disconnected' && options.backoff?.maxAttempts === undefined);
+  const failure$ = defer(() => {
+    if (!isCalledWhenOpen) call();
+    return tradeFeedEvents$('market', options);
+  }).pipe(
+    tap(({ type }) => {
+      if (isCalledWhenOpen && type === 'opened') call();
+    }),
+    filter(isEnd),
+    map((event) => (event as Extract<FeedEvent, { type: 'disconnected' | 'stopped' }>).failure.code),
   );
   try {
-    expect(row.replaceAll('`', '')).toContain(await firstValueFrom(failure$));
+    return await firstValueFrom(failure$);
   } finally {
-    acting.unsubscribe();
     await service.shutdown();
   }
+};
+
+it('the tables list every failure that the service or the network causes, once', () => {
+  const codes = new Set(serviceMeanings.map(({ code }) => code as string).filter((code) => !ofYourCode.includes(code)));
+  expect([...before, ...whileOpen].map(({ code }) => code).sort()).toEqual([...codes].sort());
+});
+
+describe.each([
+  ['before you subscribe', before, false],
+  ['while the connection is open', whileOpen, true],
+])('a call %s', (_when, rows, isCalledWhenOpen) => {
+  it.each(rows.map((row) => [row['code'], row['call'], row] as const))('causes %s: %s', async (code, _call, row) => {
+    expect(await firstFailure(row, isCalledWhenOpen)).toBe(code);
+  });
 });

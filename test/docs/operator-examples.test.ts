@@ -9,13 +9,13 @@ import { runFences, type RunningFences } from './run-fences.js';
 /** A line of the output of each example in the comments of the operators. */
 const prints: Readonly<Record<string, RegExp>> = {
   'conflate.ts': /^\{"batch":\d+,.* and \d+ older ones$/,
-  'items/conflated.ts': /^1\.1, the newest of 3$/,
   'connection-status.ts': /^next attempt in -?\d+ ms$/,
   'count-window.ts': /^1000 frames in \d+ ms (true|false)$/,
   'decode-either.ts': /^wrong at \/n$/,
   'decode/decode-failure.ts': /^\[ \{ path: '\/n', message: 'expected number' \} \]$/,
   'decode-with.ts': /^0x1$/,
-  'items/decoded.ts': /^1$/,
+  'items/item.ts': /^1$/,
+  'items/item.ts, 2': /^1\.1, the newest of 3$/,
   'distinct-recent.ts': /^a\nb\nc$/,
   'feed-stats.ts': /^ {2}totalFrames: \d+,$/,
   'frames.ts': /^\{"batch":\d+,/,
@@ -27,12 +27,15 @@ const prints: Readonly<Record<string, RegExp>> = {
   'node/recording/recording-error.ts': /missing\.ndjson: Cannot read the recording .*missing\.ndjson/,
   'node/replay.ts': /^first\n500 ms are missing\nsecond$/,
   'node/to-readable.ts': /^10 lines written$/,
-  'bounded/overflow-error.ts': /^The consumer is slower than the feed: 1 values/,
+  'bounded/bounded-queue.ts': /^The consumer is slower than the feed: 1 values/,
   'share-feed.ts': /^\d+ ms without frames$/,
   'sliding-window.ts': /^20\d\d-.*Z \d+(\.\d)? (true|false)$/,
   'to-async-iterable.ts': /^\{"batch":\d+,/,
   'tumbling-window.ts': /^(at least )?\d+ bytes$/,
+  'values.ts': /^3000$/,
+  'values.ts, 2': /^3000$/,
   'where-bytes.ts': /^\{"to":"0xb2"\}$/,
+  'where-field.ts': /^\{"from":"0xa1","to":"0xB2"\}$/,
 };
 
 const frameLine = (receivedAt: number, data: string) =>
@@ -45,7 +48,7 @@ const folder = 'src/operators';
 const examples = filesIn(folder, '.ts').flatMap((file) =>
   commentFencesOf(file)
     .filter(({ code }) => code.includes('import '))
-    .map(({ code }) => [file.slice(folder.length + 1), code] as const),
+    .map(({ code }, n) => [`${file.slice(folder.length + 1)}${n === 0 ? '' : `, ${n + 1}`}`, code] as const),
 );
 
 /** The limit of a test that runs programs, in ms: longer than the limit of the programs. */

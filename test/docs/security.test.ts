@@ -2,9 +2,10 @@ import { describe, expect, it } from '@jest/globals';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { proseOf, read, root } from './fences.js';
-import { type Row, tablesUnder } from './tables.js';
+import { tablesUnder } from './tables.js';
 
 const page = 'docs/security.md';
+const testsPage = 'docs/security/tests.md';
 
 /** The required sections of the threat model. */
 const headings = [
@@ -19,18 +20,27 @@ const headings = [
   'Dependencies and the package',
 ];
 
-const rowsUnder = (heading: string): readonly Row[] => tablesUnder(page, heading)[0] ?? [];
+/** Returns the items of the list under a heading: the threat, which is in bold, and the text after it. */
+const threatsUnder = (file: string, heading: string): readonly (readonly [threat: string, text: string])[] => {
+  const [, section = ''] = proseOf(file).split(`## ${heading}\n`);
+  const [own = ''] = section.split(/^## /m);
+  // An item is its first line, and the lines below that are indented.
+  return [...own.matchAll(/^- (.*\n(?: .*\n)*)/gm)].map(([, item = '']) => {
+    const [, threat = '', text = ''] = /^\*\*(.+?)\.\*\* ?(.*)$/.exec(item.replaceAll(/\s+/g, ' ').trim()) ?? [];
+    return [threat, text];
+  });
+};
 
 interface Named {
   readonly file: string;
   readonly title: string;
 }
 
-/** Reads the tests of a row, separated by semicolons. Each has the form: `file`: title. */
-const testsOf = (row: Row): readonly Named[] =>
-  (row['Test'] ?? '')
-    .split(/; (?=`test\/)/)
-    .map((one) => /^`(test\/[\w./-]+\.test\.ts)`: (.+)$/.exec(one))
+/** Reads the tests of a threat. Each has the form: - `file`: title. */
+const testsOf = (text: string): readonly Named[] =>
+  text
+    .split(/(?:^|\s)- (?=`test\/)/)
+    .map((one) => /^`(test\/[\w./-]+\.test\.ts)`: (.+)$/.exec(one.trim()))
     .flatMap((match) => (match ? [{ file: match[1] ?? '', title: match[2] ?? '' }] : []));
 
 /** Returns the test titles of a file: the first string argument of each call of a test function. */
@@ -44,11 +54,10 @@ const titlesIn = (file: string): readonly string[] => {
 
 const unquoted = (literal: string): string => literal.slice(1, -1).replace(/\\(.)/g, '$1');
 
-const problemsOf = (row: Row): readonly string[] => {
-  const tests = testsOf(row);
-  const count = (row['Test'] ?? '').split('`test/').length - 1;
-  if (tests.length === 0 || tests.length !== count)
-    return [`"${row['Threat']}" has no test, or a test that cannot be parsed`];
+const problemsOf = ([threat, text]: readonly [string, string]): readonly string[] => {
+  const tests = testsOf(text);
+  const count = text.split('`test/').length - 1;
+  if (tests.length === 0 || tests.length !== count) return [`"${threat}" has no test, or a test that cannot be parsed`];
   return tests.flatMap(({ file, title }) => {
     if (!existsSync(join(root, file))) return [`${file} does not exist`];
     return titlesIn(file).includes(title) ? [] : [`${file} has no test "${title}"`];
@@ -56,15 +65,13 @@ const problemsOf = (row: Row): readonly string[] => {
 };
 
 describe('the threat model', () => {
-  it.each(headings)('has a defence and existing tests for each threat under "%s"', (heading) => {
-    const rows = rowsUnder(heading);
-    expect(rows.flatMap(problemsOf)).toEqual([]);
-    expect(rows.filter((row) => !row['Threat'] || !row['What holds it'])).toEqual([]);
-  });
-
-  it('has no table of threats outside these sections', () => {
-    const tables = proseOf(page).match(/^\| Threat /gm) ?? [];
-    expect(tables).toHaveLength(headings.length);
+  it.each(headings)('has a defense and existing tests for each threat under "%s"', (heading) => {
+    const threats = threatsUnder(page, heading);
+    const tested = threatsUnder(testsPage, heading);
+    expect(threats.length).toBeGreaterThan(1);
+    expect(threats.filter(([, defense]) => defense === '')).toEqual([]);
+    expect(tested.map(([threat]) => threat)).toEqual(threats.map(([threat]) => threat));
+    expect(tested.flatMap(problemsOf)).toEqual([]);
   });
 
   it('lists what is not defended', () => {
@@ -72,19 +79,9 @@ describe('the threat model', () => {
     expect(defended.match(/^- /gm)?.length).toBeGreaterThan(5);
   });
 
-  it('is checked by a test that detects errors', () => {
-    const row = (test: string): Row => ({ Threat: 'x', 'What holds it': 'y', Test: test });
-    expect(problemsOf(row(''))).toHaveLength(1);
-    expect(problemsOf(row('the tests'))).toHaveLength(1);
-    expect(problemsOf(row('`test/nothing.test.ts`: x'))).toEqual(['test/nothing.test.ts does not exist']);
-    expect(problemsOf(row('`test/docs/security.test.ts`: no such title'))).toHaveLength(1);
-    expect(problemsOf(row('`test/docs/security.test.ts`: lists what is not defended'))).toEqual([]);
-    expect(problemsOf(row('`test/docs/security.test.ts`: lists what is not defended; `test/x`: y'))).toHaveLength(1);
-  });
-
   it('shows the locked versions', () => {
     const { packages } = JSON.parse(read('package-lock.json')) as { packages: Record<string, { version: string }> };
-    const [, compared = []] = tablesUnder(page, 'Dependencies and the package');
+    const [compared = []] = tablesUnder(page, 'Dependencies and the package');
     const inPage = compared.flatMap(({ Package = '', Locked = '' }) => {
       const versions = Locked.split(', ');
       return [...Package.matchAll(/@?[a-z][\w/-]+(?=`|$)/g)].map(([name], at) => [name, versions[at]]);

@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { filter, firstValueFrom, map, type MonoTypeOperatorFunction, type Observable, ReplaySubject } from 'rxjs';
-import { share, shareReplay, Subject, take, timeout, timer, toArray } from 'rxjs';
+import { share, shareReplay, Subject, take, timer, toArray } from 'rxjs';
 import { type Frame, tradeFeed$, type TradeFeedError } from 'rx-trade-feed';
 import { startTradeFeedService } from 'rx-trade-feed/testing';
 import type { ServiceEvent, TradeFeedAccount, TradeFeedService } from 'rx-trade-feed/testing';
-import { tablesUnder } from './tables.js';
+import { proseOf } from './fences.js';
 
 let service: TradeFeedService;
 let account: TradeFeedAccount;
@@ -24,17 +24,15 @@ afterEach(async () => {
 const shared$ = (sharing: MonoTypeOperatorFunction<Frame>): Observable<Frame> =>
   tradeFeed$('market', { baseUrl: service.baseUrl, apiKey: account.createApiKey() }).pipe(sharing);
 
-const firstOf = <T>(values$: Observable<T>): Promise<T> => firstValueFrom(values$.pipe(timeout(5_000)));
-
 const failureOf = (frames$: Observable<Frame>): Promise<TradeFeedError> =>
-  firstOf(frames$.pipe(filter(() => false))).then(
+  firstValueFrom(frames$.pipe(filter(() => false))).then(
     () => Promise.reject(new Error('The feed completed.')),
     (failure: unknown) => failure as TradeFeedError,
   );
 
 /** Resolves when this number of connections has been opened or closed since the start. */
 const connections = (type: 'handshake-accepted' | 'connection-closed', times = 1): Promise<unknown> =>
-  firstOf(
+  firstValueFrom(
     events$.pipe(
       filter((event) => event.type === type),
       take(times),
@@ -55,24 +53,24 @@ const connectionsSoFar = async (): Promise<number> => {
 
 /** Connects another client of the account, which stops the feed. */
 const replace = async (): Promise<void> => {
-  await firstOf(tradeFeed$('market', { baseUrl: service.baseUrl, apiKey: account.createApiKey() }));
+  await firstValueFrom(tradeFeed$('market', { baseUrl: service.baseUrl, apiKey: account.createApiKey() }));
 };
 
-// One test for each row of the table of the guide, by its left column.
-const rows: Readonly<Record<string, () => Promise<void>>> = {
+// One test for each option in the list of the guide, by its name there.
+const options: Readonly<Record<string, () => Promise<void>>> = {
   'share()': async () => {
     const frames$ = shared$(share());
     const failures = Promise.all([failureOf(frames$), failureOf(frames$)]);
-    await firstOf(frames$);
+    await firstValueFrom(frames$);
     expect(await connectionsSoFar()).toBe(1);
     await replace();
     expect((await failures).map(({ code }) => code)).toEqual(['connection-replaced', 'connection-replaced']);
 
-    await firstOf(frames$);
+    await firstValueFrom(frames$);
     await connections('connection-closed', 3);
     expect(await connectionsSoFar()).toBe(3);
   },
-  '`resetOnError` (`true`)': async () => {
+  resetOnError: async () => {
     const frames$ = shared$(share({ resetOnError: false }));
     const failure = failureOf(frames$);
     await connections('handshake-accepted');
@@ -83,24 +81,24 @@ const rows: Readonly<Record<string, () => Promise<void>>> = {
   'resetOnRefCountZero: () => timer(5_000)': async () => {
     const end$ = new Subject<void>();
     const frames$ = shared$(share({ resetOnRefCountZero: () => end$ }));
-    await firstOf(frames$);
-    await firstOf(frames$);
+    await firstValueFrom(frames$);
+    await firstValueFrom(frames$);
     expect(await connectionsSoFar()).toBe(1);
     end$.next();
     await connections('connection-closed');
-    await firstOf(frames$);
+    await firstValueFrom(frames$);
     expect(await connectionsSoFar()).toBe(2);
     end$.next();
     await connections('connection-closed', 2);
   },
   'resetOnRefCountZero: false': async () => {
     const frames$ = shared$(share({ resetOnRefCountZero: false }));
-    await firstOf(frames$);
-    await firstOf(frames$);
+    await firstValueFrom(frames$);
+    await firstValueFrom(frames$);
     expect(await connectionsSoFar()).toBe(1);
     // The connection stays open without subscribers, so another client can replace it.
     await replace();
-    expect(await firstOf(events$.pipe(filter((event) => event.type === 'connection-closed')))).toMatchObject({
+    expect(await firstValueFrom(events$.pipe(filter((event) => event.type === 'connection-closed')))).toMatchObject({
       code: 4001,
     });
   },
@@ -108,7 +106,7 @@ const rows: Readonly<Record<string, () => Promise<void>>> = {
     const frames$ = shared$(shareReplay({ bufferSize: 1, refCount: true }));
     let newest: Frame | undefined;
     const first = frames$.subscribe((frame) => (newest = frame));
-    await firstOf(frames$);
+    await firstValueFrom(frames$);
     let replayed: Frame | undefined;
     frames$.subscribe((frame) => (replayed = frame)).unsubscribe();
     expect(replayed).toBe(newest);
@@ -118,10 +116,9 @@ const rows: Readonly<Record<string, () => Promise<void>>> = {
   },
 };
 
-const [table = []] = tablesUnder('docs/sharing.md', 'With plain share');
-
-it('has a test for every row of the table on sharing', () => {
-  expect(table.map(({ option }) => option)).toEqual(Object.keys(rows));
+it('tests every way of sharing that docs/sharing.md lists', () => {
+  const [, section = ''] = /^## With plain share\n([\s\S]*?)^## /m.exec(proseOf('docs/sharing.md')) ?? [];
+  expect([...section.matchAll(/^- \*\*`(.+?)`\*\*/gm)].map(([, option]) => option)).toEqual(Object.keys(options));
 });
 
-it.each(Object.entries(rows))('%s does what the guide says', (_option, test) => test());
+it.each(Object.entries(options))('%s does what the guide says', (_option, test) => test());

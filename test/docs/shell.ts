@@ -1,9 +1,11 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { helpText } from '../../src/cli/arguments/parse.js';
-import { isCommand } from '../../src/cli/arguments/commands.js';
+import { commandNames, isCommand } from '../../src/cli/program.js';
+import { helpText } from '../cli/support/help-text.js';
 import { read, root } from './fences.js';
 
+const helpTexts = new Map<string | undefined, string>();
+for (const name of [undefined, ...commandNames]) helpTexts.set(name, await helpText(name));
 const { scripts } = JSON.parse(read('package.json')) as { scripts: Readonly<Record<string, string>> };
 
 /** Programs of the reader's machine. Their arguments are not checked. */
@@ -13,11 +15,12 @@ const known = new Set(['cd', 'jq', 'head', 'tail', 'echo', 'cat', 'grep', 'curl'
  * Returns the problems of a shell fence: scripts, files, subcommands or flags that do not exist.
  *
  * @param code - the fence
+ * @param saved - the programs that the page tells the reader to save
  * @returns one line for each problem
  */
-export const shellProblems = (code: string): readonly string[] =>
+export const shellProblems = (code: string, saved: readonly string[] = []): readonly string[] =>
   commandsOf(code).flatMap((command) => {
-    const problem = problemOf(command.split(/\s+/));
+    const problem = problemOf(command.split(/\s+/).filter((word) => !saved.includes(word)));
     return problem === undefined ? [] : [`${command}: ${problem}`];
   });
 
@@ -37,10 +40,10 @@ const problemOf = (words: readonly string[]): string | undefined => {
   switch (program) {
     case 'npm':
       return npmProblem(first, second);
-    case 'node':
-      return words.slice(1).some((word) => !word.startsWith('-') && !existsSync(join(root, word)))
-        ? 'the file does not exist'
-        : undefined;
+    case 'node': {
+      const [file = ''] = words.slice(1).filter((word) => !word.startsWith('-'));
+      return existsSync(join(root, file)) ? undefined : 'the file does not exist';
+    }
     case 'npx':
       return problemOf(words.slice(1));
     case 'tsc':
@@ -63,7 +66,7 @@ const npmProblem = (command: string, argument: string): string | undefined => {
 const cliProblem = (words: readonly string[]): string | undefined => {
   const [command] = words.filter((word) => !word.startsWith('-'));
   if (command !== undefined && !isCommand(command)) return `the command "${command}" does not exist`;
-  const help = helpText(command);
+  const help = helpTexts.get(command) ?? '';
   const flags = words.filter((word) => word.startsWith('--')).map((word) => word.replace(/=.*/, ''));
   const unknown = flags.find((flag) => !new RegExp(`${flag}\\b`).test(help));
   return unknown === undefined ? undefined : `the help does not list ${unknown}`;

@@ -3,8 +3,7 @@ import { tap } from 'rxjs';
 import { type FeedEvent, type TradeFeedOptions, tradeFeedEvents$ } from '../../src/index.js';
 import { type FaultyService, startFaultyService, frameErrors } from '../support/faulty-service.js';
 import { type Certificate, certificateFor } from '../support/certificate.js';
-import type { Cut, Faults, FaultProxy } from '../support/fault-proxy.js';
-import { randomFaults, seededRandom } from '../support/fault-random.js';
+import { type Cut, type Faults, type Flow, randomFaults, seededRandom } from '../support/faults.js';
 import { until } from '../support/feed.js';
 
 /** Runs a feed until one connection has delivered this number of frames. */
@@ -29,6 +28,10 @@ const failuresOf = (events: readonly FeedEvent[]): string[] =>
 
 const gapsOf = (events: readonly FeedEvent[]): number => events.filter(({ type }) => type === 'gap').length;
 
+/** Expects these failures and this number of gaps, and whole frames in order. */
+const expectLoss = (events: readonly FeedEvent[], failures: readonly string[], gaps: number): void =>
+  expect([failuresOf(events), gapsOf(events), frameErrors(events)]).toEqual([failures, gaps, []]);
+
 /** Applies faults to one connection: the first connection of a feed is for the ticket, the second for the stream. */
 const only =
   (connection: number, faults: Faults) =>
@@ -36,18 +39,18 @@ const only =
     n === connection ? faults : {};
 
 describe('a fault that only slows a connection down', () => {
+  const both = (flow: Flow): Faults => ({ toClient: flow, toServer: flow });
   it.each<[string, number, Faults]>([
-    ['delay', 100, { toClient: { delayMs: 30 }, toServer: { delayMs: 30 } }],
-    ['jitter', 100, { toClient: { jitterMs: 40 }, toServer: { jitterMs: 40 } }],
+    ['delay', 100, both({ delayMs: 30 })],
+    ['jitter', 100, both({ jitterMs: 40 })],
     ['a bandwidth limit', 100, { toClient: { bytesPerSecond: 2_000_000 }, toServer: { bytesPerSecond: 2_000 } }],
-    ['split segments', 100, { toClient: { segments: 'split' }, toServer: { segments: 'split' } }],
-    ['coalesced segments', 100, { toClient: { segments: 'coalesced' }, toServer: { segments: 'coalesced' } }],
-    ['drip', 10, { toClient: { segments: 'drip' }, toServer: { segments: 'drip' } }],
+    ['split segments', 100, both({ segments: 'split' })],
+    ['coalesced segments', 100, both({ segments: 'coalesced' })],
+    ['drip', 10, both({ segments: 'drip' })],
     ['a delayed connection', 100, { connectAfter: 'next' }],
   ])('loses no frame: %s', async (_what, frames, faults) => {
     await using net = await startFaultyService({ faults: () => faults, holdMs: 50 });
-    const events = await run(net, frames);
-    expect([failuresOf(events), gapsOf(events), frameErrors(events)]).toEqual([[], 0, []]);
+    expectLoss(await run(net, frames), [], 0);
   });
 });
 
@@ -59,9 +62,8 @@ describe('a fault that breaks the stream', () => {
   ])('within a frame by %s is %s, with one gap', async (how, failure) => {
     const cutAfter = async (afterBytes: number) => {
       const faults = only(2, { toClient: { cut: { afterBytes, how } } });
-      await using net = await startFaultyService({ faults }, { idleTimeoutMs: 100 });
-      const events = await run(net);
-      expect([failuresOf(events), gapsOf(events), frameErrors(events)]).toEqual([[failure], 1, []]);
+      await using net = await startFaultyService({ faults }, { idleTimeoutMs: 1_000 });
+      expectLoss(await run(net), [failure], 1);
     };
     await Promise.all([1_000, 1_357, 2_468].map(cutAfter));
   });
@@ -71,13 +73,12 @@ describe('a fault that breaks the stream', () => {
     ['end', 'connection-lost, renew'],
     ['halfOpen', 'connection-stalled, renew'],
   ])('between frames by %s is %s, with one gap', async (method, failure) => {
-    await using net = await startFaultyService({}, { idleTimeoutMs: 100 });
-    const hit = (proxy: FaultProxy) => proxy[method]();
+    await using net = await startFaultyService({}, { idleTimeoutMs: 1_000 });
     let hits = 0;
     const events = await run(net, 100, (_event, n) => {
-      if (n === 50 && hits++ === 0) hit(net.proxy);
+      if (n === 50 && hits++ === 0) net.proxy[method]();
     });
-    expect([failuresOf(events), gapsOf(events), frameErrors(events)]).toEqual([[failure], 1, []]);
+    expectLoss(events, [failure], 1);
   });
 
   it('and stops the service leads to attempts until the service is back, and to one gap', async () => {
@@ -90,11 +91,8 @@ describe('a fault that breaks the stream', () => {
       }
       if (event.type === 'reconnecting' && event.attempt === 4) net.proxy.target = target;
     });
-    expect(failuresOf(events)).toEqual([
-      'connection-lost, renew',
-      ...Array<string>(3).fill('ticket-endpoint-unreachable, backoff'),
-    ]);
-    expect([gapsOf(events), frameErrors(events)]).toEqual([1, []]);
+    const refused = 'ticket-endpoint-unreachable, backoff';
+    expectLoss(events, ['connection-lost, renew', refused, refused, refused], 1);
   });
 });
 
@@ -112,8 +110,7 @@ describe('a fault that breaks an attempt', () => {
   const bothFail = async (faults: Faults, tls?: Certificate, options?: TradeFeedOptions): Promise<void> => {
     const fails = async (connection: number, failure: string) => {
       await using net = await startFaultyService({ faults: only(connection, faults), ...(tls && { tls }) }, options);
-      const events = await run(net, 10);
-      expect([failuresOf(events), gapsOf(events), frameErrors(events)]).toEqual([[failure], 0, []]);
+      expectLoss(await run(net, 10), [failure], 0);
     };
     await Promise.all([fails(1, unreachable.ticket), fails(2, unreachable.handshake)]);
   };
@@ -136,11 +133,9 @@ describe('a fault that breaks an attempt', () => {
   });
 
   it('within the body of a ticket leads to another attempt', async () => {
-    await using net = await startFaultyService({
-      faults: only(1, { toClient: { cut: { afterBytes: 350, how: 'end' } } }),
-    });
-    const events = await run(net, 10);
-    expect([failuresOf(events), gapsOf(events)]).toEqual([[unreachable.ticket], 0]);
+    const faults = only(1, { toClient: { cut: { afterBytes: 350, how: 'end' } } });
+    await using net = await startFaultyService({ faults });
+    expectLoss(await run(net, 10), [unreachable.ticket], 0);
   });
 });
 

@@ -118,46 +118,40 @@ describe('unsubscribing', () => {
     expect(connections()).toEqual(before);
   };
 
-  it('closes an idle spare connection', async () => {
-    await using service: TwoOrigins = await startTwoOrigins({
-      tls,
-      tickets: (issueTicket) => [issueTicket, noop],
-      handshake: [expired],
-    });
-    await releasedAfter(service, () => service.stream.connections === 2 && service.tickets.tickets.length === 2);
-  });
-
-  it('closes a spare connection during the TLS handshake', async () => {
-    await using service: TwoOrigins = await startTwoOrigins({
-      tls,
-      fates: (stream) => [stream, 'silence'],
-      tickets: (issueTicket) => [issueTicket, noop],
-      handshake: [expired],
-    });
-    await releasedAfter(service, () => service.gate.connections === 2 && service.tickets.tickets.length === 2);
-  });
-
-  it('ends a handshake over a spare connection', async () => {
-    await using service: TwoOrigins = await startTwoOrigins({
-      tls,
-      tickets: (issueTicket) => [issueTicket, after(() => service.stream.connections === 2, issueTicket)],
-      handshake: [expired, noop],
-    });
-    await releasedAfter(service, () => service.stream.handshakes.length === 2);
-  });
-
-  it('closes the idle connection of the ticket requests', async () => {
-    await using service = await startTwoOrigins({ tls, handshake: [frames] });
-    await releasedAfter(service, () => service.stream.handshakes.length === 1);
-  });
-
-  it('ends a repeated request', async () => {
-    await using service = await startTwoOrigins({
-      tls,
-      tickets: (issueTicket) => [issueTicket, dropped, noop],
-      handshake: [expired],
-    });
-    await releasedAfter(service, () => service.tickets.tickets.length === 3);
+  type Script = Parameters<typeof startTwoOrigins>[0];
+  const asked = ({ tickets }: TwoOrigins, count: number) => tickets.tickets.length === count;
+  it.each<[string, (service: () => TwoOrigins) => Script, (service: TwoOrigins) => boolean]>([
+    [
+      'closes an idle spare connection',
+      () => ({ tickets: (granted) => [granted, noop] }),
+      (service) => service.stream.connections === 2 && asked(service, 2),
+    ],
+    [
+      'closes a spare connection during the TLS handshake',
+      () => ({ fates: (stream) => [stream, 'silence'], tickets: (granted) => [granted, noop] }),
+      (service) => service.gate.connections === 2 && asked(service, 2),
+    ],
+    [
+      'ends a handshake over a spare connection',
+      (service) => ({
+        tickets: (granted) => [granted, after(() => service().stream.connections === 2, granted)],
+        handshake: [expired, noop],
+      }),
+      ({ stream }) => stream.handshakes.length === 2,
+    ],
+    [
+      'closes the idle connection of the ticket requests',
+      () => ({ handshake: [frames] }),
+      ({ stream }) => stream.handshakes.length === 1,
+    ],
+    [
+      'ends a repeated request',
+      () => ({ tickets: (granted) => [granted, dropped, noop] }),
+      (service) => asked(service, 3),
+    ],
+  ])('%s', async (_title, script, isReady) => {
+    await using service: TwoOrigins = await startTwoOrigins({ tls, handshake: [expired], ...script(() => service) });
+    await releasedAfter(service, () => isReady(service));
   });
 
   it('on the event of a ticket request opens no spare connection', async () => {

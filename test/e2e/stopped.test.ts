@@ -80,12 +80,9 @@ describe.each(hops)('a feed that stops, %s', (hop) => {
   it('emits `stopped` also if it was never open', async () => {
     const { service } = await started();
     const events: RelayedEvent[] = [];
-    const error: unknown = await new Promise((resolve) => {
-      feedAfter(hop, { baseUrl: service.baseUrl, apiKey: 'wrong' }).subscribe({
-        next: (event) => events.push(event),
-        error: resolve,
-      });
-    });
+    const error: unknown = await feedAfter(hop, { baseUrl: service.baseUrl, apiKey: 'wrong' })
+      .forEach((event) => events.push(event))
+      .catch((error: unknown) => error);
     expect(error).toMatchObject({ code: 'invalid-api-key' });
     expect(events.at(-1)).toMatchObject({ type: 'stopped', failure: error });
   });
@@ -123,8 +120,9 @@ describe.each(hops)('a feed that stops, %s', (hop) => {
         isComplete[kind] ||= complete && start >= reopenedAt;
         if (isComplete.tumbling && isComplete.sliding) queueMicrotask(() => done.next());
       });
-    const [tumbling, sliding, counted, stats, statuses, seenGaps] = await Promise.all([
+    const [tumbling, byKey, sliding, counted, stats, statuses, seenGaps] = await Promise.all([
       all(feed$.pipe(tumblingWindow<RelayedEvent>({ lengthMs: 100 }), completes('tumbling'))),
+      all(feed$.pipe(tumblingWindow<RelayedEvent, string>({ lengthMs: 100, by: (frame) => frame.feed }))),
       all(feed$.pipe(slidingWindow<RelayedEvent>({ lengthMs: 200, everyMs: 100 }), completes('sliding'))),
       all(feed$.pipe(countWindow<RelayedEvent>(10))),
       all(feed$.pipe(feedStats({ everyMs: 100 }))),
@@ -136,12 +134,8 @@ describe.each(hops)('a feed that stops, %s', (hop) => {
     // The expected gap: from the end of the connection in the failure to the next `opened`.
     const { failure } = events.find(({ type }) => type === 'stopped') as Stopped;
     const reopened = events.findLast((event) => event.type === 'opened')!;
-    const expectedGap = {
-      type: 'gap',
-      from: failure.endedAt,
-      to: reopened.at,
-      durationMs: reopened.at - failure.endedAt,
-    };
+    const [from, to] = [failure.endedAt, reopened.at];
+    const expectedGap = { type: 'gap', from, to, durationMs: to - from };
     expect(failure.code).toBe('connection-replaced');
     expect(expectedGap.durationMs).toBeGreaterThanOrEqual(440);
     expect(seenGaps).toEqual([{ ...expectedGap, failure }]);
@@ -157,6 +151,9 @@ describe.each(hops)('a feed that stops, %s', (hop) => {
       ]);
       expect(windows.some((window) => !overlaps(window) && window.complete)).toBe(true);
     }
+    const shown = ({ start, count, complete, reason }: FeedWindow<unknown>) => ({ start, count, complete, reason });
+    expect(byKey.map(shown)).toEqual(tumbling.filter(({ count }) => count > 0).map(shown));
+    expect(byKey.filter(overlaps).every(({ reason }) => reason === 'gap')).toBe(true);
     expect(counted.flatMap((window) => window.gaps)).toEqual([{ ...expectedGap, failure }]);
 
     expect(stats.at(-1)).toMatchObject({ gaps: 1, lostMs: expectedGap.durationMs });
@@ -168,13 +165,8 @@ describe.each(hops)('a feed that stops, %s', (hop) => {
     expect(stats.at(-1)?.totalFrames).toBe(frames.length);
 
     const states = statuses.map(({ state }) => state);
-    expect(states.filter((state, n) => state !== states[n - 1])).toEqual([
-      'connecting',
-      'live',
-      'stopped',
-      'reconnecting',
-      'live',
-    ]);
+    const changes = states.filter((state, n) => state !== states[n - 1]);
+    expect(changes).toEqual(['connecting', 'live', 'stopped', 'reconnecting', 'live']);
     expect(statuses.find(({ state }) => state === 'reconnecting')).toMatchObject({ since: expectedGap.from, failure });
 
     const recorded = await all(replay$(path, { speed: Infinity }));
@@ -189,15 +181,11 @@ describe('an exception of the caller', () => {
     const { options } = await started();
     const thrown = new Error('mine');
     const events: RelayedEvent[] = [];
-    const error: unknown = await new Promise((resolve) => {
-      tradeFeedEvents$('market', {
-        ...options,
-        apiKey: 'wrong',
-        classify: () => {
-          throw thrown;
-        },
-      }).subscribe({ next: (event) => events.push(event), error: resolve });
-    });
+    const classify = (): never => {
+      throw thrown;
+    };
+    const events$ = tradeFeedEvents$('market', { ...options, apiKey: 'wrong', classify });
+    const error: unknown = await events$.forEach((event) => events.push(event)).catch((error: unknown) => error);
     expect(error).toBe(thrown);
     expect(error).not.toBeInstanceOf(TradeFeedError);
     expect(events.map(({ type }) => type)).toEqual(['ticket-requested']);

@@ -1,5 +1,3 @@
-import { createServer as createTcp, type AddressInfo, type Server } from 'node:net';
-import { once } from 'node:events';
 import { describe, expect, it, jest } from '@jest/globals';
 import {
   config,
@@ -28,6 +26,8 @@ import {
 } from '../../src/index.js';
 import { fakeTimers } from '../support/fake-timers.js';
 import { closed, optionsFor, until } from '../support/feed.js';
+import { startGate } from '../support/gate.js';
+import { turns } from '../support/two-origins.js';
 import { waitFor } from '../support/wait-for.js';
 import {
   accept,
@@ -40,14 +40,9 @@ import {
   subprotocol,
   text,
   type Wire,
+  type WireScript,
   wsFrame,
 } from '../support/wire.js';
-
-const noJitter: TradeFeedOptions = { backoff: { jitter: 'none', initialDelayMs: 1, maxDelayMs: 64 } };
-
-const turns = async (count: number): Promise<void> => {
-  for (let i = 0; i < count; i += 1) await new Promise((resolve) => setImmediate(resolve));
-};
 
 const turnsUntil = async (condition: () => boolean, limitMs: number): Promise<void> => {
   for (const end = performance.now() + limitMs; !condition() && performance.now() < end;) await turns(1);
@@ -160,18 +155,6 @@ describe('rule 1, after unsubscribing', () => {
   });
 });
 
-describe('rule 3: the fields of a ticket are used unchanged', () => {
-  it.each(['ws://example.com/ws', 'http://127.0.0.1/ws', 'wss://user:word@example.com/ws', 'wss://example.com/#x'])(
-    'refuses %s',
-    async (wss_url) => {
-      await using wire = await startWire({ ticket: [issue({ wss_url })] });
-      await expect(firstValueFrom(tradeFeed$('market', optionsFor(wire)))).rejects.toMatchObject({
-        code: 'invalid-ticket',
-      });
-    },
-  );
-});
-
 describe('rule 4: unsubscribing releases everything', () => {
   const releasedAfter = async (
     wire: Wire,
@@ -190,15 +173,23 @@ describe('rule 4: unsubscribing releases everything', () => {
     expect(events).toHaveLength(seen);
   };
 
-  it('in the ticket request', async () => {
-    await using wire = await startWire({ ticket: [() => undefined] });
-    await releasedAfter(wire, () => wire.tickets.length === 1);
-    expect(wire.open.size).toBe(0);
-  });
-
-  it('in the body of the ticket', async () => {
-    await using wire = await startWire({ ticket: [(response) => void response.writeHead(200).write('{')] });
-    await releasedAfter(wire, () => wire.tickets.length === 1);
+  const silent = (): void => undefined;
+  const isAsked = (wire: Wire) => wire.tickets.length === 1;
+  it.each<[string, WireScript, (wire: Wire, event: FeedEvent | undefined) => boolean, number[]]>([
+    ['the ticket request', { ticket: [silent] }, isAsked, []],
+    ['the body of the ticket', { ticket: [(response) => void response.writeHead(200).write('{')] }, isAsked, []],
+    ['the handshake', { handshake: [silent] }, (wire) => wire.handshakes.length === 1, []],
+    ['a backoff', { ticket: [refuse(503, { 'retry-after': '1' })] }, (_, event) => event?.type === 'reconnecting', []],
+    [
+      'the open stream, with a close frame',
+      { handshake: [accept(text('a'))] },
+      (_, event) => event?.type === 'frame',
+      [8],
+    ],
+  ])('in %s', async (_when, script, isReady, opcodes) => {
+    await using wire = await startWire(script);
+    await releasedAfter(wire, (event) => isReady(wire, event));
+    expect([wire.tickets.length, wire.opcodes]).toEqual([1, opcodes]);
   });
 
   it('in the key function', async () => {
@@ -211,46 +202,26 @@ describe('rule 4: unsubscribing releases everything', () => {
     expect(wire.connections).toBe(0);
   });
 
-  it('in the handshake', async () => {
-    await using wire = await startWire({ handshake: [() => undefined] });
-    await releasedAfter(wire, () => wire.handshakes.length === 1);
-  });
-
-  it('in a backoff', async () => {
-    await using wire = await startWire({ ticket: [refuse(503, { 'retry-after': '1' })] });
-    await releasedAfter(wire, (event) => event?.type === 'reconnecting');
-    expect(wire.tickets).toHaveLength(1);
-  });
-
-  it('in the open stream, with a close frame', async () => {
-    await using wire = await startWire({ handshake: [accept(text('a'))] });
-    await releasedAfter(wire, (event) => event?.type === 'frame');
-    expect(wire.opcodes).toEqual([8]);
-  });
-
   it.each(['http', 'https'])('while the connection to the ticket endpoint is being established: %s', async (scheme) => {
-    const { server, port, sockets } = await silentServer();
-    const subscription = tradeFeed$('market', { baseUrl: `${scheme}://127.0.0.1:${port}`, apiKey: 'k' }).subscribe();
-    while (sockets.length === 0) await turns(1);
+    await using silent = await startGate(['silence']);
+    const subscription = tradeFeed$('market', {
+      baseUrl: `${scheme}://127.0.0.1:${silent.port}`,
+      apiKey: 'k',
+    }).subscribe();
+    await waitFor(() => silent.open.size > 0);
     subscription.unsubscribe();
-    await Promise.all(sockets.map(closed));
-    server.close();
+    await Promise.all([...silent.open].map(closed));
   });
 
   it('at the deadline also ends a connection that is being established', async () => {
-    const { server, port, sockets } = await silentServer();
-    const options = {
-      baseUrl: `https://127.0.0.1:${port}`,
-      apiKey: 'k',
-      ticketTimeoutMs: 40,
-      backoff: { maxAttempts: 0 },
-    };
-    await expect(firstValueFrom(tradeFeed$('market', options))).rejects.toMatchObject({
+    await using silent = await startGate(['silence']);
+    const options = { baseUrl: `https://127.0.0.1:${silent.port}`, apiKey: 'k', ticketTimeoutMs: 40 };
+    const feed$ = tradeFeed$('market', { ...options, backoff: { maxAttempts: 0 } });
+    await expect(firstValueFrom(feed$)).rejects.toMatchObject({
       code: 'retries-exhausted',
       cause: { code: 'ticket-endpoint-unreachable' },
     });
-    await Promise.all(sockets.map(closed));
-    server.close();
+    await waitFor(() => silent.connections === 1 && silent.open.size === 0);
   });
 
   it.each<FeedEvent['type']>(['ticket-requested', 'ticket-issued', 'opened', 'frame'])(
@@ -280,31 +251,7 @@ describe('rule 4: unsubscribing releases everything', () => {
   });
 });
 
-/** Starts a server that accepts TCP connections and sends nothing. */
-const silentServer = async () => {
-  const sockets: import('node:net').Socket[] = [];
-  const server: Server = createTcp((socket) => sockets.push(socket.on('error', () => undefined).resume())).listen(
-    0,
-    '127.0.0.1',
-  );
-  await once(server, 'listening');
-  return { server, sockets, port: (server.address() as AddressInfo).port };
-};
-
 describe('rule 5: frames arrive once, in order, and none after unsubscribing', () => {
-  it('delivers no frame after `take(1)`, although more arrived in the same segment', async () => {
-    await using wire = await startWire({ handshake: [accept(text('a'), text('b'), text('c'))] });
-    const seen: string[] = [];
-    await tradeFeed$('market', optionsFor(wire))
-      .pipe(
-        tap((frame) => seen.push(frame.text())),
-        take(1),
-      )
-      .forEach(() => undefined);
-    await allClosed(wire);
-    expect(seen).toEqual(['a']);
-  });
-
   it('allows a new subscription inside `next`', async () => {
     await using wire = await startWire({ handshake: [accept(text('a'), text('b')), accept(text('c'))] });
     const feed$ = tradeFeed$('market', optionsFor(wire));
@@ -326,25 +273,20 @@ describe('rule 5: frames arrive once, in order, and none after unsubscribing', (
       handshake: [accept(text('a'), close(1001, 'server shutdown')), accept(text('b'))],
     });
     const events = await eventsUntil(wire, (all) => count(all, 'frame') === 2);
-    expect(events.map(({ type }) => type)).toEqual([
-      'ticket-requested',
-      'disconnected',
-      'reconnecting',
-      'ticket-requested',
-      'ticket-issued',
-      'opened',
+    const failed = ['ticket-requested', 'disconnected', 'reconnecting'];
+    const opening = ['ticket-requested', 'ticket-issued', 'opened'];
+    const types = [
+      ...failed,
+      ...opening,
       'frame',
       'disconnected',
       'reconnecting',
-      'ticket-requested',
-      'disconnected',
-      'reconnecting',
-      'ticket-requested',
-      'ticket-issued',
-      'opened',
+      ...failed,
+      ...opening,
       'gap',
       'frame',
-    ]);
+    ];
+    expect(events.map(({ type }) => type)).toEqual(types);
     const [gap] = events.filter((event) => event.type === 'gap');
     const opened = events.filter((event) => event.type === 'opened');
     const lost = events.filter((event) => event.type === 'disconnected')[1];
@@ -355,42 +297,6 @@ describe('rule 5: frames arrive once, in order, and none after unsubscribing', (
 });
 
 describe('rule 7: delays between reconnects', () => {
-  it('grow while connections open and drop at once', async () => {
-    await using wire = await startWire({ handshake: [accept(close(1001))] });
-    const events = await eventsUntil(wire, (all) => count(all, 'reconnecting') === 7, noJitter);
-    const waits = events.flatMap((event) => (event.type === 'reconnecting' ? [event.delayMs] : []));
-    expect(waits).toEqual([1, 2, 4, 8, 16, 32, 64]);
-  });
-
-  it('are zero after a stable connection, and grow when the renewal fails', async () => {
-    await using wire = await startWire({
-      handshake: [accept(close(4003, 'access expired')), refuseHandshake(401)],
-    });
-    const stable = { backoff: { ...noJitter.backoff, stableAfterMs: 0 } };
-    const events = await eventsUntil(wire, (all) => count(all, 'reconnecting') === 3, stable);
-    const waits = events.flatMap((event) => (event.type === 'reconnecting' ? [event.delayMs] : []));
-    expect(waits).toEqual([0, 2, 4]);
-  });
-
-  it('are at least as long as `Retry-After`', async () => {
-    await using wire = await startWire({
-      ticket: [refuse(429, { 'retry-after': '1' }), issue()],
-      handshake: [accept(text('a'))],
-    });
-    using _timers = fakeTimers();
-    const events: FeedEvent[] = [];
-    const subscription = tradeFeedEvents$('market', optionsFor(wire)).subscribe((event) => events.push(event));
-    await waitFor(() => count(events, 'reconnecting') === 1);
-    jest.advanceTimersByTime(999);
-    await turns(20);
-    expect(count(events, 'ticket-requested')).toBe(1);
-    // The jitter adds at most the first wait.
-    jest.advanceTimersByTime(2);
-    await waitFor(() => count(events, 'frame') === 1);
-    expect(wire.tickets).toHaveLength(2);
-    subscription.unsubscribe();
-  });
-
   it('end when the fresh ticket is refused after access was revoked', async () => {
     await using wire = await startWire({
       ticket: [issue(), refuse(403)],
@@ -467,29 +373,7 @@ describe('rule 8: an exception of the consumer', () => {
   });
 });
 
-describe('rule 9: two subscriptions are independent', () => {
-  it('and have separate tickets, connections and numbers', async () => {
-    await using wire = await startWire({ handshake: [accept(close(1001)), accept(text('a'))] });
-    const feed$ = tradeFeed$('market', optionsFor(wire));
-    const first = await firstValueFrom(feed$);
-    const [second, third] = await Promise.all([firstValueFrom(feed$), firstValueFrom(feed$)]);
-    expect([first.connection, second.connection, third.connection]).toEqual([2, 1, 1]);
-    expect(new Set(wire.handshakes.map(({ headers }) => headers.authorization)).size).toBe(4);
-  });
-});
-
 describe('before any I/O', () => {
-  it.each<[string, () => unknown]>([
-    ['feed', () => tradeFeed$('x' as Feed)],
-    ['backoff.maxDelayMs', () => tradeFeed$('market', { backoff: { maxDelayMs: -1 } })],
-    ['baseUrl', () => tradeFeedEvents$('market', { baseUrl: 'http://example.com', apiKey: 'k' })],
-    ['apiKey', () => tradeFeed$('market', { baseUrl: 'https://example.com' })],
-  ])('throws from the call when %s is invalid', (name, call) => {
-    expect(call).toThrow(
-      expect.objectContaining({ code: 'invalid-options', message: expect.stringContaining(`\`${name}\` must be`) }),
-    );
-  });
-
   it('does nothing until subscribed', async () => {
     await using wire = await startWire();
     tradeFeed$('market', optionsFor(wire));

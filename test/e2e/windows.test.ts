@@ -8,9 +8,11 @@ import {
   tradeFeedEvents$,
   type TradeFeedOptions,
   tumblingWindow,
+  type WindowKey,
 } from '../../src/index.js';
 import type { FeedEvent, RelayedEvent } from '../../src/protocol/event.js';
-import { createRelay, relayHandler } from '../../src/relay/index.js';
+import type { AnyFrame } from '../../src/protocol/frame.js';
+import { createRelay, relayHandler, type RelayOptions } from '../../src/relay/index.js';
 import { startTradeFeedService, type TradeFeedService } from '../../src/testing/index.js';
 import { tempFolder } from '../cli/support/temp-folder.js';
 import { Web } from '../relay/support.js';
@@ -36,6 +38,17 @@ const steadyService = async (): Promise<{ service: TradeFeedService; options: Tr
   return { service, options: { baseUrl: service.baseUrl, apiKey } };
 };
 
+/** Starts a relay of a feed. It is closed after the test. */
+const relayOf = async (events$: Observable<FeedEvent>, options?: RelayOptions): Promise<Web> => {
+  const relay = createRelay(events$, options);
+  const web = await Web.start(relayHandler(relay, { authorize: () => true }));
+  closing.push(
+    () => relay.close(),
+    () => web[Symbol.asyncDispose](),
+  );
+  return web;
+};
+
 /** Blocks the thread for 20 ms from time to time, like a page that renders. */
 const withWork = <E>(source: Observable<E>): Observable<E> =>
   defer(() => {
@@ -46,17 +59,28 @@ const withWork = <E>(source: Observable<E>): Observable<E> =>
     return source.pipe(finalize(() => clearInterval(work)));
   });
 
-/** Returns the windows of a feed, each with the number of frames that were received in its time, counted before the operator. */
+/**
+ * Returns the windows of a feed, each with the number of frames that were received in its time, counted before the operator, and with what its windows
+ * by key, on the same shared feed, say about it.
+ */
 const windowsOf = async (source: Observable<RelayedEvent>) => {
   const received: number[] = [];
   const windows: FeedWindow<unknown>[] = [];
+  const keyed: (FeedWindow<AnyFrame> & WindowKey<number>)[] = [];
   const shared$ = source.pipe(
     tap((event) => event.type === 'frame' && received.push(event.receivedAt)),
     share(),
   );
+  const by = ({ receivedAt }: AnyFrame) => Math.floor(receivedAt) % 3;
+  const byKey = tumblingWindow<RelayedEvent, number>({ lengthMs, by });
+  shared$.pipe(byKey).subscribe((window) => keyed.push(window));
   await shared$.pipe(tumblingWindow<RelayedEvent>({ lengthMs })).forEach((window) => windows.push(window));
+  for (const { frames, key } of keyed) expect(frames.map(by)).toEqual(frames.map(() => key));
   return windows.map(({ start, end, count, complete }) => ({
     ...{ start, count, complete },
+    byKey: keyed
+      .filter((each) => each.start === start && each.complete === complete)
+      .reduce((sum, each) => sum + each.count, 0),
     received: received.filter((at) => at >= start && at < end).length,
     isInside: start >= Math.min(...received) && end <= Math.max(...received),
   }));
@@ -64,6 +88,7 @@ const windowsOf = async (source: Observable<RelayedEvent>) => {
 
 const expectExact = (windows: Awaited<ReturnType<typeof windowsOf>>): void => {
   expect(windows.map(({ count }) => count)).toEqual(windows.map(({ received }) => received));
+  expect(windows.map(({ byKey }) => byKey)).toEqual(windows.map(({ received }) => received));
   const inside = windows.filter(({ isInside }) => isInside);
   expect(inside.length).toBeGreaterThan(5);
   expect(inside.filter(({ complete }) => !complete)).toEqual([]);
@@ -84,11 +109,6 @@ describe('windows contain exactly the frames that were received in their time', 
       );
     });
 
-  it('of a feed in the main thread', async () => {
-    const { options } = await steadyService();
-    expectExact(await windowsOf(forAWhile(tradeFeedEvents$('market', options))));
-  });
-
   it('of a feed in a worker, while the main thread is busy at times', async () => {
     const { options } = await steadyService();
     expectExact(await windowsOf(withWork(forAWhile(tradeFeedEvents$('market', { ...options, receiveIn: 'worker' })))));
@@ -96,28 +116,22 @@ describe('windows contain exactly the frames that were received in their time', 
 
   it.each(['main', 'worker'] as const)('of a relay of a feed that is received in: %s', async (receiveIn) => {
     const { options } = await steadyService();
-    const relay = createRelay(tradeFeedEvents$('market', { ...options, receiveIn }), { lingerMs: 0 });
-    const web = await Web.start(relayHandler(relay, { authorize: () => true }));
-    closing.push(
-      () => relay.close(),
-      () => web[Symbol.asyncDispose](),
-    );
+    const web = await relayOf(tradeFeedEvents$('market', { ...options, receiveIn }), { lingerMs: 0 });
     expectExact(await windowsOf(withWork(forAWhile(relayFeed$(web.url)))));
   });
 
   it('of a relay whose connection breaks, where resumed frames are in the windows of their time', async () => {
     const { options } = await steadyService();
-    const relay = createRelay(tradeFeedEvents$('market', options));
-    const web = await Web.start(relayHandler(relay, { authorize: () => true }));
-    closing.push(
-      () => relay.close(),
-      () => web[Symbol.asyncDispose](),
-    );
-    const breaks = setTimeout(() => web.reset(), 150);
-    closing.push(() => clearTimeout(breaks));
+    const web = await relayOf(tradeFeedEvents$('market', options));
     const backoff = { initialDelayMs: 100, maxDelayMs: 100, jitter: 'none' } as const;
-    const windows = await windowsOf(forAWhile(relayFeed$(web.url, { backoff }), () => web.requests.length > 1));
-    expect(web.requests.length).toBe(2);
+    let frames = 0;
+    const breaking$ = relayFeed$(web.url, { backoff }).pipe(
+      tap(({ type }) => {
+        if (type === 'frame' && (frames += 1) === 20) web.reset();
+      }),
+    );
+    const windows = await windowsOf(forAWhile(breaking$, () => web.requests.length > 1));
+    expect(web.requests.length).toBeGreaterThan(1);
     expectExact(windows);
   });
 
@@ -144,12 +158,7 @@ describe('windows of a quiet feed', () => {
       ...{ baseUrl: service.baseUrl, apiKey, receiveIn },
     });
     if (hop === 'a relay') {
-      const relay = createRelay(events$, { lingerMs: 0 });
-      const web = await Web.start(relayHandler(relay, { authorize: () => true }));
-      closing.push(
-        () => relay.close(),
-        () => web[Symbol.asyncDispose](),
-      );
+      const web = await relayOf(events$ as Observable<FeedEvent>, { lingerMs: 0 });
       events$ = relayFeed$(web.url);
     }
     const lateness: number[] = [];

@@ -58,7 +58,7 @@ const examples: Readonly<Record<string, readonly RegExp[]>> = {
     /^ +frame 1 of connection 1\n +frame 2 of connection 1\n +frame 3 of connection 1\nconnection-stalled: reconnecting$/m,
     /^ticket for market.*\n +frame 1 of connection 2$/m,
   ],
-  'test-your-app/trade-counter.test.mjs': [/^# pass 3$/m, /^# fail 0$/m],
+  'test-your-app/trade-counter.test.mjs': [/^# pass 5$/m, /^# fail 0$/m],
 };
 
 const folder = join(import.meta.dirname, '../../examples');

@@ -26,8 +26,8 @@ it(
     expect(await scrape()).toMatch(/^trade_feed_connection_state\{.+trade_feed_state="live".+\} 1$/m);
     child.kill('SIGINT');
     expect(await closed).toEqual([0, null]);
-    expect(stdout).toContain('Connected to market (connection 1)');
-    expect(stderr).toBe('');
+    expect(stdout).toMatch(/^metrics on \S+\n$/);
+    expect(stderr).toMatch(/^Connected to market \(connection 1\)\n/);
   },
   limitMs,
 );

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { lastValueFrom } from 'rxjs';
-import { runModules } from '../support/run-modules.js';
+import { runModules, slowMachine } from '../support/run-modules.js';
 import { root, type Run, secretsIn, type ServiceVariables, spy } from './run-example.js';
 
 /** An example, with a service or with the local one that it starts. */
@@ -28,9 +28,13 @@ export const runTogether = async (examples: readonly Example[]): Promise<readonl
   const exitCode = await exit;
   const secrets = await Promise.all(modules.map(({ env }) => secretsIn(env.SECRETS_FILE)));
   await rm(folder, { recursive: true });
-  return printed.map(({ hasEnded, ...output }, index) => ({
-    ...output,
-    exitCode: hasEnded ? exitCode : null,
+  return printed.map(({ stdout, stderr, hasEnded, hasFailed }, index) => ({
+    stdout,
+    stderr: stderr
+      .split('\n')
+      .filter((line) => !slowMachine.test(line))
+      .join('\n'),
+    exitCode: hasFailed ? 1 : hasEnded ? exitCode : null,
     secrets: secrets[index]!,
   }));
 };

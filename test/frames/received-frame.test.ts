@@ -1,22 +1,32 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
+import { Agent } from 'node:http';
 import { setImmediate } from 'node:timers/promises';
 import { inspect } from 'node:util';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { MessageChannel } from 'node:worker_threads';
+import { MessageChannel, receiveMessageOnPort } from 'node:worker_threads';
+import {
+  allocateBytes,
+  allocateSeparately,
+  MemoryUse,
+  PayloadKind,
+  type ReceivedFrame,
+} from '../../src/frames/received-frame.js';
+import { tradeFeed$, tradeFeedEvents$, type TradeFeedOptions } from '../../src/index.js';
 import { Frame } from '../../src/protocol/frame.js';
-import { ReceivedFrame } from '../../src/frames/received-frame.js';
+import { optionsFor, until } from '../support/feed.js';
+import { receivedIn } from '../support/received-in.js';
+import { binary, close, type HandshakeStep, startWire, switching, text, wsFrame } from '../support/wire.js';
 
 const before = 'before';
 
 /** A frame in the middle of memory that is used again. */
-const received = (payload: Buffer, isBinary = false, isAscii = false) => {
-  const memory = Buffer.allocUnsafeSlow(before.length + payload.length + 6).fill('behind');
+const received = (bytes: Buffer, kind: PayloadKind = PayloadKind.Utf8) => {
+  const memory = Buffer.allocUnsafeSlow(before.length + bytes.length + 6).fill('behind');
   memory.write(before);
-  payload.copy(memory, before.length);
-  const end = before.length + payload.length;
-  const frame = new ReceivedFrame('raw', memory, before.length, end, isBinary, isAscii, 5, 2, true);
+  bytes.copy(memory, before.length);
+  const frame = receivedIn(memory, before.length, before.length + bytes.length, { kind, receivedAt: 5, connection: 2 });
   return { frame, memory, reuse: () => memory.fill('z') };
 };
 
@@ -24,34 +34,33 @@ const received = (payload: Buffer, isBinary = false, isAscii = false) => {
 const looks = {
   text: (frame: ReceivedFrame) => frame.text(),
   data: (frame: ReceivedFrame) => frame.data.toString('latin1'),
-  view: (frame: ReceivedFrame) => frame.view.toString('latin1'),
+  view: (frame: ReceivedFrame) => frame.payload.view.toString('latin1'),
   byteLength: (frame: ReceivedFrame) => frame.byteLength,
 };
 const look = fc.constantFrom(...Object.values(looks));
 
+const { Ascii, Binary, Utf8 } = PayloadKind;
 const payload = fc.oneof(
-  fc.string({ unit: 'binary-ascii' }).map((text) => ({ bytes: Buffer.from(text), isBinary: false, isAscii: true })),
-  fc.string({ unit: 'grapheme' }).map((text) => ({ bytes: Buffer.from(text), isBinary: false, isAscii: false })),
-  fc.constantFrom('\ufeffa byte order mark', '\ufffd', '\0', '€'.repeat(4_000)).map((text) => ({
-    bytes: Buffer.from(text),
-    isBinary: false,
-    isAscii: false,
-  })),
-  fc.constantFrom(4_095, 4_096, 9_000).map((size) => ({
-    bytes: Buffer.alloc(size, '{"n":1}'),
-    isBinary: false,
-    isAscii: true,
-  })),
-  fc.uint8Array({ maxLength: 5_000 }).map((bytes) => ({ bytes: Buffer.from(bytes), isBinary: true, isAscii: false })),
+  fc.string({ unit: 'binary-ascii' }).map((string) => ({ bytes: Buffer.from(string), kind: Ascii })),
+  fc.string({ unit: 'grapheme' }).map((string) => ({ bytes: Buffer.from(string), kind: Utf8 })),
+  fc
+    .constantFrom('\ufeffa byte order mark', '\ufffd', '\0', '€'.repeat(4_000))
+    .map((string) => ({ bytes: Buffer.from(string), kind: Utf8 })),
+  fc.constantFrom(4_095, 4_096, 9_000).map((size) => ({ bytes: Buffer.alloc(size, '{"n":1}'), kind: Ascii })),
+  fc.uint8Array({ maxLength: 5_000 }).map((bytes) => ({ bytes: Buffer.from(bytes), kind: Binary })),
 );
 
-/** What ends the use of the memory. */
+const moveTo = (frame: ReceivedFrame, block: Buffer, use: MemoryUse = MemoryUse.Block) =>
+  frame.payload.moveTo(block, 50, use);
+
+/** What ends the use of a read buffer. */
 const ends: Record<string, (frame: ReceivedFrame) => void> = {
-  own: (frame) => frame.own(),
-  moveTo: (frame) => void frame.moveTo(Buffer.alloc(20_000), 50),
-  'moveTo, then own': (frame) => {
-    frame.moveTo(Buffer.alloc(20_000), 50);
-    frame.own();
+  own: (frame) => frame.payload.own(),
+  'a block': (frame) => void moveTo(frame, Buffer.alloc(20_000)),
+  'a block of others': (frame) => void moveTo(frame, Buffer.alloc(20_000), MemoryUse.Shared),
+  'a block, then own': (frame) => {
+    moveTo(frame, Buffer.alloc(20_000));
+    frame.payload.own();
   },
 };
 
@@ -63,13 +72,11 @@ describe('a received frame', () => {
         fc.array(look),
         fc.constantFrom(...Object.values(ends)),
         fc.array(look),
-        ({ bytes, isBinary, isAscii }, during, endOf, later) => {
-          const { frame, reuse } = received(bytes, isBinary, isAscii);
+        ({ bytes, kind }, during, endOf, later) => {
+          const { frame, reuse } = received(bytes, kind);
           const check = (read: (frame: ReceivedFrame) => unknown) => {
-            const { text, byteLength } = looks;
-            const expected =
-              read === byteLength ? bytes.length : read === text ? bytes.toString() : bytes.toString('latin1');
-            expect(read(frame)).toBe(expected);
+            const expected = { [looks.text.name]: bytes.toString(), byteLength: bytes.length };
+            expect(read(frame)).toBe(expected[read.name] ?? bytes.toString('latin1'));
           };
           during.forEach(check);
           endOf(frame);
@@ -83,90 +90,84 @@ describe('a received frame', () => {
 
   it('decodes bytes that are known to be ASCII as one character each', () => {
     // These bytes are not ASCII, so the text shows which decoder was used.
-    expect(received(Buffer.from([0xe9]), false, true).frame.text()).toBe('\u00e9');
-    expect(received(Buffer.from([0xe9]), false, false).frame.text()).toBe('\ufffd');
-    expect([true, false].map((isAscii) => received(Buffer.from('a'), false, isAscii).frame.isAscii)).toEqual([
-      true,
-      false,
-    ]);
-    expect(received(Buffer.from('a'), true, false).frame.isAscii).toBe(false);
+    const texts = [Ascii, Utf8].map((kind) => received(Buffer.from([0xe9]), kind).frame.text());
+    expect(texts).toEqual(['\u00e9', '\ufffd']);
   });
 
-  it('returns the same text and the same Buffer at each access, with memory that no other read changes', () => {
-    for (const [when, end] of Object.entries<(frame: ReceivedFrame) => void>({
-      'during the read': () => undefined,
-      ...ends,
-    })) {
-      const { frame, memory, reuse } = received(Buffer.from('payload'), when === 'own');
-      end(frame);
-      const { data } = frame;
-      reuse();
-      expect(frame.data).toBe(data);
-      expect(data.buffer).not.toBe(memory.buffer);
-      expect([frame.text(), frame.text(), String(data)]).toEqual(['payload', 'payload', 'payload']);
-      expect(frame.data).toBe(data);
-      frame.own();
-      expect([frame.text(), String(data), String(frame.data)]).toEqual(['payload', 'payload', 'payload']);
-      expect(frame.data).toBe(frame.data);
-    }
-  });
-
-  it('decodes its text once', () => {
-    const { frame, reuse } = received(Buffer.from('payload'));
-    frame.text();
+  it.each(['during the read', ...Object.keys(ends)])('returns the same text and the same Buffer: %s', (when) => {
+    const { frame, memory, reuse } = received(Buffer.from('payload'), when === 'own' ? Binary : Utf8);
+    ends[when]?.(frame);
+    const { data } = frame;
     reuse();
-    expect(frame.text()).toBe('payload');
+    expect(frame.data).toBe(data);
+    expect(data.buffer).not.toBe(memory.buffer);
+    expect([frame.text(), frame.text(), String(data)]).toEqual(['payload', 'payload', 'payload']);
+    expect(frame.data).toBe(data);
+    frame.payload.own();
+    expect([frame.text(), String(data), String(frame.data)]).toEqual(['payload', 'payload', 'payload']);
+    expect(frame.data).toBe(frame.data);
+  });
+
+  it('has the same payload at another time, which is copied once', () => {
+    const { frame, reuse } = received(Buffer.from('payload'));
+    const later = frame.at(9, 3);
+    expect([later.feed, later.isBinary, later.receivedAt, later.connection]).toEqual(['market', false, 9, 3]);
+    moveTo(frame, Buffer.alloc(100));
+    reuse();
+    expect(later.data).toBe(frame.data);
+    expect([later.text(), frame.receivedAt, frame.connection]).toEqual(['payload', 5, 2]);
+  });
+
+  it('cannot get other bytes', () => {
+    const { frame } = received(Buffer.from('payload'));
+    expect(() => Object.assign(frame, { data: Buffer.from('other') })).toThrow(TypeError);
   });
 
   it('keeps no text that was decoded from a block: a stored frame would make it old', () => {
     const { frame } = received(Buffer.from('a text'));
     const block = Buffer.alloc(20_000);
-    frame.moveTo(block, 50);
+    moveTo(frame, block);
     expect(frame.text()).toBe('a text');
     block.write('b', 50);
     expect(frame.text()).toBe('b text');
   });
 
-  it('is a view of a block, without a copy', () => {
-    const { frame } = received(Buffer.from('payload'));
-    const block = Buffer.alloc(40);
-    expect(frame.moveTo(block, 10)).toBe(17);
-    expect(frame.data.buffer).toBe(block.buffer);
-    expect(block.toString('latin1', 10, 17)).toBe('payload');
+  it('is a view of a block, without a copy, except if others use the bytes, too', () => {
+    const [own, others] = [Buffer.alloc(100), Buffer.alloc(100)];
+    const frames = [own, others].map(() => received(Buffer.from('payload')).frame) as [ReceivedFrame, ReceivedFrame];
+    expect([moveTo(frames[0], own), moveTo(frames[1], others, MemoryUse.Shared)]).toEqual([57, 57]);
+    expect([frames[0].data.buffer === own.buffer, frames[1].data.buffer === others.buffer]).toEqual([true, false]);
+    expect([own, others].map((block) => block.toString('latin1', 50, 57))).toEqual(['payload', 'payload']);
   });
 
-  it('keeps no read buffer alive after its payload was read', () => {
-    const reads: readonly ((frame: ReceivedFrame) => unknown)[] = [
-      (frame) => frame.text(),
-      (frame) => frame.data,
-      (frame) => frame.own(),
-      (frame) => frame.moveTo(Buffer.alloc(7), 0),
-    ];
-    for (const read of reads) {
-      const { frame } = received(Buffer.from('payload'));
-      expect(frame.isLeased).toBe(true);
-      read(frame);
-      expect(frame.isLeased).toBe(false);
-    }
+  it.each<[string, (frame: ReceivedFrame) => unknown]>([
+    ['its text', (frame) => frame.text()],
+    ['its data', (frame) => frame.data],
+    ...Object.entries(ends),
+  ])('keeps no read buffer alive after %s', (_, read) => {
+    const { frame } = received(Buffer.from('payload'));
+    expect(frame.payload.isLeased).toBe(true);
+    read(frame);
+    expect(frame.payload.isLeased).toBe(false);
   });
 
   const shared = Buffer.alloc(20_000);
-  const places: readonly (readonly [string, (frame: ReceivedFrame) => unknown])[] = [
+  it.each<[string, (frame: ReceivedFrame) => unknown]>([
     ['a read buffer', () => undefined],
-    ['a block', (frame) => frame.moveTo(shared, 50)],
+    ['a block', (frame) => moveTo(frame, shared)],
+    ['a block of others', (frame) => moveTo(frame, shared, MemoryUse.Shared)],
     ['a chunk, after its data was read', (frame) => frame.data],
     ['a text', (frame) => frame.text()],
     ['a text and a chunk', (frame) => [frame.text(), frame.data]],
-  ];
-  it.each(places)('moves from %s to memory that nothing else uses', (_, place) => {
+  ])('moves from %s to memory that nothing else uses', (_, place) => {
     const bytes = Buffer.alloc(5_000, 'x');
     const { frame, reuse } = received(bytes);
     place(frame);
-    frame.own();
+    frame.payload.own();
     reuse();
     shared.fill('y');
     expect(frame.data).toEqual(bytes);
-    frame.own();
+    frame.payload.own();
     expect([frame.text(), frame.data.toString()]).toEqual([bytes.toString(), bytes.toString()]);
     expect([5_000, 65_536]).toContain(frame.data.buffer.byteLength);
   });
@@ -175,9 +176,9 @@ describe('a received frame', () => {
     [4_095, 65_536],
     [4_096, 4_096],
   ])('owns %d bytes, below 4 KiB as a string', (size, bufferBytes) => {
-    const { frame } = received(Buffer.alloc(size, 'x'), true);
+    const { frame } = received(Buffer.alloc(size, 'x'), Binary);
     const { data } = frame;
-    frame.own();
+    frame.payload.own();
     expect([frame.data === data, frame.data.buffer.byteLength]).toEqual([false, bufferBytes]);
   });
 
@@ -185,40 +186,44 @@ describe('a received frame', () => {
     setFlagsFromString('--expose-gc');
     const { frame } = received(Buffer.alloc(5_000, 'x'));
     expect(frame.text()).toHaveLength(frame.data.length);
-    frame.own();
+    frame.payload.own();
     const data = new WeakRef(frame.data);
-    frame.own();
+    frame.payload.own();
     await setImmediate();
     (runInNewContext('gc') as () => void)();
     expect(data.deref()).toBeUndefined();
     expect(frame.data).toHaveLength(5_000);
   });
 
+  it('stays where it is when it is copied to a block after it was read', () => {
+    const { frame } = received(Buffer.from('payload'));
+    const { data } = frame;
+    const block = Buffer.alloc(100);
+    moveTo(frame, block, MemoryUse.Shared);
+    expect(frame.data).toBe(data);
+    expect(block.toString('latin1', 50, 57)).toBe('payload');
+  });
+
   it('stays in a block of which it uses at least 3/4', () => {
     const { frame } = received(Buffer.alloc(750, 'x'));
     const block = Buffer.allocUnsafeSlow(1_000);
-    frame.moveTo(block, 50);
-    frame.own();
+    moveTo(frame, block);
+    frame.payload.own();
     expect(frame.data.buffer).toBe(block.buffer);
   });
 });
 
 describe('a copy of a received frame', () => {
-  const fields = { type: 'frame', feed: 'raw', isBinary: false, receivedAt: 5, connection: 2 } as const;
-  const sameFrame = new Frame('raw', Buffer.from('ab'), false, 5, 2);
+  const { frame } = received(Buffer.from('ab'));
+  const sameFrame = new Frame('market', Buffer.from('ab'), false, 5, 2);
 
-  it('is printed as a frame with its data', () => {
-    expect(inspect(received(Buffer.from('ab')).frame)).toBe(inspect(sameFrame));
+  it('is printed, and written as JSON, with its data', () => {
+    expect(inspect(frame)).toBe(inspect(sameFrame));
     expect(inspect(sameFrame)).toContain('<Buffer 61 62>');
-  });
-
-  it('is written as JSON with its data', () => {
-    const json = JSON.stringify(received(Buffer.from('ab')).frame);
-    expect(JSON.parse(json)).toEqual(JSON.parse(JSON.stringify(sameFrame)));
+    expect(JSON.parse(JSON.stringify(frame))).toEqual(JSON.parse(JSON.stringify(sameFrame)));
   });
 
   it('throws when it is cloned or posted, because the clone would have no payload', () => {
-    const { frame } = received(Buffer.from('ab'));
     const { port1, port2 } = new MessageChannel();
     for (const copy of [() => structuredClone(frame), () => port1.postMessage(frame)])
       expect(copy).toThrow(expect.objectContaining({ name: 'DataCloneError' }));
@@ -228,8 +233,190 @@ describe('a copy of a received frame', () => {
   });
 
   it('has only the other fields when it is spread', () => {
-    const copy: Readonly<Record<string, unknown>> = { ...received(Buffer.from('ab')).frame };
+    const copy: Readonly<Record<string, unknown>> = { ...frame };
+    const fields = { type: 'frame', feed: 'market', isBinary: false, receivedAt: 5, connection: 2 };
     expect(copy).toEqual({ ...fields, text: expect.any(Function) as unknown });
     expect(() => (copy as { text: () => string }).text()).toThrow(TypeError);
+  });
+});
+
+describe('memory for payloads', () => {
+  it('is used by no other payload', () => {
+    fc.assert(
+      fc.property(fc.array(fc.constantFrom(0, 1, 200, 4_000, 16_384, 16_385, 65_536, 100_000)), (sizes) => {
+        const all = sizes.map((size, n) => allocateBytes(size).fill(n + 1));
+        expect(all.map(({ length }) => length)).toEqual(sizes);
+        all.forEach((memory, n) => expect(memory.every((byte) => byte === ((n + 1) & 255))).toBe(true));
+      }),
+    );
+  });
+
+  it('is a part of a chunk of 64 KiB for small payloads, and wastes at most a quarter of each', () => {
+    const chunks = new Set(Array.from({ length: 100 }, () => allocateBytes(16_384).buffer));
+    expect(new Set([...chunks].map(({ byteLength }) => byteLength))).toEqual(new Set([65_536]));
+    expect(chunks.size).toBeLessThanOrEqual(100 / 3);
+    expect(allocateBytes(16_385).buffer.byteLength).toBe(16_385);
+  });
+
+  it('is a separate buffer on demand', () => {
+    const [one, other] = [allocateSeparately(5), allocateSeparately(5)];
+    expect([one.buffer.byteLength, other.buffer.byteLength, one.buffer === other.buffer]).toEqual([5, 5, false]);
+  });
+});
+
+/** Node 20 copies memory that is marked as untransferable. Since Node 21 the caller receives a DataCloneError. */
+const isCopied = process.versions.node.startsWith('20.');
+
+/** No split. */
+const WHOLE = 2 ** 30;
+
+const numbered = (n: number, bytes: number): string => `${n} `.padEnd(bytes, 'x');
+
+/** The frames of a connection, split into writes, and the expected payloads. */
+interface Sent {
+  readonly what: string;
+  readonly payloads: readonly string[];
+  readonly writes: readonly Buffer[];
+}
+
+const cutEvery = (bytes: Buffer, size: number): Buffer[] =>
+  Array.from({ length: Math.ceil(bytes.length / size) }, (_, i) => bytes.subarray(i * size, (i + 1) * size));
+const sent = (what: string, sizes: readonly number[], encode: (payload: string) => Buffer, cut: number): Sent => {
+  const payloads = sizes.map((bytes, n) => numbered(n, bytes));
+  return { what, payloads, writes: cutEvery(Buffer.concat(payloads.map(encode)), cut) };
+};
+const fragmented = (whole: string): Buffer =>
+  Buffer.concat([wsFrame(1, whole.slice(0, 5), false), wsFrame(9), wsFrame(0, whole.slice(5))]);
+const sizes = (count: number, bytes: number): number[] => Array<number>(count).fill(bytes);
+
+const streams: readonly Sent[] = [
+  sent('many in one read', sizes(300, 100), text, WHOLE),
+  sent('binary, many in one read', sizes(300, 100), (whole) => binary(Buffer.from(whole)), WHOLE),
+  sent('split into reads within frames', sizes(60, 100), text, 250),
+  sent('split within a head', sizes(60, 6_000), text, 6_005),
+  // 60 frames of 102 bytes, and the first byte of the next one.
+  sent('split within a head, many more in the same read', sizes(300, 100), text, 60 * 102 + 1),
+  sent('each larger than a read', sizes(8, 100_000), text, WHOLE),
+  sent('small and large, alternating', [100, 40_000, 100, 20_000, 100, 100, 70_000, 100], text, 10_000),
+  sent('in fragments', sizes(40, 200), fragmented, WHOLE),
+  sent('in fragments, each larger than a read', sizes(6, 90_000), fragmented, 30_000),
+];
+
+/** Writes the pieces in separate reads, then closes with a code that stops the feed. */
+const sends =
+  ({ writes }: Sent): HandshakeStep =>
+  (peer) => {
+    const rest = [switching(peer), ...writes, close(4001, 'connection replaced')];
+    const next = (): void => {
+      const bytes = rest.shift();
+      if (bytes === undefined || peer.socket.destroyed) return;
+      peer.socket.write(bytes, () => void setTimeout(next, 1));
+    };
+    next();
+  };
+
+/** Transfers the memory of a frame to another thread. Returns the name of the exception. */
+const transferTo = (port: MessageChannel, { data }: Frame): string | undefined => {
+  try {
+    port.port1.postMessage(data, [data.buffer as ArrayBuffer]);
+    return undefined;
+  } catch (error) {
+    return (error as Error).name;
+  }
+};
+
+const modes: readonly (readonly [string, () => TradeFeedOptions])[] = [
+  ['here', () => ({})],
+  ["with a user's agent", () => ({ agent: new Agent() })],
+  ['in a worker', () => ({ receiveIn: 'worker' })],
+];
+
+describe.each(modes)('frames %s', (_where, optionsOf) => {
+  it.each(streams)('cannot be transferred, and all of them arrive: $what', async (stream) => {
+    await using wire = await startWire({ handshake: [sends(stream)] });
+    const port = new MessageChannel();
+    const texts: string[] = [];
+    const thrown = new Set<string | undefined>();
+    const received: Frame[] = [];
+
+    const failure: unknown = await new Promise((resolve) => {
+      tradeFeed$('market', optionsFor(wire, optionsOf())).subscribe({
+        next: (frame) => {
+          thrown.add(transferTo(port, frame));
+          texts.push(frame.text());
+          received.push(frame);
+        },
+        error: resolve,
+      });
+    });
+
+    expect(failure).toMatchObject({ code: 'connection-replaced', framesReceived: stream.payloads.length });
+    expect(texts).toEqual(stream.payloads);
+    expect([...thrown]).toEqual([isCopied ? undefined : 'DataCloneError']);
+    // Later frames did not empty them.
+    expect(received.map((frame) => frame.text())).toEqual(stream.payloads);
+    // Node 20 sends a copy of the whole frame.
+    for (const whole of isCopied ? stream.payloads : []) {
+      const copy = receiveMessageOnPort(port.port2) as { readonly message: Uint8Array };
+      expect(Buffer.from(copy.message).toString()).toBe(whole);
+    }
+    port.port1.close();
+  });
+
+  it('cause no gap and no failure when they are cloned with a transfer list', async () => {
+    const stream = sent('', sizes(100, 1_000), text, 3_333);
+    await using wire = await startWire({ handshake: [sends(stream)] });
+    const seen = await until(tradeFeedEvents$('market', optionsFor(wire, { ...optionsOf() })), (event) => {
+      if (event.type === 'frame') {
+        try {
+          structuredClone(event.data, { transfer: [event.data.buffer as ArrayBuffer] });
+        } catch (error) {
+          expect((error as Error).name).toBe('DataCloneError');
+        }
+      }
+      return event.type === 'frame' && event.text().startsWith('99 ');
+    });
+    expect(seen.map(({ type }) => type).filter((type) => type !== 'frame' && type !== 'watermark')).toEqual([
+      'ticket-requested',
+      'ticket-issued',
+      'opened',
+    ]);
+    expect(seen.flatMap((event) => (event.type === 'frame' ? [event.text()] : []))).toEqual(stream.payloads);
+  });
+});
+
+const plainFrame = (data: Buffer, isBinary = false) => new Frame('raw', data, isBinary, 1_700_000_000_000, 3);
+
+describe('Frame', () => {
+  it('has the fields of its arguments, and does not copy the bytes', () => {
+    const data = Buffer.from('{"n":1}');
+    const frame = plainFrame(data, true);
+    const fields = { type: 'frame', feed: 'raw', isBinary: true, receivedAt: 1_700_000_000_000, connection: 3 };
+    expect({ ...frame }).toEqual({ ...fields, data });
+    expect(frame.data).toBe(data);
+    // An accessor would make each frame slower.
+    const properties = Object.values(Object.getOwnPropertyDescriptors(frame));
+    expect(properties.every(({ get, set }) => get === undefined && set === undefined)).toBe(true);
+  });
+
+  it('decodes the plain bytes of a relay like a Buffer', () => {
+    for (const text of ['{"n":"€ 漢 🙂"}', '', '\ufeffwith a byte order mark']) {
+      const buffer = Buffer.from(text);
+      expect(new Frame('raw', new Uint8Array(buffer), false, 0, 1).text()).toBe(text);
+      expect(new Frame('raw', buffer, false, 0, 1).text()).toBe(text);
+    }
+  });
+
+  it.each(['', '{', 'undefined', "{'n':1}"])('throws a SyntaxError for %j, which is not JSON', (text) => {
+    expect(() => plainFrame(Buffer.from(text)).json()).toThrow(SyntaxError);
+  });
+
+  it('returns any text and any JSON value unchanged', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'grapheme' }), fc.jsonValue(), (text, value) => {
+        expect(plainFrame(Buffer.from(text)).text()).toBe(text);
+        expect(JSON.stringify(plainFrame(Buffer.from(JSON.stringify(value))).json())).toBe(JSON.stringify(value));
+      }),
+    );
   });
 });

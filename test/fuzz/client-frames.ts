@@ -1,36 +1,15 @@
 import fc, { type Arbitrary } from 'fast-check';
+import { closePayload, type FrameFields } from '../support/wire.js';
 
 /** A frame of a client (RFC 6455, 5.2). Every field may be wrong. */
-export interface ClientFrame {
-  readonly opcode: number;
+export interface ClientFrame extends FrameFields {
   readonly payload: Uint8Array;
-  readonly isFinal: boolean;
-  readonly isMasked: boolean;
-  readonly reserved: number;
-  /** The declared length, if it differs from the real one. */
-  readonly claims?: bigint;
 }
-
-const mask = Buffer.from([1, 2, 3, 4]);
-
-/** Writes a frame. */
-export const writeFrame = ({ opcode, payload, isFinal, isMasked, reserved, claims }: ClientFrame): Buffer => {
-  const length = claims ?? BigInt(payload.length);
-  const head = Buffer.alloc(length < 126n ? 2 : length < 65_536n ? 4 : 10);
-  head[0] = (isFinal ? 0x80 : 0) | (reserved << 4) | opcode;
-  head[1] = (isMasked ? 0x80 : 0) | (head.length === 2 ? Number(length) : head.length === 4 ? 126 : 127);
-  if (head.length === 4) head.writeUInt16BE(Number(length), 2);
-  if (head.length === 10) head.writeBigUInt64BE(length, 2);
-  if (!isMasked) return Buffer.concat([head, payload]);
-  return Buffer.concat([head, mask, payload.map((byte, i) => byte ^ (mask[i % 4] as number))]);
-};
 
 const frame = (opcode: number, payload: Uint8Array | string = '', changes: Partial<ClientFrame> = {}): ClientFrame => ({
   opcode,
   payload: Buffer.from(payload),
-  isFinal: true,
   isMasked: true,
-  reserved: 0,
   ...changes,
 });
 
@@ -70,7 +49,7 @@ const messages = closedWith(
     frame(1, '', { isFinal: false }),
     ...Array<ClientFrame>(30).fill(frame(0, Buffer.alloc(100), { isFinal: false })),
   ]),
-  data.map((opcode) => [frame(opcode, 'x', { claims: 2n ** 40n })]),
+  data.map((opcode) => [frame(opcode, 'x', { length: 2n ** 40n })]),
 );
 
 // RFC 6455: an unmasked frame, an unknown or reserved bit, a misplaced fragment, a long or fragmented control frame, a bad close frame.
@@ -89,18 +68,14 @@ const breaches = closedWith(
   fc
     .tuple(fc.constantFrom(8, 9, 10), fc.constantFrom(126, 65_536))
     .map(([opcode, size]) => [frame(opcode, Buffer.alloc(size))]),
-  fc
-    .constantFrom(0, 999, 1004, 1005, 1006, 1015, 2999, 5000, 65_535)
-    .map((code) => [frame(8, Buffer.from([code >> 8, code & 255]))]),
+  fc.constantFrom(0, 999, 1004, 1005, 1006, 1015, 2999, 5000, 65_535).map((code) => [frame(8, closePayload(code))]),
   fc.constant([frame(8, 'x')]),
 );
 
 const goodbyes: Arbitrary<Abuse> = fc
   .tuple(fc.constantFrom(1000, 1001, 1011, 3000, 4001, 4999), fc.string({ maxLength: 40 }))
   .map(([closeCode, reason]) => ({
-    frames: [
-      frame(8, Buffer.concat([Buffer.from([closeCode >> 8, closeCode & 255]), Buffer.from(reason)]).subarray(0, 125)),
-    ],
+    frames: [frame(8, closePayload(closeCode, reason))],
     closeCode,
   }));
 

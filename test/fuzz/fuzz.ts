@@ -1,3 +1,4 @@
+import { it } from '@jest/globals';
 import fc, { type Arbitrary } from 'fast-check';
 import { appendFileSync } from 'node:fs';
 import { cases } from '../support/cases.js';
@@ -7,29 +8,38 @@ const { FUZZ_SEED, FUZZ_PATH, FUZZ_RUNS, FUZZ_REPORT } = process.env;
 /** The seed of this run. It is part of the titles, so each failed test shows it. */
 export const seed = Number(FUZZ_SEED ?? Math.floor(Math.random() * 2 ** 31));
 
-/** Returns how many cases a property runs: `FUZZ_RUNS`, or the default. */
-export const runsOf = (byDefault: number): number => Number(FUZZ_RUNS ?? cases(byDefault));
-
-/** Returns the time limit for a number of cases, in ms, on a busy machine. */
-export const timeoutFor = (byDefault: number): number => 60_000 + runsOf(byDefault) * 100;
-
 /** The number of cases that run at the same time. A case waits most of its time. */
 const LANES = 24;
 /** The number of smaller cases to try after a failure. */
 const MOST_SHRINKS = 300;
+/** The time limit of a case on a busy machine, in ms. */
+const CASE_MS = 250;
 
 /**
- * Checks a property with random values. `holds` returns a name for the outcome of a value, and the outcomes are counted.
+ * Declares the test of a property of random values. `holds` returns a name for the outcome of a value, and the outcomes are counted.
  *
  * A failure is reported with the seed and the path of the smallest case. Set both as `FUZZ_SEED` and `FUZZ_PATH` to run that case alone.
+ *
+ * @param property - the name of the property in the report
+ * @param byDefault - how many cases run, unless `FUZZ_RUNS` is set
  */
-export const fuzz = async <T>(
+export const fuzz = <T>(
+  title: string,
   property: string,
-  values: Arbitrary<T>,
   byDefault: number,
+  values: Arbitrary<T>,
+  holds: (value: T) => Promise<string>,
+): void => {
+  const runs = Number(FUZZ_RUNS ?? cases(byDefault));
+  it(title, () => check(property, runs, values, holds), 60_000 + runs * CASE_MS);
+};
+
+const check = async <T>(
+  property: string,
+  runs: number,
+  values: Arbitrary<T>,
   holds: (value: T) => Promise<string>,
 ): Promise<void> => {
-  const runs = runsOf(byDefault);
   const outcomes: Record<string, number> = {};
   const startedMs = performance.now();
   let failing: number | undefined;
@@ -45,26 +55,17 @@ export const fuzz = async <T>(
     }
   };
   const lanes = FUZZ_PATH === undefined ? Math.min(LANES, runs) : 1;
-  const lane = async (n: number) =>
-    fc.check(
-      fc.asyncProperty(values, (value) => count(n, value)),
-      {
-        seed: seed + n,
-        numRuns: Math.ceil(runs / lanes),
-        ...(FUZZ_PATH !== undefined && { path: FUZZ_PATH }),
-      },
-    );
-  const details = await Promise.all(Array.from({ length: lanes }, (_, n) => lane(n)));
+  const path = FUZZ_PATH !== undefined && { path: FUZZ_PATH };
+  const details = await Promise.all(
+    Array.from({ length: lanes }, (_, n) => {
+      const property = fc.asyncProperty(values, (value) => count(n, value));
+      return fc.check(property, { seed: seed + n, numRuns: Math.ceil(runs / lanes), ...path });
+    }),
+  );
   const failed = details.find((one) => one.failed);
   const tried = details.reduce((sum, { numRuns }) => sum + numRuns, 0);
-  report({
-    property,
-    cases: tried,
-    seed,
-    failures: Number(failed !== undefined),
-    seconds: secondsSince(startedMs),
-    outcomes,
-  });
+  const seconds = secondsSince(startedMs);
+  report({ property, cases: tried, seed, failures: Number(failed !== undefined), seconds, outcomes });
   if (failed) throw new Error(`${property}: ${fc.defaultReportMessage(failed)}\n${String(failed.errorInstance)}`);
 };
 
@@ -82,9 +83,5 @@ export const within = async <T>(ms: number, what: string, promise: Promise<T>): 
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(() => reject(new Error(`hangs: ${what} took more than ${ms} ms`)), ms);
   });
-  try {
-    return await Promise.race([promise, late]);
-  } finally {
-    clearTimeout(timer);
-  }
+  return Promise.race([promise, late]).finally(() => clearTimeout(timer));
 };

@@ -7,8 +7,9 @@ export interface Change {
   readonly byte: number;
 }
 
+const share = fc.double({ min: 0, max: 1, noNaN: true, maxExcluded: true });
 const change: Arbitrary<Change> = fc.record({
-  at: fc.double({ min: 0, max: 1, noNaN: true, maxExcluded: true }),
+  at: share,
   how: fc.constantFrom('set', 'insert', 'delete', 'repeat'),
   byte: fc.oneof(fc.nat(255), fc.constantFrom(0, 9, 10, 13, 32, 34, 58, 92, 123, 125, 127, 255)),
 });
@@ -33,7 +34,4 @@ export const cutAt = (bytes: Buffer, places: readonly number[]): Buffer[] => {
 };
 
 /** The positions of the splits, as fractions of the length. */
-export const places: Arbitrary<readonly number[]> = fc.array(
-  fc.double({ min: 0, max: 1, noNaN: true, maxExcluded: true }),
-  { maxLength: 5 },
-);
+export const places: Arbitrary<readonly number[]> = fc.array(share, { maxLength: 5 });

@@ -20,21 +20,6 @@ export const receivedBy = (socket: Socket): Promise<Buffer> => {
   return within(BOUND_MS, 'the end of a connection to the service', isOver);
 };
 
-/** Sends each piece in a separate write, and then ends the connection in the requested way. */
-export const sendTo = async (
-  socket: Socket,
-  pieces: readonly Buffer[],
-  then: 'end' | 'reset' | 'stay',
-): Promise<void> => {
-  for (const piece of pieces) {
-    if (socket.destroyed) return;
-    socket.write(piece);
-    await new Promise((resolve) => setImmediate(resolve));
-  }
-  if (then === 'end') socket.end();
-  if (then === 'reset') socket.resetAndDestroy();
-};
-
 /** An HTTP answer. */
 export interface RawAnswer {
   readonly status: number;

@@ -1,19 +1,60 @@
-import { once } from 'node:events';
-import { type AddressInfo, createServer, type Socket } from 'node:net';
-import type { TradeFeedOptions } from 'rx-trade-feed';
-import { closed, outcomeOf, type Outcome } from '../support/feed.js';
-import type { End, Script } from './answers.js';
-import { checkOutcome, plantedKey } from './failure-rules.js';
+import { afterAll, beforeAll, expect } from '@jest/globals';
+import { createServer, type Socket } from 'node:net';
+import { TradeFeedError, type TradeFeedOptions } from 'rx-trade-feed';
+import { everythingIn } from '../support/everything-in.js';
+import { expectedFailure } from '../support/failure-table.js';
+import { closed, type Outcome, outcomesOf } from '../support/feed.js';
+import { listen } from '../support/listen.js';
+import { acceptOf, switchingFor } from '../support/wire.js';
 import { within } from './fuzz.js';
-import { outcomesOf } from './outcomes.js';
 
-/** One TCP server for many concurrent cases. Each case has a separate path. */
-export interface Scripted extends AsyncDisposable {
-  /** Runs the first attempt of a feed against a script. Returns the outcome after all connections are closed. */
-  readonly run: (script: Script, options?: TradeFeedOptions) => Promise<Ran>;
-  /** Runs a feed until it stops, the n-th attempt against the n-th script (the last one repeats). Returns the code of each end. */
-  readonly runAll: (scripts: readonly Script[], options?: TradeFeedOptions) => Promise<readonly string[]>;
+/** The secrets of every case. */
+export const plantedKey = 'planted-key-5be1';
+export const plantedTicket = 'planted-ticket-90c4';
+
+/** What a server does with a connection after its last byte. */
+export type End = 'end' | 'reset' | 'stay';
+
+/** Returns the bytes of an answer, one item for each write of the server. Receives the request and the address of the stream. */
+export interface Answer {
+  readonly bytes: (request: string, wssUrl: string) => readonly Buffer[];
+  readonly end: End;
 }
+
+/** The answers to the two requests of an attempt. */
+export interface Script {
+  readonly ticket: Answer;
+  readonly handshake: Answer;
+}
+
+const keyIn = (request: string): string => /sec-websocket-key: *(\S+)/i.exec(request)?.[1] ?? '';
+
+/** The `Sec-WebSocket-Accept` that answers a handshake, and the headers that accept it. */
+export const acceptFor = (request: string): string => acceptOf(keyIn(request));
+export const goodHead = (request: string): string => switchingFor(keyIn(request));
+
+/** The fields of a valid ticket. */
+export const ticketFields = (wssUrl: string) => ({
+  ticket: plantedTicket,
+  token_type: 'Bearer',
+  expires_at: '2999-01-01T00:00:00Z',
+  wss_url: wssUrl,
+  feed: 'market',
+  subprotocol: 'mmp.trade-batch.v1',
+});
+
+/** A valid HTTP answer. */
+export const httpAnswer = (status: string, body: Buffer, headers: readonly string[] = []): Buffer =>
+  Buffer.concat([
+    Buffer.from([`HTTP/1.1 ${status}`, `Content-Length: ${body.length}`, ...headers, '', ''].join('\r\n'), 'latin1'),
+    body,
+  ]);
+
+/** Issues a valid ticket. */
+export const goodTicket: Answer = {
+  bytes: (_request, wssUrl) => [httpAnswer('200 OK', Buffer.from(JSON.stringify(ticketFields(wssUrl))))],
+  end: 'stay',
+};
 
 /** The result of a case: the outcome, its code, and the requests. */
 export interface Ran extends Outcome {
@@ -29,16 +70,15 @@ interface Case {
 
 /** A case that takes longer hangs, in ms. */
 const BOUND_MS = 20_000;
-const turn = () => new Promise((resolve) => setImmediate(resolve));
 
-/** Starts the server on loopback. */
-export const startScripted = async (): Promise<Scripted> => {
+/** Starts one TCP server for the concurrent cases of a file, which have separate paths, and stops it after the last test. */
+export const scriptedServer = () => {
   const cases = new Map<string, Case>();
   let made = 0;
+  let running: Awaited<ReturnType<typeof listen>>;
   const server = createServer((socket) => {
-    socket.setNoDelay().on('error', () => undefined);
     let heard = '';
-    socket.on('data', (chunk: Buffer) => {
+    socket.setNoDelay().on('data', (chunk: Buffer) => {
       heard += chunk.toString('latin1');
       const end = endOfRequest(heard);
       if (end === undefined) return;
@@ -52,43 +92,34 @@ export const startScripted = async (): Promise<Scripted> => {
       const attempt = one.requests.filter((text) => text.startsWith('POST')).length;
       const script = one.scripts[Math.min(attempt, one.scripts.length) - 1] as Script;
       const answer = script[request.startsWith('POST') ? 'ticket' : 'handshake'];
-      void play(socket, answer.bytes(request, `ws://${host}${path}`), answer.end);
+      void play(socket, answer.bytes(request, `ws://127.0.0.1:${running.port}${path}`), answer.end);
     });
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const host = `127.0.0.1:${(server.address() as AddressInfo).port}`;
+  });
+  beforeAll(async () => void (running = await listen(server)));
+  afterAll(() => running[Symbol.asyncDispose]());
 
-  const ended = async <T>(
-    scripts: readonly Script[],
-    options: TradeFeedOptions,
-    feed: (options: TradeFeedOptions) => Promise<T>,
-  ): Promise<[T, Case]> => {
+  const ended = async (scripts: readonly Script[], options: TradeFeedOptions, attempts?: number) => {
     const path = `/c${(made += 1)}`;
     const one: Case = { scripts, sockets: new Set(), requests: [] };
     cases.set(path, one);
     // No connection is stable on any machine, so no reconnect is immediate.
     const backoff = { initialDelayMs: 1, maxDelayMs: 5, stableAfterMs: 1e9, ...options.backoff };
-    const settings = { baseUrl: `http://${host}${path}`, apiKey: plantedKey, ...options, backoff };
-    const outcome = await within(BOUND_MS, 'a feed', feed(settings));
+    const settings = { baseUrl: `http://127.0.0.1:${running.port}${path}`, apiKey: plantedKey, ...options, backoff };
+    const outcomes = await within(BOUND_MS, 'a feed', outcomesOf(settings, attempts));
     await within(BOUND_MS, 'the end of its connections', Promise.all([...one.sockets].map(closed)));
     cases.delete(path);
-    return [outcome, one];
+    return { outcomes, requests: one.requests };
   };
-
   return {
-    run: async (script, options = {}) => {
-      const [outcome, { requests }] = await ended([script], options, outcomeOf);
+    /** Runs the first attempt of a feed against a script. Returns the outcome after all connections are closed. */
+    run: async (script: Script, options: TradeFeedOptions = {}): Promise<Ran> => {
+      const { outcomes, requests } = await ended([script], options, 1);
+      const outcome = outcomes[0] as Outcome;
       return { ...outcome, code: checkOutcome(outcome), requests };
     },
-    runAll: async (scripts, options = {}) => {
-      const [outcomes] = await ended(scripts, options, outcomesOf);
-      return outcomes.map(checkOutcome);
-    },
-    [Symbol.asyncDispose]: async () => {
-      for (const { sockets } of cases.values()) for (const socket of sockets) socket.destroy();
-      server.close();
-      await once(server, 'close');
-    },
+    /** Runs a feed until it stops, the n-th attempt against the n-th script (the last one repeats). Returns the code of each end. */
+    runAll: async (scripts: readonly Script[], options: TradeFeedOptions): Promise<readonly string[]> =>
+      (await ended(scripts, options)).outcomes.map(checkOutcome),
   };
 };
 
@@ -98,12 +129,42 @@ const endOfRequest = (heard: string): number | undefined => {
   return head > 3 && heard.length >= end ? end : undefined;
 };
 
-const play = async (socket: Socket, pieces: readonly Buffer[], end: End): Promise<void> => {
+/** Sends each piece in a separate write, and then ends the connection in the requested way. */
+export const play = async (socket: Socket, pieces: readonly Buffer[], end: End): Promise<void> => {
   for (const piece of pieces) {
     if (socket.destroyed) return;
     socket.write(piece);
-    await turn();
+    await new Promise((resolve) => setImmediate(resolve));
   }
   if (end === 'end') socket.end();
   if (end === 'reset') socket.resetAndDestroy();
+};
+
+// No answer of a server causes these: the options are valid, and there is no TLS.
+const notFromServer = ['api-key-unavailable', 'invalid-options', 'retries-exhausted', 'untrusted-certificate'];
+
+// Characters that could move a cursor, forge a line of a log, or reverse text.
+const harmful = /[\p{Cc}\p{Bidi_Control}\u2028\u2029]/u;
+const longestTimerMs = 2 ** 31 - 1;
+
+/** Checks the rules for every end of an attempt at any server. Returns the code. */
+const checkOutcome = ({ failure, goesOn, delayMs, events }: Outcome): string => {
+  expect(failure).toBeInstanceOf(TradeFeedError);
+  const { code, stage, verdict, message, advice, retryAfterMs } = failure;
+  expect({ stage, code, verdict }).toEqual(expectedFailure(failure));
+  expect(notFromServer).not.toContain(code);
+  for (const text of [message, advice]) {
+    expect(text.length).toBeGreaterThan(10);
+    expect(text).not.toMatch(harmful);
+  }
+  expect(goesOn).toBe(verdict !== 'stop');
+  if (retryAfterMs !== undefined) expect([retryAfterMs >= 0, Number.isFinite(retryAfterMs)]).toEqual([true, true]);
+  if (delayMs !== undefined) {
+    expect(delayMs).toBeGreaterThanOrEqual(Math.max(1, Math.min(retryAfterMs ?? 0, longestTimerMs)));
+    expect(delayMs).toBeLessThanOrEqual(longestTimerMs);
+  }
+  // A frame contains exactly the bytes that the service sent.
+  const told = everythingIn([failure, String(failure.stack), ...events.filter(({ type }) => type !== 'frame')]);
+  for (const secret of [plantedKey, plantedTicket]) expect(told.toLowerCase()).not.toContain(secret);
+  return code;
 };

@@ -24,36 +24,29 @@ const refusals = (
   ]);
 
 /** Answers to a ticket request: the status, the `Retry-After` header, and what they mean (contract, section 7.1). */
-export const ticketRefusals: readonly Refusal[] = refusals('ticket', [
-  [401],
-  [403],
-  [422],
-  [429, 2],
-  [429, 60],
-  [429],
-  [503],
-  [503, 5],
-  [500],
-  [502],
-  [408],
-  [302],
-  [404],
-  [418],
-] as const);
+export const ticketRefusals: readonly Refusal[] = [
+  ...refusals('ticket', [
+    [429, 2],
+    [429, 60],
+    [503, 5],
+  ]),
+  ...refusals(
+    'ticket',
+    [401, 403, 422, 429, 503, 500, 502, 408, 302, 404, 418].map((status) => [status]),
+  ),
+];
 
 /** Answers to a handshake (contract, section 7.2). */
-export const handshakeRefusals: readonly Refusal[] = refusals('handshake', [
-  [400],
-  [401],
-  [503],
-  [503, 3],
-  [500],
-  [408],
-  [429],
-  [429, 4],
-  [302],
-  [404],
-] as const);
+export const handshakeRefusals: readonly Refusal[] = [
+  ...refusals('handshake', [
+    [503, 3],
+    [429, 4],
+  ]),
+  ...refusals(
+    'handshake',
+    [400, 401, 503, 500, 408, 429, 302, 404].map((status) => [status]),
+  ),
+];
 
 /** Closes (contract, section 7.3, and the codes of RFC 6455, 7.4). */
 export const closes: readonly Close[] = (

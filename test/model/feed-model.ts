@@ -83,20 +83,17 @@ export const issued = (feed: ModelFeed, now: number, lifetimeMs: number, expired
   return { feed: { ...feed, phase: 'handshaking', expires, dueAt }, steps: ['ticket-issued'] };
 };
 
+const unpinged = (feed: ModelFeed): ModelFeed => ({ ...feed, isMute: false, isPinged: false, pingFrom: 0 });
+
 /** The handshake was accepted, with frames in the same write. */
 export const opened = (feed: ModelFeed, now: number, frames: number): Outcome => ({
   feed: {
-    ...feed,
-    ...{
-      phase: 'open',
-      openedAt: now,
-      receivedAt: now,
-      dueAt: silentAt({ ...feed, pingFrom: 0 }, now),
-      hasBeenOpen: true,
-      isMute: false,
-      isPinged: false,
-      pingFrom: 0,
-    },
+    ...unpinged(feed),
+    phase: 'open',
+    openedAt: now,
+    receivedAt: now,
+    dueAt: silentAt({ ...feed, pingFrom: 0 }, now),
+    hasBeenOpen: true,
   },
   steps: ['opened', ...(feed.hasBeenOpen ? (['gap'] as const) : []), ...Array<Step>(frames).fill('frame')],
 });

@@ -19,14 +19,30 @@ export interface ServiceAction {
 /** An action for each phase in which the service can act. */
 export type ServiceActions = Readonly<Record<'requesting' | 'handshaking' | 'open', ServiceAction>>;
 
+type Held = World['service'];
+type There<Place extends 'tickets' | 'handshakes' | 'streams'> =
+  Held[Place] extends ReadonlyMap<number, infer T> ? T : never;
+
+/** Creates the actions on what waits at the service: a ticket request, a handshake, a stream. */
+const on =
+  <Place extends 'tickets' | 'handshakes' | 'streams'>(place: Place) =>
+  (name: string, act: (there: There<Place>) => void, change: Change, may?: ServiceAction['may']): ServiceAction => ({
+    name,
+    act: ({ subscription }, { service }) => {
+      const there = service[place].get(subscription);
+      if (there !== undefined) act(there as There<Place>);
+    },
+    change,
+    ...(may && { may }),
+  });
+const onTicket = on('tickets');
+const onHandshake = on('handshakes');
+const onStream = on('streams');
+
 const endsWith =
   (failure: means.Expected): Change =>
   (feed, at) =>
     feeds.failed(feed, at, failure);
-
-const ticketOf = ({ subscription }: Feed, { service }: World) => service.tickets.get(subscription);
-const handshakeOf = ({ subscription }: Feed, { service }: World) => service.handshakes.get(subscription);
-const streamOf = ({ subscription }: Feed, { service }: World) => service.streams.get(subscription);
 
 const lifetimes = [60_000, 60_000, 60_000, 5_000, 1_000, 0, -30_000] as const;
 const garbage = [
@@ -44,93 +60,51 @@ const broken = [
 
 const retryAfter = (value: string | undefined) => (value === undefined ? {} : { 'retry-after': value });
 
-const action = (name: string, act: Act, change: Change, may?: ServiceAction['may']): ServiceAction => ({
-  name,
-  act,
-  change,
-  ...(may ? { may } : {}),
-});
+const issues = (ms: number): ServiceAction =>
+  onTicket(
+    `a ticket for ${ms} ms`,
+    (request) => request.issue(ms),
+    (feed, at) => feeds.issued(feed, at, ms, means.expiredTicket),
+  );
 
-const goodTicket = action(
-  'a ticket',
-  (feed, world) => ticketOf(feed, world)?.issue(60_000),
-  (feed, at) => feeds.issued(feed, at, 60_000, means.expiredTicket),
-);
+// A reused connection may be closed already. Then the request is sent again over a new connection.
+const resetTicket: Change = (feed, at, { service }) =>
+  service.tickets.get(feed.subscription)?.isWarm
+    ? { feed, steps: [] }
+    : feeds.failed(feed, at, means.unreachableTicket);
 
 const requesting: fc.Arbitrary<ServiceAction> = fc.oneof(
-  fc.constantFrom(...lifetimes).map((ms) =>
-    action(
-      `a ticket for ${ms} ms`,
-      (feed, world) => ticketOf(feed, world)?.issue(ms),
-      (feed, at) => feeds.issued(feed, at, ms, means.expiredTicket),
-    ),
-  ),
-  fc
-    .constantFrom(...means.ticketRefusals)
-    .map(([status, after, failure]) =>
-      action(
-        `no ticket, ${status} ${after ?? ''}`,
-        (feed, world) => ticketOf(feed, world)?.refuse(status, retryAfter(after)),
-        endsWith(failure),
-      ),
-    ),
+  fc.constantFrom(...lifetimes).map(issues),
+  fc.constantFrom(...means.ticketRefusals).map(([status, after, failure]) => {
+    const name = `no ticket, ${status} ${after ?? ''}`;
+    return onTicket(name, (request) => request.refuse(status, retryAfter(after)), endsWith(failure));
+  }),
   fc
     .constantFrom(...noTickets)
-    .map((body) =>
-      action(
-        `200 with ${body}`,
-        (feed, world) => ticketOf(feed, world)?.refuse(200, {}, body),
-        endsWith(means.noTicket),
-      ),
-    ),
+    .map((body) => onTicket(`200 with ${body}`, (request) => request.refuse(200, {}, body), endsWith(means.noTicket))),
   fc
     .constantFrom(...garbage)
-    .map((bytes) =>
-      action('no HTTP', (feed, world) => ticketOf(feed, world)?.answerRaw(bytes), endsWith(means.unreachableTicket)),
-    ),
-  fc.constant(
-    action(
-      'the ticket request is reset',
-      (feed, world) => ticketOf(feed, world)?.reset(),
-      // A reused connection may be closed already. Then the request is sent again over a new connection.
-      (feed, at, world) =>
-        ticketOf(feed, world)?.isWarm ? { feed, steps: [] } : feeds.failed(feed, at, means.unreachableTicket),
-    ),
-  ),
+    .map((bytes) => onTicket('no HTTP', (request) => request.answerRaw(bytes), endsWith(means.unreachableTicket))),
+  fc.constant(onTicket('the ticket request is reset', (request) => request.reset(), resetTicket)),
 );
 
 const handshaking: fc.Arbitrary<ServiceAction> = fc.oneof(
-  fc
-    .constantFrom(...means.handshakeRefusals)
-    .map(([status, after, failure]) =>
-      action(
-        `no handshake, ${status} ${after ?? ''}`,
-        (feed, world) => handshakeOf(feed, world)?.refuse(status, retryAfter(after)),
-        endsWith(failure),
-      ),
-    ),
+  fc.constantFrom(...means.handshakeRefusals).map(([status, after, failure]) => {
+    const name = `no handshake, ${status} ${after ?? ''}`;
+    return onHandshake(name, (request) => request.refuse(status, retryAfter(after)), endsWith(failure));
+  }),
   fc
     .constantFrom('', 'mmp.trade-batch.v0')
-    .map((subprotocol) =>
-      action(
-        `101 for "${subprotocol}"`,
-        (feed, world) => handshakeOf(feed, world)?.accept(0, subprotocol),
-        endsWith(means.mismatch),
-      ),
-    ),
+    .map((name) => onHandshake(`101 for "${name}"`, (request) => request.accept(0, name), endsWith(means.mismatch))),
   fc.constant(
-    action(
-      'the handshake is reset',
-      (feed, world) => handshakeOf(feed, world)?.reset(),
-      endsWith(means.unreachableHandshake),
-    ),
+    onHandshake('the handshake is reset', (request) => request.reset(), endsWith(means.unreachableHandshake)),
   ),
 );
 
 const opening: fc.Arbitrary<ServiceAction> = fc.nat({ max: 3 }).map((frames) =>
-  action(
+  onHandshake(
     `101 with ${frames} frames`,
-    (feed, world) => handshakeOf(feed, world)?.accept(frames),
+    (request) => request.accept(frames),
     (feed, at) => feeds.opened(feed, at, frames),
   ),
 );
@@ -139,57 +113,36 @@ const pushed: fc.Arbitrary<ServiceAction> = fc
   .tuple(fc.integer({ min: 1, max: 40 }), fc.constantFrom(0, 0, 200, 70_000))
   .map(([many, bytes]): readonly [number, number] => [bytes > 10_000 ? 2 : many, bytes])
   .map(([count, bytes]) =>
-    action(
+    onStream(
       `${count} frames of ${bytes} bytes`,
-      (feed, world) => streamOf(feed, world)?.push(count, bytes),
+      (stream) => stream.push(count, bytes),
       (feed, at) => feeds.received(feed, at, count),
     ),
   );
 
+const closed = fc.tuple(fc.constantFrom(...means.closes), fc.nat({ max: 5 })).map(([[code, reason, failure], frames]) =>
+  onStream(
+    `${frames} frames and ${code} "${reason}"`,
+    (stream) => stream.close(code, reason, frames),
+    (feed, at) => feeds.then(feeds.received(feed, at, frames), (next) => feeds.failed(next, at, failure)),
+  ),
+);
+
+const halfOpen = onStream(
+  'half-open',
+  (stream) => stream.mute(),
+  (feed) => ({ feed: { ...feed, isMute: true }, steps: [] }),
+  ({ profile }) => profile.idleTimeoutMs > 0,
+);
+
 const streaming: fc.Arbitrary<ServiceAction> = fc.oneof(
-  {
-    weight: 4,
-    arbitrary: fc.tuple(fc.constantFrom(...means.closes), fc.nat({ max: 5 })).map(([[code, reason, failure], frames]) =>
-      action(
-        `${frames} frames and ${code} "${reason}"`,
-        (feed, world) => streamOf(feed, world)?.close(code, reason, frames),
-        (feed, at) => feeds.then(feeds.received(feed, at, frames), (next) => feeds.failed(next, at, failure)),
-      ),
-    ),
-  },
-  {
-    weight: 1,
-    arbitrary: fc
-      .constantFrom(...broken)
-      .map((bytes) =>
-        action(
-          'a broken frame',
-          (feed, world) => streamOf(feed, world)?.breakFraming(bytes),
-          endsWith(means.invalidFrame),
-        ),
-      ),
-  },
-  {
-    weight: 1,
-    arbitrary: fc.constant(action('reset', (feed, world) => streamOf(feed, world)?.reset(), endsWith(means.lost))),
-  },
-  {
-    weight: 1,
-    arbitrary: fc.constant(
-      action('an end without a close frame', (feed, world) => streamOf(feed, world)?.end(), endsWith(means.lost)),
-    ),
-  },
-  {
-    weight: 1,
-    arbitrary: fc.constant(
-      action(
-        'half-open',
-        (feed, world) => streamOf(feed, world)?.mute(),
-        (feed) => ({ feed: { ...feed, isMute: true }, steps: [] }),
-        ({ profile }) => profile.idleTimeoutMs > 0,
-      ),
-    ),
-  },
+  { weight: 4, arbitrary: closed },
+  fc
+    .constantFrom(...broken)
+    .map((bytes) => onStream('a broken frame', (stream) => stream.breakFraming(bytes), endsWith(means.invalidFrame))),
+  fc.constant(onStream('reset', (stream) => stream.reset(), endsWith(means.lost))),
+  fc.constant(onStream('an end without a close frame', (stream) => stream.end(), endsWith(means.lost))),
+  fc.constant(halfOpen),
 );
 
 const mostly = (good: fc.Arbitrary<ServiceAction>, bad: fc.Arbitrary<ServiceAction>): fc.Arbitrary<ServiceAction> =>
@@ -197,7 +150,7 @@ const mostly = (good: fc.Arbitrary<ServiceAction>, bad: fc.Arbitrary<ServiceActi
 
 /** Actions of the service, most of them without a fault. */
 export const serviceActions: fc.Arbitrary<ServiceActions> = fc.record({
-  requesting: mostly(fc.constant(goodTicket), requesting),
+  requesting: mostly(fc.constant(issues(60_000)), requesting),
   handshaking: mostly(opening, handshaking),
   open: fc.oneof(pushed, streaming),
 });

@@ -1,8 +1,7 @@
 import { map, type Subscription } from 'rxjs';
 import { tradeFeedEvents$, type TradeFeedOptions } from 'rx-trade-feed';
 import { keyOf } from '../support/held-service.js';
-import { readNumbered } from '../support/numbered-payload.js';
-import type { Lifecycle, Seen, Subscribed } from '../support/ten-rules/seen.js';
+import { type Lifecycle, readNumbered, type Seen, type Subscribed } from '../support/ten-rules/seen.js';
 
 /** What the consumer does at the next event of a type. */
 export interface Reaction {

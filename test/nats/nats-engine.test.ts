@@ -1,10 +1,16 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { Kvm } from '@nats-io/kv';
-import { connect } from '@nats-io/transport-node';
-import { expect, it } from '@jest/globals';
+import { connect, type NodeConnectionOptions } from '@nats-io/transport-node';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { filter, firstValueFrom } from 'rxjs';
-import type { ClusterEngine } from '../../src/cluster/engine/cluster-engine.js';
+import type { ClusterEngine } from '../../src/cluster/engine.js';
 import { natsEngine, type NatsEngineOptions } from '../../src/nats/index.js';
-import { describeServer } from '../cluster/support/real-server.js';
+import { clusterEngineTests } from '../../src/testing/index.js';
+import { describeInstalled, describeServer } from '../cluster/support/real-server.js';
+import { startTestCluster } from '../cluster/support/replicas.js';
+import { type RunningBroker, startBroker } from '../peers/brokers.mjs';
 import { waitFor } from '../support/wait-for.js';
 
 /** `limited` has no permission for the subjects that begin with `denied`. */
@@ -50,6 +56,93 @@ describeServer(
       expect(textOf(await received)).toBe('with');
     });
 
+    it.each<[string, object, string]>([
+      ['a space in the prefix', { prefix: 'team a.' }, 'prefix'],
+      ['the wildcard * in the prefix', { prefix: 'team.*.' }, 'prefix'],
+      ['the wildcard > in the prefix', { prefix: 'team.>' }, 'prefix'],
+      ['a dot at the begin of the prefix', { prefix: '.team' }, 'prefix'],
+      ['two dots in the prefix', { prefix: 'team..a' }, 'prefix'],
+      ['a line break in the prefix', { prefix: 'team\n' }, 'prefix'],
+      ['a prefix of 81 characters', { prefix: 'a'.repeat(81) }, 'prefix'],
+      ['a dot in the bucket', { bucket: 'team.a' }, 'bucket'],
+      ['a space in the bucket', { bucket: 'team a' }, 'bucket'],
+      ['an empty bucket', { bucket: '' }, 'bucket'],
+      ['two replicas', { replicas: 2 }, 'replicas'],
+      ['an unknown option', { buckets: 'a' }, 'buckets'],
+    ])('throws invalid-options from the call for %s, before anything is sent', async (_, options, option) => {
+      const { connection } = await open();
+      const { outMsgs } = connection.stats();
+      expect(() => natsEngine(connection, options)).toThrow(
+        expect.objectContaining({ code: 'invalid-options', option }),
+      );
+      expect(connection.stats()).toMatchObject({ outMsgs });
+    });
+
+    it('throws invalid-options from the call for a connection with noEcho, and for the promise of a connection', async () => {
+      const options = { servers: `127.0.0.1:${broker().port}`, noEcho: true };
+      const connection = await connect(options);
+      defer(() => connection.close());
+      expect(() => natsEngine(connection)).toThrow(
+        expect.objectContaining({ code: 'invalid-options', option: 'noEcho' }),
+      );
+      expect(() => natsEngine(Promise.resolve(connection) as never)).toThrow(
+        expect.objectContaining({ code: 'invalid-options', option: 'connection' }),
+      );
+    });
+
+    it.each<[string, NodeConnectionOptions]>([
+      ['inboxPrefix', { inboxPrefix: '_INBOX_main' }],
+      ['noAsyncTraces', { noAsyncTraces: true }],
+      ['pedantic', { pedantic: true }],
+      ['verbose', { verbose: true }],
+      ['ignoreClusterUpdates', { ignoreClusterUpdates: true }],
+    ])('passes all tests of an engine with %s', async (_, options) => {
+      const openEngine = async (): Promise<ClusterEngine> => {
+        const connection = await connect({ servers: `127.0.0.1:${broker().port}`, ...options });
+        defer(() => connection.close());
+        return natsEngine(connection);
+      };
+      const engines = [await openEngine(), await openEngine()] as const;
+      await Promise.all(clusterEngineTests(() => engines).map(({ run }) => run()));
+    });
+
+    it('keeps the subscriptions of an engine when another engine of the same connection ends', async () => {
+      const { connection, engine } = await open();
+      const old = [engine.subscribe('successor').subscribe(), engine.respond('owner', (data) => data).subscribe()];
+      const next = natsEngine(connection);
+      const received = firstValueFrom(next.subscribe('successor'));
+      next.respond('owner', (data) => data).subscribe();
+      for (const subscription of old) subscription.unsubscribe();
+      expect(await next.request('owner', bytes('?'), 20_000)).toMatchObject({ type: 'reply' });
+      (await connectEngine()).publish('successor', bytes('message'));
+      expect(textOf(await received)).toBe('message');
+    });
+
+    it('is away if it is created during an outage, and connected after it', async () => {
+      const { connection } = await open();
+      await broker().kill();
+      await waitFor(() => connection.info === undefined);
+      const engine = natsEngine(connection);
+      expect(await firstValueFrom(engine.connected$)).toBe(false);
+      await broker().start();
+      await becomes(engine, true);
+    });
+
+    it('answers no request while its connection is drained', async () => {
+      const [{ connection, engine }, asking] = [await open(), await connectEngine()];
+      let asked = 0;
+      engine
+        .respond('drained', (data) => {
+          asked += 1;
+          void connection.drain();
+          return data;
+        })
+        .subscribe({ error: () => undefined });
+      await engine.request('drained.probe', bytes(''), 20_000);
+      await expect(asking.request('drained', bytes('?'), 300)).rejects.toThrow('timeout');
+      expect(asked).toBe(1);
+    });
+
     it('has no key after an operator deleted it, and creates it again', async () => {
       const { connection, engine } = await open();
       const before = (await engine.compareAndSet('deleted', 'one', undefined)) ?? 0;
@@ -73,24 +166,6 @@ describeServer(
       await expect(firstValueFrom(engine.respond('denied.b', (data) => data))).rejects.toThrow(/permission/i);
     });
 
-    it('is away after a kill, publishes nothing meanwhile, and is back with its key after a restart', async () => {
-      const { connection, engine } = await open();
-      const revision = await engine.compareAndSet('restart', 'before', undefined);
-      const received = firstValueFrom(engine.subscribe('restart'));
-      await broker().kill();
-      await becomes(engine, false);
-      const { outMsgs } = connection.stats();
-      engine.publish('restart', bytes('lost'));
-      expect(connection.stats()).toMatchObject({ outMsgs });
-      await broker().start();
-      await becomes(engine, true);
-      engine.publish('restart', bytes('after'));
-      expect(textOf(await received)).toBe('after');
-      // The server accepts connections before it has read its data.
-      const stored = await waitFor(() => engine.read('restart').catch(() => undefined));
-      expect(stored).toEqual({ value: 'before', revision });
-    });
-
     it('is away after its connection was closed, and rejects', async () => {
       const { connection, engine } = await open();
       await engine.read('closed');
@@ -104,3 +179,58 @@ describeServer(
   },
   config,
 );
+
+describeInstalled('nats', 'a nats-server with a small max_payload', () => {
+  let folder: string;
+  let broker: RunningBroker;
+  const configure = (maxPayload: number): void =>
+    writeFileSync(join(folder, 'server.conf'), `max_payload: ${maxPayload}`);
+
+  beforeAll(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'rx-trade-feed-payload-'));
+    configure(8_192);
+    broker = await startBroker('nats', folder, ['-c', join(folder, 'server.conf')]);
+  });
+  afterAll(async () => {
+    await broker.kill();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  it('receives frames of any size, also after a reconnect to a server with another limit', async () => {
+    const open = () =>
+      connect({ servers: `127.0.0.1:${broker.port}`, maxReconnectAttempts: -1, reconnectTimeWait: 50 });
+    const connections = [await open(), await open()] as const;
+    const engines = connections.map((connection) => natsEngine(connection));
+    await using test = await startTestCluster(engines[0]!);
+    const replicas = engines.map((engine, n) => test.start(`r${n}`, { engine }));
+    for (const limit of [8_192, 2_048, 4_096]) {
+      if (limit !== connections[0].info?.max_payload) {
+        await broker.kill();
+        configure(limit);
+        await broker.start();
+        for (const [n, connection] of connections.entries()) {
+          await waitFor(() => connection.info?.max_payload === limit);
+          await becomes(engines[n]!, true);
+        }
+      }
+      expect(engines.map((engine) => engine.maxMessageBytes?.())).toEqual([limit, limit]);
+      await test.owner(...replicas);
+      // The first messages after a reconnect end the outage of the follower.
+      const first = `first ${limit}`;
+      await waitFor(() => {
+        test.push(first);
+        return replicas.every((replica) => replica.texts().includes(first));
+      });
+      const texts = [...Array.from({ length: 100 }, (_, n) => `${limit}.${n}`.padEnd(300)), `${limit}`.padEnd(30_000)];
+      test.push(...texts);
+      for (const replica of replicas) {
+        await waitFor(() => replica.texts().includes(texts.at(-1)!));
+        expect(replica.texts().filter((text) => !text.startsWith('first'))).toEqual(expect.arrayContaining([...texts]));
+        const gaps = replica.events.flatMap((event) => (event.type === 'gap' ? [event.failure.code] : []));
+        expect(gaps).not.toContain('cluster-behind');
+        expect(replica.error()).toBeUndefined();
+      }
+    }
+    for (const connection of connections) await connection.close();
+  });
+});

@@ -1,30 +1,22 @@
-import { Controller, Req, Sse } from '@nestjs/common';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { BehaviorSubject, filter, firstValueFrom } from 'rxjs';
 import { tradeFeed$ } from '../../src/index.js';
 import { type ClusterEngine, memoryEngine } from '../../src/cluster/index.js';
 import {
-  type SseRequest,
-  TradeFeed,
+  type TradeFeed,
   TradeFeedHealthIndicator,
   TradeFeedModule,
   type TradeFeedModuleOptions,
 } from '../../src/nestjs/index.js';
-import type { ServiceEvent } from '../../src/testing/index.js';
-import { type App, openSse, type SseClient, startApp, startService, when } from './support.js';
-
-@Controller()
-class FeedController {
-  readonly #tradeFeed: TradeFeed;
-  constructor(tradeFeed: TradeFeed) {
-    this.#tradeFeed = tradeFeed;
-  }
-
-  @Sse('feed')
-  feed(@Req() request: SseRequest) {
-    return this.#tradeFeed.sse(request, { authorize: 'everybody' });
-  }
-}
+import { describeInstalled } from '../cluster/support/real-server.js';
+import { fencesOf } from '../docs/fences.js';
+import { runFences } from '../docs/run-fences.js';
+import { startBroker } from '../peers/brokers.mjs';
+import { waitFor } from '../support/wait-for.js';
+import { type App, FeedController, live, LocalService, openSse, type SseClient, stopped, when } from './support.js';
 
 interface Replica extends App {
   readonly feed: TradeFeed;
@@ -32,53 +24,34 @@ interface Replica extends App {
   readonly texts: readonly string[];
 }
 
-let local: Awaited<ReturnType<typeof startService>>;
 let engine: ClusterEngine;
 let connected$: BehaviorSubject<boolean>;
-let handshakes: ServiceEvent[];
-const replicas = new Set<Replica>();
 const pages: SseClient[] = [];
 
-beforeEach(async () => {
-  local = await startService();
+beforeEach(() => {
   connected$ = new BehaviorSubject(true);
   engine = { ...memoryEngine(), connected$ };
-  handshakes = [];
-  local.service.events$
-    .pipe(filter(({ type }) => type === 'handshake-accepted'))
-    .subscribe((event) => handshakes.push(event));
 });
-
-afterEach(async () => {
+afterEach(() => {
   for (const page of pages.splice(0)) page.leave();
   // Without the engine no replica waits for another one that ends, too.
   connected$.next(false);
-  await Promise.all([...replicas].map(close));
-  await local.service.shutdown();
 });
+// The replicas are closed after that.
+const local = new LocalService();
 
 const start = async (replica: string, options: TradeFeedModuleOptions = {}): Promise<Replica> => {
-  const module = TradeFeedModule.forRoot({
-    ...{ ...local.options, connect: 'bootstrap', relay: { batchMs: 0 } },
+  const ofCluster = {
+    connect: 'bootstrap',
+    relay: { batchMs: 0 },
     cluster: { engine, account: 'main', replica },
-    ...options,
-  });
-  const app = await startApp({ imports: [module], controllers: [FeedController] });
-  const feed = app.app.get(TradeFeed);
+  } as const;
+  const app = await local.start({ ...ofCluster, ...options }, { controllers: [FeedController] });
   const texts: string[] = [];
-  feed.frames$.subscribe({ next: (frame) => texts.push(frame.text()), error: () => undefined });
-  const started = { ...app, feed, cluster: feed.cluster!, texts };
-  replicas.add(started);
-  return started;
+  app.feed.frames$.subscribe({ next: (frame) => texts.push(frame.text()), error: () => undefined });
+  return { ...app, cluster: app.feed.cluster!, texts };
 };
 
-const close = async (replica: Replica): Promise<void> => {
-  replicas.delete(replica);
-  await replica.app.close();
-};
-
-const live = async ({ feed }: Replica) => when(feed.status$, ({ state }) => state === 'live');
-const stopped = async ({ feed }: Replica) => when(feed.status$, ({ state }) => state === 'stopped');
 const owns = async ({ cluster }: Replica) => when(cluster.status$, ({ role }) => role === 'owning');
 const receives = async ({ feed }: Replica, text: string) => when(feed.frames$, (frame) => frame.text() === text);
 
@@ -88,13 +61,13 @@ const startThree = async (): Promise<[Replica, Replica, Replica]> => {
   await owns(first);
   const [second, third] = [await start('b'), await start('c')];
   const all = [first, second, third] as const;
-  await Promise.all(all.map(live));
+  await Promise.all(all.map(({ feed }) => live(feed)));
   return [...all];
 };
 
 const push = async (to: readonly Replica[], ...texts: string[]): Promise<void> => {
   const received = to.map((replica) => receives(replica, texts.at(-1)!));
-  for (const text of texts) local.service.push('market', text);
+  for (const text of texts) local.push(text);
   await Promise.all(received);
 };
 
@@ -103,24 +76,51 @@ const openPage = async ({ url }: Replica, headers?: Record<string, string>): Pro
   pages.push(page);
   return page;
 };
-const lastIdOf = async ({ messages$ }: SseClient): Promise<string> => {
+const lastIdOf = ({ messages$ }: SseClient): string => {
   let last = '';
   messages$.subscribe(({ id }) => (last = id ?? last)).unsubscribe();
-  return Promise.resolve(last);
+  return last;
 };
 const textsOf = ({ events }: SseClient) => events.flatMap(({ type, data }) => (type === 'frame' ? [data] : []));
 const typesOf = ({ events }: SseClient) => events.map(({ type }) => type);
 
 describe('TradeFeedModule with the option cluster', () => {
+  it('shows in its health that the service refuses the key of this replica, without details', async () => {
+    const second = await start('b');
+    await owns(second);
+    await live(second.feed);
+    const first = await start('a', { apiKey: 'another-key' });
+    await live(first.feed);
+    const health = () => first.app.get(TradeFeedHealthIndicator).isHealthy()['trade-feed'];
+    expect(health()).not.toHaveProperty('cannotOwn');
+    await second.cluster.handOver();
+    await when(first.cluster.status$, ({ cannotOwn }) => cannotOwn !== undefined);
+    expect(health()).toMatchObject({
+      cannotOwn: { code: 'invalid-api-key', reason: expect.stringMatching(/API key/) },
+    });
+    expect(health().cannotOwn!.reason).not.toContain('HTTP');
+  });
+
+  it('keeps two feeds with a name each apart, and refuses one name for both', async () => {
+    const rawKey = local.otherKey();
+    const raw = await start('b', { feed: 'raw', apiKey: rawKey, cluster: { engine, account: 'raw' } });
+    const market = await start('a');
+    await Promise.all([live(raw.feed), live(market.feed)]);
+    local.service.push('raw', 'r');
+    local.push('m');
+    await waitFor(() => raw.texts.length === 1);
+    const other = await start('c', { feed: 'raw', apiKey: rawKey });
+    expect(await stopped(other.feed)).toMatchObject({
+      failure: { code: 'invalid-options', option: 'account' },
+    });
+    expect([raw.texts, market.feed.status.state]).toEqual([['r'], 'live']);
+  });
+
   it('injects the same feed into all replicas, over one connection', async () => {
     const three = await startThree();
     await push(three, 'a', 'b');
-    expect(three.map(({ texts }) => texts)).toEqual([
-      ['a', 'b'],
-      ['a', 'b'],
-      ['a', 'b'],
-    ]);
-    expect(handshakes.length).toBe(1);
+    expect(three.map(({ texts }) => texts.join())).toEqual(['a,b', 'a,b', 'a,b']);
+    expect(local.handshakes).toBe(1);
     expect(three.flatMap(({ log }) => log.ofFeeds.filter((line) => line.startsWith('warn')))).toEqual([]);
   });
 
@@ -128,55 +128,50 @@ describe('TradeFeedModule with the option cluster', () => {
     const [first, second] = await startThree();
     const [health, other] = [first, second].map(({ app }) => app.get(TradeFeedHealthIndicator).isHealthy());
     const owner = first.cluster.status.replica;
-    expect(owner).toMatch(/^a-[\da-f]{12}$/);
+    expect(owner).toMatch(/^a-[\da-f]{20}$/);
     expect(health).toMatchObject({
       'trade-feed': { status: 'up', state: 'live', role: 'owning', replica: owner, owner },
     });
     expect(other).toMatchObject({ 'trade-feed': { status: 'up', state: 'live', role: 'following', owner } });
-  });
-
-  it('has no role in the health while nobody subscribes to it, or without an owner', async () => {
-    const idle = await start('idle', {
-      connect: 'first-subscriber',
-      cluster: { engine, account: 'idle', canOwn: false },
-    });
-    const health = idle.app.get(TradeFeedHealthIndicator).isHealthy();
-    expect(health['trade-feed']).not.toHaveProperty('owner');
+    const cluster = { engine, account: 'idle', canOwn: false };
+    const idle = await start('idle', { connect: 'first-subscriber', cluster });
+    expect(idle.app.get(TradeFeedHealthIndicator).isHealthy()['trade-feed']).not.toHaveProperty('owner');
   });
 
   it('gives the ownership away when the application shuts down', async () => {
     const [first, second, third] = await startThree();
     await push([first, second, third], 'a');
     const gap = firstValueFrom(second.feed.events$.pipe(filter(({ type }) => type === 'gap')));
-    await close(first);
+    await first.app.close();
     const owner = [second, third].find(({ cluster }) => cluster.status.role === 'owning');
     expect(owner?.cluster.status.generation).toBe(2);
     expect(await gap).toMatchObject({ failure: { code: 'owner-changed' } });
     await push([second, third], 'b');
-    expect([second.texts, third.texts]).toEqual([
-      ['a', 'b'],
-      ['a', 'b'],
-    ]);
-    expect(handshakes.length).toBe(2);
+    expect([second, third].map(({ texts }) => texts.join())).toEqual(['a,b', 'a,b']);
+    expect(local.handshakes).toBe(2);
     // Nest has one logger for the process: the one of the last application.
     expect(third.log.ofFeeds).toContainEqual(
-      `log The replica ${owner?.cluster.status.replica} owns the connection (generation 2)`,
+      `log ${owner?.cluster.status.replica} owns the connection now (generation 2)`,
     );
   });
 
   it('stops all replicas after a foreign client has replaced the connection, and restart resumes them', async () => {
     const three = await startThree();
     const foreign = tradeFeed$('market', local.options).subscribe({ error: () => undefined });
-    await Promise.all(three.map(stopped));
+    await Promise.all(three.map(({ feed }) => stopped(feed)));
+    const warning = await three.at(-1)?.log.line(/use the same account/);
+    expect(warning?.text).toMatch(
+      /: the feed market \(.* at test\/nestjs\/[^ ]+\), and tradeFeed\$\('market'\) at test\/nestjs/,
+    );
     expect(three.map(({ feed }) => feed.status)).toMatchObject(
       three.map(() => ({ failure: { code: 'connection-replaced' } })),
     );
-    const accepted = handshakes.length;
+    const accepted = local.handshakes;
     foreign.unsubscribe();
     for (const { feed } of three) feed.restart();
-    await Promise.all(three.map(live));
+    await Promise.all(three.map(({ feed }) => live(feed)));
     await push(three, 'again');
-    expect(handshakes.length).toBe(accepted + 1);
+    expect(local.handshakes).toBe(accepted + 1);
   });
 
   it('logs that it cannot restart without the engine', async () => {
@@ -186,9 +181,9 @@ describe('TradeFeedModule with the option cluster', () => {
       read: async (key) => (isAway ? Promise.reject(new Error('no answer')) : engine.read(key)),
     };
     const replica = await start('a', { cluster: { engine: shaky, account: 'main' } });
-    await live(replica);
+    await live(replica.feed);
     const foreign = tradeFeed$('market', local.options).subscribe({ error: () => undefined });
-    await stopped(replica);
+    await stopped(replica.feed);
     isAway = true;
     replica.feed.restart();
     expect((await replica.log.line(/Cannot restart/)).text).toContain('no answer');
@@ -201,7 +196,7 @@ describe('TradeFeedModule with the option cluster', () => {
     const page = await openPage(second);
     await push([first, second, third], '1', '2', '3');
     await page.frame('3');
-    const id = await lastIdOf(page);
+    const id = lastIdOf(page);
     page.leave();
     await push([first, second, third], '4', '5');
     const moved = await openPage(third, { 'last-event-id': id });
@@ -216,8 +211,8 @@ describe('TradeFeedModule with the option cluster', () => {
     const [page, stays] = [await openPage(first), await openPage(third)];
     await push([first, second, third], '1', '2');
     await page.frame('2');
-    await close(first);
-    const id = await lastIdOf(page);
+    await first.app.close();
+    const id = lastIdOf(page);
     const moved = await openPage(second, { 'last-event-id': id });
     await push([second, third], '3');
     await Promise.all([moved, stays].map((each) => each.frame('3')));
@@ -239,4 +234,41 @@ describe('TradeFeedModule with the option cluster', () => {
       expect.objectContaining({ code: 'invalid-options', message: expect.stringContaining(name) }),
     );
   });
+});
+
+describeInstalled('nats', 'two feeds with replicas', () => {
+  it('run as docs/nestjs.md prints them', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'rx-trade-feed-two-feeds-'));
+    const broker = await startBroker('nats', folder);
+    const { code } = fencesOf('docs/nestjs.md').find((fence) => fence.code.includes("account: 'raw'"))!;
+    const program = `${code}
+      import { NestFactory } from '@nestjs/core';
+      import { getTradeFeedToken, TradeFeed } from 'rx-trade-feed/nestjs';
+      class AppModule {}
+      const app = await NestFactory.createApplicationContext({ module: AppModule, imports: feeds }, { logger: false });
+      const texts: string[] = [];
+      for (const name of [undefined, 'raw'])
+        app.get<TradeFeed>(getTradeFeedToken(name)).frames$.subscribe((frame) => {
+          texts.push(\`\${frame.feed} \${frame.text()}\`);
+          if (texts.length === 2) console.log(texts.sort().join(', '));
+        });`;
+    const opened = new Set<string>();
+    local.service.events$.subscribe((event) => {
+      if (event.type !== 'handshake-accepted') return;
+      opened.add(event.feed);
+      if (opened.size === 2) for (const feed of ['market', 'raw'] as const) local.service.push(feed, `of ${feed}`);
+    });
+    const env = {
+      ...{ NATS_URL: `127.0.0.1:${broker.port}`, TRADE_FEED_BASE_URL: local.service.baseUrl },
+      ...{ MARKET_API_KEY: local.otherKey(), RAW_API_KEY: local.otherKey() },
+    };
+    const running = await runFences([{ code: program, expected: /^market of market, raw of raw$/, env }]);
+    try {
+      await running.printed(0);
+    } finally {
+      await running.end();
+      await broker.kill();
+      rmSync(folder, { recursive: true, force: true });
+    }
+  }, 120_000);
 });

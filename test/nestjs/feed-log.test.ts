@@ -1,18 +1,10 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { lastValueFrom, map, toArray } from 'rxjs';
 import { TradeFeed, TradeFeedModule, type TradeFeedModuleOptions } from '../../src/nestjs/index.js';
+import { failurePage } from '../../src/protocol/failures/meanings.js';
 import { plantedKey } from '../support/feed.js';
-import {
-  accept,
-  close,
-  refuse,
-  refuseHandshake,
-  startWire,
-  text,
-  type Wire,
-  type WireScript,
-  issue,
-} from '../support/wire.js';
+import { accept, close, issue, refuse, refuseHandshake, startWire, text } from '../support/wire.js';
+import type { Wire, WireScript } from '../support/wire.js';
 import { type App, fast, startApp } from './support.js';
 
 let wire: Wire;
@@ -53,11 +45,11 @@ describe('the log', () => {
     await log.line(/^Frames may be missing/);
     expect(log.ofFeeds).toEqual([
       'log Connected to market (connection 1)',
-      'warn The service shut down (close code 1001, "server shutdown"). Nothing to do: the feed reconnects with backoff.',
+      `warn Disconnected, server-shutdown: The service shut down (close code 1001, "server shutdown"). Nothing to do: the feed reconnects with backoff. See ${failurePage('server-shutdown')}`,
       'warn Reconnect 1 in 1 ms',
-      'warn The service cannot issue tickets at the moment (HTTP 503). Nothing to do: the request is repeated with backoff.',
+      `warn Disconnected, credential-service-unavailable: The service cannot issue tickets at the moment (HTTP 503). Nothing to do: the request is repeated with backoff. See ${failurePage('credential-service-unavailable')}`,
       'warn Reconnect 2 in 2 ms',
-      'warn The service has no room for another user (HTTP 503). Nothing to do: the feed tries again with backoff.',
+      `warn Disconnected, capacity-full: The service has no room for another user (HTTP 503). The third failure in a row: \`npx rx-trade-feed doctor\` finds the cause, or see ${failurePage('capacity-full')}`,
       'warn Reconnect 3 in 4 ms',
       'log Connected to market (connection 2)',
       expect.stringMatching(/^warn Frames may be missing: \d+ ms from \d{4}-\d\d-\d\dT\S+Z on$/),
@@ -73,7 +65,6 @@ describe('the log', () => {
     const { level, text: line } = await log.line(/^Stopped/);
     expect(level).toBe('error');
     expect(line).toMatch(/Another connection of the same account took over.*Find the other client/);
-    expectNoSecret(log.raw);
     expect(app.get(TradeFeed).status).toMatchObject({ state: 'stopped', failure: { closeCode: 4001 } });
   });
 
@@ -88,7 +79,8 @@ describe('the log', () => {
       throw new RangeError('of the application');
     };
     const log = await run({ handshake: [accept(close(1001))] }, { classify });
-    await log.line(/^Stopped: RangeError: of the application$/);
+    await log.line(/^Stopped, relay-source-failed: .* Cause: RangeError: of the application$/);
+    await log.line(/^An exception stopped the feed: RangeError: of the application$/);
     expect(log.raw).toContain('feed-log.test');
   });
 

@@ -1,6 +1,6 @@
-import { Controller, Get } from '@nestjs/common';
+import { Controller, Get, Inject } from '@nestjs/common';
 import { HealthCheck, HealthCheckService, TerminusModule } from '@nestjs/terminus';
-import { afterEach, describe, expect, it } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
 import { createTradeFeedError, type Freshness } from '../../src/index.js';
 import {
   type FeedStatus,
@@ -11,167 +11,171 @@ import {
   TradeFeedTestingModule,
   getTradeFeedToken,
 } from '../../src/nestjs/index.js';
-import { stoppedBy } from '../../src/nestjs/feed-status.js';
-import { type App, startApp, when } from './support.js';
+import { stoppedBy } from '../../src/operators/connection-status.js';
+import { FeedWatch } from '../../src/operators/items/feed-watch.js';
+import { issued, opened, requested } from '../operators/stream.js';
+import { fakeTimers } from '../support/fake-timers.js';
+import { live as isLive, startApp, stopped } from './support.js';
 
 const at = Date.parse('2026-01-02T03:04:05Z');
 const since = '2026-01-02T03:04:05.000Z';
 const lost = createTradeFeedError({ stage: 'stream', closeCode: 1006 });
 const replaced = createTradeFeedError({ stage: 'stream', closeCode: 4001, reason: 'connection replaced' });
-const healthOf = (status: FeedStatus, maxOutageMs?: number) =>
-  new TradeFeedHealthIndicator({ status }).isHealthy('feed', { maxOutageMs }).feed;
+const healthOf = (status: FeedStatus, more: object = {}, maxOutageMs?: number) =>
+  new TradeFeedHealthIndicator({ status, ...more }).isHealthy('feed', { maxOutageMs }).feed;
+const idle: FeedStatus = { state: 'idle', since: at };
+const live: FeedStatus = { state: 'live', since: at, connection: 3 };
+const outage = (from: number, nextAttemptAt?: number): FeedStatus => ({
+  state: 'reconnecting',
+  since: from,
+  nextAttemptAt,
+  attempt: 1,
+  failure: lost,
+});
 
 describe('isHealthy', () => {
-  it('is up when live, and without a subscriber', () => {
-    expect(healthOf({ state: 'live', since: at, connection: 3 })).toEqual({
-      status: 'up',
-      state: 'live',
-      since,
-      connection: 3,
-    });
-    expect(healthOf({ state: 'idle', since: at })).toEqual({ status: 'up', state: 'idle', since });
+  it.each<[string, FeedStatus, object]>([
+    ['up when live', live, { status: 'up', connection: 3 }],
+    ['up without a subscriber', idle, { status: 'up' }],
+    [
+      'down before the first connection is open',
+      { state: 'connecting', since: at },
+      { status: 'down', reason: 'The first connection is not open yet.' },
+    ],
+    [
+      'down in a long outage, with the reason and the next attempt',
+      outage(at, at + 1),
+      {
+        status: 'down',
+        code: 'connection-lost',
+        reason: `${lost.meaning} Nothing to do: the feed reconnects with a fresh ticket.`,
+        nextAttemptAt: '2026-01-02T03:04:05.001Z',
+      },
+    ],
+    [
+      'down after a stop',
+      { state: 'stopped', since: at, failure: replaced },
+      { status: 'down', code: 'connection-replaced', reason: `${replaced.meaning} ${replaced.advice}` },
+    ],
+    [
+      'down after an error of the application',
+      { ...stoppedBy(new Error('own')), since: at },
+      {
+        status: 'down',
+        code: 'relay-source-failed',
+        reason: 'An error of the application stopped the feed. See the cause, or the log of the server.',
+      },
+    ],
+  ])('is %s', (_, status, expected) => {
+    expect(healthOf(status)).toEqual({ state: status.state, since, ...expected });
   });
 
-  it('is down before the first connection is open', () => {
-    const reason = 'The first connection is not open yet.';
-    expect(healthOf({ state: 'connecting', since: at })).toEqual({
-      status: 'down',
-      state: 'connecting',
-      since,
-      reason,
-    });
+  it.each<[string, FeedStatus, object, object]>([
+    ['down without frames while the engine refuses something', idle, { operation: 'write' }, { status: 'down' }],
+    ['up while the engine is away, which may be for a moment', idle, { operation: 'connect' }, { status: 'up' }],
+    ['up while an owner receives frames that the engine refuses', live, { operation: 'publish' }, { status: 'up' }],
+  ])('is %s', (_, status, refused, expected) => {
+    const cluster = { status: { role: 'following', replica: 'a', refused } };
+    expect(healthOf(status, { cluster })).toMatchObject({ ...expected, code: 'engine-refused', replica: 'a' });
   });
 
-  it('is down in a long outage, with the reason, the start time, and the next attempt', () => {
-    const status: FeedStatus = { state: 'reconnecting', since: at, nextAttemptAt: at + 1, attempt: 2, failure: lost };
-    expect(healthOf(status)).toEqual({
-      status: 'down',
-      state: 'reconnecting',
-      since,
-      code: 'connection-lost',
-      reason: 'The connection broke off without a close frame. Nothing to do: the feed reconnects with a fresh ticket.',
-      nextAttemptAt: '2026-01-02T03:04:05.001Z',
-    });
+  it.each(['relay-failed', 'relay-authorize-timeout'])('is up with the reason when pages receive %s', (code) => {
+    const relay = { status: () => ({ refused: { code } }) };
+    expect(healthOf(live, { relay })).toMatchObject({ status: 'up', code, reason: expect.stringMatching(/^Pages /) });
   });
 
   it('is up in a short outage: 5 s by default', () => {
-    const outage = (ms: number): FeedStatus => ({
-      state: 'reconnecting',
-      since: Date.now() - ms,
-      nextAttemptAt: undefined,
-      attempt: 1,
-      failure: lost,
-    });
-    expect(healthOf(outage(0)).status).toBe('up');
-    expect(healthOf(outage(5_000)).status).toBe('down');
-    expect(healthOf(outage(5_000), 60_000)).toMatchObject({ status: 'up', code: 'connection-lost' });
-    expect(healthOf(outage(0), 0).status).toBe('down');
+    expect(healthOf(outage(Date.now())).status).toBe('up');
+    expect(healthOf(outage(Date.now() - 5_000)).status).toBe('down');
+    const longer = healthOf(outage(Date.now() - 5_000), {}, 60_000);
+    expect(longer).toMatchObject({ status: 'up', code: 'connection-lost' });
+    expect(healthOf(outage(Date.now()), {}, 0).status).toBe('down');
   });
 
-  it('is down after a stop', () => {
-    expect(healthOf({ state: 'stopped', since: at, failure: replaced })).toEqual({
-      status: 'down',
-      state: 'stopped',
-      since,
-      code: 'connection-replaced',
-      reason: `${replaced.meaning} ${replaced.advice}`,
+  it('names what the first attempt waits for after 5 s, and is down if a source emits nothing for a subscriber', () => {
+    using _time = fakeTimers();
+    const watch = new FeedWatch();
+    expect(healthOf(idle, { watch })).toEqual({ status: 'up', state: 'idle', since });
+    jest.advanceTimersByTime(5_000);
+    const nothing = expect.stringMatching(/^No connection after 5 s, and no attempt has been reported\. Check /);
+    expect(healthOf(idle, { watch })).toEqual({ status: 'down', state: 'idle', since, reason: nothing });
+    for (const event of [requested(1), issued(2)]) watch.event(event);
+    jest.advanceTimersByTime(5_000);
+    expect(healthOf({ state: 'connecting', since: at }, { watch })).toMatchObject({
+      ...{ status: 'down', code: 'handshake-unreachable' },
+      reason: expect.stringMatching(/^No answer to the handshake after 5 s\. Check /),
     });
-    expect(replaced.meaning).toMatch(/^Another connection .*feeds\.$/);
-    expect(healthOf({ ...stoppedBy(new Error('own')), since: at })).toEqual({
-      status: 'down',
-      state: 'stopped',
-      since,
-      code: 'relay-source-failed',
-      reason: 'An error of the application stopped the feed. See the cause, or the log of the server.',
-    });
+    watch.event(opened(3));
+    jest.advanceTimersByTime(5_000);
+    const quiet = { status: 'up', reason: expect.stringMatching(/^No frame for 5 s/) };
+    expect(healthOf(live, { watch })).toMatchObject(quiet);
+    expect(healthOf(live, { watch })).not.toHaveProperty('code');
+    watch.end();
+  });
+
+  it('is down in a long outage although the clock was set back, and up in a short one although it was set forward', () => {
+    using _time = fakeTimers();
+    expect(healthOf(outage(Date.now() + 3_600_000)).status).toBe('down');
+    const watch = new FeedWatch();
+    expect(healthOf(outage(Date.now() - 3_600_000), { watch }).status).toBe('up');
+    jest.advanceTimersByTime(5_000);
+    expect(healthOf(outage(Date.now() + 3_600_000), { watch }).status).toBe('down');
+    watch.end();
   });
 
   it('is down when the connection is open and the newest frame is too old', () => {
-    const live: FeedStatus = { state: 'live', since: at, connection: 3 };
-    const health = (freshness: Freshness | undefined, status: FeedStatus = live) =>
-      new TradeFeedHealthIndicator({ status, freshness }).isHealthy('feed').feed;
     const stale: Freshness = { state: 'stale', since: at + 1_500, newestAt: at + 500, maxAgeMs: 1_000 };
-    expect(health(stale)).toEqual({
+    const never = { freshness: { ...stale, newestAt: undefined } };
+    expect(healthOf(live, { freshness: stale })).toEqual({
       ...{ status: 'down', state: 'live', since, connection: 3, newestFrameAt: '2026-01-02T03:04:05.500Z' },
       reason: 'The connection is open, but the newest frame is older than expected.',
     });
-    expect(health({ ...stale, newestAt: undefined })).not.toHaveProperty('newestFrameAt');
-    expect(health({ ...stale, newestAt: undefined }).status).toBe('down');
-    expect(health({ state: 'fresh', since: at }).status).toBe('up');
-    expect(health(undefined).status).toBe('up');
+    expect(healthOf(live, never)).not.toHaveProperty('newestFrameAt');
+    expect(healthOf(live, never).status).toBe('down');
     // After an outage the first frame is not there at once.
-    expect(health(stale, { ...live, since: Date.now() }).status).toBe('up');
-    expect(health(stale, { state: 'idle', since: at }).status).toBe('up');
+    const fresh = { freshness: { state: 'fresh', since: at } };
+    const ups = [healthOf(live, fresh), healthOf({ ...live, since: Date.now() }, never), healthOf(idle, never)];
+    expect(ups.map(({ status }) => status)).toEqual(['up', 'up', 'up']);
   });
 
   it('has the key trade-feed by default, and refuses bad options', () => {
-    const indicator = new TradeFeedHealthIndicator({ status: { state: 'idle', since: at } });
+    const indicator = new TradeFeedHealthIndicator({ status: idle });
     expect(Object.keys(indicator.isHealthy())).toEqual(['trade-feed']);
     expect(() => indicator.isHealthy('feed', { maxOutageMs: -1 })).toThrow('`maxOutageMs`');
     expect(() => indicator.isHealthy('feed', { feed: 1 as never })).toThrow('`feed` must be a TradeFeed');
   });
 });
 
-describe('with @nestjs/terminus', () => {
-  let started: App;
-  afterEach(() => started.app.close());
-
+it('answers 200 or 503 with @nestjs/terminus, for the feed of the module and for another feed', async () => {
   @Controller('health')
   class HealthController {
-    readonly #health: HealthCheckService;
-    readonly #tradeFeed: TradeFeedHealthIndicator;
-    readonly #raw: TradeFeed;
-    constructor(
-      health: HealthCheckService,
-      tradeFeed: TradeFeedHealthIndicator,
-      @InjectTradeFeed('raw') raw: TradeFeed,
-    ) {
-      this.#health = health;
-      this.#tradeFeed = tradeFeed;
-      this.#raw = raw;
-    }
+    @Inject(HealthCheckService) readonly service!: HealthCheckService;
+    @Inject(TradeFeedHealthIndicator) readonly tradeFeed!: TradeFeedHealthIndicator;
+    @InjectTradeFeed('raw') readonly raw!: TradeFeed;
     @Get()
     @HealthCheck()
     check() {
-      return this.#health.check([
-        () => this.#tradeFeed.isHealthy(),
-        () => this.#tradeFeed.isHealthy('raw', { feed: this.#raw }),
+      return this.service.check([
+        () => this.tradeFeed.isHealthy(),
+        () => this.tradeFeed.isHealthy('raw', { feed: this.raw }),
       ]);
     }
   }
-
-  it('answers 200 or 503, for the feed of the module and for another feed', async () => {
-    started = await startApp({
-      imports: [
-        TerminusModule,
-        // The module without a name provides the indicator, although it is not the first one.
-        TradeFeedTestingModule.forRoot({ name: 'raw', feed: 'raw' }),
-        TradeFeedTestingModule.forRoot(),
-      ],
-      controllers: [HealthController],
-    });
-    const { app, url } = started;
-    const health = async () => {
-      const response = await fetch(`${url}/health`);
-      return { code: response.status, ...((await response.json()) as { status: string; details: object }) };
-    };
-    expect(await health()).toMatchObject({
-      code: 200,
-      status: 'ok',
-      details: { 'trade-feed': { status: 'up', state: 'idle' }, raw: { status: 'up', state: 'idle' } },
-    });
-    await when(app.get<TradeFeed>(getTradeFeedToken('raw')).status$, ({ state }) => state === 'live');
-    expect(await health()).toMatchObject({
-      code: 200,
-      details: { raw: { status: 'up', state: 'live', connection: 1 } },
-    });
-    app.get(TradeFeedTesting).account.revokeAccess();
-    await when(app.get(TradeFeed).status$, ({ state }) => state === 'stopped');
-    expect(await health()).toMatchObject({
-      code: 503,
-      status: 'error',
-      error: { 'trade-feed': { status: 'down', state: 'stopped', code: 'not-entitled' } },
-      info: { raw: { status: 'up' } },
-    });
-  });
+  // The module without a name provides the indicator, although it is not the first one.
+  const feeds = [TradeFeedTestingModule.forRoot({ name: 'raw', feed: 'raw' }), TradeFeedTestingModule.forRoot()];
+  const { app, url } = await startApp({ imports: [TerminusModule, ...feeds], controllers: [HealthController] });
+  const health = async () => {
+    const response = await fetch(`${url}/health`);
+    return { code: response.status, ...((await response.json()) as object) };
+  };
+  const up = { status: 'up', state: 'idle' };
+  expect(await health()).toMatchObject({ code: 200, status: 'ok', details: { 'trade-feed': up, raw: up } });
+  await isLive(app.get<TradeFeed>(getTradeFeedToken('raw')));
+  const raw = { status: 'up', state: 'live', connection: 1 };
+  expect(await health()).toMatchObject({ code: 200, details: { raw } });
+  app.get(TradeFeedTesting).account.revokeAccess();
+  await stopped(app.get(TradeFeed));
+  const down = { status: 'down', state: 'stopped', code: 'not-entitled' };
+  expect(await health()).toMatchObject({ code: 503, status: 'error', error: { 'trade-feed': down }, info: { raw } });
+  await app.close();
 });

@@ -1,9 +1,22 @@
-import { type CanActivate, Controller, type ExecutionContext, Injectable, Req, Sse, UseGuards } from '@nestjs/common';
+import {
+  type CanActivate,
+  Controller,
+  type ExecutionContext,
+  Inject,
+  Injectable,
+  Req,
+  Sse,
+  UseGuards,
+} from '@nestjs/common';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { once } from 'node:events';
-import { Agent, get as httpGet, type IncomingMessage } from 'node:http';
-import { filter, firstValueFrom, lastValueFrom, toArray } from 'rxjs';
-import type { RelayTopic } from '../../src/relay/index.js';
+import { Agent, get as httpGet, type IncomingMessage, request } from 'node:http';
+import { connect, createServer, type ServerHttp2Stream } from 'node:http2';
+import type { AddressInfo } from 'node:net';
+import { PassThrough } from 'node:stream';
+import { filter, firstValueFrom, lastValueFrom, NEVER, throwError, toArray } from 'rxjs';
+import { createRelay, type Relay, RelayFullError, type RelayTopic } from '../../src/relay/index.js';
+import { isPipelined, responseOf, sseMessages$ } from '../../src/nestjs/sse.js';
 import {
   type SseRequest,
   TradeFeed,
@@ -12,7 +25,17 @@ import {
   type TradeFeedTestingOptions,
 } from '../../src/nestjs/index.js';
 import { Raw } from '../relay/support.js';
-import { type App, eventsIn, get, openSse, type SseClient, type SseMessage, startApp, when } from './support.js';
+import {
+  type App,
+  eventsIn,
+  FeedController,
+  get,
+  openSse,
+  type SseClient,
+  type SseMessage,
+  startApp,
+  when,
+} from './support.js';
 
 @Injectable()
 class BearerGuard implements CanActivate {
@@ -25,26 +48,18 @@ class BearerGuard implements CanActivate {
 const even: RelayTopic = filter((event) => event.type !== 'frame' || Number(event.text()) % 2 === 0);
 
 @Controller()
-class FeedController {
-  readonly #tradeFeed: TradeFeed;
-  constructor(tradeFeed: TradeFeed) {
-    this.#tradeFeed = tradeFeed;
-  }
-
-  @Sse('feed')
-  feed(@Req() request: SseRequest) {
-    return this.#tradeFeed.sse(request, { authorize: 'everybody' });
-  }
+class OtherRoutes {
+  @Inject(TradeFeed) readonly tradeFeed!: TradeFeed;
 
   @Sse('even')
   even(@Req() request: SseRequest) {
-    return this.#tradeFeed.sse(request, { authorize: 'everybody', select: even });
+    return this.tradeFeed.sse(request, { authorize: 'everybody', select: even });
   }
 
   @Sse('guarded')
   @UseGuards(BearerGuard)
   guarded(@Req() request: SseRequest) {
-    return this.#tradeFeed.sse(request, { authorize: 'guard', user: 'ann' });
+    return this.tradeFeed.sse(request, { authorize: 'guard', user: 'ann' });
   }
 }
 
@@ -55,7 +70,7 @@ const clients: SseClient[] = [];
 
 const start = async (options: TradeFeedTestingOptions = {}) => {
   const module = TradeFeedTestingModule.forRoot({ relay: { batchMs: 0 }, ...options });
-  started = await startApp({ imports: [module], controllers: [FeedController] });
+  started = await startApp({ imports: [module], controllers: [FeedController, OtherRoutes] });
   feed = started.app.get(TradeFeed);
   testing = started.app.get(TradeFeedTesting);
 };
@@ -75,6 +90,35 @@ const eventsUntil = async (client: SseClient, payload: string) => {
 const idOf = async ({ messages$ }: SseClient, payload: string): Promise<string> => {
   const { id } = await when(messages$, (message: SseMessage) => message.data.includes(payload));
   return id ?? '';
+};
+
+/** Opens a stream that leaves after a frame. Returns the id of that message. */
+const leaveAfter = async (payload: string): Promise<string> => {
+  const client = await open();
+  await testing.push(payload);
+  const id = await idOf(client, `"${payload}"`);
+  client.leave();
+  await when(feed.relay.events$, ({ type }) => type === 'client-left');
+  return id;
+};
+
+/** Restores the access of the account. Returns the requests that the service receives from then on. */
+const requestsAfterRestore = (): readonly unknown[] => {
+  testing.account.restoreAccess();
+  const requests: unknown[] = [];
+  testing.service.events$.subscribe((event) => requests.push(event));
+  return requests;
+};
+
+const expectStop = async ({ messages$ }: SseClient) => {
+  expect((await when(messages$, ({ event }) => event === 'connect-again')).data).toContain('not-entitled');
+  await lastValueFrom(messages$);
+};
+
+const expectAgain = async () => {
+  const again = await open();
+  await testing.push('again');
+  await again.frame('again');
 };
 
 afterEach(async () => {
@@ -125,11 +169,7 @@ describe('sse', () => {
 
   it('resumes where a browser was when it reconnects', async () => {
     await start();
-    const first = await open();
-    await testing.push('one');
-    const id = await idOf(first, '"one"');
-    first.leave();
-    await when(feed.relay.events$, ({ type }) => type === 'client-left');
+    const id = await leaveAfter('one');
     await testing.push('two');
     const second = await open('/feed', { 'Last-Event-ID': id });
     await testing.push('three');
@@ -140,20 +180,14 @@ describe('sse', () => {
 
   it('sends a gap to a browser that was away for too long', async () => {
     await start({ relay: { capacity: 2, batchMs: 0 } });
-    const first = await open();
-    await testing.push('one');
-    const id = await idOf(first, '"one"');
-    first.leave();
-    await when(feed.relay.events$, ({ type }) => type === 'client-left');
+    const id = await leaveAfter('one');
     const last = when(feed.frames$, (frame) => frame.text() === 'five');
     await testing.push('two', 'three', 'four', 'five');
     await last;
     const second = await open('/feed', { 'Last-Event-ID': id });
     await testing.push('six');
-    const events = await eventsUntil(second, 'six');
-    expect(events).toContainEqual(
-      expect.objectContaining({ type: 'gap', failure: expect.objectContaining({ code: 'relay-behind' }) }),
-    );
+    const gaps = (await eventsUntil(second, 'six')).filter(({ type }) => type === 'gap');
+    expect(gaps).toMatchObject([{ failure: { code: 'relay-behind' } }]);
   });
 
   it('lets guards decide: Nest answers 403', async () => {
@@ -188,19 +222,12 @@ describe('sse', () => {
     const client = await open();
     await when(feed.status$, ({ state }) => state === 'live');
     testing.account.revokeAccess();
-    const stop = await when(client.messages$, ({ event }) => event === 'connect-again');
-    expect(stop.data).toContain('not-entitled');
-    await lastValueFrom(client.messages$);
-    const tickets: unknown[] = [];
-    testing.service.events$.subscribe((event) => tickets.push(event));
-    const late = await open();
-    await when(late.messages$, ({ event }) => event === 'connect-again');
-    expect(tickets).toEqual([]);
-    testing.account.restoreAccess();
+    await expectStop(client);
+    const requests = requestsAfterRestore();
+    await expectStop(await open());
+    expect(requests).toEqual([]);
     feed.frames$.subscribe({ error: () => undefined });
-    const again = await open();
-    await testing.push('again');
-    await eventsUntil(again, 'again');
+    await expectAgain();
   });
 
   it('starts again with `restart`, for later browsers too', async () => {
@@ -210,14 +237,11 @@ describe('sse', () => {
     const client = await open();
     await when(feed.status$, ({ state }) => state === 'live');
     testing.account.revokeAccess();
-    await when(client.messages$, ({ event }) => event === 'connect-again');
-    await lastValueFrom(client.messages$);
+    await expectStop(client);
     testing.account.restoreAccess();
     feed.restart();
     feed.restart();
-    const again = await open();
-    await testing.push('again');
-    await eventsUntil(again, 'again');
+    await expectAgain();
     expect(started.log.ofFeeds.filter((line) => line.startsWith('log Connected'))).toHaveLength(2);
   });
 
@@ -225,12 +249,9 @@ describe('sse', () => {
     await start();
     testing.account.revokeAccess();
     await expect(firstValueFrom(feed.frames$)).rejects.toMatchObject({ code: 'not-entitled' });
-    testing.account.restoreAccess();
-    const tickets: unknown[] = [];
-    testing.service.events$.subscribe((event) => tickets.push(event));
-    const client = await open();
-    expect((await when(client.messages$, ({ event }) => event === 'connect-again')).data).toContain('not-entitled');
-    expect(tickets).toEqual([]);
+    const requests = requestsAfterRestore();
+    await expectStop(await open());
+    expect(requests).toEqual([]);
   });
 
   it('sends no secret', async () => {
@@ -265,17 +286,25 @@ describe('a route with `select`', () => {
 describe('a browser that does not read', () => {
   const payload = (n: number) => `${n} `.padEnd(10_000, 'x');
   const count = 2_000;
+  /** Sends frames, at the speed of a browser that reads. */
+  const flood = async (reader: SseClient, frames = count) => {
+    for (let n = 0; n < frames; n += 50) {
+      await testing.push(...Array.from({ length: 50 }, (_, m) => payload(n + m)));
+      await reader.frame(payload(n + 49));
+    }
+  };
+  const openStuck = async (headers?: Record<string, string>) => {
+    const stuck = await open('/feed', headers);
+    stuck.response.pause();
+    return stuck;
+  };
 
   it('receives a gap, needs a bounded amount of memory, and delays no other browser', async () => {
     await start({ relay: { capacityBytes: 1024 * 1024, batchMs: 0 } });
-    const stuck = await open();
-    stuck.response.pause();
+    const stuck = await openStuck();
     const reader = await open();
     const behind = when(feed.relay.events$, ({ type }) => type === 'client-behind');
-    for (let n = 0; n < count; n += 50) {
-      await testing.push(...Array.from({ length: 50 }, (_, m) => payload(n + m)));
-      await eventsUntil(reader, payload(n + 49));
-    }
+    await flood(reader);
     stuck.response.resume();
     await behind;
     const events = await eventsUntil(stuck, payload(count - 1));
@@ -290,13 +319,9 @@ describe('a browser that does not read', () => {
 
   it('is disconnected when it does not read for a few heartbeats', async () => {
     await start({ relay: { heartbeatMs: 20, batchMs: 0 } });
-    const stuck = await open();
-    stuck.response.pause();
+    const stuck = await openStuck();
     const reader = await open();
-    for (let n = 0; n < 1_200; n += 50) {
-      await testing.push(...Array.from({ length: 50 }, (_, m) => payload(n + m)));
-      await eventsUntil(reader, payload(n + 49));
-    }
+    await flood(reader, 1_200);
     expect((await started.log.line(/^Client 1 does not read/)).level).toBe('warn');
     const ended = new Promise((resolve) => stuck.response.once('close', resolve));
     stuck.response.resume();
@@ -309,24 +334,33 @@ describe('a browser that does not read', () => {
     const first = await open();
     await testing.push('one');
     const id = await idOf(first, '"one"');
-    for (let n = 0; n < 2_000; n += 50) {
-      await testing.push(...Array.from({ length: 50 }, (_, m) => payload(n + m)));
-      await eventsUntil(first, payload(n + 49));
-    }
-    const slow = await open('/feed', { 'Last-Event-ID': id });
-    slow.response.pause();
+    await flood(first);
+    const slow = await openStuck({ 'Last-Event-ID': id });
     await eventsUntil(await open('/feed', { 'Last-Event-ID': id }), payload(1_999));
     slow.response.resume();
     const events = await eventsUntil(slow, payload(1_999));
     expect(events.filter(({ type }) => type === 'frame')).toHaveLength(2_000);
     expect(started.log.raw).not.toContain('not reading its events');
   }, 30_000);
+
+  it('has its connection closed by a shutdown', async () => {
+    await start();
+    const stuck = await openStuck();
+    await flood(await open(), 1_000);
+    const gone = new Promise((resolve) => stuck.response.once('close', resolve));
+    await started.app.close();
+    stuck.response.resume();
+    await gone;
+    expect(stuck.response.complete).toBe(false);
+  });
 });
 
 describe('the user of a stream', () => {
+  const headers = { Authorization: 'Bearer of-the-app' };
+  const relay = { maxClientsPerUser: 1, batchMs: 0 };
+
   it('is counted, and can be disconnected with the message to connect again', async () => {
-    await start({ relay: { maxClientsPerUser: 1, batchMs: 0 } });
-    const headers = { Authorization: 'Bearer of-the-app' };
+    await start({ relay });
     const [ann, other] = [await open('/guarded', headers), await open()];
     expect(feed.relay.status().clients.map(({ user }) => user)).toEqual(['ann', undefined]);
     expect((await open('/guarded', headers)).response.statusCode).toBe(503);
@@ -338,9 +372,44 @@ describe('the user of a stream', () => {
     expect(feed.relay.status().clients).toHaveLength(1);
     other.leave();
   });
+
+  it('replaces its stream when it continues it, also one whose dead connection is not closed', async () => {
+    await start({ relay });
+    const dead = await open('/guarded', headers);
+    await testing.push('one');
+    const id = await idOf(dead, 'one');
+    dead.response.pause();
+    expect((await open('/guarded', headers)).response.statusCode).toBe(503);
+    const next = await open('/guarded', { ...headers, 'Last-Event-ID': id });
+    expect(next.response.statusCode).toBe(200);
+    await testing.push('two');
+    const events = await eventsUntil(next, 'two');
+    expect(events.filter(({ type }) => type === 'frame' || type === 'gap')).toMatchObject([{ data: 'two' }]);
+    dead.response.resume();
+    const last = await lastValueFrom(dead.messages$);
+    expect([last.event, last.data]).toEqual(['connect-again', expect.stringContaining('"relay-replaced"')]);
+  });
 });
 
-describe('pipelined requests', () => {
+describe('requests that are refused before the feed opens', () => {
+  it('answers HEAD with 405 and the allowed method', async () => {
+    await start();
+    const client = request(`${started.url}/feed`, { method: 'HEAD' }).end();
+    const [response] = (await once(client, 'response')) as [IncomingMessage];
+    expect([response.statusCode, response.headers.allow]).toEqual([405, 'GET']);
+    expect([feed.status.state, feed.relay.status().clients]).toEqual(['idle', []]);
+  });
+
+  it('answers a request of another site without CORS with 403', async () => {
+    await start();
+    const refused = await open('/feed', { 'Sec-Fetch-Site': 'cross-site', 'Sec-Fetch-Mode': 'no-cors' });
+    await lastValueFrom(refused.messages$, { defaultValue: undefined });
+    expect(refused.response.statusCode).toBe(403);
+    expect(refused.text()).toContain('`allowOrigins`');
+    expect([feed.status.state, feed.relay.status().clients]).toEqual(['idle', []]);
+    expect((await open('/feed', { 'Sec-Fetch-Site': 'same-origin' })).response.statusCode).toBe(200);
+  });
+
   it('after the first one receive 400, so that one connection cannot use up the limit', async () => {
     await start();
     const raw = await Raw.open(Number(new URL(started.url).port), 'GET /feed HTTP/1.1\r\nhost: x\r\n\r\n'.repeat(100));
@@ -397,26 +466,77 @@ describe('a shutdown', () => {
     expect((await messages).map(({ event }) => event)).not.toContain('complete');
   });
 
-  it('closes the connections of browsers that do not read', async () => {
-    await start({ relay: { batchMs: 0 } });
-    const stuck = await open();
-    stuck.response.pause();
-    const reader = await open();
-    for (let n = 0; n < 20; n += 1) {
-      await testing.push(...Array.from({ length: 50 }, () => 'x'.repeat(10_000)), `last ${n}`);
-      await eventsUntil(reader, `last ${n}`);
-    }
-    const gone = new Promise((resolve) => stuck.response.once('close', resolve));
-    await started.app.close();
-    stuck.response.resume();
-    await gone;
-    expect(stuck.response.complete).toBe(false);
-  });
-
   it('accepts no new browser', async () => {
     await start();
     const request = { headers: {} };
     await started.app.close();
     await expect(firstValueFrom(feed.sse(request, { authorize: 'everybody' }))).rejects.toMatchObject({ status: 503 });
   });
+});
+
+const relayWithError = (error: Error) => ({ messages$: () => throwError(() => error) }) as unknown as Relay;
+
+it.each<[string, unknown, object]>([
+  [
+    'any other error without its text, and with its stack for the log',
+    new RangeError('of something else'),
+    { message: 'The feed failed. See the log of the server.', stack: expect.stringContaining('of something else') },
+  ],
+  ['a thrown text, too', 'of something else', { stack: 'of something else' }],
+  [
+    '503 without a response to set Retry-After on',
+    new RelayFullError('There are 2 clients.'),
+    { status: 503, message: 'The relay has no room. Retry later.' },
+  ],
+])('a relay that fails answers %s', async (_, cause, error) => {
+  await expect(lastValueFrom(sseMessages$(relayWithError(cause as Error), {}, undefined))).rejects.toMatchObject(error);
+});
+
+it('frees the place of a client over HTTP/2 when it closes its stream, while its session stays open', async () => {
+  const relay = createRelay(NEVER);
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const session = connect(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+  const request = session.request({ ':path': '/' });
+  const [stream] = (await once(server, 'stream')) as [ServerHttp2Stream];
+  stream.respond();
+  const messages = lastValueFrom(sseMessages$(relay, {}, stream), { defaultValue: undefined });
+  expect(relay.status().clients).toHaveLength(1);
+  request.close();
+  await messages;
+  expect([relay.status().clients, session.destroyed]).toEqual([[], false]);
+  relay.close();
+  session.close();
+  server.close();
+  await once(server, 'close');
+});
+
+it('the response is that of Express, Fastify or node:http, the stream of HTTP/2, or else the socket', () => {
+  const headers = {};
+  const socket = new PassThrough() as PassThrough & { _httpMessage?: unknown };
+  const raw = { headers, socket };
+  const response = { req: raw };
+  const [res, stream] = [new PassThrough(), new PassThrough()];
+  expect(responseOf({ headers, res })).toBe(res);
+  expect(responseOf({ headers, raw: { headers, stream, socket: {} } })).toBe(stream);
+  socket._httpMessage = response;
+  expect([responseOf({ headers, raw }), responseOf(raw)]).toEqual([response, response]);
+  socket._httpMessage = { req: 'another' };
+  expect(responseOf({ headers, raw })).toBe(socket);
+  expect(responseOf({ headers })).toBeUndefined();
+});
+
+it('a request is pipelined while its response has no socket, or while its socket sends another response', () => {
+  const headers = {};
+  const sending = (req: unknown) => ({ _httpMessage: req === null ? null : { req } });
+  const express = (socket: unknown) => isPipelined({ headers, res: Object.assign(new PassThrough(), { socket }) });
+  expect([express(null), express({})]).toEqual([true, false]);
+  const raw = { headers, socket: sending('another') };
+  expect([isPipelined({ headers, raw }), isPipelined(raw)]).toEqual([true, true]);
+  const own = { headers, socket: {} };
+  own.socket = sending(own);
+  expect([isPipelined({ headers, raw: own }), isPipelined(own)]).toEqual([false, false]);
+  // Over HTTP/2, and for an unknown request.
+  const others = [{ stream: {}, socket: sending('another') }, undefined, { socket: sending(null) }];
+  expect(others.map((raw) => isPipelined({ headers, raw }))).toEqual([false, false, false]);
 });

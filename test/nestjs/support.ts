@@ -1,9 +1,24 @@
-import type { INestApplication, LoggerService, ModuleMetadata } from '@nestjs/common';
+import {
+  Controller,
+  Inject,
+  type INestApplication,
+  type LoggerService,
+  type ModuleMetadata,
+  Req,
+  Sse,
+} from '@nestjs/common';
 import { Test } from '@nestjs/testing';
+import { afterEach, beforeEach } from '@jest/globals';
 import { request, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { filter, firstValueFrom, type Observable, ReplaySubject, Subject } from 'rxjs';
-import { startTradeFeedService, type TradeFeedService, type TradeFeedServiceOptions } from '../../src/testing/index.js';
+import { getTradeFeedToken, type SseRequest, TradeFeed, TradeFeedModule } from '../../src/nestjs/index.js';
+import {
+  type ServiceEvent,
+  startTradeFeedService,
+  type TradeFeedService,
+  type TradeFeedServiceOptions,
+} from '../../src/testing/index.js';
 
 /** A line that Nest passes to a logger. */
 export interface Line {
@@ -70,6 +85,73 @@ export const startService = async (options?: TradeFeedServiceOptions) => {
 };
 
 export const fast = { initialDelayMs: 1, maxDelayMs: 5 };
+
+/** A service of each test, and the applications that the test starts. They are closed before the service. */
+export class LocalService {
+  readonly events: ServiceEvent[] = [];
+  readonly apps = new Set<{ close(): Promise<void> }>();
+  #started!: Awaited<ReturnType<typeof startService>>;
+
+  constructor() {
+    beforeEach(async () => {
+      this.#started = await startService();
+      this.events.length = 0;
+      this.service.events$.subscribe((event) => this.events.push(event));
+    });
+    afterEach(async () => {
+      await Promise.all([...this.apps].map((app) => app.close()));
+      this.apps.clear();
+      await this.service.shutdown();
+    });
+  }
+
+  get service() {
+    return this.#started.service;
+  }
+  get account() {
+    return this.#started.account;
+  }
+  /** Options of a module for the service, with the key of the account. */
+  get options() {
+    return this.#started.options;
+  }
+  get handshakes(): number {
+    return this.events.filter(({ type }) => type === 'handshake-accepted').length;
+  }
+
+  otherKey = (): string => this.service.createAccount({ plan: 'developer' }).createApiKey();
+  push = (text: string): void => this.service.push('market', text);
+
+  /** Starts an application with a module for the service, and returns the feed, too. */
+  async start(options: Parameters<typeof TradeFeedModule.forRoot>[0] = {}, metadata: ModuleMetadata = {}) {
+    const imports = [TradeFeedModule.forRoot({ ...this.options, ...options })];
+    const started = await startApp({ ...metadata, imports });
+    this.apps.add(started.app);
+    const feed = started.app.get<TradeFeed>(getTradeFeedToken(options.name));
+    return { ...started, feed };
+  }
+
+  /** Waits until a feed is open, pushes a frame, and returns its text as the feed emits it. */
+  async receive(feed: TradeFeed, text = 'hello', name: 'market' | 'raw' = 'market'): Promise<string> {
+    const frame = firstValueFrom(feed.frames$);
+    await live(feed);
+    this.service.push(name, text);
+    return (await frame).text();
+  }
+}
+
+/** A route that streams the feed to everybody. */
+@Controller()
+export class FeedController {
+  @Inject(TradeFeed) readonly tradeFeed!: TradeFeed;
+  @Sse('feed')
+  feed(@Req() request: SseRequest) {
+    return this.tradeFeed.sse(request, { authorize: 'everybody' });
+  }
+}
+
+export const live = async ({ status$ }: TradeFeed) => when(status$, ({ state }) => state === 'live');
+export const stopped = async ({ status$ }: TradeFeed) => when(status$, ({ state }) => state === 'stopped');
 
 /** Waits for an event of a service. Call it before the event happens. */
 export const seen = async (service: TradeFeedService, type: string) =>

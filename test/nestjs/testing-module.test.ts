@@ -1,6 +1,6 @@
-import { Controller, Get, Injectable, Module } from '@nestjs/common';
-import { Test } from '@nestjs/testing';
-import { describe, expect, it } from '@jest/globals';
+import { type DynamicModule, Inject, Injectable, Module } from '@nestjs/common';
+import { Test, type TestingModule } from '@nestjs/testing';
+import { afterEach, describe, expect, it } from '@jest/globals';
 import { execFile } from 'node:child_process';
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
@@ -16,37 +16,39 @@ import {
   TradeFeedTestingModule,
   type TradeFeedTestingOptions,
 } from '../../src/nestjs/index.js';
-import { Log, when } from './support.js';
+import { live, Log, when } from './support.js';
 
 @Injectable()
 class Newest {
-  readonly #feed: TradeFeed;
-  constructor(feed: TradeFeed) {
-    this.#feed = feed;
-  }
-  text = () => firstValueFrom(this.#feed.frames$.pipe(map((frame) => frame.text())));
-}
-
-@Controller()
-class NewestController {
-  readonly #newest: Newest;
-  constructor(newest: Newest) {
-    this.#newest = newest;
-  }
-  @Get()
-  async get() {
-    return this.#newest.text();
-  }
+  @Inject(TradeFeed) readonly feed!: TradeFeed;
+  text = () => firstValueFrom(this.feed.frames$.pipe(map((frame) => frame.text())));
 }
 
 // The module of an application. Its address does not exist, so a test that connects to it fails.
 const tradeFeed = TradeFeedModule.forRoot({ baseUrl: 'https://feed.invalid', apiKey: 'real', isGlobal: true });
 
-@Module({ providers: [Newest], controllers: [NewestController], exports: [Newest] })
-class NewestModule {}
-
-@Module({ imports: [tradeFeed, NewestModule] })
+@Module({ imports: [tradeFeed, { module: class {}, providers: [Newest], exports: [Newest] }] })
 class AppModule {}
+
+const apps: TestingModule[] = [];
+const compile = async (...imports: DynamicModule[]): Promise<TestingModule> => {
+  const app = await Test.createTestingModule({ imports }).setLogger(new Log()).compile();
+  apps.push(app);
+  return app;
+};
+afterEach(async () => {
+  await Promise.all(apps.splice(0).map((app) => app.close()));
+});
+
+/** Waits for frames, as texts. */
+const framesOf = (app: TestingModule, n: number) =>
+  firstValueFrom(
+    app.get(TradeFeed).frames$.pipe(
+      map((frame) => `${frame.feed} ${frame.connection} ${frame.text()}`),
+      take(n),
+      toArray(),
+    ),
+  );
 
 /** Runs a program with this package in a separate process. Returns its output, and how it ended. */
 const runProgram = async (contents: string): Promise<string> => {
@@ -55,15 +57,8 @@ const runProgram = async (contents: string): Promise<string> => {
   const outfile = join(folder, 'program.mjs');
   const stdin = { contents, resolveDir: import.meta.dirname, loader: 'ts' } as const;
   try {
-    await build({
-      stdin,
-      outfile,
-      bundle: true,
-      platform: 'node',
-      format: 'esm',
-      packages: 'external',
-      target: 'node20',
-    });
+    const options = { bundle: true, platform: 'node', format: 'esm', packages: 'external', target: 'node20' } as const;
+    await build({ stdin, outfile, ...options });
     return await new Promise((done) => {
       execFile(process.execPath, [outfile], { timeout: 20_000 }, (error, stdout) => {
         done(`${stdout}${error?.killed ? 'still running' : `exit ${String(error?.code ?? 0)}`}`);
@@ -87,39 +82,33 @@ describe('TradeFeedTestingModule', () => {
   });
 
   it('provides the service and the account, to cause failures', async () => {
-    const app = await Test.createTestingModule({ imports: [TradeFeedTestingModule.forRoot()] }).compile();
+    const app = await compile(TradeFeedTestingModule.forRoot());
     const { service, account } = app.get(TradeFeedTesting);
     const feed = app.get(TradeFeed);
     expect(account.plan).toBe('developer');
     const gap = when(feed.events$, ({ type }) => type === 'gap');
-    await when(feed.status$, ({ state }) => state === 'live');
+    await live(feed);
     account.expireAccess();
     expect(await gap).toMatchObject({ type: 'gap', failure: { code: 'access-expired' } });
     service.failCredentials(true);
-    await app.close();
   });
 
-  it('pushes to the feed of the module, and again after a reconnect', async () => {
-    const app = await Test.createTestingModule({
-      imports: [TradeFeedTestingModule.forRoot({ feed: 'raw' })],
-    }).compile();
+  it.each<[string, (testing: TradeFeedTesting) => unknown]>([
+    ['the access expired', ({ account }) => account.expireAccess()],
+    ['the network dropped the connection', ({ service }) => service.dropConnections()],
+    ['the service restarted', ({ service }) => service.restart({ connections: 'drop' })],
+  ])('pushes to the feed of the module, and again after %s', async (_, cause) => {
+    const app = await compile(TradeFeedTestingModule.forRoot({ feed: 'raw' }));
     const testing = app.get(TradeFeedTesting);
-    const texts = firstValueFrom(
-      app.get(TradeFeed).frames$.pipe(
-        map((frame) => `${frame.feed} ${frame.connection} ${frame.text()}`),
-        take(2),
-        toArray(),
-      ),
-    );
+    const texts = framesOf(app, 2);
     await testing.push('one');
-    testing.account.expireAccess();
+    await cause(testing);
     await testing.push('two');
     expect(await texts).toEqual(['raw 1 one', 'raw 2 two']);
-    await app.close();
   });
 
   it('stops the service with the application, and rejects a waiting push', async () => {
-    const app = await Test.createTestingModule({ imports: [TradeFeedTestingModule.forRoot()] }).compile();
+    const app = await compile(TradeFeedTestingModule.forRoot());
     const { service, account } = app.get(TradeFeedTesting);
     const push = app.get(TradeFeedTesting).push('unsent');
     const apiKey = account.createApiKey();
@@ -132,42 +121,27 @@ describe('TradeFeedTestingModule', () => {
   });
 
   it('starts the service and the account with its options, and a service for each name', async () => {
-    const app = await Test.createTestingModule({
-      imports: [
-        TradeFeedTestingModule.forRoot({ account: { entitled: false } }),
-        TradeFeedTestingModule.forRoot({ name: 'raw', feed: 'raw', service: { subprotocols: { raw: 'of.test' } } }),
-      ],
-    })
-      .setLogger(new Log())
-      .compile();
+    const app = await compile(
+      TradeFeedTestingModule.forRoot({ account: { entitled: false } }),
+      TradeFeedTestingModule.forRoot({ name: 'raw', feed: 'raw', service: { subprotocols: { raw: 'of.test' } } }),
+    );
     await expect(firstValueFrom(app.get(TradeFeed).frames$)).rejects.toMatchObject({ code: 'not-entitled' });
     const raw = app.get<TradeFeed>(getTradeFeedToken('raw'));
     const frame = firstValueFrom(raw.frames$);
     await app.get<TradeFeedTesting>(getTradeFeedTestingToken('raw')).push('hello');
     expect((await frame).feed).toBe('raw');
     expect(app.get(getTradeFeedTestingToken())).toBe(app.get(TradeFeedTesting));
-    await app.close();
   });
 
   it('begins its sources with the first connection', async () => {
-    const app = await Test.createTestingModule({
-      imports: [TradeFeedTestingModule.forRoot({ service: { sources: { market: of('first', 'second') } } })],
-    }).compile();
-    const texts = firstValueFrom(
-      app.get(TradeFeed).frames$.pipe(
-        map((frame) => frame.text()),
-        take(2),
-        toArray(),
-      ),
-    );
-    expect(await texts).toEqual(['first', 'second']);
-    await app.close();
+    const service = { sources: { market: of('first', 'second') } };
+    const app = await compile(TradeFeedTestingModule.forRoot({ service }));
+    expect(await framesOf(app, 2)).toEqual(['market 1 first', 'market 1 second']);
   });
 
   it.each([{ sources: 5 }, { sources: { market: 5 } }])('refuses a service with %j', async (service) => {
     const options = { service } as unknown as TradeFeedTestingOptions;
-    const starting = Test.createTestingModule({ imports: [TradeFeedTestingModule.forRoot(options)] }).compile();
-    await expect(starting).rejects.toThrow('`sources');
+    await expect(compile(TradeFeedTestingModule.forRoot(options))).rejects.toThrow('`sources');
   });
 
   it.each(['{}', '{ sources: { market: interval(5).pipe(map(String)) } }'])(

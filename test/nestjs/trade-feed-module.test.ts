@@ -1,11 +1,19 @@
-import { type DynamicModule, type INestApplication, Inject, Injectable, Module } from '@nestjs/common';
+import {
+  type DynamicModule,
+  Inject,
+  Injectable,
+  type INestApplicationContext,
+  Module,
+  type ModuleMetadata,
+  Scope,
+} from '@nestjs/common';
 import { ConfigModule, ConfigService } from '@nestjs/config';
-import { ModulesContainer } from '@nestjs/core';
+import { LazyModuleLoader, ModulesContainer, NestFactory } from '@nestjs/core';
 import { Test } from '@nestjs/testing';
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { firstValueFrom } from 'rxjs';
+import { describe, expect, it } from '@jest/globals';
 import { inspect, types } from 'node:util';
-import { Secret, TradeFeedError } from '../../src/index.js';
+import { noop } from 'rxjs';
+import { Secret, TradeFeedError, tradeFeed$, tradeFeedEvents$ } from '../../src/index.js';
 import {
   getTradeFeedToken,
   InjectTradeFeed,
@@ -14,25 +22,43 @@ import {
   TradeFeedModule,
   type TradeFeedModuleOptions,
   type TradeFeedOptionsFactory,
+  TradeFeedTestingModule,
 } from '../../src/nestjs/index.js';
-import { startApp, startService, when } from './support.js';
+import { live, LocalService, Log, startService } from './support.js';
 
-let local: Awaited<ReturnType<typeof startService>>;
+const local = new LocalService();
+type Imports = NonNullable<ModuleMetadata['imports']>;
+type IdAlgorithm = 'reference' | 'deep-hash';
 
-beforeEach(async () => {
-  local = await startService();
-});
+interface Start {
+  readonly log?: Log;
+  readonly moduleIdGeneratorAlgorithm?: IdAlgorithm;
+  readonly providers?: NonNullable<ModuleMetadata['providers']>;
+}
 
-afterEach(async () => {
-  await local.service.shutdown();
-});
-
-const frameOf = async (feed: TradeFeed, push: () => void) => {
-  const frame = firstValueFrom(feed.frames$);
-  await when(feed.status$, ({ state }) => state === 'live');
-  push();
-  return (await frame).text();
+/** Starts an application like a program does. */
+const start = async (
+  imports: Imports,
+  { log = new Log(), moduleIdGeneratorAlgorithm = 'reference', providers = [] }: Start = {},
+): Promise<INestApplicationContext> => {
+  const options = { logger: log, abortOnError: false, moduleIdGeneratorAlgorithm };
+  const app = await NestFactory.createApplicationContext({ module: class {}, imports, providers }, options);
+  local.apps.add(app);
+  return app;
 };
+
+/** A class that creates the options, and the module that provides it. */
+class Factory implements TradeFeedOptionsFactory {
+  static options: TradeFeedModuleOptions;
+  createTradeFeedOptions = () => Promise.resolve(Factory.options);
+}
+@Module({ providers: [Factory], exports: [Factory] })
+class FactoryModule {}
+
+@Injectable()
+class Reader {
+  @Inject(TradeFeed) readonly feed!: TradeFeed;
+}
 
 describe('forRoot', () => {
   it.each<[string, object, string]>([
@@ -66,14 +92,12 @@ describe('forRoot', () => {
   });
 
   it('requires an address and a key when the application starts, from the options or the environment', async () => {
-    const start = () => Test.createTestingModule({ imports: [TradeFeedModule.forRoot()] }).compile();
-    await expect(start()).rejects.toThrow('`baseUrl` must be set, or be in TRADE_FEED_BASE_URL');
+    const missing = 'Missing `baseUrl` and `apiKey`. Pass them as options, or set TRADE_FEED_BASE_URL';
+    await expect(start([TradeFeedModule.forRoot()])).rejects.toThrow(missing);
     process.env['TRADE_FEED_BASE_URL'] = local.service.baseUrl;
-    process.env['TRADE_FEED_API_KEY'] = local.apiKey;
+    process.env['TRADE_FEED_API_KEY'] = local.options.apiKey;
     try {
-      const module = await start();
-      expect(await frameOf(module.get(TradeFeed), () => local.service.push('market', 'hello'))).toBe('hello');
-      await module.close();
+      expect(await local.receive((await start([TradeFeedModule.forRoot()])).get(TradeFeed))).toBe('hello');
     } finally {
       delete process.env['TRADE_FEED_BASE_URL'];
       delete process.env['TRADE_FEED_API_KEY'];
@@ -81,52 +105,23 @@ describe('forRoot', () => {
   });
 
   it('is global only with `isGlobal`', async () => {
-    @Injectable()
-    class Reader {
-      readonly feed: TradeFeed;
-      constructor(feed: TradeFeed) {
-        this.feed = feed;
-      }
-    }
     @Module({ providers: [Reader], exports: [Reader] })
     class FeatureModule {}
-    const start = (isGlobal?: boolean) =>
-      Test.createTestingModule({
-        imports: [TradeFeedModule.forRoot({ ...local.options, isGlobal }), FeatureModule],
-      }).compile();
-    await expect(start()).rejects.toThrow('TradeFeed');
-    const module = await start(true);
-    expect(module.get(Reader).feed).toBe(module.get(TradeFeed));
-    await module.close();
+    const imports = (isGlobal?: boolean) => [TradeFeedModule.forRoot({ ...local.options, isGlobal }), FeatureModule];
+    await expect(start(imports())).rejects.toThrow('TradeFeed');
+    const app = await start(imports(true));
+    expect(app.get(Reader).feed).toBe(app.get(TradeFeed));
   });
 });
 
 describe('forRootAsync', () => {
   it('uses the options of a factory, with a ConfigService', async () => {
-    const imports = [
-      TradeFeedModule.forRootAsync({
-        imports: [ConfigModule.forRoot({ ignoreEnvFile: true, load: [() => ({ feed: local.options })] })],
-        inject: [ConfigService],
-        useFactory: (config: ConfigService) => config.getOrThrow<TradeFeedModuleOptions>('feed'),
-      }),
-    ];
-    const { app } = await startApp({ imports });
-    expect(await frameOf(app.get(TradeFeed), () => local.service.push('market', 'hello'))).toBe('hello');
-    await app.close();
-  });
-
-  it('uses the options of a class, with `useClass` and `useExisting`', async () => {
-    @Injectable()
-    class Factory implements TradeFeedOptionsFactory {
-      createTradeFeedOptions = () => Promise.resolve(local.options);
-    }
-    @Module({ providers: [Factory], exports: [Factory] })
-    class FactoryModule {}
-    for (const options of [{ useClass: Factory }, { useExisting: Factory, imports: [FactoryModule] }]) {
-      const module = await Test.createTestingModule({ imports: [TradeFeedModule.forRootAsync(options)] }).compile();
-      expect(module.get(TradeFeed).status.state).toBe('idle');
-      await module.close();
-    }
+    const module = TradeFeedModule.forRootAsync({
+      imports: [ConfigModule.forRoot({ ignoreEnvFile: true, load: [() => ({ feed: local.options })] })],
+      inject: [ConfigService],
+      useFactory: (config: ConfigService) => config.getOrThrow<TradeFeedModuleOptions>('feed'),
+    });
+    expect(await local.receive((await start([module])).get(TradeFeed))).toBe('hello');
   });
 
   it.each<[string, object, string]>([
@@ -145,14 +140,13 @@ describe('forRootAsync', () => {
     ['a scope', { isGlobal: true }, '`isGlobal` must be set next to `useFactory`'],
   ])('does not start with a factory that returns %s', async (_what, options, message) => {
     const useFactory = () => options as TradeFeedModuleOptions;
-    const starting = Test.createTestingModule({ imports: [TradeFeedModule.forRootAsync({ useFactory })] }).compile();
-    await expect(starting).rejects.toThrow(message);
+    await expect(start([TradeFeedModule.forRootAsync({ useFactory })])).rejects.toThrow(message);
   });
 });
 
 describe('the container', () => {
   /** Returns everything that Nest stores: the instance of each module, the providers, and their values. */
-  const storedIn = (app: INestApplication): readonly unknown[] =>
+  const storedIn = (app: INestApplicationContext): readonly unknown[] =>
     Array.from(app.get(ModulesContainer).values()).flatMap(({ instance, providers }) => [
       instance as unknown,
       ...Array.from(providers, ([token, wrapper]): unknown => [token, wrapper.instance, wrapper.inject, wrapper.name]),
@@ -171,24 +165,18 @@ describe('the container', () => {
   };
   const plain = 'planted-key';
 
-  @Injectable()
-  class Factory implements TradeFeedOptionsFactory {
-    createTradeFeedOptions = () => ({ ...local.options, apiKey: plain });
-  }
-  @Module({ providers: [Factory], exports: [Factory] })
-  class FactoryModule {}
-
-  it.each<[string, () => DynamicModule]>([
-    ['forRoot', () => TradeFeedModule.forRoot({ ...local.options, apiKey: plain })],
-    ['useFactory', () => TradeFeedModule.forRootAsync({ useFactory: () => new Factory().createTradeFeedOptions() })],
-    [
-      'an async useFactory',
-      () => TradeFeedModule.forRootAsync({ useFactory: () => Promise.resolve(new Factory().createTradeFeedOptions()) }),
-    ],
+  it.each<[string, (options: TradeFeedModuleOptions) => DynamicModule]>([
+    ['forRoot', (options) => TradeFeedModule.forRoot(options)],
+    ['useFactory', (options) => TradeFeedModule.forRootAsync({ useFactory: () => options })],
+    ['an async useFactory', (options) => TradeFeedModule.forRootAsync({ useFactory: () => Promise.resolve(options) })],
     ['useClass', () => TradeFeedModule.forRootAsync({ useClass: Factory })],
     ['useExisting', () => TradeFeedModule.forRootAsync({ useExisting: Factory, imports: [FactoryModule] })],
   ])('stores the key wrapped, so that no code can print or inject it: %s', async (_way, define) => {
-    const { app, log } = await startApp({ imports: [define()] });
+    const given = (): TradeFeedModuleOptions => ({ ...local.options, apiKey: plain });
+    // A class creates its options: those of this test would be stored with it.
+    Object.defineProperty(Factory, 'options', { configurable: true, get: given });
+    const log = new Log();
+    const app = await start([define(given())], { log });
     const stored = storedIn(app);
     expect(stored.length).toBeGreaterThan(10);
     const texts = textsIn(stored);
@@ -201,48 +189,231 @@ describe('the container', () => {
     expect(options.apiKey).toBeInstanceOf(Secret);
     expect((options.apiKey as Secret).reveal()).toBe(plain);
     expect(log.raw).not.toContain(plain);
-    await app.close();
   });
 });
 
-describe('a name', () => {
-  it('allows two feeds of two accounts in one application', async () => {
-    const other = local.service.createAccount({ plan: 'developer' });
-    @Injectable()
-    class Reader {
-      readonly raw: TradeFeed;
-      readonly market: TradeFeed;
-      constructor(@InjectTradeFeed('raw') raw: TradeFeed, @InjectTradeFeed() market: TradeFeed) {
-        this.raw = raw;
-        this.market = market;
-      }
-    }
-    @Injectable()
-    class ByProperty {
-      @InjectTradeFeed('raw') readonly raw!: TradeFeed;
-      @Inject(TradeFeed) readonly market!: TradeFeed;
-    }
-    const named: TradeFeedAsyncOptions = {
-      name: 'raw',
-      useFactory: () => ({ ...local.options, apiKey: other.createApiKey(), feed: 'raw' }),
-    };
-    const { app, log } = await startApp({
-      imports: [TradeFeedModule.forRoot(local.options), TradeFeedModule.forRootAsync(named)],
-      providers: [Reader, ByProperty],
-    });
-    const { raw, market } = app.get(Reader);
-    expect(app.get(ByProperty)).toEqual({ raw, market });
-    expect([app.get(getTradeFeedToken('raw')), app.get(getTradeFeedToken())]).toEqual([raw, market]);
-    expect(raw).not.toBe(market);
-    const texts = [
-      frameOf(raw, () => local.service.push('raw', 'of raw')),
-      frameOf(market, () => local.service.push('market', 'of market')),
-    ];
-    expect(await Promise.all(texts)).toEqual(['of raw', 'of market']);
-    expect([raw.status.state, market.status.state]).toEqual(['live', 'live']);
-    const { context } = await log.line(/^Connected to raw/);
-    expect(context).toBe('TradeFeed:raw');
-    expect((await log.line(/^Connected to market/)).context).toBe('TradeFeed');
-    await app.close();
+describe.each<IdAlgorithm>(['reference', 'deep-hash'])("two modules, with the module ids of '%s'", (algorithm) => {
+  const startTwo = (imports: Imports) => start(imports, { moduleIdGeneratorAlgorithm: algorithm });
+
+  it.each<[string, () => Imports, string]>([
+    [
+      'without a name, also with different keys',
+      () =>
+        [local.options, { ...local.options, apiKey: local.otherKey() }].map((each) => TradeFeedModule.forRoot(each)),
+      'both have none',
+    ],
+    [
+      'without a name, of factories',
+      () => [1, 2].map(() => TradeFeedModule.forRootAsync({ useFactory: () => local.options })),
+      'both have none',
+    ],
+    ['without a name, for tests', () => [1, 2].map(() => TradeFeedTestingModule.forRoot()), 'both have none'],
+    [
+      'with the same name',
+      () => [1, 2].map(() => TradeFeedModule.forRoot({ ...local.options, name: 'raw' })),
+      "both have 'raw'",
+    ],
+  ])('do not start %s, and the error names both places', async (_, two, message) => {
+    const starting = startTwo(two());
+    await expect(starting).rejects.toMatchObject({ code: 'invalid-options' });
+    const text = await starting.then(String, String);
+    expect(text).toContain('`name` must be different for each feed of an application');
+    expect(text).toContain(message);
+    expect(text.match(/trade-feed-module\.test\.ts:\d+:\d+/g)).toHaveLength(2);
   });
+
+  it('share one feed when both import one definition', async () => {
+    const tradeFeed = TradeFeedModule.forRoot(local.options);
+    const features = [1, 2].map(() => {
+      class Own extends Reader {}
+      return { module: class {}, imports: [tradeFeed], providers: [{ provide: Own, useClass: Own }], Own };
+    });
+    const app = await startTwo(features);
+    const [one, two] = features.map(({ Own }) => app.get(Own).feed);
+    expect(one).toBe(two);
+  });
+});
+
+it('a name allows two feeds of two accounts in one application', async () => {
+  @Injectable()
+  class Both {
+    @InjectTradeFeed('raw') readonly ofProperty!: TradeFeed;
+    readonly raw: TradeFeed;
+    readonly market: TradeFeed;
+    constructor(@InjectTradeFeed('raw') raw: TradeFeed, @InjectTradeFeed() market: TradeFeed) {
+      this.raw = raw;
+      this.market = market;
+    }
+  }
+  const rawOptions = { ...local.options, apiKey: local.otherKey(), feed: 'raw' } as const;
+  const raw = TradeFeedModule.forRootAsync({ name: 'raw', useFactory: () => rawOptions });
+  const log = new Log();
+  const app = await start([TradeFeedModule.forRoot(local.options), raw], { log, providers: [Both] });
+  const feeds = app.get(Both);
+  expect(feeds.raw).not.toBe(feeds.market);
+  expect([app.get(getTradeFeedToken('raw')), app.get(getTradeFeedToken())]).toEqual([feeds.raw, feeds.market]);
+  expect(feeds.ofProperty).toBe(feeds.raw);
+  const texts = [local.receive(feeds.raw, 'of raw', 'raw'), local.receive(feeds.market, 'of market')];
+  expect(await Promise.all(texts)).toEqual(['of raw', 'of market']);
+  expect((await log.line(/^Connected to raw/)).context).toBe('TradeFeed:raw');
+  expect((await log.line(/^Connected to market/)).context).toBe('TradeFeed');
+});
+
+it('two applications of one process can each have a feed without a name', async () => {
+  const one = await start([TradeFeedModule.forRoot(local.options)]);
+  const other = await start([TradeFeedModule.forRoot({ ...local.options, apiKey: local.otherKey() })]);
+  expect(one.get(TradeFeed)).not.toBe(other.get(TradeFeed));
+});
+
+describe('options that are created for each request', () => {
+  @Injectable({ scope: Scope.REQUEST })
+  class OfRequest {
+    createTradeFeedOptions = () => local.options;
+  }
+  @Injectable()
+  class DependsOnRequest {
+    @Inject(OfRequest) readonly of!: OfRequest;
+  }
+  @Module({ providers: [OfRequest, DependsOnRequest], exports: [OfRequest, DependsOnRequest] })
+  class RequestModule {}
+  const imports = [RequestModule];
+  const useFactory = () => local.options;
+
+  it.each<[string, TradeFeedAsyncOptions]>([
+    ['`inject`', { imports, inject: [OfRequest], useFactory }],
+    ['a dependency of `inject`', { imports, inject: [DependsOnRequest], useFactory }],
+    ['`useClass`', { useClass: OfRequest }],
+    ['`useExisting`', { imports, useExisting: OfRequest }],
+  ])('are refused at the second request, before it opens a connection: %s', async (_what, options) => {
+    const app = await start([TradeFeedModule.forRootAsync(options)]);
+    await app.resolve(TradeFeed);
+    const second = app.resolve(TradeFeed);
+    await expect(second).rejects.toMatchObject({ code: 'invalid-options' });
+    const message = /`inject` must be providers with the default scope.*trade-feed-module\.test\.ts:/;
+    await expect(second).rejects.toThrow(message);
+  });
+
+  it('start with a transient provider, which is created once', async () => {
+    let created = 0;
+    @Injectable({ scope: Scope.TRANSIENT })
+    class OfEach {
+      constructor() {
+        created += 1;
+      }
+      createTradeFeedOptions = () => local.options;
+    }
+    @Module({ providers: [OfEach], exports: [OfEach] })
+    class EachModule {}
+    for (const options of [{ imports: [EachModule], inject: [OfEach], useFactory }, { useClass: OfEach }]) {
+      created = 0;
+      const app = await start([TradeFeedModule.forRootAsync(options)]);
+      await live(app.get(TradeFeed));
+      expect([app.get(TradeFeed), created]).toEqual([app.get(TradeFeed), 1]);
+      await app.close();
+    }
+  });
+});
+
+it('an application starts when a test replaces the feed', async () => {
+  const feed = {};
+  const module = await Test.createTestingModule({ imports: [TradeFeedModule.forRoot(local.options)] })
+    .overrideProvider(TradeFeed)
+    .useValue(feed)
+    .compile();
+  local.apps.add(await module.init());
+  expect(module.get(TradeFeed)).toBe(feed);
+});
+
+describe('a module that is loaded lazily', () => {
+  const load = async (app: INestApplicationContext, connect: 'bootstrap' | 'first-subscriber') => {
+    const module = TradeFeedModule.forRoot({ ...local.options, connect });
+    return app.get(LazyModuleLoader).load(() => ({ module: class {}, imports: [module] }));
+  };
+
+  it.each(['bootstrap', 'first-subscriber'] as const)('connects with its first subscriber: %s', async (connect) => {
+    const feed = (await load(await start([]), connect)).get(TradeFeed, { strict: false });
+    await live(feed);
+    await feed.beforeApplicationShutdown();
+  });
+
+  it('cannot have the name of another feed', async () => {
+    const app = await start([TradeFeedModule.forRoot(local.options)]);
+    await expect(load(app, 'first-subscriber')).rejects.toThrow('`name` must be different');
+  });
+});
+
+describe('two feeds of one account', () => {
+  const log = new Log();
+  const warnings = () => log.lines.splice(0).filter(({ text }) => text.includes('use the same account'));
+  const place = String.raw`test/nestjs/trade-feed-module\.test\.ts:\d+:\d+`;
+  const matching = (text: string) => new RegExp(text.replaceAll(/[$()]/g, String.raw`\$&`).replaceAll('PLACE', place));
+  const startLogged = (...imports: Imports) => start(imports, { log });
+
+  it('cause a warning at the start that names both places, and does not show the key', async () => {
+    const raw = { name: 'raw', useFactory: () => ({ ...local.options, feed: 'raw' }) as const };
+    await startLogged(TradeFeedModule.forRoot(local.options), TradeFeedModule.forRootAsync(raw));
+    const [warning, ...others] = warnings();
+    expect(others).toEqual([]);
+    expect(warning).toMatchObject({ level: 'warn', context: expect.stringMatching(/^TradeFeed/) });
+    expect(warning?.text).toMatch(matching('the feed market (TradeFeedModule.forRoot at PLACE)'));
+    expect(warning?.text).toMatch(matching('the feed raw (TradeFeedModule.forRootAsync at PLACE)'));
+    expect(log.raw).not.toContain(local.options.apiKey);
+  });
+
+  it('cause no warning with keys of two accounts, with two services, with functions that have not returned one yet, or after a start that failed', async () => {
+    const failing = {
+      module: class {},
+      providers: [{ provide: 'other', useFactory: () => Promise.reject(new Error()) }],
+    };
+    await expect(startLogged(TradeFeedModule.forRoot(local.options), failing)).rejects.toThrow();
+    const other = await startService();
+    const { baseUrl } = other.service;
+    const each = [{}, { apiKey: local.otherKey() }, { baseUrl }, ...[1, 2].map(() => ({ apiKey: () => 'key' }))];
+    await startLogged(...each.map((more, n) => TradeFeedModule.forRoot({ ...local.options, ...more, name: `${n}` })));
+    expect(warnings()).toEqual([]);
+    await other.service.shutdown();
+  });
+
+  it('are found when their functions have returned the same key', async () => {
+    const apiKey = () => local.options.apiKey;
+    const created = new TradeFeed({ ...local.options, apiKey });
+    const app = await startLogged(TradeFeedModule.forRoot({ ...local.options, apiKey, name: 'raw' }));
+    const feeds = [created, app.get<TradeFeed>(getTradeFeedToken('raw'))];
+    for (const feed of feeds) feed.frames$.subscribe({ error: noop });
+    const warning = await log.line(/use the same account.*new TradeFeed/);
+    expect(warning.text).toMatch(
+      matching('new TradeFeed at PLACE), and the feed raw (TradeFeedModule.forRoot at PLACE)'),
+    );
+    await created.beforeApplicationShutdown();
+    expect(warnings()).toHaveLength(1);
+  });
+
+  it('are found in two applications while both run', async () => {
+    const module = () => TradeFeedModule.forRoot({ ...local.options, baseUrl: `${local.service.baseUrl}/` });
+    await (await startLogged(module())).close();
+    await startLogged(module());
+    expect(warnings()).toEqual([]);
+    await startLogged(TradeFeedModule.forRoot(local.options));
+    expect(warnings()).toHaveLength(1);
+  });
+
+  it.each<[string, () => { subscribe(observer: object): { unsubscribe(): void } }]>([
+    ['(new TradeFeed', () => new TradeFeed({ ...local.options, share: { lingerMs: 0 } }).frames$],
+    ["tradeFeed$('raw')", () => tradeFeed$('raw', quiet())],
+    ["tradeFeedEvents$('raw')", () => tradeFeedEvents$('raw', quiet())],
+  ])('are found for %s before and after the module, while it is subscribed to', async (name, create) => {
+    const feed$ = create();
+    const text = expect.stringMatching(matching(`${name} at PLACE`));
+    const before = feed$.subscribe({ error: noop });
+    const app = await startLogged(TradeFeedModule.forRoot(local.options));
+    expect(warnings()).toMatchObject([{ text }]);
+    before.unsubscribe();
+    await app.close();
+    await startLogged(TradeFeedModule.forRoot(local.options));
+    expect(warnings()).toEqual([]);
+    feed$.subscribe({ error: noop }).unsubscribe();
+    expect(warnings()).toMatchObject([{ text }]);
+  });
+
+  const quiet = () => ({ baseUrl: local.service.baseUrl, apiKey: local.options.apiKey });
 });

@@ -1,166 +1,119 @@
-import { Injectable, type OnModuleDestroy } from '@nestjs/common';
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { firstValueFrom, lastValueFrom, take, toArray } from 'rxjs';
-import {
-  TradeFeed,
-  TradeFeedHealthIndicator,
-  TradeFeedModule,
-  type TradeFeedModuleOptions,
-} from '../../src/nestjs/index.js';
-import type { ServiceEvent } from '../../src/testing/index.js';
+import { Inject, Injectable, type OnModuleDestroy } from '@nestjs/common';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { metrics, trace } from '@opentelemetry/api';
+import { filter, firstValueFrom, lastValueFrom, Subject, take, toArray } from 'rxjs';
+import { createFeedCluster, memoryEngine } from '../../src/cluster/index.js';
+import { TradeFeed, TradeFeedHealthIndicator } from '../../src/nestjs/index.js';
+import { FeedMemory } from '../../src/nestjs/feed-memory.js';
+import { telemetry } from '../../src/nestjs/telemetry.js';
+import type { FeedEvent } from '../../src/protocol/event.js';
+import { relayHandler } from '../../src/relay/index.js';
+import { disconnected, frameOf, opened, watermark } from '../operators/stream.js';
+import { startSdk } from '../otel/sdk.js';
+import { Web } from '../relay/support.js';
 import { waitFor } from '../support/wait-for.js';
-import { type App, seen, startApp, startService, when } from './support.js';
+import { live, LocalService, seen, stopped, when } from './support.js';
 
-let local: Awaited<ReturnType<typeof startService>>;
-let events: ServiceEvent[];
-const apps: App[] = [];
-
-beforeEach(async () => {
-  local = await startService();
-  events = [];
-  local.service.events$.subscribe((event) => events.push(event));
-});
-
-afterEach(async () => {
-  await Promise.all(apps.splice(0).map(({ app }) => app.close()));
-  await local.service.shutdown();
-});
-
-const start = async (options: TradeFeedModuleOptions = {}) => {
-  const started = await startApp({ imports: [TradeFeedModule.forRoot({ ...local.options, ...options })] });
-  apps.push(started);
-  return { ...started, feed: started.app.get(TradeFeed) };
-};
-
-const isLive = ({ state }: { readonly state: string }) => state === 'live';
-const handshakes = () => events.filter(({ type }) => type === 'handshake-accepted').length;
+const local = new LocalService();
+const typesOf = (events: readonly { readonly type: string }[]) => events.map(({ type }) => type);
+const endOf = (feed$: TradeFeed['events$' | 'frames$' | 'stats$' | 'status$']) =>
+  lastValueFrom(feed$ as TradeFeed['events$'], { defaultValue: undefined });
 
 describe('the connection', () => {
-  it('is shared by all subscribers of all Observables', async () => {
-    const { feed } = await start({ stats: { everyMs: 5 } });
-    const lifecycle = lastValueFrom(feed.events$.pipe(take(3), toArray()));
+  it('is shared by all subscribers of all Observables, and emits all events unchanged', async () => {
+    const { feed } = await local.start({ stats: { everyMs: 5 }, freshness: { factor: 20 } });
+    const events = lastValueFrom(feed.events$.pipe(take(4), toArray()));
     const frames = [feed.frames$, feed.frames$].map((frames$) => firstValueFrom(frames$));
-    const stats = when(feed.stats$, ({ totalFrames }) => totalFrames > 0);
-    await when(feed.status$, isLive);
-    local.service.push('market', 'hello');
+    const counting = feed.stats$.subscribe();
+    await live(feed);
+    local.push('hello');
     expect((await Promise.all(frames)).map((frame) => frame.text())).toEqual(['hello', 'hello']);
-    expect((await stats).totalFrames).toBe(1);
-    expect((await lifecycle).map(({ type }) => type)).toEqual(['ticket-requested', 'ticket-issued', 'opened']);
-    expect(events.map(({ type }) => type)).toEqual(['ticket-issued', 'handshake-accepted']);
+    const stats = await when(feed.stats$, ({ totalFrames }) => totalFrames > 0);
+    expect(stats).toMatchObject({ totalFrames: 1, totalBytes: 5 });
+    // A later subscriber receives the latest figures at once.
+    expect((await firstValueFrom(feed.stats$)).totalFrames).toBe(1);
+    expect(typesOf(await events)).toEqual(['ticket-requested', 'ticket-issued', 'opened', 'frame']);
+    expect(typesOf(local.events)).toEqual(['ticket-issued', 'handshake-accepted']);
+    counting.unsubscribe();
   });
 
-  it('is not opened without a subscriber', async () => {
-    const { feed, app } = await start();
+  it('is not opened without a subscriber, and with `bootstrap` is, and stays open', async () => {
+    const { feed, app } = await local.start();
     expect(feed.status.state).toBe('idle');
     await app.close();
-    expect(events).toEqual([]);
-  });
-
-  it('is opened at bootstrap with that option, and stays open without a subscriber', async () => {
-    const { feed } = await start({ connect: 'bootstrap', share: { lingerMs: 0 } });
-    await when(feed.status$, isLive);
-    expect(feed.status).toMatchObject({ state: 'live', connection: 1 });
-    expect(handshakes()).toBe(1);
+    expect(local.events).toEqual([]);
+    const started = await local.start({ connect: 'bootstrap', share: { lingerMs: 0 } });
+    await live(started.feed);
+    expect(started.feed.status).toMatchObject({ state: 'live', connection: 1 });
+    expect(local.handshakes).toBe(1);
   });
 
   it('is closed after the last subscriber has left, and opened again by the next one', async () => {
-    const { feed, log } = await start({ share: { lingerMs: 0 } });
+    const { feed, log } = await local.start({ share: { lingerMs: 0 } });
     const closed = seen(local.service, 'connection-closed');
-    await when(feed.status$, isLive);
+    await live(feed);
     expect(await closed).toMatchObject({ by: 'client', code: 1000 });
     expect(feed.status.state).toBe('idle');
     expect(log.ofFeeds).toEqual(['log Connected to market (connection 1)', 'log Closed: there is no subscriber']);
-    await when(feed.status$, isLive);
-    expect(handshakes()).toBe(2);
+    await live(feed);
+    expect(local.handshakes).toBe(2);
   });
 });
 
 describe('status$', () => {
-  it('emits the current status to a late subscriber at once', async () => {
-    const { feed } = await start();
-    feed.frames$.subscribe();
-    await when(feed.status$, isLive);
-    expect(await firstValueFrom(feed.status$)).toMatchObject({ state: 'live', connection: 1 });
-    const [first] = await lastValueFrom(feed.status$.pipe(take(1), toArray()));
-    expect(first).toBe(feed.status);
-    expect(handshakes()).toBe(1);
-  });
-
-  it('emits connecting first, and reports an outage', async () => {
-    const { feed } = await start();
+  it('emits connecting first, reports an outage, and emits the current status to a late subscriber at once', async () => {
+    const { feed } = await local.start();
     const statuses = lastValueFrom(feed.status$.pipe(take(4), toArray()));
-    await when(feed.status$, isLive);
+    await live(feed);
+    expect(await firstValueFrom(feed.status$)).toBe(feed.status);
+    expect(feed.status).toMatchObject({ state: 'live', connection: 1 });
+    expect(local.handshakes).toBe(1);
     local.account.expireAccess();
     expect((await statuses).map(({ state }) => state)).toEqual(['connecting', 'live', 'reconnecting', 'reconnecting']);
-    await when(feed.status$, isLive);
+    await live(feed);
   });
 
   it('opens no connection after a stop, and emits the stop instead of an error', async () => {
-    const { feed } = await start();
+    const { feed } = await local.start();
     local.account.revokeAccess();
-    const stopped = await when(feed.status$, ({ state }) => state === 'stopped');
-    expect(stopped).toMatchObject({ state: 'stopped', failure: { code: 'not-entitled' } });
-    expect(await firstValueFrom(feed.status$)).toBe(stopped);
+    const status = await stopped(feed);
+    expect(status).toMatchObject({ state: 'stopped', failure: { code: 'not-entitled' } });
+    expect(await firstValueFrom(feed.status$)).toBe(status);
     await expect(firstValueFrom(feed.stats$)).rejects.toMatchObject({ code: 'not-entitled' });
-    expect(events.map(({ type }) => type)).toEqual(['ticket-refused']);
+    expect(typesOf(local.events)).toEqual(['ticket-refused']);
   });
 });
 
-describe('the option freshness', () => {
-  it('makes the feed log silence and its end, and report it as unhealthy', async () => {
-    const { feed, log, app } = await start({ freshness: { maxAgeMs: 100 }, connect: 'bootstrap' });
-    const health = () => app.get(TradeFeedHealthIndicator).isHealthy('feed').feed;
-    await when(feed.status$, isLive);
-    await log.line(/^No frame has arrived yet: older than 100 ms$/);
-    await waitFor(() => health().status === 'down');
-    expect(health()).toMatchObject({ state: 'live', connection: 1 });
-    // On a slow machine a frame can be too old when it arrives.
-    await waitFor(() => {
-      local.service.push('market', 'hello');
-      return log.ofFeeds.includes('log Frames arrive again');
-    });
-    await log.line(/^The newest frame is from 20\S+Z: older than 100 ms$/);
-    expect(feed.freshness).toMatchObject({ maxAgeMs: 100 });
-    await app.close();
-    expect(feed.freshness).toBe(undefined);
+it('the option freshness makes the feed log silence and its end, and report it as unhealthy', async () => {
+  const { feed, log, app } = await local.start({ freshness: { maxAgeMs: 100 }, connect: 'bootstrap' });
+  const health = () => app.get(TradeFeedHealthIndicator).isHealthy('feed').feed;
+  await live(feed);
+  await log.line(/^No frame has arrived yet: older than 100 ms$/);
+  await waitFor(() => health().status === 'down');
+  expect(health()).toMatchObject({ state: 'live', connection: 1 });
+  // On a slow machine a frame can be too old when it arrives.
+  await waitFor(() => {
+    local.push('hello');
+    return log.ofFeeds.includes('log Frames arrive again');
   });
-
-  it('forwards all events and the failure unchanged', async () => {
-    const { feed } = await start({ freshness: { factor: 20 } });
-    const events$ = lastValueFrom(feed.events$.pipe(take(4), toArray()));
-    await when(feed.status$, isLive);
-    local.service.push('market', 'hello');
-    expect((await events$).map(({ type }) => type)).toEqual(['ticket-requested', 'ticket-issued', 'opened', 'frame']);
-    local.account.revokeAccess();
-    await expect(lastValueFrom(feed.events$)).rejects.toMatchObject({ code: 'not-entitled' });
-    expect(feed.freshness).toBe(undefined);
-  });
-});
-
-describe('stats$', () => {
-  it('counts since its first subscriber, and emits the newest figures to a later one', async () => {
-    const { feed } = await start({ stats: { everyMs: 5 } });
-    const counting = feed.stats$.subscribe();
-    await when(feed.status$, isLive);
-    local.service.push('market', 'one');
-    const first = await when(feed.stats$, ({ totalFrames }) => totalFrames === 1);
-    expect((await firstValueFrom(feed.stats$)).totalFrames).toBe(1);
-    expect(first.totalBytes).toBe(3);
-    counting.unsubscribe();
-  });
+  await log.line(/^The newest frame is from 20\S+Z: older than 100 ms$/);
+  expect(feed.freshness).toMatchObject({ maxAgeMs: 100 });
+  await app.close();
+  expect(feed.freshness).toBe(undefined);
 });
 
 describe('a stop', () => {
   it('is an error for each subscriber and a line in the log, and does not end the process', async () => {
-    const { feed } = await start({ connect: 'bootstrap' });
-    await when(feed.status$, isLive);
+    const { feed } = await local.start({ connect: 'bootstrap', freshness: { factor: 20 } });
+    await live(feed);
     const errors = [feed.frames$, feed.events$].map((feed$) => lastValueFrom(feed$));
-    const other = await start();
+    const other = await local.start();
     other.feed.frames$.subscribe();
     for (const error of errors) await expect(error).rejects.toMatchObject({ code: 'connection-replaced' });
     // All applications of a process write to the log of the last one.
     expect((await other.log.line(/^Stopped/)).level).toBe('error');
     expect(feed.status).toMatchObject({ state: 'stopped', failure: { code: 'connection-replaced' } });
+    expect(feed.freshness).toBe(undefined);
   });
 
   it('by an error of the application is a TradeFeedError with that error as its cause', async () => {
@@ -168,81 +121,172 @@ describe('a stop', () => {
     const classify = () => {
       throw cause;
     };
-    const { feed } = await start({ classify });
+    const { feed } = await local.start({ classify });
     local.account.revokeAccess();
     await expect(firstValueFrom(feed.frames$)).rejects.toBe(cause);
-    const failure = expect.objectContaining({
-      name: 'TradeFeedError',
-      code: 'relay-source-failed',
-      verdict: 'stop',
-      cause,
-    });
+    const facts = { name: 'TradeFeedError', code: 'relay-source-failed', verdict: 'stop', cause };
+    const failure = expect.objectContaining(facts);
     expect(feed.status).toMatchObject({ state: 'stopped', failure });
     await expect(firstValueFrom(feed.stats$)).rejects.toEqual(failure);
   });
 
   it('is followed by another attempt when the frames are subscribed to again', async () => {
-    const { feed } = await start();
+    const { feed } = await local.start();
     local.account.revokeAccess();
     await expect(firstValueFrom(feed.frames$)).rejects.toMatchObject({ code: 'not-entitled' });
     local.account.restoreAccess();
-    const frame = firstValueFrom(feed.frames$);
-    await when(feed.status$, isLive);
-    local.service.push('market', 'again');
-    expect((await frame).text()).toBe('again');
+    expect(await local.receive(feed)).toBe('hello');
   });
 });
 
 describe('a shutdown', () => {
   it('closes the connection with a closing handshake, and completes every stream before close() resolves', async () => {
-    const { feed, app, log } = await start();
-    const streams = [feed.frames$, feed.events$, feed.stats$, feed.status$];
-    const ends = streams.map((stream$) => lastValueFrom(stream$ as typeof feed.events$, { defaultValue: undefined }));
-    await when(feed.status$, isLive);
-    await app.close();
-    expect(events.at(-1)).toMatchObject({ type: 'connection-closed', by: 'client', code: 1000 });
-    await Promise.all(ends);
-    expect(log.ofFeeds.at(-1)).toBe('log Closed: the application shuts down');
-  });
-
-  it('happens after onModuleDestroy of the services of the application', async () => {
     const states: string[] = [];
     @Injectable()
     class Writer implements OnModuleDestroy {
-      readonly #feed: TradeFeed;
-      constructor(feed: TradeFeed) {
-        this.#feed = feed;
-      }
+      @Inject(TradeFeed) readonly feed!: TradeFeed;
       onModuleDestroy(): void {
-        states.push(this.#feed.status.state);
+        states.push(this.feed.status.state);
       }
     }
-    const imports = [TradeFeedModule.forRoot({ ...local.options, connect: 'bootstrap' })];
-    const { app } = await startApp({ imports, providers: [Writer] });
-    const feed = app.get(TradeFeed);
-    await when(feed.status$, isLive);
+    const { feed, app, log } = await local.start({}, { providers: [Writer] });
+    const ends = [feed.frames$, feed.events$, feed.stats$, feed.status$].map(endOf);
+    await live(feed);
     await app.close();
+    expect(local.events.at(-1)).toMatchObject({ type: 'connection-closed', by: 'client', code: 1000 });
+    await Promise.all(ends);
+    expect(log.ofFeeds.at(-1)).toBe('log Closed: the application shuts down');
+    // It closes after `onModuleDestroy` of the services of the application.
     expect([...states, feed.status.state]).toEqual(['live', 'idle']);
+    const before = local.events.length;
+    await Promise.all([feed.frames$, feed.status$, feed.stats$].map(endOf));
+    expect(local.events).toHaveLength(before);
   });
 
-  it('ends a running attempt, and the wait before the next one', async () => {
-    for (const during of ['ticket-requested', 'ticket-issued', 'reconnecting']) {
-      const { feed, app } = await start({ backoff: { initialDelayMs: 60_000, maxDelayMs: 60_000 } });
-      local.service.failCredentials(during === 'reconnecting');
-      const reached = when(feed.events$, ({ type }) => type === during);
-      const end = lastValueFrom(feed.frames$, { defaultValue: 'no frame' });
-      await reached;
-      await app.close();
-      expect(await end).toBe('no frame');
-    }
-    expect(handshakes()).toBe(0);
-  });
-
-  it('makes later subscriptions complete at once without a connection', async () => {
-    const { feed, app } = await start();
+  it.each(['ticket-requested', 'ticket-issued', 'reconnecting'])('ends an attempt after %s', async (during) => {
+    const { feed, app } = await local.start({ backoff: { initialDelayMs: 60_000, maxDelayMs: 60_000 } });
+    local.service.failCredentials(during === 'reconnecting');
+    const reached = when(feed.events$, ({ type }) => type === during);
+    const end = lastValueFrom(feed.frames$, { defaultValue: 'no frame' });
+    await reached;
     await app.close();
-    for (const stream$ of [feed.frames$, feed.status$, feed.stats$.pipe(take(1))])
-      await lastValueFrom(stream$ as typeof feed.events$, { defaultValue: undefined });
-    expect(events).toEqual([]);
+    expect(await end).toBe('no frame');
+    expect(local.handshakes).toBe(0);
   });
+});
+
+describe('the option telemetry', () => {
+  let sdk: ReturnType<typeof startSdk>;
+  beforeEach(() => {
+    sdk = startSdk();
+    metrics.setGlobalMeterProvider(sdk.providers.meters);
+    trace.setGlobalTracerProvider(sdk.providers.tracers);
+  });
+  afterEach(async () => {
+    metrics.disable();
+    trace.disable();
+    await sdk[Symbol.asyncDispose]();
+  });
+  const seriesOf = async (name: string) => (await sdk.collect())[name]?.series ?? [];
+  const messages = 'messaging.client.consumed.messages';
+
+  it('measures the feed once with the global meter and tracer, for all its subscribers; it is off by default', async () => {
+    const unmeasured = await local.start({ apiKey: local.otherKey() });
+    await local.receive(unmeasured.feed);
+    expect([await sdk.collect(), sdk.spans()]).toEqual([{}, []]);
+    const { feed } = await local.start({ telemetry: true });
+    feed.events$.subscribe();
+    await local.receive(feed);
+    const [series] = await seriesOf(messages);
+    expect(series?.value).toBe(1);
+    expect(series?.attributes).not.toHaveProperty('trade_feed.name');
+    expect(sdk.spans().map(({ name }) => name)).toEqual(['trade_feed.attempt']);
+  });
+
+  it('shows all counters and states of the feed with 0 from the start, with its name, without a subscriber', async () => {
+    await local.start({ telemetry: true, name: 'second' });
+    const collected = await sdk.collect();
+    for (const { series } of Object.values(collected))
+      for (const { value, attributes } of series) {
+        expect(value).toBe(0);
+        expect(attributes).toMatchObject({ 'messaging.destination.name': 'market', 'trade_feed.name': 'second' });
+      }
+    expect(Object.keys(collected).sort()).toEqual([
+      ...['messaging.client.consumed.messages', 'trade_feed.connection.state', 'trade_feed.frames.dropped'],
+      ...['trade_feed.frames.missed', 'trade_feed.io', 'trade_feed.outage.age', 'trade_feed.reconnects'],
+      'trade_feed.relay.refused',
+    ]);
+    expect(collected['trade_feed.connection.state']?.series).toHaveLength(4);
+  });
+
+  it('shows a relay that cannot admit clients, until one joins', async () => {
+    const { relay } = (await local.start({ telemetry: true })).feed;
+    const refused = async () => (await seriesOf('trade_feed.relay.refused')).map(({ value }) => value);
+    let isDown = true;
+    const authorize = () => {
+      if (isDown) throw new Error('private');
+      return true;
+    };
+    await using web = await Web.start(relayHandler(relay, { authorize }));
+    expect(await refused()).toEqual([0, 0]);
+    expect((await fetch(web.url)).status).toBe(500);
+    expect(await refused()).toEqual([1, 0]);
+    isDown = false;
+    const ended = new AbortController();
+    expect((await fetch(web.url, ended)).status).toBe(200);
+    expect(await refused()).toEqual([0, 0]);
+    expect(relay.status()).not.toHaveProperty('refused');
+    ended.abort();
+  });
+
+  it('shows which replica of a cluster owns the connection, and counts the changes', async () => {
+    const cluster = { engine: memoryEngine(), account: 'main' };
+    const { feed } = await local.start({ telemetry: true, cluster });
+    const values = () =>
+      Promise.all(['owner', 'handovers'].map(async (name) => (await seriesOf(`trade_feed.cluster.${name}`))[0]?.value));
+    expect(await values()).toEqual([0, 0]);
+    await local.receive(feed);
+    expect(await values()).toEqual([1, 0]);
+    const other = createFeedCluster('market', { ...local.options, ...cluster });
+    const changed = firstValueFrom(feed.cluster!.events$.pipe(filter(({ type }) => type === 'owner-changed')));
+    const follower = other.frames$.subscribe();
+    await feed.cluster?.handOver();
+    await changed;
+    expect(await values()).toEqual([0, 1]);
+    follower.unsubscribe();
+  });
+
+  it('is refused without the package of OpenTelemetry', () => {
+    const load = () => {
+      throw new Error('Cannot find module');
+    };
+    const message = '`telemetry` must be false, unless the package @opentelemetry/api is installed';
+    const error = expect.objectContaining({ code: 'invalid-options', message: expect.stringContaining(message) });
+    expect(() => telemetry({ feed: 'market' }, load)).toThrow(error);
+  });
+});
+
+const end = disconnected(8);
+it.each<[string, readonly FeedEvent[], readonly FeedEvent[]]>([
+  ['open: with the current time', [opened(5, 2), frameOf('a', 6)], [opened(20, 2)]],
+  [
+    'open in a worker: with the time of the watermark, because older frames follow it',
+    [opened(5), watermark(7), frameOf('a', 8), watermark(9)],
+    [opened(9), watermark(9)],
+  ],
+  [
+    'open in a worker with a later frame: with its time, because the new subscriber lacks it',
+    [opened(5), watermark(7), frameOf('a', 8)],
+    [opened(8), watermark(7)],
+  ],
+  ['in an outage: its events unchanged', [opened(5), watermark(7), end, watermark(9)], [end, watermark(9)]],
+])('a new subscriber of the relay first receives the status of a feed that is %s', (_, events, expected) => {
+  const now = jest.spyOn(Date, 'now').mockReturnValue(20);
+  const [memory, source] = [new FeedMemory(), new Subject<FeedEvent>()];
+  const subscription = source.pipe(memory.track()).subscribe();
+  for (const event of events) source.next(event);
+  expect(memory.snapshot).toEqual(expected);
+  subscription.unsubscribe();
+  expect(memory.snapshot).toEqual([]);
+  now.mockRestore();
 });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
-import { Subject } from 'rxjs';
+import { concat, Subject, throwError } from 'rxjs';
 import { type ConnectionStatus, connectionStatus } from '../../src/operators/connection-status.js';
-import type { TradeFeedError } from '../../src/protocol/failures/trade-feed-error.js';
+import { TradeFeedError } from '../../src/protocol/failures/trade-feed-error.js';
 import { disconnected, frameOf, gapOf, issued, lost, marbles, opened, reconnecting, requested } from './stream.js';
 
 const refusal = { stage: 'ticket', status: 503, closeCode: undefined } as const;
@@ -54,6 +54,20 @@ describe('connectionStatus', () => {
     });
   });
 
+  it.each(['cluster-away', 'cluster-behind'] as const)(
+    'is reconnecting while a replica receives no messages (%s), although it makes no attempt',
+    (code) => {
+      const failure = new TradeFeedError({
+        ...{ stage: 'stream', code, verdict: 'renew', summary: 'Away.', advice: 'Wait.', endedAt: 20 },
+      });
+      const states: ConnectionStatus[] = [];
+      const source = new Subject<unknown>();
+      source.pipe(connectionStatus()).subscribe((status) => states.push(status));
+      for (const event of [opened(10), { type: 'disconnected', at: 21, failure }, opened(30, 2)]) source.next(event);
+      expect(states.slice(1)).toEqual([down(20, 1, undefined, failure), { state: 'live', since: 30, connection: 2 }]);
+    },
+  );
+
   it('counts from the first attempt when no attempt has opened a connection yet', () => {
     const values = { C: { state: 'connecting', since: 1 }, X: down(122, 2, 323, lost(122, refusal)) };
     marbles(({ cold, expectObservable }) => {
@@ -61,24 +75,28 @@ describe('connectionStatus', () => {
     });
   });
 
-  it('starts again with each outage', () => {
-    const again = [disconnected(400), reconnecting(401, 5)] as const;
-    const values = { W: down(20, 1, 121, lost(20)), L: events.L, Z: down(400, 1, 406, lost(400)) };
-    marbles(({ cold, expectObservable }) => {
-      const source$ = cold('-(dr)-p-(yz)-', { ...events, y: again[0], z: again[1] });
-      expectObservable(source$.pipe(connectionStatus())).toBe('-W----L-Z----', values);
-    });
-  });
-
   it('is live after a frame, for a late subscriber', () => {
     const late = frameOf('late', 12, 3);
     const values = { L: { state: 'live', since: 12, connection: 3 }, W: down(20, 1, 121, lost(20)) };
     marbles(({ cold, expectObservable }) => {
-      expectObservable(cold('-f-f-(dr)-#', { ...events, f: late }).pipe(connectionStatus())).toBe(
-        '-L---W----#',
+      expectObservable(cold('-f-f-(dr)-|', { ...events, f: late }).pipe(connectionStatus())).toBe(
+        '-L---W----|',
         values,
       );
     });
+  });
+
+  it('is stopped by an error, also if no event announced it', () => {
+    const thrown = new Error('no space left');
+    const seen: unknown[] = [];
+    concat(
+      [events.o],
+      throwError(() => thrown),
+    )
+      .pipe(connectionStatus())
+      .subscribe({ next: (status) => seen.push(status), error: (error) => seen.push(error) });
+    const failure = expect.objectContaining({ code: 'relay-source-failed', cause: thrown });
+    expect(seen).toMatchObject([{ state: 'live' }, { state: 'stopped', failure }, thrown]);
   });
 
   it('has no failure for an outage that began before the subscription', () => {

@@ -1,9 +1,13 @@
 import { describe, expect, it } from '@jest/globals';
-import { map, of, Subject, take } from 'rxjs';
+import fc from 'fast-check';
+import { from, map, of, Subject, take } from 'rxjs';
 import { countWindow } from '../../src/operators/count-window.js';
+import type { FeedWindow } from '../../src/operators/window/window.js';
 import type { FeedEvent } from '../../src/protocol/event.js';
+import type { Frame } from '../../src/protocol/frame.js';
+import { cases } from '../support/cases.js';
 import { disconnected, frameOf, gapOf, marbles, opened } from './stream.js';
-import { type AtTime, letters, stamped, words } from './window/window-words.js';
+import { type AtTime, letters, stamped, words } from './window-words.js';
 
 const check = (
   source: string,
@@ -24,18 +28,6 @@ describe('countWindow', () => {
     const sub = '     ^-----------------!';
     const expected = '-----W--------X----';
     check(source, expected, { W: '2-5 ab', X: '8-14 cd' }, {}, sub);
-  });
-
-  it('counts a gap for the window that is being filled', () => {
-    const source = '  o-a-x-(og)-b--c--d-';
-    const expected = '-----------W-----X-';
-    check(
-      source,
-      expected,
-      { W: '2-11 ab gap 4-6 incomplete', X: '14-17 cd' },
-      { g: (at) => gapOf(4, at) },
-      '^------------------!',
-    );
   });
 
   it('counts a gap between two windows for the later one', () => {
@@ -75,14 +67,6 @@ describe('countWindow', () => {
     expect(lines).toEqual(['20-31 ab gap 21-31 incomplete', '32-33 c gap 21-33 incomplete']);
   });
 
-  it('never decreases the time', () => {
-    const lines: string[] = [];
-    of<FeedEvent[]>(frameOf('a', 20), frameOf('b', 15), frameOf('c', 16), frameOf('d', 25))
-      .pipe(countWindow(2), words())
-      .subscribe((line) => lines.push(line));
-    expect(lines).toEqual(['20-20 ab', '20-25 cd']);
-  });
-
   it('reads the clock for an item without a time', () => {
     marbles(({ cold, expectObservable }) => {
       const sizes$ = cold('o-a--b|', letters).pipe(
@@ -102,20 +86,8 @@ describe('countWindow', () => {
       .subscribe((window) => windows.push(window));
     expect(windows).toEqual([
       { type: 'window', start: 1, end: 2, value: 3, count: 2, gaps: [], complete: true },
-      { type: 'window', start: 3, end: 3, value: 1, count: 1, gaps: [], complete: false },
+      { type: 'window', start: 3, end: 3, value: 1, count: 1, gaps: [], complete: false, reason: 'partial' },
     ]);
-  });
-
-  it('errors when an accumulator throws, and unsubscribes from the source', () => {
-    const source = new Subject<FeedEvent>();
-    const errors: unknown[] = [];
-    const add = (): number => {
-      throw new Error('mine');
-    };
-    source.pipe(countWindow(2, { seed: () => 0, add })).subscribe({ error: (error: unknown) => errors.push(error) });
-    source.next(frameOf('a', 1));
-    expect(errors).toEqual([new Error('mine')]);
-    expect(source.observed).toBe(false);
   });
 
   it('adds values that the consumer pushes during an emission, and ends when it unsubscribes', () => {
@@ -131,27 +103,28 @@ describe('countWindow', () => {
     expect(source.observed).toBe(false);
   });
 
-  it('has separate windows for each subscription', () => {
-    const source = new Subject<FeedEvent>();
-    const lines: string[] = [];
-    const windows$ = source.pipe(countWindow(2), words());
-    windows$.subscribe((line) => lines.push(`early ${line}`));
-    source.next(frameOf('a', 1));
-    windows$.subscribe((line) => lines.push(`late ${line}`));
-    source.next(frameOf('b', 2));
-    source.next(frameOf('c', 3));
-    expect(lines).toEqual(['early 1-2 ab', 'late 2-3 bc']);
-  });
-
-  it.each<[string, readonly unknown[], string]>([
-    ['no number', [], '`n` must be a whole number, 1 or more'],
-    ['a window of 0', [0], '`n` must be a whole number, 1 or more, got 0'],
-    ['maxFrames, since n bounds it', [2, { maxFrames: 1 }], '`maxFrames` must be left out: the options are scheduler'],
-    ['a seed alone', [2, { seed: () => 0 }], '`add` must be a function'],
-    ['options that are none', [2, null], '`options` must be an object'],
-  ])('refuses %s, in the call itself', (_what, [n, options], message) => {
-    expect(() => countWindow(n as number, options as object)).toThrow(
-      expect.objectContaining({ code: 'invalid-options', message: expect.stringContaining(message) }),
+  it('emits every item once, in order, and every gap before an item', () => {
+    const events = fc.array(fc.tuple(fc.nat(5), fc.constantFrom('frame', 'frame', 'gap')));
+    fc.assert(
+      fc.property(events, fc.integer({ min: 1, max: 5 }), (steps, n) => {
+        const windows: FeedWindow<Frame>[] = [];
+        let at = 0;
+        const all = steps.map(([step, kind]): FeedEvent => {
+          at += step;
+          return kind === 'gap' ? gapOf(at - step, at) : frameOf('a', at);
+        });
+        from(all)
+          .pipe(countWindow(n))
+          .subscribe((window) => windows.push(window));
+        const items = all.filter(({ type }) => type === 'frame');
+        const isUnfinished = items.length % n > 0;
+        const counted = isUnfinished ? all : all.slice(0, all.findLastIndex(({ type }) => type === 'frame') + 1);
+        expect(windows.flatMap(({ frames }) => frames)).toEqual(items);
+        expect(windows.slice(0, -1).every(({ frames }) => frames.length === n)).toBe(true);
+        expect(windows.flatMap((window) => window.gaps)).toEqual(counted.filter(({ type }) => type === 'gap'));
+        for (const window of windows) expect(window.complete).toBe(window.count === n && window.gaps.length === 0);
+      }),
+      { numRuns: cases(100) },
     );
   });
 });

@@ -1,20 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { from, map, Subject, toArray } from 'rxjs';
-import { type RunHelpers, TestScheduler } from 'rxjs/testing';
-import { Decoded, type FeedEvent, Frame, createTradeFeedError } from '../../src/index.js';
+import { from, Subject } from 'rxjs';
+import type { FeedEvent, Frame } from '../../src/index.js';
 import { distinctRecent } from '../../src/operators/distinct-recent.js';
+import { frameOf as frame, gapOf, marbles } from './stream.js';
 
-const marbles = (test: (helpers: RunHelpers) => void): void => {
-  new TestScheduler((actual, expected) => {
-    expect(actual).toEqual(expected);
-  }).run(test);
-};
-
-const frame = (text: string, at: number, connection = 1) =>
-  new Frame('market', Buffer.from(text), false, at, connection);
-const failure = createTradeFeedError({ stage: 'stream', closeCode: 1006, endedAt: 0 });
-const gap: FeedEvent = { type: 'gap', from: 0, to: 1, durationMs: 1, failure };
+const gap = gapOf(0, 1);
 
 describe('distinctRecent', () => {
   it('drops an item whose key first arrived less than `ttlMs` ago', () => {
@@ -30,15 +21,6 @@ describe('distinctRecent', () => {
     });
   });
 
-  it('errors with the source, and unsubscribes from it', () => {
-    marbles(({ hot, expectObservable, expectSubscriptions }) => {
-      const source = hot('  aab#');
-      expectObservable(source.pipe(distinctRecent((item) => item))).toBe('a-b#');
-      expectObservable(source.pipe(distinctRecent((item) => item)), '--!').toBe('a--');
-      expectSubscriptions(source.subscriptions).toBe(['^--!', '^-!']);
-    });
-  });
-
   it('stores the last `max` keys', () => {
     const seen: string[] = [];
     from('abcabcca')
@@ -47,29 +29,25 @@ describe('distinctRecent', () => {
     expect(seen.join('')).toBe('abcabca');
   });
 
-  it('uses the time of the frames, also in a recording', () => {
+  it.each<[string, number, Frame[], string[]]>([
+    [
+      'uses the time of the frames, also in a recording',
+      60_000,
+      [frame('a', 0), frame('b', 59_999), frame('a', 59_999), frame('a', 60_000), frame('b', 60_001)],
+      ['a 0', 'b 59999', 'a 60000'],
+    ],
+    [
+      'never decreases the time',
+      100,
+      [frame('a', 1_000), frame('b', 500), frame('b', 1_099), frame('b', 1_100)],
+      ['a 1000', 'b 500', 'b 1100'],
+    ],
+  ])('%s', (_title, ttlMs, frames, expected) => {
     const seen: string[] = [];
-    from([frame('a', 0), frame('b', 59_999), frame('a', 59_999), frame('a', 60_000), frame('b', 60_001)])
-      .pipe(distinctRecent((each) => each.text()))
+    from(frames)
+      .pipe(distinctRecent((each) => each.text(), { ttlMs }))
       .subscribe((each) => seen.push(`${each.text()} ${each.receivedAt}`));
-    expect(seen).toEqual(['a 0', 'b 59999', 'a 60000']);
-  });
-
-  it('never decreases the time', () => {
-    const seen: string[] = [];
-    from([frame('a', 1_000), frame('b', 500), frame('b', 1_099), frame('b', 1_100)])
-      .pipe(distinctRecent((each) => each.text(), { ttlMs: 100 }))
-      .subscribe((each) => seen.push(`${each.text()} ${each.receivedAt}`));
-    expect(seen).toEqual(['a 1000', 'b 500', 'b 1100']);
-  });
-
-  it('uses the time of the frame for a decoded value', () => {
-    const decoded = (n: number, at: number) => new Decoded({ n }, frame('', at));
-    const seen: number[] = [];
-    from([decoded(1, 0), decoded(1, 5), decoded(2, 6), decoded(1, 10)])
-      .pipe(distinctRecent((each) => each.value.n, { ttlMs: 10 }))
-      .subscribe((each) => seen.push(each.frame.receivedAt));
-    expect(seen).toEqual([0, 6, 10]);
+    expect(seen).toEqual(expected);
   });
 
   it('emits lifecycle events unchanged, in order', () => {
@@ -81,54 +59,16 @@ describe('distinctRecent', () => {
     expect(seen).toEqual(['a', 'gap', 'gap', 'gap', 'b']);
   });
 
-  it('compares keys as a Map does', () => {
-    const object = {};
-    const seen: unknown[] = [];
-    from([NaN, NaN, undefined, undefined, object, {}, object, '1', 1])
-      .pipe(distinctRecent((item) => item))
-      .subscribe((item) => seen.push(item));
-    expect(seen).toEqual([NaN, undefined, object, {}, '1', 1]);
-  });
-
   it('errors when `key` throws', () => {
     const mine = new Error('mine');
     const source = new Subject<number>();
     const seen: unknown[] = [];
-    source
-      .pipe(
-        distinctRecent(() => {
-          throw mine;
-        }),
-      )
-      .subscribe({ error: (error) => seen.push(error) });
+    const key = () => {
+      throw mine;
+    };
+    source.pipe(distinctRecent(key)).subscribe({ error: (error) => seen.push(error) });
     source.next(1);
     expect([seen, source.observed]).toEqual([[mine], false]);
-  });
-
-  it('handles a consumer that pushes to the source during an emission', () => {
-    const source = new Subject<number>();
-    const seen: number[] = [];
-    source.pipe(distinctRecent((n) => n)).subscribe((n) => {
-      seen.push(n);
-      source.next(n);
-      if (n < 3) source.next(n + 1);
-    });
-    source.next(1);
-    expect(seen).toEqual([1, 2, 3]);
-  });
-
-  it('has separate keys for each subscription', () => {
-    const operated = from([1, 1, 2]).pipe(
-      distinctRecent((n) => n),
-      toArray(),
-    );
-    const seen: number[][] = [];
-    operated.subscribe((all) => seen.push(all));
-    operated.subscribe((all) => seen.push(all));
-    expect(seen).toEqual([
-      [1, 2],
-      [1, 2],
-    ]);
   });
 
   it('has the same results as a plain list of keys and times', () => {
@@ -156,37 +96,5 @@ describe('distinctRecent', () => {
         expect(seen).toEqual(expected);
       }),
     );
-  });
-
-  it('takes the same time per item for any number of stored keys', () => {
-    const started = process.cpuUsage();
-    let passed = 0;
-    from({ length: 300_000 } as ArrayLike<undefined>)
-      .pipe(
-        map((_, index) => index),
-        distinctRecent((n) => n, { max: 100_000 }),
-      )
-      .subscribe(() => (passed += 1));
-    expect(passed).toBe(300_000);
-    // CPU time of this process, because other processes may use the CPU. A search of all keys for each item takes minutes.
-    expect(process.cpuUsage(started).user).toBeLessThan(10_000_000);
-  });
-
-  it('refuses invalid options at once', () => {
-    const callWith =
-      (options: unknown, key: unknown = String) =>
-      () =>
-        distinctRecent(key as () => never, options as object);
-    for (const [options, message] of [
-      [{ max: 0 }, /`max` must be a whole number, 1 or more, got 0/],
-      [{ max: Infinity }, /`max`/],
-      [{ ttlMs: 0 }, /`ttlMs` must be a number of ms above 0, got 0/],
-      [{ scheduler: 1 }, /`scheduler` must be an RxJS scheduler/],
-      [{ ttl: 1 }, /`ttl` must be left out: the options are max, ttlMs, scheduler/],
-    ] as const)
-      expect(callWith(options)).toThrow(
-        expect.objectContaining({ code: 'invalid-options', message: expect.stringMatching(message) }),
-      );
-    expect(callWith({}, 'id')).toThrow(/`key` must be a function/);
   });
 });

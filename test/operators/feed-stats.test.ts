@@ -1,10 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
-import { map, NEVER, take, VirtualTimeScheduler } from 'rxjs';
-import { TradeFeedError } from '../../src/protocol/failures/trade-feed-error.js';
-import type { DropReport } from '../../src/operators/bounded/drop-report.js';
-import { feedStats } from '../../src/operators/feed-stats.js';
-import type { FeedStats } from '../../src/operators/items/feed-tally.js';
-import { relayError } from '../../src/protocol/failures/relay-error.js';
+import fc from 'fast-check';
+import { from, map, type SchedulerLike, Subject, Subscription, VirtualTimeScheduler } from 'rxjs';
+import { relayError } from '../../src/protocol/failures/trade-feed-error.js';
+import type { DropReport } from '../../src/operators/bounded/bounded-queue.js';
+import { feedStats, type FeedStats } from '../../src/operators/feed-stats.js';
+import { Conflated, Decoded } from '../../src/operators/items/item.js';
+import { Frame } from '../../src/protocol/frame.js';
 import { disconnected, frameOf, gapOf, marbles, opened, watermark } from './stream.js';
 
 const stats = (from: number, to: number, figures: Partial<FeedStats> = {}): FeedStats => ({
@@ -14,14 +15,10 @@ const stats = (from: number, to: number, figures: Partial<FeedStats> = {}): Feed
   ...figures,
 });
 
-const report = (dropped: number): DropReport => ({
-  reason: 'overflow',
-  dropped,
-  droppedBytes: 0,
-  total: dropped,
-  from: 0,
-  to: 0,
-});
+const report = (dropped: number): DropReport => {
+  const overflow = { reason: 'overflow', droppedBytes: 0, from: 0, to: 0 } as const;
+  return { ...overflow, dropped, total: dropped };
+};
 
 describe('feedStats', () => {
   const f = frameOf('12345');
@@ -32,39 +29,13 @@ describe('feedStats', () => {
       const source$ = cold('-f-(fh)------------', { f, h });
       const sub = '         ^-----------------!';
       const expected = '    -----A----B----C---';
+      const totals = { totalFrames: 3, totalBytes: 12 };
       expectObservable(source$.pipe(feedStats({ everyMs: 5, scheduler })), sub).toBe(expected, {
-        A: stats(0, 5, {
-          frames: 3,
-          bytes: 12,
-          framesPerSecond: 600,
-          bytesPerSecond: 2_400,
-          totalFrames: 3,
-          totalBytes: 12,
-        }),
-        B: stats(5, 10, { totalFrames: 3, totalBytes: 12 }),
-        C: stats(10, 15, { totalFrames: 3, totalBytes: 12 }),
+        A: stats(0, 5, { frames: 3, bytes: 12, framesPerSecond: 600, bytesPerSecond: 2_400, ...totals }),
+        B: stats(5, 10, totals),
+        C: stats(10, 15, totals),
       });
       expectSubscriptions(source$.subscriptions).toBe(sub);
-    });
-  });
-
-  it('emits the last figures when the source completes, and does not divide by zero', () => {
-    marbles(({ cold, expectObservable }, scheduler) => {
-      const rest = {
-        frames: 1,
-        bytes: 5,
-        framesPerSecond: 1_000 / 3,
-        bytesPerSecond: 5_000 / 3,
-        totalFrames: 1,
-        totalBytes: 5,
-      };
-      expectObservable(cold('------f-|', { f }).pipe(feedStats({ everyMs: 5, scheduler }))).toBe('-----A--(B|)', {
-        A: stats(0, 5),
-        B: stats(5, 8, rest),
-      });
-      expectObservable(cold('(f|)', { f }).pipe(feedStats({ scheduler }))).toBe('(A|)', {
-        A: stats(0, 0, { frames: 1, bytes: 5, totalFrames: 1, totalBytes: 5 }),
-      });
     });
   });
 
@@ -85,41 +56,14 @@ describe('feedStats', () => {
     marbles(({ cold, expectObservable }, scheduler) => {
       const source$ = cold('---d----e---(ogh)', values);
       const expected = '    -----A----B----C-';
+      const lost = { 'connection-lost': 1 };
+      const refused = { ...lost, 'credential-service-unavailable': 1 };
       expectObservable(source$.pipe(feedStats({ everyMs: 5, scheduler })), '^---------------!').toBe(expected, {
-        A: stats(0, 5, { gaps: 1, lostMs: 2, reconnects: { 'connection-lost': 1 } }),
-        B: stats(5, 10, {
-          gaps: 1,
-          lostMs: 7,
-          reconnects: { 'connection-lost': 1, 'credential-service-unavailable': 1 },
-        }),
-        C: stats(10, 15, {
-          gaps: 2,
-          lostMs: 11,
-          reconnects: { 'connection-lost': 1, 'credential-service-unavailable': 1, 'server-shutdown': 1 },
-        }),
+        A: stats(0, 5, { gaps: 1, lostMs: 2, reconnects: lost }),
+        B: stats(5, 10, { gaps: 1, lostMs: 7, reconnects: refused }),
+        C: stats(10, 15, { gaps: 2, lostMs: 11, reconnects: { ...refused, 'server-shutdown': 1 } }),
       });
     });
-  });
-
-  it('adds up the gaps; a clock that was set back does not reduce the lost time', () => {
-    const values = { g: gapOf(3, 12), h: gapOf(20, 25), d: disconnected(99) };
-    marbles(({ cold, expectObservable }, scheduler) => {
-      expectObservable(
-        cold('-(gh)-----d----', values).pipe(feedStats({ everyMs: 8, scheduler })),
-        '^---------------!',
-      ).toBe('--------A-------', { A: stats(0, 8, { gaps: 2, lostMs: 14 }) });
-      expectObservable(cold('-d', values).pipe(feedStats({ everyMs: 8, scheduler })), '^--------!').toBe('--------A', {
-        A: stats(0, 8, { gaps: 1, lostMs: 0, reconnects: { 'connection-lost': 1 } }),
-      });
-    });
-  });
-
-  it('uses the clock of the scheduler option', () => {
-    const scheduler = new VirtualTimeScheduler();
-    const seen: FeedStats[] = [];
-    NEVER.pipe(feedStats({ scheduler }), take(2)).subscribe((figures) => seen.push(figures));
-    scheduler.flush();
-    expect(seen).toEqual([stats(0, 1_000), stats(1_000, 2_000)]);
   });
 
   it('adds up the drop reports, and continues after drops$ completes', () => {
@@ -152,43 +96,6 @@ describe('feedStats', () => {
     });
   });
 
-  it('emits the last figures when the source errors, with the drops until then', () => {
-    marbles(({ cold, expectObservable }, scheduler) => {
-      const drops$ = cold('-a', { a: report(2) });
-      expectObservable(cold('--#', undefined, 'mine').pipe(feedStats({ drops$, scheduler }))).toBe(
-        '--(A#)',
-        { A: stats(0, 2, { dropped: 2 }) },
-        'mine',
-      );
-    });
-  });
-
-  it('counts separately for each subscription', () => {
-    marbles(({ cold, expectObservable }, scheduler) => {
-      const stats$ = cold('f', { f }).pipe(feedStats({ everyMs: 5, scheduler }));
-      const figures = {
-        frames: 1,
-        bytes: 5,
-        framesPerSecond: 200,
-        bytesPerSecond: 1_000,
-        totalFrames: 1,
-        totalBytes: 5,
-      };
-      expectObservable(stats$, '^-----!').toBe('-----A', { A: stats(0, 5, figures) });
-      expectObservable(stats$, '--^-----!').toBe('-------A', { A: stats(2, 7, figures) });
-    });
-  });
-
-  it.each<[string, object, string]>([
-    ['no period', { everyMs: 0 }, '`everyMs`'],
-    ['a value that is not an Observable', { drops$: [] }, '`drops$`'],
-    ['no scheduler', { scheduler: 1 }, '`scheduler`'],
-    ['an unknown option', { every: 1 }, '`every`'],
-  ])('refuses %s at once', (_name, options, name) => {
-    expect(() => feedStats(options)).toThrow(TradeFeedError);
-    expect(() => feedStats(options)).toThrow(name);
-  });
-
   it('counts no outage of the connection to a relay, because perhaps nothing was missed', () => {
     marbles(({ cold, expectObservable }, scheduler) => {
       const lost = relayError({ code: 'relay-lost', endedAt: 2 });
@@ -211,5 +118,75 @@ describe('feedStats', () => {
       );
       expectObservable(figures, '^--------------------!').toBe('----------A---------B', { A: [1, 2], B: [1, 4] });
     });
+  });
+
+  /** Returns the figures of events that arrive at once, at a time in epoch ms. */
+  const figuresOf = (now: number, ...events: readonly unknown[]): FeedStats => {
+    const scheduler: SchedulerLike = { now: () => now, schedule: () => new Subscription() };
+    const seen: FeedStats[] = [];
+    from(events)
+      .pipe(feedStats({ scheduler }))
+      .subscribe((figures) => seen.push(figures));
+    return seen[0] as FeedStats;
+  };
+
+  it('counts items of any kind, with the bytes of their frame, if there is one; events are no items', () => {
+    const relayed = new Frame('raw', new Uint8Array(5), true, 1, 1);
+    const value = new Decoded('a value much longer than its payload', frameOf('1234567'));
+    const items = [frameOf('ü'), frameOf(''), value, new Conflated('key', value, 9), relayed, new Decoded(1, relayed)];
+    expect(figuresOf(1, ...items)).toMatchObject({ frames: 6, bytes: 2 + 0 + 7 + 7 + 5 + 5, totalFrames: 6 });
+    const others = ['ab', new Uint8Array(5), 7, null, undefined, { type: 'trade' }];
+    expect(figuresOf(1, ...others, opened(3), disconnected(4), gapOf(4, 6))).toMatchObject({ frames: 6, bytes: 9 });
+  });
+
+  it.each<[string, readonly unknown[], Partial<FeedStats>]>([
+    ['an outage from the last bytes on', [opened(1), { ...disconnected(200), at: 250 }], { gaps: 1, lostMs: 300 }],
+    [
+      'one outage once',
+      [opened(1), disconnected(200), disconnected(300), opened(400), gapOf(200, 400)],
+      { gaps: 1, lostMs: 200 },
+    ],
+    ['two outages', [gapOf(100, 200), disconnected(400)], { gaps: 2, lostMs: 200 }],
+    ['an outage that begins in the future as 0 ms', [gapOf(100, 200), disconnected(5_000)], { gaps: 2, lostMs: 100 }],
+    [
+      'frames that a relay skipped',
+      [{ ...gapOf(1, 2), missed: 7 }, gapOf(3, 4), { ...gapOf(5, 6), missed: 1 }],
+      { dropped: 8 },
+    ],
+    [
+      'reconnects by the failure before, but none for a stop',
+      [disconnected(1), disconnected(2, { closeCode: 1001 }), disconnected(3), disconnected(4, { closeCode: 4001 })],
+      { reconnects: { 'connection-lost': 2, 'server-shutdown': 1 } },
+    ],
+  ])('counts %s', (_what, events, figures) => {
+    expect(figuresOf(500, ...events)).toMatchObject(figures);
+  });
+
+  it('counts each frame in exactly one period, for any length of the periods', () => {
+    const step = fc.oneof({ weight: 5, arbitrary: fc.string() }, { weight: 1, arbitrary: fc.constant('read') });
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 60, size: 'max' }), (steps) => {
+        const scheduler = new VirtualTimeScheduler(undefined, 0);
+        const feed$ = new Subject<unknown>();
+        const [sent, emitted] = [[0, 0] as [number, number], [0, 0] as [number, number]];
+        feed$.pipe(feedStats({ everyMs: 1, scheduler })).subscribe(({ frames, bytes, totalFrames, totalBytes }) => {
+          emitted[0] += frames;
+          emitted[1] += bytes;
+          expect([emitted, [totalFrames, totalBytes]]).toEqual([sent, sent]);
+        });
+        for (const each of [...steps, 'read']) {
+          if (each === 'read') {
+            scheduler.maxFrames += 1;
+            scheduler.flush();
+            expect(emitted).toEqual(sent);
+            continue;
+          }
+          const frame = frameOf(each);
+          feed$.next(sent[0] % 2 === 0 ? frame : new Decoded(each, frame));
+          sent[0] += 1;
+          sent[1] += frame.data.length;
+        }
+      }),
+    );
   });
 });

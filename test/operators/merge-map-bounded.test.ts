@@ -1,46 +1,21 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import fc from 'fast-check';
-import {
-  concat,
-  config,
-  defer,
-  EMPTY,
-  finalize,
-  map,
-  mergeMap,
-  NEVER,
-  type Observable,
-  of,
-  range,
-  Subject,
-  take,
-  throwError,
-  toArray,
-} from 'rxjs';
-import { type RunHelpers, TestScheduler } from 'rxjs/testing';
-import type { DropReport } from '../../src/operators/bounded/drop-report.js';
+import { defer, EMPTY, finalize, map, mergeMap, NEVER, type Observable, of, Subject, take } from 'rxjs';
+import type { DropReport } from '../../src/operators/bounded/bounded-queue.js';
 import { mergeMapBounded, type MergeMapBoundedOptions } from '../../src/operators/merge-map-bounded.js';
-import { OverflowError } from '../../src/operators/bounded/overflow-error.js';
 import { cases } from '../support/cases.js';
+import { marbles } from './stream.js';
 
-const marbles = (test: (helpers: RunHelpers) => void): void => {
-  new TestScheduler((actual, expected) => {
-    expect(actual).toEqual(expected);
-  }).run(test);
-};
-
-const sum = (numbers: readonly number[]): number => numbers.reduce((a, b) => a + b, 0);
 const mine = new Error('mine');
 const throwMine = (): never => {
   throw mine;
 };
 
 /** Creates a subscription with a source to push to, and work that ends when the test says so. */
-const bench = (options: MergeMapBoundedOptions<number> = {}) => {
+const bench = (options: MergeMapBoundedOptions<number> = {}, seen: unknown[] = []) => {
   const source = new Subject<number>();
   const reports: DropReport[] = [];
   const work: { readonly n: number; readonly gate: Subject<string> }[] = [];
-  const seen: unknown[] = [];
   const start = (n: number): Observable<string> => {
     const gate = new Subject<string>();
     work.push({ n, gate });
@@ -53,8 +28,7 @@ const bench = (options: MergeMapBoundedOptions<number> = {}) => {
       error: (error: unknown) => seen.push(error),
       complete: () => seen.push('complete'),
     });
-  const dropped = () => sum(reports.map((report) => report.dropped));
-  return { source, reports, work, seen, subscription, dropped };
+  return { source, reports, work, seen, subscription };
 };
 
 describe('mergeMapBounded', () => {
@@ -106,16 +80,6 @@ describe('mergeMapBounded', () => {
     );
   });
 
-  it('completes when the source, the waiting values and the active inner Observables are done', () => {
-    marbles(({ cold, hot, expectObservable }) => {
-      const source = hot('  ab|');
-      const inner = cold('  --x|');
-      const expected = '    --x--x|';
-      expectObservable(source.pipe(mergeMapBounded(() => inner))).toBe(expected);
-      expectObservable(cold('--|').pipe(mergeMapBounded(() => inner))).toBe('--|');
-    });
-  });
-
   it('errors at once with the source, an inner Observable or `project`, and unsubscribes from all', () => {
     marbles(({ cold, hot, expectObservable, expectSubscriptions }) => {
       const inner = cold('    -------x|');
@@ -131,52 +95,7 @@ describe('mergeMapBounded', () => {
     });
   });
 
-  it('unsubscribes from the source and from all inner Observables', () => {
-    marbles(({ cold, hot, expectObservable, expectSubscriptions }) => {
-      const source = hot('    -a-b-c--');
-      const inner = cold('     ------');
-      const unsub = '         ------!';
-      expectObservable(source.pipe(mergeMapBounded(() => inner, { concurrency: 2 })), unsub).toBe('-------');
-      expectSubscriptions(source.subscriptions).toBe('^-----!');
-      expectSubscriptions(inner.subscriptions).toBe(['-^----!', '---^--!']);
-    });
-  });
-
-  it('passes the index of the projected value, from 0', () => {
-    const indices: number[] = [];
-    const { source, work } = bench();
-    const counted = new Subject<number>();
-    counted.pipe(mergeMapBounded((_, index) => of(indices.push(index)))).subscribe();
-    [5, 6, 7].forEach((n) => counted.next(n));
-    expect(indices).toEqual([0, 1, 2]);
-    source.next(1);
-    expect(work).toHaveLength(1);
-  });
-
-  it('accepts Promises and arrays as inner Observables', async () => {
-    const seen = await new Promise((resolve) => {
-      of(1, 2)
-        .pipe(
-          mergeMapBounded((n) => (n === 1 ? Promise.resolve([n]) : [[n, n]])),
-          toArray(),
-        )
-        .subscribe(resolve);
-    });
-    expect(seen).toEqual([[1], [2, 2]]);
-  });
-
-  it('has separate state for each subscription', () => {
-    const operated = of(1, 2, 3).pipe(mergeMapBounded((n, index) => of([n, index])));
-    const runs = [1, 2].map(() => {
-      const seen: unknown[] = [];
-      operated.subscribe((value) => seen.push(value));
-      return seen;
-    });
-    expect(runs[1]).toEqual(runs[0]);
-  });
-
   it('does not grow the stack with inner Observables that complete synchronously', () => {
-    const { source, work, seen } = bench({ capacity: 20_000 });
     let projected = 0;
     const gate = new Subject<number>();
     const values = new Subject<number>();
@@ -184,10 +103,6 @@ describe('mergeMapBounded', () => {
     for (let n = 0; n <= 20_000; n += 1) values.next(n);
     gate.complete();
     expect(projected).toBe(20_000);
-    source.next(1);
-    source.complete();
-    work[0]!.gate.complete();
-    expect(seen).toEqual(['complete']);
   });
 
   it('starts the next value when the one before has been torn down, as mergeMap does', () => {
@@ -201,28 +116,6 @@ describe('mergeMapBounded', () => {
     of(0, 1).pipe(mergeMapBounded(project)).subscribe();
     gates[0]!.complete();
     expect(log).toEqual(['start 0', 'end 0', 'start 1']);
-  });
-
-  it('stops a source and an inner Observable that emit synchronously during `subscribe`', () => {
-    let emitted = 0;
-    const endless = defer(() => range(0, 1_000_000).pipe(map(() => (emitted += 1))));
-    const seen: number[] = [];
-    endless
-      .pipe(
-        mergeMapBounded((n) => of(n)),
-        take(3),
-      )
-      .subscribe((n) => seen.push(n));
-    expect([seen, emitted]).toEqual([[1, 2, 3], 3]);
-    of(1)
-      .pipe(
-        mergeMapBounded(() => endless),
-        take(3),
-      )
-      .subscribe();
-    expect(emitted).toBe(6);
-    endless.pipe(mergeMapBounded(throwMine)).subscribe({ error: () => undefined });
-    expect(emitted).toBe(7);
   });
 });
 
@@ -259,84 +152,26 @@ describe('drops of mergeMapBounded', () => {
       ({ work }: ReturnType<typeof bench>) => work[0]!.gate.error(mine),
     ]) {
       const log: unknown[] = [];
-      const setup = bench({ capacity: 2, onDrop: ({ reason, dropped }) => log.push([reason, dropped]) });
+      const setup = bench({ capacity: 2, onDrop: ({ reason, dropped }) => log.push([reason, dropped]) }, log);
       setup.subscription.add(() => log.push('torn down'));
-      const { source, seen } = setup;
-      [0, 1, 2, 3].forEach((n) => source.next(n));
+      [0, 1, 2, 3].forEach((n) => setup.source.next(n));
       end(setup);
-      expect(log).toEqual([['overflow', 1], ['ended', 2], 'torn down']);
-      expect(seen).toEqual([mine]);
+      expect(log).toEqual([['overflow', 1], ['ended', 2], mine, 'torn down']);
     }
-    const log: unknown[] = [];
-    const source = new Subject<number>();
-    source
-      .pipe(mergeMapBounded(() => NEVER, { capacity: 1, onDrop: ({ reason }) => log.push(reason) }))
-      .subscribe({ error: (error) => log.push(error) });
-    [0, 1, 2].forEach((n) => source.next(n));
-    source.error(mine);
-    expect(log).toEqual(['overflow', 'ended', mine]);
-  });
-
-  it('are reported before the error of an inner Observable and of `project`', () => {
-    for (const fail of [() => throwError(() => mine), throwMine]) {
-      const log: unknown[] = [];
-      const source = new Subject<number>();
-      const gate = new Subject<never>();
-      source
-        .pipe(
-          mergeMapBounded((n) => (n === 0 ? gate : fail()), {
-            capacity: 2,
-            onDrop: ({ dropped }) => log.push(dropped),
-          }),
-        )
-        .subscribe({ error: (error) => log.push(error) });
-      [0, 1, 2].forEach((n) => source.next(n));
-      gate.complete();
-      expect(log).toEqual([1, mine]);
-      expect(source.observed).toBe(false);
-    }
-  });
-
-  it('include the waiting values when the consumer unsubscribes', () => {
-    const { source, subscription, reports } = bench();
-    [0, 1, 2].forEach((n) => source.next(n));
-    subscription.unsubscribe();
-    expect(reports).toMatchObject([{ reason: 'ended', dropped: 2, total: 2 }]);
-    expect(source.observed).toBe(false);
-  });
-
-  it('end the stream with an OverflowError with the policy `error`', () => {
-    const { source, seen, reports, work } = bench({ capacity: 1, overflow: 'error' });
-    [0, 1, 2].forEach((n) => source.next(n));
-    expect(seen).toEqual([expect.any(OverflowError)]);
-    expect(reports).toMatchObject([
-      { reason: 'overflow', dropped: 1 },
-      { reason: 'ended', dropped: 1, total: 2 },
-    ]);
-    expect([work.length, source.observed, work[0]!.gate.observed]).toEqual([1, false, false]);
-  });
-
-  it('do not include a value that is processed at once, of any size', () => {
-    const { source, work, reports } = bench({ capacityBytes: 1, bytesOf: () => 100 });
-    source.next(0);
-    expect([work.length, reports]).toEqual([1, []]);
   });
 });
 
 describe('a function of the user in mergeMapBounded', () => {
   it('ends the stream when `onDrop` throws, and no drop is lost', () => {
     const dropped: number[] = [];
-    const { source, work, seen, subscription } = bench({
-      capacity: 2,
-      onDrop: (report) => {
-        dropped.push(report.dropped);
-        if (report.reason === 'overflow') throw mine;
-      },
-    });
+    const onDrop = (report: DropReport) => {
+      dropped.push(report.dropped);
+      if (report.reason === 'overflow') throw mine;
+    };
+    const { source, work, seen, subscription } = bench({ capacity: 2, onDrop });
     [0, 1, 2, 3].forEach((n) => source.next(n));
     work[0]!.gate.complete(); // one waits
-    expect(seen).toEqual([mine]);
-    expect(dropped).toEqual([1, 1]);
+    expect([seen, dropped]).toEqual([[mine], [1, 1]]);
     expect(work.map(({ n }) => n)).toEqual([0, 2]);
     expect([source.observed, subscription.closed]).toEqual([false, true]);
   });
@@ -356,67 +191,26 @@ describe('a function of the user in mergeMapBounded', () => {
     expect(seen).toEqual([mine]);
   });
 
-  it('causes an unhandled error of RxJS when `onDrop` throws on unsubscribing', async () => {
-    const unhandled = jest.fn();
-    config.onUnhandledError = unhandled;
-    try {
-      const { source, subscription, seen } = bench({ onDrop: throwMine });
-      [0, 1].forEach((n) => source.next(n));
-      subscription.unsubscribe();
-      await new Promise((resolve) => setTimeout(resolve));
-      expect(unhandled.mock.calls).toEqual([[mine]]);
-      expect(seen).toEqual([]);
-    } finally {
-      config.onUnhandledError = null;
-    }
-  });
-
-  it('ends the stream when `bytesOf` throws, with the value counted', () => {
-    const { source, seen, dropped } = bench({ bytesOf: throwMine });
-    [0, 1].forEach((n) => source.next(n));
-    expect([seen, dropped()]).toEqual([[mine], 1]);
-  });
-
-  it('may unsubscribe in `onDrop`', () => {
-    const { source, work, subscription, seen } = bench({ capacity: 2, onDrop: () => subscription.unsubscribe() });
-    for (let n = 0; n < 4; n += 1) source.next(n);
-    work[0]!.gate.complete();
-    expect([subscription.closed, source.observed, seen]).toEqual([true, false, []]);
-    expect(work.map(({ n, gate }) => [n, gate.observed])).toEqual([
-      [0, false],
-      [2, false],
-    ]);
-  });
-
   it('may push to the source in `project` and in `onDrop`', () => {
     const source = new Subject<number>();
     const projected: number[] = [];
-    const reports: DropReport[] = [];
+    const dropped: number[] = [];
     const gate = new Subject<never>();
-    source
-      .pipe(
-        mergeMapBounded(
-          (n) => {
-            projected.push(n);
-            if (n < 3) source.next(n + 10);
-            return n === 0 ? gate : EMPTY;
-          },
-          {
-            capacity: 3,
-            onDrop: (report) => {
-              reports.push(report);
-              if (reports.length === 1) source.next(99);
-            },
-          },
-        ),
-      )
-      .subscribe();
+    const project = (n: number) => {
+      projected.push(n);
+      if (n < 3) source.next(n + 10);
+      return n === 0 ? gate : EMPTY;
+    };
+    const onDrop = (report: DropReport) => {
+      if (dropped.push(report.dropped) === 1) source.next(99);
+    };
+    source.pipe(mergeMapBounded(project, { capacity: 3, onDrop })).subscribe();
     [0, 1, 2, 3].forEach((n) => source.next(n)); // 10 arrives within 0, and is dropped for 3
     expect(projected).toEqual([0]);
     gate.complete();
     // 11 arrives within 1 and is queued, 12 within 2.
     expect(projected).toEqual([0, 1, 2, 3, 11, 12, 99]);
-    expect(reports).toMatchObject([{ dropped: 1 }]);
+    expect(dropped).toEqual([1]);
     source.next(2);
     expect(projected.slice(7)).toEqual([2, 12]);
   });
@@ -425,67 +219,19 @@ describe('a function of the user in mergeMapBounded', () => {
     const source = new Subject<number>();
     const projected: number[] = [];
     const gates = [new Subject<never>(), new Subject<never>()];
-    source
-      .pipe(
-        mergeMapBounded(
-          (n) => {
-            projected.push(n);
-            if (n === 2) {
-              gates[1]!.complete();
-              source.next(4);
-            }
-            return gates[n] ?? EMPTY;
-          },
-          { concurrency: 2 },
-        ),
-      )
-      .subscribe();
+    const project = (n: number) => {
+      projected.push(n);
+      if (n === 2) {
+        gates[1]!.complete();
+        source.next(4);
+      }
+      return gates[n] ?? EMPTY;
+    };
+    source.pipe(mergeMapBounded(project, { concurrency: 2 })).subscribe();
     [0, 1, 2, 3].forEach((n) => source.next(n));
     gates[0]!.complete();
     expect(projected).toEqual([0, 1, 2, 3, 4]);
   });
-
-  it('may push to the source when the stream has failed: nothing more is projected', () => {
-    const source = new Subject<number>();
-    const projected: number[] = [];
-    source
-      .pipe(
-        mergeMapBounded(
-          (n) => {
-            projected.push(n);
-            return throwError(() => mine);
-          },
-          { concurrency: 2 },
-        ),
-      )
-      .subscribe({ error: () => source.next(2) });
-    source.next(1);
-    expect(projected).toEqual([1]);
-  });
-});
-
-it('refuses invalid options at once', () => {
-  const callWith = (options: unknown, project: unknown = () => EMPTY) =>
-    (() => mergeMapBounded(project as () => never, options as object)) as () => unknown;
-  for (const [options, message] of [
-    [{ concurrency: 0 }, /`concurrency` must be a whole number, 1 or more, got 0/],
-    [{ concurrency: Infinity }, /`concurrency`/],
-    [{ capacity: 0 }, /`capacity` must be a whole number, 1 or more, got 0/],
-    [{ capacity: 1.5 }, /`capacity`/],
-    [{ capacityBytes: 0 }, /`capacityBytes` must be a number of bytes above 0, got 0/],
-    [{ capacityBytes: NaN }, /`capacityBytes`/],
-    [{ overflow: 'block' }, /`overflow` must be 'drop-oldest' or 'drop-newest' or 'error'/],
-    [{ bytesOf: 3 }, /`bytesOf` must be a function/],
-    [{ onDrop: 'log' }, /`onDrop` must be a function/],
-    [{ scheduler: {} }, /`scheduler` must be an RxJS scheduler/],
-    [{ size: 3 }, /`size` must be left out: the options are capacity, .*concurrency/],
-    [null, /`options` must be an object/],
-  ] as const)
-    expect(callWith(options)).toThrow(
-      expect.objectContaining({ code: 'invalid-options', message: expect.stringMatching(message) }),
-    );
-  expect(callWith({}, 'project')).toThrow(/`project` must be a function/);
-  expect(callWith({ capacity: undefined, capacityBytes: Infinity })).not.toThrow();
 });
 
 it('projects or drops each value exactly once, in order, for any policy and interleaving', () => {
@@ -513,23 +259,20 @@ it('projects or drops each value exactly once, in order, for any policy and inte
           sent += 1;
           source.next(sent);
         };
+        const project = (n: number) => {
+          projected.push(n);
+          if (next.isSync) {
+            next.isSync = false;
+            send();
+            return EMPTY;
+          }
+          const gate = new Subject<never>();
+          open.push(gate);
+          return gate;
+        };
+        const onDrop = (report: DropReport) => void (dropped += report.dropped);
         const subscription = source
-          .pipe(
-            mergeMapBounded(
-              (n) => {
-                projected.push(n);
-                if (next.isSync) {
-                  next.isSync = false;
-                  send();
-                  return EMPTY;
-                }
-                const gate = new Subject<never>();
-                open.push(gate);
-                return gate;
-              },
-              { capacity, concurrency, overflow, onDrop: (report) => (dropped += report.dropped) },
-            ),
-          )
+          .pipe(mergeMapBounded(project, { capacity, concurrency, overflow, onDrop }))
           .subscribe({ error: () => undefined });
         for (const each of steps) {
           if (each === 'send') send();
@@ -553,11 +296,4 @@ it('projects or drops each value exactly once, in order, for any policy and inte
     ),
     { numRuns: cases(100) },
   );
-});
-
-it('needs no more memory for 100 000 values than for one: the other values are dropped', () => {
-  const { source, work, dropped, subscription } = bench({ capacity: 100 });
-  concat(range(0, 100_000), NEVER).subscribe(source);
-  subscription.unsubscribe();
-  expect(work.length + dropped()).toBe(100_000);
 });

@@ -1,12 +1,11 @@
 import { describe, expect, it, jest } from '@jest/globals';
-import fc from 'fast-check';
-import { concat, config, defer, map, NEVER, Observable, of, pipe, range, Subject, throwError } from 'rxjs';
-import type { BoundOptions } from '../../src/operators/bounded/bounds.js';
-import type { DropReport } from '../../src/operators/bounded/drop-report.js';
-import { OverflowError } from '../../src/operators/bounded/overflow-error.js';
+import { config, Observable, Subject } from 'rxjs';
+import type { BoundOptions, DropReport, Overflow } from '../../src/operators/bounded/bounded-queue.js';
 import { toAsyncIterable } from '../../src/operators/to-async-iterable.js';
 import type { Frame } from '../../src/protocol/frame.js';
 import { bufferSizes, fullChunk } from './own-bytes/views.js';
+import { marbles } from './stream.js';
+import fc from 'fast-check';
 
 const mine = new Error('mine');
 const done = { done: true, value: undefined };
@@ -27,47 +26,6 @@ const stateOf = async (promise: Promise<unknown>): Promise<unknown> =>
   Promise.race([promise, Promise.resolve('pending')]);
 
 describe('toAsyncIterable', () => {
-  it('emits every value to a loop, in order, and ends with the source', async () => {
-    const seen: number[] = [];
-    for await (const n of toAsyncIterable()(range(1, 5))) seen.push(n);
-    expect(seen).toEqual([1, 2, 3, 4, 5]);
-  });
-
-  it('can be last in a pipe', async () => {
-    const read = pipe(
-      map((n: number) => n * 2),
-      toAsyncIterable(),
-    );
-    const seen: number[] = [];
-    for await (const n of read(of(1, 2))) seen.push(n);
-    expect(seen).toEqual([2, 4]);
-  });
-
-  it('subscribes when the first value is requested, separately for each loop', async () => {
-    let subscriptions = 0;
-    const source = defer(() => of((subscriptions += 1)));
-    const iterable = toAsyncIterable()(source);
-    const first = iterable[Symbol.asyncIterator]();
-    expect(subscriptions).toBe(0);
-    expect(await first.next()).toEqual(yielded(1));
-    expect(await iterable[Symbol.asyncIterator]().next()).toEqual(yielded(2));
-    expect(await first.next()).toEqual(done);
-    expect(subscriptions).toBe(2);
-  });
-
-  it('holds values that the loop has not requested, and drops the oldest beyond its bounds', async () => {
-    const { source, iterator, reports } = bench({ capacity: 2 });
-    const first = iterator.next();
-    [1, 2, 3, 4].forEach((n) => source.next(n));
-    source.complete();
-    expect(await first).toEqual(yielded(1));
-    expect(await iterator.next()).toEqual(yielded(3));
-    expect(reports).toMatchObject([{ reason: 'overflow', dropped: 1, total: 1 }]);
-    expect(await iterator.next()).toEqual(yielded(4));
-    expect(await iterator.next()).toEqual(done);
-    expect(reports).toHaveLength(1);
-  });
-
   it('answers several requests in order', async () => {
     const { source, iterator } = bench();
     const pending = [iterator.next(), iterator.next(), iterator.next(), iterator.next()];
@@ -77,18 +35,6 @@ describe('toAsyncIterable', () => {
     expect(await Promise.all(pending)).toEqual([yielded(1), yielded(2), done, done]);
   });
 
-  it('throws the error of the source once, after the waiting values', async () => {
-    const { source, iterator } = bench();
-    const first = iterator.next();
-    source.next(1);
-    source.next(2);
-    source.error(mine);
-    expect(await first).toEqual(yielded(1));
-    expect(await iterator.next()).toEqual(yielded(2));
-    await expect(iterator.next()).rejects.toBe(mine);
-    expect(await iterator.next()).toEqual(done);
-  });
-
   it('rejects the first pending request with the error', async () => {
     const { source, iterator } = bench();
     const pending = [iterator.next(), iterator.next()];
@@ -96,43 +42,16 @@ describe('toAsyncIterable', () => {
     source.error(undefined);
     await expect(pending[0]).rejects.toBeUndefined();
     expect(await pending[1]).toEqual(done);
-    expect(
-      await toAsyncIterable()(throwError(() => mine))
-        [Symbol.asyncIterator]()
-        .next()
-        .catch((error: unknown) => error),
-    ).toBe(mine);
-  });
-
-  it('emits `undefined` and Promises unchanged', async () => {
-    const promise = Promise.resolve(1);
-    const seen: unknown[] = [];
-    const iterator = toAsyncIterable()(of(undefined, promise))[Symbol.asyncIterator]();
-    seen.push(await iterator.next(), await iterator.next(), await iterator.next());
-    expect(seen).toEqual([yielded(undefined), yielded(promise), done]);
-  });
-
-  it('returns itself as its iterator', async () => {
-    const { source, iterator } = bench();
-    queueMicrotask(() => {
-      source.next(1);
-      source.complete();
-    });
-    const seen: number[] = [];
-    for await (const n of iterator) seen.push(n);
-    expect(seen).toEqual([1]);
   });
 });
 
 describe('a loop that ends early', () => {
+  const throwMine = () => {
+    throw mine;
+  };
   it.each([
     ['break', () => true],
-    [
-      'an exception',
-      () => {
-        throw mine;
-      },
-    ],
+    ['an exception', throwMine],
   ])('by %s unsubscribes, and reports the waiting values as dropped', async (_how, leave) => {
     const { source, iterable, reports } = bench();
     queueMicrotask(() => [1, 2, 3].forEach((n) => source.next(n)));
@@ -143,78 +62,15 @@ describe('a loop that ends early', () => {
     expect(source.observed).toBe(false);
     expect(reports).toMatchObject([{ reason: 'ended', dropped: 2, total: 2 }]);
   });
-
-  it('unsubscribes at once, also while a request is pending', async () => {
-    const { source, iterator } = bench();
-    const pending = [iterator.next(), iterator.next()];
-    const left = iterator.return();
-    expect(source.observed).toBe(false);
-    expect(await Promise.all([...pending, left, iterator.next(), iterator.return()])).toEqual([
-      done,
-      done,
-      done,
-      done,
-      done,
-    ]);
-  });
-
-  it('throws the error passed to `throw`', async () => {
-    const { source, iterator, reports } = bench();
-    const pending = iterator.next();
-    source.next(1);
-    source.next(2);
-    const thrown = iterator.throw(mine);
-    expect(source.observed).toBe(false);
-    await expect(thrown).rejects.toBe(mine);
-    expect([await pending, await iterator.next()]).toEqual([yielded(1), done]);
-    expect(reports).toMatchObject([{ reason: 'ended', dropped: 1 }]);
-  });
-
-  it('never subscribes if it ended before it began', async () => {
-    const { source, iterator, reports } = bench();
-    expect(await iterator.return()).toEqual(done);
-    expect(await iterator.next()).toEqual(done);
-    expect([source.observed, reports]).toEqual([false, []]);
-  });
-
-  it('drops an error that it did not reach', async () => {
-    const { source, iterator } = bench();
-    const first = iterator.next();
-    source.next(1);
-    source.error(mine);
-    await first;
-    expect(await iterator.return()).toEqual(done);
-    expect(await iterator.next()).toEqual(done);
-  });
-
-  it('stops a source that emits synchronously during `subscribe`', async () => {
-    let emitted = 0;
-    const endless = range(0, 1_000_000).pipe(map(() => (emitted += 1)));
-    const iterator = toAsyncIterable({ capacity: 2, overflow: 'error' })(endless)[Symbol.asyncIterator]();
-    expect(await iterator.next()).toEqual(yielded(1));
-    expect(emitted).toBe(4);
-  });
 });
 
 describe('drops of toAsyncIterable', () => {
-  it('end the loop with an OverflowError with the policy `error`, after the waiting values', async () => {
-    const { source, iterator, reports } = bench({ capacity: 2, overflow: 'error' });
-    const first = iterator.next();
-    [1, 2, 3, 4, 5].forEach((n) => source.next(n));
-    expect(source.observed).toBe(false);
-    expect([await first, await iterator.next(), await iterator.next()]).toEqual([yielded(1), yielded(2), yielded(3)]);
-    await expect(iterator.next()).rejects.toBeInstanceOf(OverflowError);
-    expect(await iterator.next()).toEqual(done);
-    expect(reports).toMatchObject([{ reason: 'overflow', dropped: 1, total: 1 }]);
-  });
+  const failing = (error: unknown) => () => {
+    throw error;
+  };
 
   it('end the loop with the error of `onDrop`, after the waiting values', async () => {
-    const { source, iterator } = bench({
-      capacity: 2,
-      onDrop: () => {
-        throw mine;
-      },
-    });
+    const { source, iterator } = bench({ capacity: 2, onDrop: failing(mine) });
     const first = iterator.next();
     [1, 2, 3, 4].forEach((n) => source.next(n));
     expect(await first).toEqual(yielded(1));
@@ -224,70 +80,25 @@ describe('drops of toAsyncIterable', () => {
     await expect(iterator.next()).rejects.toBe(mine);
   });
 
-  it('end the loop with the error of `onDrop` after the source has completed', async () => {
-    const { source, iterator } = bench({
-      capacity: 1,
-      onDrop: () => {
-        throw mine;
-      },
-    });
-    const first = iterator.next();
-    [1, 2, 3].forEach((n) => source.next(n));
-    source.complete();
-    expect([await first, await iterator.next()]).toEqual([yielded(1), yielded(3)]);
-    await expect(iterator.next()).rejects.toBe(mine);
-  });
-
-  it('do not replace the error of the source by an error of `onDrop`', async () => {
+  it('end the loop with the error of `onDrop` after the source has completed, but not in place of its error', async () => {
     const unhandled = jest.fn();
     config.onUnhandledError = unhandled;
     try {
       const other = new Error('of onDrop');
-      const { source, iterator } = bench({
-        capacity: 1,
-        onDrop: () => {
-          throw other;
-        },
-      });
-      const first = iterator.next();
-      [1, 2, 3].forEach((n) => source.next(n));
-      source.error(mine);
-      expect([await first, await iterator.next()]).toEqual([yielded(1), yielded(3)]);
-      await expect(iterator.next()).rejects.toBe(mine);
-      await new Promise((resolve) => setTimeout(resolve));
-      expect(unhandled.mock.calls).toEqual([[other]]);
+      for (const isError of [false, true]) {
+        const { source, iterator } = bench({ capacity: 1, onDrop: failing(other) });
+        const first = iterator.next();
+        [1, 2, 3].forEach((n) => source.next(n));
+        if (isError) source.error(mine);
+        else source.complete();
+        expect([await first, await iterator.next()]).toEqual([yielded(1), yielded(3)]);
+        await expect(iterator.next()).rejects.toBe(isError ? mine : other);
+        await new Promise((resolve) => setTimeout(resolve));
+        expect(unhandled.mock.calls).toEqual(isError ? [[other]] : []);
+      }
     } finally {
       config.onUnhandledError = null;
     }
-  });
-
-  it('pass an error of `onDrop` to RxJS if it has ended the loop itself', async () => {
-    const unhandled = jest.fn();
-    config.onUnhandledError = unhandled;
-    try {
-      const { source, iterator } = bench({
-        capacity: 1,
-        onDrop: () => {
-          void iterator.return();
-          throw mine;
-        },
-      });
-      const first = iterator.next();
-      [1, 2, 3].forEach((n) => source.next(n));
-      expect([await first, await iterator.next(), await iterator.next()]).toEqual([yielded(1), yielded(3), done]);
-      await new Promise((resolve) => setTimeout(resolve));
-      expect(unhandled.mock.calls).toEqual([[mine]]);
-    } finally {
-      config.onUnhandledError = null;
-    }
-  });
-
-  it('allow `onDrop` to end the loop', async () => {
-    const { source, iterator } = bench({ capacity: 1, onDrop: () => void iterator.return() });
-    const first = iterator.next();
-    [1, 2, 3].forEach((n) => source.next(n));
-    expect([await first, await iterator.next(), await iterator.next()]).toEqual([yielded(1), yielded(3), done]);
-    expect(source.observed).toBe(false);
   });
 });
 
@@ -307,11 +118,6 @@ it('keeps the order for a source that emits during a request', async () => {
   expect(await stateOf(next)).toBe('pending');
   values.complete();
   expect(await next).toEqual(done);
-});
-
-it('refuses invalid options at once', () => {
-  expect(() => toAsyncIterable({ capacity: 0 })).toThrow(/`capacity` must be a whole number/);
-  expect(() => toAsyncIterable({ highWaterMark: 1 } as object)).toThrow(/`highWaterMark` must be left out/);
 });
 
 it('emits or drops each value exactly once, in order, for any policy and interleaving', async () => {
@@ -347,16 +153,6 @@ it('emits or drops each value exactly once, in order, for any policy and interle
   );
 });
 
-it('keeps a subscription no longer than its loop', async () => {
-  const finalized = jest.fn();
-  const source = new Observable<number>((subscriber) => {
-    subscriber.next(1);
-    return finalized;
-  });
-  for await (const _ of toAsyncIterable()(concat(source, NEVER))) break;
-  expect(finalized).toHaveBeenCalledTimes(1);
-});
-
 it('does not copy a frame that a loop waits for', async () => {
   const source = new Subject<Frame>();
   const loop = toAsyncIterable()(source)[Symbol.asyncIterator]();
@@ -366,4 +162,103 @@ it('does not copy a frame that a loop waits for', async () => {
   expect((await first).value).toBe(frames[0]);
   expect(bufferSizes(frames)).toEqual([3_000, 1_000, 1_000]);
   await loop.return?.();
+});
+
+describe('toAsyncIterable in virtual time', () => {
+  type Iterator = Required<AsyncIterableIterator<string, undefined>>;
+
+  /** The actions of a diagram on an iterator: request the next value, leave, leave with an error. */
+  const acts: Readonly<Record<string, (iterator: Iterator) => Promise<IteratorResult<string, undefined>>>> = {
+    n: (iterator) => iterator.next(),
+    r: (iterator) => iterator.return(),
+    t: (iterator) => iterator.throw(mine),
+  };
+
+  /** The settled promises as text: a value, the end, an error. */
+  const drawn = (answer: Promise<IteratorResult<string, undefined>>): Promise<string> =>
+    answer.then(
+      ({ done, value }) => (done === true ? '|' : value),
+      (error: unknown) => (error === mine ? '#' : (error as Error).name),
+    );
+
+  interface Diagrams {
+    readonly source: string;
+    /** `n`, `r` and `t`: see `acts`. One diagram for each iterator. */
+    readonly requests: readonly string[];
+    readonly subs: readonly string[];
+    /** The expected results, in order, for each iterator. */
+    readonly results: readonly string[];
+  }
+
+  /** Runs the diagrams. Returns the drop reports, each with its time. */
+  const check = async (
+    { source, requests, subs, results }: Diagrams,
+    options: BoundOptions<string> = {},
+  ): Promise<(readonly [at: number, report: DropReport])[]> => {
+    const reports: (readonly [number, DropReport])[] = [];
+    const settled: Promise<string>[][] = requests.map(() => []);
+    marbles(({ cold, expectSubscriptions }, scheduler) => {
+      const source$ = cold(source, undefined, mine);
+      const onDrop = (report: DropReport) => reports.push([scheduler.now(), report]);
+      const iterable = toAsyncIterable<string>({ onDrop, scheduler, ...options })(source$);
+      for (const [which, marks] of requests.entries()) {
+        const iterator = iterable[Symbol.asyncIterator]() as Iterator;
+        cold(marks, acts).subscribe((act) => settled[which]?.push(drawn(act(iterator))));
+      }
+      expectSubscriptions(source$.subscriptions).toBe([...subs]);
+    });
+    const emitted = await Promise.all(settled.map(async (each) => (await Promise.all(each)).join(' ')));
+    expect(emitted).toEqual(results);
+    return reports;
+  };
+
+  it.each<[string, string, string[], string[], string[]]>([
+    ['begins with the first request, and ends with the source', '-a-b-|', ['---n---n-n-n'], ['---^----!'], ['a b | |']],
+    ['does not begin without a request', '-a|', ['----'], [], ['']],
+    ['does not begin after a return', '-a|', ['--r-n-r-'], [], ['| | |']],
+    ['does not begin after a throw', '-a|', ['--t-n'], [], ['# |']],
+    ['ends with the loop', '-a-b-c-d-', ['n-n---r--n'], ['^-----!'], ['a b | |']],
+    ['ends with the loop while it waits for a value', '-----a-|', ['nn-r'], ['^--!'], ['| | |']],
+    ['ends with an exception of the loop', '-a---b-|', ['n-n-t--n'], ['^---!'], ['a | # |']],
+    ['throws the error of the source after the waiting values', '-a-b-#', ['n------nn-n'], ['^----!'], ['a b # |']],
+    ['throws an error at once', '-#', ['--n--n'], ['--^!'], ['# |']],
+    [
+      'is separate for each iterator, from its first request to its end',
+      '  -a-b-c-|',
+      ['  n-n-r---', '---n-n-n--n', '-------r'],
+      ['  ^---!   ', '---^------!'],
+      ['a b |', 'a b c |', '|'],
+    ],
+  ])('the subscription %s', async (_title, source, requests, subs, results) => {
+    await check({ source, requests, subs, results });
+  });
+
+  const bounded = (capacity: number, requests: string, sub: string, results: string, overflow?: Overflow) =>
+    check(
+      { source: '-a-b-c-d-|', requests: [requests], subs: [sub], results: [results] },
+      { capacity, ...(overflow && { overflow }) },
+    );
+
+  it('the bounds drop the oldest values, as few as possible, and report them when the queue is empty', async () => {
+    const report = { reason: 'overflow', to: 7 };
+    expect(await bounded(1, 'n-------n--n', '^--------!', 'a d |')).toEqual([
+      [8, { ...report, dropped: 2, droppedBytes: 4, total: 2, from: 5 }],
+    ]);
+    expect(await bounded(2, 'n-------nnn', '^--------!', 'a c d |')).toEqual([
+      [8, { ...report, dropped: 1, droppedBytes: 2, total: 1, from: 7 }],
+    ]);
+    expect(await bounded(3, 'n-------nnnn', '^--------!', 'a b c d |')).toEqual([]);
+  });
+
+  it('the bounds end the subscription at the first value beyond them, with the policy `error`', async () => {
+    expect(await bounded(1, 'n--------n-n-n', '^----!', 'a b OverflowError |', 'error')).toMatchObject([
+      [9, { reason: 'overflow', dropped: 1, from: 5, to: 5 }],
+    ]);
+  });
+
+  it('reports the waiting values when the loop ends, with that time', async () => {
+    expect(await bounded(9, 'n-----r', '^-----!', 'a |')).toEqual([
+      [6, { reason: 'ended', dropped: 2, droppedBytes: 4, total: 2, from: 6, to: 6 }],
+    ]);
+  });
 });

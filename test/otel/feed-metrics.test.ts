@@ -1,20 +1,8 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { type Attributes, ROOT_CONTEXT, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api';
-import { concat, from, NEVER, type Observable, Subject, take, throwError } from 'rxjs';
-import { relayFeed$ } from '../../src/browser/index.js';
-import {
-  type DropReport,
-  frames,
-  type OwnerChanged,
-  type RelayedEvent,
-  recordTo,
-  replay$,
-  shareFeed,
-  TradeFeedError,
-  tradeFeedEvents$,
-} from '../../src/index.js';
+import { concat, NEVER, type Observable, Subject, throwError } from 'rxjs';
+import { type DropReport, type OwnerChanged, TradeFeedError, tradeFeedEvents$ } from '../../src/index.js';
 import { feedMetrics, type FeedMetricsOptions } from '../../src/otel/index.js';
-import { createRelay, relayHandler } from '../../src/relay/index.js';
 import {
   disconnected,
   frameOf,
@@ -27,11 +15,9 @@ import {
   stopped,
   watermark,
 } from '../operators/stream.js';
-import { Web } from '../relay/support.js';
+import { fakeTimers } from '../support/fake-timers.js';
 import { optionsFor, until } from '../support/feed.js';
 import { workers } from '../support/start-worker.js';
-import { tempFolder } from '../cli/support/temp-folder.js';
-import { waitFor } from '../support/wait-for.js';
 import { accept, close, startWire, text } from '../support/wire.js';
 import { type Metric, startSdk } from './sdk.js';
 
@@ -60,17 +46,14 @@ const reportOf = (dropped: number): DropReport => ({
   ...{ reason: 'overflow', dropped, droppedBytes: 0, total: dropped, from: 0, to: 0 },
 });
 
-/** A source that a test feeds, measured by an operator. */
-const measured = (options: FeedMetricsOptions) => {
+/** Starts the SDK, and a subscription to a source that the test feeds. */
+const start = (options: Partial<FeedMetricsOptions> = {}) => {
+  const sdk = startSdk();
   const source$ = new Subject<unknown>();
-  const measure = feedMetrics(options);
+  const measure = feedMetrics({ ...sdk.options, ...options });
   const subscribe = () => source$.pipe(measure).subscribe({ error: () => undefined });
-  return {
-    source$,
-    measure,
-    subscribe,
-    emit: (...events: readonly unknown[]) => events.forEach((event) => source$.next(event)),
-  };
+  const emit = (...events: readonly unknown[]) => events.forEach((event) => source$.next(event));
+  return { ...sdk, source$, measure, emit, subscribe, subscription: subscribe() };
 };
 
 describe('feedMetrics', () => {
@@ -85,31 +68,50 @@ describe('feedMetrics', () => {
   });
 
   it('has these instruments with these units', async () => {
-    await using sdk = startSdk();
-    const { subscribe, emit } = measured({ ...sdk.options, cluster: { status: { replica: 'a', owner: 'a' } } });
-    subscribe();
-    emit(requested(1), opened(2), frameOf('a'), disconnected(3), reconnecting(3, 5), gapOf(3, 9));
-    const metrics = await sdk.collect();
-    expect(Object.fromEntries(Object.entries(metrics).map(([name, { unit }]) => [name, unit]))).toEqual({
-      'messaging.client.consumed.messages': '{message}',
-      'trade_feed.io': 'By',
-      'trade_feed.frame.age': 's',
-      'trade_feed.connection.state': '{feed}',
-      'trade_feed.reconnects': '{reconnect}',
-      'trade_feed.gap.duration': 's',
-      'trade_feed.attempt.duration': 's',
-      'trade_feed.frames.missed': '{frame}',
-      'trade_feed.frames.dropped': '{frame}',
-      'trade_feed.cluster.owner': '{replica}',
-      'trade_feed.cluster.handovers': '{handover}',
+    await using sdk = start({ cluster: { status: { replica: 'a', owner: 'a' } }, relay: { status: () => ({}) } });
+    sdk.emit(requested(1), opened(2), frameOf('a'), disconnected(3), reconnecting(3, 5), gapOf(3, 9));
+    const units = Object.entries(await sdk.collect()).map(([name, { unit }]) => `${name} ${unit}`);
+    expect(units.sort()).toEqual([
+      'messaging.client.consumed.messages {message}',
+      'trade_feed.attempt.duration s',
+      'trade_feed.cluster.handovers {handover}',
+      'trade_feed.cluster.owner {replica}',
+      'trade_feed.cluster.refused {replica}',
+      'trade_feed.connection.state {feed}',
+      'trade_feed.frame.age s',
+      'trade_feed.frames.dropped {frame}',
+      'trade_feed.frames.missed {frame}',
+      'trade_feed.gap.duration s',
+      'trade_feed.io By',
+      'trade_feed.outage.age s',
+      'trade_feed.reconnects {reconnect}',
+      'trade_feed.relay.refused {relay}',
+    ]);
+  });
+
+  it('has every counter and every state with 0 as soon as the feed asks for its first ticket, and no age of a frame', async () => {
+    await using sdk = start({ cluster: { status: { replica: 'a', owner: 'b' } } });
+    sdk.emit(requested(1));
+    const { 'trade_feed.connection.state': state, ...others } = await sdk.collect();
+    expect(state?.series.map(({ value }) => value)).toEqual([1, 0, 0, 0]);
+    const zero = { series: [{ attributes: base, value: 0 }] };
+    expect(others).toMatchObject({
+      'messaging.client.consumed.messages': zero,
+      'trade_feed.io': zero,
+      'trade_feed.outage.age': { series: [{ attributes: base, value: expect.any(Number) }] },
+      'trade_feed.reconnects': zero,
+      'trade_feed.frames.missed': zero,
+      'trade_feed.frames.dropped': zero,
+      'trade_feed.cluster.owner': zero,
+      'trade_feed.cluster.refused': zero,
+      'trade_feed.cluster.handovers': zero,
     });
+    expect(Object.keys(others)).toHaveLength(9);
   });
 
   it('counts frames and bytes, also before an event and of items that operators created from frames', async () => {
-    await using sdk = startSdk();
-    const { subscribe, emit } = measured(sdk.options);
-    subscribe();
-    emit(frameOf('one'), frameOf('three'), 'not a frame', { type: 'opened' });
+    await using sdk = start();
+    sdk.emit(frameOf('one'), frameOf('three'), 'not a frame', { type: 'opened' });
     const metrics = await sdk.collect();
     expect(valueIn(metrics, 'messaging.client.consumed.messages')).toBe(2);
     expect(valueIn(metrics, 'trade_feed.io')).toBe(8);
@@ -117,7 +119,7 @@ describe('feedMetrics', () => {
   });
 
   it('calls no instrument and no span for a frame', async () => {
-    await using sdk = startSdk();
+    await using real = startSdk();
     const calls: string[] = [];
     const spied = <T extends object>(name: string, target: T): T =>
       new Proxy(target, {
@@ -131,27 +133,25 @@ describe('feedMetrics', () => {
           };
         },
       });
-    const { subscribe, emit } = measured({
-      meter: spied('meter', sdk.options.meter),
-      tracer: spied('tracer', sdk.options.tracer),
-    });
-    subscribe();
-    emit(requested(1), opened(2), frameOf('a'));
+    const { meter, tracer } = real.options;
+    await using sdk = start({ meter: spied('meter', meter), tracer: spied('tracer', tracer) });
+    sdk.emit(requested(1), opened(2), frameOf('a'));
     expect(calls).toContain('createHistogram.record');
     expect(calls).toContain('tracer.startSpan');
     calls.splice(0);
-    for (let n = 0; n < 100; n += 1) emit(frameOf('a'));
+    for (let n = 0; n < 100; n += 1) sdk.emit(frameOf('a'));
     expect(calls).toEqual([]);
   });
 
-  it('shows the age of the newest frame when the meter collects', async () => {
-    await using sdk = startSdk();
-    const { subscribe, emit } = measured(sdk.options);
-    subscribe();
-    emit(requested(1), opened(2));
+  it('shows the age of the newest frame when the meter collects, before the first one that of the connection', async () => {
+    await using sdk = start();
+    sdk.emit(requested(1));
     expect(valueIn(await sdk.collect(), 'trade_feed.frame.age')).toEqual([]);
-    const now = jest.spyOn(Date, 'now').mockReturnValue(7_000);
-    emit(frameOf('a', 4_000), frameOf('b', 7_500));
+    const now = jest.spyOn(Date, 'now').mockReturnValue(3_000);
+    sdk.emit(opened(2_000));
+    expect(valueIn(await sdk.collect(), 'trade_feed.frame.age')).toBe(1);
+    now.mockReturnValue(7_000);
+    sdk.emit(frameOf('a', 4_000), frameOf('b', 7_500));
     const ageByClockThatIsBehind = valueIn(await sdk.collect(), 'trade_feed.frame.age');
     now.mockReturnValue(10_000);
     const age = valueIn(await sdk.collect(), 'trade_feed.frame.age');
@@ -161,7 +161,7 @@ describe('feedMetrics', () => {
 
   it('shows the state of the connection, also after the stop, until the next subscription', async () => {
     await using sdk = startSdk();
-    const { measure } = measured(sdk.options);
+    const measure = feedMetrics(sdk.options);
     const run = () => {
       const source$ = new Subject<unknown>();
       const subscription = source$.pipe(measure).subscribe({ error: () => undefined });
@@ -188,90 +188,125 @@ describe('feedMetrics', () => {
     expect(await states()).toEqual([]);
   });
 
-  it('counts reconnects and measures gaps by the code of the failure', async () => {
+  it('shows how long no connection has been open, by the code, and 0 for the codes of earlier outages', async () => {
+    using time = fakeTimers();
+    await using sdk = start();
+    const collected = async () => (await Promise.all([sdk.collect(), jest.advanceTimersByTimeAsync(1)]))[0];
+    const outages = async () =>
+      (await collected())['trade_feed.outage.age']?.series.map(({ attributes, value }) => [
+        ...[attributes['error.type'], Math.round(value as number)],
+      ]);
+    sdk.emit(requested(1));
+    jest.advanceTimersByTime(6_000);
+    expect(await outages()).toEqual([
+      [undefined, 0],
+      ['ticket-endpoint-unreachable', 6],
+    ]);
+    sdk.emit(opened(2), disconnected(Date.now()), reconnecting(Date.now(), 5));
+    jest.advanceTimersByTime(3_000);
+    const waited = ['ticket-endpoint-unreachable', 0];
+    expect(await outages()).toEqual([[undefined, 0], waited, ['connection-lost', 3]]);
+    sdk.emit(opened(4));
+    jest.advanceTimersByTime(3_000);
+    expect(await outages()).toEqual([[undefined, 0], waited, ['connection-lost', 0]]);
+    sdk.emit(stopped(Date.now(), { closeCode: 4001 }));
+    jest.advanceTimersByTime(3_000);
+    expect((await outages())?.at(-1)).toEqual(['connection-replaced', 3]);
+    sdk.subscription.unsubscribe();
+    time[Symbol.dispose]();
+  });
+
+  it('shows a source that never names its feed, and an error that no event announced', async () => {
+    using time = fakeTimers();
+    await using sdk = start();
+    const collected = async () => (await Promise.all([sdk.collect(), jest.advanceTimersByTimeAsync(1)]))[0];
+    expect(await collected()).toEqual({});
+    jest.advanceTimersByTime(5_000);
+    const waits = await collected();
+    expect(statesIn(waits)).toMatchObject({ connecting: 1, stopped: 0 });
+    expect(waits['trade_feed.outage.age']?.series).toHaveLength(1);
+    expect(waits['trade_feed.outage.age']?.series[0]?.attributes).not.toHaveProperty('messaging.destination.name');
+    sdk.source$.error(new Error('no space left'));
+    const ended = await collected();
+    expect(statesIn(ended)).toMatchObject({ connecting: 0, stopped: 1 });
+    expect(ended['trade_feed.outage.age']?.series.at(-1)?.attributes['error.type']).toBe('relay-source-failed');
+    time[Symbol.dispose]();
+  });
+
+  it('shows a silence although the clock was set back', async () => {
+    await using sdk = start();
+    sdk.emit(opened(Date.now()), frameOf('a', Date.now() + 3_600_000));
+    await sdk.collect();
+    const before = performance.now();
+    const now = jest.spyOn(performance, 'now').mockReturnValue(before + 9_000);
+    const age = valueIn(await sdk.collect(), 'trade_feed.frame.age');
+    now.mockRestore();
+    expect(age).toBeGreaterThan(8.9);
+    sdk.subscription.unsubscribe();
+  });
+
+  it('shows the longest outage of several subscriptions', async () => {
     await using sdk = startSdk();
-    const { subscribe, emit } = measured(sdk.options);
-    subscribe();
-    emit(requested(1), opened(2), disconnected(5), gapOf(5, 755), { ...gapOf(800, 1_050), missed: 3 });
-    emit(disconnected(6, { closeCode: 1013 }), disconnected(7), disconnected(8, { closeCode: 4001 }));
+    const measure = feedMetrics(sdk.options);
+    const now = Date.now();
+    const feeds = [[opened(1)], [opened(1), disconnected(now, { endedAt: now - 9_000 }), reconnecting(now, 5)]];
+    const running = feeds.map((events) => concat(events, NEVER).pipe(measure).subscribe());
+    const age = valueIn(await sdk.collect(), 'trade_feed.outage.age', { 'error.type': 'connection-lost' });
+    expect(age).toBeGreaterThan(8.9);
+    for (const subscription of running) subscription.unsubscribe();
+  });
+
+  it('counts reconnects and measures gaps by the code of the failure', async () => {
+    await using sdk = start();
+    sdk.emit(requested(1), opened(2), disconnected(5), gapOf(5, 755), { ...gapOf(800, 1_050), missed: 3 });
+    sdk.emit(disconnected(6, { closeCode: 1013 }), disconnected(7), disconnected(8, { closeCode: 4001 }));
     const metrics = await sdk.collect();
     expect(valueIn(metrics, 'trade_feed.reconnects', { 'error.type': 'connection-lost' })).toBe(2);
     expect(valueIn(metrics, 'trade_feed.reconnects', { 'error.type': 'client-too-slow' })).toBe(1);
-    expect(metrics['trade_feed.reconnects']?.series).toHaveLength(2);
+    // The series without a code is there from the start, so that a query reads 0 before the first reconnect.
+    expect(valueIn(metrics, 'trade_feed.reconnects')).toBe(0);
+    expect(metrics['trade_feed.reconnects']?.series).toHaveLength(3);
     const gaps = valueIn(metrics, 'trade_feed.gap.duration', { 'error.type': 'connection-lost' });
     expect(gaps).toEqual({ count: 2, sum: 1 });
     expect(valueIn(metrics, 'trade_feed.frames.missed')).toBe(3);
   });
 
   it('counts the drops of bounded operators while it is subscribed to', async () => {
-    await using sdk = startSdk();
     const drops$ = new Subject<DropReport>();
-    const { subscribe, emit } = measured({ ...sdk.options, drops$ });
-    const subscription = subscribe();
-    emit(opened(1));
+    await using sdk = start({ drops$ });
+    sdk.emit(opened(1));
     drops$.next(reportOf(2));
     drops$.next(reportOf(3));
-    subscription.unsubscribe();
+    sdk.subscription.unsubscribe();
     expect(drops$.observed).toBe(false);
     expect(valueIn(await sdk.collect(), 'trade_feed.frames.dropped')).toBe(5);
   });
 
-  it('shows whether this replica owns the connection, and counts the changes', async () => {
-    await using sdk = startSdk();
+  it('shows whether this replica owns the connection, and counts the changes, also without the option', async () => {
     const cluster = { status: { replica: 'a', owner: 'a' as string | undefined } };
-    const { subscribe, emit } = measured({ ...sdk.options, cluster });
-    subscribe();
-    emit(opened(1));
+    await using sdk = start({ cluster });
+    await using without = start();
+    for (const { emit } of [sdk, without]) emit(opened(1));
     expect(valueIn(await sdk.collect(), 'trade_feed.cluster.owner')).toBe(1);
+    expect(Object.keys(await without.collect()).filter((name) => name.includes('cluster'))).toEqual([]);
     cluster.status = { replica: 'a', owner: 'b' };
-    emit({ type: 'owner-changed', at: 5, owner: 'b', generation: 2 } satisfies OwnerChanged);
+    for (const { emit } of [sdk, without])
+      emit({ type: 'owner-changed', at: 5, owner: 'b', generation: 2 } satisfies OwnerChanged);
     const metrics = await sdk.collect();
     expect(valueIn(metrics, 'trade_feed.cluster.owner')).toBe(0);
     expect(valueIn(metrics, 'trade_feed.cluster.handovers')).toBe(1);
-  });
-
-  it('counts the changes of the owner without the option, and has no cluster metrics before', async () => {
-    await using sdk = startSdk();
-    const { subscribe, emit } = measured(sdk.options);
-    subscribe();
-    emit(opened(1));
-    expect(Object.keys(await sdk.collect()).filter((name) => name.includes('cluster'))).toEqual([]);
-    emit({ type: 'owner-changed', at: 5, owner: 'b', generation: 2 } satisfies OwnerChanged);
-    expect(valueIn(await sdk.collect(), 'trade_feed.cluster.handovers')).toBe(1);
+    expect(valueIn(await without.collect(), 'trade_feed.cluster.handovers')).toBe(1);
   });
 
   it('has the attributes of the options, which can replace its own', async () => {
-    await using sdk = startSdk();
-    const { subscribe, emit } = measured({
-      ...sdk.options,
-      attributes: { 'messaging.destination.name': 'trades', zone: 'b' },
-    });
-    subscribe();
-    emit(requested(1), opened(2), frameOf('a'));
-    const expected = { ...base, 'messaging.destination.name': 'trades', zone: 'b' };
+    const attributes = { 'messaging.destination.name': 'trades', zone: 'b' };
+    await using sdk = start({ attributes });
+    sdk.emit(requested(1), opened(2), frameOf('a'));
+    const expected = { ...base, ...attributes };
     const metrics = await sdk.collect();
     for (const { series } of Object.values(metrics))
       for (const { attributes } of series) expect(attributes).toMatchObject(expected);
     expect(sdk.spans()[0]?.attributes).toMatchObject(expected);
-  });
-
-  it('separates the feeds that it measures', async () => {
-    await using sdk = startSdk();
-    const { measure } = measured(sdk.options);
-    from([requested(1), opened(2), frameOf('a')])
-      .pipe(measure)
-      .subscribe();
-    from([
-      { ...requested(1), feed: 'raw' },
-      { ...opened(2), feed: 'raw' },
-    ])
-      .pipe(measure)
-      .subscribe();
-    const { series } = (await sdk.collect())['messaging.client.consumed.messages'] as Metric;
-    expect(series.map(({ attributes, value }) => [attributes['messaging.destination.name'], value])).toEqual([
-      ['market', 1],
-      ['raw', 0],
-    ]);
   });
 
   it.each<[string, object, RegExp]>([
@@ -293,14 +328,12 @@ describe('the span of an attempt', () => {
   const unavailable = disconnected(1_030, { stage: 'ticket', status: 503, closeCode: undefined });
 
   it('covers the ticket and the handshake, and ends when the connection is open', async () => {
-    await using sdk = startSdk();
+    await using sdk = start();
     // The SDK takes a small number for a time since the start of the process.
     const t = Date.UTC(2026, 0);
-    const { subscribe, emit } = measured(sdk.options);
-    subscribe();
-    emit(requested(t), issued(t + 20));
+    sdk.emit(requested(t), issued(t + 20));
     expect(sdk.spans()).toEqual([]);
-    emit(opened(t + 45), frameOf('a'));
+    sdk.emit(opened(t + 45), frameOf('a'));
     const [span, ...others] = sdk.spans();
     expect(others).toEqual([]);
     expect([span?.name, span?.kind, span?.status.code]).toEqual([
@@ -315,10 +348,8 @@ describe('the span of an attempt', () => {
   });
 
   it('shows the failure of the attempt, and the next span names it', async () => {
-    await using sdk = startSdk();
-    const { subscribe, emit } = measured(sdk.options);
-    subscribe();
-    emit(requested(1_000), unavailable, reconnecting(1_030, 5), requested(1_035), opened(1_040));
+    await using sdk = start();
+    sdk.emit(requested(1_000), unavailable, reconnecting(1_030, 5), requested(1_035), opened(1_040));
     const [failed, next] = sdk.spans();
     expect(failed?.status).toEqual({ code: SpanStatusCode.ERROR, message: unavailable.failure.message });
     expect(failed?.attributes).toEqual({
@@ -332,25 +363,13 @@ describe('the span of an attempt', () => {
     expect(valueIn(metrics, 'trade_feed.attempt.duration', byCode)).toEqual({ count: 1, sum: 0.03 });
   });
 
-  it('is not extended by the stream, whose failure the next span names', async () => {
-    await using sdk = startSdk();
-    const { subscribe, emit } = measured(sdk.options);
-    subscribe();
-    emit(requested(1_000), opened(1_010), disconnected(9_000), requested(9_001), opened(9_002));
-    expect(sdk.spans().map(({ duration }) => Math.round(ms(duration)))).toEqual([10, 1]);
-    expect(sdk.spans()[1]?.attributes).toMatchObject({ 'trade_feed.previous.error.type': 'connection-lost' });
-    expect(valueIn(await sdk.collect(), 'trade_feed.attempt.duration')).toEqual({ count: 2, sum: 0.011 });
-  });
-
   it('ends without an error when the subscriber unsubscribes, and with one when the feed stops', async () => {
-    await using sdk = startSdk();
-    const { subscribe, emit } = measured(sdk.options);
-    const subscription = subscribe();
-    emit(requested(Date.now()));
-    subscription.unsubscribe();
-    subscribe();
+    await using sdk = start();
+    sdk.emit(requested(Date.now()));
+    sdk.subscription.unsubscribe();
+    sdk.subscribe();
     const refused = { stage: 'ticket', status: 401, closeCode: undefined } as const;
-    emit(requested(1_000), stopped(1_010, refused));
+    sdk.emit(requested(1_000), stopped(1_010, refused));
     const [ended, failed] = sdk.spans();
     expect(ended?.status.code).toBe(SpanStatusCode.UNSET);
     expect(failed?.attributes).toMatchObject({ 'error.type': 'invalid-api-key', 'trade_feed.attempt': 1 });
@@ -359,37 +378,23 @@ describe('the span of an attempt', () => {
   });
 
   it('ends when the source begins another attempt', async () => {
-    await using sdk = startSdk();
-    const { subscribe, emit } = measured(sdk.options);
-    subscribe();
-    emit(requested(1_000), requested(1_005), opened(1_007));
+    await using sdk = start();
+    sdk.emit(requested(1_000), requested(1_005), opened(1_007));
     expect(sdk.spans().map(({ attributes }) => attributes['trade_feed.attempt'])).toEqual([1, 2]);
   });
 
   it('has no parent: the request in which the application subscribed ends before the feed', async () => {
-    await using sdk = startSdk();
-    const active = trace.setSpan(ROOT_CONTEXT, sdk.options.tracer.startSpan('request'));
-    const tracer = {
-      startSpan: (name: string, options?: object) => sdk.options.tracer.startSpan(name, options, active),
-    };
-    const { subscribe, emit } = measured({ meter: sdk.options.meter, tracer: tracer as FeedMetricsOptions['tracer'] });
-    subscribe();
-    emit(requested(1), opened(2));
-    expect(sdk.spans()[0]?.parentSpanContext).toBe(undefined);
-  });
-
-  it('is not created without a tracer', async () => {
-    await using sdk = startSdk();
-    const { subscribe, emit } = measured({ meter: sdk.options.meter });
-    subscribe();
-    emit(requested(1), issued(2), opened(3), disconnected(4), requested(5), unavailable);
-    expect(sdk.spans()).toEqual([]);
-    expect((await sdk.collect())['trade_feed.attempt.duration']?.series).toHaveLength(2);
+    await using real = startSdk();
+    const { tracer } = real.options;
+    const active = trace.setSpan(ROOT_CONTEXT, tracer.startSpan('request'));
+    const startSpan = (name: string, options?: object) => tracer.startSpan(name, options, active);
+    await using sdk = start({ tracer: { startSpan } as FeedMetricsOptions['tracer'] });
+    sdk.emit(requested(1), opened(2));
+    expect(real.spans()[0]?.parentSpanContext).toBe(undefined);
   });
 });
 
 describe('each source of events', () => {
-  const folder = tempFolder();
   afterEach(() => void workers.started.splice(0));
 
   it.each(['main', 'worker'] as const)(
@@ -412,41 +417,6 @@ describe('each source of events', () => {
     },
   );
 
-  it('a page of a relay: the frames and events of the feed', async () => {
-    await using sdk = startSdk();
-    const source$ = new Subject<RelayedEvent>();
-    const relay = createRelay(source$, { batchMs: 0 });
-    await using web = await Web.start(relayHandler(relay, { authorize: () => true }));
-    const received: string[] = [];
-    const subscription = relayFeed$(web.url, { backoff: { initialDelayMs: 1, maxDelayMs: 1 } })
-      .pipe(feedMetrics(sdk.options))
-      .subscribe(({ type }) => received.push(type));
-    await waitFor(() => relay.status().clients.length === 1);
-    for (const event of [opened(1), frameOf('abc'), disconnected(3), reconnecting(3, 5)]) source$.next(event);
-    await waitFor(() => received.includes('reconnecting'));
-    const metrics = await sdk.collect();
-    expect(valueIn(metrics, 'messaging.client.consumed.messages')).toBe(1);
-    expect(valueIn(metrics, 'trade_feed.io')).toBe(3);
-    expect(valueIn(metrics, 'trade_feed.reconnects', { 'error.type': 'connection-lost' })).toBe(1);
-    subscription.unsubscribe();
-    relay.close();
-  });
-
-  it('a recording: its frames and gaps', async () => {
-    await using sdk = startSdk();
-    const path = folder.path('feed.ndjson');
-    from([opened(1), frameOf('a', 2), gapOf(5, 1_005), frameOf('b', 1_012)])
-      .pipe(recordTo(path))
-      .subscribe();
-    await until(replay$(path, { speed: Infinity }).pipe(feedMetrics(sdk.options)), () => false);
-    const metrics = await sdk.collect();
-    expect(valueIn(metrics, 'messaging.client.consumed.messages')).toBe(2);
-    expect(valueIn(metrics, 'trade_feed.gap.duration', { 'error.type': 'connection-lost' })).toEqual({
-      count: 1,
-      sum: 1,
-    });
-  });
-
   it('a stop and a new subscription: the counters continue', async () => {
     await using sdk = startSdk();
     const run$: Observable<unknown> = concat(
@@ -459,24 +429,4 @@ describe('each source of events', () => {
     expect(statesIn(metrics)).toMatchObject({ stopped: 1, live: 0 });
     expect(sdk.spans().map(({ attributes }) => attributes['trade_feed.attempt'])).toEqual([1, 1]);
   });
-
-  it('before a shared feed: each frame counts once; two operators after it: each has its own attributes', async () => {
-    await using sdk = startSdk();
-    const source$ = new Subject<unknown>();
-    const measured$ = source$.pipe(feedMetrics(sdk.options), shareFeed());
-    const inBranch = (branch: string) => feedMetrics({ ...sdk.options, attributes: { branch } });
-    measured$.pipe(inBranch('a'), frames(), take(1)).subscribe();
-    measured$.pipe(inBranch('b')).subscribe();
-    for (const event of [opened(1), frameOf('a'), frameOf('b')]) source$.next(event);
-    const metrics = await sdk.collect();
-    expect(valueIn(metrics, 'messaging.client.consumed.messages')).toBe(2);
-    expect(valueIn(metrics, 'messaging.client.consumed.messages', { branch: 'a' })).toBe(1);
-    expect(valueIn(metrics, 'messaging.client.consumed.messages', { branch: 'b' })).toBe(2);
-  });
-});
-
-it('measures nothing without a subscriber', async () => {
-  await using sdk = startSdk();
-  NEVER.pipe(feedMetrics(sdk.options)).subscribe().unsubscribe();
-  expect(await sdk.collect()).toEqual({});
 });

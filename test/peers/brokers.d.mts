@@ -4,7 +4,7 @@ export type BrokerKind = 'nats' | 'redis';
 
 /** A broker that runs. */
 export interface RunningBroker {
-  readonly kind: BrokerKind;
+  readonly kind: BrokerKind | 'nats-core';
   readonly port: number;
   /** Starts it again, on the same port. */
   readonly start: () => Promise<void>;
@@ -13,7 +13,11 @@ export interface RunningBroker {
   readonly wipe: () => void;
 }
 
-export const startBroker: (kind: BrokerKind, folder: string, moreArgs?: readonly string[]) => Promise<RunningBroker>;
+export const startBroker: (
+  kind: BrokerKind | 'nats-core',
+  folder: string,
+  moreArgs?: readonly string[],
+) => Promise<RunningBroker>;
 export const connectEngine: (
   kind: BrokerKind,
   port: number,

@@ -12,6 +12,7 @@ import { freePort, listens } from './program.mjs';
 
 const argumentsOf = {
   nats: (port, folder) => [natsServer, ['-a', '127.0.0.1', '-p', `${port}`, '-js', '-sd', folder]],
+  'nats-core': (port) => [natsServer, ['-a', '127.0.0.1', '-p', `${port}`]],
   redis: (port, folder) => [
     redisServer,
     ['--bind', '127.0.0.1', '--port', `${port}`, '--dir', folder, '--appendonly', 'yes', '--appendfsync', 'always'],
@@ -21,7 +22,7 @@ const argumentsOf = {
 /**
  * Starts a broker.
  *
- * @param {'nats' | 'redis'} kind - the program
+ * @param {'nats' | 'nats-core' | 'redis'} kind - the program; `nats-core` has no JetStream
  * @param {string} folder - where it stores its data
  * @param {readonly string[]} moreArgs - more arguments of the program
  */
@@ -69,7 +70,9 @@ export const connectEngine = async (kind, port) => {
       maxReconnectAttempts: -1,
       reconnectTimeWait: 100,
       reconnectJitter: 50,
+      ignoreAuthErrorAbort: true,
       pingInterval: 2_000,
+      timeout: 2_000,
       waitOnFirstConnect: true,
     });
     return { engine: natsEngine(connection), close: () => connection.close() };

@@ -1,4 +1,4 @@
-// The Debian packages that these tests need. `npm run test:peers` installs them once; a single test file installs them here.
+// The Debian packages that tests need. `npm run test:peers` and `npm run test:apps` install them once; a single test file installs them here.
 import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 
@@ -9,15 +9,6 @@ export const haproxy = '/usr/sbin/haproxy';
 export const natsServer = '/usr/sbin/nats-server';
 export const redisServer = '/usr/bin/redis-server';
 
-const missing = {
-  jq: () => !runs('jq', '--version'),
-  nginx: () => !existsSync(nginx),
-  haproxy: () => !existsSync(haproxy),
-  'nats-server': () => !existsSync(natsServer),
-  'redis-server': () => !existsSync(redisServer),
-  'python3-websockets': () => !existsSync(python) || !runs(python, '-c', 'import websockets'),
-};
-
 const runs = (command, ...args) => {
   try {
     execFileSync(command, args, { stdio: 'ignore' });
@@ -27,9 +18,20 @@ const runs = (command, ...args) => {
   }
 };
 
-/** Installs the missing packages, and returns their names. */
-export const install = () => {
-  const packages = Object.keys(missing).filter((name) => missing[name]());
+const isInstalled = {
+  jq: () => runs('jq', '--version'),
+  nginx: () => existsSync(nginx),
+  haproxy: () => existsSync(haproxy),
+  'nats-server': () => existsSync(natsServer),
+  'redis-server': () => existsSync(redisServer),
+  'python3-websockets': () => existsSync(python) && runs(python, '-c', 'import websockets'),
+  chromium: () => installedChromium() !== undefined,
+};
+const ofPeers = Object.keys(isInstalled).filter((name) => name !== 'chromium');
+
+/** Installs the packages that are missing, those of the peers if none is named. Returns their names. */
+export const install = (...names) => {
+  const packages = (names.length === 0 ? ofPeers : names).filter((name) => !isInstalled[name]());
   if (packages.length === 0) return packages;
   const apt = (...args) =>
     execFileSync('apt-get', args, { stdio: 'pipe', env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' } });
@@ -40,4 +42,15 @@ export const install = () => {
     throw new Error(`These Debian packages are required and cannot be installed: ${packages.join(', ')}.`, { cause });
   }
   return packages;
+};
+
+const browsers = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
+const installedChromium = () => [process.env.CHROMIUM_PATH, ...browsers].find((path) => path && existsSync(path));
+
+/** Returns the path of Chromium, that of CHROMIUM_PATH if it is set. Installs the Debian package if there is none. */
+export const chromium = () => {
+  const wanted = process.env.CHROMIUM_PATH;
+  if (wanted && !existsSync(wanted)) throw new Error(`CHROMIUM_PATH names a missing file (${wanted}).`);
+  install('chromium');
+  return installedChromium();
 };

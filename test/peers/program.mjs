@@ -1,5 +1,6 @@
 // Starts programs for a test without root privileges, and ends them with the test.
 import { spawn } from 'node:child_process';
+import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { chmodSync, chownSync, mkdtempSync, rmSync } from 'node:fs';
 import { connect, createServer } from 'node:net';
@@ -33,10 +34,17 @@ export const start = (t, command, args, options = {}) => {
   return { child, ended };
 };
 
-/** Returns a free port on loopback. */
+/**
+ * Returns a free port on loopback, for a program that cannot choose one itself. It is below the ports that the system
+ * assigns (32 768 and above on Linux), so no other test receives it before the program listens.
+ */
 export const freePort = async () => {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
+  const server = createServer().listen(randomInt(10_000, 32_000), '127.0.0.1');
+  const isFree = await once(server, 'listening').then(
+    () => true,
+    () => false,
+  );
+  if (!isFree) return freePort();
   const { port } = server.address();
   server.close();
   await once(server, 'close');

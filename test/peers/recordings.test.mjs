@@ -7,7 +7,7 @@ import { join, resolve } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { lastValueFrom, of } from 'rxjs';
 import { createTradeFeedError, Frame, recordTo } from 'rx-trade-feed';
-import { installDuckDb, openDuckDb } from '../../scripts/duckdb.mjs';
+import { openDuckDb } from '../../scripts/install.mjs';
 import { install } from './packages.mjs';
 
 const text = readFileSync(resolve(import.meta.dirname, '../../docs/how-to/query-recordings.md'), 'utf8');
@@ -37,7 +37,6 @@ const [first, second, third, , , , last] = events;
 let folder;
 before(async () => {
   install();
-  installDuckDb();
   folder = mkdtempSync(join(tmpdir(), 'recording-'));
   await lastValueFrom(of(...events).pipe(recordTo(join(folder, 'market.ndjson'))));
   // DuckDB has no other working directory.

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { writeFrame } from '../../src/operators/node/write-frame.js';
 import type { LifecycleEvent } from '../../src/protocol/event.js';
-import { bytesReader, readEventLine, readFrame, writeEventLine } from '../../src/protocol/event-line.js';
+import { readEventLine, writeEventLine } from '../../src/protocol/event-line.js';
 import { copyFailure, TradeFeedError } from '../../src/protocol/failures/trade-feed-error.js';
 import { type AnyFrame, Frame } from '../../src/protocol/frame.js';
 import { disconnected, gapOf, issued, lost, opened, reconnecting, requested } from '../operators/stream.js';
@@ -50,17 +50,12 @@ describe('readEventLine', () => {
       });
   });
 
-  it.each([
-    '{"type":"new-in-some-version","at":1}',
-    '{"type":"__proto__"}',
-    '{"type":"constructor"}',
-    '{}',
-    '[]',
-    '"text"',
-    '5',
-  ])('returns undefined for an unknown type: %s', (line) => {
-    expect(readEventLine(line, 0)).toBeUndefined();
-  });
+  it.each(['{"type":"new-in-some-version","at":1}', '{"type":"__proto__"}', '{}', '[]', '"text"', '5'])(
+    'returns undefined for an unknown type: %s',
+    (line) => {
+      expect(readEventLine(line, 0)).toBeUndefined();
+    },
+  );
 
   const lineOf = (fields: Readonly<Record<string, unknown>>): string =>
     JSON.stringify({ type: 'gap', from: 1, to: 2, durationMs: 1, failure, ...fields });
@@ -106,6 +101,8 @@ describe('the line of a frame', () => {
       const relayed = overTheWire(frame);
       expect(essence(relayed)).toEqual(essence(frame));
       expect(relayed.text()).toBe(frame.text());
+      // A recording and another relay write it unchanged.
+      expect(writeFrame(relayed)).toBe(writeFrame(frame));
     }
   });
 
@@ -114,7 +111,6 @@ describe('the line of a frame', () => {
       fc.property(fc.uint8Array(), fc.boolean(), (data, isBinary) => {
         const frame = new Frame('market', Buffer.from(data), isBinary, 1, 1);
         expect(essence(overTheWire(frame))).toEqual(essence(frame));
-        expect(overTheWire(frame).text()).toBe(frame.text());
       }),
     );
   });
@@ -129,21 +125,5 @@ describe('the line of a frame', () => {
     expect(Object.getPrototypeOf(binary.data)).toBe(Uint8Array.prototype);
     expect(binary.data.buffer.byteLength).toBe(3);
     expect(() => overTheWire(new Frame('market', Buffer.from('no'), false, 5, 1)).json()).toThrow(SyntaxError);
-  });
-
-  it('is the same after a relay: a recording and another relay write it unchanged', () => {
-    for (const [, data] of payloads)
-      for (const isBinary of [false, true]) {
-        const frame = new Frame('raw', data, isBinary, 5, 4);
-        expect(writeFrame(overTheWire(frame))).toBe(writeFrame(frame));
-      }
-  });
-});
-
-describe('readFrame', () => {
-  it('shifts the time', () => {
-    const fields = JSON.parse(writeFrame(new Frame('raw', Buffer.of(1), true, 5, 1))) as Record<string, unknown>;
-    expect(readFrame(fields, bytesReader, 100).receivedAt).toBe(105);
-    expect(readFrame(fields, bytesReader).receivedAt).toBe(5);
   });
 });

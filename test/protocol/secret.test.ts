@@ -16,30 +16,20 @@ describe('Secret', () => {
 
   it.each<[string, (secret: Secret) => string]>([
     ['String()', (s) => String(s)],
-    ['toString()', (s) => s.toString()],
     // eslint-disable-next-line @typescript-eslint/restrict-template-expressions -- as in a careless log line
     ['a template', (s) => `${s}`],
-    ['util.inspect', (s) => inspect(s)],
     ['util.format', (s) => format('%s', s)],
     ['util.inspect with hidden properties', (s) => inspect(s, { showHidden: true, depth: null, getters: true })],
+    ['JSON', (s) => JSON.stringify({ deep: [s] }).slice('{"deep":["'.length, -'"]}'.length)],
   ])('is printed as [secret] by %s', (_how, print) => {
     expect(print(secret)).toBe('[secret]');
   });
 
-  it('is [secret] in JSON at any depth', () => {
-    expect(JSON.stringify(secret)).toBe('"[secret]"');
-    expect(JSON.stringify({ ticket: { deep: [secret] } })).toBe('{"ticket":{"deep":["[secret]"]}}');
-  });
-
   it.each<[string, (secret: Secret) => unknown]>([
-    ['its keys', (s) => Object.keys(s)],
-    ['its entries', (s) => Object.entries(s)],
     ['all of its own properties', (s) => Reflect.ownKeys(s).map((key) => Reflect.get(s, key) as unknown)],
-    ['a copy by spread', (s) => ({ ...s })],
-    ['a copy by assign', (s) => Object.assign({}, s)],
+    ['a copy', (s) => [{ ...s }, Object.entries(s)]],
     ['a structured clone', (s) => structuredClone(s)],
     ['a serialization by v8', (s) => serialize(s).toString('latin1')],
-    ['util.inspect, nested', (s) => inspect({ a: { b: { c: { d: [s] } } } }, { showHidden: true, depth: null })],
     ['util.inspect without its own method', (s) => inspect(s, { customInspect: false, showHidden: true, depth: null })],
     ['the text of an error made with it', (s) => inspect(new Error('x', { cause: s }), { showHidden: true })],
   ])('is not in %s', (_what, list) => {
@@ -53,13 +43,10 @@ describe('Secret', () => {
     },
   );
 
-  it('is never shown, for any value', () => {
-    fc.assert(
-      fc.property(fc.stringMatching(/^[!-~]{12,}$/), (value) => {
-        const shown = [String(new Secret(value)), JSON.stringify(new Secret(value)), inspect(new Secret(value))];
-        expect(shown).toEqual(['[secret]', '"[secret]"', '[secret]']);
-      }),
-      { numRuns: cases(100) },
+  it('cannot be longer than 16 KiB, and the error shows only how long the value is', () => {
+    expect(new Secret(marker.repeat(1_000)).reveal()).toHaveLength(15_000);
+    expect(() => new Secret('x'.repeat(16_385))).toThrow(
+      new TypeError('A secret must be one or more visible ASCII characters, got 16385 characters (at most 16384).'),
     );
   });
 });
@@ -88,6 +75,17 @@ describe('redactor', () => {
     expect(redactor(undefined, () => 'key', 'text')('key and text')).toBe('key and text');
   });
 
+  it('hides the longest secrets there can be, together', () => {
+    const [key, ticket] = ['k*'.repeat(8_192), '(t'.repeat(8_192)];
+    expect(redactor(new Secret(key), new Secret(ticket))(`a ${key} b ${ticket.toUpperCase()} c`)).toBe(
+      'a [secret] b [secret] c',
+    );
+  });
+
+  it('keeps the characters around a secret whose lower case has another length', () => {
+    expect(redactor(secret)(`İİİ ${marker} İ`)).toBe('İİİ [secret] İ');
+  });
+
   it('leaves no secret in any text', () => {
     fc.assert(
       fc.property(fc.string(), fc.string(), fc.stringMatching(/^[!-Z^-~]{8,}$/), (before, after, value) => {
@@ -101,7 +99,7 @@ describe('redactor', () => {
 });
 
 describe('isCredential', () => {
-  it.each(['a', '!', '~', 'sk_live_123', 'Bearer', '"quoted"', 'a'.repeat(10_000)])('accepts %j', (text) => {
+  it.each(['!', '~', 'sk_live_123', '"quoted"', 'a'.repeat(16_384)])('accepts %.40j', (text) => {
     expect(isCredential(text)).toBe(true);
   });
 
@@ -112,17 +110,15 @@ describe('isCredential', () => {
     'a\n',
     '\na',
     'a\r\nb: c',
-    'a\tb',
-    '\u0000',
     '\u007f',
     'é',
-    '漢',
+    'a'.repeat(16_385),
     5,
     null,
     undefined,
     {},
     ['a'],
-  ])('rejects %j', (value) => {
+  ])('rejects %.40j', (value) => {
     expect(isCredential(value)).toBe(false);
   });
 

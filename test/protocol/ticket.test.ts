@@ -1,10 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import * as E from 'fp-ts/lib/Either.js';
+import { PathReporter } from 'io-ts/lib/PathReporter.js';
 import { inspect } from 'node:util';
+import { parseTicket, wrongFields } from '../../src/protocol/parse-ticket.js';
 import { Secret } from '../../src/protocol/secret.js';
 import { Ticket } from '../../src/protocol/ticket.js';
-import type { WireTicket } from '../../src/protocol/ticket-fields.js';
 import { cases } from '../support/cases.js';
 import { bad, fields, good, namesOf, wire } from './tickets.js';
 
@@ -24,16 +25,14 @@ describe('Ticket', () => {
 
   describe.each(fields)('%s', (field) => {
     it.each(good[field])('may be %j', (value) => {
-      expect(Ticket.encode(decoded({ ...wire, [field]: value }))).toEqual({ ...wire, [field]: value });
+      const body = { ...wire, [field]: value };
+      expect(Ticket.encode(decoded(body))).toEqual(body);
+      expect(wrongFields(body)).toEqual([]);
     });
 
-    it.each(bad[field])('must not be %j', (value) => {
-      expect(namesOf({ ...wire, [field]: value })).toEqual([field]);
-    });
-
-    it('is required', () => {
-      const { [field]: _left, ...others } = wire;
-      expect(namesOf(others)).toEqual([field]);
+    it.each(bad[field])('must not be %j for the codec and for the parser', (value) => {
+      const body = { ...wire, [field]: value };
+      expect([namesOf(body), wrongFields(body)]).toEqual([[field], [field]]);
     });
   });
 
@@ -43,17 +42,12 @@ describe('Ticket', () => {
     expect(ticket.deadlineMs).toBeUndefined();
   });
 
-  it('encodes only the fields of the wire', () => {
-    expect(Ticket.encode({ ...decoded(wire), deadlineMs: 5 })).toEqual(wire);
-  });
-
   it('accepts a ticket with a wrapped secret, and no other value', () => {
     expect(Ticket.is(decoded(wire))).toBe(true);
     expect(Ticket.is({ ...decoded(wire), deadlineMs: 5 })).toBe(true);
     expect(Ticket.is(wire)).toBe(false);
-    expect(Ticket.is({ ...decoded(wire), wss_url: 'http://x' })).toBe(false);
-    expect(Ticket.is({ ...decoded(wire), expires_at: 5 })).toBe(false);
-    expect(Ticket.is({ ...decoded(wire), subprotocol: 5 })).toBe(false);
+    for (const wrong of [{ wss_url: 'http://x' }, { expires_at: 5 }, { subprotocol: 5 }])
+      expect(Ticket.is({ ...decoded(wire), ...wrong })).toBe(false);
     expect(Ticket.is(null)).toBe(false);
   });
 
@@ -64,42 +58,61 @@ describe('Ticket', () => {
     expect(reported.map((names) => names[0])).toEqual(Array(5).fill('Ticket'));
   });
 
-  it('is printed without its secret', () => {
+  it('is reported by io-ts without the value of a wrong ticket', () => {
+    const reported = (ticket: string) => PathReporter.report(Ticket.decode({ ...wire, ticket }));
+    expect(reported('tkt planted')).toEqual(['the ticket is not valid']);
+    expect(reported('t'.repeat(40_000))).toEqual(['the ticket is not valid, got 40000 characters (at most 16384)']);
+  });
+
+  it('shows its secret neither to inspect nor in JSON', () => {
     const shown = inspect(decoded(wire), { showHidden: true, depth: null }) + JSON.stringify(decoded(wire));
     expect(shown).not.toContain(wire.ticket);
     expect(shown).toContain('[secret]');
   });
+});
 
-  it('encodes any decoded ticket to the same fields', () => {
-    const anyGood = fc.record(
-      Object.fromEntries(fields.map((field) => [field, fc.constantFrom(...good[field])])) as {
-        [F in keyof WireTicket]: fc.Arbitrary<string>;
-      },
-    );
-    fc.assert(
-      fc.property(anyGood, fc.dictionary(fc.string(), fc.jsonValue()), (body, extra) => {
-        expect(Ticket.encode(decoded({ ...extra, ...body }))).toEqual(body);
-      }),
-      { numRuns: cases(100) },
-    );
+describe('parseTicket', () => {
+  it('returns the ticket of a valid body', () => {
+    expect(parseTicket(JSON.stringify(wire))).toEqual(decoded(wire));
+    expect(parseTicket(` ${JSON.stringify({ ...wire, extra: 1 })}\n`)).toEqual(decoded(wire));
   });
 
-  it('never throws for a JSON value, and accepts only tickets', () => {
-    fc.assert(
-      fc.property(fc.jsonValue(), (body) => {
-        expect(Ticket.decode(body)._tag).toBe('Left');
-        expect(Ticket.is(body)).toBe(false);
-      }),
-      { numRuns: cases(100) },
-    );
+  it.each(['', ' ', '{', 'tkt-planted-0815', '<html>', `${JSON.stringify(wire)}x`, "{'ticket':'t'}"])(
+    'reports that %j is not JSON',
+    (body) => {
+      expect(parseTicket(body)).toBe('the body is not JSON');
+    },
+  );
+
+  const tooLong = { ...wire, ticket: 'tkt-planted-0815'.repeat(2_500), feed: 'x' };
+  it.each([
+    ...[null, 'text', 5, true, [], [wire]].map((body) => [body, 'body'] as const),
+    [{}, fields.join(', ')],
+    [{ ...wire, feed: 'tkt-planted-0815' }, 'feed'],
+    [tooLong, 'ticket, got 40000 characters (at most 16384), feed'],
+  ] as const)('names the wrong part of %.80j, and never quotes it', (body, names) => {
+    expect(parseTicket(JSON.stringify(body))).toBe(`wrong or missing: ${names}`);
   });
 
-  it('never throws for a value in any field', () => {
+  it('agrees with the codec on any JSON value and on any values of the fields, and never quotes the body', () => {
+    const valueOf = (field: (typeof fields)[number]) =>
+      fc.oneof(fc.constantFrom(...good[field], ...bad[field]), fc.jsonValue());
+    const anyBody = fc.record(Object.fromEntries(fields.map((field) => [field, valueOf(field)])), { requiredKeys: [] });
+    const marker = 'PLANTED-4711';
     fc.assert(
-      fc.property(fc.constantFrom(...fields), fc.anything(), (field, value) => {
-        expect(['Left', 'Right']).toContain(Ticket.decode({ ...wire, [field]: value })._tag);
+      fc.property(fc.oneof(anyBody, fc.jsonValue()), fc.dictionary(fc.string(), fc.jsonValue()), (value, extra) => {
+        const isObject = typeof value === 'object' && !Array.isArray(value);
+        const text = JSON.stringify(isObject ? { ...extra, ...value } : value);
+        const json: unknown = JSON.parse(text);
+        expect(wrongFields(json)).toEqual(namesOf(json));
+        const parsed = parseTicket(text);
+        // A comparison does not see the secret in a ticket, so both are encoded.
+        if (typeof parsed !== 'string') expect(Ticket.encode(parsed)).toEqual(Ticket.encode(decoded(json)));
+        else expect(Ticket.decode(json)._tag).toBe('Left');
+        for (const body of [marker + text, JSON.stringify({ ...wire, feed: marker, x: json })])
+          expect(parseTicket(body)).toMatch(/^(the body is not JSON|wrong or missing: [a-z_]+(, [a-z_]+)*)$/);
       }),
-      { numRuns: cases(100) },
+      { numRuns: cases(500) },
     );
   });
 });

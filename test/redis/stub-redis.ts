@@ -20,6 +20,7 @@ interface Stored {
 
 class StubConnection extends EventEmitter {
   status = 'connecting';
+  readonly options = {};
   readonly channels = new Set<string>();
 }
 

@@ -1,7 +1,7 @@
 import { type SchedulerLike, Subject } from 'rxjs';
-import { createFollower } from '../../src/cluster/follower/follower.js';
-import type { FeedMessage } from '../../src/cluster/messages/feed-message.js';
-import { createPublisher } from '../../src/cluster/messages/publisher.js';
+import { Follower } from '../../src/cluster/follower.js';
+import type { FeedMessage } from '../../src/cluster/messages.js';
+import { Publisher } from '../../src/cluster/publisher.js';
 import type { FeedEvent, LifecycleEvent, OwnerChanged } from '../../src/protocol/event.js';
 import { createRelay, type RelayOptions } from '../../src/relay/index.js';
 import { type Clock, frame, range } from './support.js';
@@ -24,7 +24,7 @@ export class Replica {
 
   constructor(scheduler: SchedulerLike, options: RelayOptions = {}) {
     const events = new Subject<FeedEvent | OwnerChanged>();
-    this.#follower = createFollower('market', (event) => events.next(event));
+    this.#follower = new Follower('market', (event) => events.next(event));
     this.relay = createRelay(events, { scheduler, batchMs: 0, cluster: this.#follower, ...options });
     this.relay.hold();
   }
@@ -36,14 +36,14 @@ export class Replica {
     }
   }
 
-  away(at: number): void {
-    this.#follower.away(at);
+  away(): void {
+    this.#follower.away('away');
   }
 }
 
 /** The owners of a cluster, which number their frames. */
 export class Owners {
-  readonly #publisher = createPublisher();
+  readonly #publisher = new Publisher();
   #generation = 0;
   #frames = 0;
 

@@ -1,10 +1,13 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import type { FeedMessage } from '../../src/cluster/messages/feed-message.js';
-import type { RelayOptions } from '../../src/relay/index.js';
+import { asyncScheduler, Subject } from 'rxjs';
+import type { FeedMessage } from '../../src/cluster/messages.js';
+import type { ClusterEvent, FeedEvent } from '../../src/index.js';
+import { createRelay, relayHandler, type RelayOptions } from '../../src/relay/index.js';
+import { Receiver } from '../browser/support.js';
 import { cases } from '../support/cases.js';
-import { Owners, Replica } from './cluster-support.js';
-import { Client, Clock, range, type WireEvent } from './support.js';
+import { Owners, realClock, Replica } from './cluster-support.js';
+import { Client, Clock, closedAfterEach, range, startBalancer, type WireEvent } from './support.js';
 
 const begin = 1_000_000;
 
@@ -76,19 +79,6 @@ describe('the relays of replicas', () => {
     expect(first.id).toMatch(/^c5-1-[\w-]{12}\.6\.5\.\d+$/);
     both(owners.next());
     expect([first.id, second.id]).toEqual([expect.stringMatching(/^c5-2-/), first.id]);
-  });
-
-  it('resume a page of another replica without a gap, and send no frame twice', () => {
-    const { owners, one, other, both, page } = cluster();
-    both(owners.next());
-    const moved = page().join(one);
-    both(owners.frames(5));
-    moved.leave();
-    both(owners.frames(5));
-    moved.join(other);
-    both(owners.frames(5));
-    expect(moved.numbers).toEqual(range(1, 15));
-    expect(moved.gaps).toEqual([]);
   });
 
   it('resume a page that is ahead of the replica after its position', () => {
@@ -179,7 +169,7 @@ describe('the relays of replicas', () => {
 
   it('send a page with the position of another owner of the same number a gap', () => {
     const { clock, owners, one, page } = cluster();
-    const [other] = [new Owners(clock)];
+    const other = new Owners(clock);
     const restored = new Replica(clock.scheduler);
     one.receive([...owners.next('replica-000000000000'), ...owners.frames(4)]);
     restored.receive([...other.next('replica-111111111111'), ...other.frames(2)]);
@@ -193,7 +183,7 @@ describe('the relays of replicas', () => {
   });
 
   it('do not wait for a position that no replica reaches', () => {
-    const { clock, owners, one, both, page } = cluster();
+    const { clock, owners, one, both } = cluster();
     both(owners.next());
     both(owners.frames(2));
     const id = `c5-9-000000000000.50.40.${clock.now}`;
@@ -205,7 +195,6 @@ describe('the relays of replicas', () => {
     both(owners.frames(1));
     expect(client.payloads).toEqual(['5']);
     expect(client.events.map(({ type }) => type)).toContain('gap');
-    page();
   });
 
   it('report a lost connection to the engine only with the frames that the replica missed', () => {
@@ -213,7 +202,7 @@ describe('the relays of replicas', () => {
     both(owners.next());
     const [stays, moves] = [page().join(other), page().join(other)];
     both(owners.frames(2));
-    other.away(clock.now);
+    other.away();
     const missed = owners.frames(3);
     one.receive(missed);
     clock.pass(1);
@@ -224,6 +213,19 @@ describe('the relays of replicas', () => {
     expect(stays.numbers).toEqual([1, 2, 6, 7]);
     expect(stays.gaps).toMatchObject([{ missed: 3, failure: { code: 'cluster-away' } }]);
   });
+});
+
+it('a page receives no event about the engine of the cluster, whose message is text of other code', () => {
+  const source = new Subject<FeedEvent | ClusterEvent>();
+  const clock = new Clock(begin);
+  const client = new Client(createRelay(source, { batchMs: 0, scheduler: clock.scheduler }), {});
+  source.next({ type: 'opened', at: 1, feed: 'market', connection: 1 });
+  source.next({ type: 'engine-refused', at: 2, since: 1, operation: 'read', message: 'of redis-7', advice: 'advice' });
+  source.next({ type: 'engine-recovered', at: 3, durationMs: 1 });
+  clock.pass(1);
+  expect(client.events.map(({ type }) => type)).toContain('opened');
+  expect(JSON.stringify(client.events)).not.toMatch(/engine|redis-7|advice/);
+  client.leave();
 });
 
 type Action =
@@ -302,3 +304,30 @@ const checkReceived = (events: readonly WireEvent[]): void => {
     gaps = [];
   }
 };
+
+describe('a page whose load balancer switches to another replica', () => {
+  const closing = closedAfterEach();
+
+  it('receives each frame once, and no gap', async () => {
+    const owners = new Owners(realClock);
+    const replicas = [new Replica(asyncScheduler), new Replica(asyncScheduler)] as const;
+    const [one, other] = replicas.map(({ relay }) => relayHandler(relay, { authorize: () => true }));
+    const { web, switchTo } = await startBalancer(one!);
+    const page = new Receiver(web.url);
+    closing.push(
+      () => replicas.forEach(({ relay }) => relay.close()),
+      () => web[Symbol.asyncDispose](),
+      () => page.subscription.unsubscribe(),
+    );
+    const both = (messages: readonly FeedMessage[]) => replicas.forEach((replica) => replica.receive(messages));
+    both(owners.next());
+    await page.until(({ types }) => types.includes('opened'));
+    for (const [n, next] of [one, other, one].entries()) {
+      if (n > 0) switchTo(next);
+      both(owners.frames(3));
+      await page.until(({ texts }) => texts.length === 3 * (n + 1));
+    }
+    expect(page.texts).toEqual(range(1, 9).map(String));
+    expect(page.types).not.toContain('gap');
+  });
+});

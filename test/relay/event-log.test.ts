@@ -2,12 +2,9 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { Frame } from '../../src/protocol/frame.js';
-import type { LoggedEvent } from '../../src/protocol/snapshot.js';
-import { EventLog, type LogBounds } from '../../src/relay/event-log.js';
-import type { Position } from '../../src/relay/log-entries.js';
-import { publicEvent } from '../../src/relay/public-json.js';
-import { disconnected, gapOf, opened, watermark } from '../operators/stream.js';
+import type { LoggedEvent } from '../../src/protocol/feed-state.js';
+import { EventLog, linesOf, type LogBounds, type Position } from '../../src/relay/event-log.js';
+import { gapOf, opened, watermark } from '../operators/stream.js';
 import { frame, range } from './support.js';
 import { cases } from '../support/cases.js';
 
@@ -22,34 +19,17 @@ const logOf = (bounds: Partial<LogBounds>, payloads: readonly (string | number)[
 const readFrom = (log: EventLog, from: Position): string[] => {
   const lines: string[] = [];
   for (let at = from, batch = log.read(at); batch !== undefined; batch = log.read(at)) {
-    lines.push(...batch.lines.split('\n').map((line) => (JSON.parse(line) as { data: string }).data));
+    lines.push(
+      ...linesOf(batch)
+        .split('\n')
+        .map((line) => (JSON.parse(line) as { data: string }).data),
+    );
     at = batch.end;
   }
   return lines;
 };
 
 describe('EventLog', () => {
-  it('is empty at first', () => {
-    const log = new EventLog(roomy, () => 5);
-    expect(log.newest).toEqual({ seq: 0, frames: 0, at: 5, snapshot: [], watermark: -Infinity });
-    expect([log.oldest, log.size, log.bytes]).toEqual([log.newest, 0, 0]);
-    expect(log.read(log.newest)).toBeUndefined();
-  });
-
-  it('stores the number of events and frames, the time and the state of the feed at each position', () => {
-    const log = new EventLog(roomy, () => 5);
-    const events = [opened(10), frame('a', 11), disconnected(12), gapOf(12, 20)];
-    for (const event of events) log.append(event);
-    expect(range(0, 4).map((seq) => log.positionAt(seq))).toEqual([
-      { seq: 0, frames: 0, at: 5, snapshot: [], watermark: -Infinity },
-      expect.objectContaining({ seq: 1, frames: 0, at: 10, snapshot: [events[0]] }),
-      expect.objectContaining({ seq: 2, frames: 1, at: 11, snapshot: [events[0]] }),
-      expect.objectContaining({ seq: 3, frames: 1, at: 12, snapshot: [publicEvent(events[2]!)] }),
-      expect.objectContaining({ seq: 4, frames: 1, at: 20, snapshot: [publicEvent(events[2]!)] }),
-    ]);
-    expect([log.positionAt(-1), log.positionAt(5), log.positionAt(1e15)]).toEqual([undefined, undefined, undefined]);
-  });
-
   it.each<[string, LoggedEvent]>([
     ['a value', { type: 'value', at: -Infinity, json: '0' }],
     ['an event', opened(Infinity)],
@@ -87,7 +67,7 @@ describe('EventLog', () => {
       3,
       [-Infinity, 10, 12, 40],
     ]);
-    expect([log.joinedAt(100), log.read(log.oldest)?.watermark]).toEqual([40, 40]);
+    expect([log.timeNow, log.read(log.oldest)?.watermark]).toEqual([40, 40]);
   });
 
   it('uses the time of the previous event for an event without a time', () => {
@@ -120,60 +100,31 @@ describe('EventLog', () => {
   });
 
   it.each([
-    ['abc', 1],
+    ['abc', 0],
     ['é', 1],
     ['é\n', 1],
-    ['Ā', 2],
-    ['one character beyond Latin-1: 漢', 2],
+    ['漢', 2],
     ['😀', 2],
-  ])('counts the bytes of %j in memory: %d for each character', (text, each) => {
+    ['\ufeff', 2],
+  ])('stores the line of %j unchanged, as UTF-8: %d bytes more than characters', (text, more) => {
     const log = logOf({}, [text]);
     const line = `{"type":"frame","feed":"market","connection":1,"receivedAt":1000000,"isBinary":false,"encoding":"utf8","data":${JSON.stringify(text)}}`;
-    expect(log.read(log.oldest)?.lines).toBe(line);
-    expect(log.bytes).toBe(line.length * each);
+    expect(linesOf(log.read(log.oldest)!)).toBe(line);
+    expect(log.bytes).toBe(line.length + more);
   });
 
-  it('removes an event at once that is larger than `capacityBytes`', () => {
-    const log = logOf({ capacityBytes: 1_000 }, ['a', 'b', 'x'.repeat(1_000)]);
-    expect([log.size, log.bytes, log.oldest.seq, log.oldest.frames]).toEqual([0, 0, 3, 3]);
-    log.append(frame('c'));
-    expect(readFrom(log, log.oldest)).toEqual(['c']);
-  });
-
-  it('returns the same batch for the same position', () => {
-    const log = logOf({}, ['a', 'b']);
-    const batch = log.read(log.oldest);
-    expect(log.read(log.oldest)).toBe(batch);
-    expect(log.read(log.positionAt(1)!)?.lines).not.toBe(batch?.lines);
-    expect(log.read(log.oldest)?.lines.split('\n')).toHaveLength(2);
-    log.append(frame('c'));
-    expect(log.read(log.oldest)?.lines.split('\n')).toHaveLength(3);
-  });
-
-  it('returns batches of 64 KiB of text, plus at most one event', () => {
-    const log = logOf(
-      {},
-      range(1, 400).map((n) => String(n).padEnd(1_000)),
-    );
+  it('returns batches of 64 KiB of text, plus at most one event, which may be larger than that', () => {
+    const payloads = [...range(1, 400).map((n) => String(n).padEnd(1_000)), 'x'.repeat(1_000_000), 'b'];
+    const log = logOf({}, payloads);
     const sizes: number[] = [];
     for (let at = log.oldest, batch = log.read(at); batch !== undefined; batch = log.read(at)) {
-      sizes.push(batch.lines.length);
+      sizes.push(linesOf(batch).length);
       at = batch.end;
     }
     expect(sizes.length).toBeGreaterThan(5);
     for (const size of sizes.slice(0, -1)) expect(size).toBeGreaterThanOrEqual(64 * 1024);
-    expect(Math.max(...sizes)).toBeLessThan(64 * 1024 + 1_200);
-  });
-
-  it('returns an event that is larger than that as one batch', () => {
-    const log = logOf({}, ['a', 'x'.repeat(1_000_000), 'b']);
-    expect(readFrom(log, log.oldest)).toEqual(['a', 'x'.repeat(1_000_000), 'b']);
-  });
-
-  it('refuses a frame with a time that is not a number', () => {
-    const log = new EventLog(roomy, () => 5);
-    expect(() => log.append(new Frame('market', Buffer.from('x'), false, NaN, 1))).toThrow(TypeError);
-    expect([log.size, log.newest.seq]).toEqual([0, 0]);
+    for (const size of sizes.slice(0, -2)) expect(size).toBeLessThan(64 * 1024 + 1_200);
+    expect(readFrom(log, log.oldest)).toEqual(payloads);
   });
 
   it('does not grow once it is full', () => {
@@ -190,5 +141,46 @@ describe('EventLog', () => {
     for (let round = 0; round < 3; round += 1) heap();
     expect(heap() - before).toBeLessThan(4e5);
     expect(log.size).toBeLessThanOrEqual(500);
+  });
+});
+
+describe('a log that is full', () => {
+  const filled = (bounds: Partial<LogBounds>, texts: readonly string[]): EventLog => {
+    const log = new EventLog({ ...roomy, ...bounds }, () => 5);
+    for (const text of texts) log.append({ type: 'value', at: 5, json: JSON.stringify(text) });
+    return log;
+  };
+  const empty = filled({}, ['']).bytes;
+
+  it.each([
+    [0, 4],
+    [1, 4],
+    [2, 3],
+    [5, 3],
+    [6, 2],
+    [100, 1],
+  ])('begins a replay of at most %d bytes of UTF-8 at position %d', (bytes, seq) => {
+    // The first line is removed. The others have 2, 4 and 2 bytes more than an empty text.
+    const maxReplayBytes = bytes + (4 - seq) * empty;
+    expect(filled({ capacity: 3, maxReplayBytes }, ['xx', 'aa', 'éé', 'bb']).replayStart().seq).toBe(seq);
+  });
+});
+
+describe('a log whose clock may be set back', () => {
+  it('finds positions by time like a scan over all events, also after the oldest events were removed', () => {
+    fc.assert(
+      fc.property(fc.array(fc.nat(20), { maxLength: 40 }), fc.integer({ min: 1, max: 50 }), (times, capacity) => {
+        const log = new EventLog({ ...roomy, capacity }, () => 5);
+        for (const time of times) log.append({ type: 'value', at: time, json: '0' });
+        const stored = times.map((time, n) => ({ seq: n + 1, time })).slice(-capacity);
+        for (const at of range(0, 21)) {
+          const before = stored.findLast(({ time }) => time <= at)?.seq;
+          expect(log.positionAfter(at).seq).toBe(before ?? log.oldest.seq);
+          const after = stored.filter(({ seq }) => seq > log.oldest.seq + at).map(({ time }) => time);
+          expect(log.earliestAfter(log.oldest.seq + at)).toBe(Math.min(...after));
+        }
+      }),
+      { numRuns: cases(100) },
+    );
   });
 });

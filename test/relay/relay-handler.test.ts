@@ -1,30 +1,38 @@
-import { afterEach, describe, expect, it } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
 import { once } from 'node:events';
-import { request as httpRequest, type IncomingMessage, type RequestListener } from 'node:http';
-import { filter, NEVER, of, Subject } from 'rxjs';
+import { type IncomingMessage, request as httpRequest, type RequestListener } from 'node:http';
+import { type ClientHttp2Stream, connect, constants, createServer as createHttp2Server } from 'node:http2';
+import type { AddressInfo } from 'node:net';
+import { filter, NEVER, of, Subject, throwError } from 'rxjs';
 import type { RelayedEvent } from '../../src/protocol/event.js';
+import { createTradeFeedError } from '../../src/protocol/failures/classify.js';
 import { TradeFeedError } from '../../src/protocol/failures/trade-feed-error.js';
+import { type AllowedOrigins, checkCors } from '../../src/relay/http.js';
 import {
+  type Authorize,
   createRelay,
   type Relay,
   type RelayActivity,
   relayHandler,
   type RelayHandlerOptions,
+  type RelayMessage,
   type RelayOptions,
+  type RelayRefusal,
   type RelayTopic,
 } from '../../src/relay/index.js';
-import { createTradeFeedError } from '../../src/protocol/failures/classify.js';
+import { refusals } from '../../src/relay/refusals.js';
 import { lost } from '../operators/stream.js';
-import { frame, range, Raw, Source, Web } from './support.js';
 import { waitFor } from '../support/wait-for.js';
+import { closedAfterEach, frame, range, Raw, Source, Web } from './support.js';
 
 const app = 'https://app.example.com';
+const evil = 'https://evil.example';
 const open = { authorize: () => true };
+const pending: Authorize = () => new Promise(() => 0);
+const byHeader: Authorize = ({ headers }) => ({ id: String(headers['x-user']) });
+const nextTurn = () => new Promise((resolve) => setImmediate(resolve));
 
-const closing: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const close of closing.splice(0).reverse()) await close();
-});
+const closing = closedAfterEach();
 
 /** Starts a relay on loopback. */
 const serve = async (
@@ -45,7 +53,7 @@ const serve = async (
 };
 
 /** Sends one request, and reads the answer, or the first part of a stream. */
-const ask = async (port: number, method = 'GET', headers: Readonly<Record<string, string | string[]>> = {}) => {
+const ask = async (port: number, headers: Readonly<Record<string, string | string[]>> = {}, method = 'GET') => {
   const request = httpRequest({ host: '127.0.0.1', port, path: '/feed', method, headers, agent: false }).end();
   const [response] = (await once(request, 'response')) as [IncomingMessage];
   response.setEncoding('utf8');
@@ -53,8 +61,9 @@ const ask = async (port: number, method = 'GET', headers: Readonly<Record<string
   let body = '';
   if (isStream) [body] = (await once(response, 'data')) as [string];
   else for await (const part of response) body += String(part);
-  response.destroy();
-  return { status: response.statusCode, headers: response.headers, body };
+  closing.push(() => response.destroy());
+  const { statusCode: status, headers: answer } = response;
+  return { status, headers: answer, retryAfter: answer['retry-after'], body };
 };
 
 const openStream = async (port: number, headers?: Readonly<Record<string, string>>): Promise<Raw> => {
@@ -64,8 +73,16 @@ const openStream = async (port: number, headers?: Readonly<Record<string, string
   return raw;
 };
 
+const lastIdIn = (text: string): string => /.*\nid: (\S+)/s.exec(text)![1]!;
+
+/** An `authorize` whose calls the test resolves one after the other. */
+const decided = () => {
+  const waiting: { resolve: (answer: unknown) => void; reject: (error: unknown) => void }[] = [];
+  const authorize = () => new Promise((resolve, reject) => waiting.push({ resolve, reject }));
+  return { waiting, authorize: authorize as unknown as Authorize };
+};
+
 describe('relayHandler: the options', () => {
-  const relay = createRelay(NEVER);
   it.each<[string, unknown, string]>([
     ['nothing', undefined, 'options'],
     ['no authorize', {}, 'authorize'],
@@ -80,150 +97,210 @@ describe('relayHandler: the options', () => {
     ['a text', { ...open, allowOrigins: app }, 'allowOrigins'],
     ['a number', { ...open, allowOrigins: [1] }, 'allowOrigins'],
     ['an operator as select', { ...open, select: {} }, 'select'],
+    ...[0, -1, NaN, '5'].map((ms): [string, unknown, string] => [
+      `a timeout of ${ms}`,
+      { ...open, authorizeTimeoutMs: ms },
+      'authorizeTimeoutMs',
+    ]),
   ])('refuses %s at once, and names the option', (_what, options, name) => {
-    const make = () => relayHandler(relay, options as RelayHandlerOptions);
+    const make = () => relayHandler(createRelay(NEVER), options as RelayHandlerOptions);
     expect(make).toThrow(TradeFeedError);
     expect(make).toThrow(name);
   });
 });
 
-describe('relayHandler: authorize', () => {
-  const decisions: readonly (readonly [string, () => unknown, number])[] = [
-    ['returns true', () => true, 200],
-    ['resolves to true', () => Promise.resolve(true), 200],
-    ['returns false', () => false, 403],
-    ['resolves to false', () => Promise.resolve(false), 403],
-    ['returns a text', () => 'no', 403],
-    ['returns 1', () => 1, 403],
-    ['resolves to 1', () => Promise.resolve(1), 403],
-    ['returns an object', () => ({}), 403],
-    ['returns undefined', () => undefined, 403],
-    [
-      'throws',
-      () => {
-        throw new Error('secret-2');
-      },
-      500,
-    ],
-    ['rejects', () => Promise.reject(new Error('secret-2')), 500],
-  ];
-  it.each(decisions)('when authorize %s', async (_what, authorize, status) => {
-    const { port, source } = await serve({ authorize: authorize as () => boolean, allowOrigins: [app] });
-    const answer = await ask(port, 'GET', { origin: app });
-    expect(answer.status).toBe(status);
-    expect(answer.headers['access-control-allow-origin']).toBe(app);
-    expect(source.subscriptions).toBe(status === 200 ? 1 : 0);
-    if (status === 200) return;
-    expect(answer.headers).toMatchObject({ 'content-type': 'application/json', 'cache-control': 'no-store' });
-    expect(answer.body).not.toContain('secret-2');
-    expect(JSON.parse(answer.body)).toEqual({ error: { status, message: expect.any(String) } });
+describe('relayHandler: a request that is answered without a call of authorize', () => {
+  // Browsers send no credentials with a preflight.
+  it.each<[string, string | undefined, AllowedOrigins, number]>([
+    ['POST', undefined, [], 405],
+    ['HEAD', undefined, [], 405],
+    ['POST', app, '*', 405],
+    ['GET', evil, [app], 403],
+    ['POST', evil, [app], 403],
+    ['OPTIONS', evil, [app], 403],
+    ['OPTIONS', app, [app], 204],
+    ['OPTIONS', app, '*', 204],
+  ])(
+    '%s of the origin %s, allowed %j: %d, readable for allowed pages',
+    async (method, origin, allowOrigins, status) => {
+      const authorize = jest.fn(() => true);
+      const { port, source } = await serve({ authorize, allowOrigins });
+      const { headers, ...answer } = await ask(port, origin ? { origin } : {}, method);
+      expect([answer.status, authorize.mock.calls, source.subscriptions]).toEqual([status, [], 0]);
+      expect(headers.allow).toBe(status === 405 ? 'GET, OPTIONS' : undefined);
+      const readable = allowOrigins === '*' ? '*' : origin;
+      expect(headers['access-control-allow-origin']).toBe(status === 403 ? undefined : readable);
+    },
+  );
+
+  it('takes no slot when it is pipelined: all requests but the first are answered with 400', async () => {
+    const authorize = jest.fn(() => true);
+    const { port, relay, web } = await serve({ authorize });
+    const raw = await Raw.open(port, 'GET /feed HTTP/1.1\r\nhost: x\r\n\r\n'.repeat(1_000));
+    closing.push(() => raw.socket.destroy());
+    await raw.until((text) => text.includes('event: hello'));
+    await waitFor(() => web.requests.length > 100);
+    const { clients, authorizing } = relay.status();
+    expect([authorize.mock.calls.length, clients.length, authorizing]).toEqual([1, 1, 0]);
+    expect(web.responses.slice(1).every(({ statusCode }) => statusCode === 400)).toBe(true);
   });
 
-  it('calls authorize with the request', async () => {
-    const { port } = await serve({
-      authorize: ({ headers, url }) => headers.authorization === 'Bearer t' && url === '/feed',
+  it('takes no slot when its connection has ended before the handler is called', async () => {
+    let called = false;
+    const { port, relay, source, web } = await serve(open, {}, (feed) => (request, response) => {
+      response.once('close', () => {
+        feed(request, response);
+        called = true;
+      });
     });
-    expect((await ask(port)).status).toBe(403);
-    expect((await ask(port, 'GET', { authorization: 'Bearer t' })).status).toBe(200);
+    const raw = await Raw.get(port);
+    await waitFor(() => web.responses.length === 1);
+    raw.socket.destroy();
+    await waitFor(() => called);
+    expect(relay.status().authorizing).toBe(0);
+    await nextTurn();
+    expect([relay.status().authorizing, relay.status().clients, source.subscriptions]).toEqual([0, [], 0]);
   });
 });
 
-describe('relayHandler: select', () => {
-  const even: RelayTopic = (events$) =>
-    events$.pipe(filter((event) => event.type !== 'frame' || Number(event.text()) % 2 === 0));
-
-  it('sends each client the topic that its request selects', async () => {
-    const { port, source } = await serve({
-      ...open,
-      select: ({ headers }) => (headers['x-only'] === 'even' ? even : undefined),
+describe('relayHandler: authorize and select', () => {
+  it.each<[string, unknown, number]>([
+    ['true', true, 200],
+    ['true, later', Promise.resolve(true), 200],
+    ['a user', { id: 'u1' }, 200],
+    ['a user with more fields, later', Promise.resolve({ id: 'u1', name: 'x' }), 200],
+    ['a user whose id is the number 0', { id: 0 }, 200],
+    ['false', false, 403],
+    ['false, later', Promise.resolve(false), 403],
+    ['undefined', undefined, 403],
+    ['null', null, 403],
+  ])('answers an authorize whose result is %s', async (_what, result, status) => {
+    const select = jest.fn(() => undefined);
+    const { port, relay, reports, source } = await serve({
+      ...{ authorize: () => result as boolean, select, allowOrigins: [app] },
     });
+    const { body, headers, ...answer } = await ask(port, { origin: app });
+    const streams = status === 200 ? 1 : 0;
+    expect([answer.status, source.subscriptions, select.mock.calls.length]).toEqual([status, streams, streams]);
+    expect(headers['access-control-allow-origin']).toBe(app);
+    expect(relay.status().authorizing).toBe(0);
+    expect(reports.filter(({ type }) => type === 'client-failed')).toEqual([]);
+    if (status === 200) {
+      const { id } = Object(await result) as { id?: string | number };
+      expect(relay.status().clients.map(({ user }) => user)).toEqual([id?.toString()]);
+      if (id !== undefined) expect([relay.disconnect(id), relay.disconnect(String(id))]).toEqual([1, 0]);
+      return;
+    }
+    expect(relay.status().clients).toEqual([]);
+    expect(headers).toMatchObject({ 'content-type': 'application/json', 'cache-control': 'no-store' });
+    expect(JSON.parse(body)).toEqual({ error: { status, code: 'relay-refused', message: expect.any(String) } });
+  });
+
+  const fail = (): never => {
+    throw new Error('private');
+  };
+  const withId = (id: unknown) => ({ authorize: () => ({ id }) as { id: string } });
+  const returning = (answer: unknown) => ({ authorize: () => answer as boolean });
+  const selecting = (topic: unknown) => ({ select: () => topic as RelayTopic });
+
+  it.each<[string, Partial<RelayHandlerOptions>, string]>([
+    ['authorize throws', { authorize: fail }, 'private'],
+    ['authorize rejects', { authorize: () => Promise.reject(new Error('private')) }, 'private'],
+    ['reading the id throws', { authorize: () => Object.defineProperty({ id: '' }, 'id', { get: fail }) }, 'private'],
+    ['the id is empty', withId(''), 'returned an object whose `id` is an empty text. Return true'],
+    ['the id is empty, later', returning(Promise.resolve({ id: '' })), 'an object whose `id` is an empty text. Return'],
+    ['the id is not finite', withId(NaN), 'an object whose `id` is NaN. Return true'],
+    ['the id is a String object', withId(new String('u-7')), 'an object whose `id` is of the type object. Return true'],
+    ['the id is true', withId(true), 'an object whose `id` is of the type boolean. Return true'],
+    ['the id is null', withId(null), 'an object whose `id` is of the type null. Return true'],
+    ['there is no id', returning({}), 'an object whose `id` is missing. Return true'],
+    ['authorize returns an array', returning(['u-7']), 'an object whose `id` is missing. Return true'],
+    ['authorize returns a text', returning('u-7'), 'returned a string. Return true'],
+    ['select throws', { select: fail }, 'private'],
+    ['select returns a text', selecting('u-7'), '`select` returned string'],
+    ['select returns null', selecting(null), '`select` returned object'],
+    ['select returns a promise', selecting(Promise.resolve(filter(Boolean))), '`select` returned object'],
+  ])(
+    'answers 500 when %s; only the events and one warning of the process have the reason',
+    async (_what, options, reason) => {
+      const emitWarning = jest.spyOn(process, 'emitWarning').mockReturnValue();
+      closing.push(() => emitWarning.mockRestore());
+      const { port, relay, reports, source } = await serve({ ...open, ...options });
+      const [{ status, body }] = [await ask(port), await ask(port)];
+      const error = {
+        status: 500,
+        code: 'relay-failed',
+        message: expect.stringMatching(/^The (?:auth|sel)\w+ failed: /),
+      };
+      expect([status, JSON.parse(body)]).toEqual([500, { error }]);
+      const failed = { type: 'client-failed', error: { message: expect.stringContaining(reason) } };
+      expect(reports).toMatchObject([failed, failed]);
+      const warning = { type: 'TradeFeedWarning', code: 'relay-failed' };
+      expect(emitWarning.mock.calls).toEqual([[expect.stringContaining(reason), warning]]);
+      expect(body).not.toContain('private');
+      expect(`${body}${JSON.stringify(emitWarning.mock.calls)}`).not.toContain('u-7');
+      expect([relay.status(), source.subscriptions]).toMatchObject([{ clients: [], authorizing: 0, topics: 0 }, 0]);
+    },
+  );
+
+  it('send each client the topic that its request selects', async () => {
+    const even: RelayTopic = filter((event) => event.type !== 'frame' || Number(event.text()) % 2 === 0);
+    const select = ({ headers, url }: IncomingMessage) =>
+      url === '/feed' && headers['x-only'] === 'even' ? even : undefined;
+    const { port, source } = await serve({ ...open, select });
     const [some, all] = [await openStream(port, { 'x-only': 'even' }), await openStream(port)];
     source.frames(1, 2, 3, 4);
     for (const raw of [some, all]) await raw.until((text) => text.includes('"data":"4"'));
     expect([some.text.includes('"data":"1"'), all.text.includes('"data":"1"')]).toEqual([false, true]);
   });
-
-  it.each<[string, () => unknown]>([
-    [
-      'throws',
-      () => {
-        throw new Error('secret-3');
-      },
-    ],
-    ['returns a text', () => 'even'],
-    ['returns null', () => null],
-    ['returns a promise', () => Promise.resolve(even)],
-  ])('answers 500 without a reason when select %s', async (_what, select) => {
-    const { port, source, relay } = await serve({ ...open, select: select as () => undefined });
-    const { status, body } = await ask(port);
-    expect([status, body.includes('secret-3'), source.subscriptions]).toEqual([500, false, 0]);
-    expect(relay.status()).toMatchObject({ clients: [], topics: 0 });
-  });
-
-  it('is not called for a client that is not authorized', async () => {
-    let calls = 0;
-    const { port } = await serve({ authorize: () => false, select: () => void (calls += 1) });
-    expect([(await ask(port)).status, calls]).toEqual([403, 0]);
-  });
-
-  it('answers 503 with Retry-After when there are maxTopics', async () => {
-    const { port, reports } = await serve({ ...open, select: () => (events$) => events$ }, { maxTopics: 1 });
-    await openStream(port);
-    const { status, headers } = await ask(port);
-    expect([status, headers['retry-after']]).toEqual([503, '5']);
-    expect(reports.at(-1)).toMatchObject({ type: 'client-refused', reason: 'topics' });
-  });
 });
 
-describe('relayHandler: methods and origins', () => {
-  it.each(['POST', 'PUT', 'DELETE', 'HEAD', 'PATCH'])('answers %s with 405', async (method) => {
-    const { port, source } = await serve();
-    const { status, headers } = await ask(port, method);
-    expect([status, headers.allow, source.subscriptions]).toEqual([405, 'GET, OPTIONS', 0]);
-  });
+describe('relayHandler: a refusal for now', () => {
+  const user = { id: 'ann-7' };
+  const closes = (relay: Relay): boolean => {
+    relay.close();
+    return true;
+  };
 
-  it('answers a preflight without a call of authorize, because browsers send no credentials with it', async () => {
-    const { port } = await serve({ authorize: () => false, allowOrigins: [app] });
-    const requested = { 'access-control-request-method': 'GET', 'access-control-request-headers': 'authorization' };
-    const { status, headers, body } = await ask(port, 'OPTIONS', { origin: app, ...requested });
-    expect([status, body]).toEqual([204, '']);
-    expect(headers).toMatchObject({
-      'access-control-allow-origin': app,
-      'access-control-allow-credentials': 'true',
-      'access-control-allow-headers': 'authorization',
-      'access-control-allow-methods': 'GET',
-      vary: 'Origin',
-    });
-    const simple = await ask(port, 'OPTIONS', { origin: app });
-    expect(simple.headers).not.toHaveProperty('access-control-allow-headers');
-  });
-
-  it.each(['GET', 'OPTIONS', 'POST'])(
-    'refuses %s of an origin that is not allowed, so that the page can read nothing',
-    async (method) => {
-      const { port, source } = await serve({ ...open, allowOrigins: [app] });
-      const { status, headers } = await ask(port, method, { origin: 'https://evil.example' });
-      expect([status, source.subscriptions]).toEqual([403, 0]);
-      expect(headers).not.toHaveProperty('access-control-allow-origin');
+  it.each<[RelayRefusal, RelayOptions, (relay: Relay) => ReturnType<Authorize>]>([
+    ['full', { maxClients: 1 }, () => true],
+    ['topics', { maxTopics: 1 }, () => true],
+    ['user', { maxClientsPerUser: 1 }, () => user],
+    ['session-ended', {}, (relay) => relay.disconnect('ann-7') === 1 && user],
+    ['closed', {}, closes],
+    ['authorize-timeout', {}, () => new Promise(() => 0)],
+  ])(
+    'is 503 with Retry-After, which allowed pages can read, and frees its slot: %s',
+    async (reason, relayOptions, second) => {
+      const select = () => filter<RelayedEvent>(() => true);
+      const authorize: Authorize = ({ headers }) => (headers['x-second'] ? second(served.relay) : user);
+      const served = await serve(
+        { ...{ authorize, select, authorizeTimeoutMs: 20, allowOrigins: [app] } },
+        { ...relayOptions },
+      );
+      await openStream(served.port);
+      const { status, headers, retryAfter, body } = await ask(served.port, { origin: app, 'x-second': '1' });
+      expect([status, retryAfter]).toEqual([503, reason === 'closed' ? '1' : '5']);
+      expect(headers).toMatchObject({
+        'access-control-allow-origin': app,
+        'access-control-expose-headers': 'Retry-After',
+      });
+      const code = reason === 'authorize-timeout' ? reason : 'full';
+      const { message } = refusals[reason];
+      expect(JSON.parse(body)).toEqual({ error: { status, code: `relay-${code}`, message } });
+      const refused = served.reports.filter(({ type }) => type === 'client-refused');
+      expect(refused).toEqual([{ type: 'client-refused', at: expect.any(Number), reason }]);
+      expect([served.relay.status().authorizing, body.includes('ann-7')]).toEqual([0, false]);
     },
   );
-
-  it('lets allowed pages read every refusal', async () => {
-    const { port } = await serve({ authorize: () => false, allowOrigins: '*' });
-    for (const [method, status] of [
-      ['GET', 403],
-      ['POST', 405],
-    ] as const) {
-      const answer = await ask(port, method, { origin: 'null' });
-      expect([answer.status, answer.headers['access-control-allow-origin']]).toEqual([status, '*']);
-      expect(answer.headers).not.toHaveProperty('access-control-allow-credentials');
-    }
-  });
 });
 
 describe('relayHandler: the stream', () => {
   it('has headers against caches, compression and buffering proxies', async () => {
-    const { port } = await serve();
+    const { port } = await serve(open, {}, (feed) => (request, response) => {
+      response.setHeader('x-frame-options', 'DENY');
+      feed(request, response);
+    });
     const { status, headers, body } = await ask(port);
     expect(status).toBe(200);
     expect(headers).toMatchObject({
@@ -231,6 +308,8 @@ describe('relayHandler: the stream', () => {
       'cache-control': 'no-cache, no-transform',
       'x-accel-buffering': 'no',
       'transfer-encoding': 'chunked',
+      // Of a middleware.
+      'x-frame-options': 'DENY',
     });
     expect(headers).not.toHaveProperty('content-encoding');
     expect(body).toMatch(/^event: hello\nid: [\w-]{8}\.0\.0\.\d+\ndata: \{"at":\d+\}\n\n$/);
@@ -250,242 +329,13 @@ describe('relayHandler: the stream', () => {
     ['none', []],
   ])('accepts any Last-Event-ID: %s', async (_what, ids) => {
     const { port, reports } = await serve();
-    const { status, body, headers } = await ask(port, 'GET', ids.length ? { 'last-event-id': ids } : {});
+    const { status, body, headers } = await ask(port, ids.length ? { 'last-event-id': ids } : {});
     expect([status, headers['set-cookie']]).toEqual([200, undefined]);
     expect(body).toContain('event: hello\n');
     expect(reports[0]).toMatchObject({ joined: ids.join() === 'x.1.1.1' ? 'behind' : 'new' });
   });
 
-  it('encodes a message for all clients once', async () => {
-    const { port, source, web } = await serve();
-    const clients = [await openStream(port), await openStream(port)];
-    const written: unknown[] = [];
-    for (const response of web.responses) {
-      const write = response.write.bind(response) as (bytes: unknown) => boolean;
-      response.write = (bytes: unknown) => {
-        written.push(bytes);
-        return write(bytes);
-      };
-    }
-    source.frames('a');
-    for (const client of clients) await client.until((text) => text.includes('"data":"a"'));
-    expect(written).toEqual([expect.any(Buffer), written[0]]);
-    expect(written[1]).toBe(written[0]);
-  });
-
-  it('sends connect-again after a stop, and ends', async () => {
-    const { port, source } = await serve();
-    const raw = await openStream(port);
-    source.frames('a');
-    source.subject.error(createTradeFeedError({ stage: 'stream', closeCode: 4001, reason: 'connection replaced' }));
-    const text = await raw.until((so) => so.includes('\r\n0\r\n\r\n'));
-    expect(text.indexOf('event: connect-again')).toBeGreaterThan(text.indexOf('"data":"a"'));
-    expect(text).toContain('"code":"connection-replaced"');
-  });
-
-  it('answers 503 with Retry-After when there is no room, readable for allowed pages', async () => {
-    const { port, reports, relay } = await serve({ ...open, allowOrigins: [app] }, { maxClients: 1 });
-    const first = await openStream(port);
-    const { status, headers, body } = await ask(port, 'GET', { origin: app });
-    expect([status, headers['retry-after'], headers['access-control-expose-headers']]).toEqual([
-      503,
-      '5',
-      'Retry-After',
-    ]);
-    expect(headers['access-control-allow-origin']).toBe(app);
-    expect(JSON.parse(body)).toEqual({ error: { status: 503, message: 'The relay has no room. Retry later.' } });
-    first.socket.destroy();
-    await waitFor(() => relay.status().clients.length === 0);
-    expect((await ask(port)).status).toBe(200);
-    expect(reports.map(({ type }) => type).slice(0, 2)).toEqual(['client-joined', 'client-refused']);
-  });
-
-  it('answers 503 once the relay is closed', async () => {
-    const { port, relay } = await serve();
-    const raw = await openStream(port);
-    relay.close();
-    await raw.until((text) => text.includes('\r\n0\r\n\r\n'));
-    expect((await ask(port)).status).toBe(503);
-  });
-
-  it('releases a client that has disconnected, and the source after the last one', async () => {
-    const { port, source, relay } = await serve();
-    const raw = await openStream(port);
-    expect([source.active, relay.status().clients.length]).toEqual([1, 1]);
-    raw.socket.destroy();
-    await waitFor(() => source.active === 0);
-    expect(relay.status().clients).toEqual([]);
-  });
-
-  it.each([true, false])('ignores a client that disconnected during its authorization (%s)', async (isIn) => {
-    const decided = new Subject<boolean>();
-    const { port, source, reports, web } = await serve({
-      authorize: () => new Promise((resolve) => decided.subscribe((is) => resolve(is))),
-    });
-    const raw = await Raw.get(port);
-    await waitFor(() => decided.observed);
-    raw.socket.destroy();
-    await waitFor(() => web.responses[0]!.destroyed);
-    decided.next(isIn);
-    await new Promise((resolve) => setImmediate(resolve));
-    expect([source.subscriptions, reports]).toEqual([0, []]);
-  });
-
-  it('releases the client when other code destroys the response', async () => {
-    const { port, web, relay } = await serve();
-    await openStream(port);
-    web.responses[0]!.destroy();
-    await waitFor(() => relay.status().clients.length === 0);
-  });
-
-  it('preserves the headers of an earlier middleware', async () => {
-    const { port } = await serve(open, {}, (feed) => (request, response) => {
-      response.setHeader('x-frame-options', 'DENY');
-      feed(request, response);
-    });
-    expect((await ask(port)).headers['x-frame-options']).toBe('DENY');
-  });
-
-  it.each([true, false])('does nothing when other code has answered during the authorization (%s)', async (isIn) => {
-    const { port, reports } = await serve(
-      { authorize: () => Promise.resolve(isIn) },
-      {},
-      (feed) => (request, response) => {
-        feed(request, response);
-        response.writeHead(418).end();
-      },
-    );
-    expect((await ask(port)).status).toBe(418);
-    expect(reports).toEqual([]);
-  });
-
-  it('writes nothing after other code has ended the response', async () => {
-    const { port, web, source, relay } = await serve();
-    const raw = await openStream(port, { connection: 'close' });
-    raw.socket.pause();
-    // More than the socket buffers take, so that the response is not sent completely when it ends.
-    source.frames('x'.repeat(16_000_000));
-    await waitFor(() => web.responses[0]!.writableNeedDrain);
-    web.responses[0]!.end();
-    source.frames('after the end');
-    raw.socket.resume();
-    const text = await raw.closed();
-    expect([text.endsWith('\r\n0\r\n\r\n'), text.includes('"data":"after the end"')]).toEqual([true, false]);
-    expect(relay.status().clients).toEqual([]);
-  });
-
-  it('closes the connection of a client when its stream fails with an unknown error', async () => {
-    const { port } = await serve(open, {}, () => {
-      const broken = { messages$: () => NEVER } as unknown as Relay;
-      const failing = new Subject<never>();
-      broken.messages$ = () => failing;
-      queueMicrotask(() => undefined);
-      const feed = relayHandler(broken, open);
-      return (request, response) => {
-        feed(request, response);
-        setImmediate(() => failing.error(new Error('secret-3')));
-      };
-    });
-    const raw = await Raw.get(port);
-    expect(await raw.closed()).not.toContain('secret-3');
-  });
-});
-
-describe('relayHandler: a client that does not read', () => {
-  it('receives one gap and continues; other clients receive every frame, in bounded memory', async () => {
-    const { port, source, relay, reports } = await serve(open, { capacity: 100, batchMs: 0 });
-    const stuck = await openStream(port);
-    const reader = await openStream(port);
-    stuck.socket.pause();
-    const total = 1_500;
-    for (const n of range(1, total)) {
-      // 24 MB in all: more than the socket buffers of the kernel.
-      source.frames(`<${n}>`.padEnd(16_000));
-      if (n % 10 > 0) continue;
-      await reader.until((text) => text.includes(`<${n}>`));
-      reader.text = '';
-    }
-    const [slow, fast] = relay.status().clients as [never, never];
-    expect(fast).toMatchObject({ sent: total, missed: 0 });
-    expect((slow as { sent: number }).sent).toBeLessThan(total - 100);
-    expect(relay.status().stored.events).toBe(100);
-    stuck.socket.resume();
-    await waitFor(() => {
-      const [client] = relay.status().clients;
-      return client!.sent + client!.missed === total;
-    });
-    const text = await stuck.until((so) => so.includes(`<${total}>`));
-    const { missed } = relay.status().clients[0]!;
-    expect(text.split('"type":"gap"')).toHaveLength(2);
-    expect(text).toContain(`"missed":${missed}}`);
-    expect(reports.filter(({ type }) => type === 'client-behind')).toHaveLength(1);
-  });
-
-  it('is disconnected after four heartbeats', async () => {
-    const { port, source, relay, reports } = await serve(open, { capacity: 10, heartbeatMs: 30 });
-    const stuck = await openStream(port);
-    stuck.socket.pause();
-    const pushing = setInterval(() => source.frames('x'.repeat(1_000_000)), 2);
-    closing.push(() => clearInterval(pushing));
-    await waitFor(() => relay.status().clients.length === 0);
-    expect(reports.map(({ type }) => type)).toEqual(
-      expect.arrayContaining(['client-joined', 'client-stuck', 'client-left']),
-    );
-    stuck.socket.resume();
-    await stuck.closed();
-  });
-});
-
-describe('relayHandler: a feed that has stopped', () => {
-  const replaced = lost(5, { closeCode: 4001 });
-
-  it('answers 503 with Retry-After and the reason to a client that has every event, so that a load balancer can try another replica', async () => {
-    const { port, source } = await serve(open, { batchMs: 0 });
-    const first = await openStream(port);
-    source.frames('a');
-    source.subject.error(replaced);
-    const text = await first.closed();
-    expect(text).toMatch(/^HTTP\/1.1 200 /);
-    const [id] = /(?<=id: ).*/.exec(text.slice(text.indexOf('connect-again'))) ?? [];
-    for (const headers of [{}, { 'last-event-id': id! }]) {
-      const answer = await (await Raw.get(port, headers)).closed();
-      expect(answer).toMatch(/^HTTP\/1.1 503 /);
-      expect(answer.toLowerCase()).toContain('retry-after: 5\r\n');
-      expect(answer.toLowerCase()).toContain('connection: close\r\n');
-      expect(answer).toMatch(/\nevent: connect-again\nid: .*\ndata: {.*"code":"connection-replaced"/);
-      expect(answer).not.toContain('event: hello');
-    }
-  });
-
-  it('answers with the longer wait that the service demands, in the header and in the message', async () => {
-    const { port, source } = await serve(open, { batchMs: 0 });
-    const first = await openStream(port);
-    source.subject.error(createTradeFeedError({ stage: 'ticket', status: 429, retryAfterMs: 29_500 }));
-    await first.closed();
-    const answer = await (await Raw.get(port)).closed();
-    expect(answer.toLowerCase()).toContain('retry-after: 30\r\n');
-    expect(answer).toMatch(/\nevent: connect-again\n.*\ndata: {.*"retryAfterMs":29500/);
-  });
-
-  it('first sends the events that the client has missed', async () => {
-    const { port, source } = await serve(open, { batchMs: 0 });
-    const first = await openStream(port);
-    source.frames('a');
-    const text = await first.until((so) => so.includes('"data":"a"'));
-    const [id] = /(?<=id: ).*(?=\ndata: {"type":"frame")/.exec(text) ?? [];
-    source.frames('b');
-    source.subject.error(replaced);
-    await first.closed();
-    const before = id!.replace(/\.\d+\.\d+\.(\d+)$/, '.1.1.$1');
-    const answer = await (await Raw.get(port, { 'last-event-id': before })).closed();
-    expect(answer).toMatch(/^HTTP\/1.1 200 /);
-    expect(answer).toContain('"data":"b"');
-    expect(answer).toMatch(/event: connect-again\nid: .*\ndata: {.*"retryAfterMs":5000/);
-  });
-});
-
-describe('relayHandler: a source of events of all kinds', () => {
-  it('writes each as a line of JSON that `listen --json` would write', async () => {
+  it('writes each event as a line of JSON that `listen --json` would write', async () => {
     const events: readonly RelayedEvent[] = [
       { type: 'ticket-requested', at: 1, feed: 'raw' },
       { type: 'opened', at: 2, feed: 'raw', connection: 1 },
@@ -503,5 +353,411 @@ describe('relayHandler: a source of events of all kinds', () => {
       { type: 'watermark', at: expect.any(Number) },
     ]);
     raw.socket.destroy();
+  });
+
+  it('encodes a message for all clients once', async () => {
+    const { port, source, web } = await serve();
+    const clients = [await openStream(port), await openStream(port)];
+    const writes = web.responses.map((response) => jest.spyOn(response, 'write'));
+    source.frames('a');
+    for (const client of clients) await client.until((text) => text.includes('"data":"a"'));
+    const [first, second] = writes.map(({ mock }) => mock.calls.flat() as unknown[]);
+    expect(first).toEqual([expect.any(Buffer)]);
+    expect(second![0]).toBe(first![0]);
+  });
+
+  it.each([true, false])('does nothing when other code has answered during the authorization (%s)', async (isIn) => {
+    const { authorize, waiting } = decided();
+    const { port, relay, reports } = await serve({ authorize }, {}, (feed) => (request, response) => {
+      feed(request, response);
+      // More than the socket buffers take, so that the response is not sent completely when it ends.
+      response.writeHead(418).end('x'.repeat(16_000_000));
+    });
+    const raw = await Raw.get(port);
+    closing.push(() => raw.socket.destroy());
+    raw.socket.pause();
+    await waitFor(() => waiting.length === 1);
+    waiting[0]!.resolve(isIn);
+    await nextTurn();
+    expect([reports, relay.status().authorizing]).toEqual([[], 0]);
+  });
+
+  it('writes nothing after other code has ended the response', async () => {
+    const messages = new Subject<RelayMessage>();
+    const relay = { messages$: () => messages } as unknown as Relay;
+    const { port, web } = await serve(open, {}, () => relayHandler(relay, open));
+    const raw = await Raw.get(port, { connection: 'close' });
+    await waitFor(() => messages.observed);
+    messages.next({ id: '1', data: 'before' });
+    web.responses[0]!.end();
+    messages.next({ id: '2', data: 'after' });
+    const text = await raw.closed();
+    expect([text.includes('data: before'), text.includes('data: after')]).toEqual([true, false]);
+  });
+
+  it('closes the connection of a client when its stream fails with an unknown error', async () => {
+    const broken = { messages$: () => throwError(() => new Error('secret-3')) } as unknown as Relay;
+    const { port } = await serve(open, {}, () => relayHandler(broken, open));
+    expect(await (await Raw.get(port)).closed()).toBe('');
+  });
+
+  it('replaces the one that a client of the same user continues, although its dead connection is not closed', async () => {
+    const { port, relay, source, web } = await serve({ authorize: byHeader }, { maxClientsPerUser: 1 });
+    const ann = { 'x-user': 'ann' };
+    const dead = await openStream(port, ann);
+    source.frames('a', 'b');
+    const id = lastIdIn(await dead.until((text) => text.includes('"data":"b"')));
+    dead.socket.pause();
+    source.frames('c');
+    // The same position without the name of the stream, and the id in the hands of another user.
+    expect((await ask(port, { ...ann, 'last-event-id': id.slice(0, -9) })).status).toBe(503);
+    expect((await ask(port, { 'x-user': 'bob', 'last-event-id': id })).status).toBe(200);
+    const next = await openStream(port, { ...ann, 'last-event-id': id });
+    const text = await next.until((all) => all.includes('"data":"c"'));
+    expect(text).not.toMatch(/"data":"[ab]"|"type":"gap"/);
+    await waitFor(() => web.responses[0]!.destroyed);
+    expect(relay.status().clients.map(({ user }) => user)).toEqual(['bob', 'ann']);
+    dead.socket.resume();
+    expect(await dead.closed()).toContain('"code":"relay-replaced","verdict":"backoff"');
+  });
+
+  it('of a client that does not read has one gap; other clients receive every frame, in bounded memory', async () => {
+    const { port, source, relay, reports } = await serve(open, { capacity: 100, batchMs: 0 });
+    const [stuck, reader] = [await openStream(port), await openStream(port)];
+    stuck.socket.pause();
+    const total = 1_500;
+    for (const n of range(1, total)) {
+      // 24 MB in all: more than the socket buffers of the kernel.
+      source.frames(`<${n}>`.padEnd(16_000));
+      if (n % 10 > 0) continue;
+      await reader.until((text) => text.includes(`<${n}>`));
+      reader.text = '';
+    }
+    const [slow, fast] = relay.status().clients;
+    expect(fast).toMatchObject({ sent: total, missed: 0 });
+    expect(slow!.sent).toBeLessThan(total - 100);
+    expect(relay.status().stored.events).toBe(100);
+    stuck.socket.resume();
+    const text = await stuck.until((so) => so.includes(`<${total}>`));
+    const { sent, missed } = relay.status().clients[0]!;
+    expect(sent + missed).toBe(total);
+    expect(text.split('"type":"gap"')).toHaveLength(2);
+    expect(text).toContain(`"missed":${missed}}`);
+    expect(reports.filter(({ type }) => type === 'client-behind')).toHaveLength(1);
+  });
+});
+
+describe('relayHandler: a feed that has stopped', () => {
+  const replaced = lost(5, { closeCode: 4001 });
+
+  it('answers 503 with Retry-After and the reason to a client that has every event, so that a load balancer can try another replica', async () => {
+    const { port, source } = await serve();
+    const first = await openStream(port);
+    source.frames('a');
+    source.subject.error(replaced);
+    const text = await first.closed();
+    expect(text).toMatch(
+      /^HTTP\/1.1 200 [^]*"data":"a"[^]*event: connect-again\n[^]*"connection-replaced"[^]*\r\n0\r\n\r\n$/,
+    );
+    for (const headers of [{}, { 'last-event-id': lastIdIn(text) }]) {
+      const answer = await (await Raw.get(port, headers)).closed();
+      expect(answer).toMatch(/^HTTP\/1.1 503 /);
+      expect(answer.toLowerCase()).toContain('retry-after: 5\r\n');
+      expect(answer.toLowerCase()).toContain('connection: close\r\n');
+      expect(answer).toMatch(/\nevent: connect-again\nid: .*\ndata: {.*"code":"connection-replaced"/);
+      expect(answer).not.toContain('event: hello');
+    }
+  });
+
+  it('answers with the longer wait that the service demands, in the header and in the message', async () => {
+    const { port, source } = await serve();
+    const first = await openStream(port);
+    source.subject.error(createTradeFeedError({ stage: 'ticket', status: 429, retryAfterMs: 29_500 }));
+    await first.closed();
+    const answer = await (await Raw.get(port)).closed();
+    expect(answer.toLowerCase()).toContain('retry-after: 30\r\n');
+    expect(answer).toMatch(/\nevent: connect-again\n.*\ndata: {.*"retryAfterMs":29500/);
+  });
+
+  it('first sends the events that the client has missed', async () => {
+    const { port, source } = await serve();
+    const first = await openStream(port);
+    source.frames('a');
+    const id = lastIdIn(await first.until((so) => so.includes('"data":"a"')));
+    source.frames('b');
+    source.subject.error(replaced);
+    await first.closed();
+    const answer = await (await Raw.get(port, { 'last-event-id': id })).closed();
+    expect(answer).toMatch(
+      /^HTTP\/1.1 200 [^]*"data":"b"[^]*event: connect-again\nid: .*\ndata: {.*"retryAfterMs":5000/,
+    );
+  });
+});
+
+describe('relayHandler: a slow authorization', () => {
+  it('counts for `maxClients` from the request on, until `authorizeTimeoutMs`', async () => {
+    const { authorize, waiting } = decided();
+    const { port, relay } = await serve({ authorize, authorizeTimeoutMs: 1_000 }, { maxClients: 1 });
+    const first = ask(port);
+    await waitFor(() => waiting.length === 1);
+    expect(relay.status()).toMatchObject({ clients: [], authorizing: 1 });
+    expect([(await ask(port)).status, waiting.length]).toEqual([503, 1]);
+    expect((await first).status).toBe(503);
+    const again = ask(port);
+    await waitFor(() => waiting.length === 2);
+    waiting[1]!.resolve(true);
+    expect((await again).status).toBe(200);
+  });
+
+  it.each([
+    ['resolves', (one: ReturnType<typeof decided>['waiting'][0]) => one.resolve(true)],
+    ['rejects', (one: ReturnType<typeof decided>['waiting'][0]) => one.reject(new Error('secret-9'))],
+  ])('has no effect when it %s after that: no client, no unhandled rejection', async (_how, decide) => {
+    const unhandled: unknown[] = [];
+    const note = (error: unknown) => unhandled.push(error);
+    process.on('unhandledRejection', note);
+    closing.push(() => process.off('unhandledRejection', note));
+    const { authorize, waiting } = decided();
+    const { port, relay, source } = await serve({ authorize, authorizeTimeoutMs: 20 });
+    expect((await ask(port)).status).toBe(503);
+    decide(waiting[0]!);
+    // Node reports unhandled rejections after the microtasks of a turn.
+    for (let turn = 0; turn < 3; turn += 1) await nextTurn();
+    expect([unhandled, relay.status().clients, source.subscriptions]).toEqual([[], [], 0]);
+  });
+
+  it('is answered with 503 at once when the relay closes, so that the server can close', async () => {
+    const { authorize, waiting } = decided();
+    const { port, relay, source, web } = await serve({ authorize });
+    const answer = ask(port);
+    await waitFor(() => waiting.length === 1);
+    relay.close();
+    const closed = web.close();
+    expect(await answer).toMatchObject({ status: 503, retryAfter: '1' });
+    await closed;
+    waiting[0]!.resolve(true);
+    await nextTurn();
+    expect(source.subscriptions).toBe(0);
+  });
+
+  it.each(['before the decision', 'in the turn of the decision', 'after the decision', 'before a refusal'])(
+    'leaves no slot and no timer when the client disconnects %s',
+    async (when) => {
+      const { authorize, waiting } = decided();
+      const { port, relay, reports, web, source } = await serve(
+        { authorize, authorizeTimeoutMs: 600_000 },
+        { maxClients: 1 },
+      );
+      const timers = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
+      const before = timers();
+      const raw = await Raw.get(port);
+      await waitFor(() => waiting.length === 1);
+      expect(timers()).toBeGreaterThan(before);
+      const [response] = web.responses;
+      if (when.startsWith('after')) {
+        waiting[0]!.resolve(true);
+        await raw.until((text) => text.includes('event: hello'));
+      }
+      raw.socket.destroy();
+      if (when.startsWith('in the turn')) waiting[0]!.resolve(true);
+      await waitFor(() => response!.destroyed && relay.status().authorizing + relay.status().clients.length === 0);
+      if (when.startsWith('before')) {
+        waiting[0]!.resolve(!when.endsWith('refusal'));
+        await nextTurn();
+        expect([reports, source.subscriptions]).toEqual([[], 0]);
+      }
+      await waitFor(() => timers() <= before && source.active === 0);
+      const next = ask(port);
+      await waitFor(() => waiting.length === 2);
+      waiting[1]!.resolve(true);
+      expect((await next).status).toBe(200);
+    },
+  );
+});
+
+describe('relayHandler: a relay that is closed', () => {
+  it('sends each client the remaining events, then `connect-again` with its position, then closes the connection', async () => {
+    const { port, relay, source } = await serve(open, { batchMs: 1_000_000 });
+    const raw = await openStream(port);
+    source.frames('a', 'b');
+    relay.close();
+    const text = await raw.closed();
+    expect(text).toMatch(/\r\nconnection: close\r\n/i);
+    expect(text).toMatch(
+      /"data":"a"[^]*"data":"b"[^]*event: connect-again\nid: \S+\.2\.2\.[\d.]+\ndata: \{[^]*\r\n0\r\n\r\n$/,
+    );
+    expect(text).toContain('"code":"relay-closing","verdict":"backoff"');
+    expect(text).not.toContain('complete');
+    const refused = await (await Raw.get(port)).closed();
+    expect(refused).toMatch(/^HTTP\/1.1 503 [^]*\r\nconnection: close\r\n/i);
+    expect(refused).toMatch(/\r\nretry-after: 1\r\n[^]*Retry later\./i);
+  });
+
+  it('lets `server.close()` finish even if a client does not read', async () => {
+    const { source, relay, web, port } = await serve(open, { capacityBytes: 64 * 1024 * 1024 });
+    const [reader, stuck] = [await openStream(port), await openStream(port)];
+    stuck.socket.pause();
+    // More than the socket buffers of the kernel take.
+    for (let n = 0; n < 20; n += 1) source.frames('x'.repeat(1_000_000));
+    await waitFor(() => relay.status().clients.every(({ sent }) => sent > 0) && reader.text.length > 20_000_000);
+    relay.close();
+    await web.close();
+    expect((await reader.closed()).split('"type":"frame"')).toHaveLength(21);
+    stuck.socket.resume();
+    expect(await stuck.closed()).not.toContain('connect-again');
+  });
+});
+
+describe('relayHandler over HTTP/2', () => {
+  const serve = async (authorize: Authorize, options: RelayOptions = {}) => {
+    const source = new Source();
+    const relay = createRelay(source.events$, { batchMs: 0, ...options });
+    const types: string[] = [];
+    relay.events$.subscribe(({ type }) => types.push(type));
+    const handler = relayHandler(relay, { authorize });
+    const server = createHttp2Server((request, response) => handler(request as never, response as never));
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const open = () => {
+      const session = connect(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+      closing.push(() => session.destroy());
+      const stream = session.request({ ':path': '/feed' }).on('error', () => undefined);
+      return { session, stream };
+    };
+    closing.push(() => {
+      relay.close();
+      server.close();
+    });
+    return { source, relay, types, server, open };
+  };
+
+  it.each<[string, Authorize, (stream: ClientHttp2Stream) => void]>([
+    ['closes its stream', () => true, (stream) => stream.close()],
+    ['destroys its stream', () => true, (stream) => stream.destroy()],
+    ['cancels its stream', () => true, (stream) => stream.close(constants.NGHTTP2_CANCEL)],
+    ['closes its stream during its authorization', pending, (stream) => stream.close()],
+  ])(
+    'frees the slot of a client at once when it %s, also before it has read everything',
+    async (_how, authorize, leave) => {
+      const { source, relay, open } = await serve(authorize, { maxClients: 1, heartbeatMs: 600_000 });
+      const { session, stream } = open();
+      const taken = () => relay.status().clients.length + relay.status().authorizing;
+      await waitFor(() => taken() === 1);
+      // Fills the window of the stream, so that a write waits for a client that never reads it.
+      for (let n = 0; n < 100; n += 1) source.frames('x'.repeat(4_096));
+      if (authorize !== pending) await waitFor(() => stream.readableLength > 0);
+      leave(stream);
+      await waitFor(() => taken() === 0);
+      expect(session.destroyed).toBe(false);
+    },
+  );
+
+  it.each<[string, RelayOptions, boolean]>([
+    ['after the grace period', {}, false],
+    ['when it is stuck', { heartbeatMs: 20 }, true],
+  ])('lets `server.close()` finish even if a client does not read: %s', async (_when, options, isStuck) => {
+    const { source, relay, types, server, open } = await serve(() => true, options);
+    const { session, stream } = open();
+    const isOver = once(stream, 'close');
+    await once(stream, 'response');
+    // More than the flow-control window of the stream.
+    for (let n = 0; n < 100; n += 1) source.frames('x'.repeat(5_000));
+    await waitFor(() => (isStuck ? types.includes('client-left') : relay.status().clients[0]!.sent > 0));
+    const closed = once(server, 'close');
+    relay.close();
+    session.close();
+    server.close();
+    await closed;
+    await isOver;
+    expect(stream.rstCode).toBe(constants.NGHTTP2_CANCEL);
+    expect(types).toEqual(['client-joined', ...(isStuck ? ['client-stuck'] : []), 'client-left']);
+  });
+
+  it('a relay that is closed allows no further stream on the connection', async () => {
+    const warnings: Error[] = [];
+    const note = (warning: Error) => warnings.push(warning);
+    process.on('warning', note);
+    closing.push(() => process.off('warning', note));
+    const { relay, open } = await serve(() => true);
+    const { session, stream } = open();
+    await once(stream, 'response');
+    let text = '';
+    stream.setEncoding('utf8').on('data', (part: string) => (text += part));
+    const isOver = Promise.all([once(stream, 'close'), once(session, 'close')]);
+    relay.close();
+    await isOver;
+    expect(text).toMatch(/event: connect-again\nid: .*\ndata: .*"relay-closing".*\n\n$/);
+
+    const other = open();
+    const isRefused = once(other.session, 'close');
+    const [head] = (await once(other.stream, 'response')) as [Record<string, unknown>];
+    expect([head[':status'], head['retry-after']]).toEqual([503, '1']);
+    other.stream.resume();
+    await isRefused;
+    expect(warnings).toEqual([]);
+  });
+});
+
+describe('checkCors', () => {
+  const methods = { 'access-control-allow-methods': 'GET', 'access-control-expose-headers': 'Retry-After' };
+  const anyone = { 'access-control-allow-origin': '*', ...methods };
+  const cookies = {
+    vary: 'Origin',
+    'access-control-allow-origin': app,
+    'access-control-allow-credentials': 'true',
+    ...methods,
+  };
+  const preflight = { 'access-control-allow-headers': 'authorization, last-event-id', 'access-control-max-age': '600' };
+  const answers = {
+    refused: { vary: 'Origin' },
+    allowed: { vary: 'Origin' },
+    'with cookies': cookies,
+    'with cookies, preflight': { ...cookies, ...preflight },
+    anyone,
+    'anyone, preflight': { ...anyone, ...preflight },
+  };
+  const requested = {
+    'access-control-request-method': 'GET',
+    'access-control-request-headers': 'authorization, last-event-id',
+  };
+  const site = (name: string) => ({ 'sec-fetch-site': name });
+  const server = 'https://relay.example.com';
+
+  it.each<[string, Record<string, string>, AllowedOrigins, keyof typeof answers]>([
+    ['a request without an origin', {}, [], 'allowed'],
+    ['a request that a browser makes for a page of the server', site('same-origin'), [], 'allowed'],
+    ['an address that a person typed', site('none'), [], 'allowed'],
+    ['a request without CORS of another site', site('cross-site'), [], 'refused'],
+    ['a request without CORS of another site, where an origin is allowed', site('cross-site'), [app], 'refused'],
+    ['a request without CORS of another subdomain', site('same-site'), [app], 'refused'],
+    ['a request without CORS where every page is allowed', site('cross-site'), '*', 'allowed'],
+    ['an allowed page in a browser', { origin: app, ...site('cross-site') }, [app], 'with cookies'],
+    ['a page of the server itself', { origin: server }, [], 'allowed'],
+    ['a page of a server behind a proxy that terminates TLS', { origin: 'http://relay.example.com' }, [], 'allowed'],
+    ['a page of the server itself where others are allowed', { origin: server }, [app], 'allowed'],
+    ['an allowed page', { origin: app }, [app], 'with cookies'],
+    ['its preflight', { origin: app, ...requested }, ['https://b.example', app], 'with cookies, preflight'],
+    ['any page', { origin: app }, '*', 'anyone'],
+    ['its preflight', { origin: app, ...requested }, '*', 'anyone, preflight'],
+    ['a page with an opaque origin', { origin: 'null' }, '*', 'anyone'],
+    ['a page with an opaque origin', { origin: 'null' }, [], 'refused'],
+    ['a page with an opaque origin', { origin: 'null' }, [app], 'refused'],
+    ['another page', { origin: evil }, [], 'refused'],
+    ['another page', { origin: evil }, [app], 'refused'],
+    ['its preflight', { origin: evil, ...requested }, [app], 'refused'],
+    ['another scheme', { origin: 'http://app.example.com' }, [app], 'refused'],
+    ['another port', { origin: `${app}:8443` }, [app], 'refused'],
+    ['another port of the server', { origin: `${server}:8443` }, [], 'refused'],
+    ['a host that starts with the allowed one', { origin: `${app}.evil.example` }, [app], 'refused'],
+    ['a host that ends with the allowed one', { origin: 'https://evilrelay.example.com' }, [], 'refused'],
+    ['an invalid origin', { origin: 'relay.example.com' }, [], 'refused'],
+    ['a request without a host', { origin: evil, host: undefined as never }, [], 'refused'],
+    ['an origin and a server without a host', { origin: 'data:text/plain,x', host: '' }, [], 'allowed'],
+  ])('%s: %j, allowed %j: %s', (_what, headers, allowed, expected) => {
+    const { refusal, headers: answer } = checkCors({ headers: { host: 'relay.example.com', ...headers } }, allowed);
+    expect([refusal?.includes('`allowOrigins`'), answer]).toEqual([
+      expected === 'refused' ? true : undefined,
+      answers[expected],
+    ]);
   });
 });

@@ -1,19 +1,18 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { concat, firstValueFrom, from, map, NEVER, of, throwError, timer, toArray } from 'rxjs';
-import { connectionStatus } from '../../src/operators/connection-status.js';
-import { feedStats } from '../../src/operators/feed-stats.js';
+import { firstValueFrom, map, NEVER, of, Subject, throwError, timer, toArray } from 'rxjs';
 import { createTradeFeedError } from '../../src/protocol/failures/classify.js';
-import type { TradeFeedError } from '../../src/protocol/failures/trade-feed-error.js';
+import { TradeFeedError } from '../../src/protocol/failures/trade-feed-error.js';
 import { Frame } from '../../src/protocol/frame.js';
 import { createRelay, RelayFullError } from '../../src/relay/index.js';
-import { publicEvent } from '../../src/relay/public-json.js';
-import { authorization, type PendingReceiver } from '../../src/relay/relay-receiver.js';
-import { disconnected, opened, reconnecting } from '../operators/stream.js';
-import { Client, eventsIn, frame, range, Response, virtualRelay } from './support.js';
+import { admission, type PendingReceiver } from '../../src/relay/relay-options.js';
+import { opened } from '../operators/stream.js';
+import { Client, eventsIn, frame, range, Response, virtualRelay, watermarkIn } from './support.js';
 import { cases } from '../support/cases.js';
 
 const replaced = createTradeFeedError({ stage: 'stream', closeCode: 4001, reason: 'connection replaced' });
+
+const codeOf = ({ messages }: Client): unknown => (JSON.parse(messages.at(-1)!.data) as { code: unknown }).code;
 
 describe('createRelay: the source', () => {
   it('is subscribed to once for all clients: with the first one, until lingerMs after the last one has left', () => {
@@ -65,13 +64,6 @@ describe('createRelay: the source', () => {
     expect(gap).not.toHaveProperty('missed');
   });
 
-  it('is released in the next turn when lingerMs is 0', () => {
-    const { clock, source, join } = virtualRelay({ lingerMs: 0 });
-    join().leave();
-    clock.pass(0);
-    expect(source.active).toBe(0);
-  });
-
   it('stays open for 24.8 days at most with a greater lingerMs', () => {
     const { clock, source, join } = virtualRelay({ lingerMs: Infinity, heartbeatMs: Infinity });
     join().leave();
@@ -91,36 +83,29 @@ describe('createRelay: the source', () => {
   });
 
   it('may emit frames only: a later client first receives `opened`', () => {
-    const { clock, source, join } = virtualRelay();
+    const { source, join } = virtualRelay();
     join();
     source.emit(frame('a', 900_000, 7));
-    expect(join().events).toEqual([{ type: 'opened', at: clock.now, feed: 'market', connection: 7 }]);
+    expect(join().events).toEqual([{ type: 'opened', at: 900_000, feed: 'market', connection: 7 }]);
   });
 });
 
 describe('createRelay: a source that has ended', () => {
-  it('sends the stop to current and later clients, and does not subscribe again', () => {
+  it('sends the stop to current clients, and to later ones alone, with a delay', () => {
     const { clock, source, join } = virtualRelay({ lingerMs: 1_000 });
     const clients = [join(), join()];
     source.frames('a');
     source.subject.error(replaced);
-    clock.pass(16);
     clock.pass(100_000);
     clients.push(join());
-    for (const client of clients) {
-      expect(client.types.at(-1)).toBe('connect-again');
-      expect(JSON.parse(client.messages.at(-1)!.data)).toMatchObject({
-        code: 'connection-replaced',
-        verdict: 'stop',
-        closeCode: 4001,
-      });
-      expect(client.isComplete).toBe(true);
-    }
-    // There are no events for it, so it is refused, with a delay.
-    expect(clients[2]!.types).toEqual(['connect-again']);
-    const waits = clients.map(({ messages }) => (JSON.parse(messages.at(-1)!.data) as TradeFeedError).retryAfterMs);
-    expect(waits).toEqual([undefined, undefined, 5_000]);
-    expect(source.subscriptions).toBe(1);
+    expect(clients.map(({ types, isComplete }) => [types, isComplete])).toEqual([
+      [['hello', 'events', 'connect-again'], true],
+      [['hello', 'events', 'connect-again'], true],
+      [['connect-again'], true],
+    ]);
+    const failures = clients.map(({ messages }) => JSON.parse(messages.at(-1)!.data) as TradeFeedError);
+    for (const each of failures) expect(each).toMatchObject({ code: 'connection-replaced', verdict: 'stop' });
+    expect(failures.map(({ retryAfterMs }) => retryAfterMs)).toEqual([undefined, undefined, 5_000]);
   });
 
   it.each(['stops', 'completes'] as const)('is not subscribed again when it %s while there are no clients', (how) => {
@@ -140,26 +125,14 @@ describe('createRelay: a source that has ended', () => {
     expect(source.subscriptions).toBe(1);
   });
 
-  it('first sends every event before the end', () => {
-    const { clock, source, join } = virtualRelay();
-    const response = new Response();
-    const slow = join({ response });
-    response.writableNeedDrain = true;
-    source.frames('a', 'b');
-    source.subject.complete();
-    clock.pass(16);
-    expect(slow.types).toEqual(['hello']);
-    response.drain();
-    expect([slow.payloads, slow.types.at(-1), slow.isComplete]).toEqual([['a', 'b'], 'complete', true]);
-  });
-
   it.each([new Error('secret-1'), 'secret-1', { toString: () => 'secret-1' }])(
     'does not send the text of an unknown error: %p',
     (error) => {
-      const { clock, source, join } = virtualRelay();
+      const { clock, source, reports, join } = virtualRelay();
       const client = join();
       source.subject.error(error);
       clock.pass(16);
+      expect(reports).toContainEqual(expect.objectContaining({ type: 'source-stopped', error }));
       expect(JSON.stringify([client.messages, join().messages])).not.toContain('secret-1');
       expect(JSON.parse(client.messages.at(-1)!.data)).toMatchObject({ code: 'relay-source-failed' });
     },
@@ -174,39 +147,26 @@ describe('createRelay: a source that has ended', () => {
     expect(source.active).toBe(0);
   });
 
-  it('may error synchronously', () => {
-    const relay = createRelay(
-      throwError(() => replaced),
-      { batchMs: 0 },
-    );
-    return firstValueFrom(relay.messages$().pipe(toArray())).then((messages) => {
-      expect(messages.map(({ type }) => type)).toEqual(['hello', 'connect-again']);
-    });
+  it('may error synchronously', async () => {
+    const source$ = throwError(() => replaced);
+    const messages = await firstValueFrom(createRelay(source$, { batchMs: 0 }).messages$().pipe(toArray()));
+    expect(messages.map(({ type }) => type)).toEqual(['hello', 'connect-again']);
   });
 });
 
 describe('createRelay: batches', () => {
-  it('sends the events of batchMs together, as the same object to all clients', () => {
+  it('sends the events of batchMs together, as the same object to all clients, and delays none for longer', () => {
     const { clock, source, join } = virtualRelay({ batchMs: 20 });
     const [one, two] = [join(), join()];
-    for (let ms = 0; ms < 100; ms += 1) {
-      source.frames(...range(ms * 10 + 1, ms * 10 + 10));
+    for (let ms = 1; ms <= 100; ms += 1) {
+      source.frames(...range(ms * 10 - 9, ms * 10));
       clock.pass(1);
+      expect(one.payloads.length).toBeGreaterThanOrEqual((ms - 20) * 10);
     }
     clock.pass(20);
     expect(one.payloads).toEqual(range(1, 1_000).map(String));
     expect(one.batches.length).toBeLessThanOrEqual(6);
     for (const [n, message] of one.batches.entries()) expect(two.batches[n]).toBe(message);
-  });
-
-  it('delays no event for longer than batchMs, even under a steady load', () => {
-    const { clock, source, join } = virtualRelay({ batchMs: 20 });
-    const client = join();
-    for (let ms = 1; ms <= 200; ms += 1) {
-      source.frames(ms);
-      clock.pass(1);
-      expect(client.payloads.length).toBeGreaterThanOrEqual(ms - 20);
-    }
   });
 
   it('sends the events of one turn together when batchMs is 0', () => {
@@ -261,17 +221,11 @@ describe('createRelay: slow clients', () => {
   it('receive at most one batch while their response is full, and the next one after it has drained', () => {
     const { clock, source, join } = virtualRelay();
     const response = new Response();
-    const client = join({ response });
-    response.writableNeedDrain = true;
+    const client = join({ response }, response.fill);
     for (const n of range(1, 10)) {
       source.frames(String(n).padEnd(60_000));
       clock.pass(16);
     }
-    // Each message fills the response.
-    client.messages.push = (...messages) => {
-      response.writableNeedDrain = true;
-      return Array.prototype.push.apply(client.messages, messages);
-    };
     for (let n = 1; client.payloads.length < 10; n += 1) {
       expect(client.batches.length).toBe(n - 1);
       response.drain();
@@ -279,16 +233,27 @@ describe('createRelay: slow clients', () => {
     expect(client.payloads.map((text) => text.trim())).toEqual(range(1, 10).map(String));
   });
 
-  it('are disconnected when they read nothing for four heartbeats, which frees the slot', () => {
-    const { clock, relay, reports, join } = virtualRelay({ heartbeatMs: 1_000, maxClients: 1 });
+  it('stay while they read from time to time; after four heartbeats without a read they leave, which frees the slot', () => {
+    const { clock, join, relay, reports } = virtualRelay({ heartbeatMs: 1_000, maxClients: 1 });
     const response = new Response();
-    const stuck = join({ response });
-    response.writableNeedDrain = true;
+    const slow = join({ response });
+    clock.pass(500);
+    response.fill();
+    // The response is full at each heartbeat, and drains in between.
+    for (let n = 0; n < 10; n += 1) {
+      clock.pass(1_900);
+      response.drain();
+      response.fill();
+      clock.pass(100);
+    }
+    expect([response.isDestroyed, slow.isComplete, slow.types]).toEqual([false, false, ['hello']]);
     expect(join().error).toBeInstanceOf(RelayFullError);
-    clock.pass(4_000);
-    expect([response.isDestroyed, stuck.isComplete, relay.status().clients]).toEqual([true, true, []]);
+    clock.pass(3_499);
+    expect(slow.isComplete).toBe(false);
+    clock.pass(1);
+    expect([response.isDestroyed, slow.isComplete, response.listenerCount('drain')]).toEqual([true, true, 0]);
     expect(reports.map(({ type }) => type)).toEqual(['client-joined', 'client-refused', 'client-stuck', 'client-left']);
-    expect(join().error).toBeUndefined();
+    expect([relay.status().clients, join().error]).toEqual([[], undefined]);
   });
 
   it('have figures that add up: `sent` plus `missed` are all frames since they joined', () => {
@@ -296,9 +261,13 @@ describe('createRelay: slow clients', () => {
       fc.record({ frames: fc.integer({ min: 1, max: 60 }) }),
       fc.record({ client: fc.nat(3), does: fc.constantFrom('fills', 'drains', 'returns') }),
     );
+    const capacities = fc.record({
+      capacity: fc.integer({ min: 1, max: 80 }),
+      capacityBytes: fc.integer({ min: 200, max: 16_000 }),
+    });
     fc.assert(
-      fc.property(fc.integer({ min: 1, max: 80 }), fc.array(act, { maxLength: 40 }), (capacity, acts) => {
-        const { clock, source, relay, join } = virtualRelay({ capacity, batchMs: 10 });
+      fc.property(capacities, fc.array(act, { maxLength: 40 }), (capacity, acts) => {
+        const { clock, source, relay, join } = virtualRelay({ ...capacity, batchMs: 10 });
         let emitted = 0;
         let joined = 0;
         const enter = (lastEventId?: string) => {
@@ -343,31 +312,33 @@ describe('createRelay: slow clients', () => {
   });
 });
 
-describe('createRelay: the current state', () => {
-  const failedOnce = [disconnected(1_000_010), reconnecting(1_000_010, 50)];
-  const failedTwice = [
-    ...failedOnce,
-    {
-      type: 'disconnected' as const,
-      at: 1_000_070,
-      failure: createTradeFeedError({ stage: 'ticket', status: 503, endedAt: 1_000_070 }),
-    },
-    reconnecting(1_000_070, 90, 2),
-  ];
-  it.each([
-    ['connecting', [{ type: 'ticket-requested' as const, at: 1_000_000, feed: 'market' as const }]],
-    ['live', [opened(1_000_000, 3)]],
-    ['reconnecting', [opened(1_000_000), ...failedOnce]],
-    ['reconnecting for the second time', [opened(1_000_000), ...failedTwice]],
-    ['reconnecting, and never live', failedTwice],
-  ])('is sent to a client that joins while the feed is %s', async (_state, events) => {
-    const { source, join } = virtualRelay();
-    join();
-    source.emit(...events);
-    const statusBy = (received: readonly unknown[]) =>
-      firstValueFrom(from(received).pipe(connectionStatus(), toArray()));
-    const [seen, newcomer] = [await statusBy(events.map(publicEvent)), await statusBy(join().events)];
-    expect(newcomer.at(-1)).toEqual(JSON.parse(JSON.stringify(seen.at(-1))));
+describe('createRelay: a quiet feed', () => {
+  const marksOf = ({ batches }: Client): unknown[] => batches.map(watermarkIn);
+
+  it('sends heartbeats, and after the first event four watermarks a second, except while the response is full', () => {
+    const { clock, source, join } = virtualRelay({ heartbeatMs: 1_000, batchMs: 0 });
+    const response = new Response();
+    const client = join({ response });
+    clock.pass(1_000);
+    expect(client.types).toEqual(['hello', 'heartbeat']);
+    const at = clock.now;
+    source.emit(opened(at));
+    clock.pass(850);
+    expect(marksOf(client)).toEqual([at, at + 250, at + 500, at + 750]);
+    response.writableNeedDrain = true;
+    clock.pass(1_900);
+    expect([marksOf(client).length, client.types.filter((type) => type === 'heartbeat').length]).toEqual([4, 1]);
+  });
+
+  it('sends the watermarks of a late source, not the local time', () => {
+    const { clock, source, join } = virtualRelay({ batchMs: 0 });
+    const client = join();
+    const at = clock.now;
+    source.emit(opened(at - 500), { type: 'watermark', at: at - 300 });
+    clock.pass(1_000);
+    source.emit({ type: 'watermark', at: at + 700 });
+    clock.pass(250);
+    expect(marksOf(client)).toEqual([at - 300, at + 700]);
   });
 });
 
@@ -439,7 +410,7 @@ describe('createRelay: status and events', () => {
       const response = new Response();
       const receiver: PendingReceiver = {
         response,
-        [authorization]: timer(10, clock.scheduler).pipe(map(() => undefined)),
+        [admission]: timer(10, clock.scheduler).pipe(map(() => ({}))),
       };
       const clients = range(1, 3).map(() => new Client(relay, receiver));
       clock.pass(10);
@@ -454,30 +425,9 @@ describe('createRelay: status and events', () => {
 
   it('reports nothing about a client that leaves before it is authorized', () => {
     const { relay, reports } = virtualRelay();
-    const receiver: PendingReceiver = { [authorization]: NEVER };
+    const receiver: PendingReceiver = { [admission]: NEVER };
     new Client(relay, receiver).leave();
     expect([reports, relay.status().authorizing]).toEqual([[], 0]);
-  });
-
-  it('sends gaps that feedStats counts', async () => {
-    const { clock, source, join } = virtualRelay({ capacity: 10 });
-    const response = new Response();
-    const slow = join({ response });
-    response.writableNeedDrain = true;
-    source.frames(...range(1, 100));
-    clock.pass(16);
-    response.drain();
-    const stats = await firstValueFrom(concat(from(slow.events), NEVER).pipe(feedStats({ everyMs: 5 })));
-    expect(stats).toMatchObject({ dropped: 90, gaps: 1 });
-  });
-});
-
-describe('createRelay: a source that errs', () => {
-  it.each([replaced, new Error('db is down')])('is reported with the error itself, for a log: %s', (error) => {
-    const { source, reports, join } = virtualRelay();
-    join();
-    source.subject.error(error);
-    expect(reports.at(-1)).toMatchObject({ type: 'source-stopped', error });
   });
 });
 
@@ -513,14 +463,8 @@ describe('createRelay: a client whose stream the relay ends', () => {
   it('receives the remaining events while it reads, then `connect-again` with its position', () => {
     const { clock, relay, source, join } = virtualRelay();
     const response = new Response();
-    const slow = join({ response, user: 'u' });
-    response.writableNeedDrain = true;
+    const slow = join({ response, user: 'u' }, response.fill);
     for (const n of range(1, 3)) source.frames(String(n).padEnd(70_000));
-    const { push } = slow.messages;
-    slow.messages.push = (...messages) => {
-      response.writableNeedDrain = true;
-      return push.apply(slow.messages, messages);
-    };
     expect(relay.disconnect('u')).toBe(1);
     for (let n = 1; n <= 3; n += 1) {
       clock.pass(499);
@@ -529,7 +473,7 @@ describe('createRelay: a client whose stream the relay ends', () => {
     }
     response.drain();
     expect([slow.types.at(-1), slow.isComplete]).toEqual(['connect-again', true]);
-    expect(slow.lastEventId).toMatch(/\.3\.3\.\d+$/);
+    expect(slow.lastEventId).toMatch(/\.3\.3\.[\d.]+$/);
   });
 
   it.each([
@@ -538,14 +482,8 @@ describe('createRelay: a client whose stream the relay ends', () => {
   ])('is ended without the rest when it reads %s', (_how, mostMs, everyMs) => {
     const { clock, relay, source, join } = virtualRelay();
     const response = new Response();
-    const slow = join({ response });
-    response.writableNeedDrain = true;
+    const slow = join({ response }, response.fill);
     source.frames(...range(1, 50).map((n) => String(n).padEnd(70_000)));
-    const { push } = slow.messages;
-    slow.messages.push = (...messages) => {
-      response.writableNeedDrain = true;
-      return push.apply(slow.messages, messages);
-    };
     relay.close();
     const until = clock.now + mostMs;
     while (clock.now < until - 1) {
@@ -572,7 +510,6 @@ describe('createRelay: a client whose stream is ended twice', () => {
     virtual.source.frames('b');
     return { ...virtual, response, slow };
   };
-  const codeOf = ({ messages }: Client): unknown => (JSON.parse(messages.at(-1)!.data) as { code: unknown }).code;
 
   it.each([true, false])('receives `relay-closing` in any order (the close was last: %s)', (isCloseLast) => {
     const { clock, relay, slow } = startSlow();
@@ -659,16 +596,83 @@ describe('createRelay: close', () => {
   });
 });
 
-describe('createRelay: two relays', () => {
-  it('are independent', () => {
-    const [one, two] = [virtualRelay(), virtualRelay()];
-    const client = one.join();
-    one.source.frames('a');
-    one.clock.pass(16);
-    expect(two.source.subscriptions).toBe(0);
-    const other = two.join({ lastEventId: client.lastEventId });
-    two.source.emit(frame('b', 1_000_001));
-    two.clock.pass(16);
-    expect(other.events.map(({ type }) => type)).toEqual(['gap', 'frame']);
+describe('createRelay', () => {
+  it.each<[string, unknown]>([
+    ...[0, -1, 1.5, NaN, Infinity, '5', null].map((value): [string, unknown] => ['capacity', value]),
+    ...[0, -1, 1.5, '5'].map((value): [string, unknown] => ['capacityBytes', value]),
+    ...[0, -1, 1.5, Infinity, '5'].map((value): [string, unknown] => ['maxReplayBytes', value]),
+    ...[-1, NaN, '5'].map((value): [string, unknown] => ['batchMs', value]),
+    ...[0, -1, NaN, '5'].map((value): [string, unknown] => ['heartbeatMs', value]),
+    ...[0, 1.5, '5'].map((value): [string, unknown] => ['maxClients', value]),
+    ...[0, 1.5, '5'].map((value): [string, unknown] => ['maxClientsPerUser', value]),
+    ...[0, -1, NaN, '5'].map((value): [string, unknown] => ['maxAgeMs', value]),
+    ...[0, 1.5, '5'].map((value): [string, unknown] => ['maxTopics', value]),
+    ...[-1, NaN, '5'].map((value): [string, unknown] => ['lingerMs', value]),
+    ['scheduler', {}],
+    ['batch', 1],
+  ])('refuses %s: %p at once, and names the option', (name, value) => {
+    const make = () => createRelay(NEVER, { [name]: value });
+    expect(make).toThrow(TradeFeedError);
+    expect(make).toThrow(
+      expect.objectContaining({ code: 'invalid-options', message: expect.stringContaining(`\`${name}\``) }),
+    );
+  });
+});
+
+describe('createRelay: the streams of a user', () => {
+  const refusedFor = (reason: string) => expect.objectContaining({ name: 'RelayFullError', reason });
+
+  it('are limited for each user, and the error does not name the user', () => {
+    const { join } = virtualRelay({ maxClientsPerUser: 2 });
+    const clients = ['ann-7', 'ann-7', 'bob', undefined, undefined, undefined].map((user) => join({ user }));
+    expect(clients.map(({ error }) => error)).toEqual(clients.map(() => undefined));
+    const third = join({ user: 'ann-7' });
+    expect(third.error).toEqual(refusedFor('user'));
+    expect((third.error as Error).message).not.toContain('ann-7');
+    clients[0]!.leave();
+    expect(join({ user: 'ann-7' }).error).toBeUndefined();
+  });
+
+  it('are replaced by a stream that continues exactly this one, which frees its place at once', () => {
+    const { relay, join } = virtualRelay({ maxClientsPerUser: 2 });
+    const response = new Response();
+    const [other, dead] = [join({ user: 'ann' }), join({ user: 'ann', response })];
+    response.writableNeedDrain = true;
+    const { lastEventId } = dead;
+    const withoutName = lastEventId.slice(0, -9);
+    for (const id of [undefined, withoutName, `${withoutName}-00000000`])
+      expect(join({ user: 'ann', lastEventId: id }).error).toEqual(refusedFor('user'));
+    const next = join({ user: 'ann', lastEventId });
+    expect([next.error, other.isComplete]).toEqual([undefined, false]);
+    expect(relay.status().clients).toHaveLength(3);
+    // The page of the replaced stream is alive: a duplicated tab. It cannot replace its duplicate.
+    expect(join({ user: 'ann', lastEventId }).error).toEqual(refusedFor('user'));
+    expect(relay.disconnect('ann')).toBe(2);
+    response.drain();
+    expect([next, other, dead].map(codeOf)).toEqual(['relay-session-ended', 'relay-session-ended', 'relay-replaced']);
+  });
+
+  it('are never replaced by a stream of another user, nor by one without a user', () => {
+    const { join } = virtualRelay({ maxClientsPerUser: 1 });
+    const ann = join({ user: 'ann' });
+    const { lastEventId } = ann;
+    for (const user of ['bob', undefined]) expect(join({ user, lastEventId }).error).toBeUndefined();
+    expect(ann.isComplete).toBe(false);
+    for (const receiver of [{}, { user: 'ann' }])
+      expect(virtualRelay().join(receiver).lastEventId).toMatch(/^[\w-]{8}\.0\.0\.\d+$/);
+  });
+
+  it('are ended by `disconnect`, which also refuses an authorization that has started', () => {
+    const { relay, join } = virtualRelay();
+    const clients = ['a', 'b', 'a', undefined].map((user) => join({ user }));
+    const decided = new Subject<{ user: string }>();
+    const pending: PendingReceiver = { [admission]: decided };
+    const late = join(pending);
+    expect(relay.disconnect('a')).toBe(2);
+    expect(clients.map(({ isComplete }) => isComplete)).toEqual([true, false, true, false]);
+    expect(relay.disconnect('nobody')).toBe(0);
+    decided.next({ user: 'a' });
+    expect(late.error).toEqual(refusedFor('session-ended'));
+    expect(join({ user: 'a' }).error).toBeUndefined();
   });
 });

@@ -1,11 +1,10 @@
-import { EventEmitter } from 'node:events';
+import { afterEach } from '@jest/globals';
+import { EventEmitter, once } from 'node:events';
 import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
-import { once } from 'node:events';
 import { Observable, Subject, VirtualTimeScheduler } from 'rxjs';
-import type { LifecycleEvent, RelayedEvent } from '../../src/protocol/event.js';
+import type { LifecycleEvent, RelayedEvent, RelayedValue } from '../../src/protocol/event.js';
 import { type AnyFrame, Frame } from '../../src/protocol/frame.js';
-import type { RelayedValue } from '../../src/protocol/relayed-value.js';
 import {
   createRelay,
   type Relay,
@@ -14,6 +13,15 @@ import {
   type RelayOptions,
   type RelayReceiver,
 } from '../../src/relay/index.js';
+
+/** Returns a list of functions that are called after each test, the last one first. */
+export const closedAfterEach = (): (() => unknown)[] => {
+  const closing: (() => unknown)[] = [];
+  afterEach(async () => {
+    for (const close of closing.splice(0).reverse()) await close();
+  });
+  return closing;
+};
 
 /** A virtual clock: `pass` moves it forward. */
 export class Clock {
@@ -39,6 +47,10 @@ export class Clock {
 export class Response extends EventEmitter {
   writableNeedDrain = false;
   isDestroyed = false;
+
+  readonly fill = (): void => {
+    this.writableNeedDrain = true;
+  };
 
   drain(): void {
     this.writableNeedDrain = false;
@@ -139,7 +151,7 @@ export const virtualRelay = (options: RelayOptions = {}) => {
   const relay = createRelay(source.events$, { ...options, scheduler: clock.scheduler });
   const reports: RelayActivity[] = [];
   relay.events$.subscribe((event) => reports.push(event));
-  const join = (receiver?: RelayReceiver) => new Client(relay, receiver);
+  const join = (receiver?: RelayReceiver, onMessage?: () => void) => new Client(relay, receiver, onMessage);
   return { clock, source, relay, reports, join };
 };
 
@@ -198,14 +210,34 @@ export class Web implements AsyncDisposable {
     for (const socket of this.sockets) socket.resetAndDestroy();
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    if (!this.#server.listening) return;
+  /** Stops listening, and waits until every connection has ended. */
+  async close(): Promise<void> {
     const closed = once(this.#server, 'close');
     this.#server.close();
+    await closed;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (!this.#server.listening) return;
+    const closed = this.close();
     this.#server.closeAllConnections();
     await closed;
   }
 }
+
+/** Starts an address that leads to one listener after another, like a load balancer, or to none. */
+export const startBalancer = async (first: RequestListener) => {
+  let current: RequestListener | undefined = first;
+  const web = await Web.start((request, response) => {
+    if (current === undefined) request.socket.destroy();
+    else current(request, response);
+  });
+  const switchTo = (next: RequestListener | undefined): void => {
+    current = next;
+    web.reset();
+  };
+  return { web, switchTo };
+};
 
 /** A TCP client that sends one request. The test can pause its reads. */
 export class Raw {

@@ -2,11 +2,11 @@ import { describe, expect, it } from '@jest/globals';
 import * as t from 'io-ts';
 import {
   concat,
+  defer,
   delay,
   filter,
   map,
   merge,
-  NEVER,
   of,
   range as numbers,
   scan,
@@ -18,12 +18,16 @@ import { conflate } from '../../src/operators/conflate.js';
 import { connectionStatus } from '../../src/operators/connection-status.js';
 import { decodeWith } from '../../src/operators/decode-with.js';
 import { frames } from '../../src/operators/frames.js';
+import { Conflated, Decoded } from '../../src/operators/items/item.js';
+import { frameLine } from '../../src/operators/node/recording/recording-line.js';
 import { tumblingWindow } from '../../src/operators/tumbling-window.js';
-import { createTradeFeedError } from '../../src/protocol/failures/classify.js';
 import type { RelayedEvent } from '../../src/protocol/event.js';
+import { createTradeFeedError } from '../../src/protocol/failures/classify.js';
+import { copyFailure } from '../../src/protocol/failures/trade-feed-error.js';
 import type { RelayOptions, RelayReceiver, RelayTopic } from '../../src/relay/index.js';
+import { publicJson } from '../../src/relay/public-json.js';
 import { disconnected, gapOf, opened, reconnecting, stopped } from '../operators/stream.js';
-import { type Client, frame, range, type WireEvent, virtualRelay, watermarkIn } from './support.js';
+import { type Client, frame, range, Response, virtualRelay, watermarkIn, type WireEvent } from './support.js';
 
 const begin = 1_000_000;
 const Numbered = t.type({ n: t.number });
@@ -67,6 +71,19 @@ describe('a topic', () => {
       ...['opened', 'frame', 'frame', 'disconnected', 'reconnecting', 'opened', 'gap', 'frame'],
     ]);
     expect(client.payloads).toEqual(['2', '4', '6']);
+  });
+
+  it('opens for its first client at the newest event of the feed, if the last watermark is older', () => {
+    const { of: join, join: joinFeed, emit, clock } = start();
+    joinFeed();
+    emit(opened(begin), { type: 'watermark', at: begin + 1 }, disconnected(begin + 2), opened(begin + 90, 2));
+    emit(frame('a', begin + 95));
+    const client = join(isEven);
+    clock.pass(1);
+    expect(client.events).toEqual([opened(begin + 95, 2)]);
+    // The source sends watermarks, so the clock does not move the time.
+    clock.pass(2_000);
+    expect(Math.max(...marksOf(client))).toBeLessThanOrEqual(begin + 95);
   });
 
   it('emits lifecycle events that the operator drops, after the outputs for them', () => {
@@ -173,13 +190,6 @@ describe('a topic', () => {
 });
 
 describe('a topic of values', () => {
-  it('sends a decoded frame as its value, with the time of the frame', () => {
-    const { of: join, emit } = start();
-    const client = join(decodeWith(Numbered));
-    emit(opened(begin), json(7));
-    expect(client.events[1]).toEqual({ type: 'value', at: begin + 7, value: { n: 7 } });
-  });
-
   it('sends conflated values with key and count; times do not decrease, and watermarks wait with the values', () => {
     const { of: join, emit, clock } = start();
     const select: RelayTopic = (events$) =>
@@ -200,16 +210,6 @@ describe('a topic of values', () => {
     clock.pass(600);
     expect(marksOf(client).at(-1)).toBeGreaterThan(begin + 1_000);
     inOrder(marksOf(client));
-  });
-
-  it('sends conflated frames as the objects of their lines', () => {
-    const { of: join, emit, clock } = start();
-    const client = join((events$) => events$.pipe(conflate(() => 'k', 100, { scheduler: clock.scheduler })));
-    emit(opened(begin), frame('a', begin + 1), frame('b', begin + 2));
-    clock.pass(200);
-    expect(valuesOf(client)).toEqual([
-      { key: 'k', count: 2, value: expect.objectContaining({ type: 'frame', data: 'b', receivedAt: begin + 2 }) },
-    ]);
   });
 
   it('sends windows with the time of their end, and with their gaps', () => {
@@ -254,21 +254,6 @@ describe('a topic of values', () => {
     expect((valuesOf(client)[0] as { frames: WireEvent[] }).frames).toMatchObject([{ data: 'a' }, { data: 'b' }]);
   });
 
-  it('sends any other value with the time of the event before it', () => {
-    const { of: join, emit } = start();
-    const client = join((events$) =>
-      events$.pipe(
-        frames(),
-        scan((count) => count + 1, 0),
-      ),
-    );
-    emit(opened(begin), frame('a', begin + 3), frame('b', begin + 9));
-    expect(client.events.slice(1)).toEqual([
-      { type: 'value', at: begin + 3, value: 1 },
-      { type: 'value', at: begin + 9, value: 2 },
-    ]);
-  });
-
   it('keeps times in order when the operator delays', () => {
     const { of: join, emit, clock } = start();
     const clients = [
@@ -290,6 +275,28 @@ describe('a topic of values', () => {
       inOrder(client.events.map(timeIn));
       inOrder(marksOf(client));
     }
+  });
+
+  it('has no time before a watermark that the operator has forwarded', () => {
+    const { of: join, emit, clock } = start();
+    const late: RelayTopic = (events$) =>
+      merge(
+        events$.pipe(filter(({ type }) => type !== 'frame')),
+        events$.pipe(
+          frames(),
+          map((each) => each.text()),
+          delay(1_000, clock.scheduler),
+        ),
+      );
+    const client = join(late);
+    emit(opened(begin), frame('a', begin + 1));
+    clock.pass(990);
+    const mark = Math.max(...marksOf(client));
+    expect(mark).toBeGreaterThan(begin + 500);
+    clock.pass(10);
+    const { at, value } = client.events.at(-1)!;
+    expect(value).toBe('a');
+    expect(at).toBeGreaterThanOrEqual(mark);
   });
 
   it('sends a status unchanged, with the failure as an object', () => {
@@ -415,39 +422,21 @@ describe('a value that looks like an event', () => {
       expect(Math.max(...marksOf(client))).toBeLessThanOrEqual(clock.now);
     },
   );
-
-  it('has the time of its frame', () => {
-    const { of: join, emit } = start();
-    const client = join(parsed);
-    emit(opened(begin), frame('{"type":"opened","at":1}', begin + 50));
-    expect(client.events[1]).toMatchObject({ type: 'value', at: begin + 50 });
-  });
 });
 
 describe('a topic that fails', () => {
   const cyclic: Record<string, unknown> = {};
   cyclic['self'] = cyclic;
 
+  const fail = () => {
+    throw new Error('private text');
+  };
+
   it.each<[string, RelayTopic]>([
-    ['an operator that throws', map((): unknown => JSON.parse('private text'))],
-    [
-      'an operator that errors',
-      (events$) =>
-        concat(
-          events$.pipe(take(1)),
-          throwError(() => new Error('private text')),
-        ),
-    ],
-    [
-      'an operator that errors with a TradeFeedError',
-      () => throwError(() => createTradeFeedError({ stage: 'ticket', status: 401 })),
-    ],
-    [
-      'an operator that throws when it is called',
-      () => {
-        throw new Error('private text');
-      },
-    ],
+    ['an operator that throws', map(fail)],
+    ['an operator that errors', (events$) => concat(events$.pipe(take(1)), defer(fail))],
+    ['a TradeFeedError', () => throwError(() => createTradeFeedError({ stage: 'ticket', status: 401 }))],
+    ['an operator that throws when it is called', fail],
     ['an operator that does not return an Observable', () => 5 as never],
     ['a BigInt', map(() => 5n)],
     ['a cycle', map(() => cyclic)],
@@ -522,18 +511,122 @@ describe('maxTopics', () => {
     const [first, , third] = topics.map((topic) => join(topic));
     expect(third!.error).toMatchObject({ name: 'RelayFullError', reason: 'topics' });
     expect(reports.at(-1)).toMatchObject({ type: 'client-refused', reason: 'topics' });
-    expect([joinAll().error, join(topics[0]!).error, relay.status().topics]).toEqual([undefined, undefined, 2]);
+    const again = join(topics[0]!);
+    expect([joinAll().error, again.error, relay.status().topics]).toEqual([undefined, undefined, 2]);
     expect(relay.status().clients).toHaveLength(4);
     first!.leave();
     clock.pass(5_000);
     expect(join(topics[2]!).error).toMatchObject({ reason: 'topics' });
+    again.leave();
+    clock.pass(1_000);
+    expect(join(topics[2]!).error).toBeUndefined();
   });
 
-  it('allows a new topic after one was released', () => {
-    const { of: join, clock } = start({ maxTopics: 1, lingerMs: 1_000 });
-    join(() => NEVER).leave();
-    expect(join(() => of(1)).error).toMatchObject({ reason: 'topics' });
-    clock.pass(1_000);
-    expect(join(() => NEVER).error).toBeUndefined();
+  it('counts a topic once that runs again while a client still reads its ended run', () => {
+    const { of: join, relay, source, emit } = start({ maxTopics: 1 });
+    const response = new Response();
+    const slow = join(isEven, { response });
+    response.writableNeedDrain = true;
+    emit(opened(begin));
+    source.subject.complete();
+    relay.restart();
+    expect([slow.isComplete, join(isEven).error, relay.status().topics]).toEqual([false, undefined, 1]);
+  });
+});
+
+describe('public JSON', () => {
+  const mark = 'private text';
+  const previous = createTradeFeedError({ stage: 'stream', closeCode: 1006, reason: mark });
+  const failure = copyFailure(
+    createTradeFeedError({
+      ...{ stage: 'ticket', code: 'api-key-unavailable', detail: mark, cause: new Error(mark), endedAt: 5 },
+    }),
+    { previous },
+  );
+  const line: unknown = JSON.parse(frameLine(frame('a', 7)));
+
+  /** Has private fields, and a `toJSON` that returns the public part. */
+  class WithJson {
+    readonly internal = mark;
+    readonly #json: unknown;
+    calls = 0;
+
+    constructor(json: unknown) {
+      this.#json = json;
+    }
+
+    toJSON(): unknown {
+      this.calls += 1;
+      return this.#json;
+    }
+  }
+
+  const decoded = (value: unknown): Decoded<unknown> => new Decoded(value, frame(mark));
+
+  /** The places where an object can be in a value, and the expected JSON. */
+  const places: readonly (readonly [string, (value: unknown) => unknown, (json: unknown) => unknown])[] = [
+    ['alone', (value) => value, (json) => json],
+    ['in an object', (value) => ({ deep: [value] }), (json) => ({ deep: [json] })],
+    ['in a Decoded', decoded, (json) => json],
+    ['in a Decoded in a Decoded', (value) => decoded(decoded(value)), (json) => json],
+    ['in an object in a Decoded', (value) => decoded({ deep: [value] }), (json) => ({ deep: [json] })],
+    [
+      'in a Conflated of a Decoded',
+      (value) => new Conflated('k', decoded(value), 2),
+      (json) => ({ key: 'k', value: json, count: 2 }),
+    ],
+    ['in the result of a toJSON', (value) => new WithJson({ deep: value }), (json) => ({ deep: json })],
+    ['as the result of a toJSON', (value) => new WithJson(decoded(value)), (json) => json],
+    ['as the result of a toJSON in a Decoded', (value) => decoded(new WithJson([decoded(value)])), (json) => [json]],
+  ];
+
+  describe.each(places)('publicJson of a value %s', (_where, put, expected) => {
+    it.each<[string, () => unknown, unknown]>([
+      ['a plain object', () => ({ n: 1, none: undefined, list: [null, 'x'] }), { n: 1, list: [null, 'x'] }],
+      ['an object with toJSON', () => new WithJson('price 1.5'), 'price 1.5'],
+      ['a Date', () => new Date(0), '1970-01-01T00:00:00.000Z'],
+      ['a frame', () => frame('a', 7), line],
+      ['a Decoded', () => decoded({ n: 1 }), { n: 1 }],
+      ['a Conflated', () => new Conflated('k', frame('a', 7), 3), { key: 'k', value: line, count: 3 }],
+    ])('writes %s', (_what, make, json) => {
+      expect(JSON.parse(publicJson(put(make())))).toEqual(expected(json));
+    });
+
+    it.each([
+      ['a failure', failure],
+      ['a failure that a toJSON returns', new WithJson(failure)],
+    ])('writes %s with its public text only', (_what, value) => {
+      const text = publicJson(put(value));
+      expect(text).not.toContain(mark);
+      expect(JSON.parse(text)).toEqual(expected(JSON.parse(JSON.stringify(failure.toPublic()))));
+      expect(text).toContain(JSON.stringify(failure.toPublic().message));
+    });
+  });
+
+  describe('publicJson', () => {
+    it('calls toJSON once, with its key', () => {
+      const keys: unknown[] = [];
+      const shown = { toJSON: (key: unknown) => keys.push(key) };
+      publicJson({ a: shown, b: decoded(shown), c: [shown] });
+      expect(keys).toEqual(['a', 'b', '0']);
+    });
+
+    it('does not call the toJSON of the result of a toJSON, like JSON.stringify', () => {
+      const inner = new WithJson('inner');
+      const value = { toJSON: () => inner };
+      expect(publicJson(value)).toBe(JSON.stringify(value));
+      expect(publicJson(decoded(value))).toBe(JSON.stringify(value));
+      expect(inner.calls).toBe(0);
+    });
+
+    it.each([
+      ['undefined', undefined],
+      ['a Decoded of undefined', decoded(undefined)],
+      ['a toJSON of undefined', new WithJson(undefined)],
+      ['a function', () => 1],
+      ['a BigInt', decoded(5n)],
+    ])('throws for %s', (_what, value) => {
+      expect(() => publicJson(value)).toThrow(TypeError);
+    });
   });
 });

@@ -1,34 +1,34 @@
-import { Controller, Get, Req, Sse } from '@nestjs/common';
 import { afterEach, describe, expect, it } from '@jest/globals';
+import { Controller, Get, Req, Sse } from '@nestjs/common';
 import fc from 'fast-check';
 import { writeFileSync } from 'node:fs';
-import { once } from 'node:events';
-import { type AddressInfo, createServer } from 'node:net';
 import { NEVER, type Observable, tap } from 'rxjs';
 import { ProxyAgent } from 'undici';
 import { relayFeed$ } from '../../src/browser/index.js';
 import { replay$, tradeFeedEvents$, type TradeFeedOptions } from '../../src/index.js';
-import { stoppedBy } from '../../src/nestjs/feed-status.js';
 import { type SseRequest, TradeFeed, TradeFeedHealthIndicator, TradeFeedModule } from '../../src/nestjs/index.js';
+import { stoppedBy } from '../../src/operators/connection-status.js';
 import { frameLine, gapLine } from '../../src/operators/node/recording/recording-line.js';
-import { createTradeFeedError } from '../../src/protocol/failures/classify.js';
-import { serviceMeanings } from '../../src/protocol/failures/service-meanings.js';
 import type { RelayedEvent } from '../../src/protocol/event.js';
-import { copyFailure, type FailureFacts, TradeFeedError } from '../../src/protocol/failures/trade-feed-error.js';
-import { createFailure, type Meaning } from '../../src/protocol/failures/meaning.js';
-import { workerMeanings } from '../../src/protocol/failures/worker-meanings.js';
-import { relayMeanings } from '../../src/protocol/failures/relay-meanings.js';
-import { relayReports } from '../../src/protocol/failures/relay-meanings.js';
-import { readFailure } from '../../src/protocol/failures/read-failure.js';
+import { createTradeFeedError, serviceMeanings, workerMeanings } from '../../src/protocol/failures/classify.js';
+import {
+  copyFailure,
+  createFailure,
+  type FailureFacts,
+  readFailure,
+  TradeFeedError,
+} from '../../src/protocol/failures/trade-feed-error.js';
+import { type Meaning, relayMeanings, relayReports } from '../../src/protocol/failures/meanings.js';
 import { createRelay, relayHandler } from '../../src/relay/index.js';
-import { fromCloneable, toCloneable } from '../../src/worker/cloneable-error.js';
-import { placeholders, storedValues } from '../../src/worker/thrown-values.js';
+import { fromCloneable, toCloneable } from '../../src/worker/errors.js';
 import { tempFolder } from '../cli/support/temp-folder.js';
 import { openSse, startApp, when } from '../nestjs/support.js';
-import { optionsFor } from '../support/feed.js';
-import { issue, startWire, type Wire } from '../support/wire.js';
 import { frame, Raw, Source, Web } from '../relay/support.js';
 import { cases } from '../support/cases.js';
+import { optionsFor } from '../support/feed.js';
+import { portOf } from '../support/gate.js';
+import { deadAddress } from '../support/listen.js';
+import { issue, startWire, type Wire } from '../support/wire.js';
 
 const folder = tempFolder();
 const closing: (() => unknown)[] = [];
@@ -60,14 +60,8 @@ const anyFailure = (): fc.Arbitrary<TradeFeedError> => {
   });
   const one = made.map(({ row, origin, words, status }) => {
     const cause = Object.assign(new Error(words), { address: words });
-    const facts: FailureFacts = {
-      stage: row.stage ?? 'stream',
-      reason: words,
-      detail: words,
-      status,
-      endedAt: 5,
-      cause,
-    };
+    const stage = row.stage ?? 'stream';
+    const facts: FailureFacts = { stage, reason: words, detail: words, status, endedAt: 5, cause };
     return origins[origin](createFailure(row, facts), words);
   });
   return fc
@@ -82,7 +76,7 @@ const origins = {
     new TradeFeedError({ code, stage, verdict, summary: words, advice: words, reason: words, cause: words }),
   fields: (failure: TradeFeedError, words: string) => Object.assign(failure, { host: words, config: { key: words } }),
   worker: (failure: TradeFeedError) =>
-    fromCloneable(structuredClone(toCloneable(failure, placeholders)), storedValues()) as TradeFeedError,
+    fromCloneable(structuredClone(toCloneable(failure)), new Map()) as TradeFeedError,
   recording: (failure: TradeFeedError) => readFailure(JSON.parse(JSON.stringify(failure))),
 } as const;
 
@@ -221,16 +215,6 @@ interface Troubled {
 
 const vaultThrows: Troubled = { options: throwingKey, code: 'api-key-unavailable', text: vault };
 
-/** A port without a server. */
-const closedPort = async (): Promise<number> => {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
-};
-
 /** Runs a failing feed through some relays to a page, and compares the log of the server with the bytes of the page. */
 const compare = async (wire: Wire, { options, code, text }: Troubled, more: TradeFeedOptions, hops: 1 | 2) => {
   const log: string[] = [];
@@ -275,7 +259,7 @@ describe('errors of an `apiKey` function, and addresses, stay on the server', ()
   });
 
   it('over a relay, of a connection that a proxy or the service refuses', async () => {
-    const port = await closedPort();
+    const port = portOf(await deadAddress());
     for (const troubled of Object.values(refusedAt(port))) {
       await using wire = await startWire({ ticket: [issue({ wss_url: `ws://127.0.0.1:${port}/` })] });
       await compare(wire, troubled, {}, 1);

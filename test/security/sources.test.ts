@@ -6,7 +6,8 @@ const secrets: Readonly<Record<string, RegExp>> = {
   'a private key': /-----BEGIN (?:[A-Z]+ )?PRIVATE KEY-----\s*[A-Za-z0-9+/]{16}/,
   'a platform token': /\b(?:ghp|gho|ghs|github_pat|npm|glpat|xox[abp]|sk_live|rk_live)[_-][A-Za-z0-9_]{16,}/,
   'a cloud key': /\bAKIA[0-9A-Z]{16}\b/,
-  'an address with a password': /\b[a-z]+:\/\/[^\s/:@'"`]+:[^\s/:@'"`]+@/,
+  // The guides write `password` where a password belongs.
+  'an address with a password': /\b[a-z]+:\/\/[^\s/:@'"`]+:(?!password@)[^\s/:@'"`]+@/,
   'a JSON Web Token': /\beyJ[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}/,
 };
 

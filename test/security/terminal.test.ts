@@ -1,8 +1,7 @@
 import { expect, it } from '@jest/globals';
-import { formatFor } from '../../src/cli/output/format.js';
-import { fakeContext } from '../cli/support/fake-context.js';
+import { formatFor } from '../../src/cli/output.js';
 import { frameAt } from '../cli/support/events.js';
-import { FakeOutput } from '../cli/support/fake-output.js';
+import { fakeContext, FakeOutput } from '../cli/support/fakes.js';
 
 // Every character below U+0300, with escape sequences and C1 controls, and the characters that reverse text.
 const everything = `${String.fromCharCode(...Array(0x300).keys())}\u061c\u200e\u200f\u2028\u2029\u202e\u2066\u2069`;

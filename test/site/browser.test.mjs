@@ -3,67 +3,106 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { chromium as driver } from 'playwright-core';
-import { chromium, chromiumArgs } from '../apps/support.mjs';
-import { serveSite } from './site-files.mjs';
+import { launchChromium, newPage } from '../apps/support.mjs';
+import { filesOf, serveSite } from './site-files.mjs';
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 const screenshots = process.env.RX_TRADE_FEED_SCREENSHOTS;
 
 const sizes = { phone: { width: 390, height: 844 }, desktop: { width: 1280, height: 900 } };
 const pages = [
-  ...['/', '/project/overview', '/sharing', '/how-to/query-recordings', '/failures/', '/failures/connection-replaced'],
-  ...['/diagrams/', '/performance', '/api/index/functions/tradeFeed$', '/live/'],
+  ...[
+    '/',
+    '/project/overview',
+    '/sharing',
+    '/options',
+    '/recipes/postgres',
+    '/how-to/query-recordings',
+    '/failures/',
+    '/failures/connection-replaced',
+  ],
+  ...['/diagrams/', '/performance', '/reliability', '/reliability/faults', '/api/index/functions/tradeFeed$', '/live/'],
 ];
 
 let browser;
 let site;
 before(async () => {
   site = await serveSite();
-  browser = await driver.launch({ executablePath: chromium(), args: chromiumArgs });
+  browser = await launchChromium();
 });
 after(async () => {
   await browser?.close();
   site?.close();
 });
 
+/** The guides, which a reader may open on a phone: without the reference and the failure pages, whose tables have the same form. */
+const guides = filesOf('.html')
+  .filter((file) => !/^(404|api\/|failures\/(?!index)|examples\/)/.test(file))
+  .map((file) => `/${file.replace('.html', '')}`);
+
 const open = async (path, options) => {
-  const context = await browser.newContext({ reducedMotion: 'reduce', ...options });
-  // A machine can be busy.
-  context.setDefaultTimeout(60_000);
-  const page = await context.newPage();
-  const errors = [];
-  page.on('pageerror', (error) => errors.push(String(error)));
+  const { page, errors, close } = await newPage(browser, { reducedMotion: 'reduce', ...options });
   await page.goto(site.address + path, { waitUntil: 'load' });
   await page.waitForSelector('.VPContent h1');
-  return { page, errors, close: () => context.close() };
+  return { page, errors, close };
 };
 
-for (const [size, viewport] of Object.entries(sizes)) {
+// The size decides about the width, the theme about contrast: so each page is checked in both sizes and both themes, not in all four pairs.
+for (const [size, colorScheme] of [
+  ['phone', 'light'],
+  ['desktop', 'dark'],
+]) {
   for (const path of pages) {
-    test(`${path} on a ${size}: no sideways scrolling, no problem of access, no error`, async () => {
-      for (const colorScheme of ['light', 'dark']) {
-        const { page, errors, close } = await open(path, { viewport, colorScheme });
-        const overflow = await page.evaluate(
-          () => document.documentElement.scrollWidth - document.documentElement.clientWidth,
-        );
-        assert.ok(overflow <= 0, `${colorScheme}: the page is ${overflow} px too wide`);
-        await page.evaluate(axe);
-        const { violations } = await page.evaluate(() => window.axe.run());
-        const found = violations.map(
-          ({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 160)).join(' ')}`,
-        );
-        if (screenshots !== undefined) {
-          const name = `${path.replaceAll(/[^a-z]+/gi, '-').replace(/^-|-$/g, '') || 'landing'}-${size}-${colorScheme}.png`;
-          await page.screenshot({ path: join(screenshots, name) });
-        }
-        assert.deepEqual(found, [], colorScheme);
-        assert.deepEqual(errors, [], colorScheme);
-        await close();
+    test(`${path} on a ${size}, ${colorScheme}: no sideways scrolling, no problem of access, no error`, async () => {
+      const { page, errors, close } = await open(path, { viewport: sizes[size], colorScheme });
+      const overflow = await page.evaluate(
+        () => document.documentElement.scrollWidth - document.documentElement.clientWidth,
+      );
+      assert.ok(overflow <= 0, `the page is ${overflow} px too wide`);
+      await page.evaluate(axe);
+      const { violations } = await page.evaluate(() => window.axe.run());
+      if (screenshots !== undefined) {
+        const name = `${path.replaceAll(/[^a-z]+/gi, '-').replace(/^-|-$/g, '') || 'landing'}-${size}-${colorScheme}.png`;
+        await page.screenshot({ path: join(screenshots, name) });
       }
+      assert.deepEqual(
+        violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 160)).join(' ')}`),
+        [],
+      );
+      assert.deepEqual(errors, []);
+      await close();
     });
   }
 }
+
+test('on a phone no guide scrolls sideways, and a table with prose shows each cell whole', async () => {
+  const { page, close } = await open('/options', { viewport: sizes.phone });
+  const found = [];
+  for (const path of guides) {
+    await page.goto(site.address + path, { waitUntil: 'load' });
+    found.push(
+      ...(await page.evaluate((path) => {
+        const { clientWidth, scrollWidth } = document.documentElement;
+        const isClipped = (element) =>
+          element.scrollWidth > element.clientWidth || element.getBoundingClientRect().right > clientWidth;
+        const all = path === '/options' ? 'table, td' : '.stacks, .stacks td';
+        const cells = [...document.querySelectorAll(all)].filter(isClipped);
+        return [
+          ...(scrollWidth > clientWidth ? [`${path}: ${scrollWidth - clientWidth} px too wide`] : []),
+          ...cells.map((cell) => `${path}: ${cell.textContent.slice(0, 80)}`),
+        ];
+      }, path)),
+    );
+    if (path === '/options')
+      assert.ok(
+        (await page.locator('.stacks td[data-label="default"]').count()) > 10,
+        'the table of options is stacked',
+      );
+  }
+  assert.deepEqual(found, []);
+  assert.ok(guides.length > 30, `${guides.length} guides`);
+  await close();
+});
 
 test('with the keyboard alone, the search finds a page and opens it', async () => {
   const { page, close } = await open('/', { viewport: sizes.desktop });

@@ -17,5 +17,8 @@ const index = MiniSearch.loadJSON(json, {
   searchOptions: ranking,
 });
 
+/** Returns the sections that match a text, the best first. */
+export const sections = (text) => index.search(text);
+
 /** Returns the pages that match a text, the best first, each once and without its ending. */
-export const search = (text) => [...new Set(index.search(text).map(({ id }) => id.replace(/(\.html)?(#.*)?$/, '')))];
+export const search = (text) => [...new Set(sections(text).map(({ id }) => id.replace(/(\.html)?(#.*)?$/, '')))];

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { documentedCodes } from '../../scripts/site/documented-codes.mjs';
-import { search } from './search-index.mjs';
+import { search, sections } from './search-index.mjs';
 
 /** The page that must be first for a text. */
 const first = {
@@ -27,6 +27,11 @@ const first = {
   reconnect: '/reconnecting',
   security: '/security',
   performance: '/performance',
+  reliability: '/reliability',
+  chaos: '/reliability/faults',
+  'mutation testing': '/reliability/tests',
+  soak: '/reliability/load',
+  'reconnect gap': '/performance/interruptions',
   record: '/recording',
   'command line': '/command-line',
   limits: '/limits',
@@ -42,11 +47,52 @@ const first = {
   jq: '/how-to/query-recordings',
   nestjs: '/nestjs',
   angular: '/angular',
+  backpressure: '/slow-consumers',
+  'back pressure': '/slow-consumers',
+  throttle: '/windows',
+  throttleTime: '/windows',
+  debounce: '/windows',
+  webhook: '/recipes/whale-alert',
+  TS1479: '/how-to/typescript',
+  'typescript error': '/how-to/typescript',
+  'getting started': '/start/first-frame',
+  'getting-started': '/start/first-frame',
+  'for await': '/slow-consumers',
+  react: '/interop',
+  effect: '/interop',
+  AbortSignal: '/interop',
+  'RxJS 9': '/interop',
+  'web streams': '/interop',
+  useSyncExternalStore: '/interop',
+  esbuild: '/how-to/bundling',
+  'whale alert': '/recipes/whale-alert',
+  postgres: '/recipes/postgres',
+  candles: '/recipes/candles',
+  takeUntil: '/recipes/graceful-end',
+  'without a framework': '/recipes/plain-page',
+  backoff: '/reconnecting',
   ...Object.fromEntries(documentedCodes().map((code) => [code, `/failures/${code}`])),
 };
 
 for (const [text, page] of Object.entries(first)) {
   test(`the search for ${text} finds ${page} first`, () => assert.equal(search(text)[0], page));
 }
+
+const isOfApi = (page) => page.startsWith('/api/');
+const isName = (text) => /[a-z][A-Z$]/.test(text);
+
+test('the search ranks the reference last, unless the text is its name', () => {
+  const early = Object.keys(first).filter((text) => {
+    const pages = search(text).slice(isName(text) && isOfApi(first[text]) ? 1 : 0);
+    return pages.findIndex(isOfApi) !== -1 && pages.findIndex(isOfApi) < pages.findLastIndex((page) => !isOfApi(page));
+  });
+  assert.deepEqual(early, []);
+});
+
+test('the search for a number finds that number alone', () => {
+  for (const number of ['4001', '1001', '400', '429', '1013'])
+    assert.deepEqual([...new Set(sections(number).flatMap(({ terms }) => terms))], [number]);
+  assert.deepEqual(search('40017'), []);
+});
 
 test('the search for a text that is nowhere finds nothing', () => assert.deepEqual(search('xyzzyqwert'), []));

@@ -1,9 +1,9 @@
-import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
 import { createServer as createSecureServer } from 'node:https';
-import { type AddressInfo, connect } from 'node:net';
+import { connect } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Certificate } from './certificate.js';
+import { listen } from './listen.js';
 
 /** How a proxy behaves. */
 export interface ConnectProxyOptions {
@@ -17,36 +17,16 @@ export interface ConnectProxyOptions {
   readonly isSilent?: boolean;
 }
 
-/** An HTTP proxy on loopback that opens tunnels. */
-export interface ConnectProxy extends AsyncDisposable {
-  readonly url: string;
-  /** The requests, in order. */
-  readonly requests: readonly { readonly authority: string; readonly headers: IncomingHttpHeaders }[];
-  /** How many tunnels were opened. */
-  readonly tunnels: () => number;
-}
-
 /** Starts an HTTP proxy for CONNECT (RFC 9110, 9.3.6). It knows hosts that DNS does not know. */
-export const startConnectProxy = async ({
-  targets,
-  status = 200,
-  tls,
-  isSilent = false,
-}: ConnectProxyOptions): Promise<ConnectProxy> => {
+export const startConnectProxy = async ({ targets, status = 200, tls, isSilent = false }: ConnectProxyOptions) => {
   const requests: { authority: string; headers: IncomingHttpHeaders }[] = [];
-  const sockets = new Set<Duplex>();
   let tunnels = 0;
-  const hold = (socket: Duplex): Duplex => {
-    sockets.add(socket);
-    return socket.on('error', () => socket.destroy()).once('close', () => sockets.delete(socket));
-  };
   const server: Server = tls ? createSecureServer(tls) : createServer();
   server
-    .on('connection', hold)
     .on('tlsClientError', () => undefined)
     .on('connect', ({ url: authority = '', headers }, client: Duplex) => {
       requests.push({ authority, headers });
-      hold(client);
+      client.on('error', () => client.destroy());
       if (isSilent) return;
       const port = targets[authority];
       const answer = port === undefined ? 502 : status;
@@ -59,19 +39,16 @@ export const startConnectProxy = async ({
         client.write(`HTTP/1.1 ${answer} Connection Established\r\n\r\n`);
         target.pipe(client).pipe(target);
       });
-      hold(target).once('close', () => client.destroy());
+      target.on('error', () => target.destroy()).once('close', () => client.destroy());
       client.once('close', () => target.destroy());
-    })
-    .listen(0, '127.0.0.1');
-  await once(server, 'listening');
+    });
+  const { port, ...listening } = await listen(server);
   return {
-    url: `http${tls ? 's' : ''}://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: `http${tls ? 's' : ''}://127.0.0.1:${port}`,
+    /** The requests, in order. */
     requests,
+    /** How many tunnels were opened. */
     tunnels: () => tunnels,
-    [Symbol.asyncDispose]: async () => {
-      server.close();
-      for (const socket of sockets) socket.destroy();
-      await once(server, 'close');
-    },
+    [Symbol.asyncDispose]: listening[Symbol.asyncDispose],
   };
 };

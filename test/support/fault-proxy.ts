@@ -1,27 +1,7 @@
 import { once } from 'node:events';
-import { type AddressInfo, createServer } from 'node:net';
-import { type FaultConnection, faultConnection, type Faults } from './fault-connection.js';
-import { seededRandom } from './fault-random.js';
-
-export type { Faults } from './fault-connection.js';
-export type { Cut, Flow } from './fault-flow.js';
-
-/** A faulty network in front of a service: a TCP proxy on loopback with configurable faults for each connection. */
-export interface FaultProxy extends AsyncDisposable {
-  readonly port: number;
-  /** The number of connections so far. */
-  readonly connections: number;
-  /** The number of connections whose client side is open. */
-  readonly open: number;
-  /** The port of the service. Without one, connections are refused. */
-  target: number | undefined;
-  /** Makes all open connections discard everything in both directions. */
-  halfOpen(): void;
-  /** Resets all open connections (RST). */
-  reset(): void;
-  /** Ends all open connections (FIN) in both directions. */
-  end(): void;
-}
+import { type AddressInfo, createServer, Socket } from 'node:net';
+import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises';
+import { type Faults, type Flow, type Cut, seededRandom } from './faults.js';
 
 export interface FaultProxyOptions {
   readonly target?: number;
@@ -33,21 +13,25 @@ export interface FaultProxyOptions {
   readonly holdMs?: number;
 }
 
-/** Starts the proxy. Disposing it closes all sockets and timers. */
+export type FaultProxy = Awaited<ReturnType<typeof startFaultProxy>>;
+
+/** Starts a faulty network in front of a service: a TCP proxy on loopback. Disposing it closes all sockets and timers. */
 export const startFaultProxy = async ({
   target,
   faults = () => ({}),
   random = seededRandom(1),
   holdMs = 250,
-}: FaultProxyOptions): Promise<FaultProxy> => {
+}: FaultProxyOptions) => {
   const all = new Set<FaultConnection>();
   let connections = 0;
   let joinBefore = (): void => undefined;
 
   const server = createServer({ allowHalfOpen: true, pauseOnConnect: true, noDelay: true }, (client) => {
     const own = faults((connections += 1));
-    const draws = [random(), random()].map((draw) => seededRandom(draw * 2 ** 32)) as [() => number, () => number];
-    const connection = faultConnection(client, own, draws);
+    const connection = faultConnection(client, own, [
+      seededRandom(random() * 2 ** 32),
+      seededRandom(random() * 2 ** 32),
+    ]);
     all.add(connection);
     const joinPrevious = joinBefore;
     joinBefore = () => undefined;
@@ -75,18 +59,24 @@ export const startFaultProxy = async ({
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
 
-  const openConnections = (): FaultConnection[] => [...all].filter(({ isOpen }) => isOpen);
-  const proxy: FaultProxy = {
+  const openConnections = (): FaultConnection[] => [...all].filter(({ isOpen }) => isOpen());
+  const proxy = {
     port: (server.address() as AddressInfo).port,
+    /** The number of connections so far. */
     get connections() {
       return connections;
     },
+    /** The number of connections whose client side is open. */
     get open() {
       return openConnections().length;
     },
+    /** The port of the service. Without one, connections are refused. */
     target,
+    /** Makes all open connections discard everything in both directions. */
     halfOpen: () => openConnections().forEach((connection) => connection.halfOpen()),
+    /** Resets all open connections (RST). */
     reset: () => openConnections().forEach((connection) => connection.reset()),
+    /** Ends all open connections (FIN) in both directions. */
     end: () => openConnections().forEach((connection) => connection.end()),
     [Symbol.asyncDispose]: async () => {
       const closed = once(server, 'close');
@@ -96,4 +86,201 @@ export const startFaultProxy = async ({
     },
   };
   return proxy;
+};
+
+type FaultConnection = ReturnType<typeof faultConnection>;
+
+/** Creates a connection from the client's socket. `join` connects it to the target. */
+const faultConnection = (
+  client: Socket,
+  { toClient = {}, toServer = {} }: Faults,
+  random: readonly [toClient: () => number, toServer: () => number],
+) => {
+  const service = new Socket({ allowHalfOpen: true }).setNoDelay();
+  const both = [client, service];
+  const stop = new AbortController();
+
+  const discard = (): void => {
+    stop.abort();
+    for (const socket of both) socket.removeAllListeners('data').resume();
+  };
+  const reset = (): void => {
+    stop.abort();
+    for (const socket of both) socket.resetAndDestroy();
+  };
+  const destroy = (): void => {
+    stop.abort();
+    for (const socket of both) socket.destroy();
+  };
+  /** From now on discards everything in both directions, FIN included. */
+  const halfOpen = (): void => {
+    discard();
+    // Keep-alive detects a peer that no longer exists; an idle peer stays connected.
+    for (const socket of both) socket.setKeepAlive(true, 1_000);
+  };
+  /** Sends FIN to both sides. Bytes that are not forwarded yet are lost. */
+  const end = (): void => {
+    discard();
+    for (const socket of both) socket.end();
+  };
+
+  const flow = (from: Socket, to: Socket, faults: Flow, draw: () => number): void => {
+    const ends: Readonly<Record<FlowEnd, () => void>> = {
+      'source-ended': () => to.end(),
+      // The other direction continues.
+      end: () => {
+        from.resume();
+        to.end();
+      },
+      reset,
+      'half-open': halfOpen,
+    };
+    forward(from, to, faults, draw, stop.signal).then(
+      (reason) => !stop.signal.aborted && ends[reason](),
+      (error: unknown) => {
+        if (!stop.signal.aborted) throw error;
+      },
+    );
+  };
+
+  for (const socket of both) {
+    // An error on one side resets the other, unless the two are already separated.
+    socket.on('error', () => !stop.signal.aborted && reset());
+  }
+  return {
+    isOpen: () => !client.readableEnded && !client.destroyed,
+    /** Resolves when the connection to the target is established or has failed. */
+    join: (port: number) =>
+      new Promise<void>((resolve) => {
+        if (stop.signal.aborted) {
+          service.destroy();
+          return resolve();
+        }
+        service.once('connect', resolve).once('close', () => resolve());
+        service.connect(port, '127.0.0.1');
+        flow(client, service, toServer, random[1]);
+        flow(service, client, toClient, random[0]);
+      }),
+    halfOpen,
+    reset,
+    end,
+    destroy,
+    gone: Promise.all(both.map((socket) => new Promise((resolve) => socket.once('close', resolve)))),
+  };
+};
+
+/** Why a direction ended. */
+type FlowEnd = 'source-ended' | Cut['how'];
+
+/** Forwards from one socket to another until the source ends or is cut. Rejects when the signal aborts. */
+const forward = async (
+  from: Socket,
+  to: Socket,
+  flow: Flow,
+  random: () => number,
+  signal: AbortSignal,
+): Promise<FlowEnd> => {
+  const { delayMs = 0, jitterMs = 0, segments = 'as-is', cut } = flow;
+  using arrivals = holdArrivals(from, () => delayMs + jitterMs * random(), signal);
+  const pace = pacer(flow.bytesPerSecond, signal);
+  let left = cut?.afterBytes ?? Infinity;
+
+  for (;;) {
+    if (left <= 0) return (cut as Cut).how;
+    const first = await arrivals.next();
+    if (first === undefined) return 'source-ended';
+    await until(first.dueMs, signal);
+    if (segments === 'coalesced') await delay(coalesceMs, undefined, { signal });
+    const bytes = segments === 'coalesced' ? Buffer.concat([first.bytes, ...arrivals.all()]) : first.bytes;
+    for (const piece of pieces(bytes.subarray(0, Math.min(left, bytes.length)), flow, random)) {
+      await pace(piece.length);
+      await write(to, piece, signal);
+      left -= piece.length;
+      // Otherwise the kernel joins the pieces again.
+      if (segments === 'split' || segments === 'drip') await nextTurn(undefined, { signal });
+    }
+  }
+};
+
+const coalesceMs = 20;
+
+/** Pieces per second under a bandwidth limit. */
+const ticks = 50;
+
+function* pieces(bytes: Buffer, { segments, bytesPerSecond = Infinity }: Flow, random: () => number) {
+  const most = Math.max(1, Math.ceil(bytesPerSecond / ticks));
+  for (let at = 0; at < bytes.length;) {
+    const size = segments === 'drip' ? 1 : segments === 'split' ? Math.ceil(4_096 ** random()) : Infinity;
+    const end = Math.min(bytes.length, at + Math.min(size, most));
+    yield bytes.subarray(at, end);
+    at = end;
+  }
+}
+
+// Waits before each piece until the bandwidth allows it. A late timer shortens the next wait.
+const pacer = (bytesPerSecond: number | undefined, signal: AbortSignal) => {
+  let freeMs = -Infinity;
+  return async (bytes: number): Promise<void> => {
+    if (bytesPerSecond === undefined) return;
+    await until(freeMs, signal);
+    freeMs = Math.max(freeMs, performance.now() - 1_000 / ticks) + (bytes / bytesPerSecond) * 1_000;
+  };
+};
+
+const until = async (atMs: number, signal: AbortSignal): Promise<void> => {
+  const ms = atMs - performance.now();
+  if (ms > 0) await delay(ms, undefined, { signal });
+};
+
+// A failed write also emits an event of the socket, which aborts the signal.
+const write = (to: Socket, piece: Buffer, signal: AbortSignal): Promise<void> =>
+  new Promise((resolve, reject) => {
+    to.write(piece, () => (signal.aborted ? reject(signal.reason as Error) : resolve()));
+  });
+
+/** Above this size the source is paused, so that its own buffers fill up, as on a slow network. */
+const mostBytes = 1024 * 1024;
+
+/** Reads a socket and returns each chunk with the time when it is due. Stops reading when disposed. */
+const holdArrivals = (from: Socket, holdMs: () => number, signal: AbortSignal) => {
+  const held: { readonly bytes: Buffer; readonly dueMs: number }[] = [];
+  let size = 0;
+  let dueMs = 0;
+  let wake = (): void => undefined;
+
+  const onData = (bytes: Buffer): void => {
+    dueMs = Math.max(dueMs, performance.now() + holdMs());
+    held.push({ bytes, dueMs });
+    size += bytes.length;
+    if (size > mostBytes) from.pause();
+    wake();
+  };
+  const onEnd = (): void => wake();
+  const onAbort = (): void => wake();
+  from.on('data', onData).on('end', onEnd).on('close', onEnd).resume();
+  signal.addEventListener('abort', onAbort, { once: true });
+
+  const release = (bytes: Buffer): Buffer => {
+    size -= bytes.length;
+    if (size <= mostBytes) from.resume();
+    return bytes;
+  };
+  return {
+    /** Waits for the next chunk; `undefined` at the end of the source. Rejects when the signal aborts. */
+    next: async () => {
+      while (held.length === 0 && !from.readableEnded && !from.destroyed && !signal.aborted) {
+        await new Promise<void>((resolve) => (wake = resolve));
+      }
+      signal.throwIfAborted();
+      const first = held.shift();
+      if (first) release(first.bytes);
+      return first;
+    },
+    /** Removes and returns all chunks that have arrived. */
+    all: () => held.splice(0).map(({ bytes }) => release(bytes)),
+    [Symbol.dispose]: () => {
+      from.off('data', onData).off('end', onEnd).off('close', onEnd);
+      signal.removeEventListener('abort', onAbort);
+    },
+  };
 };

@@ -2,22 +2,16 @@ import { map, type Observable, timer } from 'rxjs';
 import type { FeedEvent, TradeFeedOptions } from '../../src/index.js';
 import { type ServiceEvent, startTradeFeedService } from '../../src/testing/index.js';
 import type { Certificate } from './certificate.js';
-import { type FaultProxy, type FaultProxyOptions, startFaultProxy } from './fault-proxy.js';
+import { type FaultProxyOptions, startFaultProxy } from './fault-proxy.js';
 import { optionsFor } from './feed.js';
 
-/** A service that sends numbered payloads, reached through a faulty network. */
-export interface FaultyService extends AsyncDisposable {
-  readonly proxy: FaultProxy;
-  readonly options: TradeFeedOptions;
-  /** The events of the service. */
-  readonly seen: readonly ServiceEvent[];
-}
+export type FaultyService = Awaited<ReturnType<typeof startFaultyService>>;
 
 /** Starts a service whose n-th payload begins with n, and the proxy that every client connects through. */
 export const startFaultyService = async (
   { tls, ...network }: FaultProxyOptions & { readonly tls?: Certificate },
   options: TradeFeedOptions = {},
-): Promise<FaultyService> => {
+) => {
   const proxy = await startFaultProxy(network);
   const publicUrl = `http${tls ? 's' : ''}://127.0.0.1:${proxy.port}`;
   const service = await startTradeFeedService({
@@ -33,6 +27,7 @@ export const startFaultyService = async (
   return {
     proxy,
     options: optionsFor({ baseUrl: publicUrl }, { apiKey, ...(tls && { tls: { ca: tls.cert } }), ...options }),
+    /** The events of the service. */
     seen,
     [Symbol.asyncDispose]: async () => {
       await proxy[Symbol.asyncDispose]();

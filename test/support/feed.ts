@@ -1,6 +1,5 @@
 import { lastValueFrom, type Observable, type Subscription, takeWhile, toArray } from 'rxjs';
-import type { FeedEvent, TradeFeedError, TradeFeedOptions } from '../../src/index.js';
-import { tradeFeedEvents$ } from '../../src/index.js';
+import { type FeedEvent, TradeFeedError, tradeFeedEvents$, type TradeFeedOptions } from '../../src/index.js';
 
 export const plantedKey = 'planted-api-key-7f3a';
 
@@ -15,7 +14,7 @@ export const optionsFor = (
   backoff: { initialDelayMs: 1, maxDelayMs: 5, ...options.backoff },
 });
 
-/** How the first attempt ended: the failure, whether the feed reconnects, and the events so far. */
+/** How an attempt ended: the failure, whether the feed reconnects, and the events since the attempt before. */
 export interface Outcome {
   readonly failure: TradeFeedError;
   readonly goesOn: boolean;
@@ -23,25 +22,36 @@ export interface Outcome {
   readonly events: readonly FeedEvent[];
 }
 
-/** Runs a feed until it stops or reconnects. */
-export const outcomeOf = async (options: TradeFeedOptions): Promise<Outcome> => {
-  const events: FeedEvent[] = [];
-  return new Promise((resolve) => {
+/** Runs a feed until it stops or has made a number of attempts. Returns how each of them ended. */
+export const outcomesOf = (options: TradeFeedOptions, attempts = Infinity): Promise<readonly Outcome[]> =>
+  new Promise((resolve, reject) => {
+    const outcomes: Outcome[] = [];
+    let events: FeedEvent[] = [];
+    let failure: TradeFeedError | undefined;
     const subscription: Subscription = tradeFeedEvents$('market', options).subscribe({
       next: (event) => {
         events.push(event);
-        if (event.type !== 'reconnecting') return;
-        const disconnected = events.find(({ type }) => type === 'disconnected') as Extract<
-          FeedEvent,
-          { type: 'disconnected' }
-        >;
-        resolve({ failure: disconnected.failure, goesOn: true, delayMs: event.delayMs, events });
+        if (event.type === 'disconnected') failure = event.failure;
+        if (event.type !== 'reconnecting' || failure === undefined) return;
+        outcomes.push({ failure, goesOn: true, delayMs: event.delayMs, events });
+        events = [];
+        if (outcomes.length < attempts) return;
+        resolve(outcomes);
         queueMicrotask(() => subscription.unsubscribe());
       },
-      error: (failure: TradeFeedError) => resolve({ failure, goesOn: false, delayMs: undefined, events }),
+      error: (error: unknown) => {
+        if (!(error instanceof TradeFeedError)) return reject(new Error('not a TradeFeedError', { cause: error }));
+        // `retries-exhausted` replaces the last failure, which is its cause.
+        const goesOn = attempts === Infinity && error.code === 'retries-exhausted';
+        const last = goesOn ? (error.cause as TradeFeedError) : error;
+        resolve([...outcomes, { failure: last, goesOn, delayMs: undefined, events }]);
+      },
     });
   });
-};
+
+/** Runs a feed until it stops or reconnects. */
+export const outcomeOf = async (options: TradeFeedOptions): Promise<Outcome> =>
+  (await outcomesOf(options, 1))[0] as Outcome;
 
 /** Collects values up to the first one that satisfies the predicate, inclusive. */
 export const until = <T>(source$: Observable<T>, last: (value: T) => boolean): Promise<T[]> =>

@@ -2,32 +2,13 @@ import { once } from 'node:events';
 import { createServer as createHttp, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { createServer as createHttps } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
+import { TLSSocket } from 'node:tls';
 import type { Certificate } from './certificate.js';
-import { heldHandshake, type HeldHandshake, type Stream } from './held-handshake.js';
-import { heldTicket, type HeldTicket } from './held-ticket.js';
-import { resetSocket } from './reset-socket.js';
-import type { Request, Seen } from './ten-rules/seen.js';
+import { type Issued, numberedPayload, type Request, type Seen } from './ten-rules/seen.js';
+import { clientFrames, close, pong, switching, wsFrame } from './wire.js';
 
-/**
- * A service that holds every request until the test answers it. It reports everything that it sees of each subscription, which it
- * recognizes by the API key. Shares no code with src.
- */
-export interface HeldService extends AsyncDisposable {
-  readonly baseUrl: string;
-  /** The port that it listens on. */
-  readonly port: number;
-  /** Requests that wait for an answer and open streams, by subscription. */
-  readonly tickets: ReadonlyMap<number, HeldTicket>;
-  readonly handshakes: ReadonlyMap<number, HeldHandshake>;
-  readonly streams: ReadonlyMap<number, Stream>;
-  /** All open streams. A subscription can have two: an abandoned handshake may arrive late. */
-  readonly allStreams: ReadonlySet<Stream>;
-  /** The open TCP connections. */
-  readonly open: ReadonlySet<Socket>;
-  /** Refuses new connections and resets the open ones, except those that received a close frame. */
-  readonly goDown: () => Promise<void>;
-  readonly comeBack: () => Promise<void>;
-}
+export type HeldService = Awaited<ReturnType<typeof startHeldService>>;
+type Headers = Readonly<Record<string, string>>;
 
 /** Options of {@link startHeldService}. */
 export interface HeldServiceOptions {
@@ -45,14 +26,11 @@ export const keyOf = (subscription: number): string => `planted-key-${subscripti
 const subscriptionOf = (text: unknown): number =>
   Number(/^(?:Bearer )?planted-(?:key|ticket)-(\d+)-/.exec(String(text))?.[1]);
 
-/** Starts a held service on loopback. */
-export const startHeldService = async ({
-  see,
-  tls,
-  publicPort,
-  onTicket,
-  onHandshake,
-}: HeldServiceOptions): Promise<HeldService> => {
+/**
+ * Starts a service on loopback that holds every request until the test answers it. It reports everything that it sees of each subscription, which
+ * it recognizes by the API key. Shares no code with src.
+ */
+export const startHeldService = async ({ see, tls, publicPort, onTicket, onHandshake }: HeldServiceOptions) => {
   const tickets = new Map<number, HeldTicket>();
   const handshakes = new Map<number, HeldHandshake>();
   const streams = new Map<number, Stream>();
@@ -138,11 +116,13 @@ export const startHeldService = async ({
     get port() {
       return port;
     },
-    tickets,
-    handshakes,
-    streams,
+    /** Requests that wait for an answer, and open streams, by subscription. */
+    ...{ tickets, handshakes, streams },
+    /** All open streams. A subscription can have two: an abandoned handshake may arrive late. */
     allStreams,
+    /** The open TCP connections. */
     open,
+    /** Refuses new connections and resets the open ones, except those that received a close frame. */
     goDown,
     comeBack: listen,
     [Symbol.asyncDispose]: async () => {
@@ -159,3 +139,209 @@ const asSeen = ({ url = '', headers }: IncomingMessage, body: Buffer = Buffer.al
   headers,
   body: body.toString(),
 });
+
+interface TicketRequest {
+  readonly subscription: number;
+  readonly n: number;
+  /** The origin for `wss_url`. */
+  readonly address: string;
+  readonly response: ServerResponse;
+  readonly see: (seen: Seen) => void;
+}
+
+const requestsOver = new WeakMap<object, number>();
+
+export type HeldTicket = ReturnType<typeof heldTicket>;
+
+/** A ticket request that waits for an answer from the test. */
+const heldTicket = ({ subscription, n, address, response, see }: TicketRequest) => {
+  const { socket } = response;
+  const before = requestsOver.get(socket as object) ?? 0;
+  requestsOver.set(socket as object, before + 1);
+
+  let isDone = false;
+  let finish: () => void;
+  const done = new Promise<void>((resolve) => (finish = resolve));
+  const end = (outcome: { readonly ticket?: Issued; readonly retryAfterMs?: number } = {}) => {
+    if (isDone) return;
+    isDone = true;
+    see({ what: 'ticket-answered', at: performance.now(), ...outcome });
+    finish();
+  };
+  response.on('close', () => end()).on('error', () => undefined);
+
+  return {
+    subscription,
+    /** Whether the connection served an earlier request. The client may then repeat the request once. */
+    isWarm: before > 0,
+    /** Answers 200 with a ticket of this lifetime. */
+    issue: (lifetimeMs: number) => {
+      // Every ticket has a different address and subprotocol: the client must use the returned ones.
+      const ticket = `planted-ticket-${subscription}-${n}`;
+      const path = `/ws/${n}?session=${n}`;
+      const subprotocol = `mmp.trade-batch.v${n}`;
+      // A `Date` header has whole seconds.
+      const now = Math.floor(Date.now() / 1_000) * 1_000;
+      end({ ticket: { ticket, path, subprotocol } });
+      response.writeHead(200, { 'content-type': 'application/json', date: new Date(now).toUTCString() }).end(
+        JSON.stringify({
+          ticket,
+          token_type: 'Bearer',
+          expires_at: new Date(now + lifetimeMs).toISOString(),
+          wss_url: `${address}${path}`,
+          feed: 'market',
+          subprotocol,
+        }),
+      );
+    },
+    refuse: (status: number, headers: Headers = {}, body = '{"error":"refused"}') => {
+      const seconds = Number(headers['retry-after']);
+      end(seconds > 0 ? { retryAfterMs: seconds * 1_000 } : {});
+      response.writeHead(status, { date: new Date().toUTCString(), ...headers }).end(body);
+    },
+    /** Sends raw bytes, then ends the connection. */
+    answerRaw: (bytes: string) => {
+      end();
+      socket?.end(bytes);
+    },
+    reset: () => {
+      end();
+      if (socket) resetSocket(socket);
+    },
+    /** Resolves when the request is answered or the connection is closed. */
+    done,
+  };
+};
+
+interface Handshake {
+  readonly subscription: number;
+  readonly socket: number;
+  readonly request: IncomingMessage;
+  readonly duplex: Socket;
+  readonly head: Buffer;
+  readonly see: (seen: Seen) => void;
+}
+
+export type HeldHandshake = ReturnType<typeof heldHandshake>;
+
+/** A handshake that waits for an answer from the test. */
+const heldHandshake = ({ subscription, socket, request, duplex, head, see }: Handshake) => {
+  let finish: (stream?: Stream) => void;
+  const done = new Promise<Stream | undefined>((resolve) => (finish = resolve));
+  let isDone = false;
+  const answered = (isOpen: boolean, retryAfterMs?: number) => {
+    if (isDone) return;
+    isDone = true;
+    see({
+      what: 'handshake-answered',
+      at: performance.now(),
+      isOpen,
+      ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+    });
+  };
+  duplex
+    .on('error', () => undefined)
+    .on('end', () => duplex.end())
+    .on('close', () => {
+      see({ what: 'gone', at: performance.now(), socket });
+      finish();
+    });
+
+  return {
+    subscription,
+    /** Answers 101, with frames in the same write. @param subprotocol - default: the requested one */
+    accept: (frames = 0, subprotocol = request.headers['sec-websocket-protocol']) => {
+      answered(true);
+      const stream = streamOver({ subscription, socket, request, duplex, head, see });
+      duplex.cork();
+      duplex.write(switching({ socket: duplex, request }, subprotocol));
+      stream.push(frames);
+      duplex.uncork();
+      finish(stream);
+    },
+    refuse: (status: number, headers: Headers = {}) => {
+      const seconds = Number(headers['retry-after']);
+      answered(false, seconds > 0 ? seconds * 1_000 : undefined);
+      const lines = Object.entries({ 'content-length': '0', connection: 'close', ...headers });
+      duplex.end(`HTTP/1.1 ${status} Refused\r\n${lines.map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n`);
+      finish();
+    },
+    answerRaw: (bytes: string) => {
+      answered(false);
+      duplex.end(bytes);
+      finish();
+    },
+    reset: () => {
+      answered(false);
+      resetSocket(duplex);
+      finish();
+    },
+    /** Resolves with the stream when it is open, or with `undefined` when it failed. */
+    done,
+  };
+};
+
+export type Stream = ReturnType<typeof streamOver>;
+
+/** The service's end of an open connection. */
+const streamOver = ({ subscription, socket, duplex, head, see }: Handshake) => {
+  let seq = 0;
+  let isClosed = false;
+  let isMute = false;
+  const frames = (count: number, bytes: number) =>
+    Array.from({ length: count }, () => {
+      seq += 1;
+      see({ what: 'sent', at: performance.now(), socket, seq });
+      return wsFrame(seq % 3 === 0 ? 2 : 1, numberedPayload({ subscription, socket, seq }, bytes));
+    });
+  const cut = () => see({ what: 'cut', at: performance.now(), socket });
+
+  clientFrames(duplex, head, (opcode, payload) => {
+    see({ what: 'client-frame', at: performance.now(), socket, opcode });
+    if (isMute) return;
+    if (opcode === 9) duplex.write(pong(payload));
+    if (opcode === 8) duplex.end(isClosed ? Buffer.alloc(0) : close(1000));
+  });
+
+  return {
+    subscription,
+    duplex,
+    get isClosed() {
+      return isClosed;
+    },
+    /** Sends numbered frames in one write. @param bytes - the size of each frame */
+    push: (count: number, bytes = 0) => void duplex.write(Buffer.concat(frames(count, bytes))),
+    /** Sends frames and a close frame in one write. */
+    close: (code: number | undefined, reason: string, count = 0) => {
+      duplex.write(Buffer.concat([...frames(count, 0), close(code, reason)]));
+      isClosed = true;
+      see({ what: 'closed', at: performance.now(), socket });
+    },
+    /** Sends bytes that are not a valid frame. */
+    breakFraming: (bytes: Buffer) => {
+      cut();
+      duplex.write(bytes);
+    },
+    reset: () => {
+      cut();
+      resetSocket(duplex);
+    },
+    /** Ends the TCP connection without a close frame. */
+    end: () => {
+      duplex.end();
+      see({ what: 'closed', at: performance.now(), socket });
+    },
+    /** Stops answering, pings included. */
+    mute: () => {
+      cut();
+      isMute = true;
+    },
+    gone: new Promise<void>((resolve) => duplex.once('close', () => resolve())),
+  };
+};
+
+/** Ends a connection abruptly: with RST, or for TLS with `destroy`, because a TLS socket cannot send RST. */
+const resetSocket = (socket: Socket): void => {
+  if (socket instanceof TLSSocket) socket.destroy();
+  else socket.resetAndDestroy();
+};

@@ -2,7 +2,7 @@
 // takes most of the CPU time of a short program.
 //
 // Argument: a JSON list of { url, env }. Prints JSON lines with the index of the module: { index, stream, text } for its output, and
-// { index, hasEnded: true } when it has been evaluated. An error that belongs to no module has no index.
+// { index, hasEnded: true } when it has been evaluated, { index, hasFailed: true } after an error. An error that belongs to no module has no index.
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { inspect } from 'node:util';
 
@@ -22,8 +22,7 @@ for (const stream of ['stdout', 'stderr'])
   };
 
 const fail = (error) => {
-  process.exitCode = 1;
-  report({ stream: 'stderr', text: inspect(error) });
+  report({ hasFailed: true, stream: 'stderr', text: inspect(error) });
 };
 process.on('uncaughtException', fail);
 

@@ -1,4 +1,4 @@
-import type { ReadBuffer } from '../../src/transport/read-buffer.js';
+import type { ReadBuffer } from '../../src/transport/frame-socket.js';
 
 /** Delivers bytes to a buffer as Node does: in reads that are not larger than the space in the buffer. */
 export const readInto = ({ onread }: ReadBuffer, bytes: Buffer): void => {

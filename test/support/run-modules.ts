@@ -14,17 +14,12 @@ export interface ModuleOutput {
   readonly stderr: string;
   /** Whether the module has been evaluated, with all its top-level `await`. */
   readonly hasEnded: boolean;
+  /** Whether it threw, or an error that belongs to no module did. */
+  readonly hasFailed: boolean;
 }
 
-/** A process that runs modules. */
-export interface ModuleProcess {
-  /** The output of each module. Completes when the process has ended. */
-  readonly outputs: readonly Observable<ModuleOutput>[];
-  /** The exit code; `null` when the process was killed. */
-  readonly exit: Promise<number | null>;
-  /** Kills the process, and waits for its end. */
-  end(): Promise<void>;
-}
+/** A line on stderr that tells nothing of the program: it is warned when no attempt succeeds for some seconds, which they take on a busy machine. */
+export const slowMachine = /TradeFeedWarning: No connection to |^\(Use `node --trace-warnings /;
 
 const host = new URL('module-host.mjs', import.meta.url).pathname;
 
@@ -43,14 +38,10 @@ interface Message extends Partial<ModuleOutput> {
  * @param cwd - the working directory
  * @param nodeArgs - options of Node
  */
-export const runModules = (
-  modules: readonly Module[],
-  cwd: string,
-  nodeArgs: readonly string[] = [],
-): ModuleProcess => {
+export const runModules = (modules: readonly Module[], cwd: string, nodeArgs: readonly string[] = []) => {
   // A late subscriber receives the last output, also after the end of the process.
   const outputs = modules.map(() => new ReplaySubject<ModuleOutput>(1));
-  const latest = modules.map((): ModuleOutput => ({ stdout: '', stderr: '', hasEnded: false }));
+  const latest = modules.map((): ModuleOutput => ({ stdout: '', stderr: '', hasEnded: false, hasFailed: false }));
   outputs.forEach((output, index) => output.next(latest[index]!));
   const child = spawn(process.execPath, [...nodeArgs, host, JSON.stringify(modules)], {
     cwd,
@@ -59,10 +50,10 @@ export const runModules = (
   });
   const timer = setTimeout(() => child.kill('SIGKILL'), limitMs);
 
-  const add = ({ index, stream, text = '', hasEnded }: Message): void => {
+  const add = ({ index, stream, text = '', ...ends }: Message): void => {
     for (const at of index === undefined ? outputs.keys() : [index]) {
       const value = latest[at]!;
-      latest[at] = { ...value, ...(stream && { [stream]: value[stream] + text }), ...(hasEnded && { hasEnded }) };
+      latest[at] = { ...value, ...(stream && { [stream]: value[stream] + text }), ...ends };
       outputs[at]!.next(latest[at]);
     }
   };
@@ -75,8 +66,11 @@ export const runModules = (
   });
 
   return {
-    outputs,
+    /** The output of each module. Completes when the process has ended. */
+    outputs: outputs as readonly Observable<ModuleOutput>[],
+    /** The exit code; `null` when the process was killed. */
     exit: ended,
+    /** Kills the process, and waits for its end. */
     end: async () => {
       child.kill('SIGKILL');
       await ended;

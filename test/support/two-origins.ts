@@ -1,40 +1,20 @@
 import { type FeedEvent, tradeFeedEvents$, type TradeFeedOptions } from '../../src/index.js';
 import { optionsFor, until } from './feed.js';
 import { type Gate, type Fate, portOf, startGate } from './gate.js';
-import {
-  accept,
-  close,
-  type HandshakeStep,
-  issue,
-  startWire,
-  text,
-  type TicketStep,
-  type Wire,
-  type WireScript,
-} from './wire.js';
+import { accept, close, type HandshakeStep, issue, startWire, text, type TicketStep, type WireScript } from './wire.js';
 import { waitFor } from './wait-for.js';
 
-/** A service with the ticket endpoint at one origin, and the stream at another one that a gate controls. */
-export interface TwoOrigins extends AsyncDisposable {
-  readonly baseUrl: string;
-  readonly tickets: Wire;
-  readonly stream: Wire;
-  readonly gate: Gate;
-  readonly wssUrl: string;
-}
+export type TwoOrigins = Awaited<ReturnType<typeof startTwoOrigins>>;
 
-/** Answers a ticket request with a ticket for the stream. Other steps can call it. */
-export type Issue = TicketStep;
-
-/** Starts the two origins. `tickets` receives the step that issues a ticket for the stream; by default the gate forwards to the stream. */
+/** Starts a service with the ticket endpoint at one origin, and the stream at another one that a gate controls. `tickets` receives the step that issues a ticket for the stream; by default the gate forwards to the stream. */
 export const startTwoOrigins = async ({
   tickets = (issueTicket) => [issueTicket],
   fates = (stream) => [stream],
   ...script
 }: Omit<WireScript, 'ticket'> & {
-  readonly tickets?: (issueTicket: Issue, gate: Gate) => readonly TicketStep[];
+  readonly tickets?: (issueTicket: TicketStep, gate: Gate) => readonly TicketStep[];
   readonly fates?: (stream: Fate) => readonly Fate[];
-} = {}): Promise<TwoOrigins> => {
+} = {}) => {
   const stream = await startWire(script);
   const gate = await startGate(fates({ port: portOf(stream.wssUrl) }));
   const wssUrl = `${script.tls ? 'wss' : 'ws'}://127.0.0.1:${gate.port}/ws`;

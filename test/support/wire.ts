@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
-import { once } from 'node:events';
 import { createServer as createHttp, type IncomingMessage, type ServerResponse } from 'node:http';
 import { createServer as createHttps } from 'node:https';
-import type { AddressInfo, Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Certificate } from './certificate.js';
+import { listen } from './listen.js';
 
 /**
  * A service whose bytes the test controls. It implements WebSocket itself and shares no code with src, not even with src/testing.
@@ -90,14 +90,18 @@ export const refuseHandshake =
     socket.end(`HTTP/1.1 ${status} Refused\r\n${lines.map(([k, v]) => `${k}: ${v}\r\n`).join('')}\r\n${body}`);
   };
 
-/** Returns the head of a valid 101 response. */
-export const switching = ({ request }: Peer, protocol: string | undefined = subprotocol): string => {
-  const accept = createHash('sha1')
-    .update(`${request.headers['sec-websocket-key']}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`)
-    .digest('base64');
+/** Returns the `Sec-WebSocket-Accept` for the key of a handshake. */
+export const acceptOf = (key: string | undefined): string =>
+  createHash('sha1').update(`${key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`).digest('base64');
+
+/** Returns the head of a valid 101 response to a handshake with this key. */
+export const switchingFor = (key: string | undefined, protocol = subprotocol): string => {
   const chosen = protocol === '' ? '' : `Sec-WebSocket-Protocol: ${protocol}\r\n`;
-  return `HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ${accept}\r\n${chosen}\r\n`;
+  return `HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ${acceptOf(key)}\r\n${chosen}\r\n`;
 };
+
+export const switching = ({ request }: Peer, protocol?: string): string =>
+  switchingFor(request.headers['sec-websocket-key'], protocol);
 
 /** Accepts a handshake and sends WebSocket frames in the same write. */
 export const accept =
@@ -106,31 +110,52 @@ export const accept =
     peer.socket.write(Buffer.concat([Buffer.from(switching(peer)), ...frames]));
   };
 
-/** Encodes a WebSocket frame of a server (RFC 6455, 5.2): unmasked. */
-export const wsFrame = (opcode: number, payload: string | Buffer = '', fin = true): Buffer => {
+/** The fields of a frame (RFC 6455, 5.2). Any of them may be invalid. */
+export interface FrameFields {
+  readonly opcode: number;
+  readonly payload?: string | Uint8Array;
+  readonly isFinal?: boolean;
+  readonly isMasked?: boolean;
+  readonly reserved?: number;
+  /** The length in the header, if it is not that of the payload, and the number of extra bytes that encode it. */
+  readonly length?: bigint;
+  readonly lengthBytes?: 0 | 2 | 8;
+}
+
+const mask = Buffer.from([1, 2, 3, 4]);
+
+/** Encodes a frame, valid or not. */
+export const encodeFrame = ({
+  opcode,
+  payload = '',
+  isFinal = true,
+  isMasked = false,
+  ...head
+}: FrameFields): Buffer => {
   const data = Buffer.from(payload);
-  const size = data.length;
-  const head =
-    size < 126
-      ? Buffer.from([0, size])
-      : size < 65_536
-        ? Buffer.from([0, 126, size >> 8, size & 255])
-        : Buffer.concat([Buffer.from([0, 127, 0, 0, 0, 0]), uint32(size)]);
-  head[0] = (fin ? 0x80 : 0) | opcode;
-  return Buffer.concat([head, data]);
+  const { reserved = 0, length = BigInt(data.length) } = head;
+  const { lengthBytes = length < 126n ? 0 : length < 65_536n ? 2 : 8 } = head;
+  const start = Buffer.alloc(2 + lengthBytes);
+  start[0] = (isFinal ? 0x80 : 0) | (reserved << 4) | opcode;
+  start[1] = (isMasked ? 0x80 : 0) | (lengthBytes === 0 ? Number(length) : lengthBytes === 2 ? 126 : 127);
+  if (lengthBytes === 2) start.writeUInt16BE(Number(length), 2);
+  if (lengthBytes === 8) start.writeBigUInt64BE(length, 2);
+  return Buffer.concat(isMasked ? [start, mask, data.map((byte, i) => byte ^ (mask[i % 4] as number))] : [start, data]);
 };
+
+/** Encodes a frame of a server: unmasked. */
+export const wsFrame = (opcode: number, payload: string | Uint8Array = '', isFinal = true): Buffer =>
+  encodeFrame({ opcode, payload, isFinal });
 
 export const text = (payload: string): Buffer => wsFrame(1, payload);
 export const binary = (payload: Buffer): Buffer => wsFrame(2, payload);
 export const pong = (payload = ''): Buffer => wsFrame(10, payload);
-export const close = (code?: number, reason = ''): Buffer =>
-  wsFrame(8, code === undefined ? '' : Buffer.concat([Buffer.from([code >> 8, code & 255]), Buffer.from(reason)]));
+export const close = (code?: number, reason: string | Uint8Array = ''): Buffer =>
+  wsFrame(8, code === undefined ? '' : closePayload(code, reason));
 
-const uint32 = (n: number): Buffer => {
-  const buffer = Buffer.alloc(4);
-  buffer.writeUInt32BE(n);
-  return buffer;
-};
+/** The payload of a close frame, cut off at its largest size. */
+export const closePayload = (code: number, reason: string | Uint8Array = ''): Buffer =>
+  Buffer.concat([Buffer.from([code >> 8, code & 255]), Buffer.from(reason)]).subarray(0, 125);
 
 const step = <T>(steps: readonly T[], n: number): T => steps[Math.min(n, steps.length) - 1] as T;
 
@@ -145,16 +170,9 @@ export const startWire = async ({
   const tickets: Request[] = [];
   const handshakes: Request[] = [];
   const opcodes: number[] = [];
-  const open = new Set<Socket>();
-  let connections = 0;
 
   const server = tls ? createHttps(tls) : createHttp();
   server
-    .on(tls ? 'secureConnection' : 'connection', (socket: Socket) => {
-      connections += 1;
-      open.add(socket);
-      socket.on('close', () => open.delete(socket)).on('error', () => undefined);
-    })
     .on('request', (request: IncomingMessage, response: ServerResponse) => {
       const chunks: Buffer[] = [];
       request.on('data', (chunk: Buffer) => chunks.push(chunk));
@@ -172,11 +190,9 @@ export const startWire = async ({
       // An HTTP server keeps its half of a connection open, also after an upgrade.
       if (!staysOpen) socket.on('end', () => socket.end());
       step(handshake, handshakes.length)({ socket, request }, wire, handshakes.length);
-    })
-    .listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  const host = `127.0.0.1:${port}`;
+    });
+  const listening = await listen(server, tls ? 'secureConnection' : 'connection');
+  const host = `127.0.0.1:${listening.port}`;
 
   const wire: Wire = {
     baseUrl: `${tls ? 'https' : 'http'}://${host}`,
@@ -184,17 +200,13 @@ export const startWire = async ({
     tickets,
     handshakes,
     opcodes,
-    open,
+    open: listening.open,
     get connections() {
-      return connections;
+      return listening.connections;
     },
     [Symbol.asyncDispose]: async () => {
-      for (const socket of open) socket.destroy();
       server.closeAllConnections();
-      if (server.listening) {
-        server.close();
-        await once(server, 'close');
-      }
+      await listening[Symbol.asyncDispose]();
     },
   };
   return wire;

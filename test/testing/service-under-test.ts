@@ -15,6 +15,12 @@ export const serviceFactory = (): ((options?: TradeFeedServiceOptions) => Promis
   };
 };
 
+/** Returns a service that has started, and the key of a new account. */
+export const withKey = async (starting: Promise<TradeFeedService>) => {
+  const service = await starting;
+  return { service, key: service.createAccount().createApiKey() };
+};
+
 /** A clock that moves only when a test moves it. */
 export interface StoodClock {
   readonly scheduler: VirtualTimeScheduler;

@@ -26,13 +26,13 @@ new Error('x', { cause: 1 });
 export class Own { readonly #x = 1; x = this.#x; }`;
 
 const page = 'src/browser/page-globals.ts';
-const loaded = [page, 'src/angular/resume-store.ts', 'src/operators/frames.ts', 'src/protocol/frame.ts'];
+const loaded = [page, 'src/angular/provide-trade-feed.ts', 'src/operators/frames.ts', 'src/protocol/frame.ts'];
 const ofNode = ['src/operators/node/replay.ts', 'src/relay/relay.ts'];
 // One line for each of the newer features.
 const all = Object.values(newer).join('\n');
 const texts = [
   [page, old] as const,
-  ...[...loaded, 'src/reconnect/backoff.ts', ...ofNode].map((path) => [path, all] as const),
+  ...[...loaded, 'src/feed/backoff.ts', ...ofNode].map((path) => [path, all] as const),
 ];
 
 // The paths of the texts, and no other files: the rules need only the types of the language.
@@ -84,7 +84,7 @@ describe('the rules about browsers', () => {
 
   it('apply to every file that a page loads, and not to files for Node', () => {
     const lines = Object.keys(newer).map((_, index) => index + 1);
-    for (const path of [...loaded, 'src/reconnect/backoff.ts'])
+    for (const path of [...loaded, 'src/feed/backoff.ts'])
       expect([...new Set(linesOf(path, all))].sort((a, b) => a - b)).toEqual(lines);
     for (const path of ofNode) expect(linesOf(path, all)).toEqual([]);
   });

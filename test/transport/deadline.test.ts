@@ -1,14 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { EMPTY, NEVER, Observable, of, Subject } from 'rxjs';
-import { TestScheduler } from 'rxjs/testing';
-import { deadline, socketsRead$, timerAfterReads } from '../../src/transport/deadline.js';
+import { NEVER, Observable, Subject } from 'rxjs';
+import { deadline, stalled$ } from '../../src/transport/deadline.js';
 
 const MAX_TIMER_MS = 2_147_483_647;
 const late = new Error('late');
 
-const recorder = () => ({ next: jest.fn(), error: jest.fn(), complete: jest.fn() });
-
-// `deadline` and the turn of the event loop accept no scheduler, so the tests use the fake timers of jest.
 beforeEach(() => {
   jest.useFakeTimers();
 });
@@ -17,170 +13,151 @@ afterEach(() => {
   jest.useRealTimers();
 });
 
-describe('socketsRead$', () => {
-  it('emits and completes after one turn of the event loop, not before', async () => {
-    const observer = recorder();
-    socketsRead$.subscribe(observer);
-    await Promise.resolve();
-    expect(observer.next).not.toHaveBeenCalled();
-    jest.advanceTimersByTime(0);
-    expect(observer.next).toHaveBeenCalledTimes(1);
-    expect(observer.complete).toHaveBeenCalledTimes(1);
-  });
-
-  it('cleans up when it is unsubscribed', () => {
-    const observer = recorder();
-    const subscription = socketsRead$.subscribe(observer);
-    expect(jest.getTimerCount()).toBe(1);
-    subscription.unsubscribe();
-    expect(jest.getTimerCount()).toBe(0);
-    jest.runAllTimers();
-    expect(observer.next).not.toHaveBeenCalled();
-  });
-
-  it('uses a separate turn for each subscription', () => {
-    const [one, two] = [recorder(), recorder()];
-    socketsRead$.subscribe(one).unsubscribe();
-    socketsRead$.subscribe(two);
-    jest.runAllTimers();
-    expect(one.next).not.toHaveBeenCalled();
-    expect(two.next).toHaveBeenCalledTimes(1);
-  });
-});
-
-describe('timerAfterReads', () => {
-  const marbles = (
-    test: (helpers: Parameters<Parameters<TestScheduler['run']>[0]>[0], scheduler: TestScheduler) => void,
-  ) => {
-    const scheduler = new TestScheduler((actual, expected) => {
-      expect(actual).toEqual(expected);
-    });
-    scheduler.run((helpers) => {
-      test(helpers, scheduler);
-    });
-  };
-
-  it('emits once after the time, when the sockets were read, then completes', () => {
-    marbles(({ cold, expectObservable, expectSubscriptions }, scheduler) => {
-      const reads = cold('     --(r|)');
-      const readsSub = ' 10ms ^-!';
-      const expected = ' 10ms --(t|)';
-      expectObservable(timerAfterReads(10, scheduler, reads)).toBe(expected, { t: 0 });
-      expectSubscriptions(reads.subscriptions).toBe(readsSub);
-    });
-  });
-
-  it.each([2 ** 31, 1e15, Infinity])('waits as long as a timer can for %d ms, instead of firing at once', (ms) => {
-    marbles(({ expectObservable }, scheduler) => {
-      expectObservable(timerAfterReads(ms, scheduler, of('read'))).toBe(`${MAX_TIMER_MS}ms (t|)`, { t: 0 });
-    });
-  });
-
-  it.each([
-    ['the wait', '5ms !', []],
-    ['the turn of the reads', '11ms !', ['10ms ^!']],
-  ])('cleans up when it is unsubscribed during %s', (_when, unsub, readsSubs) => {
-    marbles(({ cold, expectObservable, expectSubscriptions, flush }, scheduler) => {
-      const reads = cold('--(r|)');
-      expectObservable(timerAfterReads(10, scheduler, reads), unsub).toBe('');
-      expectSubscriptions(reads.subscriptions).toBe(readsSubs);
-      flush();
-      expect(scheduler.actions).toHaveLength(0);
-    });
-  });
-
-  it('uses one turn of the event loop by default', () => {
-    const observer = recorder();
-    timerAfterReads(10).subscribe(observer);
-    jest.advanceTimersByTime(9);
-    expect(observer.next).not.toHaveBeenCalled();
-    jest.advanceTimersByTime(1);
-    jest.runAllTimers();
-    expect(observer.next).toHaveBeenCalledTimes(1);
-    expect(observer.complete).toHaveBeenCalledTimes(1);
-  });
-});
+/** Subscribes to a deadline of 10 ms. */
+const limited = (source: Observable<number>, ms = 10, onTimeout: () => unknown = () => late) => {
+  const observer = { next: jest.fn(), error: jest.fn(), complete: jest.fn() };
+  const subscription = source.pipe(deadline(ms, onTimeout)).subscribe(observer);
+  return { ...observer, subscription };
+};
 
 describe('deadline', () => {
   it('errors after the time without a value, and unsubscribes from its source', () => {
-    const observer = recorder();
     const source = new Subject<number>();
-    source.pipe(deadline(10, () => late)).subscribe(observer);
+    const { error } = limited(source);
     jest.advanceTimersByTime(9);
-    expect(observer.error).not.toHaveBeenCalled();
+    expect(error).not.toHaveBeenCalled();
     jest.advanceTimersByTime(1);
     jest.runAllTimers();
-    expect(observer.error).toHaveBeenCalledTimes(1);
-    expect(observer.error).toHaveBeenCalledWith(late);
+    expect(error.mock.calls).toEqual([[late]]);
     expect(source.observed).toBe(false);
   });
 
   it('does not limit the source after its first value', () => {
-    const observer = recorder();
     const source = new Subject<number>();
-    source.pipe(deadline(10, () => late)).subscribe(observer);
+    const { next, error, complete } = limited(source);
     jest.advanceTimersByTime(9);
     source.next(1);
     expect(jest.getTimerCount()).toBe(0);
-    jest.advanceTimersByTime(60_000);
     source.next(2);
     source.complete();
-    expect(observer.next.mock.calls).toEqual([[1], [2]]);
-    expect(observer.complete).toHaveBeenCalledTimes(1);
-    expect(observer.error).not.toHaveBeenCalled();
+    expect([next.mock.calls, complete.mock.calls, error.mock.calls]).toEqual([[[1], [2]], [[]], []]);
   });
 
   it('accepts a value that had arrived and is read in the turn after the timer', () => {
-    const observer = recorder();
+    // The event loop was blocked past the deadline: the timer fires first, then the socket is read.
     const source = new Observable<number>((subscriber) => {
-      // The event loop was blocked past the deadline: the timer fires first, then the socket is read.
       setTimeout(() => setImmediate(() => subscriber.next(1)), 10);
     });
-    const subscription = source.pipe(deadline(10, () => late)).subscribe(observer);
+    const { next, error, subscription } = limited(source);
     jest.advanceTimersByTime(1_000);
-    expect(observer.next.mock.calls).toEqual([[1]]);
-    expect(observer.error).not.toHaveBeenCalled();
+    expect([next.mock.calls, error.mock.calls]).toEqual([[[1]], []]);
     subscription.unsubscribe();
   });
 
   it('passes on an error and a completion of its source, and stops its timer', () => {
-    const [failed, ended] = [recorder(), recorder()];
-    const source = new Subject<number>();
-    source.pipe(deadline(10, () => late)).subscribe(failed);
+    const [failing, ending] = [new Subject<number>(), new Subject<number>()];
+    const [failed, ended] = [limited(failing), limited(ending)];
     const mine = new Error('mine');
-    source.error(mine);
+    failing.error(mine);
+    ending.complete();
     expect(failed.error.mock.calls).toEqual([[mine]]);
-    EMPTY.pipe(deadline(10, () => late)).subscribe(ended);
     expect(ended.complete).toHaveBeenCalledTimes(1);
     expect(jest.getTimerCount()).toBe(0);
   });
 
-  it('creates the error only when the time is over, each time', () => {
-    const onTimeout = jest.fn(() => new Error('late'));
-    const source$ = NEVER.pipe(deadline(10, onTimeout));
-    const [one, two] = [recorder(), recorder()];
-    source$.subscribe(one);
-    source$.subscribe(two);
-    expect(onTimeout).not.toHaveBeenCalled();
-    jest.advanceTimersByTime(1_000);
-    expect(onTimeout).toHaveBeenCalledTimes(2);
-    expect(one.error.mock.calls[0]?.[0]).not.toBe(two.error.mock.calls[0]?.[0]);
-  });
-
-  it.each([2 ** 31, Infinity])('does not fire at once with %d ms', (ms) => {
-    const observer = recorder();
-    const subscription = NEVER.pipe(deadline(ms, () => late)).subscribe(observer);
+  it.each([2 ** 31, Infinity])('does not fire at once with %d ms, which is longer than a timer can wait', (ms) => {
+    const { error, subscription } = limited(NEVER, ms);
     jest.advanceTimersByTime(MAX_TIMER_MS - 1);
-    expect(observer.error).not.toHaveBeenCalled();
+    expect(error).not.toHaveBeenCalled();
     subscription.unsubscribe();
   });
 
-  it('cleans up when it is unsubscribed', () => {
-    const observer = recorder();
+  it.each([5, 10])('stops its timer and its source when it is unsubscribed after %d ms', (ms) => {
     const source = new Subject<number>();
-    const subscription = source.pipe(deadline(10, () => late)).subscribe(observer);
+    const { subscription } = limited(source);
+    jest.advanceTimersByTime(ms);
+    subscription.unsubscribe();
+    expect([jest.getTimerCount(), source.observed]).toEqual([0, false]);
+  });
+});
+
+/** When a connection receives bytes, in ms. Each ping is answered after some ms; `null`: never. */
+interface Line {
+  readonly readAt?: readonly number[];
+  readonly answersAfterMs?: readonly (number | null)[];
+}
+
+/** Watches a connection, and returns when it was pinged and when it was reported as stalled. */
+const watch = (idleTimeoutMs: number, { readAt = [], answersAfterMs = [] }: Line = {}) => {
+  const startedMs = performance.now();
+  let lastReadMs = startedMs;
+  const pings: number[] = [];
+  const stalls: number[] = [];
+  const read = (): void => {
+    lastReadMs = performance.now();
+  };
+  // A read follows the timers of its turn.
+  for (const at of readAt) setTimeout(() => setImmediate(read), at);
+  const ping = (): void => {
+    const answerMs = answersAfterMs[pings.length] ?? null;
+    pings.push(performance.now() - startedMs);
+    if (answerMs !== null) setTimeout(() => setImmediate(read), answerMs);
+  };
+  const subscription = stalled$({ lastReadMs: () => lastReadMs, ping }, idleTimeoutMs).subscribe({
+    next: () => stalls.push(performance.now() - startedMs),
+  });
+  return { pings, stalls, subscription };
+};
+
+// In fake time the turn of the event loop after a timer takes 1 ms.
+describe('stalled$', () => {
+  it.each<[string, number, Line, number[], number[]]>([
+    ['pings after idleTimeoutMs, and emits after the same time again', 10, {}, [11], [22]],
+    ['waits at most 5 s for an answer', 30_000, {}, [30_001], [35_002]],
+    ['waits the same time for an answer up to 5 s', 5_000, {}, [5_001], [10_002]],
+    ['measures the silence from the last read', 10, { readAt: [4, 9] }, [21], [32]],
+    ['pings again after an answer', 10, { answersAfterMs: [3, 3, 3] }, [11, 26, 41, 56], [67]],
+    ['emits when the answers stop', 10, { answersAfterMs: [3] }, [11, 26], [37]],
+    ['accepts any byte after the ping as its answer', 10, { readAt: [15] }, [11, 27], [38]],
+    ['accepts an answer that is read with the timer of its deadline', 10, { answersAfterMs: [10] }, [11, 33], [44]],
+    ['does not ping if waiting bytes are read in the turn after the timer', 10, { readAt: [10] }, [22], [33]],
+  ])('%s', (_title, idleTimeoutMs, line, pings, stalls) => {
+    const seen = watch(idleTimeoutMs, line);
+    jest.advanceTimersByTime(60_000);
+    expect([seen.pings, seen.stalls]).toEqual([pings, stalls]);
+    expect(seen.subscription.closed).toBe(true);
+  });
+
+  it('checks again in 1 ms if a timer fires too early', () => {
+    // The clock is slower than the timers, as can happen in Node.
+    const clock = jest.spyOn(performance, 'now').mockImplementation(() => Date.now() * 0.95);
+    const start = Date.now();
+    const pings: number[] = [];
+    const lastReadMs = performance.now();
+    stalled$({ lastReadMs: () => lastReadMs, ping: () => pings.push(Date.now() - start) }, 10).subscribe();
+    jest.advanceTimersByTime(60);
+    expect(pings).toEqual([11]);
+    clock.mockRestore();
+  });
+
+  it('does nothing if it is disabled', () => {
+    watch(0);
+    expect(jest.getTimerCount()).toBe(0);
+  });
+
+  it('pings on time if the wait is longer than the longest timer', () => {
+    const idleTimeoutMs = MAX_TIMER_MS + 1_000;
+    const { pings, stalls } = watch(idleTimeoutMs);
+    jest.advanceTimersByTime(idleTimeoutMs - 1);
+    expect(pings).toEqual([]);
+    jest.advanceTimersByTime(10_000);
+    expect([pings, stalls]).toEqual([[idleTimeoutMs + 1], [idleTimeoutMs + 5_002]]);
+  });
+
+  it.each([5, 10, 15, 20])('stops its timers when it is unsubscribed after %d ms', (ms) => {
+    const { subscription } = watch(10);
+    jest.advanceTimersByTime(ms - 1);
     subscription.unsubscribe();
     expect(jest.getTimerCount()).toBe(0);
-    expect(source.observed).toBe(false);
   });
 });

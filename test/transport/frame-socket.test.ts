@@ -1,15 +1,34 @@
-import { describe, expect, it } from '@jest/globals';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { createHash } from 'node:crypto';
+import { Agent as HttpAgent } from 'node:http';
+import { Agent as HttpsAgent } from 'node:https';
+import { createServer } from 'node:net';
 import { Duplex } from 'node:stream';
+import { setImmediate as turn } from 'node:timers/promises';
+import { config, lastValueFrom, of, share, take, toArray } from 'rxjs';
 import { WebSocket } from 'ws';
-import { FrameSocket } from '../../src/transport/frame-socket.js';
-import { type BufferedSocket, ReadBuffer } from '../../src/transport/read-buffer.js';
-import { readInto } from '../support/read-into.js';
-import { cuts, frameOf, serverBytes } from '../support/server-bytes.js';
+import { PayloadKind, ReceivedFrame } from '../../src/frames/received-frame.js';
+import { conflate, type Frame, tradeFeed$, type TradeFeedOptions } from '../../src/index.js';
+import { connectSocket } from '../../src/transport/connect.js';
+import { type BufferedSocket, FrameSocket, ReadBuffer, readIntoBuffer } from '../../src/transport/frame-socket.js';
 import { cases } from '../support/cases.js';
+import { type Certificate, certificateFor } from '../support/certificate.js';
+import { closed, optionsFor } from '../support/feed.js';
+import { listen } from '../support/listen.js';
+import { readInto } from '../support/read-into.js';
+import { cuts, serverBytes } from '../support/server-bytes.js';
+import { waitFor } from '../support/wait-for.js';
+import {
+  close,
+  type HandshakeStep,
+  startWire,
+  subprotocol,
+  switching,
+  switchingFor,
+  wsFrame,
+} from '../support/wire.js';
 
-const runs = Number(process.env['DIFFERENTIAL_RUNS'] ?? cases(1_500));
+const runs = Number(process.env['DIFFERENTIAL_RUNS'] ?? cases(500));
 const maxFrameBytes = 66_000;
 // The types of ws do not contain this option yet.
 const limits = { maxPendingAutoPongs: 100_000 };
@@ -51,15 +70,8 @@ class FakeSocket extends Duplex {
   }
 }
 
-const turn = () => new Promise((resolve) => setImmediate(resolve));
-
-const accepted = ({ request }: FakeSocket): Buffer => {
-  const key = /sec-websocket-key: (.+)\r\n/i.exec(request)?.[1] ?? '';
-  const accept = createHash('sha1').update(`${key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`).digest('base64');
-  return Buffer.from(
-    `HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ${accept}\r\n\r\n`,
-  );
-};
+const accepted = ({ request }: FakeSocket): Buffer =>
+  Buffer.from(switchingFor(/sec-websocket-key: (.+)\r\n/i.exec(request)?.[1], ''));
 
 interface Seen {
   readonly events: unknown[];
@@ -93,18 +105,20 @@ const seenOf = async (bytes: Buffer, cut: (bytes: Buffer) => Buffer[], isFrameSo
       const isOn = (socket as FrameSocket).handleFrames({
         read: () => events.push('read'),
         readEnd: () => undefined,
-        frame: (bytes, start, end, isBinary, isAscii) => {
+        frame: (bytes, start, end, kind) => {
           seen.direct += 1;
           const data = bytes.subarray(start, end);
           // A text that is checked together with others may not be reported as ASCII.
-          if (isAscii) expect([isBinary, data.every((byte) => byte < 128)]).toEqual([false, true]);
-          frame(data, isBinary);
+          if (kind === PayloadKind.Ascii) expect(data.every((byte) => byte < 128)).toBe(true);
+          frame(data, kind === PayloadKind.Binary);
         },
         close: (payload) => {
           if (webSocket.readyState === WebSocket.CLOSING) seen.closed = payload.toString('base64');
         },
-        framesReceived: () => received,
-        isClosed: () => false,
+        get framesReceived() {
+          return received;
+        },
+        isClosed: false,
         maxFrameBytes,
       });
       expect(isOn).toBe(true);
@@ -168,21 +182,21 @@ describe('the FrameSocket as a socket', () => {
     const passed: Buffer[] = [];
     return { fake, socket, read: () => socket.on('data', (bytes: Buffer) => passed.push(bytes)), passed };
   };
-  const handler = (isClosed: () => boolean) => ({
+  const handler = (isClosed: boolean) => ({
     read: () => undefined,
     readEnd: () => undefined,
     frame: () => undefined,
     close: () => undefined,
-    framesReceived: () => 0,
+    framesReceived: 0,
     isClosed,
     maxFrameBytes,
   });
-  const text = frameOf(1, Buffer.from('a'));
+  const text = wsFrame(1, Buffer.from('a'));
 
   it('passes all bytes to ws after the handler is closed', async () => {
     const { fake, socket, read, passed } = pair();
     read();
-    expect(socket.handleFrames(handler(() => true))).toBe(true);
+    expect(socket.handleFrames(handler(true))).toBe(true);
     for (const bytes of [text, text, text]) await fake.receives(bytes);
     expect(Buffer.concat(passed)).toEqual(Buffer.concat([text, text, text]));
   });
@@ -190,7 +204,7 @@ describe('the FrameSocket as a socket', () => {
   it('does not handle frames if it buffers bytes, and passes all bytes to ws', async () => {
     const { fake, socket, read, passed } = pair();
     socket.unshift(text);
-    expect(socket.handleFrames(handler(() => false))).toBe(false);
+    expect(socket.handleFrames(handler(false))).toBe(false);
     read();
     await fake.receives(text);
     expect(Buffer.concat(passed)).toEqual(Buffer.concat([text, text]));
@@ -224,15 +238,345 @@ describe('the FrameSocket as a socket', () => {
 describe('frames without fragmentation', () => {
   const whole = (bytes: Buffer) => [bytes];
   const halves = (bytes: Buffer) => [bytes.subarray(0, bytes.length - 3), bytes.subarray(bytes.length - 3)];
-  const fragments = [frameOf(1, Buffer.from('a'), false), frameOf(9, Buffer.from('?')), frameOf(0, Buffer.from('b'))];
-  const some = [frameOf(1, Buffer.from('one')), frameOf(2, Buffer.alloc(300)), frameOf(1, Buffer.alloc(65_600, 'x'))];
+  const fragments = [wsFrame(1, Buffer.from('a'), false), wsFrame(9, Buffer.from('?')), wsFrame(0, Buffer.from('b'))];
+  const some = [wsFrame(1, Buffer.from('one')), wsFrame(2, Buffer.alloc(300)), wsFrame(1, Buffer.alloc(65_600, 'x'))];
 
   it.each([
     ['complete, with the answer to the handshake', some, whole, 3],
     ['split', some, halves, 3],
-    ['around pings', [...some, frameOf(9, Buffer.from('?')), ...some], whole, 6],
+    ['around pings', [...some, wsFrame(9, Buffer.from('?')), ...some], whole, 6],
     ['before and after a fragmented message', [...some, ...fragments, ...some], whole, 6],
   ])('do not pass through ws: %s', async (_, frames, cut, direct) => {
     expect(await seenOf(Buffer.concat(frames), cut, true)).toMatchObject({ direct });
+  });
+});
+
+const space = ({ onread }: ReadBuffer): Buffer => (onread.buffer as () => Buffer)();
+
+describe('a ReadBuffer', () => {
+  it('shows each byte in order until it is used, wherever reads end and however many bytes are used', () => {
+    const step = fc.record({
+      bytes: fc.constantFrom(1, 300, 70_000, 300_000),
+      used: fc.double({ min: 0, max: 1, noNaN: true }),
+    });
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 12 }), (steps) => {
+        let [sent, used, share] = [0, 0, 0];
+        const reads = new ReadBuffer((bytes) => {
+          for (const at of [0, bytes.length >> 1, bytes.length - 1]) expect(bytes[at]).toBe((used + at) % 251);
+          const count = Math.floor(bytes.length * share);
+          used += count;
+          return count;
+        });
+        for (const { bytes, used: part } of steps) {
+          share = part;
+          readInto(reads, Buffer.from(Uint8Array.from({ length: bytes }, (_, n) => (sent + n) % 251)));
+          sent += bytes;
+        }
+        expect(used).toBeLessThanOrEqual(sent);
+      }),
+      { numRuns: 50 },
+    );
+  });
+
+  it('uses the same memory for all reads whose bytes are used', () => {
+    const reads = new ReadBuffer((bytes) => bytes.length);
+    readInto(reads, Buffer.alloc(1));
+    const first = space(reads);
+    for (let n = 0; n < 5; n += 1) {
+      readInto(reads, Buffer.alloc(1_000));
+      expect(space(reads)).toBe(first);
+    }
+  });
+
+  it('grows for a frame that is larger, and returns to its first size', () => {
+    let wanted = 1;
+    const reads = new ReadBuffer((bytes) => (bytes.length < wanted ? 0 : bytes.length));
+    readInto(reads, Buffer.alloc(1));
+    const { length } = space(reads);
+    wanted = 10 * length;
+    readInto(reads, Buffer.alloc(wanted - 1));
+    expect(space(reads).buffer.byteLength).toBeGreaterThan(wanted);
+    expect(space(reads).buffer.byteLength).toBeLessThanOrEqual(4 * wanted);
+    readInto(reads, Buffer.alloc(1));
+    wanted = 1;
+    expect(space(reads).buffer.byteLength).toBe(length);
+  });
+
+  it('has little memory until the first read, and always space for a read after it', () => {
+    const reads = new ReadBuffer(() => 0);
+    expect(space(reads).buffer.byteLength).toBeLessThanOrEqual(4 * 1024);
+    readInto(reads, Buffer.alloc(1));
+    for (let n = 0; n < 40; n += 1) {
+      expect(space(reads).length).toBeGreaterThanOrEqual(64 * 1024);
+      readInto(reads, Buffer.alloc(10_000));
+    }
+  });
+});
+
+describe('readIntoBuffer', () => {
+  /** Connects to a server that sends these bytes. */
+  const connectTo = async (bytes: string) => {
+    const server = await listen(createServer((socket) => void socket.write(bytes)));
+    const connect = readIntoBuffer((url, onread) => connectSocket(url, undefined, undefined, onread));
+    return { ...server, socket: connect(new URL(`ws://127.0.0.1:${server.port}`)) };
+  };
+
+  it('connects a socket that reads into a buffer', async () => {
+    await using server = await connectTo('some bytes');
+    const read = await new Promise((resolve) => {
+      server.socket.reads.onBytes = (bytes) => {
+        resolve(String(bytes));
+        return bytes.length;
+      };
+    });
+    expect(read).toBe('some bytes');
+    server.socket.destroy();
+  });
+
+  it('destroys a socket that receives bytes before anything was asked', async () => {
+    await using server = await connectTo('408');
+    await closed(server.socket);
+    expect(server.socket.destroyed).toBe(true);
+  });
+});
+
+/** A frame as a subscriber sees it. */
+type Read = readonly [isBinary: boolean, payload: string];
+
+const readOf = ({ isBinary, data }: Pick<Frame, 'isBinary' | 'data'>): Read => [isBinary, data.toString('base64')];
+
+/** Reads a frame at some time, in some way. The promise resolves with what was seen. */
+type Look = (frame: Frame, n: number) => Read | Promise<Read>;
+
+const asText = (frame: Frame): Read =>
+  frame.isBinary ? readOf(frame) : [false, Buffer.from(frame.text()).toString('base64')];
+
+/** Returns what was seen twice, or both if they differ. */
+const bothOf = (first: Read, second: Read): Read =>
+  first[1] === second[1] ? second : [second[0], `${first[1]} and later ${second[1]}`];
+
+/** Reads a frame only after the connection has ended: see `ourFrames`. */
+const lateOf = (frame: Frame): Promise<Read> => new Promise((resolve) => void atEnd.push(() => resolve(asText(frame))));
+const atEnd: (() => void)[] = [];
+
+const looks: Record<string, Look> = {
+  'as text, at once': asText,
+  'as bytes, at once': readOf,
+  'as text, in a microtask': (frame) => Promise.resolve(frame).then(asText),
+  'as bytes, in a microtask': (frame) => Promise.resolve(frame).then(readOf),
+  'in a timer': (frame) => new Promise((resolve) => setTimeout(() => resolve(asText(frame)))),
+  'as bytes in a timer, and as text before': (frame) => {
+    frame.text();
+    return new Promise((resolve) => setTimeout(() => resolve(readOf(frame))));
+  },
+  'as text in a later turn, and as bytes before': (frame) => {
+    readOf(frame);
+    return turn().then(() => asText(frame));
+  },
+  'as text twice, at once and in a timer': (frame) => {
+    const first = asText(frame);
+    return new Promise((resolve) => setTimeout(() => resolve(bothOf(first, asText(frame)))));
+  },
+  'as bytes twice, at once and in a microtask': (frame) => {
+    const first = readOf(frame);
+    return Promise.resolve(frame).then((later) => bothOf(first, readOf(later)));
+  },
+  'by the size, at once, and as bytes in a timer': (frame) => {
+    const { byteLength } = frame;
+    return new Promise((resolve) =>
+      setTimeout(() => resolve(byteLength === frame.data.length ? readOf(frame) : [frame.isBinary, 'wrong size'])),
+    );
+  },
+  'never, but at the end': (frame) => lateOf(frame),
+  'by an operator that stores it': (frame) =>
+    lastValueFrom(of(frame).pipe(conflate(({ connection }) => connection, 1_000))).then(({ value }) => asText(value)),
+};
+
+const payloads = fc.oneof(
+  fc.constantFrom(0, 1, 125, 126, 4_000, 70_000).map((size) => ({ opcode: 1, bytes: Buffer.alloc(size, '{"n":12}') })),
+  fc.string({ unit: 'grapheme' }).map((text) => ({ opcode: 1, bytes: Buffer.from(text) })),
+  fc.constantFrom(3, 30_000).map((size) => ({ opcode: 1, bytes: Buffer.from('€'.repeat(size)) })),
+  fc
+    .constantFrom(0, 5, 5_000, 300_000)
+    .map((size) => ({ opcode: 2, bytes: Buffer.alloc(size, Buffer.from([200, 7])) })),
+);
+const message = fc.record({
+  payload: payloads,
+  repeats: fc.constantFrom<number[]>(0, 0, 40),
+  splitAt: fc.option(fc.nat(5)),
+  hasPing: fc.boolean(),
+});
+type Message = typeof message extends fc.Arbitrary<infer T> ? T : never;
+
+const encoded = ({ payload: { opcode, bytes }, repeats, splitAt, hasPing }: Message): Buffer => {
+  const ping = hasPing ? wsFrame(9, 'ping') : Buffer.alloc(0);
+  const one =
+    splitAt === null
+      ? [wsFrame(opcode, bytes), ping]
+      : [wsFrame(opcode, bytes.subarray(0, splitAt), false), ping, wsFrame(0, bytes.subarray(splitAt))];
+  const count = bytes.length > 5_000 ? 1 : 1 + repeats;
+  return Buffer.concat(Array.from({ length: count }, () => Buffer.concat(one)));
+};
+
+const streams = fc.record({
+  messages: fc.array(message, { minLength: 1, maxLength: 8 }),
+  cut: fc.constantFrom(2 ** 30, 2 ** 30, 50_000, 16_384, 997),
+});
+type Stream = typeof streams extends fc.Arbitrary<infer T> ? T : never;
+
+/** Writes the head of the response, the frames in pieces, and a close frame with the last piece. */
+const sends =
+  ({ messages, cut }: Stream): HandshakeStep =>
+  (peer) => {
+    const bytes = Buffer.concat([...messages.map(encoded), close(4001, 'done')]);
+    peer.socket.write(switching(peer));
+    const write = (at: number): void => {
+      if (at >= bytes.length || peer.socket.destroyed) return;
+      peer.socket.write(bytes.subarray(at, at + cut), () => setImmediate(write, at + cut));
+    };
+    write(0);
+  };
+
+/** Returns what bare `ws` emits. */
+const bareFrames = (wssUrl: string, ca: string | undefined): Promise<Read[]> =>
+  new Promise((resolve, reject) => {
+    const seen: Read[] = [];
+    new WebSocket(wssUrl, [subprotocol], { ...limits, perMessageDeflate: false, ...(ca && { ca }) })
+      .on('message', (data: Buffer, isBinary) => seen.push(readOf({ data, isBinary })))
+      .on('error', reject)
+      .on('close', () => resolve(seen));
+  });
+
+/** Returns what a subscriber sees that reads each frame with `look`, and what it sees at the end, when nothing is received any more. */
+const ourFrames = async (options: TradeFeedOptions, look: Look): Promise<{ seen: Read[]; late: Read[] }> => {
+  const frames: Frame[] = [];
+  const seen: Promise<Read>[] = [];
+  await new Promise((resolve) => {
+    tradeFeed$('market', options).subscribe({
+      next: (each) => {
+        frames.push(each);
+        seen.push(Promise.resolve(look(each, seen.length)));
+      },
+      error: resolve,
+    });
+  });
+  for (const read of atEnd.splice(0)) read();
+  return { seen: await Promise.all(seen), late: frames.map(readOf) };
+};
+
+const ways = [
+  ['plain', false],
+  ['over TLS', true],
+] as const;
+
+describe.each(ways)('frames that are read in place, %s', (_, isTls) => {
+  let tls: Certificate | undefined;
+  beforeAll(async () => {
+    tls = isTls ? await certificateFor() : undefined;
+  });
+  const start = async (stream: Stream) => {
+    const wire = await startWire({ handshake: [sends(stream)], ...(tls && { tls }) });
+    return { wire, options: optionsFor(wire, tls && { tls: { ca: tls.cert } }) };
+  };
+
+  // Neighbouring frames are read in different ways, so that the frames of one read are in all states at its end.
+  const plans = fc.oneof(
+    fc.constantFrom(...Object.keys(looks)).map((name) => [name]),
+    fc.array(fc.constantFrom(...Object.keys(looks)), { minLength: 2, maxLength: 5 }),
+  );
+
+  it('are the frames of ws, whenever they are read, and their bytes never change', async () => {
+    await fc.assert(
+      fc.asyncProperty(streams, plans, async (stream, names) => {
+        const { wire, options } = await start(stream);
+        await using _wire = wire;
+        const [bare, ours] = await Promise.all([
+          bareFrames(wire.wssUrl, tls?.cert),
+          ourFrames(options, (frame, n) => (looks[names[n % names.length] as string] as Look)(frame, n)),
+        ]);
+        expect(ours.seen).toEqual(bare);
+        expect(ours.late).toEqual(bare);
+      }),
+      { numRuns: cases(100) },
+    );
+  }, 300_000);
+
+  const many: Stream = {
+    messages: [
+      { payload: { opcode: 1, bytes: Buffer.alloc(900, 'text') }, repeats: 200, splitAt: null, hasPing: false },
+      { payload: { opcode: 2, bytes: Buffer.alloc(900, 'bytes') }, repeats: 200, splitAt: null, hasPing: true },
+    ],
+    cut: 2 ** 30,
+  };
+  const payloadsOf = ({ messages }: Stream) =>
+    messages.flatMap(({ payload, repeats }) => Array<string>(repeats + 1).fill(String(payload.bytes)));
+
+  it('are the same for two subscribers that read them in different ways', async () => {
+    const { wire, options } = await start(many);
+    await using _wire = wire;
+    const shared = tradeFeed$('market', options).pipe(share());
+    const [texts, datas, late]: [string[], string[], Frame[]] = [[], [], []];
+    await new Promise((resolve) => {
+      shared.subscribe({ next: (each) => texts.push(each.text()), error: resolve });
+      shared.subscribe({ next: (each) => datas.push(String(each.data)), error: () => undefined });
+      shared.subscribe({ next: (each) => late.push(each), error: () => undefined });
+    });
+    const expected = payloadsOf(many);
+    expect([texts, datas, late.map(({ data }) => String(data))]).toEqual([expected, expected, expected]);
+  });
+
+  it('are kept when the subscriber throws', async () => {
+    const { wire, options } = await start(many);
+    await using _wire = wire;
+    const thrown: unknown[] = [];
+    const { onUnhandledError } = config;
+    config.onUnhandledError = (error) => thrown.push(error);
+    try {
+      const frames: Frame[] = [];
+      await new Promise((resolve) => {
+        tradeFeed$('market', options).subscribe({
+          next: (each) => {
+            frames.push(each);
+            throw new RangeError('of the subscriber');
+          },
+          error: resolve,
+        });
+      });
+      await turn();
+      expect(frames.map((each) => each.text())).toEqual(payloadsOf(many));
+      await waitFor(() => thrown.length === frames.length);
+    } finally {
+      config.onUnhandledError = onUnhandledError;
+    }
+  });
+
+  it('are leased until the end of `next` if ws has read them', async () => {
+    const { wire, options } = await start(many);
+    await using _wire = wire;
+    const agent = isTls ? new HttpsAgent() : new HttpAgent();
+    const frames: ReceivedFrame[] = [];
+    const stillLeased: Frame[] = [];
+    await new Promise((resolve) => {
+      tradeFeed$('market', { ...options, agent }).subscribe({
+        next: (each) => {
+          const last = frames.at(-1);
+          if (last?.payload.isLeased) stillLeased.push(last);
+          if (each instanceof ReceivedFrame) frames.push(each);
+        },
+        error: resolve,
+      });
+    });
+    expect([stillLeased, frames.at(-1)?.payload.isLeased]).toEqual([[], false]);
+    expect(frames.map((each) => each.text())).toEqual(payloadsOf(many));
+    agent.destroy();
+  });
+
+  it('are kept when the subscription ends in the middle of a read', async () => {
+    const { wire, options } = await start(many);
+    await using _wire = wire;
+    const frames = await lastValueFrom(tradeFeed$('market', options).pipe(take(7), toArray()));
+    await turn();
+    expect(frames.map((each) => each.text())).toEqual(payloadsOf(many).slice(0, 7));
   });
 });

@@ -1,7 +1,10 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { once } from 'node:events';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { firstValueFrom } from 'rxjs';
 import { proxyFromEnvironment, tradeFeed$, type TradeFeedOptions } from '../../src/index.js';
 import { marketBatches$, startTradeFeedService, type TradeFeedService } from '../../src/testing/index.js';
+import { openTunnel } from '../../src/transport/proxy-from-environment.js';
 import { type Certificate, certificateFor } from '../support/certificate.js';
 import { type ConnectProxyOptions, startConnectProxy } from '../support/connect-proxy.js';
 import { outcomeOf } from '../support/feed.js';
@@ -53,29 +56,6 @@ describe('proxyFromEnvironment', () => {
     expect(proxy.tunnels()).toBe(2);
     const [{ headers } = { headers: {} }] = proxy.requests;
     expect(Object.keys(headers).sort()).toEqual(['connection', 'host']);
-  });
-
-  it('connects to a loopback host without TLS directly', async () => {
-    await using proxy = await startProxy();
-    const plain = await startTradeFeedService({ sources: { market: marketBatches$({ rate: 100 }) } });
-    const apiKey = plain.createAccount({ plan: 'developer' }).createApiKey();
-    const options = {
-      baseUrl: plain.baseUrl,
-      apiKey,
-      ...(await proxyFromEnvironment({ env: { HTTPS_PROXY: proxy.url } })),
-    };
-    expect((await firstValueFrom(tradeFeed$('market', options))).text()).toMatch(/^\{"batch"/);
-    expect(proxy.requests).toEqual([]);
-    await plain.shutdown();
-  });
-
-  it('sends the user name and the password of the proxy', async () => {
-    await using proxy = await startProxy();
-    const url = proxy.url.replace('//', '//planted-user:p%40ss@');
-    await firstValueFrom(tradeFeed$('market', await optionsThrough(url)));
-    expect(proxy.requests.map(({ headers }) => headers['proxy-authorization'])).toEqual(
-      [1, 2].map(() => `Basic ${Buffer.from('planted-user:p@ss').toString('base64')}`),
-    );
   });
 
   it('reports what the proxy answered, without its password', async () => {
@@ -150,5 +130,137 @@ describe('proxyFromEnvironment', () => {
       expect(frame.text()).toMatch(/^\{"batch"/);
     }
     expect(proxy.requests).toEqual([]);
+  });
+});
+
+describe('a failure while HTTPS_PROXY is set', () => {
+  const variables = ['HTTPS_PROXY', 'https_proxy', 'NO_PROXY', 'no_proxy', 'NODE_USE_ENV_PROXY'];
+  const environment = { ...process.env };
+  beforeEach(() => {
+    for (const name of variables) Reflect.deleteProperty(process.env, name);
+    process.env['HTTPS_PROXY'] = 'http://planted-user:planted-password@planted.example:3128';
+  });
+  afterEach(() => {
+    for (const name of variables) Reflect.deleteProperty(process.env, name);
+    Object.assign(process.env, environment);
+  });
+
+  const hint = /; HTTPS_PROXY is set, but the feed does not use it: pass `await proxyFromEnvironment\(\)`/;
+  // DNS does not know the host, or does not answer.
+  const direct = { baseUrl: `https://${host}`, apiKey: 'planted-key', ticketTimeoutMs: 1_000 };
+  const failureOf = async (options: TradeFeedOptions = direct) => (await outcomeOf(options)).failure;
+
+  it('says that the feed does not use it, and what to pass', async () => {
+    const failure = await failureOf();
+    expect(failure.code).toBe('ticket-endpoint-unreachable');
+    expect(failure.message).toMatch(hint);
+    expect(failure.message).not.toContain('planted');
+    expect(failure.message).not.toContain('receiveIn');
+    expect(failure.toPublic().message).not.toContain('HTTPS_PROXY');
+  });
+
+  it('says so for the name in lower case, and for a value that is no address', async () => {
+    delete process.env['HTTPS_PROXY'];
+    process.env['https_proxy'] = 'socks5://planted.example';
+    expect((await failureOf()).message).toMatch(hint);
+  });
+
+  it("says so with `receiveIn: 'worker'`, which must go", async () => {
+    const { code, message } = await failureOf({ ...direct, receiveIn: 'worker' });
+    expect(code).toBe('ticket-endpoint-unreachable');
+    expect(message).toMatch(hint);
+    expect(message).toContain("and leave out `receiveIn: 'worker'`");
+  });
+
+  it('says so for the handshake, if only the ticket request uses the proxy', async () => {
+    await using proxy = await startProxy();
+    const options = { ...(await optionsThrough(proxy.url)), agent: undefined, handshakeTimeoutMs: 1_000 };
+    const { code, message } = await failureOf(options);
+    expect(code).toBe('handshake-unreachable');
+    expect(message).toMatch(hint);
+  });
+
+  it('keeps the hint when `classify` changes the verdict', async () => {
+    const { verdict, message } = await failureOf({ ...direct, classify: () => 'stop' });
+    expect(verdict).toBe('stop');
+    expect(message).toMatch(hint);
+  });
+
+  it.each([
+    ['NO_PROXY names the host', { NO_PROXY: host }, direct],
+    ['NODE_USE_ENV_PROXY is 0', { NODE_USE_ENV_PROXY: '0' }, direct],
+    ['the host is this machine', {}, { ...direct, baseUrl: 'http://127.0.0.1:1' }],
+  ])('does not mention it if %s', async (_case, env, options) => {
+    Object.assign(process.env, env);
+    for (const receiveIn of ['main', 'worker'] as const) {
+      const { code, message } = await failureOf({ ...options, receiveIn });
+      expect(code).toBe('ticket-endpoint-unreachable');
+      expect(message).not.toContain('HTTPS_PROXY');
+    }
+  });
+
+  it('does not mention it if the proxy is passed', async () => {
+    process.env['HTTPS_PROXY'] = 'http://127.0.0.1:1';
+    const { code, message } = await failureOf({ ...direct, ...(await proxyFromEnvironment()) });
+    expect(code).toBe('ticket-endpoint-unreachable');
+    expect(message).not.toContain('HTTPS_PROXY');
+  });
+});
+
+const url = new URL('https://feed.example:8443');
+
+const tunnelThrough = (proxy: string): Promise<Socket> => openTunnel(new URL(proxy), url);
+
+describe('openTunnel', () => {
+  it.each([200, 204])('connects to the host and port of the URL after HTTP %i, in both directions', async (status) => {
+    const server = createServer((socket) => socket.on('error', () => undefined).pipe(socket)).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    await using proxy = await startConnectProxy({ targets: { 'feed.example:8443': port }, status });
+    const socket = await tunnelThrough(proxy.url);
+    socket.write('echo');
+    const [echo] = (await once(socket.ref(), 'data')) as [Buffer];
+    expect(echo.toString()).toBe('echo');
+    // A quiet feed must not end the connection.
+    expect(socket.timeout).toBe(0);
+    socket.destroy();
+    server.close();
+    await once(server, 'close');
+  });
+
+  it.each([301, 403, 407, 502])('reports HTTP %i with the host and port of the proxy only', async (status) => {
+    await using proxy = await startConnectProxy({ targets: { 'feed.example:8443': 1 }, status });
+    const { host } = new URL(proxy.url);
+    await expect(tunnelThrough(proxy.url.replace('//', '//user:planted-password@'))).rejects.toThrow(
+      new Error(`the proxy ${host} refused the connection to feed.example:8443 (HTTP ${status})`),
+    );
+  });
+
+  it.each([
+    ['user:p%40ss', 'user:p@ss'],
+    ['user:100%', 'user:100%'],
+    ['user:a%zz', 'user:a%zz'],
+    ['user:%ff', 'user:%ff'],
+  ])('accepts the credentials %s of a proxy', async (inAddress, credentials) => {
+    await using proxy = await startConnectProxy({ targets: { 'feed.example:8443': 1 }, status: 403 });
+    await expect(tunnelThrough(proxy.url.replace('//', `//${inAddress}@`))).rejects.toThrow('403');
+    expect(proxy.requests[0]?.headers).toMatchObject({
+      'proxy-authorization': `Basic ${Buffer.from(credentials).toString('base64')}`,
+    });
+  });
+
+  it('reports a proxy without TLS by the reason, not by a line of OpenSSL', async () => {
+    await using proxy = await startConnectProxy({ targets: {} });
+    const { host } = new URL(proxy.url);
+    await expect(tunnelThrough(`https://${host}`)).rejects.toMatchObject({
+      message: `the proxy ${host} cannot be used: TLS: wrong version number`,
+    });
+  });
+
+  it('sends an IPv6 address in brackets', async () => {
+    await using proxy = await startConnectProxy({ targets: {} });
+    const refused = openTunnel(new URL(proxy.url), new URL('https://[2001:db8::1]'));
+    await expect(refused).rejects.toThrow('refused the connection to [2001:db8::1]:443 (HTTP 502)');
+    expect(proxy.requests[0]).toMatchObject({ authority: '[2001:db8::1]:443', headers: { host: '[2001:db8::1]:443' } });
   });
 });

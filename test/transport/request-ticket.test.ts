@@ -1,15 +1,37 @@
-import { once } from 'node:events';
-import { type AddressInfo, connect as connectTcp, createServer as createTcp, type Socket } from 'node:net';
-import { describe, expect, it } from '@jest/globals';
-import { firstValueFrom, from, of, toArray } from 'rxjs';
+import { describe, expect, it, jest } from '@jest/globals';
+import { connect as connectTcp, createServer as createTcp, type Socket } from 'node:net';
+import { firstValueFrom, noop, of } from 'rxjs';
 import { Agent, interceptors } from 'undici';
-import { type Feed, requestTicket, createTradeFeedError, type Verdict } from '../../src/index.js';
+import { resolveTicketOptions } from '../../src/feed/options.js';
+import { createTradeFeedError, type Feed, type FeedEvent, requestTicket } from '../../src/index.js';
+import { tradeFeedEvents$, type TradeFeedOptions, type Verdict } from '../../src/index.js';
+import { apiKey$ } from '../../src/transport/request-ticket.js';
 import { certificateFor } from '../support/certificate.js';
-import { closed, optionsFor, plantedKey } from '../support/feed.js';
-import { issue, refuse, startWire, ticketBody, type TicketStep } from '../support/wire.js';
+import { fakeTimers } from '../support/fake-timers.js';
+import { closed, optionsFor, plantedKey, until } from '../support/feed.js';
+import { portOf } from '../support/gate.js';
+import { listen } from '../support/listen.js';
+import {
+  dropped,
+  expired,
+  failuresOf,
+  frames,
+  opened,
+  stable,
+  startTwoOrigins,
+  turns,
+} from '../support/two-origins.js';
+import { waitFor } from '../support/wait-for.js';
+import { issue, refuse, startWire, ticketBody, type TicketStep, type Wire } from '../support/wire.js';
 
-const market: Feed = 'market';
+const tls = await certificateFor();
+const ca = { tls: { ca: tls.cert } };
+
 const day = 'Mon, 01 Jan 2001 00:00:00 GMT';
+
+/** Requests one ticket. */
+const ask = (wire: Wire, options?: TradeFeedOptions, feed: Feed = 'market') =>
+  firstValueFrom(of(feed).pipe(requestTicket(optionsFor(wire, options))));
 
 /** Writes one byte at a time, forever, with a pause in between. */
 const drip =
@@ -21,13 +43,16 @@ const drip =
     const timer = setInterval(() => (head ? socket : response)?.write(' '), 2);
     socket?.on('close', () => clearInterval(timer));
   };
+/** Issues a ticket whose body has this size. */
+const padded =
+  (bytes: number): TicketStep =>
+  (response, wire, n) =>
+    void response.writeHead(200).end(JSON.stringify(ticketBody(wire, n)).padEnd(bytes));
 
 describe('requestTicket', () => {
   it('posts the feed with the key in X-API-Key and nowhere else', async () => {
     await using wire = await startWire();
-
-    const ticket = await firstValueFrom(of<Feed>('raw').pipe(requestTicket(optionsFor(wire))));
-
+    const ticket = await ask(wire, {}, 'raw');
     expect(wire.tickets).toMatchObject([{ method: 'POST', url: '/v1/wss/tickets', body: '{"feed":"raw"}' }]);
     expect(wire.tickets[0]?.headers).toMatchObject({
       'x-api-key': plantedKey,
@@ -46,61 +71,41 @@ describe('requestTicket', () => {
     ['/a/b///', '/a/b/v1/wss/tickets'],
   ])('keeps a path in the base address: %s', async (path, url) => {
     await using wire = await startWire();
-    await firstValueFrom(of(market).pipe(requestTicket(optionsFor(wire, { baseUrl: wire.baseUrl + path }))));
+    await ask(wire, { baseUrl: wire.baseUrl + path });
     expect(wire.tickets[0]?.url).toBe(url);
-  });
-
-  it('requests a separate ticket for each feed, in order', async () => {
-    await using wire = await startWire();
-    const feeds: Feed[] = ['market', 'raw', 'market'];
-    const tickets = await firstValueFrom(from(feeds).pipe(requestTicket(optionsFor(wire)), toArray()));
-    expect(tickets.map(({ ticket }) => ticket.reveal())).toEqual([
-      'planted-ticket-1',
-      'planted-ticket-2',
-      'planted-ticket-3',
-    ]);
-    expect(wire.tickets.map(({ body }) => body)).toEqual(['{"feed":"market"}', '{"feed":"raw"}', '{"feed":"market"}']);
   });
 
   it('calls an async key function before every ticket', async () => {
     await using wire = await startWire();
     let n = 0;
     const apiKey = () => Promise.resolve(`key-${(n += 1)}`);
-    const request = requestTicket(optionsFor(wire, { apiKey }));
-    await of(market, market)
-      .pipe(request)
-      .forEach(() => undefined);
+    const tickets$ = of<Feed[]>('market', 'market').pipe(requestTicket(optionsFor(wire, { apiKey })));
+    await tickets$.forEach(() => undefined);
     expect(wire.tickets.map(({ headers }) => headers['x-api-key'])).toEqual(['key-1', 'key-2']);
   });
 
   it('requests no ticket for an unknown feed', async () => {
     await using wire = await startWire();
-    const request$ = of('candles' as Feed).pipe(requestTicket(optionsFor(wire)));
-    await expect(firstValueFrom(request$)).rejects.toMatchObject({ code: 'invalid-options' });
+    await expect(ask(wire, {}, 'candles' as Feed)).rejects.toMatchObject({ code: 'invalid-options' });
     expect(wire.connections).toBe(0);
   });
 
-  it('computes the lifetime as expires_at minus Date, on the monotonic clock, whatever the local clock shows', async () => {
-    await using wire = await startWire({ ticket: [issue({ expires_at: '2001-01-01T00:00:42.5Z' }, { date: day })] });
-    const before = performance.now();
-    const { deadlineMs } = await firstValueFrom(of(market).pipe(requestTicket(optionsFor(wire))));
-    expect(deadlineMs).toBeGreaterThanOrEqual(before + 42_500);
-    expect(deadlineMs).toBeLessThanOrEqual(performance.now() + 42_500);
-  });
-
-  it('measures the lifetime from the request, also if the answer is late', async () => {
-    const late: TicketStep = (response, wire, n) =>
-      void setTimeout(() => issue({ expires_at: '2001-01-01T00:00:42Z' }, { date: day })(response, wire, n), 150);
+  it('computes the lifetime as expires_at minus Date, from the request on, whatever the local clock shows', async () => {
+    let arrivedMs = 0;
+    const late: TicketStep = (response, wire, n) => {
+      arrivedMs = performance.now();
+      setTimeout(() => issue({ expires_at: '2001-01-01T00:00:42.5Z' }, { date: day })(response, wire, n), 150);
+    };
     await using wire = await startWire({ ticket: [late] });
     const before = performance.now();
-    const { deadlineMs } = await firstValueFrom(of(market).pipe(requestTicket(optionsFor(wire))));
-    expect((deadlineMs ?? 0) - before).toBeLessThan(42_100);
+    const { deadlineMs } = await ask(wire);
+    expect(deadlineMs).toBeGreaterThanOrEqual(before + 42_500);
+    expect(deadlineMs).toBeLessThanOrEqual(arrivedMs + 42_500);
   });
 
   it('sets no deadline if the response has no valid Date', async () => {
     await using wire = await startWire({ ticket: [issue({}, { date: 'yesterday' })] });
-    const ticket = await firstValueFrom(of(market).pipe(requestTicket(optionsFor(wire))));
-    expect(ticket.deadlineMs).toBeUndefined();
+    expect((await ask(wire)).deadlineMs).toBeUndefined();
   });
 
   it.each([
@@ -109,59 +114,58 @@ describe('requestTicket', () => {
   ])('keeps its absolute deadline while the %s arrives byte by byte', async (_part, head) => {
     await using wire = await startWire({ ticket: [drip(head)] });
     const started = performance.now();
-    await expect(
-      firstValueFrom(of(market).pipe(requestTicket(optionsFor(wire, { ticketTimeoutMs: 60 })))),
-    ).rejects.toMatchObject({
+    await expect(ask(wire, { ticketTimeoutMs: 60 })).rejects.toMatchObject({
       code: 'ticket-endpoint-unreachable',
       message: expect.stringContaining('no answer in 60 ms'),
     });
+    // The bytes never end, so a deadline of the silence would never come.
     expect(performance.now() - started).toBeGreaterThanOrEqual(55);
-    expect(performance.now() - started).toBeLessThan(1_000);
   });
 
   it('reports the status of a refusal whose body never ends', async () => {
-    const endless: TicketStep = (response) => void response.writeHead(401).write('x');
-    await using wire = await startWire({ ticket: [endless] });
-    await expect(
-      firstValueFrom(of(market).pipe(requestTicket(optionsFor(wire, { ticketTimeoutMs: 50 })))),
-    ).rejects.toMatchObject({ code: 'invalid-api-key', status: 401 });
+    await using wire = await startWire({ ticket: [(response) => void response.writeHead(401).write('x')] });
+    const failure = { code: 'invalid-api-key', status: 401 };
+    await expect(ask(wire, { ticketTimeoutMs: 50 })).rejects.toMatchObject(failure);
   });
 
   it('reports the status of a refusal if the connection breaks in its body', async () => {
     const broken: TicketStep = (response) =>
       void response.writeHead(403, { 'content-length': '99' }).write('x', () => response.socket?.destroy());
     await using wire = await startWire({ ticket: [broken] });
-    await expect(firstValueFrom(of(market).pipe(requestTicket(optionsFor(wire))))).rejects.toMatchObject({
-      code: 'not-entitled',
-    });
+    await expect(ask(wire)).rejects.toMatchObject({ code: 'not-entitled' });
+  });
+
+  it('reads at most the allowed size of a body', async () => {
+    await using wire = await startWire({ ticket: [padded(64 * 1024), padded(64 * 1024 + 1)] });
+    expect(await ask(wire)).toMatchObject({ feed: 'market' });
+    const message = expect.stringContaining('the body is longer than 65536 bytes') as unknown;
+    await expect(ask(wire)).rejects.toMatchObject({ code: 'invalid-ticket', message });
   });
 
   it('leaves no connection open', async () => {
     await using wire = await startWire({ ticket: [issue(), refuse(500, {}, 'x'.repeat(300_000))] });
-    await firstValueFrom(of(market).pipe(requestTicket(optionsFor(wire))));
-    await firstValueFrom(of(market).pipe(requestTicket(optionsFor(wire)))).catch(() => undefined);
-    await Promise.all([...wire.open].map((socket) => new Promise((resolve) => socket.once('close', resolve))));
+    await ask(wire);
+    await ask(wire).catch(noop);
+    await Promise.all([...wire.open].map(closed));
     expect(wire.connections).toBe(2);
   });
 
   it("reads the body of a refusal, so that a user's dispatcher can reuse the connection", async () => {
     await using wire = await startWire({ ticket: [refuse(500, {}, 'x'.repeat(5_000)), refuse(503), issue()] });
     const dispatcher = new Agent({ connections: 1 });
-    const request = () => firstValueFrom(of(market).pipe(requestTicket(optionsFor(wire, { dispatcher }))));
-    await expect(request()).rejects.toMatchObject({ status: 500 });
-    await expect(request()).rejects.toMatchObject({ status: 503 });
-    await expect(request()).resolves.toMatchObject({ feed: 'market' });
+    await expect(ask(wire, { dispatcher })).rejects.toMatchObject({ status: 500 });
+    await expect(ask(wire, { dispatcher })).rejects.toMatchObject({ status: 503 });
+    await expect(ask(wire, { dispatcher })).resolves.toMatchObject({ feed: 'market' });
     expect(wire.connections).toBe(1);
     await dispatcher.close();
   });
 
   it("ends the request of a user's dispatcher when it is unsubscribed", async () => {
-    await using wire = await startWire({ ticket: [() => undefined] });
+    await using wire = await startWire({ ticket: [noop] });
     const dispatcher = new Agent();
-    const subscription = of(market)
-      .pipe(requestTicket(optionsFor(wire, { dispatcher })))
-      .subscribe();
-    while (wire.tickets.length === 0) await new Promise((resolve) => setImmediate(resolve));
+    const tickets$ = of<Feed>('market').pipe(requestTicket(optionsFor(wire, { dispatcher })));
+    const subscription = tickets$.subscribe();
+    await waitFor(() => wire.tickets.length === 1);
     const [socket] = wire.open;
     subscription.unsubscribe();
     await closed(socket as Socket);
@@ -169,92 +173,223 @@ describe('requestTicket', () => {
     await dispatcher.close();
   });
 
-  it('reads a body of exactly the allowed size', async () => {
-    const full: TicketStep = (response, wire, n) => {
-      void response.writeHead(200).end(JSON.stringify(ticketBody(wire, n)).padEnd(64 * 1024));
-    };
-    await using wire = await startWire({ ticket: [full] });
-    await expect(firstValueFrom(of(market).pipe(requestTicket(optionsFor(wire))))).resolves.toMatchObject({
-      feed: 'market',
-    });
-  });
-
-  it('reads at most the allowed size of a body', async () => {
-    const padded: TicketStep = (response, wire, n) =>
-      void response.writeHead(200).end(JSON.stringify(ticketBody(wire, n)) + ' '.repeat(70_000));
-    await using wire = await startWire({ ticket: [padded] });
-    await expect(firstValueFrom(of(market).pipe(requestTicket(optionsFor(wire))))).rejects.toMatchObject({
-      code: 'invalid-ticket',
-      message: expect.stringContaining('the body is longer than 65536 bytes'),
-    });
-  });
-
   it("follows no redirect, even if a user's dispatcher would", async () => {
     await using elsewhere = await startWire();
     await using wire = await startWire({ ticket: [refuse(307, { location: `${elsewhere.baseUrl}/v1/wss/tickets` })] });
     const dispatcher = new Agent().compose(interceptors.redirect({ maxRedirections: 5 }));
-    await expect(
-      firstValueFrom(of(market).pipe(requestTicket(optionsFor(wire, { dispatcher })))),
-    ).rejects.toMatchObject({ code: 'ticket-request-rejected', status: 307 });
+    await expect(ask(wire, { dispatcher })).rejects.toMatchObject({ code: 'ticket-request-rejected', status: 307 });
     expect(elsewhere.connections).toBe(0);
     await dispatcher.destroy();
   });
 
-  it('accepts a private CA from the options', async () => {
-    const certificate = await certificateFor();
-    await using wire = await startWire({ tls: certificate });
-    const ticket = await firstValueFrom(
-      of(market).pipe(requestTicket(optionsFor(wire, { tls: { ca: certificate.cert } }))),
-    );
-    expect(ticket.wss_url).toBe(wire.wssUrl);
-  });
-
   it('reports a TLS error in the same turn as the end of the TLS handshake', async () => {
-    const certificate = await certificateFor();
-    await using wire = await startWire({ tls: certificate });
+    await using wire = await startWire({ tls });
     const brokenRecord = Buffer.from([0x17, 3, 3, 0, 30, ...Buffer.alloc(30, 7)]);
-    const proxy = createTcp((client) => {
-      const server = connectTcp(Number(new URL(wire.baseUrl).port), '127.0.0.1');
-      client.on('error', () => server.destroy()).on('close', () => server.destroy());
-      client.on('data', (bytes) => server.write(bytes));
-      server.on('error', () => client.destroy());
-      server.once('data', (flight) => client.write(Buffer.concat([flight, brokenRecord])));
-    }).listen(0, '127.0.0.1');
-    await once(proxy, 'listening');
-    const { port } = proxy.address() as AddressInfo;
-    const options = optionsFor({ baseUrl: `https://127.0.0.1:${port}` }, { tls: { ca: certificate.cert } });
+    await using proxy = await listen(
+      createTcp((client) => {
+        const server = connectTcp(portOf(wire.baseUrl), '127.0.0.1');
+        client.on('close', () => server.destroy()).on('data', (bytes) => server.write(bytes));
+        server.on('error', () => client.destroy());
+        server.once('data', (flight) => client.write(Buffer.concat([flight, brokenRecord])));
+      }),
+    );
     const started = performance.now();
-    await expect(firstValueFrom(of(market).pipe(requestTicket(options)))).rejects.toMatchObject({
+    await expect(ask(wire, { ...ca, baseUrl: `https://127.0.0.1:${proxy.port}` })).rejects.toMatchObject({
       code: 'ticket-endpoint-unreachable',
       cause: { code: 'ERR_SSL_DECRYPTION_FAILED_OR_BAD_RECORD_MAC' },
     });
     expect(performance.now() - started).toBeLessThan(5_000);
-    proxy.close();
-  });
-
-  it('names the invalid fields, without their values', async () => {
-    await using wire = await startWire({ ticket: [issue({ expires_at: 'planted-a', wss_url: 'planted-b' })] });
-    await expect(firstValueFrom(of(market).pipe(requestTicket(optionsFor(wire))))).rejects.toMatchObject({
-      code: 'invalid-ticket',
-      message: expect.stringMatching(/^(?!.*planted).*\(wrong or missing: expires_at, wss_url\)/),
-    });
   });
 
   it('uses the verdict of the option `classify`, and stops with an exception of it', async () => {
     await using wire = await startWire({ ticket: [refuse(401)] });
-    const with401 = (classify: () => Verdict) =>
-      firstValueFrom(of(market).pipe(requestTicket(optionsFor(wire, { classify }))));
-    await expect(with401(() => 'backoff')).rejects.toMatchObject({
-      code: 'invalid-api-key',
-      verdict: 'backoff',
-    });
     const thrown = new Error('mine');
-    await expect(
-      with401(() => {
-        throw thrown;
-      }),
-    ).rejects.toBe(thrown);
-    await expect(with401(() => 'sometimes' as Verdict)).rejects.toMatchObject({ code: 'invalid-options' });
+    const classify = (): never => {
+      throw thrown;
+    };
+    await expect(ask(wire, { classify: () => 'backoff' })).rejects.toMatchObject({ status: 401, verdict: 'backoff' });
+    await expect(ask(wire, { classify })).rejects.toBe(thrown);
+    await expect(ask(wire, { classify: () => 'sometimes' as Verdict })).rejects.toMatchObject({
+      code: 'invalid-options',
+    });
     expect(createTradeFeedError({ stage: 'ticket', status: 401 }).verdict).toBe('stop');
+  });
+});
+
+/** Both transports of a feed: TCP and TLS. */
+const transports = [
+  ['TCP', {}],
+  ['TLS', { tls }],
+] as const;
+
+const causesOf = (events: readonly FeedEvent[]): unknown[] =>
+  events.flatMap((event) => (event.type === 'disconnected' ? [event.failure.cause] : []));
+
+describe('the connection of the ticket requests', () => {
+  it.each(transports)('is reused while the service keeps it open: %s', async (_, script) => {
+    await using service = await startTwoOrigins({ ...script, handshake: [expired, expired, frames] });
+    await opened(service, 3, ca);
+    expect(service.tickets.tickets).toHaveLength(3);
+    expect(service.tickets.connections).toBe(1);
+    expect(service.gate.connections).toBe(3);
+  });
+
+  const leaving: readonly (readonly [string, TicketStep])[] = [
+    ['announces the close', issue({}, { connection: 'close' })],
+    ['keeps no idle connection open', issue({}, { 'keep-alive': 'timeout=1' })],
+    [
+      'closes it',
+      (response, wire, n) => {
+        response.once('close', () => response.req.socket.end());
+        issue()(response, wire, n);
+      },
+    ],
+  ];
+  it.each(leaving)('is opened again if the service %s', async (_, step) => {
+    await using wire = await startWire({ ticket: [step, issue()], handshake: [expired, frames] });
+    const events$ = tradeFeedEvents$('market', optionsFor(wire, { backoff: stable }));
+    const events = await until(events$, (event) => event.type === 'opened' && event.connection === 2);
+    expect(failuresOf(events)).toEqual(['access-expired']);
+    expect(wire.tickets).toHaveLength(2);
+    expect(wire.connections).toBe(4);
+  });
+
+  it('is opened again after a refusal: another server may answer at the same address', async () => {
+    await using wire = await startWire({ ticket: [refuse(503), issue()], handshake: [frames] });
+    await until(tradeFeedEvents$('market', optionsFor(wire)), ({ type }) => type === 'opened');
+    expect(wire.connections).toBe(3);
+  });
+
+  it('is opened again after an incomplete answer', async () => {
+    const endless: TicketStep = (response) => void response.writeHead(200).write('{');
+    await using wire = await startWire({ ticket: [endless, issue()], handshake: [frames] });
+    const events$ = tradeFeedEvents$('market', optionsFor(wire, { ticketTimeoutMs: 1_500 }));
+    const events = await until(events$, ({ type }) => type === 'opened');
+    expect(failuresOf(events)).toEqual(['ticket-endpoint-unreachable']);
+    expect(wire.connections).toBe(3);
+  });
+
+  it("is not stored if a user's dispatcher connects", async () => {
+    await using service = await startTwoOrigins({ handshake: [expired, frames] });
+    const dispatcher = new Agent({ pipelining: 0 });
+    await opened(service, 2, { dispatcher });
+    expect(service.tickets.connections).toBe(2);
+    await dispatcher.close();
+  });
+});
+
+describe('a request on a stored connection that is closed before the first byte of an answer', () => {
+  it.each(transports)('is sent once more over a new connection, in the same attempt: %s', async (_, script) => {
+    await using service = await startTwoOrigins({
+      ...script,
+      tickets: (granted) => [granted, dropped, granted],
+      handshake: [expired, frames],
+    });
+    const events = await opened(service, 2, ca);
+    expect(failuresOf(events)).toEqual(['access-expired']);
+    expect(events.filter(({ type }) => type === 'ticket-requested')).toHaveLength(2);
+    expect(service.tickets.tickets).toHaveLength(3);
+    expect(service.tickets.connections).toBe(2);
+  });
+
+  const notAgain: readonly (readonly [string, readonly TicketStep[], number])[] = [
+    ['if the new connection is closed, too', [dropped, dropped], 3],
+    ['if an answer had started', [(response) => response.socket?.write('HTTP', () => response.socket?.destroy())], 2],
+    [
+      'if the head of an answer had arrived',
+      [(response) => void response.writeHead(200).write('{', () => response.socket?.destroy())],
+      2,
+    ],
+  ];
+  it.each(notAgain)('is not sent again %s', async (_, steps, requests) => {
+    await using service = await startTwoOrigins({
+      tickets: (granted) => [granted, ...steps, granted],
+      handshake: [expired, frames],
+    });
+    const events = await opened(service, 2);
+    expect(failuresOf(events)).toEqual(['access-expired', 'ticket-endpoint-unreachable']);
+    expect(causesOf(events).at(-1)).toMatchObject({ message: expect.stringMatching(/other side closed|terminated/) });
+    expect(service.tickets.tickets).toHaveLength(requests + 1);
+  });
+
+  it('keeps its deadline', async () => {
+    using _timers = fakeTimers();
+    const late: TicketStep = (response, wire, n) => {
+      jest.advanceTimersByTime(1_500);
+      dropped(response, wire, n);
+    };
+    await using service = await startTwoOrigins({ tickets: (granted) => [granted, late, noop], handshake: [expired] });
+    const events: FeedEvent[] = [];
+    const subscription = tradeFeedEvents$(
+      'market',
+      optionsFor(service, { backoff: stable, ticketTimeoutMs: 2_000 }),
+    ).subscribe((event) => events.push(event));
+    await waitFor(() => service.tickets.tickets.length === 3);
+    jest.advanceTimersByTime(499);
+    await turns();
+    expect(failuresOf(events)).toEqual(['access-expired']);
+    jest.advanceTimersByTime(1);
+    await waitFor(() => failuresOf(events).length === 2);
+    expect(failuresOf(events)).toEqual(['access-expired', 'ticket-endpoint-unreachable']);
+    expect(service.tickets.tickets).toHaveLength(3);
+    subscription.unsubscribe();
+  });
+});
+
+const keyOf = (apiKey: () => string | Promise<string>, ticketTimeoutMs = 5_000) =>
+  firstValueFrom(apiKey$(resolveTicketOptions({ baseUrl: 'http://localhost', apiKey, ticketTimeoutMs })));
+
+// eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- as a user's function may
+const throwing = (reason: unknown): Promise<never> => Promise.reject(reason);
+
+describe('apiKey$', () => {
+  it('wraps the key that a function returns in a Secret', async () => {
+    const key = await keyOf(() => Promise.resolve('planted'));
+    expect([String(key), key.reveal()]).toEqual(['[secret]', 'planted']);
+  });
+
+  it.each([
+    ['rejects with an error', new Error('no vault'), 'no vault'],
+    ['rejects with something else', 'planted-secret', 'it rejected'],
+  ])(
+    'fails with api-key-unavailable when the function %s, and shows only the message of an error',
+    async (_, thrown, words) => {
+      const failure = keyOf(() => throwing(thrown));
+      await expect(failure).rejects.toMatchObject({
+        code: 'api-key-unavailable',
+        stage: 'ticket',
+        message: expect.stringContaining(`(${words})`),
+        cause: thrown,
+      });
+    },
+  );
+
+  it('reports how long it waited for the function', async () => {
+    const failure = keyOf(() => new Promise<string>(() => undefined), 20);
+    await expect(failure).rejects.toMatchObject({
+      code: 'api-key-unavailable',
+      message: expect.stringContaining('(no answer in 20 ms)'),
+    });
+  });
+
+  it.each(['', 'a b', 7 as unknown as string, undefined as unknown as string])(
+    'refuses a value that cannot be sent as a header: %j',
+    async (key) => {
+      await expect(keyOf(() => key)).rejects.toMatchObject({
+        code: 'invalid-options',
+        message: expect.stringContaining(
+          '`apiKey` must be a function that returns a string of visible ASCII characters.',
+        ),
+      });
+    },
+  );
+
+  it('refuses a key that is too long, and shows only its length', async () => {
+    const failure: unknown = await keyOf(() => 'planted'.repeat(10_000)).catch((error: unknown) => error);
+    expect(failure).toMatchObject({
+      code: 'invalid-options',
+      message: expect.stringContaining('got 70000 characters'),
+    });
+    expect(String(failure)).not.toContain('planted');
   });
 });

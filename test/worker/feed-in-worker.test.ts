@@ -3,24 +3,24 @@ import { fileURLToPath } from 'node:url';
 import { inspect } from 'node:util';
 import type { Worker } from 'node:worker_threads';
 import { firstValueFrom, lastValueFrom, take, takeWhile, tap, toArray } from 'rxjs';
+import { feedEvents$ } from '../../src/feed/trade-feed.js';
 import {
+  createTradeFeedError,
   type FeedEvent,
   frames,
-  shareFeed,
-  TradeFeedError,
   tradeFeed$,
+  TradeFeedError,
   tradeFeedEvents$,
   type TradeFeedOptions,
-  type Verdict,
 } from '../../src/index.js';
-import { createRelay } from '../../src/relay/index.js';
-import { feedEvents$ } from '../../src/trade-feed.js';
+import { failureRow } from '../support/failure-table.js';
 import { fakeTimers } from '../support/fake-timers.js';
-import { optionsFor, plantedKey, until } from '../support/feed.js';
+import { optionsFor, outcomeOf, plantedKey, until } from '../support/feed.js';
 import { runProgram } from '../support/run-program.js';
 import { workers } from '../support/start-worker.js';
-import { accept, close, issue, refuse, startWire, text, type Wire, type WireScript } from '../support/wire.js';
 import { waitFor } from '../support/wait-for.js';
+import { accept, close, issue, refuse, startWire, text, type Wire, type WireScript } from '../support/wire.js';
+import { type Row, rows as wireFailures, untrusted } from '../transport/wire-failures.js';
 
 const program = (name: string): string => fileURLToPath(new URL(`programs/${name}`, import.meta.url));
 const inWorker = (wire: { readonly baseUrl: string }, options: TradeFeedOptions = {}): TradeFeedOptions =>
@@ -94,13 +94,6 @@ describe('unsubscribing from a feed in a worker', () => {
     expect(wire.tickets).toHaveLength(2);
   });
 
-  it('aborts a closing handshake that takes longer than a second', async () => {
-    await using wire = await startWire({ handshake: [accept(text('a'))], ignoresClose: true });
-    await firstValueFrom(tradeFeed$('market', inWorker(wire)));
-    expect(await endOf(workers.started[0])).toBe(0);
-    expect(wire.opcodes).toEqual([8]);
-  });
-
   it('terminates a worker that does not react within 3 s', async () => {
     workers.instead = program('hang.mjs');
     await using wire = await startWire();
@@ -158,11 +151,11 @@ describe('a worker that ends early', () => {
       if (event.type === 'opened') return `opened ${event.connection}`;
       return 'failure' in event ? `${event.type}: ${event.failure.code}` : event.type;
     });
-    expect(words.filter((word) => !/^(ticket|watermark)/.test(word))).toEqual([
-      ...['opened 1', 'a of 1', 'disconnected: receiver-failed', 'reconnecting'],
-      ...['opened 2', 'gap: receiver-failed', 'b of 2', 'disconnected: server-shutdown', 'reconnecting'],
-      ...['opened 3', 'gap: server-shutdown', 'c of 3'],
-    ]);
+    expect(words.filter((word) => !/^(ticket|watermark)/.test(word)).join()).toBe(
+      'opened 1,a of 1,disconnected: receiver-failed,reconnecting,' +
+        'opened 2,gap: receiver-failed,b of 2,disconnected: server-shutdown,reconnecting,' +
+        'opened 3,gap: server-shutdown,c of 3',
+    );
     const lost = events.find((event) => event.type === 'disconnected') as Extract<FeedEvent, { type: 'disconnected' }>;
     expect(lost.failure).toMatchObject({ stage: 'stream', verdict: 'renew', framesReceived: 1 });
     expect(lost.failure.message).toContain('it exited with code 1');
@@ -200,15 +193,6 @@ describe('a worker that ends early', () => {
     expect(inspect(error, { depth: null, showHidden: true })).not.toContain(plantedKey);
   });
 
-  it('stops the feed if `classify` returns stop', async () => {
-    workers.instead = program('throw.mjs');
-    await using wire = await startWire();
-    const classify = jest.fn((_failure: TradeFeedError, _verdict: Verdict) => 'stop' as const);
-    const error = await errorOf(inWorker(wire, { classify }));
-    expect(error).toMatchObject({ code: 'receiver-failed', verdict: 'stop' });
-    expect(classify).toHaveBeenCalledWith(expect.any(TradeFeedError), 'renew');
-  });
-
   it('stops the feed if it cannot be started', async () => {
     workers.instead = program('there-is-none.mjs');
     await using wire = await startWire();
@@ -221,63 +205,63 @@ describe('a worker that ends early', () => {
   });
 });
 
-describe('functions of the user', () => {
+describe('an `apiKey` function', () => {
   const thrown = { mine: true };
-  const throwIt = (): never => {
-    // eslint-disable-next-line @typescript-eslint/only-throw-error -- a user may
-    throw thrown;
+  const keyFailure = async (apiKey: () => never): Promise<TradeFeedError> => {
+    await using wire = await startWire();
+    return (await errorOf(inWorker(wire, { apiKey, backoff: { maxAttempts: 1 } }))) as TradeFeedError;
   };
 
-  it.each<[string, TradeFeedOptions]>([
-    ['classify', { classify: throwIt }],
-    ['backoff.random', { backoff: { random: throwIt } }],
-  ])('that throw: the error of the feed is the same object: %s', async (_name, options) => {
-    await using wire = await startWire({ ticket: [refuse(500)] });
-    expect(await errorOf(inWorker(wire, options))).toBe(thrown);
+  it('runs on this thread before every ticket', async () => {
+    await using wire = await startWire({ handshake: [accept(close(1001)), accept(close(1001)), accept(text('a'))] });
+    let keys = 0;
+    const apiKey = () => Promise.resolve(`planted-${(keys += 1)}`);
+    const backoff = { initialDelayMs: 4, maxDelayMs: 4 };
+    await until(tradeFeedEvents$('market', inWorker(wire, { apiKey, backoff })), (event) => event.type === 'frame');
+    expect(wire.tickets.map(({ headers }) => headers['x-api-key'])).toEqual(['planted-1', 'planted-2', 'planted-3']);
   });
 
-  it('that throw a failure stop the feed with it', async () => {
-    await using wire = await startWire({ ticket: [refuse(500)] });
-    const classify = (failure: TradeFeedError) => {
-      throw failure;
-    };
-    const error = await errorOf(inWorker(wire, { classify }));
-    expect(error).toBeInstanceOf(TradeFeedError);
-    expect(error).toMatchObject({ code: 'ticket-request-failed', verdict: 'stop', status: 500 });
-    expect((error as TradeFeedError).advice).toContain('`classify` threw this');
-  });
-
-  it('that throw instead of returning a key: the exception is the cause of each failure', async () => {
-    await using wire = await startWire();
+  it('that throws: the exception, the same object, is the cause of each failure', async () => {
     const causes = [new Error('first'), thrown];
     let calls = 0;
-    const apiKey = () => {
+    const error = await keyFailure(() => {
       throw causes[calls++] as Error;
-    };
-    const error = (await errorOf(inWorker(wire, { apiKey, backoff: { maxAttempts: 1 } }))) as TradeFeedError;
+    });
     expect(error.code).toBe('retries-exhausted');
     expect((error.cause as TradeFeedError).cause).toBe(thrown);
     expect(error.previous?.cause).toBe(causes[0]);
   });
 
-  it('run on this thread: apiKey before every ticket, random before every wait', async () => {
-    await using wire = await startWire({ handshake: [accept(close(1001)), accept(close(1001)), accept(text('a'))] });
-    let keys = 0;
-    const random = jest.fn(() => 0.5);
-    const events = await until(
-      tradeFeedEvents$(
-        'market',
-        inWorker(wire, {
-          apiKey: () => Promise.resolve(`planted-${(keys += 1)}`),
-          classify: (failure, verdict) => (failure.code === 'server-shutdown' ? 'backoff' : verdict),
-          backoff: { initialDelayMs: 4, maxDelayMs: 4, random },
-        }),
-      ),
-      (event) => event.type === 'frame',
-    );
-    expect(wire.tickets.map(({ headers }) => headers['x-api-key'])).toEqual(['planted-1', 'planted-2', 'planted-3']);
-    expect(random).toHaveBeenCalledTimes(2);
-    expect(events.flatMap((event) => (event.type === 'reconnecting' ? [event.delayMs] : []))).toEqual([2, 2]);
+  const symbol = Symbol('planted');
+  it.each<[string, () => unknown]>([
+    ['returns a symbol', () => symbol],
+    ['resolves with an object', () => Promise.resolve({ call: () => undefined })],
+  ])('that %s, which is no key and cannot be cloned, ends the feed with an error', async (_what, apiKey) => {
+    await using wire = await startWire();
+    const failure = { code: 'invalid-options', stage: 'ticket', option: 'apiKey' };
+    for (const options of [inWorker(wire), optionsFor(wire)])
+      expect(await errorOf({ ...options, apiKey: apiKey as () => string })).toMatchObject(failure);
+  });
+
+  const unreadable = Object.defineProperty(new Error(), 'message', {
+    get: () => {
+      throw new Error('no');
+    },
+  });
+  const call = () => undefined;
+  it.each<[string, unknown]>([
+    ['an error with a function as its message', Object.assign(new TypeError('theirs'), { message: () => 'no text' })],
+    ['an error whose message cannot be read', unreadable],
+    [
+      'a failure with a field that cannot be cloned',
+      Object.assign(createTradeFeedError({ stage: 'ticket', status: 500 }), { call }),
+    ],
+  ])('that throws %s: that object is the cause', async (_what, cause) => {
+    const error = await keyFailure(() => {
+      throw cause as Error;
+    });
+    expect(error).toMatchObject({ code: 'retries-exhausted', cause: { code: 'api-key-unavailable' } });
+    expect((error.cause as TradeFeedError).cause).toBe(cause);
   });
 });
 
@@ -324,23 +308,6 @@ describe('a blocked main thread', () => {
   });
 });
 
-describe('operators', () => {
-  it('work with a feed in a worker: shareFeed and a relay', async () => {
-    await using wire = await startWire({ handshake: [accept(text('a'), text('b'))] });
-    const events$ = tradeFeedEvents$('market', inWorker(wire)).pipe(shareFeed({ lingerMs: 0 }));
-    const relay = createRelay(events$, { lingerMs: 0 });
-    const [words, messages] = await Promise.all([
-      until(events$, (event) => event.type === 'frame' && event.text() === 'b'),
-      until(relay.messages$({}), ({ data }) => data.includes('"data":"b"')),
-    ]);
-    const types = words.map(({ type }) => type).filter((type) => type !== 'watermark');
-    expect(types).toEqual(['ticket-requested', 'ticket-issued', 'opened', 'frame', 'frame']);
-    expect(messages.length).toBeGreaterThan(0);
-    relay.close();
-    expect(workers.started).toHaveLength(1);
-  });
-});
-
 describe('a process', () => {
   const env = ({ baseUrl }: Wire) => ({ TRADE_FEED_BASE_URL: baseUrl, TRADE_FEED_API_KEY: plantedKey });
 
@@ -352,5 +319,74 @@ describe('a process', () => {
     const ended = await runProgram('../../worker/programs/take-three.mjs', [], { ...env(wire), ...more }, flags);
     expect(ended).toEqual({ code: 0, signal: null, stdout: 'a\nb\nc\n', stderr: '' });
     expect(wire.tickets[0]?.headers['x-api-key']).toBe(plantedKey);
+  });
+});
+
+/** Each way to end an attempt once, except those with options that a worker refuses, and what else crosses the threads. */
+const rows = [
+  ...wireFailures.filter(({ options }, n) => {
+    const isFirst = wireFailures.findIndex((other) => failureRow(other) === failureRow(wireFailures[n] as Row)) === n;
+    return isFirst && !options?.agent && !options?.tls;
+  }),
+  ...[{ ca: untrusted.cert }, { ca: [Buffer.from(untrusted.cert)] }].map((tls) => ({
+    what: `a private CA as ${typeof tls.ca}`,
+    tls: untrusted,
+    options: { tls },
+    handshake: [accept(close(4001))],
+  })),
+  {
+    what: 'a key from an async function',
+    options: { apiKey: () => Promise.resolve('planted-key') },
+    ticket: [refuse(403)],
+  },
+  { what: 'a function that returns no string', options: { apiKey: () => ({}) as string } },
+] satisfies readonly Partial<Row>[];
+
+// The wait is so long that the second attempt is not observed.
+const noHurry = { initialDelayMs: 5_000, maxDelayMs: 5_000, jitter: 'none' } as const;
+
+// Removes the fields that depend on a clock or on the machine.
+const timeless = ({ endedAt: _, uptimeMs: __, ...fields }: Record<string, unknown>) => fields;
+const comparable = (failure: TradeFeedError | undefined): unknown =>
+  failure && {
+    ...timeless(failure.toJSON()),
+    isError: failure instanceof Error,
+    kind: failure.constructor.name,
+    cause: causeOf(failure.cause),
+    previous: comparable(failure.previous),
+  };
+const causeOf = (cause: unknown): unknown =>
+  cause instanceof Error
+    ? { name: cause.name, message: cause.message, code: (cause as { code?: unknown }).code }
+    : cause;
+const eventOf = (event: FeedEvent): unknown => {
+  if (event.type === 'frame')
+    return { ...event, data: event.data.toString('latin1'), receivedAt: typeof event.receivedAt };
+  if (event.type === 'disconnected' || event.type === 'stopped')
+    return { type: event.type, failure: comparable(event.failure) };
+  const facts: Record<string, unknown> = { ...event };
+  for (const name of ['at', 'expiresAt']) Reflect.deleteProperty(facts, name);
+  return facts;
+};
+
+// Only a worker sends watermarks.
+const isNoWatermark = ({ type }: FeedEvent): boolean => type !== 'watermark';
+
+const seen = async ({ options, ...script }: Partial<Row>, receiveIn: 'main' | 'worker') => {
+  await using wire = await startWire(script);
+  const { failure, goesOn, events } = await outcomeOf(optionsFor(wire, { ...options, receiveIn, backoff: noHurry }));
+  const text = JSON.stringify(
+    { failure: comparable(failure), goesOn, events: events.filter(isNoWatermark).map(eventOf) },
+    null,
+    1,
+  );
+  // Each wire has its own port.
+  return text.replaceAll(/127\.0\.0\.1:\d+/g, 'here');
+};
+
+describe('a feed in a worker', () => {
+  it.each(rows)('emits the same as a feed on this thread: $what', async (row) => {
+    const [here, there] = await Promise.all([seen(row, 'main'), seen(row, 'worker')]);
+    expect(there).toBe(here);
   });
 });

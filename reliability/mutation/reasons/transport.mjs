@@ -1,6 +1,6 @@
 /** Reasons for the survivors of src/transport, by file. */
 export const transport = {
-  'connect-socket.ts': [
+  'connect.ts': [
     {
       code: 'export const originOf',
       to: '""',
@@ -22,7 +22,7 @@ export const transport = {
       why: 'A closed subscriber runs an added teardown at once.',
     },
   ],
-  'post.ts': [
+  'request-ticket.ts': [
     {
       mutator: 'OptionalChaining',
       code: 'socket?.bytesRead',
@@ -31,7 +31,7 @@ export const transport = {
     {
       code: 'const wasUnanswered',
       from: 'stored.socket() === socket',
-      why: 'A client ends with its socket (`ticket-client.ts`), so it never has another one. This is a second check.',
+      why: 'A client ends with its socket (`createTicketClient`), so it never has another one. This is a second check.',
     },
     {
       code: "received.body.on('error', noop)",
@@ -56,6 +56,16 @@ export const transport = {
       code: 'if (length > cursor.pool.length)',
       why: 'It only decides how small frames share memory. Their bytes are the same.',
     },
+    {
+      code: 'for (let i = 0; i < heads.length; i += 2)',
+      to: 'i <= heads.length',
+      why: 'There is no head after the last one, so nothing is written.',
+    },
+    {
+      code: 'zeroHead(bytes, heads[i]',
+      to: 'i >= heads.length',
+      why: 'A shortcut if all texts are valid. The general code checks each of them.',
+    },
   ],
   'handshake.ts': [
     {
@@ -78,17 +88,5 @@ export const transport = {
       why: 'The failure was reported before. A later exception has no effect.',
     },
   ],
-  'spare-socket.ts': [{ code: '} catch {', why: 'Without the `return` the result is `undefined` as well.' }],
-  'whole-frames.ts': [
-    {
-      code: 'for (let i = 0; i < heads.length; i += 2)',
-      to: 'i <= heads.length',
-      why: 'There is no head after the last one, so nothing is written.',
-    },
-    {
-      code: 'zeroHead(bytes, heads[i]',
-      to: 'i >= heads.length',
-      why: 'A shortcut if all texts are valid. The general code checks each of them.',
-    },
-  ],
+  'sockets.ts': [{ code: '} catch {', why: 'Without the `return` the result is `undefined` as well.' }],
 };

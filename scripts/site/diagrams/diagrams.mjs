@@ -9,8 +9,10 @@ import {
   decodeWith,
   distinctRecent,
   feedStats,
+  filterValues,
   frames,
   gaps,
+  mapValues,
   mergeMapBounded,
   recordTo,
   replay$,
@@ -20,8 +22,10 @@ import {
   toReadable,
   tumblingWindow,
   whereBytes,
+  whereField,
 } from 'rx-trade-feed';
-import { concat, defer, map, merge, NEVER, of, retryWhen, throwError, timer } from 'rxjs';
+import { untilAborted } from 'rx-trade-feed/interop';
+import { concat, defer, ignoreElements, map, merge, NEVER, of, retryWhen, tap, throwError, timer } from 'rxjs';
 import { messagesOf, runDiagram, sourceOf, unitMs } from './run.mjs';
 import { recordedIn, runLoop, runOf, runUntilComplete, withFile } from './run-in-turns.mjs';
 
@@ -114,6 +118,34 @@ export const diagrams = {
       },
     ],
     endMs: 2_300,
+  },
+  'where-field': {
+    title: 'whereField: a filter over one field of frames',
+    source: 'O-a-b-X---O-a-c-|',
+    payloads: { a: '{"to":"a"}', b: '{"to":"b","by":"a"}', c: '{"to":"c"}' },
+    pipelines: [
+      {
+        name: `whereField('to', ['a', 'c'])`,
+        apply: (source$) => source$.pipe(whereField('to', ['a', 'c'])),
+        show: (value) => (value.type === 'frame' ? { label: value.json().to, kind: 'frame' } : showItem(value)),
+      },
+    ],
+  },
+  'map-values': {
+    title: 'mapValues and filterValues: other values, the same events',
+    source: 'O-a-b-X---O-a-c-|',
+    pipelines: [
+      {
+        name: 'mapValues((frame) => frame.text().toUpperCase())',
+        apply: (source$) => source$.pipe(mapValues((frame) => frame.text().toUpperCase())),
+        show: (value) => (typeof value === 'string' ? { label: value, kind: 'value' } : showItem(value)),
+      },
+      {
+        name: "filterValues((frame) => frame.text() !== 'b')",
+        apply: (source$) => source$.pipe(filterValues((frame) => frame.text() !== 'b')),
+        show: showItem,
+      },
+    ],
   },
   'where-bytes': {
     title: 'whereBytes: a filter over the bytes of frames',
@@ -270,6 +302,27 @@ export const diagrams = {
         to: 850,
       },
       { name: 'second subscriber, of the same connection', of: 0, show: showItem, from: 550, to: 1_350 },
+    ],
+  },
+  'until-aborted': {
+    title: 'untilAborted: a signal ends the feed',
+    source: 'Oa--b--c--d--e--',
+    pipelines: [
+      {
+        name: 'untilAborted(signal), aborted after 0.8 s',
+        apply: (source$, scheduler) =>
+          defer(() => {
+            const controller = new AbortController();
+            const abort$ = timer(800, scheduler).pipe(tap(() => controller.abort()));
+            return merge(source$.pipe(untilAborted(controller.signal)), abort$.pipe(ignoreElements()));
+          }),
+        show: showItem,
+      },
+      {
+        name: 'untilAborted(signal), aborted before',
+        apply: (source$) => source$.pipe(untilAborted(AbortSignal.abort())),
+        show: showItem,
+      },
     ],
   },
   backoff: {

@@ -2,7 +2,7 @@
 import { TradeFeedError } from 'rx-trade-feed/browser';
 import { slidingWindow } from 'rx-trade-feed/operators';
 import { concat, defer, EMPTY, of, retryWhen, throwError } from 'rxjs';
-import { backoff } from '../../../src/reconnect/backoff.ts';
+import { backoff } from '../../../src/feed/backoff.ts';
 import { runDiagram, unitMs } from './run.mjs';
 
 const endMs = 5_000;

@@ -1,45 +1,35 @@
-import {
-  catchError,
-  defer,
-  delayWhen,
-  dematerialize,
-  EMPTY,
-  endWith,
-  finalize,
-  map,
-  NEVER,
-  type Observable,
-} from 'rxjs';
-import { type ObservableNotification, race, repeat, startWith, switchMap, tap, throwError } from 'rxjs';
-import type { Received } from '../../protocol/event-line.js';
+import { catchError, concat, concatMap, defer, delayWhen, dematerialize, EMPTY, endWith, filter, finalize } from 'rxjs';
+import { forkJoin, ignoreElements, map, materialize, merge, NEVER, type Observable, of, race, repeat } from 'rxjs';
+import { type ObservableNotification, startWith, switchMap, take, tap, throwError, timeout, timer } from 'rxjs';
+import { type Received, writeEventLine } from '../../protocol/event-line.js';
+import { readFailure, TradeFeedError } from '../../protocol/failures/trade-feed-error.js';
+import { clampMs } from '../../protocol/validate.js';
 import { pageGlobals } from '../page-globals.js';
 import type { RelayFeedSettings } from '../relay-feed-options.js';
 import { type ResumePoint, resumePoint } from '../resume-point.js';
-import { follow$, silence$ } from './follow.js';
-import { tabLock$, type Locks } from './tab-lock.js';
-import { lead$ } from './lead.js';
-import { pageActive$ } from './page-active.js';
-import { openChannel } from './tab-channel.js';
+import { type FromLeader, holderOf, type Locks, openChannel, pageActive$, type TabChannel } from './tab-channel.js';
+import { tabLock$, type TabMessage } from './tab-channel.js';
 import { type LeaderLoss, TabState } from './tab-state.js';
+
+type Notification = ObservableNotification<Received>;
+type PageFeed = (point: ResumePoint) => Observable<Received>;
 
 /**
  * Receives a feed over one stream for all tabs of a browser with the same address.
  *
- * The tab that holds the lock of that address leads: it receives the stream, and posts the events to the other tabs. When the leader leaves, the next
- * tab receives the lock, and resumes at the id that it has reached. A silent leader loses the lock. When the feed ends, it ends in all tabs. A page
- * over plain `http:`, and Node, have a separate stream, because they have no locks or no secure context.
+ * The tab that holds the lock of that address leads: it receives the stream, and posts the events to the other tabs.
+ * When the leader leaves, the next tab receives the lock, and resumes at the id that it has reached. A silent leader
+ * loses the lock. When the feed ends, it ends in all tabs. A page over plain `http:`, and Node, have a separate stream,
+ * because they have no locks or no secure context.
  *
  * @param page$ - creates the stream of this page, which resumes at a point
  */
-export const sharedFeed$ = (
-  settings: RelayFeedSettings,
-  page$: (point: ResumePoint) => Observable<Received>,
-): Observable<Received> =>
+export const sharedFeed$ = (settings: RelayFeedSettings, page$: PageFeed): Observable<Received> =>
   defer(() => {
     const point = resumePoint(settings);
     const locks = pageGlobals.isSecureContext ? pageGlobals.navigator?.locks : undefined;
     if (locks === undefined) return page$(point);
-    const tab = new TabState(point, () => settings.scheduler.now());
+    const tab = new TabState(point);
     return pageActive$(pageGlobals as EventTarget).pipe(
       // A frozen page can neither lead nor read messages. So it leaves, and joins again when it is active.
       switchMap((isActive) => (isActive ? member$(tab, locks, settings, page$) : NEVER)),
@@ -53,20 +43,15 @@ export const sharedFeed$ = (
 /** The role of a tab: a leader after the loss of the previous one, a follower, or a leader whose lock was stolen. */
 type Role = LeaderLoss | 'follower' | 'replaced';
 
-const member$ = (
-  tab: TabState,
-  locks: Locks,
-  settings: RelayFeedSettings,
-  page$: (point: ResumePoint) => Observable<Received>,
-): Observable<ObservableNotification<Received>> =>
+const member$ = (tab: TabState, locks: Locks, settings: RelayFeedSettings, page$: PageFeed): Observable<Notification> =>
   defer(() => {
     // The number is the version of this protocol: tabs with an older version of an app may be open.
-    const name = `rx-trade-feed/tabs-2:${settings.url}`;
+    const name = `rx-trade-feed/tabs-5:${settings.url}`;
     const channel = openChannel(name);
     const lock$ = (steal: boolean, loss: LeaderLoss) => tabLock$(locks, name, steal).pipe(map((): Role => loss));
     return race(
       lock$(false, 'relay-lost'),
-      silence$(tab, channel, settings).pipe(switchMap(() => lock$(true, 'relay-stalled'))),
+      takeover$(tab, channel, settings, locks, name).pipe(switchMap(() => lock$(true, 'relay-stalled'))),
     ).pipe(
       // The lock may arrive before the last messages of the previous leader.
       delayWhen(() => channel.caughtUp$),
@@ -80,3 +65,107 @@ const member$ = (
       finalize(() => channel.close()),
     );
   });
+
+/** Joins the leader, and emits the events that it posts. Joins each new leader until one has answered. */
+const follow$ = (tab: TabState, { messages$, post }: TabChannel): Observable<Notification> =>
+  defer(() => {
+    const ask = () => post({ type: 'ask', term: tab.term });
+    tab.isWelcome = false;
+    ask();
+    return concat(
+      of(...tab.interrupted('relay-lost')).pipe(map(nextOf)),
+      messages$.pipe(
+        filter(isOfLeader),
+        concatMap((message) => {
+          if (message.type === 'ended') return message.term < tab.term ? EMPTY : of(endOf(message.failure));
+          // The leader does not know the term of this tab if the clock was set back since: it then begins a later one.
+          if (message.type === 'leads' && (!tab.isWelcome || message.term < tab.term)) ask();
+          return tab.receive(message).pipe(map(nextOf));
+        }),
+      ),
+    );
+  });
+
+/**
+ * Emits once when this tab must take over: the leader has answered nothing within `idleTimeoutMs`, or
+ * `connectTimeoutMs` if it has never answered.
+ *
+ * One tab decides at a time, under a lock of its own, and only if the tab that was asked still leads.
+ * Its request to steal precedes the release of that lock, so the next tab sees the new leader.
+ */
+const takeover$ = (
+  tab: TabState,
+  { messages$, post }: TabChannel,
+  { connectTimeoutMs, idleTimeoutMs, scheduler }: RelayFeedSettings,
+  locks: Locks,
+  name: string,
+): Observable<unknown> =>
+  messages$.pipe(
+    filter(isOfLeader),
+    startWith(undefined),
+    switchMap(() => {
+      const half = clampMs((tab.isWelcome ? idleTimeoutMs : connectTimeoutMs) / 2);
+      const wait$ = timer(half, scheduler);
+      // The tab that decides can be blocked, too: the others then use the next lock. No address contains a space.
+      const deciding$ = (n = 1): Observable<void> =>
+        tabLock$(locks, `${name} takeover ${n}`, false).pipe(
+          timeout({ first: half, scheduler, with: () => deciding$(n + 1) }),
+        );
+      return wait$.pipe(
+        tap(() => post({ type: 'ask', term: tab.term })),
+        // Two timers in a row: if this page was blocked, it reads its queued messages between them.
+        switchMap(() => forkJoin([holderOf(locks, name), wait$])),
+        switchMap(([silent]) =>
+          deciding$().pipe(
+            switchMap(() => holderOf(locks, name)),
+            take(1),
+            filter((leader) => leader === silent),
+          ),
+        ),
+        repeat(),
+      );
+    }),
+    take(1),
+  );
+
+/** Leads the other tabs: receives the stream, posts its messages, and answers tabs that join. Resumes at its point. */
+const lead$ = (
+  tab: TabState,
+  { messages$, post }: TabChannel,
+  loss: LeaderLoss,
+  page$: PageFeed,
+): Observable<Notification> =>
+  defer(() => {
+    tab.lead();
+    const { point } = tab;
+    const end = (error: unknown) => {
+      if (error !== undefined && !(error instanceof TradeFeedError)) return;
+      post({ type: 'ended', term: tab.term, failure: error && JSON.stringify(error) });
+    };
+    post({ type: 'leads', term: tab.term });
+    point.watcher = {
+      own: (event) => post(tab.update('batch', point.id, [writeEventLine(event)])),
+      message: (from, lines) => post(tab.update('batch', from, lines, point.ownAt)),
+    };
+    return merge(
+      messages$.pipe(
+        tap((message) => {
+          if (message.type !== 'ask') return;
+          if (message.term > tab.term) tab.lead(message.term);
+          post(tab.welcome());
+        }),
+        ignoreElements(),
+      ),
+      concat(tab.interrupted(loss), page$(point)).pipe(
+        tap({ error: end, complete: () => end(undefined) }),
+        materialize(),
+      ),
+    ).pipe(finalize(() => (point.watcher = undefined)));
+  });
+
+const isOfLeader = (message: TabMessage): message is FromLeader => 'term' in message && message.type !== 'ask';
+
+const nextOf = (value: Received): Notification => ({ kind: 'N', value });
+
+const endOf = (failure: string | undefined): Notification =>
+  failure === undefined ? { kind: 'C' } : { kind: 'E', error: readFailure(JSON.parse(failure)) };

@@ -1,45 +1,52 @@
 import { EMPTY, from, type Observable, tap } from 'rxjs';
-import type { Watermark } from '../../protocol/event.js';
-import type { Received } from '../../protocol/event-line.js';
-import { nextSnapshot, openedIn, type Snapshot } from '../../protocol/snapshot.js';
-import { relayError } from '../../protocol/failures/relay-error.js';
+import type { LifecycleEvent, Watermark } from '../../protocol/event.js';
+import { feedPositionOf, isAfterPosition, parseEventId } from '../../protocol/position.js';
+import { type Received, writeEventLine } from '../../protocol/event-line.js';
+import {
+  type Missed,
+  nextSnapshot,
+  openedIn,
+  relayGap,
+  type Snapshot,
+  snapshotAfterGap,
+  snapshotSince,
+} from '../../protocol/feed-state.js';
+import { createConnectionFacts } from '../relay-connection.js';
+import { eventsOf } from '../relay-stream.js';
 import type { ResumePoint } from '../resume-point.js';
-import { type Applied, applyBatch, applyWelcome } from './apply-message.js';
-import type { FromLeader, Welcome } from './tab-message.js';
+import type { FromLeader, Update } from './tab-channel.js';
 
 /** How a leader was lost: it has released the lock, or it was silent and its lock was stolen. */
 export type LeaderLoss = 'relay-lost' | 'relay-stalled';
 
 /** The state of one subscription, as a leader or as a follower. */
 export class TabState {
-  /** Identifies this tab in the answer to `join`. */
-  readonly name = crypto.randomUUID();
   readonly point: ResumePoint;
   /** The term of the newest leader that this tab has received from. */
   term = 0;
-  /** Whether the leader has answered `join`: batches after its answer are for this tab. */
+  /** Whether a leader has answered: batches after its answer are for this tab. */
   isWelcome = false;
-  readonly #now: () => number;
   #snapshot: Snapshot = [];
   #watermark: Watermark | undefined;
-  #lastMessageAt: number;
-  #openSince = 0;
-  #frames = 0;
+  /** The facts about the connection to the leader, or of the leader, since the feed is open. */
+  #facts;
 
-  /** @param now - returns the time in epoch ms */
-  constructor(point: ResumePoint, now: () => number) {
+  constructor(point: ResumePoint) {
     this.point = point;
-    this.#now = now;
-    this.#lastMessageAt = now();
+    this.#facts = createConnectionFacts(point.clock);
   }
 
   /** Records an event that this tab emits. */
   emitted(event: Received): void {
+    this.point.passed(event);
     // Neither is part of the state: the error after `stopped` ends this subscription.
     if (event.type === 'stopped' || event.type === 'value') return;
-    if (event.type === 'frame') this.#frames += 1;
-    else if (event.type === 'watermark') this.#watermark = event;
-    else if (event.type === 'opened') [this.#openSince, this.#frames] = [this.#now(), 0];
+    if (event.type === 'watermark') this.#watermark = event;
+    if (event.type === 'opened') {
+      this.#facts = createConnectionFacts(this.point.clock);
+      this.#facts.opened();
+    }
+    this.#facts.event(event);
     this.#snapshot = nextSnapshot(this.#snapshot, event);
   }
 
@@ -47,43 +54,125 @@ export class TabState {
   receive(message: FromLeader): Observable<Received> {
     if (message.term < this.term) return EMPTY;
     this.term = message.term;
-    this.#lastMessageAt = this.#now();
-    if (message.type === 'welcome' && message.tab === this.name && !this.isWelcome) {
-      this.isWelcome = true;
-      return this.#apply(applyWelcome(this.point.lastEventId(), message, this.#now()), message.shiftMs);
-    }
-    if (message.type === 'batch' && this.isWelcome)
-      return this.#apply(applyBatch(this.point.lastEventId(), message), message.shiftMs);
-    return EMPTY;
+    this.#facts.bytes();
+    if (message.type !== 'welcome' && message.type !== 'batch') return EMPTY;
+    const { point } = this;
+    point.clock.follow(message.shiftMs, message.aheadMs);
+    // The first answer, and the batches after it, are for this tab.
+    if (this.isWelcome === (message.type === 'welcome')) return EMPTY;
+    this.isWelcome = true;
+    const { events, id = '' } = applyUpdate(point.id, message, point.clock.now());
+    return from(events).pipe(tap({ complete: () => point.reached(id, []) }));
   }
 
-  /** Begins a term as the leader. */
-  lead(): void {
-    this.term = Math.max(this.term + 1, Date.now());
+  /** Begins a term as the leader. `other`: a later term of another tab, if the clock was set back since. */
+  lead(other = this.term): void {
+    this.term = Math.max(other + 1, Date.now());
   }
 
-  /** Creates the answer for a tab that joins. */
-  welcome(tab: string): Welcome {
-    const { term, point } = this;
-    const [snapshot, watermark] = [this.#snapshot, this.#watermark];
-    return { type: 'welcome', term, tab, id: point.lastEventId(), shiftMs: point.shiftMs, snapshot, watermark };
+  /** Creates the answer to a tab that asks. */
+  welcome(): FromLeader {
+    const events = this.#watermark === undefined ? this.#snapshot : [...this.#snapshot, this.#watermark];
+    return this.update('welcome', this.point.id, events.map(writeEventLine));
   }
 
-  /** Returns the events for the loss of the leader, if the feed was open: the same as after the end of a connection to the relay. */
-  interrupted(code: LeaderLoss): readonly Received[] {
+  /** Creates a message about events after which this leader has reached its id. */
+  update(type: Update['type'], from: Id, lines: readonly string[], ownAt?: number): FromLeader {
+    const { id: to, clock } = this.point;
+    return { type, term: this.term, from, to, lines, shiftMs: clock.shiftMs, aheadMs: clock.aheadMs, ownAt };
+  }
+
+  /** Returns the events for the loss of the leader, if the feed was open: as after the end of a connection. */
+  interrupted(code: LeaderLoss): readonly LifecycleEvent[] {
     if (openedIn(this.#snapshot) === undefined) return [];
-    const at = this.#now();
-    const endedAt = code === 'relay-stalled' ? this.#lastMessageAt : at;
-    const uptimeMs = Math.max(0, endedAt - this.#openSince);
-    const failure = relayError({ code, uptimeMs, framesReceived: this.#frames, endedAt });
+    const failure = this.#facts.failure(code);
+    const at = this.point.clock.now();
     return [
-      { type: 'disconnected', at, failure },
-      { type: 'reconnecting', at, delayMs: 0, attempt: 1, verdict: failure.verdict },
+      this.point.own({ type: 'disconnected', at, failure }),
+      // The first reconnect, without a wait.
+      this.point.own({ type: 'reconnecting', at, delayMs: 0, attempt: 1, verdict: failure.verdict }),
     ];
   }
-
-  #apply({ events, id = '' }: Applied, shiftMs: number): Observable<Received> {
-    this.point.shiftMs = shiftMs;
-    return from(events).pipe(tap({ complete: () => this.point.reached(id) }));
-  }
 }
+
+type Id = string | undefined;
+
+/**
+ * Returns the events that are new for a tab, and the id that it reaches.
+ *
+ * A new leader resumes at the last id that it has reached: a tab that has reached a later id drops the events that it
+ * has already emitted. One with an earlier id emits a gap, also after a reload, because the leader stores no events.
+ *
+ * @param lastId - the id that the tab has reached; `undefined` if it has none
+ * @param now - in epoch ms
+ */
+export const applyUpdate = (
+  lastId: Id,
+  { type, from, to, shiftMs, lines, ownAt }: Update,
+  now: number,
+): { readonly events: readonly Received[]; readonly id: Id } => {
+  const events = eventsOf(lines, ownAt === undefined ? 0 : shiftMs, ownAt);
+  const begin = from ?? to;
+  const missed = missedBetween(lastId, begin, shiftMs);
+  const id = isAfter(lastId, to) ? lastId : (to ?? lastId);
+  // A frame may be later than the last watermark. The leader has reached its time.
+  const reachedAt = (parseEventId(to)?.at ?? -Infinity) + shiftMs;
+  if (type === 'welcome') return { events: stateFor(events, missed, reachedAt, now), id };
+  if (missed !== undefined) return { events: [relayGap(missed), ...events], id };
+  return { events: from !== to && isAfter(lastId, begin) ? newEvents(lastId, from, to, events) : events, id };
+};
+
+const stateFor = (
+  events: readonly Received[],
+  missed: Missed | undefined,
+  reachedAt: number,
+  now: number,
+): readonly Received[] => {
+  const watermark = events.find((event) => event.type === 'watermark');
+  const snapshot = events.filter((event) => event !== watermark) as Snapshot;
+  const since = Math.max(reachedAt, Math.min(now, watermark?.at ?? now));
+  const state = missed === undefined ? snapshotSince(snapshot, since) : snapshotAfterGap(snapshot, missed);
+  return watermark === undefined ? state : [...state, watermark];
+};
+
+// An id counts every event except watermarks. In a cluster a change of the owner adds events that no id counts, and a
+// relay may have skipped events: then only the frames are counted, from the end.
+const newEvents = (lastId: Id, from: Id, to: Id, events: readonly Received[]): readonly Received[] => {
+  const [reached, begin, end] = [lastId, from, to].map(parseEventId);
+  if (hasReached(lastId, to)) return [];
+  if (reached?.epoch !== end?.epoch || reached === undefined || end === undefined) return events;
+  const isCounted = ({ type }: Received) => type !== 'watermark';
+  const isFrame = ({ type }: Received) => type === 'frame';
+  const hasAll = begin?.epoch === end.epoch && events.filter(isCounted).length === end.seq - begin.seq;
+  const isKnown = hasAll ? isCounted : isFrame;
+  let known = events.filter(isKnown).length - (hasAll ? end.seq - reached.seq : end.frames - reached.frames);
+  return events.filter((event) => {
+    const isNew = known <= 0;
+    if (isKnown(event)) known -= 1;
+    return isNew || event.type === 'watermark';
+  });
+};
+
+/** Returns the loss of a tab between its id and the next one; `undefined` if there is none. */
+const missedBetween = (lastId: Id, next: Id, shiftMs: number): Missed | undefined => {
+  if (lastId === undefined || next === undefined || lastId === next) return undefined;
+  if (hasReached(lastId, next)) return undefined;
+  const [reached, other] = [parseEventId(lastId), parseEventId(next)];
+  const to = (other?.at ?? 0) + shiftMs;
+  const frames = reached && reached.epoch === other?.epoch ? other.frames - reached.frames : undefined;
+  return { from: reached === undefined ? to : reached.complete + shiftMs, to, frames };
+};
+
+const hasReached = (lastId: Id, other: Id): boolean => (order(lastId, other) ?? -1) >= 0;
+
+const isAfter = (lastId: Id, other: Id): boolean => (order(lastId, other) ?? 0) > 0;
+
+/** Returns by how much an id is after another one; `undefined` if they are of logs that cannot be compared. */
+const order = (one: Id, other: Id): number | undefined => {
+  const [reached, next] = [parseEventId(one), parseEventId(other)];
+  if (reached === undefined || next === undefined) return undefined;
+  if (reached.epoch === next.epoch) return reached.seq - next.seq;
+  const [position, before] = [feedPositionOf(reached), feedPositionOf(next)];
+  const isLater = position && before && isAfterPosition(position, before);
+  return isLater === undefined ? undefined : isLater ? 1 : -1;
+};

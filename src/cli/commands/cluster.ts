@@ -1,61 +1,81 @@
+import type { ClusterEngine } from '../../cluster/index.js';
 import { type ClusterState, readClusterState, requestHandOver, resumeCluster } from '../../cluster/operate.js';
 import { printable } from '../../protocol/printable.js';
-import type { ClusterCommand } from '../arguments/parsed-command.js';
-import { CliError, usageError } from '../cli-error.js';
-import { type ConnectedEngine, connectEngine, engineAddress } from '../cluster/engine.js';
-import { defaultAccount } from '../cluster/feed.js';
+import { connectEngine, defaultAccount, engineAddress } from '../cluster.js';
 import type { CliContext } from '../context.js';
-import { ExitCode } from '../exit-code.js';
-import { counted, duration } from '../view/units.js';
+import { CliError, ExitCode, usageError } from '../errors.js';
+import { cluster, defineCommand, flag, type ValuesOf, wordArgument } from '../options.js';
+import { counted, duration } from '../view/text.js';
 
-/**
- * Shows the state of a cluster, moves the ownership to another replica, or allows the replicas to connect again.
- *
- * @param connect - connects to the engine at an address
- * @returns the exit code
- * @throws CliError if the engine cannot be reached, or if there is nothing to do
- */
-export const cluster = async (
-  { action, options }: ClusterCommand,
+const options = { ...cluster, json: flag('--json', 'write the status as one JSON object') };
+
+export type Action = 'status' | 'hand-over' | 'resume';
+
+export const command = defineCommand({
+  argument: wordArgument('<action>', 'status, hand-over or resume', 'action', ['status', 'hand-over', 'resume']),
+  summary: 'show or change which replica owns a connection',
+  description: `
+    status shows the owner, its generation, the replicas that could replace it, and the last changes of the owner.
+    hand-over moves the ownership to another replica. resume allows the replicas to connect again after another client
+    replaced their connection; the replicas that have stopped need a restart. resume also repairs a key that cannot be
+    read.
+
+    A user and a password in the address are visible in the list of processes. Use TRADE_FEED_CLUSTER for such an
+    address.
+  `,
+  options,
+  examples: [
+    ['rx-trade-feed cluster status --cluster nats://127.0.0.1:4222', 'which replica owns the connection'],
+    ['rx-trade-feed cluster hand-over --cluster redis://127.0.0.1:6379', 'move the ownership before a maintenance'],
+  ],
+  run: (action, values, context) => act(action, values, context),
+});
+
+export const act = async (
+  action: Action,
+  values: ValuesOf<typeof options>,
   context: CliContext,
-  connect: (address: string) => Promise<ConnectedEngine> = connectEngine,
+  connect: typeof connectEngine = connectEngine,
 ): Promise<number> => {
-  const address = engineAddress(options, context);
+  const address = engineAddress(values, context);
   if (address === undefined)
     throw usageError('The address of the engine is missing. Set TRADE_FEED_CLUSTER or use --cluster URL.');
-  const account = options.account ?? defaultAccount;
+  const account = values.account ?? defaultAccount;
   const { engine, close } = await connect(address);
   try {
     const state = await readClusterState(engine, account);
-    switch (action) {
-      case 'status':
-        context.stdout.write(
-          options.json ? `${JSON.stringify(state)}\n` : `${statusText(state, Date.now()).join('\n')}\n`,
-        );
-        break;
-      case 'hand-over': {
-        if (state.standbys.length === 0) throw nothingToDo('There is no other replica that could own the connection.');
-        if (!(await requestHandOver(engine, account))) throw nothingToDo('There is no owner.');
-        context.stdout.write('The owner gives the ownership away.\n');
-        break;
-      }
-      case 'resume':
-        if (!(await resumeCluster(engine, account))) throw nothingToDo('The cluster has not stopped.');
-        context.stdout.write('The replicas may connect again. Restart those that have stopped.\n');
-    }
+    context.stdout.write(`${await actions[action](state, engine, account, values.json)}\n`);
     return ExitCode.ok;
   } finally {
     await close();
   }
 };
 
+type Act = (state: ClusterState, engine: ClusterEngine, account: string, json?: boolean) => Promise<string> | string;
+
+const actions: Readonly<Record<Action, Act>> = {
+  status: (state, _engine, _account, json) => (json ? JSON.stringify(state) : statusText(state, Date.now()).join('\n')),
+  'hand-over': async ({ standbys }, engine, account) => {
+    if (standbys.length === 0) throw nothingToDo('There is no other replica that could own the connection.');
+    if (!(await requestHandOver(engine, account))) throw nothingToDo('There is no owner.');
+    return 'The owner gives the ownership away.';
+  },
+  resume: async (_state, engine, account) => {
+    if (!(await resumeCluster(engine, account))) throw nothingToDo('The cluster has not stopped.');
+    return 'The replicas may connect again. Restart those that have stopped.';
+  },
+};
+
 const nothingToDo = (what: string): Error => new CliError(ExitCode.refused, what);
 
-/** Describes the state of a cluster, one line for each fact. */
-export const statusText = ({ key, standbys }: ClusterState, now: number): readonly string[] => {
-  if (key === undefined) return ['no replica has owned the connection of this account yet'];
+export const statusText = ({ key, isUnreadable, standbys }: ClusterState, now: number): readonly string[] => {
+  const problems = standbys.flatMap(({ replica, refused }) =>
+    refused === undefined ? [] : [`problem     ${printable(`${replica}: ${refused}`)}`],
+  );
+  if (isUnreadable) return [...unreadable, ...problems];
+  if (key === undefined) return ['no replica has owned the connection of this account yet', ...problems];
   const age = (at: number): string => duration(Math.max(0, now - at));
-  const { owner, phase, gen, since, feed, stop, evictions, changes } = key;
+  const { owner, phase, gen, since, feed, service, stop, evictions, changes } = key;
   const state = {
     open: `${printable(owner)}, for ${age(since)}`,
     opening: `${printable(owner)}, which opens a connection, for ${age(since)}`,
@@ -64,9 +84,10 @@ export const statusText = ({ key, standbys }: ClusterState, now: number): readon
   }[phase];
   return [
     `owner       ${state}`,
-    `feed        ${feed}`,
+    `feed        ${feed}${service === undefined ? '' : ` from ${printable(service)}`}`,
     `generation  ${gen}`,
     `standbys    ${standbys.length === 0 ? 'none' : standbys.map(({ replica }) => printable(replica)).join(', ')}`,
+    ...problems,
     `evictions   ${evictions.length === 0 ? 'none' : counted(evictions.length, 'connection')} in the last minute`,
     ...changes
       .map((change, n) => `${change.gen}, ${age(change.since)} ago: ${changeText(change, changes[n - 1])}`)
@@ -74,6 +95,11 @@ export const statusText = ({ key, standbys }: ClusterState, now: number): readon
       .map((line, n) => `${(n === 0 ? 'hand-overs' : '').padEnd(12)}generation ${line}`),
   ];
 };
+
+const unreadable: readonly string[] = [
+  'owner       not known: the key of this account is damaged, or of a newer version',
+  'repair      an owner that runs writes it again within a second; otherwise run cluster resume',
+];
 
 type OwnerChange = NonNullable<ClusterState['key']>['changes'][number];
 

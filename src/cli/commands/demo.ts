@@ -1,44 +1,112 @@
-import { tap } from 'rxjs';
-import { tradeFeedEvents$ } from '../../index.js';
-import type { DemoCommand } from '../arguments/parsed-command.js';
+import { interval, switchMap, timer } from 'rxjs';
+import { type Feed, tradeFeedEvents$, type TradeFeedOptions } from '../../index.js';
+import { marketBatches$, pendingTransactions$, startTradeFeedService } from '../../testing/index.js';
+import { connectionOptions, retryPolicy, targetOf } from '../connection.js';
 import { type CliContext, isTerminal } from '../context.js';
-import { endingOf, endings$, finish, outcomeOf } from '../follow/ending.js';
-import { follow } from '../follow/follow.js';
-import { withKeys } from '../view/keys.js';
-import { panelView, plainView } from '../view/views.js';
-import { summaryLines } from '../view/words.js';
-import { demoService } from './demo-service.js';
+import { usageError } from '../errors.js';
+import { endingOf, endings$, finish, follow, lastStep } from '../follow.js';
+import { connection, defineCommand, feedArgument, option, perSecond, timeMs, type ValuesOf } from '../options.js';
+import { type PanelContent, panelView, summaryLines } from '../view/status.js';
+import { withKeys } from '../view/terminal.js';
+import { duration, logLine } from '../view/text.js';
 
-/**
- * Shows a live feed of a local service, or of the service in the arguments or the environment.
- *
- * @returns the exit code
- * @throws the failure that stopped the feed, or a CliError
- */
-export const demo = async (command: DemoCommand, context: CliContext): Promise<number> => {
-  const { stdout } = context;
-  const { feed, options } = command;
-  const { replicas } = options;
-  if (replicas !== undefined) {
-    const { demoReplicas } = await import('./demo-replicas.js');
-    return demoReplicas({ ...command, options: { ...options, replicas } }, context);
+const options = {
+  ...connection,
+  rate: option('--rate <N>', perSecond, 'frames per second of the local service (default: 20)'),
+  outageEvery: option(
+    '--outage-every <TIME>',
+    timeMs,
+    'how often the local service goes away, for up to 3 s, to show a reconnect; 0: never (default: 30)',
+  ),
+};
+type Values = ValuesOf<typeof options>;
+
+export const command = defineCommand({
+  argument: feedArgument,
+  summary: 'show a live feed, from a local service by default',
+  description: `
+    Starts a local service, connects to it and shows what happens. If TRADE_FEED_BASE_URL and TRADE_FEED_API_KEY are set
+    (or --base-url and --key-file), it connects to that service instead. Ctrl-C ends it with a summary.
+  `,
+  options,
+  examples: [
+    ['rx-trade-feed demo', 'the market feed of a local service'],
+    ['rx-trade-feed demo raw --rate 500', 'a faster feed'],
+  ],
+  run: async (feed, values, context) => {
+    const { stdout } = context;
+    const service = await demoService(feed, values, context);
+    try {
+      const events$ = tradeFeedEvents$(feed, service.options);
+      const isDrawn = isTerminal(stdout, context);
+      if (!isDrawn) stdout.write(logLine(`streaming from ${service.service}`));
+      const view = panelView(context, service);
+      const steps$ = events$.pipe(follow(feed, values, endings$(isDrawn ? withKeys(context) : context)));
+      const { event, status } = await lastStep(steps$, view);
+      stdout.write(summaryLines(status));
+      return finish(endingOf(stdout) ?? event.ending, values, status.life.hasOpened);
+    } finally {
+      await service.close();
+    }
+  },
+});
+
+interface DemoService extends PanelContent {
+  readonly options: TradeFeedOptions;
+  close(): Promise<void>;
+}
+
+/** Returns the service in the arguments or the environment, or starts a local one. */
+const demoService = async (feed: Feed, values: Values, context: CliContext): Promise<DemoService> => {
+  const { baseUrl, hasKey } = targetOf(values, context);
+  if (baseUrl === undefined && hasKey) throw missing('an API key', 'address (TRADE_FEED_BASE_URL or --base-url)');
+  if (baseUrl !== undefined && !hasKey) throw missing('an address', 'API key (TRADE_FEED_API_KEY or --key-file)');
+  const listenLine = `npx rx-trade-feed listen${feed === 'market' ? '' : ` ${feed}`} | jq .`;
+  if (baseUrl === undefined) {
+    if (values.ca !== undefined) throw usageError('--ca does not apply to the local service.');
+    return localService(feed, values, listenLine);
   }
-  const bounds = { durationMs: options.duration };
-  const service = await demoService(command, context);
-  try {
-    const events$ = tradeFeedEvents$(feed, service.options);
-    const isDrawn = isTerminal(stdout, context);
-    const view = isDrawn ? panelView(context, service) : plainView(stdout, service);
-    const endings = endings$(isDrawn ? withKeys(context) : context);
-    const outcome = await outcomeOf(
-      events$.pipe(
-        follow(feed, bounds, endings),
-        tap((step) => view.show(step)),
-      ),
-    ).finally(() => view.close());
-    stdout.write(`${summaryLines(outcome.tally).join('\n')}\n`);
-    return finish({ ...outcome, ending: endingOf(stdout) ?? outcome.ending }, bounds);
-  } finally {
-    await service.close();
-  }
+  const local = values.rate === undefined ? values.outageEvery !== undefined && '--outage-every' : '--rate';
+  if (local) throw usageError(`${local} applies only to the local service.`);
+  const options = await connectionOptions(values, context);
+  return { options, service: baseUrl, next: [listenLine], close: () => Promise.resolve() };
+};
+
+const missing = (present: string, absent: string): Error =>
+  usageError(`There is ${present}, but no ${absent}. Set both to use that service, or neither to use a local one.`);
+
+const defaultOutageMs = 30_000;
+/** How long an outage of the local service lasts, in ms. It's shorter if outages are less than twice as long apart. */
+const longestOutageMs = 3_000;
+
+const localService = async (feed: Feed, values: Values, listenLine: string): Promise<DemoService> => {
+  const source = { market: marketBatches$, raw: pendingTransactions$ }[feed]({ rate: values.rate });
+  const service = await startTradeFeedService({ sources: { [feed]: source } });
+  const account = service.createAccount({ plan: 'developer' });
+  const everyMs = values.outageEvery ?? defaultOutageMs;
+  const lastsMs = Math.min(longestOutageMs, everyMs / 2);
+  // One attempt at once and three more. The last one succeeds because the service is back half a wait earlier.
+  const waitMs = lastsMs / 3;
+  const outages = interval(everyMs).pipe(
+    switchMap(() => {
+      service.failCredentials(true);
+      account.expireAccess();
+      return timer(lastsMs - waitMs / 2);
+    }),
+  );
+  const running = everyMs > 0 ? outages.subscribe(() => service.failCredentials(false)) : undefined;
+  const steady = { initialDelayMs: waitMs, maxDelayMs: waitMs, jitter: 'none' } as const;
+  return {
+    options: {
+      baseUrl: service.baseUrl,
+      apiKey: account.createApiKey(),
+      backoff: { ...retryPolicy(values), ...(running && steady) },
+    },
+    service: `local service${running ? `, with an outage every ${duration(everyMs)}` : ''}`,
+    next: ['npx rx-trade-feed serve', `its two exports, then ${listenLine}`],
+    close: async () => {
+      running?.unsubscribe();
+      await service.shutdown();
+    },
+  };
 };

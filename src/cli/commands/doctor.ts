@@ -1,41 +1,113 @@
-import type { DoctorCommand } from '../arguments/parsed-command.js';
-import { type CliContext, hasColors } from '../context.js';
-import { type Check, type Facts, skipped } from '../doctor/check.js';
-import { localChecks } from '../doctor/local-checks.js';
-import { networkChecks } from '../doctor/network-checks.js';
-import { conclusion, findingLines, type NamedFinding } from '../doctor/report.js';
-import { serviceChecks } from '../doctor/service-checks.js';
-import { ExitCode } from '../exit-code.js';
+import { Help } from 'commander';
+import { printable } from '../../protocol/printable.js';
+import { targetOf } from '../connection.js';
+import { hasColors, isTerminal } from '../context.js';
+import { checks, diagnose } from '../doctor/diagnose.js';
+import { type Finding, skipped } from '../doctor/findings.js';
+import { ExitCode } from '../errors.js';
+import { defineCommand, feedArgument, flag, option, service, timeMs } from '../options.js';
+import { sizeOf } from '../view/terminal.js';
+import { counted, type Line, printed, symbols } from '../view/text.js';
 
-/** All checks, in order. Each needs that the checks before it did not fail. */
-const checks: readonly Check[] = [...localChecks, ...networkChecks, ...serviceChecks];
+/** The width of the report outside a terminal, and the largest one on a terminal. */
+const [plainColumns, maxColumns] = [80, 100];
 
-/**
- * Checks everything that a feed needs, and prints each problem with what to do.
- *
- * @returns the exit code: 0 if no check failed
- */
-export const doctor = async ({ feed, options }: DoctorCommand, context: CliContext): Promise<number> => {
-  const { stdout } = context;
-  const colors = hasColors(stdout, context);
-  const findings: NamedFinding[] = [];
-  let facts: Facts = { feed, command: options, context };
-  try {
-    for (const check of checks) {
-      const failure = findings.find(({ status }) => status === 'failed');
-      const { facts: found, ...finding } = await (failure
-        ? skipped(`after the failure of ${failure.name}`)
-        : check.run(facts));
-      facts = { ...facts, ...found };
-      const named = { name: check.name, ...finding };
+export const command = defineCommand({
+  argument: feedArgument,
+  summary: 'find out why a feed does not work',
+  description: `
+    Checks Node, the settings, the proxy, DNS, TCP, TLS, the API key and the clock, and prints what is wrong and what to
+    do. It requests one ticket. Later checks are skipped after a check that failed.
+
+    With --connect it also opens a connection, and waits 10 s for another client of the account and for the first frame.
+    A new connection closes the connection of another client of the account (4001), so it is not opened without
+    --connect.
+  `,
+  options: {
+    ...service,
+    connect: flag('--connect', 'open a connection; closes the connection of another client of the account'),
+    frameWithin: option(
+      '--frame-within <TIME>',
+      timeMs,
+      'with --connect: how long the first frame may take (default: 10)',
+    ),
+    json: flag('--json', 'one JSON object with all findings'),
+  },
+  examples: [
+    ['rx-trade-feed doctor', 'check everything up to the ticket'],
+    ['rx-trade-feed doctor raw --connect --frame-within 30', 'also the connection, and the first frame of raw'],
+    ['rx-trade-feed doctor --json | jq \'.checks[] | select(.status == "failed")\'', 'only the check that failed'],
+  ],
+  run: async (feed, values, context) => {
+    const { stdout } = context;
+    const colors = hasColors(stdout, context);
+    const width = isTerminal(stdout, context) ? sizeOf(stdout).columns : plainColumns;
+    const columns = Math.min(width, maxColumns) - 1;
+    const names = [...checks];
+    const findings: NamedFinding[] = [];
+    for await (const finding of diagnose(feed, values, context)) {
+      const named = { name: names.shift() ?? '', ...finding };
       findings.push(named);
-      if (!options.json && !failure) stdout.write(`${findingLines(named, colors).join('\n')}\n`);
+      if (!values.json) stdout.write(`${findingLines(named, columns, colors).join('\n')}\n`);
+      if (finding.status === 'failed') break;
     }
-  } finally {
-    facts.stream?.close();
-  }
-  const exitCode = findings.find(({ status }) => status === 'failed')?.exitCode ?? ExitCode.ok;
-  const report = { baseUrl: facts.url?.href, feed, exitCode, checks: findings.map(({ exitCode: _, ...rest }) => rest) };
-  stdout.write(options.json ? `${JSON.stringify(report)}\n` : `${conclusion(findings)}\n`);
-  return exitCode;
+    const failure = findings.find(({ status }) => status === 'failed');
+    for (const name of names) findings.push({ name, ...skipped(`after the failure of ${failure?.name}`) });
+    const exitCode = failure?.exitCode ?? ExitCode.ok;
+    const hasSettings = findings.some(({ name, status }) => name === 'settings' && status === 'ok');
+    const baseUrl = hasSettings ? new URL(targetOf(values, context).baseUrl ?? '').href : undefined;
+    const report = { baseUrl, feed, exitCode, checks: findings.map(({ exitCode: _, ...rest }) => rest) };
+    stdout.write(values.json ? `${JSON.stringify(report)}\n` : `${conclusion(findings)}\n`);
+    return exitCode;
+  },
+});
+
+export interface NamedFinding extends Finding {
+  readonly name: string;
+}
+
+const marks = {
+  ok: symbols.good,
+  warning: symbols.warning,
+  failed: symbols.failed,
+  skipped: symbols.inactive,
+} as const;
+
+const [statusWidth, nameWidth] = [9, 14];
+const textColumn = 3 + statusWidth + nameWidth;
+/** On a narrower terminal the text is below the name of the check. */
+const minColumns = 50;
+
+/** Returns the lines of a finding, wrapped with a hanging indent: what is the case, and what to do. */
+export const findingLines = (
+  { name, status, text, advice }: NamedFinding,
+  columns: number,
+  hasColors: boolean,
+): readonly string[] => {
+  const indent = columns < minColumns ? 4 : textColumn;
+  const body = [
+    ...wrapped(text, columns - indent),
+    ...(advice === undefined
+      ? []
+      : wrapped(advice, columns - indent - 2).map((line, n) => `${n ? '  ' : '→ '}${line}`)),
+  ].map((line): Line => [[' '.repeat(indent)], [line]]);
+  const [symbol, style] = marks[status];
+  const head: Line = [
+    [` ${symbol} ${status.padEnd(statusWidth)}`, style],
+    [name.padEnd(nameWidth), 'bold'],
+  ];
+  const lines = columns < minColumns ? [head, ...body] : [[...head, ...(body[0] ?? []).slice(1)], ...body.slice(1)];
+  return lines.map((line) => printed(line, Infinity, hasColors));
+};
+
+// A word that is too long for a line, such as an address, stays whole, so that it can be copied.
+const wrapped = (text: string, columns: number): readonly string[] =>
+  help.boxWrap(printable(text), columns).split('\n');
+const help = Object.assign(new Help(), { minWidthToWrap: 1 });
+
+export const conclusion = (findings: readonly Finding[]): string => {
+  const number = (status: Finding['status']): number => findings.filter((each) => each.status === status).length;
+  if (number('failed') > 0) return 'The feed cannot work. The later checks were skipped.';
+  const warnings = number('warning');
+  return warnings === 0 ? 'No problem was found.' : `The feed works, with ${counted(warnings, 'warning')}.`;
 };

@@ -1,72 +1,70 @@
-import { tap } from 'rxjs';
-import type { ListenCommand } from '../arguments/parsed-command.js';
-import { commandFeed } from '../cluster/feed.js';
-import { type CliContext, isTerminal } from '../context.js';
-import { endingOf, endings$, finish, outcomeOf } from '../follow/ending.js';
-import { follow } from '../follow/follow.js';
-import type { Tally } from '../follow/tally.js';
-import { droppedRecord, formatFor } from '../output/format.js';
-import { type LineWriter, lineWriter } from '../output/line-writer.js';
-import { counted } from '../view/units.js';
-import { eventLogView, logLine, noView, statusView, type View } from '../view/views.js';
-import { summaryLine, summaryLines } from '../view/words.js';
+import { replicaFeed } from '../cluster.js';
+import type { CliContext } from '../context.js';
+import { endingOf, endings$, finish, follow, lastStep } from '../follow.js';
+import { connection, count, defineCommand, feedArgument, flag, output, replica } from '../options.js';
+import { formatFor, lastFlushMs, LineWriter } from '../output.js';
+import { type Fact, statusView, writeSummary } from '../view/status.js';
+import { counted, logLine } from '../view/text.js';
 
-/** How many bytes may wait for a slow reader of stdout. */
+export const command = defineCommand({
+  argument: feedArgument,
+  summary: 'write the frames of a feed to stdout, one per line',
+  description: `
+    Writes a text payload unchanged, followed by a newline. A payload that contains newlines takes several lines. A
+    binary payload is written as base64. With --json each line is one JSON object, for every payload. On a terminal,
+    control characters of a payload are shown as symbols, so that a feed cannot control the terminal.
+
+    Frames are read as fast as they arrive, even if the reader of stdout is slow. Up to 64 MiB wait for it. Then the
+    oldest lines are dropped. The number of dropped lines is reported on stderr, and with --json also in their place.
+  `,
+  options: {
+    ...connection,
+    ...replica,
+    count,
+    json: flag('--json', 'one JSON object per line: frames with metadata, and gaps and reconnects in between'),
+    status: output.status,
+    quiet: flag('-q, --quiet', 'write only errors and dropped frames to stderr'),
+  },
+  examples: [
+    ['rx-trade-feed listen | jq .', 'read frames with jq'],
+    ['rx-trade-feed listen raw --duration 10m > frames.ndjson', 'only the payloads, for serve --source'],
+    ['rx-trade-feed listen --count 1 --duration 10s -q', 'a health check: exit code 0 if a frame arrived'],
+    ['rx-trade-feed listen --json | jq \'select(.type=="gap")\'', 'show only the gaps'],
+    [
+      'rx-trade-feed listen --cluster nats://127.0.0.1:4222 --account main',
+      'a replica: one connection for all of them',
+    ],
+  ],
+  run: async (feed, values, context) => {
+    const { events$, close } = await replicaFeed(feed, values, context);
+    const writer = writerFor(values.json, context);
+    const format = formatFor(values, context);
+    const view = statusView(values, context);
+    const steps$ = events$.pipe(follow(feed, values, endings$(context)));
+    const last = await lastStep(steps$, view, (event) => {
+      const line = format(event);
+      if (line !== undefined) writer.write(line);
+    }).finally(close);
+    const {
+      event: { ending },
+      status,
+    } = last;
+    await writer.flush(ending.kind === 'interrupted' ? lastFlushMs : undefined);
+    const { dropped } = writer;
+    const facts: readonly Fact[] = dropped === 0 ? [] : [['dropped', counted(dropped, 'line')]];
+    if (!values.quiet) writeSummary(context, status, facts);
+    return finish(endingOf(context.stdout) ?? ending, values, status.life.hasOpened);
+  },
+});
+
 const maxWaitingBytes = 64 * 1024 * 1024;
-/** How long an interrupted command waits for a slow reader of stdout, in ms. */
-const lastFlushMs = 1_000;
 
-/**
- * Writes the frames of a feed to stdout, and shows the status on stderr.
- *
- * @returns the exit code
- * @throws the failure that stopped the feed, or a CliError
- */
-export const listen = async ({ feed, options }: ListenCommand, context: CliContext): Promise<number> => {
-  const bounds = { count: options.count, durationMs: options.duration };
-  const { events$, close } = await commandFeed(feed, options, context);
-  const writer = writerFor(options, context);
-  const format = formatFor(options, context);
-  const view = viewFor(options, context);
-
-  const outcome = await outcomeOf(
-    events$.pipe(
-      follow(feed, bounds, endings$(context)),
-      tap((step) => {
-        const line = format(step.event);
-        if (line !== undefined) writer.write(line);
-        view.show(step);
-      }),
-    ),
-  ).finally(async () => {
-    await close();
-    view.close();
-  });
-  await writer.flush(outcome.ending.kind === 'interrupted' ? lastFlushMs : undefined);
-  if (!options.quiet) summarize(context, outcome.tally, writer.dropped);
-  return finish({ ...outcome, ending: endingOf(context.stdout) ?? outcome.ending }, bounds);
-};
-
-type Options = ListenCommand['options'];
-
-const log = ({ stderr }: CliContext, text: string): unknown => stderr.write(logLine(Date.now(), text));
-
-const summarize = (context: CliContext, tally: Tally, dropped: number): void => {
-  if (isTerminal(context.stderr, context)) context.stderr.write(`${summaryLines(tally, dropped).join('\n')}\n`);
-  else log(context, summaryLine(tally, dropped));
-};
-
-const writerFor = ({ json }: Options, context: CliContext): LineWriter =>
-  lineWriter(context.stdout, {
+const writerFor = (json: boolean | undefined, { stdout, stderr }: CliContext): LineWriter =>
+  new LineWriter(stdout, {
     maxBytes: maxWaitingBytes,
-    onDropping: () => log(context, 'the reader of stdout is too slow: the oldest lines are dropped'),
+    onDropping: () => stderr.write(logLine('the reader of stdout is too slow: the oldest lines are dropped')),
     onDropped: (lines) => {
-      log(context, `${counted(lines, 'line')} dropped: the reader of stdout was too slow`);
-      return json ? `${droppedRecord(lines)}\n` : undefined;
+      stderr.write(logLine(`${counted(lines, 'line')} dropped: the reader of stdout was too slow`));
+      return json ? `${JSON.stringify({ type: 'dropped', at: Date.now(), lines })}\n` : undefined;
     },
   });
-
-const viewFor = (options: Options, context: CliContext): View => {
-  if (options.quiet) return noView;
-  return isTerminal(context.stderr, context) && options.status ? statusView(context) : eventLogView(context.stderr);
-};

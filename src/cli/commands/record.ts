@@ -1,59 +1,56 @@
 import { statSync } from 'node:fs';
-import { tap } from 'rxjs';
 import { RecordingError, recordTo, tradeFeedEvents$ } from '../../index.js';
 import { printable } from '../../protocol/printable.js';
-import type { RecordCommand } from '../arguments/parsed-command.js';
-import { usageError } from '../cli-error.js';
 import { connectionOptions } from '../connection.js';
-import { type CliContext, isTerminal } from '../context.js';
-import { endings$, finish, type Outcome, outcomeOf } from '../follow/ending.js';
-import { follow } from '../follow/follow.js';
-import { bytes, counted } from '../view/units.js';
-import { logLine, noView, progressView, statusView, type View } from '../view/views.js';
-import { summaryLine, summaryLines } from '../view/words.js';
+import { usageError } from '../errors.js';
+import { endings$, finish, follow, lastStep } from '../follow.js';
+import { anyText, connection, count, defineCommand, feedArgument, option, output, sizeBytes } from '../options.js';
+import { statusView, writeSummary } from '../view/status.js';
+import { bytes, counted } from '../view/text.js';
 
-/**
- * Records a feed to a file, and shows the status on stderr.
- *
- * @returns the exit code
- * @throws the failure that stopped the feed or the recording, or a CliError
- */
-export const record = async ({ feed, options }: RecordCommand, context: CliContext): Promise<number> => {
-  const { output, maxFileSize: maxFileBytes, count, duration: durationMs, quiet } = options;
-  if (output === undefined) throw usageError('The file is missing. Use --output FILE.');
-  if (output === '-') throw usageError('record writes to a file. To write to stdout, use listen --json.');
-  const bounds = { count, durationMs };
-  const events$ = tradeFeedEvents$(feed, await connectionOptions(options, context));
-  const view = viewFor(options, output, context);
+export const command = defineCommand({
+  argument: feedArgument,
+  summary: 'record a feed to a file, with its gaps',
+  description: `
+    Writes frames and gaps as listen --json does, one JSON object per line. jq can read the file; replay and serve
+    --replay send it again. Every byte of a payload is preserved. A crash loses at most the last moment.
 
-  const outcome = await outcomeOf(
-    events$.pipe(
-      recordTo(output, { maxFileBytes }),
-      follow(feed, bounds, endings$(context)),
-      tap((step) => view.show(step)),
+    Appends to an existing recording, and records the time in between as a gap. A file that is not a recording, or that
+    another recorder uses, is refused and left unchanged. If no frame arrives, no new file remains. Ctrl-C ends it with
+    a summary.
+  `,
+  options: {
+    output: option('-o, --output <FILE>', anyText, 'the recording; an existing one is appended to'),
+    maxFileSize: option(
+      '--max-file-size <SIZE>',
+      sizeBytes,
+      'continue in FILE.1, FILE.2 and so on when a file is full: 500kB, 100MB, 2GB, 1TB (default: one file)',
     ),
-  ).finally(() => view.close());
-  if (!quiet && !wasRefused(outcome)) {
-    const { stderr } = context;
-    const size = recordingSize(output);
-    if (isTerminal(stderr, context)) stderr.write(`${summaryLines(outcome.tally).join('\n')}\n  recording   ${size}\n`);
-    else stderr.write(logLine(Date.now(), `${summaryLine(outcome.tally)}; recording: ${size}`));
-  }
-  return finish(outcome, bounds);
-};
+    ...connection,
+    count,
+    ...output,
+  },
+  examples: [
+    ['rx-trade-feed record --output market.ndjson', 'until Ctrl-C'],
+    ['rx-trade-feed record raw --output raw.ndjson --max-file-size 1GB --duration 24h', 'a day, in files of 1 GB'],
+  ],
+  run: async (feed, values, context) => {
+    const { output: path, maxFileSize: maxFileBytes } = values;
+    if (path === undefined) throw usageError('The file is missing. Use --output FILE.');
+    if (path === '-') throw usageError('record writes to a file. To write to stdout, use listen --json.');
+    const events$ = tradeFeedEvents$(feed, await connectionOptions(values, context));
+    const view = statusView(values, context, () => recordingSize(path));
+    const steps$ = events$.pipe(recordTo(path, { maxFileBytes }), follow(feed, values, endings$(context)));
+    const { event, status } = await lastStep(steps$, view);
+    const { ending } = event;
+    const { hasOpened } = status.life;
+    const wasRefused = ending.kind === 'failed' && ending.error instanceof RecordingError && !hasOpened;
+    if (!values.quiet && !wasRefused) writeSummary(context, status, [['recording', recordingSize(path)]]);
+    return finish(ending, values, hasOpened);
+  },
+});
 
-/** Returns whether the file could not be opened. Then there is no summary. */
-const wasRefused = ({ ending, tally }: Outcome): boolean =>
-  ending.kind === 'failed' && ending.error instanceof RecordingError && tally.connections === 0;
-
-const viewFor = (options: RecordCommand['options'], output: string, context: CliContext): View => {
-  if (options.quiet) return noView;
-  return isTerminal(context.stderr, context) && options.status
-    ? statusView(context, () => ` · ${recordingSize(output)}`)
-    : progressView(context.stderr, () => recordingSize(output));
-};
-
-/** Describes the size of a recording: `1.2 MB in feed.ndjson`, `2.1 GB in 3 files`, `nothing was written`. Never throws. */
+/** Describes the size of a recording: `1.2 MB in feed.ndjson`, `2.1 GB in 3 files`. Never throws. */
 const recordingSize = (path: string): string => {
   const sizes = sizesOf(path);
   // A recording without a line has no file.
@@ -62,12 +59,12 @@ const recordingSize = (path: string): string => {
   return `${total} in ${sizes.length > 1 ? counted(sizes.length, 'file') : printable(path)}`;
 };
 
-// `recordTo` reports errors of the file, so they are ignored here.
 const sizesOf = (path: string): readonly number[] => {
   const sizes: number[] = [];
   try {
     for (;;) sizes.push(statSync(sizes.length === 0 ? path : `${path}.${sizes.length}`).size);
   } catch {
+    // There is no further file. The user learns of any other error from `recordTo`, which has failed with it.
     return sizes;
   }
 };

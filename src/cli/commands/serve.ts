@@ -1,72 +1,187 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { concatMap, filter, ignoreElements, lastValueFrom, merge, Subject, take, tap } from 'rxjs';
-import type { Feed } from '../../index.js';
-import {
-  type ServiceEvent,
-  startTradeFeedService,
-  type TradeFeedService,
-  type TradeFeedServiceOptions,
-} from '../../testing/index.js';
-import type { ServeCommand } from '../arguments/parsed-command.js';
-import { localError, usageError } from '../cli-error.js';
-import type { CliContext } from '../context.js';
-import { ExitCode } from '../exit-code.js';
-import { certificateFor } from '../serve/certificate.js';
-import { serviceEventWords, welcome } from '../serve/messages.js';
-import { payloadsFor } from '../serve/payloads.js';
-import { logLine } from '../view/views.js';
+import { type Feed, TradeFeedError } from '../../index.js';
+import { printable } from '../../protocol/printable.js';
+import { type ServiceEvent, startTradeFeedService, type TradeFeedService } from '../../testing/index.js';
+import type { TradeFeedServiceOptions } from '../../testing/index.js';
+import { readFileOf } from '../connection.js';
+import { CliError, ExitCode, localError, usageError } from '../errors.js';
+import { anyText, defineCommand, flag, integer, oneOf, option, perSecond, speed } from '../options.js';
+import { type Payloads, payloadsFor } from '../payloads.js';
+import { counted, joined, logLine } from '../view/text.js';
 
-/**
- * Runs a local service until it is interrupted.
- *
- * @returns the exit code
- * @throws CliError when the port, the certificate or the source cannot be used; RecordingError when the recording cannot be read
- */
-export const serve = async ({ options }: ServeCommand, context: CliContext): Promise<number> => {
-  const { stdout, stderr, interrupt$ } = context;
-  const { plan = 'free', port = 0 } = options;
-  const events = new Subject<ServiceEvent>();
-  const clients = (feed: Feed) => events.pipe(filter((e) => e.type === 'handshake-accepted' && e.feed === feed));
-  const { sources, feeds, feed } = await payloadsFor(options, context, clients);
-  const certificate = await certificateFor(options);
+export const command = defineCommand({
+  summary: 'run a local service that follows the whole contract',
+  description: `
+    Prints its address, an API key for this run and the commands to type next. Reports its events on stderr. Ctrl-C ends
+    it (1001).
 
-  try {
-    const service = await start({ port, tls: certificate.tls, sources });
-    stdout.write(
-      welcome({
-        baseUrl: service.baseUrl,
-        apiKey: service.createAccount({ plan }).createApiKey(),
-        plan,
-        feeds,
-        feed,
-        caFile: certificate.caFile,
-      }),
-    );
-    const stop$ = interrupt$.pipe(
-      take(1),
-      concatMap(() => service.shutdown()),
-      ignoreElements(),
-    );
-    const logged$ = service.events$.pipe(
-      tap(events),
-      tap((event) => stderr.write(logLine(event.at, serviceEventWords(event)))),
-    );
-    await lastValueFrom(merge(logged$, stop$), { defaultValue: undefined });
-    return ExitCode.ok;
-  } finally {
-    await certificate.close();
-  }
-};
+    With --source, the lines of a pipe or of stdin are sent as they arrive, with or without a client. The lines of a
+    file are sent at 20 per second, beginning when the first client of the feed connects. With --rate both are sent at
+    that rate, beginning with the first client. Empty lines are skipped. The other feed sends generated payloads.
+
+    With --replay, each feed sends its recorded frames, beginning when its first client connects. A recorded gap is a
+    pause.
+  `,
+  options: {
+    plan: option(
+      '--plan <free|developer>',
+      oneOf('free', 'developer'),
+      'the plan of the account; free delays each frame by 500 ms (default: free)',
+    ),
+    port: option('--port <N>', integer(0, 65_535), 'the port on 127.0.0.1 (default: any free port)'),
+    rate: option('--rate <N>', perSecond, 'frames per second of each feed (default: 20)'),
+    seed: option('--seed <N>', integer(0, 2 ** 32 - 1), 'the same seed generates the same payloads (default: 1)'),
+    source: option('--source <FILE|->', anyText, 'send the lines of a file, or of stdin, one payload per line'),
+    feed: option('--feed <market|raw>', oneOf('market', 'raw'), 'the feed of --source (default: market)'),
+    replay: option('--replay <FILE>', anyText, 'send a recording: each frame to its feed, with the recorded intervals'),
+    speed: option('--speed <N|max>', speed, 'the speed of --replay, as a multiple (default: 1)'),
+    tls: flag('--tls', 'https: and wss: with a certificate that is created for this run'),
+    cert: option('--cert <FILE>', anyText, 'https: and wss: with this PEM certificate'),
+    key: option('--key <FILE>', anyText, 'the PEM key of --cert'),
+  },
+  examples: [
+    ['rx-trade-feed serve --port 8080 --plan developer', 'a service at a fixed address'],
+    ['rx-trade-feed serve --replay market.ndjson --speed 10', 'a recording, ten times as fast'],
+    ['rx-trade-feed serve --source frames.ndjson --rate 100', 'the lines of a file'],
+    ['tail -F orders.log | rx-trade-feed serve --source -', 'use the output of any program as a feed'],
+    ['rx-trade-feed serve --tls', 'over TLS, with instructions for the client'],
+  ],
+  run: async (_, values, context) => {
+    const { stdout, stderr, interrupt$ } = context;
+    const { plan = 'free', port = 0 } = values;
+    const events = new Subject<ServiceEvent>();
+    const clients = (feed: Feed) => events.pipe(filter((e) => e.type === 'handshake-accepted' && e.feed === feed));
+    const payloads = await payloadsFor(values, context.stdin, clients);
+    const { tls, caFile, close } = await certificateFor(values);
+    try {
+      const service = await start({ port, tls, sources: payloads.sources });
+      const apiKey = service.createAccount({ plan }).createApiKey();
+      stdout.write(welcome(service.baseUrl, `${apiKey} (${plan} plan; only for this run)`, apiKey, payloads, caFile));
+      const stop$ = interrupt$.pipe(
+        take(1),
+        concatMap(() => service.shutdown()),
+        ignoreElements(),
+      );
+      const logged$ = service.events$.pipe(
+        tap(events),
+        tap((event) => stderr.write(logLine(serviceEventWords(event), event.at))),
+      );
+      await lastValueFrom(merge(logged$, stop$), { defaultValue: undefined });
+      return ExitCode.ok;
+    } finally {
+      await close();
+    }
+  },
+});
 
 const start = async (options: TradeFeedServiceOptions & { readonly port: number }): Promise<TradeFeedService> => {
   try {
     return await startTradeFeedService(options);
   } catch (error) {
-    if (error instanceof TypeError && options.tls)
+    if (error instanceof TradeFeedError && error.option === 'tls')
       throw usageError('--cert and --key must contain a PEM certificate and its key.');
-    throw localError(
-      `Cannot listen on port ${options.port} of 127.0.0.1`,
-      error,
-      'Use another port with --port, or omit --port.',
-    );
+    const hint = 'Use another port with --port, or omit --port.';
+    throw localError(`Cannot listen on port ${options.port} of 127.0.0.1`, error, hint);
   }
+};
+
+/** Returns the text with the address of the service and the commands to type next. */
+const welcome = (
+  baseUrl: string,
+  key: string,
+  apiKey: string,
+  { descriptions, feed }: Payloads,
+  caFile: string | undefined,
+): string => {
+  const ca = caFile && `  CA       ${caFile} (only for this run)\n`;
+  const trust = caFile && `  export NODE_EXTRA_CA_CERTS=${caFile}  # or add to the next line: --ca ${caFile}\n`;
+  return `A local trade feed service is running. Ctrl-C ends it.
+
+  address  ${baseUrl}
+  API key  ${key}
+  market   ${descriptions.market}
+  raw      ${descriptions.raw}
+${ca ?? ''}
+Type this in another terminal:
+
+  export TRADE_FEED_BASE_URL=${baseUrl}
+  export TRADE_FEED_API_KEY=${apiKey}
+${trust ?? ''}  npx rx-trade-feed listen ${feed}
+
+`;
+};
+
+type EventWords = { readonly [E in ServiceEvent as E['type']]: (event: E) => string };
+
+const words: EventWords = {
+  'ticket-issued': ({ account, feed }) => `ticket issued: ${account}, ${feed}`,
+  'ticket-refused': ({ status, code, account, retryAfterSeconds }) =>
+    `ticket refused: ${joined(', ', account, `${status} ${code}`, retryAfterSeconds !== undefined && `retry after ${retryAfterSeconds} s`)}`,
+  'ticket-revoked': ({ account, feed }) => `ticket revoked: ${account}, ${feed}`,
+  'handshake-accepted': ({ account, feed, connection }) => `connection ${connection} is open: ${account}, ${feed}`,
+  'handshake-refused': ({ status, code, account, feed }) =>
+    `handshake refused: ${joined(', ', account, feed, `${status} ${code}`)}`,
+  'connection-closed': ({ connection, code, reason, by, frames }) =>
+    `connection ${connection} closed by the ${by}: ${joined(', ', `${code}${reason && ` "${printable(reason)}"`}`, counted(frames, 'frame'))}`,
+  violation: ({ rule, account, connection }) =>
+    `contract violation: ${joined(', ', rule, account, connection !== undefined && `connection ${connection}`)}`,
+  fault: ({ endpoint, status }) => `${endpoint} ${status === undefined ? 'cut off' : `answered ${status}`} by a test`,
+  'source-ended': ({ feed, error }) =>
+    error === undefined
+      ? `the source of ${feed} has ended; the service continues to run`
+      : `the source of ${feed} failed: ${printable(error instanceof Error ? error.message : 'for an unknown reason')}`,
+};
+
+export const serviceEventWords = (event: ServiceEvent): string =>
+  (words[event.type] as (event: ServiceEvent) => string)(event);
+
+interface ServedCertificate {
+  readonly tls: { readonly cert: string; readonly key: string } | undefined;
+  /** The file of a certificate that was created for this run. */
+  readonly caFile?: string;
+  readonly close: () => Promise<void>;
+}
+
+type SelfSigned = Pick<typeof import('selfsigned'), 'generate'>;
+
+/**
+ * Reads the certificate of `--cert` and `--key`, or creates one for 127.0.0.1 and localhost for `--tls`.
+ *
+ * @param load - loads the optional package that creates certificates
+ * @throws CliError when a file cannot be read, or the package is not installed
+ */
+export const certificateFor = async (
+  values: { readonly tls?: boolean | undefined; readonly cert?: string | undefined; readonly key?: string | undefined },
+  load: () => Promise<SelfSigned> = () => import('selfsigned'),
+): Promise<ServedCertificate> => {
+  const { tls, cert, key } = values;
+  if ((cert === undefined) !== (key === undefined))
+    throw usageError('--cert needs --key, and --key needs --cert: use both.');
+  const close = () => Promise.resolve();
+  if (cert !== undefined && key !== undefined)
+    return { tls: { cert: await readFileOf('--cert', cert), key: await readFileOf('--key', key) }, close };
+  return tls ? createCertificate(await load().catch(notInstalled)) : { tls: undefined, close };
+};
+
+const notInstalled = (cause: unknown): never => {
+  const text =
+    'serve --tls creates a certificate with the package selfsigned, which is not installed. ' +
+    'Install it (npm install --save-dev selfsigned), or use --cert and --key.';
+  throw new CliError(ExitCode.local, text, cause);
+};
+
+const createCertificate = async ({ generate }: SelfSigned): Promise<ServedCertificate> => {
+  const altNames = [{ type: 2, value: 'localhost' } as const, { type: 7, ip: '127.0.0.1' } as const];
+  const { cert, private: key } = await generate([{ name: 'commonName', value: 'localhost' }], {
+    keyType: 'ec',
+    algorithm: 'sha256',
+    extensions: [{ name: 'subjectAltName', altNames }],
+  });
+  const folder = await mkdtemp(join(tmpdir(), 'rx-trade-feed-'));
+  const caFile = join(folder, 'ca.pem');
+  await writeFile(caFile, cert);
+  return { tls: { cert, key }, caFile, close: () => rm(folder, { recursive: true, force: true }) };
 };

@@ -1,105 +1,126 @@
-import { readFile } from 'node:fs/promises';
-import {
-  combineLatest,
-  firstValueFrom,
-  ignoreElements,
-  map,
-  merge,
-  NEVER,
-  type Observable,
-  startWith,
-  tap,
-  throttleTime,
-  timer,
-} from 'rxjs';
-import { Agent } from 'undici';
-import { proxyFromEnvironment, tradeFeedEvents$, type TradeFeedOptions } from '../../index.js';
-import type { TopCommand } from '../arguments/parsed-command.js';
-import { localError, usageError } from '../cli-error.js';
-import { connectionOptions, tlsOf } from '../connection.js';
+import { combineLatest, firstValueFrom, ignoreElements, map, merge, type Observable, startWith, tap } from 'rxjs';
+import { throttleTime, timer } from 'rxjs';
+import { type Feed, proxyFromEnvironment, tradeFeedEvents$ } from '../../index.js';
+import { connectionOptions, readFileOf, tlsOf } from '../connection.js';
 import { type CliContext, isTerminal } from '../context.js';
-import { ExitCode } from '../exit-code.js';
-import { endings$ } from '../follow/ending.js';
-import type { Ending } from '../follow/event.js';
-import { tickMs } from '../follow/follow.js';
-import { feedSnapshots$ } from '../top/feed-snapshots.js';
-import { checkKeys, type FeedSource, type TopSource } from '../top/source.js';
-import { type StatusRequest, statusSnapshots$ } from '../top/status-snapshots.js';
-import type { Row } from '../top/table.js';
-import { topView } from '../top/top-views.js';
-import { withKeys } from '../view/keys.js';
+import { ExitCode, usageError } from '../errors.js';
+import { endings$, tickMs, timeUp$ } from '../follow.js';
+import { anyText, argument, defineCommand, duration, option, periodMs, service, type ValuesOf } from '../options.js';
+import type { StatusRequest } from '../top/snapshots.js';
+import { type Row, rowWords, table, totalWords } from '../top/table.js';
+import { linesOn, type Look, screenView, type View, withKeys } from '../view/terminal.js';
 
-/** The shortest time between two updates of the table, in ms. */
+const options = {
+  ...service,
+  headerFile: option('--header-file <FILE>', anyText, 'headers for the addresses, one per line: Name: value'),
+  every: option('--every <TIME>', periodMs, 'how often an address is requested (default: 1)'),
+  duration,
+};
+type Values = ValuesOf<typeof options>;
+
+export const command = defineCommand({
+  argument: argument<readonly TopSource[]>(
+    '<source...>',
+    'market, raw, market:FILE, raw:FILE, or the address of a status',
+    (word, before = []) => [...before, topSource(word)],
+  ),
+  summary: 'show several feeds and relays in a table',
+  description: `
+    Shows the state, rate, age of the last frame, gaps, reconnects by cause, clients and replica of each source. On a
+    terminal it updates a table, and q or Ctrl-C ends it. Otherwise it writes a line for each source every 2 s.
+
+    A source is the address at which an app shows its status as JSON: relay.status() with more fields, see the guide on
+    relays. Or it is a feed: then top opens a connection, which closes the connection of another client of the account
+    (4001). market:FILE uses the API key in the file, so that feeds of several accounts can be shown.
+  `,
+  options,
+  examples: [
+    ['rx-trade-feed top https://a.example/status https://b.example/status', 'two replicas of an app'],
+    ['rx-trade-feed top market:one.key raw:two.key', 'two feeds of two accounts'],
+  ],
+  run: async (sources, values, context) => {
+    checkKeys(sources);
+    const request = await statusRequest(values, context);
+    // Not before: undici and io-ts would take most of the time of `--help`.
+    const snapshots = await import('../top/snapshots.js');
+    const rows = await Promise.all(sources.map((source) => rows$(source, values, context, request, snapshots)));
+    const view = topView(context);
+    const shown$ = combineLatest([combineLatest(rows), timer(0, tickMs)]).pipe(
+      throttleTime(drawEveryMs, undefined, { leading: true, trailing: true }),
+      tap(([current]) => view.show(current)),
+      ignoreElements(),
+    );
+    try {
+      const endings = endings$(isTerminal(context.stdout, context) ? withKeys(context) : context);
+      const ending = await firstValueFrom(merge(endings, timeUp$(values.duration), shown$));
+      if (ending.kind === 'failed') throw ending.error;
+      return ExitCode.ok;
+    } finally {
+      view.close();
+      await request.dispatcher.destroy();
+    }
+  },
+});
+
 const drawEveryMs = 100;
 
-/**
- * Shows the status of several feeds and relays until it is interrupted.
- *
- * @returns the exit code
- * @throws CliError when a source or an option is not valid
- */
-export const top = async ({ source: sources, options }: TopCommand, context: CliContext): Promise<number> => {
-  checkKeys(sources);
-  const settings = await statusRequest(options, context);
-  const rows = await Promise.all(sources.map((source) => rows$(source, options, context, settings)));
-  const isDrawn = isTerminal(context.stdout, context);
-  const view = topView(context);
-  const shown$ = combineLatest([combineLatest(rows), timer(0, tickMs)]).pipe(
-    throttleTime(drawEveryMs, undefined, { leading: true, trailing: true }),
-    tap(([current]) => view.show(current)),
-    ignoreElements(),
-  );
-  try {
-    const endings = endings$(isDrawn ? withKeys(context) : context);
-    const ending = await firstValueFrom(merge(endings, timeUp$(options.duration), shown$));
-    if (ending.kind === 'failed') throw ending.error;
-    return ExitCode.ok;
-  } finally {
-    view.close();
-    await settings.dispatcher.destroy();
-  }
+/** A feed, with the file of its API key unless `--key-file` or the environment has it, or the address of an app. */
+type TopSource =
+  | { readonly name: string; readonly feed: Feed; readonly keyFile: string | undefined }
+  | { readonly name: string; readonly url: URL };
+
+// The word may be a secret, so an error does not repeat it.
+const topSource = (word: string): TopSource => {
+  const [, feed, keyFile] = /^(market|raw)(?::(.+))?$/.exec(word) ?? [];
+  if (feed !== undefined) return { name: word, feed: feed as Feed, keyFile };
+  const url = URL.canParse(word) ? new URL(word) : undefined;
+  if (url === undefined || !/^https?:$/.test(url.protocol))
+    throw usageError(
+      'A source of top is market, raw, market:FILE, raw:FILE, or the http: or https: address of a status.',
+    );
+  if (url.username !== '' || url.password !== '')
+    throw usageError('An address of top must not contain a password. Use --header-file FILE.');
+  return { name: `${url.host}${url.pathname}`, url };
 };
 
-type Options = TopCommand['options'];
+/** Checks that no two feeds use the same key: the service closes the connection of one of them (4001). */
+const checkKeys = (sources: readonly TopSource[]): void => {
+  const files = sources.flatMap((source) => ('feed' in source ? [source.keyFile] : []));
+  if (new Set(files).size < files.length)
+    throw usageError(
+      'An account has one connection, so each feed needs the key of another account: market:FILE raw:FILE.',
+    );
+};
 
 const rows$ = async (
   source: TopSource,
-  options: Options,
+  values: Values,
   context: CliContext,
-  settings: StatusRequest,
+  request: StatusRequest,
+  { feedSnapshots$, statusSnapshots$ }: typeof import('../top/snapshots.js'),
 ): Promise<Observable<Row>> => {
-  const snapshots$ =
-    source.kind === 'status'
-      ? statusSnapshots$(source.url, settings, options.every)
-      : feedSnapshots$(tradeFeedEvents$(source.feed, await feedOptions(source, options, context)));
+  const snapshotsOf = async ({ feed, keyFile = values.keyFile }: Extract<TopSource, { feed: Feed }>) =>
+    feedSnapshots$(feed, tradeFeedEvents$(feed, await connectionOptions({ ...values, keyFile }, context)));
+  const snapshots$ = 'url' in source ? statusSnapshots$(source.url, request, values.every) : await snapshotsOf(source);
   return snapshots$.pipe(
     startWith(undefined),
     map((snapshot) => ({ name: source.name, snapshot })),
   );
 };
 
-const feedOptions = ({ keyFile }: FeedSource, options: Options, context: CliContext): Promise<TradeFeedOptions> =>
-  connectionOptions({ ...options, ...(keyFile !== undefined && { keyFile }) }, context);
-
-const timeUp$ = (durationMs: number | undefined): Observable<Ending> =>
-  durationMs === undefined ? NEVER : timer(durationMs).pipe(map(() => ({ kind: 'time-up' })));
-
-/** How long a connection to an app may take, in ms. */
 const connectTimeoutMs = 5_000;
 
-const statusRequest = async (options: Options, { env }: CliContext): Promise<StatusRequest> => {
-  const tls = await tlsOf(options);
+const statusRequest = async (values: Values, { env }: CliContext): Promise<StatusRequest> => {
+  const tls = await tlsOf(values);
   const { dispatcher } = await proxyFromEnvironment({ env, tls });
+  const { Agent } = await import('undici');
   return {
-    headers: options.headerFile === undefined ? {} : await headersFromFile(options.headerFile),
+    headers: values.headerFile === undefined ? {} : headersIn(await readFileOf('--header-file', values.headerFile)),
     dispatcher: dispatcher ?? new Agent({ connect: { ...tls, timeout: connectTimeoutMs } }),
   };
 };
 
-const headersFromFile = async (file: string): Promise<Readonly<Record<string, string>>> => {
-  const text = await readFile(file, 'utf8').catch((error: unknown) => {
-    throw localError('Cannot read the file of --header-file', error);
-  });
+const headersIn = (text: string): Readonly<Record<string, string>> => {
   const lines = text.split(/\r?\n/).filter((line) => line.trim() !== '');
   return Object.fromEntries(
     lines.map((line) => {
@@ -109,4 +130,35 @@ const headersFromFile = async (file: string): Promise<Readonly<Record<string, st
       return [name.toLowerCase(), value];
     }),
   );
+};
+
+/** How often each status is written to a log, in ms. A change of its state is written at once. */
+const logEveryMs = 2_000;
+
+const topView = (context: CliContext): View<readonly Row[]> => {
+  const { stdout } = context;
+  const startedAt = Date.now();
+  let last: readonly Row[] = [];
+  let states: readonly (string | undefined)[] = [];
+  const look: Look<readonly Row[]> = {
+    lines: (rows, size) => table((last = rows), { startedAt, now: Date.now(), ...size }),
+    logEveryMs,
+    firstLogMs: 0,
+    log: (rows, isDue) => {
+      const shown = rows.filter(({ snapshot }, n) => snapshot && (isDue || snapshot.state !== states[n]));
+      states = rows.map(({ snapshot }) => snapshot?.state);
+      const hasTotal = isDue && rows.length > 1 && shown.length > 0;
+      return [...shown.map((row) => rowWords(row, Date.now())), ...(hasTotal ? [totalWords(rows)] : [])];
+    },
+  };
+  const view = screenView(context, look);
+  return {
+    ...view,
+    close: () => {
+      view.close();
+      // The last table stays, without the line about the keys, and the empty line before it.
+      if (isTerminal(stdout, context))
+        stdout.write(`${linesOn(stdout, context, look, last).slice(2, -2).join('\n')}\n`);
+    },
+  };
 };

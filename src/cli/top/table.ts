@@ -1,125 +1,189 @@
 import { printable } from '../../protocol/printable.js';
-import { type Line, lineWidth, shortened, type Span, spread } from '../view/line.js';
-import { amount, bytes, count, duration, stopwatch } from '../view/units.js';
-import { detailsOf } from './details.js';
-import type { Snapshot } from './snapshot.js';
+import { marks } from '../view/status.js';
+import type { TerminalSize } from '../view/terminal.js';
+import { amount, bytes, count, counted, duration, joined, type Line, lineWidth } from '../view/text.js';
+import { shortened, type Span, spread, stopwatch } from '../view/text.js';
+import type { Snapshot } from './snapshots.js';
 
-/** A row of the table. `snapshot` is missing before the first one. */
 export interface Row {
   readonly name: string;
   readonly snapshot: Snapshot | undefined;
 }
 
-/** The times and the size of a table. */
-export interface TableFacts {
-  readonly startedAt: number;
-  readonly now: number;
-  readonly columns: number;
-  readonly rows: number;
+interface Column {
+  readonly title: string;
+  readonly minWidth: number;
+  readonly value: (snapshot: Snapshot, now: number) => number | undefined;
+  readonly format: (value: number) => string;
+  readonly isMarked?: (value: number, snapshot: Snapshot) => boolean;
 }
 
-/** The lines above and below the rows. */
+/** A live feed without a frame for longer than this is marked, in ms. */
+const oldMs = 10_000;
+
+const ageOf = ({ lastFrameAt }: Snapshot, now: number): number | undefined =>
+  lastFrameAt === undefined ? undefined : Math.max(0, now - lastFrameAt);
+
+const reconnectsOf = ({ stats }: Snapshot): number | undefined =>
+  stats?.reconnects && sum(Object.values(stats.reconnects));
+
+/**
+ * The columns of numbers with their minimum widths, so that changing numbers do not move them. Those at the end are
+ * removed first on a narrow terminal.
+ */
+const numberColumns: readonly Column[] = [
+  { title: 'frames/s', minWidth: 8, value: ({ stats }) => stats?.framesPerSecond, format: amount },
+  {
+    title: 'age',
+    minWidth: 7,
+    value: ageOf,
+    format: duration,
+    isMarked: (ms, { state }) => state === 'live' && ms > oldMs,
+  },
+  { title: 'gaps', minWidth: 4, value: ({ stats }) => stats?.gaps, format: count, isMarked: (gaps) => gaps > 0 },
+  { title: 'reconnects', minWidth: 10, value: reconnectsOf, format: count },
+  { title: 'clients', minWidth: 7, value: ({ clients }) => clients?.count, format: count },
+  { title: 'bytes/s', minWidth: 8, value: ({ stats }) => stats?.bytesPerSecond, format: bytes },
+];
+const textColumns = [
+  { title: ' source', minWidth: 7 },
+  { title: 'state', minWidth: 14 },
+];
+const allColumns = [...textColumns, ...numberColumns];
+const titles = allColumns.map(({ title }): Line => [[title, 'dim']]);
+const maxNameWidth = 36;
+
 const frameLines = 5;
 
 /**
- * Renders the table of `top`: one row for each source, with details below it if there is room.
- *
- * A pure function. The lines fit the terminal. On a narrow one the last columns are missing.
+ * Renders the table of `top`: one row for each source, with details below it if there is room, and the totals of
+ * several sources. The lines fit the terminal. On a narrow one the last columns are missing.
  */
-export const table = (sources: readonly Row[], { startedAt, now, columns, rows }: TableFacts): readonly Line[] => {
+export const table = (
+  sources: readonly Row[],
+  { startedAt, now, columns, rows }: TerminalSize & { readonly startedAt: number; readonly now: number },
+): readonly Line[] => {
   const width = columns - 1;
-  const room = Math.max(1, rows - frameLines);
+  const totals = sources.length > 1 ? [totalCells(sources, now)] : [];
+  const room = Math.max(1, rows - frameLines - totals.length);
   const visible = sources.length <= room ? sources : sources.slice(0, Math.max(1, room - 1));
-  const cells = visible.map((row) => cellsOf(row, now));
-  const widths = fittingWidths([titles, ...cells], width);
   const hidden = sources.length - visible.length;
-  const details = hidden > 0 ? [] : detailsWithin(visible, room - visible.length);
+  const cells = visible.map((row) => cellsOf(row, now));
+  const widths = fittingWidths([titles, ...cells, ...totals], width);
+  let left = hidden > 0 ? 0 : room - visible.length;
+  const detailed = visible.flatMap(({ snapshot }, index) => {
+    const details = snapshot === undefined ? [] : detailsOf(snapshot).slice(0, left);
+    left -= details.length;
+    const lines = details.map(([text, style]): Line => [[`   ${printable(text)}`, style]]);
+    return [aligned(cells[index] ?? [], widths), ...lines];
+  });
   const lines: readonly Line[] = [
     spread([[' rx-trade-feed top', 'bold']], [[stopwatch(now - startedAt)]], width),
     [],
     aligned(titles, widths),
-    ...cells.flatMap((row, index) => [aligned(row, widths), ...(details[index] ?? [])]),
+    ...detailed,
     ...(hidden > 0 ? [[[` … and ${count(hidden)} more`, 'dim'] as const]] : []),
+    ...totals.map((row) => aligned(row, widths)),
     [],
     [[' q or Ctrl-C ends it.', 'dim']],
   ];
   return lines.slice(0, Math.max(1, rows));
 };
 
-/** The columns with their minimum widths, so that changing numbers do not move them. Those at the end are removed first on a narrow terminal. */
-const columnsOfTable = [
-  { title: ' source', minWidth: 7 },
-  { title: 'state', minWidth: 14 },
-  { title: 'frames/s', minWidth: 8 },
-  { title: 'age', minWidth: 7 },
-  { title: 'gaps', minWidth: 4 },
-  { title: 'reconnects', minWidth: 10 },
-  { title: 'clients', minWidth: 7 },
-  { title: 'bytes/s', minWidth: 8 },
-] as const;
-const titles = columnsOfTable.map(({ title }): Line => [[title, 'dim']]);
-/** The number of columns at the left that contain text. The others contain numbers, which are aligned right. */
-const textColumns = 2;
-const maxNameWidth = 36;
-const separator: Span = ['  '];
+const cellsOf = ({ name, snapshot = { state: 'connecting' } }: Row, now: number): readonly Line[] => [
+  [[` ${shortened(printable(name), maxNameWidth)}`, 'bold']],
+  [marks[snapshot.state], [` ${snapshot.state}`]],
+  ...numberColumns.map(({ value, format, isMarked }): Line => {
+    const number = value(snapshot, now);
+    if (number === undefined) return [['-', 'dim']];
+    return [[format(number), isMarked?.(number, snapshot) ? 'yellow' : undefined]];
+  }),
+];
 
-const marks = {
-  connecting: ['○', 'yellow'],
-  live: ['●', 'green'],
-  reconnecting: ['○', 'red'],
-  stopped: ['■', 'red'],
-  idle: ['○', 'dim'],
-  unknown: ['?', 'yellow'],
-} as const satisfies Readonly<Record<Snapshot['state'], Span>>;
+const totalCells = (rows: readonly Row[], now: number): readonly Line[] => [
+  [[' total', 'bold']],
+  [[`${count(liveOf(rows))} of ${count(rows.length)} live`]],
+  ...numberColumns.map(({ value, format }): Line => {
+    if (value === ageOf) return [];
+    const total = totalOf(rows, (snapshot) => value(snapshot, now));
+    return [total === undefined ? ['-', 'dim'] : [format(total)]];
+  }),
+];
 
-/** A live feed without a frame for longer than this is marked, in ms. */
-const oldMs = 10_000;
+const liveOf = (rows: readonly Row[]): number => rows.filter(({ snapshot }) => snapshot?.state === 'live').length;
 
-const cellsOf = ({ name, snapshot = { state: 'connecting' } }: Row, now: number): readonly Line[] => {
-  const { state, stats: { framesPerSecond, bytesPerSecond, gaps, reconnects } = {}, lastFrameAt, clients } = snapshot;
-  const ageMs = lastFrameAt === undefined ? undefined : Math.max(0, now - lastFrameAt);
-  const total = reconnects && Object.values(reconnects).reduce((sum, number) => sum + number, 0);
-  return [
-    [[` ${shortened(printable(name), maxNameWidth)}`, 'bold']],
-    [marks[state], [` ${state}`]],
-    cell(framesPerSecond, amount),
-    cell(ageMs, duration, state === 'live' && (ageMs ?? 0) > oldMs),
-    cell(gaps, count, (gaps ?? 0) > 0),
-    cell(total, count),
-    cell(clients?.count, count),
-    cell(bytesPerSecond, bytes),
-  ];
+/** Adds up a number of all sources. The sum is missing if no source knows the number. */
+const totalOf = (rows: readonly Row[], value: (snapshot: Snapshot) => number | undefined): number | undefined => {
+  const known = rows.flatMap(({ snapshot }) => (snapshot && value(snapshot)) ?? []);
+  return known.length === 0 ? undefined : sum(known);
 };
 
-const cell = (value: number | undefined, format: (value: number) => string, isMarked = false): Line => [
-  value === undefined ? ['-', 'dim'] : [format(value), isMarked ? 'yellow' : 'plain'],
-];
+const sum = (numbers: readonly number[]): number => numbers.reduce((total, number) => total + number, 0);
+
+const separator: Span = ['  '];
 
 /** Returns the widths of the columns that fit. The first one is always shown. */
 const fittingWidths = (all: readonly (readonly Line[])[], width: number): readonly number[] => {
-  const widths = columnsOfTable.map(({ minWidth }, column) =>
+  const widths = allColumns.map(({ minWidth }, column) =>
     Math.max(minWidth, ...all.map((row) => lineWidth(row[column] ?? []))),
   );
   const ends = widths.map((_, column) => lineWidth([separator]) * column + sum(widths.slice(0, column + 1)));
   return widths.slice(0, Math.max(1, ends.filter((end) => end <= width).length));
 };
 
-const sum = (numbers: readonly number[]): number => numbers.reduce((total, number) => total + number, 0);
-
 const aligned = (row: readonly Line[], widths: readonly number[]): Line =>
   widths.flatMap((width, column): Line => {
     const spans = row[column] ?? [];
     const padding: Span = [' '.repeat(width - lineWidth(spans))];
     const before = column === 0 ? [] : [separator];
-    return column < textColumns ? [...before, ...spans, padding] : [...before, padding, ...spans];
+    return column < textColumns.length ? [...before, ...spans, padding] : [...before, padding, ...spans];
   });
 
-/** Returns the details of each row. Rows at the top have precedence. */
-const detailsWithin = (sources: readonly Row[], room: number): readonly (readonly Line[])[] => {
-  let left = room;
-  return sources.map(({ snapshot }) => {
-    const lines = snapshot === undefined ? [] : detailsOf(snapshot).slice(0, left);
-    left -= lines.length;
-    return lines.map(([text, style]): Line => [[`   ${printable(text)}`, style]]);
-  });
+const detailsOf = ({ state, problem, stats = {}, clients, cluster }: Snapshot): Line => {
+  const losses = lossWords(stats);
+  return [
+    ...(problem === undefined ? [] : [[problem, state === 'stopped' ? 'red' : 'yellow'] as const]),
+    ...(losses === '' ? [] : [[losses, 'dim'] as const]),
+    ...(clients === undefined ? [] : [[clientWords(clients), 'dim'] as const]),
+    ...(cluster === undefined ? [] : [[replicaWords(cluster), 'dim'] as const]),
+  ];
 };
+
+const lossWords = ({ lostMs = 0, dropped = 0, reconnects = {} }: NonNullable<Snapshot['stats']>): string => {
+  const causes = Object.entries(reconnects).sort(([, one], [, other]) => other - one);
+  return joined(
+    '; ',
+    causes.length > 0 && `reconnects after ${causes.map(([code, times]) => `${code} (${count(times)})`).join(', ')}`,
+    lostMs > 0 && `${duration(lostMs)} without frames`,
+    dropped > 0 && `${counted(dropped, 'frame')} dropped`,
+  );
+};
+
+const clientWords = ({ count: clients, authorizing, sent, missed }: NonNullable<Snapshot['clients']>): string => {
+  const waiting = authorizing > 0 && `${count(authorizing)} waiting for authorize`;
+  return joined(', ', counted(clients, 'client'), waiting, `${counted(sent, 'frame')} sent`, `${count(missed)} missed`);
+};
+
+const replicaWords = ({ role, replica, owner }: NonNullable<Snapshot['cluster']>): string =>
+  `replica ${replica}: ${role}${owner === undefined || owner === replica ? '' : `, the owner is ${owner}`}`;
+
+export const totalWords = (rows: readonly Row[]): string => {
+  const framesPerSecond = totalOf(rows, ({ stats }) => stats?.framesPerSecond);
+  const gaps = totalOf(rows, ({ stats }) => stats?.gaps);
+  return joined(' · ', `total ${liveOf(rows)} of ${rows.length} live`, flowWords(framesPerSecond), gapWords(gaps));
+};
+
+export const rowWords = ({ name, snapshot = { state: 'connecting' } }: Row, now: number): string => {
+  const { framesPerSecond, gaps } = snapshot.stats ?? {};
+  const ageMs = ageOf(snapshot, now);
+  const age = ageMs !== undefined && `last frame ${duration(ageMs)} ago`;
+  const details = detailsOf(snapshot).map(([text]) => text);
+  const words = [`${name} ${snapshot.state}`, flowWords(framesPerSecond), age, gapWords(gaps), ...details];
+  return printable(joined(' · ', ...words));
+};
+
+const flowWords = (framesPerSecond: number | undefined): string | undefined =>
+  framesPerSecond === undefined ? undefined : `${amount(framesPerSecond)} frames/s`;
+
+const gapWords = (gaps: number | undefined): string | undefined =>
+  gaps === undefined ? undefined : counted(gaps, 'gap');

@@ -1,12 +1,8 @@
-import type { Output } from '../context.js';
+import { catchError, defer, filter, finalize, fromEvent, map, merge, mergeMap, noop, of, throwError } from 'rxjs';
+import { type CliContext, hasColors, isTerminal, type Output } from '../context.js';
+import { type Line, logLine, printed } from './text.js';
 
-const esc = '\x1b[';
-
-/** The size of a terminal. */
-export interface TerminalSize {
-  readonly columns: number;
-  readonly rows: number;
-}
+export type TerminalSize = Readonly<Record<'columns' | 'rows', number>>;
 
 /** Returns the size of a terminal. One without a known size, which some report as 0, has 80 columns and 24 rows. */
 export const sizeOf = ({ columns = 0, rows = 0 }: Output): TerminalSize => ({
@@ -14,73 +10,154 @@ export const sizeOf = ({ columns = 0, rows = 0 }: Output): TerminalSize => ({
   rows: rows > 0 ? rows : 24,
 });
 
-/** Draws full screens on a terminal, each over the previous one. */
-export interface Screen {
-  /** Draws lines from the top, in one write and without clearing the screen first, which would flicker. */
-  draw(lines: readonly string[]): void;
-  /** Restores the terminal. */
-  close(): void;
+export interface View<S> {
+  readonly show: (state: S) => void;
+  readonly close: () => void;
 }
 
-const [enterScreen, leaveScreen] = [`${esc}?1049h`, `${esc}?1049l`];
-const [hideCursor, showCursor] = [`${esc}?25l`, `${esc}?25h`];
-const [home, eraseRest, eraseBelow] = [`${esc}H`, `${esc}K`, `${esc}J`];
+/** What a command shows of a state: lines on a terminal, lines of a log in a pipe or a file. */
+export interface Look<S> {
+  readonly lines: (state: S, size: TerminalSize) => readonly Line[];
+  /** A log has what is new, and the status at intervals: `isDue`. */
+  readonly log: (state: S, isDue: boolean) => readonly string[];
+  readonly logEveryMs: number;
+  /** When the first status is due. @defaultValue `logEveryMs` */
+  readonly firstLogMs?: number;
+  readonly maxColumns?: number;
+}
 
-/** Switches a terminal to the alternate screen, without a cursor (xterm control sequences). */
-export const screen = (output: Output): Screen => {
-  output.write(enterScreen + hideCursor);
+/** Shows a state on stdout: on all of a terminal, or as a log. */
+export const screenView = <S>(context: CliContext, look: Look<S>): View<S> =>
+  viewOn(context.stdout, context, screen, look);
+
+export interface StatusOptions {
+  readonly quiet?: boolean | undefined;
+  readonly status?: boolean | undefined;
+}
+
+/** Shows a state on stderr: in the last line of a terminal, or as a log. */
+export const lineView = <S>({ quiet, status }: StatusOptions, context: CliContext, look: Look<S>): View<S> =>
+  quiet ? { show: noop, close: noop } : viewOn(context.stderr, context, status ? pinnedLine : undefined, look);
+
+type NewSurface = (output: Output) => Surface;
+
+const viewOn = <S>(output: Output, context: CliContext, on: NewSurface | undefined, look: Look<S>): View<S> =>
+  on && isTerminal(output, context) ? drawn(output, context, on(output), look) : logged(output, look);
+
+const logged = <S>(output: Output, { log, logEveryMs, firstLogMs = logEveryMs }: Look<S>): View<S> => {
+  let dueAt = Date.now() + firstLogMs;
   return {
-    draw: (lines) => output.write(home + lines.map((line) => line + eraseRest).join('\r\n') + eraseBelow),
-    close: () => output.write(showCursor + leaveScreen),
+    show: (state) => {
+      const isDue = Date.now() >= dueAt;
+      if (isDue) dueAt = Date.now() + logEveryMs;
+      for (const text of log(state, isDue)) output.write(logLine(text));
+    },
+    close: noop,
   };
 };
 
-/** A line that stays at the bottom of a terminal. */
-export interface PinnedLine {
-  readonly columns: number;
-  /** Draws the line. */
-  draw(line: string): void;
-  /** Removes the line and restores the terminal. */
-  close(): void;
+const drawn = <S>(output: Output, context: CliContext, surface: Surface, look: Look<S>): View<S> => {
+  let redraw = noop;
+  const draw = (): void => redraw();
+  output.on('resize', draw);
+  return {
+    show: (state) => {
+      redraw = () => surface.draw(linesOn(output, context, look, state));
+      draw();
+    },
+    close: () => {
+      output.off('resize', draw);
+      surface.close();
+    },
+  };
+};
+
+export const linesOn = <S>(
+  output: Output,
+  context: CliContext,
+  { lines, maxColumns = Infinity }: Pick<Look<S>, 'lines' | 'maxColumns'>,
+  state: S,
+): readonly string[] => {
+  const { columns, rows } = sizeOf(output);
+  const size = { columns: Math.min(columns, maxColumns), rows };
+  return lines(state, size).map((line) => printed(line, size.columns - 1, hasColors(output, context)));
+};
+
+interface Surface {
+  readonly draw: (lines: readonly string[]) => void;
+  readonly close: () => void;
 }
 
-const [saveCursor, restoreCursor] = ['\x1b7', '\x1b8'];
-const eraseLine = `${esc}2K`;
-/** Erases the `^C` that a terminal prints at the cursor after Ctrl-C. */
-const eraseControlC = `\r${esc}K`;
+// The control sequences of xterm.
+const esc = '\x1b[';
+const [alternateScreen, normalScreen] = [`${esc}?1049h`, `${esc}?1049l`];
+const [hideCursor, showCursor, saveCursor, restoreCursor] = [`${esc}?25l`, `${esc}?25h`, '\x1b7', '\x1b8'];
+const [home, eraseRest, eraseBelow, eraseLine] = [`${esc}H`, `${esc}K`, `${esc}J`, `${esc}2K`];
+
+/** Draws on all of a terminal, in one write and without clearing it first, which would flicker. */
+export const screen = (output: Output): Surface => {
+  output.write(alternateScreen + hideCursor);
+  return {
+    draw: (lines) => output.write(home + lines.map((line) => line + eraseRest).join('\r\n') + eraseBelow),
+    close: () => output.write(showCursor + normalScreen),
+  };
+};
 
 /**
  * Reserves the bottom row of a terminal for a status line.
  *
- * The rows above become a scrolling region (DECSTBM), as in apt. All output scrolls there and cannot overwrite the line, including the output
- * of another program such as `jq`.
+ * The rows above become a scrolling region (DECSTBM), as in apt. All output scrolls there and cannot overwrite the
+ * line, including the output of another program such as `jq`.
  */
-export const pinnedLine = (output: Output): PinnedLine => {
+export const pinnedLine = (output: Output): Surface => {
   const bottom = (): number => sizeOf(output).rows;
   const at = (row: number, text: string): string => `${saveCursor}${esc}${row};1H${eraseLine}${text}${restoreCursor}`;
   const region = (): string => `${saveCursor}${esc}1;${bottom() - 1}r${restoreCursor}`;
+  const noRegion = `${saveCursor}${esc}r${restoreCursor}`;
   let row = bottom();
-  let last = '';
   const onResize = (): void => {
-    output.write(
-      `${saveCursor}${esc}r${restoreCursor}${at(Math.min(row, bottom()), '')}${region()}${at(bottom(), last)}`,
-    );
+    output.write(`${noRegion}${at(Math.min(row, bottom()), '')}${region()}`);
     row = bottom();
   };
   output.on('resize', onResize);
   // If the cursor is in the bottom row, the newline scrolls it up into the region.
   output.write(`\n${region()}${esc}1A`);
   return {
-    get columns() {
-      return sizeOf(output).columns;
-    },
-    draw: (line) => {
-      last = line;
-      output.write(at(row, line));
-    },
+    draw: ([line = '']) => output.write(at(row, line)),
     close: () => {
       output.off('resize', onResize);
-      output.write(`${saveCursor}${esc}r${restoreCursor}${at(row, '')}${eraseControlC}`);
+      output.write(`${noRegion}${at(row, '')}`);
     },
   };
+};
+
+const endKeys = /[q\x03]/i;
+
+/**
+ * Adds the keys q and Ctrl-C to the interrupts of a command that draws a full screen, if stdin is a terminal.
+ *
+ * While they are read, Ctrl-C sends no signal. The signal would also end the shell between npm and the command (`npm
+ * start`, `npx`), and npm would return 130.
+ */
+export const withKeys = (context: CliContext): CliContext => {
+  const { stdin, interrupt$ } = context;
+  if (!stdin.isTTY) return context;
+  const keys$ = defer(() => {
+    stdin.setRawMode?.(true);
+    // A terminal that is gone causes errors, also at the end. Without a listener they would crash the process.
+    stdin.on('error', noop);
+    const gone$ = fromEvent(stdin, 'error').pipe(mergeMap((error) => throwError(() => error)));
+    return merge(fromEvent(stdin, 'data').pipe(mergeMap((typed) => String(typed))), gone$);
+  });
+  const typed$ = keys$.pipe(
+    finalize(() => {
+      stdin.setRawMode?.(false);
+      stdin.pause();
+    }),
+    filter((key) => endKeys.test(key)),
+    map(() => 'SIGINT' as const),
+    // The terminal is gone, for example after an ssh session was lost.
+    catchError(() => of('SIGHUP' as const)),
+  );
+  return { ...context, interrupt$: merge(interrupt$, typed$) };
 };

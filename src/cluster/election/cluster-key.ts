@@ -1,42 +1,34 @@
 import * as t from 'io-ts';
-import { isRight } from '../../protocol/either.js';
+import { isRight } from '../../protocol/type-guards.js';
 import { Feed } from '../../protocol/feed.js';
-import { invalidOption } from '../../protocol/rules.js';
 
-/** The phases of an owner: it opens a connection, or has an open one. A key without an owner is `free` or `stopped`. */
-export const OwnerPhase = t.keyof({ opening: null, open: null }, 'OwnerPhase');
-export type OwnerPhase = t.TypeOf<typeof OwnerPhase>;
-
-/** All phases of the key. */
+/** The key has an owner in the first two phases only. */
 export const KeyPhase = t.keyof({ opening: null, open: null, free: null, stopped: null }, 'KeyPhase');
 export type KeyPhase = t.TypeOf<typeof KeyPhase>;
 
 const count = t.refinement(t.number, (value) => Number.isSafeInteger(value) && value >= 0, 'count');
 
 const Credit = t.readonly(t.type({ gen: count, leftMs: t.number }), 'Credit');
-/**
- * Allows the owner to open once more after a `4001`: a handshake that had no answer can still arrive and replace the connection. Its sender is
- * a replica that was displaced while it was opening, or the owner itself.
- */
 export type Credit = t.TypeOf<typeof Credit>;
+
+const Eviction = t.readonly(t.type({ leftMs: t.number }));
+/** An eviction of an owner, and how long it still counts. */
+export type Eviction = t.TypeOf<typeof Eviction>;
 
 const ChangeCause = t.keyof({ first: null, 'hand-over': null, released: null, silence: null, resumed: null });
 /**
- * Why the owner changed. `first`: there was no key. `hand-over`: the previous owner offered the ownership to this one. `released`: it gave the
- * ownership away without a successor. `silence`: it did not answer. `resumed`: an operator allowed the replicas to connect again.
+ * Why the owner changed. `first`: there was no key. `hand-over`: the previous owner offered the ownership to this one.
+ * `released`: it gave the ownership away without a successor. `silence`: it did not answer. `resumed`: an operator
+ * allowed the replicas to connect again.
  */
 export type ChangeCause = t.TypeOf<typeof ChangeCause>;
 
+/** A change of the owner: the new owner, its generation, and when it claimed the key, in epoch ms by its clock. */
 const OwnerChange = t.readonly(
   t.type({ gen: count, owner: t.string, since: t.number, cause: ChangeCause }),
   'OwnerChange',
 );
-/** A change of the owner: the new owner, its generation, and when it claimed the key, in epoch ms by its clock. */
-export type OwnerChange = t.TypeOf<typeof OwnerChange>;
 
-const Stop = t.readonly(t.type({ by: t.string, at: t.number }));
-
-/** The codec of a key. */
 export const KeyCodec = t.readonly(
   t.intersection([
     t.type({
@@ -51,79 +43,86 @@ export const KeyCodec = t.readonly(
       /** When the owner claimed the key, in epoch ms by its clock. */
       since: t.number,
       credits: t.readonlyArray(Credit),
-      /** The evictions of owners in the last minute: how long each of them still counts. */
-      evictions: t.readonlyArray(t.readonly(t.type({ leftMs: t.number }))),
+      /** The evictions of owners in the last minute. */
+      evictions: t.readonlyArray(Eviction),
       /** The last changes of the owner, the oldest first. The election does not read them. */
       changes: t.readonlyArray(OwnerChange),
     }),
-    t.partial({ stop: Stop }),
+    t.partial({
+      stop: t.readonly(t.type({ by: t.string, at: t.number })),
+      /** The base address that the owner uses: see {@link serviceOf}. The first versions did not write it. */
+      service: t.string,
+    }),
   ]),
   'ClusterKey',
 );
 /** The key of an account: the only state that all replicas share. */
 export type ClusterKey = t.TypeOf<typeof KeyCodec>;
 
-/** Returns the text of a key. */
 export const writeKey = (key: ClusterKey): string => JSON.stringify(key);
 
-/**
- * Reads the text of a key.
- *
- * @throws TradeFeedError with code `invalid-options` for a text that is not a key of this version
- */
-export const readKey = (text: string): ClusterKey => {
+/** Reads the text of a key; `undefined` for a text that is not a key of this version. */
+export const readKey = (text: string): ClusterKey | undefined => {
   const decoded = KeyCodec.decode(parsed(text));
-  if (isRight(decoded)) return decoded.right;
-  throw invalidOption('account', 'the name of an account whose key this version of rx-trade-feed can read');
+  return isRight(decoded) ? decoded.right : undefined;
 };
 
 const parsed = (text: string): unknown => {
   try {
     return JSON.parse(text) as unknown;
   } catch {
+    // The caller reports it: a replica as a fault of the engine, an operator as a key that cannot be read.
     return undefined;
   }
 };
 
-/** The life of a credit in ms: the life of a ticket, and a margin. A handshake with an older ticket is refused. */
-export const creditMs = 65_000;
-const maxCredits = 2;
+/** What the replicas of an account stream: all of them the same. */
+export type Source = Pick<ClusterKey, 'feed' | 'service'>;
 
-/** How long an eviction counts, in ms. */
-export const evictionMs = 60_000;
-/** How many evictions in that time a credit can explain. */
-export const maxEvictions = 3;
+export const sourceOf = ({ feed, service }: Source): Source => ({ feed, ...(service !== undefined && { service }) });
 
-/** Returns what is left of credits or evictions after `elapsedMs`. */
-export const aged = <T extends { readonly leftMs: number }>(entries: readonly T[], elapsedMs: number): readonly T[] =>
-  entries.map((entry) => ({ ...entry, leftMs: entry.leftMs - elapsedMs })).filter(({ leftMs }) => leftMs > 0);
+/** Returns whether a replica that streams `own` fits a key. A key of the first versions names no service. */
+export const isSameSource = (own: Source, key: Source): boolean =>
+  own.feed === key.feed && (key.service === undefined || own.service === undefined || own.service === key.service);
 
-/** Returns the credits of a claim that displaces an owner. An owner that was opening may have sent a handshake. */
-export const creditsAfter = (
-  credits: readonly Credit[],
-  displaced: { readonly gen: number; readonly phase: KeyPhase | undefined },
-): readonly Credit[] => (displaced.phase === 'opening' ? withCredit(credits, displaced.gen) : credits);
+/** Returns whether the ids of two replicas show that they stream different feeds, or from different services. */
+export const areOfDifferentSources = (one: string, other: string): boolean => {
+  const [mine, theirs] = [sourceIn(one), sourceIn(other)];
+  return mine !== undefined && theirs !== undefined && mine !== theirs;
+};
 
-/** Returns the credits with one more, for a handshake of this generation that can still arrive. Keeps the newest credits. */
-export const withCredit = (credits: readonly Credit[], gen: number): readonly Credit[] =>
-  [...credits, { gen, leftMs: creditMs }].slice(-maxCredits);
+// The ids of the first versions end with the random part.
+const sourceIn = (id: string): string | undefined => /-[\da-f]{12}([\da-f]{8})$/.exec(id)?.[1];
 
-/** How many changes of the owner the key contains. */
-const maxChanges = 6;
+/** Returns credits or evictions with the time of their end on this clock, in place of the time that is left. */
+export const lasting = <T extends { readonly leftMs: number }>(entries: readonly T[], now: number) =>
+  entries.map(({ leftMs, ...rest }) => ({ ...rest, until: now + leftMs }));
 
-/** Returns the changes with one more. Keeps the newest changes. */
-export const withChange = (changes: readonly OwnerChange[], change: OwnerChange): readonly OwnerChange[] =>
-  [...changes, change].slice(-maxChanges);
+/** Returns those that still count, with the time that is left. */
+export const remaining = <T extends { readonly until: number }>(entries: readonly T[], now: number) =>
+  entries.filter(({ until }) => until > now).map(({ until, ...rest }) => ({ ...rest, leftMs: until - now }));
+
+/** Returns the epoch of a new key. @param random - from 0 up to 1 */
+export const newEpoch = (random: number): number => 1 + Math.floor(random * (Number.MAX_SAFE_INTEGER - 1));
+
+/** Returns a key that a replica can claim, in place of a text that is not a key. It keeps the numbers of the text. */
+export const repairedKey = (text: string): ClusterKey => {
+  const { feed, epoch, gen } = Object(parsed(text)) as Readonly<Record<string, unknown>>;
+  return {
+    v: 1,
+    feed: Feed.is(feed) ? feed : 'market',
+    epoch: count.is(epoch) ? epoch : newEpoch(Math.random()),
+    gen: count.is(gen) ? gen : 0,
+    since: Date.now(),
+    changes: [],
+    ...unowned,
+  };
+};
 
 /**
- * Returns a key that a replica can claim, after an operator allowed it. It keeps `stop` as the reason of the next claim. The higher generation
- * shows that an old `stopped` is out of date.
+ * Returns a key that a replica can claim, after an operator allowed it. It keeps `stop` as the reason of the next
+ * claim. The higher generation shows that an old `stopped` is out of date.
  */
-export const resumedKey = (key: ClusterKey): ClusterKey => ({
-  ...key,
-  gen: key.gen + 1,
-  owner: '',
-  phase: 'free',
-  credits: [],
-  evictions: [],
-});
+export const resumedKey = (key: ClusterKey): ClusterKey => ({ ...key, gen: key.gen + 1, ...unowned });
+
+const unowned = { owner: '', phase: 'free', credits: [], evictions: [] } as const;

@@ -1,16 +1,14 @@
-import type { Feed } from '../../protocol/feed.js';
-import type { ClusterKey, Credit, KeyPhase, OwnerPhase } from './cluster-key.js';
+import { type ClusterKey, type Eviction, type KeyPhase, lasting, type Source } from './cluster-key.js';
 
 /** What a replica does: see the states in docs/replicas.md. */
 export type Role = 'joining' | 'following' | 'claiming' | 'owning' | 'isolated' | 'stopped' | 'left';
 
 /** The settings of an election. Durations in ms. */
-export interface ElectionSettings {
+export interface ElectionSettings extends Source {
   /** The id of this run of a replica. No other run has the same id. */
   readonly replica: string;
   /** When this run started, in epoch ms: the youngest standby is offered the ownership first. */
   readonly since: number;
-  readonly feed: Feed;
   readonly canOwn: boolean;
   readonly leaseMs: number;
   readonly renewMs: number;
@@ -19,33 +17,19 @@ export interface ElectionSettings {
   readonly handOverMs: number;
 }
 
-/** The number of a version of the key. It grows with each write. */
-export type Revision = number;
+/** The number of a version of the key. It grows with each write; `undefined` if there is no key. */
+export type Revision = number | undefined;
 
-/** The time of a step, and its random number. */
-export interface Clock {
-  /** Monotonic time in ms. */
-  readonly now: number;
-  /** Wall clock in epoch ms. */
-  readonly wall: number;
-  /** From 0 up to 1. */
-  readonly random: number;
-  /** The highest generation of the frames that this replica emits, or will emit; 0 without any. */
-  readonly followed: number;
+/** An owner and its generation. Without an owner it is empty; generation 0 without any. */
+export interface Ownership {
+  readonly gen: number;
+  readonly owner: string;
 }
 
 /** What an owner reports about itself: in a beat, and in the answer to a question. */
-export interface Report {
-  readonly gen: number;
-  readonly owner: string;
+export interface Report extends Ownership {
   readonly phase: KeyPhase;
-  readonly revision: Revision;
-}
-
-/** What a replica asks an owner that is silent: whether it is there. Reports the newest owner that the replica knows. */
-export interface Question {
-  readonly gen: number;
-  readonly owner: string;
+  readonly revision: number;
 }
 
 /** What a replica reports to standbys: that it could own, and since when it runs. */
@@ -57,242 +41,259 @@ export interface Presence {
 /** Offers the ownership to a standby: the key, and the revision that it may replace. */
 export interface Offer {
   readonly key: ClusterKey;
-  readonly revision: Revision;
+  readonly revision: number;
+}
+
+export interface Clock {
+  /** Monotonic time in ms. */
+  readonly now: number;
+  /** In epoch ms. */
+  readonly wall: number;
+  /** From 0 up to 1. */
+  readonly random: number;
+  /** The newest owner whose frames this replica emits, or will emit. After a loss of data the election can know less. */
+  readonly followed: Ownership;
 }
 
 /** The result of an access to the store. A write without a result may still happen later. */
 export type CallResult =
-  | { readonly type: 'entry'; readonly key: ClusterKey | undefined; readonly revision: Revision | undefined }
-  | { readonly type: 'written'; readonly revision: Revision }
-  | { readonly type: 'conflict' }
-  | { readonly type: 'unknown' };
+  | { readonly type: 'entry'; readonly key: ClusterKey | undefined; readonly revision: Revision }
+  /** The value is not a key of this version. */
+  | { readonly type: 'unreadable'; readonly revision: number }
+  | { readonly type: 'written'; readonly revision: number }
+  | { readonly type: 'conflict' | 'unknown' };
 
-/** The reaction to a question to the owner. */
-export type AskResult =
-  | { readonly type: 'answer'; readonly report: Report }
-  | { readonly type: 'no-responders' }
-  | { readonly type: 'no-answer' };
-
-/** Everything that an election can observe. */
 export type Input =
-  | { readonly type: 'start' | 'tick' }
+  | { readonly type: 'start' | 'tick' | 'stop-notice' | 'hand-over' }
   | { readonly type: 'engine'; readonly isConnected: boolean }
   | { readonly type: 'call'; readonly id: number; readonly result: CallResult }
-  | { readonly type: 'ask'; readonly id: number; readonly result: AskResult }
+  /** The reaction to a question to the owner. */
+  | { readonly type: 'ask'; readonly id: number; readonly result: Report | 'no-responders' | 'no-answer' }
   | { readonly type: 'heard'; readonly report: Report }
-  | { readonly type: 'asked'; readonly question: Question }
+  | { readonly type: 'asked'; readonly question: Ownership }
   | { readonly type: 'standby'; readonly presence: Presence }
   | { readonly type: 'offer'; readonly offer: Offer }
   | { readonly type: 'voided'; readonly gen: number }
-  | { readonly type: 'evicted'; readonly evictions: ClusterKey['evictions'] }
-  | { readonly type: 'stop-notice' }
-  /** The feed has a ticket, and waits for the permission to send its handshake. */
-  | { readonly type: 'handshake' }
-  | { readonly type: 'opened' }
+  | { readonly type: 'evicted'; readonly evictions: readonly Eviction[] }
+  /** `handshake`: the feed has a ticket, and waits for the permission to send its handshake. */
+  | { readonly type: 'handshake' | 'opened' }
   /**
-   * The connection ended, or an attempt failed. The feed makes another attempt. `isUnanswered`: the handshake was sent and had no answer, so it
-   * can still arrive.
+   * The connection ended, or an attempt failed. The feed makes another attempt. `isUnanswered`: the handshake was sent
+   * and had no answer, so it can still arrive.
    */
   | { readonly type: 'disconnected'; readonly isUnanswered: boolean }
   /** The feed ended: it was replaced (4001), or it cannot work in this replica. */
-  | { readonly type: 'failed'; readonly isReplaced: boolean }
-  | { readonly type: 'hand-over' };
+  | { readonly type: 'failed'; readonly isReplaced: boolean };
 
-/** Everything that an election can demand. */
 export type Effect =
   | { readonly type: 'read'; readonly id: number }
-  | {
-      readonly type: 'write';
-      readonly id: number;
-      readonly key: ClusterKey;
-      readonly expected: Revision | undefined;
-    }
-  | { readonly type: 'ask'; readonly id: number; readonly question: Question }
-  /** Answer the question of this step. */
-  | { readonly type: 'answer'; readonly report: Report }
-  | { readonly type: 'beat'; readonly report: Report }
+  | { readonly type: 'write'; readonly id: number; readonly key: ClusterKey; readonly expected: Revision }
+  /** Ask an owner that is silent whether it is there, and report the newest owner that this replica knows. */
+  | { readonly type: 'ask'; readonly id: number; readonly question: Ownership }
+  /** `answer`: the question of this step. */
+  | { readonly type: 'answer' | 'beat'; readonly report: Report }
   | { readonly type: 'presence'; readonly presence: Presence }
   | { readonly type: 'offer'; readonly to: string; readonly offer: Offer }
   /** No handshake of this generation was sent, so its credit is not needed. */
   | { readonly type: 'voided'; readonly gen: number }
   /** Report evictions that the key does not contain. */
-  | { readonly type: 'evicted'; readonly evictions: ClusterKey['evictions'] }
-  | { readonly type: 'stop-notice' }
-  /** Start the feed: tickets, handshakes, frames. */
-  | { readonly type: 'open' }
-  /** Send the handshake that waits. */
-  | { readonly type: 'allow' }
-  | { readonly type: 'close' }
+  | { readonly type: 'evicted'; readonly evictions: readonly Eviction[] }
+  /** `open`: start the feed with its tickets, handshakes and frames. `allow`: send the handshake that waits. */
+  | { readonly type: 'stop-notice' | 'open' | 'allow' | 'close' | 'left' }
   /** No message of this generation follows. */
   | { readonly type: 'end'; readonly gen: number }
-  /** The cluster has ended for this replica: another client replaced the connection, or the feed cannot work in any candidate. */
-  | { readonly type: 'fail'; readonly isReplaced: boolean }
-  | { readonly type: 'left' };
-
-/** The owner as far as this replica knows. */
-export interface Known {
-  readonly gen: number;
-  readonly owner: string;
-  /** `undefined`: there is no key. */
-  readonly phase: KeyPhase | undefined;
-  readonly revision: Revision | undefined;
-  /** When this revision was observed first. */
-  readonly revisionAt: number;
-}
-
-/** Why the store is accessed. */
-export type Purpose = 'orient' | 'look' | 'claim' | 'alone' | 'confirm' | 'renew' | 'evicted' | 'free';
+  /**
+   * The cluster has ended for this replica: another client replaced the connection, or the feed cannot work in any
+   * candidate. `other`: the replicas of this account stream something else.
+   */
+  | { readonly type: 'fail'; readonly isReplaced: boolean; readonly other?: Source };
 
 /** An access to the store that has no result yet. */
 export interface Call {
   readonly id: number;
-  readonly purpose: Purpose;
+  readonly purpose: 'orient' | 'look' | 'claim' | 'alone' | 'confirm' | 'renew' | 'evicted' | 'free';
   readonly sentAt: number;
   readonly sentWall: number;
   /** The key, if it is a write. */
   readonly key: ClusterKey | undefined;
 }
 
-/** The state of an owner. */
-export interface Own {
-  readonly gen: number;
-  readonly epoch: number;
-  readonly since: number;
-  readonly phase: OwnerPhase;
-  readonly revision: Revision | undefined;
-  /** The phase of the last confirmed write, and when that write was sent. */
-  readonly written: { readonly phase: KeyPhase; readonly at: number; readonly wall: number } | undefined;
-  readonly credits: readonly Credit[];
-  readonly evictions: ClusterKey['evictions'];
-  readonly changes: ClusterKey['changes'];
-  /** When the remaining times of credits and evictions were right. */
-  readonly agedAt: number;
-  /** Whether the key must be written without waiting for the next renewal. */
-  readonly isDirty: boolean;
-  /** Whether the key must be read before it is written. */
-  readonly mustRead: boolean;
-  /** The highest generation, this one or a later one, that another replica knows of another owner; `undefined` if there is none. */
-  readonly later: number | undefined;
-  /** Whether a handshake waits for the permission. */
-  readonly isWaiting: boolean;
-  /** Whether a handshake may have been sent since the claim. */
-  readonly isSent: boolean;
-  /** Whether a connection was replaced and the reason is not known yet. */
-  readonly isEvicted: boolean;
-  readonly isReleasing: boolean;
-  /** The standbys that received an offer; `undefined` if the owner does not leave. */
-  readonly offered: readonly string[] | undefined;
-  /** Whether an offer may be accepted at the moment: the revision must not change. */
-  readonly isOffering: boolean;
+/** A replica that does not own. */
+export interface Following {
+  /** `isolated`: the engine is away. */
+  name: 'joining' | 'following' | 'claiming' | 'isolated';
+  /** When a message of the owner arrived last. */
+  heardAt: number;
+  /** The id of the question that has no answer yet, and how many in a row had no responder. */
+  ask: number | undefined;
+  unanswered: number;
+  /** Which access to the store follows the current one. */
+  wanted: 'orient' | 'claim' | undefined;
+  /** What the owner streams, if it is not what this replica streams. */
+  other: Source | undefined;
+  isUnreadable: boolean;
+  /** The generation of a connection that is still open although another replica owns the key. */
+  draining: number | undefined;
 }
+
+/** An owner. */
+export interface Owning {
+  /**
+   * `opening`: the feed requests a ticket. `waiting`: its handshake waits for a confirmed lease. `offering`: `open`,
+   * and a standby has an offer, for which the revision must not change. `evicted`: the connection was replaced, and the
+   * reason is not known yet. `releasing`: it gives the key away without a successor.
+   */
+  name: 'opening' | 'waiting' | 'sent' | 'open' | 'offering' | 'evicted' | 'releasing';
+  gen: number;
+  readonly since: number;
+  readonly changes: ClusterKey['changes'];
+  revision: Revision;
+  /** When the last confirmed write was sent, and its phase: `opening` permits a handshake. */
+  lease: { readonly phase: KeyPhase; readonly at: number; readonly wall: number };
+  /** What the store needs: nothing; the key as it is now, before the next renewal; or first a read of the key. */
+  sync: 'done' | 'write' | 'read';
+  /** The highest generation, this one or a later one, that another replica knows of another owner; 0 without. */
+  later: number;
+  credits: readonly { readonly gen: number; readonly until: number }[];
+  evictions: readonly { readonly until: number }[];
+  /** Whether a handshake of this ownership was sent, and may arrive later if there is no connection. */
+  isSent: boolean;
+  /** The standbys that have received an offer. */
+  offered: readonly string[];
+}
+
+interface Ended {
+  name: 'stopped' | 'left';
+}
+
+const timerNames = [
+  ...(['ask-due', 'lease-over', 'claim-due', 'call-over', 'renew-due', 'beat-due', 'presence-due'] as const),
+  ...(['offer-over', 'drain-over', 'leave-over', 'retry-due'] as const),
+];
+
+export type TimerName = (typeof timerNames)[number];
+
+/** When each timer is due, in monotonic ms; `Infinity` if it is not set. */
+export type Timers = Record<TimerName, number>;
 
 // All names are always there, because a copy of an object with a fixed shape is several times faster.
-const noTimers = Object.freeze({
-  ask: undefined,
-  'ask-timeout': undefined,
-  lease: undefined,
-  claim: undefined,
-  call: undefined,
-  renew: undefined,
-  beat: undefined,
-  presence: undefined,
-  offer: undefined,
-  drain: undefined,
-  leave: undefined,
-  retry: undefined,
-});
+export const noTimers = Object.freeze(Object.fromEntries(timerNames.map((name) => [name, Infinity])) as Timers);
 
-/** Names of the timers. */
-export type TimerName = keyof typeof noTimers;
-
-/** When each timer is due, in monotonic ms; `undefined` if it is not set. */
-export type Timers = Readonly<Record<TimerName, number | undefined>>;
-
-/** The state of an election. Plain data: it can be copied, compared and printed. */
+/** An election: its state, and what it remembers in every state. Plain data, which only the step that copied it changes. */
 export interface Election {
   readonly settings: ElectionSettings;
-  readonly role: Role;
-  readonly isConnected: boolean;
-  readonly isLeaving: boolean;
-  /** Whether the feed cannot work in this replica: it follows, and never claims. */
-  readonly isBarred: boolean;
-  /** The highest generation that this replica has seen. */
-  readonly gen: number;
-  readonly epoch: number;
-  readonly known: Known;
-  /** When a message of the owner arrived last. */
-  readonly heardAt: number;
-  /** How many questions in a row had no responder. */
-  readonly unanswered: number;
+  state: Following | Owning | Ended;
+  isConnected: boolean;
+  isLeaving: boolean;
+  /**
+   * The generation in which the feed could not work in this replica, for example because of its API key. It follows,
+   * and claims only if another replica has opened a connection since then (`isPast`) and nobody owns one any more: keys
+   * rotate.
+   */
+  refusal: { readonly gen: number; readonly isPast: boolean } | undefined;
+  /** The highest generation that this replica has seen, and the last one that it owned. */
+  gen: number;
+  lastOwned: number;
+  epoch: number;
+  /** The owner as far as this replica knows, without a phase if there is no key, and when this revision was seen first. */
+  known: Ownership & {
+    readonly phase: KeyPhase | undefined;
+    readonly revision: Revision;
+    readonly revisionAt: number;
+  };
   /** Until then an owner without responders may be about to reconnect. */
-  readonly precedenceUntil: number;
-  readonly ask: number | undefined;
-  readonly call: Call | undefined;
-  /** Which access follows the current one, if this replica does not own. */
-  readonly wanted: 'orient' | 'claim' | undefined;
-  readonly lastId: number;
+  precedenceUntil: number;
+  call: Call | undefined;
+  lastId: number;
   /** When this replica claimed, in the last minute. */
-  readonly claims: readonly number[];
-  /** When connections of this replica were replaced, if the key does not contain it yet. */
-  readonly evictions: readonly number[];
-  /** The last generation that this replica owned. */
-  readonly lastOwned: number;
+  claims: readonly number[];
+  /** The evictions of this replica that the key does not contain yet. */
+  evictions: Owning['evictions'];
   /** Other replicas that could own. */
-  readonly standbys: readonly (Presence & { readonly at: number })[];
-  readonly own: Own | undefined;
-  /** The generation of a connection that is still open although another replica owns the key. */
-  readonly draining: number | undefined;
-  readonly timers: Timers;
+  standbys: readonly (Presence & { readonly at: number })[];
+  timers: Timers;
 }
 
-/** Creates the state of a replica before its `start`. */
 export const createElection = (settings: ElectionSettings, isConnected: boolean): Election => ({
   settings,
-  role: 'joining',
+  state: newFollowing('joining'),
   isConnected,
   isLeaving: false,
-  isBarred: false,
+  refusal: undefined,
   gen: 0,
+  lastOwned: 0,
   epoch: 0,
   known: { gen: 0, owner: '', phase: undefined, revision: undefined, revisionAt: 0 },
-  heardAt: 0,
-  unanswered: 0,
   precedenceUntil: 0,
-  ask: undefined,
   call: undefined,
-  wanted: undefined,
   lastId: 0,
   claims: [],
   evictions: [],
-  lastOwned: 0,
   standbys: [],
-  own: undefined,
-  draining: undefined,
   timers: noTimers,
 });
 
-/** Returns the name of the timer that is due first; `undefined` if none is set. Of two with the same time it is the one that is listed first. */
-export const firstTimer = ({ timers }: Election): TimerName | undefined => {
-  let first: TimerName | undefined;
-  let firstAt = Infinity;
-  for (const name of timerNames) {
-    const at = timers[name];
-    if (at === undefined || at >= firstAt) continue;
-    [first, firstAt] = [name, at];
-  }
-  return first;
+export const newFollowing = (name: Following['name'], draining?: number): Following => ({
+  name,
+  heardAt: 0,
+  ask: undefined,
+  unanswered: 0,
+  wanted: undefined,
+  other: undefined,
+  isUnreadable: false,
+  draining,
+});
+
+export const newOwning = (key: ClusterKey, revision: Revision, { now, wall }: Clock, call?: Call): Owning => ({
+  name: 'opening',
+  gen: key.gen,
+  since: key.since,
+  changes: key.changes,
+  revision,
+  lease: call ? leaseOf(call, key) : { phase: 'free', at: now, wall },
+  sync: call ? 'done' : 'write',
+  later: 0,
+  credits: lasting(key.credits, now),
+  evictions: lasting(key.evictions, now),
+  isSent: false,
+  offered: [],
+});
+
+export const leaseOf = ({ sentAt, sentWall }: Call, { phase }: ClusterKey): Owning['lease'] => ({
+  phase,
+  at: sentAt,
+  wall: sentWall,
+});
+
+export const ownerOf = ({ state }: Election): Owning | undefined => ('lease' in state ? state : undefined);
+
+export const followerOf = ({ state }: Election): Following | undefined => ('heardAt' in state ? state : undefined);
+
+/** Returns the role of a replica. One whose connection was replaced does not know by whom: it is isolated. */
+export const roleOf = ({ state }: Election): Role => {
+  if (state.name === 'evicted') return 'isolated';
+  return 'lease' in state ? 'owning' : state.name;
 };
 
-const timerNames = Object.keys(noTimers) as readonly TimerName[];
+/** Whether this replica owns, and no other one is known to. */
+export const isServing = (election: Election): boolean => {
+  const own = ownerOf(election);
+  return own !== undefined && own.name !== 'evicted' && own.name !== 'releasing';
+};
+
+export const phaseOf = ({ name }: Owning): 'open' | 'opening' =>
+  name === 'open' || name === 'offering' ? 'open' : 'opening';
+
+/** Returns what an owner reports; `undefined` for a replica that does not own. */
+export const reportOf = (election: Election): Report | undefined => {
+  const own = ownerOf(election);
+  const owner = election.settings.replica;
+  return own && { gen: own.gen, owner, phase: phaseOf(own), revision: own.revision ?? 0 };
+};
+
+/** Returns the timer that is due first, and of two with the same time the one that is listed first. */
+export const firstTimer = ({ timers }: Election): TimerName =>
+  timerNames.reduce((first, name) => (timers[name] < timers[first] ? name : first));
 
 /** Returns when the election needs its next `tick`, in monotonic ms; `Infinity` if it needs none. */
-export const nextTick = (election: Election): number => {
-  const first = firstTimer(election);
-  return first === undefined ? Infinity : (election.timers[first] ?? Infinity);
-};
-
-/** Returns an election that has ended: it has no timer, and waits for nothing. */
-export const endElection = (election: Election, role: 'stopped' | 'left'): Election => ({
-  ...election,
-  ...{ role, own: undefined, call: undefined, ask: undefined, wanted: undefined, timers: noTimers },
-});
+export const nextTick = (election: Election): number => election.timers[firstTimer(election)];

@@ -1,120 +1,342 @@
-import type { Known, Report, Revision } from './election.js';
-import { aged, type ClusterKey, evictionMs, type KeyPhase } from './cluster-key.js';
-import { change, read, recent, setTimers, timing, type Turn } from './turn.js';
+import {
+  areOfDifferentSources,
+  type ChangeCause,
+  type ClusterKey,
+  isSameSource,
+  newEpoch,
+  remaining,
+  sourceOf,
+} from './cluster-key.js';
+import { type Draft, endFeed, fail, leave, read, type Rules, setStateTimers, stop, write } from './draft.js';
+import {
+  type Call,
+  type Election,
+  followerOf,
+  type Following,
+  newOwning,
+  type Report,
+  type Revision,
+} from './election.js';
+import { isOutdated, newestOf, note, noteKey, noteOwner } from './known.js';
+import { timing } from './timing.js';
 
-/** Makes this replica a follower: it waits for messages of the owner, and asks after a silence. */
-export const follow = (turn: Turn): void => {
-  const { now } = turn.clock;
-  const { settings, isConnected } = turn.state;
-  const { canOwn, suspectMs } = settings;
-  change(turn, { role: isConnected ? 'following' : 'isolated', heardAt: now, unanswered: 0, ask: undefined });
-  setTimers(turn, {
-    ask: isConnected && canOwn ? now + suspectMs : undefined,
-    presence: isConnected && canOwn ? now : undefined,
-    ...{ 'ask-timeout': undefined, lease: undefined, claim: undefined, renew: undefined, beat: undefined },
-    offer: undefined,
+const follower: Rules<Following> = {
+  start: (draft, me) => follow(draft, me),
+  engine: (draft, me, { isConnected }) => {
+    if (me.name !== 'joining') follow(draft, me);
+    if (isConnected) return join(draft);
+    me.wanted = undefined;
+    me.ask = undefined;
+  },
+  heard: (draft, me, { report }) => heardOwner(draft, me, report),
+  'ask-due': (draft, me) => (me.ask === undefined ? askOwner(draft, me) : unanswered(draft, me, false)),
+  ask: (draft, me, { id, result }) => {
+    if (me.ask !== id) return;
+    stop(draft, 'ask-due');
+    if (typeof result === 'string') return unanswered(draft, me, result === 'no-responders');
+    // An owner of an earlier generation learns from the question that there was a later one, and claims again.
+    if (isOutdated(draft, result)) return unanswered(draft, me, false);
+    heardOwner(draft, me, result);
+  },
+  'lease-over': (draft, me) => planClaim(draft, me),
+  'claim-due': (draft, me) => want(draft, me, 'claim'),
+  'stop-notice': (draft, me) => want(draft, me, 'orient'),
+  result: (draft, me, { call, result }) => {
+    if (result.type === 'written' && call.key) return own(draft, call.key, result.revision, call);
+    if (result.type === 'entry') entryRead(draft, me, call.purpose, result);
+    else if (result.type === 'unreadable') waitForRepair(draft, me);
+    else if (call.purpose !== 'look') me.wanted = 'orient';
+    startWanted(draft);
+  },
+  'retry-due': (draft) => startWanted(draft),
+  offer: (draft, me, { offer: { key, revision } }) => {
+    const { gen, refusal } = draft.election;
+    const isFit = refusal === undefined && key.gen >= gen && isSameSource(draft.settings, key);
+    if (!isFit || !mayOwn(draft) || isClaimSent(draft)) return;
+    noteKey(draft, me, key, revision);
+    me.name = 'claiming';
+    me.wanted = undefined;
+    stop(draft, 'ask-due', 'lease-over', 'claim-due');
+    claim(draft, { key, revision }, key, 'hand-over');
+  },
+  'presence-due': (draft, me) => {
+    const { election, effects, now, settings, timers } = draft;
+    const { replica, since } = settings;
+    timers['presence-due'] = now + timing.presenceMs;
+    if (election.refusal === undefined) effects.push({ type: 'presence', presence: { replica, since } });
+    // One that was refused, and may not claim again, looks whether anybody else can own.
+    if (election.refusal?.isPast !== false || election.call !== undefined) return;
+    const isSilent = now - Math.max(me.heardAt, election.known.revisionAt) >= timing.standbyMs;
+    if (isSilent && isAlone(draft)) read(draft, 'alone');
+  },
+  'drain-over': (draft) => drained(draft),
+  disconnected: (draft, me) => {
+    if (me.draining !== undefined) drained(draft);
+  },
+  failed: (draft, me, { isReplaced }) => {
+    if (me.draining !== undefined) return drained(draft);
+    if (!isReplaced) draft.election.refusal = { gen: 0, isPast: false };
+  },
+  'hand-over': (draft, me) => {
+    if (!isClaimSent(draft) && me.draining === undefined) leave(draft);
+  },
+};
+
+/** What a replica does that does not own. */
+export const following: Readonly<Record<Following['name'], Rules<Following>>> = {
+  joining: {
+    ...follower,
+    start: (draft) => {
+      if (draft.election.isConnected) join(draft);
+    },
+    heard: (draft, me, { report }) => void noteOwner(draft, me, report),
+  },
+  following: follower,
+  claiming: follower,
+  isolated: follower,
+};
+
+/** Announces this replica before it has read the key, so that an owner that leaves at this moment can choose it. */
+const join = (draft: Draft): void => {
+  const { election, now, settings, timers } = draft;
+  // An owner without a key has a full lease to answer.
+  election.known = { ...election.known, revisionAt: now };
+  if (settings.canOwn) timers['presence-due'] = now;
+  read(draft, 'orient');
+};
+
+/** Makes this replica wait for messages of the owner, and ask after a silence. */
+const follow = (draft: Draft, me: Following, heardAt = draft.now): void => {
+  const { election, now, settings, timers } = draft;
+  const { isConnected } = election;
+  const isCandidate = isConnected && settings.canOwn;
+  Object.assign(me, { name: isConnected ? 'following' : 'isolated', heardAt, ask: undefined, unanswered: 0 });
+  setStateTimers(draft, {
+    'ask-due': isCandidate ? now + settings.suspectMs : Infinity,
+    'presence-due': isCandidate ? now : Infinity,
+    'drain-over': timers['drain-over'],
   });
 };
 
-/** Whether this replica may become the owner. */
-export const mayOwn = ({ state }: Turn): boolean =>
-  state.settings.canOwn && !state.isBarred && !state.isLeaving && state.isConnected && state.own === undefined;
-
-/** Plans a claim, after a random time. A replica that has claimed often waits longer. */
-export const planClaim = (turn: Turn): void => {
-  if (!mayOwn(turn) || turn.state.timers.claim !== undefined) return;
-  const { now, random } = turn.clock;
-  const claims = recent(turn.state.claims, now).length;
-  const waitMs =
-    claims < timing.freeClaims
-      ? 0
-      : Math.min(timing.maxClaimWaitMs, turn.state.settings.leaseMs * 2 ** (claims - timing.freeClaims));
-  change(turn, { role: 'claiming' });
-  setTimers(turn, {
-    claim: now + waitMs + random * timing.spreadMs,
-    ...{ ask: undefined, 'ask-timeout': undefined, lease: undefined },
-  });
+/** Closes the connection that is still open although another replica owns the key. */
+const drained = (draft: Draft): void => {
+  endFeed(draft);
+  stop(draft, 'drain-over');
+  if (draft.election.isLeaving) leave(draft);
 };
 
-/** Notes what is known of the owner. A new revision shows that it renewed its lease. */
-export const note = (turn: Turn, seen: Omit<Known, 'revisionAt'>): void => {
-  const { known, gen } = turn.state;
-  const isSame = known.revision === seen.revision && known.gen === seen.gen;
-  const revisionAt = isSame ? known.revisionAt : turn.clock.now;
-  change(turn, { gen: Math.max(gen, seen.gen), known: { ...seen, revisionAt } });
+const heardOwner = (draft: Draft, me: Following, report: Report): void => {
+  const { known } = draft.election;
+  const { now, settings, timers } = draft;
+  const isKnown = report.gen === known.gen && report.owner === known.owner;
+  if (!noteOwner(draft, me, report) || isClaimSent(draft)) return;
+  if (me.other !== undefined && isKnown) return fail(draft, false, me.other);
+  Object.assign(me, { name: 'following', ask: undefined, unanswered: 0, wanted: undefined, isUnreadable: false });
+  stop(draft, 'lease-over', 'claim-due');
+  timers['ask-due'] = settings.canOwn ? now + settings.suspectMs : Infinity;
+  if (me.other !== undefined || areOfDifferentSources(settings.replica, report.owner)) want(draft, me, 'orient');
+  else if (report.phase === 'free') planClaim(draft, me);
 };
 
-/** Notes a key that was read. */
-export const noteKey = (turn: Turn, { gen, owner, phase, epoch }: ClusterKey, revision: Revision | undefined): void => {
-  note(turn, { gen, owner, phase, revision });
-  change(turn, { epoch });
+const isClaimSent = ({ election: { call } }: Draft): boolean => call?.purpose === 'claim' && call.key !== undefined;
+
+/** Asks an owner that is silent. */
+const askOwner = (draft: Draft, me: Following): void => {
+  const { election, effects, now, settings, timers } = draft;
+  const { known, precedenceUntil } = election;
+  election.lastId += 1;
+  me.ask = election.lastId;
+  effects.push({ type: 'ask', id: me.ask, question: newestOf(draft) });
+  timers['ask-due'] = now + timing.askMs;
+  if (timers['lease-over'] !== Infinity) return;
+  timers['lease-over'] = Math.max(known.revisionAt + settings.leaseMs, precedenceUntil, now);
+  // The owner may have written a revision that it could not report any more.
+  if (election.call === undefined && mayOwn(draft)) read(draft, 'look');
+};
+
+const unanswered = (draft: Draft, me: Following, isNoResponders: boolean): void => {
+  const { election, now, timers } = draft;
+  me.ask = undefined;
+  me.unanswered = isNoResponders ? me.unanswered + 1 : 0;
+  timers['ask-due'] = now + (me.other ? timing.presenceMs : timing.askAgainMs);
+  if (me.unanswered < 2 || now < election.precedenceUntil || me.other !== undefined) return;
+  // An owner that was opening may have sent a handshake, so its lease must end first.
+  if (election.known.phase !== 'opening') planClaim(draft, me);
+};
+
+const mayOwn = ({ election, settings }: Draft): boolean => {
+  const { refusal, isLeaving, isConnected } = election;
+  const isReadable = followerOf(election)?.isUnreadable === false;
+  return settings.canOwn && refusal?.isPast !== false && isReadable && !isLeaving && isConnected;
 };
 
 /**
- * Returns whether a report or a key is of an earlier generation than this replica has seen. A store that has lost data can use the number of a
- * generation again, for another owner, also after its release: the next owner has a higher one.
+ * Plans a claim, after a random time. A replica that has claimed often waits longer; one that was refused leaves it to
+ * the others first.
  */
-export const isOutdated = (
-  { state: { gen, known } }: Turn,
-  seen: { readonly gen: number; readonly owner: string },
-): boolean =>
-  seen.gen < gen || (seen.gen === gen && known.gen === gen && seen.owner !== '' && known.owner !== seen.owner);
-
-/** Handles a message of the owner in a replica that does not own. A message of an earlier generation changes nothing. */
-export const heardOwner = (turn: Turn, report: Report): void => {
-  const { state, clock } = turn;
-  if (isOutdated(turn, report)) return;
-  note(turn, report);
-  reportEvictions(turn);
-  if (state.draining !== undefined && report.gen > state.draining && report.phase === 'open')
-    setTimers(turn, { drain: Math.min(state.timers.drain ?? Infinity, clock.now + timing.drainMs) });
-  if (state.role === 'joining' || isClaimSent(turn)) return;
-  const { canOwn, suspectMs } = state.settings;
-  change(turn, { role: 'following', heardAt: clock.now, unanswered: 0, ask: undefined, wanted: undefined });
-  setTimers(turn, {
-    ask: canOwn ? clock.now + suspectMs : undefined,
-    ...{ 'ask-timeout': undefined, lease: undefined, claim: undefined },
-  });
-  if (report.phase === 'free') planClaim(turn);
+const planClaim = (draft: Draft, me: Following): void => {
+  const { clock, now, settings, timers } = draft;
+  const { refusal } = draft.election;
+  if (!mayOwn(draft) || timers['claim-due'] !== Infinity) return;
+  const surplus = recentClaims(draft).length - timing.freeClaims;
+  const waitMs = surplus < 0 ? 0 : Math.min(timing.maxClaimWaitMs, settings.leaseMs * 2 ** surplus);
+  const othersMs = refusal === undefined ? 0 : settings.suspectMs;
+  me.name = 'claiming';
+  stop(draft, 'ask-due', 'lease-over');
+  timers['claim-due'] = now + waitMs + othersMs + clock.random * timing.spreadMs;
 };
 
-// The owner writes them into the key, so that all replicas count them.
-const reportEvictions = (turn: Turn): void => {
-  const evictions = unwrittenEvictions(turn);
-  if (evictions.length > 0) turn.effects.push({ type: 'evicted', evictions });
-  if (turn.state.evictions.length > 0) change(turn, { evictions: [] });
+const recentClaims = ({ election, now }: Draft): readonly number[] =>
+  election.claims.filter((at) => now - at < timing.windowMs);
+
+/** Reads the key, after the access that is in progress. */
+const want = (draft: Draft, me: Following, purpose: 'orient' | 'claim'): void => {
+  me.wanted = purpose;
+  startWanted(draft);
 };
 
-/** Returns the evictions of this replica that the key does not contain yet. */
-export const unwrittenEvictions = ({ state, clock }: Turn): ClusterKey['evictions'] =>
-  state.evictions.flatMap((at) => aged([{ leftMs: evictionMs }], clock.now - at));
-
-const isClaimSent = ({ state: { call } }: Turn): boolean => call?.purpose === 'claim' && call.key !== undefined;
-
-/** Asks the owner, because it is silent. Also reads the key: the owner may have written a revision that it could not report any more. */
-export const askOwner = (turn: Turn): void => {
-  const { state, clock } = turn;
-  const { known, precedenceUntil, settings, timers } = state;
-  const id = state.lastId + 1;
-  change(turn, { lastId: id, ask: id });
-  turn.effects.push({ type: 'ask', id, question: { gen: state.gen, owner: known.owner } });
-  setTimers(turn, {
-    ask: undefined,
-    'ask-timeout': clock.now + timing.askMs,
-    lease: timers.lease ?? Math.max(known.revisionAt + settings.leaseMs, precedenceUntil, clock.now),
-  });
-  if (timers.lease === undefined && state.call === undefined && mayOwn(turn)) read(turn, 'look');
+const startWanted = (draft: Draft): void => {
+  const { call, isConnected } = draft.election;
+  const me = followerOf(draft.election);
+  if (me?.wanted === undefined || call !== undefined || !isConnected || draft.timers['retry-due'] !== Infinity) return;
+  const { wanted } = me;
+  me.wanted = undefined;
+  read(draft, wanted);
 };
 
-/** Handles the result of a question that the owner did not answer. */
-export const unanswered = (turn: Turn, isNoResponders: boolean): void => {
-  const { state, clock } = turn;
-  const count = isNoResponders ? state.unanswered + 1 : 0;
-  change(turn, { ask: undefined, unanswered: count });
-  setTimers(turn, { ask: clock.now + timing.askAgainMs, 'ask-timeout': undefined });
-  // An owner that was opening may have sent a handshake, so its lease must end first.
-  const isGone = count >= 2 && hasOpened(state.known.phase) && clock.now >= state.precedenceUntil;
-  if (isGone) planClaim(turn);
+/** A version of the key that a replica has read. */
+interface Entry {
+  readonly key: ClusterKey | undefined;
+  readonly revision: Revision;
+}
+
+const entryRead = (draft: Draft, me: Following, purpose: Call['purpose'], entry: Entry): void => {
+  me.isUnreadable = false;
+  if (purpose === 'look') lookedAt(draft, me, entry);
+  else if (purpose === 'claim') claimRead(draft, me, entry);
+  else if (purpose === 'alone' && isUnowned(draft, entry)) fail(draft, false);
+  else orient(draft, me, entry);
 };
 
-const hasOpened = (phase: KeyPhase | undefined): boolean => phase !== 'opening';
+/** Decides what this replica does, from the key that it has read. */
+const orient = (draft: Draft, me: Following, { key, revision }: Entry): void => {
+  const { election, now, settings, timers } = draft;
+  if (key === undefined || isOutdated(draft, key)) {
+    // The store has no key, or has lost writes. An owner that still answers writes its key again.
+    follow(draft, me);
+    if (election.gen === 0) note(draft, { gen: 0, owner: '', phase: undefined, revision });
+    timers['ask-due'] = settings.canOwn ? now : Infinity;
+    return leaveIfDone(draft, me);
+  }
+  noteKey(draft, me, key, revision);
+  const other = isSameSource(settings, key) ? undefined : sourceOf(key);
+  if (key.phase === 'stopped') return fail(draft, other === undefined, other);
+  // A write whose result was lost has made this replica the owner.
+  if (key.owner === settings.replica && key.gen > election.lastOwned) return own(draft, key, revision);
+  follow(draft, me, me.name === 'joining' ? now : me.heardAt);
+  if (key.phase === 'free') planClaim(draft, me);
+  if (other !== undefined && key.owner !== '') {
+    // If that owner answers, this replica does not fit. Otherwise it claims later than the replicas that do.
+    me.other = other;
+    stop(draft, 'presence-due');
+    timers['ask-due'] = now;
+    timers['lease-over'] = now + settings.leaseMs + timing.standbyMs;
+  }
+  leaveIfDone(draft, me);
+};
+
+const leaveIfDone = (draft: Draft, me: Following): void => {
+  if (draft.election.isLeaving && me.draining === undefined) leave(draft);
+};
+
+/**
+ * Waits while the key cannot be read. A healthy owner writes its own again with its next renewal. Nobody else may
+ * replace the value: it can be the key of a newer version.
+ */
+const waitForRepair = (draft: Draft, me: Following): void => {
+  const { now, settings, timers } = draft;
+  me.wanted = 'orient';
+  me.isUnreadable = true;
+  if (me.name === 'claiming') follow(draft, me, me.heardAt);
+  timers['retry-due'] = now + settings.renewMs;
+  leaveIfDone(draft, me);
+};
+
+/** Notes the key of an owner that is silent. Its lease begins again if it has written the key. */
+const lookedAt = (draft: Draft, me: Following, entry: Entry): void => {
+  const { election, settings, timers } = draft;
+  const { key, revision } = entry;
+  if (me.name !== 'following' || key === undefined || isOutdated(draft, key)) return;
+  if (key.gen !== election.known.gen || key.owner === '') return orient(draft, me, entry);
+  noteKey(draft, me, key, revision);
+  if (timers['lease-over'] === Infinity) return;
+  timers['lease-over'] = Math.max(timers['lease-over'], election.known.revisionAt + settings.leaseMs);
+};
+
+/** Whether no replica owns, or could own, as far as the key and the messages of standbys show. */
+const isUnowned = (draft: Draft, { key, revision }: Entry): boolean =>
+  isAlone(draft) && (key === undefined || key.phase === 'free' || revision === draft.election.known.revision);
+
+/** Standbys can be cut off from the engine for a while, so a replica that has heard of one waits longer. */
+const isAlone = ({ election, now }: Draft): boolean => election.standbys.every(({ at }) => now - at >= timing.goneMs);
+
+/** Claims the key that was read, unless another replica has written it since the claim was planned. */
+const claimRead = (draft: Draft, me: Following, entry: Entry): void => {
+  const { election } = draft;
+  const { key, revision } = entry;
+  const { known, gen } = election;
+  if (me.name !== 'claiming' || !mayOwn(draft)) return orient(draft, me, entry);
+  if (key === undefined || isOutdated(draft, key)) {
+    if (key === undefined || known.phase !== 'free') return claim(draft, entry, known, gen === 0 ? 'first' : 'silence');
+    // The store has lost a release. Without an answer of the owner that it shows, the claim is planned again.
+    election.known = { ...known, phase: undefined };
+    return orient(draft, me, entry);
+  }
+  const isUnchanged = key.gen === known.gen && revision === known.revision;
+  if (key.phase === 'stopped' || (!isUnchanged && key.phase !== 'free')) return orient(draft, me, entry);
+  noteKey(draft, me, key, revision);
+  const released = key.stop === undefined ? 'released' : 'resumed';
+  claim(draft, entry, key, key.phase === 'free' ? released : 'silence');
+};
+
+/** @param displaced - the owner whose place this replica takes */
+const claim = (
+  draft: Draft,
+  { key, revision }: Entry,
+  displaced: Pick<Election['known'], 'gen' | 'phase'>,
+  cause: ChangeCause,
+): void => {
+  const { election, clock, now, settings } = draft;
+  const { epoch } = election;
+  election.claims = [...recentClaims(draft), now];
+  const ownership = {
+    // The follower would drop the frames of an earlier generation.
+    gen: Math.max(election.gen, clock.followed.gen) + 1,
+    owner: settings.replica,
+    since: clock.wall,
+  };
+  // An owner that was opening may have sent a handshake.
+  const added = displaced.phase === 'opening' ? [{ gen: displaced.gen, leftMs: timing.creditMs }] : [];
+  const claimed: ClusterKey = {
+    v: 1,
+    ...sourceOf(settings),
+    epoch: epoch === 0 ? (key?.epoch ?? newEpoch(clock.random)) : epoch,
+    ...ownership,
+    phase: 'opening',
+    credits: [...(key?.credits ?? []), ...added].slice(-timing.maxCredits),
+    evictions: [...(key?.evictions ?? []), ...remaining(election.evictions, now)],
+    changes: [...(key?.changes ?? []), { ...ownership, cause }].slice(-timing.maxChanges),
+  };
+  write(draft, 'claim', claimed, revision);
+};
+
+/** Makes this replica the owner. @param call - the access that wrote the key; without it, the key was found */
+const own = (draft: Draft, key: ClusterKey, revision: Revision, call?: Call): void => {
+  const { election } = draft;
+  endFeed(draft);
+  election.gen = key.gen;
+  election.epoch = key.epoch;
+  election.lastOwned = key.gen;
+  election.evictions = [];
+  election.state = newOwning(key, revision, draft.clock, call);
+};

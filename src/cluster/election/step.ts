@@ -1,298 +1,122 @@
-import { accept, claimed, claimRead, startClaim } from './claim.js';
-import type { ClusterKey } from './cluster-key.js';
-import {
-  type Call,
-  type CallResult,
-  type Clock,
-  type Effect,
-  type Election,
-  firstTimer,
-  type Input,
-  nextTick,
-  type Question,
-  type Revision,
-  type TimerName,
-} from './election.js';
-import { askOwner, follow, heardOwner, isOutdated, planClaim, unanswered } from './follow.js';
-import { fail, leave } from './leave.js';
-import { looked, orient } from './orient.js';
-import {
-  allow,
-  beat,
-  beatAgain,
-  confirmed,
-  drained,
-  evicted,
-  handOver,
-  heardRival,
-  offerEnded,
-  opened,
-  pump,
-  release,
-  reopening,
-  suspectLater,
-  written,
-} from './own.js';
-import { change, changeOwn, read, reportOf, setTimers, timing, type Turn } from './turn.js';
+// The election of one owner. Which connection lives is the decision of the service: the newest one. So safety rests on
+// the service and on compare-and-set of one key; clocks decide only how soon something happens (timing.ts).
+//
+// GENERATION. Each claim writes the key, before it opens anything, with a higher generation than any that was seen.
+// Whoever knows a lower one is out of date: its messages are dropped, and the next compare-and-set tells it so. A store
+// that loses data can show a generation twice; then the owner of the lower one claims again, above both (own.ts).
+//
+// LEASE. An owner renews its key, and sends a handshake only if a write that said `opening` is recent (`leaseMs` less
+// `marginMs`). Others claim when the key says `free`, when nobody answers a question twice, or when a lease has passed
+// without a new revision: an owner that was opening may have a handshake under way, one that does not answer may be cut
+// off. A replica that loses the engine claims nothing, and an owner that does keeps its connection.
+//
+// CREDIT. A handshake without an answer can still arrive, and evict the owner (4001). So whoever displaces an owner
+// that was opening, or gets no answer itself, writes a credit into the key. An evicted owner writes the key first. If
+// that fails, another replica has claimed: follow it. If a credit explains the eviction, it is used up, and the owner
+// opens once more. Otherwise the client is a stranger: the key says `stopped`, and no replica fights.
+//
+// The states, and what leads to the next one:
+//
+//   joining     the key was read                              following, or claiming if it is free
+//   following   silence, the end of a lease, or a free key    claiming
+//   claiming    its claim was written                         opening; following if another one was faster
+//   isolated    the engine is back (away: to isolated)        following
+//
+//   opening     the feed has a ticket                         waiting
+//   waiting     the lease is confirmed                        sent
+//   sent        the connection is open                        open
+//   open        a hand-over, with a standby                   offering; releasing without one
+//   offering    the standby did not claim                     open, then offering to the next standby
+//   these five  the connection or an attempt failed           opening; releasing if the feed cannot work here
+//               4001                                          evicted
+//               another one has claimed                       following, until it is open with the old connection
+//   evicted     the key was written                           opening with a credit, stopped without one
+//   releasing   the key was written                           following, or left
+//
+// follow.ts has the rules of the first four, own.ts those of an owner, and `always` what is the same for all. `step`
+// looks up the rule: state × what happens → next state and effects.
 
-/** The result of a step. */
+import { areOfDifferentSources } from './cluster-key.js';
+import { type Draft, endCall, type Happening, leave, type Rules, stop } from './draft.js';
+import { type Clock, type Effect, type Election, firstTimer, type Input, nextTick } from './election.js';
+import { following } from './follow.js';
+import { owning } from './own.js';
+import { timing } from './timing.js';
+
+/** What happens in every state, before the rule of that state. */
+const always: Rules<unknown> = {
+  // Runs the timers that are due, the earliest first.
+  tick: (draft) => {
+    while (nextTick(draft.election) <= draft.now) {
+      const type = firstTimer(draft.election);
+      stop(draft, type);
+      happen(draft, { type });
+    }
+  },
+  engine: (draft, _, { isConnected }) => {
+    draft.election.isConnected = isConnected;
+    // The owner may need more time than this replica to connect again.
+    if (isConnected) draft.election.precedenceUntil = draft.now + draft.settings.leaseMs;
+    else endCall(draft);
+  },
+  call: (draft, _, { id, result }) => {
+    const { call } = draft.election;
+    if (call?.id !== id) return;
+    endCall(draft);
+    if (result.type === 'unknown') draft.timers['retry-due'] = draft.now + timing.retryMs;
+    happen(draft, { type: 'result', call, result });
+  },
+  'call-over': (draft) => {
+    const { call } = draft.election;
+    if (call) happen(draft, { type: 'call', id: call.id, result: { type: 'unknown' } });
+  },
+  standby: ({ election, now, settings }, _, { presence: { replica, since } }) => {
+    if (replica === settings.replica || areOfDifferentSources(settings.replica, replica)) return;
+    const others = election.standbys.filter((each) => each.replica !== replica && now - each.at < timing.goneMs);
+    election.standbys = [...others, { replica, since, at: now }];
+  },
+  'hand-over': (draft) => {
+    // Without the engine no other replica can learn of it.
+    if (!draft.election.isConnected) return leave(draft);
+    draft.election.isLeaving = true;
+    stop(draft, 'claim-due', 'presence-due');
+    draft.timers['leave-over'] = draft.now + draft.settings.handOverMs;
+  },
+  'leave-over': (draft) => leave(draft),
+};
+
+/** What each state does. What has no rule changes nothing. */
+const table = { ...following, ...owning, stopped: undefined, left: undefined };
+
+/** The next state of an election, and what the replica must do. */
 export interface Step {
   readonly state: Election;
   readonly effects: readonly Effect[];
 }
 
 /**
- * Computes the next state of an election, and what the replica must do. Pure: time, random numbers, the store, messages and the feed are
- * inputs, and everything that the replica does is an effect.
+ * Computes the next state of an election. Pure: time, random numbers, the store, messages and the feed are inputs, and
+ * everything that the replica does is an effect.
  */
-export const step = (state: Election, input: Input, clock: Clock): Step => {
-  if (state.role === 'stopped' || state.role === 'left') return { state, effects: [] };
-  const turn: Turn = { state, effects: [], clock };
-  handle(turn, input);
-  return { state: turn.state, effects: turn.effects };
+export const step = (before: Election, input: Input, clock: Clock): Step => {
+  const { settings } = before;
+  const timers = { ...before.timers };
+  const election = { ...before, timers, state: { ...before.state } };
+  const draft: Draft = { election, effects: [], clock, now: clock.now, settings, timers };
+  happen(draft, input);
+  return { state: election, effects: draft.effects };
 };
 
-const handle = (turn: Turn, input: Input): void => {
-  switch (input.type) {
-    case 'start':
-      return turn.state.isConnected ? join(turn) : undefined;
-    case 'tick':
-      return tick(turn);
-    case 'engine':
-      return input.isConnected ? engineBack(turn) : engineAway(turn);
-    case 'call':
-      return callEnded(turn, input.id, input.result);
-    case 'ask':
-      return askEnded(turn, input);
-    case 'heard':
-      return heard(turn, input.report);
-    case 'asked':
-      return asked(turn, input.question);
-    case 'standby':
-      return noteStandby(turn, input.presence);
-    case 'offer':
-      return accept(turn, input.offer);
-    case 'voided':
-      return voidCredit(turn, input.gen);
-    case 'evicted':
-      return noteEvictions(turn, input.evictions);
-    case 'stop-notice':
-      return readAgain(turn);
-    case 'handshake':
-      changeOwn(turn, { isWaiting: true });
-      allow(turn);
-      return pump(turn);
-    case 'opened':
-      return opened(turn);
-    case 'disconnected':
-      return turn.state.draining === undefined ? reopening(turn, input.isUnanswered) : drained(turn);
-    case 'failed':
-      return failed(turn, input.isReplaced);
-    case 'hand-over':
-      return startLeaving(turn);
-  }
+const happen = (draft: Draft, happening: Happening): void => {
+  const { election } = draft;
+  if (table[election.state.name] === undefined) return;
+  apply(always, draft, happening);
+  const { state } = election;
+  apply(table[state.name], draft, happening);
+  if (election.state !== state) happen(draft, { type: 'start' });
 };
 
-/** Announces this replica before it has read the key, so that an owner that leaves at this moment can choose it. */
-const join = (turn: Turn): void => {
-  // An owner without a key has a full lease to answer.
-  change(turn, { known: { ...turn.state.known, revisionAt: turn.clock.now } });
-  if (turn.state.settings.canOwn) setTimers(turn, { presence: turn.clock.now });
-  read(turn, 'orient');
+const apply = (rules: Rules<never> | undefined, draft: Draft, happening: Happening): void => {
+  const rule = rules?.[happening.type] as ((...args: readonly unknown[]) => void) | undefined;
+  rule?.(draft, draft.election.state, happening);
 };
-
-/** Runs the timers that are due, the earliest first. */
-const tick = (turn: Turn): void => {
-  for (;;) {
-    const name = firstTimer(turn.state);
-    if (name === undefined || nextTick(turn.state) > turn.clock.now) return;
-    setTimers(turn, { [name]: undefined });
-    timers[name](turn);
-  }
-};
-
-const timers: Readonly<Record<TimerName, (turn: Turn) => void>> = {
-  ask: askOwner,
-  'ask-timeout': (turn) => unanswered(turn, false),
-  lease: planClaim,
-  claim: startClaim,
-  call: (turn) => callEnded(turn, turn.state.call?.id ?? 0, { type: 'unknown' }),
-  renew: (turn) => {
-    changeOwn(turn, { isDirty: true });
-    setTimers(turn, { renew: turn.clock.now + turn.state.settings.renewMs });
-    pump(turn);
-  },
-  beat: beatAgain,
-  presence: (turn) => presence(turn),
-  offer: offerEnded,
-  drain: drained,
-  leave,
-  retry: (turn) => {
-    pump(turn);
-    startWanted(turn);
-  },
-};
-
-const engineAway = (turn: Turn): void => {
-  change(turn, { isConnected: false, call: undefined, ask: undefined, wanted: undefined });
-  setTimers(turn, { call: undefined });
-  if (turn.state.own) return changeOwn(turn, { mustRead: true });
-  if (turn.state.role !== 'joining') follow(turn);
-};
-
-const engineBack = (turn: Turn): void => {
-  const { state, clock } = turn;
-  // The owner may need more time to connect to the engine again.
-  change(turn, { isConnected: true, precedenceUntil: clock.now + state.settings.leaseMs });
-  if (state.own) {
-    changeOwn(turn, { mustRead: true });
-    beat(turn);
-    return pump(turn);
-  }
-  if (state.role === 'joining') return join(turn);
-  change(turn, { known: { ...turn.state.known, revisionAt: clock.now } });
-  follow(turn);
-  read(turn, 'orient');
-};
-
-const callEnded = (turn: Turn, id: number, result: CallResult): void => {
-  const { call } = turn.state;
-  if (call?.id !== id) return;
-  change(turn, { call: undefined });
-  setTimers(turn, {
-    call: undefined,
-    ...(result.type === 'unknown' && { retry: turn.clock.now + timing.retryMs }),
-  });
-  if (turn.state.own) ownCallEnded(turn, call, result);
-  else followerCallEnded(turn, call, result);
-  startWanted(turn);
-};
-
-const ownCallEnded = (turn: Turn, call: Call, result: CallResult): void => {
-  if (result.type === 'written' && hasKey(call)) return written(turn, call, result.revision);
-  if (result.type === 'entry') return confirmed(turn, result.key, result.revision);
-  changeOwn(turn, { mustRead: true, isDirty: true });
-  pump(turn);
-};
-
-const followerCallEnded = (turn: Turn, call: Call, result: CallResult): void => {
-  switch (result.type) {
-    case 'entry': {
-      const handleKey = { claim: claimRead, alone: aloneRead, look: looked }[call.purpose as string] ?? orient;
-      return handleKey(turn, result.key, result.revision);
-    }
-    case 'written':
-      return hasKey(call) ? claimed(turn, call, result.revision) : undefined;
-    case 'conflict':
-    case 'unknown':
-      return call.purpose === 'look' ? undefined : change(turn, { wanted: 'orient' });
-  }
-};
-
-const hasKey = (call: Call): call is Call & { readonly key: ClusterKey } => call.key !== undefined;
-
-const startWanted = (turn: Turn): void => {
-  const { wanted, call, own, isConnected, timers: pending } = turn.state;
-  if (wanted === undefined || call !== undefined || own !== undefined) return;
-  if (!isConnected || pending.retry !== undefined) return;
-  change(turn, { wanted: undefined });
-  if (wanted === 'orient') read(turn, 'orient');
-  else startClaim(turn);
-};
-
-const readAgain = (turn: Turn): void => {
-  if (turn.state.own) {
-    changeOwn(turn, { mustRead: true });
-    return pump(turn);
-  }
-  change(turn, { wanted: 'orient' });
-  startWanted(turn);
-};
-
-const askEnded = (turn: Turn, { id, result }: Extract<Input, { readonly type: 'ask' }>): void => {
-  if (turn.state.ask !== id) return;
-  setTimers(turn, { 'ask-timeout': undefined });
-  if (result.type !== 'answer') return unanswered(turn, result.type === 'no-responders');
-  // An owner of an earlier generation learns from the question that there was a later one, and claims again.
-  if (isOutdated(turn, result.report)) return unanswered(turn, false);
-  heard(turn, result.report);
-};
-
-const heard = (turn: Turn, report: Parameters<typeof heardOwner>[1]): void => {
-  if (report.owner === turn.state.settings.replica) return;
-  if (turn.state.own) heardRival(turn, report);
-  else heardOwner(turn, report);
-};
-
-const asked = (turn: Turn, { gen, owner }: Question): void => {
-  const { own, settings } = turn.state;
-  if (own === undefined || own.isEvicted || own.isReleasing) return;
-  turn.effects.push({ type: 'answer', report: reportOf(turn.state, own) });
-  const isNewest = gen < own.gen || (gen === own.gen && owner === settings.replica);
-  if (isNewest) return;
-  suspectLater(turn, gen);
-};
-
-const noteStandby = (turn: Turn, { replica, since }: { readonly replica: string; readonly since: number }): void => {
-  const { now } = turn.clock;
-  const others = turn.state.standbys.filter((each) => each.replica !== replica && now - each.at < timing.goneMs);
-  if (replica !== turn.state.settings.replica) change(turn, { standbys: [...others, { replica, since, at: now }] });
-};
-
-// The claim issued the newest credit of that generation. The others are for handshakes that were sent.
-const voidCredit = (turn: Turn, gen: number): void => {
-  const { own } = turn.state;
-  if (own === undefined) return;
-  const voided = own.credits.findLast((credit) => credit.gen === gen);
-  changeOwn(turn, { credits: own.credits.filter((credit) => credit !== voided) });
-};
-
-const noteEvictions = (turn: Turn, evictions: ClusterKey['evictions']): void => {
-  const { own } = turn.state;
-  if (own) changeOwn(turn, { evictions: [...own.evictions, ...evictions] });
-};
-
-const presence = (turn: Turn): void => {
-  const { state, clock } = turn;
-  const { settings, known, isBarred } = state;
-  setTimers(turn, { presence: clock.now + timing.presenceMs });
-  if (!isBarred)
-    return void turn.effects.push({
-      type: 'presence',
-      presence: { replica: settings.replica, since: settings.since },
-    });
-  const isSilent = clock.now - Math.max(state.heardAt, known.revisionAt) >= timing.standbyMs;
-  if (isSilent && isAlone(turn) && state.call === undefined) read(turn, 'alone');
-};
-
-// Standbys can be cut off from the engine for a while, so a replica that has heard of one waits longer.
-const isAlone = ({ state, clock }: Turn): boolean => state.standbys.every(({ at }) => clock.now - at >= timing.goneMs);
-
-/** Ends the election of a replica that cannot own, if the key shows that no other replica does. */
-const aloneRead = (turn: Turn, key: ClusterKey | undefined, revision: Revision | undefined): void => {
-  const { known } = turn.state;
-  const isUnchanged = key === undefined || key.phase === 'free' || revision === known.revision;
-  if (isUnchanged && isAlone(turn)) return fail(turn, false);
-  orient(turn, key, revision);
-};
-
-const failed = (turn: Turn, isReplaced: boolean): void => {
-  if (turn.state.draining !== undefined) return drained(turn);
-  if (isReplaced) return evicted(turn);
-  change(turn, { isBarred: true });
-  release(turn);
-};
-
-const startLeaving = (turn: Turn): void => {
-  const { state, clock } = turn;
-  // Without the engine no other replica can learn of it.
-  if (!state.isConnected) return leave(turn);
-  change(turn, { isLeaving: true });
-  setTimers(turn, { leave: clock.now + state.settings.handOverMs, claim: undefined, presence: undefined });
-  if (state.own) return handOver(turn);
-  const isClaimSent = state.call?.purpose === 'claim' && state.call.key !== undefined;
-  if (!isClaimSent && state.draining === undefined) leave(turn);
-};
-
-/** Whether the owner answers questions. */
-export const isServing = ({ own }: Election): boolean => own !== undefined && !own.isEvicted && !own.isReleasing;

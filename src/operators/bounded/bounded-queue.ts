@@ -1,83 +1,192 @@
-import { throwError } from 'rxjs';
-import { invalidOption } from '../../protocol/rules.js';
-import type { Bounds } from './bounds.js';
-import { DropTally } from './drop-tally.js';
-import { OverflowError } from './overflow-error.js';
-import { withOwnBytes } from '../own-bytes.js';
+import { asyncScheduler, noop, type SchedulerLike, throwError } from 'rxjs';
+import { aFunction, aScheduler, invalidOption, oneOf, positiveCount, type Rule } from '../../protocol/validate.js';
+import { bytesOf, withOwnBytes } from '../items/item.js';
 import { Ring } from './ring.js';
 
+/** What happens when the bounds are reached. */
+export type Overflow = 'drop-oldest' | 'drop-newest' | 'error';
+
+/** How many values may wait for a consumer, and what happens beyond that. */
+export interface BoundOptions<T = unknown> {
+  /** The maximum number of waiting values, 1 or more. @defaultValue 10 000 */
+  readonly capacity?: number | undefined;
+  /**
+   * The maximum size of all waiting values in bytes, above 0. A value that uses less than 3/4 of its buffer is copied,
+   * to release that buffer. A single value larger than `capacityBytes` is dropped, or causes the error. No other value
+   * is dropped for it. @defaultValue 64 MiB
+   */
+  readonly capacityBytes?: number | undefined;
+  /**
+   * `drop-oldest` makes room for the new value, `drop-newest` drops it, `error` ends with an {@link OverflowError}.
+   * @defaultValue `'drop-oldest'`
+   */
+  readonly overflow?: Overflow | undefined;
+  /**
+   * Returns the size of a value in bytes. @defaultValue the size of a frame, of a decoded frame's payload, of a byte
+   * array, of a text in UTF-16; 0 for any other value
+   */
+  readonly bytesOf?: ((value: T) => number) | undefined;
+  /** Called with a report of many drops, not once per value. @defaultValue drops are not reported */
+  readonly onDrop?: ((report: DropReport) => void) | undefined;
+  /** The clock of the reports. @defaultValue `asyncScheduler` */
+  readonly scheduler?: SchedulerLike | undefined;
+}
+
+export type Bounds<T> = { readonly [Name in keyof BoundOptions<T>]-?: NonNullable<BoundOptions<T>[Name]> };
+
+export const boundDefaults: Bounds<unknown> = Object.freeze({
+  capacity: 10_000,
+  capacityBytes: 64 * 1024 * 1024,
+  overflow: 'drop-oldest',
+  bytesOf,
+  onDrop: noop,
+  scheduler: asyncScheduler,
+});
+
+export const boundRules: Readonly<Record<keyof BoundOptions, Rule>> = {
+  capacity: positiveCount,
+  capacityBytes: { allowed: 'a number of bytes above 0', is: (v) => typeof v === 'number' && v > 0 },
+  overflow: oneOf('drop-oldest', 'drop-newest', 'error'),
+  bytesOf: aFunction,
+  onDrop: aFunction,
+  scheduler: aScheduler,
+};
+
+/** Reports the values that a bounded operator dropped. See {@link mergeMapBounded} for when reports are sent. */
+export interface DropReport {
+  /**
+   * `overflow`: the consumer was slower than the feed, and the bounds were reached. `ended`: the values were within the
+   * bounds and still waiting when the subscription ended early, by an error or by unsubscribing.
+   */
+  readonly reason: 'overflow' | 'ended';
+  /**
+   * Values dropped since the last report. The sum over all reports of a subscription is the number of its dropped
+   * values.
+   */
+  readonly dropped: number;
+  /** The size of these values. */
+  readonly droppedBytes: number;
+  /** Values dropped since the subscription began. */
+  readonly total: number;
+  /** When the first of these values was dropped, in epoch ms. */
+  readonly from: number;
+  /** When the last of these values was dropped, in epoch ms. */
+  readonly to: number;
+}
+
 /**
- * Stores the values of one subscription that wait for the consumer, within bounds, and reports dropped values.
+ * The error of an operator with `overflow: 'error'`: the consumer was slower than the feed.
  *
- * Each step takes constant time (amortized).
+ * @example
+ * ```ts
+ * import { from, timer } from 'rxjs';
+ * import { mergeMapBounded, OverflowError } from 'rx-trade-feed';
+ *
+ * from([1, 2, 3]) // one is processed, one waits, one is too many
+ *   .pipe(mergeMapBounded(() => timer(1_000), { capacity: 1, overflow: 'error' }))
+ *   .subscribe({ error: (error) => error instanceof OverflowError && console.log(error.message) });
+ * ```
+ */
+export class OverflowError extends Error {
+  override readonly name = 'OverflowError';
+  /** The maximum number of waiting values. */
+  readonly capacity: number;
+  /** The maximum size of the waiting values, in bytes. */
+  readonly capacityBytes: number;
+
+  constructor(what: string, capacity: number, capacityBytes: number) {
+    super(
+      `${what}. The bounds are ${capacity} values and ${capacityBytes} bytes. Make the consumer faster, raise \`capacity\` or ` +
+        '`capacityBytes`, or choose an `overflow` that drops.',
+    );
+    this.capacity = capacity;
+    this.capacityBytes = capacityBytes;
+  }
+}
+
+/** How long drops may continue without a report, in ms. */
+const maxReportIntervalMs = 1_000;
+
+/**
+ * Stores the values of one subscription that wait for the consumer, within bounds, and reports many drops at once. Each
+ * step takes constant time (amortized).
  */
 export class BoundedQueue<T> {
   readonly #bounds: Bounds<T>;
   readonly #values = new Ring<T>();
   // The counted sizes: the sum must stay correct if a value changes while it waits.
   readonly #sizes = new Ring<number>();
-  readonly #tally: DropTally;
   #bytes = 0;
-  #hasEnded = false;
+
+  /** Drops that are not reported yet, and when the first and the last of them happened, in epoch ms. */
+  #dropped = 0;
+  #droppedBytes = 0;
+  #from = 0;
+  #to = 0;
+  /** All drops. */
+  #total = 0;
 
   constructor(bounds: Bounds<T>) {
     this.#bounds = bounds;
-    this.#tally = new DropTally(bounds.onDrop);
   }
 
-  /** The number of waiting values. */
   get size(): number {
     return this.#values.size;
-  }
-
-  /** Whether {@link end} was called. */
-  get hasEnded(): boolean {
-    return this.#hasEnded;
   }
 
   /**
    * Adds a value at the end, and drops values beyond the bounds.
    *
-   * @throws OverflowError with the policy `error`; the errors of `bytesOf` and `onDrop`. The queue and the counts are correct in each case
+   * @throws OverflowError with the policy `error`; the errors of `bytesOf` and `onDrop`. The queue and the counts are
+   *   correct in each case
    */
   offer(value: T): void {
     const bytes = this.#sizeOf(value);
-    if (this.#makesRoomFor(bytes)) {
+    if (bytes <= this.#bounds.capacityBytes && this.#bounds.overflow === 'drop-oldest')
+      while (!this.#hasRoomFor(bytes)) {
+        const oldestBytes = this.#sizes.oldest as number;
+        this.take();
+        this.#count(1, oldestBytes);
+      }
+    if (this.#hasRoomFor(bytes)) {
       this.#values.push(withOwnBytes(value));
       this.#sizes.push(bytes);
       this.#bytes += bytes;
     } else {
-      this.#dropNewest(bytes);
+      this.#count(1, bytes);
+      if (this.#bounds.overflow === 'error') throw this.#overflowOf(bytes);
     }
-    if (this.#tally.isOverdue) this.#tally.report('overflow');
+    // `abs`, because a clock may be set back.
+    if (Math.abs(this.#to - this.#from) >= maxReportIntervalMs) this.#report('overflow');
   }
 
-  /** Removes and returns the first value. Check `size` before, and call {@link settle} after the consumer received the value. */
+  /** Removes and returns the first value. Check `size` before; call {@link settle} after the consumer received it. */
   take(): T {
     this.#bytes -= this.#sizes.shift() as number;
     return this.#values.shift() as T;
   }
 
   /**
-   * Reports drops when the queue is at most half full again. An overflow lasts until then. If it ended earlier, a queue that stays near its
-   * bounds would report many overflows.
+   * Reports drops when the queue is at most half full again. An overflow lasts until then. If it ended earlier, a queue
+   * that stays near its bounds would report many overflows.
    *
    * @throws the error of `onDrop`
    */
   settle(): void {
-    if (this.#tally.isOpen && this.#isHalfEmpty()) this.#tally.report('overflow');
+    if (this.#dropped === 0) return;
+    const { capacity, capacityBytes } = this.#bounds;
+    if (this.size * 2 <= capacity && this.#bytes * 2 <= capacityBytes) this.#report('overflow');
   }
 
   /** Drops all waiting values and reports all drops. An error of `onDrop` becomes an unhandled error of RxJS. */
   end(): void {
-    this.#hasEnded = true;
     const { size } = this;
     const bytes = this.#bytes;
     this.#values.clear();
     this.#sizes.clear();
     this.#bytes = 0;
     this.#reportSafely('overflow');
-    this.#tally.count(size, bytes, this.#bounds.scheduler.now());
+    this.#count(size, bytes);
     this.#reportSafely('ended');
   }
 
@@ -87,51 +196,45 @@ export class BoundedQueue<T> {
       if (Number.isSafeInteger(bytes) && bytes >= 0) return bytes;
       throw invalidOption('bytesOf', 'a function that returns a whole number of bytes, 0 or more', bytes);
     } catch (error) {
-      this.#count(0);
+      this.#count(1, 0);
       throw error;
     }
-  }
-
-  #makesRoomFor(bytes: number): boolean {
-    if (bytes <= this.#bounds.capacityBytes && this.#bounds.overflow === 'drop-oldest') {
-      while (!this.#hasRoomFor(bytes)) this.#dropOldest();
-    }
-    return this.#hasRoomFor(bytes);
   }
 
   #hasRoomFor(bytes: number): boolean {
     return this.size < this.#bounds.capacity && this.#bytes + bytes <= this.#bounds.capacityBytes;
   }
 
-  #isHalfEmpty(): boolean {
-    return this.size * 2 <= this.#bounds.capacity && this.#bytes * 2 <= this.#bounds.capacityBytes;
-  }
-
-  #dropOldest(): void {
-    const bytes = this.#sizes.shift() as number;
-    this.#bytes -= bytes;
-    this.#values.shift();
-    this.#count(bytes);
-  }
-
-  #dropNewest(bytes: number): void {
-    const { capacity, capacityBytes, overflow } = this.#bounds;
-    this.#count(bytes);
-    if (overflow !== 'error') return;
+  #overflowOf(bytes: number): OverflowError {
+    const { capacity, capacityBytes } = this.#bounds;
     const what =
       bytes > capacityBytes
         ? `A value of ${bytes} bytes is larger than \`capacityBytes\``
         : `The consumer is slower than the feed: ${this.size} values of ${this.#bytes} bytes were waiting when a value of ${bytes} bytes arrived`;
-    throw new OverflowError(what, capacity, capacityBytes);
+    return new OverflowError(what, capacity, capacityBytes);
   }
 
-  #count(bytes: number): void {
-    this.#tally.count(1, bytes, this.#bounds.scheduler.now());
+  #count(values: number, bytes: number): void {
+    this.#to = this.#bounds.scheduler.now();
+    if (this.#dropped === 0) this.#from = this.#to;
+    this.#dropped += values;
+    this.#droppedBytes += bytes;
+    this.#total += values;
   }
 
-  #reportSafely(reason: 'overflow' | 'ended'): void {
+  /** Reports the drops since the last report, if any. Throws the error of `onDrop`; they then count as reported. */
+  #report(reason: DropReport['reason']): void {
+    if (this.#dropped === 0) return;
+    const [dropped, droppedBytes] = [this.#dropped, this.#droppedBytes];
+    // Before the call: `onDrop` may cause a drop, or throw.
+    this.#dropped = 0;
+    this.#droppedBytes = 0;
+    this.#bounds.onDrop({ reason, dropped, droppedBytes, total: this.#total, from: this.#from, to: this.#to });
+  }
+
+  #reportSafely(reason: DropReport['reason']): void {
     try {
-      this.#tally.report(reason);
+      this.#report(reason);
     } catch (error) {
       // The subscription has ended, so it has no error channel.
       reportUnhandled(error);
@@ -139,7 +242,7 @@ export class BoundedQueue<T> {
   }
 }
 
-/** Reports an error that has no error channel: RxJS calls `config.onUnhandledError`, or throws the error in a separate task. */
+/** Reports an error that has no error channel: RxJS calls `config.onUnhandledError`, or throws it in a task. */
 export const reportUnhandled = (error: unknown): void => {
   throwError(() => error).subscribe();
 };

@@ -1,21 +1,21 @@
 import { type Observable, Subject, takeUntil } from 'rxjs';
-import { BoundedQueue, reportUnhandled } from './bounded-queue.js';
-import type { Bounds } from './bounds.js';
+import { BoundedQueue, type Bounds, reportUnhandled } from './bounded-queue.js';
 import type { SourceError } from '../items/item.js';
 
 /** A consumer that requests each value. */
 export interface Taker<T> {
   /** Whether the consumer has requested a value that it has not received. */
   readonly wants: boolean;
+  /** Whether an error ends the consumer at once. By default, the waiting values come first. */
+  readonly failsAtOnce?: boolean;
   next(value: T): void;
-  /** Called once, at the first request after the last value. `failure` has the error of the source, the bounds or `onDrop`. */
+  /** Called once, at the first request after the last value, with the error of the source, the bounds or `onDrop`. */
   end(failure: SourceError | undefined): void;
 }
 
 /**
- * Subscribes to a source for a consumer that requests each value. A value that is not yet requested waits in a bounded queue.
- *
- * When the source completes or errors, the consumer first receives all waiting values.
+ * Subscribes to a source for a consumer that requests each value. A value that is not yet requested waits in a bounded
+ * queue. When the source ends, the consumer first receives all waiting values.
  */
 export class BoundedReader<T> {
   readonly #source: Observable<T>;
@@ -24,6 +24,7 @@ export class BoundedReader<T> {
   readonly #stop = new Subject<void>();
   #state: 'new' | 'reading' | 'read' | 'ended' = 'new';
   #failure: SourceError | undefined;
+  #isPassing = false;
 
   constructor(source: Observable<T>, bounds: Bounds<T>, taker: Taker<T>) {
     this.#source = source;
@@ -35,7 +36,8 @@ export class BoundedReader<T> {
   pull(): void {
     if (this.#state === 'new') this.#read();
     this.#passWaiting();
-    if (this.#state === 'read' && this.#taker.wants) {
+    const mustFail = this.#failure !== undefined && this.#taker.failsAtOnce === true;
+    if (this.#state === 'read' && (mustFail || (this.#taker.wants && !this.#isPassing))) {
       this.#state = 'ended';
       this.#taker.end(this.#failure);
     }
@@ -50,17 +52,11 @@ export class BoundedReader<T> {
 
   #read(): void {
     this.#state = 'reading';
-    // `takeUntil` also stops a source that emits synchronously during `subscribe`, when the subscription is not yet available.
+    // `takeUntil` also stops a source that emits synchronously during `subscribe`.
     this.#source.pipe(takeUntil(this.#stop)).subscribe({
-      next: (value) => {
-        this.#accept(value);
-      },
-      error: (error: unknown) => {
-        this.#finish({ error });
-      },
-      complete: () => {
-        this.#finish(undefined);
-      },
+      next: (value) => this.#accept(value),
+      error: (error: unknown) => this.#finish({ error }),
+      complete: () => this.#finish(undefined),
     });
   }
 
@@ -83,8 +79,12 @@ export class BoundedReader<T> {
     return this.#taker.wants && this.#queue.size === 0;
   }
 
+  // The consumer may call `pull` during `next`. The outer loop then passes the next value, without recursion.
   #passWaiting(): void {
+    if (this.#isPassing) return;
+    this.#isPassing = true;
     while (this.#queue.size > 0 && this.#taker.wants) this.#taker.next(this.#queue.take());
+    this.#isPassing = false;
     try {
       this.#queue.settle();
     } catch (error) {
@@ -103,10 +103,7 @@ export class BoundedReader<T> {
     if (this.#state === 'reading') {
       this.#finish({ error });
       this.#stop.next();
-    } else if (this.#state === 'read' && this.#failure === undefined) {
-      this.#failure = { error };
-    } else {
-      reportUnhandled(error);
-    }
+    } else if (this.#state === 'read' && this.#failure === undefined) this.#failure = { error };
+    else reportUnhandled(error);
   }
 }

@@ -1,17 +1,14 @@
-/** The number of slots of a new ring. */
 const firstSlots = 16;
 
 /**
- * A queue, first in, first out: a circular array that doubles when it is full.
- *
- * `push`, `shift` and `oldest` take constant time (amortized). The slot of a removed value is cleared, so the ring does not keep the value alive.
+ * A queue, first in, first out: a circular array that doubles when it is full. Each step takes constant time
+ * (amortized), and a removed value is not kept alive.
  */
 export class Ring<T> {
   #slots: (T | undefined)[] = new Array<T | undefined>(firstSlots).fill(undefined);
   #head = 0;
   #size = 0;
 
-  /** The number of values. */
   get size(): number {
     return this.#size;
   }
@@ -26,14 +23,13 @@ export class Ring<T> {
     return this.#slots[(this.#head + index) & (this.#slots.length - 1)] as T;
   }
 
-  /** Adds a value at the end. */
   push(value: T): void {
     if (this.#size === this.#slots.length) this.#grow();
     this.#slots[(this.#head + this.#size) & (this.#slots.length - 1)] = value;
     this.#size += 1;
   }
 
-  /** Removes and returns the oldest value; returns `undefined` if the ring is empty. Check `size` if values can be `undefined`. */
+  /** Removes and returns the oldest value; `undefined` if the ring is empty. */
   shift(): T | undefined {
     if (this.#size === 0) return undefined;
     const value = this.#slots[this.#head];
@@ -43,7 +39,6 @@ export class Ring<T> {
     return value;
   }
 
-  /** Removes all values. */
   clear(): void {
     this.#slots = new Array<T | undefined>(firstSlots).fill(undefined);
     this.#head = 0;

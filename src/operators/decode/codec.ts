@@ -1,63 +1,85 @@
 import type { StandardSchemaV1 } from '@standard-schema/spec';
 import type { Either } from 'fp-ts/lib/Either.js';
-import { isRight, left } from '../../protocol/either.js';
 import type * as t from 'io-ts';
 import type { Frame } from '../../protocol/frame.js';
-import { aFunction, invalidOption } from '../../protocol/rules.js';
-import { type Check, type DecodeFailure, decodeFailure } from './decode-failure.js';
-import { ioTsCheck } from './io-ts-guard/io-ts-check.js';
-import { isStackOverflow, refusingOverflows } from './stack-overflow.js';
+import { isRight, left } from '../../protocol/type-guards.js';
+import { aFunction, invalidOption } from '../../protocol/validate.js';
+import { type Check, type DecodeFailure, decodeFailure, type DecodeIssue } from './decode-failure.js';
+import { ioTsCheck } from './io-ts-check.js';
 import { standardCheck } from './standard-check.js';
 
 /** Decodes a JSON document: an io-ts codec, or a schema that implements Standard Schema (zod, valibot, arktype, …). */
 export type Codec<A> = t.Type<A, unknown> | StandardSchemaV1<unknown, A>;
 
-/** Decodes the payload of a frame. Returns the value, or a function that creates the failure when it is called. */
-export type DocumentReader<A> = (frame: Frame) => Either<() => DecodeFailure, A>;
-
 /**
- * Creates the reader of a codec. The reader parses the JSON of a text frame, and the codec checks it.
+ * Creates a function that decodes the JSON of a text frame. It returns the value, or a function that creates the
+ * failure. It throws the errors of functions in the codec, and `invalid-options` when the schema is asynchronous.
  *
- * The reader refuses a document whose size or depth makes the codec run out of stack. It throws the errors of functions in the codec, and
- * `invalid-options` when the schema is asynchronous.
- *
- * @param compile - whether a guard may be compiled from an io-ts codec
  * @throws TradeFeedError with code `invalid-options` if the value is not a codec
  */
-export const documentReader = <A>(codec: Codec<A>, compile = true): DocumentReader<A> => {
-  const check = refusingOverflows(checkOf(codec, compile));
+export const documentReader = <A>(codec: Codec<A>): ((frame: Frame) => Either<() => DecodeFailure, A>) => {
+  const check = checkOf(codec);
   return (frame) => {
-    if (frame.isBinary)
-      return left(() => decodeFailure(frame, [{ path: '', message: 'binary frame; expected JSON text' }]));
+    if (frame.isBinary) return refused(frame, 'binary frame; expected JSON text');
     let document: unknown;
     try {
       document = frame.json();
     } catch (error) {
-      return left(() => decodeFailure(frame, [{ path: '', message: jsonProblem(error) }]));
+      // The position only: V8 often quotes the payload.
+      return refused(frame, `invalid JSON${/ at position \d+/.exec(String(error))?.[0] ?? ''}`);
     }
-    const checked = check(document);
-    return isRight(checked) ? checked : left(() => decodeFailure(frame, checked.left()));
+    try {
+      const checked = check(document);
+      return isRight(checked) ? checked : left(() => decodeFailure(frame, collected(checked.left, document)));
+    } catch (error) {
+      return refused(frame, overflowOf(error, document));
+    }
   };
 };
 
-const jsonProblem = (error: unknown): string =>
-  isStackOverflow(error) ? 'nested too deeply for JSON.parse' : `invalid JSON${positionIn(error)}`;
+const refused = (frame: Frame, message: string): Either<() => DecodeFailure, never> =>
+  left(() => decodeFailure(frame, [{ path: '', message }]));
 
-// The position only: V8 often quotes the payload.
-const positionIn = (error: unknown): string => / at position \d+/.exec(String(error))?.[0] ?? '';
-
-const checkOf = <A>(codec: Codec<A>, compile: boolean): Check<A> => {
-  if (isStandardSchema(codec)) return standardCheck(codec);
-  if (isIoTs(codec)) return compile ? ioTsCheck(codec) : ioTsCheck(codec, neverCompile);
+const checkOf = <A>(codec: Codec<A>): Check<A> => {
+  const { '~standard': standard, is, decode } = Object(codec) as Partial<StandardSchemaV1 & t.Type<A>>;
+  if (aFunction.is(standard?.validate)) return standardCheck(codec as StandardSchemaV1<unknown, A>);
+  if (aFunction.is(is) && aFunction.is(decode)) return ioTsCheck(codec as t.Type<A, unknown>);
   throw invalidOption('codec', 'an io-ts codec or a Standard Schema (zod, valibot, arktype)');
 };
 
-const isStandardSchema = <A>(codec: Codec<A>): codec is StandardSchemaV1<unknown, A> =>
-  aFunction.is((codec as Partial<StandardSchemaV1> | null | undefined)?.['~standard']?.validate);
-
-const isIoTs = <A>(codec: Codec<A>): codec is t.Type<A, unknown> => {
-  const { is, decode } = ((codec as t.Type<A> | undefined) ?? {}) as Partial<t.Type<A>>;
-  return aFunction.is(is) && aFunction.is(decode);
+// Collecting the issues can run out of stack, too: some libraries print the refused value recursively.
+const collected = (issues: () => readonly DecodeIssue[], document: unknown): readonly DecodeIssue[] => {
+  try {
+    return issues();
+  } catch (error) {
+    return [{ path: '', message: overflowOf(error, document) }];
+  }
 };
 
-const neverCompile = () => undefined;
+/** A document up to this depth and this number of values does not cause a stack overflow. */
+const maxDepth = 100;
+const maxValues = 10_000;
+
+// A frame must not end the stream, so a document that is too much for the stack is refused. Any other error is thrown:
+// it is from a function of the user, also an overflow on a small document, whose cause is an endless recursion there.
+const overflowOf = (error: unknown, document: unknown): string => {
+  const { name, message } = Object(error) as Partial<Error>;
+  const excess = overflow.test(`${String(name)}: ${String(message)}`) ? excessOf(document) : undefined;
+  if (excess === undefined) throw error;
+  return `${excess}: the codec ran out of stack`;
+};
+
+// V8 and JavaScriptCore, SpiderMonkey.
+const overflow = /^(RangeError: Maximum call stack size exceeded|InternalError: too much recursion)/;
+
+// Level by level: a recursion would run out of stack as well.
+const excessOf = (document: unknown): string | undefined => {
+  let values = 0;
+  let level: readonly unknown[] = [document];
+  for (let depth = 0; level.length > 0; depth += 1) {
+    if (depth > maxDepth) return `nested more than ${maxDepth} levels deep`;
+    values += level.length;
+    level = level.flatMap((value) => (typeof value === 'object' ? Object.values({ ...value }) : []));
+  }
+  return values > maxValues ? `more than ${maxValues} values` : undefined;
+};

@@ -4,7 +4,10 @@ import type { Frame } from '../../protocol/frame.js';
 
 /** One problem of a payload. */
 export interface DecodeIssue {
-  /** Where in the document: a JSON Pointer (RFC 6901) such as `/transactions/3/to`, shortened to 200 characters; empty for the document itself. */
+  /**
+   * Where in the document: a JSON Pointer (RFC 6901) such as `/transactions/3/to`, shortened to 200 characters; empty
+   * for the document itself.
+   */
   readonly path: string;
   /** The codec's message, shortened to 200 characters. */
   readonly message: string;
@@ -35,11 +38,8 @@ export interface DecodeFailure {
  *
  * of(new Frame('market', Buffer.from('{"n":"x"}'), false, Date.now(), 1))
  *   .pipe(decodeWith(t.type({ n: t.number }), { onInvalid: 'error' }))
- *   .subscribe({
- *     error: (error) => {
- *       if (error instanceof DecodeError) console.log(error.failure.issues); // [ { path: '/n', message: 'expected number' } ]
- *     },
- *   });
+ *   // [ { path: '/n', message: 'expected number' } ]
+ *   .subscribe({ error: (error) => error instanceof DecodeError && console.log(error.failure.issues) });
  * ```
  */
 export class DecodeError extends Error {
@@ -47,11 +47,14 @@ export class DecodeError extends Error {
   readonly failure: DecodeFailure;
 
   constructor(failure: DecodeFailure) {
+    const { feed, bytes, issues } = failure;
+    const { path, message } = issues[0] ?? { path: '', message: 'refused' };
     super(
-      `${summaryOf(failure)} Correct the codec, or set \`onInvalid\` to 'drop' or to a function: then the stream continues after such a frame.`,
+      `A frame of ${feed} (${bytes} bytes) does not match the codec: ${path || 'the document'}: ${message}. ` +
+        "Correct the codec, or set `onInvalid` to 'drop' or to a function: then the stream continues after such a frame.",
     );
     this.failure = failure;
-    // V8 formats the stack when it is first read. Until then, the error keeps the functions and objects of the call stack alive.
+    // V8 formats the stack when it is first read. Until then, the error keeps the objects of the call stack alive.
     this.stack = String(this.stack);
   }
 }
@@ -62,26 +65,16 @@ export type Check<A> = (document: unknown) => Either<() => readonly DecodeIssue[
 const maxIssues = 10;
 const maxLength = 200;
 
-/** Creates the failure of a frame, with the first ten issues and shortened paths and messages. */
-export const decodeFailure = (frame: Frame, issues: readonly DecodeIssue[]): DecodeFailure => ({
-  type: 'decode-failure',
-  feed: frame.feed,
-  connection: frame.connection,
-  receivedAt: frame.receivedAt,
-  bytes: frame.byteLength,
+export const decodeFailure = (frame: Frame, issues: readonly DecodeIssue[]): DecodeFailure => {
+  const { feed, connection, receivedAt, byteLength: bytes } = frame;
   // A path contains keys of the payload, so it can be as long as the payload.
-  issues: issues
-    .slice(0, maxIssues)
-    .map(({ path, message }) => ({ path: shortened(path), message: shortened(message) })),
-});
+  const first = issues.slice(0, maxIssues);
+  const short = first.map(({ path, message }) => ({ path: shortened(path), message: shortened(message) }));
+  return { type: 'decode-failure', feed, connection, receivedAt, bytes, issues: short };
+};
 
 /** Writes a path as a JSON Pointer. */
 export const jsonPointer = (keys: readonly PropertyKey[]): string =>
   keys.map((key) => `/${String(key).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
 
 const shortened = (text: string): string => (text.length > maxLength ? `${text.slice(0, maxLength - 1)}…` : text);
-
-const summaryOf = ({ feed, bytes, issues }: DecodeFailure): string => {
-  const [{ path, message } = { path: '', message: 'refused' }] = issues;
-  return `A frame of ${feed} (${bytes} bytes) does not match the codec: ${path === '' ? 'the document' : path}: ${message}.`;
-};

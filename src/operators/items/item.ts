@@ -1,64 +1,67 @@
 import type { Either } from 'fp-ts/lib/Either.js';
-import type { ClusterLifecycleEvent } from '../../protocol/event.js';
+import { type ClusterLifecycleEvent, type Gap, isRelayedValue } from '../../protocol/event.js';
+import type { Feed } from '../../protocol/feed.js';
 import type { TradeFeedError } from '../../protocol/failures/trade-feed-error.js';
-import { type AnyFrame, Frame } from '../../protocol/frame.js';
-import { isRelayedValue } from '../../protocol/relayed-value.js';
-import { Conflated } from './conflated.js';
+import { type AnyFrame, Frame, ownBytes, ownPayload } from '../../protocol/frame.js';
+import { isTime } from '../../protocol/type-guards.js';
 import type { DecodeFailure } from '../decode/decode-failure.js';
-import { Decoded } from './decoded.js';
-import { ReplayedFrame } from './replayed.js';
 
-/** The items of a stream: its frames, or the values that operators created from them. Lifecycle events are not items. */
+/** The items of a stream: its frames, or the values that operators created from them, but no lifecycle events. */
 export type ItemOf<E> = Exclude<E, ClusterLifecycleEvent>;
 
 /** The type of a stream's frames: a frame of a relay has a plain byte array. */
 export type FrameIn<E> = [Extract<E, AnyFrame>] extends [Frame] ? Frame : AnyFrame;
 
 /**
- * `E`, but TypeScript does not infer `E` from it: the type that a consumer expects must not decide the type of the source. `NoInfer` does not
- * work here, because `Exclude` does not distribute over it.
+ * `E`, but TypeScript does not infer `E` from it: the type that a consumer expects must not decide the type of the
+ * source. `NoInfer` does not work here, because `Exclude` does not distribute over it.
  */
 export type NotInferred<E> = [E][E extends unknown ? 0 : never];
 
-/** The error of a source. The object shows that there is one: a source can error with any value, also with `undefined`. */
+/** The error of a source, which can be any value, also `undefined`: the object shows that there is one. */
 export interface SourceError {
   readonly error: unknown;
 }
 
-/** Returns whether a value is a lifecycle event. */
 export const isLifecycle = <E>(value: E): value is E & ClusterLifecycleEvent => {
-  // A mapped item may have the type `opened`, too. An event also has a time.
-  const { type, at, to, failure } = Object(value) as Partial<Record<'type' | 'at' | 'to' | 'failure', unknown>>;
-  switch (type as ClusterLifecycleEvent['type']) {
+  // A mapped item may have the type `opened`, too. An event also has a time, a finite one: another would stop the time.
+  if (typeof value !== 'object' || value === null) return false;
+  const event = value as Partial<Record<TimedField, unknown>>;
+  // Only the fields of its type are read: this runs for each item in each operator.
+  switch (event.type as ClusterLifecycleEvent['type']) {
     case 'ticket-requested':
     case 'ticket-issued':
     case 'opened':
     case 'reconnecting':
     case 'watermark':
     case 'owner-changed':
-      return typeof at === 'number';
+    case 'engine-refused':
+    case 'engine-recovered':
+      return isTime(event.at);
     case 'disconnected':
     case 'stopped':
-      return typeof at === 'number' && isFailure(failure);
+      return isTime(event.at) && isFailure(event.failure);
     case 'gap':
-      return typeof to === 'number' && isFailure(failure);
+      return isTime(event.from) && isTime(event.to) && isFailure(event.failure);
     default:
       return false;
   }
 };
 
-/** Returns whether a value is a watermark. */
 export const isWatermark = (value: unknown): boolean => isLifecycle(value) && value.type === 'watermark';
 
-const isFailure = (value: unknown): boolean => typeof (value as TradeFeedError | undefined)?.endedAt === 'number';
+type TimedField = 'type' | 'at' | 'from' | 'to' | 'failure';
+
+const isFailure = (value: unknown): boolean => isTime((value as TradeFeedError | undefined)?.endedAt);
 
 /** Returns when an event or an item happened, in epoch ms; `undefined` for an item without a time. */
 export const timeOf = (value: unknown): number | undefined => {
   const frame = frameOf(value);
-  if (frame !== undefined) return frame.receivedAt;
+  if (frame !== undefined) return isTime(frame.receivedAt) ? frame.receivedAt : undefined;
   if (isLifecycle(value)) return value.type === 'gap' ? value.to : value.at;
   if (isRelayedValue(value)) return value.at;
-  return isEither(value) && value._tag === 'Left' ? value.left?.receivedAt : undefined;
+  const failedAt = isEither(value) && value._tag === 'Left' ? value.left?.receivedAt : undefined;
+  return isTime(failedAt) ? failedAt : undefined;
 };
 
 /** Returns the size of a value in bytes: of its frame, of a byte array, of a text in UTF-16; 0 for any other value. */
@@ -69,7 +72,6 @@ export const bytesOf = (value: unknown): number => {
   return value instanceof Uint8Array ? value.byteLength : 0;
 };
 
-/** Returns whether a value is a frame. */
 export const isFrame = <E>(value: E): value is E & Frame => value instanceof Frame;
 
 /** Returns the frame of a value: the value itself, or the frame that it was created from. */
@@ -80,10 +82,103 @@ export const frameOf = (value: unknown): Frame | undefined => {
   return isEither(value) && value._tag === 'Right' ? frameOf(value.right) : undefined;
 };
 
-/** Returns whether a value is from a recording. */
-export const isReplayed = (value: unknown): boolean =>
-  frameOf(value) instanceof ReplayedFrame || (isLifecycle(value) && 'offset' in value);
+export const isReplayed = (value: unknown): boolean => {
+  const frame = frameOf(value);
+  return frame === undefined ? isLifecycle(value) && 'offset' in value : frame instanceof ReplayedFrame;
+};
 
 // An output of `decodeEither`, with the fields that are read here.
 const isEither = (value: unknown): value is Either<Partial<DecodeFailure> | undefined, unknown> =>
   typeof value === 'object' && value !== null && '_tag' in value;
+
+/**
+ * Gives a value its bytes in memory that no other value uses, and returns it. Call it for each value that is stored
+ * after its `next`: a view of a buffer would keep all of that buffer alive.
+ *
+ * For a frame, also of a value created from it, this replaces `data`, so that the next holder copies nothing. A byte
+ * array is returned as a copy. Bytes that use at least 3/4 of their buffer are not copied; a frozen frame stays
+ * unchanged.
+ */
+export const withOwnBytes = <T>(value: T): T => {
+  const frame = frameOf(value);
+  if (frame !== undefined) ownPayload(frame);
+  else if (value instanceof Uint8Array) return ownBytes(value) as Uint8Array & T;
+  return value;
+};
+
+/**
+ * A frame and its decoded payload.
+ *
+ * @example
+ * ```ts
+ * import { Decoded, Frame } from 'rx-trade-feed';
+ *
+ * const frame = new Frame('market', Buffer.from('{"n":1}'), false, Date.now(), 1);
+ * console.log(new Decoded({ n: 1 }, frame).value.n); // 1
+ * ```
+ */
+export class Decoded<A, F extends AnyFrame = Frame> {
+  readonly type = 'decoded' as const;
+  /** The result of the codec. */
+  readonly value: A;
+  /** The frame, with the bytes of the payload. */
+  readonly frame: F;
+
+  constructor(value: A, frame: F) {
+    this.value = value;
+    this.frame = frame;
+  }
+}
+
+/**
+ * The newest value of a key in a period of `conflate`.
+ *
+ * @example
+ * ```ts
+ * import { Conflated } from 'rx-trade-feed';
+ *
+ * const newest = new Conflated('EURUSD', { price: 1.1 }, 3);
+ * console.log(`${newest.value.price}, the newest of ${newest.count}`); // 1.1, the newest of 3
+ * ```
+ */
+export class Conflated<T, K> {
+  readonly type = 'conflated' as const;
+  readonly key: K;
+  /** The newest value of the key. */
+  readonly value: T;
+  /** The number of values of the key in the period, including the newest. */
+  readonly count: number;
+
+  constructor(key: K, value: T, count: number) {
+    this.key = key;
+    this.value = value;
+    this.count = count;
+  }
+}
+
+/** A frame from a recording. */
+export class ReplayedFrame extends Frame {
+  /** The byte offset after this line of the recording. Pass it as the option `offset` to continue from there. */
+  readonly offset: number;
+
+  constructor(
+    feed: Feed,
+    data: Frame['data'],
+    isBinary: boolean,
+    receivedAt: number,
+    connection: number,
+    offset: number,
+  ) {
+    super(feed, data, isBinary, receivedAt, connection);
+    this.offset = offset;
+  }
+}
+
+/** A gap from a recording. */
+export interface ReplayedGap extends Gap {
+  /** The byte offset after this line of the recording. Pass it as the option `offset` to continue from there. */
+  readonly offset: number;
+}
+
+/** An item of a recording. */
+export type Replayed = ReplayedFrame | ReplayedGap;

@@ -1,13 +1,13 @@
 import { defer, finalize, type Observable, Subject, takeUntil, tap, throwError } from 'rxjs';
+import { debug } from '../../feed/diagnostics.js';
 import type { ClusterLifecycleEvent } from '../../protocol/event.js';
-import { TradeFeedError } from '../../protocol/failures/trade-feed-error.js';
+import { createFailure, TradeFeedError } from '../../protocol/failures/trade-feed-error.js';
 import { type AnyFrame, Frame } from '../../protocol/frame.js';
-import { recordingPaused } from '../../protocol/failures/client-meanings.js';
-import { createFailure } from '../../protocol/failures/meaning.js';
-import { afterEvent, afterItem, noOutages, stoppedAt } from '../../protocol/outage.js';
-import { type Rule, validated } from '../../protocol/rules.js';
-import { Decoded } from '../items/decoded.js';
-import { isLifecycle, isWatermark, timeOf } from '../items/item.js';
+import { recordingPaused } from '../../protocol/failures/classify.js';
+import { afterEvent, afterItem, noFeed, stoppedAt } from '../../protocol/feed-state.js';
+import { printable } from '../../protocol/printable.js';
+import { type Rule, validated } from '../../protocol/validate.js';
+import { Decoded, isLifecycle, isWatermark, timeOf } from '../items/item.js';
 import type { RecordingError } from './recording/recording-error.js';
 import { absolutePath, checkPath } from './recording/recording-path.js';
 import { createRecordingWriter, type RecordingWriter } from './recording/recording-writer.js';
@@ -15,8 +15,9 @@ import { createRecordingWriter, type RecordingWriter } from './recording/recordi
 /** The options of {@link recordTo}. */
 export interface RecordOptions {
   /**
-   * The largest size of a file, in bytes. A line that would make the file larger is written to the next file: `feed.ndjson`, `feed.ndjson.1`,
-   * `feed.ndjson.2`, … A line that is longer than this has a separate file. Files are never removed or renamed.
+   * The largest size of a file, in bytes. A line that would make the file larger is written to the next file:
+   * `feed.ndjson`, `feed.ndjson.1`, `feed.ndjson.2`, … A line that is longer than this has a separate file. Files are
+   * never removed or renamed.
    *
    * @defaultValue `Infinity`: one file
    */
@@ -28,8 +29,9 @@ export interface RecordOptions {
    */
   readonly maxWaitingBytes?: number | undefined;
   /**
-   * What happens when the file cannot be written any more, for example because the disk is full. `'error'` ends the stream with the
-   * {@link RecordingError}. A function receives the error, and the stream continues without the recording.
+   * What happens when the file cannot be written any more, for example because the disk is full. `'error'` ends the
+   * stream with the {@link RecordingError}. A function receives the error, and the stream continues without the
+   * recording.
    *
    * @defaultValue `'error'`
    */
@@ -39,22 +41,25 @@ export interface RecordOptions {
 /**
  * Records frames and gaps to a file, and forwards all events unchanged.
  *
- * Each line is one JSON object, as `rx-trade-feed listen --json` writes it; {@link replay$} reads the file. A {@link Decoded} is recorded as
- * its frame; other events and values are forwarded but not recorded. An existing recording is appended to: first a line that a crash has torn
- * is removed, and the time in between is recorded as a gap. A new file without any line is removed at the end.
+ * Each line is one JSON object, as `rx-trade-feed listen --json` writes it; {@link replay$} reads the file. A
+ * {@link Decoded} is recorded as its frame; other events and values are forwarded but not recorded. An existing
+ * recording is appended to: first a line that a crash has torn is removed, and the time in between is recorded as a
+ * gap. A new file without any line is removed at the end.
  *
- * Emits, completes and errors like the source. On subscription, a relative path is resolved and the file is opened before the source is
- * subscribed to. The file is complete when the source completes or errors, when the subscriber unsubscribes, or when the process exits normally;
- * a signal without a handler is not a normal exit. Errors with a {@link RecordingError} when the file cannot be written, is not a recording,
- * is in use by another recorder, or is changed by another program. The option `onError` handles a failure during the recording. A failure after
- * the end of the subscription is reported to `config.onUnhandledError` of RxJS.
+ * Emits, completes and errors like the source. On subscription, a relative path is resolved and the file is opened
+ * before the source is subscribed to. The file is complete when the source completes or errors, when the subscriber
+ * unsubscribes, or when the process exits normally; a signal without a handler is not a normal exit. Errors with a
+ * {@link RecordingError} when the file cannot be written, is not a recording, is in use by another recorder, or is
+ * changed by another program. The option `onError` handles a failure during the recording. A failure after the end of
+ * the subscription is reported to `config.onUnhandledError` of RxJS.
  *
- * The file is locked with an advisory lock of the operating system, which is released with the recording, its worker thread and its process.
- * Where such locks are not available, the process emits one warning with the code `RX_TRADE_FEED_NO_LOCK`.
+ * The file is locked with an advisory lock of the operating system, which is released with the recording, its worker
+ * thread and its process. Where such locks are not available, the process emits one warning with the code
+ * `RX_TRADE_FEED_NO_LOCK`.
  *
- * Lines are written asynchronously, with one write in progress at a time. At most `maxWaitingBytes` and one line wait in memory. When more
- * wait, when a file is full, and at the end, the operator writes synchronously. It never drops a frame or a gap.
- *
+ * Lines are written asynchronously, with one write in progress at a time. At most `maxWaitingBytes` and one line wait
+ * in memory. When more wait, when a file is full, and at the end, the operator writes synchronously. It never drops a
+ * frame or a gap.
  * ```ts
  * // source      o-f-f-g-f-|
  * // recordTo()
@@ -81,7 +86,9 @@ export const recordTo = (path: string, options: RecordOptions = {}): (<E>(source
     defer(() => {
       const failed = new Subject<never>();
       let report = (error: unknown): void => failed.error(error);
-      const writer = createRecordingWriter(absolutePath(path), limits, (error) => {
+      const writer = openWriter(path, limits, (error) => {
+        // `onError` may keep the failure to itself.
+        writeDebug(error);
         try {
           if (onError === 'error') throw error;
           onError(error);
@@ -102,6 +109,17 @@ export const recordTo = (path: string, options: RecordOptions = {}): (<E>(source
     });
 };
 
+const openWriter: typeof createRecordingWriter = (path, ...others) => {
+  try {
+    return createRecordingWriter(absolutePath(path), ...others);
+  } catch (error) {
+    writeDebug(error as Error);
+    throw error;
+  }
+};
+
+const writeDebug = ({ message }: Error): void => debug.write(`recordTo: ${printable(message)}`);
+
 const defaults = { maxFileBytes: Infinity, maxWaitingBytes: 16 * 1024 * 1024, onError: 'error' } as const;
 
 const bytes: Rule = {
@@ -118,14 +136,14 @@ const rules = {
 /** Creates a function that records an event. Its state belongs to one subscription. */
 const eventRecorder = (writer: RecordingWriter): ((event: unknown) => void) => {
   let lastAt = writer.stoppedAt && Math.floor(writer.stoppedAt);
-  let outages = lastAt === undefined ? noOutages : stoppedAt(lastAt, pausedAt(lastAt));
+  let state = lastAt === undefined ? noFeed : stoppedAt(lastAt, pausedAt(lastAt));
   return (event) => {
     const frame = frameIn(event);
-    if (frame !== undefined) outages = afterItem(outages, frame.receivedAt);
-    else if (isFeedEvent(event)) outages = afterEvent(outages, event, lastAt);
+    if (frame !== undefined) state = afterItem(state, frame.receivedAt);
+    else if (isFeedEvent(event)) state = afterEvent(state, event, lastAt);
     else return;
     if (!isWatermark(event)) lastAt = timeOf(event);
-    for (const gap of outages.gaps) writer.add(gap);
+    for (const gap of state.gaps) writer.add(gap);
     if (frame !== undefined) writer.add(frame);
   };
 };
@@ -139,5 +157,7 @@ const frameIn = (event: unknown): AnyFrame | undefined => {
 const isFeedEvent = (event: unknown): event is ClusterLifecycleEvent =>
   isLifecycle(event) && (!('failure' in event) || event.failure instanceof TradeFeedError);
 
-/** Returns the failure of the gap between two recordings. With this gap, a window over a replay is not marked complete. */
+/**
+ * Returns the failure of the gap between two recordings. With this gap, a window over a replay is not marked complete.
+ */
 const pausedAt = (endedAt: number): TradeFeedError => createFailure(recordingPaused, { stage: 'stream', endedAt });

@@ -1,7 +1,7 @@
 import { asyncScheduler, noop, type Observable, type SchedulerLike, using } from 'rxjs';
-import { aFunction, objectWith, type Rule, validated } from '../../protocol/rules.js';
+import { aFunction, objectWith, type Rule, validated } from '../../protocol/validate.js';
 import { absolutePath, checkPath } from './recording/recording-path.js';
-import type { Replayed } from '../items/replayed.js';
+import type { Replayed } from '../items/item.js';
 import { createRecordingReader, type RecordingReader } from './recording/recording-reader.js';
 import { type ReplayProgress, replayRounds, type ReplaySettings } from './recording/replay-rounds.js';
 
@@ -32,18 +32,18 @@ export interface ReplayOptions {
 /**
  * Replays the frames and gaps of a recording, with the recorded intervals.
  *
- * Cold: each subscription reads the files again, including the continuations that {@link recordTo} creates with `maxFileBytes`. Emits a
- * {@link Frame} for each recorded frame, with the recorded bytes, metadata and `receivedAt`, and each gap with its `TradeFeedError`. Each of
- * them has an `offset`, from which a later replay continues. Skips empty lines and lines of other types, which
- * `rx-trade-feed listen --json` writes. Completes at the end. Skips a last line that a crash has torn, and reports it to `onProgress` as `torn`.
- * Errors with a {@link RecordingError} when a file cannot be read or is not a recording, the offset is inside a line, or a line
- * before the last one is invalid.
+ * Cold: each subscription reads the files again, including the continuations that {@link recordTo} creates with
+ * `maxFileBytes`. Emits a {@link Frame} for each recorded frame, with the recorded bytes, metadata and `receivedAt`,
+ * and each gap with its `TradeFeedError`. Each of them has an `offset`, from which a later replay continues. Skips
+ * empty lines and lines of other types, which `rx-trade-feed listen --json` writes. Completes at the end. Skips a last
+ * line that a crash has torn, and reports it to `onProgress` as `torn`. Errors with a {@link RecordingError} when a
+ * file cannot be read or is not a recording, the offset is inside a line, or a line before the last one is invalid.
  *
- * Emits the first event immediately. Each other event follows after the recorded time since the first event, divided by `speed`. A recorded
- * clock that was set back adds no delay. With `speed: Infinity` it emits all events of a chunk, reads the next chunk, and uses no timer.
+ * Emits the first event immediately. Each other event follows after the recorded time since the first event, divided by
+ * `speed`. A recorded clock that was set back adds no delay. With `speed: Infinity` it emits all events of a chunk,
+ * reads the next chunk, and uses no timer.
  *
  * Stores one chunk of 256 KiB, or one line if that is longer; never a complete file.
- *
  * ```ts
  * // recorded at, in ms    0     10    20    30
  * // lines                 f     f           g
@@ -53,7 +53,6 @@ export interface ReplayOptions {
  * ```
  *
  * @param path - the file, as in {@link recordTo}
- * @param options - see {@link ReplayOptions}
  * @throws TradeFeedError with code `invalid-options`, from the call itself
  * @example
  * ```ts

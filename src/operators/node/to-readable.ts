@@ -1,34 +1,35 @@
 import { Readable } from 'node:stream';
 import type { Observable } from 'rxjs';
-import { aBoolean, validated } from '../../protocol/rules.js';
+import { aBoolean, validated } from '../../protocol/validate.js';
 import { BoundedReader } from '../bounded/bounded-reader.js';
-import type { SourceError } from '../items/item.js';
-import { withOwnBytes } from '../own-bytes.js';
-import { boundDefaults, type BoundOptions, type Bounds, boundRules } from '../bounded/bounds.js';
+import { type SourceError, withOwnBytes } from '../items/item.js';
+import { boundDefaults, type BoundOptions, type Bounds, boundRules } from '../bounded/bounded-queue.js';
 
 /** The options of {@link toReadable}. */
 export interface ReadableOptions<T = unknown> extends BoundOptions<T> {
-  /** `true`: any value is a chunk. `false`: a byte stream, whose chunks are byte arrays and strings. @defaultValue `true` */
+  /**
+   * `true`: any value is a chunk. `false`: a byte stream, whose chunks are byte arrays and strings. @defaultValue
+   * `true`
+   */
   readonly objectMode?: boolean | undefined;
 }
 
 /**
  * Converts an Observable to a Node stream, with a bounded queue for its reader.
  *
- * The stream subscribes when it is first read, and unsubscribes when it is destroyed. Values that arrive while the reader is busy wait in
- * order. When more than `capacity` values or `capacityBytes` wait, values are dropped. When the source completes, the stream ends; when the
- * source errors, the stream is destroyed with that error. Both happen after the waiting values. With `overflow: 'error'` an
- * {@link OverflowError} destroys the stream in the same way, and so does an error that `onDrop` throws.
+ * The stream subscribes when it is first read, and unsubscribes when it is destroyed. Values that arrive while the
+ * reader is busy wait in order. When more than `capacity` values or `capacityBytes` wait, values are dropped. When the
+ * source completes, the stream ends; when the source errors, the stream is destroyed with that error. Both happen after
+ * the waiting values. With `overflow: 'error'` an {@link OverflowError} destroys the stream in the same way, and so
+ * does an error that `onDrop` throws.
  *
- * `onDrop` is called as in {@link mergeMapBounded}.
- * Stores at most `capacity` values with `capacityBytes` in total, and one chunk in the stream. `null` cannot be a chunk.
- *
+ * `onDrop` is called as in {@link mergeMapBounded}. Stores at most `capacity` values with `capacityBytes` in total, and
+ * one chunk in the stream. `null` cannot be a chunk.
  * ```ts
  * // source                        --a-b-c-d-------|
  * // toReadable({ capacity: 1 })   --a------d------|   while the reader is busy with a, c replaces b, and d replaces c
  * ```
  *
- * @param options - see {@link ReadableOptions}
  * @throws TradeFeedError with code `invalid-options`, from the call itself
  * @example
  * ```ts

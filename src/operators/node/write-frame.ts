@@ -1,7 +1,8 @@
 import { isUtf8 } from 'node:buffer';
 import { type PayloadWriter, writeFrameLine } from '../../protocol/event-line.js';
-import { feeds } from '../../protocol/feed-names.js';
+import { feeds } from '../../protocol/contract.js';
 import type { AnyFrame } from '../../protocol/frame.js';
+import { isTime } from '../../protocol/type-guards.js';
 
 /**
  * Returns the line of a frame, without a newline: see `src/protocol/event-line.ts`.
@@ -10,7 +11,7 @@ import type { AnyFrame } from '../../protocol/frame.js';
  */
 export const writeFrame = (frame: AnyFrame): string => {
   const { feed, connection, receivedAt } = frame;
-  if (!Number.isFinite(connection) || !Number.isFinite(receivedAt) || !feeds.includes(feed))
+  if (!Number.isFinite(connection) || !isTime(receivedAt) || !feeds.includes(feed))
     throw new TypeError('a frame has a feed, and numbers as `connection` and `receivedAt`');
   return writeFrameLine(frame, bufferWriter);
 };

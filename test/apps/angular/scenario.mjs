@@ -1,7 +1,47 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { join } from 'node:path';
-import { contents, openPage } from './page.mjs';
-import { serve } from './serve.mjs';
+import { startProgram, stopProgram } from './app.mjs';
+import { openPage } from './page.mjs';
+
+/** Returns `src/main.ts` with a count of the runs of change detection in `renders`. */
+export const countingMain = (isZoned) => `
+import { afterEveryRender, mergeApplicationConfig, provideAppInitializer${isZoned ? ', provideZoneChangeDetection' : ''} } from '@angular/core';
+import { bootstrapApplication } from '@angular/platform-browser';
+import { App } from './app/app';
+import { appConfig } from './app/app.config';
+
+const page = globalThis as { renders?: number };
+page.renders = 0;
+const counted = provideAppInitializer(() => {
+  afterEveryRender({ read: () => { page.renders = (page.renders ?? 0) + 1; } });
+});
+const providers = [counted${isZoned ? ', provideZoneChangeDetection()' : ''}];
+bootstrapApplication(App, mergeApplicationConfig(appConfig, { providers })).catch((error) => console.error(error));
+`;
+
+/** A file that compiles only if the types of the library exist, and none of them is \`any\`. */
+export const typeProof = `
+import type { AngularTradeFeed } from 'rx-trade-feed/angular';
+import type { AnyFrame, Frame, TradeFeedError } from 'rx-trade-feed/browser';
+import type { Observable } from 'rxjs';
+
+type Same<A, B> = [A, B, 0 extends 1 & A ? 1 : 2] extends [B, A, 2] ? true : false;
+type Emitted<O> = O extends Observable<infer T> ? T : never;
+type Is<T extends true> = T;
+
+export type Bytes = Is<Same<Emitted<AngularTradeFeed['frames$']>['data'], Uint8Array>>;
+export type InWindow = Is<Same<NonNullable<ReturnType<AngularTradeFeed['window']>>['frames'][number]['data'], Uint8Array>>;
+export type Any = Is<Same<AnyFrame['data'], Uint8Array>>;
+export type IsFrame = Is<Same<Emitted<AngularTradeFeed['frames$']>, Frame<Uint8Array>>>;
+export type Stopped = Is<Same<ReturnType<AngularTradeFeed['failure']>, TradeFeedError | undefined>>;
+export type State = Is<Same<ReturnType<AngularTradeFeed['status']>['state'], 'connecting' | 'live' | 'reconnecting' | 'stopped'>>;
+
+export const check = (feed: AngularTradeFeed): void => {
+  // @ts-expect-error -- bytes are not a string; with the type \`any\` this would compile
+  feed.frames$.subscribe((frame) => frame.data satisfies string);
+};
+`;
 
 /** Shortens the wait of 5 s that a stopped relay demands, because the page shows the stop only after several of them. */
 const retrySoon = async (route) => {
@@ -14,47 +54,54 @@ const retrySoon = async (route) => {
  * Opens a built app of the guide in Chromium, and checks frames, an outage, a reload and a stop.
  *
  * @param dist - the output path of the build, in the folder of the app
- * @returns the number of frames in a part of the test, and the runs of change detection in it
+ * @returns a text about the runs of change detection
  */
 export const runScenario = async (app, dist) => {
-  const server = await serve(app, join(app.folder, dist, 'browser'));
-  const { page, errors, close } = await openPage();
-  const shown = contents(page);
+  await app.add('server.mjs');
+  const { program, url } = await startProgram(app, 'server.mjs', join(app.folder, dist, 'browser'));
+  const order = async (name) => {
+    program.send({ order: name });
+    const [{ answer }] = await once(program, 'message');
+    return answer;
+  };
+  const shown = await openPage();
+  const { page } = shown;
   try {
-    await page.goto(server.url);
+    await page.goto(url);
     await shown.statusIs(/^Live since /);
     await shown.framesReach(1);
-    const [framesBefore, rendersBefore] = [await shown.frames(), await shown.renders()];
-    await shown.framesReach(framesBefore + 10_000);
-    const [frames, renders] = [(await shown.frames()) - framesBefore, (await shown.renders()) - rendersBefore];
+    const before = await shown.counts();
+    await shown.framesReach(before.frames + 10_000);
+    const after = await shown.counts();
+    const [frames, renders] = [after.frames - before.frames, after.renders - before.renders];
     assert.ok(renders >= 2 && renders * 500 < frames, `${renders} runs of change detection for ${frames} frames`);
     const lines = await shown.lines();
     assert.equal(lines.length, 20);
     for (const line of lines) assert.match(line, /^\{"n":\d+\}$/);
 
-    await server.order('begin outage');
+    await order('begin outage');
     await shown.statusIs(/^No connection since .+cannot issue tickets.+Next attempt at /);
-    await server.order('end outage');
+    await order('end outage');
     await shown.statusIs(/^Live since /);
     await page.waitForFunction(() => document.querySelector('#figures').textContent.includes('1 gaps'));
 
     await page.reload();
     await shown.statusIs(/^Live since /);
     await shown.framesReach(1);
-    const { resumes } = await server.order('report');
+    const { resumes } = await order('report');
     assert.deepEqual([resumes[0], resumes.length > 1 && !resumes.slice(1).includes('new')], ['new', true]);
 
-    await server.order('take over');
+    await order('take over');
     await page.route('**/feed', retrySoon);
     await shown.statusIs(/^Stopped\. Another connection of the same account took over/);
     const nextRequest = page.waitForRequest(/\/feed$/);
     await page.getByRole('button', { name: 'Try again' }).click();
     await nextRequest;
     await shown.statusIs(/^Stopped\. /);
-    assert.deepEqual(errors, []);
-    return { frames, renders };
+    assert.deepEqual(shown.errors, []);
+    return `${renders} runs of change detection for ${frames} frames`;
   } finally {
-    await close();
-    await server.stop();
+    await shown.close();
+    await stopProgram(program);
   }
 };

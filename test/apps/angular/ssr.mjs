@@ -1,4 +1,4 @@
-// Renders the app of the guide on a server. Runs in the folder of the app. Prints the HTML, the duration, and the network requests.
+// Renders the app of the guide on a server. Runs in the folder of the app. Prints the HTML and the network requests.
 import '@angular/compiler';
 import { readFile, writeFile } from 'node:fs/promises';
 import { mergeApplicationConfig } from '@angular/core';
@@ -26,10 +26,9 @@ const { App } = await load('app');
 const { appConfig } = await load('app.config');
 
 const config = mergeApplicationConfig(appConfig, { providers: [provideServerRendering()] });
-const startedAt = performance.now();
 const html = await renderApplication((context) => bootstrapApplication(App, config, context), {
   document: '<!doctype html><html><body><app-root></app-root></body></html>',
   url: 'http://127.0.0.1/',
   allowedHosts: ['127.0.0.1'],
 });
-console.log(JSON.stringify({ html, requests, ms: Math.round(performance.now() - startedAt) }));
+console.log(JSON.stringify({ html, requests }));

@@ -68,3 +68,42 @@ export const messagesOf = (bytes) => {
     return { type, id: valuesOf('id')[0], events: type === '' ? valuesOf('data').map((data) => JSON.parse(data)) : [] };
   });
 };
+
+/** Another client of the relay: it receives the same as the page, and is never reloaded. It reads a stream until the test ends, or `stop()` is called. */
+export const observe = async (t, url) => {
+  const stop = new AbortController();
+  t.after(() => stop.abort());
+  const response = await fetch(url, { signal: stop.signal });
+  const messages = [];
+  let [bytes, rest, hasEnded] = [0, Buffer.alloc(0), false];
+  let onChange = () => undefined;
+  const read = async () => {
+    for await (const chunk of response.body) {
+      bytes += chunk.length;
+      const buffer = Buffer.concat([rest, chunk]);
+      const end = buffer.lastIndexOf('\n\n') + 2;
+      if (end > 1) messages.push(...messagesOf([buffer.subarray(0, end)]));
+      rest = end > 1 ? buffer.subarray(end) : buffer;
+      onChange();
+    }
+  };
+  void read()
+    .catch(() => undefined)
+    .finally(() => {
+      hasEnded = true;
+      onChange();
+    });
+  return {
+    messages: () => messages,
+    /** Returns the number of received bytes. */
+    bytes: () => bytes,
+    /** Waits until the messages pass a test. */
+    async until(passes) {
+      while (!passes(messages)) {
+        if (hasEnded) throw new Error(`${url} ended after ${messages.length} messages.`);
+        await new Promise((resolve) => (onChange = resolve));
+      }
+    },
+    stop: () => stop.abort(),
+  };
+};

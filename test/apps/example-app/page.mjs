@@ -1,49 +1,131 @@
-// Opens the page, and finds its parts.
-import { expectText } from './expect-text.mjs';
+// The page of the example app in Chromium: the built app, what the page shows, screenshots.
+import { after, before } from 'node:test';
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { launchChromium, newPage, patienceMs } from '../support.mjs';
+import { buildApp } from './app.mjs';
 
-/** Opens the page in a new browser context. */
-export const openPage = async (browser, url, options = {}) => {
-  const context = await browser.newContext({ viewport: { width: 1440, height: 1000 }, ...options });
-  // A machine can be busy.
-  context.setDefaultTimeout(60_000);
-  const page = await context.newPage();
-  const errors = [];
-  page.on('pageerror', (error) => errors.push(String(error.stack)));
-  const view = viewOf(page, errors);
-  await options.before?.(page);
-  await page.goto(url);
-  return view;
+/** The built app, and Chromium. Set before the first test. */
+export let built;
+let browser;
+
+before(
+  async () => {
+    built = await buildApp();
+    browser = await launchChromium();
+  },
+  { timeout: 300_000 },
+);
+after(() => browser?.close());
+
+/** Repeats a check until it passes: a page changes with its next animation frame, and frames may still be on their way. */
+export const eventually = async (check) => {
+  for (const end = performance.now() + patienceMs; ; await delay(20)) {
+    try {
+      return await check();
+    } catch (error) {
+      if (performance.now() > end) throw error;
+    }
+  }
 };
 
-/** Opens another tab of the same browser context. */
-export const openTab = async ({ page }, url) => {
-  const tab = await page.context().newPage();
-  const errors = [];
-  tab.on('pageerror', (error) => errors.push(String(error.stack)));
-  await tab.goto(url);
-  return viewOf(tab, errors);
-};
+/** Waits until the text of an element, in one line, matches a pattern. Returns the match. */
+export const expectText = (locator, pattern) =>
+  eventually(async () => {
+    const text = (await locator.innerText()).replace(/\s+/g, ' ').trim();
+    return pattern.exec(text) ?? assert.match(text, pattern);
+  });
+
+/** Waits until an element has the focus. */
+export const expectFocus = ({ page }, id) => page.waitForFunction((id) => document.activeElement.id === id, id);
+
+/** A duration of whole seconds, as a pattern: after a minute it has another form. */
+export const seconds = String.raw`(?:\d+ min )?\d+ s`;
+/** A duration of at least this number of seconds, below ten, as a pattern. */
+export const secondsFrom = (least) => String.raw`(?:\d+ min \d+|[${least}-9]|\d\d) s`;
 
 const viewOf = (page, errors) => {
-  const state = page.locator('app-status-panel .state');
   const totals = page.locator('app-totals dl > div');
   const log = page.locator('app-event-log li');
   const totalOf = (name) =>
     totals.filter({ has: page.locator('dt', { hasText: new RegExp(`^${name}$`) }) }).locator('dd');
   return {
     page,
-    errors,
+    browser,
     log,
-    /** Waits until the text of the status matches a pattern. */
-    state: (pattern) => expectText(state, pattern),
-    /** Waits until the newest entry of the log matches a pattern. */
-    happened: (pattern) => expectText(log.first(), pattern),
+    errors,
     rows: page.locator('.row'),
     button: (name) => page.getByRole('button', { name, exact: true }),
+    /** Waits until the text of the status matches a pattern. */
+    state: (pattern) => expectText(page.locator('app-status-panel .state'), pattern),
+    live: () => expectText(page.locator('app-status-panel .state'), /^Live/),
+    /** Waits until the newest entry of the log matches a pattern. */
+    happened: (pattern) => expectText(log.first(), pattern),
     /** Finds a total by its name. */
     totalOf,
     /** Returns a total by its name, as a number. */
     total: async (name) => Number.parseFloat((await totalOf(name).innerText()).replaceAll(',', '')),
-    close: () => page.context().close(),
+    close: async () => {
+      await page.context().close();
+      assert.deepEqual(errors, []);
+    },
   };
 };
+
+/** Opens the page in a new browser context. It is closed after the test `t`, if there is one, and may have caused no error. */
+export const openPage = async (t, url, { before, ...options } = {}) => {
+  const { page, errors } = await newPage(browser, { viewport: { width: 1440, height: 1000 }, ...options });
+  const view = viewOf(page, errors);
+  t?.after(view.close);
+  await before?.(page);
+  await page.goto(url);
+  return view;
+};
+
+/** Opens another tab of the same browser context. */
+export const openTab = async ({ page, errors }, url) => {
+  const tab = await page.context().newPage();
+  tab.on('pageerror', (error) => errors.push(String(error.stack)));
+  await tab.goto(url);
+  return viewOf(tab, errors);
+};
+
+/** The options of a page on a phone. */
+export const phone = { viewport: { width: 360, height: 780 }, isMobile: true, hasTouch: true, deviceScaleFactor: 2 };
+
+/** Takes a screenshot of the whole page, or of the visible part with `fullPage: false`, if RX_TRADE_FEED_SCREENSHOTS is a folder for it. */
+export const screenshot = async ({ page }, name, { fullPage = true } = {}) => {
+  const folder = process.env.RX_TRADE_FEED_SCREENSHOTS;
+  if (folder === undefined) return;
+  if (fullPage) await page.evaluate(() => scrollTo(0, 0));
+  await page.screenshot({ path: join(folder, `${name}.png`), fullPage });
+};
+
+/** Checks that axe finds no accessibility violation, in light and in dark. Takes a screenshot of both, if there is a name. */
+export const expectAccessible = async (view, name) => {
+  const { page } = view;
+  await page.evaluate(readFileSync(join(built.folder, 'node_modules/axe-core/axe.min.js'), 'utf8'));
+  for (const colorScheme of ['light', 'dark']) {
+    await page.emulateMedia({ colorScheme });
+    // A color may be on its way to another one.
+    await page.evaluate(() =>
+      Promise.all(document.getAnimations().map((animation) => animation.finished.catch(() => undefined))),
+    );
+    const { violations } = await page.evaluate(() => window.axe.run());
+    assert.deepEqual(
+      violations.map(({ id, nodes }) => `${colorScheme}, ${id}: ${nodes.map(({ html }) => html).join(' ')}`),
+      [],
+    );
+    if (name !== undefined) await screenshot(view, `${name}-${colorScheme}`);
+  }
+};
+
+/** Checks that the page is not wider than the window. */
+export const expectToFit = async ({ page }, what) =>
+  assert.equal(
+    await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth),
+    0,
+    what,
+  );

@@ -1,116 +1,92 @@
-// Creates an application of NestJS with its CLI, and runs it.
+// Creates an application of NestJS with its CLI, and adds the files of docs/nestjs.md.
+import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { existsSync } from 'node:fs';
-import { copyFile, mkdtemp, readFile, rename, rm } from 'node:fs/promises';
-import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { copyFile, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { fencesOf, npmInstall, patienceMs, root, run, tarball } from '../support.mjs';
 
-const root = fileURLToPath(new URL('../../..', import.meta.url));
+const guide = fencesOf('docs/nestjs.md');
 
-/** Creates a folder, and removes it after the test. */
-export const createFolder = async (test) => {
-  const folder = await mkdtemp(join(tmpdir(), 'rx-trade-feed-nestjs-'));
-  test.after(() => rm(folder, { recursive: true, force: true, maxRetries: 5 }));
-  return folder;
-};
+/** The section `jest` of package.json for NestJS 11. */
+export const jestSection = () => JSON.parse(guide.find(({ language }) => language === 'json').code);
 
-/** Returns the packed package: an existing one, or a new one. */
-export const tarballIn = async (folder) => {
-  const existing = process.env['RX_TRADE_FEED_TARBALL'];
-  if (existing) return existing;
-  if (!existsSync(join(root, 'dist/nestjs/index.js')))
-    throw new Error('The folder dist is missing. Run `npm run build` first.');
-  const packed = await run('npm', ['pack', '--ignore-scripts', '--silent', '--pack-destination', folder], root);
-  return join(folder, packed.trim().split('\n').at(-1));
+/** The packages that the guide installs for a version, with the tarball instead of this package. */
+const packagesOf = async (version) => {
+  const commands = guide.filter(({ language }) => language === 'bash').flatMap(({ code }) => code.split('\n'));
+  const [, names] = commands
+    .flatMap((line) => [/^npm install (.+?) # (NestJS \d+)$/.exec(line) ?? []])
+    .find(([, , label]) => label === `NestJS ${version}`);
+  const packed = await tarball();
+  return names.split(' ').map((name) => (name === 'rx-trade-feed' ? packed : name));
 };
 
 const isInstalled = (name) => !/lint|prettier|supertest|globals|coverage|mau/.test(name);
+const readJson = async (file) => JSON.parse(await readFile(file, 'utf8'));
 
 /**
- * Creates an application with the CLI of a version of NestJS. One installation, with the lockfile of `test/apps`, serves the CLI, the application
- * and all its tests. Packages for linting and formatting are not installed.
+ * Creates an application with the CLI of a version of NestJS, and follows the guide. One installation, with the lockfile of `test/apps` and the packages
+ * of the guide, serves the CLI, the application and all its tests. Packages for linting and formatting are not installed.
+ *
+ * @param version - 11 or 12
+ * @param section - what the guide adds to package.json
+ * @returns the folder of the application, and `addFastify`, which installs Fastify: the application of the guide has none
  */
-export const newApp = async (folder, version) => {
+export const createApp = async (folder, version, section) => {
   const locked = join(root, `test/apps/nestjs-${version}`);
   const files = ['package.json', 'package-lock.json'];
   for (const file of files) await copyFile(join(locked, file), join(folder, file));
-  await npmInstall(folder);
+  await npmInstall(folder, await packagesOf(version));
   const nest = join(folder, 'node_modules/.bin/nest');
-  await run(nest, ['new', 'app', '--skip-install', '--skip-git', '--package-manager', 'npm'], folder);
+  await run(nest, ['new', 'app', '--skip-install', '--skip-git', '--package-manager', 'npm'], { cwd: folder });
   const app = join(folder, 'app');
   await rename(join(folder, 'node_modules'), join(app, 'node_modules'));
+  // A test of the guides formats with these rules.
+  assert.deepEqual(await readJson(join(app, '.prettierrc')), { singleQuote: true, trailingComma: 'all' });
   const { dependencies } = await readJson(join(folder, 'package.json'));
   for (const file of files) await rm(join(folder, file));
   const manifest = await readJson(join(app, 'package.json'));
   const required = Object.keys({ ...manifest.dependencies, ...manifest.devDependencies }).filter(isInstalled);
   const missing = required.filter((name) => !Object.hasOwn(dependencies, name));
-  if (missing.length > 0) throw new Error(`${locked}/package.json lacks ${missing.join(', ')} of the template.`);
-  return { app, manifest: { ...manifest, dependencies, devDependencies: {} } };
-};
+  assert.deepEqual(missing, [], `${locked}/package.json lacks packages of the template`);
 
-const readJson = async (file) => JSON.parse(await readFile(file, 'utf8'));
-
-/** Installs packages. */
-export const npmInstall = async (folder, packages = []) =>
-  run('npm', ['install', '--no-audit', '--no-fund', '--prefer-offline', '--loglevel=error', ...packages], folder);
-
-/** Moves installed packages out of an application. The returned function moves them back. */
-export const setAside = async (app, names) => {
-  const moves = names.map((name) => [join(app, 'node_modules', name), join(app, `../${name.replace('/', '-')}`)]);
+  await writeFile(
+    join(app, 'package.json'),
+    JSON.stringify({ ...manifest, dependencies, devDependencies: {}, ...section }),
+  );
+  for (const { path, code } of guide) {
+    if (path === undefined) continue;
+    await mkdir(dirname(join(app, path)), { recursive: true });
+    await writeFile(join(app, path), code);
+  }
+  const moves = ['@nestjs/platform-fastify', 'fastify'].map((name) => [
+    join(app, 'node_modules', name),
+    join(folder, name.replace('/', '-')),
+  ]);
   for (const [from, to] of moves) await rename(from, to);
-  return async () => {
-    for (const [from, to] of moves) await rename(to, from);
-  };
+  return { app, addFastify: () => Promise.all(moves.map(([from, to]) => rename(to, from))) };
 };
 
-/** Runs a program to its end, and returns its output. When it fails, the error contains the output. */
-export const run = async (program, args, cwd, env = process.env) => {
-  const { child, output } = start(program, args, cwd, env);
-  const timer = setTimeout(() => child.kill('SIGKILL'), 240_000);
-  const [code] = await once(child, 'close');
-  clearTimeout(timer);
-  if (code !== 0) throw new Error(`${program} ${args.join(' ')} exited with ${code}:\n${output()}`);
-  return output();
-};
-
-/** Starts a program. */
+/** Starts a program. `printed` waits until it has printed a pattern. */
 export const start = (program, args, cwd, env) => {
   const child = spawn(program, args, { cwd, env, stdio: ['ignore', 'pipe', 'pipe'] });
   let text = '';
-  const listeners = new Set();
   for (const stream of [child.stdout, child.stderr])
     stream.setEncoding('utf8').on('data', (chunk) => {
       text += chunk;
-      for (const check of listeners) check();
+      child.emit('printed');
     });
-  /** Waits until the program has printed a pattern. */
-  const printed = (pattern, waitMs = 60_000) =>
+  const printed = (pattern) =>
     new Promise((resolve, reject) => {
-      const fail = () => done(reject, new Error(`The program did not print ${pattern}:\n${text}`));
-      const timer = setTimeout(fail, waitMs);
+      const fail = () => done(() => reject(new Error(`The program did not print ${pattern}:\n${text}`)));
+      const timer = setTimeout(fail, patienceMs);
       const check = () => pattern.test(text) && done(resolve);
-      const done = (settle, value) => {
+      const done = (settle) => {
         clearTimeout(timer);
-        listeners.delete(check);
-        child.off('close', fail);
-        settle(value);
+        child.off('printed', check).off('close', fail);
+        settle();
       };
-      child.once('close', fail);
-      listeners.add(check);
+      child.on('printed', check).on('close', fail);
       check();
     });
   return { child, output: () => text, printed };
-};
-
-/** Returns a free port. */
-export const freePort = async () => {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address();
-  server.close();
-  await once(server, 'close');
-  return port;
 };

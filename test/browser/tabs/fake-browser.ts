@@ -1,23 +1,30 @@
-import type { Locks } from '../../../src/browser/tabs/tab-lock.js';
+import type { Locks } from '../../../src/browser/tabs/tab-channel.js';
 
 type Options = Parameters<Locks['request']>[1];
 interface Request {
   readonly name: string;
+  readonly clientId: string;
   readonly grant: () => void;
   readonly reject: (error: unknown) => void;
 }
 
 const abortError = () => new DOMException('The request was aborted.', 'AbortError');
 
-/** Web Locks in one process, as specified: exclusive locks in the order of the requests, with abort and steal. */
+/**
+ * Web Locks in one process, as specified: exclusive locks in the order of the requests, with abort and steal. Each request counts as another page.
+ */
 export class FakeLocks implements Locks {
+  /** How often a lock was stolen. */
+  stolen = 0;
   readonly #held = new Map<string, Request>();
   #waiting: Request[] = [];
+  #requests = 0;
 
   request(name: string, options: Options, callback: () => Promise<void> | undefined): Promise<unknown> {
     return new Promise((resolve, reject) => {
       const request: Request = {
         name,
+        clientId: `page ${(this.#requests += 1)}`,
         grant: () => {
           this.#held.set(name, request);
           // In a separate task, as in a browser.
@@ -33,6 +40,7 @@ export class FakeLocks implements Locks {
         reject,
       };
       if ('steal' in options) {
+        this.stolen += this.#held.has(name) ? 1 : 0;
         this.#held.get(name)?.reject(abortError());
         request.grant();
         return;
@@ -45,6 +53,12 @@ export class FakeLocks implements Locks {
       this.#waiting.push(request);
       this.#next(name);
     });
+  }
+
+  query(): Promise<{ readonly held: readonly { readonly name: string; readonly clientId: string }[] }> {
+    const held = [...this.#held.values()];
+    // In a separate task, as in a browser.
+    return new Promise((resolve) => setImmediate(() => resolve({ held })));
   }
 
   /** The number of requests that wait for a lock. */

@@ -1,49 +1,31 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { asyncScheduler, type SchedulerLike } from 'rxjs';
 import type { RelayFeedOptions, ResumeStore } from '../../../src/browser/index.js';
-import { from } from 'rxjs';
-import type { Locks } from '../../../src/browser/tabs/tab-lock.js';
-import { fromPosted, type TabMessage, toPosted } from '../../../src/browser/tabs/tab-message.js';
-import { type AnyFrame, Frame } from '../../../src/protocol/frame.js';
+import type { Locks, TabMessage, Update } from '../../../src/browser/tabs/tab-channel.js';
+import { applyUpdate } from '../../../src/browser/tabs/tab-state.js';
+import { timeOf } from '../../../src/operators/items/item.js';
+import { type Received, writeEventLine } from '../../../src/protocol/event-line.js';
+import type { RelayedEvent } from '../../../src/protocol/event.js';
 import { TradeFeedError } from '../../../src/protocol/failures/trade-feed-error.js';
-import type { FeedWindow } from '../../../src/operators/window/feed-window.js';
-import { tumblingWindow } from '../../../src/operators/tumbling-window.js';
-import { createRelay, relayHandler, type RelayOptions } from '../../../src/relay/index.js';
-import { lost, opened } from '../../operators/stream.js';
-import { Clock, essence, frame, range, Source, Web } from '../../relay/support.js';
-import { Receiver, startSteps, status } from '../support.js';
-import { FakeBrowser, FakeLocks } from './fake-browser.js';
+import { Frame } from '../../../src/protocol/frame.js';
+import { formatEventId } from '../../../src/protocol/position.js';
+import { atEnd, frameLineOf, receive, type Receiver, serve, serveRelay, status, Store } from '../support.js';
+import { disconnected, gapOf, lost, opened, reconnecting } from '../../operators/stream.js';
+import { Clock, essence, frame, range, Source } from '../../relay/support.js';
 import { waitFor } from '../../support/wait-for.js';
+import { FakeBrowser, FakeLocks } from './fake-browser.js';
 
-const closing: (() => unknown)[] = [];
 let locks: FakeLocks;
 let browser: FakeBrowser;
 beforeEach(() => {
   locks = new FakeLocks();
   browser = new FakeBrowser(locks);
 });
-afterEach(async () => {
-  for (const close of closing.splice(0).reverse()) await close();
-  browser.remove();
-});
-
-const serveRelay = async (options: RelayOptions = {}) => {
-  const source = new Source();
-  const relay = createRelay(source.events$, { batchMs: 0, ...options });
-  const web = await Web.start(relayHandler(relay, { authorize: () => true }));
-  closing.push(
-    () => web[Symbol.asyncDispose](),
-    () => relay.close(),
-  );
-  const clients = () => relay.status().clients.length;
-  return { source, relay, web, clients };
-};
+afterEach(() => browser.remove());
 
 /** Each subscription counts as a tab. */
-const openTab = (url: string, options: RelayFeedOptions = {}): Receiver => {
-  const tab = new Receiver(url, { tabs: 'share', maxFeedStops: 1, ...options });
-  closing.push(() => tab.subscription.unsubscribe());
-  return tab;
-};
+const openTab = (url: string, options: RelayFeedOptions = {}): Receiver =>
+  receive(url, { tabs: 'share', maxFeedStops: 1, ...options });
 
 const isIn = (tab: Receiver): boolean => tab.types.includes('opened');
 
@@ -58,21 +40,15 @@ const openTabs = async (url: string, source: Source, count: number): Promise<rea
 
 /** Joins the channel of the tabs: posts messages, and records those of the tabs. */
 const openChannel = (url: string) => {
-  const channel = new BroadcastChannel(`rx-trade-feed/tabs-2:${url}`);
-  closing.push(() => channel.close());
+  const channel = new BroadcastChannel(`rx-trade-feed/tabs-5:${url}`);
+  atEnd(() => channel.close());
   const received: TabMessage[] = [];
-  channel.onmessage = (event) => received.push(fromPosted((event as { data: unknown }).data));
-  return { post: (message: TabMessage) => channel.postMessage(toPosted(message)), received };
+  channel.onmessage = (event) => received.push((event as { data: TabMessage }).data);
+  return { post: (message: TabMessage) => channel.postMessage(message), received };
 };
 
 const texts = (from: number, to: number) => range(from, to).map(String);
 const gapsOf = (tab: Receiver) => tab.lifecycle.filter(({ type }) => type === 'gap');
-
-class Store implements ResumeStore {
-  readonly items = new Map<string, string>();
-  getItem = (key: string) => this.items.get(key) ?? null;
-  setItem = (key: string, value: string) => void this.items.set(key, value);
-}
 
 describe('relayFeed$ with tabs: share', () => {
   it('has one stream for ten tabs: each receives all events once, in order', async () => {
@@ -97,7 +73,7 @@ describe('relayFeed$ with tabs: share', () => {
   });
 
   it('continues in the next tab when the leader unsubscribes: each frame arrives once', async () => {
-    const { source, web, clients } = await serveRelay();
+    const { source, web, hasClients } = await serveRelay();
     const tabs = await openTabs(web.url, source, 10);
     let sent = 0;
     const send = (count: number) => source.frames(...range(sent + 1, (sent += count)));
@@ -108,7 +84,7 @@ describe('relayFeed$ with tabs: share', () => {
       leader.subscription.unsubscribe();
       send(50);
       await waitFor(() => tabs.slice(n + 1).every((tab) => tab.frames.length === sent));
-      await waitFor(() => clients() === 1);
+      await hasClients(1);
     }
     const last = tabs.at(-1)!;
     expect(last.texts).toEqual(texts(1, sent));
@@ -129,7 +105,7 @@ describe('relayFeed$ with tabs: share', () => {
     expect(second.lifecycle.find(({ type }) => type === 'disconnected')).toMatchObject({
       failure: { code: 'relay-lost', stage: 'stream', framesReceived: 1 },
     });
-    expect(second.lifecycle.find(({ type }) => type === 'reconnecting')).toMatchObject({ delayMs: 0, attempt: 1 });
+    expect(second.lifecycle.find(({ type }) => type === 'reconnecting')).toMatchObject({ attempt: 1 });
   });
 
   it('allows a tab to join at any time: it receives the state of the feed, then all events', async () => {
@@ -169,8 +145,7 @@ describe('relayFeed$ with tabs: share', () => {
   });
 
   it('ends all tabs when the relay refuses, after one request', async () => {
-    const web = await startSteps(status(403));
-    closing.push(() => web[Symbol.asyncDispose]());
+    const web = await serve(status(403));
     const tabs = range(1, 5).map(() => openTab(web.url));
     await Promise.all(tabs.map((tab) => tab.over()));
     expect(tabs.map(({ error }) => error!.code)).toEqual(Array(5).fill('relay-refused'));
@@ -194,21 +169,49 @@ describe('relayFeed$ with tabs: share', () => {
     await waitFor(() => tabs.every(({ texts: seen }) => seen.length === 1));
     for (const { types } of tabs) expect(types).toEqual(['opened', 'relay-lost', 'reconnecting', 'opened']);
   });
+});
 
-  it('has no gap and no incomplete window at a change of the leader', async () => {
-    const { source, web } = await serveRelay();
+describe('tabs of a machine whose clock is set', () => {
+  const setClock = (ms: number) => {
+    const { now } = Date;
+    const set = jest.spyOn(Date, 'now').mockImplementation(() => now() + ms);
+    atEnd(() => set.mockRestore());
+  };
+
+  it.each([3_600_000, -3_600_000])('keep their time with a new leader and in a new tab: by %d ms', async (ms) => {
+    const { now } = Date;
+    // Only the clock of the page is set, not the one of the relay in the same process.
+    const scheduler = Object.create(asyncScheduler, { now: { value: () => now() } }) as SchedulerLike;
+    const { source, web } = await serveRelay({ scheduler });
+    const send = (n: number) => source.emit(frame(n, now()));
     const [first, second] = (await openTabs(web.url, source, 2)) as [Receiver, Receiver];
-    source.frames(1);
+    send(1);
     await second.until(({ frames }) => frames.length === 1);
+    setClock(ms);
+    const third = openTab(web.url);
+    await third.until(isIn);
     first.subscription.unsubscribe();
-    source.frames(2);
-    await second.until(({ frames }) => frames.length === 2);
-    const windows: FeedWindow<AnyFrame>[] = [];
-    from(second.events)
-      .pipe(tumblingWindow({ lengthMs: 3_600_000 }))
-      .subscribe((window) => windows.push(window));
-    expect(windows.flatMap(({ gaps }) => gaps)).toEqual([]);
-    expect(windows.reduce((sum, { count }) => sum + count, 0)).toBe(2);
+    await second.until(({ types }) => types.filter((type) => type === 'opened').length === 2);
+    second.subscription.unsubscribe();
+    await third.until(({ types }) => types.filter((type) => type === 'opened').length === 3);
+    send(2);
+    await third.until(({ frames }) => frames.length === 1);
+    for (const tab of [second, third])
+      for (const event of tab.events) expect(Math.abs(timeOf(event)! - now())).toBeLessThan(60_000);
+    for (const at of third.watermarks) expect(Math.abs(at - now())).toBeLessThan(60_000);
+  });
+
+  it('have a leader that begins a later term when a tab knows one: the clock was set back since', async () => {
+    const { source, web } = await serveRelay();
+    await openTabs(web.url, source, 1);
+    const channel = openChannel(web.url);
+    const term = Date.now() + 3_600_000;
+    channel.post({ type: 'ask', term });
+    await waitFor(() => channel.received.some(({ type }) => type === 'welcome'));
+    source.frames(1);
+    await waitFor(() => channel.received.some(({ type }) => type === 'batch'));
+    for (const message of channel.received)
+      if (message.type === 'welcome' || message.type === 'batch') expect(message.term).toBe(term + 1);
   });
 });
 
@@ -218,40 +221,40 @@ describe('a follower', () => {
   /** A leader that the test controls: it holds the lock, and posts messages. */
   const lead = (at: string, term = 1) => {
     const channel = openChannel(at);
-    const lock = `rx-trade-feed/tabs-2:${at}`;
+    const lock = `rx-trade-feed/tabs-5:${at}`;
     let release = (): void => undefined;
     let isStolen = false;
     const held = new Promise<void>((resolve) => (release = resolve));
-    closing.push(() => release());
+    atEnd(() => release());
     locks.request(lock, { steal: true }, () => held).catch(() => (isStolen = true));
     const welcome = async (count: number) => {
-      await waitFor(() => channel.received.filter(({ type }) => type === 'join').length >= count);
+      await waitFor(() => channel.received.filter(({ type }) => type === 'ask').length >= count);
       for (const message of channel.received)
-        if (message.type === 'join')
+        if (message.type === 'ask')
           channel.post({
-            ...{ type: 'welcome', term, tab: message.tab, id: 'run.1.0.5', shiftMs: 0, watermark: undefined },
-            snapshot: [opened(5)],
+            ...{ type: 'welcome', term, from: 'run.1.0.5', to: 'run.1.0.5', shiftMs: 0, aheadMs: 0 },
+            lines: [JSON.stringify(opened(5))],
           });
     };
     const batch = (from: number, to: number) =>
       channel.post({
-        ...{ type: 'batch', term, from: `run.${from}.${from}.5`, to: `run.${to}.${to}.5`, shiftMs: 0 },
-        events: range(from + 1, to).map((n) => frame(n)),
+        ...{ type: 'batch', term, from: `run.${from}.${from}.5`, to: `run.${to}.${to}.5`, shiftMs: 0, aheadMs: 0 },
+        lines: range(from + 1, to).map((n) => frameLineOf(n)),
       });
     return { ...channel, welcome, batch, release, isStolen: () => isStolen };
   };
 
-  it('pings a silent leader, and steals its lock when it does not answer', async () => {
+  it('asks a silent leader, and steals its lock when it does not answer', async () => {
     const { source, relay, web } = await serveRelay();
     const other = lead(web.url);
     const clock = new Clock(Date.now());
     const tab = openTab(web.url, { scheduler: clock.scheduler, idleTimeoutMs: 40_000 });
     await other.welcome(1);
     await tab.until(isIn);
-    const pings = () => other.received.filter(({ type }) => type === 'ping').length;
+    const questions = () => other.received.filter(({ type }) => type === 'ask').length - 1;
     for (let n = 1; n <= 3; n += 1) {
       clock.pass(20_000);
-      await waitFor(() => pings() === n);
+      await waitFor(() => questions() === n);
       clock.pass(19_000);
       other.batch(n, n + 1);
       await tab.until(({ frames }) => frames.length === n);
@@ -275,7 +278,7 @@ describe('a follower', () => {
     const other = lead(web.url);
     const clock = new Clock(Date.now());
     const tab = openTab(web.url, { scheduler: clock.scheduler, connectTimeoutMs: 10_000 });
-    await waitFor(() => other.received.some(({ type }) => type === 'join'));
+    await waitFor(() => other.received.some(({ type }) => type === 'ask'));
     clock.pass(5_000);
     clock.pass(4_999);
     expect(other.isStolen()).toBe(false);
@@ -285,12 +288,76 @@ describe('a follower', () => {
     expect((await tab.until(isIn)).types).toEqual(['opened']);
   });
 
+  describe('takes over from a silent leader, and other followers stay with it', () => {
+    /** Opens followers of a silent leader whose waits end at the same moment. */
+    const openFollowers = async () => {
+      const { source, web } = await serveRelay();
+      const other = lead(web.url);
+      const clock = new Clock(Date.now());
+      const options = { scheduler: clock.scheduler, idleTimeoutMs: 40_000, backoff: { random: () => 0.5 } };
+      const tabs = range(1, 5).map(() => openTab(web.url, options));
+      await waitFor(() => other.received.filter(({ type }) => type === 'ask').length === 5);
+      await other.welcome(5);
+      await waitFor(() => tabs.every(isIn));
+      other.batch(1, 2);
+      await waitFor(() => tabs.every(({ frames }) => frames.length === 1));
+      const expectOneLeader = async () => {
+        await waitFor(() => source.active === 1);
+        source.emit(opened(5), frame('2'));
+        await waitFor(() => tabs.every(({ frames }) => frames.length === 2));
+        for (const tab of tabs) {
+          expect(tab.types).toEqual(['opened', 'relay-stalled', 'reconnecting', 'opened', 'gap']);
+          expect(tab.texts).toEqual(['2', '2']);
+        }
+        expect([locks.stolen, web.requests.length]).toEqual([1, 1]);
+      };
+      return { other, clock, web, expectOneLeader };
+    };
+
+    it('when their waits end at the same moment', async () => {
+      const { other, clock, expectOneLeader } = await openFollowers();
+      clock.pass(20_000);
+      await waitFor(() => other.received.filter(({ type }) => type === 'ask').length === 10);
+      clock.pass(25_000);
+      await expectOneLeader();
+    });
+
+    it('but not from a new leader that has said nothing yet', async () => {
+      const { other, clock, web } = await openFollowers();
+      const name = `rx-trade-feed/tabs-5:${web.url}`;
+      let release = (): void => undefined;
+      const isDecided = new Promise<void>((resolve) => (release = resolve));
+      void locks.request(`${name} takeover 1`, new AbortController(), () => isDecided);
+      clock.pass(20_000);
+      await waitFor(() => other.received.filter(({ type }) => type === 'ask').length === 10);
+      clock.pass(25_000);
+      await waitFor(() => locks.waiting === 10);
+      lead(web.url);
+      release();
+      await waitFor(() => locks.waiting === 5);
+      expect(locks.stolen).toBe(1);
+    });
+
+    it('also when the tab that decides is blocked', async () => {
+      const { other, clock, web, expectOneLeader } = await openFollowers();
+      const blocked = new AbortController();
+      void locks.request(`rx-trade-feed/tabs-5:${web.url} takeover 1`, blocked, () => new Promise(() => undefined));
+      clock.pass(20_000);
+      await waitFor(() => other.received.filter(({ type }) => type === 'ask').length === 10);
+      clock.pass(25_000);
+      await waitFor(() => locks.waiting === 10);
+      expect(other.isStolen()).toBe(false);
+      clock.pass(25_000);
+      await expectOneLeader();
+    });
+  });
+
   it('is the new role of a leader whose lock is stolen: it closes its stream, and continues', async () => {
-    const { source, web, clients } = await serveRelay();
+    const { source, web, hasClients } = await serveRelay();
     const [tab] = (await openTabs(web.url, source, 1)) as [Receiver];
     const other = lead(web.url, Date.now() + 1_000);
     await other.welcome(1);
-    await waitFor(() => clients() === 0);
+    await hasClients(0);
     await tab.until(({ types }) => types.includes('gap'));
     other.batch(1, 3);
     await tab.until(({ frames }) => frames.length === 2);
@@ -303,14 +370,23 @@ describe('a follower', () => {
     const tab = openTab(url);
     await other.welcome(1);
     await tab.until(isIn);
-    other.post({ type: 'ended', term: 6, failure: lost(5) });
+    other.post({ type: 'ended', term: 6, failure: JSON.stringify(lost(5)) });
     other.post({
-      ...{ type: 'batch', term: 6, from: 'run.1.0.5', to: 'run.2.1.5', shiftMs: 0 },
-      events: [frame('late')],
+      ...{ type: 'batch', term: 6, from: 'run.1.0.5', to: 'run.2.1.5', shiftMs: 0, aheadMs: 0 },
+      lines: [frameLineOf('late')],
     });
     other.batch(1, 2);
     await tab.until(({ frames }) => frames.length === 1);
     expect([tab.texts, tab.isOver]).toEqual([['2'], false]);
+  });
+
+  it('tells its term to a leader of an earlier one', async () => {
+    const other = lead(url, 7);
+    const tab = openTab(url);
+    await other.welcome(1);
+    await tab.until(isIn);
+    other.post({ type: 'leads', term: 3 });
+    await waitFor(() => other.received.some((message) => message.type === 'ask' && message.term === 7));
   });
 
   it('leaves before the browser freezes the page, and joins again after that', async () => {
@@ -323,7 +399,7 @@ describe('a follower', () => {
     await waitFor(() => locks.waiting === 0);
     other.batch(1, 2);
     browser.fire('resume');
-    await waitFor(() => other.received.filter(({ type }) => type === 'join').length === 2);
+    await waitFor(() => other.received.filter(({ type }) => type === 'ask').length === 2);
     await other.welcome(2);
     await tab.until(({ types }) => types.filter((type) => type === 'opened').length === 2);
     expect([tab.types, tab.texts]).toEqual([['opened', 'relay-lost', 'reconnecting', 'opened'], []]);
@@ -361,10 +437,10 @@ describe('a tab that is loaded again with resumeIn', () => {
   });
 
   it('resumes when it is the only tab', async () => {
-    const { source, web, clients } = await serveRelay();
+    const { source, web, hasClients } = await serveRelay();
     const store = new Store();
     const tab = openTab(web.url, { resumeIn: store });
-    await waitFor(() => clients() === 1);
+    await hasClients(1);
     source.emit(opened(Date.now()), frame(1));
     await tab.until(({ frames }) => frames.length === 1);
     tab.subscription.unsubscribe();
@@ -388,18 +464,103 @@ describe('a page that cannot share', () => {
     ],
   ])('has a separate stream: one that %s', async (_what, change) => {
     change();
-    const { source, web, clients } = await serveRelay();
+    const { source, web, hasClients } = await serveRelay();
     const tabs = [openTab(web.url), openTab(web.url)];
-    await waitFor(() => clients() === 2);
+    await hasClients(2);
     source.frames(1);
     await waitFor(() => tabs.every(({ texts: seen }) => seen.length === 1));
   });
 
   it('does not share with a page of another address, nor with one that selects `separate`', async () => {
-    const { web, clients } = await serveRelay();
+    const { web, hasClients } = await serveRelay();
     for (const url of [web.url, `${web.url}#user-1`, `${web.url}#user-2`]) openTab(url);
     openTab(web.url, { tabs: 'separate' });
     openTab(web.url, { tabs: undefined });
-    await waitFor(() => clients() === 5);
+    await hasClients(5);
   });
 });
+
+describe('applyUpdate', () => {
+  /** The id after `seq` events, as a relay writes it: first `opened`, then frames. */
+  const id = (seq: number, epoch = 'run_-1') =>
+    formatEventId(epoch, { seq, frames: Math.max(0, seq - 1), at: seq * 10, complete: seq * 10 });
+  /** An id of a cluster: its owner counts `opened` as an event. */
+  const at = (generation: number, seq: number, count = seq, store = 5) =>
+    formatEventId(`c${store}-${generation}-0123456789ab`, { seq, frames: count, at: 10, complete: 10 });
+
+  const mark: RelayedEvent = { type: 'watermark', at: 60 };
+  const frames = (first: number, last: number) => range(first, last).map((n) => frame(n));
+  const gap = gapOf(1, 2);
+
+  const applied = (type: Update['type'], own: Id, from: Id, to: Id, events: readonly RelayedEvent[]) => {
+    const lines = events.map((event) => (event.type === 'frame' ? frameLineOf(event.text()) : writeEventLine(event)));
+    return applyUpdate(own, { type, from, to, lines, shiftMs: 1_000, aheadMs: 0 }, 70);
+  };
+  const inShort = (events: readonly Received[]) =>
+    events.map((event) => (event.type === 'frame' ? event.text() : event.type)).join(' ');
+
+  const [skipped, ofLeader] = [
+    [opened(9), gap],
+    [disconnected(9), reconnecting(9, 5)],
+  ];
+  // A change of the owner adds an `opened` and a gap, which no id counts.
+  const change = [opened(9), gap, ...frames(10, 11), mark];
+
+  it.each<[string, Id, readonly [Id, Id, readonly RelayedEvent[]], string, Id]>([
+    ['all events at the same id', id(5), [id(5), id(8), [...frames(6, 8), mark]], '6 7 8 watermark', id(8)],
+    ['all events without an id', undefined, [undefined, id(8), [...frames(6, 8), mark]], '6 7 8 watermark', id(8)],
+    ['all events at the same position', id(5), [id(5).replace('.50', '.51'), id(8), frames(6, 8)], '6 7 8', id(8)],
+    ['the new events at a later id', id(6), [id(5), id(8), [...frames(6, 8), mark]], '7 8 watermark', id(8)],
+    ['the last event', id(7), [id(5), id(8), [...frames(6, 8), mark]], '8 watermark', id(8)],
+    ['no event that it has', id(8), [id(5), id(8), [...frames(6, 8), mark]], '', id(8)],
+    ['no event after which it is', id(9), [id(5), id(8), frames(6, 8)], '', id(9)],
+    ['events of the leader itself at any id', id(9), [id(5), id(5), ofLeader], 'disconnected reconnecting', id(9)],
+    ['a gap of the relay', id(7), [id(5), id(100), skipped], 'opened gap', id(100)],
+    ['the frames that follow a gap', id(99), [id(5), id(100), [...skipped, frame(99), frame(100)]], '100', id(100)],
+    ['a gap and all events at an earlier id', id(5), [id(8), id(9), frames(9, 9)], 'gap 9', id(9)],
+    ['a gap and all events of another log', id(500, 'x'), [id(8), id(9), frames(9, 9)], 'gap 9', id(9)],
+    ['a gap and all events at no valid id', 'no-id', [id(8), id(9), frames(9, 9)], 'gap 9', id(9)],
+    ['all events that end in another log', id(7), [id(5), id(3, 'x'), frames(1, 3)], '1 2 3', id(3, 'x')],
+    [
+      'all events after the owner changed',
+      at(1, 9),
+      [at(1, 9), at(2, 3, 2), change],
+      'opened gap 10 11 watermark',
+      at(2, 3, 2),
+    ],
+    [
+      'the frames that it lacks of a new owner',
+      at(2, 2, 1),
+      [at(1, 9), at(2, 3, 2), change],
+      '11 watermark',
+      at(2, 3, 2),
+    ],
+    ['no frame that it has of a new owner', at(2, 3, 2), [at(1, 9), at(2, 3, 2), change], '', at(2, 3, 2)],
+    ['no event of an earlier generation', at(3, 1, 0), [at(1, 9), at(2, 3, 2), change], '', at(3, 1, 0)],
+    ['no event of an earlier store', at(1, 1, 1, 6), [at(1, 9), at(2, 3, 2), change], '', at(1, 1, 1, 6)],
+    ['a gap of a later generation', at(1, 9), [at(2, 1, 0), at(2, 2, 1), frames(10, 10)], 'gap 10', at(2, 2, 1)],
+  ])('returns for a batch %s', (_what, own, [from, to, events], expected, reached) => {
+    const result = applied('batch', own, from, to, events);
+    expect([inShort(result.events), result.id]).toEqual([expected, reached]);
+  });
+
+  it('counts the frames of a gap in the same log only', () => {
+    const [first] = applied('batch', id(5), id(8), id(9), frames(9, 9)).events;
+    expect(first).toMatchObject({ from: 1_050, to: 1_080, missed: 3, failure: { code: 'relay-behind' } });
+    expect(applied('batch', id(500, 'x'), id(8), id(9), frames(9, 9)).events[0]).not.toHaveProperty('missed');
+  });
+
+  const missed = expect.objectContaining({ type: 'gap', from: 1_050, to: 1_080, missed: 3 });
+  it.each<[string, Id, Id, readonly RelayedEvent[], readonly unknown[], Id]>([
+    ['at the time that the leader has reached', undefined, id(5), [opened(5)], [opened(1_050)], id(5)],
+    ['with its watermark', undefined, id(5), [opened(5), mark], [opened(1_050), mark], id(5)],
+    ['with a gap after `opened` at an earlier id', id(5), id(8), [opened(5)], [opened(1_080), missed], id(8)],
+    ['without a gap at the same id', id(8), id(8), [opened(5)], [opened(1_080)], id(8)],
+    ['without a gap at a later id', id(9), id(8), [opened(5)], [opened(1_080)], id(9)],
+    ['and keeps the id of the tab if the leader has none', id(5), undefined, [], [], id(5)],
+  ])('returns the state of the feed for a tab that joins %s', (_what, own, to, events, expected, reached) => {
+    expect(applied('welcome', own, to, to, events)).toEqual({ events: expected, id: reached });
+  });
+});
+
+type Id = string | undefined;

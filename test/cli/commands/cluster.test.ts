@@ -1,45 +1,47 @@
-import { describe, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { Redis } from 'ioredis';
 import { once } from 'node:events';
-import { type AddressInfo, createServer } from 'node:net';
-import type { ClusterCommand } from '../../../src/cli/arguments/parsed-command.js';
-import { exitCodeOf } from '../../../src/cli/cli-error.js';
-import { cluster, statusText } from '../../../src/cli/commands/cluster.js';
-import { run } from '../../../src/cli/run.js';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { filter, firstValueFrom } from 'rxjs';
+import { connectEngine, replicaFeed } from '../../../src/cli/cluster.js';
+import { act as actOn, type Action, statusText } from '../../../src/cli/commands/cluster.js';
+import { ExitCode, exitCodeOf, failureWords } from '../../../src/cli/errors.js';
+import { subjectsOf, writeControl } from '../../../src/cluster/control.js';
 import { readKey, writeKey } from '../../../src/cluster/election/cluster-key.js';
 import { type ClusterEngine, memoryEngine } from '../../../src/cluster/index.js';
-import { writeControl } from '../../../src/cluster/messages/control.js';
 import type { ClusterState } from '../../../src/cluster/operate.js';
-import { subjectsOf } from '../../../src/cluster/subjects.js';
+import { TradeFeedError } from '../../../src/index.js';
+import { startTradeFeedService } from '../../../src/testing/index.js';
+import { describeInstalled } from '../../cluster/support/real-server.js';
 import { fencesOf } from '../../docs/fences.js';
+import { type RunningBroker, startBroker } from '../../peers/brokers.mjs';
 import { fakeTimers } from '../../support/fake-timers.js';
-import { fakeContext } from '../support/fake-context.js';
+import { waitFor } from '../../support/wait-for.js';
+import { commandRunner, envOf, fakeContext } from '../support/fakes.js';
+
+const command = commandRunner();
 
 const key: NonNullable<ClusterState['key']> = {
-  ...{ v: 1, feed: 'raw', epoch: 1, gen: 7, owner: 'a-1', phase: 'open', since: 1_000 },
-  ...{ credits: [], evictions: [], changes: [{ gen: 7, owner: 'a-1', since: 1_000, cause: 'first' }] },
+  v: 1,
+  feed: 'raw',
+  epoch: 1,
+  gen: 7,
+  owner: 'a-1',
+  phase: 'open',
+  since: 1_000,
+  credits: [],
+  evictions: [],
+  changes: [{ gen: 7, owner: 'a-1', since: 1_000, cause: 'first' }],
 };
 const standbys = ['b-1', 'c-1'].map((replica, since) => ({ replica, since }));
-const text = (fields: Partial<typeof key> = {}, others = standbys) =>
+const text = (fields: Partial<typeof key> = {}, others: ClusterState['standbys'] = standbys) =>
   statusText({ key: { ...key, ...fields }, standbys: others }, 31_000);
 
-/** An address where no server listens. */
-const closedPort = async (): Promise<number> => {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
-};
-
-const outcome = async (args: string, env: Record<string, string> = {}) => {
-  const context = fakeContext({ env });
-  const code = await run(args.split(' '), context);
-  return { code, error: context.stderr.text };
-};
-
-describe('cluster status', () => {
-  it('shows the owner, its generation, the standbys and the evictions', () => {
+describe('the status of a cluster', () => {
+  it('has the owner, its generation, the standbys and the evictions', () => {
     expect(text()).toEqual([
       'owner       a-1, for 30 s',
       'feed        raw',
@@ -54,7 +56,7 @@ describe('cluster status', () => {
     ]);
   });
 
-  it('shows the last hand-overs, the newest first, with their causes', () => {
+  it('has the last hand-overs, the newest first, with their causes', () => {
     const causes = ['released', 'first', 'hand-over', 'released', 'silence', 'resumed'] as const;
     const changes = causes.map((cause, n) => ({ gen: n + 2, owner: 'abcdef'.charAt(n), since: n * 1_000, cause }));
     expect(text({ changes }).slice(5)).toEqual([
@@ -69,153 +71,306 @@ describe('cluster status', () => {
 
   it('is as docs/replicas.md shows it', () => {
     const now = 100_000_000;
-    const [first, second, third] = ['app-1-0f52c1aa93be', 'app-2-77ab3e0c6d15', 'app-3-51c0a8e2f9d4'] as const;
+    const [first, second, owner] = ['app-1-0f52c1aa93be', 'app-2-77ab3e0c6d15', 'app-3-51c0a8e2f9d4'] as const;
+    const since = now - 725_000;
     const changes = [
       { gen: 1, owner: first, since: now - 96_060_000, cause: 'first' },
       { gen: 2, owner: second, since: now - 7_800_000, cause: 'hand-over' },
-      { gen: 3, owner: third, since: now - 725_000, cause: 'silence' },
+      { gen: 3, owner, since, cause: 'silence' },
     ] as const;
-    const lines = statusText(
-      {
-        key: { ...key, feed: 'market', gen: 3, owner: third, since: now - 725_000, changes },
-        standbys: [{ replica: first, since: 0 }],
-      },
-      now,
-    );
-    const shown = fencesOf('docs/replicas.md').filter(({ language }) => language === 'console');
-    expect(shown.map(({ code }) => code.trimEnd())).toEqual([lines.join('\n')]);
+    const service = 'feed.example.com#2f6b8c01d4';
+    const shown = { ...key, feed: 'market', service, gen: 3, owner, since, changes } as const;
+    const lines = statusText({ key: shown, standbys: [{ replica: first, since: 0 }] }, now);
+    const fences = fencesOf('docs/replicas.md').filter(({ language }) => language === 'console');
+    expect(fences.map(({ code }) => code.trimEnd())).toEqual([lines.join('\n')]);
   });
 
-  it('shows a cluster without an open connection', () => {
-    expect(text({ phase: 'opening' })[0]).toBe('owner       a-1, which opens a connection, for 30 s');
-    expect(text({ phase: 'free' })[0]).toBe('owner       none: the last one gave the ownership away');
-    expect(text({ phase: 'free', stop: { by: 'a-1', at: 0 } })[0]).toBe(
-      'owner       none: the replicas may connect again',
-    );
-    expect(text({ phase: 'stopped', stop: { by: 'a-1', at: 21_000 } })[0]).toMatch(
-      /none: another client replaced the connection, 10 s ago; cluster resume/,
-    );
-    expect(text({ phase: 'stopped' })[0]).toMatch(/replaced the connection; cluster resume/);
-    expect(statusText({ key: undefined, standbys: [] }, 0)[0]).toMatch(/no replica has owned/);
-  });
-
-  it('shows no control characters of a forged name', () => {
-    expect(text({ owner: '\x1b[31ma' })[0]).not.toContain('\x1b');
+  const refused = 'Cannot write the key of the cluster: maximum bytes exceeded. The store is full.';
+  const others = [{ replica: 'b-1', since: 1, refused }];
+  it.each<[string, readonly string[], RegExp]>([
+    ['an owner that connects', text({ phase: 'opening' }), /^owner {7}a-1, which opens a connection, for 30 s\n/],
+    ['no owner', text({ phase: 'free' }), /^owner {7}none: the last one gave the ownership away\n/],
+    ['a resumed cluster', text({ phase: 'free', stop: { by: 'a', at: 0 } }), /none: the replicas may connect again\n/],
+    [
+      'a stop',
+      text({ phase: 'stopped', stop: { by: 'a', at: 21_000 } }),
+      /replaced the connection, 10 s ago; cluster res/,
+    ],
+    ['a stop of an older version', text({ phase: 'stopped' }), /replaced the connection; cluster resume/],
+    ['a cluster that never ran', statusText({ key: undefined, standbys: [] }, 0), /^no replica has owned/],
+    ['what an engine refuses', text({}, others), new RegExp(`\\nproblem {5}b-1: ${refused}\\n`)],
+    ['what it refuses before the first owner', statusText({ key: undefined, standbys: others }, 0), /\nproblem {5}b-1/],
+    [
+      'a key that cannot be read',
+      statusText({ key: undefined, isUnreadable: true, standbys: others }, 0),
+      /not known: the key .* is damaged[^]*cluster resume[^]*b-1: Cannot write/,
+    ],
+    ['a forged name without its control characters', text({ owner: '\x1b[31ma' }), /^owner {7}␛\[31ma, /],
+  ])('shows %s', (_what, lines, words) => {
+    expect(lines.join('\n')).toMatch(words);
   });
 });
 
+/** Runs an action in virtual time. Standbys report themselves while it waits for them. */
+const act = async (action: Action, engine: ClusterEngine, options: object = {}, hasStandby = false) => {
+  using _timers = fakeTimers();
+  const context = fakeContext();
+  let isClosed = false;
+  const close = async () => {
+    isClosed = true;
+    return Promise.resolve();
+  };
+  const values = { cluster: 'nats://127.0.0.1:4222', ...options };
+  const done = actOn(action, values, context, async (address) => {
+    expect(address).toBe(values.cluster);
+    return Promise.resolve({ engine, close });
+  }).then(
+    (code) => ({ code, text: context.stdout.text }),
+    (error: unknown) => ({
+      code: exitCodeOf(error),
+      text: error instanceof TradeFeedError ? failureWords(error) : (error as Error).message,
+    }),
+  );
+  await jest.advanceTimersByTimeAsync(1_000);
+  if (hasStandby) engine.publish(subjectsOf('main').standby, writeControl({ replica: 'b-1', since: 1 }));
+  await jest.advanceTimersByTimeAsync(4_000);
+  const outcome = await done;
+  expect(isClosed).toBe(true);
+  return outcome;
+};
+
+const names = subjectsOf('main');
+const engineWith = async (fields: Partial<typeof key> = {}): Promise<ClusterEngine> => {
+  const engine = memoryEngine();
+  await engine.compareAndSet(names.key, writeKey({ ...key, ...fields }), undefined);
+  return engine;
+};
+const keyIn = async (engine: ClusterEngine) => readKey((await engine.read(names.key))?.value ?? '');
+
 describe('cluster', () => {
-  const names = subjectsOf('main');
-  const presence = writeControl({ replica: 'b-1', since: 1 });
-
-  /** Runs an action in virtual time. Standbys report themselves while it waits for them. */
-  const act = async (
-    action: ClusterCommand['action'],
-    engine: ClusterEngine,
-    { hasStandby = false, options = {} }: { hasStandby?: boolean; options?: ClusterCommand['options'] } = {},
-  ) => {
-    using _timers = fakeTimers();
-    const context = fakeContext();
-    const address = 'nats://127.0.0.1:4222';
-    let isClosed = false;
-    const close = async () => {
-      isClosed = true;
-      return Promise.resolve();
-    };
-    const done = cluster(
-      { command: 'cluster', action, options: { cluster: address, ...options } },
-      context,
-      async (given) => {
-        expect(given).toBe(address);
-        return Promise.resolve({ engine, close });
-      },
-    ).then(
-      (code) => ({ code, message: '' }),
-      (error: unknown) => ({ code: exitCodeOf(error), message: (error as Error).message }),
-    );
-    await jest.advanceTimersByTimeAsync(1_000);
-    if (hasStandby) engine.publish(names.standby, presence);
-    await jest.advanceTimersByTimeAsync(500);
-    const { code, message } = await done;
-    expect(isClosed).toBe(true);
-    return { code, text: message || context.stdout.text };
-  };
-
-  const engineWith = async (fields: Partial<typeof key> = {}): Promise<ClusterEngine> => {
-    const engine = memoryEngine();
-    await engine.compareAndSet(names.key, writeKey({ ...key, ...fields }), undefined);
-    return engine;
-  };
-
   it('status shows the state of the account, also as JSON', async () => {
     const engine = await engineWith();
-    const { code, text: shown } = await act('status', engine, { hasStandby: true });
-    expect(code).toBe(0);
-    expect(shown).toMatch(/^owner {7}a-1, for .*\nfeed {8}raw\ngeneration {2}7\nstandbys {4}b-1\n/);
-    const json = await act('status', engine, { options: { json: true } });
+    const shown = await act('status', engine, {}, true);
+    expect(shown.code).toBe(0);
+    expect(shown.text).toMatch(/^owner {7}a-1, for .*\nfeed {8}raw\ngeneration {2}7\nstandbys {4}b-1\n/);
+    const json = await act('status', engine, { json: true });
     expect(JSON.parse(json.text)).toEqual({ key, standbys: [] });
-    const other = await act('status', engine, { options: { account: 'other' } });
+    const other = await act('status', engine, { account: 'other' });
     expect(other.text).toBe('no replica has owned the connection of this account yet\n');
   });
 
   it('hand-over asks the owner, if another replica could own the connection', async () => {
     const engine = await engineWith();
-    const hasStandby = true;
-    expect(await act('hand-over', engine)).toEqual({
-      code: 5,
-      text: 'There is no other replica that could own the connection.',
-    });
-    expect(await act('hand-over', engine, { hasStandby })).toEqual({ code: 5, text: 'There is no owner.' });
-    let requests = 0;
+    const alone = { code: 5, text: 'There is no other replica that could own the connection.' };
+    expect(await act('hand-over', engine)).toEqual(alone);
+    expect(await act('hand-over', engine, {}, true)).toEqual({ code: 5, text: 'There is no owner.' });
+    const requests: string[] = [];
     const owner = engine.respond(names.handOver, (data) => {
-      requests += 1;
+      requests.push('hand-over');
       return data;
     });
     const subscription = owner.subscribe();
-    expect(await act('hand-over', engine, { hasStandby })).toEqual({
-      code: 0,
-      text: 'The owner gives the ownership away.\n',
-    });
-    expect(requests).toBe(1);
+    const done = { code: 0, text: 'The owner gives the ownership away.\n' };
+    expect(await act('hand-over', engine, {}, true)).toEqual(done);
+    expect(requests).toHaveLength(1);
     subscription.unsubscribe();
   });
 
   it('resume frees the key of a cluster that has stopped', async () => {
     expect(await act('resume', await engineWith())).toEqual({ code: 5, text: 'The cluster has not stopped.' });
     const engine = await engineWith({ owner: '', phase: 'stopped', stop: { by: 'a-1', at: 0 } });
-    const { code, text: shown } = await act('resume', engine);
-    expect([code, shown]).toEqual([0, 'The replicas may connect again. Restart those that have stopped.\n']);
-    expect(readKey((await engine.read(names.key))!.value)).toMatchObject({ phase: 'free', gen: 8 });
+    const done = { code: 0, text: 'The replicas may connect again. Restart those that have stopped.\n' };
+    expect(await act('resume', engine)).toEqual(done);
+    expect(await keyIn(engine)).toMatchObject({ phase: 'free', gen: 8 });
+  });
+
+  it('resume repairs a key that cannot be read, and keeps the generation that it shows', async () => {
+    const engine = memoryEngine();
+    await engine.compareAndSet(names.key, writeKey(key).replace('"v":1', '"v":2'), undefined);
+    expect((await act('status', engine)).text).toMatch(/^owner {7}not known/);
+    expect((await act('resume', engine)).code).toBe(0);
+    expect(await keyIn(engine)).toMatchObject({ phase: 'free', gen: 7, feed: 'raw' });
+    expect((await act('resume', engine)).code).toBe(5);
+  });
+
+  const fails = (message: string) => async () => Promise.reject(new Error(message));
+  it.each<[Action, Partial<ClusterEngine>, RegExp]>([
+    [
+      'status',
+      { read: fails('jetstream is not enabled') },
+      /cannot read .+: jetstream is not enabled\). JetStream is not enabled: start nats-server with -js\.$/,
+    ],
+    ['hand-over', { read: fails('NOPERM no hmget') }, /cannot read .+: NOPERM no hmget\)\. Give the user/],
+    [
+      'resume',
+      { compareAndSet: fails('READONLY a replica.') },
+      /cannot write .+: READONLY a replica\)\. Connect to the primary server/,
+    ],
+    ['status', { read: async () => new Promise(() => undefined) }, /no answer in 5 s\)\. Look at the load/],
+  ])('%s prints what an engine refused and what to do', async (action, refusing, words) => {
+    const stopped = { value: writeKey({ ...key, owner: '', phase: 'stopped' }), revision: 1 };
+    const engine = { ...memoryEngine(), read: async () => Promise.resolve(stopped), ...refusing };
+    expect(await act(action, engine)).toEqual({ code: 7, text: expect.stringMatching(words) });
   });
 });
+
+const outcomeOf = async (line: string, env: Readonly<Record<string, string>> = {}) => {
+  const { stdout, stderr, exit } = command(line, { env });
+  const code = await exit;
+  return { code, printed: stdout.text + stderr.text };
+};
+
+/** An address where no server listens. */
+const closedPort = async (): Promise<number> => {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
+};
 
 describe('the engine of a command', () => {
   it.each(['nats://user:password@', 'tls://', 'redis://user:password@', 'rediss://'])(
     'must answer: %s',
     async (begin) => {
       const address = `${begin}127.0.0.1:${await closedPort()}`;
-      for (const args of [`cluster status --cluster ${address}`, `cluster resume --cluster ${address} --account a`]) {
-        const { code, error } = await outcome(args);
-        expect([code, error]).toEqual([
-          7,
-          expect.stringMatching(/^rx-trade-feed: The (NATS|Redis) server of --cluster did not accept/),
-        ]);
-        expect(error).not.toContain('password');
-      }
       const env = { TRADE_FEED_BASE_URL: 'http://127.0.0.1:1', TRADE_FEED_API_KEY: 'key', TRADE_FEED_CLUSTER: address };
-      expect((await outcome('listen', env)).code).toBe(7);
+      const words = /^rx-trade-feed: The (NATS|Redis) server of --cluster did not accept (?![^]*password)/;
+      for (const line of [`cluster resume --cluster ${address} --account a`, 'cluster status', 'listen'])
+        expect(await outcomeOf(line, env)).toEqual({ code: 7, printed: expect.stringMatching(words) });
     },
   );
 
+  it('has two seconds to answer', async () => {
+    const sockets: Socket[] = [];
+    const server = createServer((socket) => sockets.push(socket)).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    expect((await outcomeOf(`cluster status --cluster nats://127.0.0.1:${port}`)).code).toBe(ExitCode.unavailable);
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  });
+
   it.each([
-    ['cluster status', /The address of the engine is missing\. Set TRADE_FEED_CLUSTER or use --cluster URL\./],
-    ['cluster stat --cluster nats://a', /There is no action stat\. The actions are status, hand-over and resume\./],
-    ['cluster', /The action is missing/],
-    ['listen --cluster http://a', /--cluster must be an address such as nats:\/\/127\.0\.0\.1:4222/],
-    ['listen --cluster nats://a --account a.b', /--account must be 1 to 80 letters/],
-    ['listen --account main', /--account applies only to a cluster/],
-    ['listen --replica a', /--replica applies only to a cluster/],
-  ])('%s is wrong usage', async (args, message) => {
-    expect(await outcome(args)).toEqual({ code: 2, error: expect.stringMatching(message) });
+    ['cluster status', '', /The address of the engine is missing\. Set TRADE_FEED_CLUSTER or use --cluster URL\./],
+    ['cluster stat', '', /There is no action stat\. The actions are status, hand-over and resume\./],
+    ['cluster', '', /The action is missing/],
+    ['cluster status', 'redis://user:se#cret@127.0.0.1:1', /TRADE_FEED_CLUSTER must be an address such as/],
+    ['cluster status', 'nats://user:se/cret@127.0.0.1:1', /TRADE_FEED_CLUSTER must be/],
+    ['cluster status', 'secret', /TRADE_FEED_CLUSTER must be/],
+    ['cluster status', 'http://secret', /TRADE_FEED_CLUSTER must be/],
+    ['listen --cluster http://a', '', /--cluster must be an address such as nats:\/\/127\.0\.0\.1:4222/],
+    ['listen --cluster nats://a --account a.b', '', /--account must be 1 to 80 letters/],
+    ['listen --account main', '', /--account applies only to a cluster/],
+    ['listen --replica a', '', /--replica applies only to a cluster/],
+  ])('is refused for wrong usage: `%s` with %j', async (line, TRADE_FEED_CLUSTER, message) => {
+    const { code, printed } = await outcomeOf(line, { TRADE_FEED_CLUSTER });
+    expect([code, printed]).toEqual([2, expect.stringMatching(message)]);
+    expect(printed).not.toContain('cret');
   });
 });
+
+/** Passwords, as they are in an address and as the server knows them. */
+const passwords = [
+  ['plain', 'plain'],
+  ['100%', '100%'],
+  ['a%zz', 'a%zz'],
+  ['a%40b', 'a@b'],
+  ['a@b', 'a@b'],
+  ['%ff', '%ff'],
+  ['50%25', '50%'],
+  ['é%é', 'é%é'],
+] as const;
+const known = [...new Set(passwords.map(([, password]) => password))];
+
+/** Writes the configuration of a NATS server with a user for each password. */
+const configureNats = (folder: string, allowed: readonly string[]): string[] => {
+  const users = allowed.map((password, n) => `{ user: user${n}, password: ${JSON.stringify(password)} }`);
+  const log = `log_file: ${JSON.stringify(join(folder, 'server.log'))}`;
+  writeFileSync(join(folder, 'server.conf'), `authorization { users = [${users.join(', ')}] }\n${log}`);
+  return ['-c', join(folder, 'server.conf')];
+};
+
+for (const kind of ['redis', 'nats'] as const)
+  describeInstalled(kind, `the connection of a command to ${kind}`, () => {
+    let folder: string;
+    let broker: RunningBroker;
+    beforeAll(async () => {
+      folder = mkdtempSync(join(tmpdir(), 'rx-trade-feed-passwords-'));
+      broker = await startBroker(kind, folder, kind === 'nats' ? configureNats(folder, known) : []);
+      if (kind === 'nats') return;
+      const admin = new Redis(broker.port, '127.0.0.1');
+      for (const [n, password] of known.entries())
+        await admin.call('ACL', 'SETUSER', `user${n}`, 'on', `>${password}`, '~*', '&*', '+@all');
+      admin.disconnect();
+    });
+    afterAll(async () => {
+      await broker.kill();
+      rmSync(folder, { recursive: true, force: true });
+    });
+    const addressOf = (user: number, password: string) => `${kind}://user${user}:${password}@127.0.0.1:${broker.port}`;
+
+    it.each(passwords)('accepts the password %s in the address', async (inAddress, password) => {
+      const { engine, close } = await connectEngine(addressOf(known.indexOf(password), inAddress));
+      expect(await engine.read('key')).toBeUndefined();
+      await close();
+    });
+
+    it('does not print a password that the server refuses', async () => {
+      const { code, printed } = await outcomeOf('cluster status', { TRADE_FEED_CLUSTER: addressOf(0, 'wr%ng-secret') });
+      expect(code).toBe(ExitCode.unavailable);
+      expect(printed).not.toMatch(/secret|malformed/);
+    });
+
+    if (kind === 'nats')
+      it('is made again after the server has refused its password for a while', async () => {
+        const { engine, close } = await connectEngine(addressOf(0, 'plain'));
+        const restart = async (allowed: readonly string[]): Promise<void> => {
+          await broker.kill();
+          configureNats(folder, allowed);
+          await broker.start();
+        };
+        await restart(['another']);
+        const refusals = (): number =>
+          readFileSync(join(folder, 'server.log'), 'utf8').split('authentication error - User "user0"').length - 1;
+        const before = refusals();
+        await waitFor(() => refusals() >= before + 4);
+        await restart(known);
+        await firstValueFrom(engine.connected$.pipe(filter(Boolean)));
+        const canRead = () =>
+          engine.read('key').then(
+            () => true,
+            () => false,
+          );
+        await waitFor(canRead);
+        await close();
+      });
+
+    it.each([
+      ['main', {}],
+      ['other', { account: 'other', replica: 'two' }],
+    ])('carries a feed, and gives the ownership of %s away before it ends', async (account, values) => {
+      await using service = await startTradeFeedService();
+      const TRADE_FEED_CLUSTER = addressOf(0, 'plain');
+      const { engine, close: closeEngine } = await connectEngine(TRADE_FEED_CLUSTER);
+      const stored = async () => readKey((await engine.read(subjectsOf(account).key))?.value ?? '');
+      const context = fakeContext({ env: { ...envOf(service), TRADE_FEED_CLUSTER } });
+      const { events$, close } = await replicaFeed('market', values, context);
+      const texts: string[] = [];
+      let isOpen = false;
+      const subscription = events$.subscribe((event) => {
+        if (event.type === 'opened') isOpen = true;
+        if (event.type === 'frame') texts.push(event.text());
+      });
+      await waitFor(() => isOpen);
+      service.push('market', account);
+      await waitFor(() => texts.length === 1);
+      expect(texts).toEqual([account]);
+      subscription.unsubscribe();
+      expect(await stored()).toMatchObject({ phase: 'open' });
+      await close();
+      expect(await stored()).toMatchObject({ phase: 'free', owner: '' });
+      await closeEngine();
+    });
+  });

@@ -1,120 +1,104 @@
-import { afterEach, describe, expect, it, jest } from '@jest/globals';
-import { run } from '../../../src/cli/run.js';
+import { describe, expect, it, jest } from '@jest/globals';
 import { startTradeFeedService } from '../../../src/testing/index.js';
 import { fakeTimers } from '../../support/fake-timers.js';
-import { type FakeContext, fakeContext } from '../support/fake-context.js';
-import { FakeOutput } from '../support/fake-output.js';
+import { commandRunner, envOf, FakeOutput } from '../support/fakes.js';
 
-const contexts: FakeContext[] = [];
-afterEach(() => {
-  for (const { interrupt$ } of contexts.splice(0)) interrupt$.next('SIGTERM');
-});
-
-const demo = (
-  args: string,
-  given: Parameters<typeof fakeContext>[0] = {},
-): { context: FakeContext; exit: Promise<number> } => {
-  const context = fakeContext(given);
-  contexts.push(context);
-  return { context, exit: run(`demo ${args}`.trim().split(' '), context) };
-};
+const command = commandRunner();
 
 describe('demo', () => {
   it('draws a panel on a terminal, and leaves a summary', async () => {
     const stdout = new FakeOutput({ columns: 60, rows: 24 });
-    const { context, exit } = demo('--rate 200', { stdout });
+    const { stderr, end } = command('demo --rate 200', { stdout });
     await stdout.until(/live: market, connection 1[^]*in all/);
     await stdout.until(/"batch":\d+[^]*"batch":\d+/);
-    context.interrupt$.next('SIGINT');
-    expect(await exit).toBe(0);
+    expect(await end()).toBe(0);
     expect(stdout.text).toMatch(
       /^\x1b\[\?1049h\x1b\[\?25l[^]*\x1b\[\?25h\x1b\[\?1049lFollowed market for .*\n {2}frames[^]*\n$/,
     );
-    expect(context.stderr.text).toBe('');
+    expect(stderr.text).toBe('');
   });
 
   it('writes log lines to a pipe: events, the first frame, the status', async () => {
-    const { context, exit } = demo('raw --rate 500');
-    await context.stdout.until(/streaming from local service, with an outage every 30 s\n/);
-    await context.stdout.until(/ticket issued.*\n.*connection 1 is open/);
-    await context.stdout.until(/first frame, \d+ B: \{"hash":"0x/);
-    await context.stdout.until(/● live: raw, connection 1 · .* frames\/s/);
-    context.interrupt$.next('SIGTERM');
-    expect(await exit).toBe(0);
-    expect(context.stdout.text).toMatch(
-      /Followed raw for .*\n {2}frames {6}[1-9][^]*gaps {8}none\n {2}reconnects {2}none\n$/,
-    );
-    expect(context.stderr.text).toBe('');
-    expect(context.stdout.text).not.toContain('\x1b');
+    const { stdout, stderr, end } = command('demo raw --rate 500');
+    await stdout.until(/streaming from local service, with an outage every 30 s\n/);
+    await stdout.until(/Ticket issued[^]*\(connection 1\)/);
+    await stdout.until(/first frame, \d+ B: \{"hash":"0x/);
+    await stdout.until(/● live: raw, connection 1 · .* frames\/s/);
+    expect(await end('SIGTERM')).toBe(0);
+    expect(stdout.text).toMatch(/Followed raw for .*\n {2}frames {6}[1-9][^]*gaps {8}none\n {2}reconnects {2}none\n$/);
+    expect(stdout.text.match(/first frame/g)).toHaveLength(1);
+    expect(stderr.text).toBe('');
+    expect(stdout.text).not.toContain('\x1b');
   });
 
   it('shows a reconnect at intervals', async () => {
-    const { context, exit } = demo('--outage-every 300ms');
-    await context.stdout.until(/with an outage every 300 ms/);
-    await context.stdout.until(/gap of /);
-    context.interrupt$.next('SIGINT');
-    expect(await exit).toBe(0);
-    expect(context.stdout.text).toMatch(/disconnected: The access of this connection expired[^]*gaps {8}[1-9]\d*,/);
+    const { stdout, end } = command('demo --outage-every 300ms');
+    await stdout.until(/with an outage every 300 ms/);
+    await stdout.until(/Frames may be missing/);
+    expect(await end()).toBe(0);
+    expect(stdout.text).toMatch(
+      /Disconnected, access-expired: The access of this connection expired[^]*gaps {8}[1-9]\d*,/,
+    );
+  });
+
+  it('lasts 3 s in each outage, so that one can see it', async () => {
+    using _timers = fakeTimers();
+    const { stdout, end } = command('demo');
+    await stdout.until(/\(connection 1\)/);
+    jest.advanceTimersByTime(30_000);
+    for (const attempt of [2, 3, 4]) {
+      await stdout.until(new RegExp(`Reconnect ${attempt} in 1000 ms`));
+      jest.advanceTimersByTime(1_000);
+    }
+    await stdout.until(/\(connection 2\)[^]*Frames may be missing: 3\d{3} ms/);
+    expect(await end()).toBe(0);
   });
 
   it('ends after its duration', async () => {
     using _timers = fakeTimers();
-    const { context, exit } = demo('--duration 150ms --outage-every 0');
-    await context.stdout.until(/connection 1 is open/);
+    const { stdout, exit } = command('demo --duration 150ms --outage-every 0');
+    await stdout.until(/\(connection 1\)/);
     jest.advanceTimersByTime(150);
     expect(await exit).toBe(0);
-    expect(context.stdout.text).toContain('streaming from local service\n');
+    expect(stdout.text).toContain('streaming from local service\n');
   });
 
   it('streams from the service of the environment', async () => {
     const service = await startTradeFeedService();
-    const TRADE_FEED_API_KEY = service.createAccount({ plan: 'developer' }).createApiKey();
-    const { context, exit } = demo('', { env: { TRADE_FEED_BASE_URL: service.baseUrl, TRADE_FEED_API_KEY } });
-    await context.stdout.until(/connection 1 is open/);
+    const { stdout, end } = command('demo', { env: envOf(service) });
+    await stdout.until(/\(connection 1\)/);
     service.push('market', Buffer.of(1, 2, 254));
-    await context.stdout.until(/first frame, 3 B: 0102fe\n/);
+    await stdout.until(/first frame, 3 B: 0102fe\n/);
     await service.shutdown();
-    await context.stdout.until(/disconnected: The service shut down/);
-    context.interrupt$.next('SIGINT');
-    expect(await exit).toBe(0);
-    expect(context.stdout.text).toContain(`streaming from ${service.baseUrl}\n`);
-    expect(context.stdout.text).not.toContain(TRADE_FEED_API_KEY);
+    await stdout.until(/Disconnected, server-shutdown: The service shut down/);
+    expect(await end()).toBe(0);
+    expect(stdout.text).toContain(`streaming from ${service.baseUrl}\n`);
   });
 
-  it('explains whether the address or the key is missing', async () => {
-    const noUrl = demo('', { env: { TRADE_FEED_API_KEY: 'planted-key' } });
-    expect(await noUrl.exit).toBe(2);
-    expect(noUrl.context.stderr.text).toMatch(
-      /There is an API key, but no address \(TRADE_FEED_BASE_URL or --base-url\)/,
-    );
-    const noKey = demo('', { env: { TRADE_FEED_BASE_URL: 'http://127.0.0.1:1' } });
-    expect(await noKey.exit).toBe(2);
-    expect(noKey.context.stderr.text).toMatch(
-      /There is an address, but no API key \(TRADE_FEED_API_KEY or --key-file\)/,
-    );
-  });
-
-  it('refuses options of the local service for another service, and an invalid address before it draws', async () => {
-    const env = { TRADE_FEED_BASE_URL: 'nonsense', TRADE_FEED_API_KEY: 'planted-key' };
-    const local = demo('--rate 5', { env });
-    expect(await local.exit).toBe(2);
-    expect(local.context.stderr.text).toContain('--rate applies only to the local service.');
-    const ca = demo('--ca ca.pem');
-    expect(await ca.exit).toBe(2);
-    expect(ca.context.stderr.text).toContain('--ca does not apply to the local service.');
-    const bad = demo('', { env, stdout: new FakeOutput({ columns: 80, rows: 24 }) });
-    expect(await bad.exit).toBe(2);
-    expect(bad.context.stdout.text).toBe('');
-    expect(bad.context.stderr.text).toContain('the base URL must be an https: address');
+  const key = { TRADE_FEED_API_KEY: 'planted-key' };
+  const odd = { ...key, TRADE_FEED_BASE_URL: 'nonsense' };
+  it.each<[string, Readonly<Record<string, string>>, string]>([
+    ['demo', key, 'There is an API key, but no address (TRADE_FEED_BASE_URL or --base-url)'],
+    ['demo', { TRADE_FEED_BASE_URL: 'http://127.0.0.1:1' }, 'no API key (TRADE_FEED_API_KEY or --key-file)'],
+    ['demo --rate 5', odd, '--rate applies only to the local service.'],
+    ['demo --outage-every 5', odd, '--outage-every applies only to the local service.'],
+    ['demo --ca ca.pem', {}, '--ca does not apply to the local service.'],
+    ['demo', odd, 'the base URL has no scheme'],
+  ])('refuses settings before it draws: `%s` with %j', async (line, env, words) => {
+    const { stdout, stderr, exit } = command(line, { env, stdout: new FakeOutput({ columns: 80, rows: 24 }) });
+    expect(await exit).toBe(2);
+    expect(stdout.text).toBe('');
+    expect(stderr.text).toContain(words);
   });
 
   it('restores the terminal before it prints the failure', async () => {
-    const service = await startTradeFeedService();
-    const env = { TRADE_FEED_BASE_URL: service.baseUrl, TRADE_FEED_API_KEY: 'planted-key' };
-    const { context, exit } = demo('', { env, stdout: new FakeOutput({}) });
+    await using service = await startTradeFeedService();
+    const { stdout, stderr, exit } = command('demo', {
+      env: { ...envOf(service), TRADE_FEED_API_KEY: 'planted-key' },
+      stdout: new FakeOutput({}),
+    });
     expect(await exit).toBe(3);
-    expect(context.stdout.text).toMatch(/\x1b\[\?1049lFollowed market/);
-    expect(context.stderr.text).toMatch(/^rx-trade-feed: The service does not accept the API key/);
-    await service.shutdown();
+    expect(stdout.text).toMatch(/\x1b\[\?1049lFollowed market/);
+    expect(stderr.text).toMatch(/^rx-trade-feed: The service does not accept the API key/);
   });
 });

@@ -1,59 +1,41 @@
-import { afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { beforeAll, describe, expect, it, jest } from '@jest/globals';
+import type { DetailedPeerCertificate } from 'node:tls';
 import { filter, firstValueFrom } from 'rxjs';
-import { run } from '../../../src/cli/run.js';
+import { conclusion, findingLines } from '../../../src/cli/commands/doctor.js';
+import { addressesOf, dnsTimeoutMs, tlsFacts } from '../../../src/cli/doctor/diagnose.js';
+import { addressesFinding, clockFinding, type Finding, nodeFinding } from '../../../src/cli/doctor/findings.js';
+import { noTlsFinding, proxyFinding, tcpFinding, tlsFinding } from '../../../src/cli/doctor/findings.js';
+import { unknownHostFinding } from '../../../src/cli/doctor/findings.js';
 import { tradeFeed$ } from '../../../src/index.js';
-import { startTradeFeedService, type TradeFeedService } from '../../../src/testing/index.js';
+import { startTradeFeedService } from '../../../src/testing/index.js';
 import { type Certificate, certificateFor } from '../../support/certificate.js';
 import { startConnectProxy } from '../../support/connect-proxy.js';
 import { fakeTimers } from '../../support/fake-timers.js';
-import { type FakeContext, fakeContext } from '../support/fake-context.js';
-import { FakeOutput } from '../support/fake-output.js';
+import { commandRunner, envOf, FakeOutput } from '../support/fakes.js';
 import { tempFolder } from '../support/temp-folder.js';
 
 const folder = tempFolder();
-
+const command = commandRunner();
 let certificate: Certificate;
 beforeAll(async () => {
   certificate = await certificateFor();
 });
 
-const contexts: FakeContext[] = [];
-afterEach(() => {
-  for (const { env, stdout, stderr } of contexts.splice(0)) {
-    for (const { text } of [stdout, stderr]) {
-      expect(text).not.toContain(env['TRADE_FEED_API_KEY'] ?? 'no key');
-      expect(text).not.toMatch(/ticket_/);
-    }
-  }
-});
-
 type Env = Readonly<Record<string, string>>;
-
-const doctor = (
-  args: string,
-  env: Env,
-  stdout = new FakeOutput(),
-): { readonly context: FakeContext; readonly exit: Promise<number> } => {
-  const context = fakeContext({ env, stdout });
-  contexts.push(context);
-  return { context, exit: run(['doctor', ...args.split(' ').filter(Boolean)], context) };
-};
-
-const envOf = ({ baseUrl, createAccount }: TradeFeedService, account = createAccount({ plan: 'developer' })): Env => ({
-  TRADE_FEED_BASE_URL: baseUrl,
-  TRADE_FEED_API_KEY: account.createApiKey(),
-});
 
 /** The end of a run: the exit code, and the status, the text and the advice of each check. */
 const findingsOf = async (args: string, env: Env) => {
-  const { context, exit } = doctor(`${args} --json`, env);
+  const { stdout, exit } = command(`doctor ${args} --json`, { env });
   const exitCode = await exit;
-  const report = JSON.parse(context.stdout.text) as {
+  const report = JSON.parse(stdout.text) as {
+    readonly baseUrl?: string;
     readonly exitCode: number;
     readonly checks: readonly { readonly name: string; readonly status: string; readonly text: string }[];
   };
   expect(report.exitCode).toBe(exitCode);
-  return { exitCode, ...Object.fromEntries(report.checks.map(({ name, ...finding }) => [name, finding])) };
+  expect(report.checks).toHaveLength(11);
+  const { baseUrl, checks } = report;
+  return { exitCode, baseUrl, ...Object.fromEntries(checks.map(({ name, ...finding }) => [name, finding])) };
 };
 
 const says = (status: string, text: RegExp, advice?: RegExp): object => ({
@@ -67,79 +49,73 @@ describe('doctor', () => {
     await using service = await startTradeFeedService();
     const seen: string[] = [];
     service.events$.subscribe(({ type }) => seen.push(type));
-    const { context, exit } = doctor('', envOf(service));
+    const { stdout, stderr, exit } = command('doctor', { env: envOf(service) });
     expect(await exit).toBe(0);
-    expect(context.stdout.text.replaceAll(/ +/g, ' ').split('\n')).toEqual([
-      expect.stringMatching(/^ ok node Node \d+\.\d+\.\d+$/),
-      ` ok settings ${service.baseUrl}/, with an API key`,
-      ' ok proxy none',
-      ' skipped dns 127.0.0.1 is an IP address',
-      expect.stringMatching(/^ ok tcp port \d+: 127\.0\.0\.1 in .*s$/),
-      ' skipped tls none: the service is on this machine',
-      expect.stringMatching(/^ ok ticket the API key is valid; a ticket for market in .*, good for .*s$/),
-      expect.stringMatching(/^ ok clock the difference to the service is at most 5\.0 s$/),
-      ' skipped handshake use --connect to open a connection; it closes the connection of another client of the account',
-      ' skipped other client no connection',
-      ' skipped first frame no connection',
+    expect(stdout.text.replaceAll(/ +/g, ' ').split('\n')).toEqual([
+      expect.stringMatching(/^ ● ok node Node \d+\.\d+\.\d+$/),
+      ` ● ok settings ${service.baseUrl}/, with an API key`,
+      ' ● ok proxy none',
+      ' ○ skipped dns 127.0.0.1 is an IP address',
+      expect.stringMatching(/^ ● ok tcp port \d+: 127\.0\.0\.1 in .*s$/),
+      ' ○ skipped tls none: the service is on this machine',
+      expect.stringMatching(/^ ● ok ticket the API key is valid; a ticket for market in .*$/),
+      expect.stringMatching(/good for .*s$/),
+      expect.stringMatching(/^ ● ok clock the difference to the service is at most 5\.0 s$/),
+      ' ○ skipped handshake use --connect to open a connection; it closes the',
+      ' connection of another client of the account',
+      ' ○ skipped other client no connection',
+      ' ○ skipped first frame no connection',
       'No problem was found.',
       '',
     ]);
-    expect(context.stderr.text).toBe('');
+    expect(stderr.text).toBe('');
     expect(seen).not.toContain('handshake-accepted');
   });
 
   it('with --connect waits for another client and for the first frame', async () => {
     using _timers = fakeTimers();
     await using service = await startTradeFeedService();
-    const { context, exit } = doctor('--connect', envOf(service));
-    await context.stdout.until(/ok +handshake +open in .*\n/);
+    const { stdout, exit } = command('doctor --connect', { env: envOf(service) });
+    await stdout.until(/ok +handshake +open in .*\n/);
     service.push('market', 'a frame');
-    await context.stdout.until(/handshake/);
     jest.advanceTimersByTime(10_000);
-    await context.stdout.until(/ok +other client +no other client of the account took over within 10 s\n/);
+    await stdout.until(/ok +other client +no other client of the account took over within 10 s\n/);
     jest.advanceTimersByTime(1);
     expect(await exit).toBe(0);
-    expect(context.stdout.text).toMatch(/ok +first frame +.*s after the opening\nNo problem was found\.\n$/);
+    expect(stdout.text).toMatch(/ok +first frame +.*s after the opening\nNo problem was found\.\n$/);
   });
 
-  it('reports a feed without frames', async () => {
-    using _timers = fakeTimers();
-    await using service = await startTradeFeedService();
-    const { context, exit } = doctor('raw --connect --frame-within 30', envOf(service));
-    await context.stdout.until(/handshake +open/);
-    jest.advanceTimersByTime(10_000);
-    await context.stdout.until(/ok +other client/);
-    jest.advanceTimersByTime(20_000);
-    expect(await exit).toBe(124);
-    expect(context.stdout.text).toMatch(
-      /failed +first frame +No frame of raw arrived within 30 s\.\n +-> .*--frame-within/,
-    );
-    expect(context.stdout.text).toMatch(/\nThe feed cannot work\. The later checks were skipped\.\n$/);
-  });
-
-  it('reports another client of the account', async () => {
-    await using service = await startTradeFeedService();
-    const account = service.createAccount({ plan: 'developer' });
-    const { context, exit } = doctor('--connect', envOf(service, account));
-    await context.stdout.until(/handshake +open/);
-    const options = { baseUrl: service.baseUrl, apiKey: account.createApiKey() };
-    const other = tradeFeed$('market', options).subscribe();
-    expect(await exit).toBe(4);
-    other.unsubscribe();
-    expect(context.stdout.text).toMatch(/failed +other client +.*\(close code 4001, .*\n +-> Find the other client/);
-  });
-
-  it('closes its connection at the end', async () => {
+  it('reports a feed without frames, and closes its connection', async () => {
     using _timers = fakeTimers();
     await using service = await startTradeFeedService();
     const closed = firstValueFrom(service.events$.pipe(filter(({ type }) => type === 'connection-closed')));
-    const { context, exit } = doctor('--connect', envOf(service));
-    await context.stdout.until(/handshake +open/);
+    const { stdout, exit } = command('doctor raw --connect --frame-within 30', { env: envOf(service) });
+    await stdout.until(/handshake +open/);
     jest.advanceTimersByTime(10_000);
-    await context.stdout.until(/ok +other client/);
-    jest.advanceTimersByTime(1);
+    await stdout.until(/ok +other client/);
+    jest.advanceTimersByTime(20_000);
     expect(await exit).toBe(124);
+    expect(stdout.text).toMatch(
+      /failed +first frame +No frame of raw arrived within 30 s\.\n +→ [^]*--frame-within[^]*\nThe feed cannot work\. The later checks were skipped\.\n$/,
+    );
     expect(await closed).toMatchObject({ by: 'client', code: 1000 });
+  });
+
+  it('reports another client of the account, and a connection that is refused', async () => {
+    await using service = await startTradeFeedService();
+    const account = service.createAccount({ plan: 'developer' });
+    const { stdout, exit } = command('doctor --connect', { env: envOf(service, account) });
+    await stdout.until(/handshake +open/);
+    const other = tradeFeed$('market', { baseUrl: service.baseUrl, apiKey: account.createApiKey() }).subscribe();
+    expect(await exit).toBe(4);
+    other.unsubscribe();
+    expect(stdout.text).toMatch(/failed +other client +[^]*\(close code 4001,[^]*\n +→ Find the other client/);
+    await using full = await startTradeFeedService({ limits: { capacity: 0 } });
+    expect(await findingsOf('--connect', envOf(full))).toMatchObject({
+      exitCode: 7,
+      handshake: says('failed', /HTTP 503/),
+      'first frame': says('skipped', /^after the failure of handshake$/),
+    });
   });
 
   it('tells a wrong key, an account without access and a rate limit apart', async () => {
@@ -147,11 +123,11 @@ describe('doctor', () => {
     const env = envOf(service);
     expect(await findingsOf('', { ...env, TRADE_FEED_API_KEY: 'planted-wrong-key' })).toMatchObject({
       exitCode: 3,
+      baseUrl: `${service.baseUrl}/`,
       ticket: says('failed', /does not accept the API key \(HTTP 401\)/, /TRADE_FEED_API_KEY/),
       handshake: says('skipped', /^after the failure of ticket$/),
     });
-    const inactive = service.createAccount({ active: false });
-    expect(await findingsOf('', envOf(service, inactive))).toMatchObject({
+    expect(await findingsOf('', envOf(service, service.createAccount({ active: false })))).toMatchObject({
       exitCode: 3,
       ticket: says('failed', /inactive or is not entitled to the stream \(HTTP 403\)/, /Restore access/),
     });
@@ -162,50 +138,45 @@ describe('doctor', () => {
     });
   });
 
-  it('reports missing and wrong settings', async () => {
-    expect(await findingsOf('', {})).toMatchObject({
-      exitCode: 2,
-      settings: says('failed', /^The address of the service is missing\./),
-      proxy: says('skipped', /^after the failure of settings$/),
-    });
-    const TRADE_FEED_API_KEY = 'planted-key';
-    for (const TRADE_FEED_BASE_URL of ['nonsense', 'http://feed.example'])
-      expect(await findingsOf('', { TRADE_FEED_BASE_URL, TRADE_FEED_API_KEY })).toMatchObject({
-        exitCode: 2,
-        settings: says('failed', /the base URL must be an https: address/),
-      });
-    expect(await findingsOf('--key-file missing', { TRADE_FEED_BASE_URL: 'https://feed.example' })).toMatchObject({
-      exitCode: 8,
-      settings: says('failed', /there is no such file/),
-    });
+  const TRADE_FEED_API_KEY = 'planted-key';
+  it.each<[string, Env, string, number, string, RegExp, RegExp?]>([
+    ['no address', {}, '', 2, 'settings', /^The address of the service is missing\./],
+    [
+      'an address without a scheme',
+      { TRADE_FEED_BASE_URL: 'nonsense' },
+      '',
+      2,
+      'settings',
+      /the base URL has no scheme/,
+    ],
+    ['http:', { TRADE_FEED_BASE_URL: 'http://a.example' }, '', 2, 'settings', /http:\/\/a\.example: without TLS/],
+    ['no file', { TRADE_FEED_BASE_URL: 'https://a.b' }, '--key-file missing', 8, 'settings', /there is no such file/],
+    [
+      'an unknown host',
+      { TRADE_FEED_BASE_URL: 'https://a.invalid' },
+      '',
+      7,
+      'dns',
+      /^DNS .* a\.invalid/,
+      /HTTPS_PROXY/,
+    ],
+    [
+      'a port on which no program listens',
+      { TRADE_FEED_BASE_URL: 'https://127.0.0.1:1' },
+      '',
+      7,
+      'tcp',
+      /^port 1: 127\.0\.0\.1 failed: ECONNREFUSED$/,
+      /^No program listens there\./,
+    ],
+  ])('reports %s', async (_what, env, args, exitCode, check, text, ...[advice]) => {
+    const found = await findingsOf(args, { TRADE_FEED_API_KEY, ...env });
+    expect(found).toMatchObject({ exitCode, [check]: says('failed', text, advice) });
+    expect(found['first frame' as never]).toMatchObject(says('skipped', new RegExp(`^after the failure of ${check}$`)));
+    if (check === 'settings') expect(found.baseUrl).toBeUndefined();
   });
 
-  it('reports a host that DNS does not know, or a DNS that does not answer', async () => {
-    const env = { TRADE_FEED_BASE_URL: 'https://feed.invalid', TRADE_FEED_API_KEY: 'planted-key' };
-    expect(await findingsOf('', env)).toMatchObject({
-      exitCode: 7,
-      dns: says('failed', /^DNS (knows no host|did not answer for) feed\.invalid/, /HTTPS_PROXY/),
-    });
-  });
-
-  it('reports a port on which no program listens', async () => {
-    const env = { TRADE_FEED_BASE_URL: 'https://127.0.0.1:1', TRADE_FEED_API_KEY: 'planted-key' };
-    expect(await findingsOf('', env)).toMatchObject({
-      exitCode: 7,
-      tcp: says('failed', /^port 1: 127\.0\.0\.1 failed: ECONNREFUSED$/, /^No program listens there\./),
-    });
-  });
-
-  it('reports an https: address of a server without TLS', async () => {
-    await using service = await startTradeFeedService();
-    const env = { ...envOf(service), TRADE_FEED_BASE_URL: service.baseUrl.replace('http:', 'https:') };
-    expect(await findingsOf('', env)).toMatchObject({
-      exitCode: 5,
-      tls: says('failed', /^The server answered without TLS/, /^Check the host and the port/),
-    });
-  });
-
-  it('examines the certificate, with and without its CA', async () => {
+  it('examines the certificate, with and without its CA, and a server without TLS', async () => {
     await using service = await startTradeFeedService({ tls: certificate });
     expect(await findingsOf('', envOf(service))).toMatchObject({
       exitCode: 6,
@@ -224,19 +195,24 @@ describe('doctor', () => {
       exitCode: 6,
       tls: says('failed', /^The certificate is for elsewhere\.example\.$/, /host of the base URL/),
     });
+    await using plain = await startTradeFeedService();
+    const env = { ...envOf(plain), TRADE_FEED_BASE_URL: plain.baseUrl.replace('http:', 'https:') };
+    expect(await findingsOf('', env)).toMatchObject({
+      exitCode: 5,
+      tls: says('failed', /^The server answered without TLS/, /^Check the host and the port/),
+    });
   });
 
   it('uses the proxy of the environment for every check', async () => {
     const named = await certificateFor('feed.example');
     await using service = await startTradeFeedService({ tls: named, publicUrl: 'https://feed.example' });
-    await using proxy = await startConnectProxy({
-      targets: { 'feed.example:443': Number(new URL(service.baseUrl).port) },
-    });
+    const targets = { 'feed.example:443': Number(new URL(service.baseUrl).port) };
+    await using proxy = await startConnectProxy({ targets });
     const env = { ...envOf(service), TRADE_FEED_BASE_URL: 'https://feed.example', HTTPS_PROXY: proxy.url };
     const ca = await folder.file('named-ca.pem', named.cert);
     expect(await findingsOf(`--ca ${ca}`, env)).toMatchObject({
       exitCode: 0,
-      proxy: says('ok', /^through 127\.0\.0\.1:\d+, from HTTPS_PROXY$/),
+      proxy: says('ok', /^doctor used 127\.0\.0\.1:\d+, from HTTPS_PROXY$/, /^Pass `await proxyFromEnvironment\(\)`/),
       dns: says('skipped', /^127\.0\.0\.1 is an IP address$/),
       tls: says('ok', /^TLSv1\.3; feed\.example; /),
       ticket: says('ok', /the API key is valid/),
@@ -248,9 +224,135 @@ describe('doctor', () => {
     });
   });
 
-  it('uses colours on a terminal only', async () => {
+  it('uses colors on a terminal only', async () => {
     const stdout = new FakeOutput({ columns: 80, rows: 24 });
-    expect(await doctor('', {}, stdout).exit).toBe(2);
-    expect(stdout.text).toMatch(/\x1b\[31m failed +\x1b\[0m\x1b\[1msettings/);
+    expect(await command('doctor', { stdout }).exit).toBe(2);
+    expect(stdout.text).toMatch(/\x1b\[31m ■ failed +\x1b\[39m\x1b\[1msettings/);
+  });
+
+  it('does not wait for a DNS that is silent', async () => {
+    using _timers = fakeTimers();
+    const addresses = addressesOf('a.example', () => new Promise(() => undefined));
+    jest.advanceTimersByTime(dnsTimeoutMs);
+    await expect(addresses).rejects.toMatchObject({ code: 'ETIMEDOUT' });
+  });
+});
+
+const now = Date.UTC(2026, 0, 1);
+const dayMs = 24 * 3_600_000;
+const https = new URL('https://feed.example');
+const HTTPS_PROXY = 'http://user:planted-password@proxy.example:3128';
+const proxyUrl = new URL('http://proxy.example:3128');
+const four = { address: '10.0.0.1', ms: 12 };
+const six = { address: '2001:db8::1', ms: 1, error: 'ENETUNREACH' };
+const blocked = { ...four, error: 'ETIMEDOUT' };
+const chain = ['feed.example', 'R1', 'Root'];
+const trusted = { protocol: 'TLSv1.3', problem: undefined, chain, names: 'feed.example', expiresAt: now + 60 * dayMs };
+
+describe('a finding', () => {
+  it.each<[Finding, Finding['status'], RegExp, RegExp?]>([
+    [nodeFinding('18.20.0'), 'failed', /Node 18\.20\.0/],
+    [nodeFinding('20.18.3'), 'failed', /Node 20\.18\.3/],
+    [nodeFinding('20.19.0'), 'ok', /Node 20\.19\.0/],
+    [nodeFinding('22.0.0'), 'ok', /Node 22\.0\.0/],
+    [proxyFinding(https, {}), 'ok', /^none$/],
+    [proxyFinding(https, { HTTPS_PROXY }), 'ok', /^doctor used proxy\.example:3128, from HTTPS_PROXY$/],
+    [proxyFinding(https, { https_proxy: HTTPS_PROXY }), 'ok', /^doctor used proxy\.example:3128/],
+    [proxyFinding(https, { HTTPS_PROXY, NO_PROXY: 'example' }), 'ok', /^none for .* NO_PROXY or loopback$/],
+    [proxyFinding(https, { HTTPS_PROXY, NODE_USE_ENV_PROXY: '0' }), 'ok', /NODE_USE_ENV_PROXY is 0$/],
+    [proxyFinding(https, { HTTP_PROXY: HTTPS_PROXY }), 'warning', /^none: HTTP_PROXY has no effect on an https: /],
+    [proxyFinding(https, { all_proxy: HTTPS_PROXY }), 'warning', /^none: ALL_PROXY has no effect/],
+    [proxyFinding(new URL('http://127.0.0.1:1'), { HTTP_PROXY: HTTPS_PROXY }), 'ok', /^none$/],
+    [addressesFinding('a.example', ['::1']), 'ok', /^a\.example: IPv4 none; IPv6 ::1$/],
+    [unknownHostFinding('a.example', 'ENOTFOUND'), 'failed', /^DNS knows no host a\.example\.$/, /of the base URL/],
+    [unknownHostFinding('a.b', 'EAI_AGAIN', proxyUrl), 'failed', /not answer for a\.b \(EAI_AGAIN\)/, /of the proxy/],
+    [tcpFinding(443, [four, { ...six, error: undefined }]), 'ok', /10\.0\.0\.1 in 12 ms; 2001:db8::1 in 1 ms$/],
+    [tcpFinding(443, [four, six]), 'warning', /^port 443: 10\.0\.0\.1 in 12 ms; 2001:db8::1 failed: ENETUNREACH$/],
+    [tcpFinding(443, [blocked]), 'failed', /failed: ETIMEDOUT/, /^A firewall.*of the base URL\. .*set HTTPS_PROXY\.$/],
+    [tcpFinding(1, [blocked], proxyUrl), 'failed', /failed: ETIMEDOUT/, /^A firewall.*of the proxy in HTTPS_PROXY\.$/],
+    [tlsFinding(trusted, now), 'ok', /^TLSv1\.3; feed\.example < R1 < Root; 60 days left$/],
+    [tlsFinding({ ...trusted, expiresAt: now + 14 * dayMs }, now), 'ok', /14 days left/],
+    [tlsFinding({ ...trusted, expiresAt: now + 14 * dayMs - 1 }, now), 'warning', /13 days left/],
+    [
+      tlsFinding({ ...trusted, problem: 'CERT_HAS_EXPIRED', expiresAt: now - dayMs }, now),
+      'failed',
+      /^The certificate expired on 2025-12-31, by the clock of this machine\.$/,
+      /set the clock of this machine: it is 2026-01-01T00:00:00\.000Z\.$/,
+    ],
+    [
+      tlsFinding({ ...trusted, problem: 'CERT_NOT_YET_VALID' }, now),
+      'failed',
+      /^The certificate is not valid yet/,
+      /^Set the clock of this machine: it is 2026-01-01T00:00:00\.000Z\. /,
+    ],
+    [noTlsFinding(new Error('no answer')), 'failed', /^The connection failed: no answer$/],
+    [clockFinding(undefined), 'skipped', /no Date/],
+    [clockFinding(-5_000), 'ok', /at most 5\.0 s/],
+    [clockFinding(125_000), 'warning', /^This machine is 2 min 05 s ahead of the service\.$/],
+    [clockFinding(-125_000), 'warning', /^This machine is 2 min 05 s behind the service\.$/],
+  ])('%j', (finding, status, text, ...[advice]) => {
+    expect(finding).toMatchObject(says(status, text, advice));
+    expect(JSON.stringify(finding)).not.toContain('planted');
+  });
+
+  it('of a certificate has its names, the chain up to the root, which is its own issuer, and the problem', () => {
+    const factsOf = (certificate: object, authorizationError?: unknown) =>
+      tlsFacts({
+        authorized: authorizationError === undefined,
+        getProtocol: () => null,
+        getPeerCertificate: () => ({ valid_to: 'Jan  1 00:00:00 2026 GMT', ...certificate }) as DetailedPeerCertificate,
+        ...{ authorizationError },
+      });
+    const root: { subject: object; issuerCertificate?: object } = { subject: { O: 'Root' } };
+    root.issuerCertificate = root;
+    const leaf = { subject: { CN: 'feed.example' }, issuerCertificate: { subject: {}, issuerCertificate: root } };
+    expect(factsOf(leaf)).toEqual({
+      protocol: 'TLS',
+      problem: undefined,
+      chain: ['feed.example', 'without a name', 'Root'],
+      names: 'feed.example',
+      expiresAt: now,
+    });
+    const subjectaltname = 'DNS:a.example, IP Address:10.0.0.1';
+    const problems = ['CERT_HAS_EXPIRED', Object.assign(new Error(), { code: 'ERR_TLS' }), new Error('no code')];
+    expect(problems.map((problem) => factsOf({ subjectaltname }, problem))).toMatchObject(
+      ['CERT_HAS_EXPIRED', 'ERR_TLS', 'no code'].map((problem) => ({ names: 'a.example, 10.0.0.1', problem })),
+    );
+  });
+});
+
+describe('the report', () => {
+  const text = 'The certificate is not trusted (DEPTH_ZERO_SELF_SIGNED_CERT): localhost.';
+  const advice = 'Use --ca FILE for the CA of a private service, or check which server answers at this address.';
+  const lines = (columns: number): readonly string[] =>
+    findingLines({ name: 'tls', status: 'failed', text, advice }, columns, false);
+
+  it('wraps at the width with a hanging indent, below the name on a narrow terminal', () => {
+    expect(lines(79)).toEqual([
+      ' ■ failed   tls           The certificate is not trusted',
+      '                          (DEPTH_ZERO_SELF_SIGNED_CERT): localhost.',
+      '                          → Use --ca FILE for the CA of a private service, or',
+      '                            check which server answers at this address.',
+    ]);
+    expect(lines(44).slice(0, 3)).toEqual([
+      ' ■ failed   tls',
+      '    The certificate is not trusted',
+      '    (DEPTH_ZERO_SELF_SIGNED_CERT):',
+    ]);
+  });
+
+  it('fits every terminal, and keeps a long word whole', () => {
+    for (let columns = 36; columns < 130; columns += 1) {
+      const shown = findingLines({ name: 'first frame', status: 'warning', text: advice, advice }, columns, false);
+      expect(Math.max(...shown.map(({ length }) => length))).toBeLessThanOrEqual(columns);
+    }
+    const address = `https://${'a'.repeat(80)}/`;
+    const [, shown] = findingLines({ name: 'settings', status: 'ok', text: `at ${address}` }, 79, false);
+    expect(shown?.trim()).toBe(address);
+  });
+
+  it('ends with the number of warnings', () => {
+    const warned = { status: 'warning', text: '' } as const;
+    expect(conclusion([warned, { status: 'ok', text: '' }])).toBe('The feed works, with 1 warning.');
   });
 });

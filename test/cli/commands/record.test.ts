@@ -1,10 +1,9 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import { existsSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { existsSync, readFileSync, symlinkSync } from 'node:fs';
 import { filter, firstValueFrom } from 'rxjs';
-import { run } from '../../../src/cli/run.js';
-import { startTradeFeedService, type TradeFeedAccount, type TradeFeedService } from '../../../src/testing/index.js';
-import { type FakeContext, fakeContext } from '../support/fake-context.js';
-import { FakeOutput } from '../support/fake-output.js';
+import { startTradeFeedService, type TradeFeedService } from '../../../src/testing/index.js';
+import { fakeTimers } from '../../support/fake-timers.js';
+import { commandRunner, envOf, type fakeContext, FakeOutput } from '../support/fakes.js';
 import { tempFolder } from '../support/temp-folder.js';
 
 const folder = tempFolder();
@@ -14,23 +13,10 @@ beforeAll(async () => {
 });
 afterAll(() => service.shutdown());
 
-const contexts: FakeContext[] = [];
-afterEach(() => {
-  for (const { interrupt$ } of contexts.splice(0)) interrupt$.next('SIGTERM');
-});
-
-interface Recorder {
-  readonly context: FakeContext;
-  readonly account: TradeFeedAccount;
-  readonly exit: Promise<number>;
-}
-
-const record = (args: string, given: Parameters<typeof fakeContext>[0] = {}): Recorder => {
+const command = commandRunner();
+const record = (args: string, given: Parameters<typeof fakeContext>[0] = {}) => {
   const account = service.createAccount({ plan: 'developer' });
-  const env = { TRADE_FEED_BASE_URL: service.baseUrl, TRADE_FEED_API_KEY: account.createApiKey(), ...given.env };
-  const context = fakeContext({ ...given, env });
-  contexts.push(context);
-  return { context, account, exit: run(['record', ...args.split(' ').filter(Boolean)], context) };
+  return { ...command(`record ${args}`, { ...given, env: { ...envOf(service, account), ...given.env } }), account };
 };
 
 let count = 0;
@@ -47,32 +33,29 @@ const linkToItself = (): string => {
   return path;
 };
 
-const opened = /connection 1 is open/;
+const opened = /\(connection 1\)/;
 
 describe('record', () => {
   it('writes frames and gaps, prints a summary, and appends to an existing recording', async () => {
     const path = fresh();
     const first = record(`--output ${path} --count 2`);
-    await first.context.stderr.until(opened);
-    service.push('market', 'one');
-    service.push('market', Buffer.of(0, 255));
-    service.push('market', 'too many');
+    await first.stderr.until(opened);
+    for (const payload of ['one', Buffer.of(0, 255), 'too many']) service.push('market', payload);
     expect(await first.exit).toBe(0);
     const frame = { type: 'frame', feed: 'market', connection: 1 };
     expect(recordsOf(path)).toMatchObject([
       { ...frame, isBinary: false, encoding: 'utf8', data: 'one' },
       { ...frame, isBinary: true, encoding: 'base64', data: 'AP8=' },
     ]);
-    expect(first.context.stdout.text).toBe('');
-    expect(first.context.stderr.text).toMatch(
+    expect(first.stdout.text).toBe('');
+    expect(first.stderr.text).toMatch(
       new RegExp(`Z 2 frames, 5 B in .*; gaps: none; reconnects: none; recording: \\d+ B in ${path}\n$`),
     );
-
     const second = record(`-o ${path} --count 2`);
-    await second.context.stderr.until(opened);
+    await second.stderr.until(opened);
     service.push('market', 'three');
     second.account.expireAccess();
-    await second.context.stderr.until(/connection 2 is open/);
+    await second.stderr.until(/\(connection 2\)/);
     service.push('market', 'four');
     expect(await second.exit).toBe(0);
     expect(recordsOf(path).slice(2)).toMatchObject([
@@ -85,59 +68,67 @@ describe('record', () => {
 
   it('continues in another file when one is full', async () => {
     const path = fresh();
-    const { context, exit } = record(`raw -o ${path} --max-file-size 0.2kB --count 3`);
-    await context.stderr.until(opened);
+    const { stderr, exit } = record(`raw -o ${path} --max-file-size 0.2kB --count 3`);
+    await stderr.until(opened);
     for (const payload of ['one', 'two', 'three']) service.push('raw', payload);
     expect(await exit).toBe(0);
     expect(recordsOf(`${path}.2`)).toMatchObject([{ feed: 'raw', data: 'three' }]);
-    expect(context.stderr.text).toMatch(/; recording: \d+ B in 3 files\n$/);
+    expect(stderr.text).toMatch(/; recording: \d+ B in 3 files\n$/);
   });
 
   it('shows a status line on a terminal, with the size of the file', async () => {
     const path = fresh();
-    const { context, exit } = record(`-o ${path}`, { stderr: new FakeOutput({ columns: 400, rows: 10 }) });
-    await context.stderr.until(/live: market/);
+    const { stderr, end } = record(`-o ${path}`, { stderr: new FakeOutput({ columns: 400, rows: 10 }) });
+    await stderr.until(/live: market/);
     service.push('market', 'one');
-    await context.stderr.until(new RegExp(` · 1 frame .* · [1-9]\\d* B in ${path}`));
-    context.interrupt$.next('SIGINT');
-    expect(await exit).toBe(0);
-    expect(context.stderr.text).toMatch(new RegExp(` {2}frames {6}1, [^]* {2}recording {3}\\d+ B in ${path}\n$`));
+    await stderr.until(new RegExp(` · 1 frame .* · [1-9]\\d* B in ${path}`));
+    expect(await end()).toBe(0);
+    expect(stderr.text).toMatch(new RegExp(` {2}frames {6}1, [^]* {2}recording {3}\\d+ B in ${path}\n$`));
     expect(recordsOf(path)).toHaveLength(1);
   });
 
-  it('prints nothing with -q', async () => {
+  it('writes the status to a log every 10 s', async () => {
+    using _timers = fakeTimers();
+    const path = fresh();
+    const { stderr, end } = record(`-o ${path}`);
+    await stderr.until(opened);
+    jest.advanceTimersByTime(9_500);
+    expect(stderr.text).not.toContain('●');
+    jest.advanceTimersByTime(1_000);
+    expect(stderr.text).toMatch(new RegExp(`Z ● live: market, .* · 0 frames · no gaps · 0 B in ${path}\n$`));
+    expect(await end()).toBe(0);
+  });
+
+  it('prints nothing with -q, and leaves no file without a frame', async () => {
     const path = fresh();
     const connected = firstValueFrom(service.events$.pipe(filter(({ type }) => type === 'handshake-accepted')));
-    const { context, exit } = record(`-q -o ${path}`);
+    const { stderr, end } = record(`-q -o ${path}`);
     await connected;
-    context.interrupt$.next('SIGINT');
-    expect(await exit).toBe(0);
-    expect(context.stderr.text).toBe('');
+    expect(await end()).toBe(0);
+    expect(stderr.text).toBe('');
+    const refused = record(`-o ${path}`, { env: { TRADE_FEED_API_KEY: 'planted-key' } });
+    expect(await refused.exit).toBe(3);
+    expect(refused.stderr.text).toMatch(/Z 0 frames, .*; recording: nothing was written\n/);
     expect(existsSync(path)).toBe(false);
   });
 
-  it('requires a file, and refuses a file that is not a recording before it connects', async () => {
-    const nowhere = record('');
-    expect(await nowhere.exit).toBe(2);
-    expect(nowhere.context.stderr.text).toBe(
-      'rx-trade-feed: The file is missing. Use --output FILE.\nTry rx-trade-feed record --help.\n',
-    );
-    const path = fresh();
-    writeFileSync(path, 'mine');
-    const { context, exit } = record(`--output ${path}`);
+  it('refuses a file that is not a recording before it connects', async () => {
+    const path = await folder.file('mine', 'mine');
+    const { stderr, exit } = record(`--output ${path}`);
     expect(await exit).toBe(8);
-    expect(context.stderr.text).toBe(
+    expect(stderr.text).toBe(
       `rx-trade-feed: The file ${path} already exists and is not a recording. Nothing was written to it. Use another path.\n`,
     );
     expect(readFileSync(path, 'utf8')).toBe('mine');
   });
 
-  it('does not accept - for stdout', async () => {
-    const { context, exit } = record('-o -');
+  it.each([
+    ['', 'The file is missing. Use --output FILE.'],
+    ['-o -', 'record writes to a file. To write to stdout, use listen --json.'],
+  ])('needs a file: %s', async (args, words) => {
+    const { stderr, exit } = record(args);
     expect(await exit).toBe(2);
-    expect(context.stderr.text).toContain(
-      'rx-trade-feed: record writes to a file. To write to stdout, use listen --json.\nTry rx-trade-feed record --help.\n',
-    );
+    expect(stderr.text).toBe(`rx-trade-feed: ${words}\nTry rx-trade-feed record --help.\n`);
   });
 
   it.each([
@@ -146,39 +137,25 @@ describe('record', () => {
     ['a part that is not a folder', () => `${linkToItself()}/feed`, 'the symbolic links form a loop'],
   ])('explains the problem with %s, and prints nothing else', async (_what, path, words) => {
     const file = path();
-    const { context, exit } = record(`-o ${file}`);
+    const { stderr, exit } = record(`-o ${file}`);
     expect(await exit).toBe(8);
-    expect(context.stderr.text).toBe(`rx-trade-feed: Cannot write the recording ${file}: ${words}.\n`);
+    expect(stderr.text).toBe(`rx-trade-feed: Cannot write the recording ${file}: ${words}.\n`);
   });
 
-  it('reports that another recorder uses the file', async () => {
+  it('reports that another recorder uses the file, and a full disk', async () => {
     const path = fresh();
     const first = record(`-o ${path}`);
-    await first.context.stderr.until(opened);
-    const { context, exit } = record(`-o ${path}`);
-    expect(await exit).toBe(8);
-    expect(context.stderr.text).toBe(
-      `rx-trade-feed: Cannot write the recording ${path}: another recorder, in this process or another one, is writing to it. Use another path, or stop that recorder.\n`,
-    );
-    first.context.interrupt$.next('SIGINT');
-    expect(await first.exit).toBe(0);
-  });
-
-  it('reports a full disk', async () => {
-    const { context, exit } = record('--output /dev/full');
-    await context.stderr.until(opened);
+    await first.stderr.until(opened);
+    const second = record(`-o ${path}`);
+    expect(await second.exit).toBe(8);
+    expect(second.stderr.text).toMatch(/^rx-trade-feed: .*: another recorder, .* is writing to it\. .*\n$/);
+    expect(await first.end()).toBe(0);
+    const full = record('--output /dev/full');
+    await full.stderr.until(opened);
     service.push('market', 'one');
-    expect(await exit).toBe(8);
-    expect(context.stderr.text).toMatch(
+    expect(await full.exit).toBe(8);
+    expect(full.stderr.text).toMatch(
       /Z 1 frame, .*; recording: .*\nrx-trade-feed: Cannot write the recording \/dev\/full: no space is left on the disk\.\n$/,
     );
-  });
-
-  it('explains why the feed stopped, and leaves no empty file', async () => {
-    const path = fresh();
-    const { context, exit } = record(`-o ${path}`, { env: { TRADE_FEED_API_KEY: 'planted-key' } });
-    expect(await exit).toBe(3);
-    expect(context.stderr.text).toMatch(/Z 0 frames, .*; recording: nothing was written\n/);
-    expect(existsSync(path)).toBe(false);
   });
 });

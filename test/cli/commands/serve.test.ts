@@ -1,298 +1,313 @@
-import { afterEach, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
+import { execFile } from 'node:child_process';
+import { X509Certificate } from 'node:crypto';
+import { once } from 'node:events';
 import { access } from 'node:fs/promises';
-import { from, of } from 'rxjs';
-import { run } from '../../../src/cli/run.js';
+import { PassThrough, Readable } from 'node:stream';
+import { promisify } from 'node:util';
+import { from, lastValueFrom, NEVER, type Observable, of, Subject, toArray } from 'rxjs';
+import { certificateFor as servedCertificate, serviceEventWords } from '../../../src/cli/commands/serve.js';
+import { linesOf, openLines, pacedAt } from '../../../src/cli/payloads.js';
 import { Frame, recordTo } from '../../../src/index.js';
+import type { ServiceEvent } from '../../../src/testing/index.js';
 import { certificateFor } from '../../support/certificate.js';
-import { type FakeContext, fakeContext } from '../support/fake-context.js';
-import { startNode } from '../support/scripted-node.js';
+import { commandRunner, type Running } from '../support/fakes.js';
 import { tempFolder } from '../support/temp-folder.js';
 
 const folder = tempFolder();
-const contexts: FakeContext[] = [];
-afterEach(() => {
-  for (const { interrupt$ } of contexts.splice(0)) interrupt$.next('SIGTERM');
-});
-
-const start = (
-  line: string,
-  env: Readonly<Record<string, string>> = {},
-): { context: FakeContext; exit: Promise<number> } => {
-  const context = fakeContext({ env });
-  contexts.push(context);
-  return { context, exit: run(line.split(' '), context) };
-};
-
-interface Served {
-  readonly context: FakeContext;
-  readonly exit: Promise<number>;
-  readonly env: { readonly TRADE_FEED_BASE_URL: string; readonly TRADE_FEED_API_KEY: string };
-}
+const command = commandRunner();
 
 /** Starts a service and reads the printed instructions. */
-const serve = async (options: string): Promise<Served> => {
-  const served = start(`serve ${options}`.trim());
-  await served.context.stdout.until(/npx rx-trade-feed listen/);
-  const exported = (name: string): string =>
-    new RegExp(`^ {2}export ${name}=(\\S+)$`, 'm').exec(served.context.stdout.text)?.[1] ?? '';
-  const env = {
-    TRADE_FEED_BASE_URL: exported('TRADE_FEED_BASE_URL'),
-    TRADE_FEED_API_KEY: exported('TRADE_FEED_API_KEY'),
-  };
-  return { ...served, env };
+const serve = async (options = ''): Promise<Running & { settings: Record<string, string> }> => {
+  const served = command(`serve ${options}`);
+  await served.stdout.until(/npx rx-trade-feed listen/);
+  const exports = served.stdout.text.matchAll(/^ {2}export (\w+)=(\S+)/gm);
+  return { ...served, settings: Object.fromEntries([...exports].map(([, name = '', value = '']) => [name, value])) };
+};
+
+const listen = (args: string, { settings: env }: { settings: Record<string, string> }) =>
+  command(`listen ${args}`, { env });
+
+const frame = (feed: 'market' | 'raw', ms: number, text: string | Buffer, isBinary = false) =>
+  new Frame(feed, Buffer.from(text), isBinary, ms, 1);
+const recording = (name: string, frames: readonly Frame[]): string => {
+  from(frames)
+    .pipe(recordTo(folder.path(name)))
+    .subscribe();
+  return folder.path(name);
 };
 
 describe('serve', () => {
   it('serves the feeds that it prints, logs its events, and ends with 1001', async () => {
-    const { context, exit, env } = await serve('--plan developer --rate 500 --seed 7');
-    expect(context.stdout.text).toMatch(/developer plan.*\n.*generated payloads, 500 a second \(seed 7\)/);
-    const listener = start('listen raw', env);
-    await listener.context.stdout.until(/"hash":"0x[^]*\n/);
-    await context.stderr.until(/Z ticket issued: account-1, raw\n\S+Z connection 1 is open: account-1, raw\n/);
-    context.interrupt$.next('SIGINT');
-    expect(await exit).toBe(0);
-    expect(context.stderr.text).toMatch(/connection 1 closed by the service: 1001 "server shutdown", \d+ frames?\n$/);
-    await listener.context.stderr.until(/disconnected: The service shut down/);
-    listener.context.interrupt$.next('SIGINT');
-    expect(await listener.exit).toBe(0);
+    const service = await serve('--plan developer --rate 500 --seed 7');
+    expect(service.stdout.text).toMatch(/developer plan.*\n.*generated payloads, 500 a second \(seed 7\)/);
+    const listener = listen('raw', service);
+    await listener.stdout.until(/"hash":"0x[^]*\n/);
+    await service.stderr.until(/Z ticket issued: account-1, raw\n\S+Z connection 1 is open: account-1, raw\n/);
+    expect(await service.end()).toBe(0);
+    expect(service.stderr.text).toMatch(/connection 1 closed by the service: 1001 "server shutdown", \d+ frames?\n$/);
+    await listener.stderr.until(/Disconnected, server-shutdown: The service shut down/);
+    expect(await listener.end()).toBe(0);
   });
 
   it('sends the lines of a file to the first client, from the first line', async () => {
-    const file = await folder.file('frames', '{"n":1}\n{"n":2}\n{"n":3}\n');
-    const { context, exit, env } = await serve(`--source ${file} --rate 1000 --plan developer`);
-    const listener = start('listen --count 3', env);
+    const lines = '{"n":1}\n{"n":2}\n{"n":3}\n';
+    const service = await serve(`--source ${await folder.file('frames', lines)} --rate 1000 --plan developer`);
+    const listener = listen('--count 3', service);
     expect(await listener.exit).toBe(0);
-    expect(listener.context.stdout.text).toBe('{"n":1}\n{"n":2}\n{"n":3}\n');
-    await context.stderr.until(/the source of market has ended; the service continues to run/);
-    context.interrupt$.next('SIGTERM');
-    expect(await exit).toBe(0);
+    expect(listener.stdout.text).toBe(lines);
+    await service.stderr.until(/the source of market has ended; the service continues to run/);
+    expect(await service.end('SIGTERM')).toBe(0);
   });
 
   it('sends the lines of stdin as they arrive to the feed of --feed', async () => {
-    const { context, exit, env } = await serve('--source - --feed raw --plan developer');
-    expect(context.stdout.text).toMatch(/raw {6}the lines of stdin, as they arrive[^]*listen raw\n/);
-    const listener = start('listen raw --count 2', env);
-    await listener.context.stderr.until(/connection 1 is open/);
-    context.stdin.write('one\n');
-    await listener.context.stdout.until(/^one\n$/);
-    context.stdin.write('two\n');
+    const service = await serve('--source - --feed raw --plan developer');
+    expect(service.stdout.text).toMatch(/raw {6}the lines of stdin, as they arrive[^]*listen raw\n/);
+    const listener = listen('raw --count 2', service);
+    await listener.stderr.until(/\(connection 1\)/);
+    service.stdin.write('one\n');
+    await listener.stdout.until(/^one\n$/);
+    service.stdin.write('two\n');
     expect(await listener.exit).toBe(0);
-    context.interrupt$.next('SIGINT');
-    expect(await exit).toBe(0);
-    expect(context.stdin.destroyed).toBe(true);
+    expect(await service.end()).toBe(0);
+    expect(service.stdin.destroyed).toBe(true);
   });
 
   it('sends the recorded frames of each feed with their intervals, from its first client on', async () => {
-    const file = folder.path('recording');
-    const frame = (feed: 'market' | 'raw', ms: number, text: string, isBinary = false) =>
-      new Frame(feed, Buffer.from(text), isBinary, ms, 1);
-    const frames = [frame('raw', 0, 'r0'), frame('market', 200, 'm1'), frame('raw', 400, 'r2', true)];
-    from(frames).pipe(recordTo(file)).subscribe();
-    const { context, exit, env } = await serve(`--replay ${file} --speed 2 --plan developer`);
-    expect(context.stdout.text).toMatch(
-      /raw {6}its frames in .*recording, 2 times as fast, from when the first client connects[^]*listen raw\n/,
+    const file = recording('both', [frame('raw', 0, 'r0'), frame('market', 200, 'm1'), frame('raw', 400, 'r2', true)]);
+    const service = await serve(`--replay ${file} --speed 2 --plan developer`);
+    expect(service.stdout.text).toMatch(
+      /raw {6}its frames in .*both, 2 times as fast, from when the first client connects[^]*listen raw\n/,
     );
     const startedAt = Date.now();
-    const raw = start('listen raw --json --count 2', env);
+    const raw = listen('raw --json --count 2', service);
     expect(await raw.exit).toBe(0);
-    const frameLines = raw.context.stdout.text.split('\n').filter((line) => line.includes('"frame"'));
+    const frameLines = raw.stdout.text.split('\n').filter((line) => line.includes('"frame"'));
     const [first, second] = frameLines.map((line) => JSON.parse(line) as { data: string; receivedAt: number });
     expect([first?.data, second?.data]).toEqual(['r0', 'cjI=']);
     // Not since the first frame was received: that may be late.
     expect((second?.receivedAt ?? 0) - startedAt).toBeGreaterThanOrEqual(200);
-    await context.stderr.until(/the source of raw has ended; the service continues to run/);
-    const market = start('listen market --count 1', env);
+    await service.stderr.until(/the source of raw has ended; the service continues to run/);
+    const market = listen('market --count 1', service);
     expect(await market.exit).toBe(0);
-    expect(market.context.stdout.text).toBe('m1\n');
-    context.interrupt$.next('SIGTERM');
-    expect(await exit).toBe(0);
+    expect(market.stdout.text).toBe('m1\n');
   });
 
   it('serves a recording to listen as replay writes it', async () => {
-    const file = folder.path('of-twelve');
-    from(Array.from({ length: 12 }, (_, n) => new Frame('market', Buffer.from(`{"n":${n}}`), false, n, 1)))
-      .pipe(recordTo(file))
-      .subscribe();
-    const { context, exit, env } = await serve(`--replay ${file} --plan developer`);
-    const [replayed, listened] = [start(`replay ${file} --count 10 -q`), start('listen --count 10 -q', env)];
+    const file = recording(
+      'twelve',
+      [...Array(12).keys()].map((n) => frame('market', n, `{"n":${n}}`)),
+    );
+    const service = await serve(`--replay ${file} --plan developer`);
+    const [replayed, listened] = [command(`replay ${file} --count 10 -q`), listen('--count 10 -q', service)];
     expect(await Promise.all([replayed.exit, listened.exit])).toEqual([0, 0]);
-    expect(replayed.context.stdout.text.split('\n')).toHaveLength(11);
-    expect(listened.context.stdout.text).toBe(replayed.context.stdout.text);
-    context.interrupt$.next('SIGINT');
-    expect(await exit).toBe(0);
-  });
-
-  it('replays the payloads that listen has written', async () => {
-    const first = await serve('--rate 1000 --plan developer');
-    const recorder = start('listen raw --count 20 -q', first.env);
-    expect(await recorder.exit).toBe(0);
-    const file = await folder.file('payloads', recorder.context.stdout.text);
-    const second = await serve(`--source ${file} --rate 1000 --plan developer`);
-    const listener = start('listen --count 20 -q', second.env);
-    expect(await listener.exit).toBe(0);
-    expect(listener.context.stdout.text).toBe(recorder.context.stdout.text);
-    await second.context.stderr.until(/the source of market has ended/);
-    for (const { context, exit } of [first, second]) {
-      context.interrupt$.next('SIGINT');
-      expect(await exit).toBe(0);
-    }
+    expect(replayed.stdout.text.split('\n')).toHaveLength(11);
+    expect(listened.stdout.text).toBe(replayed.stdout.text);
   });
 
   it.each([
     ['1', 'as recorded'],
     ['max', 'as fast as possible'],
-  ])('describes the speed of a recording at --speed %s', async (speed, words) => {
-    const file = folder.path(`recording-${speed}`);
-    of(new Frame('market', Buffer.from('x'), false, 1, 1))
-      .pipe(recordTo(file))
-      .subscribe();
-    const { context, exit } = await serve(`--replay ${file} --speed ${speed}`);
-    expect(context.stdout.text).toContain(`recording-${speed}, ${words}, from when`);
-    expect(context.stdout.text).toMatch(/ raw {6}nothing: .* contains no frame of this feed\n/);
-    context.interrupt$.next('SIGTERM');
-    expect(await exit).toBe(0);
+  ])('describes a recording at --speed %s, and a feed that it lacks', async (speed, words) => {
+    const file = recording(`of-${speed}`, [frame('market', 1, 'x')]);
+    const { stdout } = await serve(`--replay ${file} --speed ${speed}`);
+    expect(stdout.text).toContain(`of-${speed}, ${words}, from when`);
+    expect(stdout.text).toMatch(/ raw {6}nothing: .* contains no frame of this feed\n/);
   });
 
   it('begins a feed with its first frame, even if it was recorded late', async () => {
-    const file = folder.path('late');
-    const at = (feed: 'market' | 'raw', ms: number) => new Frame(feed, Buffer.from(`${feed} ${ms}`), false, ms, 1);
-    from([at('raw', 0), at('market', 3_600_000), at('raw', 3_600_010), at('market', 3_600_100)])
-      .pipe(recordTo(file))
-      .subscribe();
-    const { context, exit, env } = await serve(`--replay ${file} --plan developer`);
-    const market = start('listen market --count 2', env);
+    const [day, later] = [3_600_000, 3_600_100];
+    const [one, two] = [frame('market', day, 'one'), frame('market', later, 'two')];
+    const file = recording('late', [frame('raw', 0, 'r'), one, frame('raw', day + 10, 'r'), two]);
+    const market = listen('market --count 2', await serve(`--replay ${file} --plan developer`));
     expect(await market.exit).toBe(0);
-    expect(market.context.stdout.text).toBe('market 3600000\nmarket 3600100\n');
-    context.interrupt$.next('SIGTERM');
-    expect(await exit).toBe(0);
+    expect(market.stdout.text).toBe('one\ntwo\n');
   });
 
   it('does not report a feed as empty when it has not searched the whole recording', async () => {
-    const file = folder.path('long');
-    const [long, short] = [Buffer.alloc(17_000_000, 'x'), Buffer.from('x')];
-    from([new Frame('market', long, false, 0, 1), new Frame('raw', short, false, 1, 1)])
-      .pipe(recordTo(file))
-      .subscribe();
-    const { context, exit } = await serve(`--replay ${file}`);
-    expect(context.stdout.text).toMatch(/ raw {6}its frames in /);
-    context.interrupt$.next('SIGTERM');
-    expect(await exit).toBe(0);
-  });
-
-  it('explains why it cannot replay a file', async () => {
-    const missing = start(`serve --replay ${folder.path('missing')}`);
-    expect(await missing.exit).toBe(8);
-    expect(missing.context.stderr.text).toMatch(
-      /Cannot read the recording .*missing: there is no such file or folder\.\n$/,
-    );
-    const empty = start(`serve --replay ${await folder.file('empty', '')}`);
-    expect(await empty.exit).toBe(8);
-    expect(empty.context.stderr.text).toContain('The recording of --replay contains no frame.');
+    const file = recording('long', [frame('market', 0, Buffer.alloc(17_000_000, 'x')), frame('raw', 1, 'x')]);
+    const { stdout } = await serve(`--replay ${file}`);
+    expect(stdout.text).toMatch(/ raw {6}its frames in /);
   });
 
   it('serves over TLS, with instructions for the client', async () => {
-    const { context, exit, env } = await serve('--tls --plan developer');
-    expect(env.TRADE_FEED_BASE_URL).toMatch(/^https:/);
-    const [, caFile = ''] = /export NODE_EXTRA_CA_CERTS=(\S+) .*--ca \1$/m.exec(context.stdout.text) ?? [];
-    expect(await start(`listen --count 1 --ca ${caFile}`, env).exit).toBe(0);
-    const untrusting = start('listen --count 1', env);
+    const service = await serve('--tls --plan developer');
+    expect(service.settings['TRADE_FEED_BASE_URL']).toMatch(/^https:/);
+    const caFile = service.settings['NODE_EXTRA_CA_CERTS'] ?? '';
+    expect(service.stdout.text).toContain(`--ca ${caFile}\n`);
+    expect(await listen(`--count 1 --ca ${caFile}`, service).exit).toBe(0);
+    const untrusting = listen('--count 1', service);
     expect(await untrusting.exit).toBe(6);
-    expect(untrusting.context.stderr.text).toContain('Use --ca FILE for the CA of a private service');
-    context.interrupt$.next('SIGINT');
-    expect(await exit).toBe(0);
+    expect(untrusting.stderr.text).toContain('Use --ca FILE for the CA of a private service');
+    expect(await service.end()).toBe(0);
     await expect(access(caFile)).rejects.toThrow();
   });
 
   it('serves with the certificate of --cert and --key', async () => {
     const { cert, key } = await certificateFor();
     const [certFile, keyFile] = [await folder.file('cert.pem', cert), await folder.file('key.pem', key)];
-    const { context, exit, env } = await serve(`--cert ${certFile} --key ${keyFile}`);
-    expect(await start(`listen --count 1 --ca ${certFile}`, env).exit).toBe(0);
-    context.interrupt$.next('SIGINT');
-    expect(await exit).toBe(0);
+    const service = await serve(`--cert ${certFile} --key ${keyFile}`);
+    expect(await listen(`--count 1 --ca ${certFile}`, service).exit).toBe(0);
+    expect(await service.end()).toBe(0);
   });
 
-  it('sends the transactions of a node to raw, and batches of them to market', async () => {
-    await using node = await startNode();
-    const { context, exit, env } = await serve(`--upstream ${node.url}/planted-secret --plan developer`);
-    expect(context.stdout.text).toMatch(
-      /raw {6}pending transactions of the node at 127\.0\.0\.1:\d+, as it sends them/,
-    );
-    await context.stderr.until(/Z the node at 127\.0\.0\.1:\d+ sends transactions\n/);
-    const raw = start('listen raw --count 2', env);
-    await raw.context.stderr.until(/connection 1 is open/);
-    node.send({ hash: '0x1', from: '0xa' });
-    node.send({ hash: '0x2' });
-    expect(await raw.exit).toBe(0);
-    expect(raw.context.stdout.text).toBe('{"hash":"0x1","from":"0xa"}\n{"hash":"0x2"}\n');
-    const market = start('listen --count 1', env);
-    await market.context.stderr.until(/connection 1 is open/);
-    node.send({ hash: '0x3' });
-    expect(await market.exit).toBe(0);
-    expect(market.context.stdout.text).toMatch(/^\{"batch":\d+,"transactions":\[(\{"hash":"0x\d".*\},?)+\]\}\n$/);
-    expect(node.requests).toHaveLength(1);
-    context.interrupt$.next('SIGINT');
-    expect(await exit).toBe(0);
-    expect(context.stdout.text + context.stderr.text).not.toContain('planted');
+  it('creates a certificate for this machine, if the package for it is installed', async () => {
+    const { tls, close } = await servedCertificate({ tls: true });
+    const certificate = new X509Certificate(tls?.cert ?? '');
+    expect([certificate.checkIP('127.0.0.1'), certificate.checkHost('localhost')]).toEqual(['127.0.0.1', 'localhost']);
+    await close();
+    const missing = () => Promise.reject(new Error("Cannot find package 'selfsigned'"));
+    const words = expect.stringContaining('npm install --save-dev selfsigned');
+    await expect(servedCertificate({ tls: true }, missing)).rejects.toMatchObject({ exitCode: 8, message: words });
   });
 
-  it('connects to the node again, and shows why', async () => {
-    const node = await startNode();
-    const { context, exit } = await serve(`--upstream ${node.url}`);
-    await context.stderr.until(/sends transactions/);
-    for (const socket of node.sockets) socket.terminate();
-    await context.stderr.until(/Z no connection to the node at \S+: closed with 1006; connecting again in \d+ ms\n/);
-    await context.stderr.until(/sends transactions[^]*sends transactions/);
-    await node[Symbol.asyncDispose]();
-    await context.stderr.until(/ECONNREFUSED/);
-    await using again = await startNode(undefined, { port: node.port });
-    await context.stderr.until(/(sends transactions[^]*){3}/);
-    expect(again.sockets.size).toBe(1);
-    context.interrupt$.next('SIGINT');
-    expect(await exit).toBe(0);
-  });
-
-  it('explains that a node is not suitable, and continues to run', async () => {
-    await using node = await startNode({ error: { message: 'method not found' } });
-    const { context, exit } = await serve(`--upstream ${node.url}`);
-    for (const feed of ['market', 'raw'])
-      await context.stderr.until(new RegExp(`the source of ${feed} failed: The node refuses .*method not found`));
-    context.interrupt$.next('SIGINT');
-    expect(await exit).toBe(0);
+  it.each([
+    ['--feed raw', 2, '--feed is the feed of --source: use both.'],
+    ['--speed 2', 2, '--speed is the speed of --replay: use both.'],
+    ['--replay f --source g', 2, '--replay and --source cannot be combined: use one of them.'],
+    ['--replay f --rate 5', 2, '--rate and --seed do not apply to --replay; use --speed.'],
+    ['--replay f --seed 5', 2, '--rate and --seed do not apply to --replay; use --speed.'],
+    ['--cert x', 2, '--cert needs --key, and --key needs --cert: use both.'],
+    ['--tls --key x', 2, 'use both.'],
+    ['--cert TEXT --key TEXT', 2, '--cert and --key must contain a PEM certificate and its key.'],
+    ['--cert missing --key x', 8, 'Cannot read the file of --cert: there is no such file.'],
+    ['--replay missing', 8, 'there is no such file or folder.'],
+    ['--replay EMPTY', 8, 'The recording of --replay contains no frame.'],
+    ['--source missing', 8, 'Cannot read the file of --source: there is no such file.'],
+    ['--source .', 8, 'Cannot read the file of --source: the path is a directory.'],
+  ])('refuses `%s`', async (options, code, words) => {
+    const [text, empty] = [await folder.file('text', 'x'), await folder.file('empty', '')];
+    const { stderr, exit } = command(`serve ${options.replaceAll('TEXT', text).replace('EMPTY', empty)}`);
+    expect(await exit).toBe(code);
+    expect(stderr.text).toContain(words);
   });
 
   it('reports a port that is in use', async () => {
-    const first = await serve('');
-    const { port } = new URL(first.env.TRADE_FEED_BASE_URL);
-    const second = start(`serve --port ${port}`);
-    expect(await second.exit).toBe(8);
-    expect(second.context.stderr.text).toBe(
+    const { port } = new URL((await serve()).settings['TRADE_FEED_BASE_URL'] ?? '');
+    const { stderr, exit } = command(`serve --port ${port}`);
+    expect(await exit).toBe(8);
+    expect(stderr.text).toBe(
       `rx-trade-feed: Cannot listen on port ${port} of 127.0.0.1: the port is in use. Use another port with --port, or omit --port.\n`,
     );
-    first.context.interrupt$.next('SIGINT');
-    expect(await first.exit).toBe(0);
   });
 
-  it('explains options that cannot be combined', async () => {
-    const feed = start('serve --feed raw');
-    expect(await feed.exit).toBe(2);
-    expect(feed.context.stderr.text).toContain('--feed is the feed of --source: use both.');
-    const pairs = [
-      ['--speed 2', '--speed is the speed of --replay: use both.'],
-      ['--replay f --source g', '--replay and --source cannot be combined: use one of them.'],
-      ['--replay f --rate 5', '--rate and --seed do not apply to --replay; use --speed.'],
-      ['--upstream ws://a --source g', '--upstream cannot be combined with --source, --replay, --rate or --seed.'],
-      ['--upstream ws://a --seed 5', '--upstream cannot be combined'],
-      ['--replay f --seed 5', '--rate and --seed do not apply to --replay; use --speed.'],
-    ] as const;
-    for (const [options, words] of pairs) {
-      const { context, exit } = start(`serve ${options}`);
-      expect(await exit).toBe(2);
-      expect(context.stderr.text).toContain(words);
+  const [at, account, feed] = [0, 'account-1', 'market'] as const;
+  const ofTicket = { at, account: undefined, type: 'ticket-refused', retryAfterSeconds: undefined } as const;
+  const closed = { at, type: 'connection-closed', account, feed, connection: 3, reason: '', by: 'client' } as const;
+  const ended = { at, type: 'source-ended', feed } as const;
+  it.each<[string, ServiceEvent]>([
+    ['ticket refused: 401 invalid-api-key', { ...ofTicket, status: 401, code: 'invalid-api-key' }],
+    [
+      'ticket refused: account-1, 429 rate-limited, retry after 60 s',
+      { ...ofTicket, account, status: 429, code: 'rate-limited', retryAfterSeconds: 60 },
+    ],
+    ['ticket revoked: account-1, market', { at, type: 'ticket-revoked', account, feed }],
+    [
+      'handshake refused: 401 ticket-missing',
+      { at, type: 'handshake-refused', status: 401, code: 'ticket-missing', account: undefined, feed: undefined },
+    ],
+    ['connection 3 closed by the client: 1006, 1,842 frames', { ...closed, code: 1006, frames: 1_842 }],
+    [
+      'connection 3 closed by the service: 4001 "a␛", 1 frame',
+      { ...closed, code: 4001, reason: 'a\x1b', by: 'service', frames: 1 },
+    ],
+    [
+      'contract violation: client-message, account-1, connection 3',
+      { at, type: 'violation', rule: 'client-message', account, connection: 3 },
+    ],
+    ['contract violation: unknown-path', { at, type: 'violation', rule: 'unknown-path' }],
+    ['ticket answered 500 by a test', { at, type: 'fault', endpoint: 'ticket', status: 500 }],
+    ['handshake cut off by a test', { at, type: 'fault', endpoint: 'handshake', status: undefined }],
+    ['the source of market failed: no␊more', { ...ended, error: new Error('no\nmore') }],
+    ['the source of market failed: for an unknown reason', { ...ended, error: 7 }],
+  ])('reports `%s`', (words, event) => {
+    expect(serviceEventWords(event)).toBe(words);
+  });
+});
+
+const all = async <T>(values: AsyncIterable<T>): Promise<T[]> => {
+  const list: T[] = [];
+  for await (const value of values) list.push(value);
+  return list;
+};
+
+describe('the lines of a source', () => {
+  const begun = (
+    source: string,
+    rate?: number,
+    stdin: Readable = new PassThrough(),
+    firstClient$: Observable<unknown> = of(1),
+  ) => openLines(source, rate, stdin, firstClient$);
+  const listOf = (lines$: Observable<string>): Promise<string[]> => lastValueFrom(lines$.pipe(toArray()));
+
+  it('end only at newlines, for any size of the chunks, and empty ones are skipped', async () => {
+    const text = Buffer.from('{"名":"🚀"}\n\r\n\na\u2028b\rc\r\nlast');
+    const lines = ['{"名":"🚀"}', 'a\u2028b\rc', 'last'];
+    for (const chunks of [[...text].map((byte) => Buffer.of(byte)), [text]])
+      expect(await all(linesOf(Readable.from(chunks)))).toStrictEqual(lines);
+    expect(await all(linesOf(Readable.from([])))).toStrictEqual([]);
+  });
+
+  it('of stdin arrive without a client, and stdin is closed at the end', async () => {
+    const stdin = new PassThrough();
+    const { lines$, description } = await begun('-', undefined, stdin, NEVER);
+    expect(description).toBe('the lines of stdin, as they arrive');
+    const seen = new PassThrough({ objectMode: true });
+    const subscription = lines$.subscribe((line) => seen.write(line));
+    stdin.write('one\ntw');
+    expect(await once(seen, 'data')).toEqual(['one']);
+    stdin.write('o\n');
+    expect(await once(seen, 'data')).toEqual(['two']);
+    const closed = once(stdin, 'close');
+    subscription.unsubscribe();
+    await closed;
+  });
+
+  it('of a file, and those with a rate, begin when the first client connects', async () => {
+    const file = await folder.file('three', 'one\ntwo\nthree\n');
+    const stdin = Readable.from([Buffer.from('one\ntwo\nthree\n')]);
+    for (const [source, name] of [
+      [file, file],
+      ['-', 'stdin'],
+    ] as const) {
+      const firstClient$ = new Subject<void>();
+      const { lines$, description } = await begun(source, 1_000, stdin, firstClient$);
+      expect(description).toBe(`the lines of ${name}, 1000 a second from when the first client connects`);
+      const lines = listOf(lines$);
+      firstClient$.next();
+      firstClient$.next();
+      expect(await lines).toStrictEqual(['one', 'two', 'three']);
     }
-    const [cert, key] = [await folder.file('no-cert', 'x'), await folder.file('no-key', 'y')];
-    const pem = start(`serve --cert ${cert} --key ${key}`);
-    expect(await pem.exit).toBe(2);
-    expect(pem.context.stderr.text).toContain('--cert and --key must contain a PEM certificate and its key.');
+    expect((await begun(file)).description).toContain('20 a second');
+  });
+
+  it('of a named pipe arrive without a client', async () => {
+    const pipe = folder.path('pipe');
+    await promisify(execFile)('mkfifo', [pipe]);
+    const { lines$, description } = await begun(pipe, undefined, undefined, NEVER);
+    expect(description).toBe(`the lines of ${pipe}, as they arrive`);
+    const lines = listOf(lines$);
+    await folder.file('pipe', 'one\ntwo\n');
+    expect(await lines).toStrictEqual(['one', 'two']);
+  });
+
+  it.each([
+    [100, 6],
+    [10_000, 600],
+  ])('have at most the rate %d', async (rate, count) => {
+    const startedAt = performance.now();
+    expect(await all(pacedAt(rate, Readable.from(Array(count).keys()), new AbortController().signal))).toHaveLength(
+      count,
+    );
+    expect(performance.now() - startedAt).toBeGreaterThan(45);
+  });
+
+  it('do not wait any longer when nobody listens', async () => {
+    const abort = new AbortController();
+    const paced = pacedAt(0.001, Readable.from([0, 1]), abort.signal);
+    expect(await paced.next()).toMatchObject({ value: 0 });
+    const next = paced.next();
+    abort.abort();
+    await expect(next).rejects.toThrow('aborted');
   });
 });

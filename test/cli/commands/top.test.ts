@@ -1,43 +1,30 @@
-import { afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 import { once } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';
 import { createServer as createSecureServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
-import { run } from '../../../src/cli/run.js';
+import { firstValueFrom, lastValueFrom, NEVER, of } from 'rxjs';
+import { readStatus, type Snapshot } from '../../../src/cli/top/snapshots.js';
+import { type Row, rowWords, table, totalWords } from '../../../src/cli/top/table.js';
+import { printed, widthOf } from '../../../src/cli/view/text.js';
+import { connectionStatus, feedStats } from '../../../src/index.js';
+import { createRelay } from '../../../src/relay/index.js';
 import { marketBatches$, startTradeFeedService } from '../../../src/testing/index.js';
 import { type Certificate, certificateFor } from '../../support/certificate.js';
 import { startConnectProxy } from '../../support/connect-proxy.js';
-import { type FakeContext, fakeContext } from '../support/fake-context.js';
-import { FakeOutput } from '../support/fake-output.js';
+import { ending, expired, opening } from '../support/events.js';
+import { commandRunner, FakeOutput } from '../support/fakes.js';
 import { tempFolder } from '../support/temp-folder.js';
 
 const folder = tempFolder();
-const contexts: FakeContext[] = [];
-afterEach(() => {
-  for (const { interrupt$ } of contexts.splice(0)) interrupt$.next('SIGTERM');
-});
-
+const command = commandRunner();
 let certificate: Certificate;
 beforeAll(async () => {
   certificate = await certificateFor('app.example');
 });
 
-const top = (
-  args: string,
-  given: Parameters<typeof fakeContext>[0] = {},
-): { context: FakeContext; exit: Promise<number> } => {
-  const context = fakeContext(given);
-  contexts.push(context);
-  return { context, exit: run(['top', ...args.split(' ')], context) };
-};
-
-interface App extends AsyncDisposable {
-  readonly url: string;
-  readonly port: number;
-}
-
 /** Starts an app that shows a status. */
-const startApp = async (listener: RequestListener, tls?: Certificate): Promise<App> => {
+const startApp = async (listener: RequestListener, tls?: Certificate) => {
   const server = tls ? createSecureServer(tls, listener) : createServer(listener);
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -58,6 +45,8 @@ const json =
   (_, response) =>
     response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(body));
 
+const nowhere = { TRADE_FEED_BASE_URL: 'http://127.0.0.1:1', TRADE_FEED_API_KEY: 'planted-key' };
+
 describe('top', () => {
   it('draws a feed and the status of an app, follows the size of the terminal, and leaves the last table', async () => {
     await using service = await startTradeFeedService({ sources: { market: marketBatches$({ rate: 50 }) } });
@@ -69,21 +58,20 @@ describe('top', () => {
       json({ clients: [{ client: 1, sent: requests, missed: 0 }] })(request, response);
     });
     const stdout = new FakeOutput({ columns: 100, rows: 24 });
-    const sources = `market:${keyFile} ${app.url}/status`;
-    const { context, exit } = top(sources, { stdout, env: { TRADE_FEED_BASE_URL: service.baseUrl } });
+    const env = { TRADE_FEED_BASE_URL: service.baseUrl };
+    const { stderr, end } = command(`top market:${keyFile} ${app.url}/status`, { stdout, env });
     await stdout.until(/●\S* live .*[1-9]\d*\.\d .* ms/);
     await stdout.until(/1 client, 2 frames sent, 0 missed/);
     stdout.columns = 60;
     const before = stdout.text.length;
     stdout.emit('resize');
     expect(stdout.text.slice(before)).not.toContain('bytes/s');
-    context.interrupt$.next('SIGINT');
-    expect(await exit).toBe(0);
+    expect(await end()).toBe(0);
     expect(stdout.text).toMatch(
-      /^\x1b\[\?1049h[^]*\x1b\[\?1049l[^]* source[^]*●\S* live[^]*1 client, [^]*missed[^\n]*\n$/,
+      /^\x1b\[\?1049h[^]*\x1b\[\?1049l[^]* source[^]*●\S* live[^]*1 client, [^]*missed[^]* total[^\n]*1 of 2 live[^\n]*\n$/,
     );
     expect(stdout.text).not.toContain(key);
-    expect(context.stderr.text).toBe('');
+    expect(stderr.text).toBe('');
   });
 
   it('shows why there is no status, and sends the headers of --header-file', async () => {
@@ -92,50 +80,44 @@ describe('top', () => {
       const { url, headers } = request;
       if (headers.authorization !== 'Bearer planted') response.writeHead(403).end();
       else if (url === '/stream') response.writeHead(200, { 'content-type': 'text/event-stream' }).write('\n');
-      else if (url === '/text') response.writeHead(200, { 'content-type': '' }).end('ok');
       else if (url === '/bad') response.writeHead(200, { 'content-type': 'application/json' }).end('{');
       else json(url === '/other' ? { ok: true } : { connection: { state: 'live' } })(request, response);
     });
-    const paths = ['/status', '/stream', '/other', '/bad'].map((path) => app.url + path);
-    const { context, exit } = top(`${paths.join(' ')} http://127.0.0.1:1/ --header-file ${headers}`);
-    await context.stdout.until(/\/status live\n/);
-    await context.stdout.until(
+    const urls = ['/status', '/stream', '/other', '/bad'].map((path) => app.url + path).join(' ');
+    const { stdout, end } = command(`top ${urls} http://127.0.0.1:1/ --header-file ${headers}`);
+    for (const line of [
+      /\/status live\n/,
       /\/stream unknown · The address answers with text\/event-stream instead of a status as JSON\.\n/,
-    );
-    await context.stdout.until(/\/other unknown · The JSON at this address is not a status\.\n/);
-    await context.stdout.until(/\/bad unknown · No status: .*JSON/);
-    await context.stdout.until(/127\.0\.0\.1:1\/ unknown · No status: connect ECONNREFUSED/);
-    context.interrupt$.next('SIGHUP');
-    expect(await exit).toBe(0);
-    const refused = top(paths[0] ?? '');
-    await refused.context.stdout.until(/unknown · The address answers with HTTP 403 instead of a status as JSON\./);
-    refused.context.interrupt$.next('SIGINT');
-    expect(await refused.exit).toBe(0);
-    expect(context.stdout.text).not.toMatch(/planted|\x1b/);
+      /\/other unknown · The JSON at this address is not a status\.\n/,
+      /\/bad unknown · No status: .*JSON/,
+      /127\.0\.0\.1:1\/ unknown · No status: connect ECONNREFUSED/,
+    ])
+      await stdout.until(line);
+    expect(await end('SIGHUP')).toBe(0);
+    expect(stdout.text).not.toMatch(/planted|\x1b/);
+    const refused = command(`top ${app.url}`);
+    await refused.stdout.until(/unknown · The address answers with HTTP 403 instead of a status as JSON\./);
+    expect(await refused.end()).toBe(0);
   });
 
   it('shows a feed that has stopped, and one that reconnects, and continues', async () => {
     const service = await startTradeFeedService();
-    const { baseUrl } = service;
     const keyFile = await folder.file('good.key', service.createAccount().createApiKey());
-    const env = { TRADE_FEED_BASE_URL: baseUrl, TRADE_FEED_API_KEY: 'planted-wrong-key' };
-    const { context, exit } = top(`market raw:${keyFile}`, { env });
-    await context.stdout.until(/market stopped .*The service does not accept the API key \(HTTP 401\)\./);
-    await context.stdout.until(/raw:.* live/);
+    const env = { TRADE_FEED_BASE_URL: service.baseUrl, TRADE_FEED_API_KEY: 'planted-wrong-key' };
+    const { stdout, end } = command(`top market raw:${keyFile}`, { env });
+    await stdout.until(/market stopped .*The service does not accept the API key \(HTTP 401\)\./);
+    await stdout.until(/raw:.* live/);
     await service.shutdown();
-    await context.stdout.until(
-      /raw:.* reconnecting .* Reconnecting (now|in .*)\. · reconnects after .*server-shutdown \(1\)/,
+    await stdout.until(
+      /raw:.* reconnecting .* 1 gap .* Reconnecting (now|in .*)\. · reconnects after .*server-shutdown \(1\)/,
     );
-    context.interrupt$.next('SIGTERM');
-    expect(await exit).toBe(0);
-    expect(context.stdout.text).not.toContain('planted');
+    expect(await end('SIGTERM')).toBe(0);
   });
 
   it('ends after its duration, and when the output cannot be written', async () => {
-    const env = { TRADE_FEED_BASE_URL: 'http://127.0.0.1:1', TRADE_FEED_API_KEY: 'planted-key' };
-    expect(await top('market --duration 10ms', { env }).exit).toBe(0);
-    const { context, exit } = top('market', { env });
-    context.stdout.destroy(Object.assign(new Error(), { code: 'ENOSPC' }));
+    expect(await command('top market --duration 10ms', { env: nowhere }).exit).toBe(0);
+    const { stdout, exit } = command('top market', { env: nowhere });
+    stdout.break('ENOSPC');
     expect(await exit).toBe(8);
   });
 
@@ -144,31 +126,153 @@ describe('top', () => {
     await using proxy = await startConnectProxy({ targets: { 'app.example:443': app.port } });
     const ca = await folder.file('app-ca.pem', certificate.cert);
     const env = { HTTPS_PROXY: proxy.url };
-    const { context, exit } = top(`https://app.example/status --ca ${ca}`, { env });
-    await context.stdout.until(/app\.example\/status live\n/);
-    context.interrupt$.next('SIGINT');
-    expect(await exit).toBe(0);
+    const { stdout, end } = command(`top https://app.example/status --ca ${ca}`, { env });
+    await stdout.until(/app\.example\/status live\n/);
+    expect(await end()).toBe(0);
     expect(proxy.requests[0]).toMatchObject({ authority: 'app.example:443' });
   });
 
-  it('refuses two feeds of one account, and files that it cannot use', async () => {
-    const env = { TRADE_FEED_BASE_URL: 'http://127.0.0.1:1', TRADE_FEED_API_KEY: 'planted-key' };
-    for (const sources of ['market raw', 'market:a raw:a', 'market market']) {
-      const { context, exit } = top(sources, { env });
-      expect(await exit).toBe(2);
-      expect(context.stderr.text).toMatch(
-        /An account has one connection, so each feed needs the key of another account/,
-      );
-    }
+  it.each([
+    ['market raw', 2, /An account has one connection, so each feed needs the key of another account/],
+    ['market:a raw:a', 2, /An account has one connection/],
+    ['http://127.0.0.1:1/ --header-file BAD', 2, /The file of --header-file must contain lines such as Authorization/],
+    ['http://127.0.0.1:1/ --header-file missing', 8, /Cannot read the file of --header-file: there is no such file/],
+  ])('refuses `%s`', async (args, code, message) => {
     const bad = await folder.file('bad-headers', 'planted\n');
-    for (const [file, code, message] of [
-      [bad, 2, /The file of --header-file must contain lines such as Authorization/],
-      ['missing', 8, /Cannot read the file of --header-file: there is no such file/],
-    ] as const) {
-      const { context, exit } = top(`http://127.0.0.1:1/ --header-file ${file}`);
-      expect(await exit).toBe(code);
-      expect(context.stderr.text).toMatch(message);
-      expect(context.stderr.text).not.toContain('planted');
-    }
+    const { stderr, exit } = command(`top ${args.replace('BAD', bad)}`, { env: nowhere });
+    expect(await exit).toBe(code);
+    expect(stderr.text).toMatch(message);
+    expect(stderr.text).not.toContain('planted');
+  });
+});
+
+const now = Date.UTC(2026, 0, 1);
+const reconnects = { 'access-expired': 1, 'server-shutdown': 2 };
+const stats = { framesPerSecond: 20.13, bytesPerSecond: 8_431, gaps: 2, lostMs: 1_240, dropped: 0, reconnects };
+const live: Snapshot = { state: 'live', stats, lastFrameAt: now - 48 };
+const relay: Snapshot = {
+  state: 'unknown',
+  clients: { count: 3, authorizing: 1, sent: 18_200, missed: 12 },
+  cluster: { role: 'following', replica: 'eu-2', owner: 'eu-1' },
+};
+const rows: readonly Row[] = [
+  { name: 'market', snapshot: live },
+  { name: 'a.example/status', snapshot: relay },
+  { name: 'raw', snapshot: { state: 'stopped', problem: 'Another connection took over.' } },
+  { name: 'b.example/status', snapshot: undefined },
+];
+
+const shown = (sources: readonly Row[], columns: number, height: number): readonly string[] =>
+  table(sources, { startedAt: now - 42_000, now, columns, rows: height }).map((line) => printed(line, columns - 1));
+
+describe('the table of top', () => {
+  it('has a row for each source, with details below it, and the totals of the numbers that are known', () => {
+    expect(shown(rows, 90, 24)).toEqual([
+      ' rx-trade-feed top                                                                   0:42',
+      '',
+      ' source            state           frames/s      age  gaps  reconnects  clients   bytes/s',
+      ' market            ● live              20.1    48 ms     2           3        -    8.4 kB',
+      '   reconnects after server-shutdown (2), access-expired (1); 1.2 s without frames',
+      ' a.example/status  ▲ unknown              -        -     -           -        3         -',
+      '   3 clients, 1 waiting for authorize, 18,200 frames sent, 12 missed',
+      '   replica eu-2: following, the owner is eu-1',
+      ' raw               ■ stopped              -        -     -           -        -         -',
+      '   Another connection took over.',
+      ' b.example/status  ◐ connecting           -        -     -           -        -         -',
+      ' total             1 of 4 live         20.1              2           3        3    8.4 kB',
+      '',
+      ' q or Ctrl-C ends it.',
+    ]);
+    expect(shown(rows.slice(0, 1), 90, 24).join('\n')).not.toContain('total');
+    expect(shown(rows.slice(2), 90, 24).at(-3)?.replaceAll(/ +/g, ' ')).toBe(' total 0 of 2 live - - - - -');
+  });
+
+  it('leaves out columns, details and rows that do not fit', () => {
+    const small = shown(rows, 46, 9);
+    expect(small.slice(2, 7)).toEqual([
+      ' source            state           frames/s',
+      ' market            ● live              20.1',
+      ' a.example/status  ▲ unknown              -',
+      ' … and 2 more',
+      ' total             1 of 4 live         20.1',
+    ]);
+    for (const columns of [1, 5, 20, 46, 90, 300])
+      for (const height of [1, 2, 6, 9, 50]) {
+        const lines = shown(rows, columns, height);
+        expect(lines.length).toBeLessThanOrEqual(height);
+        expect(Math.max(...lines.map(widthOf))).toBeLessThan(columns);
+      }
+  });
+
+  it('marks a live feed without frames, and shows no control character of a name', () => {
+    const snapshot = { ...live, lastFrameAt: now - 12_000 };
+    const lines = table([{ name: '\x1b[2Jx', snapshot }], { startedAt: now, now, columns: 90, rows: 24 });
+    const colored = lines.map((line) => printed(line, 89, true)).join('\n');
+    expect(colored).toContain('\x1b[33m12 s\x1b[39m');
+    expect(colored).not.toContain('\x1b[2J');
+  });
+});
+
+describe('the log of top', () => {
+  it('has a source, and the totals, in one line', () => {
+    expect(rows.map((row) => rowWords(row, now))).toEqual([
+      'market live · 20.1 frames/s · last frame 48 ms ago · 2 gaps · reconnects after server-shutdown (2), access-expired (1); 1.2 s without frames',
+      'a.example/status unknown · 3 clients, 1 waiting for authorize, 18,200 frames sent, 12 missed · replica eu-2: following, the owner is eu-1',
+      'raw stopped · Another connection took over.',
+      'b.example/status connecting',
+    ]);
+    expect(totalWords(rows)).toBe('total 1 of 4 live · 20.1 frames/s · 2 gaps');
+    expect(totalWords(rows.slice(2))).toBe('total 0 of 2 live');
+  });
+
+  it.each<[Partial<Snapshot>, string]>([
+    [{ cluster: { role: 'owning', replica: 'a', owner: 'a' } }, 'replica a: owning'],
+    [{ cluster: { role: 'claiming', replica: 'a' } }, 'replica a: claiming'],
+    [{ stats: { lostMs: 1_500, dropped: 2 } }, '1.5 s without frames; 2 frames dropped'],
+  ])('describes %j', (fields, words) => {
+    expect(rowWords({ name: 'a', snapshot: { state: 'live', ...fields } }, now)).toBe(`a live · ${words}`);
+  });
+});
+
+describe('the status of an app', () => {
+  it('is that of a relay, and the output of connectionStatus and feedStats', async () => {
+    const events$ = of(...opening(0, 1), ...ending(1_000, expired, 500));
+    const connection = await lastValueFrom(events$.pipe(connectionStatus()));
+    const stats = await firstValueFrom(events$.pipe(feedStats()));
+    const relay = createRelay(NEVER);
+    const client = relay.messages$().subscribe();
+    const body = { ...relay.status(), connection, stats, lastFrameAt: 5 };
+    const status = readStatus(JSON.parse(JSON.stringify(body)));
+    client.unsubscribe();
+    relay.close();
+    expect(status).toEqual({
+      state: 'reconnecting',
+      problem: 'access-expired',
+      stats: expect.objectContaining({ framesPerSecond: 0, gaps: 1, reconnects: { 'access-expired': 1 } }),
+      lastFrameAt: 5,
+      clients: { count: 1, authorizing: 0, sent: 0, missed: 0 },
+      cluster: undefined,
+    });
+  });
+
+  it('adds up the clients, and has the replica', () => {
+    const clients = [
+      { client: 1, sent: 10, missed: 1 },
+      { client: 2, sent: 20, missed: 2 },
+    ];
+    const cluster = { role: 'owning', replica: 'a', owner: 'a' };
+    const totals = { count: 2, authorizing: 4, sent: 30, missed: 3 };
+    expect(readStatus({ clients, authorizing: 4, cluster })).toMatchObject({
+      state: 'unknown',
+      clients: totals,
+      cluster,
+    });
+  });
+
+  it('has no part that is not valid, and is none without a part', () => {
+    const odd = { stats: { gaps: 'many' }, clients: [{}], cluster: 5 };
+    expect(readStatus({ connection: { state: 'live' }, ...odd })).toEqual({ state: 'live' });
+    for (const body of [null, 'text', [], {}, { status: 'ok' }, { connection: { state: 'odd' } }])
+      expect(readStatus(body)).toBeUndefined();
   });
 });

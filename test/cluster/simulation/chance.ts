@@ -1,4 +1,4 @@
-import { seededRandom } from '../../../src/testing/sources/seeded-random.js';
+import { seededRandom } from '../../../src/testing/sources.js';
 
 /** Random numbers of a run. The same seed creates the same run. */
 export interface Chance {

@@ -1,21 +1,25 @@
 import type { ClusterKey } from '../../../src/cluster/election/cluster-key.js';
-import type { Offer, Presence, Question, Report } from '../../../src/cluster/election/election.js';
-import type { CallResult } from '../../../src/cluster/election/election.js';
-import type { FeedMessage } from '../../../src/cluster/messages/feed-message.js';
+import type { CallResult, Input, Offer, Ownership, Presence, Report } from '../../../src/cluster/election/election.js';
+import type { FeedMessage } from '../../../src/cluster/messages.js';
 import type { Chance } from './chance.js';
-import { delayUpTo } from './network.js';
+import { type Conditions, delayUpTo } from './network.js';
 import type { Schedule } from './schedule.js';
-import type { SimulatedReplica } from './simulated-replica.js';
 import type { Store } from './store.js';
 
-interface Hooks {
-  readonly disconnected: () => void;
-  readonly asked: (question: Question, from: string) => Report | undefined;
-  readonly isServing: () => boolean;
+/** A replica, as the engine sees it. */
+interface Peer {
+  readonly id: string;
+  readonly conditions: Conditions;
+  readonly isServing: boolean;
+  run(action: () => void): void;
+  input(input: Input): void;
+  receive(message: FeedMessage): void;
+  disconnected(): void;
+  asked(question: Ownership, from: string): Report | undefined;
 }
 
-interface Member extends Hooks {
-  readonly replica: SimulatedReplica;
+interface Member {
+  readonly replica: Peer;
   /** Whether the engine has a connection to the replica, also through a black hole. */
   isConnected: boolean;
 }
@@ -28,36 +32,20 @@ interface Payloads {
   readonly stop: undefined;
 }
 
-/** The engine: the store, messages and requests, with their delays and losses. */
-export interface SimulatedEngine {
-  readonly isUp: () => boolean;
-  readonly setUp: (isUp: boolean) => void;
-  readonly join: (replica: SimulatedReplica, hooks: Hooks) => void;
-  readonly leave: (replica: SimulatedReplica) => void;
-  /** Disconnects a replica that the engine refuses, and connects it when it does not. */
-  readonly updateLink: (replica: SimulatedReplica) => void;
-  readonly access: (replica: SimulatedReplica, id: number, access: (store: Store) => CallResult) => void;
-  readonly ask: (replica: SimulatedReplica, id: number, question: Question) => void;
-  readonly publish: <Subject extends keyof Payloads>(
-    replica: SimulatedReplica,
-    subject: Subject,
-    payload: Payloads[Subject],
-  ) => void;
-  readonly send: (replica: SimulatedReplica, to: string, offer: Offer) => void;
-}
+export type SimulatedEngine = ReturnType<typeof createEngine>;
 
-/** Creates the engine. */
-export const createEngine = (schedule: Schedule, chance: Chance, store: Store): SimulatedEngine => {
-  const members = new Map<SimulatedReplica, Member>();
+/** Creates the engine: the store, messages and requests, with their delays and losses. */
+export const createEngine = (schedule: Schedule, chance: Chance, store: Store) => {
+  const members = new Map<Peer, Member>();
   /** When the last message of a pair of replicas arrives: messages stay in order. */
   const arrivals = new Map<string, number>();
   let isUp = true;
 
-  const memberOf = (replica: SimulatedReplica): Member | undefined => members.get(replica);
-  const reaches = ({ conditions }: SimulatedReplica): boolean =>
+  const memberOf = (replica: Peer): Member | undefined => members.get(replica);
+  const reaches = ({ conditions }: Peer): boolean =>
     isUp && conditions.link === 'good' && !(conditions.loss > 0 && chance.isTrue(conditions.loss));
 
-  const deliver = (from: SimulatedReplica, to: SimulatedReplica, action: () => void): void => {
+  const deliver = (from: Peer, to: Peer, action: () => void): void => {
     const pair = `${from.id}>${to.id}`;
     const at = Math.max(schedule.now() + chance.between(0.2, 3), (arrivals.get(pair) ?? 0) + 0.001);
     arrivals.set(pair, at);
@@ -66,7 +54,7 @@ export const createEngine = (schedule: Schedule, chance: Chance, store: Store): 
     });
   };
 
-  const broadcast = (from: SimulatedReplica, action: (to: SimulatedReplica) => void): void => {
+  const broadcast = (from: Peer, action: (to: Peer) => void): void => {
     if (!memberOf(from)?.isConnected || !reaches(from)) return;
     for (const to of members.keys()) deliver(from, to, () => action(to));
   };
@@ -77,7 +65,7 @@ export const createEngine = (schedule: Schedule, chance: Chance, store: Store): 
     if (!canConnect()) {
       if (!member.isConnected) return;
       member.isConnected = false;
-      replica.run(member.disconnected);
+      replica.run(() => replica.disconnected());
       return;
     }
     if (member.isConnected) return;
@@ -90,22 +78,23 @@ export const createEngine = (schedule: Schedule, chance: Chance, store: Store): 
   };
 
   return {
-    isUp: () => isUp,
-    setUp: (up) => {
+    isUp: (): boolean => isUp,
+    setUp: (up: boolean): void => {
       isUp = up;
       for (const member of members.values()) connect(member);
     },
-    join: (replica, hooks) => {
-      members.set(replica, { replica, ...hooks, isConnected: isUp });
+    join: (replica: Peer): void => {
+      members.set(replica, { replica, isConnected: isUp });
     },
-    leave: (replica) => {
+    leave: (replica: Peer): void => {
       members.delete(replica);
     },
-    updateLink: (replica) => {
+    /** Disconnects a replica that the engine refuses, and connects it when it does not. */
+    updateLink: (replica: Peer): void => {
       const member = memberOf(replica);
       if (member) connect(member);
     },
-    access: (replica, id, access) => {
+    access: (replica: Peer, id: number, access: (store: Store) => CallResult): void => {
       const { conditions } = replica;
       const end = (result: CallResult): void => replica.run(() => replica.input({ type: 'call', id, result }));
       if (!memberOf(replica)?.isConnected) return schedule.after(1, () => end({ type: 'unknown' }));
@@ -117,21 +106,21 @@ export const createEngine = (schedule: Schedule, chance: Chance, store: Store): 
         if (reaches(replica)) schedule.after(chance.between(0.2, 3), () => end(result));
       });
     },
-    ask: (replica, id, question) => {
+    ask: (replica: Peer, id: number, question: Ownership): void => {
       if (!memberOf(replica)?.isConnected || !reaches(replica)) return;
-      const answered = (result: Parameters<typeof replica.input>[0] & { readonly type: 'ask' }): void =>
+      const answered = (result: Input): void =>
         schedule.after(chance.between(0.2, 3), () => {
           if (reaches(replica)) replica.run(() => replica.input(result));
         });
-      const owners = [...members.values()].filter((each) => each.isConnected && each.isServing());
+      const owners = [...members.values()].filter((each) => each.isConnected && each.replica.isServing);
       const owner = owners[0];
-      if (owner === undefined) return answered({ type: 'ask', id, result: { type: 'no-responders' } });
+      if (owner === undefined) return answered({ type: 'ask', id, result: 'no-responders' });
       deliver(replica, owner.replica, () => {
-        const report = owner.asked(question, replica.id);
-        if (report && reaches(owner.replica)) answered({ type: 'ask', id, result: { type: 'answer', report } });
+        const report = owner.replica.asked(question, replica.id);
+        if (report && reaches(owner.replica)) answered({ type: 'ask', id, result: report });
       });
     },
-    publish: (replica, subject, payload) =>
+    publish: <Subject extends keyof Payloads>(replica: Peer, subject: Subject, payload: Payloads[Subject]): void =>
       broadcast(replica, (to) => {
         switch (subject) {
           case 'feed':
@@ -146,7 +135,7 @@ export const createEngine = (schedule: Schedule, chance: Chance, store: Store): 
             return to.input({ type: 'stop-notice' });
         }
       }),
-    send: (replica, id, offer) => {
+    send: (replica: Peer, id: string, offer: Offer): void => {
       const to = [...members.keys()].find((each) => each.id === id);
       if (to && memberOf(replica)?.isConnected && reaches(replica))
         deliver(replica, to, () => to.input({ type: 'offer', offer }));

@@ -1,12 +1,18 @@
 import type { ClusterKey } from '../../../src/cluster/election/cluster-key.js';
 import {
+  type CallResult,
   createElection,
   type Effect,
   type Election,
   type Input,
+  isServing,
   nextTick,
+  ownerOf,
+  reportOf,
+  roleOf,
 } from '../../../src/cluster/election/election.js';
-import { isServing, step } from '../../../src/cluster/election/step.js';
+import { step } from '../../../src/cluster/election/step.js';
+import { timingDefaults } from '../../../src/cluster/election/timing.js';
 
 /** The result of an exhaustive search. */
 export interface Exploration {
@@ -90,7 +96,12 @@ const give = (before: Place, n: number, input: Input): Place => {
   const node = nodeAt(before, n);
   if (!node.isAlive) return before;
   if (node.isPaused) return withNode(before, n, { inbox: [...node.inbox, input] });
-  const clock = { now: before.now, wall: before.now + 1e6 + node.wallShift, random: n === 0 ? 0.2 : 0.8, followed: 0 };
+  const clock = {
+    now: before.now,
+    wall: before.now + 1e6 + node.wallShift,
+    random: n === 0 ? 0.2 : 0.8,
+    followed: { gen: 0, owner: '' },
+  };
   const { state, effects } = step(node.election, input, clock);
   return effects.reduce((place, effect) => perform(place, n, effect), withNode(before, n, { election: state }));
 };
@@ -152,15 +163,11 @@ const nextAttempt = ({ feeds }: Node): Pick<Node, 'feed' | 'feeds'> => ({
 const asked = (place: Place, n: number, { id, question }: Extract<Effect, { readonly type: 'ask' }>): Place => {
   const other = nodeAt(place, 1 - n);
   if (nodeAt(place, n).isCut) return place;
-  if (!other.isAlive || !isServing(other.election))
-    return give(place, n, { type: 'ask', id, result: { type: 'no-responders' } });
+  if (!other.isAlive || !isServing(other.election)) return give(place, n, { type: 'ask', id, result: 'no-responders' });
   if (other.isPaused || other.isCut) return place;
-  const { own, settings } = other.election;
   const after = give(place, 1 - n, { type: 'asked', question });
-  const owner = nodeAt(after, 1 - n).election.own ?? own!;
-  const { gen, phase, revision = 0 } = owner;
-  const report = { gen, phase, revision, owner: settings.replica };
-  return give(after, n, { type: 'ask', id, result: { type: 'answer', report } });
+  const result = reportOf(nodeAt(after, 1 - n).election) ?? reportOf(other.election)!;
+  return give(after, n, { type: 'ask', id, result });
 };
 
 const leaveService = (place: Place, n: number): Place =>
@@ -181,15 +188,9 @@ const access = (before: Place, call: Extract<Pending, { readonly type: 'call' }>
   const place =
     isWrite && !isConflict ? { ...rest, store: [...rest.store, { key: call.key, revision }].slice(-2) } : rest;
   if (isLost || nodeAt(place, call.node).isCut) return place;
-  if (!isWrite)
-    return give(place, call.node, {
-      ...{ type: 'call', id: call.id },
-      result: { type: 'entry', key: newest.key, revision: revisionOf(newest) },
-    });
-  return give(place, call.node, {
-    ...{ type: 'call', id: call.id },
-    result: isConflict ? { type: 'conflict' } : { type: 'written', revision },
-  });
+  const entry: CallResult = { type: 'entry', key: newest.key, revision: revisionOf(newest) };
+  const written: CallResult = isConflict ? { type: 'conflict' } : { type: 'written', revision };
+  return give(place, call.node, { type: 'call', id: call.id, result: isWrite ? written : entry });
 };
 
 const notify = (place: Place, n: number, feed: number, what: Node['notices'][number]['what']): Place =>
@@ -284,7 +285,7 @@ const faultMoves = (place: Place): readonly Move[] => {
         ...(isDown ? [] : [[`pause ${n}`, () => withNode(place, n, { isPaused: true })] as const]),
         ...(isDown ? [] : [[`cut ${n}`, () => withNode(place, n, { isCut: true })] as const]),
         ...(place.nodes.every((node) => node.isAlive) ? [[`kill ${n}`, kill] as const] : []),
-        ...(isPaused || election.own === undefined
+        ...(isPaused || ownerOf(election) === undefined
           ? []
           : [[`hand-over ${n}`, () => give(place, n, { type: 'hand-over' })] as const]),
         [`jump ${n}`, () => withNode(place, n, { wallShift: wallShift + 10_000 })],
@@ -332,11 +333,13 @@ const settle = (start: Place): string | undefined => {
     place = next[1]();
     if (place.violation) return place.violation;
   }
-  const alive = place.nodes.filter(({ isAlive, election }) => isAlive && !['stopped', 'left'].includes(election.role));
+  const alive = place.nodes.filter(
+    ({ isAlive, election }) => isAlive && !['stopped', 'left'].includes(roleOf(election)),
+  );
   if (alive.length === 0) return undefined;
-  const owners = alive.filter(({ election }) => election.own !== undefined);
+  const owners = alive.filter(({ election }) => ownerOf(election) !== undefined);
   const isPartlyStopped =
-    alive.length < place.nodes.filter(({ isAlive, election }) => isAlive && election.role !== 'left').length;
+    alive.length < place.nodes.filter(({ isAlive, election }) => isAlive && roleOf(election) !== 'left').length;
   // A store that has lost the stop cannot show it to the other replica.
   const hasLostData = place.faults.some((fault) => ['wipe', 'roll back'].includes(fault));
   if (isPartlyStopped && !hasLostData) return 'one replica has stopped, and another one has not';
@@ -348,19 +351,11 @@ const settle = (start: Place): string | undefined => {
 };
 
 const relativeNames = new Set([
-  'revisionAt',
-  'heardAt',
-  'precedenceUntil',
-  'at',
-  'wall',
-  'agedAt',
-  'sentAt',
-  'sentWall',
-  'now',
+  ...['revisionAt', 'heardAt', 'precedenceUntil', 'at', 'wall', 'until', 'sentAt', 'sentWall', 'now'],
 ]);
 // Places that differ only in these are equal: they are constant, or no decision depends on them.
 const ignoredNames = new Set(['settings', 'lastId', 'since', 'changes']);
-const relativeLists = new Set(['timers', 'claims', 'evictions']);
+const relativeLists = new Set(['timers', 'claims']);
 
 /** Returns the text of a place in which times are relative, so that places that differ only in time are equal. */
 const keyOf = (place: Place): string => {
@@ -383,23 +378,9 @@ const keyOf = (place: Place): string => {
 
 const begin = (): Place => {
   const node = (n: number): Node => ({
-    election: createElection(
-      {
-        ...{ replica: `r${n}`, since: n, feed: 'market', canOwn: true },
-        ...{ leaseMs: 2_000, renewMs: 500, marginMs: 200, suspectMs: 600, handOverMs: 5_000 },
-      },
-      true,
-    ),
-    ...{
-      isAlive: true,
-      isPaused: false,
-      isCut: false,
-      wallShift: 0,
-      feed: undefined,
-      feeds: 0,
-      inbox: [],
-      notices: [],
-    },
+    election: createElection({ replica: `r${n}`, since: n, feed: 'market', canOwn: true, ...timingDefaults }, true),
+    ...{ isAlive: true, isPaused: false, isCut: false, wallShift: 0, feed: undefined, feeds: 0 },
+    ...{ inbox: [], notices: [] },
   });
   const place: Place = {
     ...{ now: 0, nodes: [node(0), node(1)], store: [{ key: undefined, revision: 0 }], live: undefined },
@@ -424,41 +405,29 @@ const pathOf = (visited: Visited | undefined): readonly string[] =>
   visited === undefined ? [] : [...pathOf(visited.before), `${visited.place.now} ms: ${visited.name}`];
 
 /** Searches every order of events and faults, breadth first, up to a depth or a number of states. */
-export const explore = ({
-  from,
-  depth: maxDepth,
-  faults,
-  maxStates,
-  settle: settleCount,
-}: ExploreOptions): Exploration => {
+export const explore = (options: ExploreOptions): Exploration => {
+  const { from, depth: maxDepth, faults, maxStates, settle: settleCount } = options;
   const first: Visited = { place: from === 'start' ? begin() : beginWithOwner(), name: from, before: undefined };
   const known = new Set([keyOf(first.place)]);
   let layer: readonly Visited[] = [first];
-  let transitions = 0;
-  let depth = 0;
+  let [transitions, depth, settled, lostStops] = [0, 0, 0, 0];
   let isFull = false;
+  const found = (at?: Visited, what?: string): Exploration => {
+    const violation = what === undefined ? undefined : [...pathOf(at), what].join('\n');
+    return { states: known.size, transitions, depth, settled, lostStops, violation };
+  };
   while (depth < maxDepth && layer.length > 0 && !isFull) {
     const next: Visited[] = [];
     for (const visited of layer) {
-      for (const [name, move] of [
-        ...moves(visited.place),
-        ...(visited.place.faults.length < faults ? faultMoves(visited.place) : []),
-      ]) {
+      const { place: before } = visited;
+      for (const [name, move] of [...moves(before), ...(before.faults.length < faults ? faultMoves(before) : [])]) {
         transitions += 1;
         const place = move();
         const reached: Visited = { place, name, before: visited };
-        if (place.violation !== undefined)
-          return {
-            states: known.size,
-            transitions,
-            depth,
-            ...{ settled: 0, lostStops: 0 },
-            violation: [...pathOf(reached), place.violation].join('\n'),
-          };
+        if (place.violation !== undefined) return found(reached, place.violation);
         const key = keyOf(place);
-        if (known.has(key)) continue;
+        if (!known.has(key)) next.push(reached);
         known.add(key);
-        next.push(reached);
       }
       isFull = known.size >= maxStates;
       if (isFull) break;
@@ -467,20 +436,11 @@ export const explore = ({
     layer = next;
   }
   const every = Math.max(1, Math.floor(layer.length / Math.max(1, settleCount)));
-  let settled = 0;
-  let lostStops = 0;
   for (let n = 0; n < layer.length && settled < settleCount; n += every) {
     settled += 1;
     const violation = settle(layer[n]!.place);
     if (violation === lostStop) lostStops += 1;
-    else if (violation !== undefined)
-      return {
-        states: known.size,
-        transitions,
-        depth,
-        ...{ settled, lostStops },
-        violation: [...pathOf(layer[n]), violation].join('\n'),
-      };
+    else if (violation !== undefined) return found(layer[n], violation);
   }
-  return { states: known.size, transitions, depth, settled, lostStops, violation: undefined };
+  return found();
 };

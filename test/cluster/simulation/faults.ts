@@ -1,3 +1,5 @@
+import { repairedKey } from '../../../src/cluster/election/cluster-key.js';
+import { ownerOf } from '../../../src/cluster/election/election.js';
 import type { Chance } from './chance.js';
 import type { SimulatedEngine } from './engine.js';
 import type { Conditions } from './network.js';
@@ -22,6 +24,8 @@ export interface FaultTargets {
   readonly disturbAll: (forMs: number) => void;
   readonly replace: (replica: SimulatedReplica, how: 'kill' | 'hand-over') => void;
   readonly record: (text: string) => void;
+  /** Reports a violation. */
+  readonly report: (violation: string) => void;
 }
 
 /** A fault: it begins, and ends after `durationMs`. */
@@ -78,8 +82,8 @@ const failOver: Fault = ({ alive, chance, engine, later, owner, record, replace,
   engine.updateLink(replica);
   later(durationMs, () => {
     for (const { conditions } of slow) conditions.ticketMs = 20;
-    if (!replica.isAlive()) return;
-    store.rollBackTo((replica.state().own?.revision ?? 0) - lost);
+    if (!replica.isAlive) return;
+    store.rollBackTo((ownerOf(replica.election)?.revision ?? 0) - lost);
     const other = owner(replica);
     if (isOtherLost && other) replace(other, 'kill');
     replica.conditions.link = 'good';
@@ -107,6 +111,17 @@ const networkFails: Fault = ({ chance, engine, later, owner, record, replace, se
     conditions.link = 'good';
     engine.updateLink(replica);
   });
+};
+
+/** How long an owner without a fault may take to write a damaged key again: until its next renewal, and until its access ends. */
+const maxRepairMs = 2_000;
+
+/** Repairs a key that cannot be read, as an operator does. */
+export const repair = (store: Store, record: (text: string) => void): void => {
+  const read = store.read();
+  if (read.type !== 'unreadable') return;
+  record('the key is repaired');
+  store.write({ ...repairedKey('?'), epoch: 1 }, read.revision);
 };
 
 /** All faults by name. */
@@ -152,6 +167,23 @@ export const faults: Readonly<Record<string, Fault>> = {
   'store wiped': ({ store, record }) => {
     record('fault: store wiped');
     store.wipe();
+  },
+  // An operator repairs it if no owner does.
+  'key damaged': ({ store, record, report, owner, later }, durationMs) => {
+    record('fault: key damaged');
+    const isStillDamaged = store.damage();
+    later(durationMs, () => {
+      const replica = owner();
+      const healthyMs = Math.min(durationMs, replica?.undisturbedMs ?? 0);
+      if (isStillDamaged() && healthyMs > maxRepairMs) report(`${replica!.id} does not write its key again`);
+      repair(store, record);
+    });
+  },
+  'access revoked': ({ service, later, record }, durationMs) => {
+    record(`fault: access revoked for ${durationMs.toFixed(0)} ms`);
+    service.setEntitled(false);
+    service.drop();
+    later(durationMs, () => service.setEntitled(true));
   },
   'store rolled back': ({ store, chance, record }) => {
     const writes = Math.ceil(chance.between(0, 10));

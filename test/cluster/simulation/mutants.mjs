@@ -1,152 +1,111 @@
-/**
- * Rules that are broken on purpose, as replacements in the sources. The simulation finds violations of each. `seed`: a run that does.
- *
- * @type {readonly { readonly name: string, readonly file: string, readonly find: string, readonly replacement: string, readonly seed: number }[]}
- */
-export const mutants = [
-  {
-    name: 'no credit for a displaced owner that was opening',
-    file: 'election/cluster-key.ts',
-    find: `displaced.phase === 'opening' ? withCredit(credits, displaced.gen) : credits`,
-    replacement: 'credits',
-    seed: 100,
-  },
-  {
-    name: 'no credit for a handshake without an answer',
-    file: 'election/own.ts',
-    find: 'if (isUnanswered) addCredit(turn, owner);',
-    replacement: '',
-    seed: 59,
-  },
-  {
-    name: 'no credit for a handshake of an owner that leaves',
-    file: 'election/own.ts',
-    find: `if (owner.phase === 'opening' && owner.isSent && !owner.isEvicted) addCredit(turn, owner);`,
-    replacement: '',
-    seed: 54,
-  },
-  {
-    name: 'no credit for an owner whose claim the store has lost',
-    file: 'election/own.ts',
-    find: 'addCredit(turn, owner, gen);',
-    replacement: '',
-    seed: 47458,
-  },
-  {
-    name: 'a credit is voided although the handshake was sent',
-    file: 'election/own.ts',
-    find: 'if (!isOpen && !owner.isSent) turn.effects.push',
-    replacement: 'turn.effects.push',
-    seed: 118,
-  },
-  {
-    name: 'no compare-and-set before opening again',
-    file: 'election/own.ts',
-    find: `write(turn, 'evicted', key, owner.revision);`,
-    replacement: `if (!isExplained) return write(turn, 'evicted', key, owner.revision);
-      changeOwn(turn, { isEvicted: false, credits, agedAt: clock.now });
-      changeOwn(turn, { written: { phase: 'opening', at: clock.now, wall: clock.wall } });
-      turn.effects.push({ type: 'open' });`,
-    seed: 34240,
-  },
-  {
-    name: 'every 4001 is by another client',
-    file: 'election/own.ts',
-    find: 'if (state.gen > owner.gen) return displaced(turn, undefined);',
-    replacement: `turn.effects.push({ type: 'stop-notice' });
-      return fail(turn, true);`,
-    seed: 3,
-  },
-  {
-    name: 'every 4001 is by a replica',
-    file: 'election/own.ts',
-    find: 'const isExplained = credit !== undefined && evictionsOf(turn, owner).length <= maxEvictions;',
-    replacement: 'const isExplained = true;',
-    seed: 4,
-  },
-  {
-    name: 'an owner without a lease explains an eviction',
-    file: 'election/own.ts',
-    find: 'if (owner.written === undefined || clock.now - owner.written.at >= state.settings.leaseMs) return abandon(turn);',
-    replacement: '',
-    seed: 398,
-  },
-  {
-    name: 'a store that has lost data explains an eviction',
-    file: 'election/own.ts',
-    find: 'if (owner.isEvicted && (isOlder || gen > owner.gen || owner.later !== undefined)) return abandon(turn);',
-    replacement: '',
-    seed: 165,
-  },
-  {
-    name: 'a generation number that was used again is not noticed',
-    file: 'election/follow.ts',
-    find: `(seen.gen === gen && known.gen === gen && seen.owner !== '' && known.owner !== seen.owner)`,
-    replacement: 'false',
-    seed: 208,
-  },
-  {
-    name: 'an owner does not claim again when it learns of a later generation',
-    file: 'election/step.ts',
-    find: 'if (isNewest) return;',
-    replacement: 'return;',
-    seed: 19,
-  },
-  {
-    name: 'a stop does not end the other replicas',
-    file: 'election/orient.ts',
-    find: `if (key.phase === 'stopped') return fail(turn, true);`,
-    replacement: `if (key.phase === 'stopped') return planClaim(turn);`,
-    seed: 3,
-  },
-  {
-    name: 'followers accept earlier generations',
-    file: 'follower/follower.ts',
-    find: 'if (message.gen < gen) return;',
-    replacement: 'if (message.gen < gen) return begin(message);',
-    seed: 46,
-  },
-  {
-    name: 'followers do not report missed frames',
-    file: 'follower/follower.ts',
-    find: 'const hasMissed = message.sequence > sequence;',
-    replacement: 'const hasMissed = false;',
-    seed: 3,
-  },
-  {
-    name: 'followers count events as missed frames',
-    file: 'follower/follower.ts',
-    find: 'const missed = message.frames - frames;',
-    replacement: 'const missed = message.sequence - sequence;',
-    seed: 118,
-  },
-  {
-    name: 'an owner publishes no gap after an outage of the service',
-    file: 'messages/publisher.ts',
-    find: 'if (!hasOpened) return undefined;',
-    replacement: `if (!hasOpened || event.type === 'gap') return undefined;`,
-    seed: 9,
-  },
-  {
-    name: 'no wait for the lease of an owner that does not answer',
-    file: 'election/follow.ts',
-    find: 'known.revisionAt + settings.leaseMs',
-    replacement: 'known.revisionAt',
-    seed: 911,
-  },
-  {
-    name: 'no check of the lease before a handshake',
-    file: 'election/own.ts',
-    find: `if (last?.phase !== 'opening') return false;`,
-    replacement: `if (clock.now >= 0) return last?.phase === 'opening';
-      if (last === undefined) return false;`,
-    seed: 264,
-  },
-  {
-    name: 'claims without a wait after the owner has no responder',
-    file: 'election/follow.ts',
-    find: 'const isGone = count >= 2 &&',
-    replacement: 'const isGone = count >= 1 &&',
-    seed: 9402,
-  },
-];
+// Rules that are broken on purpose, each as a patch of a file in src/cluster/. The simulation finds violations of each. `seed`: a run that
+// does. `faults`: what is rare is found only in a run with these faults, without a foreign client.
+const patches = `
+# no credit for a displaced owner that was opening
+election/follow.ts, seed 15
+-displaced.phase === 'opening' ? [{ gen: displaced.gen, leftMs: timing.creditMs }] : []
++[]
+# no credit for a handshake without an answer
+election/own.ts, seed 118
+-if (isUnanswered) addCredit(draft, own);
+# no credit for a handshake of an owner that leaves
+election/own.ts, seed 139
+-if (own.name !== 'evicted' && phaseOf(own) === 'opening' && own.isSent) addCredit(draft, own);
+# no credit for an owner whose claim the store has lost
+election/own.ts, seed 11346, faults: engine fails over, suspend
+-addCredit(draft, own, gen);
+# a credit is voided although the handshake was sent
+election/own.ts, seed 15
+-if (!isOpen && !own.isSent) effects.push
++effects.push
+# no compare-and-set before opening again
+election/own.ts, seed 6384, faults: late handshakes, suspend, black hole
+-write(draft, 'evicted', keyOf(draft, own, isExplained ? { credits } : stopped), own.revision);
++if (!isExplained) return write(draft, 'evicted', keyOf(draft, own, stopped), own.revision);
++own.name = 'opening';
++own.credits = lasting(credits, now);
++own.lease = { phase: 'opening', at: now, wall: clock.wall };
++draft.effects.push({ type: 'open' });
+# every 4001 is by another client
+election/own.ts, seed 5
+-own.name = 'evicted';
++draft.effects.push({ type: 'stop-notice' });
++return fail(draft, true);
+# every 4001 is by a replica
+election/own.ts, seed 4
+-const isExplained = credit !== undefined && remaining(own.evictions, now).length <= timing.maxEvictions;
++const isExplained = true;
+# an owner without a lease explains an eviction
+election/own.ts, seed 164
+-if (now - own.lease.at >= leaseMs) return abandon(draft, own);
+# a store that has lost data explains an eviction
+election/own.ts, seed 94
+-if (own.name === 'evicted' && (hasLostData || later > 0)) return abandon(draft, own);
+# a generation number that was used again is not noticed
+election/known.ts, seed 94
+-((known.gen === gen && isOther(known)) || isOther(followed))
++false
+# a replica follows an owner whose frames it drops
+election/known.ts, seed 4351, faults: late handshakes, pause, link refused, engine fails over, store rolled back
+-|| isOther(followed))
++)
+# an owner does not claim again when it learns of a later generation
+election/own.ts, seed 2100
+-if (!isNewest) suspectLater(draft, own, gen);
+# a stop does not end the other replicas
+election/follow.ts, seed 4
+-if (key.phase === 'stopped') return fail(draft, other === undefined, other);
++if (key.phase === 'stopped') return planClaim(draft, me);
+# followers accept earlier generations
+follower.ts, seed 98
+-if (message.gen < this.#gen || message.owner !== this.#owner) return;
++if (message.gen < this.#gen) return this.#begin(message, now);
+# followers do not report missed frames
+follower.ts, seed 9
+-const hasMissed = message.sequence > this.#sequence;
++const hasMissed = false;
+# followers count events as missed frames
+follower.ts, seed 11
+-const missed = message.frames - this.#frames;
++const missed = message.sequence - this.#sequence;
+# an owner publishes no gap after an outage of the service
+publisher.ts, seed 8
+-if (!this.#hasOpened) return
++if (event.type === 'gap') return undefined;
++if (!this.#hasOpened) return
+# no wait for the lease of an owner that does not answer
+election/follow.ts, seed 214
+-Math.max(known.revisionAt + settings.leaseMs
++Math.max(known.revisionAt
+# no check of the lease before a handshake
+election/own.ts, seed 2826
+-return lease.phase === 'opening' && passedMs < leaseMs - marginMs && jumpMs <= marginMs;
++return lease.phase === 'opening';
+# claims without a wait after the owner has no responder
+election/follow.ts, seed 11303
+-if (me.unanswered < 2 ||
++if (me.unanswered < 1 ||
+# an owner does not write its key again when it cannot be read
+election/own.ts, seed 64, faults: key damaged, kill, pause, hand-over
+-if (result.type === 'unreadable') return confirmed(draft, own, undefined, result.revision);
+# a replica that has heard an owner still waits for a key that can be read
+election/follow.ts, seed 2709
+-wanted: undefined, isUnreadable: false }
++wanted: undefined }
+# followers do not correct the time of a new owner
+follower.ts, seed 16
+-this.#shift = this.#shiftOf(sentAt, now);
++this.#shift = 0;
+`;
+
+const textOf = (lines, sign) => lines.flatMap((line) => (line.startsWith(sign) ? [line.slice(1)] : [])).join('\n');
+
+export const mutants = patches
+  .split('\n# ')
+  .slice(1)
+  .map((patch) => {
+    const [name, place, ...lines] = patch.split('\n');
+    const [, file, seed, faults] = /^(.+), seed (\d+)(?:, faults: (.+))?$/.exec(place);
+    const options = faults && { faultNames: faults.split(', '), foreign: 'none' };
+    return { name, file, find: textOf(lines, '-'), replacement: textOf(lines, '+'), seed: Number(seed), options };
+  });

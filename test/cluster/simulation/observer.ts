@@ -1,5 +1,5 @@
-import type { FeedEvent } from '../../../src/protocol/event.js';
-import type { OwnerChanged } from '../../../src/protocol/event.js';
+import type { FeedEvent, OwnerChanged } from '../../../src/protocol/event.js';
+import type { Frame } from '../../../src/protocol/frame.js';
 
 /** Knows what was really sent, and compares it with what each replica emits. */
 export interface Observer {
@@ -24,12 +24,38 @@ interface Seen {
   hasGap: boolean;
 }
 
-/** Creates an observer. The number of a frame is its `receivedAt`. */
-export const createObserver = (now: () => number, hasLostHistory: () => boolean): Observer => {
+/** Returns the payload of a frame: its number. */
+export const payloadOf = (number: number): Buffer => {
+  const payload = Buffer.allocUnsafe(4);
+  payload.writeUInt32BE(number);
+  return payload;
+};
+
+/** Returns the number of a frame. */
+export const numberOf = ({ data }: Frame): number => data.readUInt32BE();
+
+/** The times of a replica may be ahead of the real time by this, in ms: the difference of clocks that is not corrected, and messages that waited. */
+const maxAheadMs = 1_000;
+
+/**
+ * Creates an observer.
+ *
+ * @param hasLostHistory - whether the store has lost data
+ * @param areClocksSteady - whether no clock jumps or stands still
+ * @param isNeverPaused - whether no replica handles its first messages late, which hides how far it is ahead
+ */
+export const createObserver = (
+  now: () => number,
+  hasLostHistory: () => boolean,
+  areClocksSteady: () => boolean,
+  isNeverPaused: () => boolean,
+): Observer => {
   const violations: string[] = [];
   const places = new Map<number, { readonly gen: string; readonly index: number }>();
   const counts = new Map<string, number>();
   const seen = new Map<string, Seen>();
+  /** The last time of each replica, and the most by which one was ahead of the virtual time. */
+  const times = new Map<string, { readonly at: number; readonly ahead: number; readonly isCutOff: boolean }>();
   let framesChecked = 0;
 
   const report = (violation: string): void => {
@@ -58,6 +84,22 @@ export const createObserver = (now: () => number, hasLostHistory: () => boolean)
       report(`${replica} misses ${missing} frames before ${number}, its gaps say ${last.missed}`);
   };
 
+  /** Times never go back, and are never far ahead, although the clocks of the owners differ by up to a minute. */
+  const checkTime = (replica: string, event: FeedEvent | OwnerChanged): void => {
+    const at = event.type === 'frame' ? event.receivedAt : event.type === 'gap' ? event.to : event.at;
+    const last = times.get(replica);
+    // A replica that was cut off accepts the next time as it is: it may have slept.
+    const isOfOwner = event.type === 'frame' || event.type === 'watermark';
+    const isCutOff = event.type === 'disconnected' || (last?.isCutOff === true && !isOfOwner);
+    const ahead = at - now();
+    const known = last?.ahead ?? ahead;
+    times.set(replica, { at, ahead: Math.max(ahead, known), isCutOff });
+    if (last === undefined) return;
+    if (at < last.at - 1e-3) report(`${replica} emits ${event.type} ${(last.at - at).toFixed(1)} ms back in time`);
+    if (isNeverPaused() && !last.isCutOff && !isCutOff && ahead - known > maxAheadMs)
+      report(`${replica} emits ${event.type} ${(ahead - known).toFixed(0)} ms ahead of the time`);
+  };
+
   return {
     published: (gen, number) => {
       const index = counts.get(gen) ?? 0;
@@ -65,7 +107,8 @@ export const createObserver = (now: () => number, hasLostHistory: () => boolean)
       places.set(number, { gen, index });
     },
     emitted: (replica, event) => {
-      if (event.type === 'frame') return checkFrame(replica, event.receivedAt);
+      if (areClocksSteady()) checkTime(replica, event);
+      if (event.type === 'frame') return checkFrame(replica, numberOf(event));
       const last = seen.get(replica);
       if (event.type !== 'gap' || last === undefined) return;
       last.hasGap = true;

@@ -37,22 +37,6 @@ export interface Eviction {
   readonly hasEvicted: boolean;
 }
 
-/** The service of the contract, as far as one account is concerned: the newest connection evicts the older one. */
-export interface SimulatedService {
-  /** Delivers a handshake after a delay. It arrives also if the client has left. */
-  readonly handshake: (client: Client, delayMs: number, ticketUntil: number) => void;
-  readonly leave: (client: Client) => void;
-  /** Ends the connection as a network failure does. */
-  readonly drop: () => void;
-  readonly setUp: (isUp: boolean) => void;
-  readonly push: () => void;
-  readonly live: () => Client | undefined;
-  /** Whether a handshake has been sent and has not arrived yet. */
-  readonly isExpecting: () => boolean;
-  /** How often each client was evicted, and when. */
-  readonly evictions: readonly Eviction[];
-}
-
 /** A handshake that takes longer is a slow one. The margin of a lease is longer. */
 const slowMs = 100;
 
@@ -61,12 +45,19 @@ const healthyMs = 4_000;
 /** How long after the answer of an owner a claim that was already under way can replace it. */
 const answerMs = 500;
 
-/** Creates the service. `record` receives what happens, for the timeline. */
-export const createService = (schedule: Schedule, chance: Chance, record: (text: string) => void): SimulatedService => {
+export type SimulatedService = ReturnType<typeof createService>;
+
+/**
+ * Creates the service of the contract, as far as one account is concerned: the newest connection evicts the older one.
+ *
+ * @param record - receives what happens, for the timeline
+ */
+export const createService = (schedule: Schedule, chance: Chance, record: (text: string) => void) => {
   const evictions: Eviction[] = [];
   let live: Client | undefined;
   let hasEvicted = false;
   let isUp = true;
+  let isEntitled = true;
   let frames = 0;
   let expected = 0;
 
@@ -91,15 +82,14 @@ export const createService = (schedule: Schedule, chance: Chance, record: (text:
     live = client;
     if (evicted !== undefined) {
       evictions.push({
-        ...{
-          at: schedule.now(),
-          client: evicted,
-          by: client,
-          isLate: !client.isThere(),
-          hasLeft: client.hasLeft(),
-          hasEvicted,
-        },
-        ...{ isSlow, wasHealthy: evicted.isThere() && isHealthy(evicted, client) },
+        at: schedule.now(),
+        client: evicted,
+        by: client,
+        isLate: !client.isThere(),
+        hasLeft: client.hasLeft(),
+        hasEvicted,
+        isSlow,
+        wasHealthy: evicted.isThere() && isHealthy(evicted, client),
         generations: [evicted.generation(), client.generation()],
       });
       send(evicted, () => evicted.closed(4001));
@@ -112,7 +102,8 @@ export const createService = (schedule: Schedule, chance: Chance, record: (text:
   };
 
   return {
-    handshake: (client, delayMs, ticketUntil) => {
+    /** Delivers a handshake after a delay. It arrives also if the client has left. */
+    handshake: (client: Client, delayMs: number, ticketUntil: number): void => {
       expected += 1;
       schedule.after(delayMs, () => {
         expected -= 1;
@@ -120,26 +111,33 @@ export const createService = (schedule: Schedule, chance: Chance, record: (text:
         else send(client, client.refused);
       });
     },
-    leave: (client) =>
+    leave: (client: Client): void =>
       schedule.after(chance.between(0.5, 5), () => {
         if (live === client) live = undefined;
       }),
-    drop: () => {
+    /** Ends the connection as a network failure does. */
+    drop: (): void => {
       const dropped = live;
       live = undefined;
       if (dropped) send(dropped, () => dropped.closed(1006));
     },
-    setUp: (up) => {
+    setUp: (up: boolean): void => {
       isUp = up;
     },
-    push: () => {
+    /** Whether the account may use the stream. Otherwise every ticket request is answered with 403. */
+    setEntitled: (entitled: boolean): void => {
+      isEntitled = entitled;
+    },
+    isEntitled: (): boolean => isEntitled,
+    push: (): void => {
       frames += 1;
       const client = live;
       const number = frames;
       if (client) send(client, () => client.frame(number));
     },
-    live: () => live,
-    isExpecting: () => expected > 0,
-    evictions,
+    live: (): Client | undefined => live,
+    /** Whether a handshake has been sent and has not arrived yet. */
+    isExpecting: (): boolean => expected > 0,
+    evictions: evictions as readonly Eviction[],
   };
 };

@@ -1,14 +1,14 @@
-import { creditMs } from '../../../src/cluster/election/cluster-key.js';
-import { runOf } from '../../../src/protocol/feed-position.js';
+import { ownerOf, roleOf } from '../../../src/cluster/election/election.js';
+import { timing } from '../../../src/cluster/election/timing.js';
+import { runOf } from '../../../src/protocol/position.js';
 import { createChance } from './chance.js';
 import { createEngine } from './engine.js';
-import { faults } from './faults.js';
+import { faults, repair } from './faults.js';
 import { createObserver } from './observer.js';
 import { createPlan, type Foreign, type RunOptions } from './plan.js';
 import { createSchedule } from './schedule.js';
-import { type Client, createService } from './service.js';
-import type { SimulatedReplica } from './simulated-replica.js';
-import { startReplica, type World } from './start-replica.js';
+import { type Client, createService, type Eviction } from './service.js';
+import { SimulatedReplica, type World } from './simulated-replica.js';
 import { createStore } from './store.js';
 
 export type { RunOptions } from './plan.js';
@@ -32,10 +32,13 @@ export interface Run {
 }
 
 /** Faults with which the store loses writes. */
-const losses = ['store wiped', 'store rolled back', 'engine fails over'];
+const losses = ['store wiped', 'store rolled back', 'engine fails over', 'key damaged'];
 
 /** How often in a minute the replicas may evict a foreign client that has evicted one of them. A store that loses data loses the count. */
 const maxEvictions = 3;
+/** Whether an owner that was cut off sent the handshake within its lease, after another one had claimed. */
+const isOfEarlier = ({ generations: [gen = 0, by = gen] }: Eviction): boolean => by < gen;
+
 /** With these faults a replica cannot see all others, so one with a bad key can give up although another one could own. */
 const hiding = [
   'network fails',
@@ -83,7 +86,12 @@ const run = (seed: number, options: RunOptions): Run => {
   const record = (text: string): void => void timeline.push(`${schedule.now().toFixed(1).padStart(9)}  ${text}`);
   const plan = createPlan(chance, options);
   const store = createStore();
-  const observer = createObserver(schedule.now, () => historyLosses() > 0);
+  const observer = createObserver(
+    schedule.now,
+    () => historyLosses() > 0,
+    () => (counts['clock jump'] ?? 0) + (counts['suspend'] ?? 0) === 0,
+    () => (counts['pause'] ?? 0) === 0,
+  );
   const service = createService(schedule, chance, record);
   const engine = createEngine(schedule, chance, store);
   const replicas: SimulatedReplica[] = [];
@@ -102,11 +110,13 @@ const run = (seed: number, options: RunOptions): Run => {
   const world: World = {
     ...{ schedule, chance, engine, service, observer, record },
     onStopWritten: (isExact) => {
-      const evictions = service.evictions.filter(({ at }) => schedule.now() - at < creditMs);
+      const evictions = service.evictions.filter(({ at }) => schedule.now() - at < timing.creditMs);
       const late = evictions.filter(({ isLate }) => isLate).length;
       // An eviction whose credit is lost uses the credit of the next one.
-      const hasLostReason = evictions.some((each) =>
-        store.hasLostReason(each.by.generation(), each.isSlow || each.isLate),
+      const hasLostReason = evictions.some(
+        (each) =>
+          store.hasLostReason(each.by.generation(), each.isSlow || each.isLate) ||
+          (isOfEarlier(each) && store.hasHiddenOpening(each.by.generation())),
       );
       const isUnnoticed = isExact || late > maxCredits || hasLostReason;
       if (isUnnoticed && !hasForeignOpened) isUnnoticedLoss = true;
@@ -131,7 +141,9 @@ const run = (seed: number, options: RunOptions): Run => {
     const id = `r${started}`;
     const hasBadKey = started > 1 && chance.isTrue(0.05);
     if (hasBadKey) badKeys.add(id);
-    replicas.push(startReplica(world, id, true, hasBadKey));
+    const replica = new SimulatedReplica(world, id, hasBadKey);
+    replica.start();
+    replicas.push(replica);
   };
 
   for (let n = 0; n < 3; n += 1) schedule.after(chance.between(0, 300), start);
@@ -141,17 +153,18 @@ const run = (seed: number, options: RunOptions): Run => {
   };
   pushFrames();
 
-  const alive = (): SimulatedReplica[] => replicas.filter((each) => each.isAlive() && each.state().role !== 'stopped');
+  const alive = (): SimulatedReplica[] =>
+    replicas.filter((each) => each.isAlive && roleOf(each.election) !== 'stopped');
   const ownerNow = (except?: SimulatedReplica): SimulatedReplica | undefined =>
-    alive().find((each) => each !== except && each.state().own !== undefined);
+    alive().find((each) => each !== except && ownerOf(each.election) !== undefined);
   const target = (): SimulatedReplica | undefined => {
-    if (lastTarget?.isAlive() && chance.isTrue(0.5)) return lastTarget;
+    if (lastTarget?.isAlive && chance.isTrue(0.5)) return lastTarget;
     const owner = ownerNow();
     lastTarget = owner && chance.isTrue(0.6) ? owner : chance.oneOf([...alive(), undefined]);
     return lastTarget;
   };
   const targets = {
-    ...{ chance, engine, service, store, record, target, alive, owner: ownerNow },
+    ...{ chance, engine, service, store, record, target, alive, owner: ownerNow, report: observer.report },
     later: (delayMs: number, action: () => void) => {
       partsLeft += 1;
       schedule.after(delayMs, () => {
@@ -203,21 +216,22 @@ const run = (seed: number, options: RunOptions): Run => {
     // A store that has lost the stop cannot show it to the others.
     if (isStopped && historyLosses() > 0) return [];
     if (isStopped) return running.map(({ id }) => `stopped, but ${id} still runs`);
-    if (plan.foreign === 'stubborn') return ['there is a stubborn foreign client, and no replica has stopped'];
     if (running.every(({ id }) => badKeys.has(id))) return [];
-    const owners = running.filter((each) => each.state().own !== undefined);
+    if (plan.foreign === 'stubborn') return ['there is a stubborn foreign client, and no replica has stopped'];
+    const owners = running.filter((each) => ownerOf(each.election) !== undefined);
     const [owner] = owners;
     if (owners.length !== 1 || owner === undefined) return [`${owners.length} owners at the end`];
-    const { epoch, gen } = owner.state().own!;
+    const { epoch } = owner.election;
+    const { gen } = ownerOf(owner.election)!;
     const run = runOf(epoch, gen, owner.id);
     const live = service.live();
     return [
-      ...(owner.hasConnection() ? [] : [`${owner.id} owns, but has no connection`]),
+      ...(owner.hasConnection ? [] : [`${owner.id} owns, but has no connection`]),
       // A late handshake of the owner itself ends its connection, of which it learns a little later.
       ...(live?.name === owner.id && live.isThere() ? [] : [`the service is connected to ${live?.name}`]),
       ...running
-        .filter((each) => each.followed() !== run)
-        .map((each) => `${each.id} follows ${each.followed()} instead of ${run}`),
+        .filter((each) => each.followed !== run)
+        .map((each) => `${each.id} follows ${each.followed} instead of ${run}`),
       ...running
         .filter(({ id }) => schedule.now() - observer.lastFrameAt(id) > 1_000)
         .map(({ id }) => `${id} has received no frame for a second`),
@@ -265,6 +279,8 @@ const run = (seed: number, options: RunOptions): Run => {
 
   schedule.runUntil(plan.faultsUntilMs);
   while (partsLeft > 0) schedule.runUntil(schedule.now() + lookEveryMs);
+  // A store that goes back in time can have the damaged key again.
+  repair(store, record);
   record('the faults are over');
   settle();
   checkEvictions();

@@ -1,25 +1,321 @@
-import type { Election, Input } from '../../../src/cluster/election/election.js';
-import type { FeedMessage } from '../../../src/cluster/messages/feed-message.js';
-import type { Conditions } from './network.js';
+import {
+  createElection,
+  type Effect,
+  type Election,
+  followerOf,
+  type Input,
+  isServing,
+  nextTick,
+  type Ownership,
+  ownerOf,
+  type Owning,
+  type Report,
+  reportOf,
+  roleOf,
+} from '../../../src/cluster/election/election.js';
+import { step } from '../../../src/cluster/election/step.js';
+import { timingDefaults } from '../../../src/cluster/election/timing.js';
+import { Follower } from '../../../src/cluster/follower.js';
+import type { FeedMessage } from '../../../src/cluster/messages.js';
+import { Publisher } from '../../../src/cluster/publisher.js';
+import type { LifecycleEvent } from '../../../src/protocol/event.js';
+import type { Frame } from '../../../src/protocol/frame.js';
+import type { Chance } from './chance.js';
+import type { SimulatedEngine } from './engine.js';
+import { goodConditions } from './network.js';
+import { numberOf, type Observer } from './observer.js';
+import type { Schedule } from './schedule.js';
+import type { SimulatedService } from './service.js';
+import { SimulatedFeed } from './simulated-feed.js';
 
-/** A replica of the simulation: the real election and follower, with a simulated feed. */
-export interface SimulatedReplica {
-  readonly id: string;
-  readonly state: () => Election;
-  readonly conditions: Conditions;
-  readonly isAlive: () => boolean;
-  readonly hasConnection: () => boolean;
-  /** The run of the owner whose frames it emits: an `end` of another owner, which its follower drops, does not change it. */
-  readonly followed: () => string | undefined;
-  readonly input: (input: Input) => void;
-  readonly receive: (message: FeedMessage) => void;
-  /** Notes that a fault concerns this replica from now on. */
-  readonly disturb: (forMs?: number) => void;
-  readonly pause: () => void;
-  /** Continues. A suspended machine has a monotonic clock that stood still. */
-  readonly resume: (wasSuspended: boolean) => void;
-  readonly kill: () => void;
-  readonly jumpClock: (ms: number) => void;
-  /** Runs an action in this replica: at once, or when it continues. */
-  readonly run: (action: () => void) => void;
+/** What all replicas of a run share. */
+export interface World {
+  readonly schedule: Schedule;
+  readonly chance: Chance;
+  readonly engine: SimulatedEngine;
+  readonly service: SimulatedService;
+  readonly observer: Observer;
+  readonly record: (text: string) => void;
+  /** `isExact`: the store has lost a claim, and no replica can notice it. */
+  readonly onStopWritten: (isExact: boolean) => void;
+  /** The eviction of an owner is not counted, because another replica has claimed at the same time. */
+  readonly onUncounted: () => void;
+  readonly onFailed: (replica: SimulatedReplica, isReplaced: boolean) => void;
 }
+
+type Write = Extract<Effect, { readonly type: 'write' }>;
+
+/** A replica of the simulation: the real election and follower, with a simulated engine and feed. */
+export class SimulatedReplica {
+  readonly world: World;
+  readonly id: string;
+  readonly conditions = goodConditions();
+  election: Election;
+  isAlive = true;
+  disturbedAt: number;
+  readonly answers = new Map<string, number>();
+  readonly #publisher = new Publisher();
+  readonly #follower: Follower;
+  readonly #feed: SimulatedFeed;
+  #pausedAt: number | undefined;
+  #suspendedMs = 0;
+  /** The clocks of the replicas differ by up to a minute. */
+  #wallShift: number;
+  #inbox: (() => void)[] = [];
+  /** When the tick that is scheduled runs. */
+  #tickAt = Infinity;
+  /** The last write whose result has arrived in time. */
+  #lastWrite: { readonly revision: number; readonly at: number; readonly evictions: number } | undefined;
+  #answer: Report | undefined;
+
+  /** @param hasBadKey - the service refuses its key */
+  constructor(world: World, id: string, hasBadKey: boolean) {
+    this.world = world;
+    this.id = id;
+    const { schedule, engine, observer } = world;
+    const settings = { replica: id, since: schedule.now(), feed: 'market', canOwn: true, ...timingDefaults } as const;
+    this.#follower = new Follower('market', (event) => observer.emitted(id, event));
+    this.#feed = new SimulatedFeed(this, hasBadKey);
+    this.#wallShift = ((Number(id.slice(1)) * 37_717) % 120_000) - 60_000;
+    this.disturbedAt = schedule.now();
+    this.election = createElection(settings, engine.isUp());
+  }
+
+  start(): void {
+    this.world.engine.join(this);
+    this.record('starts');
+    this.input({ type: 'start' });
+  }
+
+  get wall(): number {
+    return this.world.schedule.now() + 1e12 + this.#wallShift;
+  }
+
+  get hasConnection(): boolean {
+    return this.#feed.hasConnection;
+  }
+
+  /** The run of the owner whose frames it emits: an `end` of another owner, which its follower drops, does not change it. */
+  get followed(): string | undefined {
+    return this.#follower.position?.run;
+  }
+
+  /** How long no fault has concerned it, in ms. */
+  get undisturbedMs(): number {
+    return this.world.schedule.now() - this.disturbedAt;
+  }
+
+  get isServing(): boolean {
+    return isServing(this.election);
+  }
+
+  get #monotonic(): number {
+    return this.world.schedule.now() - this.#suspendedMs;
+  }
+
+  record(text: string): void {
+    this.world.record(`${this.id}: ${text}`);
+  }
+
+  /** Notes that a fault concerns this replica from now on. */
+  disturb(forMs = 0): void {
+    this.disturbedAt = Math.max(this.disturbedAt, this.world.schedule.now() + forMs);
+    this.answers.clear();
+  }
+
+  /** Runs an action in this replica: at once, or when it continues. */
+  run(action: () => void): void {
+    if (!this.isAlive) return;
+    if (this.#pausedAt !== undefined) this.#inbox.push(action);
+    else action();
+  }
+
+  later(delayMs: number, action: () => void): void {
+    this.world.schedule.after(delayMs, () => this.run(action));
+  }
+
+  input(each: Input): void {
+    if (!this.isAlive || ['stopped', 'left'].includes(roleOf(this.election))) return;
+    const [before, follower, publisher] = [this.election, this.#follower, this.#publisher];
+    const { call } = before;
+    const isWritten = each.type === 'call' && each.result.type === 'written' && call?.id === each.id;
+    if (isWritten) {
+      const evictions = call.key?.evictions.length ?? 0;
+      this.#lastWrite = { revision: each.result.revision, at: call.sentAt, evictions };
+    }
+    const clock = { now: this.#monotonic, wall: this.wall, random: this.world.chance.random() };
+    const { state: next, effects } = step(before, each, { ...clock, followed: follower.followed });
+    this.election = next;
+    const [owned, own] = [ownerOf(before), ownerOf(next)];
+    const isUncounted = next.evictions.length === 0 || next.state.name !== 'following';
+    if (owned && hasEvictionToWrite(owned, this.#lastWrite?.evictions) && !own && !isWritten && isUncounted)
+      this.world.onUncounted();
+    if (next.state.name !== before.state.name)
+      this.record(`${before.state.name} -> ${next.state.name} (generation ${own?.gen ?? next.gen})`);
+    if (own && own.gen !== publisher.place.gen) publisher.continue(follower.timeAt(this.#monotonic), this.wall);
+    const report = reportOf(next);
+    if (report) publisher.report(report, next.epoch);
+    for (const effect of effects) this.#perform(effect);
+    this.#scheduleTick();
+  }
+
+  receive(message: FeedMessage): void {
+    if (message.owner === this.id && message.phase !== 'free') return;
+    // An owner that emits its own frames receives only the beats of others.
+    const isSource = this.isServing && this.#follower.follows(ownerOf(this.election)!.gen, this.id);
+    if (message.kind !== 'beat' && isSource) return;
+    this.#follower.receive(message, this.#monotonic);
+    if (message.kind !== 'beat') return this.#scheduleTick();
+    const { gen, owner, phase, revision } = message;
+    this.input({ type: 'heard', report: { gen, owner, phase, revision } });
+  }
+
+  /** The engine is away. */
+  disconnected(): void {
+    this.input({ type: 'engine', isConnected: false });
+    const { election } = this;
+    if (ownerOf(election) === undefined && followerOf(election)?.draining === undefined) this.#follower.away('away');
+  }
+
+  asked(question: Ownership, from: string): Report | undefined {
+    this.input({ type: 'asked', question });
+    const answer = this.#answer;
+    this.#answer = undefined;
+    if (answer && !this.answers.has(from)) this.answers.set(from, this.world.schedule.now());
+    return answer;
+  }
+
+  publishEvent(event: LifecycleEvent): void {
+    this.#publish(this.#publisher.event(event));
+  }
+
+  publishFrame(frame: Frame): void {
+    const message = this.#publisher.frame(frame);
+    this.world.observer.published(`${message.gen} of ${this.id}`, numberOf(frame));
+    this.#publish(message);
+  }
+
+  pause(): void {
+    this.#pausedAt ??= this.world.schedule.now();
+  }
+
+  /** Continues. A suspended machine has a monotonic clock that stood still. */
+  resume(wasSuspended: boolean): void {
+    if (this.#pausedAt === undefined) return;
+    if (wasSuspended) this.#suspendedMs += this.world.schedule.now() - this.#pausedAt;
+    this.#pausedAt = undefined;
+    const waiting = this.#inbox;
+    this.#inbox = [];
+    // After a pause, timers can run before the sockets are read.
+    if (this.world.chance.isTrue(0.5)) this.input({ type: 'tick' });
+    for (const action of waiting) this.run(action);
+    this.#scheduleTick();
+  }
+
+  kill(): void {
+    this.record('is killed');
+    this.#feed.endAttempt();
+    this.#leave();
+  }
+
+  jumpClock(ms: number): void {
+    this.#wallShift += ms;
+  }
+
+  #leave(): void {
+    this.isAlive = false;
+    this.world.engine.leave(this);
+  }
+
+  #publish(message: FeedMessage | undefined): void {
+    if (message === undefined) return;
+    if (this.election.isConnected) this.world.engine.publish(this, 'feed', message);
+    this.#follower.receive(message, this.#monotonic);
+  }
+
+  // A little later, because a rounding error must not make the tick too early.
+  get #neededTick(): number {
+    return Math.min(nextTick(this.election), this.#follower.nextTick ?? Infinity) + this.#suspendedMs + 0.001;
+  }
+
+  // Most ticks are put off before they are due. One that is too early schedules the next one.
+  #scheduleTick(): void {
+    const { schedule } = this.world;
+    const at = this.#neededTick;
+    if (at >= this.#tickAt) return;
+    this.#tickAt = at;
+    schedule.after(at - schedule.now(), () => {
+      if (this.#tickAt !== at) return;
+      this.#tickAt = Infinity;
+      this.run(() => this.#tick());
+    });
+  }
+
+  #tick(): void {
+    if (this.#neededTick > this.world.schedule.now()) return this.#scheduleTick();
+    this.#follower.tick(this.#monotonic);
+    this.input({ type: 'tick' });
+  }
+
+  #perform(effect: Effect): void {
+    const { engine, onFailed } = this.world;
+    switch (effect.type) {
+      case 'read':
+        return engine.access(this, effect.id, (store) => store.read());
+      case 'write':
+        return this.#write(effect);
+      case 'ask':
+        return engine.ask(this, effect.id, effect.question);
+      case 'answer':
+        this.#answer = effect.report;
+        return;
+      case 'beat': {
+        this.#publisher.report(effect.report, this.election.epoch);
+        const beat = this.#publisher.beat(this.wall);
+        return effect.report.phase === 'free' ? engine.publish(this, 'feed', beat) : this.#publish(beat);
+      }
+      case 'presence':
+        return engine.publish(this, 'standby', effect.presence);
+      case 'offer':
+        this.record(`offers to ${effect.to}`);
+        return engine.send(this, effect.to, effect.offer);
+      case 'voided':
+        return engine.publish(this, 'voided', effect.gen);
+      case 'evicted':
+        return engine.publish(this, 'evicted', effect.evictions);
+      case 'stop-notice':
+        return engine.publish(this, 'stop', undefined);
+      case 'open':
+        return this.#feed.open();
+      case 'allow':
+        return this.#feed.allow();
+      case 'close':
+        return this.#feed.close();
+      case 'end':
+        return this.#publish(this.#publisher.end(effect.gen, this.wall));
+      case 'fail':
+        this.record(`fails, ${effect.isReplaced ? 'connection replaced' : 'no candidate'}`);
+        return onFailed(this, effect.isReplaced);
+      case 'left':
+        this.record('left');
+        return this.#leave();
+    }
+  }
+
+  #write({ id, key, expected }: Write): void {
+    const { gen, phase, credits } = key;
+    this.record(`writes generation ${gen} ${phase}, expects revision ${expected}, ${credits.length} credits`);
+    const sentAt = this.#monotonic;
+    this.world.engine.access(this, id, (store) => {
+      const result = store.write(key, expected);
+      // The store can have lost the claim of a newer owner exactly back to the last write of this one, before its lease has ended.
+      const { revision, at = 0 } = this.#lastWrite ?? {};
+      const isExact = store.highest() > gen && expected === revision && sentAt - at < timingDefaults.leaseMs;
+      if (phase === 'stopped' && result.type === 'written') this.world.onStopWritten(isExact);
+      return result;
+    });
+  }
+}
+
+const hasEvictionToWrite = ({ name, evictions }: Owning, written = 0): boolean =>
+  name === 'evicted' || (name === 'releasing' && evictions.length > written);

@@ -1,5 +1,5 @@
 import { BehaviorSubject, filter, NEVER, Observable, switchMap } from 'rxjs';
-import type { ClusterEngine } from '../../../src/cluster/engine/cluster-engine.js';
+import type { ClusterEngine } from '../../../src/cluster/engine.js';
 
 /** An engine whose connection can be cut. */
 export interface CutEngine extends ClusterEngine {
@@ -24,9 +24,7 @@ export const cutEngine = (engine: ClusterEngine): CutEngine => {
     connected$: new Observable((subscriber) => link$.subscribe((link) => subscriber.next(link !== 'refused'))),
     read: (key) => call(() => engine.read(key)),
     compareAndSet: (key, value, expected) => call(() => engine.compareAndSet(key, value, expected)),
-    publish: (subject, data) => {
-      if (link$.value === 'good') engine.publish(subject, data);
-    },
+    publish: (subject, data) => (link$.value === 'good' ? engine.publish(subject, data) : undefined),
     subscribe: (subject) => whileGood(engine.subscribe(subject)),
     request: (subject, data, timeoutMs) => call(() => engine.request(subject, data, timeoutMs)),
     // The engine keeps the subscription of a replica in a black hole, which answers too late.

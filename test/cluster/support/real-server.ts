@@ -1,12 +1,14 @@
-import { afterAll, beforeAll, describe, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { randomUUID } from 'node:crypto';
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { filter, firstValueFrom } from 'rxjs';
-import type { ClusterEngine } from '../../../src/cluster/engine/cluster-engine.js';
+import type { ClusterEngine } from '../../../src/cluster/engine.js';
 import { clusterEngineTests } from '../../../src/testing/index.js';
 import { type BrokerKind, connectEngine, type RunningBroker, startBroker } from '../../peers/brokers.mjs';
 import { natsServer, redisServer } from '../../peers/packages.mjs';
+import { waitFor } from '../../support/wait-for.js';
 
 /** A real server, for the tests of one file. */
 export interface RealServer {
@@ -61,6 +63,55 @@ export const describeServer = (kind: BrokerKind, tests: (server: RealServer) => 
     });
 
     it.each(clusterEngineTests(() => engines).map(({ name, run }) => [name, run] as const))('%s', (_, run) => run());
+
+    const becomes = (expected: boolean) =>
+      firstValueFrom(engines[0].connected$.pipe(filter((isConnected) => isConnected === expected)));
+    /** Repeats a call until it succeeds, as a replica does. */
+    const eventually = <T>(call: () => Promise<T>): Promise<readonly [T]> =>
+      waitFor(() =>
+        call().then(
+          (value) => [value] as const,
+          () => undefined,
+        ),
+      );
+
+    it('is away after a kill, publishes nothing meanwhile, and is back with its key after a restart', async () => {
+      const [one, other] = engines;
+      const id = `restart.${randomUUID()}`;
+      const revision = await one.compareAndSet(id, 'before', undefined);
+      const texts: string[] = [];
+      const subscription = other.subscribe(id).subscribe((data) => texts.push(Buffer.from(data).toString()));
+      await broker.kill();
+      await becomes(false);
+      one.publish(id, Buffer.from('lost'));
+      await expect(one.request('away', Buffer.from('?'), 50)).rejects.toThrow();
+      await broker.start();
+      await becomes(true);
+      expect(await eventually(() => one.read(id))).toEqual([{ value: 'before', revision }]);
+      // The other connection may need longer.
+      await waitFor(() => {
+        one.publish(id, Buffer.from('after'));
+        return texts.length > 0;
+      });
+      subscription.unsubscribe();
+      expect(texts[0]).toBe('after');
+      const [next] = await eventually(() => one.compareAndSet(id, 'after', revision));
+      expect(next).toBeGreaterThan(revision as number);
+    }, 60_000);
+
+    it('has no key after its data was deleted, and creates it again', async () => {
+      const [one] = engines;
+      const id = `wiped.${randomUUID()}`;
+      await one.compareAndSet(id, 'before', undefined);
+      await broker.kill();
+      await becomes(false);
+      broker.wipe();
+      await broker.start();
+      await becomes(true);
+      expect(await eventually(() => one.read(id))).toEqual([undefined]);
+      const [revision] = await eventually(() => one.compareAndSet(id, 'after', undefined));
+      expect(await one.read(id)).toEqual({ value: 'after', revision });
+    }, 60_000);
 
     tests({ broker: () => broker, connect, defer: (close) => closing.push(close) });
   });

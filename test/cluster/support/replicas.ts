@@ -1,8 +1,8 @@
 import type { Subscription } from 'rxjs';
+import type { ClusterEngine } from '../../../src/cluster/engine.js';
 import { type ClusterOptions, createFeedCluster, type FeedCluster } from '../../../src/cluster/index.js';
-import type { ClusterEngine } from '../../../src/cluster/engine/cluster-engine.js';
-import type { FeedEvent, TradeFeedError } from '../../../src/index.js';
-import type { OwnerChanged } from '../../../src/protocol/event.js';
+import type { Feed, FeedEvent, TradeFeedError } from '../../../src/index.js';
+import type { ClusterEvent } from '../../../src/protocol/event.js';
 import { startTradeFeedService, type TradeFeedAccount, type TradeFeedService } from '../../../src/testing/index.js';
 import { waitFor } from '../../support/wait-for.js';
 import { type CutEngine, cutEngine } from './cut-engine.js';
@@ -12,7 +12,7 @@ export interface TestReplica {
   readonly name: string;
   readonly cluster: FeedCluster;
   readonly engine: CutEngine;
-  readonly events: (FeedEvent | OwnerChanged)[];
+  readonly events: (FeedEvent | ClusterEvent)[];
   readonly texts: () => readonly string[];
   readonly error: () => TradeFeedError | undefined;
   readonly unsubscribe: () => void;
@@ -25,7 +25,7 @@ export interface TestCluster extends AsyncDisposable {
   readonly service: TradeFeedService;
   readonly account: TradeFeedAccount;
   readonly apiKey: string;
-  readonly start: (name: string, options?: Partial<ClusterOptions>) => TestReplica;
+  readonly start: (name: string, options?: Partial<ClusterOptions>, feed?: Feed) => TestReplica;
   /** Waits until a replica has an open connection, and the others follow it. */
   readonly owner: (...replicas: readonly TestReplica[]) => Promise<TestReplica>;
   /** Pushes texts, one for each number, until all replicas have received the last one. */
@@ -39,13 +39,13 @@ export const startTestCluster = async (engine: ClusterEngine): Promise<TestClust
   const apiKey = account.createApiKey();
   const replicas: TestReplica[] = [];
 
-  const start = (name: string, options: Partial<ClusterOptions> = {}): TestReplica => {
+  const start = (name: string, options: Partial<ClusterOptions> = {}, feed: Feed = 'market'): TestReplica => {
     const link = cutEngine(engine);
-    const cluster = createFeedCluster('market', {
+    const cluster = createFeedCluster(feed, {
       ...{ baseUrl: service.baseUrl, apiKey, engine: link, account: 'main', replica: name },
       ...options,
     });
-    const events: (FeedEvent | OwnerChanged)[] = [];
+    const events: (FeedEvent | ClusterEvent)[] = [];
     let error: TradeFeedError | undefined;
     const subscription: Subscription = cluster.events$.subscribe({
       next: (event) => events.push(event),

@@ -1,7 +1,7 @@
 import { expect, it } from '@jest/globals';
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, readFileSync, statSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import { of } from 'rxjs';
 import { recordTo } from '../../../src/index.js';
 import { tempFolder } from '../../cli/support/temp-folder.js';
@@ -95,18 +95,4 @@ it('a program that exits or throws has recorded all frames', async () => {
     spawnSync(process.execPath, [program('record-and-end.mjs'), path, how], { stdio: 'ignore' });
     expect(await numbersOf(path)).toEqual(upFrom(0, 100));
   }
-}, 60_000);
-
-it('a kill during a rotation leaves a valid recording', async () => {
-  const path = folder.path('rotated.ndjson');
-  await recordAndKill([path, '0', '60000'], `${path}.7`, 1);
-  const numbers = await numbersOf(path);
-  expect(numbers).toEqual(upFrom(0, numbers.length));
-  // The first process may have written more files before the kill.
-  let next = 8;
-  while (existsSync(`${path}.${next}`)) next += 1;
-  await recordAndKill([path, '0', '60000'], `${path}.${next + 4}`, 1);
-  const more = await numbersOf(path);
-  expect(more.slice(0, numbers.length + 1)).toEqual([...numbers, 'gap']);
-  expect(more.slice(numbers.length + 1)).toEqual(upFrom(0, more.length - numbers.length - 1));
 }, 60_000);

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
-import { existsSync, mkdirSync, readdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import {
   concat,
   config,
@@ -14,11 +14,9 @@ import {
   retry,
   Subject,
   Subscription,
-  take,
   throwError,
 } from 'rxjs';
-import { TestScheduler } from 'rxjs/testing';
-import { Decoded, type FeedEvent, Frame, RecordingError, type RecordOptions, recordTo } from '../../../src/index.js';
+import { Decoded, type FeedEvent, Frame, type RecordOptions, recordTo } from '../../../src/index.js';
 import { frameLine, gapLine } from '../../../src/operators/node/recording/recording-line.js';
 import { tempFolder } from '../../cli/support/temp-folder.js';
 import { openFiles } from './support/open-files.js';
@@ -55,28 +53,6 @@ const told = (source: Observable<unknown>): unknown[] => {
 };
 
 describe('recordTo', () => {
-  const run = (test: Parameters<TestScheduler['run']>[0]): void => {
-    new TestScheduler((actual, expected) => expect(actual).toEqual(expected)).run(test);
-  };
-
-  it('forwards all events synchronously, and unsubscribes from its source with the subscriber', () => {
-    run(({ hot, expectObservable, expectSubscriptions }) => {
-      const values = { a: frameAt(1), b: frameAt(2), o: opened(3) };
-      const source = hot(' -a-(bo)-a-b', values);
-      const sub = '         ^--------!';
-      const expected = '    -a-(bo)-a';
-      expectObservable(source.pipe(recordTo(fresh())), sub).toBe(expected, values);
-      expectSubscriptions(source.subscriptions).toBe(sub);
-    });
-  });
-
-  it('completes and errors with its source', () => {
-    run(({ cold, expectObservable }) => {
-      expectObservable(cold('-a-|').pipe(recordTo(fresh()))).toBe('-a-|');
-      expectObservable(cold('-a-#').pipe(recordTo(fresh()))).toBe('-a-#');
-    });
-  });
-
   it('writes only frames and gaps, and a Decoded as its frame', () => {
     const path = fresh();
     const [one, two, gap] = [frameAt(10), frameAt(30), gapBetween(10, 20)];
@@ -113,30 +89,6 @@ describe('recordTo', () => {
     expect(
       (await replayed(path)).map((event) => (event.type === 'gap' ? [event.from, event.to] : event.receivedAt)),
     ).toEqual([10, [14, 20], 30]);
-  });
-
-  it('writes relayed frames like other frames', async () => {
-    const path = fresh();
-    const data = new TextEncoder().encode('über');
-    const relayed = new Frame<Uint8Array>('raw', data, false, 10, 2);
-    const binary = new Frame<Uint8Array>('raw', data.subarray(1), true, 11, 2);
-    expect(told(of(relayed, new Decoded(1, binary)).pipe(recordTo(path)))).toHaveLength(3);
-    const [one, two] = (await replayed(path)) as Frame[];
-    expect([one!.text(), one!.isBinary, [...two!.data], two!.isBinary]).toEqual([
-      'über',
-      false,
-      [...data.subarray(1)],
-      true,
-    ]);
-  });
-
-  it('writes a frame before it forwards the frame', () => {
-    const path = fresh();
-    const source = new Subject<Frame>();
-    source.pipe(recordTo(path), take(1)).subscribe();
-    source.next(frameAt(1));
-    expect(text(path)).toBe(frameLine(frameAt(1)));
-    expect(source.observed).toBe(false);
   });
 
   it('opens its file on subscription, before it subscribes to its source', () => {
@@ -185,14 +137,6 @@ describe('recordTo', () => {
     expect(existsSync(path)).toBe(false);
   });
 
-  it('removes the empty file when the subscriber unsubscribes before the first line', () => {
-    const path = fresh();
-    const subscription = NEVER.pipe(recordTo(path)).subscribe();
-    expect(existsSync(path)).toBe(true);
-    subscription.unsubscribe();
-    expect(existsSync(path)).toBe(false);
-  });
-
   it('adds one exit listener for all recordings', () => {
     const before = process.listenerCount('exit');
     const recordings = new Subscription();
@@ -205,7 +149,6 @@ describe('recordTo', () => {
   describe('with a relative path', () => {
     const home = process.cwd();
     afterEach(() => process.chdir(home));
-
     it('resolves the path on subscription, for all files', async () => {
       const [first, second] = [folder.path('first'), folder.path('second')];
       mkdirSync(first);
@@ -222,27 +165,6 @@ describe('recordTo', () => {
       expect(readdirSync(second)).toEqual([]);
       expect(await payloadsOf(`${first}/feed`)).toEqual(['a', 'b']);
     });
-  });
-
-  it('writes while the source emits', async () => {
-    const path = fresh();
-    const source = new Subject<Frame>();
-    const subscription = source.pipe(recordTo(path)).subscribe();
-    source.next(frameAt(1));
-    await waitFor(() => text(path) !== '');
-    expect(text(path)).toBe(frameLine(frameAt(1)));
-    subscription.unsubscribe();
-  });
-
-  it('records a frame that the subscriber causes inside `next`, in order', () => {
-    const path = fresh();
-    const source = new Subject<Frame>();
-    source.pipe(recordTo(path)).subscribe((frame) => {
-      if (frame.receivedAt === 1) source.next(frameAt(2));
-    });
-    source.next(frameAt(1));
-    source.complete();
-    expect(text(path)).toBe(frameLine(frameAt(1)) + frameLine(frameAt(2)));
   });
 
   describe('appending to an existing recording', () => {
@@ -272,30 +194,6 @@ describe('recordTo', () => {
       );
     });
 
-    it('begins the gap at a whole ms', async () => {
-      const path = fresh();
-      writeFileSync(path, `${first}{"type":"of the future"}\n`);
-      utimesSync(path, 7.0005, 7.0005);
-      of(frameAt(9_000)).pipe(recordTo(path)).subscribe();
-      expect((await replayed(path))[1]).toMatchObject({ type: 'gap', from: 7_000, durationMs: 2_000 });
-    });
-
-    it('writes nothing when its source emits nothing', () => {
-      const path = fresh();
-      writeFileSync(path, first);
-      of(...lifecycle.slice(0, 2))
-        .pipe(recordTo(path))
-        .subscribe();
-      expect(text(path)).toBe(first);
-    });
-
-    it('records no negative duration when the clock was set back', async () => {
-      const path = fresh();
-      writeFileSync(path, first);
-      of(frameAt(400)).pipe(recordTo(path)).subscribe();
-      expect((await replayed(path))[1]).toMatchObject({ type: 'gap', from: 400, to: 400, durationMs: 0 });
-    });
-
     it('appends with each subscription, and removes a torn line first', async () => {
       const path = fresh();
       const source$ = of(frameAt(1, 'a'), frameAt(2, 'b')).pipe(recordTo(path, { maxFileBytes: 300 }));
@@ -315,23 +213,6 @@ describe('recordTo', () => {
     const onUnhandledError = config.onUnhandledError;
     afterEach(() => {
       config.onUnhandledError = onUnhandledError;
-    });
-
-    it('errors immediately, and does not subscribe to its source', () => {
-      run(({ cold, expectObservable, expectSubscriptions }) => {
-        const source = cold('-a-|');
-        const path = folder.path('missing/feed.ndjson');
-        const message = `Cannot write the recording ${path}: there is no such file or folder.`;
-        expectObservable(source.pipe(recordTo(path))).toBe('#', undefined, new RecordingError(message, { path }));
-        expectSubscriptions(source.subscriptions).toBe([]);
-      });
-    });
-
-    it('does not change a file that is not a recording', () => {
-      const path = fresh();
-      writeFileSync(path, 'root:x:0:0\n');
-      expect(told(NEVER.pipe(recordTo(path)))).toEqual([['error', expect.any(RecordingError)]]);
-      expect(text(path)).toBe('root:x:0:0\n');
     });
 
     // A Linux device that is always full.
@@ -354,13 +235,6 @@ describe('recordTo', () => {
       expect(openFiles()).not.toContain('/dev/full');
     });
 
-    it('errors instead of completing when the last lines cannot be written', () => {
-      const { source, seen } = full();
-      source.next(frameAt(1));
-      source.complete();
-      expect(seen).toEqual([frameAt(1), ['error', noSpace]]);
-    });
-
     it('calls `onError` instead, and the stream continues', async () => {
       const onError = jest.fn();
       const { source, seen } = full({ onError });
@@ -370,17 +244,6 @@ describe('recordTo', () => {
       source.complete();
       expect(seen).toEqual([frameAt(1), frameAt(2), 'end']);
       expect(onError.mock.calls).toEqual([[noSpace]]);
-    });
-
-    it('errors with an error that `onError` throws', async () => {
-      const failure = new Error('of the user');
-      const onError = (): never => {
-        throw failure;
-      };
-      const { source, seen } = full({ onError });
-      source.next(frameAt(1));
-      await waitFor(() => seen.length > 1);
-      expect(seen).toEqual([frameAt(1), ['error', failure]]);
     });
 
     it('reports a failure as unhandled when there is no subscriber: at unsubscription, and after the error of the source', async () => {
@@ -413,17 +276,6 @@ describe('recordTo', () => {
       expect(() => recordTo(path, options as RecordOptions)).toThrow(
         expect.objectContaining({ code: 'invalid-options', message: expect.stringContaining(message) }),
       );
-    });
-
-    it('may be the defaults', () => {
-      const options = { maxFileBytes: 1, maxWaitingBytes: 1, onError: 'error' } as const;
-      expect(() => recordTo(fresh(), options)).not.toThrow();
-    });
-
-    it('may be undefined', () => {
-      const path = fresh();
-      const options = { maxFileBytes: undefined, maxWaitingBytes: undefined, onError: undefined };
-      expect(told(of(frameAt(1)).pipe(recordTo(path, options)))).toEqual([frameAt(1), 'end']);
     });
   });
 });

@@ -1,14 +1,22 @@
+import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 
-/** Returns free ports on loopback. */
+/** Returns free ports on loopback, below those that the system assigns: no other program receives them meanwhile. */
 export const freePorts = async (count) => {
-  const servers = Array.from({ length: count }, () => createServer().listen(0, '127.0.0.1'));
-  await Promise.all(servers.map((server) => once(server, 'listening')));
-  const ports = servers.map((server) => server.address().port);
-  await Promise.all(servers.map((server) => once(server.close(), 'close')));
-  return ports;
+  const ports = new Set();
+  while (ports.size < count) {
+    const port = randomInt(10_000, 32_000);
+    const server = createServer().listen(port, '127.0.0.1');
+    const isFree = await once(server, 'listening').then(
+      () => true,
+      () => false,
+    );
+    if (isFree) await once(server.close(), 'close');
+    if (isFree) ports.add(port);
+  }
+  return [...ports];
 };
 
 /** Waits until a process listens on a port. */

@@ -1,19 +1,9 @@
 import loadNativeLock from './load-native-lock.cjs';
 
-/**
- * Locks an open file. The operating system releases the lock when the file descriptor is closed. This also happens when the worker thread or
- * the process ends.
- *
- * @returns `false` when another recorder has the lock
- */
+/** Locks an open file until its descriptor is closed, or its thread or process ends. `false`: another recorder has it. */
 export type LockFile = (fd: number) => boolean;
 
-/**
- * Creates a {@link LockFile} that uses the advisory locks of the operating system. Where locks are not available, it emits one process warning
- * and returns `true` for every file.
- *
- * @param load - loads the native package; called when the first file is locked
- */
+/** Uses advisory locks. Where there are none, emits one process warning and returns `true` for every file. */
 export const advisoryLock = (load: typeof loadNativeLock, platform: string = process.platform): LockFile => {
   let isReported = false;
   const range = lockedRange(platform);
@@ -28,10 +18,8 @@ export const advisoryLock = (load: typeof loadNativeLock, platform: string = pro
   };
 };
 
-/**
- * Returns the range of the lock. On Windows other programs cannot read a locked range, so one byte far after the last line is locked. macOS
- * locks whole files only.
- */
+// On Windows other programs can't read a locked range, so one byte far after the last line is locked. macOS locks whole
+// files only.
 const lockedRange = (platform: string): readonly [offset: number, length: number] =>
   platform === 'win32' ? [2 ** 62, 1] : [0, 0];
 
@@ -41,5 +29,4 @@ const warn = (detail: string): void =>
     { type: 'RecordingWarning', code: 'RX_TRADE_FEED_NO_LOCK', detail },
   );
 
-/** Locks an open file with an advisory lock of this operating system. */
 export const lockFile: LockFile = advisoryLock(loadNativeLock);

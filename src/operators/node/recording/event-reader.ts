@@ -1,24 +1,21 @@
-import type { Replayed } from '../../items/replayed.js';
+import type { Replayed } from '../../items/item.js';
 import { readLine } from './recording-line.js';
 import { carriageReturn, newline } from './line-buffer.js';
 import { RecordingError } from './recording-error.js';
 import type { RecordedLines } from './recording-reader.js';
 
-/** Reads events from lines, one at a time. */
 export interface EventReader {
   /** The offset of the last line, in bytes of the recording, if that line is invalid. */
   readonly invalidAt: number | undefined;
   /** Sets the next lines. Call it when `next` has returned `undefined`. */
   push(lines: RecordedLines): void;
   /**
-   * Returns the next event; `undefined` at the end of the lines.
-   *
-   * @throws RecordingError for an invalid line, but only when another line follows it, because a crash may have torn the last line
+   * Returns the next event; `undefined` at the end of the lines. Throws a RecordingError for an invalid line, but only
+   * when another line follows it, because a crash may have torn the last line.
    */
   next(): Replayed | undefined;
 }
 
-/** Creates a reader of the events of a recording. */
 export const createEventReader = (): EventReader => {
   let lines: RecordedLines | undefined;
   let start = 0;
@@ -32,7 +29,7 @@ export const createEventReader = (): EventReader => {
     } catch (error) {
       failure = invalidLine(lines, start, error as Error);
       invalidAt = lines.offset + start;
-      // An invalid first line means that the file is not a recording. After an offset, the first line may also be the torn last line.
+      // An invalid first line: the file is not a recording. After an offset, it may also be the torn last line.
       if (isFirst && lines.offset === 0) throw failure;
       return undefined;
     }

@@ -1,49 +1,42 @@
 import type * as fs from 'node:fs';
 import { noop } from 'rxjs';
 import { removeIfEmpty } from './file-checks.js';
-import type { LineBuffer } from './line-buffer.js';
+import { type LineBuffer, newline } from './line-buffer.js';
 import { RecordingError, toRecordingError } from './recording-error.js';
 
-/** The functions of `node:fs` that a writer uses. A test may pass a fake disk. */
-export type Disk = Pick<typeof fs, 'openSync' | 'closeSync' | 'write' | 'writeSync' | 'fstatSync'>;
+/** A test may pass a fake disk. */
+export type Disk = Pick<typeof fs, 'openSync' | 'closeSync' | 'write' | 'writeSync' | 'fstatSync' | 'readSync'>;
 
 /** Writes one open file of a recording. All methods but `write` throw a RecordingError when the disk fails. */
 export interface FileWriter {
   /**
-   * Appends lines asynchronously. Only one call may be in progress.
-   *
-   * @param done - called once, when the disk has finished: the lines were written, `writeNow` wrote them first, `close` discarded them, or
-   * the disk failed
+   * Appends lines asynchronously, one call at a time. `done` is called once, when the disk has finished: the lines were
+   * written, `writeNow` wrote them first, `close` discarded them, or the disk failed.
    */
   write(lines: LineBuffer, done: (error?: RecordingError) => void): void;
   /** Writes synchronously: first the lines of a `write` in progress, then these lines. */
   writeNow(lines: LineBuffer): void;
-  /**
-   * Checks that no other program has changed the file.
-   *
-   * @throws RecordingError when the file was truncated, extended or removed
-   */
+  /** Throws a RecordingError when another program has truncated, extended or removed the file. */
   check(): void;
   /**
-   * Closes the file when the disk has finished, and discards lines that are not written. Removes a new file that is still empty.
-   *
-   * @param release - called once, when another recorder may use the recording: immediately, or for an empty file after it is closed,
-   * because the file may be removed until then
+   * Closes the file when the disk has finished, and discards lines that are not written. Removes a new file that is
+   * still empty. `release` is called once, when another recorder may use the recording: for an empty file after it is
+   * closed.
    */
   close(release?: () => void): void;
 }
 
 /**
- * Creates a writer of an open file.
+ * Creates a writer of an open file. Each write names its position, so the same bytes can be written twice: `writeNow`
+ * writes all bytes that are not confirmed, even if the asynchronous write has already stored some of them.
  *
- * Each write names its position in the file, so the same bytes can be written twice. `writeNow` relies on this: it writes all bytes that are
- * not confirmed, even if the asynchronous write has already stored some of them.
- *
- * @param length - the current length of the file, in bytes
- * @param isNew - whether `close` removes the file if it is still empty; `false` for the first file, which the claim removes
+ * @param isNew - whether `close` removes a file that is still empty; `false` for the first file, which the claim
+ *   removes
  */
 export const createFileWriter = (fd: number, path: string, length: number, disk: Disk, isNew: boolean): FileWriter => {
   let position = length;
+  /** Where the last write began: the byte before it ends a line. */
+  let startedAt = length;
   /** The lines of the write in progress, until they are written or discarded. */
   let inFlight: LineBuffer | undefined;
   let isWriting = false;
@@ -67,6 +60,13 @@ export const createFileWriter = (fd: number, path: string, length: number, disk:
   const writeSync = (lines: LineBuffer): void => {
     while (lines.written < lines.length)
       confirm(lines, disk.writeSync(fd, lines.bytes, lines.written, lines.length - lines.written, position));
+  };
+
+  // A file that was truncated just before a write has its old size after it, but no newline before that write.
+  const hasHole = (): boolean => {
+    if (startedAt === 0) return false;
+    const byte = Buffer.alloc(1);
+    return disk.readSync(fd, byte, 0, 1, startedAt - 1) !== 1 || byte[0] !== newline;
   };
 
   const finish = (error: unknown, done: (error?: RecordingError) => void): void => {
@@ -94,6 +94,7 @@ export const createFileWriter = (fd: number, path: string, length: number, disk:
     write: (lines, done) => {
       isWriting = true;
       inFlight = lines;
+      startedAt = position;
       const writeRest = (): void =>
         disk.write(fd, lines.bytes, lines.written, lines.length - lines.written, position, (error, bytes) => {
           // `writeNow` has written these lines, or `close` has discarded them.
@@ -113,14 +114,19 @@ export const createFileWriter = (fd: number, path: string, length: number, disk:
       wrapErrors(() => {
         const unconfirmed = inFlight;
         inFlight = undefined;
-        if (unconfirmed !== undefined) writeSync(unconfirmed);
+        if (unconfirmed === undefined) startedAt = position;
+        else writeSync(unconfirmed);
         writeSync(lines);
       }),
     check: () =>
       wrapErrors(() => {
-        const { size, nlink } = disk.fstatSync(fd);
+        const stats = disk.fstatSync(fd);
+        // A device such as `/dev/null` has no size.
+        if (!stats.isFile()) return;
+        const { size, nlink } = stats;
         // A write in progress may have stored bytes that are not confirmed yet.
-        if (!isWriting && size !== position) throw changedError(path);
+        const unconfirmed = inFlight === undefined ? 0 : inFlight.length - inFlight.written;
+        if (size < position || size > position + unconfirmed || hasHole()) throw changedError(path);
         if (nlink === 0)
           throw new RecordingError(`Cannot write the recording ${path}: the file was removed during the recording.`, {
             path,

@@ -1,6 +1,5 @@
-/** The byte that ends a line. */
 export const newline = 0x0a;
-/** The byte that an editor may write before a newline. */
+// An editor may write it before a newline.
 export const carriageReturn = 0x0d;
 
 const initialBytes = 64 * 1024;
@@ -10,7 +9,6 @@ const maxReusedBytes = 1024 * 1024;
 /** Stores lines that are not written yet, as bytes in one buffer that grows. */
 export class LineBuffer {
   bytes = Buffer.allocUnsafeSlow(initialBytes);
-  /** The number of bytes in use. */
   length = 0;
   /** The number of bytes that are written. */
   written = 0;
@@ -24,12 +22,10 @@ export class LineBuffer {
     return added;
   }
 
-  /** Removes the last bytes. */
   drop(bytes: number): void {
     this.length -= bytes;
   }
 
-  /** Removes all lines. */
   clear(): void {
     this.length = 0;
     this.written = 0;

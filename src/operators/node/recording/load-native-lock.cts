@@ -1,19 +1,11 @@
-/** The part of the package `fs-native-extensions` that this library uses. */
 interface NativeLock {
-  /**
-   * Locks a range of an open file for this file descriptor.
-   *
-   * @returns `false` when another file descriptor has the lock
-   * @throws Error when the file system does not support locks
-   */
+  /** `false` when another descriptor has the lock. Throws when the file system does not support locks. */
   readonly tryLock: (fd: number, offset: number, length: number) => boolean;
 }
 
 /**
- * Loads the native package. This file is CommonJS, because `require` loads the package synchronously and only when a recording begins.
- * `createRequire` needs `import.meta`, which is a syntax error in programs that are bundled or tested as CommonJS.
- *
- * @throws Error when the package has no binary for this operating system
+ * Loads the native package, or throws without one for this system. CommonJS, because `require` loads it synchronously
+ * and only when a recording begins; `createRequire` needs `import.meta`, a syntax error where bundled as CommonJS.
  */
 const loadNativeLock = (): NativeLock => require('fs-native-extensions') as NativeLock;
 

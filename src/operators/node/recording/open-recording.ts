@@ -1,4 +1,6 @@
 import { closeSync, constants, existsSync, fstatSync, ftruncateSync, openSync, readSync, type Stats } from 'node:fs';
+import { noop } from 'rxjs';
+import { lockPart } from './claim-recording.js';
 import { isRecordingStart, startBytes, timeIn } from './recording-line.js';
 import { refuseSpecial } from './file-checks.js';
 import { newline } from './line-buffer.js';
@@ -14,24 +16,25 @@ export interface OpenRecording {
   readonly length: number;
   /** When the existing recording stopped, in epoch ms; `undefined` for an empty recording. */
   readonly stoppedAt: number | undefined;
+  /** Releases the lock of the file, and must be called once. The lock of the first file belongs to the claim. */
+  readonly releasePart: () => void;
 }
 
-/**
- * Opens the newest file of a recording, and removes a last line that a crash has torn. The recording must be claimed, so its first file exists.
- *
- * @throws RecordingError when the file cannot be written, or is not a recording; the file stays unchanged
- */
+/** Opens the newest file of a claimed recording, and removes a last line that a crash has torn. */
 export const openRecording = (path: string): OpenRecording => {
   const number = newestNumber(path);
   const file = fileOf(path, number);
   let fd: number | undefined;
+  let releasePart = noop;
   try {
     refuseSpecial(file);
+    if (number > 0) releasePart = lockPart(file);
     fd = openSync(file, constants.O_RDWR);
-    const opened = openAtEnd(file, number, fd);
+    const opened = { ...openAtEnd(file, number, fd), releasePart };
     return opened.length > 0 ? opened : { ...opened, stoppedAt: stoppedBefore(path, number) ?? opened.stoppedAt };
   } catch (cause) {
     if (fd !== undefined) closeSync(fd);
+    releasePart();
     throw toRecordingError('write', file, cause);
   }
 };
@@ -42,7 +45,7 @@ const newestNumber = (path: string): number => {
   return number;
 };
 
-const openAtEnd = (path: string, number: number, fd: number): OpenRecording => {
+const openAtEnd = (path: string, number: number, fd: number): Omit<OpenRecording, 'releasePart'> => {
   const stats = fstatSync(fd);
   if (stats.size === 0) return { fd, number, length: 0, stoppedAt: undefined };
   if (!isRecordingStart(readBytes(fd, 0, startBytes).toString('latin1')))
@@ -55,7 +58,7 @@ const openAtEnd = (path: string, number: number, fd: number): OpenRecording => {
   return { fd, number, length, stoppedAt };
 };
 
-/** Returns when a recording stopped if its newest file is empty: a crash can happen after a file is created and before its first line. */
+/** Returns when a recording stopped whose newest file is empty: a crash happened before its first line. */
 const stoppedBefore = (path: string, number: number): number | undefined => {
   if (number === 0) return undefined;
   const fd = openSync(fileOf(path, number - 1), 'r');
@@ -82,7 +85,6 @@ const findEnd = (fd: number, { size, mtimeMs }: Stats): { length: number; stoppe
 
 const blockBytes = 64 * 1024;
 
-/** Returns the position of the last newline before a position, or -1. */
 const lastNewlineBefore = (fd: number, position: number): number => {
   for (let end = position; end > 0;) {
     const start = Math.max(0, end - blockBytes);
@@ -93,7 +95,6 @@ const lastNewlineBefore = (fd: number, position: number): number => {
   return -1;
 };
 
-/** Reads bytes at a position; fewer at the end of the file. */
 const readBytes = (fd: number, position: number, length: number): Buffer => {
   const bytes = Buffer.alloc(length);
   let done = 0;

@@ -51,7 +51,7 @@ const systemErrors: Readonly<Record<string, string>> = {
   EMFILE: 'too many files are open in this process',
 };
 
-/** Converts an error of the file system to a {@link RecordingError} that explains it. Returns a RecordingError unchanged. */
+/** Converts an error of the file system; returns a RecordingError unchanged. */
 export const toRecordingError = (action: 'write' | 'read', path: string, cause: unknown): RecordingError => {
   if (cause instanceof RecordingError) return cause;
   const { code = '', message } = cause as NodeJS.ErrnoException;

@@ -8,26 +8,22 @@ import {
   readGap,
   writeEventLine,
 } from '../../../protocol/event-line.js';
-import { feeds } from '../../../protocol/feed-names.js';
+import { feeds } from '../../../protocol/contract.js';
 import type { AnyFrame } from '../../../protocol/frame.js';
-import { isNumber } from '../../../protocol/type-guards.js';
-import { type Replayed, ReplayedFrame, type ReplayedGap } from '../../items/replayed.js';
+import { isTime } from '../../../protocol/type-guards.js';
+import { type Replayed, ReplayedFrame, type ReplayedGap } from '../../items/item.js';
 import { writeFrame } from '../write-frame.js';
 
-/** Returns the line of a frame, with a newline. */
 export const frameLine = (frame: AnyFrame): string => `${writeFrame(frame)}\n`;
 
-/** Returns the line of a gap, with a newline. It contains only the fields of a gap. */
 export const gapLine = ({ type, from, to, durationMs, failure }: Gap): string =>
   `${writeEventLine({ type, from, to, durationMs, failure })}\n`;
 
 /**
- * Reads a line.
+ * Reads a line, whose bytes are copied; `undefined` for a line of another type. Throws a TypeError that explains the
+ * problem without showing the payload.
  *
- * @param line - the bytes of the line, which are copied
  * @param offset - the offset in the recording after the line
- * @returns `undefined` for a line of another type, which a recording may contain
- * @throws TypeError that explains the problem without showing the payload
  */
 export const readLine = (line: Buffer, offset: number): Replayed | undefined => {
   const fields = objectIn(line);
@@ -45,7 +41,7 @@ export const readLine = (line: Buffer, offset: number): Replayed | undefined => 
 /** Returns when a line was written, in epoch ms; `undefined` if the line contains no time. */
 export const timeIn = (line: Buffer): number | undefined => {
   const { receivedAt, to, at } = objectIn(line);
-  return [receivedAt, to, at].find(isNumber);
+  return [receivedAt, to, at].find(isTime);
 };
 
 const types = [
@@ -54,7 +50,6 @@ const types = [
 ];
 const starts = types.map((type) => `{"type":"${type}"`);
 
-/** The number of bytes that {@link isRecordingStart} needs. */
 export const startBytes = Math.max(...starts.map(({ length }) => length));
 
 /** Returns whether a file with this start may be a recording. A crash may have torn its first line. */

@@ -15,7 +15,6 @@ export interface RecordedLines {
   readonly offset: number;
 }
 
-/** Reads a recording in chunks. */
 export interface RecordingReader {
   /** The length of all files of the recording when it was opened, in bytes. */
   readonly totalBytes: number;
@@ -23,11 +22,9 @@ export interface RecordingReader {
   readonly tornBytes: number;
   /** Resolves with the next lines; with `undefined` at the end, with or without a torn line. */
   read(): Promise<RecordedLines | undefined>;
-  /** Closes the file. */
   unsubscribe(): void;
 }
 
-/** The number of bytes to read at a time. */
 const defaultChunkBytes = 256 * 1024;
 /** A longer line cannot be converted to a string, in bytes. */
 const maxLineBytes = constants.MAX_STRING_LENGTH;
@@ -36,8 +33,6 @@ const maxLineBytes = constants.MAX_STRING_LENGTH;
  * Creates a reader of all files of a recording. It stores one chunk, or one line if that is longer.
  *
  * @param offset - where to begin, counted over all files: 0, or the end of a line
- * @param chunkBytes - the number of bytes to read at a time
- * @param longest - the longest allowed line, in bytes
  */
 export const createRecordingReader = (
   path: string,
@@ -94,12 +89,9 @@ export const createRecordingReader = (
     );
   };
 
-  /**
-   * Continues at the end of a file: first with bytes that were appended to this file in the meantime, then with the next file. Resolves with
-   * `false` at the end of the recording.
-   */
+  /** Continues with bytes that were appended in the meantime, or with the next file; `false` at the end. */
   const advance = async (): Promise<boolean> => {
-    // A file does not grow once the next file exists. So the first call only opens the next file, and `read` looks for appended bytes.
+    // A file does not grow once the next one exists: first open that one, and `read` looks for appended bytes.
     if (next === undefined) {
       try {
         next = await openFile(number + 1);

@@ -1,26 +1,25 @@
 import * as fs from 'node:fs';
+import { noop } from 'rxjs';
 import type { Gap } from '../../../protocol/event.js';
 import type { AnyFrame } from '../../../protocol/frame.js';
 import { frameLine, gapLine } from './recording-line.js';
 import { atExit } from './at-exit.js';
-import { claimRecording } from './claim-recording.js';
+import { claimRecording, lockPart } from './claim-recording.js';
 import { createFileWriter, type Disk } from './file-writer.js';
 import { LineBuffer } from './line-buffer.js';
 import { openRecording } from './open-recording.js';
 import { type RecordingError, toRecordingError } from './recording-error.js';
 import { fileOf } from './recording-path.js';
 
-/** Writes a recording in the background. */
 export interface RecordingWriter {
   /** When the existing recording stopped, in epoch ms; `undefined` for a new recording. */
   readonly stoppedAt: number | undefined;
-  /** Writes the line of a frame or a gap. Waits for the disk only when a file is full or more than `maxWaitingBytes` are not written. */
+  /** Writes a line. Waits for the disk only when a file is full or more than `maxWaitingBytes` are not written. */
   add(event: AnyFrame | Gap): void;
   /** Writes all waiting lines synchronously and closes the file. Later calls of `add` do nothing. */
   end(): void;
 }
 
-/** The limits of a recording. */
 export interface RecordingLimits {
   /** A line that would make the file larger is written to the next file, in bytes. */
   readonly maxFileBytes: number;
@@ -28,15 +27,10 @@ export interface RecordingLimits {
   readonly maxWaitingBytes: number;
 }
 
-/** How often the writer checks whether another program has changed or removed the file, in ms. */
-const checkIntervalMs = 1_000;
-
 /**
- * Opens a recording for writing. One asynchronous write is in progress at a time. Lines that are added during a write form the next one.
+ * Opens a recording for writing, with one asynchronous write at a time.
  *
- * @param path - an absolute path
  * @param fail - called at most once, when the file cannot be written, checked or closed; the recording has ended then
- * @throws RecordingError when the file cannot be opened, or another recorder writes to it
  */
 export const createRecordingWriter = (
   path: string,
@@ -44,7 +38,8 @@ export const createRecordingWriter = (
   fail: (error: RecordingError) => void,
   disk: Disk = fs,
 ): RecordingWriter => {
-  const { release, fd, number: first, length: existing, stoppedAt } = claimAndOpen(path);
+  const { release, fd, number: first, length: existing, stoppedAt, ...opened } = claimAndOpen(path);
+  let { releasePart } = opened;
   let number = first;
   // The claim may have created the first file, and then removes it if it stays empty.
   let file = createFileWriter(fd, fileOf(path, number), existing, disk, false);
@@ -54,7 +49,6 @@ export const createRecordingWriter = (
   let spare = new LineBuffer();
   let inFlight: LineBuffer | undefined;
   let isScheduled = false;
-  let checkedAt = -Infinity;
   let hasEnded = false;
   let hasFailed = false;
 
@@ -68,7 +62,12 @@ export const createRecordingWriter = (
   const close = (): void => {
     hasEnded = true;
     removeExitListener();
-    orStop(() => file.close(release));
+    orStop(() =>
+      file.close(() => {
+        releasePart();
+        release();
+      }),
+    );
   };
 
   const orStop = (action: () => void): void => {
@@ -98,27 +97,24 @@ export const createRecordingWriter = (
     } catch (cause) {
       throw toRecordingError('write', next, cause);
     }
-    const last = file;
+    const [last, releaseLast] = [file, releasePart];
     number += 1;
-    [file, length, checkedAt] = [createFileWriter(fd, next, 0, disk, true), 0, -Infinity];
-    last.close();
+    [file, length, releasePart] = [createFileWriter(fd, next, 0, disk, true), 0, noop];
+    last.close(releaseLast);
+    releasePart = lockPart(next);
   };
 
   const schedule = (): void => {
     if (isScheduled || inFlight !== undefined) return;
     isScheduled = true;
-    // One read of the socket contains many frames. The microtask runs after all of them, so that one write contains them all.
+    // One read of the socket has many frames: the microtask runs after all of them, for one write.
     queueMicrotask(() => orStop(writeWaiting));
   };
 
   const writeWaiting = (): void => {
     isScheduled = false;
     if (hasEnded || waiting.length === 0) return;
-    const now = performance.now();
-    if (now - checkedAt >= checkIntervalMs) {
-      checkedAt = now;
-      file.check();
-    }
+    file.check();
     const lines = waiting;
     [inFlight, waiting] = [lines, spare];
     file.write(lines, (error) => {

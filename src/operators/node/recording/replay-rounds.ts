@@ -9,8 +9,8 @@ import {
   tap,
   timer,
 } from 'rxjs';
-import { clampMs } from '../../../protocol/rules.js';
-import type { Replayed } from '../../items/replayed.js';
+import { clampMs } from '../../../protocol/validate.js';
+import type { Replayed } from '../../items/item.js';
 import { createEventReader } from './event-reader.js';
 import type { RecordedLines } from './recording-reader.js';
 
@@ -25,13 +25,13 @@ export interface ReplayProgress {
   /** The recorded time of the last frame or gap, in epoch ms. */
   readonly at: number | undefined;
   /**
-   * The last line, if it is torn: its position and its length in bytes. A crash or a full disk tears a line, and a line that is still being
-   * written looks the same. The replay does not emit its frame or gap. Only the last report contains this.
+   * The last line, if it is torn: its position and its length in bytes. A crash or a full disk tears a line, and a line
+   * that is still being written looks the same. The replay does not emit its frame or gap. Only the last report
+   * contains this.
    */
   readonly torn: { readonly at: number; readonly bytes: number } | undefined;
 }
 
-/** The options of a replay, with defaults. */
 export interface ReplaySettings {
   readonly speed: number;
   readonly offset: number;
@@ -39,7 +39,6 @@ export interface ReplaySettings {
   readonly scheduler: SchedulerLike;
 }
 
-/** The source of the lines. */
 export interface LineSource {
   readonly totalBytes: number;
   /** The number of bytes after the last line, once `read` has reached the end. */
@@ -47,10 +46,7 @@ export interface LineSource {
   read(): ObservableInput<RecordedLines | undefined>;
 }
 
-/**
- * Replays the events of a source in rounds. Each round emits all events that are due, then waits for the next event or reads more lines.
- * Completes at the end of the source.
- */
+/** Replays in rounds: each emits all events that are due, then waits for the next event or reads more lines. */
 export const replayRounds = (
   source: LineSource,
   { speed, offset, onProgress, scheduler }: ReplaySettings,
@@ -112,7 +108,7 @@ export const replayRounds = (
     return defer(() => from(due())).pipe(repeat({ delay: () => (next === undefined ? readMore : waitForNext()) }));
   });
 
-/** Creates the schedule of a replay. It returns when a recorded time is due, in ms after the first one. A clock that was set back adds no delay. */
+/** Returns when a recorded time is due, in ms after the first one. A clock that was set back adds no delay. */
 const schedule = (speed: number): ((time: number) => number) => {
   if (speed === Infinity) return () => -Infinity;
   let [last, recordedMs] = [Infinity, 0];

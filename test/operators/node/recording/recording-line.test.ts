@@ -1,14 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from '@jest/globals';
-import { jsonFormat } from '../../../../src/cli/output/format.js';
 import { Frame, ReplayedFrame, TradeFeedError } from '../../../../src/index.js';
-import {
-  frameLine,
-  gapLine,
-  isRecordingStart,
-  readLine,
-  timeIn,
-} from '../../../../src/operators/node/recording/recording-line.js';
+import { frameLine, gapLine, readLine } from '../../../../src/operators/node/recording/recording-line.js';
 import { essence, frameAt, gapBetween, sequences } from '../support/recorded.js';
 import { cases } from '../../../support/cases.js';
 
@@ -22,17 +15,6 @@ describe('a line', () => {
           const line = event.type === 'frame' ? frameLine(event) : gapLine(event);
           expect(line.indexOf('\n')).toBe(line.length - 1);
           expect(essence(read(line) as typeof event)).toEqual(essence(event));
-        }
-      }),
-      { numRuns: cases(100) },
-    );
-  });
-
-  it('equals the line of `listen --json`', () => {
-    fc.assert(
-      fc.property(sequences, (events) => {
-        for (const event of events) {
-          expect(event.type === 'frame' ? frameLine(event) : gapLine(event)).toBe(jsonFormat(event));
         }
       }),
       { numRuns: cases(100) },
@@ -54,27 +36,6 @@ describe('a line', () => {
     );
     const broken = new Frame('raw', Buffer.of(0xff), false, 5, 1);
     expect(frameLine(broken)).toContain('"isBinary":false,"encoding":"base64","data":"/w=="');
-  });
-
-  it('of a relayed frame equals the line of the original frame', () => {
-    fc.assert(
-      fc.property(sequences, (events) => {
-        for (const event of events) {
-          if (event.type !== 'frame') continue;
-          const { feed, data, isBinary, receivedAt, connection } = event;
-          const relayed = new Frame<Uint8Array>(feed, new Uint8Array(data), isBinary, receivedAt, connection);
-          expect(frameLine(relayed)).toBe(frameLine(event));
-        }
-      }),
-      { numRuns: cases(100) },
-    );
-    const part = new Uint8Array([1, 2, 0xff, 4]).subarray(1, 3);
-    expect(frameLine(new Frame<Uint8Array>('raw', part, true, 5, 1))).toContain('"data":"Av8="');
-  });
-
-  it('of a gap contains only the fields of the gap', () => {
-    const gap = { ...gapBetween(1, 3), offset: 99 };
-    expect(Object.keys(JSON.parse(gapLine(gap)) as object)).toEqual(['type', 'from', 'to', 'durationMs', 'failure']);
   });
 
   it.each([
@@ -103,18 +64,6 @@ describe('readLine', () => {
     expect(event).toMatchObject({ type: 'gap', from: 1, to: 3, durationMs: 2, offset: 7 });
     expect(event?.type === 'gap' && event.failure).toBeInstanceOf(TradeFeedError);
     expect(event?.type === 'gap' && event.failure.message).toBe(gapBetween(1, 3).failure.message);
-  });
-
-  it('skips lines of other types', () => {
-    expect(read('{"type":"opened","at":1,"feed":"market","connection":1}')).toBeUndefined();
-    expect(read('{"type":"of the future"}')).toBeUndefined();
-  });
-
-  it('accepts a failure with a code of a newer version, and without optional fields', () => {
-    const event = read(gap({}, { code: 'newer', status: 'x', reason: 1, endedAt: null }));
-    expect(event?.type === 'gap' && event.failure).toMatchObject({ code: 'newer', uptimeMs: 0 });
-    expect(event?.type === 'gap' && Object.keys(event.failure)).not.toContain('status');
-    expect(event?.type === 'gap' && Object.keys(event.failure)).not.toContain('reason');
   });
 
   it.each([
@@ -150,24 +99,4 @@ describe('readLine', () => {
     line[line.length - 3] = 0xff;
     expect(() => readLine(line, 0)).toThrow(new TypeError('it is not UTF-8'));
   });
-});
-
-it('timeIn returns the time of a line', () => {
-  expect(timeIn(Buffer.from(frameLine(frameAt(5))))).toBe(5);
-  expect(timeIn(Buffer.from(gapLine(gapBetween(1, 3))))).toBe(3);
-  expect(timeIn(Buffer.from('{"type":"opened","at":4}'))).toBe(4);
-  expect(timeIn(Buffer.from('{"type":"?"}'))).toBeUndefined();
-});
-
-it('isRecordingStart accepts only the start of a line of a recording, complete or torn', () => {
-  for (const start of ['{"type":"frame","feed"', '{"type":"ticket-requested","at"', '{"type":"gap"', '{"ty', '{'])
-    expect([start, isRecordingStart(start)]).toEqual([start, true]);
-  for (const start of [
-    'root:x:0:0',
-    '{"batch":1}',
-    '{"type":"other","x":1}',
-    '{"type":"framed","x":1',
-    '[{"type":"frame"',
-  ])
-    expect([start, isRecordingStart(start)]).toEqual([start, false]);
 });

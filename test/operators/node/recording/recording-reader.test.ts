@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import fc from 'fast-check';
 import { execFileSync } from 'node:child_process';
-import { appendFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { appendFileSync, rmSync, writeFileSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import {
   createRecordingReader,
@@ -94,30 +94,6 @@ describe('createRecordingReader', () => {
     }
   });
 
-  it('refuses an offset inside a line, after the end, or after a torn line', async () => {
-    const path = recording(one + two, `${three}{torn`);
-    for (const offset of [1, one.length - 1, (one + two).length + 3, (one + two + three).length + 5])
-      await expect(readerOf(path, offset).read()).rejects.toMatchObject({
-        name: 'RecordingError',
-        message: `The offset ${offset} is inside a line of the recording ${path}. Use an offset that a replay reported, or 0.`,
-      });
-    await expect(readerOf(path, 1_000).read()).rejects.toMatchObject({
-      message: `The offset 1000 is after the end of the recording ${path}, which has ${(one + two + three).length + 5} bytes. Use an offset that a replay reported, or 0.`,
-    });
-  });
-
-  it('continues with lines that were appended meanwhile', async () => {
-    const path = recording(one);
-    const reader = readerOf(path);
-    expect((await reader.read())?.bytes.toString()).toBe(one);
-    appendFileSync(path, two);
-    writeFileSync(`${path}.1`, three);
-    expect((await reader.read())?.bytes.toString()).toBe(two);
-    expect((await reader.read())?.bytes.toString()).toBe(three);
-    expect(openFiles().filter((file) => file.startsWith(path))).toEqual([`${path}.1`]);
-    expect(await reader.read()).toBeUndefined();
-  });
-
   it('reads lines that were appended to a file before its next file was opened', async () => {
     const path = recording(one);
     const reader = readerOf(path);
@@ -148,40 +124,25 @@ describe('createRecordingReader', () => {
     expect(filesOpen()).toHaveLength(1);
   });
 
-  it('reports a next file that cannot be opened', async () => {
-    const path = recording(one);
-    const reader = readerOf(path);
-    await reader.read();
-    symlinkSync(`${path}.1`, `${path}.1`);
-    await expect(reader.read()).rejects.toMatchObject({
-      name: 'RecordingError',
-      message: `Cannot read the recording ${path}.1: the symbolic links form a loop.`,
+  it('refuses an offset inside a line, after the end, or after a torn line', async () => {
+    const path = recording(one + two, `${three}{torn`);
+    for (const offset of [1, one.length - 1, (one + two).length + 3, (one + two + three).length + 5])
+      await expect(readerOf(path, offset).read()).rejects.toMatchObject({
+        name: 'RecordingError',
+        message: `The offset ${offset} is inside a line of the recording ${path}. Use an offset that a replay reported, or 0.`,
+      });
+    await expect(readerOf(path, 1_000).read()).rejects.toMatchObject({
+      message: `The offset 1000 is after the end of the recording ${path}, which has ${(one + two + three).length + 5} bytes. Use an offset that a replay reported, or 0.`,
     });
   });
 
-  it('closes both files when it is closed at the end of the first one', async () => {
-    const path = recording(one, two);
-    const reader = readerOf(path);
-    await reader.read();
-    const read = reader.read();
-    const filesOpen = (): number => openFiles().filter((file) => file.startsWith(path)).length;
-    await waitFor(() => filesOpen() === 2);
-    reader.unsubscribe();
-    await read.catch(() => undefined);
-    await waitFor(() => filesOpen() === 0);
-  });
-
-  it('reports a torn line that is not the last line of the recording', async () => {
-    const path = recording(`${one}{"secret`, two);
-    const reader = readerOf(path);
-    await reader.read();
-    await expect(reader.read()).rejects.toMatchObject({
+  it('does not search a file of another format for lines', async () => {
+    const path = recording('x'.repeat(1_000));
+    await expect(readerOf(path, 0, 10).read()).rejects.toMatchObject({
       path,
-      lineAt: one.length,
-      message: `The file ${path} ends inside a line, at byte ${one.length}, but the recording continues in ${path}.1. To skip that line, continue from offset ${one.length + 8}.`,
+      lineAt: 0,
+      message: `The file ${path} is not a recording: its first line is not one that recordTo or \`rx-trade-feed listen --json\` writes. Check the path.`,
     });
-    const rest = await piecesOf(readerOf(path, one.length + 8), path);
-    expect(rest).toMatchObject([{ text: two, file: '.1', offset: one.length + 8 }]);
   });
 
   it('explains why a file cannot be read', async () => {
@@ -202,15 +163,6 @@ describe('createRecordingReader', () => {
     await expect(read(path)).rejects.toThrow(`Cannot read the recording ${path}.1: the path is not a file.`);
   });
 
-  it('does not search a file of another format for lines', async () => {
-    const path = recording('x'.repeat(1_000));
-    await expect(readerOf(path, 0, 10).read()).rejects.toMatchObject({
-      path,
-      lineAt: 0,
-      message: `The file ${path} is not a recording: its first line is not one that recordTo or \`rx-trade-feed listen --json\` writes. Check the path.`,
-    });
-  });
-
   it('does not read a file without a newline into memory', async () => {
     const long = `{"n":"${'x'.repeat(92)}"}\n`;
     const path = recording(one + long);
@@ -226,14 +178,6 @@ describe('createRecordingReader', () => {
       lineAt: one.length,
       message: `The line at byte ${one.length} of ${path} is too long. Check that the file is a recording.`,
     });
-  });
-
-  it('accepts a recording that begins with an empty line', async () => {
-    expect((await readerOf(recording(`\r\n${one}`)).read())?.bytes.toString()).toBe(`\r\n${one}`);
-  });
-
-  it('returns undefined for an empty file', async () => {
-    expect(await readerOf(recording('')).read()).toBeUndefined();
   });
 
   it('closes its file, also while it is opening or reading', async () => {

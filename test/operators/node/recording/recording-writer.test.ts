@@ -1,5 +1,15 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { appendFileSync, existsSync, readFileSync, truncateSync, unlinkSync, writeFileSync } from 'node:fs';
+import { noop } from 'rxjs';
+import {
+  appendFileSync,
+  existsSync,
+  linkSync,
+  readFileSync,
+  symlinkSync,
+  truncateSync,
+  unlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import type { RecordingError } from '../../../../src/index.js';
 import { frameLine } from '../../../../src/operators/node/recording/recording-line.js';
 import {
@@ -88,28 +98,6 @@ describe('createRecordingWriter', () => {
     expect(failures).toEqual([]);
   });
 
-  it('ignores the failure of a write that was repeated synchronously', async () => {
-    const writer = writerTo();
-    add(writer, 1);
-    await turn();
-    writer.end();
-    disk.waiting[0]?.fail('EIO');
-    expect(text()).toBe(lines(1));
-    expect(failures).toEqual([]);
-  });
-
-  it('ignores lines after the end', async () => {
-    const writer = writerTo();
-    add(writer, 1);
-    writer.end();
-    writer.end();
-    add(writer, 2);
-    await turn();
-    expect(text()).toBe(lines(1));
-    expect(disk.waiting).toHaveLength(0);
-    expect(disk.closed).toHaveLength(1);
-  });
-
   it('writes synchronously when too many bytes wait, and then asynchronously again', async () => {
     const writer = writerTo({ maxWaitingBytes: lines(1, 2).length });
     add(writer, 1);
@@ -129,30 +117,8 @@ describe('createRecordingWriter', () => {
     expect(text()).toBe(lines(1, 2, 3, 4));
   });
 
-  it('writes synchronously when too many bytes arrive in one turn', () => {
-    const writer = writerTo({ maxWaitingBytes: 1 });
-    add(writer, 1, 2);
-    expect(disk.sync).toEqual([lines(1), lines(2)]);
-    writer.end();
-  });
-
   describe('rotation', () => {
     const two = lines(1, 2).length;
-
-    it('begins another file for a line that does not fit', () => {
-      const writer = writerTo({ maxFileBytes: two });
-      add(writer, 1, 2, 3, 4, 5);
-      writer.end();
-      expect([text(), text(`${path}.1`), text(`${path}.2`)]).toEqual([lines(1, 2), lines(3, 4), lines(5)]);
-      expect(existsSync(`${path}.3`)).toBe(false);
-    });
-
-    it('writes a line that is larger than a file to a separate file', () => {
-      const writer = writerTo({ maxFileBytes: 1 });
-      add(writer, 1, 2);
-      writer.end();
-      expect([text(), text(`${path}.1`)]).toEqual([lines(1), lines(2)]);
-    });
 
     it('has written the complete old file, and closes it when the disk has finished', async () => {
       const writer = writerTo({ maxFileBytes: two });
@@ -169,39 +135,6 @@ describe('createRecordingWriter', () => {
       disk.waiting[0]?.land();
       writer.end();
       expect(text(`${path}.1`)).toBe(lines(3));
-    });
-
-    it('keeps few files open when it rotates many times in one turn', async () => {
-      const writer = writerTo({ maxFileBytes: 1 });
-      add(writer, 1);
-      await turn();
-      for (let ms = 2; ms < 50; ms += 1) add(writer, ms);
-      // The first file for its lock, the last file, and the file of the write in progress.
-      expect(openFiles().filter((file) => file.startsWith(path)).length).toBeLessThanOrEqual(3);
-      disk.waiting[0]?.land();
-      writer.end();
-      disk.waiting[0]?.land();
-      expect(text(`${path}.48`)).toBe(lines(49));
-    });
-
-    it('counts the existing lines of the file', () => {
-      writeFileSync(path, lines(1));
-      const writer = writerTo({ maxFileBytes: two });
-      expect(writer.stoppedAt).toBe(1);
-      add(writer, 2, 3);
-      writer.end();
-      expect([text(), text(`${path}.1`)]).toEqual([lines(1, 2), lines(3)]);
-    });
-
-    it('does not change a file that another program has created', () => {
-      const writer = writerTo({ maxFileBytes: 1 });
-      add(writer, 1);
-      writeFileSync(`${path}.1`, 'mine');
-      add(writer, 2);
-      expect(failures).toMatchObject([
-        { path: `${path}.1`, message: `Cannot write the recording ${path}.1: the file already exists.` },
-      ]);
-      expect([text(), text(`${path}.1`)]).toEqual([lines(1), 'mine']);
     });
   });
 
@@ -228,35 +161,6 @@ describe('createRecordingWriter', () => {
       expect(text()).toBe(lines(1).slice(0, 5));
     });
 
-    it('reports a disk that writes 0 bytes', async () => {
-      const writer = writerTo();
-      add(writer, 1);
-      await turn();
-      disk.waiting[0]?.land(0);
-      expect(failures).toMatchObject([{ message: `Cannot write the recording ${path}: the disk wrote 0 bytes.` }]);
-    });
-
-    it('reports a failure of the last write', () => {
-      const writer = writerTo();
-      add(writer, 1);
-      disk.failSync = 'EDQUOT';
-      writer.end();
-      expect(failures).toMatchObject([{ message: `Cannot write the recording ${path}: the disk quota is used up.` }]);
-    });
-
-    it('reports a failure of the last write while another one is in progress', async () => {
-      const writer = writerTo();
-      add(writer, 1);
-      await turn();
-      disk.failSync = 'EIO';
-      writer.end();
-      expect(failures).toMatchObject([{ message: `Cannot write the recording ${path}: EIO, on purpose.` }]);
-      expect(disk.closed).toHaveLength(0);
-      disk.waiting[0]?.land();
-      expect(disk.closed).toHaveLength(1);
-      expect(failures).toHaveLength(1);
-    });
-
     it('closes each file descriptor once, because it may be reused', () => {
       const close = jest.spyOn(disk, 'closeSync');
       const writer = writerTo();
@@ -266,42 +170,6 @@ describe('createRecordingWriter', () => {
       writer.end();
       expect(failures).toHaveLength(1);
       expect(close).toHaveBeenCalledTimes(1);
-    });
-
-    it('reports a failure to close the file', () => {
-      const writer = writerTo();
-      add(writer, 1);
-      disk.failClose = 'ENOSPC';
-      writer.end();
-      expect(failures).toMatchObject([{ cause: { code: 'ENOSPC' } }]);
-      expect(disk.closed).toHaveLength(1);
-    });
-
-    it('reports a failure to close the file after the end', async () => {
-      const writer = writerTo();
-      add(writer, 1);
-      await turn();
-      writer.end();
-      disk.failClose = 'EIO';
-      disk.waiting[0]?.land();
-      expect(failures).toMatchObject([{ cause: { code: 'EIO' } }]);
-    });
-
-    it('reports a failed write, but not a failure to close the file after it', async () => {
-      const writer = writerTo();
-      add(writer, 1);
-      await turn();
-      disk.failClose = 'EIO';
-      disk.waiting[0]?.fail('ENOSPC');
-      expect(failures).toMatchObject([{ cause: { code: 'ENOSPC' } }]);
-    });
-
-    it('reports a frame that cannot be written as a line', () => {
-      const writer = writerTo();
-      writer.add(frameAt(NaN));
-      expect(failures).toMatchObject([
-        { message: expect.stringMatching(/a frame has a feed, and numbers/), cause: expect.any(TypeError) },
-      ]);
     });
   });
 
@@ -320,66 +188,20 @@ describe('createRecordingWriter', () => {
       expect(failures).toEqual([]);
     });
 
-    it('is also refused after a rotation', () => {
+    it('is also refused by the name of a later file, whether it is being written, full, or not there yet', () => {
       const first = writerTo({ maxFileBytes: 1 });
       add(first, 1, 2, 3);
-      expect(() => writerTo()).toThrow(/another recorder/);
+      const named = (name: string) => () => createRecordingWriter(name, { maxFileBytes: 1, maxWaitingBytes: 1 }, noop);
+      for (const number of [1, 2, 3])
+        expect(named(`${path}.${number}`)).toThrow(/belongs to the recording .*Record to/);
+      symlinkSync(`${path}.2`, `${path}-link`);
+      expect(named(`${path}-link`)).toThrow(/another recorder/);
+      linkSync(`${path}.2`, `${path}-other`);
+      expect(named(`${path}-other`)).toThrow(/another recorder/);
+      named(`${path}.5`)().end();
       first.end();
-      writerTo().end();
+      expect([text(`${path}.1`), text(`${path}.2`)]).toEqual([lines(2), lines(3)]);
       expect(failures).toEqual([]);
-    });
-
-    it('is available when the first recorder has ended, even if the disk has not finished the last write', async () => {
-      const first = writerTo();
-      add(first, 1);
-      await turn();
-      first.end();
-      const second = writerTo();
-      add(second, 2);
-      second.end();
-      disk.waiting[0]?.land();
-      expect(failures).toEqual([]);
-      expect(text()).toBe(lines(1, 2));
-    });
-
-    it('is available again after a refused file, and after a failed recording', () => {
-      writeFileSync(path, 'mine');
-      expect(() => writerTo()).toThrow(/is not a recording/);
-      writeFileSync(path, '');
-      const failed = writerTo();
-      disk.failSync = 'EIO';
-      add(failed, 1);
-      failed.end();
-      expect(failures).toHaveLength(1);
-      const second = writerTo();
-      add(second, 2);
-      second.end();
-      expect(failures).toHaveLength(1);
-      expect(text()).toBe(lines(2));
-    });
-
-    it('is detected before the next write if the last check was some time ago', async () => {
-      const now = jest.spyOn(performance, 'now').mockReturnValue(5_000);
-      const writer = writerTo();
-      add(writer, 1);
-      await turn();
-      disk.waiting[0]?.land();
-      appendFileSync(path, 'other');
-      now.mockReturnValue(6_000);
-      add(writer, 2);
-      await turn();
-      now.mockRestore();
-      expect(failures).toMatchObject([{ message: changed }]);
-      expect(text()).toBe(`${lines(1)}other`);
-    });
-
-    it('is also detected at the last write', () => {
-      const writer = writerTo();
-      add(writer, 1);
-      appendFileSync(path, 'other');
-      writer.end();
-      expect(failures).toMatchObject([{ message: changed }]);
-      expect(text()).toBe('other');
     });
 
     it('is reported when it was truncated or removed', () => {
@@ -399,37 +221,40 @@ describe('createRecordingWriter', () => {
       });
     });
 
-    it('is not checked before each write', async () => {
-      const writer = writerTo();
-      for (const ms of [1, 2, 3]) {
-        add(writer, ms);
-        await turn();
-        disk.waiting[0]?.land();
-      }
-      expect(disk.looked).toBe(1);
-      writer.end();
-    });
-
-    it('is not confused with a write in progress', async () => {
+    it('is detected before the next write', async () => {
       const writer = writerTo();
       add(writer, 1);
       await turn();
-      writeFileSync(path, lines(1));
-      add(writer, 2);
-      writer.end();
       disk.waiting[0]?.land();
-      expect(failures).toEqual([]);
-      expect(text()).toBe(lines(1, 2));
+      appendFileSync(path, 'other');
+      add(writer, 2);
+      await turn();
+      expect(failures).toMatchObject([{ message: changed }]);
+      expect(text()).toBe(`${lines(1)}other`);
+    });
+
+    it.each([
+      ['truncated', () => truncateSync(path, 0)],
+      ['cut in a line', () => truncateSync(path, lines(1).length - 3)],
+      ['extended', () => appendFileSync(path, lines(8, 9))],
+    ])('is detected before the next write, also if it was %s during a write', async (_how, change) => {
+      const writer = writerTo();
+      add(writer, 1);
+      await turn();
+      disk.waiting[0]?.land();
+      add(writer, 2);
+      await turn();
+      change();
+      disk.waiting[0]?.land();
+      add(writer, 3);
+      await turn();
+      expect(failures).toMatchObject([{ message: changed }]);
+      expect(disk.waiting).toEqual([]);
     });
   });
 
   describe('an empty file', () => {
     const files = (): string[] => [path, `${path}.1`].filter((file) => existsSync(file));
-
-    it('is removed when there was no event', () => {
-      writerTo().end();
-      expect(files()).toEqual([]);
-    });
 
     it('is removed when the disk is full, so that the next recorder starts again', async () => {
       const first = writerTo();
@@ -444,15 +269,6 @@ describe('createRecordingWriter', () => {
       expect(text()).toBe(lines(2));
     });
 
-    it('is removed when a rotation created it and no line was written', async () => {
-      const writer = writerTo({ maxFileBytes: 1 });
-      add(writer, 1, 2);
-      await turn();
-      disk.waiting[0]?.fail('ENOSPC');
-      expect(failures).toHaveLength(1);
-      expect(files()).toEqual([path]);
-    });
-
     it('stays claimed until the disk has finished a write, which may fill it', async () => {
       const first = writerTo({ maxWaitingBytes: 1e6 });
       add(first, 1);
@@ -463,24 +279,6 @@ describe('createRecordingWriter', () => {
       disk.waiting[0]?.land();
       expect(text()).toBe(lines(1));
       writerTo().end();
-    });
-
-    it('is removed when the disk has finished a failed write', async () => {
-      const first = writerTo();
-      add(first, 1);
-      await turn();
-      first.add(frameAt(NaN));
-      expect(files()).toEqual([path]);
-      disk.waiting[0]?.fail('ENOSPC');
-      expect(files()).toEqual([]);
-      expect(failures).toHaveLength(1);
-      writerTo().end();
-    });
-
-    it('is kept if it existed before', () => {
-      writeFileSync(path, '');
-      writerTo().end();
-      expect(files()).toEqual([path]);
     });
   });
 

@@ -51,19 +51,6 @@ describe('the reads of a replay', () => {
     );
   });
 
-  it('end with their first chunk', () => {
-    const expected = '  --f-----f-';
-    check(
-      [
-        { sub: '    ^-!', gives: '--p-p-#', times: [100] },
-        { sub: '    --^-!', gives: '--p|', times: [106] },
-        { sub: '    --------^--!', gives: '-' },
-      ],
-      expected,
-      { unsub: '  ^----------!' },
-    );
-  });
-
   it('do not delay events that are due during a read', () => {
     // 104 was due at 4 and 109 at 9: both are emitted when their chunk arrives, at 10. 118 is due at 18.
     const expected = '  f-f-------(fg)----f-';
@@ -78,46 +65,6 @@ describe('the reads of a replay', () => {
     );
   });
 
-  it('continue immediately after a chunk without events', () => {
-    const expected = '  ------f-|';
-    check(
-      [
-        { sub: '    ^-!', gives: '--p', times: [] },
-        { sub: '    --^-!', gives: '--p', times: [] },
-        { sub: '    ----^-!', gives: '--p', times: [5_000] },
-        { sub: '    ------^-!', gives: '--(p|)' },
-      ],
-      expected,
-    );
-  });
-
-  it('do not wait for recorded intervals at speed Infinity', () => {
-    const expected = '  --(fgf)---f----|';
-    check(
-      [
-        { sub: '    ^-!', gives: '--p', times: [100, -5_000, 9_000] },
-        { sub: '    --^-------!', gives: '--------p', times: [60_000] },
-        { sub: '    ----------^----!', gives: '-----(p|)' },
-      ],
-      expected,
-      { speed: Infinity },
-    );
-  });
-
-  it('end when the subscriber unsubscribes during a read', () => {
-    const begun = check(
-      [
-        { sub: '    ^-!', gives: '--p', times: [100] },
-        { sub: '    --^---!', gives: '-------p', times: [101] },
-        { sub: [], gives: 'p' },
-      ],
-      '            --f----',
-      { unsub: '   ^-----!' },
-    );
-    expect(begun).toBe(2);
-    check([{ sub: '^---!', gives: '-------p', times: [100] }], '-----', { unsub: '^---!' });
-  });
-
   it('do not begin after the subscriber unsubscribes during a wait', () => {
     const begun = check(
       [
@@ -128,29 +75,5 @@ describe('the reads of a replay', () => {
       { unsub: '   ^-----!' },
     );
     expect(begun).toBe(1);
-  });
-
-  it('do not begin after the subscriber unsubscribes in `next`', () => {
-    const begun = check(
-      [
-        { sub: '    ^-!', gives: '--p', times: [100, 103] },
-        { sub: [], gives: 'p', times: [201] },
-      ],
-      '            --f--(f|)',
-      { count: 2 },
-    );
-    expect(begun).toBe(1);
-  });
-
-  it('end the replay with their error', () => {
-    const begun = check(
-      [
-        { sub: '    ^-!', gives: '--p', times: [100, 103] },
-        { sub: '    -----^-!', gives: '--#' },
-        { sub: [], gives: 'p' },
-      ],
-      '            --f--f-#',
-    );
-    expect(begun).toBe(2);
   });
 });

@@ -1,16 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import {
-  map,
-  NEVER,
-  noop,
-  type Observable,
-  of,
-  type SchedulerAction,
-  type SchedulerLike,
-  Subject,
-  take,
-  throwError,
-} from 'rxjs';
+import { map, noop, type Observable, of, type SchedulerAction, type SchedulerLike, throwError } from 'rxjs';
 import { TestScheduler } from 'rxjs/testing';
 import type { ReplayProgress } from '../../../../src/index.js';
 import { frameLine, gapLine } from '../../../../src/operators/node/recording/recording-line.js';
@@ -63,34 +52,11 @@ describe('a replay', () => {
     });
   });
 
-  it('keeps the intervals across chunks, and reads the next chunk only after the last event of a chunk', () => {
-    run(({ expectObservable, flush }, scheduler) => {
-      const source = sourceOf([100, 102], [106, 106, 112]);
-      expectObservable(replay(source, { scheduler }), '^--!').toBe('f-f-');
-      flush();
-      expect(source.reads()).toBe(2);
-    });
-    run(({ expectObservable, flush }, scheduler) => {
-      const source = sourceOf([100, 102], [106, 106, 112]);
-      expectObservable(replay(source, { scheduler })).toBe('f-f---(ff)--(f|)');
-      flush();
-      expect(source.reads()).toBe(3);
-    });
-  });
-
   it('divides the intervals by the speed', () => {
     run(({ expectObservable }, scheduler) => {
       const times = [0, 10, 30, 35];
       expectObservable(replay(sourceOf(times), { scheduler, speed: 5 })).toBe('f-f---f(f|)');
       expectObservable(replay(sourceOf(times), { scheduler, speed: 0.5 })).toBe('f 19ms f 39ms f 9ms (f|)');
-    });
-  });
-
-  it('does not accumulate the delays of late timers', () => {
-    run(({ expectObservable }, scheduler) => {
-      const late = spiedScheduler(scheduler, noop, 3);
-      const source = sourceOf([0, 10, 20, 30]);
-      expectObservable(replay(source, { scheduler: late })).toBe('f 12ms f 9ms f 9ms (f|)');
     });
   });
 
@@ -109,45 +75,6 @@ describe('a replay', () => {
       expectObservable(replay(sourceOf([0, days]), { scheduler: spied })).toBe(`f ${days - 1}ms (f|)`);
       flush();
       expect(waits).toEqual([2 ** 31 - 1, days - 2 ** 31 + 1]);
-    });
-  });
-
-  it('does not wait at speed Infinity', () => {
-    run(({ expectObservable }, scheduler) => {
-      const source = sourceOf([1_000, 9_000], [-50_000, 3]);
-      expectObservable(replay(source, { scheduler, speed: Infinity })).toBe('(ffgf|)');
-    });
-  });
-
-  it('does not stop when the clock of the scheduler is set back', () => {
-    let now = 1_000;
-    const clock = { now: () => (now -= 500), schedule: () => NEVER.subscribe() };
-    const seen: string[] = [];
-    replay(sourceOf([1, 2], [3]), { speed: Infinity, scheduler: clock }).subscribe((event) => seen.push(event));
-    expect(seen).toEqual(['f', 'f', 'f']);
-  });
-
-  it('stops within a chunk when the subscriber unsubscribes, and reads no more', () => {
-    const source = sourceOf([1, 2, 3], [4]);
-    const seen: string[] = [];
-    replay(source, { speed: Infinity })
-      .pipe(take(2))
-      .subscribe((event) => seen.push(event));
-    expect(seen).toEqual(['f', 'f']);
-    expect(source.reads()).toBe(1);
-  });
-
-  it('removes its timer when the subscriber unsubscribes', () => {
-    run(({ expectObservable, flush }, scheduler) => {
-      expectObservable(replay(sourceOf([0, 100_000]), { scheduler }), '^-!').toBe('f--');
-      flush();
-      expect(scheduler.frame).toBeLessThan(100_000);
-    });
-  });
-
-  it('completes for an empty source', () => {
-    run(({ expectObservable }, scheduler) => {
-      expectObservable(replay(sourceOf(), { scheduler })).toBe('|');
     });
   });
 
@@ -187,33 +114,5 @@ describe('the progress of a replay', () => {
       { bytes: frame * 2, totalBytes, frames: 2, at: 2, torn: undefined },
       { bytes: totalBytes, totalBytes, frames: 3, at: 4, torn: undefined },
     ]);
-  });
-
-  it('begins at the offset', () => {
-    expect(progressOf(sourceOf(), { offset: 7 })).toEqual([
-      { bytes: 7, totalBytes: 0, frames: 0, at: undefined, torn: undefined },
-    ]);
-  });
-
-  it('is not reported after unsubscribing', () => {
-    const pieces = new Subject<undefined>();
-    const told: unknown[] = [];
-    const settings = { onProgress: (progress: ReplayProgress) => told.push(progress) };
-    const subscription = replay({ totalBytes: 0, tornBytes: 0, read: () => pieces }, settings).subscribe();
-    subscription.unsubscribe();
-    pieces.next(undefined);
-    expect(told).toEqual([]);
-    expect(pieces.observed).toBe(false);
-  });
-
-  it('ends the replay with an error that `onProgress` throws', () => {
-    const failure = new Error('of the user');
-    let calls = 0;
-    const errors: unknown[] = [];
-    const onProgress = (): void => {
-      if ((calls += 1) === 2) throw failure;
-    };
-    replay(sourceOf([1], [2]), { speed: Infinity, onProgress }).subscribe({ error: (error) => errors.push(error) });
-    expect(errors).toEqual([failure]);
   });
 });

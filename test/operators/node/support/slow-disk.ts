@@ -25,8 +25,6 @@ export interface SlowDisk extends Disk {
   failSync: string | undefined;
   /** The error of the next close. */
   failClose: string | undefined;
-  /** How often the file was checked. */
-  looked: number;
   readonly closed: number[];
 }
 
@@ -42,8 +40,8 @@ export const slowDisk = (): SlowDisk => {
     mostSync: Infinity,
     failSync: undefined,
     failClose: undefined,
-    looked: 0,
     openSync: fs.openSync,
+    readSync: fs.readSync,
     closeSync: (fd) => {
       fs.closeSync(fd);
       disk.closed.push(fd);
@@ -51,10 +49,7 @@ export const slowDisk = (): SlowDisk => {
       disk.failClose = undefined;
       if (code !== undefined) throw errorOf(code);
     },
-    fstatSync: ((fd: number) => {
-      disk.looked += 1;
-      return fs.fstatSync(fd);
-    }) as typeof fs.fstatSync,
+    fstatSync: fs.fstatSync,
     write: ((fd: number, bytes: Buffer, offset: number, length: number, position: number, done: WriteDone) => {
       disk.waiting.push({
         text: bytes.toString('utf8', offset, offset + length),

@@ -24,7 +24,6 @@ export class App {
   private readonly monitor = inject(Monitor);
 
   protected readonly sound = inject(Sound);
-  protected readonly feed = this.monitor.name;
   protected readonly figures: readonly Figure[] = figuresOf(this.monitor);
   protected readonly minutes = storedMinutes('minutes', 5);
   protected readonly soundWords = computed(() => {

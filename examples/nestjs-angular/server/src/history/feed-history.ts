@@ -22,6 +22,8 @@ export class FeedHistory implements OnApplicationBootstrap {
   private gaps = 0;
   private lostMs = 0;
   private changedAt = 0;
+  /** The time from which no event was dropped. */
+  private eventsSince = this.since;
 
   constructor(tradeFeed: TradeFeed) {
     this.tradeFeed = tradeFeed;
@@ -57,6 +59,7 @@ export class FeedHistory implements OnApplicationBootstrap {
       totals: { frames, bytes, gaps, lostMs, reconnects: { ...this.reconnects } },
       down: down && { from: down.from, failure: down.failure },
       seconds,
+      eventsSince: Math.max(this.eventsSince, until - storedMs),
       // The current outage may have begun before the stored time. The page needs its first event.
       events: down === undefined || events.includes(down.begin) ? events : [down.begin, ...events],
     };
@@ -104,7 +107,9 @@ export class FeedHistory implements OnApplicationBootstrap {
   private record(event: HistoryEvent): void {
     this.changedAt = Date.now();
     const oldest = this.changedAt - storedMs;
-    this.events = [...this.events.filter((known) => timeOf(known) >= oldest), event].slice(-maxEvents);
+    const events = [...this.events.filter((known) => timeOf(known) >= oldest), event];
+    this.events = events.slice(-maxEvents);
+    if (events.length > maxEvents) this.eventsSince = timeOf(this.events[0] as HistoryEvent);
   }
 }
 

@@ -13,6 +13,8 @@ export interface HistoryAnswer {
   readonly down: Down | undefined;
   /** The seconds of the last minutes with frames, oldest first. */
   readonly seconds: readonly SecondRow[];
+  /** The start of the time that the events cover. */
+  readonly eventsSince: number;
   /** The events of the last minutes, oldest first. */
   readonly events: readonly HistoryEvent[];
 }

@@ -14,7 +14,7 @@ export const figuresOf = (monitor: Monitor): readonly Figure[] => [
     lines: [{ label: 'frames per second', tone: 'strong' }],
     now: () => [isDown(monitor) ? undefined : monitor.rates()?.framesPerSecond],
     columns: ({ framesPerSecond }) => [framesPerSecond],
-    parts: (value) => (value === undefined ? none : [rate(value), 'frames/s']),
+    parts: (value) => (value === undefined ? none : [rate(value), '']),
     tick: (value) => (value >= 10_000 ? `${count(value / 1_000)}k` : count(value)),
   },
   {

@@ -46,9 +46,9 @@ export class Plot {
     this.chart?.setData(data);
   }
 
-  /** Draws the same data again. */
-  redraw(): void {
-    this.chart?.redraw(false);
+  /** Draws the same data again. With `rescale` it computes the scales and the labels of the axes too. */
+  redraw(rescale = false): void {
+    this.chart?.redraw(rescale, rescale);
   }
 
   /** Moves the crosshair with the arrow keys, PageUp, PageDown, Home and End. It starts at the newest point. */

@@ -54,21 +54,25 @@ import { Plot } from './plot';
         </div>
       }
     </dl>
-    <div
-      #area
-      class="plot"
-      tabindex="0"
-      role="slider"
-      [attr.aria-label]="figure().title + ': the last ' + minutes() + ' min, point by point'"
-      aria-orientation="horizontal"
-      [attr.aria-valuemin]="0"
-      [attr.aria-valuemax]="last()"
-      [attr.aria-valuenow]="pointed() ?? last()"
-      [attr.aria-valuetext]="spoken()"
-      (keydown)="plot.press($event)"
-      (blur)="plot.leave()"
-    ></div>
-    <p class="cut">{{ cut() }}</p>
+    <div class="area">
+      <div
+        #area
+        class="plot"
+        tabindex="0"
+        role="slider"
+        [attr.aria-label]="figure().title + ': the last ' + minutes() + ' min, point by point'"
+        aria-orientation="horizontal"
+        [attr.aria-valuemin]="0"
+        [attr.aria-valuemax]="last()"
+        [attr.aria-valuenow]="pointed() ?? last()"
+        [attr.aria-valuetext]="spoken()"
+        (keydown)="plot.press($event)"
+        (blur)="plot.leave()"
+      ></div>
+      @if (cut(); as cut) {
+        <p class="cut">{{ cut }}</p>
+      }
+    </div>
   `,
   styleUrl: './rate-chart.css',
 })
@@ -103,11 +107,11 @@ export class RateChart {
     const { points, most } = this.cutOff();
     if (points === 0) return undefined;
     const which = points === 1 ? '1 second is' : `${count(points)} seconds are`;
-    return `${which} above the scale: up to ${this.figure().parts(most).join(' ')}.`;
+    return `${which} above the scale: up to ${this.figure().parts(most).join(' ').trim()}.`;
   });
   protected readonly spoken = computed(() => {
     const shown = this.lines().filter(({ isHidden }) => !isHidden);
-    const values = shown.map(({ label, value }) => `${label} ${value.join(' ')}`);
+    const values = shown.map(({ label, value }) => `${label} ${value.join(' ').trim()}`);
     return `${this.pointedTime() || 'now'}: ${values.join(', ')}`;
   });
 

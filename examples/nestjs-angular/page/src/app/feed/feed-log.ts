@@ -29,17 +29,28 @@ export class FeedLog {
   private entries: readonly LogEntry[] = [];
   private lastId = 0;
   private wasOpen = false;
+  private from: number;
+
+  /** @param since - the start of the time that the log covers, in epoch ms */
+  constructor(since: number) {
+    this.from = since;
+  }
 
   /** The entries, newest first. */
   get list(): readonly LogEntry[] {
     return this.entries;
   }
 
+  /** The start of the time that the log covers, in epoch ms. */
+  get since(): number {
+    return this.from;
+  }
+
   /** Adds an event. */
   record(event: LogEvent): void {
     switch (event.type) {
       case 'opened':
-        return this.open(event.at, `Connection ${event.connection} is open.`);
+        return this.open(event.at, 'A new connection is open.');
       case 'disconnected':
       case 'stopped':
         return event.type === 'stopped' || isStop(event.failure) ? this.stop(event.failure) : this.fail(event.failure);
@@ -99,7 +110,9 @@ export class FeedLog {
     entry: Pick<LogEntry, 'at' | 'kind' | 'title' | 'details'> & { readonly observed?: string | undefined },
   ): void {
     const added = { observed: undefined, until: undefined, ...entry, id: (this.lastId += 1) };
-    this.entries = [added, ...this.entries].slice(0, maxEntries);
+    const entries = [added, ...this.entries];
+    this.entries = entries.slice(0, maxEntries);
+    if (entries.length > maxEntries) this.from = (this.entries.at(-1) as LogEntry).at;
   }
 
   /** The newest outage or stop; `undefined` if the feed was opened after it. */

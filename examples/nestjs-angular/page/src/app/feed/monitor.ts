@@ -37,10 +37,11 @@ export class Monitor {
   private readonly samples = signal(0);
   private readonly feedName = signal<string | undefined>(undefined);
   private readonly feedStop = new FeedStop(this.feed);
-  private log = new FeedLog();
+  private log = new FeedLog(Date.now());
   private outages = new Outages();
   private tally = new Tally();
   private readonly logged = signal(this.log.list);
+  private readonly loggedFrom = signal(this.log.since);
   private readonly counted = signal<Totals>(this.tally.read(this.outages));
   /** The events and frames before the history of the server arrived; `undefined` after that, or if the request failed. */
   private early: { events: FeedEvent[]; frames: { readonly at: number; readonly bytes: number }[] } | undefined = {
@@ -68,6 +69,8 @@ export class Monitor {
   readonly name = this.feedName.asReadonly();
   /** The entries of the log, newest first. */
   readonly entries = this.logged.asReadonly();
+  /** The start of the time that the log covers, in epoch ms. */
+  readonly entriesSince = this.loggedFrom.asReadonly();
   readonly totals = this.counted.asReadonly();
   /** The latency of the last second. */
   readonly latency = this.latencyNow.asReadonly();
@@ -167,6 +170,7 @@ export class Monitor {
   /** Updates the signals of the log and of the totals together, so that both show the same figures. */
   private publish(): void {
     this.logged.set(this.log.list);
+    this.loggedFrom.set(this.log.since);
     this.counted.set(this.tally.read(this.outages));
   }
 
@@ -175,7 +179,7 @@ export class Monitor {
     const { events, frames } = this.early ?? { events: [], frames: [] };
     this.early = undefined;
     this.countsFrom = known.until;
-    [this.log, this.outages, this.tally] = [new FeedLog(), new Outages(), new Tally()];
+    [this.log, this.outages, this.tally] = [new FeedLog(known.eventsSince), new Outages(), new Tally()];
     for (const part of [this.outages, this.tally, this.history]) part.begin(known);
     for (const { at, bytes } of frames) if (at >= known.until) this.count(at, bytes);
     const isNew = (event: FeedEvent, index: number) =>

@@ -1,14 +1,14 @@
 import type { Frame } from 'rx-trade-feed/browser';
 
 const decoder = new TextDecoder();
-const previewBytes = 320;
+/** How much of a payload is read to show it in one line, and around a match. */
+const [previewBytes, excerptBytes] = [8 * 1_024, 320];
 
 /** A frame in the list. The payload is decoded when the row is shown. */
 export class Row {
   /** The number of the frame on this page: 1, 2, … */
   readonly number: number;
   readonly frame: Frame<Uint8Array>;
-  private shown: string | undefined;
   private found: { readonly text: string; readonly excerpt: string } | undefined;
 
   constructor(number: number, frame: Frame<Uint8Array>) {
@@ -19,9 +19,9 @@ export class Row {
   /** The start of the payload, in one line. */
   get preview(): string {
     const { data, isBinary } = this.frame;
-    return (this.shown ??= isBinary
-      ? hexOf(data.subarray(0, previewBytes / 4), ' ')
-      : decoder.decode(data.subarray(0, previewBytes), { stream: false }).replace(/\s+/g, ' '));
+    return isBinary
+      ? hexOf(data.subarray(0, excerptBytes / 4), ' ')
+      : decoder.decode(data.subarray(0, previewBytes)).replace(/\s+/g, ' ');
   }
 
   /** Returns the payload around the first occurrence of a lower-case text, in one line. */
@@ -45,13 +45,13 @@ export class Row {
     if (isBinary) {
       const at = hexOf(data, '').indexOf(text.replaceAll(' ', '')) >> 1;
       const from = at < 6 ? 0 : at - 2;
-      return (from > 0 ? '… ' : '') + hexOf(data.subarray(from, from + previewBytes / 4), ' ');
+      return (from > 0 ? '… ' : '') + hexOf(data.subarray(from, from + excerptBytes / 4), ' ');
     }
     const whole = this.frame.text();
     // The match is near the start, so that it is visible on a narrow screen.
     const at = whole.toLowerCase().indexOf(text);
     const from = at < 16 ? 0 : at - 8;
-    return (from > 0 ? '…' : '') + whole.slice(from, from + previewBytes).replace(/\s+/g, ' ');
+    return (from > 0 ? '…' : '') + whole.slice(from, from + excerptBytes).replace(/\s+/g, ' ');
   }
 }
 

@@ -20,6 +20,8 @@ export interface ServerHistory {
   };
   readonly down?: { readonly from: number; readonly failure: Failure };
   readonly seconds: readonly SecondRow[];
+  /** The start of the time that the events cover. */
+  readonly eventsSince: number;
   readonly events: readonly LogEvent[];
 }
 
@@ -49,4 +51,4 @@ const shifted = (history: ServerHistory, byMs: number): ServerHistory => {
   return { ...(JSON.parse(text) as ServerHistory), seconds };
 };
 
-const times = new Set(['at', 'from', 'to', 'until', 'since', 'openedAt', 'endedAt']);
+const times = new Set(['at', 'from', 'to', 'until', 'since', 'eventsSince', 'openedAt', 'endedAt']);

@@ -72,9 +72,11 @@ const replacements: readonly (readonly [ofLibrary: string, ofPage: string])[] = 
 const forViewers = (text: string): string =>
   replacements.reduce((result, [ofLibrary, ofPage]) => result.replace(ofLibrary, ofPage), text);
 
-/** Returns what happened, without the advice. */
-export const whatHappened = ({ message, advice }: Failure): string =>
-  forViewers((message.endsWith(advice) ? message.slice(0, -advice.length) : message).trim());
+/** Returns what happened, without the advice and the page that follows it. */
+export const whatHappened = ({ message, advice }: Failure): string => {
+  const end = message.lastIndexOf(advice);
+  return forViewers((end < 0 ? message : message.slice(0, end)).trim());
+};
 
 /** Returns the advice. */
 export const whatToDo = ({ advice }: Failure): string => forViewers(advice);

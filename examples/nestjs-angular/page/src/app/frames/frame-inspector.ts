@@ -77,8 +77,8 @@ export class FrameInspector {
   );
   protected readonly more = computed(() => (hiddenBytes(this.row()) > 0 ? bytes(hiddenBytes(this.row())) : undefined));
   protected readonly facts = computed(() => {
-    const { feed, data, isBinary, receivedAt, connection } = this.row().frame;
-    return `${feed}, connection ${connection}, ${isBinary ? 'binary' : 'text'}, ${bytes(data.length)}, received ${timeMs(receivedAt)}`;
+    const { feed, data, isBinary, receivedAt } = this.row().frame;
+    return `${feed}, ${isBinary ? 'binary' : 'text'}, ${bytes(data.length)}, received ${timeMs(receivedAt)}`;
   });
 
   constructor() {

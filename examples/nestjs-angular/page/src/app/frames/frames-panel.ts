@@ -17,11 +17,14 @@ import { Monitor } from '../feed/monitor';
 import type { Row } from '../feed/row';
 import { bytes, count, counted, moment, timeMs } from '../feed/words';
 import { Shortcuts } from '../shell/shortcuts';
+import { Differences, type Field } from './differences';
 import { FrameInspector } from './frame-inspector';
 import { FrameList } from './frame-list';
-import { type Part, splitByMatches, splitHex } from './matches';
+import { splitByMatches, splitHex, type TokenPart } from './matches';
 
 const capacity = 2_000;
+/** No row is wide enough for more. */
+const [mostFields, mostLetters] = [32, 320];
 /** The delay from the last key to the announcement of a result, in ms. */
 const announceAfterMs = 800;
 
@@ -40,6 +43,7 @@ export class FramesPanel {
   private readonly active = signal<Row | undefined>(undefined);
   private readonly isInspecting = signal(false);
   private readonly announcement = signal('');
+  private readonly differences = new Differences();
   private hasBegun = false;
 
   protected readonly list = new FrameList(this.monitor.ring, capacity);
@@ -58,9 +62,12 @@ export class FramesPanel {
   protected readonly scopeWords = computed(() => {
     const { shown, received, unsearched } = this.list.scope();
     if (this.list.filter().trim() === '')
-      return shown < received ? `the last ${count(shown)} of ${count(received)}` : counted(shown, 'frame');
+      return shown < received ? `the last ${count(shown)} of ${count(received)}` : `all ${count(shown)}`;
     return `${counted(shown, 'match').replace('matchs', 'matches')}${unsearched > 0 ? `, ${count(unsearched)} arrived too fast to search` : ''}`;
   });
+  private readonly searchWords = computed(() =>
+    this.list.filter().trim() === '' ? `No filter: ${counted(this.list.scope().shown, 'frame')}` : this.scopeWords(),
+  );
   protected readonly emptyWords = computed(() => {
     if (this.list.filter().trim() !== '') return 'None of the last frames match. New frames are searched too.';
     return this.monitor.state() === 'live'
@@ -72,12 +79,16 @@ export class FramesPanel {
     const destroyRef = inject(DestroyRef);
     effect(() => {
       this.monitor.step();
-      untracked(() => this.list.follow());
+      untracked(() => {
+        // The text of a paused row does not change.
+        if (!this.list.paused()) this.differences.learn(this.monitor.ring);
+        this.list.follow();
+      });
     });
     effect((onCleanup) => {
       this.list.filter();
       if (!this.hasBegun) return;
-      const timer = setTimeout(() => this.announcement.set(untracked(this.scopeWords)), announceAfterMs);
+      const timer = setTimeout(() => this.announcement.set(untracked(this.searchWords)), announceAfterMs);
       onCleanup(() => clearTimeout(timer));
     });
     effect(() => {
@@ -160,9 +171,10 @@ export class FramesPanel {
     return timeMs(frame.receivedAt);
   }
 
-  protected preview(row: Row): readonly Part[] {
+  /** Returns the payload around a match of the filter; without a filter, the fields that differ from frame to frame. */
+  protected preview(row: Row): readonly TokenPart[] {
     const query = this.list.query();
-    if (query === '') return [{ text: row.preview, match: undefined }];
+    if (query === '') return partsOf(this.differences.of(row));
     const text = row.excerpt(query);
     return row.frame.isBinary ? splitHex(text, query) : splitByMatches(text, query);
   }
@@ -189,3 +201,12 @@ export class FramesPanel {
     else if (top <= 0 && this.list.paused()?.by === 'scroll') this.list.resume();
   }
 }
+
+/** Returns the names and the values of fields. Values with the same name follow it together. */
+const partsOf = (fields: readonly Field[]): readonly TokenPart[] =>
+  fields.slice(0, mostFields).flatMap(({ name, value }, index) => {
+    const part = { kind: 'plain', text: `${value.slice(0, mostLetters)} `, match: undefined } as const;
+    return name === '' || name === fields[index - 1]?.name
+      ? [part]
+      : [{ ...part, kind: 'key', text: `${name} ` }, part];
+  });

@@ -13,11 +13,11 @@ export type TokenPart = Part & Pick<Token, 'kind'>;
 const mostMatches = 1_000;
 
 /** Splits a text at the matches of a lower-case query. */
-export const splitByMatches = (text: string, query: string): readonly Part[] =>
+export const splitByMatches = (text: string, query: string): readonly TokenPart[] =>
   splitTokens([{ kind: 'plain', text }], query);
 
 /** Splits hex digits, which are shown with spaces, at the matches of a query. */
-export const splitHex = (text: string, query: string): readonly Part[] =>
+export const splitHex = (text: string, query: string): readonly TokenPart[] =>
   splitTokens([{ kind: 'plain', text, isAdded: (letter) => letter === ' ' }], query.replaceAll(' ', ''));
 
 /** Splits tokens at the matches of a query. A match may span several tokens. Characters that the page added are ignored. */

@@ -59,7 +59,8 @@ const prettyText = (text: string): { readonly text: string; readonly isJson: boo
 
 const pattern = /("(?:[^"\\]|\\.)*")(\s*:)?|-?\b\d[\d.eE+-]*\b|\b(?:true|false|null)\b/g;
 
-const jsonTokens = (text: string): readonly Token[] => {
+/** Splits JSON into keys, texts, numbers and the rest. The text may end anywhere. */
+export const jsonTokens = (text: string): readonly Token[] => {
   const tokens: Token[] = [];
   let end = 0;
   for (const match of text.matchAll(pattern)) {

@@ -9,7 +9,7 @@ import { duration, moment, seconds } from '../feed/words';
   selector: 'app-event-log',
   changeDetection: ChangeDetectionStrategy.OnPush,
   template: `
-    <h2 id="log-title">What happened</h2>
+    <h2 id="log-title">What happened since {{ since() }}</h2>
     @if (entries().length === 0) {
       <p class="empty">Nothing yet: the page is connecting.</p>
     }
@@ -38,22 +38,22 @@ import { duration, moment, seconds } from '../feed/words';
 export class EventLog {
   private readonly monitor = inject(Monitor);
   private readonly clock = inject(Clock);
-  private readonly second = computed(() => Math.floor(this.clock.now() / 1_000) * 1_000);
 
   protected readonly entries = this.monitor.entries;
+  protected readonly since = computed(() => moment(this.monitor.entriesSince(), this.clock.now()));
 
   protected iso({ at }: LogEntry): string {
     return new Date(at).toISOString();
   }
 
   protected when({ at }: LogEntry): string {
-    return moment(at, this.second());
+    return moment(at, this.clock.now());
   }
 
   protected lasted({ kind, at, until }: LogEntry): string | undefined {
     if (kind !== 'outage' && kind !== 'stop') return undefined;
     return until === undefined
-      ? `Ongoing for ${seconds(this.second() - at)}.`
+      ? `Ongoing for ${seconds(this.clock.now() - at)}.`
       : `Lasted ${duration(Math.max(0, until - at))}.`;
   }
 }

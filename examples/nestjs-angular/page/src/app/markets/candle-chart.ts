@@ -118,7 +118,7 @@ export class CandleChart {
       this.price();
       // The band of a current outage grows with time.
       this.clock.now();
-      this.plot.redraw();
+      this.plot.redraw(true);
     });
   }
 

@@ -32,7 +32,7 @@ export const candleOptions = (parts: CandleParts): Omit<uPlot.Options, 'width' |
     cursor: { drag: { x: false, y: false, setScale: false }, y: false, points: { show: false } },
     scales: {
       x: { time: true, range: () => range().map((at) => at / 1_000) as [number, number] },
-      y: { range: (_chart, least, most) => priceRange(least, most) },
+      y: { range: (_chart, least, most) => priceRange(least, most, price()) },
       volume: { range: (_chart, _least, most) => [0, Math.max(most ?? 0, 1e-9) / volumeShare] },
     },
     series: [{}, prices, prices, prices, prices, { scale: 'volume', paths: noPath, points: { show: false } }],
@@ -53,8 +53,8 @@ export const candleOptions = (parts: CandleParts): Omit<uPlot.Options, 'width' |
         space: 40,
         grid: { stroke: () => colour('--line'), width: 1, filter: pricesOnly },
         filter: pricesOnly,
-        values: (_chart, splits, _axis, _space, step) =>
-          splits.map((split) => (split === null ? '' : priceWords(split, digitsFor(step)))),
+        values: (chart, splits, _axis, _space, step) =>
+          splits.map((split) => (isShown(chart, split, price()) ? priceWords(split, digitsFor(step)) : '')),
       },
     ],
     hooks: {
@@ -82,9 +82,10 @@ export const columnsOf = (rows: readonly CandleRow[]): uPlot.AlignedData => [
   rows.map(({ volume }) => volume),
 ];
 
-/** Returns a price range that leaves the lower part of the plot to the volume. */
-const priceRange = (least: number | null, most: number | null): [number, number] => {
-  if (least === null || most === null) return [0, 1];
+/** Returns a range for the candles and the last price that leaves the lower part of the plot to the volume. */
+const priceRange = (lowest: number | null, highest: number | null, last: number | undefined): [number, number] => {
+  if (lowest === null || highest === null) return [0, 1];
+  const [least, most] = [Math.min(lowest, last ?? lowest), Math.max(highest, last ?? highest)];
   const height = Math.max(most - least, most * 0.0001) / (1 - volumeShare - 2 * air);
   return [most + height * air - height, most + height * air];
 };
@@ -95,6 +96,14 @@ const pricesOnly = ({ scales }: uPlot, splits: number[]): (number | null)[] => {
   const lowest = min + (max - min) * (volumeShare + air / 2);
   return splits.map((split) => (split < lowest ? null : split));
 };
+
+/** The least distance of a label from the label of the last price, in pixels. */
+const labelRoom = 16;
+
+/** Returns whether the label of a price is shown: not at the height of the volume, and not under the last price. */
+const isShown = (chart: uPlot, split: number | null, last: number | undefined): split is number =>
+  split !== null &&
+  (last === undefined || Math.abs(chart.valToPos(split, 'y') - chart.valToPos(last, 'y')) >= labelRoom);
 
 /** Returns how many decimal digits the multiples of a step need: 0 for 5, 1 for 2.5. */
 const digitsFor = (step: number): number =>

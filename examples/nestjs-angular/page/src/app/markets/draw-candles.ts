@@ -73,7 +73,7 @@ export const drawLastPrice = (chart: uPlot, price: number, words: string): void 
   ctx.restore();
 };
 
-/** Labels the largest volume on the axis. */
+/** Labels the largest volume on the axis, with its name. */
 export const drawMostVolume = (chart: uPlot, most: number, words: string): void => {
   const { ctx, bbox } = chart;
   const dpr = devicePixelRatio;
@@ -82,7 +82,9 @@ export const drawMostVolume = (chart: uPlot, most: number, words: string): void 
   ctx.fillStyle = colour('--ink-soft');
   ctx.textAlign = 'left';
   ctx.textBaseline = 'middle';
-  ctx.fillText(words, bbox.left + bbox.width + 6 * dpr, chart.valToPos(most, 'volume', true) + 4 * dpr);
+  const [left, top] = [bbox.left + bbox.width + 6 * dpr, chart.valToPos(most, 'volume', true) + 4 * dpr];
+  ctx.fillText(words, left, top);
+  ctx.fillText('volume', left, top + 14 * dpr);
   ctx.restore();
 };
 

@@ -17,7 +17,10 @@ import { MarketFeed } from './market-feed';
       }
       <span class="next">{{ words().next }}</span>
       @if (state() === 'stopped') {
-        <button type="button" class="primary" (click)="feed.restart()">Connect again</button>
+        <span class="again">
+          <button type="button" class="primary" (click)="feed.restart()">Connect again</button>
+          <span>{{ words().check }}</span>
+        </span>
       }
     </p>
   `,

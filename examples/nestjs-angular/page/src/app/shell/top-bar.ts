@@ -1,4 +1,4 @@
-import { ChangeDetectionStrategy, Component, computed, inject, input } from '@angular/core';
+import { ChangeDetectionStrategy, Component, computed, inject } from '@angular/core';
 import { Shortcuts } from './shortcuts';
 import { ShortcutsDialog } from './shortcuts-dialog';
 import { Theme } from './theme';
@@ -19,9 +19,6 @@ import { Views } from './views';
           }}</a>
         }
       </nav>
-      @if (feed(); as feed) {
-        <span class="feed">{{ feed }}</span>
-      }
       <div class="tools">
         <ng-content />
         <button type="button" (click)="theme.next()"><span class="long">Theme: </span>{{ themeWords() }}</button>
@@ -33,9 +30,6 @@ import { Views } from './views';
   styleUrl: './top-bar.css',
 })
 export class TopBar {
-  /** The name of the feed. */
-  readonly feed = input<string>();
-
   protected readonly views = inject(Views);
   protected readonly theme = inject(Theme);
   protected readonly links = [

@@ -22,7 +22,7 @@ export class StatusPanel {
     const outage = this.monitor
       .entries()
       .find(({ kind, until }) => (kind === 'outage' || kind === 'stop') && until !== undefined);
-    if (outage?.until === undefined) return `No outage since ${moment(this.monitor.totals().since, this.clock.now())}.`;
+    if (outage?.until === undefined) return `No outage since ${moment(this.monitor.entriesSince(), this.clock.now())}.`;
     const lasted = duration(Math.max(0, outage.until - outage.at));
     return `Last outage at ${moment(outage.at, this.clock.now())}, for ${lasted}: ${outage.title}`;
   });
@@ -31,6 +31,7 @@ export class StatusPanel {
     return 'failure' in status ? (this.monitor.stop() ?? status.failure) : undefined;
   });
 
+  protected readonly feed = this.monitor.name;
   protected readonly state = this.monitor.state;
   protected readonly isRestarting = this.monitor.isRestarting;
   protected readonly words = computed(() =>

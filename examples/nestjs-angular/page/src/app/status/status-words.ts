@@ -1,6 +1,6 @@
 import type { FeedStatus } from 'rx-trade-feed/angular';
 import type { Freshness } from 'rx-trade-feed/operators';
-import type { Failure } from '../feed/failure';
+import { type Failure, isOfPage } from '../feed/failure';
 import { count, counted, headline, moment, observed, seconds, whatHappened, whatToDo } from '../feed/words';
 import type { FeedState } from '../feed/feed-stop';
 
@@ -15,6 +15,8 @@ export interface StatusWords {
   readonly next: string;
   /** What to do. */
   readonly advice: string | undefined;
+  /** What this page does while the feed is stopped. */
+  readonly check: string | undefined;
 }
 
 /** The data of the status. */
@@ -51,14 +53,16 @@ export const statusWords = (facts: StatusFacts): StatusWords => {
         observed: undefined,
         next: `Trying for ${seconds(now - status.since)}.`,
         advice: undefined,
+        check: undefined,
       };
     case 'live':
       return {
         title: titles.live,
         reason: silenceWords(facts),
         observed: undefined,
-        next: `Connection ${status.connection}, live on this page for ${seconds(now - status.since)}.`,
+        next: `Connected on this page for ${seconds(now - status.since)}.`,
         advice: lastOutage,
+        check: undefined,
       };
     case 'reconnecting': {
       const reason = status.failure ? headline(status.failure) : 'The connection is down.';
@@ -68,10 +72,11 @@ export const statusWords = (facts: StatusFacts): StatusWords => {
         observed: status.failure && observed(status.failure),
         next: `${attemptWords(status, now)} Without a connection for ${seconds(now - status.since)}.`,
         advice: status.failure && whatToDo(status.failure),
+        check: undefined,
       };
     }
     case 'stopped':
-      return stopWords(status.failure, now, '');
+      return stopWords(status.failure, now, undefined);
   }
 };
 
@@ -81,14 +86,15 @@ const silenceWords = ({ status, freshness, now }: StatusFacts): string | undefin
   return `No frame for ${seconds(now - (freshness.newestAt ?? status.since))}.`;
 };
 
-const stopWords = (failure: Failure, now: number, check: string): StatusWords => {
+const stopWords = (failure: Failure, now: number, check: string | undefined): StatusWords => {
   const since = failure.endedAt;
   return {
     title: titles.stopped,
     reason: stopReason(failure),
     observed: observed(failure),
-    next: `It does not reconnect automatically. Stopped at ${moment(since, now)}, ${seconds(now - since)} ago. ${check}`.trim(),
+    next: `${isOfPage(failure) ? 'This page' : 'The relay'} does not reconnect automatically. Stopped at ${moment(since, now)}, ${seconds(now - since)} ago.`,
     advice: whatToDo(failure),
+    check,
   };
 };
 
@@ -112,7 +118,7 @@ export const announcement = ({ status, stop }: Pick<StatusFacts, 'status' | 'sto
     case 'connecting':
       return 'Connecting to the feed.';
     case 'live':
-      return `The feed is live, connection ${status.connection}.`;
+      return 'The feed is live.';
     case 'reconnecting':
       return `Reconnecting. ${status.failure ? headline(status.failure) : ''}`.trim();
     case 'stopped':

@@ -1,7 +1,7 @@
 import { ChangeDetectionStrategy, Component, computed, inject } from '@angular/core';
 import { Clock } from '../feed/clock';
 import { Monitor } from '../feed/monitor';
-import { bytesParts, count, duration, moment } from '../feed/words';
+import { bytesParts, count, duration, moment, seconds } from '../feed/words';
 
 /** Shows the totals since the start of the server. */
 @Component({
@@ -38,15 +38,16 @@ export class Totals {
   protected readonly totals = computed((): readonly Total[] => {
     const { frames, bytes: amount, gaps, lostMs, downSince, dropped, reconnects } = this.monitor.totals();
     const [figure, unit] = bytesParts(amount);
-    // The current outage counts up to now.
-    const lost = lostMs + (downSince === undefined ? 0 : Math.max(0, this.second() - downSince));
-    const all = gaps + (downSince === undefined ? 0 : 1);
+    // The current outage counts up to now, in whole seconds like the status.
+    const isDown = downSince !== undefined;
+    const lost = lostMs + (isDown ? Math.max(0, this.clock.now() - downSince) : 0);
+    const all = gaps + (isDown ? 1 : 0);
     const causes = Object.entries(reconnects);
     return [
       { name: 'Frames', value: count(frames) },
       { name: 'Bytes', value: figure, unit },
       { name: 'Gaps', value: count(all), isBad: all > 0 },
-      { name: 'Lost time', value: lost === 0 ? '0 s' : duration(lost), isBad: lost > 0 },
+      { name: 'Lost time', value: isDown || lost === 0 ? seconds(lost) : duration(lost), isBad: lost > 0 },
       {
         name: 'Dropped frames',
         value: count(dropped),

@@ -1,0 +1,95 @@
+// A server and its pages: the CPU time of the relay for a frame and a page, and its memory, next to Server-Sent Events written by hand.
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { setTimeout as delay } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { goal, interleaved, median, pairedRatio, report } from '../lib/bench.mjs';
+import { FRAME_BYTES } from './frames.mjs';
+
+const counts = [10, 100, 1_000];
+const versions = { 'by-hand': 'by hand', ours: 'ours' };
+const goals = { 10: 1, 100: 1, 1_000: 1.3 };
+const warmUpMs = 2_500;
+const measuredMs = 4_000;
+
+const start = (file, args, nodeArgs = []) =>
+  fork(fileURLToPath(new URL(file, import.meta.url)), args.map(String), { execArgv: nodeArgs });
+const next = async (child) => {
+  const first = await Promise.race([once(child, 'message'), once(child, 'exit')]);
+  if (typeof first[0] !== 'object') throw new Error('A program of the benchmark has ended.');
+  return first[0];
+};
+const ask = (child) => {
+  const answer = next(child);
+  child.send('report');
+  return answer;
+};
+
+const measure = async (version, count) => {
+  const server = start('server.mjs', [version], ['--expose-gc']);
+  const { port } = await next(server);
+  const before = await ask(server);
+  const pages = start('pages.mjs', [port, count]);
+  await next(pages);
+  await delay(warmUpMs);
+  const begin = [await ask(server), await ask(pages)];
+  await delay(measuredMs);
+  const end = [await ask(server), await ask(pages)];
+  const frames = end[0].frames - begin[0].frames;
+  for (const child of [server, pages]) child.disconnect();
+  const bytesOfFrame = (end[1].bytes - begin[1].bytes) / frames / count;
+  if (end[0].pages !== count) throw new Error(`${version}: ${end[0].pages} of ${count} pages are left.`);
+  if (bytesOfFrame < FRAME_BYTES * 0.9)
+    throw new Error(`${version}: a page has received ${Math.round(bytesOfFrame)} bytes of each frame.`);
+  return {
+    usPerFrame: (end[0].cpuNs - begin[0].cpuNs) / frames / 1_000,
+    kbPerPage: (end[0].rssBytes - before.rssBytes) / count / 1_024,
+    framesPerSecond: (frames * 1_000) / measuredMs,
+  };
+};
+
+const idOf = (version, count) => `${version} ${count}`;
+const samples = await interleaved({
+  title: 'fanout',
+  contenders: Object.fromEntries(
+    counts.flatMap((count) =>
+      Object.keys(versions).map((version) => [idOf(version, count), () => measure(version, count)]),
+    ),
+  ),
+});
+const of = (version, count, key) => median(samples[idOf(version, count)].map((sample) => sample[key]));
+const ratioOf = (count) => pairedRatio(samples[idOf('by-hand', count)], samples[idOf('ours', count)], 'usPerFrame');
+const both = (read) => Object.keys(versions).map((version) => Math.round(read(version)));
+
+await report({
+  bench: 'fanout',
+  command: 'npm run bench -- fanout',
+  goals: counts.map((count) =>
+    goal({
+      id: `fanout/${count}`,
+      what: `CPU time of a server with ${count} pages: Server-Sent Events by hand over ours`,
+      atLeast: goals[count],
+      ratio: ratioOf(count),
+    }),
+  ),
+  tables: [
+    {
+      title: 'CPU time of a server for a frame of 1 KB, to all pages, at 500 frames a second, in µs',
+      columns: ['pages', ...Object.values(versions), 'by hand over ours', 'min', 'max'],
+      rows: counts.map((count) => {
+        const { median: middle, min, max } = ratioOf(count);
+        return [count, ...both((version) => of(version, count, 'usPerFrame')), middle, min, max];
+      }),
+    },
+    {
+      title: 'Memory of a server for each page, in KB of its resident set, and the frames a second that it sent',
+      columns: ['pages', 'by hand', 'ours', 'frames a second by hand', 'ours'],
+      rows: counts.map((count) => [
+        count,
+        ...both((version) => of(version, count, 'kbPerPage')),
+        ...both((version) => of(version, count, 'framesPerSecond')),
+      ]),
+    },
+  ],
+});
+process.exit();

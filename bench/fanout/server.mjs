@@ -1,0 +1,39 @@
+// A server that sends a feed of 500 frames of 1 KB a second to its pages: `node server.mjs <ours|by-hand>`.
+//
+// It sends these IPC messages: `listening` (port), and `report` (cpuNs, rssBytes, frames, pages) after any message, once the frames that were emitted
+// before have been written.
+import { createServer } from 'node:http';
+import { setTimeout as delay } from 'node:timers/promises';
+import { FRAME_BYTES, FRAMES_PER_SECOND, textOf } from './frames.mjs';
+
+const { start } = await import(`./${process.argv[2]}.mjs`);
+const { handle, emit, pages } = start();
+
+let [frames, begun] = [0, undefined];
+const tick = () => {
+  begun ??= performance.now();
+  const due = Math.floor(((performance.now() - begun) * FRAMES_PER_SECOND) / 1_000);
+  // A server that cannot keep up emits fewer frames, as many for both versions.
+  if (due > frames + FRAMES_PER_SECOND) begun += ((due - frames) * 1_000) / FRAMES_PER_SECOND;
+  else for (; frames < due; frames += 1) emit(Buffer.from(textOf(frames, FRAME_BYTES)));
+};
+setInterval(tick, 2);
+
+process.on('message', async () => {
+  await delay(50);
+  // Before the collection that only the measurement of memory needs.
+  const { user, system } = process.cpuUsage();
+  globalThis.gc?.();
+  process.send({
+    type: 'report',
+    cpuNs: (user + system) * 1_000,
+    rssBytes: process.memoryUsage.rss(),
+    frames,
+    pages: pages(),
+  });
+});
+process.once('disconnect', () => process.exit());
+
+const server = createServer(handle).listen(0, '127.0.0.1', () => {
+  process.send({ type: 'listening', port: server.address().port });
+});

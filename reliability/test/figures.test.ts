@@ -1,0 +1,378 @@
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { createTradeFeedError } from '../../src/protocol/failures/classify.js';
+import { nextReconnect, type Reconnect, resolveBackoff } from '../../src/feed/backoff.js';
+import { cases } from '../../test/support/cases.js';
+import { type Goal, reliabilityModule } from './library.js';
+
+interface FrameAccount {
+  readonly received: number;
+  readonly missedInGaps: number;
+  readonly violationCount: number;
+  readonly violations: readonly { readonly rule: string; readonly number: number }[];
+  event(event: { readonly type: string; readonly data?: Buffer }): void;
+  isBalanced(sent: number, from?: number): boolean;
+}
+const { FrameAccount } = await reliabilityModule<{ FrameAccount: new () => FrameAccount }>('soak/accounting.mjs');
+
+/** Returns the account after some frames, each by its number. A text is the type of another event. */
+const accountOf = (...events: readonly (number | string)[]): FrameAccount => {
+  const account = new FrameAccount();
+  for (const event of events)
+    account.event(
+      typeof event === 'string'
+        ? { type: event }
+        : { type: 'frame', data: Buffer.from(`{"batch":${event},"trades":[]}`) },
+    );
+  return account;
+};
+const rulesOf = (account: FrameAccount) => account.violations.map(({ rule, number }) => `${number} ${rule}`);
+
+describe('the account of the frames', () => {
+  it('is balanced if all frames arrived', () => {
+    expect(accountOf(1, 2, 3).isBalanced(3)).toBe(true);
+  });
+
+  it('is balanced if a gap reported the missing frames', () => {
+    const account = accountOf(1, 2, 'disconnected', 'opened', 'gap', 12, 13);
+    expect([account.received, account.missedInGaps, account.isBalanced(13)]).toEqual([4, 9, true]);
+  });
+
+  it.each([
+    ['a frame that is missing without a gap', [1, 2, 4], ['4 missing without a gap']],
+    ['a frame that is missing later than directly after the gap', [1, 'gap', 2, 4], ['4 missing without a gap']],
+    ['a frame that arrived twice', [1, 2, 2], ['2 twice']],
+    ['a frame that arrived again after a gap', [1, 2, 3, 'gap', 2], ['2 out of order']],
+    ['a frame that arrived out of order', [1, 3, 2], ['3 missing without a gap', '2 out of order']],
+  ])('detects %s', (_what, events, rules) => {
+    const account = accountOf(...events);
+    expect(rulesOf(account)).toEqual(rules);
+    expect(account.isBalanced(4)).toBe(false);
+  });
+
+  it.each([
+    ['at the beginning', [2, 3]],
+    ['at the end', [1, 2]],
+  ])('is not balanced if a frame is missing %s', (_where, events) => {
+    const account = accountOf(...events);
+    expect([account.violationCount, account.isBalanced(3)]).toEqual([0, false]);
+  });
+});
+
+interface Sample {
+  readonly atS: number;
+  readonly isStable: boolean;
+  readonly heap: number;
+  readonly handles: number;
+  readonly fds?: number;
+}
+interface Growth {
+  readonly verdict: 'flat' | 'grows' | 'too noisy' | 'too few';
+  readonly slope: number;
+  readonly limit: number;
+  readonly samples: number;
+}
+const { growthOf } = await reliabilityModule<{
+  growthOf: (samples: readonly Sample[], name: string) => Growth | undefined;
+}>('soak/growth.mjs');
+
+// The same noise for the same sample in each run.
+const noise = (n: number) => ((n * 7919) % 100) / 100 - 0.5;
+const run = (seconds: number, of: (n: number) => Partial<Sample> = () => ({})): Sample[] =>
+  Array.from({ length: seconds }, (_, n) => ({ atS: n, isStable: true, heap: 18, handles: 16, ...of(n) }));
+const verdictOf = (samples: readonly Sample[], name = 'heap') => growthOf(samples, name)?.verdict;
+
+describe('a resource', () => {
+  it('is flat if it varies around a level', () => {
+    expect(verdictOf(run(120, (n) => ({ heap: 18 + noise(n) })))).toBe('flat');
+  });
+
+  it('grows if each sample adds a little, even if the last sample is not the largest', () => {
+    const leaking = run(120, (n) => ({ heap: 18 + n * 0.1 + 4 * noise(n) }));
+    expect(verdictOf(leaking)).toBe('grows');
+    expect(growthOf(leaking, 'heap')?.slope).toBeCloseTo(360, -2);
+  });
+
+  it('is flat if it grows only in the warm-up', () => {
+    expect(verdictOf(run(120, (n) => ({ heap: n < 30 ? n : 30 })))).toBe('flat');
+  });
+
+  it('is not measured while a connection is down', () => {
+    const samples = run(120, (n) => (n % 5 === 0 ? { isStable: false, handles: 16 + n } : {}));
+    expect(growthOf(samples, 'handles')).toMatchObject({ verdict: 'flat', samples: 72 });
+  });
+
+  it('has a lower limit for an hour in a long run than in a short run', () => {
+    const slowly = (seconds: number) => run(seconds, (n) => ({ heap: 18 + n * 0.005 + noise(n) / 4 }));
+    expect([verdictOf(slowly(120)), verdictOf(slowly(3_600))]).toEqual(['flat', 'grows']);
+  });
+
+  it('is not called flat if its samples are too noisy or too few', () => {
+    expect(verdictOf(run(60, (n) => ({ heap: 18 + 40 * noise(n) })))).toBe('too noisy');
+    expect(verdictOf(run(8))).toBe('too few');
+  });
+
+  it('is left out if the system does not report it', () => {
+    expect(growthOf(run(60), 'fds')).toBeUndefined();
+  });
+});
+
+interface Slope {
+  readonly slope: number;
+  readonly low: number;
+  readonly high: number;
+}
+type Point = readonly [number, number];
+const { slopeOf } = await reliabilityModule<{ slopeOf: (points: readonly Point[]) => Slope }>('lib/slope.mjs');
+const { seeded } = await reliabilityModule<{ seeded: (seed: number) => () => number }>('lib/random.mjs');
+
+const line = (count: number, slope: number, noise: number, seed = 1): Point[] => {
+  const random = seeded(seed);
+  return Array.from({ length: count }, (_, x) => [x, 20 + slope * x + noise * (random() - 0.5)]);
+};
+
+describe('the slope', () => {
+  it('is exact for points on a line', () => {
+    expect(slopeOf(line(50, 0.25, 0))).toEqual({ slope: 0.25, low: 0.25, high: 0.25 });
+  });
+
+  it('is not changed by a few outliers', () => {
+    const points = line(60, 0, 0.1).map(([x, y]): Point => [x, x % 10 === 0 ? y + 1_000 : y]);
+    expect(Math.abs(slopeOf(points).slope)).toBeLessThan(0.005);
+  });
+
+  it('has bounds that contain the true slope, and that exclude 0 if there is a slope', () => {
+    const property = fc.property(fc.integer({ min: 1, max: 1e6 }), fc.constantFrom(-1, 0, 1), (seed, slope) => {
+      const { low, high } = slopeOf(line(60, slope, 20, seed));
+      // Three times the bounds: for one line in 100 the true slope is outside of them.
+      const wide = high - low;
+      expect(low - wide).toBeLessThanOrEqual(slope);
+      expect(high + wide).toBeGreaterThanOrEqual(slope);
+      if (slope !== 0) expect(Math.sign(low)).toBe(Math.sign(high));
+    });
+    fc.assert(property, { numRuns: cases(200) });
+  });
+
+  it('is found in whole numbers as well as in a line: handles are counted', () => {
+    const steps = Array.from({ length: 60 }, (_, x): Point => [x, 10 + Math.floor(x / 10)]);
+    expect(slopeOf(steps).low).toBeGreaterThan(0);
+    expect(slopeOf(steps.map(([x]) => [x, 10]))).toEqual({ slope: 0, low: 0, high: 0 });
+  });
+
+  it.each([0, 1, 7])('has infinite bounds for %d points', (count) => {
+    expect(slopeOf(line(count, 1, 0))).toEqual({ slope: NaN, low: -Infinity, high: Infinity });
+  });
+});
+
+interface Wait {
+  readonly at: number;
+  readonly delayMs: number;
+  readonly attempt: number;
+  readonly verdict: string;
+  readonly floorMs: number;
+}
+interface Client {
+  readonly waits: readonly Wait[];
+}
+type Policy = ReturnType<typeof resolveBackoff>;
+const { attemptsOf, spreadRules, floorRule } = await reliabilityModule<{
+  attemptsOf: (storm: { clients: readonly Client[] }, policy: Policy, seed: number) => object;
+  spreadRules: (attempts: object, waveMs: number) => Goal[];
+  floorRule: (clients: readonly Client[], policy: Policy) => Goal;
+}>('storm/spread.mjs');
+
+const shipped = resolveBackoff();
+const failure = createTradeFeedError({ stage: 'ticket', code: 'ticket-endpoint-unreachable', endedAt: 0 });
+
+/** Returns clients that lost their connections within 20 ms and failed three times each. */
+const stormOf = (jitter: Policy['jitter'], count = 300): { clients: readonly Client[] } => ({
+  clients: Array.from({ length: count }, (_, n) => {
+    const policy = { ...shipped, jitter, random: seeded(n + 1) };
+    const waits: Wait[] = [];
+    let last: Reconnect | undefined;
+    let at = n % 20;
+    for (let attempt = 1; attempt <= 3; attempt += 1) {
+      const next = nextReconnect(policy, last, failure);
+      if ('stop' in next) throw new Error('It stops.');
+      waits.push({ at, delayMs: next.delayMs, attempt: next.attempt, verdict: 'backoff', floorMs: 0 });
+      at += next.delayMs;
+      last = next;
+    }
+    return { waits };
+  }),
+});
+const brokenOf = (jitter: Policy['jitter']) =>
+  spreadRules(attemptsOf(stormOf(jitter), shipped, 1), 50).map(({ met }) => (met ? 'met' : 'broken'));
+
+describe('the rules of the spread', () => {
+  it('hold for the default policy', () => {
+    expect(brokenOf('full')).toEqual(['met', 'met', 'met']);
+  });
+
+  it('are all broken without jitter', () => {
+    expect(brokenOf('none')).toEqual(['broken', 'broken', 'broken']);
+  });
+
+  it('are broken with equal jitter', () => {
+    expect(brokenOf('equal').slice(0, 2)).toEqual(['broken', 'broken']);
+  });
+});
+
+describe('the rule for clients with a Retry-After', () => {
+  const limited = createTradeFeedError({ stage: 'ticket', status: 429, retryAfterMs: 5_000, endedAt: 0 });
+  const holdsFor = (jitter: Policy['jitter'], count = 300): boolean => {
+    const clients = Array.from({ length: count }, (_, n) => {
+      const next = nextReconnect({ ...shipped, jitter, random: seeded(n + 1) }, undefined, limited);
+      if ('stop' in next) throw new Error('It stops.');
+      return { waits: [{ at: 0, delayMs: next.delayMs, attempt: 1, verdict: 'wait', floorMs: 5_000 }] };
+    });
+    return floorRule(clients, shipped).met;
+  };
+
+  it('holds for the default policy, and is broken if all clients return at once', () => {
+    expect([holdsFor('full'), holdsFor('none'), holdsFor('full', 0)]).toEqual([true, false, false]);
+  });
+});
+
+type Rule = (what: string, measured: number | undefined, than: number, unit?: string) => Goal;
+const { atMost, atLeast, exactly, holds } = await reliabilityModule<{
+  atMost: Rule;
+  atLeast: Rule;
+  exactly: Rule;
+  holds: (what: string, met: boolean, measured?: string) => Goal;
+}>('lib/goal.mjs');
+const metOf = (...goals: readonly Goal[]) => goals.map(({ met }) => met);
+describe('a rule', () => {
+  it('is met by a value within its limit', () => {
+    expect(metOf(atMost('', 5, 5), atMost('', 6, 5), atLeast('', 5, 5), atLeast('', 4, 5))).toEqual([
+      true,
+      false,
+      true,
+      false,
+    ]);
+    expect(metOf(exactly('', 0, 0), exactly('', 1, 0), holds('', true), holds('', false))).toEqual([
+      true,
+      false,
+      true,
+      false,
+    ]);
+  });
+
+  it.each([NaN, undefined])('is not met by %p', (nothing) => {
+    expect(metOf(atMost('', nothing, 5), atLeast('', nothing, 5), exactly('', nothing, 5))).toEqual([
+      false,
+      false,
+      false,
+    ]);
+  });
+});
+
+type Seen = readonly [type: string, at: number, account: string, status: number, code: string, retryAfter: number];
+const { waitsOf, mostInWindow, ticketsOf } = await reliabilityModule<{
+  waitsOf: (events: readonly Seen[]) => { refused: number; early: readonly number[]; late: readonly number[] };
+  mostInWindow: (events: readonly Seen[], windowMs: number) => number;
+  ticketsOf: (events: readonly Seen[]) => Readonly<Record<string, number>>;
+}>('storm/service-limits.mjs');
+
+const issued = (at: number, account = 'a'): Seen => ['ticket-issued', at, account, 0, '', 0];
+const limited = (at: number, seconds: number, account = 'a'): Seen => [
+  'ticket-refused',
+  at,
+  account,
+  429,
+  'x',
+  seconds,
+];
+const open = (at: number, account = 'a'): Seen => ['handshake-accepted', at, account, 0, '', 0];
+const rejected = (at: number, status: number, account = 'a'): Seen => [
+  'handshake-refused',
+  at,
+  account,
+  status,
+  'x',
+  0,
+];
+
+describe('a client that was refused with 429', () => {
+  it('is early if it returns before Retry-After is over, and late otherwise', () => {
+    const events = [limited(100, 2), limited(50, 1, 'b'), issued(1_040, 'b'), issued(2_130)];
+    expect(waitsOf(events)).toEqual({ refused: 2, early: [-10], late: [30, -10] });
+  });
+
+  it('is early even if the request is refused again', () => {
+    expect(waitsOf([limited(0, 2), limited(500, 2), issued(2_600)]).early).toEqual([-1_500]);
+  });
+
+  it('is not counted as early or late if it does not return', () => {
+    expect(waitsOf([limited(0, 2)])).toEqual({ refused: 1, early: [], late: [] });
+  });
+});
+
+describe('a window', () => {
+  it('counts the tickets of each account separately', () => {
+    const events = [issued(0), issued(10, 'b'), issued(500), limited(600, 1), issued(1_000), issued(1_400, 'b')];
+    expect(mostInWindow(events, 1_000)).toBe(2);
+    expect(mostInWindow(events, 400)).toBe(1);
+  });
+
+  it('begins with the first request, even if that is refused', () => {
+    expect(mostInWindow([limited(0, 1), issued(900), issued(1_100)], 1_000)).toBe(1);
+  });
+});
+
+describe('tickets', () => {
+  it('are counted together with their handshakes', () => {
+    expect(ticketsOf([issued(0), open(1), issued(2), rejected(3, 503)])).toEqual({
+      issued: 2,
+      handshakes: 2,
+      refused: 0,
+      withoutTicket: 0,
+      violations: 0,
+    });
+  });
+
+  it('are reported if one is used twice', () => {
+    expect(ticketsOf([issued(0), open(1), rejected(2, 401)])).toMatchObject({ refused: 1, withoutTicket: 1 });
+    // The ticket of another account does not count.
+    expect(ticketsOf([issued(0), issued(0, 'b'), open(1), open(2)])).toMatchObject({ withoutTicket: 1 });
+  });
+});
+
+type Times = readonly number[];
+const waves = await reliabilityModule<{
+  largestWithin: (times: Times, widthMs: number) => number;
+  distance: (some: Times, others: Times) => number;
+  distanceByChance: (count: number) => number;
+}>('lib/waves.mjs');
+
+const drawn = (count: number, seed: number): Times => {
+  const random = seeded(seed);
+  return Array.from({ length: count }, () => random() * 1_000);
+};
+
+describe('the largest wave', () => {
+  it('is found at any position', () => {
+    expect(waves.largestWithin([0, 45, 49, 51, 95, 99, 300], 50)).toBe(4);
+    expect(waves.largestWithin([7, 7, 7], 0)).toBe(3);
+    expect(waves.largestWithin([], 50)).toBe(0);
+  });
+});
+
+describe('the distance', () => {
+  it('is 0 for equal samples, 1 for separate samples, and symmetric', () => {
+    expect(waves.distance([1, 2, 3], [3, 2, 1])).toBe(0);
+    expect(waves.distance([1, 2], [3, 4])).toBe(1);
+    expect(waves.distance([1, 2, 3, 4], [3, 4])).toBe(0.5);
+    expect(waves.distance([3, 4], [1, 2, 3, 4])).toBe(0.5);
+  });
+
+  it('is within the limit for samples of the same distribution, and above it for others', () => {
+    const expected = drawn(5_000, 99);
+    for (let seed = 1; seed <= 20; seed += 1) {
+      const limit = waves.distanceByChance(200);
+      expect(waves.distance(drawn(200, seed), expected)).toBeLessThan(limit);
+      // All at one time.
+      expect(waves.distance(Array<number>(200).fill(seed * 50), expected)).toBeGreaterThan(limit);
+    }
+  });
+});

@@ -1,0 +1,78 @@
+// Installs programs that are no dependencies of the project: from Debian, and from npm into `temp`. A program that is there is not installed again.
+//
+//   node scripts/install.mjs debian     what `npm run test:peers` and `npm run test:apps` need
+//   node scripts/install.mjs nodes      the Node versions of the test matrix
+//   node scripts/install.mjs bun        Bun, whose WebSocket `npm run bench -- e2e` then compares as well
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { join, resolve } from 'node:path';
+
+/** Installs a package from npm into a folder of its own. Returns the folder. */
+const fromNpm = (name, version) => {
+  const folder = resolve(import.meta.dirname, '../temp/installed', `${name.replaceAll('/', '-')}-${version}`);
+  if (existsSync(folder)) return folder;
+  mkdirSync(join(folder, '..'), { recursive: true });
+  // Two programs may install the same package at once: each uses its own folder, and the first one wins.
+  const own = mkdtempSync(`${folder}-`);
+  writeFileSync(join(own, 'package.json'), '{}');
+  execFileSync('npm', ['install', '--ignore-scripts', '--no-audit', '--no-fund', `${name}@${version}`], {
+    cwd: own,
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  try {
+    renameSync(own, folder);
+  } catch (error) {
+    rmSync(own, { recursive: true, force: true });
+    if (!existsSync(folder)) throw error;
+  }
+  return folder;
+};
+
+const platform = `${process.platform}-${process.arch}`;
+
+/** The Node versions of the test matrix, next to the oldest one. A machine needs one Node only. */
+export const nodeVersions = ['22.23.3', '24.21.0', '26.10.0'];
+
+/** Installs a Node version. Returns the folder of its programs. */
+export const installNode = (version) => join(fromNpm(`node-${platform}`, version), `node_modules/node-${platform}/bin`);
+
+/** The package from npm that contains Bun. */
+export const bunPackage = { name: `@oven/bun-${platform}`, version: '1.4.5' };
+
+/** Installs Bun. Returns its program. */
+export const installBun = () =>
+  join(fromNpm(bunPackage.name, bunPackage.version), 'node_modules', bunPackage.name, 'bin/bun');
+
+/** Returns the program of Bun, if it is installed. */
+export const installedBun = () => {
+  const { name, version } = bunPackage;
+  return existsSync(resolve(import.meta.dirname, `../temp/installed/${name.replaceAll('/', '-')}-${version}`))
+    ? installBun()
+    : undefined;
+};
+
+/** Installs DuckDB, and opens a database in memory. Returns a function that runs a statement and resolves with its rows, as in JSON. */
+export const openDuckDb = async () => {
+  const folder = fromNpm('@duckdb/node-api', '1.5.6-r.1');
+  const { DuckDBInstance } = createRequire(join(folder, 'package.json'))('@duckdb/node-api');
+  const connection = await (await DuckDBInstance.create(':memory:')).connect();
+  return async (statement) => (await connection.runAndReadAll(statement)).getRowObjectsJson();
+};
+
+const programs = {
+  debian: async () => {
+    const { chromium, install } = await import('../test/peers/packages.mjs');
+    install();
+    chromium();
+  },
+  nodes: () => nodeVersions.forEach(installNode),
+  bun: () => console.log(installBun()),
+};
+
+if (import.meta.filename === process.argv[1])
+  for (const name of process.argv.slice(2)) {
+    if (!Object.hasOwn(programs, name))
+      throw new Error(`Unknown: ${name}. Known: ${Object.keys(programs).join(', ')}.`);
+    await programs[name]();
+  }

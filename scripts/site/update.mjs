@@ -1,0 +1,72 @@
+// Writes the generated parts of the documentation. Tests compare them with the library.
+//
+//   node scripts/site/update.mjs failures         docs/failures, from the failure tables in src
+//   node scripts/site/update.mjs command-line     docs/command-line.md, from the commands in src
+//   node scripts/site/update.mjs cluster-goals    docs/reliability/replicas.md, from the results of `npm run reliability -- cluster` and `npm run bench -- cluster`
+//   node scripts/site/update.mjs diagrams         docs/diagrams and the texts of its images; reads dist, so build first
+import { build } from 'esbuild';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { withClusterGoals } from './cluster-goals.mjs';
+import { commandLinePage } from './command-text.mjs';
+import { documentedCodes } from './documented-codes.mjs';
+import { failureIndex, failurePage } from './failure-text.mjs';
+
+const update = (file, change) => writeFileSync(file, change(readFileSync(file, 'utf8')));
+
+/** Imports names from files of src. */
+const fromSource = async (exports) => {
+  // In the project, so that packages are found.
+  const outfile = resolve('temp/site/source.mjs');
+  const contents = Object.entries(exports).map(([file, names]) => `export { ${names} } from './src/${file}';`);
+  const stdin = { contents: contents.join('\n'), resolveDir: '.', loader: 'ts' };
+  await build({ stdin, outfile, bundle: true, format: 'esm', packages: 'external', logLevel: 'error' });
+  // The query makes each a separate module.
+  return import(`${pathToFileURL(outfile).href}?${Object.keys(exports)}`);
+};
+
+const parts = {
+  failures: async () => {
+    const { serviceMeanings, relayMeanings, ...of } = await fromSource({
+      'protocol/failures/classify.ts': 'clusterMeanings, serviceMeanings, workerMeanings',
+      'protocol/failures/meanings.ts': 'relayMeanings, relayReports',
+    });
+    const tables = {
+      service: serviceMeanings,
+      relay: [...relayMeanings, ...Object.values(of.relayReports)],
+      worker: Object.values(of.workerMeanings),
+      cluster: Object.values(of.clusterMeanings),
+    };
+    const all = Object.values(tables).flat();
+    for (const code of documentedCodes()) update(`docs/failures/${code}.md`, (text) => failurePage(text, code, all));
+    update('docs/failures/index.md', (text) => failureIndex(text, tables));
+  },
+  'command-line': async () => {
+    const { exitCodeRows, loadCommands } = await fromSource({
+      'cli/errors.ts': 'exitCodeRows',
+      'cli/program.ts': 'loadCommands',
+    });
+    const commands = await loadCommands();
+    update('docs/command-line.md', (text) => commandLinePage(text, commands, exitCodeRows));
+  },
+  'cluster-goals': () => update('docs/reliability/replicas.md', withClusterGoals),
+  diagrams: async () => {
+    const { diagrams, runNamed } = await import('./diagrams/diagrams.mjs');
+    const { altTextOf, diagramSvg } = await import('./diagrams/svg.mjs');
+    const runs = {};
+    for (const name of Object.keys(diagrams)) runs[name] = await runNamed(name);
+    for (const [name, run] of Object.entries(runs)) writeFileSync(`docs/diagrams/${name}.svg`, diagramSvg(run));
+    update('docs/diagrams/index.md', (text) =>
+      text.replaceAll(/^!\[.*\]\((.+)\.svg\)$/gm, (_, name) => `![${altTextOf(runs[name])}](${name}.svg)`),
+    );
+  },
+};
+
+const names = process.argv.slice(2);
+const unknown = names.filter((name) => !Object.hasOwn(parts, name));
+if (unknown.length > 0 || names.length === 0)
+  throw new Error(
+    `Unknown: ${unknown.join(', ') || 'nothing is named'}. The parts are ${Object.keys(parts).join(', ')}.`,
+  );
+for (const name of names) await parts[name]();

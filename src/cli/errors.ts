@@ -1,0 +1,183 @@
+import { type FailureCode, RecordingError, TradeFeedError } from '../index.js';
+import { printable } from '../protocol/printable.js';
+
+export const ExitCode = {
+  ok: 0,
+  unexpected: 1,
+  usage: 2,
+  access: 3,
+  replaced: 4,
+  refused: 5,
+  certificate: 6,
+  unavailable: 7,
+  local: 8,
+  timeUp: 124,
+} as const;
+export type ExitCode = (typeof ExitCode)[keyof typeof ExitCode];
+
+/** A failure with a message for the user. It ends the command with its exit code and is printed without a stack. */
+export class CliError extends Error {
+  override readonly name = 'CliError';
+  readonly exitCode: ExitCode;
+
+  constructor(exitCode: ExitCode, message: string, cause?: unknown) {
+    super(message, { cause });
+    this.exitCode = exitCode;
+  }
+}
+
+export const usageError = (message: string): CliError => new CliError(ExitCode.usage, message);
+
+export const localError = (what: string, cause: unknown, hint = ''): CliError => {
+  const { code, message } = cause as NodeJS.ErrnoException;
+  return new CliError(ExitCode.local, `${what}: ${systemErrors[code ?? ''] ?? message}.${hint && ` ${hint}`}`, cause);
+};
+
+const systemErrors: Readonly<Record<string, string>> = {
+  ENOENT: 'there is no such file',
+  EACCES: 'permission denied',
+  EISDIR: 'the path is a directory',
+  ENOSPC: 'no space is left',
+  EADDRINUSE: 'the port is in use',
+};
+
+export const exitCodeOf = (error: unknown): ExitCode => {
+  if (error instanceof TradeFeedError) return ofFailure[error.code] ?? ExitCode.unavailable;
+  if (error instanceof RecordingError) return ExitCode.local;
+  return error instanceof CliError ? error.exitCode : ExitCode.unexpected;
+};
+
+const following = ['demo', 'listen', 'record'] as const;
+const asking = [...following, 'doctor'] as const;
+const all = [...following, 'replay', 'serve', 'cluster', 'doctor', 'top'] as const;
+
+type Named = (typeof all)[number];
+
+/** Every exit code: the commands that end with it, and what it means for them. */
+export const exitCodeRows: readonly (readonly [code: number, commands: readonly Named[], meaning: string])[] = [
+  [0, ['demo'], endOf('--duration', 'the reader of stdout has exited')],
+  [0, ['listen'], endOf('--count or --duration', 'the reader of stdout has exited')],
+  [0, ['record'], endOf('--count or --duration')],
+  [0, ['replay'], 'the end of the recording or --count reached, or the reader of stdout has exited'],
+  [0, ['serve'], 'ended by Ctrl-C, SIGTERM or SIGHUP'],
+  [0, ['cluster'], 'success'],
+  [0, ['doctor'], 'no check failed'],
+  [0, ['top'], 'ended by q, Ctrl-C, SIGTERM or SIGHUP, --duration reached, or the reader of stdout has exited'],
+  [1, all, 'an unexpected error: a bug in this program'],
+  [2, all, 'wrong arguments or settings'],
+  [3, asking, 'no access: the API key is not valid, or the account is inactive or not entitled'],
+  [4, asking, 'another connection of the same account took over (4001)'],
+  [5, asking, 'the service, or a proxy, does not follow the contract'],
+  [5, ['cluster'], 'there is nothing to do: no owner, no other replica, or the cluster has not stopped'],
+  [6, asking, "the server's certificate is not trusted"],
+  [7, ['demo', 'record'], 'the service was not available, and --retries was used up'],
+  [
+    7,
+    ['listen'],
+    'the service was not available, and --retries was used up; or the engine of --cluster was not available',
+  ],
+  [7, ['cluster'], 'the engine was not available, or refused what the command needs'],
+  [7, ['doctor'], 'the service is not available'],
+  [8, all.filter((name) => name !== 'doctor'), 'a file, a port or the output cannot be used'],
+  [8, ['doctor'], 'a file or this version of Node cannot be used'],
+  [124, ['demo'], '--duration passed before a connection opened'],
+  [124, ['listen', 'record'], '--duration passed before --count frames arrived, or before a connection opened'],
+  [124, ['doctor'], 'no frame arrived within --frame-within'],
+  ...([129, 130, 143] as const).flatMap((code) => {
+    const ended = `ended by ${{ 129: 'SIGHUP', 130: 'Ctrl-C', 143: 'SIGTERM' }[code]} before`;
+    return [
+      [code, ['demo'], `${ended} --duration was reached`],
+      [code, ['listen', 'record'], `${ended} --count or --duration was reached`],
+      [code, ['replay'], `${ended} the end`],
+    ] as const;
+  }),
+];
+
+function endOf(bounds: string, more?: string): string {
+  const unbounded = bounds.replace(' or ', ' and ');
+  return `${bounds} reached, ${more ? `${more}, ` : ''}or Ctrl-C, SIGTERM or SIGHUP in a run without ${unbounded}`;
+}
+
+/** The exit codes of failures. Any other failure means that the service, or the engine, was not available. */
+const ofFailure: Readonly<Partial<Record<FailureCode, ExitCode>>> = {
+  'invalid-options': ExitCode.usage,
+  'api-key-unavailable': ExitCode.access,
+  'invalid-api-key': ExitCode.access,
+  'not-entitled': ExitCode.access,
+  'access-expired': ExitCode.access,
+  'access-revoked': ExitCode.access,
+  'connection-replaced': ExitCode.replaced,
+  'invalid-ticket-request': ExitCode.refused,
+  'ticket-endpoint-without-tls': ExitCode.refused,
+  'ticket-request-rejected': ExitCode.refused,
+  'invalid-ticket': ExitCode.refused,
+  'handshake-rejected': ExitCode.refused,
+  'subprotocol-mismatch': ExitCode.refused,
+  'handshake-failed': ExitCode.refused,
+  'policy-violation': ExitCode.refused,
+  'invalid-frame': ExitCode.refused,
+  'untrusted-certificate': ExitCode.certificate,
+};
+
+const checkBaseUrl = 'Check the base URL: it must be the address of the service itself.';
+
+/**
+ * Replacements for texts of the library that name options of the library, or that do not help a user of the command.
+ * `detail: false` hides a detail that names such options.
+ */
+const commandTexts: Partial<
+  Readonly<Record<FailureCode, { readonly summary?: string; readonly detail?: false; readonly advice?: string }>>
+> = {
+  'invalid-options': { summary: 'The settings are not valid.', advice: 'See --help.' },
+  'retries-exhausted': {
+    summary: 'The feed gave up after --retries reconnects without a stable connection.',
+    detail: false,
+    advice: 'Use a larger --retries.',
+  },
+  'invalid-api-key': { advice: 'Set TRADE_FEED_API_KEY to a valid key, or use --key-file.' },
+  'api-key-unavailable': { summary: 'The API key cannot be read.', advice: 'Check TRADE_FEED_API_KEY or --key-file.' },
+  'untrusted-certificate': {
+    advice: 'Use --ca FILE for the CA of a private service, or check which server answers at this address.',
+  },
+  'ticket-request-rejected': { advice: checkBaseUrl },
+  'ticket-endpoint-unreachable': {
+    advice: 'If this continues, check the network, the base URL and the proxy. The request is repeated with backoff.',
+  },
+  'ticket-endpoint-without-tls': {
+    summary: 'The server answered without TLS, although the base URL begins with https:.',
+    detail: false,
+    advice: 'Check the host and the port of the base URL: this port speaks plain HTTP or another protocol.',
+  },
+  'invalid-ticket': { advice: checkBaseUrl },
+  'connection-replaced': { advice: 'Find the other client of the account. Reconnecting would close its connection.' },
+  'invalid-frame': {
+    summary: 'A frame violates the WebSocket protocol or is larger than 16 MiB.',
+    advice: 'Check whether a proxy changes the bytes.',
+  },
+  'client-too-slow': { advice: 'Stop other programs that use the CPU, or use a faster machine.' },
+};
+
+/** The names of options of the library for users of the command. */
+const settingNames: Readonly<Record<string, string>> = { baseUrl: 'the base URL', apiKey: 'the API key' };
+
+/** Describes a failure without the advice. */
+export const whatHappened = ({ code, summary, detail, option }: TradeFeedError): string => {
+  const texts = commandTexts[code] ?? {};
+  const setting = option === undefined ? [] : [settingNames[option] ?? option];
+  const observed = texts.detail === false ? '' : [...setting, ...(detail === undefined ? [] : [detail])].join(' ');
+  const text = texts.summary ?? summary;
+  return printable(observed === '' ? text : `${text.replace(/\.$/, '')} (${observed}).`);
+};
+
+export const adviceFor = ({ code, advice }: TradeFeedError): string => commandTexts[code]?.advice ?? advice;
+
+/** Describes a failure, the failure before it, and what to do. */
+export const failureWords = (failure: TradeFeedError): string => {
+  const { code, previous, cause } = failure;
+  const before = cause instanceof TradeFeedError ? cause : previous;
+  return [
+    whatHappened(failure),
+    ...(before && before.code !== code ? [`Before that: ${whatHappened(before)}`] : []),
+    adviceFor(failure),
+  ].join(' ');
+};

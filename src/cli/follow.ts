@@ -1,0 +1,188 @@
+import { catchError, defer, filter, fromEvent, interval, lastValueFrom, map, merge, mergeMap, NEVER, noop } from 'rxjs';
+import { type Observable, of, type OperatorFunction, scan, takeWhile, tap, timer } from 'rxjs';
+import type { ClusterEvent, ClusterLifecycleEvent, Feed, FeedEvent, Frame, Stopped, Watermark } from '../index.js';
+import { afterEvent, afterItem, type FeedState, noFeed } from '../protocol/feed-state.js';
+import { type CliContext, type Interrupt, interrupts, type Output } from './context.js';
+import { ExitCode, localError } from './errors.js';
+import type { View } from './view/terminal.js';
+
+/** Why a command ends. `output-closed`: the reader of stdout has exited (`| head`). */
+export type Ending =
+  | { readonly kind: 'count-reached' | 'time-up' | 'output-closed' }
+  | { readonly kind: 'interrupted'; readonly signal: Interrupt }
+  | { readonly kind: 'failed'; readonly error: unknown };
+
+/** The events that a command shows. `stopped` is reported as the ending, and a watermark is only for windows. */
+export type ShownEvent = Exclude<ClusterLifecycleEvent, Stopped | Watermark>;
+
+export interface Ended {
+  readonly type: 'ended';
+  readonly at: number;
+  readonly ending: Ending;
+}
+
+/** A tick moves the time on between other events. Times are epoch ms. */
+export type CliEvent = ShownEvent | Frame | { readonly type: 'tick'; readonly at: number } | Ended;
+
+/** What a command knows about its feed. Times are epoch ms. */
+export interface Status {
+  readonly feed: Feed;
+  readonly startedAt: number;
+  readonly now: number;
+  readonly life: FeedState;
+  readonly frames: number;
+  readonly bytes: number;
+  readonly lastFrame: Frame | undefined;
+  /** The last events, as many as one reconnect has. */
+  readonly recent: readonly ShownEvent[];
+  /** The totals at the start and at the last ticks. */
+  readonly samples: readonly Sample[];
+}
+
+/** Totals, or how many there are per second. */
+type Flow = Pick<Status, 'frames' | 'bytes'>;
+type Sample = Flow & { readonly at: number };
+
+const [recentEvents, sampleCount] = [6, 41];
+const rateTicks = 6;
+
+export const statusAt = (feed: Feed, now: number): Status => {
+  const none = { frames: 0, bytes: 0 };
+  return {
+    feed,
+    startedAt: now,
+    now,
+    life: noFeed,
+    ...none,
+    lastFrame: undefined,
+    recent: [],
+    samples: [{ at: now, ...none }],
+  };
+};
+
+export const statusAfter = (status: Status, event: CliEvent): Status => {
+  const { life, frames, bytes, samples, recent } = status;
+  if (event.type === 'frame') {
+    const { receivedAt: now, byteLength } = event;
+    const total = { frames: frames + 1, bytes: bytes + byteLength };
+    return { ...status, ...total, now, life: afterItem(life, now, event), lastFrame: event };
+  }
+  if (event.type === 'ended') return { ...status, now: event.at };
+  if (event.type === 'tick')
+    return { ...status, now: event.at, samples: [...samples, { at: event.at, frames, bytes }].slice(-sampleCount) };
+  const now = event.type === 'gap' ? event.to : event.at;
+  return { ...status, now, life: afterEvent(life, event, undefined), recent: [...recent, event].slice(-recentEvents) };
+};
+
+export const currentRate = ({ samples }: Status): Flow => {
+  const [first, last] = [samples.at(-1 - rateTicks) ?? samples[0], samples.at(-1)] as [Sample, Sample];
+  return perSecond(last.at - first.at, { frames: last.frames - first.frames, bytes: last.bytes - first.bytes });
+};
+
+export const averageRate = ({ now, startedAt, frames, bytes }: Status): Flow =>
+  perSecond(now - startedAt, { frames, bytes });
+
+const perSecond = (ms: number, { frames, bytes }: Flow): Flow =>
+  ms <= 0 ? { frames: 0, bytes: 0 } : { frames: (frames * 1_000) / ms, bytes: (bytes * 1_000) / ms };
+
+export const perTick = ({ samples }: Status, what: keyof Flow): readonly number[] =>
+  samples.slice(1).map((sample, n) => sample[what] - (samples[n] as Sample)[what]);
+
+/** The limits of a command: the number of frames, and the duration in ms. */
+export interface Bounds {
+  readonly count?: number | undefined;
+  readonly duration?: number | undefined;
+}
+
+export interface Step<E = CliEvent> {
+  readonly event: E;
+  readonly status: Status;
+}
+
+export const tickMs = 500;
+
+/**
+ * Follows a feed to its end. Emits a step for each event, frame and tick. The last step is `ended`, then it completes.
+ * Never errors: a failure that stops the feed is an ending.
+ *
+ * @param endings$ - other causes of the end: a signal, a broken output
+ */
+export const follow =
+  (
+    feed: Feed,
+    { count, duration }: Bounds,
+    endings$: Observable<Ending>,
+  ): OperatorFunction<FeedEvent | ClusterEvent, Step> =>
+  (events$) =>
+    defer(() =>
+      merge<CliEvent[]>(
+        merge(endings$, timeUp$(duration)).pipe(map(ended)),
+        interval(tickMs).pipe(map(() => ({ type: 'tick', at: Date.now() }))),
+        events$.pipe(
+          filter((event) => event.type !== 'stopped' && event.type !== 'watermark'),
+          catchError((error: unknown) => of(ended({ kind: 'failed', error }))),
+        ),
+      ).pipe(
+        scan(({ status }, event) => ({ event, status: statusAfter(status, event) }), {
+          status: statusAt(feed, Date.now()),
+        } as Step),
+        mergeMap((step) => {
+          const isLast = step.status.frames === count;
+          return isLast ? [step, { ...step, event: ended({ kind: 'count-reached' }) }] : [step];
+        }),
+        takeWhile(({ event }) => event.type !== 'ended', true),
+      ),
+    );
+
+const ended = (ending: Ending): Ended => ({ type: 'ended', at: Date.now(), ending });
+
+/** Shows each tick, the first frame, and each event that is not a frame. Resolves with the last step. */
+export const lastStep = async (
+  steps$: Observable<Step>,
+  { show, close }: View<Step>,
+  onEvent: (event: CliEvent) => void = noop,
+): Promise<Step<Ended>> => {
+  const shown$ = steps$.pipe(
+    tap((step) => {
+      onEvent(step.event);
+      if (step.event.type !== 'frame' || step.status.frames === 1) show(step);
+    }),
+  );
+  return lastValueFrom(shown$).finally(close) as Promise<Step<Ended>>;
+};
+
+export const timeUp$ = (durationMs: number | undefined): Observable<Ending> =>
+  durationMs === undefined ? NEVER : timer(durationMs).pipe(map(() => ({ kind: 'time-up' })));
+
+/** Emits when a signal arrives, when the reader of stdout exits, or when a write to stdout fails. */
+export const endings$ = ({ interrupt$, stdout }: Pick<CliContext, 'interrupt$' | 'stdout'>): Observable<Ending> =>
+  merge(
+    interrupt$.pipe(map((signal) => ({ kind: 'interrupted' as const, signal }))),
+    defer(() => (stdout.errored ? of(stdout.errored) : fromEvent(stdout, 'error'))).pipe(map(brokenBy)),
+  );
+
+/** Returns the ending that a broken output causes; `undefined` if the output is not broken. */
+export const endingOf = ({ errored }: Output): Ending | undefined => (errored ? brokenBy(errored) : undefined);
+
+const brokenBy = (error: unknown): Ending =>
+  (error as NodeJS.ErrnoException).code === 'EPIPE'
+    ? { kind: 'output-closed' }
+    : { kind: 'failed', error: localError('Cannot write to stdout', error) };
+
+/**
+ * Returns the exit code of an ending. Ctrl-C is the normal end of a run without bounds. A run with bounds is incomplete
+ * then, and its exit code stops a script. Throws the failure of a failed ending.
+ */
+export const finish = (ending: Ending, { count, duration }: Bounds, hasOpened: boolean): number => {
+  switch (ending.kind) {
+    case 'failed':
+      throw ending.error;
+    case 'count-reached':
+    case 'output-closed':
+      return ExitCode.ok;
+    case 'time-up':
+      return count === undefined && hasOpened ? ExitCode.ok : ExitCode.timeUp;
+    case 'interrupted':
+      return count === undefined && duration === undefined ? ExitCode.ok : interrupts[ending.signal];
+  }
+};

@@ -1,0 +1,194 @@
+import { Argument, Option } from 'commander';
+import type { Feed } from '../index.js';
+import { aName, MAX_TIMER_MS, positiveCount, type Rule } from '../protocol/validate.js';
+import type { CliContext } from './context.js';
+import { usageError } from './errors.js';
+
+export type Typed<T> = Option & { readonly ofType?: T };
+/** The options of a command, by the names that commander gives them: `maxFileSize` for `--max-file-size`. */
+export type Options = Readonly<Record<string, Typed<unknown>>>;
+export type ValuesOf<O extends Options> = {
+  readonly [Name in keyof O]?: O[Name] extends Typed<infer T> ? T | undefined : never;
+};
+
+/** A command: its argument, its options, the texts of its help, and what it does. */
+export interface CommandSpec<A, O extends Options> {
+  readonly argument?: Argument & { readonly ofType?: A };
+  readonly summary: string;
+  readonly description: readonly string[];
+  readonly options: O;
+  readonly examples: readonly (readonly [line: string, effect: string])[];
+  /** Returns the exit code. Throws the failure that ended the command. */
+  readonly run: (argument: A, values: ValuesOf<O>, context: CliContext) => Promise<number>;
+}
+
+export type AnyCommand = Omit<CommandSpec<unknown, Options>, 'run'> & {
+  readonly run: (argument: never, values: never, context: CliContext) => Promise<number>;
+};
+
+/**
+ * Declares a command. The types of its argument and its options follow from their declarations.
+ *
+ * @param spec - in the description, an empty line begins a paragraph, and other line breaks mean nothing
+ */
+export const defineCommand = <A, O extends Options>(
+  spec: Omit<CommandSpec<A, O>, 'description'> & { readonly description: string },
+): CommandSpec<A, O> => ({
+  ...spec,
+  description: spec.description.split(/\n\s*\n/).map((paragraph) => paragraph.trim().replaceAll(/\s+/g, ' ')),
+});
+
+interface ValueRule<T> extends Rule {
+  readonly read: (text: string) => T;
+}
+
+/**
+ * Creates an option with a value. An invalid value is an error that does not repeat the value, which may be a secret.
+ */
+export const option = <T>(flags: string, { read, is, allowed }: ValueRule<T>, help: string): Typed<T> => {
+  const created = new Option(flags, help);
+  return created.argParser((text) => {
+    const value = read(text);
+    if (!is(value)) throw usageError(`--${created.name()} must be ${allowed}.`);
+    return value;
+  });
+};
+
+export const flag = (flags: string, help: string): Typed<boolean> => new Option(flags, help);
+
+const between = (least: number, most: number) => (value: unknown) => Number(value) >= least && Number(value) <= most;
+const whole = (text: string): number => (/^\d+$/.test(text) ? Number(text) : NaN);
+const decimal = (text: string): number => (/^\d+(\.\d+)?$/.test(text) ? Number(text) : NaN);
+
+export const anyText: ValueRule<string> = { read: String, allowed: 'followed by a value', is: (text) => text !== '' };
+
+export const engineUrl: ValueRule<string> = {
+  read: String,
+  allowed:
+    'an address such as nats://127.0.0.1:4222 or redis://127.0.0.1:6379 (in its password, write / as %2F, ? as %3F and # as %23)',
+  is: (text) => /^(nats|tls|rediss?):\/\/./.test(String(text)) && URL.canParse(String(text)),
+};
+
+const name: ValueRule<string> = { read: String, ...aName };
+
+export const oneOf = <const W extends string>(...words: readonly W[]): ValueRule<W> => ({
+  read: (text) => text as W,
+  allowed: words.join(' or '),
+  is: (text) => words.includes(text as W),
+});
+
+export const integer = (from: number, to = Number.MAX_SAFE_INTEGER): ValueRule<number> => ({
+  read: whole,
+  allowed: to === Number.MAX_SAFE_INTEGER ? `a whole number, ${from} or more` : `a whole number from ${from} to ${to}`,
+  is: between(from, to),
+});
+
+export const perSecond: ValueRule<number> = {
+  read: decimal,
+  allowed: 'a number above 0, up to 100000',
+  is: between(Number.MIN_VALUE, 100_000),
+};
+
+export const speed: ValueRule<number> = {
+  read: (text) => (text === 'max' ? Infinity : decimal(text)),
+  allowed: 'a number above 0, up to 1000000, or max',
+  is: (value) => value === Infinity || between(Number.MIN_VALUE, 1e6)(value),
+};
+
+/** Reads an amount with a unit: returns the amount in the smallest unit. */
+const withUnit = (units: Readonly<Record<string, number>>) => (text: string) => {
+  const amount = text.replace(/[a-z]*$/i, '');
+  return decimal(amount) * (units[text.slice(amount.length)] ?? NaN);
+};
+
+/** A time in seconds or with a unit, in ms. */
+export const timeMs: ValueRule<number> = {
+  read: withUnit({ '': 1_000, ms: 1, s: 1_000, m: 60_000, h: 3_600_000 }),
+  allowed: 'a time of at most 24 days, such as 30, 1.5s, 10m or 2h',
+  is: between(0, MAX_TIMER_MS),
+};
+
+export const periodMs: ValueRule<number> = {
+  ...timeMs,
+  allowed: 'a time from 100ms to 24 days',
+  is: between(100, MAX_TIMER_MS),
+};
+
+const inBytes = withUnit({ '': 1, k: 1e3, m: 1e6, g: 1e9, t: 1e12 });
+
+export const sizeBytes: ValueRule<number> = {
+  read: (text) => Math.floor(inBytes(text.toLowerCase().replace(/b$/, ''))),
+  allowed: 'a size such as 500kB, 100MB, 2GB or 1TB',
+  is: positiveCount.is,
+};
+
+/** Repeats a word only if it looks like a misspelt name: any other word may be a secret. */
+export const quoted = (word: string): string =>
+  /^-{0,2}[a-z][a-z-]{0,15}$/i.test(word) ? ` ${word}` : ' of that name';
+
+/** `read` converts a word; `before` is the value of the words before it. */
+export const argument = <A>(
+  name: string,
+  help: string,
+  read?: (word: string, before: A | undefined) => A,
+): Argument & { readonly ofType?: A } => {
+  const created = new Argument(name, help);
+  return read === undefined ? created : created.argParser(read);
+};
+
+export const wordArgument = <const W extends string>(
+  name: string,
+  help: string,
+  what: string,
+  words: readonly [...W[], W],
+) =>
+  argument<W>(name, help, (word) => {
+    if (words.includes(word as W)) return word as W;
+    const all = `${words.slice(0, -1).join(', ')} and ${words.at(-1)}`;
+    throw usageError(`There is no ${what}${quoted(word)}. The ${what}s are ${all}.`);
+  });
+
+export const feedArgument = wordArgument<Feed>('[feed]', 'market or raw (default: market)', 'feed', ['market', 'raw']);
+
+export const service = {
+  baseUrl: option('--base-url <URL>', anyText, 'the address of the service (default: TRADE_FEED_BASE_URL)'),
+  keyFile: option('--key-file <FILE>', anyText, 'read the API key from a file (default: TRADE_FEED_API_KEY)'),
+  ca: option('--ca <FILE>', anyText, 'trust only the CA certificates in this PEM file'),
+};
+export type ServiceValues = ValuesOf<typeof service>;
+
+/** In ms. */
+export const duration = option('--duration <TIME>', timeMs, 'end after this time: 30, 1.5s, 10m, 2h');
+
+export const connection = {
+  ...service,
+  retries: option('--retries <N>', integer(0), 'stop after N reconnects in a row (default: never)'),
+  duration,
+};
+export type ConnectionValues = ValuesOf<typeof connection>;
+
+export const cluster = {
+  cluster: option(
+    '--cluster <URL>',
+    engineUrl,
+    'share one connection with other replicas, over nats:// or redis:// (default: TRADE_FEED_CLUSTER, if it is set)',
+  ),
+  account: option(
+    '--account <NAME>',
+    name,
+    'the name under which the replicas of an account find each other (default: main)',
+  ),
+};
+
+export const replica = {
+  ...cluster,
+  replica: option('--replica <NAME>', name, 'the name of this replica in the cluster (default: host and process id)'),
+};
+export type ReplicaValues = ValuesOf<typeof replica>;
+
+export const count = option('-n, --count <N>', integer(1), 'end after N frames');
+
+export const output = {
+  status: flag('--no-status', 'write plain lines to stderr on a terminal, without a status line'),
+  quiet: flag('-q, --quiet', 'write only errors to stderr'),
+};

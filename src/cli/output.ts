@@ -1,0 +1,141 @@
+import type { Writable } from 'node:stream';
+import { firstValueFrom, fromEvent, merge, NEVER, type Observable, of, Subject, switchMap, timer } from 'rxjs';
+import { TradeFeedError } from '../index.js';
+import { boundDefaults, BoundedQueue } from '../operators/bounded/bounded-queue.js';
+import { writeFrame } from '../operators/node/write-frame.js';
+import { printable } from '../protocol/printable.js';
+import { type CliContext, isTerminal } from './context.js';
+import type { CliEvent } from './follow.js';
+
+type OutputLine = string | Uint8Array;
+
+export type Format = (event: CliEvent) => OutputLine | undefined;
+
+/** Returns the format for stdout: JSON or payloads, for a terminal or for another program. */
+export const formatFor = ({ json }: { readonly json?: boolean | undefined }, context: CliContext): Format => {
+  const isShown = isTerminal(context.stdout, context);
+  if (!json) return payloadFormat(isShown);
+  if (!isShown) return jsonFormat;
+  // Characters that JSON does not escape but that can control a terminal.
+  return (event) => jsonFormat(event)?.replaceAll(terminalControls, escapeCharacter);
+};
+
+const terminalControls = /[\u007f-\u009f\u2028\u2029\u200e\u200f\u061c\u202a-\u202e\u2066-\u2069]/g;
+const escapeCharacter = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
+const newline = Buffer.from('\n');
+
+// A text payload is unchanged in a pipe or a file. On a terminal it must not control the terminal.
+const payloadFormat =
+  (isShown: boolean): Format =>
+  (event) => {
+    if (event.type !== 'frame') return undefined;
+    if (event.isBinary) return `${event.data.toString('base64')}\n`;
+    return isShown ? `${printable(event.text())}\n` : Buffer.concat([event.data, newline]);
+  };
+
+/** The line of a frame or a gap equals its line in a recording. The failure that stopped the feed has a line, too. */
+export const jsonFormat = (event: CliEvent): string | undefined => {
+  if (event.type === 'frame') return `${writeFrame(event)}\n`;
+  if (event.type === 'tick') return undefined;
+  if (event.type !== 'ended') return `${JSON.stringify(event)}\n`;
+  if (event.ending.kind !== 'failed') return undefined;
+  const { error } = event.ending;
+  const failure = error instanceof TradeFeedError ? error : { message: String(error) };
+  return `${JSON.stringify({ type: 'stopped', at: event.at, failure })}\n`;
+};
+
+interface LineWriterOptions {
+  /** How many bytes may wait for the stream. When more wait, the oldest lines are dropped. */
+  readonly maxBytes: number;
+  readonly onDropping: () => void;
+  /** Called when the stream accepts more. The returned line is written in place of the dropped ones. */
+  readonly onDropped: (lines: number) => string | undefined;
+}
+
+/**
+ * Writes lines to a stream that may be slow, and never waits. Without its queue, a slow reader of stdout would slow
+ * down reading from the socket, and the service closes slow clients with 1013.
+ */
+export class LineWriter {
+  readonly #stream: Writable;
+  readonly #options: LineWriterOptions;
+  readonly #queue: BoundedQueue<OutputLine>;
+  readonly #emptied = new Subject<void>();
+  // A reader can exit while lines wait. Then there is neither `drain` nor another `error`.
+  readonly #broken: Promise<unknown>;
+  #dropped = 0;
+  #unreported = 0;
+
+  constructor(stream: Writable, options: LineWriterOptions) {
+    this.#stream = stream;
+    this.#options = options;
+    const bounds = { ...boundDefaults, capacity: Infinity, capacityBytes: options.maxBytes };
+    this.#queue = new BoundedQueue({ ...bounds, bytesOf: (line: OutputLine) => Buffer.byteLength(line) });
+    this.#broken = firstValueFrom(brokenOf(stream), { defaultValue: undefined });
+    stream.on('drain', this.#drain);
+  }
+
+  get dropped(): number {
+    return this.#dropped;
+  }
+
+  write(line: OutputLine): void {
+    const waiting = this.#queue.size;
+    if (waiting === 0 && !this.#stream.writableNeedDrain) {
+      this.#stream.write(line);
+      return;
+    }
+    this.#queue.offer(line);
+    this.#drop(waiting + 1 - this.#queue.size);
+  }
+
+  /** Resolves when all lines are written or the stream is broken. After `withinMs`, it drops the remaining lines. */
+  async flush(withinMs?: number): Promise<void> {
+    await written(this.#stream, withinMs, this.#queue.size === 0 ? of(undefined) : this.#emptied, this.#broken);
+    this.#stream.off('drain', this.#drain);
+    this.#drop(this.#queue.size);
+    this.#queue.end();
+    this.#reportDropped();
+  }
+
+  readonly #drain = (): void => {
+    this.#reportDropped();
+    while (this.#queue.size > 0 && !this.#stream.writableNeedDrain) this.#stream.write(this.#queue.take());
+    if (this.#queue.size === 0) this.#emptied.next();
+  };
+
+  #drop(lines: number): void {
+    if (lines > 0 && this.#unreported === 0) this.#options.onDropping();
+    this.#unreported += lines;
+    this.#dropped += lines;
+  }
+
+  #reportDropped(): void {
+    if (this.#unreported === 0) return;
+    const marker = this.#options.onDropped(this.#unreported);
+    this.#unreported = 0;
+    if (marker !== undefined) this.#stream.write(marker);
+  }
+}
+
+/** How long an interrupted command waits for a slow reader of stdout, in ms. */
+export const lastFlushMs = 1_000;
+
+/**
+ * Resolves when all data of a stream is written, the stream is broken, or the time is over.
+ *
+ * @param complete$ - emits when the last data was passed to the stream
+ * @param broken - emits when the stream is broken, or was before
+ */
+export const written = async (
+  stream: Writable,
+  withinMs?: number,
+  complete$: Observable<unknown> = of(undefined),
+  broken: Observable<unknown> | Promise<unknown> = brokenOf(stream),
+): Promise<void> => {
+  const written$ = complete$.pipe(switchMap(() => new Promise<void>((done) => stream.write('', () => done()))));
+  await firstValueFrom(merge(broken, written$, withinMs === undefined ? NEVER : timer(withinMs)));
+};
+
+const brokenOf = (stream: Writable): Observable<unknown> =>
+  stream.destroyed ? of(undefined) : merge(fromEvent(stream, 'error'), fromEvent(stream, 'close'));

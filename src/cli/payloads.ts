@@ -1,0 +1,195 @@
+import { createReadStream } from 'node:fs';
+import { access, constants, stat } from 'node:fs/promises';
+import type { Readable } from 'node:stream';
+import { setTimeout as delay } from 'node:timers/promises';
+import { defer, filter, finalize, from, lastValueFrom, map, type Observable, pairwise, scan } from 'rxjs';
+import { startWith, switchMap, take, takeWhile } from 'rxjs';
+import { type Feed, replay$ } from '../index.js';
+import { printable } from '../protocol/printable.js';
+import { marketBatches$, pendingTransactions$ } from '../testing/index.js';
+import { CliError, ExitCode, localError, usageError } from './errors.js';
+
+/** The payloads of each feed, their description, and the feed to listen to. */
+export interface Payloads {
+  readonly sources: Readonly<Record<Feed, Observable<string | Uint8Array>>>;
+  readonly descriptions: Readonly<Record<Feed, string>>;
+  readonly feed: Feed;
+}
+
+interface SourceValues {
+  readonly rate?: number | undefined;
+  readonly seed?: number | undefined;
+  readonly source?: string | undefined;
+  readonly feed?: Feed | undefined;
+  readonly replay?: string | undefined;
+  readonly speed?: number | undefined;
+}
+
+type Clients = (feed: Feed) => Observable<unknown>;
+
+/** Chooses the payloads of the feeds: a recording, the lines of a source, or generated payloads. */
+export const payloadsFor = async (values: SourceValues, stdin: Readable, clients: Clients): Promise<Payloads> => {
+  checkOptions(values);
+  const { rate, seed = 1, source, feed = 'market', replay, speed = 1 } = values;
+  if (replay !== undefined) return recordedPayloads(replay, speed, clients);
+  const generated = `generated payloads, ${rate ?? 20} a second (seed ${seed})`;
+  const sources = { market: marketBatches$({ rate, seed }), raw: pendingTransactions$({ rate, seed }) };
+  const descriptions = { market: generated, raw: generated };
+  if (source === undefined) return { sources, descriptions, feed };
+  const { lines$, description } = await openLines(source, rate, stdin, clients(feed));
+  return {
+    sources: { ...sources, [feed]: lines$ },
+    descriptions: { ...descriptions, [feed]: description },
+    feed,
+  };
+};
+
+const checkOptions = ({ feed, source, replay, speed, rate, seed }: SourceValues): void => {
+  if (feed !== undefined && source === undefined) throw usageError('--feed is the feed of --source: use both.');
+  if (speed !== undefined && replay === undefined) throw usageError('--speed is the speed of --replay: use both.');
+  if (replay === undefined) return;
+  if (source !== undefined) throw usageError('--replay and --source cannot be combined: use one of them.');
+  if (rate !== undefined || seed !== undefined)
+    throw usageError('--rate and --seed do not apply to --replay; use --speed.');
+};
+
+/** Each feed has its recorded payloads with the recorded intervals, beginning when its first client connects. */
+const recordedPayloads = async (file: string, speed: number, clients: Clients): Promise<Payloads> => {
+  const { feeds, isComplete } = await feedsIn(file);
+  if (isComplete && feeds.length === 0)
+    throw new CliError(ExitCode.local, 'The recording of --replay contains no frame.');
+  const payloads = (feed: Feed) =>
+    clients(feed).pipe(
+      take(1),
+      switchMap(() => startOf$(file, feed)),
+      switchMap((offset) => replay$(file, { speed, offset })),
+      filter((event) => event.type === 'frame'),
+      filter((frame) => frame.feed === feed),
+      map((frame) => (frame.isBinary ? frame.data : frame.text())),
+    );
+  const description = (feed: Feed): string =>
+    isComplete && !feeds.includes(feed)
+      ? `nothing: ${printable(file)} contains no frame of this feed`
+      : `its frames in ${printable(file)}, ${speedWords(speed)}, from when the first client connects`;
+  return {
+    sources: { market: payloads('market'), raw: payloads('raw') },
+    descriptions: { market: description('market'), raw: description('raw') },
+    feed: feeds[0] ?? 'market',
+  };
+};
+
+const speedWords = (speed: number): string => {
+  if (speed === 1) return 'as recorded';
+  return speed === Infinity ? 'as fast as possible' : `${speed} times as fast`;
+};
+
+const searchedBytes = 16 * 1024 * 1024;
+
+interface FoundFeeds {
+  readonly feeds: readonly Feed[];
+  /** Whether the search ended at the end of the recording, or when both feeds were found. */
+  readonly isComplete: boolean;
+}
+
+const feedsIn = (file: string): Promise<FoundFeeds> => {
+  const none: FoundFeeds = { feeds: [], isComplete: true };
+  const found$ = replay$(file, { speed: Infinity }).pipe(
+    scan(({ feeds }, event) => {
+      const isNew = event.type === 'frame' && !feeds.includes(event.feed);
+      return { feeds: isNew ? [...feeds, event.feed] : feeds, isComplete: event.offset < searchedBytes };
+    }, none),
+    takeWhile(({ feeds, isComplete }) => isComplete && feeds.length < 2, true),
+  );
+  return lastValueFrom(found$, { defaultValue: none });
+};
+
+/** Emits the offset of the first frame of a feed, so that the replay does not wait for the time before it. */
+const startOf$ = (file: string, feed: Feed): Observable<number> =>
+  replay$(file, { speed: Infinity }).pipe(
+    startWith(undefined),
+    pairwise(),
+    filter(([, event]) => event?.type === 'frame' && event.feed === feed),
+    map(([before]) => before?.offset ?? 0),
+    take(1),
+  );
+
+const fileRate = 20;
+
+/**
+ * Opens a source of payloads, one per line. The lines of a pipe are sent as they arrive. A file, and any source with a
+ * rate, begins when the first client connects, so that the client receives the first line.
+ */
+export const openLines = async (
+  source: string,
+  rate: number | undefined,
+  stdin: Readable,
+  firstClient$: Observable<unknown>,
+): Promise<{ readonly lines$: Observable<string>; readonly description: string }> => {
+  const isFile = source !== '-' && (await isRegular(source));
+  const lines = `the lines of ${source === '-' ? 'stdin' : source}`;
+  const pace = rate ?? (isFile ? fileRate : undefined);
+  const lines$ = defer(() => {
+    const stream = source === '-' ? stdin : createReadStream(source);
+    const abort = new AbortController();
+    return from(pace === undefined ? linesOf(stream) : pacedAt(pace, linesOf(stream), abort.signal)).pipe(
+      finalize(() => {
+        abort.abort();
+        stream.destroy();
+      }),
+    );
+  });
+  if (pace === undefined) return { lines$, description: `${lines}, as they arrive` };
+  const begin$ = firstClient$.pipe(take(1));
+  return {
+    lines$: begin$.pipe(switchMap(() => lines$)),
+    description: `${lines}, ${pace} a second from when the first client connects`,
+  };
+};
+
+const isRegular = async (file: string): Promise<boolean> => {
+  try {
+    await access(file, constants.R_OK);
+    const stats = await stat(file);
+    if (stats.isDirectory()) throw Object.assign(new Error(), { code: 'EISDIR' });
+    return stats.isFile();
+  } catch (error) {
+    throw localError('Cannot read the file of --source', error);
+  }
+};
+
+/**
+ * Yields the lines of a stream, without empty lines. Only a newline ends a line: `node:readline` would also split at
+ * U+2028, which JSON may contain.
+ */
+export async function* linesOf(stream: Readable): AsyncGenerator<string> {
+  const decoder = new TextDecoder();
+  let rest = '';
+  for await (const chunk of stream as AsyncIterable<Buffer>) {
+    const text = rest + decoder.decode(chunk, { stream: true });
+    const end = text.lastIndexOf('\n') + 1;
+    rest = text.slice(end);
+    yield* payloadsIn(text.slice(0, end));
+  }
+  yield* payloadsIn(rest + decoder.decode());
+}
+
+const payloadsIn = (lines: string): readonly string[] =>
+  lines
+    .split('\n')
+    .map((line) => line.replace(/\r$/, ''))
+    .filter((line) => line !== '');
+
+const maxCatchUpMs = 100;
+
+/** Yields values at a maximum rate per second. It requests a value only when it is due, so a fast source waits. */
+export async function* pacedAt<T>(rate: number, values: AsyncIterable<T>, signal: AbortSignal): AsyncGenerator<T> {
+  const stepMs = 1_000 / rate;
+  let dueMs = performance.now();
+  for await (const value of values) {
+    const waitMs = dueMs - performance.now();
+    // Timers have a resolution of 1 ms. At a high rate, several values are sent in one turn.
+    if (waitMs >= 1) await delay(waitMs, undefined, { signal });
+    yield value;
+    dueMs = Math.max(dueMs, performance.now() - maxCatchUpMs) + stepMs;
+  }
+}

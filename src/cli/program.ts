@@ -1,0 +1,216 @@
+import { Command, CommanderError } from 'commander';
+import { createRequire } from 'node:module';
+import { inspect } from 'node:util';
+import { noop } from 'rxjs';
+import { RecordingError, TradeFeedError } from '../index.js';
+import { printable } from '../protocol/printable.js';
+import type { CliContext } from './context.js';
+import { CliError, ExitCode, exitCodeOf, exitCodeRows, failureWords, usageError } from './errors.js';
+import { type AnyCommand, quoted } from './options.js';
+
+/** Each command is loaded when it is needed, so `listen` does not load the local service. */
+const commands = {
+  demo: () => import('./commands/demo.js'),
+  listen: () => import('./commands/listen.js'),
+  record: () => import('./commands/record.js'),
+  replay: () => import('./commands/replay.js'),
+  serve: () => import('./commands/serve.js'),
+  cluster: () => import('./commands/cluster.js'),
+  doctor: () => import('./commands/doctor.js'),
+  top: () => import('./commands/top.js'),
+};
+
+export { exitCodeRows } from './errors.js';
+
+type CommandName = keyof typeof commands;
+export const commandNames = Object.keys(commands) as readonly CommandName[];
+
+export const isCommand = (name: string | undefined): name is CommandName =>
+  name !== undefined && Object.hasOwn(commands, name);
+
+export const loadCommands = async (
+  names: readonly CommandName[] = commandNames,
+): Promise<Readonly<Record<string, AnyCommand>>> => {
+  const loaded: Record<string, AnyCommand> = {};
+  for (const name of names) loaded[name] = (await commands[name]()).command;
+  return loaded;
+};
+
+/** Runs the command in the arguments. Returns the exit code; an error is printed on stderr. */
+export const run = async (args: readonly string[], context: CliContext): Promise<number> => {
+  // Without a listener, the `error` event of an output whose reader has exited would crash the process. `endings$`
+  // handles the error of stdout.
+  for (const output of [context.stdout, context.stderr]) output.on('error', noop);
+  try {
+    const parsed = await parse(args);
+    if ('run' in parsed) return await parsed.run(context);
+    context.stdout.write(parsed.text);
+    return ExitCode.ok;
+  } catch (error) {
+    const code = exitCodeOf(error);
+    const help = `Try rx-trade-feed${isCommand(args[0]) ? ` ${args[0]}` : ''} --help.\n`;
+    context.stderr.write(`rx-trade-feed: ${wordsOf(error)}\n${code === ExitCode.usage ? help : ''}`);
+    return code;
+  }
+};
+
+const wordsOf = (error: unknown): string => {
+  if (error instanceof TradeFeedError) return failureWords(error);
+  if (error instanceof CliError) return error.message;
+  if (error instanceof RecordingError) return printable(error.message);
+  return `an unexpected error occurred; this is a bug.\n${inspect(error)}`;
+};
+
+interface ParsedCommand {
+  readonly command: string;
+  readonly argument: unknown;
+  readonly values: Readonly<Record<string, unknown>>;
+  readonly run: (context: CliContext) => Promise<number>;
+}
+
+/**
+ * Parses the arguments. Returns the command, or a text to print: a help text or the version. An error names the problem
+ * but never repeats a value, which may be a key in the wrong place.
+ */
+export const parse = async (args: readonly string[]): Promise<ParsedCommand | { readonly text: string }> => {
+  const [first, topic] = args;
+  if (first === 'help' && topic === exitCodesTopic) return { text: exitCodesText() };
+  if (first === 'help')
+    return topic === undefined ? parse(['--help']) : parse(isCommand(topic) ? [topic, '--help'] : [topic]);
+  if (first === undefined) throw usageError(`A command is missing. ${listOfCommands}`);
+  let parsed: ParsedCommand | undefined;
+  let text = '';
+  const program = createProgram((part) => (text += part));
+  const loaded = await loadCommands(isCommand(first) ? [first] : commandNames);
+  for (const [name, spec] of Object.entries(loaded)) addCommand(program, name, spec, (command) => (parsed = command));
+  const [command = program] = isCommand(first) ? program.commands : [];
+  try {
+    const isWord = command === program && !first.startsWith('-');
+    program.parse(isWord ? [first] : checkFlags(command, args), { from: 'user' });
+  } catch (error) {
+    if (!(error instanceof CommanderError)) throw error;
+    if (error.exitCode !== 0) throw explain(error, command);
+  }
+  return parsed ?? { text };
+};
+
+/** It never exits the process: it throws a CommanderError after a help text and for wrong arguments. */
+const createProgram = (print: (text: string) => void): Command =>
+  new Command('rx-trade-feed')
+    .description('rx-trade-feed: the Real-time Trade Feed Service on the command line')
+    .version(version(), '-v, --version', 'show the version')
+    .helpOption('-h, --help', 'show this help')
+    .helpCommand(false)
+    .enablePositionalOptions()
+    .exitOverride()
+    .configureOutput({ writeOut: print, writeErr: noop, getOutHelpWidth: () => helpWidth })
+    .addHelpText('after', () =>
+      sections(
+        environment,
+        ['Begin with', ['  # a live feed, without an account\n  rx-trade-feed demo']],
+        ['More help', ['  rx-trade-feed <command> --help', `  rx-trade-feed help ${exitCodesTopic}`]],
+      ),
+    );
+
+const addCommand = (
+  program: Command,
+  name: string,
+  { argument, summary, description, options, examples, run }: AnyCommand,
+  onParsed: (command: ParsedCommand) => void,
+): void => {
+  const command = program.command(name).summary(summary).description(description.join('\n\n'));
+  if (argument !== undefined) command.addArgument(argument);
+  for (const option of Object.values(options)) command.addOption(option);
+  const lines: Section = ['Examples', examples.map(([line, effect]) => `  # ${effect}\n  ${line}`)];
+  const after = `${sections(lines, ...('keyFile' in options ? [environment] : []))}\n\nExit codes: rx-trade-feed help ${exitCodesTopic}`;
+  command.addHelpText('after', after);
+  command.action(() => {
+    // The only argument that may be missing is the feed.
+    const given = argument && ((command.processedArgs as readonly unknown[])[0] ?? 'market');
+    const values = command.opts();
+    const runParsed = (context: CliContext) => run(given as never, values as never, context);
+    onParsed({ command: name, argument: given, values, run: runParsed });
+  });
+};
+
+// By the name of the package: the path from the built file differs from that of the source.
+const version = (): string =>
+  (createRequire(import.meta.url)('rx-trade-feed/package.json') as { version: string }).version;
+
+const listOfCommands = `The commands are ${commandNames.join(', ')}.`;
+
+/**
+ * Checks the flags before commander does. Commander would use `--json` as the value in `--key-file --json`, and would
+ * look for an option with the name `--cuont=5`. A negative number is a value: its option explains what is allowed.
+ */
+const checkFlags = ({ options }: Command, args: readonly string[]): string[] =>
+  args.map((arg, index) => {
+    const [flag = ''] = arg.split('=', 1);
+    const option = options.find(({ short, long }) => flag === short || flag === long);
+    if (option === undefined) return arg.startsWith('--') ? flag : arg;
+    const [name, hasValue, next = '--'] = [option.long ?? flag, flag !== arg, args[index + 1]];
+    if (hasValue && !option.required) throw usageError(`${name} takes no value.`);
+    if (option.required && !hasValue && /^-[^\d.]/.test(next))
+      throw usageError(`${name} needs a value: ${option.flags.replace(/.*<(.*)>/, '$1')}.`);
+    return arg;
+  });
+
+const explain = ({ code, message }: CommanderError, command: Command): Error => {
+  const [, word = '', meant] = /'(.*?)'(?:\s+\(Did you mean (.*)\?\))?$/.exec(message) ?? [];
+  const suggestion = meant === undefined ? '' : ` Did you mean ${meant}?`;
+  const usage = `Usage: ${[command.parent?.name(), command.name(), command.usage()].filter(Boolean).join(' ')}`;
+  switch (code) {
+    case 'commander.unknownOption':
+      return usageError(isKeyOption(word) ? keyInArguments : `There is no option${quoted(word)}.${suggestion}`);
+    case 'commander.unknownCommand':
+      return usageError(`There is no command${quoted(word)}.${suggestion || ` ${listOfCommands}`}`);
+    case 'commander.excessArguments':
+      return usageError(`There are too many arguments. ${usage}`);
+    case 'commander.missingArgument':
+      return usageError(`The ${word} is missing. ${usage}`);
+    default:
+      return usageError(`The arguments are not valid. ${usage}`);
+  }
+};
+
+const isKeyOption = (flag: string): boolean => /^-+(x-)?(api-?)?(key|token)$/i.test(flag);
+
+const keyInArguments =
+  'The API key is not accepted as an argument, because the history of the shell and the list of processes would show it. ' +
+  'Set TRADE_FEED_API_KEY, or write the key to a file and use --key-file FILE.';
+
+const exitCodesTopic = 'exit-codes';
+
+/** Returns the text of `help exit-codes`: each meaning, with the commands that use it unless all do. */
+const exitCodesText = (): string => {
+  const lines = exitCodeRows.map(([code, names, meaning], index, rows) => {
+    const of = names.length === commandNames.length ? '' : `${names.join(', ')}: `;
+    return item(code === rows[index - 1]?.[0] ? '' : String(code), of + meaning, 4);
+  });
+  return `${sections(['Exit codes', lines]).trimStart()}\n`;
+};
+
+const helpWidth = 80;
+
+type Section = readonly [title: string, lines: readonly string[]];
+
+const sections = (...all: readonly Section[]): string =>
+  all.map(([title, lines]) => `\n${title}:\n${lines.join('\n')}`).join('\n');
+
+const item = (term: string, description: string, width: number): string => {
+  const help = new Command().createHelp();
+  return help.formatItem(term, width, description, help);
+};
+
+const environment: Section = [
+  'Environment',
+  [
+    item('TRADE_FEED_BASE_URL', 'the address of the service', 20),
+    item('TRADE_FEED_API_KEY', 'the API key; a command-line argument is not accepted', 20),
+    item('TRADE_FEED_CLUSTER', 'the address of the engine of a cluster', 20),
+    item('HTTPS_PROXY', 'the HTTP proxy, such as http://proxy.example:3128', 20),
+    item('NO_PROXY', 'hosts that are connected directly: example.com,10.0.0.1', 20),
+    item('NODE_USE_ENV_PROXY', '0: HTTPS_PROXY has no effect', 20),
+    item('NO_COLOR', 'no colors', 20),
+  ],
+];

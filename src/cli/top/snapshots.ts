@@ -1,0 +1,138 @@
+import * as t from 'io-ts';
+import { auditTime, catchError, defer, exhaustMap, map, NEVER, type Observable, of, timer } from 'rxjs';
+import { type Dispatcher, request } from 'undici';
+import { type Feed, type FeedEvent, type FeedStats, TradeFeedError } from '../../index.js';
+import { failureIn } from '../../protocol/feed-state.js';
+import { currentRate, follow, type Step } from '../follow.js';
+import { whatHappened } from '../errors.js';
+import { type marks, waitOf } from '../view/status.js';
+import { duration } from '../view/text.js';
+
+/** The status of a source at a time. Times are epoch ms. A field is missing if the source does not know it. */
+export interface Snapshot {
+  /** `unknown`: there is no status. */
+  readonly state: keyof typeof marks;
+  readonly problem?: string | undefined;
+  /** The figures of a feed, as `feedStats` counts them. */
+  readonly stats?: Partial<Figures> | undefined;
+  readonly lastFrameAt?: number | undefined;
+  /** The clients of a relay. `authorizing`: the number of those that wait for `authorize`. */
+  readonly clients?: Readonly<Record<'count' | 'authorizing' | 'sent' | 'missed', number>> | undefined;
+  /** This replica, if the app has several. */
+  readonly cluster?:
+    { readonly role: string; readonly replica: string; readonly owner?: string | undefined } | undefined;
+}
+
+type Figures = Pick<FeedStats, 'framesPerSecond' | 'bytesPerSecond' | 'gaps' | 'lostMs' | 'dropped'> & {
+  readonly reconnects: Readonly<Record<string, number>>;
+};
+
+const snapshotEveryMs = 200;
+
+/** Emits the status of a feed. After the feed has stopped, the last status remains. */
+export const feedSnapshots$ = (feed: Feed, events$: Observable<FeedEvent>): Observable<Snapshot> =>
+  events$.pipe(follow(feed, {}, NEVER), auditTime(snapshotEveryMs), map(snapshotOf));
+
+const snapshotOf = ({ event, status }: Step): Snapshot => {
+  const { life, now, lastFrame } = status;
+  const { outage, totals } = life;
+  const { frames, bytes } = currentRate(status);
+  const rest = {
+    stats: {
+      framesPerSecond: frames,
+      bytesPerSecond: bytes,
+      gaps: totals.gaps + (outage ? 1 : 0),
+      lostMs: totals.lostMs + (outage ? Math.max(0, now - outage.from) : 0),
+      reconnects: totals.reconnects,
+    },
+    lastFrameAt: lastFrame?.receivedAt,
+  };
+  if (event.type === 'ended' && event.ending.kind === 'failed') {
+    const { error } = event.ending;
+    if (!(error instanceof TradeFeedError)) throw error;
+    return { state: 'stopped', problem: whatHappened(error), ...rest };
+  }
+  const failure = failureIn(life);
+  if (life.open !== undefined || failure === undefined) return { state: life.open ? 'live' : 'connecting', ...rest };
+  const wait = waitOf(life, now);
+  const again = `Reconnecting ${wait ? `in ${duration(wait.leftMs)}` : 'now'}.`;
+  return { state: 'reconnecting', problem: `${whatHappened(failure)} ${again}`, ...rest };
+};
+
+export interface StatusRequest {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly dispatcher: Dispatcher;
+}
+
+/** Requests the status of an app at intervals. A request that fails is a status with its problem. */
+export const statusSnapshots$ = (url: URL, settings: StatusRequest, everyMs = 1_000): Observable<Snapshot> =>
+  timer(0, everyMs).pipe(
+    exhaustMap(() =>
+      defer(() => requestStatus(url, settings)).pipe(
+        catchError((error: unknown) => of(noStatus(error as NodeJS.ErrnoException))),
+      ),
+    ),
+  );
+
+const silenceMs = 5_000;
+const timeouts = { headersTimeout: silenceMs, bodyTimeout: silenceMs };
+
+const requestStatus = async (url: URL, { headers, dispatcher }: StatusRequest): Promise<Snapshot> => {
+  const accept = { accept: 'application/json' };
+  const answer = await request(url, { dispatcher, headers: { ...headers, ...accept }, ...timeouts });
+  const type = String(answer.headers['content-type'] ?? 'no type');
+  const isStatus = answer.statusCode === 200 && type.includes('json');
+  if (!isStatus) {
+    // A stream never ends.
+    answer.body.on('error', () => undefined).destroy();
+    const what = answer.statusCode === 200 ? type.split(';', 1).join('') : `HTTP ${answer.statusCode}`;
+    return problem(`The address answers with ${what} instead of a status as JSON.`);
+  }
+  const body: unknown = await answer.body.json();
+  return readStatus(body) ?? problem('The JSON at this address is not a status.');
+};
+
+const problem = (text: string): Snapshot => ({ state: 'unknown', problem: text });
+const noStatus = ({ message, code }: NodeJS.ErrnoException) => problem(`No status: ${message || String(code)}`);
+
+// Fields of other types, and unknown fields, would not make a status unusable. So each part is read alone.
+const connection = t.intersection([
+  t.type({ state: t.keyof({ connecting: null, live: null, reconnecting: null, stopped: null, idle: null }) }),
+  t.partial({ failure: t.type({ code: t.string }) }),
+]);
+const stats = t.partial({
+  framesPerSecond: t.number,
+  bytesPerSecond: t.number,
+  gaps: t.number,
+  lostMs: t.number,
+  dropped: t.number,
+  reconnects: t.record(t.string, t.number),
+});
+const clients = t.array(t.type({ sent: t.number, missed: t.number }));
+const cluster = t.intersection([t.type({ role: t.string, replica: t.string }), t.partial({ owner: t.string })]);
+
+/**
+ * Reads the status of an app: `relay.status()`, with `connection` (of `connectionStatus`), `stats` (of `feedStats`),
+ * `lastFrameAt` and `cluster`. Each part may be missing. Returns `undefined` if there is no part.
+ */
+export const readStatus = (body: unknown): Snapshot | undefined => {
+  if (!t.UnknownRecord.is(body)) return undefined;
+  const { lastFrameAt, authorizing } = body;
+  const ofConnection = connection.is(body['connection']) ? body['connection'] : undefined;
+  const ofRelay = clients.is(body['clients']) ? body['clients'] : undefined;
+  const parts = {
+    stats: stats.is(body['stats']) ? body['stats'] : undefined,
+    lastFrameAt: t.number.is(lastFrameAt) ? lastFrameAt : undefined,
+    clients: ofRelay && totals(ofRelay, t.number.is(authorizing) ? authorizing : 0),
+    cluster: cluster.is(body['cluster']) ? body['cluster'] : undefined,
+  };
+  if (ofConnection === undefined && Object.values(parts).every((part) => part === undefined)) return undefined;
+  return { state: ofConnection?.state ?? 'unknown', problem: ofConnection?.failure?.code, ...parts };
+};
+
+const totals = (all: t.TypeOf<typeof clients>, authorizing: number): NonNullable<Snapshot['clients']> => ({
+  count: all.length,
+  authorizing,
+  sent: all.reduce((sum, { sent }) => sum + sent, 0),
+  missed: all.reduce((sum, { missed }) => sum + missed, 0),
+});

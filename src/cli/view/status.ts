@@ -1,0 +1,220 @@
+import type { Frame } from '../../index.js';
+import { EventRecord } from '../../protocol/event-record.js';
+import { failureIn } from '../../protocol/feed-state.js';
+import { printable } from '../../protocol/printable.js';
+import { type CliContext, isTerminal } from '../context.js';
+import { averageRate, currentRate, perTick, type ShownEvent, type Status, type Step, tickMs } from '../follow.js';
+import { whatHappened } from '../errors.js';
+import { lineView, screenView, type StatusOptions, type TerminalSize, type View } from './terminal.js';
+import { amount, bytes, count, counted, duration, joined, type Line, logLine } from './text.js';
+import { printed, type Span, sparkline, spread, stopwatch, symbols } from './text.js';
+
+export const marks = {
+  connecting: symbols.inProgress,
+  live: symbols.good,
+  reconnecting: symbols.waiting,
+  stopped: symbols.failed,
+  idle: symbols.inactive,
+  unknown: symbols.warning,
+} as const satisfies Readonly<Record<string, Span>>;
+
+const phaseOf = ({ life, now, feed }: Status) => {
+  const last = life.events.at(-1);
+  if (last?.type === 'opened') return { mark: marks.live, title: `live: ${feed}, connection ${last.connection}` };
+  if (last?.type === 'ticket-issued') return { mark: marks.connecting, title: `opening a connection to ${feed}` };
+  const failure = failureIn(life);
+  if (last?.type === 'ticket-requested' || failure === undefined)
+    return { mark: marks.connecting, title: `requesting a ticket for ${feed}` };
+  const wait = waitOf(life, now);
+  const title = wait ? `reconnecting in ${duration(wait.leftMs)} (attempt ${wait.attempt})` : 'reconnecting now';
+  return { mark: marks.reconnecting, title, reason: whatHappened(failure) };
+};
+
+/** Returns the wait before the next attempt; `undefined` if it is over. */
+export const waitOf = ({ events }: Status['life'], now: number) => {
+  const last = events.at(-1);
+  if (last?.type !== 'reconnecting') return undefined;
+  const leftMs = last.at + last.delayMs - now;
+  return leftMs > 0 ? { leftMs, attempt: last.attempt } : undefined;
+};
+
+/** `● live: market, connection 2 · 17.0 frames/s · 7.1 kB/s · 191 frames · 1 gap, 20 ms` */
+export const statusLine = (status: Status): Line => {
+  const { mark, title, reason } = phaseOf(status);
+  const { gaps, lostMs } = status.life.totals;
+  const rate = currentRate(status);
+  const lost = gaps === 0 ? 'no gaps' : `${counted(gaps, 'gap')}, ${duration(lostMs)}`;
+  const total = `${counted(status.frames, 'frame')} · ${lost}`;
+  return [
+    mark,
+    [` ${title}`, 'bold'],
+    [` · ${reason ?? `${amount(rate.frames)} frames/s · ${bytes(rate.bytes)}/s · ${total}`}`],
+  ];
+};
+
+// The text of a failure is that of the command: advice for users of the library would not help.
+const eventWords = (event: ShownEvent): string =>
+  event.type === 'disconnected'
+    ? `Disconnected, ${event.failure.code}: ${whatHappened(event.failure)}`
+    : new EventRecord(event).msg;
+
+const attemptsBeforeAdvice = 3;
+
+const eventTexts = ({ event, status }: Step): readonly string[] => {
+  if (event.type === 'frame' || event.type === 'tick' || event.type === 'ended') return [];
+  const isLost = event.type === 'reconnecting' && event.attempt === attemptsBeforeAdvice && !status.life.hasOpened;
+  const advice = isLost ? ['no connection so far; to find the cause, run rx-trade-feed doctor'] : [];
+  return [eventWords(event), ...advice];
+};
+
+/** How often a log has the status of a recording or of a replay, in ms. */
+export const progressEveryMs = 10_000;
+const maxStatusColumns = 200;
+
+/**
+ * Shows a feed on stderr: a status line at the bottom of a terminal, otherwise its events as lines of a log.
+ *
+ * @param more - returns a text for the end of the status. With it, a log has the status at intervals
+ */
+export const statusView = (values: StatusOptions, context: CliContext, more?: () => string): View<Step> => {
+  const line = (step: Step): Line => [...statusLine(step.status), [more ? ` · ${more()}` : '']];
+  return lineView(values, context, {
+    lines: (step) => [line(step)],
+    logEveryMs: more ? progressEveryMs : Infinity,
+    log: (step, isDue) => [...eventTexts(step), ...(isDue ? [printed(line(step), maxStatusColumns)] : [])],
+  });
+};
+
+export interface PanelContent {
+  readonly service: string;
+  /** Command lines to try next, each in another terminal. */
+  readonly next: readonly string[];
+}
+
+const maxPlainColumns = 160;
+
+/**
+ * Shows the panel of `demo` on a terminal, otherwise its content as lines of a log: events, the first frame, and the
+ * status every 2 s.
+ */
+export const panelView = (context: CliContext, content: PanelContent): View<Step> =>
+  screenView(context, {
+    maxColumns: 100,
+    lines: ({ status }, size) => panel(status, { ...content, ...size }),
+    logEveryMs: 2_000,
+    firstLogMs: tickMs,
+    log: (step, isDue) => [
+      ...(step.event.type === 'frame' ? [firstFrame(step.event)] : []),
+      ...(isDue ? [printed(statusLine(step.status), maxPlainColumns)] : []),
+      ...eventTexts(step),
+    ],
+  });
+
+const firstFrame = (frame: Frame): string =>
+  printed([[`first frame, ${bytes(frame.data.length)}: ${startOf(frame)}`]], maxPlainColumns);
+
+const startOf = ({ data, isBinary }: Frame): string => {
+  const start = data.subarray(0, maxPlainColumns * 4);
+  return isBinary ? start.toString('hex') : printable(start.toString());
+};
+
+const labelWidth = 12;
+const labelled = (label: string, ...spans: Line): Line => [[` ${label.padEnd(labelWidth)}`, 'dim'], ...spans];
+
+/** Renders the panel of `demo`. It fits the terminal; the most important lines are at the top. */
+export const panel = (
+  status: Status,
+  { service, next, columns, rows }: PanelContent & TerminalSize,
+): readonly Line[] => {
+  const width = columns - 1;
+  const { mark, title, reason = '' } = phaseOf(status);
+  const { lastFrame, life, recent, startedAt, now } = status;
+  const rate = currentRate(status);
+  const barCount = Math.max(0, Math.min(40, width - 50));
+  const flow = (what: 'frames' | 'bytes', text: (number: number) => string, rateText = text): Line => {
+    const line = sparkline(perTick(status, what).slice(-barCount));
+    const current: Span = [`${rateText(rate[what])} a second`.padEnd(18), 'bold'];
+    return spread(labelled(what, current, [line, 'cyan']), [[`${text(status[what])} in all`]], width);
+  };
+  const lines: readonly Line[] = [
+    spread([[' rx-trade-feed', 'bold']], [[service, 'dim']], width),
+    [],
+    spread([[' '], mark, [` ${title}`, 'bold']], [[stopwatch(now - startedAt)]], width),
+    [[`   ${reason}`, 'dim']],
+    flow('frames', count, amount),
+    flow('bytes', bytes),
+    labelled('last frame', [lastFrameWords(status)]),
+    labelled('', [lastFrame ? startOf(lastFrame) : '', 'dim']),
+    [],
+    labelled('gaps', [gapWords(status), life.totals.gaps > 0 ? 'yellow' : undefined]),
+    labelled('reconnects', [reconnectCauses(status)]),
+    [],
+    ...Array.from({ length: 6 }, (_, row) => recentEvent(startedAt, recent[row])),
+    [],
+    [[' Try next, in other terminals:', 'dim']],
+    ...next.map((line, index): Line => labelled(`terminal ${index + 2}`, [line, 'cyan'])),
+    [],
+    [[' Ctrl-C ends it with a summary.', 'dim']],
+  ];
+  return lines.slice(0, Math.max(1, rows));
+};
+
+const recentEvent = (startedAt: number, event: ShownEvent | undefined): Line => {
+  if (event === undefined) return [];
+  const at = event.type === 'gap' ? event.to : event.at;
+  const seconds = (Math.max(0, at - startedAt) / 1_000).toFixed(2);
+  const isLoss = event.type === 'gap' || event.type === 'disconnected';
+  return labelled(`${seconds} s`.padStart(labelWidth - 2), [eventWords(event), isLoss ? 'yellow' : undefined]);
+};
+
+const lastFrameWords = ({ lastFrame, now }: Status): string => {
+  if (lastFrame === undefined) return 'none yet';
+  const { data, isBinary, receivedAt } = lastFrame;
+  return `${bytes(data.length)}, ${isBinary ? 'binary' : 'text'}, ${duration(Math.max(0, now - receivedAt))} ago`;
+};
+
+const gapWords = ({ life: { totals } }: Status): string =>
+  totals.gaps === 0 ? 'none' : `${count(totals.gaps)}, ${duration(totals.lostMs)} without frames`;
+
+/** Describes the reconnects by the failure before them: `none`, `3: 2 connection-lost, 1 capacity-full`. */
+const reconnectCauses = ({ life }: Status): string => {
+  const causes = Object.entries(life.totals.reconnects);
+  const [first] = causes;
+  if (first === undefined) return 'none';
+  const total = causes.reduce((sum, [, times]) => sum + times, 0);
+  if (causes.length === 1) return `${count(total)}, after ${first[0]}`;
+  return `${count(total)}: ${causes.map(([code, times]) => `${count(times)} ${code}`).join(', ')}`;
+};
+
+export type Fact = readonly [name: string, text: string];
+
+export const summaryLines = (status: Status, more: readonly Fact[] = []): string => {
+  const rate = averageRate(status);
+  const facts: readonly Fact[] = [
+    ['frames', `${count(status.frames)}, ${amount(rate.frames)} a second on average`],
+    ['bytes', `${bytes(status.bytes)}, ${bytes(rate.bytes)} a second on average`],
+    ...losses(status),
+    ...more,
+  ];
+  const lines = facts.map(([name, text]) => `  ${name.padEnd(10)}  ${text}\n`);
+  return [`Followed ${status.feed} for ${duration(status.now - status.startedAt)}.\n`, ...lines].join('');
+};
+
+export const writeSummary = (context: CliContext, status: Status, more: readonly Fact[]): void => {
+  const { stderr } = context;
+  const { frames, startedAt, now } = status;
+  const flow = `${counted(frames, 'frame')}, ${bytes(status.bytes)} in ${duration(now - startedAt)}`;
+  const facts = [...losses(status), ...more].map((fact) => fact.join(': '));
+  const line = joined('; ', `${flow} (${amount(averageRate(status).frames)} a second)`, ...facts);
+  stderr.write(isTerminal(stderr, context) ? summaryLines(status, more) : logLine(line));
+};
+
+const losses = (status: Status): readonly Fact[] => {
+  const { outage } = status.life;
+  const down = outage && `without a connection for ${duration(status.now - outage.from)}`;
+  return [
+    ['gaps', gapWords(status)],
+    ['reconnects', reconnectCauses(status)],
+    ...(down === undefined ? [] : [['at the end', down] as const]),
+  ];
+};

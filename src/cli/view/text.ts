@@ -1,0 +1,106 @@
+import { styleText } from 'node:util';
+
+const whole = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 });
+const oneDigit = new Intl.NumberFormat('en-US', { minimumFractionDigits: 1, maximumFractionDigits: 1 });
+
+export const count = (number: number): string => whole.format(number);
+
+/** Formats a number with one decimal below 100: `20.1`, `1,842`. */
+export const amount = (number: number): string => (number < 99.95 ? oneDigit : whole).format(number);
+
+export const counted = (number: number, thing: string): string => `${count(number)} ${thing}${number === 1 ? '' : 's'}`;
+
+/** Formats a number of bytes, with decimal units: `421 B`, `8.4 kB`. */
+export const bytes = (number: number): string => {
+  if (number < 1_000) return `${count(number)} B`;
+  const step = Math.min(4, Math.floor(Math.log10(number) / 3));
+  return `${amount(number / 1_000 ** step)} ${'kMGT'.charAt(step - 1)}B`;
+};
+
+/** Formats a duration: `12 ms`, `3.2 s`, `30 s`, `1 min 05 s`, `2 h 03 min`. */
+export const duration = (ms: number): string => {
+  if (ms < 1_000) return `${count(ms)} ms`;
+  if (ms < 9_950) return `${amount(ms / 1_000)} s`;
+  if (ms < 59_500) return `${count(ms / 1_000)} s`;
+  const { h, min, s } = clock(Math.round(ms / 1_000));
+  return h === 0 ? `${min} min ${padded(s)} s` : `${count(h)} h ${padded(min)} min`;
+};
+
+/** Formats a duration as on a stopwatch: `0:07`, `1:02:03`. */
+export const stopwatch = (ms: number): string => {
+  const { h, min, s } = clock(Math.max(0, Math.floor(ms / 1_000)));
+  return h === 0 ? `${min}:${padded(s)}` : `${h}:${padded(min)}:${padded(s)}`;
+};
+
+const clock = (s: number) => ({ h: Math.floor(s / 3_600), min: Math.floor(s / 60) % 60, s: s % 60 });
+const padded = (number: number): string => String(number).padStart(2, '0');
+
+export const joined = (separator: string, ...parts: readonly (string | false | undefined)[]): string =>
+  parts.filter(Boolean).join(separator);
+
+const bars = '▁▂▃▄▅▆▇█';
+
+export const sparkline = (numbers: readonly number[]): string => {
+  const most = Math.max(1, ...numbers);
+  return numbers.map((number) => bars.charAt(Math.round((number / most) * (bars.length - 1)))).join('');
+};
+
+export const logLine = (text: string, at = Date.now()): string => `${new Date(at).toISOString()} ${text}\n`;
+
+type Style = 'bold' | 'dim' | 'red' | 'green' | 'yellow' | 'cyan';
+
+export type Span = readonly [text: string, style?: Style | undefined];
+/** A line of a terminal, as plain data. {@link printed} converts it to text. */
+export type Line = readonly Span[];
+
+/** The symbols of all commands. Each has one meaning everywhere; a word beside it says the same without color. */
+export const symbols = {
+  good: ['●', 'green'],
+  inProgress: ['◐', 'yellow'],
+  waiting: ['○', 'red'],
+  inactive: ['○', 'dim'],
+  warning: ['▲', 'yellow'],
+  failed: ['■', 'red'],
+} as const satisfies Readonly<Record<string, Span>>;
+
+export const printed = (line: Line, columns: number, hasColors = false): string => {
+  let left = columns;
+  const parts = line.map(([text, style]) => {
+    const part = shortened(text, left);
+    left -= widthOf(part);
+    return hasColors && style && part !== '' ? styleText(style, part, { validateStream: false }) : part;
+  });
+  return parts.join('').trimEnd();
+};
+
+/** Aligns the right part of a line to the right edge, or removes it if it does not fit next to the left part. */
+export const spread = (left: Line, right: Line, columns: number): Line => {
+  const gap = columns - lineWidth(left) - lineWidth(right);
+  return gap < 2 ? left : [...left, [' '.repeat(gap)], ...right];
+};
+
+export const lineWidth = (line: Line): number => line.reduce((sum, [text]) => sum + widthOf(text), 0);
+
+const twoColumns =
+  /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Emoji_Presentation}\u3000-\u303e\uff01-\uff60\uffe0-\uffe6]/u;
+const noColumn = /[\p{Mark}\p{Format}]/u;
+
+/** Returns the number of terminal columns of a text. The result is approximate for rare scripts. */
+export const widthOf = (text: string): number => [...text].reduce((sum, char) => sum + charWidth(char), 0);
+
+const charWidth = (char: string): number => {
+  if (noColumn.test(char)) return 0;
+  return twoColumns.test(char) ? 2 : 1;
+};
+
+/** Shortens a text to a number of columns, with an ellipsis in place of the removed part. */
+export const shortened = (text: string, columns: number): string => {
+  if (text.length <= columns / 2 || widthOf(text) <= columns) return text;
+  let [start, width] = ['', 0];
+  for (const char of text) {
+    width += charWidth(char);
+    if (width >= columns) break;
+    start += char;
+  }
+  return columns > 0 ? `${start}…` : '';
+};

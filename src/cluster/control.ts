@@ -1,0 +1,115 @@
+import { filter, map, type Observable } from 'rxjs';
+import * as t from 'io-ts';
+import { isRight } from '../protocol/type-guards.js';
+import { type ClusterKey, KeyCodec, KeyPhase, readKey, writeKey } from './election/cluster-key.js';
+import type { CallResult, Effect, Input, Offer, Ownership, Presence, Report } from './election/election.js';
+import type { ClusterEngine } from './engine.js';
+
+/** The names under which the replicas of an account exchange messages. */
+export interface Subjects {
+  readonly key: string;
+  /** The frames and events of the owner, and its beats. */
+  readonly feed: string;
+  /** The beats of owners once more: an owner does not receive the messages with its own frames. */
+  readonly beats: string;
+  readonly owner: string;
+  readonly standby: string;
+  readonly voided: string;
+  readonly evicted: string;
+  readonly stop: string;
+  /** Requests of an operator to the owner: give the ownership away, and follow. */
+  readonly handOver: string;
+  /** The messages to one replica. */
+  readonly to: (replica: string) => string;
+}
+
+export const subjectsOf = (account: string): Subjects => {
+  const of = (name: string): string => `rtf.v1.${account}.${name}`;
+  return {
+    key: `rtf.v1.${account}`,
+    feed: of('feed'),
+    beats: of('beats'),
+    owner: of('owner'),
+    standby: of('standby'),
+    voided: of('voided'),
+    evicted: of('evicted'),
+    stop: of('stop'),
+    handOver: of('hand-over'),
+    to: (replica) => of(`m.${replica}`),
+  };
+};
+
+/** A presence, with what the engine refuses to the replica, for an operator. */
+export interface StandbyPresence extends Presence {
+  readonly refused?: string;
+}
+
+type Evictions = Pick<ClusterKey, 'evictions'>;
+type Voided = Pick<Ownership, 'gen'>;
+
+/** A message between replicas that is not a frame. */
+export type Control = Ownership | Report | StandbyPresence | Offer | Voided | Evictions;
+
+export const writeControl = (message: Control): Buffer => Buffer.from(JSON.stringify(message));
+
+/** Reads a message of a replica; `undefined` for bytes that are not such a message. */
+type ReadControl<T> = (data: Uint8Array) => T | undefined;
+
+const reader =
+  <T>(codec: t.Decoder<unknown, T>): ReadControl<T> =>
+  (data) => {
+    try {
+      const decoded = codec.decode(JSON.parse(Buffer.from(data).toString('utf8')));
+      return isRight(decoded) ? decoded.right : undefined;
+    } catch {
+      // Nobody learns of it: other programs may use the subject, and a replica of a newer version other messages.
+      return undefined;
+    }
+  };
+
+const ownership = { gen: t.number, owner: t.string };
+export const readQuestion = reader<Ownership>(t.type(ownership));
+export const readReport = reader<Report>(t.type({ ...ownership, phase: KeyPhase, revision: t.number }));
+export const readPresence = reader<StandbyPresence>(
+  t.intersection([t.type({ replica: t.string, since: t.number }), t.partial({ refused: t.string })]),
+);
+export const readVoided = reader<Voided>(t.type({ gen: t.number }));
+const readOffer = reader<Offer>(t.type({ key: KeyCodec, revision: t.number }));
+const readEvictions = reader<Evictions>(t.type({ evictions: t.array(t.type({ leftMs: t.number })) }));
+
+const received = <T>(
+  messages$: Observable<Uint8Array>,
+  readMessage: ReadControl<T>,
+  inputOf: (message: T) => Input,
+): Observable<Input> =>
+  messages$.pipe(
+    map(readMessage),
+    filter((message) => message !== undefined),
+    map(inputOf),
+  );
+
+/** Emits what the replicas tell all others. */
+export const inputsOfAll = (engine: ClusterEngine, { standby, voided, evicted, stop }: Subjects) => [
+  received(engine.subscribe(standby), readPresence, (presence) => ({ type: 'standby', presence })),
+  received(engine.subscribe(voided), readVoided, ({ gen }) => ({ type: 'voided', gen })),
+  received(engine.subscribe(evicted), readEvictions, ({ evictions }) => ({ type: 'evicted', evictions })),
+  engine.subscribe(stop).pipe(map((): Input => ({ type: 'stop-notice' }))),
+];
+
+/** Emits the offers to one replica. */
+export const offers$ = (engine: ClusterEngine, subject: string): Observable<Input> =>
+  received(engine.subscribe(subject), readOffer, (offer) => ({ type: 'offer', offer }));
+
+type KeyAccess = Extract<Effect, { readonly type: 'read' | 'write' }>;
+
+/** Reads or writes the key of an account. Rejects if the result is unknown. */
+export const accessKey = async (engine: ClusterEngine, name: string, effect: KeyAccess): Promise<CallResult> => {
+  if (effect.type === 'write') {
+    const revision = await engine.compareAndSet(name, writeKey(effect.key), effect.expected);
+    return revision === undefined ? { type: 'conflict' } : { type: 'written', revision };
+  }
+  const stored = await engine.read(name);
+  const key = stored && readKey(stored.value);
+  if (stored && key === undefined) return { type: 'unreadable', revision: stored.revision };
+  return { type: 'entry', key, revision: stored?.revision };
+};

@@ -1,0 +1,258 @@
+import type { FeedEvent, OwnerChanged } from '../protocol/event.js';
+import { clusterMeanings } from '../protocol/failures/classify.js';
+import type { Meaning } from '../protocol/failures/meanings.js';
+import { createFailure } from '../protocol/failures/trade-feed-error.js';
+import { gapOfMissed } from '../protocol/feed-state.js';
+import type { Feed } from '../protocol/feed.js';
+import { type Frame, frameAt } from '../protocol/frame.js';
+import { type FeedPosition, type PositionedFeed, runOf } from '../protocol/position.js';
+import type { Ownership } from './election/election.js';
+import { timing } from './election/timing.js';
+import type { FeedMessage } from './messages.js';
+import { maxSkewMs, type Publisher, shifted } from './publisher.js';
+
+/** Clocks of machines differ in speed: one is faster by this at most. */
+const maxDrift = 0.001;
+/**
+ * How many messages, and how many bytes of frames, may wait. With more, the new generation begins without the `end`.
+ */
+const maxHeld = 10_000;
+const maxHeldBytes = 64 * 1024 * 1024;
+
+/**
+ * Emits the frames and events of the current owner, in order and once, with a `gap` in place of those that did not
+ * arrive. It has no timer and no I/O. `now` is a monotonic time in ms.
+ */
+export class Follower implements PositionedFeed {
+  readonly #feed: Feed;
+  readonly #emit: (event: FeedEvent | OwnerChanged) => void;
+  #gen = 0;
+  #owner = '';
+  #run = '';
+  /** The numbers of the next frame or event of this generation, and of the next frame. */
+  #sequence = 0;
+  #frames = 0;
+  #connection = 0;
+  /** The time of the last item of the stream, and of the last report of another owner. */
+  #lastAt = 0;
+  #shownAt = 0;
+  /** What is added to the times of this owner. */
+  #shift = 0;
+  /**
+   * How far the time of the stream is ahead of the monotonic clock: the most that a message has shown, because others
+   * were late.
+   */
+  #lead = { ms: 0, at: 0 };
+  /** Why no messages arrive, while none do. */
+  #isAway: 'away' | 'behind' | undefined;
+  /** Whether the engine was out of reach. The machine may have been suspended, and its monotonic clock with it. */
+  #wasCutOff = false;
+  /** The reports of an owner without a connection that were emitted since its last failure. */
+  #reported: readonly string[] = [];
+  #hasEnded = false;
+  /** The messages of the next generations that wait, until when, and when the first one arrived. */
+  #held: FeedMessage[] = [];
+  #heldBytes = 0;
+  #holdUntil: number | undefined;
+  /** When the last message of this generation arrived. */
+  #heardAt = 0;
+  // A client that resumes before the gap receives `opened` and the gap. So only the gap moves the position.
+  #beforeGap: FeedPosition | undefined;
+
+  constructor(feed: Feed, emit: (event: FeedEvent | OwnerChanged) => void) {
+    this.#feed = feed;
+    this.#emit = emit;
+  }
+
+  /** Handles a message, which may be one of this replica. */
+  receive(message: FeedMessage, now: number): void {
+    if (message.kind === 'report') return this.#receiveReport(message, now);
+    if (message.gen > this.#gen) return this.#receiveNext(message, now);
+    if (message.gen < this.#gen || message.owner !== this.#owner) return;
+    this.#heardAt = now;
+    this.#receiveCurrent(message, now);
+    if (this.#hasEnded && this.#held.length > 0) this.#release(now);
+  }
+
+  /** Returns whether the next frame of a publisher of this replica is the one that it emits next. */
+  expects({ place }: Publisher): boolean {
+    return place.sequence === this.#sequence && this.follows(place.gen, place.owner) && !this.#isAway;
+  }
+
+  /** Emits a frame that it expects. @param at - when the owner received it, as its messages say */
+  next(frame: Frame, at: number): void {
+    this.#lastAt = at + this.#shift;
+    this.#emitFrame(frameAt(frame, this.#lastAt, this.#connection));
+  }
+
+  /** Returns whether it emits the frames of this owner, and no earlier ones are left. */
+  follows(gen: number, owner: string): boolean {
+    return this.#gen === gen && this.#owner === owner;
+  }
+
+  /** Emits messages of a new generation that have waited long enough. */
+  tick(now: number): void {
+    if (this.#holdUntil !== undefined && now >= this.#holdUntil) this.#release(now);
+  }
+
+  /** When the next `tick` is needed; `undefined` if none is. */
+  get nextTick(): number | undefined {
+    return this.#holdUntil;
+  }
+
+  /** The owner of the newest messages that it has emitted, or that wait. */
+  get followed(): Ownership {
+    return this.#held.at(-1) ?? { gen: this.#gen, owner: this.#owner };
+  }
+
+  get position(): FeedPosition | undefined {
+    return this.#beforeGap ?? this.#positionNow();
+  }
+
+  /** Handles that no messages of the owner arrive. @param why - `away` without the engine, `behind` with it */
+  away(why: 'away' | 'behind'): void {
+    this.#wasCutOff ||= why === 'away';
+    if (this.#gen === 0 || this.#isAway) return;
+    this.#isAway = why;
+    // Messages that were sent before can still arrive, so the time of the stream stays where it is.
+    const failure = createFailure(clusterMeanings[why], { stage: 'stream', endedAt: this.#lastAt });
+    this.#emit({ type: 'disconnected', at: this.#lastAt, failure });
+  }
+
+  /** Returns the time that the stream has now, in epoch ms; `undefined` before the first message. */
+  timeAt(now: number): number | undefined {
+    return this.#gen === 0 ? undefined : this.#lead.ms + now;
+  }
+
+  #positionNow(): FeedPosition | undefined {
+    return this.#gen === 0 ? undefined : { run: this.#run, sequence: this.#sequence, frames: this.#frames };
+  }
+
+  /** Holds a message of a new owner until the previous one has ended. */
+  #receiveNext(message: FeedMessage, now: number): void {
+    const newest = this.#held.at(-1);
+    // The previous owner has the connection until the new one is open.
+    const isOpen = message.kind === 'batch' || message.phase === 'open';
+    if (message.kind === 'end' || (!isOpen && (message.kind === 'beat' || newest === undefined))) return;
+    if (newest && message.gen < newest.gen) return;
+    if (newest && message.gen > newest.gen) this.#release(now);
+    this.#held.push(message);
+    this.#heldBytes += message.kind === 'batch' ? message.bytes : 0;
+    this.#holdUntil ??= now + timing.holdMs;
+    const isFull = this.#held.length > maxHeld || this.#heldBytes > maxHeldBytes;
+    if (!this.#isOpen(now) || isFull) this.#release(now);
+  }
+
+  /** Returns whether messages of the current owner can be under way. */
+  #isOpen(now: number): boolean {
+    return this.#gen !== 0 && !this.#hasEnded && now - this.#heardAt <= timing.silentMs;
+  }
+
+  #release(now: number): void {
+    const messages = this.#held;
+    const arrivedAt = this.#holdUntil === undefined ? now : this.#holdUntil - timing.holdMs;
+    this.#heardAt = now;
+    [this.#held, this.#heldBytes, this.#holdUntil] = [[], 0, undefined];
+    for (const message of messages) {
+      if (message.gen > this.#gen) this.#begin(message, arrivedAt);
+      // After a loss of data in the store, two owners can use the same number.
+      if (message.owner === this.#owner) this.#receiveCurrent(message, now);
+    }
+  }
+
+  #begin({ epoch, gen, owner, sequence, frames, at: sentAt }: FeedMessage, now: number): void {
+    const isFirst = this.#gen === 0;
+    const from = this.#lastAt;
+    this.#shift = this.#shiftOf(sentAt, now);
+    const at = sentAt + this.#shift;
+    if (this.#shift <= 0) this.#lead = { ms: at - now, at: now };
+    this.#beforeGap = this.#positionNow();
+    [this.#gen, this.#owner, this.#run] = [gen, owner, runOf(epoch, gen, owner)];
+    [this.#sequence, this.#frames, this.#lastAt] = [sequence, frames, at];
+    [this.#isAway, this.#wasCutOff, this.#hasEnded] = [undefined, false, false];
+    if (!isFirst) this.#emit({ type: 'owner-changed', at, owner, generation: gen });
+    this.#emitOpened(at);
+    if (!isFirst) this.#emitGap(from, at, undefined, clusterMeanings.ownerChanged);
+  }
+
+  #receiveCurrent(message: FeedMessage, now: number): void {
+    this.#noteTime(message.at, now);
+    // Its own messages come back to the owner, too.
+    if (message.sequence < this.#sequence) return;
+    const missed = message.frames - this.#frames;
+    const hasMissed = message.sequence > this.#sequence;
+    const [away, from] = [this.#isAway, this.#lastAt];
+    const at = message.at + this.#shift;
+    if (away) this.#emitOpened(at);
+    [this.#isAway, this.#wasCutOff, this.#lastAt] = [undefined, false, at];
+    [this.#sequence, this.#frames] = [message.sequence, message.frames];
+    if (away || hasMissed) this.#emitGap(from, at, missed, clusterMeanings[away ?? 'behind']);
+    this.#emitItems(message);
+  }
+
+  /** Emits what an owner without a connection reports, unless the previous one still has its connection. */
+  #receiveReport({ gen, owner, at, event }: FeedMessage & { readonly kind: 'report' }, now: number): void {
+    const name = `${owner} ${event.type} ${'at' in event ? event.at : event.to}`;
+    if (gen <= this.#gen || this.#isOpen(now) || this.#held.length > 0 || this.#reported.includes(name)) return;
+    this.#reported = event.type === 'disconnected' ? [name] : [...this.#reported, name];
+    if (this.#gen !== 0) this.#isAway = 'away';
+    const later = this.#shiftOf(at, now);
+    this.#shownAt = at + later;
+    this.#emit(shifted(event, later));
+  }
+
+  #emitItems(message: FeedMessage): void {
+    switch (message.kind) {
+      case 'batch': {
+        const frames = message.framesOf(this.#connection, this.#shift);
+        for (const frame of frames) this.#emitFrame(frame);
+        this.#lastAt = Math.max(this.#lastAt, frames.at(-1)?.receivedAt ?? 0);
+        return;
+      }
+      case 'event':
+        this.#sequence += 1;
+        // `begin` has emitted the first `opened` of a generation.
+        if (message.sequence === 0 && message.event.type === 'opened') return;
+        if (message.event.type === 'opened') this.#emitOpened(message.event.at + this.#shift);
+        else this.#emit(shifted(message.event, this.#shift));
+        return;
+      case 'beat':
+        return this.#emit({ type: 'watermark', at: message.at + this.#shift });
+      case 'end':
+        this.#hasEnded = true;
+        return;
+      case 'report':
+    }
+  }
+
+  #emitFrame(frame: Frame): void {
+    this.#sequence += 1;
+    this.#frames += 1;
+    this.#emit(frame);
+  }
+
+  #emitOpened(at: number): void {
+    this.#connection += 1;
+    this.#emit({ type: 'opened', at, feed: this.#feed, connection: this.#connection });
+  }
+
+  #emitGap(from: number, to: number, missed: number | undefined, meaning: Meaning): void {
+    this.#beforeGap = undefined;
+    this.#emit(gapOfMissed({ from, to, frames: missed }, meaning));
+  }
+
+  /** Adapts to a message of this generation. */
+  #noteTime(at: number, now: number): void {
+    // The first message was handled late, so less is enough. Times still do not go back.
+    if (this.#shift > 0) this.#shift = Math.max(0, this.#lastAt - at, Math.min(this.#shift, this.#lead.ms + now - at));
+    // Clocks drift, so an old maximum counts less.
+    this.#lead = { ms: Math.max(at + this.#shift - now, this.#lead.ms - (now - this.#lead.at) * maxDrift), at: now };
+  }
+
+  /** Returns what must be added to the times of a new owner, so that they are neither far ahead nor go back. */
+  #shiftOf(at: number, now: number): number {
+    if (this.#gen === 0) return 0;
+    const aheadMs = at - (this.#lead.ms + now);
+    return Math.max(aheadMs > maxSkewMs && !this.#wasCutOff ? -aheadMs : 0, this.#lastAt - at, this.#shownAt - at);
+  }
+}

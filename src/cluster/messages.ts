@@ -1,0 +1,263 @@
+import { kindOf, MemoryUse, Payload, PayloadKind, ReceivedFrame } from '../frames/received-frame.js';
+import { readEventLine, writeEventLine } from '../protocol/event-line.js';
+import type { LifecycleEvent } from '../protocol/event.js';
+import type { Feed } from '../protocol/feed.js';
+import { type Frame, payloadOf } from '../protocol/frame.js';
+import type { KeyPhase } from './election/cluster-key.js';
+
+export interface MessageHead {
+  /** Identifies the generations: see `epoch` of the key. */
+  readonly epoch: number;
+  readonly gen: number;
+  /** The id of the owner. */
+  readonly owner: string;
+  readonly phase: KeyPhase;
+  /** The last revision of the key that the owner wrote. */
+  readonly revision: number;
+  /** How many frames and events of this generation precede the message. */
+  readonly sequence: number;
+  /** How many of them are frames. */
+  readonly frames: number;
+  /** In epoch ms by the clock of the owner. No frame after a beat is earlier. */
+  readonly at: number;
+}
+
+interface Batch {
+  readonly kind: 'batch';
+  /** The size of the payloads. */
+  readonly bytes: number;
+  /** Creates the frames. A frame has the number of its connection in this replica, and its time in the stream. */
+  readonly framesOf: (connection: number, laterMs: number) => readonly Frame[];
+}
+
+type PlainBody =
+  | { readonly kind: 'event'; readonly event: LifecycleEvent }
+  /** What an owner without a connection reports. It has no number, and is repeated with each beat. */
+  | { readonly kind: 'report'; readonly event: LifecycleEvent }
+  | { readonly kind: 'beat' | 'end' };
+
+export type BatchMessage = MessageHead & Batch;
+export type PlainMessage = MessageHead & PlainBody;
+export type FeedMessage = BatchMessage | PlainMessage;
+
+// The layout of a message, in big-endian: version, kind, phase and the length of the owner's id (1 byte each), the
+// number of frames (Uint32), then epoch, generation, revision, sequence, frames and time (Float64, because they can be
+// greater than 2^32), the id of the owner, and the body.
+//
+// The body of a batch has for each frame: its kind (1 byte), when it was received, in ms after the time of the message
+// (Int32), its length (Uint32), and its bytes. A part has one frame, and after the length of the whole frame the offset
+// of this part (Uint32).
+const version = 1;
+const headBytes = 8 + 6 * 8;
+export const frameHeadBytes = 9;
+const partHeadBytes = frameHeadBytes + 4;
+
+/** The kinds of messages: the first one has the number 1. A part is a piece of a frame that is too large for one message. */
+const kinds = ['batch', 'event', 'beat', 'end', 'part', 'report'] as const;
+type Kind = (typeof kinds)[number];
+
+/** The phases, at their numbers. */
+const phases: readonly KeyPhase[] = ['opening', 'open', 'free', 'stopped'];
+
+export const headBytesOf = ({ owner }: MessageHead): number => headBytes + Buffer.byteLength(owner);
+
+export const writeCount = (bytes: Buffer, count: number): unknown => bytes.writeUInt32BE(count, 4);
+
+/** Writes the head of a message. Returns where its body begins. */
+export const writeHead = (bytes: Buffer, head: MessageHead, kind: Kind, count: number): number => {
+  const { epoch, gen, owner, phase, revision, sequence, frames, at } = head;
+  bytes[0] = version;
+  bytes[1] = 1 + kinds.indexOf(kind);
+  bytes[2] = phases.indexOf(phase);
+  bytes[3] = Buffer.byteLength(owner);
+  writeCount(bytes, count);
+  let offset = 8;
+  for (const number of [epoch, gen, revision, sequence, frames, at]) offset = bytes.writeDoubleBE(number, offset);
+  return offset + bytes.write(owner, offset);
+};
+
+/**
+ * Writes the head of a frame.
+ *
+ * @param laterMs - when it was received, in ms after the time of the message
+ */
+export const writeFrameHead = (bytes: Buffer, at: number, frame: Frame, laterMs: number): void => {
+  bytes[at] = kindOf(frame);
+  // The range of 32 bits is 24 days. A clock that was set by more than that must not make the message unreadable.
+  bytes.writeInt32BE(Math.max(-(2 ** 31), Math.min(2 ** 31 - 1, Math.round(laterMs))), at + 1);
+  bytes.writeUInt32BE(frame.byteLength, at + 5);
+};
+
+export const encode = (message: PlainMessage): Buffer => {
+  const text = 'event' in message ? writeEventLine(publicEvent(message.event)) : '';
+  const bytes = Buffer.allocUnsafe(headBytesOf(message) + Buffer.byteLength(text));
+  bytes.write(text, writeHead(bytes, message, message.kind, text === '' ? 0 : 1));
+  return bytes;
+};
+
+// Only the fixed texts of a failure leave the process.
+const publicEvent = (event: LifecycleEvent): LifecycleEvent =>
+  'failure' in event ? { ...event, failure: event.failure.toPublic() } : event;
+
+/**
+ * A part with less room than this is not worth its head: then it is larger than the limit, and the engine refuses it.
+ */
+const minPartBytes = 256;
+
+/**
+ * Returns the messages for a frame that is too large for one message.
+ *
+ * @param maxBytes - the size limit of a message
+ */
+export const encodeParts = (head: MessageHead, frame: Frame, maxBytes: number): readonly Buffer[] => {
+  const data = payloadOf(frame);
+  const begin = headBytesOf(head) + partHeadBytes;
+  const partBytes = Math.max(minPartBytes, maxBytes - begin);
+  return Array.from({ length: Math.ceil(data.byteLength / partBytes) }, (_, n) => {
+    const part = data.subarray(n * partBytes, (n + 1) * partBytes);
+    const bytes = Buffer.allocUnsafe(begin + part.byteLength);
+    writeFrameHead(bytes, writeHead(bytes, head, 'part', 1), frame, 0);
+    bytes.writeUInt32BE(n * partBytes, begin - 4);
+    bytes.set(part, begin);
+    return bytes;
+  });
+};
+
+/** A frame of which some parts have arrived: the body of a batch. */
+interface Incomplete {
+  readonly head: MessageHead;
+  readonly body: Buffer;
+  received: number;
+}
+
+/**
+ * Reads the messages of other replicas. The payloads of frames are views of the bytes of the message. It holds the
+ * parts of one frame at most.
+ */
+export class Decoder {
+  readonly #feed: Feed;
+  readonly #maxFrameBytes: number;
+  readonly #self: () => string;
+  #incomplete: Incomplete | undefined;
+
+  /**
+   * @param maxFrameBytes - size limit of a frame that arrives in parts
+   * @param self - returns the id of this replica, whose messages it does not read
+   */
+  constructor(feed: Feed, maxFrameBytes: number, self: () => string) {
+    this.#feed = feed;
+    this.#maxFrameBytes = maxFrameBytes;
+    this.#self = self;
+  }
+
+  /**
+   * Returns a message; `undefined` for bytes that are not a message of another replica, and for a part whose frame is
+   * not complete yet.
+   */
+  decode(data: Uint8Array): FeedMessage | undefined {
+    const bytes = Buffer.from(data.buffer, data.byteOffset, data.byteLength);
+    const head = readHead(bytes);
+    if (head === undefined || head.owner === this.#self()) return undefined;
+    const body = this.#readBody(head, bytes);
+    // A spread of the head takes longer than the rest of the work for a message.
+    return body && Object.assign(head, body);
+  }
+
+  #readBody(head: MessageHead, bytes: Buffer): Batch | PlainBody | undefined {
+    const kind = kinds[bytes.readUInt8(1) - 1];
+    if (kind === undefined) return undefined;
+    const body = bytes.subarray(bodyAt(bytes));
+    switch (kind) {
+      case 'batch':
+        return readBatch(this.#feed, head, bytes.readUInt32BE(4), body);
+      case 'part':
+        return this.#readPart(head, body);
+      case 'event':
+      case 'report': {
+        const event = readEvent(body);
+        return event && { kind, event };
+      }
+      case 'beat':
+      case 'end':
+        return { kind };
+    }
+  }
+
+  #readPart(head: MessageHead, part: Buffer): Batch | undefined {
+    if (part.byteLength <= partHeadBytes) return undefined;
+    const [length, offset] = [part.readUInt32BE(5), part.readUInt32BE(9)];
+    const data = part.subarray(partHeadBytes);
+    if (length > this.#maxFrameBytes || offset + data.byteLength > length) return undefined;
+    if (offset === 0) this.#incomplete = { head, body: bodyOf(part, length), received: 0 };
+    const frame = this.#incomplete;
+    this.#incomplete = undefined;
+    if (frame?.received !== offset || frame.body.byteLength !== frameHeadBytes + length) return undefined;
+    if (!isSamePlace(frame.head, head)) return undefined;
+    frame.body.set(data, frameHeadBytes + offset);
+    frame.received += data.byteLength;
+    if (frame.received === length) return readBatch(this.#feed, head, 1, frame.body);
+    this.#incomplete = frame;
+    return undefined;
+  }
+}
+
+const bodyOf = (part: Buffer, length: number): Buffer => {
+  const body = Buffer.allocUnsafeSlow(frameHeadBytes + length);
+  part.copy(body, 0, 0, frameHeadBytes);
+  return body;
+};
+
+const isSamePlace = (one: MessageHead, other: MessageHead): boolean =>
+  one.gen === other.gen && one.owner === other.owner && one.sequence === other.sequence;
+
+const bodyAt = (bytes: Buffer): number => headBytes + bytes.readUInt8(3);
+
+const readHead = (bytes: Buffer): MessageHead | undefined => {
+  if (bytes.byteLength < headBytes || bytes[0] !== version) return undefined;
+  const phase = phases[bytes.readUInt8(2)];
+  if (bytes.byteLength < bodyAt(bytes) || phase === undefined) return undefined;
+  const [epoch, gen, revision] = [bytes.readDoubleBE(8), bytes.readDoubleBE(16), bytes.readDoubleBE(24)];
+  const [sequence, frames, at] = [bytes.readDoubleBE(32), bytes.readDoubleBE(40), bytes.readDoubleBE(48)];
+  const areCounts = isCount(epoch) && isCount(gen) && isCount(revision) && isCount(sequence) && isCount(frames);
+  if (!areCounts || !Number.isFinite(at)) return undefined;
+  const owner = bytes.toString('utf8', headBytes, bodyAt(bytes));
+  return { epoch, gen, owner, phase, revision, sequence, frames, at };
+};
+
+const isCount = (value: number): boolean => Number.isSafeInteger(value) && value >= 0;
+
+/** Reads the frames of a body; returns `undefined` for bytes that are none. */
+const readBatch = (feed: Feed, { at }: MessageHead, count: number, body: Buffer): Batch | undefined => {
+  // Each frame has a head, so a forged count cannot make a long loop.
+  if (count === 0 || count * frameHeadBytes > body.byteLength) return undefined;
+  let end = 0;
+  for (let n = 0; n < count; n += 1) {
+    if (end + frameHeadBytes > body.byteLength) return undefined;
+    end += frameHeadBytes + body.readUInt32BE(end + 5);
+  }
+  if (end !== body.byteLength) return undefined;
+  const framesOf = (connection: number, laterMs: number): readonly Frame[] => {
+    const frames: Frame[] = [];
+    for (let start = frameHeadBytes; start <= end;) {
+      const head = start - frameHeadBytes;
+      const next = start + body.readUInt32BE(head + 5);
+      const payload = new Payload(body, start, next, kindIn(body.readUInt8(head)), MemoryUse.Shared);
+      frames.push(new ReceivedFrame(feed, payload, at + body.readInt32BE(head + 1) + laterMs, connection));
+      start = next + frameHeadBytes;
+    }
+    return frames;
+  };
+  return { kind: 'batch', bytes: end - count * frameHeadBytes, framesOf };
+};
+
+const kindIn = (bits: number): PayloadKind => (bits & PayloadKind.Binary || bits & PayloadKind.Ascii) as PayloadKind;
+
+const readEvent = (body: Buffer): LifecycleEvent | undefined => {
+  try {
+    const event = readEventLine(body.toString('utf8'), 0);
+    return event === undefined || event.type === 'frame' || event.type === 'value' ? undefined : event;
+  } catch {
+    // The next message has a number that is one too high, so subscribers learn of it from a gap.
+    return undefined;
+  }
+};

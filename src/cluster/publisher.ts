@@ -1,0 +1,204 @@
+import { allocateSeparately, MemoryUse, movePayload } from '../frames/received-frame.js';
+import type { LifecycleEvent } from '../protocol/event.js';
+import { copyFailure } from '../protocol/failures/trade-feed-error.js';
+import { type Frame, frameAt } from '../protocol/frame.js';
+import type { KeyPhase } from './election/cluster-key.js';
+import type { Report } from './election/election.js';
+import {
+  type BatchMessage,
+  encode,
+  encodeParts,
+  frameHeadBytes,
+  headBytesOf,
+  type MessageHead,
+  type PlainMessage,
+  writeCount,
+  writeFrameHead,
+  writeHead,
+} from './messages.js';
+
+/** When the owner changes, a larger difference of the clocks is corrected, in ms. */
+export const maxSkewMs = 500;
+
+/** Numbers the frames and events of an owner, and creates the messages for its followers. */
+export class Publisher {
+  /** The place of the next frame or event: one object with plain fields, because they are read for each frame. */
+  readonly place = { epoch: 0, gen: 0, owner: '', phase: 'opening' as KeyPhase, revision: 0, sequence: 0, frames: 0 };
+  /** What is added to the times of this owner, so that those of the stream continue although its clock differs. */
+  #shiftMs = 0;
+  #hasOpened = false;
+  /** The last failure, and the wait after it, while there is no connection. */
+  #trouble: readonly LifecycleEvent[] = [];
+
+  /** Sets what the next messages report. A new generation starts again at 0. */
+  report({ gen, owner, phase, revision }: Report, epoch: number): void {
+    const isNew = gen !== this.place.gen;
+    // An open connection continues in the new generation.
+    if (isNew) [this.#hasOpened, this.#trouble] = [this.#hasOpened && phase === 'open', []];
+    Object.assign(this.place, { epoch, gen, owner, phase, revision }, isNew && { sequence: 0, frames: 0 });
+  }
+
+  /**
+   * Continues the time of the stream.
+   *
+   * @param time - what it is, in epoch ms; `undefined` if this replica has received nothing
+   * @param clock - what the clock of this replica shows, in epoch ms
+   */
+  continue(time: number | undefined, clock: number): void {
+    if (time === undefined) return;
+    const skewMs = time - clock;
+    if (Math.abs(skewMs - this.#shiftMs) > maxSkewMs) this.#shiftMs = Math.abs(skewMs) <= maxSkewMs ? 0 : skewMs;
+  }
+
+  /** Returns the head of a message that begins with the next frame. @param clock - its time, without the shift */
+  head(clock: number): MessageHead {
+    // A spread takes longer than the rest of the work for a message.
+    const { epoch, gen, owner, phase, revision, sequence, frames } = this.place;
+    return { epoch, gen, owner, phase, revision, sequence, frames, at: clock + this.#shiftMs };
+  }
+
+  /** Returns when a frame was received, in the time of the stream. */
+  timeOf({ receivedAt }: Frame): number {
+    return receivedAt + this.#shiftMs;
+  }
+
+  /** Numbers a frame. */
+  count(): void {
+    this.place.sequence += 1;
+    this.place.frames += 1;
+  }
+
+  frame(frame: Frame): BatchMessage {
+    const head = this.head(frame.receivedAt);
+    const framesOf: BatchMessage['framesOf'] = (connection, laterMs) => [frameAt(frame, head.at + laterMs, connection)];
+    this.count();
+    return { ...head, kind: 'batch', bytes: frame.byteLength, framesOf };
+  }
+
+  /**
+   * Before the first connection of a generation, only the failures concern the other replicas. Returns `undefined` for
+   * other events.
+   */
+  event(event: LifecycleEvent): PlainMessage | undefined {
+    if (event.type === 'opened') [this.#hasOpened, this.#trouble] = [true, []];
+    if (event.type === 'disconnected') this.#trouble = [event];
+    if (event.type === 'reconnecting') this.#trouble = [...this.#trouble.slice(0, 1), event];
+    if (!this.#hasOpened) return this.#trouble.includes(event) ? this.#message('report', event) : undefined;
+    const message = this.#message('event', event);
+    this.place.sequence += 1;
+    return message;
+  }
+
+  /** Returns what an owner without a connection has reported last, for replicas that join or have missed it. */
+  reports(): readonly PlainMessage[] {
+    return this.#trouble.map((event) => this.#message('report', event));
+  }
+
+  beat(clock: number): PlainMessage {
+    return { ...this.head(clock), kind: 'beat' };
+  }
+
+  /** Returns the last message of a generation; `undefined` for a generation that this replica does not publish. */
+  end(gen: number, clock: number): PlainMessage | undefined {
+    return gen === this.place.gen ? { ...this.head(clock), kind: 'end' } : undefined;
+  }
+
+  #message(kind: 'event' | 'report', event: LifecycleEvent): PlainMessage {
+    return { ...this.head(event.type === 'gap' ? event.to : event.at), kind, event: shifted(event, this.#shiftMs) };
+  }
+}
+
+/** Returns an event whose times are later by `ms`. */
+export const shifted = (event: LifecycleEvent, ms: number): LifecycleEvent => {
+  if (ms === 0) return event;
+  const later = event.type === 'gap' ? { from: event.from + ms, to: event.to + ms } : { at: event.at + ms };
+  if (!('failure' in event)) return { ...event, ...later };
+  return { ...event, ...later, failure: copyFailure(event.failure, { endedAt: event.failure.endedAt + ms }) };
+};
+
+/** Messages share memory of this size, as long as they fit. */
+const chunkBytes = 64 * 1024;
+
+/**
+ * Sends the messages of an owner: the frames of one turn of the event loop together. It copies payloads at once,
+ * because the memory of a read is used again. The frames use the memory of the message from then on, so their payloads
+ * are not copied once more.
+ */
+export class Outbox {
+  readonly #publisher: Publisher;
+  readonly #send: (bytes: Uint8Array) => void;
+  readonly #maxBytes: () => number;
+  #memory: Buffer = Buffer.alloc(0);
+  /** Where the next message is in the memory, how many frames it has, and when the first one was received. */
+  #start = 0;
+  #end = 0;
+  #count = 0;
+  #receivedAt = 0;
+  #limit = 0;
+  #isDue = false;
+
+  /** @param maxBytes - returns the size limit of a message, which can change with the server */
+  constructor(publisher: Publisher, send: (bytes: Uint8Array) => void, maxBytes: () => number) {
+    this.#publisher = publisher;
+    this.#send = send;
+    this.#maxBytes = maxBytes;
+  }
+
+  /** Adds the next frame of the publisher. */
+  frame(frame: Frame): void {
+    const bytes = frameHeadBytes + frame.byteLength;
+    if (this.#count > 0 && this.#end - this.#start + bytes > this.#limit) this.flush();
+    if (this.#count === 0) this.#begin(frame.receivedAt);
+    if (this.#end - this.#start + bytes <= this.#limit) this.#add(frame, bytes);
+    else encodeParts(this.#publisher.head(frame.receivedAt), frame, this.#limit).forEach(this.#send);
+    if (this.#isDue) return;
+    this.#isDue = true;
+    setImmediate(() => {
+      this.#isDue = false;
+      this.flush();
+    });
+  }
+
+  /** Sends a message after the frames that were added. */
+  message(message: PlainMessage): void {
+    this.flush();
+    this.#send(encode(message));
+  }
+
+  /** Sends the frames that were added. */
+  flush(): void {
+    if (this.#count === 0) return;
+    const message = this.#memory.subarray(this.#start, this.#end);
+    writeCount(message, this.#count);
+    [this.#start, this.#count] = [this.#end, 0];
+    this.#send(message);
+  }
+
+  #begin(receivedAt: number): void {
+    const head = this.#publisher.head(receivedAt);
+    const bytes = headBytesOf(head);
+    this.#receivedAt = receivedAt;
+    this.#limit = this.#maxBytes();
+    this.#end = this.#start;
+    this.#reserve(bytes);
+    writeHead(this.#memory.subarray(this.#start), head, 'batch', 0);
+    this.#end += bytes;
+  }
+
+  #add(frame: Frame, bytes: number): void {
+    this.#reserve(bytes);
+    writeFrameHead(this.#memory, this.#end, frame, frame.receivedAt - this.#receivedAt);
+    movePayload(frame, this.#memory, this.#end + frameHeadBytes, MemoryUse.Shared);
+    this.#end += bytes;
+    this.#count += 1;
+  }
+
+  /** Makes room for more of the message. Frames that were added before continue to use the earlier memory. */
+  #reserve(bytes: number): void {
+    if (this.#end + bytes <= this.#memory.byteLength) return;
+    const begun = this.#memory.subarray(this.#start, this.#end);
+    this.#memory = allocateSeparately(Math.max(chunkBytes, 2 * begun.byteLength + bytes));
+    this.#memory.set(begun);
+    [this.#start, this.#end] = [0, begun.byteLength];
+  }
+}

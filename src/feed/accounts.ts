@@ -1,0 +1,145 @@
+import { createHmac, randomBytes } from 'node:crypto';
+import { isAbsolute, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { printable } from '../protocol/printable.js';
+import { isCredential, Secret } from '../protocol/secret.js';
+import type { TicketSettings } from './options.js';
+
+export interface AccountUser {
+  /** The place in the program that created the feed, for messages. */
+  readonly where: string;
+  /**
+   * Receives the warning that another feed uses the same account. If neither feed has this function, the process is
+   * warned. @defaultValue none
+   */
+  readonly warn?: ((text: string) => void) | undefined;
+  /**
+   * Users with one group do not replace each other: a module and its feed, or the replicas of a cluster. @defaultValue
+   * none
+   */
+  readonly group?: unknown;
+}
+
+export interface AccountUse {
+  /** The settings for the feed: their `apiKey` function registers the key that it returns. */
+  readonly settings: TicketSettings;
+  readonly end: () => void;
+}
+
+/**
+ * Registers a user of an account. Two users of one account cause a warning, because their connections replace each
+ * other (contract, section 3.2): once for each pair, and never with `warnings: false`.
+ *
+ * Each subscription registers its user. A key from an `apiKey` function is known, and compared, when the function has
+ * returned it.
+ */
+export const useAccount = (settings: TicketSettings, user: AccountUser): AccountUse => {
+  const { baseUrl, apiKey, warnings = true } = settings;
+  const use: Use = { account: undefined, user, warnings };
+  const setKey = (key: Secret): void => {
+    const account = fingerprint(baseUrl, key);
+    if (!uses.has(use) || use.account === account) return;
+    use.account = account;
+    compare(use);
+  };
+  uses.add(use);
+  const end = (): void => void uses.delete(use);
+  if (apiKey instanceof Secret) {
+    setKey(apiKey);
+    return { settings, end };
+  }
+  const readKey = async (): Promise<string> => {
+    const key = await apiKey();
+    // The ticket request refuses any other value.
+    if (isCredential(key)) setKey(new Secret(key));
+    return key;
+  };
+  return { settings: { ...settings, apiKey: readKey }, end };
+};
+
+/** Returns the warning that two feeds use one account. */
+const sameAccountText = (earlier: string, later: string): string => {
+  const who = earlier === later ? `Two subscriptions of ${later} use` : 'Two feeds of this process use';
+  const places = earlier === later ? '' : `: ${earlier}, and ${later}`;
+  return (
+    `${who} the same account${places}. An account has one connection, so the newer one closes the other one for good ` +
+    '(connection-replaced). Use one feed in both places, for example with `shareFeed()`, or a separate account for each'
+  );
+};
+
+interface Use {
+  account: string | undefined;
+  readonly user: AccountUser;
+  readonly warnings: boolean;
+}
+
+// One set for the process: two feeds in different modules can use the same account.
+const uses = new Set<Use>();
+
+// With `retry`, two feeds replace each other again and again.
+const warnedOf = new WeakMap<AccountUser, WeakSet<AccountUser>>();
+
+const compare = (use: Use): void => {
+  const current = [...uses].filter(({ account }) => account === use.account);
+  const position = current.indexOf(use);
+  current.forEach((other, index) => {
+    if (index < position) warn(other, use);
+    if (index > position) warn(use, other);
+  });
+};
+
+const warn = (earlier: Use, later: Use): void => {
+  const [one, other] = [earlier.user, later.user];
+  const isGroup = one.group !== undefined && one.group === other.group;
+  if (isGroup || !earlier.warnings || !later.warnings) return;
+  const log = other.warn ?? one.warn;
+  if (log) return warnOnce(one, other, log);
+  // The handler of an end can subscribe again before that subscription has ended its use.
+  queueMicrotask(() => {
+    if (uses.has(earlier) && uses.has(later)) warnOnce(one, other, warnProcess);
+  });
+};
+
+const warnOnce = (one: AccountUser, other: AccountUser, emit: (text: string) => void): void => {
+  if (warnedOf.get(one)?.has(other)) return;
+  for (const [user, of] of [
+    [one, other],
+    [other, one],
+  ] as const)
+    warnedOf.set(user, (warnedOf.get(user) ?? new WeakSet()).add(of));
+  emit(sameAccountText(one.where, other.where));
+};
+
+const warnProcess = (text: string): void =>
+  process.emitWarning(printable(`${text}. The option \`warnings: false\` turns this warning off.`), {
+    ...{ type: 'TradeFeedWarning', code: 'connection-replaced' },
+  });
+
+// Without a salt, the fingerprint could be compared with hashes of guessed keys.
+const salt = randomBytes(32);
+
+const fingerprint = (baseUrl: string, apiKey: Secret): string =>
+  createHmac('sha256', salt)
+    .update(`${new URL(baseUrl).href.replace(/\/+$/, '')}\n${apiKey.reveal()}`)
+    .digest('base64');
+
+/**
+ * Returns the place of the caller's caller, for messages: file, line and column. The path of a file in the working
+ * directory is relative.
+ */
+export const callPlace = (): string => {
+  const trace: { readonly stack?: unknown } = {};
+  Error.captureStackTrace(trace, callPlace);
+  // Line 0 is the error, line 1 the function that calls `callPlace`, line 2 the caller of that function.
+  const frame = String(trace.stack).split('\n')[2] ?? '';
+  // Either `at name (file:1:2)` or `at file:1:2`.
+  const address = /\((.+)\)$/.exec(frame)?.[1] ?? frame.replace(/^ *at (async )?/, '');
+  const [, file, position] = /^(.+?)((?::\d+){2})$/.exec(address) ?? [];
+  return file === undefined || position === undefined ? 'an unknown place' : pathOf(file) + position;
+};
+
+const pathOf = (file: string): string => {
+  const path = file.startsWith('file:') ? fileURLToPath(file) : file;
+  const inside = relative(process.cwd(), path);
+  return inside.startsWith('..') || isAbsolute(inside) ? path : inside;
+};

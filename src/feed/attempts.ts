@@ -1,0 +1,61 @@
+import { defer, delayWhen, finalize, identity, merge, noop, type Observable, of, retryWhen, tap } from 'rxjs';
+import type { Disconnected, Reconnecting } from '../protocol/event.js';
+import type { Feed } from '../protocol/feed.js';
+import type { Frame, IsWanted } from '../protocol/frame.js';
+import type { Ticket } from '../protocol/ticket.js';
+import type { OnClosing } from '../transport/handshake.js';
+import { openConnectionOver } from '../transport/open-connection.js';
+import { requestTicketOver } from '../transport/request-ticket.js';
+import { type ReusableSockets, reusableSockets } from '../transport/sockets.js';
+import { type Lifecycle, reconnects } from './lifecycle.js';
+import type { TicketSettings } from './options.js';
+
+/**
+ * Streams the frames of a feed. Receives them on the thread that subscribes: the main thread or a worker.
+ *
+ * @param lifecycle - receives the events of the attempts, and the error of the feed before the subscriber
+ * @param onClosing - is called for each connection that starts to close
+ * @param beforeHandshake - is subscribed to when a ticket was issued; its first value starts the handshake
+ *   @defaultValue no wait
+ * @param isWanted - see {@link openConnectionOver}
+ */
+export const attempts$ = (
+  feed: Feed,
+  settings: TicketSettings,
+  lifecycle: Lifecycle,
+  onClosing: OnClosing = noop,
+  beforeHandshake?: Observable<unknown>,
+  isWanted?: IsWanted,
+): Observable<Frame> =>
+  defer(() => {
+    const sockets = reusableSockets(settings);
+    const on = attemptEvents(lifecycle, sockets);
+    return merge(sockets.errors$, of(feed)).pipe(
+      tap(on.ticketRequested),
+      requestTicketOver(sockets, settings), //                        Feed    -> Ticket   POST /v1/wss/tickets
+      tap(on.ticketIssued),
+      beforeHandshake ? delayWhen(() => beforeHandshake) : identity,
+      openConnectionOver(sockets, settings, on.opened, onClosing, isWanted), // Ticket  -> Frame    handshake, then frames
+      retryWhen(reconnects(settings.backoff, { ...lifecycle, emit: on.reconnecting })), //       failure -> when to resubscribe, or stop
+      finalize(sockets.release),
+    );
+  });
+
+const attemptEvents = ({ emit, now }: Lifecycle, sockets: ReusableSockets) => {
+  let connection = 0;
+  return {
+    ticketRequested: (feed: Feed) => emit({ type: 'ticket-requested', at: now(), feed }),
+    ticketIssued: ({ feed, expires_at: expiresAt }: Ticket) =>
+      emit({ type: 'ticket-issued', at: now(), feed, expiresAt }),
+    // Numbers the connections of one subscription: 1, 2, …
+    opened: (feed: Feed): number => {
+      connection += 1;
+      emit({ type: 'opened', at: now(), feed, connection });
+      return connection;
+    },
+    reconnecting: (event: Disconnected | Reconnecting) => {
+      if (event.type === 'disconnected') sockets.attemptFailed(event.failure);
+      emit(event);
+    },
+  };
+};

@@ -1,0 +1,222 @@
+import { type Channel, channel, tracingChannel } from 'node:diagnostics_channel';
+import { debuglog } from 'node:util';
+import { noop } from 'rxjs';
+import { FeedWatch } from '../operators/items/feed-watch.js';
+import {
+  eventRecords,
+  type LogEntry,
+  type LoggableEvent,
+  waitingFor,
+  waitingText,
+  waitMs,
+  waitsFor,
+} from '../protocol/event-record.js';
+import type { ClusterEvent, Disconnected, Gap, LifecycleEvent, Opened, Stopped } from '../protocol/event.js';
+import type { Stage } from '../protocol/failures/meanings.js';
+import type { TradeFeedError } from '../protocol/failures/trade-feed-error.js';
+import { failureIn, type FeedState, noFeed } from '../protocol/feed-state.js';
+import type { Feed } from '../protocol/feed.js';
+import type { Frame } from '../protocol/frame.js';
+import { printable } from '../protocol/printable.js';
+
+/** Observes one subscription. */
+export interface Observer {
+  /** Receives each lifecycle event, with the state after it. */
+  readonly event: (event: LoggableEvent, state: FeedState) => void;
+  readonly end: () => void;
+}
+
+interface FeedObserver {
+  readonly event: (event: LifecycleEvent, state: FeedState) => void;
+  /** Receives each frame. Missing if no listener needs frames. */
+  readonly frame?: (frame: Frame) => void;
+  readonly end: () => void;
+}
+
+/**
+ * Creates the observer of a subscription: the log of `NODE_DEBUG`, the channels of `node:diagnostics_channel`, and the
+ * warning. Only the log needs frames, to notice that none arrive.
+ *
+ * @param warns - whether the process is warned when no connection opens
+ */
+export const observeFeed = (origin: FeedOrigin, warns: boolean): FeedObserver => {
+  const log = debugLog(origin);
+  const watch = debug.isOn() ? new FeedWatch(log) : undefined;
+  const observers: readonly Observer[] = [
+    traceAttempts(origin),
+    { event: publishEvents(origin), end: noop },
+    ...(warns ? [warnWithoutConnection(origin)] : []),
+  ];
+  return {
+    event: (event, state) => {
+      // A worker sends a watermark with each batch of frames.
+      if (event.type === 'watermark') return;
+      watch?.event(event);
+      log(event);
+      for (const each of observers) each.event(event, state);
+    },
+    ...(watch && { frame: (frame) => watch.item(frame) }),
+    end: () => {
+      watch?.end();
+      for (const each of observers) each.end();
+    },
+  };
+};
+
+/** The subscription that a message describes. All messages of one subscription contain the same object. */
+export interface FeedOrigin {
+  readonly feed: Feed;
+  /** The address of the service, from the options. */
+  readonly baseUrl: string;
+  /** The place in the program that created the feed: a function, a file, a line and a column. */
+  readonly where: string;
+}
+
+/** The message of the channels `rx-trade-feed:opened`, `:disconnected`, `:gap`, `:stopped`, `:owner` and `:engine`. */
+export interface FeedEventMessage<Event extends PublishedEvent = PublishedEvent> {
+  readonly origin: FeedOrigin;
+  readonly event: Event;
+}
+
+/** The events that have a channel. */
+export type PublishedEvent = Opened | Disconnected | Gap | Stopped | ClusterEvent;
+
+/**
+ * Publishes lifecycle events on their channels of `node:diagnostics_channel`. Creates no message for a channel without
+ * subscribers.
+ */
+export const publishEvents =
+  (origin: FeedOrigin) =>
+  (event: LoggableEvent): void => {
+    const target = (channels as Partial<Record<LoggableEvent['type'], Channel>>)[event.type];
+    if (target?.hasSubscribers) target.publish({ origin, event });
+  };
+
+const engine = channel('rx-trade-feed:engine');
+
+const channels: Readonly<Record<PublishedEvent['type'], Channel>> = {
+  opened: channel('rx-trade-feed:opened'),
+  disconnected: channel('rx-trade-feed:disconnected'),
+  gap: channel('rx-trade-feed:gap'),
+  stopped: channel('rx-trade-feed:stopped'),
+  'owner-changed': channel('rx-trade-feed:owner'),
+  'engine-refused': engine,
+  'engine-recovered': engine,
+};
+
+/**
+ * The message of the tracing channel `rx-trade-feed:attempt`. All five of its channels receive the same object for an
+ * attempt, and its fields change as the attempt proceeds.
+ */
+export interface AttemptMessage {
+  readonly origin: FeedOrigin;
+  /** The number of the attempt in this subscription: 1, 2, … */
+  readonly attempt: number;
+  /** The stage that the attempt has reached. */
+  readonly stage: Stage;
+  /** When each stage began, in epoch ms. A stage that has not begun is missing. */
+  readonly startedAt: { readonly ticket: number; readonly handshake?: number; readonly stream?: number };
+  /** When the attempt ended, in epoch ms. Missing while it runs. */
+  readonly endedAt?: number;
+  /** The failure that ended the attempt. Missing while it runs, and if it was ended by unsubscribing. */
+  readonly error?: TradeFeedError;
+}
+
+/**
+ * Publishes the attempts on the tracing channel. An attempt is traced if the channel has a subscriber when it begins;
+ * `end` ends the one in progress without an error.
+ */
+export const traceAttempts = (origin: FeedOrigin): Observer => {
+  let current: Running | undefined;
+
+  const finish = (endedAt: number, error?: TradeFeedError): void => {
+    const ended = current;
+    if (ended === undefined) return;
+    current = undefined;
+    ended.endedAt = endedAt;
+    if (error !== undefined) {
+      ended.error = error;
+      tracing.error.publish(ended);
+    }
+    tracing.asyncStart.publish(ended);
+    tracing.asyncEnd.publish(ended);
+  };
+
+  const event = (event: LoggableEvent, { totals }: FeedState): void => {
+    if (event.type === 'ticket-requested' && tracing.hasSubscribers) {
+      current = { origin, attempt: totals.attempts, stage: 'ticket', startedAt: { ticket: event.at } };
+      tracing.start.publish(current);
+      tracing.end.publish(current);
+    }
+    if (event.type === 'disconnected' || event.type === 'stopped') finish(event.at, event.failure);
+    if (current === undefined || (event.type !== 'ticket-issued' && event.type !== 'opened')) return;
+    current.stage = event.type === 'opened' ? 'stream' : 'handshake';
+    current.startedAt[current.stage] = event.at;
+  };
+  return { event, end: () => finish(Date.now()) };
+};
+
+const tracing = tracingChannel<AttemptMessage>('rx-trade-feed:attempt');
+
+type Running = {
+  -readonly [Name in keyof AttemptMessage]: Name extends 'startedAt'
+    ? { -readonly [Begun in keyof AttemptMessage['startedAt']]: number }
+    : AttemptMessage[Name];
+};
+
+/** How many attempts fail before the warning. One or two failures are common while a service restarts. */
+const failuresBeforeWarning = 3;
+
+/** Emits one warning of the process if no connection has opened after three failed attempts, or after 5 s. */
+export const warnWithoutConnection = ({ where, baseUrl }: FeedOrigin): Observer => {
+  let last = noFeed;
+  let isOver = false;
+  const warn = (): void => {
+    end();
+    const waiting = waitingFor(waitsFor(last) ?? 'source', waitMs);
+    const { code, message } = failureIn(last) ?? { code: waiting.code, message: waitingText(waiting) };
+    const { failuresInRow } = last;
+    const attempts = `${failuresInRow} ${failuresInRow === 1 ? 'attempt' : 'attempts'}`;
+    const tried = failuresInRow === 0 ? `${waitMs / 1_000} s` : attempts;
+    const text =
+      `No connection to ${baseUrl} has opened after ${tried} of ${where}. ${code}: ${message} The feed continues to try. ` +
+      `NODE_DEBUG=${debugName} prints each event; the option \`warnings: false\` turns this warning off.`;
+    process.emitWarning(printable(text), { type: 'TradeFeedWarning', code });
+  };
+  const timer = setTimeout(warn, waitMs).unref();
+  const end = (): void => {
+    isOver = true;
+    clearTimeout(timer);
+  };
+  return {
+    event: ({ type }, state) => {
+      last = state;
+      if (type === 'opened' || type === 'stopped') end();
+      if (!isOver && type === 'disconnected' && state.failuresInRow === failuresBeforeWarning) warn();
+    },
+    end,
+  };
+};
+
+/**
+ * Writes each lifecycle event, and each wait that takes long, to stderr on one line, if `NODE_DEBUG` contains the name
+ * of this package.
+ */
+export const debugLog = ({ where, baseUrl }: FeedOrigin): ((entry: LogEntry) => void) => {
+  const source = printable(`${where}, ${baseUrl}`);
+  const record = eventRecords();
+  return (entry) => {
+    if (debug.isOn()) debug.write(`${source}: ${record(entry).msg}`);
+  };
+};
+
+export const debugName = 'rx-trade-feed';
+
+const log = debuglog(debugName);
+
+export const debug = {
+  /** Returns whether `NODE_DEBUG` contains the name of this package. */
+  isOn: (): boolean => log.enabled,
+  /** Writes a line, if the log is on. */
+  write: (line: string): void => log('%s', line),
+};

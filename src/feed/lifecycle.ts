@@ -1,0 +1,84 @@
+import { noop, Observable, pipe, tap } from 'rxjs';
+import type { Disconnected, LifecycleEvent, Reconnecting } from '../protocol/event.js';
+import { failureOf, TradeFeedError } from '../protocol/failures/trade-feed-error.js';
+import { afterEvent, type FeedState, noFeed } from '../protocol/feed-state.js';
+import { backoff, type BackoffOptions, type Reconnect } from './backoff.js';
+
+export type Emit = (event: LifecycleEvent) => void;
+
+/** What the attempts of one subscription report. */
+export interface Lifecycle extends Reports {
+  readonly emit: Emit;
+}
+
+interface Reports {
+  /** Receives the events of a reconnect. */
+  readonly emit: (event: Disconnected | Reconnecting) => void;
+  /** Receives the error that ends the feed. */
+  readonly stop: (error: unknown) => void;
+  /** Returns the time of the stream, in epoch ms. */
+  readonly now: () => number;
+}
+
+/**
+ * Creates the lifecycle of one subscription of a feed: the one place that completes its events. Adds a `gap` after an
+ * `opened` that ends an outage, and `stopped` before the error.
+ *
+ * @param deliver - receives each event for the subscriber
+ * @param observe - receives the same objects before the subscriber, with the state after each. Also receives the stop
+ *   by an exception of the caller's code (an option that is a function, an operator), which is not a failure of the
+ *   feed
+ */
+export const createLifecycle = (
+  deliver: Emit,
+  observe: (event: LifecycleEvent, state: FeedState) => void = noop,
+): Lifecycle => {
+  let state = noFeed;
+  const fold = (event: LifecycleEvent): LifecycleEvent => {
+    state = afterEvent(state, event, undefined);
+    observe(event, state);
+    return event;
+  };
+  return {
+    emit: (event) => {
+      fold(event);
+      const gap = state.unconfirmed && fold(state.unconfirmed);
+      deliver(event);
+      if (gap) deliver(gap);
+    },
+    stop: (error) => {
+      const stopped = fold({ type: 'stopped', at: Date.now(), failure: failureOf(error) });
+      if (error instanceof TradeFeedError) deliver(stopped);
+    },
+    now: Date.now,
+  };
+};
+
+/**
+ * Creates the notifier of `retryWhen` for a feed: `backoff`, with an event for each decision: `disconnected` with the
+ * failure and `reconnecting` with the wait, or `stopped`.
+ *
+ * @param wakes$ - see {@link backoff}
+ */
+export const reconnects = (
+  policy: BackoffOptions,
+  { emit, stop, now }: Reports,
+  wakes$?: Observable<unknown>,
+): ((failures: Observable<unknown>) => Observable<unknown>) => {
+  const emitReconnect = ({ failure, delayMs, attempt }: Reconnect): void => {
+    emit({ type: 'disconnected', at: now(), failure });
+    emit({ type: 'reconnecting', at: now(), delayMs, attempt, verdict: failure.verdict });
+  };
+  return pipe(backoff(policy, emitReconnect, wakes$), tap({ error: stop }));
+};
+
+/**
+ * Merges the lifecycle events of a feed into its values.
+ *
+ * @param values$ - returns the values of the feed, and calls `deliver` for each lifecycle event
+ */
+export const withEvents = <T>(values$: (deliver: Emit) => Observable<T>): Observable<T | LifecycleEvent> =>
+  // `merge` with a Subject of events would add two operators to the way of each frame.
+  new Observable((subscriber) => {
+    values$((event) => subscriber.next(event)).subscribe(subscriber);
+  });

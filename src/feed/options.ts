@@ -1,0 +1,293 @@
+import { X509Certificate } from 'node:crypto';
+import type { Agent as HttpAgent } from 'node:http';
+import type { Agent as HttpsAgent } from 'node:https';
+import { type ConnectionOptions, createSecureContext, type SecureContextOptions } from 'node:tls';
+import type { Dispatcher } from 'undici';
+import { isLoopback } from '../protocol/contract.js';
+import { createFailure, type TradeFeedError } from '../protocol/failures/trade-feed-error.js';
+import { invalidOptions, type Verdict } from '../protocol/failures/meanings.js';
+import { excessOf, isCredential, Secret } from '../protocol/secret.js';
+import { isText, tryCall } from '../protocol/type-guards.js';
+import {
+  aBoolean,
+  aFunction,
+  anObject,
+  durationMs,
+  objectWith,
+  oneOf,
+  positiveCount,
+  positiveMs,
+  refusedOption,
+  type Rule,
+  validated,
+} from '../protocol/validate.js';
+import { type BackoffOptions, type BackoffPolicy, resolveBackoff } from './backoff.js';
+
+/**
+ * TLS options for a private service, used by the ticket request and the handshake. Any other name is `invalid-options`,
+ * because only `baseUrl` and the ticket decide where to connect.
+ */
+export type TlsOptions = SecureContextOptions &
+  Pick<ConnectionOptions, 'servername' | 'checkServerIdentity' | 'rejectUnauthorized'>;
+
+/** The options of a feed. All are optional; `baseUrl` and `apiKey` can come from environment variables. */
+export interface TradeFeedOptions {
+  /**
+   * The HTTPS base address of the service; it may have a path. `http:` is accepted only for a loopback host.
+   * @defaultValue the environment variable `TRADE_FEED_BASE_URL`
+   */
+  readonly baseUrl?: string | undefined;
+  /**
+   * The API key, or a function that returns it. The function may be async. It is called before every ticket request, so
+   * that a key can rotate, and must return within `ticketTimeoutMs`.
+   * @defaultValue the environment variable `TRADE_FEED_API_KEY`
+   */
+  readonly apiKey?: string | Secret | (() => string | Promise<string>) | undefined;
+  /** Absolute deadline of the ticket request, in ms. @defaultValue 10 000 */
+  readonly ticketTimeoutMs?: number | undefined;
+  /**
+   * Absolute deadline of the handshake, in ms. The handshake ends earlier if the ticket expires earlier. After such an
+   * end, the next attempt ignores the expiry, because a clock may be wrong. @defaultValue 10 000
+   */
+  readonly handshakeTimeoutMs?: number | undefined;
+  /**
+   * Time without data, in ms, after which a ping is sent. The connection is closed if no data arrives after the ping
+   * within the same time, at most 5 s. 0 disables both. @defaultValue 30 000
+   */
+  readonly idleTimeoutMs?: number | undefined;
+  /** Size limit of a frame, in bytes. A larger frame ends the connection. @defaultValue 16 777 216 (16 MiB) */
+  readonly maxFrameBytes?: number | undefined;
+  /** The reconnect policy, where it differs from the default. */
+  readonly backoff?: BackoffOptions | undefined;
+  /** Returns the verdict for a failure. Receives the failure and its default verdict. */
+  readonly classify?: ((failure: TradeFeedError, verdict: Verdict) => Verdict) | undefined;
+  /**
+   * A private CA and similar options: see {@link TlsOptions}. A `dispatcher` does not use them; it has separate TLS
+   * options. With `rejectUnauthorized: false` any server that answers can receive the key: set `ca` instead.
+   */
+  readonly tls?: TlsOptions | undefined;
+  /**
+   * While the feed streams, keeps one idle connection to the ticket endpoint and one to the origin of the last
+   * `wss_url`, so that a reconnect is faster. Nothing is sent over them, and no ticket is requested early. Has no
+   * effect on connections of a `dispatcher` or an `agent`. @defaultValue `false`
+   */
+  readonly standby?: boolean | undefined;
+  /**
+   * Where the feed is received: on this thread, or in a worker thread, which continues to read while this thread is
+   * blocked. With `'worker'`, `apiKey` may be a function: it runs on this thread. The other functions (`classify`,
+   * `backoff.random`, `tls.checkServerIdentity`), and `dispatcher`, `agent` and `backoff.scheduler` are
+   * `invalid-options`. `requestTicket` and `openConnection` always work on the thread that calls them. @defaultValue
+   * `'main'`
+   */
+  readonly receiveIn?: 'main' | 'worker' | undefined;
+  /**
+   * With `receiveIn: 'worker'`: how many bytes of frames the worker stores while this thread is blocked. Above this
+   * limit the worker drops the oldest frames, and a `gap` reports it. @defaultValue 268 435 456 (256 MiB)
+   */
+  readonly receiveBufferBytes?: number | undefined;
+  /**
+   * Whether `tradeFeed$` emits a warning of the process (`process.emitWarning`) when its first three attempts fail, or
+   * when no connection opens in 5 s, once per subscription. `tradeFeedEvents$` emits events instead. Both warn when
+   * another feed of this process uses the same account.
+   * @defaultValue `true`
+   */
+  readonly warnings?: boolean | undefined;
+  /** An undici Dispatcher for the ticket request, for a proxy. */
+  readonly dispatcher?: Dispatcher | undefined;
+  /** An agent for the handshake, for a proxy. */
+  readonly agent?: HttpAgent | HttpsAgent | undefined;
+}
+
+/** Validated options, with the defaults and the key as a `Secret`. They can be passed as options, too. */
+export interface Settings extends TradeFeedOptions {
+  readonly apiKey?: Secret | (() => string | Promise<string>);
+  readonly ticketTimeoutMs: number;
+  readonly handshakeTimeoutMs: number;
+  readonly idleTimeoutMs: number;
+  readonly maxFrameBytes: number;
+  readonly backoff: BackoffPolicy;
+}
+
+export interface TicketSettings extends Settings {
+  readonly baseUrl: string;
+  readonly apiKey: Secret | (() => string | Promise<string>);
+}
+
+const defaults = Object.freeze({
+  ticketTimeoutMs: 10_000,
+  handshakeTimeoutMs: 10_000,
+  idleTimeoutMs: 30_000,
+  maxFrameBytes: 16 * 1024 * 1024,
+});
+
+/**
+ * Returns what is wrong with an address, to follow `baseUrl`. Shows no text that could be a key, a password or a query.
+ */
+const baseUrlProblem = (value: unknown): string | undefined => {
+  if (typeof value !== 'string' || value === '') return undefined;
+  if (/\s/.test(value)) return 'contains a space or a line break. Remove it';
+  if (!/^[a-z][a-z\d+.-]*:\/\//i.test(value))
+    return `has no scheme${isHost(value) ? `: "${value}"` : ''}. Begin it with https://`;
+  if (!URL.canParse(value)) return 'is not a complete address. Write it as https://feed.example.com';
+  const url = new URL(value);
+  if (url.username !== '' || url.password !== '')
+    return 'contains a user name or a password. Remove them: the key goes into `apiKey`';
+  if (/[?#]/.test(value)) return 'contains a query or a fragment. Remove everything from ? or # on';
+  const shown = `is ${url.origin === 'null' ? url.protocol : url.origin + url.pathname.replace(/\/$/, '')}`;
+  if (!/^https?:$/.test(url.protocol)) return `${shown}. Begin it with https://`;
+  if (url.protocol === 'http:' && !isLoopback(url))
+    return (
+      `${shown}: without TLS, anybody on the network could read your key. ` +
+      'Begin it with https:// (http:// works for this machine only)'
+    );
+  if (/\/v1\/wss\/tickets\/*$/.test(url.pathname))
+    return `${shown}, which is the ticket endpoint. Remove /v1/wss/tickets: the feed adds it`;
+  return undefined;
+};
+
+const isHost = (text: string): boolean =>
+  text.length <= 80 && /^(localhost|([a-z\d-]+\.)+[a-z]{2,12}|\d+(\.\d+){3})(:\d+)?\/?$/i.test(text);
+
+const isBaseUrl = (value: unknown): boolean =>
+  typeof value === 'string' && value !== '' && baseUrlProblem(value) === undefined;
+
+// `createSecureContext` checks the values of these options: see `isTls`.
+const anything: Rule = { allowed: 'an option of node:tls', is: () => true };
+
+// Other names are refused: `tls.connect` accepts a `host`, a `port` or a `socket`, and the key would be sent there.
+const tlsRules: Readonly<Record<keyof TlsOptions, Rule>> = {
+  ca: { allowed: 'certificates in PEM', is: (v) => [v].flat().every((pem) => areCertificates(String(pem))) },
+  cert: anything,
+  key: anything,
+  passphrase: { allowed: 'a string', isSecret: true, is: isText },
+  pfx: anything,
+  crl: anything,
+  servername: { allowed: 'a host name', is: isText },
+  checkServerIdentity: aFunction,
+  rejectUnauthorized: aBoolean,
+  allowPartialTrustChain: aBoolean,
+  minVersion: anything,
+  maxVersion: anything,
+  ciphers: anything,
+  sigalgs: anything,
+  ecdhCurve: anything,
+  dhparam: anything,
+  honorCipherOrder: aBoolean,
+  secureOptions: anything,
+  secureProtocol: anything,
+  ALPNCallback: aFunction,
+  clientCertEngine: anything,
+  privateKeyEngine: anything,
+  privateKeyIdentifier: anything,
+  sessionIdContext: anything,
+  sessionTimeout: anything,
+  ticketKeys: anything,
+};
+
+const isTls = (value: unknown): boolean =>
+  typeof value === 'object' &&
+  value !== null &&
+  tryCall(() => createSecureContext(value as SecureContextOptions)) !== undefined;
+
+// `createSecureContext` ignores an invalid CA. The connection would then fail as if the server were not trusted.
+const areCertificates = (pem: string): boolean => {
+  const blocks = pem.match(
+    /-----BEGIN (?:X509 |TRUSTED )?CERTIFICATE-----.+?-----END (?:X509 |TRUSTED )?CERTIFICATE-----/gs,
+  );
+  return blocks?.every((block) => tryCall(() => new X509Certificate(block)) !== undefined) ?? false;
+};
+
+const anApiKey = 'a string of visible ASCII characters without spaces, or a function that returns one';
+
+export const feedOptionRules: Readonly<Record<keyof TradeFeedOptions, Rule>> = {
+  baseUrl: {
+    allowed: 'an https: address (http: only for a loopback host) without credentials, query or fragment',
+    problem: baseUrlProblem,
+    is: isBaseUrl,
+  },
+  apiKey: {
+    allowed: anApiKey,
+    isSecret: true,
+    problem: (v) => `must be ${anApiKey}${excessOf(v)}`,
+    is: (v) => typeof v === 'function' || v instanceof Secret || isCredential(v),
+  },
+  ticketTimeoutMs: positiveMs,
+  handshakeTimeoutMs: positiveMs,
+  idleTimeoutMs: durationMs,
+  maxFrameBytes: {
+    allowed: 'a whole number of bytes from 1 to 2147483647',
+    is: (v) => Number.isInteger(v) && (v as number) > 0 && (v as number) < 2 ** 31,
+  },
+  backoff: anObject,
+  classify: aFunction,
+  tls: { allowed: 'an object of options for node:tls, with certificates and keys in PEM', is: isTls },
+  standby: aBoolean,
+  receiveIn: oneOf('main', 'worker'),
+  receiveBufferBytes: positiveCount,
+  warnings: aBoolean,
+  dispatcher: objectWith('compose', 'a Dispatcher of undici 7'),
+  agent: objectWith('addRequest', 'an http.Agent or https.Agent'),
+};
+
+// Marks validated settings, so that they are not validated again.
+const isResolved = Symbol('resolved');
+
+/**
+ * Validates options, adds the defaults and wraps the key in a `Secret`. Returns validated settings unchanged.
+ *
+ * @throws TradeFeedError with code `invalid-options`. It names the option and the allowed values, never a string from
+ *   the options
+ */
+export const resolveOptions = (options: TradeFeedOptions = {}): Settings => {
+  if (isSettings(options)) return options;
+  const valid = validated<TradeFeedOptions>(options, feedOptionRules);
+  validated<TlsOptions>(valid.tls ?? {}, tlsRules, 'tls.');
+  return {
+    ...defaults,
+    ...valid,
+    ...(typeof valid.apiKey === 'string' && { apiKey: new Secret(valid.apiKey) }),
+    backoff: resolveBackoff(valid.backoff),
+    [isResolved]: true,
+  } as Settings;
+};
+
+const isSettings = (options: TradeFeedOptions | null): options is Settings =>
+  Object.hasOwn(Object(options) as object, isResolved);
+
+/**
+ * Validates options for ticket requests. Reads a missing address or key from the environment, and throws if the
+ * variable is not set or not valid.
+ */
+export const resolveTicketOptions = (options: TradeFeedOptions = {}): TicketSettings => {
+  const settings = resolveOptions(options);
+  const missing = (['baseUrl', 'apiKey'] as const).filter(
+    (name) => settings[name] === undefined && !process.env[variables[name]],
+  );
+  if (missing.length > 0) throw missingSettings(missing);
+  const { baseUrl = fromEnvironment('baseUrl'), apiKey = fromEnvironment('apiKey') } = settings;
+  return { ...settings, baseUrl, apiKey: typeof apiKey === 'string' ? new Secret(apiKey) : apiKey };
+};
+
+const variables = { baseUrl: 'TRADE_FEED_BASE_URL', apiKey: 'TRADE_FEED_API_KEY' } as const;
+
+const fromEnvironment = (name: keyof typeof variables): string => {
+  const value = process.env[variables[name]] as string;
+  const rule = feedOptionRules[name];
+  if (!rule.is(value)) throw refusedOption(name, rule, value, `(from ${variables[name]}) `);
+  return value;
+};
+
+const missingSettings = (missing: readonly (keyof typeof variables)[]): TradeFeedError => {
+  const names = missing.map((name) => `\`${name}\``).join(' and ');
+  const them = missing.length === 1 ? ['it', 'an option'] : ['them', 'options'];
+  return createFailure(
+    {
+      ...invalidOptions,
+      meaning: `Missing ${names}.`,
+      advice:
+        `Pass ${them[0]} as ${them[1]}, or set ${missing.map((name) => variables[name]).join(' and ')}. ` +
+        'No account? Run `npx rx-trade-feed serve`: it prints what to set.',
+    },
+    { stage: 'ticket', option: missing[0] },
+  );
+};

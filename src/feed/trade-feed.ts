@@ -1,0 +1,125 @@
+import { defer, finalize, noop, type Observable, tap } from 'rxjs';
+import { checkFeed } from '../protocol/contract.js';
+import type { FeedEvent } from '../protocol/event.js';
+import type { Feed } from '../protocol/feed.js';
+import { selective, wherePayload } from '../operators/filter/where-payload.js';
+import type { Frame, IsWanted } from '../protocol/frame.js';
+import type { OnClosing } from '../transport/handshake.js';
+import { loadHttpClient } from '../transport/network-clients.js';
+import { checkReceiveIn } from '../worker/settings.js';
+import { feedInWorker$ } from '../worker/feed-in-worker.js';
+import { type AccountUser, callPlace, useAccount } from './accounts.js';
+import { attempts$ } from './attempts.js';
+import { observeFeed } from './diagnostics.js';
+import { createLifecycle, type Emit, withEvents } from './lifecycle.js';
+import { resolveTicketOptions, type TicketSettings, type TradeFeedOptions } from './options.js';
+
+/**
+ * Streams the frames of a feed while there is a subscriber.
+ *
+ * Cold: each subscription requests a ticket, opens its own connection and reconnects, with a fresh ticket every time.
+ * **An account has one connection**: a second subscription evicts the first (`connection-replaced`); share one instead.
+ * Emits a {@link Frame} for each message of the service. Never completes. Errors with a `TradeFeedError` when a
+ * reconnect cannot help (its `verdict` is `stop`) or `backoff.maxAttempts` is used up; branch on its `code`. An
+ * exception of your `classify` or `backoff.random` is the error of the feed, too. Frames missed while disconnected are
+ * not replayed; {@link tradeFeedEvents$} emits a `gap` for each outage. If the first three attempts fail, or no
+ * connection opens within 5 s, the process receives one warning, and another one that names both places if two
+ * subscriptions use one account; the option `warnings` turns them off.
+ *
+ * @param feed - `market` or `raw` @defaultValue `'market'`
+ * @param options - see {@link TradeFeedOptions}; durations in ms
+ * @throws TradeFeedError with code `invalid-options`, from the call itself, before any I/O
+ * @see the contract, sections 4 and 6
+ * @example
+ * ```ts
+ * import { share } from 'rxjs';
+ * import { tradeFeed$ } from 'rx-trade-feed';
+ *
+ * const frames$ = tradeFeed$('market').pipe(share());
+ * frames$.subscribe({ next: (frame) => console.log(frame.text()), error: (failure) => console.error(failure.advice) });
+ * ```
+ */
+export const tradeFeed$ = (feed: Feed = 'market', options?: TradeFeedOptions): Observable<Frame> => {
+  const settings = resolveFeedSettings(feed, options);
+  const user = { where: `tradeFeed$('${feed}') at ${callPlace()}` };
+  return selective((isWanted) => frames$(feed, settings, noop, { user, receivesNoEvents: true }, isWanted));
+};
+
+/**
+ * Streams the frames of a feed and its lifecycle events, in order: see {@link FeedEvent}.
+ *
+ * The same feed as {@link tradeFeed$}, with the same errors; branch on the `type` of an event. The last event before a
+ * `TradeFeedError` is `stopped`.
+ *
+ * @param feed - `market` or `raw` @defaultValue `'market'`
+ * @param options - see {@link TradeFeedOptions}; durations in ms
+ * @throws TradeFeedError with code `invalid-options`, from the call itself, before any I/O
+ * @see the contract, section 6
+ * @example
+ * ```ts
+ * import { tradeFeedEvents$ } from 'rx-trade-feed';
+ *
+ * tradeFeedEvents$('market').subscribe((event) => {
+ *   if (event.type === 'gap') console.warn(`${event.durationMs} ms of frames may be missing`);
+ * });
+ * ```
+ */
+export const tradeFeedEvents$ = (feed: Feed = 'market', options?: TradeFeedOptions): Observable<FeedEvent> =>
+  feedEvents$(feed, options, { user: { where: `tradeFeedEvents$('${feed}') at ${callPlace()}` } });
+
+/** What the code that creates a feed passes with it. */
+export interface FeedOwner {
+  /** Is named in the warning about two feeds that use one account. */
+  readonly user: AccountUser;
+  /** Is called for each connection, and each worker, that starts to close. */
+  readonly onClosing?: OnClosing | undefined;
+  /**
+   * Is subscribed to when a ticket was issued; its first value starts the handshake. Not with `receiveIn: 'worker'`.
+   */
+  readonly beforeHandshake?: Observable<unknown> | undefined;
+  /** Whether the subscriber receives no lifecycle events. The process is then warned when no connection opens. */
+  readonly receivesNoEvents?: boolean | undefined;
+}
+
+/** Streams the same events as {@link tradeFeedEvents$}, for code inside this package that owns the feed. */
+export const feedEvents$ = (
+  feed: Feed,
+  options: TradeFeedOptions | undefined,
+  owner: FeedOwner,
+): Observable<FeedEvent> => {
+  const settings = resolveFeedSettings(feed, options);
+  return selective((isWanted) => withEvents<FeedEvent>((deliver) => frames$(feed, settings, deliver, owner, isWanted)));
+};
+
+/** Loads the network clients in advance, so that the first connection does not wait for them. */
+export const prepareConnections = async (): Promise<void> => {
+  await loadHttpClient();
+};
+
+const frames$ = (
+  feed: Feed,
+  settings: TicketSettings,
+  deliver: Emit,
+  { user, onClosing, beforeHandshake, receivesNoEvents = false }: FeedOwner,
+  isWanted: IsWanted | undefined,
+): Observable<Frame> =>
+  defer(() => {
+    const { baseUrl, warnings = true } = settings;
+    const observer = observeFeed({ feed, baseUrl, where: user.where }, receivesNoEvents && warnings);
+    const account = useAccount(settings, user);
+    const lifecycle = createLifecycle(deliver, observer.event);
+    const isInWorker = settings.receiveIn === 'worker';
+    // The worker cannot call a function of this thread, and the log needs all frames.
+    const filters = isInWorker || observer.frame !== undefined;
+    const received$ = isInWorker
+      ? feedInWorker$(feed, account.settings, lifecycle, onClosing)
+      : attempts$(feed, account.settings, lifecycle, onClosing, beforeHandshake, filters ? undefined : isWanted);
+    const watched$ = observer.frame ? received$.pipe(tap(observer.frame)) : received$;
+    const wanted$ = filters && isWanted ? watched$.pipe(wherePayload(isWanted)) : watched$;
+    return wanted$.pipe(finalize(account.end), finalize(observer.end));
+  });
+
+const resolveFeedSettings = (feed: Feed, options: TradeFeedOptions | undefined): TicketSettings => {
+  checkFeed(feed);
+  return checkReceiveIn(resolveTicketOptions(options));
+};

@@ -1,0 +1,4 @@
+export { subscribed, untilAborted } from './lifetime.js';
+export { fromPlatform, toPlatform } from './platform.js';
+export type { ObservableConstructor, PlatformObservable, PlatformSubscriber } from './platform.js';
+export { toStore, type FeedStore } from './to-store.js';

@@ -1,0 +1,98 @@
+import type * as t from 'io-ts';
+import { isRight, left, right } from '../../protocol/type-guards.js';
+import { type Check, type DecodeIssue, jsonPointer } from './decode-failure.js';
+
+/**
+ * Creates the check of an io-ts codec.
+ *
+ * If the codec returns valid documents unchanged, its `is` checks them, and only what `is` refuses is decoded: decoding
+ * is slower, because it records the path for errors. The codec is examined at the first document, because reading a
+ * recursive type runs its definition.
+ */
+export const ioTsCheck = <A>(codec: t.Type<A, unknown>): Check<A> => {
+  let isUnchanged: boolean | undefined;
+  return (document) => {
+    if ((isUnchanged ??= returnsItsInput(codec)) && codec.is(document)) return right(document);
+    const result = codec.decode(document);
+    return isRight(result) ? result : left(() => result.left.map(ioTsIssue));
+  };
+};
+
+const ioTsIssue = ({ context, message }: t.ValidationError): DecodeIssue => ({
+  path: jsonPointer(context.filter((_, n) => n > 0 && !isAlternative(context[n - 1])).map(({ key }) => key)),
+  message: message ?? `expected ${context.at(-1)?.type.name ?? 'something else'}`,
+});
+
+// The context numbers the members of a union or an intersection, which are not part of the path in the document.
+const isAlternative = (entry: t.ContextEntry | undefined): boolean => {
+  const tag = entry && unwrapped(entry.type)._tag;
+  return tag === 'UnionType' || tag === 'IntersectionType';
+};
+
+const unwrapped = (codec: Tagged): Tagged =>
+  codec.type !== undefined && wrappers.has(codec._tag) ? unwrapped(codec.type) : codec;
+
+/** The documented fields of an io-ts type: its tag and its parts. */
+interface Tagged {
+  readonly decode: (value: unknown) => unknown;
+  readonly _tag?: string;
+  readonly type?: Tagged;
+  readonly types?: readonly Tagged[];
+  readonly props?: Readonly<Record<string, Tagged>>;
+  readonly domain?: Tagged;
+  readonly codomain?: Tagged;
+}
+
+type Tags = ReadonlySet<string | undefined>;
+const tags = (list: string): Tags => new Set(list.split(' ').map((name) => `${name}Type`));
+
+const wrappers = tags('Exact Refinement Readonly Recursive');
+
+/** The combinators and types whose decoder returns each document that their `is` accepts, if their parts do. */
+const ofOne = tags('Array ReadonlyArray Readonly Refinement Recursive');
+const ofSome = tags('Union Intersection Tuple');
+const ofProperties = tags('Interface Partial');
+const scalars = tags('Null Undefined Void Never String Number Boolean Literal Keyof');
+const anything = tags('Unknown Any Object AnyArray AnyDictionary');
+
+/**
+ * Returns whether decoding returns the same value for every document that `is` accepts.
+ *
+ * `false` for codecs that remove properties (`t.exact`, `t.strict`, a record of named keys), that transform, or that
+ * are not combinations of io-ts types.
+ */
+const returnsItsInput = (codec: Tagged, seen = new Set<Tagged>()): boolean => {
+  if (seen.has(codec)) return true;
+  seen.add(codec);
+  // `withValidate` and `withMessage` of io-ts-types keep the tag and `is` of the original, and replace its decoder,
+  // which io-ts has bound.
+  const parts = codec.decode.name.startsWith('bound ') ? partsOf(codec) : undefined;
+  if (!parts?.every((part) => returnsItsInput(part, seen))) return false;
+  return codec._tag !== 'UnionType' || !mayChangeForOneMember(parts);
+};
+
+const partsOf = ({ _tag, type, types, props, domain, codomain }: Tagged): readonly Tagged[] | undefined => {
+  if (scalars.has(_tag) || anything.has(_tag)) return [];
+  if (ofOne.has(_tag)) return type && [type];
+  if (ofSome.has(_tag)) return types;
+  if (ofProperties.has(_tag)) return props && Object.values(props);
+  return _tag === 'DictionaryType' && domain?._tag === 'StringType' && codomain ? [domain, codomain] : undefined;
+};
+
+// A union decodes with the first member that accepts the document, and that member may change it: then its `is` refuses
+// the document, but the `is` of a later member may accept it.
+const mayChangeForOneMember = (members: readonly Tagged[]): boolean =>
+  members
+    .filter(({ _tag }) => !scalars.has(_tag))
+    .slice(0, -1)
+    .some((member) => mayChange(member, new Set()));
+
+/** A tuple is cut to its length, and a missing property that may be undefined is added. */
+const changing = tags('Tuple Undefined Void Unknown Any');
+
+const mayChange = (codec: Tagged, seen: Set<Tagged>): boolean => {
+  if (changing.has(codec._tag)) return true;
+  if (seen.has(codec)) return false;
+  seen.add(codec);
+  return partsOf(codec)?.some((part) => mayChange(part, seen)) === true;
+};

@@ -1,0 +1,173 @@
+import { tryCall } from '../../protocol/type-guards.js';
+import { Needle, textOf } from './search.js';
+
+/** A value in JSON that is neither an object nor a list. */
+export type FieldValue = string | number | boolean | null;
+
+/** Decides about a {@link FieldValue} whose JSON is in a payload from `from` to `to`. */
+export type Accepts = (payload: Uint8Array, from: number, to: number) => boolean;
+
+/** The steps of a path: names, and `[]` for each element of a list. `undefined` if it is not a path. */
+export const stepsOf = (path: string): readonly string[] | undefined =>
+  /^(?:[^.[\]]+|\[\])(?:\.[^.[\]]+|\[\])*$/.test(path) ? (path.match(/[^.[\]]+|\[\]/g) ?? []) : undefined;
+
+/** The value of the JSON of a {@link FieldValue}. */
+export const scalarOf = (payload: Uint8Array, from: number, to: number): FieldValue => {
+  const first = payload[from];
+  if (first === 0x6e) return null;
+  return (
+    first === 0x74 ||
+    (first !== 0x66 && (first === QUOTE ? stringOf(payload, from, to) : Number(textOf(payload, from, to))))
+  );
+};
+
+/** The text of the JSON of a {@link FieldValue}: as it is written, except for a string. */
+export const writtenAs = (payload: Uint8Array, from: number, to: number): string =>
+  payload[from] === QUOTE ? stringOf(payload, from, to) : textOf(payload, from, to);
+
+const stringOf = (payload: Uint8Array, from: number, to: number): string => {
+  const text = textOf(payload, from + 1, to - 1);
+  return text.includes('\\') ? (tryCall(() => JSON.parse(`"${text}"`) as string) ?? text) : text;
+};
+
+/** Decides about texts without a backslash, from their bytes. If it accepts one, {@link Accepts} decides. */
+export interface QuickAccepts {
+  mayHave(payload: Uint8Array, from: number, to: number): boolean;
+}
+
+/**
+ * Creates a function that returns whether the JSON of a payload has an accepted value at a path, as `JSON.parse` reads
+ * it. If a payload is not JSON, it may return either.
+ *
+ * Most payloads are refused without being read: no value behind the last name of the path, wherever that name is, is
+ * accepted. The others are read from the start, and so are those with a backslash, which can hide a name.
+ *
+ * @param quick - if it is `undefined`, all payloads are read, and only values at the path are decided about
+ */
+export const fieldTest = (steps: readonly string[], accepts: Accepts, quick: QuickAccepts | undefined) => {
+  const last = steps.at(-1) as string;
+  const quoted = new Needle(new TextEncoder().encode(`"${last}"`));
+  // Any other name may be written with other bytes: invalid UTF-8 decodes to U+FFFD.
+  const isPlain = /^[\w-]+$/.test(last);
+  const mayMatch = (payload: Uint8Array): boolean => {
+    if (quick === undefined || !isPlain || payload.includes(BACKSLASH)) return true;
+    let at = 0;
+    while ((at = quoted.indexIn(payload, at)) >= 0) {
+      at = afterSpace(payload, at + quoted.bytes.length);
+      if (payload[at] !== COLON) continue;
+      at = afterSpace(payload, at + 1);
+      const end = endOfScalar(payload, at);
+      if (payload[at] === QUOTE && !quick.mayHave(payload, at + 1, end - 1)) continue;
+      if (accepts(payload, at, end)) return true;
+    }
+    return false;
+  };
+  return (payload: Uint8Array): boolean => {
+    if (!mayMatch(payload)) return false;
+    const { found } = new Walk(payload, steps);
+    return found.some((from, n) => n % 2 === 0 && accepts(payload, from, found[n + 1] as number));
+  };
+};
+
+/** Reads the members on a path and skips all others. It ends also if the payload is not JSON. */
+class Walk {
+  /** Where the values at the path begin and end. */
+  readonly found: number[] = [];
+  private readonly payload: Uint8Array;
+  private readonly steps: readonly string[];
+
+  constructor(payload: Uint8Array, steps: readonly string[]) {
+    this.payload = payload;
+    this.steps = steps;
+    this.value(afterSpace(payload, 0), 0);
+  }
+
+  /** Reads the value at a place, which is on the path after `depth` steps. Returns its end, as all functions below. */
+  private value(start: number, depth: number): number {
+    const first = this.payload[start];
+    const step = this.steps[depth];
+    if (step === '[]' ? first === LIST : step !== undefined && first === OBJECT)
+      return step === '[]' ? this.elements(start, depth + 1) : this.members(start, step as string, depth + 1);
+    const end = endOfValue(this.payload, start);
+    if (step === undefined && first !== OBJECT && first !== LIST) this.found.push(start, end);
+    return end;
+  }
+
+  private elements(start: number, depth: number): number {
+    const { payload } = this;
+    let at = afterSpace(payload, start + 1);
+    if (payload[at] === LIST_END) return at + 1;
+    while ((at = afterSpace(payload, this.value(at, depth))) && payload[at] === COMMA) at = afterSpace(payload, at + 1);
+    return at + 1;
+  }
+
+  private members(start: number, name: string, depth: number): number {
+    const { payload, found } = this;
+    const before = found.length;
+    let at = start;
+    do {
+      at = afterSpace(payload, at + 1);
+      if (payload[at] !== QUOTE) break;
+      const end = endOfScalar(payload, at);
+      const isOnPath = isName(payload, at, end, name);
+      at = afterSpace(payload, afterSpace(payload, end) + 1);
+      // Of several members with this name, the last one counts.
+      if (isOnPath) found.length = before;
+      at = afterSpace(payload, isOnPath ? this.value(at, depth) : endOfValue(payload, at));
+    } while (payload[at] === COMMA);
+    return at + 1;
+  }
+}
+
+const isName = (payload: Uint8Array, start: number, end: number, name: string): boolean => {
+  let isSame = end - start === name.length + 2;
+  for (let at = start + 1; at < end - 1; at += 1) {
+    const byte = payload[at] as number;
+    if (byte === BACKSLASH || byte > 0x7f) return scalarOf(payload, start, end) === name;
+    if (isSame && byte !== name.charCodeAt(at - start - 1)) isSame = false;
+  }
+  return isSame;
+};
+
+const endOfValue = (payload: Uint8Array, start: number): number => {
+  let at = start;
+  let level = 0;
+  do {
+    const byte = payload[at];
+    if (byte === OBJECT || byte === LIST) level += 1;
+    else if (level === 0) return endOfScalar(payload, at);
+    else if (byte === OBJECT_END || byte === LIST_END) level -= 1;
+    at = byte === QUOTE ? endOfText(payload, at) : at + 1;
+  } while (level > 0 && at < payload.length);
+  return at;
+};
+
+/** Returns the end of a text, or of a number or word: where JSON goes on. */
+const endOfScalar = (payload: Uint8Array, start: number): number => {
+  if (payload[start] === QUOTE) return endOfText(payload, start);
+  let at = start;
+  for (let byte; (byte = payload[at]) !== undefined && byte > QUOTE && byte !== COMMA; at += 1)
+    if ((byte | 0x20) === OBJECT || (byte | 0x20) === OBJECT_END) break;
+  return at;
+};
+
+const endOfText = (payload: Uint8Array, start: number): number => {
+  let at = start;
+  let before;
+  do {
+    at = payload.indexOf(QUOTE, at + 1);
+    if (at < 0) return payload.length;
+    before = at - 1;
+    while (payload[before] === BACKSLASH) before -= 1;
+  } while ((at - before) % 2 === 0);
+  return at + 1;
+};
+
+const afterSpace = (payload: Uint8Array, start: number): number => {
+  let at = start;
+  for (let byte; (byte = payload[at]) === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;) at += 1;
+  return at;
+};
+
+const [QUOTE, COMMA, COLON, BACKSLASH] = [0x22, 0x2c, 0x3a, 0x5c];
+const [LIST, LIST_END, OBJECT, OBJECT_END] = [0x5b, 0x5d, 0x7b, 0x7d];

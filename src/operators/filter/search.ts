@@ -1,0 +1,143 @@
+// Finds bytes in the payload of a frame. The `indexOf` of a Buffer with one byte is native and takes 10 ns, less than a
+// loop over 15 bytes. A relay in a browser emits plain byte arrays, which have the same method.
+
+/** What `Buffer.toString` calls after a check of its arguments. */
+interface NodeBytes extends Uint8Array {
+  latin1Slice(from: number, to: number): string;
+  utf8Slice(from: number, to: number): string;
+  indexOf(bytes: number | Uint8Array, from?: number): number;
+}
+
+const isNode = (bytes: Uint8Array): bytes is NodeBytes => 'utf8Slice' in bytes;
+const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
+
+/** Decodes a part of a payload. */
+export const textOf = (bytes: Uint8Array, from: number, to: number): string => {
+  // The end of a payload that is cut off can be before its start.
+  if (from >= to) return '';
+  return isNode(bytes) ? bytes.utf8Slice(from, to) : decoder.decode(bytes.subarray(from, to));
+};
+
+/** Returns a character for each byte: a key of a `Set`. */
+const keyOf = (bytes: Uint8Array, from: number, to: number): string =>
+  isNode(bytes) ? bytes.latin1Slice(from, to) : bytes.subarray(from, to).reduce(addCharacter, '');
+const addCharacter = (text: string, byte: number): string => text + String.fromCharCode(byte);
+
+/** The characters of JSON that are frequent, from the most frequent on. Any other character is rarer. */
+const frequent = '"0123456789aefbcd,: {}[]E.sti-nor_lpu-hmg-y';
+
+/** Some bytes to search for. */
+export class Needle {
+  readonly bytes: Uint8Array;
+  /** The place of the byte that a payload probably has least often. */
+  private readonly rarestAt: number;
+
+  constructor(bytes: Uint8Array) {
+    this.bytes = bytes;
+    const ranks = Array.from(bytes, (byte) => (frequent.indexOf(String.fromCharCode(byte)) + 99) % 99);
+    this.rarestAt = ranks.indexOf(Math.max(...ranks));
+  }
+
+  isIn(payload: Uint8Array): boolean {
+    return this.indexIn(payload, 0) >= 0;
+  }
+
+  /** Returns the first place in a payload at or after `from`; -1 if there is none. */
+  indexIn(payload: Uint8Array, from: number): number {
+    const { bytes, rarestAt } = this;
+    const rarest = bytes[rarestAt] as number;
+    let at = from + rarestAt;
+    for (let tries = 0; (at = payload.indexOf(rarest, at)) >= 0; tries += 1, at += 1) {
+      if (isAt(payload, bytes, at - rarestAt)) return at - rarestAt;
+      // The byte is frequent here. This search takes 90 ns, but does not return at each of them.
+      if (tries === 8 && isNode(payload)) return payload.indexOf(bytes, at - rarestAt + 1);
+    }
+    return -1;
+  }
+}
+
+const isAt = (payload: Uint8Array, bytes: Uint8Array, at: number): boolean => {
+  for (let n = 0; n < bytes.length; n += 1) if (payload[at + n] !== bytes[n]) return false;
+  return true;
+};
+
+/**
+ * Many needles, in one pass (Wu and Manber, 1994). The last bytes of a window of the payload tell how far it can move
+ * without passing a needle. If they are the end of the beginning of a needle, a `Set` tells which one.
+ */
+export class Needles {
+  private readonly width: number;
+  /** The number of bytes that tell how far the window moves. */
+  private readonly block: number;
+  private readonly shifts: Uint8Array;
+  private readonly byLength = new Map<number, Set<string>>();
+
+  constructor(needles: readonly Uint8Array[]) {
+    this.width = Math.min(255, ...needles.map(({ length }) => length));
+    this.block = Math.min(4, this.width);
+    this.shifts = new Uint8Array(1 << 16).fill(this.width - this.block + 1);
+    for (const bytes of needles) {
+      this.byLength.set(
+        bytes.length,
+        (this.byLength.get(bytes.length) ?? new Set()).add(keyOf(bytes, 0, bytes.length)),
+      );
+      for (let end = this.block; end <= this.width; end += 1) {
+        const hash = this.hash(bytes, end);
+        this.shifts[hash] = Math.min(this.shifts[hash] as number, this.width - end);
+      }
+    }
+  }
+
+  isIn(payload: Uint8Array): boolean {
+    let end = this.width;
+    while (end <= payload.length) {
+      const shift = this.shifts[this.hash(payload, end)] as number;
+      if (shift === 0 && this.isAt(payload, end - this.width)) return true;
+      end += shift || 1;
+    }
+    return false;
+  }
+
+  private isAt(payload: Uint8Array, at: number): boolean {
+    for (const [length, keys] of this.byLength)
+      if (at + length <= payload.length && keys.has(keyOf(payload, at, at + length))) return true;
+    return false;
+  }
+
+  /** Returns a number below 2^16 for the block of bytes before `end`. */
+  private hash(bytes: Uint8Array, end: number): number {
+    let hash = 0;
+    for (let n = end - this.block; n < end; n += 1) hash = Math.imul(hash, 0x9e37) + (bytes[n] as number);
+    return (hash ^ (hash >>> 16)) & 0xffff;
+  }
+}
+
+/** Tells of most texts in JSON that they are none of a list, by their last bytes, before a string is created. */
+export class Endings {
+  private readonly seen: Uint8Array;
+
+  constructor(texts: readonly string[]) {
+    this.seen = new Uint8Array(2 ** Math.ceil(Math.log2(256 + texts.length * 16))).fill(1, 0, 1);
+    const encoder = new TextEncoder();
+    for (const text of texts) {
+      const bytes = encoder.encode(text);
+      this.seen[this.hash(bytes, 0, bytes.length)] = 1;
+    }
+  }
+
+  /** Returns `false` only if the bytes are the UTF-8 of no text of the list, and of none with letters in other cases. */
+  mayHave(bytes: Uint8Array, from: number, to: number): boolean {
+    return this.seen[this.hash(bytes, from, to)] === 1;
+  }
+
+  private hash(bytes: Uint8Array, from: number, to: number): number {
+    let hash = 0;
+    for (let at = Math.max(from, to - 8); at < to; at += 1) {
+      const byte = bytes[at] as number;
+      // Such a letter can have other bytes: it is in another case, or invalid UTF-8.
+      if (byte > 0x7f) return 0;
+      hash = Math.imul(hash ^ (byte | 0x20), 0x0100_0193);
+    }
+    return (hash ^ (hash >>> 15)) & (this.seen.length - 1);
+  }
+}

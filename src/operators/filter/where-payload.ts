@@ -1,0 +1,33 @@
+import { filter, type Observable } from 'rxjs';
+import { type IsWanted, payloadOf } from '../../protocol/frame.js';
+import { isFrame } from '../items/item.js';
+
+/** Emits the frames whose payload is wanted, and everything that is not a frame. */
+export const wherePayload =
+  (isWanted: IsWanted) =>
+  <E>(source: Observable<E>): Observable<E> =>
+    (source as Partial<Selective<E>>)[select]?.(isWanted) ??
+    source.pipe(filter((event) => !isFrame(event) || isWanted(payloadOf(event), event.isBinary, false)));
+
+/**
+ * Creates an Observable that a filter directly after it changes: the source then refuses frames before it creates them.
+ * A refused frame costs no object, no operator, and no copy of its bytes, which a frame needs because any operator could
+ * have stored it.
+ *
+ * @param create - creates the Observable; without `isWanted` it emits all frames
+ */
+export const selective = <T>(create: (isWanted?: IsWanted) => Observable<T>, isWanted?: IsWanted): Observable<T> =>
+  Object.assign(create(isWanted), {
+    [select]: (next: IsWanted) => selective(create, isWanted ? both(isWanted, next) : next),
+  });
+
+const both =
+  (first: IsWanted, second: IsWanted): IsWanted =>
+  (payload, isBinary) =>
+    first(payload, isBinary, false) && second(payload, isBinary, false);
+
+const select = Symbol('select');
+
+interface Selective<T> {
+  readonly [select]: (isWanted: IsWanted) => Observable<T>;
+}

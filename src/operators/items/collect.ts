@@ -1,0 +1,58 @@
+import { concatMap, EMPTY, filter, map, materialize, merge, type Observable, Subject, takeWhile, tap } from 'rxjs';
+import type { SourceError } from './item.js';
+
+/** Collects the values of one subscription into results, such as windows. */
+export interface Collector<W> {
+  /** Adds a value. Returns whether to call `drain`. */
+  add(value: unknown): boolean;
+  /** Ends the collection: all remaining results are ready. `failure` has the error of the source, if it errored. */
+  end(failure: SourceError | undefined): void;
+  /** Returns the results that are ready, oldest first. Each is created when the iterator reaches it. */
+  drain(): Iterable<W>;
+}
+
+/** A collector whose results wait in a list. */
+export abstract class BatchCollector<W> implements Collector<W> {
+  protected ready: W[] = [];
+
+  abstract add(value: unknown): boolean;
+
+  end(_failure: SourceError | undefined): void {
+    // Nothing more is ready.
+  }
+
+  drain(): readonly W[] {
+    const batch = this.ready;
+    this.ready = [];
+    return batch;
+  }
+}
+
+/**
+ * Emits the results of a collector: when `add` returns `true`, at each tick, and at the end of the source. Then
+ * completes or errors with the source.
+ *
+ * @param ticks - called with the values for which `add` returned `true`; returns the ticks, which end with the source
+ */
+export const collect$ = <W>(
+  source: Observable<unknown>,
+  collector: Collector<W>,
+  ticks: (added: Observable<unknown>) => Observable<unknown> = () => EMPTY,
+): Observable<W> => {
+  const added = new Subject<unknown>();
+  const ready$ = source.pipe(
+    filter((value) => collector.add(value)),
+    tap((value) => added.next(value)),
+    // An error would end `concatMap` at once. As a value, it waits for the results before it.
+    materialize(),
+  );
+  // The ticks first: the source may emit during `subscribe`.
+  return merge(ticks(added).pipe(map(() => undefined)), ready$).pipe(
+    takeWhile((moment) => moment === undefined || moment.kind === 'N', true),
+    concatMap(function* (moment) {
+      if (moment !== undefined && moment.kind !== 'N') collector.end(moment.kind === 'E' ? moment : undefined);
+      yield* collector.drain();
+      if (moment?.kind === 'E') throw moment.error;
+    }),
+  );
+};

@@ -1,0 +1,71 @@
+import { isFrame, isReplayed, isWatermark } from '../items/item.js';
+
+/**
+ * Tracks the time of a stream, in epoch ms. The stream is complete up to this time: no earlier event is expected. A
+ * source that delays frames emits watermarks, and the last watermark is the time. In a recording, each event moves the
+ * time. For any other source, the time is the clock minus the smallest delay of an event so far.
+ */
+export class EventTime {
+  private readonly clock: () => number;
+  private watermark: number | undefined;
+  private lead: number | undefined;
+  private isRecording = false;
+  private newest = -Infinity;
+  private passed = -Infinity;
+
+  constructor(clock: () => number) {
+    this.clock = clock;
+  }
+
+  /** The time of the newest event or item. */
+  get newestAt(): number {
+    return this.newest;
+  }
+
+  /** Whether only events move the time forward, not the clock. */
+  get isWithoutClock(): boolean {
+    return this.watermark !== undefined || this.isRecording;
+  }
+
+  /** Records an event or an item. */
+  receive(value: unknown, time: number): void {
+    this.isRecording = isReplayed(value);
+    const moves = !isFrame(value) && isWatermark(value);
+    if (moves) this.watermark = Math.max(this.watermark ?? -Infinity, time);
+    else this.pass(time);
+    if (!this.isWithoutClock || moves) this.lead = Math.max(this.lead ?? -Infinity, time - this.clock());
+  }
+
+  /** Records only the time of an item. Cheap: for an item in the same window as the item before. */
+  pass(time: number): void {
+    if (time > this.newest) this.newest = time;
+  }
+
+  /** Returns the time as of the last event or call of {@link now}, without reading the clock. */
+  known(): number {
+    return this.watermark ?? Math.max(this.newest, this.passed);
+  }
+
+  /** Returns the time. Reads the clock if the clock moves it. */
+  now(): number {
+    if (!this.isWithoutClock) this.passed = Math.max(this.passed, this.clock() + (this.lead ?? 0));
+    return this.known();
+  }
+
+  /** Returns the time when nothing delays the stream more than usual; in a recording, of the last event. */
+  expected(): number {
+    if (this.lead === undefined || this.isRecording) return this.known();
+    return Math.max(this.known(), this.clock() + this.lead);
+  }
+
+  /** Records that no event follows: the stream is complete up to the last event. */
+  end(): void {
+    this.now();
+    if (this.watermark !== undefined) this.watermark = Math.max(this.watermark, this.newest);
+  }
+
+  /** Returns how long until the clock reaches a time, in ms; `Infinity` if the clock does not move the time. */
+  waitMs(time: number): number {
+    return this.isWithoutClock ? Infinity : time - this.clock() - (this.lead ?? 0);
+  }
+}

@@ -1,0 +1,103 @@
+import type { ClusterLifecycleEvent } from '../../protocol/event.js';
+import { afterEvent, afterItem, type FeedState, noFeed } from '../../protocol/feed-state.js';
+import { type Waiting, waitingFor, type WaitingFor, waitMs, waitsFor } from '../../protocol/event-record.js';
+import { frameOf, timeOf } from '../items/item.js';
+
+/** How often the watch looks whether a frame has arrived, in ms. So a frame costs no clock. */
+const tickMs = 500;
+
+/**
+ * Watches one subscription of a feed: what it waits for, and for how long. It counts on a monotonic clock, so a
+ * corrected wall clock hides no outage.
+ */
+export class FeedWatch {
+  readonly #report: (waiting: Waiting) => void;
+  #state: FeedState = noFeed;
+  #waitsFor: WaitingFor | undefined = 'source';
+  #waiting: Waiting | undefined;
+  #downSinceMs: number | undefined = performance.now();
+  #liveSinceMs = 0;
+  /** How long a connection may be silent. Grows if the feed turns out to be quiet. */
+  #quietMs = waitMs;
+  #waitedMs = 0;
+  #hasItem = false;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+
+  /** @param report - called once for each wait that takes longer than 5 s */
+  constructor(report: (waiting: Waiting) => void = () => undefined) {
+    this.#report = report;
+    this.#restart();
+  }
+
+  get state(): FeedState {
+    return this.#state;
+  }
+
+  /** The wait that takes long; `undefined` if there is none. */
+  get waiting(): Waiting | undefined {
+    return this.#waiting;
+  }
+
+  /** How long no connection has been open, in ms; `undefined` while one is open. */
+  get downMs(): number | undefined {
+    return this.#downSinceMs === undefined ? undefined : performance.now() - this.#downSinceMs;
+  }
+
+  /** How long the connection has been open, in ms; 0 without one. */
+  get liveMs(): number {
+    return this.#downSinceMs === undefined ? performance.now() - this.#liveSinceMs : 0;
+  }
+
+  event(event: ClusterLifecycleEvent): void {
+    const before = this.#waitsFor;
+    this.#state = afterEvent(this.#state, event, timeOf(event));
+    this.#waitsFor = waitsFor(this.#state);
+    if (event.type === 'opened') this.#open();
+    else if (event.type === 'disconnected' || event.type === 'stopped')
+      // A stalled connection was down before it was noticed.
+      this.#downSinceMs ??= performance.now() - Math.max(0, event.at - event.failure.endedAt);
+    if (event.type === 'opened' || this.#waitsFor !== before) this.#restart();
+  }
+
+  /** Receives a frame, or a value that was created from frames. */
+  item(item: unknown): void {
+    this.#hasItem = true;
+    if (this.#waitsFor === 'stream' && this.#waiting === undefined) return;
+    // A feed that continues after a silence is quiet: the next report needs a longer silence.
+    if (this.#waitsFor === 'stream') this.#quietMs *= 2;
+    this.#state = afterItem(this.#state, timeOf(item) ?? Date.now(), frameOf(item));
+    this.#waitsFor = 'stream';
+    if (this.#downSinceMs !== undefined) this.#open();
+    this.#restart();
+  }
+
+  /** Ends the watch, with the subscription. */
+  end(): void {
+    clearTimeout(this.#timer);
+  }
+
+  #open(): void {
+    this.#downSinceMs = undefined;
+    this.#liveSinceMs = performance.now();
+  }
+
+  #restart(): void {
+    this.#waiting = undefined;
+    this.#waitedMs = 0;
+    clearTimeout(this.#timer);
+    if (this.#waitsFor !== undefined) this.#tick(this.#waitsFor);
+  }
+
+  #tick(what: WaitingFor): void {
+    // eslint-disable-next-line no-restricted-globals -- a timer of RxJS cannot be unreferenced, and would keep the process alive
+    this.#timer = setTimeout(() => {
+      this.#waitedMs = this.#hasItem ? 0 : this.#waitedMs + tickMs;
+      this.#hasItem = false;
+      if (this.#waitedMs < (what === 'stream' ? this.#quietMs : waitMs)) return this.#tick(what);
+      this.#waiting = waitingFor(what, this.#waitedMs);
+      this.#report(this.#waiting);
+    }, tickMs);
+    // Timers of a browser have no `unref`.
+    (this.#timer as { readonly unref?: () => unknown }).unref?.();
+  }
+}

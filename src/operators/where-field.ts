@@ -1,0 +1,176 @@
+import type { Observable } from 'rxjs';
+import { isText } from '../protocol/type-guards.js';
+import { aBoolean, aFunction, checkRequired, invalidOption, type Rule, validated } from '../protocol/validate.js';
+import {
+  type Accepts,
+  fieldTest,
+  type FieldValue,
+  type QuickAccepts,
+  scalarOf,
+  stepsOf,
+  writtenAs,
+} from './filter/json-field.js';
+import { Endings } from './filter/search.js';
+import { wherePayload } from './filter/where-payload.js';
+
+/** The options of {@link whereField}. */
+export interface WhereFieldOptions {
+  /** Whether `0xAB` and `0xab` are the same text, as in hex addresses. Not with a function. @defaultValue `false` */
+  readonly ignoreCase?: boolean | undefined;
+}
+
+/** What {@link whereField} accepts: a value, several values, a set that may change, or a function of the text. */
+export type AcceptedValues = FieldValue | readonly FieldValue[] | ReadonlySet<FieldValue> | ((text: string) => boolean);
+
+/**
+ * Emits the frames whose JSON has an accepted value at a path, and all values that are not frames.
+ *
+ * A filter before {@link decodeWith}: it searches the bytes of a frame where they are, in a fraction of the time of
+ * `JSON.parse`, and accepts exactly the frames for which `JSON.parse` gives such a value. Escapes and spaces, objects
+ * with the same names, and the spelling of numbers (`1`, `1.0`, `1e0`) make no difference. Of several members with one
+ * name, the last one counts. A frame that is not JSON may pass, so decode what passes. Binary frames don't pass.
+ *
+ * Directly after `tradeFeed$` or `tradeFeedEvents$` it's fastest: frames that it refuses are not even created.
+ *
+ * Completes and errors with the source. Also errors when the function throws. Memory: an index of the values.
+ * ```ts
+ * // source                  --{"to":"a"}--{"to":"b"}--opened--{"by":"a"}--|
+ * // whereField('to', 'a')   --{"to":"a"}--------------opened--------------|
+ * ```
+ *
+ * @param path - names of members: `'to'`, `'tx.to'`; `[]` means any element of a list: `'trades[].market'`, `'[].to'`
+ * @param accepted - a text, number, boolean or `null`; or several; or a `Set`, which is read for each frame, so it may
+ *   change; or a function of the text of each value at the path, where a number is as the service wrote it
+ * @throws TradeFeedError with code `invalid-options`, from the call itself
+ * @example
+ * ```ts
+ * import { from } from 'rxjs';
+ * import { Frame, whereField } from 'rx-trade-feed';
+ *
+ * const frame = (text: string) => new Frame('raw', Buffer.from(text), false, Date.now(), 1);
+ * const wallets = new Set(['0xb2']);
+ *
+ * from([frame('{"from":"0xb2","to":"0xa1"}'), frame('{"from":"0xa1","to":"0xB2"}')])
+ *   .pipe(whereField('to', wallets, { ignoreCase: true }))
+ *   .subscribe((each) => console.log(each.text())); // {"from":"0xa1","to":"0xB2"}
+ * ```
+ */
+export const whereField = (
+  path: string,
+  accepted: AcceptedValues,
+  options: WhereFieldOptions = {},
+): (<E>(source: Observable<E>) => Observable<E>) => {
+  checkRequired({ path, accepted }, { path: aPath, accepted: acceptable });
+  const { ignoreCase = false } = validated(options, { ignoreCase: aBoolean });
+  if (ignoreCase && aFunction.is(accepted)) throw invalidOption('ignoreCase', 'left out if `accepted` is a function');
+  const [accepts, quick] = acceptance(accepted, ignoreCase);
+  const hasField = fieldTest(stepsOf(path) ?? [], accepts, quick);
+  const list = quick instanceof ListOfSet ? quick : undefined;
+  return wherePayload((payload, isBinary, isUndisturbed) => {
+    list?.moment(isUndisturbed);
+    return !isBinary && hasField(payload);
+  });
+};
+
+const aPath: Rule = {
+  allowed: "names with dots between them, and [] for any element of a list, such as 'tx.to' or 'trades[].market'",
+  is: (v) => isText(v) && stepsOf(v) !== undefined,
+};
+
+const isValue = (v: unknown): v is FieldValue =>
+  isText(v) || Number.isFinite(v) || typeof v === 'boolean' || v === null;
+const isSet = (v: unknown): v is ReadonlySet<FieldValue> =>
+  aFunction.is((v as Partial<ReadonlySet<FieldValue>> | null)?.has) && Symbol.iterator in (v as object);
+const acceptable: Rule = {
+  allowed: 'a text, a number, true, false, null, a list of them that is not empty, a Set of them, or a function',
+  is: (v) =>
+    isValue(v) ||
+    aFunction.is(v) ||
+    (Array.isArray(v) ? v.length > 0 && v.every(isValue) : isSet(v) && [...v].every(isValue)),
+};
+
+/** Returns the decision about a value, and the quick one before it. */
+const acceptance = (accepted: AcceptedValues, ignoreCase: boolean): readonly [Accepts, QuickAccepts?] => {
+  const fold = (value: FieldValue): FieldValue => (ignoreCase && isText(value) ? value.toLowerCase() : value);
+  if (typeof accepted === 'function') return [(payload, ...place) => accepted(writtenAs(payload, ...place))];
+  const isIn =
+    (has: (value: FieldValue) => boolean): Accepts =>
+    (payload, from, to) =>
+      has(fold(scalarOf(payload, from, to)));
+  if (isSet(accepted))
+    return [isIn(ignoreCase ? foldedSet(accepted, fold) : (value) => accepted.has(value)), new ListOfSet(accepted)];
+  const values = new Set((isValue(accepted) ? [accepted] : accepted).map(fold));
+  return [isIn((value) => values.has(value)), new Endings([...values].filter(isText))];
+};
+
+/**
+ * The texts of a set that may change, as a list. A list is quicker than the set, which needs a string for each value. But
+ * it's only current until the code of the user runs again, and comparing it with the set takes as long as some values.
+ */
+class ListOfSet implements QuickAccepts {
+  private readonly set: ReadonlySet<FieldValue>;
+  private readonly isPlain: boolean;
+  private values: readonly FieldValue[] = [];
+  private endings = new Endings([]);
+  /** Whether the list has the texts of the set; `undefined` if that is unknown. */
+  private isCurrent: boolean | undefined;
+  /** How many values were decided about since the code of the user ran, in the time before, and with an old list. */
+  private count = 0;
+  private countBefore = 0;
+  private countSinceRead = Infinity;
+
+  constructor(set: ReadonlySet<FieldValue>) {
+    this.set = set;
+    // The methods of another class are code of the user.
+    this.isPlain = set.has === Set.prototype.has && set[Symbol.iterator] === Set.prototype[Symbol.iterator];
+  }
+
+  /** Is called before each payload. `isUndisturbed`: no code of the user has run since the last call. */
+  moment(isUndisturbed: boolean): void {
+    if (isUndisturbed) return;
+    this.isCurrent = undefined;
+    this.countSinceRead += this.count;
+    this.countBefore = this.count;
+    this.count = 0;
+  }
+
+  mayHave(payload: Uint8Array, from: number, to: number): boolean {
+    if (!this.isPlain) return true;
+    this.count += 1;
+    if (this.isCurrent === undefined && Math.max(this.count, this.countBefore) * 16 >= this.set.size)
+      this.isCurrent = this.update();
+    return this.isCurrent !== true || this.endings.mayHave(payload, from, to);
+  }
+
+  private update(): boolean {
+    let n = 0;
+    let isSame = this.values.length === this.set.size;
+    for (const value of this.set) if (this.values[n++] !== value) isSame = false;
+    if (isSame) return true;
+    // A new list takes as long as the decision about so many values, and the set may change all the time.
+    if (this.countSinceRead < this.set.size) return false;
+    this.countSinceRead = 0;
+    this.values = [...this.set];
+    this.endings = new Endings(this.values.filter(isText));
+    return true;
+  }
+}
+
+/** How long a text with capital letters may not count if it takes the place of another, in ms. */
+const READ_EVERY_MS = 1_000;
+
+const foldedSet = (set: ReadonlySet<FieldValue>, fold: (value: FieldValue) => FieldValue) => {
+  let spellings = new Map<FieldValue, FieldValue>();
+  let [size, readAt] = [-1, 0];
+  return (value: FieldValue): boolean => {
+    if (set.has(value)) return true;
+    const now = performance.now();
+    // Reading a whole set for each frame would be slow.
+    if (set.size !== size || now - readAt >= READ_EVERY_MS) {
+      spellings = new Map(Array.from(set, (each) => [fold(each), each]));
+      [size, readAt] = [set.size, now];
+    }
+    const spelling = spellings.get(value);
+    return spelling !== undefined && set.has(spelling);
+  };
+};

@@ -1,0 +1,264 @@
+import { defer, filter, NEVER, type OperatorFunction, repeat, switchMap, timer } from 'rxjs';
+import type { ClusterLifecycleEvent } from '../../protocol/event.js';
+import { clampMs, invalidOption, type Rule } from '../../protocol/validate.js';
+import { collect$, type Collector } from '../items/collect.js';
+import { EventTime } from '../items/event-time.js';
+import { isLifecycle, type SourceError, timeOf } from '../items/item.js';
+import { keyRules, type OpenWindow, resolveWindow, timeRules, type WindowContents } from './contents.js';
+import { Outages } from './outages.js';
+import type { IncompleteReason, TimeWindowOptions } from './window.js';
+
+const rules = { ...timeRules, ...keyRules };
+
+/** The options of windows of time. Without `everyMs`, each window begins when the one before ends. */
+interface AnyTimeWindow extends TimeWindowOptions {
+  readonly lengthMs: number;
+  readonly everyMs?: number;
+}
+
+/**
+ * Emits the windows of a feed, each when its time is over: at an event, or by the clock if the source has no
+ * watermarks. No timer runs before the first event. A timer of Node can fire up to 1 ms early; then another timer waits
+ * for the rest.
+ *
+ * @param required - the rules of the required options
+ */
+export const timeWindows = (
+  options: AnyTimeWindow,
+  required: Readonly<Record<string, Rule>>,
+): OperatorFunction<unknown, unknown> => {
+  const { contents, scheduler, everyMs = options.lengthMs, ...resolved } = resolveWindow(options, required, rules);
+  const shape = { ...resolved, everyMs };
+  if (everyMs > shape.lengthMs) throw invalidOption('everyMs', `at most lengthMs (${shape.lengthMs})`, everyMs);
+  return (source) =>
+    defer(() => {
+      const windows = new TimeWindows(shape, contents, () => scheduler.now());
+      const nextEnd = defer(() => {
+        const waitMs = windows.waitMs();
+        return waitMs === Infinity ? NEVER : timer(clampMs(Math.ceil(waitMs)), scheduler);
+      });
+      return collect$(source, windows, (turns) =>
+        turns.pipe(
+          switchMap(() => nextEnd.pipe(repeat())),
+          filter(() => windows.tick()),
+        ),
+      );
+    });
+};
+
+/** When windows begin and end, and how long they wait for late items. */
+interface WindowShape {
+  readonly lengthMs: number;
+  readonly everyMs: number;
+  readonly align: 'epoch' | 'start';
+  readonly allowedLatenessMs: number;
+}
+
+/** If more empty windows than this end at once, they are emitted as one: a wrong time must not block the process. */
+const mostEmptyWindows = 10_000;
+
+/**
+ * Collects the events of one subscription into windows, and closes each window when its time is over.
+ *
+ * Window `i` begins `everyMs` after window `i - 1`. The time never decreases; see {@link EventTime}. A late item
+ * belongs to the oldest open window. This is a class because `add` runs for every frame: in a closure, V8 would
+ * allocate memory for each change of a number.
+ */
+class TimeWindows implements Collector<unknown> {
+  private readonly shape: WindowShape;
+  private readonly contents: WindowContents;
+  private readonly beganAt: number;
+  private readonly time: EventTime;
+  private readonly outages = new Outages();
+  /** The open windows that are not empty, by index. */
+  private readonly open = new Map<number, OpenWindow>();
+  /** The windows that contain a time from `from` until `until`. */
+  private current: OpenWindow[] = [];
+  private from = Infinity;
+  private until = -Infinity;
+
+  private hasBegun = false;
+  /** When window 0 begins, and the lowest index. */
+  private origin = 0;
+  private lowest = -Infinity;
+  /** The index of the oldest open window. */
+  private oldest = 0;
+  private coveredFrom = Infinity;
+  /** The time of the first event or item that shows an open connection. */
+  private firstAt = Infinity;
+  private isEnded = false;
+
+  /** @param clock - returns the time in epoch ms */
+  constructor(shape: WindowShape, contents: WindowContents, clock: () => number) {
+    this.shape = shape;
+    this.contents = contents;
+    this.beganAt = clock();
+    this.time = new EventTime(clock);
+  }
+
+  /** Adds an event. Returns whether the next end of a window changes: the first has begun, or one is over. */
+  add(event: unknown): boolean {
+    if (isLifecycle(event)) return this.follow(event);
+    const itemTime = timeOf(event);
+    const time = itemTime ?? this.time.now();
+    if (time >= this.from && time < this.until) {
+      this.time.pass(time);
+      this.put(event, false);
+      return false;
+    }
+    if (itemTime !== undefined) this.time.receive(event, itemTime);
+    this.outages.item(time, this.oldestStart());
+    this.cover(time, this.beganAt);
+    const isTurn = this.advance(time);
+    this.turnTo(time);
+    // A late item belongs to a window that is closed, so the open windows that contain it are not exact.
+    this.put(event, time < this.from);
+    return isTurn;
+  }
+
+  /** Reads the clock. Returns whether a window is over. */
+  tick(): boolean {
+    this.time.now();
+    return this.isOver();
+  }
+
+  /** Ends the time of all windows that have begun. */
+  end(failure: SourceError | undefined): void {
+    this.outages.stop(failure?.error);
+    this.time.end();
+    this.isEnded = true;
+  }
+
+  /** Returns the windows that are over. Each is closed when the iterator reaches it: a jump costs no memory. */
+  *drain(): Generator<unknown, void, undefined> {
+    while (this.isOver()) {
+      const first = this.oldest;
+      const last = this.lastOfEmptyRun();
+      this.oldest = last + 1;
+      yield* this.close(first, last);
+    }
+  }
+
+  /** Returns how long until a window is over by the clock, in ms. At most `everyMs`: a clock can be set back. */
+  waitMs(): number {
+    const { everyMs, allowedLatenessMs } = this.shape;
+    const next = Math.max(this.oldest, this.firstEndingAfter(this.time.known() - allowedLatenessMs));
+    const waitMs = this.time.waitMs(this.endOf(next) + allowedLatenessMs);
+    return waitMs === Infinity ? Infinity : Math.min(everyMs, waitMs);
+  }
+
+  private follow(event: ClusterLifecycleEvent): boolean {
+    const time = timeOf(event) as number;
+    // Before `receive` moves the time: an outage without an event began at the newest time before this event.
+    this.outages.event(event, this.oldestStart(), this.time.newestAt);
+    this.time.receive(event, time);
+    if (event.type === 'opened') this.cover(time, time);
+    else if (event.type === 'gap') this.cover(time, this.beganAt);
+    // A source with watermarks is late or has another clock, so the clock here does not show when receiving began.
+    if (event.type === 'watermark') this.coveredFrom = this.firstAt;
+    // The next item may end an outage.
+    else this.until = -Infinity;
+    return this.advance(time);
+  }
+
+  // Called when an event or item shows an open connection. If this is the first one and not `opened`, the connection
+  // was open before the subscription, so nothing is missing since the subscription.
+  private cover(time: number, earliest: number): void {
+    if (this.coveredFrom < Infinity) return;
+    this.firstAt = time;
+    this.coveredFrom = this.hasBegun ? time : Math.min(time, earliest);
+  }
+
+  /** Returns whether the first window has begun or a window is over. */
+  private advance(time: number): boolean {
+    if (this.hasBegun) return this.isOver();
+    const isAtStart = this.shape.align === 'start';
+    if (isAtStart && this.coveredFrom === Infinity) return false;
+    const first = Math.max(time, this.time.known());
+    if (isAtStart) [this.origin, this.lowest] = [first, 0];
+    this.oldest = this.firstEndingAfter(first);
+    this.hasBegun = true;
+    return true;
+  }
+
+  private isOver(): boolean {
+    if (!this.hasBegun) return false;
+    const now = this.time.known();
+    if (this.endOf(this.oldest) + this.shape.allowedLatenessMs <= now) return true;
+    // An empty window that begins when the feed ends does not count as begun.
+    return this.isEnded && (this.startOf(this.oldest) < now || this.open.has(this.oldest));
+  }
+
+  /** Returns the last empty window that is emitted together with the oldest one; the oldest if there are few. */
+  private lastOfEmptyRun(): number {
+    const { everyMs, allowedLatenessMs } = this.shape;
+    const now = this.time.known();
+    // At the end of the source, every window that has begun is over.
+    let last = this.isEnded
+      ? Math.ceil((now - this.origin) / everyMs) - 1
+      : this.firstEndingAfter(now - allowedLatenessMs) - 1;
+    if (last - this.oldest < mostEmptyWindows || this.open.has(this.oldest)) return this.oldest;
+    for (const index of this.open.keys()) last = Math.min(last, index - 1);
+    return last - this.oldest < mostEmptyWindows ? this.oldest : last;
+  }
+
+  private turnTo(time: number): void {
+    this.from = Math.max(time, this.startOf(this.oldest));
+    const first = Math.max(this.oldest, this.firstEndingAfter(this.from));
+    const last = Math.max(this.lowest, Math.floor((this.from - this.origin) / this.shape.everyMs));
+    this.until = Math.min(this.endOf(first), this.startOf(last + 1));
+    // A late item after one that closes the oldest window must not find that window open.
+    const closesAt = this.endOf(this.oldest) + this.shape.allowedLatenessMs;
+    if (closesAt > this.from) this.until = Math.min(this.until, closesAt);
+    this.current = [];
+    for (let index = first; index <= last; index += 1) this.current.push(this.opened(index));
+  }
+
+  private opened(index: number): OpenWindow {
+    const window = this.open.get(index) ?? this.contents.open();
+    this.open.set(index, window);
+    return window;
+  }
+
+  private put(item: unknown, isLate: boolean): void {
+    const { by, keep, limit } = this.contents;
+    const key = by?.(item);
+    // `keep` may copy the item, so it is called only if a window stores the item.
+    let kept: unknown;
+    for (const window of this.current) {
+      const isStored = window.count < limit;
+      if (isStored) kept ??= keep(item);
+      window.add(kept, key, isStored, isLate);
+    }
+  }
+
+  private close(first: number, last: number): readonly unknown[] {
+    const window = this.opened(first);
+    this.open.delete(first);
+    this.until = -Infinity;
+    this.current = [];
+    const [start, end, now] = [this.startOf(first), this.endOf(last), this.time.known()];
+    const gaps = this.outages.within(start, end, now);
+    this.outages.forget(this.startOf(last + 1));
+    const isCovered = start >= this.coveredFrom && end <= now;
+    const lacks: IncompleteReason | undefined = first < last ? 'jump' : isCovered ? undefined : 'partial';
+    return window.close({ start, end, gaps, lacks });
+  }
+
+  private startOf(index: number): number {
+    return this.origin + index * this.shape.everyMs;
+  }
+
+  private endOf(index: number): number {
+    return this.startOf(index) + this.shape.lengthMs;
+  }
+
+  private oldestStart(): number {
+    return this.hasBegun ? this.startOf(this.oldest) : -Infinity;
+  }
+
+  private firstEndingAfter(time: number): number {
+    const { lengthMs, everyMs } = this.shape;
+    return Math.max(this.lowest, Math.floor((time - lengthMs - this.origin) / everyMs) + 1);
+  }
+}

@@ -1,0 +1,219 @@
+/** Names the stage of an attempt: the ticket request, the handshake, the open stream. */
+export type Stage = 'ticket' | 'handshake' | 'stream';
+
+export const stages: readonly Stage[] = ['ticket', 'handshake', 'stream'];
+
+/**
+ * The reaction to a failure: `stop` (the feed errors), `renew` (a fresh ticket at once if the last connection was
+ * stable, else backoff), `wait` (wait as long as the service demands, then a fresh ticket), `backoff` (wait by the
+ * policy, then a fresh ticket).
+ */
+export type Verdict = 'stop' | 'renew' | 'wait' | 'backoff';
+
+export const verdicts: readonly Verdict[] = ['stop', 'renew', 'wait', 'backoff'];
+
+/** Names every failure between this library and the service. */
+export type ServiceFailureCode =
+  | 'invalid-options'
+  | 'api-key-unavailable'
+  | 'invalid-api-key'
+  | 'not-entitled'
+  | 'invalid-ticket-request'
+  | 'ticket-rate-limited'
+  | 'credential-service-unavailable'
+  | 'ticket-request-failed'
+  | 'ticket-request-rejected'
+  | 'ticket-endpoint-unreachable'
+  | 'ticket-endpoint-without-tls'
+  | 'untrusted-certificate'
+  | 'invalid-ticket'
+  | 'handshake-rejected'
+  | 'ticket-rejected'
+  | 'capacity-full'
+  | 'subprotocol-mismatch'
+  | 'handshake-failed'
+  | 'handshake-unreachable'
+  | 'ticket-expired'
+  | 'connection-replaced'
+  | 'policy-violation'
+  | 'access-expired'
+  | 'access-revoked'
+  | 'client-too-slow'
+  | 'server-shutdown'
+  | 'connection-lost'
+  | 'connection-stalled'
+  | 'invalid-frame'
+  | 'connection-closed'
+  | 'retries-exhausted';
+
+/** Names every failure between a relay and its clients. */
+export type RelayFailureCode =
+  | 'relay-unreachable'
+  | 'relay-headers-failed'
+  | 'relay-refused'
+  | 'relay-full'
+  | 'relay-authorize-timeout'
+  | 'relay-failed'
+  | 'invalid-relay'
+  | 'relay-lost'
+  | 'relay-closing'
+  | 'relay-session-ended'
+  | 'relay-replaced'
+  | 'relay-stalled'
+  | 'invalid-relay-data'
+  | 'relay-behind'
+  | 'relay-source-failed';
+
+/**
+ * Names every failure of the code that receives a feed: a worker (`receiveIn: 'worker'`), or the packages that open
+ * connections.
+ */
+export type ReceiverFailureCode = 'receiver-too-slow' | 'receiver-failed';
+
+/** Names every failure between the replicas of a cluster: the reasons for a gap, and the failures of its engine. */
+export type ClusterFailureCode =
+  'cluster-behind' | 'cluster-away' | 'owner-changed' | 'engine-refused' | 'engine-closed';
+
+/** Names every failure. Branch on these codes, never on a message. */
+export type FailureCode = ServiceFailureCode | RelayFailureCode | ReceiverFailureCode | ClusterFailureCode;
+
+/** One row of a failure table: what was observed, and what it means. */
+export interface Meaning {
+  /** The stage that the row matches; absent: any. */
+  readonly stage?: Stage | undefined;
+  /** The HTTP status that the row matches: a number, `5xx` for 500 to 599, or `other` for any status. */
+  readonly status?: number | '5xx' | 'other' | undefined;
+  /** The close code that the row matches; `other`: any code. */
+  readonly closeCode?: number | 'other';
+  /** The close reason that the row matches; absent: any. */
+  readonly reason?: string;
+  readonly code: FailureCode;
+  readonly verdict: Verdict;
+  /** What happened, in one sentence with a full stop. */
+  readonly meaning: string;
+  /** What to do, in one sentence. */
+  readonly advice: string;
+}
+
+/**
+ * Creates a row. The texts say what happened, and what to do. What not every page needs is a literal instead: a bundler
+ * can leave it out.
+ */
+export const row = (
+  stage: Stage | undefined,
+  code: FailureCode,
+  verdict: Verdict,
+  [meaning, advice]: readonly [meaning: string, advice: string],
+  seen?: Pick<Meaning, 'status' | 'closeCode' | 'reason'>,
+): Meaning => ({ stage, ...seen, code, verdict, meaning, advice });
+
+export const invalidOptions: Meaning = {
+  code: 'invalid-options',
+  verdict: 'stop',
+  meaning: 'An option is missing or invalid.',
+  advice: 'Correct it and start again.',
+};
+
+export const retriesExhausted: Meaning = {
+  code: 'retries-exhausted',
+  verdict: 'stop',
+  meaning: 'The feed gave up after `maxAttempts` reconnects without a stable connection.',
+  advice: 'See the cause; set a larger `backoff.maxAttempts` to allow more reconnects.',
+};
+
+/** The gap between two subscriptions: `repeat`, `concat` or `switchMap` have subscribed to the feed again. */
+export const subscribedAgain: Meaning = {
+  code: 'connection-closed',
+  verdict: 'backoff',
+  meaning: 'The feed ended, and was subscribed to again.',
+  advice: 'Nothing to do: the frames of that time are missing.',
+};
+
+export const sourceCompleted: Meaning = {
+  code: 'relay-source-failed',
+  verdict: 'stop',
+  meaning: 'The feed is over: its source completed.',
+  advice: 'Restart the feed to receive more.',
+};
+
+const again = 'Nothing to do: the client connects again.';
+
+/** The failures that a relay itself reports: the reasons for a gap, for a missing feed, and for the end of a stream. */
+export const relayReports = {
+  behind: {
+    stage: 'stream',
+    code: 'relay-behind',
+    verdict: 'renew',
+    meaning: 'This client missed frames: it was away, or slower than the feed.',
+    advice: 'If this happens often, do less for each frame, or raise `capacity` of the relay.',
+  },
+  sourceFailed: {
+    stage: 'stream',
+    code: 'relay-source-failed',
+    verdict: 'stop',
+    meaning: 'An error of the application stopped the feed.',
+    advice: 'See the cause, or the log of the server.',
+  },
+  closing: {
+    stage: 'stream',
+    code: 'relay-closing',
+    verdict: 'backoff',
+    meaning: 'The relay shuts down.',
+    advice: again,
+  },
+  sessionEnded: {
+    stage: 'stream',
+    code: 'relay-session-ended',
+    verdict: 'renew',
+    meaning: 'The relay requires this client to authorize again.',
+    advice: again,
+  },
+  // Not `renew`: a page that was replaced by its duplicate would be refused at once.
+  replaced: {
+    stage: 'stream',
+    code: 'relay-replaced',
+    verdict: 'backoff',
+    meaning: 'Another stream of this user continues from this one.',
+    advice: 'Nothing to do: the client connects again when the relay has room. If you duplicated a tab, close one.',
+  },
+} satisfies Readonly<Record<string, Meaning>>;
+
+const refused = ['The relay refuses this client.', 'Sign in again.'] as const;
+const failed = ['The relay could not answer.', again] as const;
+
+/** The failures that a client of a relay observes. The first row that matches is used. */
+export const relayMeanings: readonly Meaning[] = [
+  row('handshake', 'relay-refused', 'stop', refused, { status: 401 }),
+  row('handshake', 'relay-refused', 'stop', refused, { status: 403 }),
+  row('handshake', 'relay-full', 'backoff', ['The relay is full.', again], { status: 503 }),
+  row('handshake', 'relay-failed', 'backoff', failed, { status: 408 }),
+  row('handshake', 'relay-failed', 'backoff', failed, { status: 429 }),
+  row('handshake', 'relay-failed', 'backoff', failed, { status: '5xx' }),
+  row('handshake', 'invalid-relay', 'stop', ['There is no relay.', 'Check the address.'], { status: 'other' }),
+  row('handshake', 'relay-unreachable', 'backoff', ['The relay did not answer.', 'Check the network and the address.']),
+  row('handshake', 'relay-headers-failed', 'backoff', [
+    'The function `headers` of this page failed.',
+    'See the cause.',
+  ]),
+  row('handshake', 'relay-authorize-timeout', 'backoff', [
+    'The relay took too long to authorize this client.',
+    'Nothing to do: the client connects again. If it happens often, make `authorize` of the server faster.',
+  ]),
+  // Not `renew`: when a relay restarts, all its clients would connect again at the same moment.
+  row('stream', 'relay-lost', 'backoff', ['The connection to the relay ended.', again]),
+  row('stream', 'relay-stalled', 'renew', ['The relay was silent for too long.', again]),
+  row('stream', 'invalid-relay-data', 'backoff', [
+    'The data of the relay cannot be read.',
+    'Look for a proxy that changes it.',
+  ]),
+];
+
+/**
+ * The address of the public repository, such as `https://github.com/owner/rx-trade-feed`. `npm run addresses --
+ * --write` writes it into package.json; `npm publish` fails while it is empty.
+ */
+export const repository = '' as string;
+
+/** Returns the address of the page about a failure code: in the repository, or in the package while there is none. */
+export const failurePage = (code: string): string =>
+  `${repository === '' ? 'node_modules/rx-trade-feed' : `${repository}/blob/main`}/docs/failures/${code}.md`;

@@ -1,0 +1,384 @@
+import type {
+  ClusterLifecycleEvent,
+  Disconnected,
+  Gap,
+  LifecycleEvent,
+  Opened,
+  RelayedEvent,
+  Stopped,
+  Watermark,
+} from './event.js';
+import { type FailureCode, type Meaning, relayReports, subscribedAgain } from './failures/meanings.js';
+import { createFailure, type TradeFeedError } from './failures/trade-feed-error.js';
+import type { AnyFrame } from './frame.js';
+
+/**
+ * The life of a feed up to an event: the one fold that status, statistics, gaps, windows, snapshots, logs and warnings
+ * select from.
+ *
+ * Pure. Frames change nothing while a connection is open, so a frame costs a comparison.
+ */
+export interface FeedState {
+  /** What a late subscriber must receive first. */
+  readonly events: Snapshot;
+  /** The open connection. `at` is when it opened, or the time of its first item if `opened` was filtered out. */
+  readonly open: { readonly at: number; readonly connection: number } | undefined;
+  /** Whether a connection has been open. */
+  readonly hasOpened: boolean;
+  /** The outage that has not ended; `undefined` while a connection is open, and before the first one. */
+  readonly outage: Outage | undefined;
+  /** The gap of the outage that ended with the last event, an `opened`. A `gap` event that follows replaces it. */
+  readonly unconfirmed: Gap | undefined;
+  /** The gaps that became known with the last event. */
+  readonly gaps: readonly Gap[];
+  /** The last watermark, in epoch ms. */
+  readonly watermark: number | undefined;
+  /** Failures since the last `opened`. */
+  readonly failuresInRow: number;
+  readonly totals: FeedTotals;
+}
+
+/** The events that describe the connection, in order. */
+export type Snapshot = readonly LifecycleEvent[];
+
+/** A period without an open connection that has not ended. */
+export interface Outage {
+  /**
+   * The end of the last open connection, in epoch ms; for a stalled one, when the last bytes arrived; for one to a
+   * relay, the time of its last event.
+   */
+  readonly from: number;
+  /** The failure that began it. */
+  readonly failure: TradeFeedError;
+  /** Whether the subscription of the feed ended during it: the feed then emits no `gap` after the next `opened`. */
+  readonly hasStopped: boolean;
+}
+
+/** What has happened since the first event. */
+export interface FeedTotals {
+  readonly attempts: number;
+  /** Reconnects, by the code of the failure before each. */
+  readonly reconnects: Readonly<Partial<Record<FailureCode, number>>>;
+  readonly gaps: number;
+  /** The length of all gaps, in ms. A time that two gaps cover counts once. */
+  readonly lostMs: number;
+  /** When the last gap ended, in epoch ms. */
+  readonly lostUntil: number;
+  /** Frames that a relay or a worker dropped. */
+  readonly missed: number;
+}
+
+const none: readonly Gap[] = [];
+
+export const noFeed: FeedState = {
+  events: [],
+  open: undefined,
+  hasOpened: false,
+  outage: undefined,
+  unconfirmed: undefined,
+  gaps: none,
+  watermark: undefined,
+  failuresInRow: 0,
+  totals: { attempts: 0, reconnects: {}, gaps: 0, lostMs: 0, lostUntil: -Infinity, missed: 0 },
+};
+
+export const stoppedAt = (from: number, failure: TradeFeedError): FeedState => ({
+  ...noFeed,
+  hasOpened: true,
+  outage: { from, failure, hasStopped: true },
+});
+
+/**
+ * Folds an event into the state.
+ *
+ * An outage begins with the end of an open connection, and ends with the next `opened`. It has one gap: the `gap` event
+ * that the source emits after `opened`. If the source emits none, as in a new subscription (`retry`, `repeat`), the gap
+ * is created here. No gap is created for an outage of only the relay connection: see {@link isOfRelay}.
+ *
+ * @param newestAt - the time of the newest frame or event before this one, in epoch ms: the start of an outage without
+ *   any event
+ */
+export const afterEvent = (
+  before: FeedState,
+  event: ClusterLifecycleEvent,
+  newestAt: number | undefined,
+): FeedState => {
+  // A watermark keeps `unconfirmed`: a relay may send one between an `opened` and its `gap`.
+  if (event.type === 'watermark') return { ...before, gaps: none, watermark: event.at };
+  const { unconfirmed, events, open, failuresInRow } = before;
+  const outage = outageAfter(before, event, newestAt);
+  const gaps = unconfirmed === undefined || event.type === 'gap' ? outage.gaps : [unconfirmed, ...outage.gaps];
+  return {
+    ...before,
+    ...outage,
+    gaps,
+    events: eventsAfter(events, event),
+    open: openAfter(open, event),
+    failuresInRow: event.type === 'opened' ? 0 : failuresInRow + (event.type === 'disconnected' ? 1 : 0),
+    totals: totalsAfter(before.totals, event, gaps),
+  };
+};
+
+/**
+ * Folds an item into the state: a frame, or a value created from one. It proves that a connection is open, even if
+ * events were filtered out.
+ */
+export const afterItem = (before: FeedState, at: number, frame?: AnyFrame): FeedState => {
+  const { open, outage, unconfirmed, gaps } = before;
+  if (open !== undefined && unconfirmed === undefined && gaps.length === 0) return before;
+  const gap = unconfirmed ?? (outage && gapUntil(outage, at));
+  const known = gap === undefined ? none : [gap];
+  return {
+    ...before,
+    hasOpened: true,
+    outage: undefined,
+    unconfirmed: undefined,
+    gaps: known,
+    ...(open === undefined && {
+      open: { at, connection: frame?.connection ?? 1 },
+      events: frame === undefined ? [] : openedBy(frame),
+      failuresInRow: 0,
+    }),
+    totals: known.reduce(withGap, before.totals),
+  };
+};
+
+const openAfter = (open: FeedState['open'], event: ClusterLifecycleEvent): FeedState['open'] => {
+  if (event.type === 'opened') return { at: event.at, connection: event.connection };
+  return isOfAttempt(event) ? undefined : open;
+};
+
+const totalsAfter = (totals: FeedTotals, event: ClusterLifecycleEvent, gaps: readonly Gap[]): FeedTotals => {
+  const after = gaps.reduce(withGap, totals);
+  if (event.type === 'ticket-requested') return { ...after, attempts: after.attempts + 1 };
+  if (event.type === 'gap' && event.missed !== undefined) return { ...after, missed: after.missed + event.missed };
+  // A relay whose feed has stopped emits it, too, and then waits for a restart.
+  if (event.type !== 'disconnected' || event.failure.verdict === 'stop') return after;
+  const { code } = event.failure;
+  return { ...after, reconnects: { ...after.reconnects, [code]: (after.reconnects[code] ?? 0) + 1 } };
+};
+
+const withGap = (totals: FeedTotals, { from, to }: Gap): FeedTotals => ({
+  ...totals,
+  // The feed and the relay can report the same outage.
+  gaps: totals.gaps + (from >= totals.lostUntil ? 1 : 0),
+  lostMs: totals.lostMs + newlyLostMs(totals, from, to),
+  lostUntil: Math.max(totals.lostUntil, to),
+});
+
+/** Returns how long a gap lasted, in ms, without the time that earlier gaps cover. */
+export const newlyLostMs = ({ lostUntil }: FeedTotals, from: number, to: number): number =>
+  Math.max(0, to - Math.max(from, lostUntil));
+
+type OutageState = Pick<FeedState, 'hasOpened' | 'outage' | 'unconfirmed' | 'gaps'>;
+
+const outageAfter = (
+  before: FeedState,
+  event: Exclude<ClusterLifecycleEvent, Watermark>,
+  newestAt: number | undefined,
+): OutageState => {
+  const { hasOpened, outage } = before;
+  const unchanged: OutageState = { hasOpened, outage, unconfirmed: undefined, gaps: none };
+  switch (event.type) {
+    case 'ticket-issued':
+    case 'reconnecting':
+    case 'owner-changed':
+    case 'engine-refused':
+    case 'engine-recovered':
+      return unchanged;
+    case 'ticket-requested':
+      return { ...unchanged, outage: outage ?? subscribedAgainAfter(before, newestAt) };
+    case 'disconnected': {
+      if (outage !== undefined || event.failure.stage !== 'stream') return unchanged;
+      return { ...unchanged, hasOpened: true, outage: outageFrom(event) };
+    }
+    case 'stopped': {
+      const isBegin = hasOpened || event.failure.stage === 'stream';
+      const begun = outage ?? (isBegin ? outageFrom(event) : undefined);
+      return { ...unchanged, hasOpened: isBegin, outage: begun && { ...begun, hasStopped: true } };
+    }
+    case 'opened': {
+      const opened: OutageState = { ...unchanged, hasOpened: true, outage: undefined };
+      const ended = outage ?? subscribedAgainAfter(before, newestAt);
+      return ended === undefined || isOfRelay(ended) ? opened : { ...opened, unconfirmed: gapUntil(ended, event.at) };
+    }
+    case 'gap': {
+      // A gap that begins later does not cover the start of the outage, so the outage gets a gap, too.
+      const uncovered = outage !== undefined && outage.from < event.from ? [gapUntil(outage, event.to)] : none;
+      return { ...unchanged, hasOpened: true, outage: undefined, gaps: [...uncovered, event] };
+    }
+  }
+};
+
+// The connection of a page to its relay ends at the time of the stream: the relay may have frames from before `endedAt`
+// that the page lacks.
+const outageFrom = ({ at, failure }: Disconnected | Stopped): Outage => ({
+  from: Math.min(failure.endedAt, at),
+  failure,
+  hasStopped: false,
+});
+
+/** The outage between two subscriptions, if the first one ended without an event: `repeat`, `concat`, `switchMap`. */
+const subscribedAgainAfter = ({ hasOpened }: FeedState, newestAt: number | undefined): Outage | undefined => {
+  if (!hasOpened || newestAt === undefined) return undefined;
+  const failure = createFailure(subscribedAgain, { stage: 'stream', endedAt: newestAt });
+  return { from: newestAt, failure, hasStopped: true };
+};
+
+/** Returns the failure that ended the last attempt; `undefined` while a connection is open. */
+export const failureIn = ({ events }: FeedState): TradeFeedError | undefined =>
+  (events as readonly { readonly failure?: TradeFeedError }[]).flatMap(({ failure }) => failure ?? []).at(-1);
+
+export const hasStopped = ({ events }: FeedState): boolean => events.at(-1)?.type === 'stopped';
+
+/** Returns whether only the connection to a relay is down: it sends the frames of that time, or a `gap`, later. */
+export const isOfRelay = ({ failure, hasStopped }: Pick<Outage, 'failure' | 'hasStopped'>): boolean =>
+  !hasStopped && relayCodes.includes(failure.code);
+
+const relayCodes: readonly FailureCode[] = [
+  'relay-lost',
+  'relay-stalled',
+  'invalid-relay-data',
+  'relay-closing',
+  'relay-session-ended',
+  'relay-replaced',
+];
+
+/** Frames that are missing between two times, in epoch ms. */
+export interface Missed {
+  readonly from: number;
+  readonly to: number;
+  /** How many frames; `undefined` when that is unknown. */
+  readonly frames: number | undefined;
+}
+
+/** Creates a gap between two times, in epoch ms. Its length is never negative, even if a clock was set back. */
+export const createGap = (begin: number, to: number, failure: TradeFeedError): Gap => {
+  const from = Math.min(begin, to);
+  return { type: 'gap', from, to, durationMs: to - from, failure };
+};
+
+export const gapUntil = ({ from, failure }: Outage, to: number): Gap => createGap(from, to, failure);
+
+export const gapOfMissed = ({ from, to, frames }: Missed, meaning: Meaning): Gap => {
+  const gap = createGap(from, to, createFailure(meaning, { stage: 'stream', endedAt: Math.min(from, to) }));
+  return frames === undefined ? gap : { ...gap, missed: frames };
+};
+
+export const relayGap = (missed: Missed): Gap => gapOfMissed(missed, relayReports.behind);
+
+/** An event in the log of a relay. A stop of the feed is logged as `disconnected`, because clients stay connected. */
+export type LoggedEvent = Exclude<RelayedEvent, Stopped> | LoggedValue;
+
+/** A value of a topic, as JSON. */
+export interface LoggedValue {
+  readonly type: 'value';
+  /** In epoch ms. */
+  readonly at: number;
+  readonly json: string;
+}
+
+/** Folds an event of a log into a snapshot. Returns the same list if nothing changes. */
+export const nextSnapshot = (snapshot: Snapshot, event: LoggedEvent): Snapshot => {
+  if (event.type === 'value') return snapshot;
+  if (event.type !== 'frame') return eventsAfter(snapshot, event);
+  return openedIn(snapshot) ? snapshot : openedBy(event);
+};
+
+const eventsAfter = (events: Snapshot, event: ClusterLifecycleEvent): Snapshot => {
+  if (event.type === 'opened' || event.type === 'stopped') return [event];
+  if (!isOfAttempt(event)) return events;
+  // The first `disconnected` stays: it contains the failure that began the outage.
+  const stays = (known: LifecycleEvent, n: number): boolean =>
+    (n === 0 && known.type === 'disconnected') || (ranks[known.type] ?? Infinity) < (ranks[event.type] ?? 0);
+  return [...events.filter(stays), event];
+};
+
+// An event replaces those with the same or a higher rank.
+const ranks: Readonly<Partial<Record<ClusterLifecycleEvent['type'], number>>> = {
+  stopped: 1,
+  disconnected: 1,
+  reconnecting: 2,
+  'ticket-requested': 3,
+  'ticket-issued': 4,
+};
+
+const isOfAttempt = (event: ClusterLifecycleEvent): event is Exclude<LifecycleEvent, Opened | Gap | Watermark> =>
+  ranks[event.type] !== undefined;
+
+const openedBy = ({ feed, connection, receivedAt }: AnyFrame): Snapshot => [
+  { type: 'opened', at: receivedAt, feed, connection },
+];
+
+export const openedIn = ([first]: Snapshot): Opened | undefined => (first?.type === 'opened' ? first : undefined);
+
+/** Returns whether a connection is or was open: the first failure of a snapshot began the outage. */
+export const hasBeenOpen = (snapshot: Snapshot): boolean =>
+  snapshot.some((event) => event.type === 'opened' || ('failure' in event && event.failure.stage === 'stream'));
+
+/**
+ * Returns up to when a subscriber that has received an event has every frame, in epoch ms. Only frames, and gaps in
+ * place of them, prove it: a clock goes on while a connection has stalled. So an outage holds it at the end of the last
+ * open connection.
+ *
+ * @param complete - the time before the event, at which the feed had the state `snapshot`
+ */
+export const completeAfter = (complete: number, snapshot: Snapshot, event: LoggedEvent): number =>
+  Math.max(complete, provenUntil(snapshot, event) ?? complete);
+
+const provenUntil = (snapshot: Snapshot, event: LoggedEvent): number | undefined => {
+  const isOpen = openedIn(snapshot) !== undefined;
+  switch (event.type) {
+    case 'frame':
+      return event.receivedAt;
+    case 'gap':
+      return event.to;
+    case 'value':
+      // In an outage it is the delayed output of an operator for earlier frames.
+      return isOpen || snapshot.length === 0 ? event.at : undefined;
+    case 'opened':
+      return hasBeenOpen(snapshot) ? undefined : event.at;
+    case 'disconnected': {
+      const { failure, at } = event;
+      // The end of the connection to a relay says nothing about the frames that the relay has and did not send.
+      const isOfFeed = failure.stage === 'stream' && !isOfRelay({ failure, hasStopped: false });
+      return isOpen && isOfFeed ? Math.min(failure.endedAt, at) : undefined;
+    }
+    case 'reconnecting':
+    case 'ticket-requested':
+    case 'ticket-issued':
+    case 'watermark':
+      return undefined;
+  }
+};
+
+/** Returns the events for a subscriber that receives the feed since `at`, in epoch ms. */
+export const snapshotSince = (snapshot: Snapshot, at: number): Snapshot => {
+  const opened = openedIn(snapshot);
+  // The subscriber has not received the frames before `at`, so the feed opens at that time for it, and never before it
+  // has opened.
+  return opened ? [{ ...opened, at: Math.max(opened.at, at) }] : snapshot;
+};
+
+/** Returns the events for a client that has received events up to `at`, in epoch ms. */
+export const snapshotNotBefore = (snapshot: Snapshot, at: number): Snapshot =>
+  snapshot.map((event) => notBefore(event, at));
+
+/** Returns the events for a client that has missed frames: its status, and the gap, which follows `opened`. */
+export const snapshotAfterGap = (snapshot: Snapshot, missed: Missed): Snapshot => {
+  const events = snapshotNotBefore(snapshot, missed.to);
+  const gap = relayGap(missed);
+  return openedIn(snapshot) ? [...events, gap] : [gap, ...events];
+};
+
+/** Returns an event with a time that is not before `at`, in epoch ms. */
+export const notBefore = (event: LifecycleEvent, at: number): LifecycleEvent => {
+  if (event.type === 'gap') return event.to >= at ? event : { ...event, to: at, durationMs: at - event.from };
+  return event.at >= at ? event : withTime(event, at);
+};
+
+export const withTime = <E extends Exclude<LifecycleEvent, Gap>>(event: E, at: number): E =>
+  // The wait changes, so that the time of the next attempt does not change.
+  event.type === 'reconnecting'
+    ? { ...event, at, delayMs: Math.max(0, event.at + event.delayMs - at) }
+    : { ...event, at };

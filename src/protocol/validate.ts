@@ -1,0 +1,130 @@
+import { invalidOptions, type Verdict, verdicts } from './failures/meanings.js';
+import { copyFailure, createFailure, TradeFeedError } from './failures/trade-feed-error.js';
+import { isNumber } from './type-guards.js';
+
+export interface Rule {
+  readonly allowed: string;
+  /** If `true`, the error does not show the value. */
+  readonly isSecret?: true;
+  /** Says what is wrong with a value, to follow the name of the option; `undefined` if `allowed` says enough. */
+  readonly problem?: (value: unknown) => string | undefined;
+  readonly is: (value: unknown) => boolean;
+}
+
+/** The longest delay of a timer. Node fires at once for a delay above 2^31-1 ms. */
+export const MAX_TIMER_MS = 2 ** 31 - 1;
+
+export const clampMs = (ms: number): number => Math.min(ms, MAX_TIMER_MS);
+
+export const durationMs: Rule = { allowed: 'a number of ms, 0 or more', is: (v) => isNumber(v) && v >= 0 };
+export const positiveMs: Rule = { allowed: 'a number of ms above 0', is: (v) => isNumber(v) && v > 0 };
+export const timerMs: Rule = {
+  allowed: `a number of ms, above 0 and at most ${MAX_TIMER_MS}`,
+  is: (v) => isNumber(v) && v > 0 && v <= MAX_TIMER_MS,
+};
+export const anObject: Rule = {
+  allowed: 'an object',
+  is: (v) => typeof v === 'object' && v !== null && !Array.isArray(v),
+};
+export const aBoolean: Rule = { allowed: 'true or false', is: (v) => typeof v === 'boolean' };
+export const aFunction: Rule = { allowed: 'a function', is: (v) => typeof v === 'function' };
+export const objectWith = (method: string, allowed: string): Rule => ({
+  allowed,
+  is: (v) => anObject.is(v) && aFunction.is((v as Record<string, unknown>)[method]),
+});
+export const positiveCount: Rule = {
+  allowed: 'a whole number, 1 or more',
+  is: (v) => Number.isSafeInteger(v) && (v as number) >= 1,
+};
+export const aCount = (least: number): Rule => ({
+  allowed: `a whole number, ${least} or more, or Infinity`,
+  is: (v) => v === Infinity || (Number.isInteger(v) && (v as number) >= least),
+});
+export const aScheduler: Rule = objectWith('schedule', 'an RxJS scheduler');
+export const aName: Rule = {
+  allowed: '1 to 80 letters, digits, - or _',
+  is: (v) => typeof v === 'string' && /^[\w-]{1,80}$/.test(v),
+};
+export const oneOf = (...words: readonly string[]): Rule => {
+  const allowed = words.map((word) => `'${word}'`).join(' or ');
+  return {
+    allowed,
+    // Letters only, and few of them: a longer text might be a key.
+    problem: (v) => (typeof v === 'string' && /^[a-z]{1,12}$/i.test(v) ? `must be ${allowed}, got '${v}'` : undefined),
+    is: (v) => words.includes(v as string),
+  };
+};
+
+export const invalidOption = (option: string, allowed: string, value?: unknown): TradeFeedError =>
+  wrongOption(option, mustBe(allowed, value));
+
+/** Creates the error for a value that breaks a rule. `source`: where the value is from, in parentheses. */
+export const refusedOption = (option: string, rule: Rule, value: unknown, source = ''): TradeFeedError =>
+  wrongOption(option, source + (rule.problem?.(value) ?? mustBe(rule.allowed, rule.isSecret ? undefined : value)));
+
+const wrongOption = (option: string, detail: string): TradeFeedError =>
+  createFailure(invalidOptions, { stage: 'ticket', option, detail });
+
+// Shows a wrong number or boolean, but no text, which might be a key.
+const mustBe = (allowed: string, value?: unknown): string =>
+  `must be ${allowed}${isNumber(value) || typeof value === 'boolean' ? `, got ${value}` : ''}`;
+
+type Defined<T> = { readonly [Name in keyof T]: Exclude<T[Name], undefined> };
+
+/**
+ * Checks options, and returns those that are not `undefined`.
+ *
+ * @param prefix - precedes each name, for a nested object
+ * @throws TradeFeedError with code `invalid-options`, for the first one that is unknown or wrong
+ */
+export const validated = <T extends object>(
+  options: T,
+  rules: Readonly<Record<keyof T & string, Rule>>,
+  prefix = '',
+): Defined<T> => {
+  if (!anObject.is(options)) throw invalidOption(prefix.slice(0, -1) || 'options', 'an object');
+  const given = Object.entries(options).filter(([, value]) => value !== undefined);
+  for (const [name, value] of given) {
+    const rule = Object.hasOwn(rules, name) ? rules[name as keyof T & string] : undefined;
+    if (rule === undefined)
+      throw invalidOption(prefix + name, `left out: the options are ${Object.keys(rules).join(', ')}`);
+    if (!rule.is(value)) throw refusedOption(prefix + name, rule, value);
+  }
+  return Object.fromEntries(given) as Defined<T>;
+};
+
+/** Checks required values. Throws a `TradeFeedError` for the first one that is missing or wrong. */
+export const checkRequired = (required: object, rules: Readonly<Record<string, Rule>>, prefix = ''): void => {
+  const values = required as Readonly<Record<string, unknown>>;
+  for (const [name, rule] of Object.entries(rules))
+    if (!rule.is(values[name])) throw refusedOption(prefix + name, rule, values[name]);
+};
+
+/**
+ * Returns the error of a feed for an exception of one of its options: a `TradeFeedError` with the verdict `stop` and
+ * new advice, any other value unchanged.
+ */
+export const thrownByOption = (option: string, thrown: unknown): unknown =>
+  // Any other verdict than `stop` would cause a reconnect, which could repeat the exception.
+  thrown instanceof TradeFeedError
+    ? copyFailure(thrown, { verdict: 'stop', advice: `Your option \`${option}\` threw this.`, meaning: thrown.meaning })
+    : thrown;
+
+export interface ClassifyOption {
+  readonly classify?: ((failure: TradeFeedError, verdict: Verdict) => Verdict) | undefined;
+}
+
+/** Returns a failure with the verdict of the option `classify`, or what `thrownByOption` makes of its exception. */
+export const applyClassify = ({ classify }: ClassifyOption, error: TradeFeedError): unknown => {
+  if (classify === undefined) return error;
+  try {
+    const { verdict: before, meaning } = error;
+    const verdict = classify(error, before);
+    if (verdict === before) return error;
+    if (!verdicts.includes(verdict)) throw invalidOption('classify', `a function that returns ${verdicts.join(', ')}`);
+    const advice = `Your option \`classify\` changed the verdict from ${before} to ${verdict}.`;
+    return copyFailure(error, { verdict, advice, meaning });
+  } catch (thrown) {
+    return thrownByOption('classify', thrown);
+  }
+};

@@ -1,0 +1,171 @@
+import type { Duplex } from 'node:stream';
+import type { Subscription } from 'rxjs';
+import { WebSocket } from 'ws';
+import { CloseCode, CloseReason } from '../protocol/contract.js';
+import type { Feed } from '../protocol/feed.js';
+import type { Payload, ServiceSettings } from './options.js';
+import type { ServiceConnectionClosed } from './service.js';
+
+/** The code and the reason of a close frame. */
+interface CloseFrame {
+  readonly code: number;
+  readonly reason: string;
+}
+
+/** The close frames of the service (contract, section 7.3). */
+export const closing = {
+  replaced: { code: CloseCode.connectionReplaced, reason: CloseReason.connectionReplaced },
+  clientMessage: { code: CloseCode.serverPushOnly, reason: CloseReason.serverPushOnly },
+  accessExpired: { code: CloseCode.accessLost, reason: CloseReason.accessExpired },
+  accessRevoked: { code: CloseCode.accessLost, reason: CloseReason.accessRevoked },
+  clientTooSlow: { code: CloseCode.clientTooSlow, reason: CloseReason.clientTooSlow },
+  shutdown: { code: CloseCode.serverShutdown, reason: CloseReason.serverShutdown },
+  // The contract does not define it: RFC 6455, section 7.4.1.
+  protocolError: { code: 1002, reason: '' },
+} as const;
+
+/** What ended a connection, and how many frames it had. */
+type ConnectionEnd = Pick<ServiceConnectionClosed, 'code' | 'reason' | 'by' | 'frames'>;
+
+interface ConnectionObserver {
+  /** Called when the client broke a rule. The connection is closed next. */
+  readonly onViolation: (rule: 'client-message' | 'protocol-error') => void;
+  /** Called once, at the first end: later ones are not reported. */
+  readonly onClosed: (end: ConnectionEnd) => void;
+}
+
+/** A payload as the bytes of a message. */
+interface Message {
+  readonly data: Buffer;
+  readonly binary: boolean;
+}
+
+/** Copies a payload, which may change later, once for all connections. */
+export const messageOf = (payload: Payload): Message => ({
+  data: Buffer.from(payload as Uint8Array),
+  binary: typeof payload !== 'string',
+});
+
+/** After this many bytes, the frames of a turn are passed to the socket before the end of the turn. */
+const burstBytes = 64 * 1024;
+
+/**
+ * An open connection of an account (contract, section 3.2). It writes the frames of one turn in one system call.
+ *
+ * The backlog is the bytes in the socket that the operating system does not accept, because the client does not read. A
+ * client with more than `backlogBytes` of them when a burst begins is too slow. The frames of the burst do not count,
+ * so a single frame may be larger.
+ */
+export class Connection {
+  readonly feed: Feed;
+  readonly #ws: WebSocket;
+  readonly #socket: Duplex;
+  readonly #settings: ServiceSettings;
+  readonly #observer: ConnectionObserver;
+  #isDelayed = false;
+  /** The messages that wait for the delay of the Free plan, in order. */
+  #waiting: { readonly message: Message; readonly due: number }[] = [];
+  /** Runs while messages wait. */
+  #timer: Subscription | undefined;
+  #isOpen = true;
+  #frames = 0;
+  /** The bytes of a burst, while the socket is corked for it. */
+  #corkedBytes: number | undefined;
+
+  constructor(feed: Feed, ws: WebSocket, socket: Duplex, settings: ServiceSettings, observer: ConnectionObserver) {
+    this.feed = feed;
+    this.#ws = ws;
+    this.#socket = socket;
+    this.#settings = settings;
+    this.#observer = observer;
+    ws.on('message', () => this.#violate('client-message', closing.clientMessage));
+    // `ws` has begun to close here: for a message that is too large, `PushOnlySocket` sends 1008 instead of 1009.
+    ws.on('error', ({ code }: NodeJS.ErrnoException) => {
+      if (code === 'WS_ERR_UNSUPPORTED_MESSAGE_LENGTH') this.#violate('client-message', closing.clientMessage);
+      else this.#violate('protocol-error', closing.protocolError);
+    });
+    ws.on('close', (code) => this.#end({ code, reason: '' }, 'client', () => undefined));
+  }
+
+  /** Sends a message, now or after the delay of the Free plan. */
+  send(message: Message): void {
+    if (!this.#isDelayed) return this.#write(message);
+    const { limits, scheduler } = this.#settings;
+    this.#waiting.push({ message, due: scheduler.now() + limits.freeDelayMs });
+    this.#timer ??= this.#releaseAfter(limits.freeDelayMs);
+  }
+
+  /** Turns the delay of the Free plan on or off. Messages that wait are sent when it ends. */
+  setDelayed(isDelayed: boolean): void {
+    this.#isDelayed = isDelayed && this.#settings.limits.freeDelayMs > 0;
+    if (this.#isDelayed) return;
+    this.#release(Infinity);
+    this.#timer?.unsubscribe();
+    this.#timer = undefined;
+  }
+
+  /** Closes with a close frame, unless the client has begun to close. */
+  close(frame: CloseFrame): void {
+    if (this.#isWritable) this.#end(frame, 'service', () => this.#ws.close(frame.code, frame.reason));
+  }
+
+  /** Ends the connection without a close frame, after the frames before. */
+  drop(): void {
+    if (this.#isWritable) this.#end({ code: 1006, reason: '' }, 'service', () => this.#socket.destroy());
+  }
+
+  // A client that has begun to close receives no more frames, although its socket is still open.
+  get #isWritable(): boolean {
+    return this.#isOpen && this.#ws.readyState === WebSocket.OPEN;
+  }
+
+  #releaseAfter(ms: number): Subscription {
+    const { scheduler } = this.#settings;
+    return scheduler.schedule(() => {
+      this.#release(scheduler.now());
+      const [next] = this.#waiting;
+      // Rounded up: timers cut off fractions of a millisecond, and no message may be early.
+      this.#timer = next && this.#releaseAfter(Math.ceil(next.due - scheduler.now()));
+    }, ms);
+  }
+
+  #release(now: number): void {
+    const next = this.#waiting.findIndex(({ due }) => due > now);
+    const due = this.#waiting.splice(0, next < 0 ? this.#waiting.length : next);
+    for (const { message } of due) this.#write(message);
+  }
+
+  #write({ data, binary }: Message): void {
+    if (!this.#isWritable) return;
+    if (this.#corkedBytes === undefined) {
+      if (this.#socket.writableLength > this.#settings.limits.backlogBytes) return this.close(closing.clientTooSlow);
+      this.#socket.cork();
+      this.#corkedBytes = 0;
+      process.nextTick(() => this.#flush());
+    }
+    this.#ws.send(data, { binary });
+    this.#frames += 1;
+    this.#corkedBytes += data.length;
+    if (this.#corkedBytes >= burstBytes) this.#flush();
+  }
+
+  #flush(): void {
+    if (this.#corkedBytes !== undefined) this.#socket.uncork();
+    this.#corkedBytes = undefined;
+  }
+
+  #violate(rule: 'client-message' | 'protocol-error', frame: CloseFrame): void {
+    if (this.#isOpen) this.#observer.onViolation(rule);
+    this.#end(frame, 'service', () => this.#ws.close(frame.code, frame.reason));
+  }
+
+  #end({ code, reason }: CloseFrame, by: ConnectionEnd['by'], act: () => void): void {
+    if (!this.#isOpen) return;
+    this.#isOpen = false;
+    this.#waiting = [];
+    this.#timer?.unsubscribe();
+    this.#flush();
+    act();
+    this.#observer.onClosed({ code, reason, by, frames: this.#frames });
+  }
+}

@@ -1,0 +1,203 @@
+import type { Socket } from 'node:net';
+import { promisify } from 'node:util';
+import { distinctUntilChanged, skipWhile } from 'rxjs';
+import { WebSocket, WebSocketServer } from 'ws';
+import { CloseCode, CloseReason } from '../protocol/contract.js';
+import { endHandshake, pathOf, type Refusal, refusal, refusalAnswer, refusalOfRoute } from './answers.js';
+import { shuttingDown, streamPath, ticketPath } from './answers.js';
+import { closing, Connection } from './connection.js';
+import { type HttpHandlers, type ServerRequest, whenAnswering, whenResumed } from './http.js';
+import type { ServiceState } from './state.js';
+import type { TicketRecord } from './tickets.js';
+
+/** The maximum size of a client's message, in bytes. A client must send no messages, so none needs to be read. */
+const maxMessageBytes = 1024;
+
+/** The WebSocket side of the HTTP server. */
+interface Upgrades {
+  /** Answers a handshake (contract, section 4.2). */
+  readonly onUpgrade: HttpHandlers['onUpgrade'];
+  /** Waits until all connections are closed and their `connection-closed` events are emitted. */
+  close(): Promise<void>;
+}
+
+/** Creates the WebSocket side of the HTTP server: handshakes, and the connections that they open. */
+export const createUpgrades = (state: ServiceState): Upgrades => {
+  const open = connectionOpener(state);
+  let sockets = createWebSocketServer(state);
+
+  const refuse = (request: ServerRequest, socket: Socket, refused: Refusal, ticket?: TicketRecord): void => {
+    const { status, code } = refused;
+    state.emit({ type: 'handshake-refused', status, code, account: ticket?.account.id, feed: ticket?.feed });
+    endHandshake(request, socket, refusalAnswer(refused, state.settings.errorBody));
+  };
+
+  const answer = (request: ServerRequest, socket: Socket, head: Buffer): void => {
+    if (state.isShuttingDown) return refuse(request, socket, shuttingDown);
+    const { authorization = '', 'x-api-key': apiKey } = request.headers;
+    if (apiKey !== undefined) state.emit({ type: 'violation', rule: 'api-key-in-handshake' });
+    const bearer = /^Bearer +(\S+)$/i.exec(authorization)?.[1];
+    // Reserved before it is checked: the ticket cannot be used again, even after a refusal.
+    const ticket = bearer === undefined ? undefined : state.tickets.move(bearer, 'consumed');
+    const admitted = bearer === undefined ? ticketMissing : admit(state, request, ticket);
+    if ('code' in admitted) return refuse(request, socket, admitted, ticket);
+    sockets.handleUpgrade(request, socket, head, (ws) => {
+      socket.resume();
+      open(ws, socket, admitted);
+    });
+  };
+
+  const onUpgrade: Upgrades['onUpgrade'] = (request, socket, head) => {
+    state.checkTarget(request.url);
+    const malformed = refusalOfRoute(request.url, request.method) ?? refusalOfUpgrade(request);
+    const endWaiting = waitWith(socket, head);
+    if (malformed !== undefined) return whenResumed(state, socket, () => refuse(request, socket, malformed));
+    whenAnswering(state, 'handshake', socket, (replaced) => {
+      const early = endWaiting();
+      if (replaced) endHandshake(request, socket, replaced);
+      else answer(request, socket, early);
+    });
+  };
+
+  const close = (): Promise<void> => {
+    // A closed server of `ws` accepts no more handshakes, so a restart needs another one.
+    const ended = sockets;
+    sockets = createWebSocketServer(state);
+    return promisify(ended.close.bind(ended))();
+  };
+
+  return { onUpgrade, close };
+};
+
+/** Returns the function that opens and numbers the connections of a service. */
+const connectionOpener = (state: ServiceState) => {
+  const { settings, connections } = state;
+  let connectionCount = 0;
+  return (ws: WebSocket, socket: Socket, { account, feed }: TicketRecord): void => {
+    const shown = { account: account.id, feed, connection: (connectionCount += 1) };
+    const connection: Connection = new Connection(feed, ws, socket, settings, {
+      onViolation: (rule) => state.emit({ type: 'violation', rule, ...shown }),
+      onClosed: (end) => {
+        connections.delete(connection);
+        if (account.connection === connection) account.connection = undefined;
+        state.emit({ type: 'connection-closed', ...shown, ...end });
+      },
+    });
+    connection.setDelayed(account.plan === 'free');
+    const earlier = account.connection;
+    if (earlier) connections.delete(earlier);
+    account.connection = connection;
+    connections.add(connection);
+    followStalls(state, ws, socket);
+    state.emit({ type: 'handshake-accepted', ...shown });
+    if (ws.protocol === '') state.emit({ type: 'violation', rule: 'no-subprotocol', ...shown });
+    earlier?.close(closing.replaced);
+  };
+};
+
+// During a stall nothing is read, and what the service writes waits in the socket.
+const followStalls = ({ stalled$ }: ServiceState, ws: WebSocket, socket: Socket): void => {
+  const following = stalled$
+    .pipe(
+      distinctUntilChanged(),
+      skipWhile((isStalled) => !isStalled),
+    )
+    .subscribe((isStalled) => {
+      if (isStalled) {
+        ws.pause();
+        socket.cork();
+      } else {
+        socket.uncork();
+        ws.resume();
+      }
+    });
+  ws.once('close', () => following.unsubscribe());
+};
+
+// Reads the socket of a handshake that waits, because Node notices that a client leaves only while it reads. Returns
+// the function that ends this and returns the bytes that have arrived.
+const waitWith = (socket: Socket, head: Buffer): (() => Buffer) => {
+  const chunks = [head];
+  const keep = (chunk: Buffer): unknown => chunks.push(chunk);
+  const leave = (): unknown => socket.destroy();
+  socket.on('data', keep).on('end', leave).on('error', leave);
+  return () => {
+    socket.off('data', keep).off('end', leave).off('error', leave).pause();
+    return Buffer.concat(chunks);
+  };
+};
+
+const createWebSocketServer = ({ settings, endpoints }: ServiceState): WebSocketServer => {
+  const options = {
+    noServer: true,
+    perMessageDeflate: false,
+    maxPayload: maxMessageBytes,
+    // With the check of `ws`, a text message with invalid UTF-8 would be closed with 1007 instead of 1008.
+    skipUTF8Validation: true,
+    closeTimeout: settings.limits.closeTimeoutMs,
+    WebSocket: PushOnlySocket,
+    handleProtocols: (requested: ReadonlySet<string>) => {
+      const { handshake } = endpoints;
+      return (typeof handshake === 'object' && handshake.subprotocol) || ([...requested][0] ?? false);
+    },
+  };
+  return new WebSocketServer(options);
+};
+
+/**
+ * Returns the refusal of a request that is not a valid WebSocket handshake (RFC 6455, section 4.2.2). It does not
+ * reserve its ticket.
+ */
+const refusalOfUpgrade = ({ url, headers }: ServerRequest): Refusal | undefined => {
+  const malformed = (message: string): Refusal => refusal(400, 'not-a-websocket-handshake', message);
+  if (pathOf(url) === ticketPath) return malformed('The ticket endpoint does not accept upgrades.');
+  if (headers.upgrade?.toLowerCase() !== 'websocket') return malformed('The Upgrade header must be "websocket".');
+  if (!/^[+/0-9A-Za-z]{22}==$/.test(headers['sec-websocket-key'] ?? ''))
+    return malformed('The Sec-WebSocket-Key header must be 16 bytes in base64.');
+  if (headers['sec-websocket-version'] === '13') return undefined;
+  const version = { 'Sec-WebSocket-Version': '13' };
+  return refusal(426, 'upgrade-required', 'The Sec-WebSocket-Version header must be 13.', version);
+};
+
+const unauthorized = (why: 'missing' | 'unknown' | 'consumed' | 'expired' | 'revoked', message: string): Refusal =>
+  refusal(401, `ticket-${why}`, message, { 'WWW-Authenticate': 'Bearer' });
+
+const ticketMissing = unauthorized('missing', 'The Authorization header has no Bearer ticket.');
+
+/**
+ * Returns the refusal of a handshake (contract, section 7.2), or the ticket that admits it.
+ *
+ * The ticket is checked first, because it determines the feed. Only the address could request another feed, so an
+ * address with any addition (`/ws?feed=raw`) gets the 400 for a feed that does not match. If subprotocols are
+ * requested, the subprotocol of the ticket must be the only one. A request without a subprotocol is accepted, because
+ * 7.2 refuses "an explicitly requested subprotocol".
+ */
+const admit = (
+  { settings, capacity, connections }: ServiceState,
+  { url, headers }: ServerRequest,
+  ticket: TicketRecord | undefined,
+): Refusal | TicketRecord => {
+  if (ticket === undefined) return unauthorized('unknown', 'The ticket is unknown.');
+  if (ticket.state === 'consumed') return unauthorized('consumed', 'The ticket was already used.');
+  if (ticket.state === 'expired') return unauthorized('expired', 'The ticket has expired.');
+  if (ticket.state === 'revoked') return unauthorized('revoked', 'The ticket was revoked.');
+  if (url !== streamPath) return refusal(400, 'address-mismatch', 'The address is not the wss_url of the ticket.');
+  const requested = headers['sec-websocket-protocol'] ?? settings.subprotocols[ticket.feed];
+  if (requested.trim() !== settings.subprotocols[ticket.feed])
+    return refusal(400, 'subprotocol-mismatch', 'The requested subprotocol is not that of the ticket.');
+  const isFull = ticket.account.connection === undefined && connections.size >= capacity;
+  return isFull
+    ? refusal(503, 'capacity-full', 'The service is full: its maximum number of users is connected.')
+    : ticket;
+};
+
+/**
+ * A server's WebSocket. It closes with 1008 `server push only` (contract, section 3.2), even if a client's message is
+ * too large. `ws` would close with 1009, and without a reason.
+ */
+class PushOnlySocket extends WebSocket {
+  override close(code?: number, reason?: string | Buffer): void {
+    if (code === 1009 && reason === undefined) super.close(CloseCode.serverPushOnly, CloseReason.serverPushOnly);
+    else super.close(code, reason);
+  }
+}

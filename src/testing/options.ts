@@ -1,0 +1,240 @@
+import { validateHeaderName, validateHeaderValue } from 'node:http';
+import { asyncScheduler, isObservable, type Observable, type SchedulerLike } from 'rxjs';
+import { feeds, isLoopback, ticketFields } from '../protocol/contract.js';
+import type { Feed } from '../protocol/feed.js';
+import { isNumber, isText, tryCall } from '../protocol/type-guards.js';
+import { aCount, aFunction, anObject, aScheduler, checkRequired } from '../protocol/validate.js';
+import { MAX_TIMER_MS, type Rule, timerMs, validated } from '../protocol/validate.js';
+import { defaultErrorBody, type ErrorBody } from './answers.js';
+
+/** A plan (contract, section 1): `free` delays each frame by `limits.freeDelayMs`, `developer` does not. */
+export type Plan = 'free' | 'developer';
+
+/** The limits of the service. Two defaults are from the contract, the others are chosen by this library. */
+export interface ServiceLimits {
+  /** How long a ticket is valid, in ms. @defaultValue 60 000 (contract, section 8) */
+  readonly ticketLifetimeMs: number;
+  /** The duration of the fixed window of ticket requests, in ms. @defaultValue 60 000 */
+  readonly windowMs: number;
+  /** The maximum number of ticket requests of an account in a window. @defaultValue 60 */
+  readonly ticketsPerWindow: number;
+  /** The maximum number of users with a live connection; a further user gets 503. @defaultValue Infinity */
+  readonly capacity: number;
+  /**
+   * The maximum number of bytes that may wait for the client of a connection. If more wait when a frame is sent, the
+   * service closes the connection with 1013. Frames that wait for the delay of the Free plan do not count.
+   * @defaultValue 1 MiB
+   */
+  readonly backlogBytes: number;
+  /** The delay of each frame on the Free plan, in ms. @defaultValue 500 (contract, section 8) */
+  readonly freeDelayMs: number;
+  /** The maximum size of the body of a ticket request, in bytes; a larger body gets 413. @defaultValue 16 KiB */
+  readonly requestBytes: number;
+  /** How long a client may take to send a request, in ms; then it gets 408. @defaultValue 10 000 */
+  readonly requestTimeoutMs: number;
+  /** How long a client may take to answer a close frame, in ms; then its socket is destroyed. @defaultValue 10 000 */
+  readonly closeTimeoutMs: number;
+  /** How long `shutdown()` waits for clients, in ms; then their sockets are destroyed. @defaultValue 1 000 */
+  readonly shutdownTimeoutMs: number;
+}
+
+/** One payload of a feed: a string becomes a text frame, bytes become a binary frame. */
+export type Payload = string | Uint8Array;
+
+/** The source of each feed's payloads. */
+export type ServiceSources = { readonly [F in Feed]?: Observable<Payload> | undefined };
+
+/** The options of {@link startTradeFeedService}. */
+export interface TradeFeedServiceOptions {
+  /** The port on 127.0.0.1; 0 selects a free port. @defaultValue 0 */
+  readonly port?: number | undefined;
+  /** Key and certificate in PEM, for `https:` and `wss:`. @defaultValue none: `http:` and `ws:` */
+  readonly tls?: { readonly key: string | Buffer; readonly cert: string | Buffer } | undefined;
+  /**
+   * The address that clients use if they connect through a proxy, for example one that terminates TLS: an origin with
+   * `https:`, or with `http:` for a loopback host. The `wss_url` of tickets uses it, `baseUrl` does not.
+   * @defaultValue the address of the service
+   */
+  readonly publicUrl?: string | undefined;
+  /**
+   * The payloads of each feed. The service subscribes to each Observable once, from start to shutdown, and sends its
+   * payloads to all open connections of the feed. @defaultValue none: only `push` sends payloads
+   */
+  readonly sources?: ServiceSources | undefined;
+  /** See {@link ServiceLimits}. */
+  readonly limits?: { readonly [L in keyof ServiceLimits]?: ServiceLimits[L] | undefined } | undefined;
+  /** The subprotocol of each feed. The contract doesn't show that of `raw`: `mmp.pending-transaction.v1` is ours. */
+  readonly subprotocols?: { readonly [F in Feed]?: string | undefined } | undefined;
+  /** The JSON body of a refusal. @defaultValue `{ "error": { "code": …, "message": … } }` */
+  readonly errorBody?: ErrorBody | undefined;
+  /** The clock of tickets, windows and the delay of the Free plan. @defaultValue real time */
+  readonly scheduler?: SchedulerLike | undefined;
+}
+
+/** The options with all defaults. */
+export interface ServiceSettings {
+  readonly port: number;
+  readonly tls: TradeFeedServiceOptions['tls'];
+  readonly publicUrl: string | undefined;
+  readonly sources: ServiceSources;
+  readonly limits: ServiceLimits;
+  readonly subprotocols: Readonly<Record<Feed, string>>;
+  readonly errorBody: ErrorBody;
+  readonly scheduler: SchedulerLike;
+}
+
+/** What an endpoint does with a request. Without `status`, `headers` and `body` it answers as the contract says. */
+export interface EndpointAnswer {
+  /** How long a request waits for its answer, in ms. @defaultValue 0 */
+  readonly delayMs?: number | undefined;
+  /** The status of the answer, from 200 to 599. @defaultValue 200 */
+  readonly status?: number | undefined;
+  /** Headers of the answer, such as `Retry-After`. @defaultValue those of a JSON body */
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+  /** The body of the answer, sent as it is. @defaultValue empty */
+  readonly body?: string | undefined;
+}
+
+/** What the handshake does. */
+export interface HandshakeAnswer extends EndpointAnswer {
+  /** The subprotocol that an accepted handshake agrees to. @defaultValue the requested one */
+  readonly subprotocol?: string | undefined;
+}
+
+/** How the ticket endpoint behaves: `normal` as the contract says, `unreachable` cuts each request's connection. */
+export type TicketEndpointBehavior = 'normal' | 'unreachable' | EndpointAnswer;
+
+/** How the handshake behaves: `normal` as the contract says, `unreachable` cuts the connection of each handshake. */
+export type HandshakeBehavior = 'normal' | 'unreachable' | HandshakeAnswer;
+
+/** The behavior of both endpoints. */
+export interface Endpoints {
+  ticket: TicketEndpointBehavior;
+  handshake: HandshakeBehavior;
+}
+
+/** Real time in epoch ms, with fractions, from the monotonic clock. So a delay of 500 ms never ends after 499.9 ms. */
+export const systemScheduler: SchedulerLike = {
+  now: () => performance.timeOrigin + performance.now(),
+  schedule: (...args: Parameters<SchedulerLike['schedule']>) => asyncScheduler.schedule(...args),
+};
+
+const duration: Rule = {
+  allowed: `a number of ms, from 0 to ${MAX_TIMER_MS}`,
+  is: (v) => isNumber(v) && v >= 0 && v <= MAX_TIMER_MS,
+};
+
+/** The default of each limit, and its rule. */
+const limitTable: Readonly<Record<keyof ServiceLimits, readonly [byDefault: number, rule: Rule]>> = {
+  ticketLifetimeMs: [60_000, duration],
+  windowMs: [60_000, timerMs],
+  ticketsPerWindow: [60, aCount(0)],
+  capacity: [Infinity, aCount(0)],
+  backlogBytes: [1024 * 1024, aCount(0)],
+  freeDelayMs: [500, duration],
+  requestBytes: [16 * 1024, aCount(0)],
+  requestTimeoutMs: [10_000, timerMs],
+  closeTimeoutMs: [10_000, duration],
+  shutdownTimeoutMs: [1_000, duration],
+};
+const eachLimit = <T>(valueOf: (row: (typeof limitTable)[keyof ServiceLimits]) => T) =>
+  Object.fromEntries(Object.entries(limitTable).map(([name, row]) => [name, valueOf(row)])) as Record<
+    keyof ServiceLimits,
+    T
+  >;
+
+/** The defaults of the service's options. */
+export const serviceDefaults: ServiceSettings = Object.freeze({
+  port: 0,
+  tls: undefined,
+  publicUrl: undefined,
+  sources: Object.freeze({}),
+  limits: Object.freeze(eachLimit(([byDefault]) => byDefault)),
+  subprotocols: Object.freeze({ market: 'mmp.trade-batch.v1', raw: 'mmp.pending-transaction.v1' }),
+  errorBody: defaultErrorBody,
+  scheduler: systemScheduler,
+});
+
+/** Checks the options and adds the defaults. Throws a `TradeFeedError` with code `invalid-options`. */
+export const serviceSettings = (options: TradeFeedServiceOptions = {}): ServiceSettings => {
+  const { limits = {}, subprotocols = {}, tls, sources = {}, ...others } = validated(options, rules);
+  if (tls) checkRequired(tls, pemRules, 'tls.');
+  return {
+    ...serviceDefaults,
+    ...others,
+    tls: tls && validated(tls, pemRules, 'tls.'),
+    sources: validated(sources, perFeed(observable), 'sources.'),
+    limits: {
+      ...serviceDefaults.limits,
+      ...validated(
+        limits,
+        eachLimit(([, rule]) => rule),
+        'limits.',
+      ),
+    },
+    subprotocols: { ...serviceDefaults.subprotocols, ...validated(subprotocols, perFeed(token), 'subprotocols.') },
+  };
+};
+
+export const checkBehavior = (endpoint: keyof Endpoints, behavior: Endpoints[keyof Endpoints]): void => {
+  checkRequired({ behavior }, { behavior: aBehavior });
+  if (typeof behavior === 'object') validated<HandshakeAnswer>(behavior, answerRules[endpoint], 'behavior.');
+};
+
+export const integerIn = (from: number, to: number): Rule => ({
+  allowed: `a whole number from ${from} to ${to}`,
+  is: (v) => Number.isInteger(v) && Number(v) >= from && Number(v) <= to,
+});
+
+const isHeader = ([name, value]: readonly [string, unknown]): boolean =>
+  tryCall(() => {
+    validateHeaderName(name);
+    validateHeaderValue(name, value as string);
+    return true;
+  }) === true;
+const someHeaders: Rule = {
+  allowed: 'an object of HTTP headers, such as { "Retry-After": "1" }',
+  is: (v) => anObject.is(v) && Object.entries(v as object).every(isHeader),
+};
+
+const token: Rule = {
+  allowed: 'a token of RFC 9110 (5.6.2), such as "mmp.trade-batch.v1"',
+  is: ticketFields.subprotocol,
+};
+const aBehavior: Rule = {
+  allowed: '"normal", "unreachable" or an object that describes the answer',
+  is: (v) => v === 'normal' || v === 'unreachable' || anObject.is(v),
+};
+const answer = {
+  delayMs: duration,
+  status: integerIn(200, 599),
+  headers: someHeaders,
+  body: { allowed: 'a string', is: isText },
+};
+const answerRules: Readonly<Record<keyof Endpoints, Readonly<Record<string, Rule>>>> = {
+  ticket: answer,
+  handshake: { ...answer, subprotocol: token },
+};
+
+const pem: Rule = { allowed: 'a PEM text or a Buffer', is: (v) => isText(v) || v instanceof Uint8Array };
+const pemRules = { key: pem, cert: pem };
+const observable: Rule = { allowed: 'an Observable of strings or bytes', is: isObservable };
+const perFeed = (rule: Rule) => Object.fromEntries(feeds.map((feed) => [feed, rule])) as Record<Feed, Rule>;
+
+// Clients accept a `wss_url` without TLS only if its host is this machine, so the same rule applies here.
+const isOrigin = (value: unknown): boolean => {
+  if (!isText(value) || !/^https?:\/\/[^/\s?#@\\]+\/?$/i.test(value) || !URL.canParse(value)) return false;
+  const url = new URL(value);
+  return url.protocol === 'https:' || isLoopback(url);
+};
+
+const rules: Readonly<Record<keyof TradeFeedServiceOptions, Rule>> = {
+  port: integerIn(0, 65_535),
+  tls: anObject,
+  publicUrl: { allowed: 'an origin, such as "https://feed.example"; http: only for a loopback host', is: isOrigin },
+  sources: anObject,
+  limits: anObject,
+  subprotocols: anObject,
+  errorBody: aFunction,
+  scheduler: aScheduler,
+};

@@ -1,0 +1,214 @@
+import { randomBytes } from 'node:crypto';
+import { feeds } from '../protocol/contract.js';
+import { isCredential } from '../protocol/secret.js';
+import { aBoolean, aCount, checkRequired, invalidOption, oneOf, type Rule, validated } from '../protocol/validate.js';
+import { streamPath } from './answers.js';
+import { closing, messageOf } from './connection.js';
+import { createUpgrades } from './handshake.js';
+import { createRequestHandler, startHttpServer } from './http.js';
+import { checkBehavior, integerIn, serviceSettings, type TradeFeedServiceOptions } from './options.js';
+import type { RestartOptions, TradeFeedAccount, TradeFeedService } from './service.js';
+import { runSources } from './sources.js';
+import { ServiceState } from './state.js';
+import type { AccountRecord } from './tickets.js';
+
+/**
+ * Starts a local service that implements the complete contract, on 127.0.0.1. Use it in tests of your program;
+ * `rx-trade-feed serve` and the tests of this library use it, too. Several services can run at once, independently.
+ *
+ * @returns the running service; rejects with a TradeFeedError (`invalid-options`) that names an option, or with the
+ *   error of the system if it cannot listen on the port
+ * @see the contract, all sections
+ * @example
+ * ```ts
+ * import { startTradeFeedService } from 'rx-trade-feed/testing';
+ *
+ * const service = await startTradeFeedService({ limits: { freeDelayMs: 0 } });
+ * const apiKey = service.createAccount().createApiKey();
+ * const response = await fetch(`${service.baseUrl}/v1/wss/tickets`, {
+ *   method: 'POST',
+ *   headers: { 'X-API-Key': apiKey },
+ * });
+ * console.log(response.status); // 200
+ * await service.shutdown();
+ * ```
+ */
+export const startTradeFeedService = async (options: TradeFeedServiceOptions = {}): Promise<TradeFeedService> => {
+  const settings = serviceSettings(options);
+  const state = new ServiceState(settings);
+  const { port, unref, restart, stop } = await startServiceServer(state);
+  const baseUrl = `http${settings.tls ? 's' : ''}://127.0.0.1:${port}`;
+  state.wssUrl = new URL(streamPath, settings.publicUrl ?? baseUrl).href.replace(/^http/, 'ws');
+
+  const push: TradeFeedService['push'] = (feed, payload) => {
+    checkRequired({ feed }, { feed: oneOf(...feeds) });
+    checkRequired({ payload }, { payload: aPayload });
+    const message = messageOf(payload);
+    for (const connection of state.connections) if (connection.feed === feed) connection.send(message);
+  };
+  const sources = runSources(state, push);
+
+  let stopped: Promise<void> | undefined;
+  const shutdown = (): Promise<void> => {
+    sources.unsubscribe();
+    return (stopped ??= stop().then(() => state.events.complete()));
+  };
+
+  let accounts = 0;
+  const createAccount: TradeFeedService['createAccount'] = (given = {}) => {
+    const valid = validated(given, accountRules);
+    accounts += 1;
+    return accountOf(state, { id: `account-${accounts}`, plan: 'free', active: true, entitled: true, ...valid });
+  };
+  return {
+    ...controlsOf(state),
+    baseUrl,
+    events$: state.events.asObservable(),
+    createAccount,
+    push,
+    restart,
+    unref,
+    shutdown,
+    [Symbol.asyncDispose]: shutdown,
+  };
+};
+
+type Control = Omit<
+  TradeFeedService,
+  'baseUrl' | 'events$' | 'createAccount' | 'push' | 'shutdown' | 'restart' | 'unref'
+>;
+
+/** Returns the calls by which a test changes what the service does, or breaks it. */
+const controlsOf = (state: ServiceState): Omit<Control, typeof Symbol.asyncDispose> => ({
+  revokeTicket: (ticket) => state.revoke(ticket).length > 0,
+  setCapacity: (users) => {
+    checkRequired({ capacity: users }, { capacity: aCount(0) });
+    state.capacity = users;
+  },
+  failCredentials: (isFailing) => {
+    checkRequired({ isFailing }, { isFailing: aBoolean });
+    state.credentialsFail = isFailing;
+  },
+  setTicketEndpoint: (behavior) => {
+    checkBehavior('ticket', behavior);
+    state.endpoints.ticket = structuredClone(behavior);
+  },
+  setHandshake: (behavior) => {
+    checkBehavior('handshake', behavior);
+    state.endpoints.handshake = structuredClone(behavior);
+  },
+  dropConnections: () => state.connections.forEach((connection) => connection.drop()),
+  closeConnections: (code, reason = '') => {
+    checkRequired({ code, reason }, { code: closeCode, reason: closeReason });
+    for (const connection of state.connections) connection.close({ code, reason });
+  },
+  stall: () => {
+    if (!state.isShuttingDown) state.stalled$.next(true);
+  },
+  resume: () => state.stalled$.next(false),
+});
+
+// RFC 6455, 7.4: the other codes are never in a close frame.
+const closeCode: Rule = {
+  allowed: 'a close code from 1000 to 1003, 1007 to 1014 or 3000 to 4999',
+  is: (v) => [integerIn(1000, 1003), integerIn(1007, 1014), integerIn(3000, 4999)].some(({ is }) => is(v)),
+};
+
+const closeReason: Rule = {
+  allowed: 'a string of at most 123 bytes',
+  is: (v) => typeof v === 'string' && Buffer.byteLength(v) <= 123,
+};
+
+const aPayload: Rule = {
+  allowed: 'a string or a Uint8Array',
+  is: (v) => typeof v === 'string' || v instanceof Uint8Array,
+};
+
+const accountRules = { plan: oneOf('free', 'developer'), active: aBoolean, entitled: aBoolean };
+
+const aKey: Rule = { allowed: 'a string of visible ASCII characters without spaces', isSecret: true, is: isCredential };
+
+/** Returns the public side of an account. */
+const accountOf = (state: ServiceState, account: AccountRecord): TradeFeedAccount => ({
+  id: account.id,
+  get plan() {
+    return account.plan;
+  },
+  createApiKey: (key = `key_${randomBytes(24).toString('base64url')}`) => {
+    checkRequired({ key }, { key: aKey });
+    const owner = state.keys.get(key);
+    if (owner) throw invalidOption('key', `new, but it is already a key of ${owner.id}. Pass another one`);
+    state.keys.set(key, account);
+    return key;
+  },
+  expireAccess: () => account.connection?.close(closing.accessExpired),
+  revokeAccess: () => {
+    account.entitled = false;
+    state.revoke(account);
+    account.connection?.close(closing.accessRevoked);
+  },
+  restoreAccess: () => {
+    account.active = true;
+    account.entitled = true;
+  },
+  setPlan: (plan) => {
+    checkRequired({ plan }, { plan: accountRules.plan });
+    account.plan = plan;
+    account.connection?.setDelayed(plan === 'free');
+  },
+});
+
+/** The server of a service, on one port from its start to its shutdown. */
+interface ServiceServer extends Pick<TradeFeedService, 'restart' | 'unref'> {
+  readonly port: number;
+  /** Closes all connections and stops listening. */
+  readonly stop: () => Promise<void>;
+}
+
+type Ending = Exclude<RestartOptions['connections'], undefined>;
+
+const startServiceServer = async (state: ServiceState): Promise<ServiceServer> => {
+  const { settings } = state;
+  const upgrades = createUpgrades(state);
+  const handlers = { onRequest: createRequestHandler(state), onUpgrade: upgrades.onUpgrade };
+  let http = await startHttpServer(settings, handlers);
+  const { port } = http;
+  let isUnref = false;
+  let isStopped = false;
+  let current: Promise<void> | undefined;
+
+  // Begins at once, or after the restart that is under way, even if that fails: it has told its caller.
+  const inTurn = (work: () => Promise<void>): Promise<void> => (current = current?.then(work, work) ?? work());
+
+  const end = async (connections: Ending): Promise<void> => {
+    state.isShuttingDown = true;
+    state.stalled$.next(false);
+    for (const connection of state.connections)
+      if (connections === 'drop') connection.drop();
+      else connection.close(closing.shutdown);
+    await Promise.all([http.close(connections === 'drop' ? 0 : settings.limits.shutdownTimeoutMs), upgrades.close()]);
+  };
+
+  return {
+    port,
+    unref: () => {
+      isUnref = true;
+      http.unref();
+    },
+    restart: async (options = {}) => {
+      const { connections = 'close' } = validated(options, { connections: oneOf('close', 'drop') });
+      if (isStopped) throw new Error('The service was shut down, so it cannot restart. Start another one.');
+      await inTurn(async () => {
+        await end(connections);
+        state.tickets.clear();
+        http = await startHttpServer({ ...settings, port }, handlers);
+        if (isUnref) http.unref();
+        state.isShuttingDown = false;
+      });
+    },
+    stop: () => {
+      isStopped = true;
+      return inTurn(() => end('close'));
+    },
+  };
+};

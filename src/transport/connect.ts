@@ -1,0 +1,114 @@
+import { connect as connectTcp, isIP, type OnReadOpts, type Socket } from 'node:net';
+import { connect as connectTls, createSecureContext, type SecureContext, TLSSocket } from 'node:tls';
+import type { TlsOptions } from '../feed/options.js';
+import { tryCall } from '../protocol/type-guards.js';
+
+/** Starts a connection to the origin of a URL. */
+export type Connect<S extends Socket = Socket> = (url: URL) => S;
+
+/** Starts a connection to the origin of a URL. With `onread`, Node reads into the buffer of the caller. */
+export type ConnectWith = (url: URL, onread?: OnReadOpts) => Socket;
+
+/** TLS state that the connections of one subscription share. */
+interface SharedTls {
+  /** The parsed certificates of the options. Parsing them is most of the work of starting a connection. */
+  readonly secureContext?: SecureContext;
+  /** An earlier session with the same origin, to resume. */
+  readonly session?: Buffer | undefined;
+}
+
+/** Returns whether a URL is reached over TLS. */
+export const isSecure = ({ protocol }: URL): boolean => protocol === 'https:' || protocol === 'wss:';
+
+/** Returns the host of a URL. An IPv6 address has brackets in a URL, and none here. */
+export const hostOf = ({ hostname }: URL): string => hostname.replace(/^\[|\]$/g, '');
+
+export const portOf = (url: URL): number => Number(url.port || (isSecure(url) ? 443 : 80));
+
+/** Returns the origin of a URL, the same for `https:` and `wss:`: with or without TLS, host and port. */
+export const originOf = (url: URL): string => `${isSecure(url) ? 'tls' : 'tcp'}://${hostOf(url)}:${portOf(url)}`;
+
+/**
+ * Starts a connection to the origin of a URL: TLS for `https:` and `wss:`, plain TCP otherwise.
+ *
+ * This function creates every socket of the client, except those of a user's `dispatcher` or `agent`, and of a proxy.
+ */
+export const connectSocket = (url: URL, tls?: TlsOptions, shared?: SharedTls, onread?: OnReadOpts): Socket => {
+  const to = { ...(onread && { onread }), host: hostOf(url), port: portOf(url) };
+  const socket = isSecure(url) ? connectTls({ ...tlsOptionsFor(url, tls), ...shared, ...to }) : connectTcp(to);
+  // Nagle's algorithm would delay a request soon after the TLS handshake until the handshake is acknowledged.
+  return socket.setNoDelay();
+};
+
+/**
+ * Returns the TLS options of a connection to the host of a URL. The server name is `servername`, or else the host, but
+ * not an IP address (RFC 6066, 3).
+ */
+export const tlsOptionsFor = (url: URL, tls: TlsOptions | undefined): TlsOptions => {
+  const host = hostOf(url);
+  return { servername: isIP(host) === 0 ? host : '', ...withIdentityCheck(tls) };
+};
+
+/** Returns whether a socket is connected, including its TLS handshake. */
+export const isReady = (socket: Socket): boolean =>
+  !socket.connecting && (!(socket instanceof TLSSocket) || socket.authorized || Boolean(socket.authorizationError));
+
+/** Calls `then` when a socket is ready, but never synchronously. Does not call it if the socket fails. */
+export const whenReady = (socket: Socket, then: () => void): void => {
+  if (isReady(socket)) process.nextTick(then);
+  else socket.once(socket instanceof TLSSocket ? 'secureConnect' : 'connect', then);
+};
+
+/** How many origins can have a stored session. A service may name a different origin in every ticket. */
+const MAX_ORIGINS = 4;
+
+/**
+ * Creates a {@link ConnectWith} that parses the certificates of the options once, and resumes the last TLS session with
+ * the same origin. Resuming saves computation on both sides, and one round trip in TLS 1.2.
+ *
+ * Each returned function has separate sessions. With a user's `checkServerIdentity` no session is resumed, because Node
+ * does not call that function for a resumed session.
+ */
+export const resumingConnect = (tls: TlsOptions | undefined): ConnectWith => {
+  const sessions = new Map<string, Buffer>();
+  let secureContext: SecureContext | undefined;
+  const store = (origin: string, session: Buffer): void => {
+    sessions.delete(origin);
+    sessions.set(origin, session);
+    if (sessions.size > MAX_ORIGINS) sessions.delete([...sessions.keys()][0] as string);
+  };
+  return (url, onread) => {
+    if (!isSecure(url)) return connectSocket(url, tls, {}, onread);
+    secureContext ??= createSecureContext(tls);
+    if (tls?.checkServerIdentity !== undefined) return connectSocket(url, tls, { secureContext }, onread);
+    const origin = originOf(url);
+    const socket = connectSocket(url, tls, { secureContext, session: sessions.get(origin) }, onread);
+    // A session is removed if the connection fails before the TLS handshake is done.
+    const forget = () => sessions.delete(origin);
+    return socket
+      .once('error', forget)
+      .once('secureConnect', () => socket.off('error', forget))
+      .on('session', (session: Buffer) => whenReady(socket, () => store(origin, session)));
+  };
+};
+
+/**
+ * Wraps a user's `checkServerIdentity`. What it returns or throws gets the code of Node's check, so the failure is
+ * `untrusted-certificate`. An exception would end the process. Any result that is truthy refuses the certificate.
+ */
+export const withIdentityCheck = (tls: TlsOptions | undefined): TlsOptions => {
+  const check = tls?.checkServerIdentity;
+  if (check === undefined) return { ...tls };
+  const checkServerIdentity: typeof check = (host, certificate) => {
+    let refused: unknown;
+    try {
+      refused = check(host, certificate);
+      if (!refused) return undefined;
+    } catch (thrown) {
+      refused = thrown;
+    }
+    const why = tryCall(() => String(refused instanceof Error ? (refused.message as unknown) : refused));
+    return Object.assign(new Error(why ?? 'it gave no reason'), { code: 'ERR_TLS_CERT_ALTNAME_INVALID' });
+  };
+  return { ...tls, checkServerIdentity };
+};

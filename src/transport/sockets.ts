@@ -1,0 +1,264 @@
+import type { Socket } from 'node:net';
+import { concat, defer, EMPTY, fromEvent, type MonoTypeOperatorFunction, noop, Observable, repeat } from 'rxjs';
+import { Subject, Subscription, take, takeUntil, timer } from 'rxjs';
+import type { Client } from 'undici';
+import type { Settings } from '../feed/options.js';
+import { thrownByOption } from '../protocol/validate.js';
+import type { TradeFeedError } from '../protocol/failures/trade-feed-error.js';
+import { tryCall } from '../protocol/type-guards.js';
+import { type Connect, connectSocket, isReady, originOf, resumingConnect, whenReady } from './connect.js';
+import { type BufferedSocket, readIntoBuffer } from './frame-socket.js';
+import { withoutInterimResponses } from './interim-responses.js';
+import type { HttpClient } from './network-clients.js';
+
+/**
+ * The connections of an attempt. They never store a ticket. Without the optional functions each attempt opens new
+ * connections, and none is stored.
+ */
+export interface AttemptSockets {
+  /** Connects for a handshake. */
+  readonly connectStream: Connect<BufferedSocket>;
+  /** Connects for a ticket request. */
+  readonly connectTicket: Connect;
+  /** Removes and returns the client of the last ticket request, if it is stored and not destroyed. */
+  readonly takeClient?: () => TicketClient | undefined;
+  /** Stores a client whose last request was answered completely. */
+  readonly storeClient?: (client: TicketClient) => void;
+  /** Opens a spare connection for the handshake, while the ticket is requested. */
+  readonly openSpare?: () => void;
+  /** Keeps a spare connection to both endpoints open while the stream is open, if the option `standby` is on. */
+  readonly standBy?: () => void;
+  /** Returns the failure that ended the previous attempt. */
+  readonly lastFailure?: () => TradeFeedError | undefined;
+}
+
+/** Returns the sockets of an operator that is used without the feed. */
+export const freshSockets = ({ tls }: Pick<Settings, 'tls'>): AttemptSockets => ({
+  connectStream: readIntoBuffer((url, onread) => connectSocket(url, tls, {}, onread)),
+  connectTicket: (url) => connectSocket(url, tls),
+});
+
+/** The sockets of one subscription. */
+export interface ReusableSockets extends Required<AttemptSockets> {
+  /** Never emits. Errors if the option `backoff` throws while a spare connection is renewed: the error of the feed. */
+  readonly errors$: Observable<never>;
+  /** Stores the failure that ended an attempt, and destroys stored connections that may not work after it. */
+  readonly attemptFailed: (failure: TradeFeedError) => void;
+  /** Destroys all stored connections. A client that is stored later is destroyed at once. */
+  readonly release: () => void;
+}
+
+/**
+ * Creates the sockets that all attempts of one subscription reuse, so that a reconnect takes as few round trips as
+ * possible: the connection of the last ticket request, the TLS sessions, and a spare connection for the next handshake.
+ */
+export const reusableSockets = ({ tls, standby, backoff }: Settings): ReusableSockets => {
+  const connect = resumingConnect(tls);
+  const errors$ = new Subject<never>();
+  const onError = (thrown: unknown) => errors$.error(thrownByOption('backoff', thrown));
+  const spare = spareSocket(readIntoBuffer(connect), backoff, onError);
+  const spareForTicket = spareSocket(connect, backoff, onError);
+  let client: TicketClient | undefined;
+  let lastFailure: TradeFeedError | undefined;
+  let isReleased = false;
+
+  const dropSpares = () => {
+    spare.drop();
+    spareForTicket.drop();
+  };
+  return {
+    errors$,
+    connectStream: spare.take,
+    connectTicket: spareForTicket.take,
+    takeClient: () => {
+      const stored = client;
+      client = undefined;
+      return stored?.dispatcher.destroyed ? undefined : stored;
+    },
+    storeClient: (answered) => {
+      if (isReleased) answered.destroy();
+      else client = answered;
+    },
+    openSpare: spare.open,
+    standBy: () => {
+      if (!standby) return;
+      spare.standBy();
+      spareForTicket.standBy(client?.socket());
+    },
+    lastFailure: () => lastFailure,
+    attemptFailed: (failure) => {
+      lastFailure = failure;
+      const wasSilent = failure.code === 'connection-stalled';
+      // If no connection opened, the service may be in trouble: the next attempt opens no spare connection.
+      if (failure.stage !== 'stream' || wasSilent) dropSpares();
+      // The stored connection uses the same route. A request over it could hang until its deadline.
+      if (wasSilent) client?.destroy();
+    },
+    release: () => {
+      isReleased = true;
+      dropSpares();
+      client?.destroy();
+    },
+  };
+};
+
+/** Longest age in ms of a spare connection that is still connecting. Its SYN is probably lost, and a new one is as fast. */
+const MAX_CONNECTING_MS = 1_000;
+
+/**
+ * Longest age of a reusable idle connection, in ms. Many servers, load balancers and NATs drop idle connections after
+ * 60 s, some silently.
+ */
+export const MAX_IDLE_MS = 50_000;
+
+/** Delay in ms before a standby connection is opened, so that it does not delay the first frames of the stream. */
+const STANDBY_DELAY_MS = 100;
+
+/**
+ * Creates the functions of at most one unused connection, to the origin of the last connection.
+ *
+ * - `open` opens it, unless it exists or there is no last origin. It is dropped if it fails, or if the server closes it
+ *   or sends data.
+ * - `standBy` opens it, and opens it again after a wait whenever it is closed. Waits first until `current` is closed,
+ *   because a reconnect can reuse that connection.
+ * - `take` returns it if it has the origin of a URL and is usable, otherwise a new one.
+ * - `drop` destroys it and forgets the origin: none is opened until `take` is called again.
+ *
+ * @param onError - receives an exception of the user's functions in `timing`, which ends `standBy`
+ * @param now - a monotonic clock, in ms
+ */
+export const spareSocket = <S extends Socket>(
+  connect: Connect<S>,
+  timing: RenewTiming,
+  onError: (thrown: unknown) => void,
+  now = () => performance.now(),
+) => {
+  let last: URL | undefined;
+  let spare: { readonly socket: S; readonly sinceMs: number } | undefined;
+  let opening = Subscription.EMPTY;
+
+  const usableFor = (url: URL): S | undefined => {
+    if (!last || !spare || originOf(last) !== originOf(url)) return undefined;
+    const { socket, sinceMs } = spare;
+    const maxAgeMs = isReady(socket) ? MAX_IDLE_MS : MAX_CONNECTING_MS;
+    return !socket.destroyed && now() - sinceMs < maxAgeMs ? socket : undefined;
+  };
+
+  // Completes when the connection is closed. Unsubscribing destroys the connection, unless it was taken.
+  const spare$ = new Observable<never>((subscriber) => {
+    const url = last;
+    // If it throws, the handshake tries the same URL and reports the error.
+    const socket = url && tryCall(() => connect(url));
+    if (!socket) return subscriber.complete();
+    const opened = { socket, sinceMs: now() };
+    spare = opened;
+    // No request was sent. If the server sends anything, for example a 408 or a FIN, the connection cannot be used.
+    const gone = () => subscriber.complete();
+    socket.on('error', noop).on('readable', gone).on('close', gone);
+    return () => {
+      socket.off('readable', gone).off('close', gone);
+      if (spare !== opened) return;
+      spare = undefined;
+      socket.destroy();
+    };
+  });
+
+  const start = (opening$: Observable<unknown>) => {
+    opening.unsubscribe();
+    opening = opening$.subscribe({ error: onError });
+  };
+  return {
+    open: () => {
+      if (spare === undefined) start(spare$);
+    },
+    standBy: (current?: Socket) => {
+      if (last)
+        start(concat(timer(STANDBY_DELAY_MS, timing.scheduler), closed$(current), spare$.pipe(renewIdle(timing))));
+    },
+    take: (url: URL): S => {
+      const usable = usableFor(url);
+      if (usable) spare = undefined;
+      opening.unsubscribe();
+      last = url;
+      return usable ?? connect(url);
+    },
+    drop: () => {
+      last = undefined;
+      opening.unsubscribe();
+    },
+  };
+};
+
+const closed$ = (socket: Socket | undefined): Observable<unknown> =>
+  defer(() => (socket === undefined || socket.destroyed ? EMPTY : fromEvent(socket, 'close').pipe(take(1))));
+
+/** If an idle connection lived this long, in ms, the server accepts idle connections. */
+const ACCEPTED_MS = 10_000;
+const FIRST_WAIT_MS = 1_000;
+const LONGEST_WAIT_MS = 60_000;
+
+/** Schedules the waits, and shortens each one randomly by up to a half. */
+type RenewTiming = Pick<Settings['backoff'], 'random' | 'scheduler'>;
+
+/**
+ * Opens an idle connection again when it is closed, and when it is too old to be reused.
+ *
+ * Never completes. The source opens the connection and completes when the connection is closed; the operator
+ * resubscribes to it after a wait that doubles each time, until a connection lives for 10 s.
+ */
+export const renewIdle =
+  <T>({ random, scheduler }: RenewTiming): MonoTypeOperatorFunction<T> =>
+  (connection$) =>
+    defer(() => {
+      let waitMs = 0;
+      let openedAt = 0;
+      return defer(() => {
+        openedAt = scheduler.now();
+        return connection$.pipe(takeUntil(timer(MAX_IDLE_MS, scheduler)));
+      }).pipe(
+        repeat({
+          delay: () => {
+            const wasAccepted = scheduler.now() - openedAt >= ACCEPTED_MS;
+            waitMs = wasAccepted ? FIRST_WAIT_MS : Math.min(LONGEST_WAIT_MS, Math.max(FIRST_WAIT_MS, 2 * waitMs));
+            // If `random` returns NaN, the wait must not become 0.
+            return timer((waitMs * (1 + random())) / 2 || waitMs, scheduler);
+          },
+        }),
+      );
+    });
+
+/** An undici Client with one connection, whose socket is accessible. */
+export interface TicketClient {
+  readonly dispatcher: Client;
+  /** Returns the newest socket. */
+  readonly socket: () => Socket | undefined;
+  /** Destroys the connection, also while it connects. */
+  readonly destroy: () => void;
+}
+
+/** Creates a Client for the origin of a URL. It connects at the first request. */
+export const createTicketClient = (http: HttpClient, url: URL, connect: Connect): TicketClient => {
+  let socket: Socket | undefined;
+  const dispatcher = new http.Client(url.origin, {
+    headersTimeout: 0,
+    bodyTimeout: 0,
+    keepAliveTimeout: MAX_IDLE_MS,
+    keepAliveMaxTimeout: MAX_IDLE_MS,
+    connect: (_options, callback) => {
+      const opened = withoutInterimResponses(connect(url));
+      socket = opened;
+      // An error may follow the `connect` event within the same turn, before undici listens for errors.
+      opened.on('error', (error: Error) => void dispatcher.destroy(error).catch(noop));
+      whenReady(opened, () => callback(null, opened));
+    },
+  });
+  return {
+    dispatcher,
+    socket: () => socket,
+    // While undici connects, `dispatcher.destroy()` does not end the connection.
+    destroy: () => {
+      dispatcher.destroy().catch(noop);
+      socket?.destroy();
+    },
+  };
+};

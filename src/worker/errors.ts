@@ -1,0 +1,94 @@
+import { type FailureFields, TradeFeedError } from '../protocol/failures/trade-feed-error.js';
+import { tryCall } from '../protocol/type-guards.js';
+
+/** An error as plain data. A structured clone would lose the fields of a failure, and the code of a system error. */
+export type CloneableError =
+  | {
+      readonly kind: 'failure';
+      readonly fields: Omit<FailureFields, 'cause' | 'previous'>;
+      readonly message: string;
+      readonly stack: string | undefined;
+      readonly cause: CloneableError | undefined;
+      readonly previous: CloneableError | undefined;
+    }
+  | {
+      readonly kind: 'error';
+      readonly name: string;
+      readonly message: string;
+      readonly stack: string;
+      readonly code: unknown;
+    }
+  | ThrownByUser;
+
+/** A value that `apiKey` threw. It stays on the main thread, so the subscriber receives the same object. */
+export interface ThrownByUser {
+  readonly kind: 'thrown';
+  readonly id: number;
+  /** The message of an error; `undefined` for any other value. */
+  readonly message: string | undefined;
+}
+
+/** The values on the main thread, by their number. */
+export type Thrown = Map<number, unknown>;
+
+/** Only a failure and its previous failure can have such a value as their cause, so older values are not needed. */
+const maxKept = 64;
+
+/** Keeps a value that `apiKey` threw, and returns what stands for it in the worker. */
+export const keepThrown = (thrown: Thrown, id: number, value: unknown): ThrownByUser => {
+  thrown.set(id, value);
+  thrown.delete(id - maxKept);
+  // A user's error may have any `message`.
+  const message = value instanceof Error ? (tryCall(() => String(value.message as unknown)) ?? '') : undefined;
+  return { kind: 'thrown', id, message };
+};
+
+const idOf = Symbol('id');
+
+/** Returns the value to throw in the worker: an error with the same message for an error, otherwise an object. */
+export const standIn = ({ id, message }: ThrownByUser): unknown =>
+  Object.assign(message === undefined ? {} : new Error(message), { [idOf]: id });
+
+/** Converts any value that was thrown in the worker to plain data that can be sent to the main thread. */
+export const toCloneable = (thrown: unknown): CloneableError => {
+  if (thrown instanceof TradeFeedError) {
+    const { message, stack, cause, previous, summary, detail, option, name: _, ...shown } = thrown;
+    const convert = (error: unknown) => (error === undefined ? undefined : toCloneable(error));
+    return {
+      kind: 'failure',
+      fields: { ...shown, summary, detail, option },
+      message,
+      stack,
+      cause: convert(cause),
+      previous: convert(previous),
+    };
+  }
+  const { name, message, stack, code, [idOf]: id } = Object(thrown) as { readonly [name in string | symbol]?: unknown };
+  if (typeof id === 'number') return { kind: 'thrown', id, message: message as string | undefined };
+  return {
+    kind: 'error',
+    name: typeof name === 'string' ? name : 'Error',
+    message: String(message ?? thrown),
+    stack: String(stack),
+    code: typeof code === 'string' ? code : undefined,
+  };
+};
+
+/** Converts the plain data back to the error, on the main thread. */
+export const fromCloneable = (error: CloneableError, kept: Thrown): unknown => {
+  switch (error.kind) {
+    case 'thrown':
+      return kept.has(error.id) ? kept.get(error.id) : new Error(error.message);
+    case 'error': {
+      const { name, message, stack, code } = error;
+      const fields = { stack, ...(name !== 'Error' && { name }), ...(code !== undefined && { code }) };
+      return Object.assign(new Error(message), fields);
+    }
+    case 'failure': {
+      const { fields, message, stack } = error;
+      const cause = error.cause && fromCloneable(error.cause, kept);
+      const previous = error.previous && (fromCloneable(error.previous, kept) as TradeFeedError);
+      return Object.assign(new TradeFeedError({ ...fields, cause, previous }), { message, stack });
+    }
+  }
+};

@@ -1,0 +1,94 @@
+// Creates an Angular app in a temporary folder like a reader does: with `ng new`, then with the code fences of docs/angular.md. Runs programs in it.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { copyFile, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { delimiter, dirname, join } from 'node:path';
+import { fencesOf, newerNode, npmInstall, root, run, tarball, temporaryFolder } from '../support.mjs';
+
+/** The files of the guide: the fences with a path in their first line, and `proxy.conf.json`. */
+const guideFiles = () => {
+  const fences = fencesOf('docs/angular.md');
+  const named = fences.flatMap(({ path, code }) => (path === undefined ? [] : [[path, code]]));
+  return [...named, ['proxy.conf.json', fences.find(({ language }) => language === 'json').code]];
+};
+
+/** The packages that the guide installs, with the tarball instead of this package. */
+const guidePackages = async () => {
+  const [, packages] = /^npm install (.+)$/m.exec(readFileSync(join(root, 'docs/angular.md'), 'utf8'));
+  const packed = await tarball();
+  return packages.split(' ').map((name) => (name === 'rx-trade-feed' ? packed : name));
+};
+
+/**
+ * Creates the app.
+ *
+ * @param versions - the folder of test/apps with the package.json and the lockfile that are installed
+ * @returns the folder of the app, functions that run programs there, and `remove`
+ */
+export const createApp = async (versions) => {
+  const scratch = temporaryFolder('angular-app-');
+  const folder = join(scratch, 'app');
+  const bin = newerNode();
+  const node = join(bin, 'node');
+  const ng = 'node_modules/@angular/cli/bin/ng.js';
+  const env = {
+    ...process.env,
+    PATH: `${bin}${delimiter}${process.env.PATH}`,
+    NG_CLI_ANALYTICS: 'false',
+    NO_COLOR: '1',
+  };
+  const within = (cwd, ...args) => run(node, args, { cwd, env, timeout: 180_000 });
+
+  // One installation for the Angular CLI, and for the app with the packages of the guide.
+  const files = ['package.json', 'package-lock.json'];
+  for (const file of files) await copyFile(join(root, 'test/apps', versions, file), join(scratch, file));
+  await npmInstall(scratch, await guidePackages(), { env });
+  const { dependencies } = JSON.parse(await readFile(join(scratch, 'package.json'), 'utf8'));
+  const asNew = '--defaults --minimal --skip-git --skip-install --ssr=false --style=css --directory app'.split(' ');
+  await within(scratch, ng, 'new', 'scratch-app', ...asNew);
+  await rename(join(scratch, 'node_modules'), join(folder, 'node_modules'));
+  for (const file of files) await rm(join(scratch, file));
+  const manifest = JSON.parse(await readFile(join(folder, 'package.json'), 'utf8'));
+  await writeFile(join(folder, 'package.json'), JSON.stringify({ ...manifest, devDependencies: {}, dependencies }));
+
+  // Follows the guide.
+  for (const [path, code] of guideFiles()) {
+    await mkdir(dirname(join(folder, path)), { recursive: true });
+    await writeFile(join(folder, path), code);
+  }
+  return {
+    folder,
+    ng: (...args) => within(folder, ng, ...args),
+    node: (...args) => within(folder, ...args),
+    /** Starts a program. Its output is collected in `output`, because a program fails if nobody reads it. */
+    spawn: (...args) => {
+      const program = spawn(node, args, { cwd: folder, env, stdio: ['ignore', 'pipe', 'pipe', 'ipc'] });
+      program.output = '';
+      for (const stream of [program.stdout, program.stderr])
+        stream.setEncoding('utf8').on('data', (text) => (program.output += text));
+      return program;
+    },
+    write: (path, code) => writeFile(join(folder, path), code),
+    read: (path) => readFile(join(folder, path), 'utf8'),
+    /** Copies a file of this folder into the app. */
+    add: (file) => copyFile(join(import.meta.dirname, file), join(folder, file)),
+    remove: () => rm(scratch, { recursive: true, force: true }),
+  };
+};
+
+/** Stops a program, and waits for its exit. */
+export const stopProgram = async (program) => {
+  if (program.exitCode !== null || program.signalCode !== null) return;
+  const ended = once(program, 'exit');
+  program.kill();
+  await ended;
+};
+
+/** Starts a program in the folder of the app. Resolves with its address when it has sent `{ port }`. */
+export const startProgram = async (app, ...args) => {
+  const program = app.spawn(...args);
+  const [first] = await Promise.race([once(program, 'message'), once(program, 'exit')]);
+  if (first?.port === undefined) throw new Error(`${args[0]} exited with code ${first}:\n${program.output}`);
+  return { program, url: `http://127.0.0.1:${first.port}` };
+};

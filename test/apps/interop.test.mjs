@@ -1,0 +1,272 @@
+// Runs the pins of test/interop/pins.mjs with RxJS 9 in Node and with the Observable of Chromium, and the programs of docs/interop.md as a newcomer does.
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { pathToFileURL } from 'node:url';
+import { build } from 'esbuild';
+import { defer } from 'rxjs';
+import { tradeFeedEvents$ } from 'rx-trade-feed';
+import { createRelay, relayHandler } from 'rx-trade-feed/relay';
+import { marketBatches$, startTradeFeedService } from 'rx-trade-feed/testing';
+import { testPins } from '../interop/in-node.mjs';
+import { bridged, cold, native, today } from '../interop/pins.mjs';
+import {
+  fencesOf,
+  launchChromium,
+  newPage,
+  npmInstall,
+  patienceMs,
+  root,
+  run,
+  tarball,
+  temporaryFolder,
+} from './support.mjs';
+
+const packages = ['rxjs@7.8.2', 'rxjs-9@npm:rxjs@9.0.0-beta.0', 'effect@4.1.0', 'react@19.3.1', 'react-dom@19.3.1'];
+const project = temporaryFolder('rx-trade-feed-interop-');
+let browser;
+let service;
+before(
+  async () => {
+    writeFileSync(join(project, 'package.json'), '{"type":"module"}');
+    await npmInstall(project, [await tarball(), 'typescript@6', ...packages]);
+    service = await startTradeFeedService({ sources: { market: marketBatches$({ rate: 100 }) } });
+    browser = await launchChromium();
+  },
+  { timeout: 300_000 },
+);
+after(async () => {
+  await browser?.close();
+  await service?.shutdown();
+});
+
+const rx9 = () => import(pathToFileURL(createRequire(join(project, 'index.js')).resolve('rxjs-9')));
+
+describe('Node, RxJS 9', () => testPins(test, { ...today, ...bridged, ...cold }, rx9));
+describe('Node, RxJS 9, received in a worker', () => testPins(test, bridged, rx9, { receiveIn: 'worker' }));
+
+/** Serves a page with a script and a relay. `streams` counts the requests of the feed. */
+const serve = async (t, script, from = root) => {
+  const settings = { stdin: { contents: script, resolveDir: from, loader: 'jsx' }, jsx: 'automatic' };
+  const { outputFiles } = await build({
+    ...{ ...settings, bundle: true, write: false, format: 'esm', platform: 'browser', logLevel: 'silent' },
+    define: { 'process.env.NODE_ENV': '"production"' },
+  });
+  const apiKey = service.createAccount({ plan: 'developer' }).createApiKey();
+  const relay = createRelay(defer(() => tradeFeedEvents$('market', { baseUrl: service.baseUrl, apiKey })));
+  const state = { isAllowed: true, streams: 0 };
+  const feed = relayHandler(relay, { authorize: () => state.isAllowed && { id: 'page' } });
+  const server = createServer((request, response) => {
+    if (request.url.startsWith('/feed')) {
+      state.streams += 1;
+      return void feed(request, response);
+    }
+    if (request.url === '/stop' || request.url === '/allow') {
+      state.isAllowed = request.url === '/allow';
+      if (!state.isAllowed) relay.disconnect('page');
+      return void response.end();
+    }
+    const isScript = request.url === '/page.js';
+    response.setHeader('content-type', isScript ? 'text/javascript' : 'text/html');
+    response.end(
+      isScript
+        ? outputFiles[0].text
+        : '<!doctype html><title>interop</title><link rel="icon" href="data:,"><main></main><script type="module" src="/page.js"></script>',
+    );
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { page, errors, close } = await newPage(browser);
+  t.after(async () => {
+    await close();
+    await relay.close();
+    server.closeAllConnections();
+    server.close();
+  });
+  await page.goto(`http://127.0.0.1:${server.address().port}/`);
+  return { page, errors, state };
+};
+
+const pinsOfPage = { ...today, ...bridged, ...native };
+const pageOfPins = `
+  import { relayFeed$ } from 'rx-trade-feed/browser';
+  import { frames } from 'rx-trade-feed/operators';
+  import { bridged, native, today } from './test/interop/pins.mjs';
+  const pins = { ...today, ...bridged, ...native };
+  const reported = () => new Promise((done) => {
+    addEventListener('error', (event) => {
+      event.preventDefault();
+      done(event.error.name);
+    }, { once: true });
+  });
+  globalThis.runPin = async (title) => {
+    const feed$ = relayFeed$('/feed').pipe(frames());
+    await pins[title]({
+      ...{ Kind: globalThis.Observable, feed$, reported },
+      stop: () => fetch('/stop'),
+      allow: () => fetch('/allow'),
+    });
+  };`;
+
+describe('Chromium, its own Observable, over a relay', () => {
+  for (const title of Object.keys(pinsOfPage)) {
+    test(title, { timeout: patienceMs }, async (t) => {
+      const { page } = await serve(t, pageOfPins);
+      await page.waitForFunction(() => globalThis.runPin !== undefined);
+      const nativeCode = await page.evaluate(() => String(globalThis.Observable));
+      assert.match(nativeCode, /\[native code\]/);
+      await page.evaluate((each) => globalThis.runPin(each), title);
+    });
+  }
+
+  test('two subscribers of toPlatform(Observable) join the relay once, and two of relayFeed$ twice', async (t) => {
+    const script = `
+      import { firstValueFrom, merge, take, toArray } from 'rxjs';
+      import { relayFeed$ } from 'rx-trade-feed/browser';
+      import { fromPlatform, toPlatform } from 'rx-trade-feed/interop';
+      const one$ = relayFeed$('/feed');
+      globalThis.follow = (isShared) => {
+        const feed$ = isShared ? fromPlatform(toPlatform(Observable)(one$)) : one$;
+        return firstValueFrom(merge(feed$, feed$).pipe(take(4), toArray())).then((all) => all.length);
+      };`;
+    const { page, state } = await serve(t, script);
+    await page.waitForFunction(() => globalThis.follow !== undefined);
+    assert.equal(await page.evaluate(() => globalThis.follow(true)), 4);
+    assert.equal(state.streams, 1);
+    assert.equal(await page.evaluate(() => globalThis.follow(false)), 4);
+    assert.equal(state.streams, 3);
+  });
+});
+
+const fences = fencesOf('docs/interop.md');
+const programWith = (text) => fences.find(({ code }) => code.includes(text)).code;
+
+/** Runs a program of the page in the project, and returns what it printed. */
+const printed = async (code) => {
+  const file = join(project, 'program.mjs');
+  writeFileSync(file, code);
+  const apiKey = service.createAccount().createApiKey();
+  const env = { PATH: process.env.PATH, TRADE_FEED_BASE_URL: service.baseUrl, TRADE_FEED_API_KEY: apiKey };
+  return run(process.execPath, [file], { cwd: project, env, timeout: patienceMs });
+};
+
+describe('docs/interop.md', () => {
+  test('RxJS 9: both subscribers receive the same frames of one connection', async () => {
+    const lines = (await printed(programWith("'rxjs-9'"))).trim().split('\n');
+    const of = (name) => lines.filter((line) => line.startsWith(`${name} `)).map((line) => line.slice(2));
+    assert.equal(lines.length, 6);
+    assert.deepEqual(of('a'), of('b'));
+  });
+
+  test('Effect: three frames, then the program ends', async () => {
+    assert.match(await printed(programWith("'effect'")), /^(\{"batch":.+\}\n){3}$/);
+  });
+
+  test('a browser: three frames of its own Observable', async (t) => {
+    const { page, errors } = await serve(t, programWith('toPlatform(Observable)(relayFeed$'), project);
+    await page.waitForFunction(() => document.title === '3 frames');
+    assert.deepEqual(errors, []);
+  });
+
+  test('a web stream of a browser', async (t) => {
+    const { page, errors } = await serve(t, programWith('new ReadableStream'), project);
+    await page.waitForFunction(() => document.title.startsWith('{"batch":'));
+    assert.deepEqual(errors, []);
+  });
+
+  test('React', async (t) => {
+    const { page, errors, state } = await serve(t, programWith('useSyncExternalStore'), project);
+    await page.getByText(/^[1-9]\d* frames$/).waitFor();
+    assert.equal(state.streams, 1);
+    assert.deepEqual(errors, []);
+  });
+});
+
+describe('toStore in React', () => {
+  const program = `
+    import { Component, useSyncExternalStore } from 'react';
+    import { createRoot } from 'react-dom/client';
+    import { Observable } from 'rxjs';
+    import { toStore } from 'rx-trade-feed/interop';
+    const seen = (globalThis.seen = { renders: 0, all: 0, open: 0 });
+    const store = toStore(0)(new Observable((subscriber) => {
+      seen.all += 1;
+      seen.open += 1;
+      globalThis.source = subscriber;
+      return () => (seen.open -= 1);
+    }));
+    const Value = () => {
+      const value = useSyncExternalStore(store.subscribe, store.getSnapshot);
+      seen.renders += 1;
+      return <p>value {value}</p>;
+    };
+    class Boundary extends Component {
+      state = {};
+      static getDerivedStateFromError = ({ message }) => ({ message });
+      render() {
+        if (!this.state.message) return this.props.children;
+        return <button onClick={() => this.setState({ message: undefined })}>{this.state.message}</button>;
+      }
+    }
+    const reactRoot = createRoot(document.querySelector('main'));
+    globalThis.unmount = () => reactRoot.render(null);
+    globalThis.mount = () => reactRoot.render(<Boundary><Value /></Boundary>);
+    mount();`;
+  const open = async (t) => {
+    const { page } = await serve(t, program, project);
+    await page.waitForFunction(() => globalThis.source !== undefined);
+    return page;
+  };
+  const seen = (page) => page.evaluate(() => globalThis.seen);
+
+  test('1,000 values in one turn are one more render; an unmount unsubscribes, and a mount shows the last value', async (t) => {
+    const page = await open(t);
+    await page.evaluate(() => {
+      for (let n = 1; n <= 1_000; n += 1) globalThis.source.next(n);
+    });
+    await page.getByText('value 1000').waitFor();
+    assert.deepEqual(await seen(page), { renders: 2, all: 1, open: 1 });
+    await page.evaluate(() => globalThis.unmount());
+    await page.waitForFunction(() => globalThis.seen.open === 0);
+    await page.evaluate(() => globalThis.mount());
+    await page.getByText('value 1000').waitFor();
+    await page.waitForFunction(() => globalThis.seen.open === 1);
+    assert.equal((await seen(page)).all, 2);
+  });
+
+  test('an error reaches the error boundary; its reset subscribes again', async (t) => {
+    const page = await open(t);
+    await page.evaluate(() => {
+      globalThis.source.next(7);
+      globalThis.source.error(new Error('stopped'));
+    });
+    await page.getByRole('button', { name: 'stopped' }).click();
+    await page.getByText('value 7').waitFor();
+    await page.waitForFunction(() => globalThis.seen.open === 1);
+    assert.equal((await seen(page)).all, 2);
+    await page.evaluate(() => globalThis.source.next(8));
+    await page.getByText('value 8').waitFor();
+  });
+});
+
+test('the types: toPlatform returns the Observable of RxJS 9 with the type of its values', async () => {
+  const program = `
+    import { ColdObservable } from 'rxjs-9';
+    import type { Frame } from 'rx-trade-feed';
+    import { tradeFeed$ } from 'rx-trade-feed';
+    import { fromPlatform, toPlatform } from 'rx-trade-feed/interop';
+    const shared: Observable<Frame> = toPlatform(Observable)(tradeFeed$('market'));
+    const cold: ColdObservable<Frame> = toPlatform(ColdObservable)(tradeFeed$('market'));
+    shared.map((frame) => frame.text()).subscribe((text: string) => console.log(text));
+    fromPlatform(cold).subscribe((frame) => console.log(frame.text()));
+    // @ts-expect-error: a text is no frame
+    const wrong: Observable<string> = toPlatform(Observable)(tradeFeed$('market'));`;
+  writeFileSync(join(project, 'types.ts'), program);
+  const settings = '--ignoreConfig --noEmit --strict --skipLibCheck --target es2022 --lib es2022,dom --module nodenext';
+  await run(process.execPath, ['node_modules/typescript/bin/tsc', ...settings.split(' '), 'types.ts'], {
+    cwd: project,
+  });
+});

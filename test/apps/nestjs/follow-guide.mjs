@@ -1,0 +1,118 @@
+// Follows docs/nestjs.md in a new application of a version of NestJS: it installs, compiles, streams frames to its log and to browsers, and stops cleanly.
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { copyFile, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { filter, firstValueFrom } from 'rxjs';
+import { marketBatches$, startTradeFeedService } from '../../../dist/testing/index.js';
+import { freePort } from '../../peers/program.mjs';
+import { launchChromium, newPage, run, temporaryFolder } from '../support.mjs';
+import { createApp, start } from './app.mjs';
+
+/**
+ * Defines the tests of a version.
+ *
+ * @param section - what the guide adds to package.json
+ * @param prepare - changes the application before it is compiled
+ * @param compiled - what the compiled module has
+ * @param passed - the last line of `npm test`
+ */
+export const testGuide = ({ version, section, prepare, compiled, passed }) =>
+  test(`NestJS ${version}`, { timeout: 600_000 }, async (t) => {
+    const { app, addFastify } = await createApp(temporaryFolder('rx-trade-feed-nestjs-'), version, section);
+    const env = { ...process.env, NO_COLOR: '1', CI: 'true' };
+    const inApp = (program, ...args) => run(program, args, { cwd: app, env, timeout: 240_000 });
+
+    await t.test('compiles with the settings of its template, without a type error', async () => {
+      await prepare?.(app);
+      await inApp(join(app, 'node_modules/.bin/nest'), 'build');
+      assert.match(await readFile(join(app, 'dist/app.module.js'), 'utf8'), compiled);
+    });
+    await t.test('streams frames to its log and to a browser, and stops on SIGTERM', () => checkStreams(app));
+    await t.test('shows frames in the page of the guide', () => checkPage(app));
+    await t.test('passes the tests of the guide and of `nest new` with `npm test`', async () =>
+      assert.match(await inApp('npm', 'test'), passed),
+    );
+    await t.test('streams over Express and over Fastify', async () => {
+      await addFastify();
+      await copyFile(new URL('adapter-check.mjs', import.meta.url), join(app, 'adapter-check.mjs'));
+      for (const adapter of ['express', 'fastify'])
+        assert.match(await inApp(process.execPath, 'adapter-check.mjs', adapter), /passed/);
+    });
+  });
+
+/** Runs the built application with the local service, until the function has ended. */
+const withProgram = async (app, check) => {
+  const service = await startTradeFeedService({ sources: { market: marketBatches$({ rate: 50 }) } });
+  const apiKey = service.createAccount({ plan: 'developer' }).createApiKey();
+  const port = await freePort();
+  const feed = { TRADE_FEED_BASE_URL: service.baseUrl, TRADE_FEED_API_KEY: apiKey };
+  const env = { PATH: process.env.PATH, PORT: String(port), NO_COLOR: '1', ...feed };
+  const program = start(process.execPath, ['dist/main.js'], app, env);
+  try {
+    await program.printed(/Nest application successfully started/);
+    await check({ program, service, apiKey, url: `http://127.0.0.1:${port}` });
+  } finally {
+    program.child.kill('SIGKILL');
+    await service.shutdown();
+  }
+};
+
+/** Opens the page of the guide in Chromium, and waits for frames. */
+const checkPage = (app) =>
+  withProgram(app, async ({ url }) => {
+    const browser = await launchChromium();
+    try {
+      const { page, errors } = await newPage(browser);
+      await page.goto(`${url}/page`);
+      await page.waitForFunction(() => document.querySelector('#list').textContent.trim().split('\n').length === 20);
+      assert.equal(await page.textContent('#state'), 'opened');
+      const newest = await page.evaluate(() => document.querySelector('#list').firstChild.textContent);
+      assert.equal(typeof JSON.parse(newest), 'object');
+      await page.waitForFunction((old) => document.querySelector('#list').firstChild.textContent !== old, newest);
+      assert.deepEqual(errors, []);
+    } finally {
+      await browser.close();
+    }
+  });
+
+/** Runs the built application, from its start to SIGTERM. */
+const checkStreams = (app) =>
+  withProgram(app, async ({ program, service, apiKey, url }) => {
+    await program.printed(/\[TradeFeed\] Connected to market \(connection 1\)/);
+    await program.printed(/\[FeedService\] The first frame has \d+ bytes/);
+
+    assert.equal((await fetch(`${url}/feed`)).status, 403);
+    const health = await (await fetch(`${url}/health`)).json();
+    assert.equal(health.details['trade-feed'].state, 'live');
+
+    const response = await fetch(`${url}/feed`, { headers: { authorization: 'Bearer of-your-app' } });
+    assert.equal(response.headers.get('content-type'), 'text/event-stream');
+    const sent = await textUntil(response, /"type":"frame"/);
+    assert.match(sent, /"type":"opened","at":\d+,"feed":"market","connection":1/);
+
+    // A connected browser must not delay the shutdown.
+    const connected = await fetch(`${url}/feed`, { headers: { authorization: 'Bearer of-your-app' } });
+    const closed = firstValueFrom(service.events$.pipe(filter(({ type }) => type === 'connection-closed')));
+    const ended = once(program.child, 'close');
+    const signalledAt = performance.now();
+    program.child.kill('SIGTERM');
+    const [code, signal] = await ended;
+    assert.deepEqual([code, signal], [null, 'SIGTERM']);
+    assert.ok(performance.now() - signalledAt < 10_000, 'the shutdown took too long');
+    const { by, code: closeCode } = await closed;
+    assert.deepEqual([by, closeCode], ['client', 1000]);
+    await connected.text(); // the response ended normally
+    assert.match(program.output(), /\[TradeFeed\] Closed: the application shuts down/);
+    assert.ok(!(program.output() + sent).includes(apiKey), 'the output contains no key');
+  });
+
+const textUntil = async (response, pattern) => {
+  let text = '';
+  for await (const chunk of response.body.pipeThrough(new TextDecoderStream())) {
+    text += chunk;
+    if (pattern.test(text)) return text;
+  }
+  throw new Error(`The response ended without ${pattern}:\n${text}`);
+};

@@ -1,0 +1,116 @@
+// Compiles the ten lines of the README with the module settings of docs/how-to/typescript.md, and compares the results with the table there.
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { npmInstall, root, tableOf, tarball, temporaryFolder } from './support.mjs';
+
+const packed = await tarball();
+const project = temporaryFolder('rx-trade-feed-typescript-');
+for (const file of ['package.json', 'package-lock.json'])
+  copyFileSync(join(import.meta.dirname, 'typescript', file), join(project, file));
+await npmInstall(project, [packed]);
+
+const versions = ['5.4', '6', '7'];
+const [, tenLines] = /^## Ten lines$.*?^```ts\n(.*?)^```$/ms.exec(readFileSync(join(root, 'README.md'), 'utf8'));
+
+const tsc = (version, folder, ...args) => {
+  const file = join(project, `node_modules/typescript-${version}/bin/tsc`);
+  return spawnSync(process.execPath, [file, ...args], { cwd: folder, encoding: 'utf8' });
+};
+
+/**
+ * Compiles a file with settings, as a module of each type, in one compilation. Returns the output for each: the part about its file, or `works`.
+ */
+const compile = (version, code, types, compilerOptions) => {
+  const folder = mkdtempSync(join(project, 'app-'));
+  for (const type of types) {
+    mkdirSync(join(folder, type));
+    writeFileSync(join(folder, type, 'package.json'), JSON.stringify({ type }));
+    writeFileSync(join(folder, type, 'feed.ts'), code);
+  }
+  // The declarations of TypeScript itself are not ours to check, and take most of the time.
+  const own = { noEmit: true, strict: true, target: 'es2022', skipDefaultLibCheck: true };
+  const options = { ...own, ...compilerOptions };
+  const files = types.map((type) => `${type}/feed.ts`);
+  writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions: options, files }));
+  const { status, stdout } = tsc(version, folder, '-p', '.');
+  if (status === 0) return types.map(() => 'works');
+  // An error in the settings, or in a declaration, is one of all files.
+  const isOfFile = (line) => /^(module|commonjs)\/feed\.ts/.test(line);
+  const lines = stdout.split('\n');
+  const ofAll = lines.filter((line) => line.includes('error TS') && !isOfFile(line));
+  return types.map((type) => [...ofAll, ...lines.filter((line) => line.startsWith(`${type}/`))].join('\n') || 'works');
+};
+
+const [head, , ...rows] = tableOf('docs/how-to/typescript.md');
+
+test('the table has all versions', () =>
+  assert.deepEqual(
+    head.slice(3),
+    versions.map((version) => `TypeScript ${version}`),
+  ));
+
+for (const [module, moduleResolution, types, ...results] of rows) {
+  for (const [at, version] of versions.entries()) {
+    test(`TypeScript ${version}, ${module}, ${moduleResolution}, ${types}: ${results[at]}`, () => {
+      // The declarations themselves are checked once for each version, below: it takes three times as long.
+      // Without the declarations of pages, which are the largest.
+      const settings = { module, types: ['node'], lib: ['es2023'], skipLibCheck: true };
+      if (moduleResolution !== '–') settings.moduleResolution = moduleResolution;
+      for (const result of compile(version, tenLines, types === 'either' ? ['module', 'commonjs'] : [types], settings))
+        if (results[at] === 'works') assert.equal(result, 'works');
+        else assert.match(result, new RegExp(`error ${results[at]}:`));
+    });
+  }
+}
+
+test('a new project of TypeScript 7 needs "type": "module" and the types of Node', async () => {
+  const folder = temporaryFolder('rx-trade-feed-tsc-init-');
+  const write = (type) => writeFileSync(join(folder, 'package.json'), JSON.stringify({ type }));
+  write('commonjs');
+  await npmInstall(folder, ['--no-save', packed, 'rxjs@7', '@types/node@20']);
+  const [types, away] = ['node_modules/@types', 'node_modules/types-away'].map((path) => join(folder, path));
+  renameSync(types, away);
+  writeFileSync(join(folder, 'feed.ts'), tenLines);
+  assert.equal(tsc('7', folder, '--init').status, 0);
+  const errors = () => [...new Set(tsc('7', folder, '--noEmit').stdout.match(/\bTS\d+/g))];
+  assert.deepEqual(errors(), ['TS1295', 'TS2591']);
+  write('module');
+  assert.deepEqual(errors(), ['TS2591']);
+  renameSync(away, types);
+  const tsconfig = join(folder, 'tsconfig.json');
+  const text = readFileSync(tsconfig, 'utf8');
+  assert.match(text, /"types": \[\],/);
+  writeFileSync(tsconfig, text.replace('"types": [],', '"types": ["node"],'));
+  assert.deepEqual(errors(), []);
+});
+
+const page = `
+import { relayFeed$ } from 'rx-trade-feed/browser';
+import { conflate, frames } from 'rx-trade-feed/operators';
+
+const frames$ = relayFeed$('/feed').pipe(frames());
+frames$.subscribe((frame) => { frame.data satisfies Uint8Array; });
+export const newest$ = frames$.pipe(conflate((frame) => frame.feed, 1));
+`;
+
+for (const version of versions) {
+  test(`TypeScript ${version} checks a page and all its declarations without types of Node`, () => {
+    // The declarations are checked once: it takes three times as long.
+    for (const settings of [
+      { module: 'nodenext', skipLibCheck: false },
+      { module: 'esnext', moduleResolution: 'bundler', skipLibCheck: true },
+    ])
+      assert.deepEqual(compile(version, page, ['module'], { ...settings, types: [], lib: ['es2022', 'dom'] }), [
+        'works',
+      ]);
+  });
+
+  test(`TypeScript ${version} knows that a frame of the feed has a Buffer`, () => {
+    const code = `import { tradeFeed$ } from 'rx-trade-feed';\ntradeFeed$().subscribe(({ data }) => data.readUInt8(0));`;
+    const settings = { module: 'nodenext', types: ['node'], skipLibCheck: false };
+    assert.deepEqual(compile(version, code, ['module'], settings), ['works']);
+  });
+}

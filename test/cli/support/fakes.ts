@@ -1,0 +1,115 @@
+import { afterEach, expect } from '@jest/globals';
+import { PassThrough, Writable } from 'node:stream';
+import { Subject } from 'rxjs';
+import type { CliContext, Interrupt } from '../../../src/cli/context.js';
+import { run } from '../../../src/cli/program.js';
+import type { TradeFeedService } from '../../../src/testing/index.js';
+import { waitFor } from '../../support/wait-for.js';
+
+/** A stdout or stderr that stores its text. It is a terminal if it has a size. */
+export class FakeOutput extends Writable {
+  text = '';
+  readonly isTTY: boolean;
+  columns: number | undefined;
+  rows: number | undefined;
+  /** The callback of a blocked write. */
+  #blocked: (() => void) | undefined;
+  #isBlocked = false;
+
+  constructor(size?: { readonly columns?: number; readonly rows?: number }) {
+    super({ decodeStrings: true, highWaterMark: 1_024 });
+    this.isTTY = size !== undefined;
+    this.columns = size?.columns;
+    this.rows = size?.rows;
+  }
+
+  override _write(chunk: Buffer, _encoding: BufferEncoding, done: () => void): void {
+    this.text += chunk.toString();
+    if (this.#isBlocked) this.#blocked = done;
+    else done();
+  }
+
+  /** Blocks after the next write. */
+  block(): void {
+    this.#isBlocked = true;
+  }
+
+  /** Accepts writes again. */
+  unblock(): void {
+    this.#isBlocked = false;
+    this.#blocked?.();
+  }
+
+  /** Breaks, for example because the reader has exited. */
+  break(code: 'EPIPE' | 'ENOSPC'): void {
+    this.destroy(Object.assign(new Error(`write ${code}`), { code }));
+  }
+
+  /** Waits until the text matches. */
+  until(pattern: RegExp): Promise<RegExpExecArray> {
+    return waitFor(() => pattern.exec(this.text), { what: () => `${pattern} in: ${this.text}` });
+  }
+}
+
+/** A context with fake streams and signals. */
+export interface FakeContext extends CliContext {
+  readonly stdin: PassThrough;
+  readonly stdout: FakeOutput;
+  readonly stderr: FakeOutput;
+  readonly interrupt$: Subject<Interrupt>;
+}
+
+type Given = Partial<Pick<FakeContext, 'env' | 'stdin' | 'stdout' | 'stderr'>>;
+
+/** Creates a context without terminals and with an empty environment by default. */
+export const fakeContext = (given: Given = {}): FakeContext => ({
+  env: {},
+  stdin: new PassThrough(),
+  stdout: new FakeOutput(),
+  stderr: new FakeOutput(),
+  interrupt$: new Subject(),
+  ...given,
+});
+
+/** A command that runs in this process. */
+export interface Running extends FakeContext {
+  /** The exit code. */
+  readonly exit: Promise<number>;
+  /** Ends it with a signal, and returns the exit code. */
+  readonly end: (signal?: Interrupt) => Promise<number>;
+}
+
+/**
+ * Returns a function that runs command lines in this process. After each test the commands are ended, and none may have
+ * printed its key or a ticket.
+ */
+export const commandRunner = (): ((line: string, given?: Given) => Running) => {
+  const contexts: FakeContext[] = [];
+  afterEach(() => {
+    for (const { interrupt$, env, stdout, stderr } of contexts.splice(0)) {
+      interrupt$.next('SIGTERM');
+      const printed = stdout.text + stderr.text;
+      expect(printed).not.toContain(env['TRADE_FEED_API_KEY'] ?? 'no key');
+      expect(printed).not.toMatch(/ticket_/);
+    }
+  });
+  return (line, given) => {
+    const context = fakeContext(given);
+    contexts.push(context);
+    const exit = run(line.split(' ').filter(Boolean), context);
+    const end = (signal: Interrupt = 'SIGINT'): Promise<number> => {
+      context.interrupt$.next(signal);
+      return exit;
+    };
+    return { ...context, exit, end };
+  };
+};
+
+/** Returns the settings of a service, with the key of a new account. */
+export const envOf = (
+  { baseUrl, createAccount }: TradeFeedService,
+  account = createAccount({ plan: 'developer' }),
+): Readonly<Record<'TRADE_FEED_BASE_URL' | 'TRADE_FEED_API_KEY', string>> => ({
+  TRADE_FEED_BASE_URL: baseUrl,
+  TRADE_FEED_API_KEY: account.createApiKey(),
+});

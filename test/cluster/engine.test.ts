@@ -1,0 +1,528 @@
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { Kvm } from '@nats-io/kv';
+import { connect, type ConnectionOptions, type NatsConnection } from '@nats-io/transport-node';
+import { Logger } from '@nestjs/common';
+import { metrics } from '@opentelemetry/api';
+import { Redis } from 'ioredis';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { BehaviorSubject, exhaustMap, interval, Observable, type Subscriber } from 'rxjs';
+import { EngineFaults } from '../../src/cluster/engine-faults.js';
+import type { ClusterEngine } from '../../src/cluster/engine.js';
+import { createFeedCluster, memoryEngine } from '../../src/cluster/index.js';
+import { readClusterState } from '../../src/cluster/operate.js';
+import type { EngineOperation, EngineRecovered, EngineRefused, FailureCode } from '../../src/index.js';
+import { natsEngine } from '../../src/nats/index.js';
+import { TradeFeed, TradeFeedHealthIndicator } from '../../src/nestjs/index.js';
+import { redisEngine } from '../../src/redis/index.js';
+import { clusterEngineTests, startTradeFeedService, type TradeFeedService } from '../../src/testing/index.js';
+import { Log } from '../nestjs/support.js';
+import { startSdk } from '../otel/sdk.js';
+import { type BrokerKind, type RunningBroker, startBroker } from '../peers/brokers.mjs';
+import { fakeTimers } from '../support/fake-timers.js';
+import { waitFor } from '../support/wait-for.js';
+import { describeInstalled } from './support/real-server.js';
+import { startTestCluster } from './support/replicas.js';
+
+describe('the engine in memory', () => {
+  const engine = memoryEngine();
+  it.each(clusterEngineTests(() => [engine, engine]).map(({ name, run }) => [name, run] as const))('%s', (_, run) =>
+    run(),
+  );
+});
+
+/** Real servers, each with one fault. Each output alone must show it within this time, in ms. */
+const limitMs = 5_000;
+const tickMs = 50;
+
+/** A server of its own, and what to close after the tests. */
+interface Server {
+  readonly broker: RunningBroker;
+  readonly folder: string;
+  readonly defer: (close: () => unknown) => void;
+}
+
+/** A replica, and the fault that begins when it runs; without `fail` it was there before. */
+interface Faulty {
+  readonly engine: ClusterEngine;
+  /** Another replica, which owns the connection. */
+  readonly owner?: ClusterEngine;
+  readonly fail?: () => unknown;
+}
+
+interface Row {
+  readonly kind: BrokerKind | 'nats-core';
+  readonly args?: (folder: string) => readonly string[];
+  readonly start: (server: Server) => Promise<Faulty>;
+  /** A line of the log: what the replica cannot do, the message of the engine, what to do. */
+  readonly log: RegExp;
+  readonly code: FailureCode;
+  /** `live`: the owner still receives frames, so a load balancer should keep it. @defaultValue `down` */
+  readonly health?: 'live';
+}
+
+const nats = async ({ broker, defer }: Server, options: ConnectionOptions = {}): Promise<NatsConnection> => {
+  const servers = `127.0.0.1:${broker.port}`;
+  const connection = await connect({ servers, maxReconnectAttempts: -1, reconnectTimeWait: 100, ...options });
+  defer(() => connection.close());
+  return connection;
+};
+
+const redis = (
+  { broker, defer }: Server,
+  options: { readonly username?: string; readonly password?: string } = {},
+): readonly [Redis, Redis] => {
+  const open = (): Redis => {
+    const connection = new Redis(broker.port, '127.0.0.1', { ...options, retryStrategy: () => 100 });
+    connection.on('error', () => undefined);
+    defer(() => connection.disconnect());
+    return connection;
+  };
+  return [open(), open()];
+};
+
+const passwords = (password: string): string => `authorization { users = [{ user: app, password: ${password} }] }`;
+const configIn = (folder: string): string => join(folder, 'server.conf');
+const withConfig = (text: string) => (folder: string) => {
+  writeFileSync(configIn(folder), text);
+  return ['-c', configIn(folder)];
+};
+
+/** Starts a server again with another password. */
+const changePassword = async ({ broker, folder }: Server): Promise<void> => {
+  await broker.kill();
+  writeFileSync(configIn(folder), passwords('other'));
+  await broker.start();
+};
+
+const user = { user: 'app', pass: 'secret-of-app' };
+const permissions = `authorization { users = [{
+  user: app, password: ${user.pass}, permissions: { publish: ["rtf.>"], subscribe: ["rtf.>", "_INBOX.>"] }
+}] }`;
+const noAccess = ['ACL', 'SETUSER', 'app', 'on', '>secret-of-app', '~*', '&*', '+@all', '-hmget', '-eval'];
+
+const rows: Readonly<Record<string, Row>> = {
+  'NATS without JetStream': {
+    kind: 'nats-core',
+    start: async (server) => ({ engine: natsEngine(await nats(server)) }),
+    log: /cannot read the key .*: jetstream is not enabled\. JetStream is not enabled: start nats-server with -js\.$/i,
+    code: 'engine-refused',
+  },
+  'NATS with a full bucket': {
+    kind: 'nats',
+    start: async (server) => {
+      const connection = await nats(server);
+      await new Kvm(connection).create('rx-trade-feed', { max_bytes: 100, allow_direct: false });
+      return { engine: natsEngine(connection) };
+    },
+    log: /cannot write the key .*: maximum bytes exceeded\. The store is full: raise its limit/i,
+    code: 'engine-refused',
+  },
+  'NATS without the permissions of the guide': {
+    kind: 'nats',
+    args: withConfig(permissions),
+    start: async (server) => ({ engine: natsEngine(await nats(server, user)) }),
+    log: /cannot read the key .*: Permissions Violation for Publish to "\$JS.API.INFO"\. Give the user/i,
+    code: 'engine-refused',
+  },
+  'NATS that is down': {
+    kind: 'nats',
+    start: async (server) => ({ engine: natsEngine(await nats(server)), fail: () => server.broker.kill() }),
+    log: /cannot reach the engine of the cluster: it does not answer\. Check that the engine runs/i,
+    code: 'engine-refused',
+    health: 'live',
+  },
+  'NATS with a wrong password, and a client that tries again': {
+    kind: 'nats',
+    args: withConfig(passwords(user.pass)),
+    start: async (server) => ({
+      engine: natsEngine(await nats(server, { ...user, ignoreAuthErrorAbort: true })),
+      fail: () => changePassword(server),
+    }),
+    log: /cannot reach the engine of the cluster: Authorization Violation\. Check the user and the password/i,
+    code: 'engine-refused',
+    health: 'live',
+  },
+  'NATS with a wrong password, and a client that gives up': {
+    kind: 'nats',
+    args: withConfig(passwords(user.pass)),
+    start: async (server) => ({ engine: natsEngine(await nats(server, user)), fail: () => changePassword(server) }),
+    log: /Stopped, engine-closed: The connection to the engine .*was closed.*\(Authorization Violation\)\. Restart the process/i,
+    code: 'engine-closed',
+  },
+  'Redis that is read-only': {
+    kind: 'redis',
+    args: () => ['--replicaof', '127.0.0.1', '1'],
+    start: async (server) => Promise.resolve({ engine: redisEngine(...redis(server)) }),
+    log: /cannot write the key .*: READONLY .+\. Connect to the primary server/i,
+    code: 'engine-refused',
+  },
+  'Redis without permissions': {
+    kind: 'redis',
+    start: async (server) => {
+      await redis(server)[0].call(...(noAccess as [string, ...string[]]));
+      return { engine: redisEngine(...redis(server, { username: 'app', password: user.pass })) };
+    },
+    log: /cannot read the key .*: NOPERM .+ 'hmget' command\. Give the user/i,
+    code: 'engine-refused',
+  },
+  'Redis without memory': {
+    kind: 'redis',
+    args: () => ['--maxmemory', '1'],
+    start: async (server) => Promise.resolve({ engine: redisEngine(...redis(server)) }),
+    log: /cannot write the key .*: OOM .+\. The store is full/i,
+    code: 'engine-refused',
+  },
+  'Redis that is down': {
+    kind: 'redis',
+    start: async (server) =>
+      Promise.resolve({ engine: redisEngine(...redis(server)), fail: () => server.broker.kill() }),
+    log: /cannot reach the engine of the cluster: .*ECONNREFUSED.*\. Check that the engine runs/i,
+    code: 'engine-refused',
+    health: 'live',
+  },
+  'Redis whose subscriptions of a follower are gone': {
+    kind: 'redis',
+    start: async (server) => {
+      const [commands, subscriber] = redis(server);
+      const subscribe = subscriber.subscribe.bind(subscriber);
+      let isDead = false;
+      // Redis confirms new subscriptions, and no message arrives: as behind a proxy that has lost them.
+      subscriber.subscribe = (async (...channels: string[]) =>
+        isDead ? 1 : subscribe(...channels)) as Redis['subscribe'];
+      const fail = () => {
+        isDead = true;
+        return subscriber.unsubscribe();
+      };
+      const engine = redisEngine(commands, subscriber);
+      return Promise.resolve({ engine, owner: redisEngine(...redis(server)), fail });
+    },
+    log: /cannot receive messages of the other replicas: no message of an owner has arrived for 3 s\. Run/i,
+    code: 'engine-refused',
+  },
+  'Redis whose client gives up': {
+    kind: 'redis',
+    start: async (server) => {
+      const [commands, subscriber] = redis(server);
+      return Promise.resolve({ engine: redisEngine(commands, subscriber), fail: () => commands.disconnect() });
+    },
+    log: /Stopped, engine-closed: The connection to the engine .*was closed.*\. Restart the process/i,
+    code: 'engine-closed',
+  },
+};
+
+/** What a row showed: when each output showed the fault after it began, in ms, and the texts. */
+interface Shown {
+  readonly log: number;
+  readonly health: number;
+  readonly metrics: number;
+  readonly last: ReturnType<TradeFeedHealthIndicator['isHealthy']>['trade-feed'];
+}
+
+const log = new Log();
+let sdk: ReturnType<typeof startSdk>;
+let service: TradeFeedService;
+let apiKey: string;
+const closing: (() => unknown)[] = [];
+/** The time in which this process could run, in ms: a busy machine makes its timers late, those of the replicas and this one alike. */
+let ownMs = 0;
+/** What the meter collected last. All rows read it: a collection of one would remove that of another. */
+let collected: Awaited<ReturnType<typeof sdk.collect>> = {};
+
+beforeAll(async () => {
+  sdk = startSdk();
+  metrics.setGlobalMeterProvider(sdk.providers.meters);
+  Logger.overrideLogger(log);
+  service = await startTradeFeedService();
+  const collections$ = interval(100).pipe(exhaustMap(() => sdk.collect()));
+  const collecting = collections$.subscribe((metrics) => (collected = metrics));
+  closing.push(() => collecting.unsubscribe());
+  const ticking = interval(tickMs).subscribe(() => (ownMs += tickMs));
+  closing.push(() => ticking.unsubscribe());
+});
+afterAll(async () => {
+  for (const close of closing.reverse()) await close();
+  Logger.overrideLogger(false);
+  metrics.disable();
+  await sdk[Symbol.asyncDispose]();
+  await service.shutdown();
+});
+
+/** Runs a replica with a fault, and waits until each output shows it. */
+const show = async (name: string, row: Row): Promise<Shown> => {
+  const folder = mkdtempSync(join(tmpdir(), 'rx-trade-feed-fault-'));
+  closing.push(() => rmSync(folder, { recursive: true, force: true }));
+  const broker = await startBroker(row.kind, folder, row.args?.(folder) ?? []);
+  closing.push(() => broker.kill());
+  const { engine, owner, fail } = await row.start({ broker, folder, defer: (close) => closing.push(close) });
+  const account = 'main';
+  apiKey = service.createAccount({ plan: 'developer' }).createApiKey();
+  const options = { baseUrl: service.baseUrl, apiKey };
+
+  if (owner) {
+    const first = createFeedCluster('market', { ...options, engine: owner, account, replica: 'first' });
+    const running = first.events$.subscribe();
+    closing.push(() => running.unsubscribe());
+    await waitFor(() => first.status.role === 'owning');
+  }
+  const feed = new TradeFeed({ feed: 'market', ...options, telemetry: true, cluster: { engine, account } }, name);
+  const running = feed.events$.subscribe({ error: () => undefined });
+  closing.push(() => running.unsubscribe());
+  if (fail) await waitFor(() => feed.status.state === 'live');
+  const health = new TradeFeedHealthIndicator(feed);
+
+  const startedAt = ownMs;
+  await fail?.();
+  const after = async (what: string, isShown: () => boolean | Promise<boolean>): Promise<number> => {
+    await waitFor(isShown, { what: () => `${name}: ${what}`, limitMs: 2 * limitMs });
+    return ownMs - startedAt;
+  };
+  const lines = () => log.lines.filter(({ context }) => context === `TradeFeed:${name}`).map(({ text }) => text);
+  const [logged, unhealthy, measured] = await Promise.all([
+    after('the log', () => lines().some((line) => row.log.test(line))),
+    after('the health', () => {
+      const { status, code } = health.isHealthy()['trade-feed'];
+      return code === row.code && (row.health === 'live' || status === 'down');
+    }),
+    after('the metrics', () => isMeasured(name, row.code)),
+  ]);
+  return { log: logged, health: unhealthy, metrics: measured, last: health.isHealthy()['trade-feed'] };
+};
+
+const isMeasured = (name: string, code: FailureCode): boolean => {
+  const metric = code === 'engine-closed' ? 'trade_feed.connection.state' : 'trade_feed.cluster.refused';
+  const series = (collected[metric]?.series ?? []).filter(({ attributes }) => attributes['trade_feed.name'] === name);
+  const { value } = series.find(({ attributes }) => (attributes['trade_feed.state'] ?? 'stopped') === 'stopped') ?? {};
+  return value === 1;
+};
+
+describe.each(['nats', 'redis'] as const)('a replica over a real %s-server', (kind) => {
+  describeInstalled(kind, 'with a fault', () => {
+    const faults = Object.entries(rows).filter(([, row]) => row.kind.startsWith(kind));
+    const shown = new Map<string, Promise<Shown>>();
+    // All at once: most of the time is waiting.
+    beforeAll(() => {
+      for (const [name, row] of faults) {
+        const result = show(name, row);
+        shown.set(name, result);
+        result.catch(() => undefined);
+      }
+    });
+
+    it.each(faults)(
+      '%s: the log alone, the health alone and the metrics alone show it within five seconds',
+      async (name) => {
+        const { last, ...times } = await shown.get(name)!;
+        for (const ms of Object.values(times)) expect(ms).toBeLessThan(limitMs);
+        // The text of an engine may name servers and users.
+        expect(JSON.stringify(last)).not.toMatch(/NOPERM|READONLY|OOM|Violation|ECONNREFUSED|jetstream|127\.0\.0\.1/i);
+      },
+    );
+
+    it('prints no password', async () => {
+      await Promise.allSettled(shown.values());
+      expect(log.raw).not.toContain(user.pass);
+    });
+  });
+});
+
+describeInstalled('redis', 'a follower over a real redis-server', () => {
+  it.each<[string, (commands: Redis, subscriber: Redis) => Promise<unknown>]>([
+    ['another part of the program unsubscribed', (_, subscriber) => subscriber.unsubscribe()],
+    ['the server closed the connection of', (commands) => commands.call('CLIENT', 'KILL', 'TYPE', 'pubsub')],
+  ])('receives frames again after %s its subscriptions', async (_, cut) => {
+    const folder = mkdtempSync(join(tmpdir(), 'rx-trade-feed-fault-'));
+    closing.push(() => rmSync(folder, { recursive: true, force: true }));
+    const broker = await startBroker('redis', folder);
+    closing.push(() => broker.kill());
+    const server: Server = { broker, folder, defer: (close) => closing.push(close) };
+    await using test = await startTestCluster(memoryEngine());
+    const owner = test.start('owner', { engine: redisEngine(...redis(server)) });
+    await test.owner(owner);
+    const [commands, subscriber] = redis(server);
+    const follower = test.start('follower', { engine: redisEngine(commands, subscriber) });
+    await test.owner(owner, follower);
+    await cut(commands, subscriber);
+    test.push('lost');
+    const gap = await waitFor(() => follower.events.find((event) => event.type === 'gap'));
+    expect(gap).toMatchObject({ missed: 1, failure: { code: expect.stringMatching(/^cluster-(behind|away)$/) } });
+    test.push('after');
+    await waitFor(() => follower.texts().includes('after'));
+    expect(follower.texts()).not.toContain('lost');
+    expect(owner.events.map(({ type }) => type)).not.toContain('disconnected');
+  });
+});
+
+describe('what an engine refuses', () => {
+  const faultsOf = () => {
+    const events: (EngineRefused | EngineRecovered)[] = [];
+    const startedAt = Date.now();
+    const faults = new EngineFaults((event) => events.push(event));
+    const times = () =>
+      events.map(({ type, at }) => `${type === 'engine-refused' ? 'refused' : 'recovered'} ${at - startedAt}`);
+    return { faults, events, times };
+  };
+  const fail = (faults: EngineFaults, operation: EngineOperation, forMs: number, message = 'READONLY') => {
+    for (let ms = 0; ms < forMs; ms += 100) {
+      faults.failed(operation, new Error(message));
+      jest.advanceTimersByTime(100);
+    }
+  };
+
+  it('is reported after a second, then with a backoff of up to a minute, and its end once', () => {
+    using _timers = fakeTimers();
+    const { faults, events, times } = faultsOf();
+    fail(faults, 'write', 140_000);
+    const after = [1, 3, 7, 15, 31, 63, 123];
+    expect(times()).toEqual(after.map((seconds) => `refused ${seconds * 1_000}`));
+    expect(faults.current).toBe(events.at(-1));
+    faults.worked('write');
+    faults.worked('write');
+    expect(times().slice(after.length)).toEqual(['recovered 140000']);
+    expect(events.at(-1)).toMatchObject({ durationMs: 140_000 });
+    expect(faults.current).toBeUndefined();
+  });
+
+  it('is not reported if it was a single failure, or is over within a second', () => {
+    using _timers = fakeTimers();
+    const { faults, times } = faultsOf();
+    faults.failed('read', new Error('timeout'));
+    jest.advanceTimersByTime(60_000);
+    fail(faults, 'read', 900);
+    faults.worked('read');
+    jest.advanceTimersByTime(60_000);
+    expect(times()).toEqual([]);
+  });
+
+  it('is over when the replica no longer sees it, and nothing else follows', () => {
+    using _timers = fakeTimers();
+    const { faults, times } = faultsOf();
+    fail(faults, 'publish', 2_000);
+    jest.advanceTimersByTime(600_000);
+    expect(times()).toEqual(['refused 1000', 'refused 3000', 'recovered 6900']);
+  });
+
+  it('is reported for each operation, and recovers when all of them work', () => {
+    using _timers = fakeTimers();
+    const { faults, events } = faultsOf();
+    faults.failed('subscribe', new Error('NOPERM'), 3_000);
+    fail(faults, 'write', 1_500);
+    faults.worked('subscribe');
+    expect(faults.current).toMatchObject({ operation: 'write' });
+    faults.worked('write');
+    expect(events.map((event) => (event.type === 'engine-refused' ? event.operation : event.durationMs))).toEqual([
+      ...['subscribe', 'write', 4_500],
+    ]);
+  });
+
+  it('says why there is no connection as soon as the client knows, and nothing else meanwhile', () => {
+    using _timers = fakeTimers();
+    const { faults, events } = faultsOf();
+    faults.failed('connect', undefined);
+    fail(faults, 'read', 2_000);
+    faults.failed('connect', new Error('WRONGPASS'));
+    jest.advanceTimersByTime(1_000);
+    expect(events).toMatchObject([
+      { operation: 'connect', message: 'it does not answer' },
+      { operation: 'connect', message: 'WRONGPASS', advice: 'Check the user and the password of the connection.' },
+    ]);
+    faults.worked('connect');
+    expect(events).toHaveLength(3);
+    expect(events[2]).toMatchObject({ type: 'engine-recovered', durationMs: 3_000 });
+  });
+
+  it('shows one line of the message of the engine, and reports nothing after its end', () => {
+    using _timers = fakeTimers();
+    const { faults, events } = faultsOf();
+    faults.failed('read', new Error(`one\ntwo\u001b ${'x'.repeat(1_000)}`), 0);
+    faults.close();
+    fail(faults, 'read', 10_000);
+    expect(events).toHaveLength(1);
+    expect(events[0]).toMatchObject({ message: expect.stringMatching(/^one two\u241b x{290,}$/) });
+    expect((events[0] as EngineRefused).message).toHaveLength(300);
+  });
+});
+
+describe('a replica', () => {
+  it('that cannot claim tells an operator why', async () => {
+    const memory = memoryEngine();
+    const engine: ClusterEngine = {
+      ...memory,
+      compareAndSet: () => Promise.reject(new Error('maximum bytes exceeded')),
+    };
+    await using test = await startTestCluster(memory);
+    const replica = test.start('a', { engine });
+    await waitFor(() => replica.cluster.status.refused);
+    const { key, standbys } = await readClusterState(memory, 'main', 1_500);
+    expect(key).toBeUndefined();
+    expect(standbys).toMatchObject([
+      { refused: expect.stringMatching(/^Cannot write .+ exceeded\. The store is full/) },
+    ]);
+  });
+
+  it.each<[string, Partial<Record<'error', Error>>, RegExp]>([
+    ['closed by the application', {}, /does not connect again\. Restart/],
+    ['given up', { error: new Error('Authorization Violation') }, /\(Authorization Violation\)\. Restart/],
+  ])('ends at once with engine-closed when the connection to its engine was %s', async (_, { error }, message) => {
+    const connected$ = new BehaviorSubject(true);
+    await using test = await startTestCluster(memoryEngine());
+    const engine = { ...memoryEngine(), connected$ };
+    const replica = test.start('a', { engine });
+    await test.owner(replica);
+    if (error) connected$.error(error);
+    else connected$.complete();
+    expect(replica.error()).toMatchObject({
+      code: 'engine-closed',
+      verdict: 'stop',
+      message: expect.stringMatching(message),
+    });
+    expect(replica.events.at(-1)).toMatchObject({ type: 'stopped', failure: replica.error() });
+    expect(replica.cluster.status.role).toBe('left');
+  });
+
+  it('that has left notices no closed connection: the application closes it in a shutdown', async () => {
+    const connected$ = new BehaviorSubject(true);
+    await using test = await startTestCluster(memoryEngine());
+    const replica = test.start('a', { engine: { ...memoryEngine(), connected$ } });
+    await test.owner(replica);
+    await replica.cluster.handOver();
+    connected$.complete();
+    expect(replica.error()).toBeUndefined();
+  });
+
+  it('that receives no messages has a disconnected, subscribes again, and has a gap with the exact number of frames', async () => {
+    const memory = memoryEngine();
+    const [live, dead] = [new Set<Subscriber<Uint8Array>>(), new Set<Subscriber<Uint8Array>>()];
+    // Subscriptions die in silence; requests are answered as before.
+    const engine: ClusterEngine = {
+      ...memory,
+      subscribe: (subject) =>
+        new Observable((subscriber) => {
+          live.add(subscriber);
+          return memory.subscribe(subject).subscribe((data) => {
+            if (!dead.has(subscriber)) subscriber.next(data);
+          });
+        }),
+    };
+    await using test = await startTestCluster(memory);
+    const owner = test.start('owner');
+    await test.owner(owner);
+    const follower = test.start('follower', {
+      ...{ engine, leaseMs: 300, renewMs: 50, marginMs: 50, suspectMs: 260 },
+    });
+    await test.owner(owner, follower);
+    for (const each of live) dead.add(each);
+    test.push('a', 'b', 'c');
+    const disconnected = await waitFor(() => follower.events.find(({ type }) => type === 'disconnected'));
+    expect(disconnected).toMatchObject({ failure: { code: 'cluster-behind' } });
+    await waitFor(() => follower.events.some(({ type }) => type === 'gap'));
+    test.push('d');
+    await waitFor(() => follower.texts().includes('d'));
+    const words = follower.events.map((event) => (event.type === 'gap' ? `gap ${event.missed}` : event.type));
+    const order = words.slice(words.indexOf('disconnected')).filter((word) => word !== 'watermark');
+    expect(order.filter((word) => !word.startsWith('engine'))).toEqual(['disconnected', 'opened', 'gap 3', 'frame']);
+    expect(order.filter((word) => word.startsWith('engine'))).toEqual(['engine-refused', 'engine-recovered']);
+    expect(follower.cluster.status).toMatchObject({ role: 'following', refused: undefined });
+  });
+});

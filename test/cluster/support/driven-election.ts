@@ -1,0 +1,189 @@
+import type { ClusterKey } from '../../../src/cluster/election/cluster-key.js';
+import {
+  type CallResult,
+  createElection,
+  type Effect,
+  type Election,
+  type ElectionSettings,
+  type Following,
+  followerOf,
+  type Input,
+  nextTick,
+  type Ownership,
+  ownerOf,
+  type Owning,
+  phaseOf,
+  type Report,
+} from '../../../src/cluster/election/election.js';
+import { step } from '../../../src/cluster/election/step.js';
+import { timingDefaults } from '../../../src/cluster/election/timing.js';
+import { createStore, type Store } from '../simulation/store.js';
+
+/** Creates a key of another replica, which is the open owner of generation 3. */
+export const keyOf = (fields: Partial<ClusterKey> = {}): ClusterKey => ({
+  v: 1,
+  feed: 'market',
+  epoch: 9,
+  gen: 3,
+  owner: 'other',
+  phase: 'open',
+  since: 0,
+  credits: [],
+  evictions: [],
+  changes: [],
+  ...fields,
+});
+
+/** Creates a store with such a key. */
+export const storeWith = (fields: Partial<ClusterKey> = {}): Store => {
+  const store = createStore();
+  store.write(keyOf(fields), undefined);
+  return store;
+};
+
+/** A key without an owner. */
+export const free: Partial<ClusterKey> = { owner: '', phase: 'free' };
+
+export const reportOf = (fields: Partial<Report> = {}): Report => ({
+  ...{ gen: 3, owner: 'other', phase: 'open', revision: 1 },
+  ...fields,
+});
+/** Creates a message of that owner. */
+export const heard = (fields: Partial<Report> = {}): Input => ({ type: 'heard', report: reportOf(fields) });
+
+type Bare = 'start' | 'stop-notice' | 'hand-over' | 'handshake' | 'opened';
+type View = Partial<Omit<Following, 'name'> & Omit<Owning, 'name'>> & {
+  readonly name: string;
+  readonly phase?: string;
+};
+const inputOf = (input: Input | Bare): Input => (typeof input === 'string' ? { type: input } : input);
+
+/** An election with a store and a clock that a test controls. Questions have no responder until the test sets another result. */
+export class DrivenElection {
+  /** `away`: the store does not answer. `lost`: it writes, but its answers do not arrive. */
+  mode: 'good' | 'away' | 'lost' = 'good';
+  /** The result of the next questions to the owner. */
+  owner: Extract<Input, { readonly type: 'ask' }>['result'] = 'no-responders';
+  /** The newest owner whose frames the replica emits. */
+  followed: Ownership = { gen: 0, owner: '' };
+  now = 0;
+  /** By how much only the wall clock has passed. */
+  wallShift = 0;
+  /** The effects of the last call of `give` or `pass`, without those of the store and of questions. */
+  effects: readonly Effect[] = [];
+  readonly questions: Ownership[] = [];
+  readonly writes: string[] = [];
+  readonly store: Store;
+  #election: Election;
+
+  constructor(settings: Partial<ElectionSettings> = {}, store = createStore()) {
+    this.store = store;
+    const defaults = { replica: 'me', since: 1, feed: 'market', canOwn: true, ...timingDefaults } as const;
+    this.#election = createElection({ ...defaults, ...settings }, true);
+  }
+
+  get election(): Election {
+    return this.#election;
+  }
+
+  /** The state of the replica, with the phase of an owner. */
+  get state(): View {
+    const own = ownerOf(this.#election);
+    return own ? { ...own, phase: phaseOf(own) } : { ...followerOf(this.#election), name: this.#election.state.name };
+  }
+
+  /** Gives inputs. Returns the types of the effects. */
+  give(...inputs: readonly (Input | Bare)[]): string {
+    this.effects = inputs.flatMap((input) => this.#give(inputOf(input)));
+    return this.#types;
+  }
+
+  /** Gives the result of the access to the store that is under way. */
+  answer(result: CallResult = this.store.read()): string {
+    return this.give({ type: 'call', id: this.#election.call!.id, result });
+  }
+
+  /** Lets time pass. Returns the types of the effects. */
+  pass(ms: number): string {
+    const until = this.now + ms;
+    const effects: Effect[] = [];
+    while (nextTick(this.#election) <= until) {
+      this.now = Math.max(this.now, nextTick(this.#election));
+      effects.push(...this.#give({ type: 'tick' }));
+    }
+    this.now = until;
+    this.effects = effects;
+    return this.#types;
+  }
+
+  /** Lets time pass until a condition holds, for a minute at most. */
+  passUntil(condition: () => boolean): void {
+    for (let n = 0; n < 6_000 && !condition(); n += 1) this.pass(10);
+    if (!condition()) throw new Error('The condition does not hold after a minute.');
+  }
+
+  get #types(): string {
+    return this.effects.map(({ type }) => type).join(' ');
+  }
+
+  #give(input: Input): readonly Effect[] {
+    const { now, wallShift, followed } = this;
+    const { state, effects } = step(this.#election, input, {
+      now,
+      wall: 1e12 + now + wallShift,
+      random: 0.5,
+      followed,
+    });
+    this.#election = state;
+    return effects.flatMap((effect) => this.#perform(effect));
+  }
+
+  #perform(effect: Effect): readonly Effect[] {
+    if (effect.type === 'ask') {
+      this.questions.push(effect.question);
+      return this.#give({ type: 'ask', id: effect.id, result: this.owner });
+    }
+    if (effect.type !== 'read' && effect.type !== 'write') return [effect];
+    const { id } = effect;
+    if (effect.type === 'write') this.writes.push(`${effect.key.phase} ${effect.key.gen}`);
+    if (this.mode === 'away') return [];
+    const result = effect.type === 'read' ? this.store.read() : this.store.write(effect.key, effect.expected);
+    return this.mode === 'good' ? this.#give({ type: 'call', id, result }) : [];
+  }
+}
+
+/** Starts an election over a store with a key. */
+export const joined = (key: Partial<ClusterKey> = {}, settings: Partial<ElectionSettings> = {}): DrivenElection => {
+  const replica = new DrivenElection(settings, storeWith(key));
+  replica.give('start');
+  return replica;
+};
+
+/** Starts an election that has claimed a free key, in generation 4, and has sent no handshake. */
+export const claimed = (): DrivenElection => {
+  const replica = joined(free);
+  replica.pass(50);
+  return replica;
+};
+
+/** Starts an election that owns in generation 1, with an open connection. */
+export const owner = (): DrivenElection => {
+  const replica = new DrivenElection();
+  replica.give('start');
+  replica.pass(1_000);
+  replica.give('handshake', 'opened');
+  return replica;
+};
+
+/** Such an owner, after a handshake without an answer. */
+export const ownerWithCredit = (): DrivenElection => {
+  const replica = owner();
+  replica.give({ type: 'disconnected', isUnanswered: true }, 'handshake', 'opened');
+  return replica;
+};
+
+/** Writes a key into the store, as another replica does. */
+export const overwrite = ({ store }: DrivenElection, fields: Partial<ClusterKey>): void => {
+  const { revision } = store.read() as { readonly revision: number | undefined };
+  store.write(keyOf(fields), revision);
+};

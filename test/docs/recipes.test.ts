@@ -1,0 +1,237 @@
+import { afterEach, expect, it } from '@jest/globals';
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import { text } from 'node:stream/consumers';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { AddressInfo } from 'node:net';
+import { lastValueFrom, take, toArray } from 'rxjs';
+import { marketBatches$, pendingTransactions$, startTradeFeedService } from 'rx-trade-feed/testing';
+import type { TradeFeedAccount } from 'rx-trade-feed/testing';
+import { endPrograms, type Program, shellCommand } from '../cli/support/program.js';
+import { fencesOf, read, root } from './fences.js';
+
+// The samples that a newcomer copies, and the recipes. Those that need a database or a browser are in test/apps/recipes.test.mjs.
+
+/** The limit of a test that starts programs, in ms. */
+const limitMs = 60_000;
+
+const programOf = (recipe: string): string =>
+  fencesOf(`docs/recipes/${recipe}.md`).find(({ language }) => language === 'ts')?.code ?? '';
+
+interface Code {
+  readonly code: string;
+  /** The name of the file. */
+  readonly name?: string;
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+/** Runs code as a reader does: in a project that has the package installed, with the address and the key of a local service in the environment. */
+const inProject = async (
+  { code, name = 'program.mjs', env }: Code,
+  check: (running: Program, account: TradeFeedAccount) => Promise<void>,
+): Promise<void> => {
+  const folder = mkdtempSync(join(tmpdir(), 'new-project-'));
+  try {
+    await using service = await startTradeFeedService({
+      sources: { market: marketBatches$(), raw: pendingTransactions$({ rate: 200 }) },
+    });
+    // What npm 11 writes, and installed packages.
+    writeFileSync(join(folder, 'package.json'), '{ "name": "my-project", "version": "1.0.0", "type": "commonjs" }');
+    mkdirSync(join(folder, 'node_modules'));
+    symlinkSync(root, join(folder, 'node_modules/rx-trade-feed'));
+    for (const name of ['rxjs', 'io-ts', 'fp-ts'])
+      symlinkSync(join(root, 'node_modules', name), join(folder, 'node_modules', name));
+    writeFileSync(join(folder, name), code);
+    const account = service.createAccount({ plan: 'developer' });
+    const running = shellCommand(`cd ${folder} && exec ${process.execPath} ${name}`, {
+      TRADE_FEED_BASE_URL: service.baseUrl,
+      TRADE_FEED_API_KEY: account.createApiKey(),
+      ...env,
+    });
+    await check(running, account);
+    await endPrograms();
+  } finally {
+    await endPrograms();
+    rmSync(folder, { recursive: true, force: true });
+  }
+};
+
+afterEach(endPrograms);
+
+/** The samples that a newcomer copies, as JavaScript: every fence that subscribes to a feed. */
+const samples = [
+  'README.md',
+  ...['index', 'start/first-frame', 'start/from-ws', 'start/rxjs'].map((name) => `docs/${name}.md`),
+]
+  .flatMap(fencesOf)
+  .filter(({ language, code }) => language === 'ts' && /tradeFeed(Events)?\$\('market'/.test(code))
+  .map(({ at, code }) => [at, code] as const);
+
+it.each(samples)(
+  'the sample %s prints the exception of an operator that throws, and ends with code 1',
+  async (_at, code) => {
+    const throwing = code.replace(/tradeFeed(Events)?\$\('market'[^)]*\)/, '$&.pipe(throwing)');
+    const header = `import { map as throwingMap } from 'rxjs';
+const throwing = throwingMap(() => { throw new RangeError('my own mistake'); });\n`;
+    await inProject({ code: header + throwing }, async (running) => {
+      expect(await running.exit).toBe(1);
+      expect(running.stderr()).toMatch(/RangeError: my own mistake\n +at /);
+    });
+  },
+  limitMs,
+);
+
+it(
+  "the README's ten lines run in a project of `npm init`, under the file name that the README gives",
+  async () => {
+    const [, name = ''] = /Save this as `(\S+)`/.exec(read('README.md')) ?? [];
+    const tenLines = fencesOf('README.md').find(({ language }) => language === 'ts')?.code ?? '';
+    await inProject({ name, code: tenLines }, async (running) => {
+      await Promise.race([running.untilStdout(/^\{.+\}$/m), running.exit]);
+      expect({ stdout: running.stdout(), stderr: running.stderr() }).toEqual({
+        stdout: expect.stringMatching(/^\{.+\}$/m),
+        stderr: expect.not.stringContaining('Error'),
+      });
+    });
+  },
+  limitMs,
+);
+
+it(
+  'the whale alert posts large transactions to the webhook, and a refusal does not end it',
+  async () => {
+    const bodies: unknown[] = [];
+    const webhook = createServer((request, response) => {
+      void text(request).then((body) => {
+        bodies.push(JSON.parse(body));
+        response.writeHead(bodies.length === 1 ? 500 : 204).end();
+      });
+    }).listen(0, '127.0.0.1');
+    await once(webhook, 'listening');
+    const env = { WEBHOOK_URL: `http://127.0.0.1:${(webhook.address() as AddressInfo).port}`, MIN_ETH: '0.9' };
+    try {
+      await inProject({ code: programOf('whale-alert'), env }, async ({ untilStdout }) => {
+        await untilStdout(/^refused with 500: (0\.9\d|1\.00) ETH in 0x[\da-f]{64}$/m);
+        await untilStdout(/^sent: (0\.9\d|1\.00) ETH in 0x[\da-f]{64}$/m);
+      });
+    } finally {
+      webhook.close();
+      webhook.closeAllConnections();
+    }
+    expect(bodies).toContainEqual({ text: expect.stringMatching(/^(0\.9\d|1\.00) ETH in 0x/) });
+  },
+  limitMs,
+);
+
+it(
+  'the whale alert goes on without its webhook, and prints what it could not send',
+  () =>
+    // Nothing listens on port 1.
+    inProject(
+      { code: programOf('whale-alert'), env: { WEBHOOK_URL: 'http://127.0.0.1:1', MIN_ETH: '0.9' } },
+      async (running) => {
+        await running.untilStdout(/(^not sent \(TypeError: fetch failed\): (0\.9\d|1\.00) ETH in 0x\w+\n){2}/m);
+      },
+    ),
+  limitMs,
+);
+
+it(
+  'the trades of my wallets have a line for each wallet, follow the list, and are incomplete in an outage',
+  async () => {
+    const [first = '', second = ''] = (
+      fencesOf('docs/recipes/wallets.md').find(({ language }) => language === 'text')?.code ?? ''
+    ).split('\n');
+    const folder = mkdtempSync(join(tmpdir(), 'wallets-'));
+    const list = join(folder, 'wallets.txt');
+    writeFileSync(list, `${first}\n`);
+    const line = (wallet: string, mark: string) =>
+      new RegExp(`^\\d\\d:\\d\\d:\\d\\d ${wallet.toLowerCase()} \\d+ in, [\\d.]+ ETH${mark}$`, 'm');
+    try {
+      await inProject(
+        { code: programOf('wallets'), env: { WALLETS: list } },
+        async ({ stdout, untilStdout }, account) => {
+          await untilStdout(line(first, ''));
+          expect(stdout()).not.toContain(second.toLowerCase());
+          writeFileSync(list, `${first}\n${second}\n`);
+          await untilStdout(line(second, ''));
+          // Nearly all wallets: at least one of them receives something in the second of the outage.
+          const many$ = pendingTransactions$({ rate: 10_000 }).pipe(take(400), toArray());
+          const many = (await lastValueFrom(many$)).map((text) => (JSON.parse(text) as { readonly to: string }).to);
+          writeFileSync(list, many.join('\n'));
+          await untilStdout(new RegExp(`^\\S+ (?!${first}|${second})0x\\w+ \\d+ in, [\\d.]+ ETH$`, 'mi'));
+          account.expireAccess();
+          await untilStdout(line('0x\\w+', ' {2}incomplete: gap'));
+        },
+      );
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
+  },
+  limitMs,
+);
+
+// A feed that opens at the start of a candle misses none of it: at an odd ms, none starts.
+const oddTimes = 'const { now } = Date; Date.now = () => 2 * Math.floor(now() / 2) + 1;\n';
+
+it(
+  'the candles are marked as incomplete at the start and in an outage, and not otherwise',
+  () =>
+    inProject({ code: oddTimes + programOf('candles') }, async ({ untilStdout }, account) => {
+      const candle = /\d\d:\d\d:\d\d ETH-USD( [\d.]+){4}/.source;
+      // The rest of the first candle can be too short for a trade.
+      await untilStdout(/^\d\d:\d\d:\d\d .+ {2}incomplete: begins or ends inside$/m);
+      const [, prices = ''] = await untilStdout(
+        new RegExp(`^${candle.replace('( ', '((?: ').replace(' [\\d.]+){4}', ' [\\d.]+){4})')}$`, 'm'),
+      );
+      const [open, high, low, close] = prices.trim().split(' ').map(Number) as [number, number, number, number];
+      expect(high).toBeGreaterThanOrEqual(Math.max(open, close));
+      expect(low).toBeLessThanOrEqual(Math.min(open, close));
+      account.expireAccess();
+      await untilStdout(/^\d\d:\d\d:\d\d .+ {2}incomplete: access-expired$/m);
+    }),
+  limitMs,
+);
+
+const lastWindow = /^[1-9]\d* frames, incomplete\ndone$/m;
+
+/** Waits until frames flow, ends the program with SIGTERM, and returns what it printed. */
+const terminated = async ({ child, exit, stdout, untilStderr }: Program): Promise<string> => {
+  await untilStderr(/third frame/);
+  child.kill('SIGTERM');
+  expect(await exit).toBe(0);
+  return stdout();
+};
+
+/** The recipe, with a line on stderr for the third frame. */
+const counting = programOf('graceful-end')
+  // No window ends by itself.
+  .replace('lengthMs: 60_000', 'lengthMs: 86_400_000')
+  .replace(
+    'add: (frames) => frames + 1',
+    "add: (frames) => (frames === 2 && console.error('third frame'), frames + 1)",
+  );
+
+it(
+  'the graceful end emits the last window on SIGTERM, and finishes its work',
+  () =>
+    inProject({ code: counting }, async (running) => {
+      expect(await terminated(running)).toMatch(lastWindow);
+    }),
+  limitMs,
+);
+
+it(
+  'the graceful end loses the last window with `takeUntil` behind the window, as the recipe says',
+  () => {
+    const [, takeUntilLine = ''] = /^( *takeUntil\(.+\),\n)/m.exec(counting) ?? [];
+    const trap = counting.replace(takeUntilLine, '').replace(/(?=^ *\/\/ 3\.)/m, takeUntilLine);
+    expect(trap).not.toBe(counting);
+    return inProject({ code: trap }, async (running) => {
+      expect(await terminated(running)).toBe('done\n');
+    });
+  },
+  limitMs,
+);

@@ -1,0 +1,152 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { connect, PermissionViolationError } from '@nats-io/transport-node';
+import { Redis } from 'ioredis';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { filter, firstValueFrom } from 'rxjs';
+import { subjectsOf } from '../../src/cluster/control.js';
+import type { ClusterEngine } from '../../src/cluster/index.js';
+import { readClusterState, requestHandOver } from '../../src/cluster/operate.js';
+import { natsEngine } from '../../src/nats/index.js';
+import { redisEngine } from '../../src/redis/index.js';
+import { describeInstalled } from '../cluster/support/real-server.js';
+import { startTestCluster } from '../cluster/support/replicas.js';
+import { type RunningBroker, startBroker } from '../peers/brokers.mjs';
+import { waitFor } from '../support/wait-for.js';
+import { fencesOf } from './fences.js';
+
+/** The fence of the guide that contains this text. */
+const fenceWith = (text: string): string => {
+  const found = fencesOf('docs/replicas.md').filter(({ code }) => code.includes(text));
+  expect(found).toHaveLength(1);
+  return found[0]!.code;
+};
+
+const subjects = subjectsOf('main');
+const bytes = (text: string): Buffer => Buffer.from(text);
+
+/** Two replicas: one owns and publishes, the other follows, and each becomes the owner by a hand-over. */
+const shareTheConnection = async (connectMain: () => Promise<ClusterEngine>): Promise<void> => {
+  const engines = [await connectMain(), await connectMain()] as const;
+  await using test = await startTestCluster(engines[0]);
+  const replicas = engines.map((engine, n) => test.start(`r${n}`, { engine }));
+  let owner = await test.owner(...replicas);
+  for (const text of ['first', 'second', 'third']) {
+    test.push(text);
+    for (const replica of replicas) await waitFor(() => replica.texts().includes(text));
+    const other = replicas.find((replica) => replica !== owner)!;
+    // An owner that knows no standby only releases the connection.
+    await waitFor(async () => (await readClusterState(engines[0], 'main', 300)).standbys.length > 0);
+    await requestHandOver(engines[0], 'main');
+    await waitFor(() => other.cluster.status.role === 'owning');
+    owner = await test.owner(...replicas);
+  }
+  expect(replicas.map((replica) => replica.texts())).toEqual(replicas.map(() => ['first', 'second', 'third']));
+};
+
+describeInstalled('redis', 'the Redis permissions of the guide', () => {
+  const users: Redis[] = [];
+  let folder: string;
+  let broker: RunningBroker;
+
+  const open = (account: string): Redis => {
+    const options = { username: `app_${account}`, password: 'password', retryStrategy: () => 100 };
+    const user = new Redis(broker.port, '127.0.0.1', options);
+    users.push(user);
+    return user;
+  };
+
+  beforeAll(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'rx-trade-feed-permissions-'));
+    broker = await startBroker('redis', folder);
+    const admin = new Redis(broker.port, '127.0.0.1');
+    for (const account of ['main', 'other']) {
+      const [command, ...args] = fenceWith('ACL SETUSER').replaceAll('main', account).split(' ');
+      await admin.call(command!, ...args);
+    }
+    admin.disconnect();
+  });
+  afterAll(async () => {
+    for (const user of users) user.disconnect();
+    await broker.kill();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  it('let replicas own, publish, follow and hand over', async () => {
+    await shareTheConnection(async () => {
+      const engine = redisEngine(open('main'), open('main'));
+      await firstValueFrom(engine.connected$.pipe(filter(Boolean)));
+      return engine;
+    });
+  });
+
+  it('refuse the user of another account, and every other command', async () => {
+    const other = open('other');
+    const engine = redisEngine(other, open('other'));
+    await firstValueFrom(engine.connected$.pipe(filter(Boolean)));
+    const noPermission = /NOPERM|can't access/;
+    await expect(engine.read(subjects.key)).rejects.toThrow(noPermission);
+    await expect(engine.compareAndSet(subjects.key, 'x', undefined)).rejects.toThrow(noPermission);
+    await expect(other.publish(subjects.feed, 'forged')).rejects.toThrow(noPermission);
+    await expect(firstValueFrom(engine.subscribe(subjects.feed))).rejects.toThrow(noPermission);
+    for (const command of ['get x', 'del rtf.v1.other', 'config get *', 'keys *', 'client list', 'client pause 1']) {
+      const [name, ...args] = command.split(' ');
+      await expect(other.call(name!, ...args)).rejects.toThrow(noPermission);
+    }
+  });
+});
+
+describeInstalled('nats', 'the NATS permissions of the guide', () => {
+  const closing: (() => Promise<void>)[] = [];
+  let folder: string;
+  let broker: RunningBroker;
+
+  const open = async (account: string) => {
+    const connection = await connect({ servers: `127.0.0.1:${broker.port}`, user: `app_${account}`, pass: account });
+    closing.push(() => connection.close());
+    return connection;
+  };
+
+  beforeAll(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'rx-trade-feed-permissions-'));
+    const config = fenceWith('authorization {').replace('$APP_MAIN_PASSWORD', 'main');
+    const [user] = /^ {4}\{\n[\s\S]*?^ {4}\}\n/m.exec(config) ?? [];
+    expect(user).toContain('user: app_main');
+    const file = join(folder, 'server.conf');
+    // In a regular expression's replacement, `$` has a meaning.
+    writeFileSync(
+      file,
+      config.replace(user!, () => user! + user!.replaceAll('main', 'other')),
+    );
+    broker = await startBroker('nats', folder, ['-c', file]);
+  });
+  afterAll(async () => {
+    for (const close of closing) await close();
+    await broker.kill();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  it('let replicas own, publish, follow and hand over', async () => {
+    await shareTheConnection(async () => natsEngine(await open('main')));
+  });
+
+  it('refuse the user of another account', async () => {
+    const connection = await open('other');
+    const errors: unknown[] = [];
+    void (async () => {
+      for await (const status of connection.status()) if (status.type === 'error') errors.push(status.error);
+    })();
+    const engine = natsEngine(connection);
+    const violations = (): readonly string[] =>
+      errors.flatMap((error) =>
+        error instanceof PermissionViolationError ? [`${error.operation} ${error.subject}`] : [],
+      );
+    await expect(firstValueFrom(engine.subscribe(subjects.feed))).rejects.toThrow(/permission/i);
+    engine.publish(subjects.feed, bytes('forged'));
+    await waitFor(() => violations().includes(`publish ${subjects.feed}`));
+    await expect(engine.compareAndSet(subjects.key, 'x', undefined)).rejects.toThrow();
+    expect(violations()).toContain(`publish $KV.rx-trade-feed.${subjects.key}`);
+    await expect(engine.compareAndSet(subjectsOf('other').key, 'x', undefined)).resolves.toBeGreaterThan(0);
+  });
+});

@@ -1,0 +1,519 @@
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { type INestApplicationContext, Logger, type ServiceUnavailableException } from '@nestjs/common';
+import { HealthCheckService, TerminusModule } from '@nestjs/terminus';
+import { Test } from '@nestjs/testing';
+import { appendFileSync, statSync, truncateSync, unlinkSync } from 'node:fs';
+import type { RequestListener } from 'node:http';
+import { concat, identity, type Observable, Subject, tap, throwError } from 'rxjs';
+import { relayFeed$ } from '../../src/browser/index.js';
+import { debug } from '../../src/feed/diagnostics.js';
+import {
+  connectionStatus,
+  type ConnectionStatus,
+  type EventRecord,
+  type FailureCode,
+  logEvents,
+  recordTo,
+  type TradeFeedOptions,
+} from '../../src/index.js';
+import { TradeFeed, TradeFeedHealthIndicator } from '../../src/nestjs/index.js';
+import { feedMetrics } from '../../src/otel/index.js';
+import { type Relay, relayHandler, type RelayHandlerOptions } from '../../src/relay/index.js';
+import { tempFolder } from '../cli/support/temp-folder.js';
+
+import { type Line, Log } from '../nestjs/support.js';
+import { tablesUnder } from '../docs/tables.js';
+import { opened } from '../operators/stream.js';
+import { startSdk } from '../otel/sdk.js';
+import { Web } from '../relay/support.js';
+import { certificateFor } from '../support/certificate.js';
+import { fakeTimers } from '../support/fake-timers.js';
+import { startFaultProxy } from '../support/fault-proxy.js';
+import { plantedKey } from '../support/feed.js';
+import { startGate } from '../support/gate.js';
+import { deadAddress } from '../support/listen.js';
+import { workers } from '../support/start-worker.js';
+import { waitFor } from '../support/wait-for.js';
+import * as wire from '../support/wire.js';
+
+/** Longer than this, a failure is visible in each output. Frames are looked for twice a second. */
+const visibleAfterMs = 5_500;
+
+/** A feed, and how a fault begins. */
+interface Fault {
+  readonly options?: TradeFeedOptions;
+  /** An operator before the log and the metrics, for example of a recording. */
+  readonly operator?: (source: Observable<unknown>) => Observable<unknown>;
+  /** A source instead of the feed of the module: the page of a relay, a source of the application. */
+  readonly source?: Observable<unknown>;
+  /** A page of the relay of the module, as the source. */
+  readonly pageOf?: (relay: Relay) => Observable<unknown>;
+  /** The part of the 5 s that `begin` waits, in ms. */
+  readonly passedMs?: number;
+  /** Begins the fault. `seen` waits for an event of the feed. The default waits for a failure. */
+  readonly begin?: (seen: (type: string) => Promise<unknown>) => Promise<unknown>;
+}
+
+/** What each output says 5 s after a fault of a kind began: a row of the guide. */
+interface Kind {
+  /** The level of the line that names the code. */
+  readonly log: 'warn' | 'error';
+  /** A page has no health. */
+  readonly health: 'down' | 'up, with a reason' | 'none';
+  readonly metric: 'trade_feed.outage.age' | 'trade_feed.frame.age' | 'trade_feed.relay.refused';
+}
+
+const kinds = {
+  'the feed stops': { log: 'error', health: 'down', metric: 'trade_feed.outage.age' },
+  'an attempt or a connection fails': { log: 'warn', health: 'down', metric: 'trade_feed.outage.age' },
+  'an attempt gets no answer': { log: 'warn', health: 'down', metric: 'trade_feed.outage.age' },
+  'an open connection is silent': { log: 'warn', health: 'up, with a reason', metric: 'trade_feed.frame.age' },
+  'a recorder fails': { log: 'error', health: 'down', metric: 'trade_feed.outage.age' },
+  'an operator or a source of your app fails': { log: 'error', health: 'down', metric: 'trade_feed.outage.age' },
+  'a page does not reach its relay': { log: 'warn', health: 'none', metric: 'trade_feed.outage.age' },
+  'a relay cannot authorize its pages': {
+    log: 'warn',
+    health: 'up, with a reason',
+    metric: 'trade_feed.relay.refused',
+  },
+} as const satisfies Readonly<Record<string, Kind>>;
+
+/** A fault, the code that each output names, and the text of the log that says more than the code. */
+type Row = readonly [
+  title: string,
+  code: FailureCode,
+  fault: (own: Own) => Fault | Promise<Fault>,
+  names?: string | RegExp,
+];
+type StartFault = Row[2];
+
+/** Disposes what a fault uses, after its test. */
+type Own = <T extends AsyncDisposable>(disposable: T) => T;
+
+type Script = Parameters<typeof wire.startWire>[0];
+
+const wired =
+  (script: Script, more: Fault = {}): StartFault =>
+  async (own) => {
+    const { baseUrl } = own(await wire.startWire(script));
+    return { ...more, options: { baseUrl, ...more.options } };
+  };
+const ticket = (step: wire.TicketStep, more?: Fault) => wired({ ticket: [step] }, more);
+const handshake = (step: wire.HandshakeStep, more?: Fault) => wired({ handshake: [step] }, more);
+const open = wire.accept(wire.text('a'));
+const ending = (code: number, reason: string) => handshake(wire.accept(wire.text('a'), wire.close(code, reason)));
+const never = () => undefined;
+const withKey = (apiKey: () => string | Promise<string>, more: Fault = {}) =>
+  wired({}, { options: { apiKey }, ...more });
+
+/** The service shuts down when the process clock has moved. */
+const afterClock =
+  (movedMs: number): StartFault =>
+  async (own) => {
+    const end = new Subject<void>();
+    const step: wire.HandshakeStep = (peer, ...rest) => {
+      open(peer, ...rest);
+      end.subscribe(() => peer.socket.write(wire.close(1001, 'server shutdown')));
+    };
+    const begin: Fault['begin'] = async (seen) => {
+      await seen('frame');
+      end.next();
+      await seen('reconnecting');
+      jest.setSystemTime(Date.now() + movedMs);
+    };
+    return handshake(step, { begin })(own);
+  };
+
+/** A program spoils a file that is recorded, and another frame arrives. */
+const recording =
+  (spoil: (path: string) => void, path?: string): StartFault =>
+  async (own) => {
+    const file = path ?? folder.path(`recording-${(recordings += 1)}`);
+    const frames = new Subject<void>();
+    const step: wire.HandshakeStep = (peer, ...rest) => {
+      open(peer, ...rest);
+      frames.subscribe(() => peer.socket.write(wire.text('b')));
+    };
+    const begin: Fault['begin'] = async (seen) => {
+      await seen('frame');
+      await waitFor(() => statSync(file).size > 0);
+      // The writer checks its file once a second.
+      await jest.advanceTimersByTimeAsync(1_000);
+      spoil(file);
+      frames.next();
+      await seen('error');
+    };
+    return handshake(step, { operator: recordTo(file), ...(path === undefined && { begin }) })(own);
+  };
+let recordings = 0;
+const folder = tempFolder();
+
+const page = (url: string): Fault => ({ source: relayFeed$(url, { backoff: slow }) });
+/** A relay with this `authorize`, and its page. */
+const pageOf =
+  (authorize: RelayHandlerOptions['authorize'], passedMs = 0): StartFault =>
+  async (own) => {
+    let handler: RequestListener = never;
+    const web = own(await Web.start((request, response) => handler(request, response)));
+    const { url } = web;
+    const pageOf: Fault['pageOf'] = (relay) => {
+      handler = relayHandler(relay, { authorize });
+      return page(url).source as Observable<unknown>;
+    };
+    // The request and its answer need real time.
+    const begin: Fault['begin'] = async (seen) => {
+      await waitFor(() => web.requests.length === 1);
+      await jest.advanceTimersByTimeAsync(passedMs);
+      await seen('failure');
+    };
+    return { pageOf, begin, passedMs };
+  };
+const gateAddress = async (own: Own, fate: 'silence' | 'reset'): Promise<string> =>
+  `http://127.0.0.1:${own(await startGate([fate])).port}/`;
+
+const halfOpen: StartFault = async (own) => {
+  const proxy = own(await startFaultProxy({}));
+  const issue = wire.issue({ wss_url: `ws://127.0.0.1:${proxy.port}/ws` });
+  const service = own(await wire.startWire({ ticket: [issue], handshake: [open] }));
+  proxy.target = Number(new URL(service.baseUrl).port);
+  const begin: Fault['begin'] = async (seen) => {
+    await seen('frame');
+    proxy.halfOpen();
+  };
+  return { options: { baseUrl: `http://127.0.0.1:${proxy.port}` }, begin };
+};
+
+const endWorker: Fault['begin'] = async (seen) => {
+  await seen('frame');
+  await workers.started[0]?.terminate();
+  await seen('reconnecting');
+};
+
+// After the first failure the feed waits, so that the outputs can be read.
+const slow = { initialDelayMs: 60_000, maxDelayMs: 60_000, jitter: 'none' } as const;
+
+const explode = (message: string) => (): never => {
+  throw new Error(message);
+};
+const asked: Fault['begin'] = (seen) => seen('ticket-requested');
+const framed: Fault['begin'] = (seen) => seen('frame');
+const openThenReset: wire.HandshakeStep = (peer, ...rest) => {
+  open(peer, ...rest);
+  setImmediate(() => (peer.socket as { resetAndDestroy?: () => void }).resetAndDestroy?.());
+};
+const clockBack: Fault['begin'] = async (seen) => {
+  await seen('frame');
+  jest.setSystemTime(Date.now() - 3_600_000);
+};
+const throwingOperator = tap<unknown>((event) => {
+  if ((event as { readonly type: string }).type === 'frame') throw new Error('of the app');
+});
+const endingSource = () =>
+  concat(
+    [opened(1)],
+    throwError(() => new Error('of the app')),
+  );
+const untrusted: StartFault = async (own) => wired({ tls: await certificateFor() })(own);
+const unanswered: StartFault = async (own) => ({
+  options: { baseUrl: await gateAddress(own, 'silence') },
+  begin: asked,
+});
+const silentRelay: StartFault = async (own) => ({ ...page(await gateAddress(own, 'silence')), begin: async () => {} });
+const foreign = 'another program changed the file';
+const readOnly = /permission denied|read-only/;
+
+// Grouped by what the outputs say. The title of a test is the fault.
+const rows: Readonly<Record<keyof typeof kinds, readonly Row[]>> = {
+  'the feed stops': [
+    ['the ticket is refused: 401', 'invalid-api-key', ticket(wire.refuse(401))],
+    ['the ticket is refused: 403', 'not-entitled', ticket(wire.refuse(403))],
+    ['the ticket is refused: 422', 'invalid-ticket-request', ticket(wire.refuse(422))],
+    ['the ticket is garbage', 'invalid-ticket', ticket((response) => void response.end('<html>'))],
+    ['the function `apiKey` returns nothing', 'invalid-options', withKey(() => '')],
+    ['the certificate is not trusted', 'untrusted-certificate', untrusted],
+    ['the handshake is refused: 400', 'handshake-rejected', handshake(wire.refuseHandshake(400))],
+    [
+      'the handshake agrees to another subprotocol',
+      'subprotocol-mismatch',
+      handshake((peer) => void peer.socket.write(wire.switching(peer, 'other.v1'))),
+    ],
+    ['another client takes the connection: 4001', 'connection-replaced', ending(4001, 'connection replaced')],
+    ['the service saw a message: 1008', 'policy-violation', ending(1008, 'server push only')],
+  ],
+  'an attempt or a connection fails': [
+    [
+      'the ticket is refused for an hour: 429',
+      'ticket-rate-limited',
+      ticket(wire.refuse(429, { 'retry-after': '3600' })),
+    ],
+    ['the ticket is refused: 503', 'credential-service-unavailable', ticket(wire.refuse(503))],
+    ['the function `apiKey` throws', 'api-key-unavailable', withKey(explode('no vault'))],
+    [
+      'nothing listens at the address',
+      'ticket-endpoint-unreachable',
+      async () => ({ options: { baseUrl: await deadAddress() } }),
+    ],
+    [
+      'the host name does not resolve',
+      'ticket-endpoint-unreachable',
+      () => ({ options: { baseUrl: 'https://feed.invalid' } }),
+    ],
+    ['the handshake is refused: 401', 'ticket-rejected', handshake(wire.refuseHandshake(401))],
+    ['the handshake is refused: 503', 'capacity-full', handshake(wire.refuseHandshake(503))],
+    ['access expires: 4003', 'access-expired', ending(4003, 'access expired')],
+    ['access is revoked: 4003', 'access-revoked', ending(4003, 'access revoked')],
+    ['the client is too slow: 1013', 'client-too-slow', ending(1013, 'client too slow')],
+    ['the service shuts down: 1001', 'server-shutdown', ending(1001, 'server shutdown')],
+    ['the connection is reset', 'connection-lost', handshake(openThenReset)],
+    ['the worker ends', 'receiver-failed', handshake(open, { options: { receiveIn: 'worker' }, begin: endWorker })],
+    ['the clock jumps forward by an hour in an outage', 'server-shutdown', afterClock(3_600_000)],
+    ['the clock jumps back by an hour in an outage', 'server-shutdown', afterClock(-3_600_000)],
+  ],
+  'an attempt gets no answer': [
+    ['the ticket endpoint does not answer', 'ticket-endpoint-unreachable', ticket(never, { begin: asked })],
+    ['the network swallows everything', 'ticket-endpoint-unreachable', unanswered],
+    [
+      'the function `apiKey` does not answer',
+      'ticket-endpoint-unreachable',
+      withKey(() => new Promise<string>(never), { begin: asked }),
+      'api-key-unavailable',
+    ],
+    [
+      'the handshake gets no answer',
+      'handshake-unreachable',
+      handshake(never, { begin: (seen) => seen('ticket-issued') }),
+    ],
+  ],
+  'an open connection is silent': [
+    ['the service sends nothing', 'connection-stalled', handshake(open, { begin: framed })],
+    ['the connection is half-open', 'connection-stalled', halfOpen],
+    ['the clock jumps back by an hour in a silence', 'connection-stalled', handshake(open, { begin: clockBack })],
+  ],
+  'a recorder fails': [
+    ['the disk is full', 'relay-source-failed', recording(never, '/dev/full'), 'no space is left'],
+    [
+      'the folder of a recording is missing',
+      'relay-source-failed',
+      recording(never, '/missing/feed.ndjson'),
+      'there is no such file or folder',
+    ],
+    [
+      'the file of a recording may not be written',
+      'relay-source-failed',
+      recording(never, '/sys/feed.ndjson'),
+      readOnly,
+    ],
+    ['a program truncates a recording', 'relay-source-failed', recording((path) => truncateSync(path, 1)), foreign],
+    ['a program extends a recording', 'relay-source-failed', recording((path) => appendFileSync(path, 'x')), foreign],
+    ['a program removes a recording', 'relay-source-failed', recording(unlinkSync), 'the file was removed'],
+  ],
+  'an operator or a source of your app fails': [
+    ['an operator throws', 'relay-source-failed', handshake(open, { operator: throwingOperator }), 'of the app'],
+    ['the source of a relay errors', 'relay-source-failed', () => ({ operator: endingSource }), 'of the app'],
+  ],
+  'a page does not reach its relay': [
+    ['the relay is gone', 'relay-unreachable', async (own) => page(await gateAddress(own, 'reset'))],
+    ['the relay does not answer', 'relay-unreachable', silentRelay],
+  ],
+  'a relay cannot authorize its pages': [
+    ['the function `authorize` of a relay throws', 'relay-failed', pageOf(explode('no session store'))],
+    ['the function `authorize` of a relay returns something invalid', 'relay-failed', pageOf(() => ({ id: '' }))],
+    [
+      'the function `authorize` of a relay does not answer',
+      'relay-authorize-timeout',
+      pageOf(() => new Promise<boolean>(never), 5_000),
+    ],
+  ],
+};
+
+let app: INestApplicationContext;
+let nest = new Log();
+const debugLines: string[] = [];
+
+beforeAll(async () => {
+  // Node reads NODE_DEBUG when a process starts.
+  jest.spyOn(debug, 'isOn').mockReturnValue(true);
+  jest.spyOn(debug, 'write').mockImplementation((line) => void debugLines.push(line));
+  app = await Test.createTestingModule({ imports: [TerminusModule.forRoot({ logger: false })] }).compile();
+  // The testing module sets a logger, too.
+  Logger.overrideLogger({
+    log: (...args: unknown[]) => nest.log(...args),
+    warn: (...args: unknown[]) => nest.warn(...args),
+    error: (...args: unknown[]) => nest.error(...args),
+    debug: (...args: unknown[]) => nest.debug(...args),
+  });
+});
+afterAll(async () => {
+  jest.restoreAllMocks();
+  await app.close();
+  Logger.overrideLogger(true);
+});
+
+const consoleLike = (lines: Line[]) => {
+  const method = (level: string) => (record: EventRecord) =>
+    void lines.push({ level, text: String(record), context: '' });
+  return { debug: method('debug'), info: method('info'), warn: method('warn'), error: method('error') };
+};
+
+/** What one feed says about its fault. */
+interface Outputs {
+  readonly logs: Readonly<Record<'logEvents' | 'NODE_DEBUG' | 'nest', readonly string[]>>;
+  readonly health: { readonly status: string; readonly code?: string; readonly reason?: string };
+  readonly terminus: unknown;
+  readonly series: (metric: string) => readonly { readonly code: unknown; readonly value: unknown }[];
+}
+
+const untilFailure: NonNullable<Fault['begin']> = (seen) => seen('failure');
+
+/** Runs a feed with a fault until 5 s after the fault began, and returns what each output says then. */
+const outputsOf = async (fault: StartFault, afterMs = visibleAfterMs): Promise<Outputs> => {
+  await using owned = ownedResources();
+  const { options, operator = identity, source, pageOf, passedMs = 0, begin = untilFailure } = await fault(owned.own);
+  await using sdk = startSdk();
+  using _time = fakeTimers();
+  nest = new Log();
+  debugLines.splice(0);
+  const lines: Line[] = [];
+  const seen = new Set<string>();
+  const isOfApp = operator !== identity;
+  let status: ConnectionStatus | undefined;
+
+  const feed = new TradeFeed({ baseUrl: 'http://127.0.0.1:9', apiKey: plantedKey, backoff: slow, ...options });
+  const subscription = (pageOf?.(feed.relay) ?? source ?? feed.events$.pipe(operator))
+    .pipe(
+      logEvents(consoleLike(lines)),
+      isOfApp ? logEvents(new Logger('TradeFeed')) : identity,
+      feedMetrics({ ...sdk.options, ...(pageOf && { relay: feed.relay }) }),
+      tap({
+        next: (event) => {
+          const { type } = event as { readonly type: string };
+          seen.add(type);
+          if (type === 'reconnecting' || type === 'stopped') seen.add('failure');
+        },
+        error: () => seen.add('failure').add('error'),
+      }),
+      connectionStatus(),
+    )
+    .subscribe({ next: (now) => (status = now), error: never });
+  await begin(async (type) => waitFor(() => seen.delete(type), { what: () => `${type} of ${[...seen].join()}` }));
+  // The exporter answers after a timer.
+  const collected = async () => (await Promise.all([sdk.collect(), jest.advanceTimersByTimeAsync(1)]))[0];
+  await collected();
+  await jest.advanceTimersByTimeAsync(afterMs - passedMs);
+
+  const health = new TradeFeedHealthIndicator(isOfApp ? { status: status as ConnectionStatus } : feed);
+  const metrics = await collected();
+  const outputs: Outputs = {
+    logs: { logEvents: textsOf(lines), NODE_DEBUG: [...debugLines], nest: textsOf(nest.lines) },
+    health: health.isHealthy()['trade-feed'],
+    terminus: await app
+      .get(HealthCheckService)
+      .check([() => health.isHealthy()])
+      .then(
+        ({ details }) => details['trade-feed'],
+        (error: unknown) =>
+          ((error as ServiceUnavailableException).getResponse() as { readonly details: Record<string, unknown> })
+            .details['trade-feed'],
+      ),
+    series: (metric) =>
+      (metrics[metric]?.series ?? []).map(({ attributes, value }) => ({ code: attributes['error.type'], value })),
+  };
+  jest.useRealTimers();
+  subscription.unsubscribe();
+  await feed.beforeApplicationShutdown();
+  return outputs;
+};
+
+const textsOf = (lines: readonly Line[]): readonly string[] => lines.map(({ level, text }) => `${level} ${text}`);
+
+const ownedResources = () => {
+  const owned: AsyncDisposable[] = [];
+  const own: Own = (disposable) => {
+    owned.push(disposable);
+    return disposable;
+  };
+  return {
+    own,
+    [Symbol.asyncDispose]: async () => {
+      for (const each of owned.reverse()) await each[Symbol.asyncDispose]();
+      workers.started.splice(0);
+    },
+  };
+};
+
+const quiet = 'an open connection is silent';
+const ofApp: readonly string[] = ['an operator or a source of your app fails', 'a relay cannot authorize its pages'];
+
+describe.each(Object.entries(rows))('if %s', (name, faults) => {
+  const kind = name as keyof typeof kinds;
+  const { log, health, metric } = kinds[kind];
+
+  it.each(faults)('the log, the health and the metrics each name it after 5 s: %s', async (...row) => {
+    const [, code, fault, names = code] = row;
+    const outputs = await outputsOf(fault);
+    const { logEvents: own, NODE_DEBUG: debugLog, nest: ofNest } = outputs.logs;
+    expect([own, debugLog, ofNest].join()).not.toContain(plantedKey);
+    expect(own.find((line) => line.startsWith(`${log} `) && line.includes(code))).toMatch(names);
+    // An exception of your app is an error, whatever it costs the page.
+    const isOfNest = (line: string) =>
+      line.includes(code) && (line.startsWith(`${log} `) || line.includes('received 500'));
+    if (health !== 'none') expect(ofNest.find(isOfNest)).toMatch(names);
+    // NODE_DEBUG shows the feed and the recorder, nothing of your app.
+    if (health !== 'none' && !ofApp.includes(kind))
+      expect(debugLog.find((line) => line.includes(kind === 'a recorder fails' ? 'recordTo: ' : code))).toMatch(names);
+
+    if (health !== 'none') {
+      const expected = { status: health === 'down' ? 'down' : 'up', ...(kind !== quiet && { code }) };
+      // What happened, and what to do.
+      expect(outputs.health).toMatchObject({ ...expected, reason: expect.stringMatching(/[\w`]\. \w.*\.$/) });
+      expect(outputs.terminus).toEqual(outputs.health);
+    }
+    const [series, ...others] = outputs.series(metric).filter(({ value }) => value !== 0);
+    expect(others).toEqual([]);
+    if (metric === 'trade_feed.relay.refused') return expect(series).toEqual({ code, value: 1 });
+    expect(series?.value).toBeGreaterThanOrEqual(5);
+    expect(series?.value).toBeLessThan(60);
+    // A page learns the code at its deadline, 10 s after it began.
+    if (metric === 'trade_feed.outage.age') expect([code, health === 'none' && undefined]).toContain(series?.code);
+  });
+});
+
+it('if nothing fails, the log has no warning, the health is up and no metric shows an outage', async () => {
+  const frames = new Subject<void>();
+  const step: wire.HandshakeStep = (peer, ...rest) => {
+    open(peer, ...rest);
+    frames.subscribe(() => peer.socket.write(wire.text('b')));
+  };
+  // A wrong clock of the service is no failure.
+  for (const date of [-3_600_000, 0, 3_600_000]) {
+    const issue: wire.TicketStep = (response, ...rest) =>
+      wire.issue({}, { date: new Date(Date.now() + date).toUTCString() })(response, ...rest);
+    const begin: Fault['begin'] = async (seen) => {
+      for (let second = 0; second < 12; second += 1) {
+        await seen('frame');
+        await jest.advanceTimersByTimeAsync(1_000);
+        frames.next();
+      }
+      await seen('frame');
+    };
+    const outputs = await outputsOf(wired({ ticket: [issue], handshake: [step] }, { begin }), 0);
+    expect(outputs.logs.logEvents.filter((line) => /^(warn|error)/.test(line))).toEqual([]);
+    expect(outputs.logs.nest.filter((line) => /^(warn|error)/.test(line))).toEqual([]);
+    expect(outputs.health).toMatchObject({ status: 'up', state: 'live' });
+    expect(outputs.health).not.toHaveProperty('reason');
+    expect(outputs.series('trade_feed.outage.age').filter(({ value }) => value !== 0)).toEqual([]);
+    expect(outputs.series('trade_feed.reconnects')).toEqual([{ code: undefined, value: 0 }]);
+  }
+});
+
+it('the guide shows what each output says', () => {
+  const [table] = tablesUnder('docs/operating.md', 'What shows up where');
+  const expected = Object.entries(kinds).map(([what, kind]) => {
+    const codes = rows[what as keyof typeof kinds].map(([, code]) => code);
+    return { 'what happens': what, codes: [...new Set(codes)].sort().join(', '), ...kind };
+  });
+  const shown = table?.map((cells) =>
+    Object.fromEntries(Object.entries(cells).map(([name, cell]) => [name, cell.replaceAll('`', '')])),
+  );
+  expect(shown).toEqual(expected);
+});

@@ -1,0 +1,216 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { noop, retry, Subject } from 'rxjs';
+import { createFeedCluster, memoryEngine } from '../../src/cluster/index.js';
+import { callPlace } from '../../src/feed/accounts.js';
+import { shareFeed, tradeFeed$, tradeFeedEvents$, type TradeFeedOptions } from '../../src/index.js';
+import { marketBatches$, startTradeFeedService, type TradeFeedService } from '../../src/testing/index.js';
+import { until } from '../support/feed.js';
+import { runProgram } from '../support/run-program.js';
+import { waitFor } from '../support/wait-for.js';
+
+describe('account use', () => {
+  let service: TradeFeedService;
+  beforeAll(async () => {
+    const source = () => marketBatches$({ rate: 100 });
+    service = await startTradeFeedService({ sources: { market: source(), raw: source() } });
+  });
+  afterAll(() => service.shutdown());
+
+  const newKey = () => service.createAccount({ plan: 'developer' }).createApiKey();
+
+  describe('a program that subscribes twice with one key', () => {
+    const run = async (settings: object) => {
+      const apiKey = newKey();
+      const env = { TRADE_FEED_BASE_URL: service.baseUrl, TRADE_FEED_API_KEY: apiKey };
+      const { code, stdout, stderr } = await runProgram('same-account/first.mjs', [JSON.stringify(settings)], env);
+      expect({ code, hasKey: (stdout + stderr).includes(apiKey) }).toEqual({ code: 0, hasKey: false });
+      return { stderr, lines: stdout.trim().split('\n') };
+    };
+
+    const placeIn = (file: string, comment: string, feed: string): string => {
+      const lines = readFileSync(join(import.meta.dirname, '../e2e/programs/same-account', file), 'utf8').split('\n');
+      const line = lines.findIndex((text) => text.endsWith(`// ${comment}`)) + 1;
+      return String.raw`tradeFeed\$\('${feed}'\) at \S*same-account/${file}:${line}:\d+`;
+    };
+    const first = placeIn('first.mjs', 'the first place', 'market');
+    const second = placeIn('second.mjs', 'the second place', '(?:market|raw)');
+    const twoPlaces = `Two feeds of this process use the same account: ${first}, and ${second}\\.`;
+
+    it.each<[string, object, string]>([
+      ['at once', { how: 'at once' }, twoPlaces],
+      ['at once, with functions', { how: 'at once', hasKeyFunction: true }, twoPlaces],
+      ['at once, in workers', { how: 'at once', receiveIn: 'worker' }, twoPlaces],
+      ['at once, to both feeds', { how: 'at once', other: 'raw' }, twoPlaces],
+      ['later', { how: 'later' }, twoPlaces],
+      ['later, with functions', { how: 'later', hasKeyFunction: true }, twoPlaces],
+      ['later, in workers', { how: 'later', receiveIn: 'worker' }, twoPlaces],
+      ['later, in workers, with functions', { how: 'later', receiveIn: 'worker', hasKeyFunction: true }, twoPlaces],
+      ['to one Observable', { how: 'to one Observable' }, `Two subscriptions of ${first} use the same account\\.`],
+    ])('is warned once, with the places, before a feed ends: %s', async (_, settings, text) => {
+      const { lines, stderr } = await run(settings);
+      const warning = new RegExp(`^TradeFeedWarning connection-replaced: ${text} .*warnings: false`);
+      expect(lines.filter((line) => !/^(first|second)$/.test(line))).toEqual([
+        expect.stringMatching(warning),
+        expect.stringMatching(/^(first|second) ended: connection-replaced$/),
+      ]);
+      expect(stderr.match(/^\(node:\d+\) \[connection-replaced\] TradeFeedWarning: /gm)).toHaveLength(1);
+    });
+
+    it.each<[string, object]>([
+      ['to a shared feed', { how: 'to a shared feed' }],
+      ['one after the other', { how: 'one after the other' }],
+      ['one after the other, with functions', { how: 'one after the other', hasKeyFunction: true }],
+      ['one after the other, in workers', { how: 'one after the other', receiveIn: 'worker' }],
+      ['to one Observable, one after the other', { how: 'to one Observable, one after the other' }],
+    ])('is not warned: %s', async (_, settings) => {
+      expect(await run(settings)).toEqual({ lines: ['first', 'second'], stderr: '' });
+    });
+
+    it('is not warned with `warnings: false`', async () => {
+      const { lines, stderr } = await run({ how: 'later', warnings: false });
+      expect(lines).toContain('first ended: connection-replaced');
+      expect(stderr).toBe('');
+    });
+  });
+
+  describe('two feeds of one account', () => {
+    let emitWarning: jest.SpiedFunction<(warning: string, options: NodeJS.EmitWarningOptions) => void>;
+    beforeEach(() => {
+      emitWarning = jest.spyOn(process, 'emitWarning').mockImplementation(() => undefined);
+    });
+    afterEach(() => emitWarning.mockRestore());
+
+    const texts = () =>
+      emitWarning.mock.calls.map(([text]) => text).filter((text) => text.includes('use the same account'));
+    const turn = () => new Promise((resolve) => setImmediate(resolve));
+    const optionsOf = (more: TradeFeedOptions = {}): TradeFeedOptions => ({
+      ...{ baseUrl: service.baseUrl, apiKey: newKey(), backoff: { initialDelayMs: 1, maxDelayMs: 5 } },
+      ...more,
+    });
+    const feed$ = (options: TradeFeedOptions) => tradeFeed$('market', options);
+
+    it('are compared whether they emit events or frames, and whether the address ends with a slash', async () => {
+      const options = optionsOf();
+      const ends = [
+        tradeFeedEvents$('raw', options).subscribe({ error: noop }),
+        feed$({ ...options, baseUrl: `${service.baseUrl}/` }).subscribe({ error: noop }),
+      ];
+      await turn();
+      expect(texts()).toEqual([
+        expect.stringMatching(/tradeFeedEvents\$\('raw'\) at .*, and tradeFeed\$\('market'\) at /),
+      ]);
+      for (const end of ends) end.unsubscribe();
+    });
+
+    it('are not warned of if one of them has `warnings: false`, if their keys differ, or if one ends at once', async () => {
+      const options = optionsOf();
+      const subscriptions = [
+        feed$(options).subscribe({ error: noop }),
+        feed$({ ...options, warnings: false }).subscribe({ error: noop }),
+        feed$(optionsOf()).subscribe({ error: noop }),
+      ];
+      feed$(options).subscribe({ error: noop }).unsubscribe();
+      await turn();
+      expect(texts()).toEqual([]);
+      for (const each of subscriptions) each.unsubscribe();
+    });
+
+    it('are not warned of when the handler of the end of one subscribes again', async () => {
+      const options = optionsOf({ apiKey: 'unknown-key' });
+      const restarted = new Subject<void>();
+      feed$(options).subscribe({
+        error: () => feed$(options).subscribe({ error: () => restarted.complete() }),
+      });
+      await until(restarted, () => false);
+      expect(texts()).toEqual([]);
+    });
+
+    it('are warned of once, also when `retry` brings both back again and again', async () => {
+      const options = optionsOf();
+      const ends = [0, 0];
+      const subscriptions = ends.map((_, n) =>
+        feed$(options)
+          .pipe(retry({ delay: () => [(ends[n]! += 1)] }))
+          .subscribe({ error: noop }),
+      );
+      await waitFor(() => Math.min(...ends) >= 2);
+      for (const each of subscriptions) each.unsubscribe();
+      expect(texts()).toHaveLength(1);
+    });
+
+    it('are compared with the key that a function returned last', async () => {
+      const account = service.createAccount({ plan: 'developer' });
+      const rotated = optionsOf();
+      let { apiKey } = optionsOf({ apiKey: account.createApiKey() });
+      const openings: unknown[] = [];
+      const subscriptions = [
+        feed$(rotated).subscribe({ error: noop }),
+        tradeFeedEvents$('market', optionsOf({ apiKey: () => String(apiKey) })).subscribe({
+          next: ({ type }) => type === 'opened' && openings.push(type),
+          error: noop,
+        }),
+      ];
+      await waitFor(() => openings.length === 1);
+      expect(texts()).toEqual([]);
+      ({ apiKey } = rotated);
+      account.expireAccess();
+      await waitFor(() => texts().length > 0);
+      for (const each of subscriptions) each.unsubscribe();
+    });
+
+    it('are no replicas of one cluster in one process', async () => {
+      const options = optionsOf();
+      const engine = memoryEngine();
+      const replica = () => createFeedCluster('market', { ...options, engine, account: 'main' });
+      const [one, two] = [replica(), replica()];
+      let frames = 0;
+      const subscriptions = [one, two].map((each) => each.frames$.subscribe(() => (frames += 1)));
+      await waitFor(() => frames > 2);
+      const owner = one.status.role === 'owning' ? one : two;
+      await owner.handOver();
+      await waitFor(() => [one, two].some((each) => each !== owner && each.status.role === 'owning'));
+      frames = 0;
+      await waitFor(() => frames > 2);
+      expect(texts()).toEqual([]);
+      const other = feed$(options).subscribe({ error: noop });
+      await turn();
+      expect(texts()).toEqual([expect.stringMatching(/createFeedCluster\('market'\) at .*, and tradeFeed\$/)]);
+      for (const each of [...subscriptions, other]) each.unsubscribe();
+    });
+
+    it('are warned of unless they share', async () => {
+      const shared$ = feed$(optionsOf()).pipe(shareFeed({ lingerMs: 0 }));
+      const subscriptions = [shared$.subscribe(), shared$.subscribe()];
+      await turn();
+      expect(texts()).toEqual([]);
+      for (const each of subscriptions) each.unsubscribe();
+    });
+  });
+});
+
+describe('call place', () => {
+  const inside = join(process.cwd(), 'src', 'app.js');
+
+  afterEach(() => void jest.restoreAllMocks());
+
+  it.each([
+    [
+      'a named function of a module',
+      `    at run (${pathToFileURL(inside).href}:12:3)`,
+      `${join('src', 'app.js')}:12:3`,
+    ],
+    ['a module', `    at ${pathToFileURL(inside).href}:4:5`, `${join('src', 'app.js')}:4:5`],
+    ['a file outside the working directory', '    at run (/elsewhere/app.js:1:2)', '/elsewhere/app.js:1:2'],
+    ['code after an `await`', '    at async /elsewhere/app.js:1:2', '/elsewhere/app.js:1:2'],
+    ['native code', '    at Array.map (<anonymous>)', 'an unknown place'],
+    ['a stack that is too short', '', 'an unknown place'],
+  ])('names the place of %s', (_, line, place) => {
+    jest.spyOn(Error, 'captureStackTrace').mockImplementation((trace) => {
+      Object.assign(trace, { stack: `Error\n    at first (first.js:1:1)${line && `\n${line}`}` });
+    });
+    expect(callPlace()).toBe(place);
+  });
+});

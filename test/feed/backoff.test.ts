@@ -1,0 +1,590 @@
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { defer, type Observable, retry, retryWhen, Subject, throwError, VirtualTimeScheduler } from 'rxjs';
+import { type RunHelpers, TestScheduler } from 'rxjs/testing';
+import {
+  backoff,
+  type BackoffPolicy,
+  nextReconnect,
+  type Reconnect,
+  resolveBackoff,
+  retryDelay,
+  type Stop,
+} from '../../src/feed/backoff.js';
+import { createTradeFeedError } from '../../src/protocol/failures/classify.js';
+import type { Stage, Verdict } from '../../src/protocol/failures/meanings.js';
+import { copyFailure, type FailureFacts, TradeFeedError } from '../../src/protocol/failures/trade-feed-error.js';
+import { cases } from '../support/cases.js';
+
+describe('backoff', () => {
+  type Policy = Partial<BackoffPolicy>;
+  type Frames$ = Observable<string>;
+
+  // Both operators that apply the policy. Each creates its state at subscription.
+  const ways: readonly [string, (policy: Policy) => (source$: Frames$) => Frames$][] = [
+    ['retryWhen(backoff(policy))', (policy) => retryWhen(backoff(policy))],
+    [
+      'retry({ delay: retryDelay(policy) })',
+      (policy) => (source$) => defer(() => source$.pipe(retry({ delay: retryDelay(policy) }))),
+    ],
+  ];
+
+  const failureOf = (facts: FailureFacts) => createTradeFeedError({ endedAt: 1_000, ...facts });
+  const uptimeMs = 60_000;
+
+  // How an attempt ends: `dropped` opened and was dropped at once; the others of stage `stream` were stable.
+  const dropped = failureOf({ stage: 'stream', closeCode: 1006 });
+  const renewed = failureOf({ stage: 'stream', closeCode: 1006, uptimeMs });
+  const shutDown = failureOf({ stage: 'stream', closeCode: 1001, uptimeMs });
+  const revoked = failureOf({ stage: 'stream', closeCode: 4003, reason: 'access revoked', uptimeMs });
+  const replaced = failureOf({ stage: 'stream', closeCode: 4001, uptimeMs });
+  const forbidden = failureOf({ stage: 'ticket', status: 403 });
+  const exhausted = failureOf({
+    stage: 'stream',
+    code: 'retries-exhausted',
+    cause: copyFailure(dropped, { previous: dropped }),
+    detail: 'maxAttempts is 2; the last failure was connection-lost',
+  });
+  const mine = new TypeError('mine');
+
+  // Compares errors with all their fields; jest compares only the message.
+  const plain = (value: unknown): unknown =>
+    JSON.parse(
+      JSON.stringify(value, (_key, part: unknown) => {
+        if (part instanceof TradeFeedError) return { ...part.toJSON(), cause: part.cause };
+        return part instanceof Error ? String(part) : part;
+      }),
+    );
+
+  const marbles = (test: (helpers: RunHelpers, policy: Policy) => void): void => {
+    const scheduler = new TestScheduler((actual, expected) => {
+      expect(plain(actual)).toEqual(plain(expected));
+    });
+    scheduler.run((helpers) => {
+      test(helpers, { initialDelayMs: 10, maxDelayMs: 40, jitter: 'none', scheduler });
+    });
+  };
+
+  // Virtual time never ends: without a bound, a feed that should end and does not would run forever.
+  const soon = '500ms !';
+
+  /** Each subscription runs the next attempt; the last one is repeated. */
+  const inTurn = (...attempts: readonly Frames$[]): Frames$ => {
+    let attempt = 0;
+    return defer(() => attempts[Math.min(attempt++, attempts.length - 1)]!);
+  };
+
+  interface Scenario {
+    readonly title: string;
+    readonly source: string;
+    /** How each attempt ends. */
+    readonly failure?: unknown;
+    readonly policy?: Policy;
+    readonly subs: string | string[];
+    readonly expected: string;
+    /** The error of the feed. */
+    readonly error?: unknown;
+    readonly until?: string;
+  }
+
+  const scenarios: readonly Scenario[] = [
+    {
+      title: 'passes frames through and keeps one connection while nothing fails',
+      source: '  -a--b--',
+      subs: '    ^-------!',
+      expected: '-a--b--',
+      until: '   --------!',
+    },
+    {
+      title: 'renews at once after a stable connection, each time',
+      source: '  -a-#      ',
+      failure: renewed,
+      subs: ['   ^--!      ', '---^--!   ', '------^--!', '---------^!'],
+      expected: '-a--a--a--',
+      until: '   ----------!',
+    },
+    {
+      title: 'waits longer after each connection that opens and drops at once, up to the longest wait',
+      source: '  a#',
+      failure: dropped,
+      subs: ['   ^!', '- 10ms ^!', '- 10ms - 20ms ^!', '- 10ms - 20ms - 40ms ^!', '- 10ms - 20ms - 40ms - 40ms ^!'],
+      expected: 'a 10ms a 20ms a 40ms a 40ms a',
+      until: '   - 10ms - 20ms - 40ms - 40ms -- 39ms !',
+    },
+    {
+      title: 'stops at once with a failure whose verdict is stop',
+      source: '  -a-#',
+      failure: replaced,
+      subs: '    ^--!',
+      expected: '-a-#',
+      error: replaced,
+    },
+    {
+      title: 'never retries an exception of the user',
+      source: '  -a-#',
+      failure: mine,
+      subs: '    ^--!',
+      expected: '-a-#',
+      error: mine,
+    },
+    {
+      title: 'stops after maxAttempts reconnects in a row',
+      source: '  -#',
+      failure: dropped,
+      policy: { maxAttempts: 2 },
+      subs: ['   ^!', '- 10ms ^!', '- 10ms - 20ms ^!'],
+      expected: '- 10ms - 20ms -#',
+      error: copyFailure(exhausted, { previous: dropped }),
+    },
+    {
+      title: 'does not connect again if the consumer unsubscribes during a wait',
+      source: '  a#',
+      failure: dropped,
+      subs: '    ^!',
+      expected: 'a',
+      until: '   - 9ms !',
+    },
+    {
+      title: 'completes with its source without a retry',
+      source: '  -a-|',
+      subs: '    ^--!',
+      expected: '-a-|',
+    },
+  ];
+
+  describe.each(ways)('%s', (_how, reconnect) => {
+    it.each(scenarios)('$title', ({ source, failure, policy: more, subs, expected, error, until = soon }) => {
+      marbles(({ cold, expectObservable, expectSubscriptions }, policy) => {
+        const source$ = cold(source, undefined, failure);
+        expectObservable(source$.pipe(reconnect({ ...policy, ...more })), until).toBe(expected, undefined, error);
+        expectSubscriptions(source$.subscriptions).toBe(subs);
+      });
+    });
+
+    it('sets `previous` of the failure that stops the feed', () => {
+      marbles(({ cold, expectObservable }, policy) => {
+        const attempts$ = inTurn(cold('-a-#', undefined, revoked), cold('--#', undefined, forbidden));
+        const stop = copyFailure(forbidden, { previous: revoked });
+        expectObservable(attempts$.pipe(reconnect(policy)), soon).toBe('-a---#', undefined, stop);
+      });
+    });
+
+    it('leaves nothing scheduled if the consumer unsubscribes during a wait', () => {
+      const scheduler = new VirtualTimeScheduler();
+      const subscription = throwError(() => dropped)
+        .pipe(reconnect({ scheduler }))
+        .subscribe();
+      expect(scheduler.actions).toHaveLength(1);
+      subscription.unsubscribe();
+      expect(scheduler.actions).toHaveLength(0);
+    });
+
+    it('counts the attempts of each subscription separately', () => {
+      marbles(({ cold, expectObservable, expectSubscriptions }, policy) => {
+        const source = cold('-#', undefined, dropped);
+        const feed$ = source.pipe(reconnect(policy));
+        const one = '  ^-- 10ms - 15ms !';
+        const two = '  ----- 10ms ^!';
+        expectObservable(feed$, one).toBe('');
+        expectObservable(feed$, two).toBe('');
+        expectSubscriptions(source.subscriptions).toBe(['^!', '- 10ms ^!', '----- 10ms ^!']);
+      });
+    });
+
+    it('handles failures during subscription', () => {
+      marbles(({ cold, expectObservable }, policy) => {
+        const failing$ = throwError(() => dropped);
+        const source$ = inTurn(failing$, failing$, failing$, cold<string>('(a|)'));
+        expectObservable(source$.pipe(reconnect(policy)), soon).toBe('10ms 20ms 40ms (a|)');
+      });
+    });
+  });
+
+  it('throws for an invalid policy from the call itself', () => {
+    expect(() => backoff({ factor: 0 })).toThrow(TradeFeedError);
+    expect(() => retryDelay({ factor: 0 })).toThrow('`backoff.factor` must be a number, 1 or more, got 0');
+  });
+
+  it('calls onReconnect before each wait, and not when the feed stops', () => {
+    marbles(({ cold, expectObservable, flush }, policy) => {
+      const reported: unknown[] = [];
+      const report = ({ failure, attempt, delayMs }: Reconnect) =>
+        reported.push([policy.scheduler!.now(), failure.code, attempt, delayMs]);
+      const ends = [dropped, shutDown, replaced].map((failure) => cold<string>('-#', undefined, failure));
+      const stop = copyFailure(replaced, { previous: shutDown });
+      const feed$ = inTurn(...ends).pipe(retryWhen(backoff(policy, report)));
+      expectObservable(feed$, soon).toBe('- 10ms - 10ms -#', undefined, stop);
+      flush();
+      expect(reported).toEqual([
+        [1, 'connection-lost', 1, 10],
+        [12, 'server-shutdown', 1, 10],
+      ]);
+    });
+  });
+
+  it('errors with the exception of a listener and stops', () => {
+    marbles(({ cold, expectObservable, expectSubscriptions }, policy) => {
+      const source = cold('-#', undefined, dropped);
+      const notifier = backoff(policy, () => {
+        throw mine;
+      });
+      expectObservable(source.pipe(retryWhen(notifier)), soon).toBe('-#', undefined, mine);
+      expectSubscriptions(source.subscriptions).toBe('^!');
+    });
+  });
+
+  describe('with wakes$', () => {
+    it.each([
+      {
+        title: 'ends a wait at once, and subscribes to wakes$ only during waits',
+        source: '  --#',
+        wakes: '   ---w-------',
+        wakeSubs: ['--^!', '-----^----------!'],
+        subs: ['   ^-!', '---^-!'],
+        until: '   ----------------!',
+      },
+      {
+        title: 'waits normally without a wake, and ignores a wake during an attempt',
+        source: '  --#',
+        wakes: '   -w----------w',
+        wakeSubs: ['--^---------!', '-- 10ms --^ 19ms !'],
+        subs: ['   ^-!', '-- 10ms ^-!', '-- 10ms -- 20ms ^-!'],
+        until: '   -- 10ms -- 20ms --!',
+      },
+      {
+        title: 'ends a wait once, however many wakes arrive',
+        source: '  ---#',
+        wakes: '   ----(www)-www',
+        wakeSubs: ['---^!', '-------^--!'],
+        subs: ['   ^--!', '----^--!', '----------^--!'],
+        until: '   -------------!',
+      },
+    ])('$title', ({ source, wakes, wakeSubs, subs, until }) => {
+      marbles(({ cold, hot, expectObservable, expectSubscriptions }, policy) => {
+        const source$ = cold(source, undefined, dropped);
+        const wakes$ = hot(wakes);
+        expectObservable(source$.pipe(retryWhen(backoff(policy, undefined, wakes$))), until).toBe('');
+        expectSubscriptions(wakes$.subscriptions).toBe(wakeSubs);
+        expectSubscriptions(source$.subscriptions).toBe(subs);
+      });
+    });
+
+    const busy = failureOf({ stage: 'handshake', status: 503, retryAfterMs: 25 });
+
+    it.each([
+      ['during the floor, ends the wait with the floor', 10, 25],
+      ['with the floor, ends the wait with it', 25, 25],
+      ['after the floor, ends the wait at once', 31, 31],
+      ['never, does not change the wait', 1_000, 160],
+    ])('a wake %s', (_when, at, waited) => {
+      marbles(({ cold, hot, expectObservable, expectSubscriptions }, policy) => {
+        const source = cold('#', undefined, busy);
+        const slow = { ...policy, initialDelayMs: 160, maxDelayMs: 160 };
+        const feed$ = source.pipe(retryWhen(backoff(slow, undefined, hot(`${at}ms w`))));
+        expectObservable(feed$, `${waited + 1}ms !`).toBe('');
+        expectSubscriptions(source.subscriptions).toBe(['(^!)', `${waited}ms (^!)`]);
+      });
+    });
+
+    it('leaves nothing scheduled and no subscription if the consumer unsubscribes after a wake during a floor', () => {
+      const scheduler = new VirtualTimeScheduler();
+      const wakes = new Subject<void>();
+      const feed$ = throwError(() => busy).pipe(retryWhen(backoff({ scheduler }, undefined, wakes)));
+      const subscription = feed$.subscribe();
+      wakes.next();
+      expect(scheduler.actions).toHaveLength(2);
+      subscription.unsubscribe();
+      expect([scheduler.actions, wakes.observed]).toEqual([[], false]);
+    });
+  });
+});
+
+describe('policy', () => {
+  const MAX_TIMER_MS = 2_147_483_647;
+
+  interface Ended {
+    readonly stage: Stage;
+    readonly verdict: Verdict;
+    readonly uptimeMs?: number;
+    readonly retryAfterMs?: number | undefined;
+  }
+
+  let created = 0;
+  const failureOf = ({ stage, verdict, uptimeMs = 0, retryAfterMs }: Ended): TradeFeedError => {
+    created += 1;
+    const facts = { stage, code: 'invalid-options', uptimeMs, retryAfterMs, endedAt: created } as const;
+    return copyFailure(createTradeFeedError(facts), { verdict });
+  };
+
+  /** Reads the failures of a row: each is a stage with its verdict, `+` with an uptime, `@` with a `Retry-After`. */
+  const failuresIn = (row: string): TradeFeedError[] =>
+    row.split(' ').map((text) => {
+      const [, stage, verdict, up, after] = /^(\w+):(\w+)(?:\+(\d+))?(?:@(\w+))?$/.exec(text)!;
+      const retryAfterMs = after === undefined ? undefined : Number(after);
+      return failureOf({ stage: stage as Stage, verdict: verdict as Verdict, uptimeMs: Number(up ?? 0), retryAfterMs });
+    });
+  const refused = (verdict: Verdict, retryAfterMs?: number) => failureOf({ stage: 'ticket', verdict, retryAfterMs });
+
+  const fold = (policy: BackoffPolicy, failures: readonly unknown[]): (Reconnect | Stop)[] => {
+    const decisions: (Reconnect | Stop)[] = [];
+    let last: Reconnect | undefined;
+    for (const failure of failures) {
+      const next = nextReconnect(policy, last, failure);
+      decisions.push(next);
+      if ('stop' in next) break;
+      last = next;
+    }
+    return decisions;
+  };
+
+  const reconnectsOf = (decisions: readonly (Reconnect | Stop)[]): Reconnect[] =>
+    decisions.filter((decision): decision is Reconnect => 'delayMs' in decision);
+  const delaysOf = (policy: BackoffPolicy, failures: readonly TradeFeedError[]): readonly number[] =>
+    reconnectsOf(fold(policy, failures)).map(({ delayMs }) => delayMs);
+  const stopOf = (decisions: readonly (Reconnect | Stop)[]): unknown => {
+    const last = decisions.at(-1);
+    return last && 'stop' in last ? last.stop : undefined;
+  };
+
+  // 100, 200, 400, 800, 1000, 1000, …
+  const plain = resolveBackoff({ initialDelayMs: 100, maxDelayMs: 1_000, jitter: 'none' });
+
+  describe('nextReconnect', () => {
+    // A connection that lived for 5 s is stable.
+    it.each([
+      [
+        'waits longer with each failure, up to the longest wait',
+        'ticket:backoff '.repeat(6),
+        [100, 200, 400, 800, 1e3, 1e3],
+      ],
+      ['waits longer when connections drop at once', 'stream:renew '.repeat(5), [100, 200, 400, 800, 1_000]],
+      ['renews at once after each stable connection', 'stream:renew+5000 '.repeat(3), [0, 0, 0]],
+      ['does not renew at once before the connection was stable', 'stream:renew+4999', [100]],
+      [
+        'starts with the first wait again after a stable connection',
+        'stream:renew ticket:backoff stream:backoff+5000 ticket:backoff stream:renew+5000 ticket:backoff',
+        [100, 200, 100, 200, 0, 200],
+      ],
+      ['renews at once only once', 'stream:renew+5000 handshake:renew handshake:renew', [0, 200, 400]],
+      ['renews in the handshake after a wait', 'stream:backoff+5000 handshake:renew handshake:renew', [100, 0, 400]],
+      ['does not renew two attempts later', 'stream:backoff+5000 ticket:backoff handshake:renew', [100, 200, 400]],
+      ['does not renew if the next connection drops', 'stream:backoff+5000 stream:renew', [100, 200]],
+      ['does not renew at once in the first handshake', 'handshake:renew handshake:renew', [100, 200]],
+      ['counts no long request or handshake as stable', 'ticket:renew+60000 handshake:renew+60000', [100, 200]],
+      ['does not back off at once, even after a stable connection', 'stream:backoff+5000', [100]],
+      ['waits as long as requested', 'ticket:wait@7000 ticket:wait@1000 ticket:wait@60000', [7_000, 1_000, 60_000]],
+      ['backs off if no wait is requested', 'ticket:wait ticket:wait@0 ticket:wait', [100, 200, 400]],
+      ['waits shorter than its policy if requested', 'ticket:backoff ticket:backoff ticket:wait@150', [100, 200, 150]],
+      ['counts a wait as an attempt', 'ticket:wait@3000 ticket:backoff', [3_000, 200]],
+      [
+        'uses Retry-After as the shortest wait for every status',
+        'ticket:backoff@5000 handshake:backoff@150 handshake:renew@9000',
+        [5_000, 200, 9_000],
+      ],
+      ['uses Retry-After as the shortest wait of a renewal at once', 'stream:renew+9000@30', [30]],
+      [
+        'waits at most as long as a timer can',
+        'ticket:wait@2147483648 ticket:backoff@Infinity',
+        [MAX_TIMER_MS, MAX_TIMER_MS],
+      ],
+    ])('%s', (_rule, failures, delays) => {
+      expect(delaysOf(plain, failuresIn(failures.trim()))).toEqual(delays);
+    });
+
+    it('passes the first failure unchanged, and later ones with the previous failure', () => {
+      const failures = failuresIn('ticket:backoff handshake:backoff stream:backoff');
+      const [one, two, three] = reconnectsOf(fold(plain, failures)).map(({ failure }) => failure);
+      expect(one).toBe(failures[0]);
+      expect(two?.toJSON()).toEqual({ ...failures[1]!.toJSON(), previous: failures[0] });
+      expect(three?.previous?.toJSON()).toEqual(failures[1]!.toJSON());
+    });
+
+    it('stops with a failure whose verdict is stop, and sets its previous failure', () => {
+      const [before, last] = failuresIn('stream:renew+5000 ticket:stop');
+      const stop = stopOf(fold(plain, [before, last])) as TradeFeedError;
+      expect(stop.toJSON()).toEqual({ ...last!.toJSON(), previous: before });
+      expect(stopOf(fold(plain, [last]))).toBe(last);
+    });
+
+    it('keeps the previous failure that a relay sent', () => {
+      const [first, before, third] = failuresIn('stream:renew+5000 ticket:backoff stream:backoff');
+      const sent = (verdict: Verdict) => copyFailure(refused(verdict), { previous: before });
+      expect(stopOf(fold(plain, [first, sent('stop')]))).toMatchObject({ previous: { endedAt: before!.endedAt } });
+      const again = sent('backoff');
+      const before$ = reconnectsOf(fold(plain, [first, again, third])).map(({ failure }) => failure.previous?.endedAt);
+      expect(before$).toEqual([undefined, before!.endedAt, again.endedAt]);
+    });
+
+    it.each([new Error('mine'), 'text', undefined, null, 0, { verdict: 'backoff' }])(
+      'stops with %p unchanged: it is not a failure of the feed',
+      (error) => {
+        expect(fold(plain, [error])).toEqual([{ stop: error }]);
+        expect(stopOf(fold(plain, [refused('backoff'), error]))).toBe(error);
+      },
+    );
+
+    it('ends with retries-exhausted after maxAttempts, whose cause is the last failure', () => {
+      const [before, last] = failuresIn('ticket:backoff stream:renew+9');
+      const error = stopOf(fold({ ...plain, maxAttempts: 1 }, [before, last])) as TradeFeedError;
+      expect(error).toMatchObject({ code: 'retries-exhausted', verdict: 'stop', stage: 'stream', previous: before });
+      expect(error).toMatchObject({ uptimeMs: 9, framesReceived: 0, endedAt: last!.endedAt });
+      expect(error.message).toContain('(maxAttempts is 1; the last failure was invalid-options).');
+      expect((error.cause as TradeFeedError).toJSON()).toEqual({ ...last!.toJSON(), previous: before });
+      // The cause is not public: in the public failure, the last failure is `previous`.
+      expect(error.toPublic().previous?.toJSON()).toEqual(last!.toPublic().toJSON());
+      const atOnce = stopOf(fold({ ...plain, maxAttempts: 0 }, [before])) as TradeFeedError;
+      expect([atOnce.cause, 'previous' in atOnce]).toEqual([before, false]);
+    });
+  });
+
+  describe('jitter', () => {
+    const delayAt = (jitter: BackoffPolicy['jitter'], random: number, attempt: number, more = {}): number => {
+      const policy = resolveBackoff({ initialDelayMs: 100, maxDelayMs: 1_000, jitter, random: () => random, ...more });
+      return delaysOf(policy, failuresIn('ticket:backoff '.repeat(attempt).trim())).at(-1)!;
+    };
+
+    it.each([
+      ['full', 0, 1, 1],
+      ['full', 0.25, 2, 50],
+      ['full', 0.9999, 9, 1_000],
+      ['equal', 0, 1, 50],
+      ['equal', 0.5, 9, 750],
+      ['none', 0.5, 9, 1_000],
+    ] as const)('%s with a random %d makes attempt %d wait %d ms', (jitter, random, attempt, delayMs) => {
+      expect(delayAt(jitter, random, attempt)).toBe(delayMs);
+    });
+
+    it.each([
+      ['full', [1, 200, 400]],
+      ['equal', [200, 300, 400]],
+    ] as const)('spreads clients with the same Retry-After over a first wait (%s)', (jitter, added) => {
+      const delaysAt = (random: number) =>
+        delaysOf(
+          resolveBackoff({ ...plain, jitter, initialDelayMs: 400, random: () => random }),
+          failuresIn('ticket:wait@5000 ticket:backoff@5000 stream:renew+9000@5000'),
+        );
+      expect([0, 0.5, 0.999_999].map(delaysAt)).toEqual(added.map((more) => Array<number>(3).fill(5_000 + more)));
+      // An invalid `random` does not make the wait shorter than the service requests.
+      for (const wrong of [-9, NaN, -Infinity]) expect(delaysAt(wrong)).toEqual([5_001, 5_001, 5_001]);
+    });
+
+    it.each(['full', 'equal', 'none'] as const)('never returns a wait of 0 (%s)', (jitter) => {
+      for (const maxDelayMs of [1_000, 0]) expect(delayAt(jitter, 0, 1, { initialDelayMs: 0, maxDelayMs })).toBe(1);
+      for (const wrong of [NaN, -1, -Infinity]) expect(delayAt('full', wrong, 3)).toBe(1);
+    });
+
+    it('stays at the longest wait also if that is the longest timer', () => {
+      const [early, late] = [0.25, 0.75].map((random) => delayAt('full', random, 99, { maxDelayMs: 1e12 }));
+      expect(early).toBeLessThan(late!);
+    });
+  });
+
+  describe('every policy, after any failures', () => {
+    const share = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
+    const policies = fc
+      .record({
+        initialDelayMs: fc.nat(5_000),
+        more: fc.nat(100_000),
+        factor: fc.oneof(fc.double({ min: 1, max: 10, noNaN: true }), fc.constantFrom(1, 2, 1e300, Infinity)),
+        jitter: fc.constantFrom<BackoffPolicy['jitter']>('full', 'equal', 'none'),
+        stableAfterMs: fc.nat(20_000),
+        draws: fc.array(share, { minLength: 1, maxLength: 20 }),
+      })
+      .map(({ more, draws, ...rest }) => {
+        let next = 0;
+        const random = () => draws[next++ % draws.length]!;
+        return resolveBackoff({ ...rest, maxDelayMs: rest.initialDelayMs + more, random });
+      });
+
+    const retryAfterMs = fc.oneof(
+      { weight: 3, arbitrary: fc.constant(undefined) },
+      { weight: 2, arbitrary: fc.nat(200).map((s) => s * 1_000) },
+      { weight: 1, arbitrary: fc.constantFrom(2 ** 31 - 1, 2 ** 31, Number.MAX_SAFE_INTEGER, Infinity) },
+    );
+    const verdict = fc.constantFrom<Verdict>('renew', 'wait', 'backoff');
+    const ended = fc.oneof(
+      fc.record({ stage: fc.constantFrom<Stage>('ticket', 'handshake'), verdict, retryAfterMs }),
+      fc.record({ stage: fc.constant<Stage>('stream'), verdict, uptimeMs: fc.nat(40_000) }),
+    );
+    const failures = fc.array(ended.map(failureOf), { minLength: 1, maxLength: 15 });
+    const numRuns = cases(100);
+
+    const isStable = ({ stableAfterMs }: BackoffPolicy, { stage, uptimeMs }: TradeFeedError) =>
+      stage === 'stream' && uptimeMs >= stableAfterMs;
+
+    it('waits within its bounds, and 0 only to renew, once per stable connection', () => {
+      const check = (policy: BackoffPolicy, { delayMs, failure, afterStable }: Reconnect, before?: Reconnect): void => {
+        const floorMs = Math.min(failure.retryAfterMs ?? 0, MAX_TIMER_MS);
+        const spreadMs = floorMs > 0 && policy.jitter !== 'none' ? Math.max(1, policy.initialDelayMs) : 0;
+        expect(Number.isInteger(delayMs)).toBe(true);
+        expect(delayMs).toBeGreaterThanOrEqual(floorMs);
+        expect(delayMs).toBeLessThanOrEqual(Math.max(1, policy.maxDelayMs, floorMs + spreadMs));
+        expect(delayMs).toBeLessThanOrEqual(MAX_TIMER_MS);
+        if (failure.verdict === 'wait' && floorMs > 0) expect(delayMs).toBeLessThanOrEqual(floorMs + spreadMs);
+        expect(afterStable).toBe(isStable(policy, failure));
+        if (delayMs > 0) return;
+        expect(failure.verdict).toBe('renew');
+        expect(afterStable || (before?.afterStable === true && before.delayMs > 0)).toBe(true);
+      };
+      fc.assert(
+        fc.property(policies, failures, (policy, ended) => {
+          const reconnects = reconnectsOf(fold(policy, ended));
+          expect(reconnects).toHaveLength(ended.length);
+          reconnects.forEach((each, i) => check(policy, each, reconnects[i - 1]));
+        }),
+        { numRuns },
+      );
+    });
+
+    it('counts the attempts since the last stable connection, links the failures, and changes none of them', () => {
+      fc.assert(
+        fc.property(policies, failures, (policy, ended) => {
+          let attempt = 0;
+          fold(Object.freeze(policy), ended.map(Object.freeze)).forEach((next, i) => {
+            attempt = isStable(policy, ended[i]!) ? 1 : attempt + 1;
+            const { failure, ...reconnect } = Object.freeze(next) as Reconnect;
+            expect(reconnect.attempt).toBe(attempt);
+            expect(failure.endedAt).toBe(ended[i]?.endedAt);
+            expect(failure.previous?.endedAt).toBe(ended[i - 1]?.endedAt);
+            expect(failure.previous?.previous).toBeUndefined();
+          });
+        }),
+        { numRuns },
+      );
+    });
+
+    it('draws the jitter from its whole range, also at the longest wait', () => {
+      fc.assert(
+        fc.property(policies, fc.integer({ min: 1, max: 30 }), (policy, attempts) => {
+          const drawn: number[] = [];
+          const random = () => {
+            drawn.push(policy.random());
+            return drawn.at(-1)!;
+          };
+          const { maxDelayMs, initialDelayMs, factor, jitter } = policy;
+          const delays = delaysOf({ ...policy, random }, failuresIn('ticket:backoff '.repeat(attempts).trim()));
+          const longestMs = Math.min(maxDelayMs, Math.max(1, initialDelayMs) * factor ** (attempts - 1));
+          const r = drawn.at(-1) ?? 0;
+          const share = { full: r, equal: 0.5 + r / 2, none: 1 }[jitter];
+          expect(Math.abs(delays.at(-1)! - Math.max(1, share * longestMs))).toBeLessThanOrEqual(0.501);
+          expect(drawn).toHaveLength(jitter === 'none' ? 0 : attempts);
+        }),
+        { numRuns },
+      );
+    });
+
+    it('stops after exactly maxAttempts', () => {
+      fc.assert(
+        fc.property(policies, failures, fc.nat(6), (policy, ended, maxAttempts) => {
+          const decisions = fold({ ...policy, maxAttempts }, ended);
+          const attempts = reconnectsOf(fold(policy, ended)).map(({ attempt }) => attempt);
+          const tooMany = attempts.findIndex((attempt) => attempt > maxAttempts);
+          const stop = stopOf(decisions) as TradeFeedError | undefined;
+          expect(reconnectsOf(decisions)).toHaveLength(tooMany === -1 ? ended.length : tooMany);
+          expect(stop?.code).toBe(tooMany === -1 ? undefined : 'retries-exhausted');
+        }),
+        { numRuns },
+      );
+    });
+  });
+});

@@ -1,0 +1,347 @@
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { subscribe, tracingChannel, unsubscribe } from 'node:diagnostics_channel';
+import { lastValueFrom, noop, type Observable } from 'rxjs';
+import {
+  type AttemptMessage,
+  type Observer,
+  publishEvents,
+  traceAttempts,
+  warnWithoutConnection,
+} from '../../src/feed/diagnostics.js';
+import { createLifecycle, type Emit } from '../../src/feed/lifecycle.js';
+import {
+  type Feed,
+  type FeedEventMessage,
+  type Stopped,
+  tradeFeed$,
+  TradeFeedError,
+  tradeFeedEvents$,
+  type TradeFeedOptions,
+} from '../../src/index.js';
+import type { LoggableEvent } from '../../src/protocol/event-record.js';
+import type { LifecycleEvent } from '../../src/protocol/event.js';
+import { disconnected, issued, opened, reconnecting, requested } from '../operators/stream.js';
+import { fakeTimers } from '../support/fake-timers.js';
+import { optionsFor, plantedKey } from '../support/feed.js';
+import { waitFor } from '../support/wait-for.js';
+import { accept, close, refuse, startWire, text } from '../support/wire.js';
+
+describe('observe feed', () => {
+  const lifecycle = ['opened', 'disconnected', 'gap', 'owner', 'engine', 'stopped'].map(
+    (name) => `rx-trade-feed:${name}`,
+  );
+  const tracing = ['start', 'end', 'asyncStart', 'asyncEnd', 'error'].map(
+    (name) => `tracing:rx-trade-feed:attempt:${name}`,
+  );
+
+  type Message = AttemptMessage | FeedEventMessage;
+  let messages: (readonly [name: string, message: Message])[] = [];
+  const listener = (message: unknown, name: string | symbol) => void messages.push([String(name), message as Message]);
+
+  beforeEach(() => {
+    messages = [];
+    for (const name of [...lifecycle, ...tracing]) subscribe(name, listener);
+  });
+  afterEach(() => {
+    for (const name of [...lifecycle, ...tracing]) unsubscribe(name, listener);
+  });
+
+  const named = (name: string): readonly Message[] =>
+    messages.filter(([each]) => each === name).map(([, each]) => each);
+  const names = (): readonly string[] => messages.map(([name]) => name.replace(/^(tracing:)?rx-trade-feed:/, ''));
+
+  // Two connections with an outage between them, then a stop.
+  const script = {
+    handshake: [accept(text('one'), close(1001)), accept(text('two'), close(4001, 'connection replaced'))],
+  };
+  const begun = ['attempt:start', 'attempt:end'];
+  const ended = ['attempt:error', 'attempt:asyncStart', 'attempt:asyncEnd'];
+  const expected = [
+    ...[...begun, 'opened', ...ended, 'disconnected'],
+    ...[...begun, 'opened', 'gap', ...ended, 'stopped'],
+  ];
+
+  describe.each<[string, (feed: Feed, options: TradeFeedOptions) => Observable<unknown>, TradeFeedOptions]>([
+    ['tradeFeed$ on the main thread', tradeFeed$, {}],
+    ['tradeFeedEvents$ on the main thread', tradeFeedEvents$, {}],
+    ['tradeFeed$ in a worker', tradeFeed$, { receiveIn: 'worker' }],
+    ['tradeFeedEvents$ in a worker', tradeFeedEvents$, { receiveIn: 'worker' }],
+  ])('%s', (name, feed$, options) => {
+    it('publishes its attempts, and the events that its subscriber receives, with one origin and no secret', async () => {
+      await using wire = await startWire(script);
+      const received: unknown[] = [];
+      const error: unknown = await new Promise((resolve) => {
+        feed$('market', optionsFor(wire, options)).subscribe({ next: (each) => received.push(each), error: resolve });
+      });
+      expect(names()).toEqual(expected);
+
+      const origins = new Set(messages.map(([, { origin }]) => origin));
+      const where = expect.stringMatching(/^tradeFeed(Events)?\$\('market'\) at .*diagnostics\.test\.ts:\d+:\d+$/);
+      expect([...origins]).toEqual([{ feed: 'market', baseUrl: wire.baseUrl, where }]);
+      const published = messages.flatMap(([, message]) => ('event' in message ? [message.event] : []));
+      expect(published.map(({ type }) => type)).toEqual(['opened', 'disconnected', 'opened', 'gap', 'stopped']);
+      expect(published[3]).toMatchObject({ failure: { code: 'server-shutdown' } });
+      expect((published.at(-1) as Stopped).failure).toBe(error);
+      if (name.startsWith('tradeFeedEvents$'))
+        for (const event of published) expect(received.includes(event)).toBe(true);
+      expect(named('tracing:rx-trade-feed:attempt:asyncEnd')).toMatchObject([
+        { attempt: 1, stage: 'stream', error: { code: 'server-shutdown' } },
+        { attempt: 2, stage: 'stream', error: { code: 'connection-replaced' } },
+      ]);
+      expect(JSON.stringify(messages)).not.toMatch(new RegExp(`${plantedKey}|planted-ticket`));
+    });
+
+    it('ends the attempt when it is unsubscribed from', async () => {
+      await using wire = await startWire();
+      const subscription = feed$('market', optionsFor(wire, options)).subscribe();
+      await waitFor(() => named('rx-trade-feed:opened').length > 0);
+      subscription.unsubscribe();
+      expect(names()).toEqual([...begun, 'opened', 'attempt:asyncStart', 'attempt:asyncEnd']);
+    });
+
+    // A worker calls no function of the application that can throw, except `apiKey`, whose exception is a failure.
+    if (options.receiveIn !== 'worker')
+      it('publishes a stop for an exception of the application, with the exception as the cause', async () => {
+        await using wire = await startWire({ ticket: [refuse(500)] });
+        const thrown = new Error('of the application');
+        const classify = () => {
+          throw thrown;
+        };
+        await expect(lastValueFrom(feed$('market', optionsFor(wire, { ...options, classify })))).rejects.toBe(thrown);
+        const [message] = named('rx-trade-feed:stopped') as FeedEventMessage[];
+        expect(message?.event).toMatchObject({ failure: { code: 'relay-source-failed', cause: thrown } });
+        expect(names()).toEqual([...begun, ...ended, 'stopped']);
+      });
+
+    it('begins with attempt 1 and another origin in a new subscription', async () => {
+      await using wire = await startWire({ handshake: [accept(close(4001, 'connection replaced'))] });
+      const stopped$ = feed$('market', optionsFor(wire, options));
+      for (let run = 0; run < 2; run += 1) await expect(lastValueFrom(stopped$)).rejects.toBeInstanceOf(TradeFeedError);
+      const starts = named('tracing:rx-trade-feed:attempt:start') as AttemptMessage[];
+      expect(starts.map(({ attempt }) => attempt)).toEqual([1, 1]);
+      expect(starts[0]?.origin).not.toBe(starts[1]?.origin);
+      expect(names()).not.toContain('gap');
+    });
+  });
+});
+
+const where = "tradeFeed$('market') at app.js:3:1";
+const origin = { feed: 'market', baseUrl: 'https://feed.example.com', where } as const;
+
+describe('the trace of an attempt', () => {
+  const channel = tracingChannel<AttemptMessage>('rx-trade-feed:attempt');
+  const names = ['start', 'end', 'asyncStart', 'asyncEnd', 'error'] as const;
+
+  /** The messages: their channel, the object, and a copy of it at that moment. */
+  let messages: { readonly name: string; readonly message: AttemptMessage; readonly then: AttemptMessage }[] = [];
+  const record = (name: string) => (message: unknown) =>
+    void messages.push({ name, message: message as AttemptMessage, then: structuredClone(withoutError(message)) });
+  const withoutError = (message: unknown) => ({ ...(message as AttemptMessage), error: undefined }) as never;
+  const subscribers = Object.fromEntries(names.map((name) => [name, record(name)])) as Record<
+    (typeof names)[number],
+    (message: unknown) => void
+  >;
+
+  beforeEach(() => {
+    messages = [];
+    channel.subscribe(subscribers);
+  });
+  afterEach(() => channel.unsubscribe(subscribers));
+
+  const publish = (...events: readonly LoggableEvent[]) => {
+    const trace = traceAttempts(origin);
+    const { emit } = createLifecycle(noop, (event, state) => trace.event(event as LoggableEvent, state));
+    const event = (each: LoggableEvent): void => emit(each as LifecycleEvent);
+    events.forEach(event);
+    return { event, end: trace.end };
+  };
+  const published = () => messages.map(({ name }) => name);
+
+  it('has one message, whose stage and times follow the attempt, and which ends with the failure', () => {
+    const { failure } = disconnected(40);
+    publish(requested(10), issued(20), opened(30), { type: 'disconnected', at: 41, failure });
+    expect(published()).toEqual(['start', 'end', 'error', 'asyncStart', 'asyncEnd']);
+    expect(new Set(messages.map(({ message }) => message)).size).toBe(1);
+    expect(messages[0]?.then).toEqual({
+      ...{ origin, attempt: 1, stage: 'ticket', startedAt: { ticket: 10 }, error: undefined },
+    });
+    expect(messages[0]?.message).toEqual({
+      ...{ origin, attempt: 1, stage: 'stream', startedAt: { ticket: 10, handshake: 20, stream: 30 } },
+      ...{ endedAt: 41, error: failure },
+    });
+  });
+
+  it('is numbered: 1, 2, …; a wait and a gap are not part of it', () => {
+    publish(requested(1), disconnected(2), reconnecting(2, 5), requested(7), issued(8), opened(9));
+    const started = messages.filter(({ name }) => name === 'start').map(({ message }) => message);
+    expect(started.map(({ attempt }) => attempt)).toEqual([1, 2]);
+    expect(started[0]?.endedAt).toBe(2);
+    expect(started[1]?.endedAt).toBe(undefined);
+    expect(started[1]?.origin).toBe(started[0]?.origin);
+  });
+
+  it('ends without an error when the subscription ends, and only once', () => {
+    const trace = publish(requested(1), issued(2));
+    trace.end();
+    trace.end();
+    expect(published()).toEqual(['start', 'end', 'asyncStart', 'asyncEnd']);
+    expect(messages.at(-1)?.message).not.toHaveProperty('error');
+    expect(messages.at(-1)?.message.endedAt).toBeGreaterThan(0);
+    messages = [];
+    publish(requested(1), disconnected(2)).end();
+    expect(published()).toEqual(['start', 'end', 'error', 'asyncStart', 'asyncEnd']);
+  });
+
+  it('ends only if it has begun: a worker that does not start makes no attempt', () => {
+    publish(disconnected(2), reconnecting(2, 5)).end();
+    expect(published()).toEqual([]);
+  });
+
+  it('begins only while the channel has a subscriber, but the attempts are counted', () => {
+    channel.unsubscribe(subscribers);
+    const trace = publish(requested(1), issued(2));
+    channel.subscribe(subscribers);
+    trace.event(opened(3));
+    trace.event(disconnected(4));
+    expect(published()).toEqual([]);
+    trace.event(requested(5));
+    expect(messages.map(({ name, message }) => [name, message.attempt])).toEqual([
+      ['start', 2],
+      ['end', 2],
+    ]);
+  });
+});
+
+describe('publishEvents', () => {
+  const text = { operation: 'read', message: 'm', advice: 'a' } as const;
+
+  it.each<[string, readonly LoggableEvent[]]>([
+    ['owner', [{ type: 'owner-changed', at: 7, owner: 'replica-2', generation: 3 }]],
+    [
+      'engine',
+      [
+        { type: 'engine-refused', at: 7, since: 6, ...text },
+        { type: 'engine-recovered', at: 9, durationMs: 3 },
+      ],
+    ],
+    ['opened', [opened(3)]],
+  ])('publishes the events of the channel %s with the origin, and no steps of an attempt', (name, events) => {
+    const messages: unknown[] = [];
+    const listener = (message: unknown) => void messages.push(message);
+    subscribe(`rx-trade-feed:${name}`, listener);
+    [...events, requested(1), issued(2), reconnecting(4, 5)].forEach(publishEvents(origin));
+    unsubscribe(`rx-trade-feed:${name}`, listener);
+    events.forEach(publishEvents(origin));
+    expect(messages).toEqual(events.map((event) => ({ origin, event })));
+  });
+});
+
+describe('warn without connection', () => {
+  let emitWarning: jest.SpiedFunction<(warning: string, options: NodeJS.EmitWarningOptions) => void>;
+  beforeEach(() => {
+    emitWarning = jest.spyOn(process, 'emitWarning').mockImplementation(() => undefined);
+  });
+  afterEach(() => {
+    emitWarning.mockRestore();
+    for (const { end } of warnings.splice(0)) end();
+  });
+
+  const warnings: Observer[] = [];
+  /** Starts the warning of a subscription, and returns the function that receives its events. */
+  const started = (): Emit => {
+    const warning = warnWithoutConnection(origin);
+    warnings.push(warning);
+    return createLifecycle(noop, (event, state) => warning.event(event as LoggableEvent, state)).emit;
+  };
+
+  describe('warnWithoutConnection', () => {
+    const failed = disconnected(1, { stage: 'ticket', status: 503, closeCode: undefined });
+
+    it('warns after the third failed attempt, once, with the code, the advice and the debug switch', () => {
+      const warn = started();
+      for (const event of [requested(1), failed, requested(2), failed, requested(3)]) warn(event);
+      expect(emitWarning).not.toHaveBeenCalled();
+      for (const event of [failed, failed, failed]) warn(event);
+      expect(emitWarning).toHaveBeenCalledTimes(1);
+      expect(emitWarning.mock.calls[0]).toEqual([
+        "No connection to https://feed.example.com has opened after 3 attempts of tradeFeed$('market') at app.js:3:1. " +
+          `credential-service-unavailable: ${failed.failure.message} The feed continues to try. ` +
+          'NODE_DEBUG=rx-trade-feed prints each event; the option `warnings: false` turns this warning off.',
+        { type: 'TradeFeedWarning', code: 'credential-service-unavailable' },
+      ]);
+      expect(emitWarning.mock.calls[0]?.[0]).toContain(failed.failure.advice);
+    });
+
+    it('warns after 5 s without a connection, with what the feed waits for, or with the last failure', () => {
+      using _time = fakeTimers();
+      const [waits, limited, open] = [started(), started(), started()];
+      waits(requested(1));
+      for (const event of [requested(1), disconnected(2, { stage: 'ticket', status: 429, closeCode: undefined })])
+        limited(event);
+      for (const event of [requested(1), opened(2)]) open(event);
+      jest.advanceTimersByTime(4_999);
+      expect(emitWarning).not.toHaveBeenCalled();
+      jest.advanceTimersByTime(60_000);
+      expect(emitWarning.mock.calls).toEqual([
+        [
+          expect.stringMatching(/has opened after 5 s of .* ticket-endpoint-unreachable: No ticket after 5 s\. Check /),
+          { type: 'TradeFeedWarning', code: 'ticket-endpoint-unreachable' },
+        ],
+        [
+          expect.stringMatching(/has opened after 1 attempt of .* ticket-rate-limited: /),
+          { type: 'TradeFeedWarning', code: 'ticket-rate-limited' },
+        ],
+      ]);
+    });
+
+    it('does not warn after a connection has opened', () => {
+      const warn = started();
+      for (const event of [failed, failed, opened(1), failed, failed, failed, failed]) warn(event);
+      expect(emitWarning).not.toHaveBeenCalled();
+    });
+
+    it('is one line, also if the failure contains line breaks', () => {
+      const warn = started();
+      const hostile = disconnected(1, { stage: 'ticket', status: 503, closeCode: undefined, detail: 'a\nb\u001b[2J' });
+      for (let n = 0; n < 3; n += 1) warn(hostile);
+      expect(emitWarning.mock.calls[0]?.[0]).not.toMatch(/[\n\u001b]/);
+    });
+  });
+
+  describe('a feed without a connection', () => {
+    const unavailable = { ticket: [refuse(503)] };
+    const attempts = (wire: { readonly tickets: readonly unknown[] }, count: number) =>
+      waitFor(() => wire.tickets.length >= count);
+
+    it.each<[string, TradeFeedOptions]>([
+      ['on the main thread', {}],
+      ['in a worker', { receiveIn: 'worker' }],
+    ])('warns once for each subscription of tradeFeed$, %s', async (_name, options) => {
+      await using wire = await startWire(unavailable);
+      const feed$ = tradeFeed$('market', optionsFor(wire, options));
+      for (const warnings of [1, 2]) {
+        const subscription = feed$.subscribe();
+        await waitFor(() => emitWarning.mock.calls.length >= warnings);
+        await attempts(wire, wire.tickets.length + 3);
+        subscription.unsubscribe();
+        expect(emitWarning).toHaveBeenCalledTimes(warnings);
+      }
+      expect(JSON.stringify(emitWarning.mock.calls)).not.toContain(plantedKey);
+      expect(emitWarning.mock.calls[0]?.[0]).toMatch(/tradeFeed\$\('market'\) at .*diagnostics\.test\.ts:\d+/);
+    });
+
+    it.each<[string, (wire: { readonly baseUrl: string }) => Observable<unknown>]>([
+      ['with `warnings: false`', (wire) => tradeFeed$('market', optionsFor(wire, { warnings: false }))],
+      [
+        'of tradeFeedEvents$, whose subscriber receives the events',
+        (wire) => tradeFeedEvents$('market', optionsFor(wire)),
+      ],
+    ])('does not warn %s', async (_name, feedOf) => {
+      await using wire = await startWire(unavailable);
+      const subscription = feedOf(wire).subscribe();
+      await attempts(wire, 6);
+      subscription.unsubscribe();
+      expect(emitWarning).not.toHaveBeenCalled();
+    });
+  });
+});

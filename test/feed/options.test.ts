@@ -1,0 +1,432 @@
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { Agent as HttpAgent } from 'node:http';
+import { Agent as HttpsAgent } from 'node:https';
+import { inspect } from 'node:util';
+import { asapScheduler, asyncScheduler, isObservable, VirtualTimeScheduler } from 'rxjs';
+import { Agent as Dispatcher } from 'undici';
+import {
+  resolveOptions,
+  resolveTicketOptions,
+  type TlsOptions,
+  type TradeFeedOptions,
+} from '../../src/feed/options.js';
+import { type Feed, tradeFeed$, tradeFeedEvents$ } from '../../src/index.js';
+import { TradeFeedError } from '../../src/protocol/failures/trade-feed-error.js';
+import { Secret } from '../../src/protocol/secret.js';
+import { certificateFor } from '../support/certificate.js';
+
+const marker = 'PLANTED-4711';
+const valid: TradeFeedOptions = { baseUrl: 'https://feed.example.com', apiKey: 'k' };
+const { cert, key } = await certificateFor();
+const dispatcher = new Dispatcher();
+const brokenPem = '-----BEGIN CERTIFICATE-----\nPLANTED-4711\n-----END CERTIFICATE-----\n';
+
+const names = ['TRADE_FEED_BASE_URL', 'TRADE_FEED_API_KEY'] as const;
+const environment = names.map((name) => [name, process.env[name]] as const);
+beforeEach(() => {
+  for (const name of names) Reflect.deleteProperty(process.env, name);
+});
+afterEach(() => {
+  for (const [name, value] of environment) {
+    if (value === undefined) Reflect.deleteProperty(process.env, name);
+    else process.env[name] = value;
+  }
+});
+
+const refusalOf = (call: () => unknown): TradeFeedError => {
+  try {
+    call();
+  } catch (error) {
+    expect(error).toBeInstanceOf(TradeFeedError);
+    expect(error).toMatchObject({ code: 'invalid-options', verdict: 'stop' });
+    return error as TradeFeedError;
+  }
+  throw new Error('no exception');
+};
+
+const invalid = (problem: string): string =>
+  `Invalid option: ${problem}. Correct it and start again. See node_modules/rx-trade-feed/docs/failures/invalid-options.md`;
+const refused = (name: string, value: unknown): TradeFeedError => refusalOf(() => resolveOptions({ [name]: value }));
+const everythingOf = (error: TradeFeedError): string =>
+  inspect(error, { showHidden: true, depth: null }) + JSON.stringify(error) + String(error);
+
+interface OptionCase {
+  readonly byDefault?: unknown;
+  /** The allowed values in the message of the error. */
+  readonly allowed: string;
+  readonly good: readonly unknown[];
+  readonly bad: readonly unknown[];
+}
+
+const aMoment = 'a number of ms above 0';
+const aDuration = 'a number of ms, 0 or more';
+const badMoments = [0, -1, -Infinity, NaN, marker, '10', null, true, {}, [5], 5n, () => 5];
+const badWaits = badMoments.filter((value) => value !== 0);
+const aSwitch = { allowed: 'true or false', good: [true, false], bad: ['true', marker, 0, 1, null, {}] };
+const badUrls = ['', new URL('https://feed.example.com'), null, 5, {}];
+const badKeys = ['', ' ', ` ${marker}`, `${marker}\n`, `${marker}\r\nx: y`, `${marker}é`, null, true, {}, [marker]];
+const tlsOfUser = { ca: cert, cert, key, servername: 'localhost', checkServerIdentity: () => undefined };
+const badTls = [
+  ...[null, 5, true, marker, () => ({}), { ca: 5 }, { ca: { pem: marker } }],
+  ...[{ cert: brokenPem }, { key: marker }, { cert, key: marker }, { pfx: marker }, { minVersion: marker }],
+];
+
+const options: Readonly<Record<keyof TradeFeedOptions, OptionCase>> = {
+  baseUrl: {
+    allowed: 'an https: address (http: only for a loopback host) without credentials, query or fragment',
+    good: [
+      ...['https://feed.example.com', 'https://feed.example.com:8443/a/path/', 'HTTPS://FEED.EXAMPLE.COM'],
+      ...['http://localhost:8080', 'http://127.9.9.9', 'http://[::1]:8080/path'],
+    ],
+    bad: badUrls,
+  },
+  apiKey: {
+    allowed: 'a string of visible ASCII characters without spaces, or a function that returns one',
+    good: ['k', 'sk_live_123', new Secret('k'), () => 'k', () => Promise.resolve('k')],
+    bad: badKeys,
+  },
+  ticketTimeoutMs: { byDefault: 10_000, allowed: aMoment, good: [0.5, 1, 1e12, Infinity], bad: badMoments },
+  handshakeTimeoutMs: { byDefault: 10_000, allowed: aMoment, good: [0.5, 1, 1e12, Infinity], bad: badMoments },
+  idleTimeoutMs: { byDefault: 30_000, allowed: aDuration, good: [0, 1, 1e12, Infinity], bad: badWaits },
+  maxFrameBytes: {
+    byDefault: 16 * 1024 * 1024,
+    allowed: 'a whole number of bytes from 1 to 2147483647',
+    good: [1, 125, 2 ** 31 - 1],
+    bad: [0, -1, 1.5, NaN, Infinity, 2 ** 31, 2 ** 53, marker, '5', null, true, {}],
+  },
+  backoff: {
+    byDefault: {
+      initialDelayMs: 500,
+      maxDelayMs: 30_000,
+      factor: 2,
+      jitter: 'full',
+      stableAfterMs: 5_000,
+      maxAttempts: Infinity,
+      random: Math.random,
+      scheduler: asapScheduler,
+    },
+    allowed: 'an object',
+    good: [{}],
+    bad: [null, 5, marker, true, () => ({})],
+  },
+  classify: { allowed: 'a function', good: [() => 'stop'], bad: [marker, {}, null, 5] },
+  tls: {
+    allowed: 'an object of options for node:tls, with certificates and keys in PEM',
+    good: [{}, { ca: [cert, Buffer.from(cert)] }, tlsOfUser, { minVersion: 'TLSv1.3', rejectUnauthorized: true }],
+    bad: badTls,
+  },
+  standby: aSwitch,
+  receiveIn: {
+    allowed: "'main' or 'worker'",
+    good: ['main', 'worker'],
+    bad: ['', marker, null, 1, ['main']],
+  },
+  receiveBufferBytes: {
+    allowed: 'a whole number, 1 or more',
+    good: [1, 2 ** 40],
+    bad: [0, -1, 1.5, NaN, Infinity, marker, '5', null, true, {}],
+  },
+  warnings: aSwitch,
+  dispatcher: {
+    allowed: 'a Dispatcher of undici 7',
+    good: [dispatcher],
+    bad: [null, 5, marker, {}, { dispatch: () => true }, { compose: marker }, new HttpsAgent()],
+  },
+  agent: {
+    allowed: 'an http.Agent or https.Agent',
+    good: [new HttpAgent(), new HttpsAgent()],
+    bad: [null, 5, marker, {}, { addRequest: marker }, dispatcher],
+  },
+};
+
+describe.each(Object.entries(options))('the option %s', (name, { byDefault, allowed, good, bad }) => {
+  it('has its default', () => {
+    expect((resolveOptions() as unknown as Record<string, unknown>)[name]).toEqual(byDefault);
+    expect((resolveOptions({ [name]: undefined }) as unknown as Record<string, unknown>)[name]).toEqual(byDefault);
+  });
+
+  it.each(good.map((value) => [value]))('may be %p', (value) => {
+    const settings = resolveOptions({ [name]: value }) as unknown as Record<string, unknown>;
+    if (name === 'backoff') expect(settings[name]).toEqual(byDefault);
+    else if (name === 'apiKey' && typeof value === 'string') expect((settings[name] as Secret).reveal()).toBe(value);
+    else expect(settings[name]).toBe(value);
+  });
+
+  it.each(bad.map((value) => [value]))('is refused as %p with the allowed values and without its strings', (value) => {
+    const error = refused(name, value);
+    const isShown = (typeof value === 'number' || typeof value === 'boolean') && name !== 'apiKey';
+    expect(error.message).toBe(invalid(`\`${name}\` must be ${allowed}${isShown ? `, got ${String(value)}` : ''}`));
+    expect(everythingOf(error)).not.toContain(marker);
+  });
+});
+
+const withoutTls =
+  'is http://feed.example.com: without TLS, anybody on the network could read your key. ' +
+  'Begin it with https:// (http:// works for this machine only)';
+const withUser = 'contains a user name or a password. Remove them: the key goes into `apiKey`';
+const withQuery = 'contains a query or a fragment. Remove everything from ? or # on';
+const addresses: Readonly<Record<string, string>> = {
+  [marker]: 'has no scheme. Begin it with https://',
+  'feed.example.com': 'has no scheme: "feed.example.com". Begin it with https://',
+  'localhost:8080': 'has no scheme: "localhost:8080". Begin it with https://',
+  '/v1': 'has no scheme. Begin it with https://',
+  'https://': 'is not a complete address. Write it as https://feed.example.com',
+  'https://feed.example.com\n': 'contains a space or a line break. Remove it',
+  'https://feed.example.com ': 'contains a space or a line break. Remove it',
+  'http://feed.example.com/a?b': withQuery,
+  'http://feed.example.com': withoutTls,
+  'http://127.0.0.1.example.com': withoutTls.replace('feed.example.com', '127.0.0.1.example.com'),
+  'wss://feed.example.com/ws': 'is wss://feed.example.com/ws. Begin it with https://',
+  'file:///etc/passwd': 'is file:. Begin it with https://',
+  [`https://${marker}@feed.example.com`]: withUser,
+  [`https://:${marker}@feed.example.com`]: withUser,
+  [`https://feed.example.com?key=${marker}`]: withQuery,
+  [`https://feed.example.com#${marker}`]: withQuery,
+  'https://feed.example.com?': withQuery,
+  'https://feed.example.com#': withQuery,
+  'https://feed.example.com/v1/wss/tickets':
+    'is https://feed.example.com/v1/wss/tickets, which is the ticket endpoint. Remove /v1/wss/tickets: the feed adds it',
+};
+
+it.each(Object.entries(addresses))('says in one sentence what is wrong with the address %p', (address, problem) => {
+  const error = refused('baseUrl', address);
+  expect(error.message).toBe(invalid(`\`baseUrl\` ${problem}`));
+  expect(everythingOf(error)).not.toContain(marker);
+  process.env['TRADE_FEED_BASE_URL'] = address;
+  const fromEnvironment = refusalOf(() => tradeFeed$('market', { apiKey: marker }));
+  expect(fromEnvironment.message).toBe(invalid(`\`baseUrl\` (from TRADE_FEED_BASE_URL) ${problem}`));
+});
+
+it.each([
+  [{}, '`baseUrl` and `apiKey`. Pass them as options, or set TRADE_FEED_BASE_URL and TRADE_FEED_API_KEY.'],
+  [{ apiKey: marker }, '`baseUrl`. Pass it as an option, or set TRADE_FEED_BASE_URL.'],
+  [{ baseUrl: 'https://x.example' }, '`apiKey`. Pass it as an option, or set TRADE_FEED_API_KEY.'],
+])('names all settings that are missing from %p at once, and the way without an account', (options, missing) => {
+  const { message } = refusalOf(() => tradeFeed$('market', options));
+  expect(message).toBe(
+    `Missing ${missing} No account? Run \`npx rx-trade-feed serve\`: it prints what to set. ` +
+      'See node_modules/rx-trade-feed/docs/failures/invalid-options.md',
+  );
+});
+
+it('refuses a key that is too long, and shows only its length, and nothing of a key that is a number', () => {
+  const error = refused('apiKey', marker.repeat(3_000));
+  expect(error.message).toContain('got 36000 characters (at most 16384)');
+  expect(everythingOf(error)).not.toContain(marker);
+  expect(refused('apiKey', 47_110_815).message).not.toContain('47110815');
+});
+
+// Good and bad values of each option of the policy.
+const policy: Readonly<Record<string, OptionCase>> = {
+  initialDelayMs: { allowed: aDuration, good: [0, 1, 30_000], bad: badWaits },
+  maxDelayMs: { allowed: aDuration, good: [500, Infinity], bad: badWaits },
+  factor: { allowed: 'a number, 1 or more', good: [1, 1.5, 10], bad: [0.99, 0, -2, NaN, '2', null, marker] },
+  jitter: { allowed: "'full' or 'equal' or 'none'", good: ['full', 'equal', 'none'], bad: ['', marker, true, null] },
+  stableAfterMs: { allowed: aDuration, good: [0, 1, Infinity], bad: badWaits },
+  maxAttempts: {
+    allowed: 'a whole number, 0 or more, or Infinity',
+    good: [0, 1, Infinity],
+    bad: [-1, 1.5, -Infinity, NaN, '3', marker, null],
+  },
+  random: { allowed: 'a function', good: [() => 0.5], bad: [0.5, marker, null, {}] },
+  scheduler: {
+    allowed: 'an RxJS scheduler',
+    good: [asyncScheduler, new VirtualTimeScheduler()],
+    bad: [null, marker, {}, { schedule: marker }, () => undefined],
+  },
+};
+
+describe('the option backoff', () => {
+  it.each(Object.entries(policy))('checks %s', (name, { allowed, good, bad }) => {
+    for (const value of good)
+      expect(resolveOptions({ backoff: { [name]: value } }).backoff).toMatchObject({ [name]: value });
+    for (const value of bad) {
+      const error = refused('backoff', { [name]: value });
+      expect(error.message).toContain(`\`backoff.${name}\` must be ${allowed}`);
+      expect(everythingOf(error)).not.toContain(marker);
+    }
+  });
+
+  it('refuses an unknown name', () => {
+    expect(refused('backoff', { maxDelay: 5 }).message).toContain(
+      `\`backoff.maxDelay\` must be left out: the options are ${Object.keys(policy).join(', ')}.`,
+    );
+  });
+
+  it('refuses an initial wait beyond the longest wait, which limits the default', () => {
+    expect(refused('backoff', { initialDelayMs: 2_000, maxDelayMs: 1_000 }).message).toContain(
+      '`backoff.initialDelayMs` must be at most maxDelayMs (1000), got 2000',
+    );
+    expect(resolveOptions({ backoff: { initialDelayMs: 1_000, maxDelayMs: 1_000 } }).backoff.maxDelayMs).toBe(1_000);
+    const { backoff } = resolveOptions({ backoff: { maxDelayMs: 100 } });
+    expect(backoff).toMatchObject({ initialDelayMs: 100, maxDelayMs: 100 });
+    expect(resolveOptions({ backoff }).backoff).toEqual(backoff);
+  });
+});
+
+describe('the option tls', () => {
+  it.each([
+    // Options that would change where `tls.connect` connects: an address, an open socket, a pipe, a lookup function.
+    ...['host', 'port', 'socket', 'path', 'lookup', 'localAddress', 'family', 'fd', 'onread'],
+    ...['secureContext', 'session', 'ALPNProtocols', 'pskCallback', 'timeout'],
+    // Misspelled, or an option of another object.
+    ...['rejectUnauthorised', 'CA', 'constructor', 'toString', '', '__proto__'],
+  ])('refuses the unknown name %j from the call itself, and lists the known names', (name) => {
+    const tls = JSON.parse(JSON.stringify({ ca: cert }).replace(/}$/, `,"${name}":"${marker}"}`)) as TlsOptions;
+    const error = refusalOf(() => tradeFeed$('market', { ...valid, tls }));
+    expect(error.message).toContain(`\`tls.${name}\` must be left out: the options are ca, cert, key, passphrase, `);
+    expect(everythingOf(error)).not.toContain(marker);
+  });
+
+  const whole = '`tls` must be an object of options for node:tls';
+  it.each([
+    [{ ca: marker }, '`tls.ca` must be certificates in PEM'],
+    [{ ca: brokenPem }, '`tls.ca` must be certificates in PEM'],
+    [{ ca: [], servername: 5 }, '`tls.servername` must be a host name, got 5.'],
+    [{ passphrase: 47_110_815 }, '`tls.passphrase` must be a string.'],
+    [{ honorCipherOrder: 'yes' }, '`tls.honorCipherOrder` must be true or false.'],
+    [{ rejectUnauthorized: 'false' }, '`tls.rejectUnauthorized` must be true or false'],
+    [{ checkServerIdentity: 'x' }, '`tls.checkServerIdentity` must be a function.'],
+    [{ allowPartialTrustChain: 1 }, '`tls.allowPartialTrustChain` must be true or false, got 1.'],
+    [{ ALPNCallback: marker }, '`tls.ALPNCallback` must be a function.'],
+    [{ key: 47_110_815 }, whole],
+    [{ pfx: 47_110_815 }, whole],
+    [{ ticketKeys: Buffer.from(marker) }, whole],
+    [{ sessionTimeout: marker }, whole],
+  ])('refuses %p without showing a secret', (tls, message) => {
+    const error = refused('tls', tls);
+    expect(error.message).toContain(message);
+    expect(everythingOf(error)).not.toMatch(new RegExp(`${marker}|47110815`));
+  });
+});
+
+describe('resolveOptions', () => {
+  it('refuses an unknown name, and lists the known names', () => {
+    const error = refused('apikey', marker);
+    const names = Object.keys(options).join(', ');
+    expect(error.message).toBe(invalid(`\`apikey\` must be left out: the options are ${names}`));
+    expect(everythingOf(error)).not.toContain(marker);
+  });
+
+  it.each([null, 5, marker, true, () => ({})])('refuses %p, which is not an object', (input) => {
+    const error = refusalOf(() => resolveOptions(input as TradeFeedOptions));
+    expect(error.message).toContain('`options` must be an object.');
+  });
+
+  it('does not change the object of the caller', () => {
+    const backoff = Object.freeze({ initialDelayMs: 7 });
+    const tls = Object.freeze({ ca: Object.freeze([cert]) as unknown as string[] });
+    const input = Object.freeze({ ...valid, backoff, tls, classify: undefined });
+    expect(resolveTicketOptions(input).backoff.initialDelayMs).toBe(7);
+    expect([input.apiKey, backoff]).toEqual([valid.apiKey, { initialDelayMs: 7 }]);
+  });
+
+  it('returns settings that it accepts as options, unchanged', () => {
+    const backoff = { jitter: 'none', random: () => 0.5 } as const;
+    const more = { tls: { ca: cert }, agent: new HttpsAgent(), dispatcher };
+    const once = resolveOptions({ apiKey: 'k', idleTimeoutMs: 0, backoff, classify: () => 'stop', ...more });
+    const twice = resolveOptions(once);
+    expect(twice).toEqual(once);
+    expect(twice.apiKey).toBe(once.apiKey);
+    expect(Object.keys(twice).sort()).toEqual(Object.keys(once).sort());
+    expect(resolveOptions(resolveOptions())).toEqual(resolveOptions());
+  });
+
+  it('wraps the key, so that the settings can be printed', () => {
+    const settings = resolveOptions({ apiKey: marker });
+    expect(inspect(settings, { showHidden: true, depth: null }) + JSON.stringify(settings)).not.toContain(marker);
+    expect((settings.apiKey as Secret).reveal()).toBe(marker);
+  });
+
+  it('needs neither an address nor a key: a ticket contains its own address', () => {
+    process.env['TRADE_FEED_BASE_URL'] = 'https://env.example';
+    expect(resolveOptions()).not.toHaveProperty('baseUrl');
+    expect(resolveOptions()).not.toHaveProperty('apiKey');
+  });
+});
+
+describe('the environment', () => {
+  it('replaces a missing option, and is read at each call', () => {
+    process.env['TRADE_FEED_API_KEY'] = 'env-key';
+    for (const address of ['https://one.example', 'https://two.example']) {
+      process.env['TRADE_FEED_BASE_URL'] = address;
+      const settings = resolveTicketOptions({ apiKey: undefined });
+      expect([settings.baseUrl, (settings.apiKey as Secret).reveal()]).toEqual([address, 'env-key']);
+    }
+  });
+
+  it('is ignored if an option is set, even to an invalid value', () => {
+    process.env['TRADE_FEED_BASE_URL'] = marker;
+    process.env['TRADE_FEED_API_KEY'] = 'a b';
+    const input = { baseUrl: 'https://x.example/path', apiKey: () => 'k' };
+    expect(resolveTicketOptions(input)).toEqual(resolveOptions(input));
+  });
+
+  it.each([
+    ['baseUrl', 'TRADE_FEED_BASE_URL', `https://x.example/?${marker}`, 'contains a query'],
+    ['apiKey', 'TRADE_FEED_API_KEY', `${marker} ${marker}`, 'must be a string of visible ASCII characters'],
+  ])('is checked by the same rules: %s (%s)', (option, name, value, problem) => {
+    process.env['TRADE_FEED_BASE_URL'] = 'https://x.example';
+    process.env['TRADE_FEED_API_KEY'] = 'k';
+    process.env[name] = value;
+    const error = refusalOf(() => resolveTicketOptions());
+    expect(error.message).toContain(`Invalid option: \`${option}\` (from ${name}) ${problem}`);
+    expect(error.option).toBe(option);
+    expect(everythingOf(error)).not.toContain(marker);
+  });
+
+  it.each(names)('treats an empty %s as missing', (name) => {
+    process.env[name] = '';
+    expect(resolveOptions()).toEqual(resolveOptions({}));
+    expect(refusalOf(() => resolveTicketOptions()).message).toMatch(new RegExp(`^Missing .*set .*${name}`));
+  });
+});
+
+describe.each([
+  ['tradeFeed$', tradeFeed$],
+  ['tradeFeedEvents$', tradeFeedEvents$],
+] as const)('%s', (_name, feed$) => {
+  it('validates once, and not again for a subscription', () => {
+    const passphrase = jest.fn(() => 'none');
+    const tls = Object.defineProperty({}, 'passphrase', { get: passphrase, enumerable: true });
+    const ready$ = feed$('market', { ...valid, tls, apiKey: () => new Promise<string>(() => undefined) });
+    const { length } = passphrase.mock.calls;
+    ready$.subscribe().unsubscribe();
+    expect(length).toBeGreaterThan(0);
+    expect(passphrase).toHaveBeenCalledTimes(length);
+  });
+
+  it.each([
+    ['x', ", got 'x'"],
+    ['Market', ", got 'Market'"],
+    ['planted-key', ''],
+    ['plantedKeyOfLetters', ''],
+    ['toString', ", got 'toString'"],
+    [null, ''],
+    [5, ', got 5'],
+    [['raw'], ''],
+  ])('refuses the feed %p from the call itself', (feed, got) => {
+    const error = refusalOf(() => feed$(feed as Feed, valid));
+    expect(error.message).toContain(`\`feed\` must be 'market' or 'raw'${got}.`);
+    expect(inspect(error)).not.toContain('planted');
+  });
+
+  it('refuses wrong options from the call itself, as a failure of the ticket', () => {
+    const error = refusalOf(() => feed$('market', { ...valid, idleTimeoutMs: marker as never }));
+    expect(error).toMatchObject({ stage: 'ticket', message: expect.stringContaining('`idleTimeoutMs` must be') });
+    expect(everythingOf(error)).not.toContain(marker);
+  });
+
+  it('reads missing options from the environment', () => {
+    process.env['TRADE_FEED_BASE_URL'] = 'https://feed.example.com';
+    process.env['TRADE_FEED_API_KEY'] = marker;
+    expect(isObservable(feed$())).toBe(true);
+    expect(inspect(feed$('raw'), { showHidden: true, depth: null })).not.toContain(marker);
+  });
+
+  it('does not call apiKey before the subscription', () => {
+    const apiKey = jest.fn(() => 'k');
+    expect(isObservable(feed$('raw', { ...valid, apiKey }))).toBe(true);
+    expect(apiKey).not.toHaveBeenCalled();
+  });
+});

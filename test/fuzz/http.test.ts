@@ -1,0 +1,222 @@
+import { describe, expect, it } from '@jest/globals';
+import fc, { type Arbitrary } from 'fast-check';
+import { isUtf8 } from 'node:buffer';
+import { character } from '../support/character.js';
+import { expectedFailure } from '../support/failure-table.js';
+import { closePayload, wsFrame } from '../support/wire.js';
+import { fuzz, seed } from './fuzz.js';
+import { httpAround, type HttpBytes, rightHandshake, rightTicket, WSS, written } from './http-bytes.js';
+import { acceptFor, type Answer, type End, goodHead, goodTicket, httpAnswer } from './scripted.js';
+import { plantedKey, plantedTicket, scriptedServer, ticketFields } from './scripted.js';
+
+const scripted = scriptedServer();
+const run = (stage: string, answer: Answer, options = {}) => {
+  const replaced = written(rightHandshake);
+  const script =
+    stage === 'ticket' ? { ticket: answer, handshake: replaced } : { ticket: goodTicket, handshake: answer };
+  return scripted.run(script, options);
+};
+
+/** Short timeouts for a silent server, long ones for a server that ends the connection. */
+const deadlines = ({ end }: HttpBytes) => {
+  const ms = end === 'stay' ? 60 : 15_000;
+  return { ticketTimeoutMs: ms, handshakeTimeoutMs: ms };
+};
+
+const tickets = httpAround(rightTicket(JSON.stringify(ticketFields(WSS))));
+const handshakes = httpAround(rightHandshake);
+const stages = fc.constantFrom('ticket' as const, 'handshake' as const);
+
+/** Bytes that a server sends before its answer, or without end. */
+const endless = fc.record({
+  start: fc.constantFrom('', 'HTTP/1.1 200 OK\r\n', 'HTTP/1.1 101 Switching Protocols\r\n', 'HTTP/1.1 200 OK\r\nX: '),
+  again: fc.constantFrom('X: y\r\n', 'x', '\r\n', ' ', '\0', 'HTTP/1.1 100 Continue\r\n\r\n', '1\r\nx\r\n'),
+  stage: stages,
+});
+
+const statuses = fc.record({
+  status: fc.oneof(
+    fc.constantFrom(200, 204, 302, 307, 400, 401, 403, 404, 408, 422, 426, 429, 500, 502, 503, 504),
+    fc.integer({ min: 200, max: 999 }),
+  ),
+  phrase: fc.constantFrom('', 'OK', 'a b c', '\xe9\x80'),
+  stage: stages,
+  end: fc.constantFrom<End>('end', 'stay'),
+});
+
+describe(`HTTP answers of a hostile server, with FUZZ_SEED=${seed}`, () => {
+  const ofTicket = 'to a ticket request end in a ticket or a clear failure';
+  fuzz(ofTicket, 'HTTP heads of the ticket response', 72, tickets, async (http) => {
+    const { code, failure, requests } = await run('ticket', written(http), deadlines(http));
+    // The deadline of the handshake may pass before the handshake starts.
+    if (requests.length === 1 && http.end !== 'stay') expect(failure.stage).toBe('ticket');
+    return code;
+  });
+
+  const ofHandshake = 'to a handshake end in a connection or a clear failure';
+  fuzz(ofHandshake, 'HTTP heads of the handshake', 72, handshakes, async (http) => {
+    const { bytes, end } = written(http);
+    let isAccepted = false;
+    const answer: Answer = {
+      end,
+      bytes: (request, wssUrl) => {
+        const pieces = bytes(request, wssUrl);
+        const sent = Buffer.concat(pieces).toString('latin1');
+        isAccepted = sent.includes(acceptFor(request)) && sent.includes('mmp.trade-batch.v1');
+        return pieces;
+      },
+    };
+    const { code, failure } = await run('handshake', answer, { ...deadlines(http), ticketTimeoutMs: 15_000 });
+    expect(failure.stage).not.toBe('ticket');
+    // Only the valid answer to this handshake opens a connection.
+    if (failure.stage === 'stream') expect(isAccepted).toBe(true);
+    return code;
+  });
+
+  const ofStatus = 'of any status have the meaning of the table';
+  fuzz(ofStatus, 'HTTP statuses', 72, statuses, async ({ status, phrase, stage, end }) => {
+    const answer = { line: `HTTP/1.1 ${status} ${phrase}`, headers: ['Content-Length: 0'], body: '', end };
+    const { code, failure } = await run(stage, written(answer));
+    // A 200 without a body is not a ticket.
+    const isIssued = stage === 'ticket' && status === 200;
+    expect(code).toBe(isIssued ? 'invalid-ticket' : expectedFailure({ stage, status }).code);
+    expect(failure.status).toBe(isIssued ? undefined : status);
+    return code;
+  });
+
+  it.each([
+    ['no subprotocol', /Sec-WebSocket-Protocol: .*\r\n/, '', 'subprotocol-mismatch'],
+    ['another subprotocol', 'mmp.trade-batch.v1', 'other', 'subprotocol-mismatch'],
+    ['the subprotocol in capitals', 'mmp.trade-batch.v1', 'MMP.TRADE-BATCH.V1', 'subprotocol-mismatch'],
+    ['two subprotocols', 'mmp.trade-batch.v1', 'mmp.trade-batch.v1, b', 'subprotocol-mismatch'],
+    ['no Sec-WebSocket-Accept', /Sec-WebSocket-Accept: .*\r\n/, '', 'handshake-failed'],
+    ['a wrong Sec-WebSocket-Accept', /Accept: ./, 'Accept: ', 'handshake-failed'],
+    ['another upgrade', 'Upgrade: websocket', 'Upgrade: h2c', 'handshake-failed'],
+    ['an extension', 'Upgrade: websocket', 'Sec-WebSocket-Extensions: permessage-deflate\r\n$&', 'handshake-failed'],
+  ])('to a handshake with %s open no connection', async (_what, part, instead, expected) => {
+    const bytes = (request: string) => [Buffer.from(goodHead(request).replace(part, instead))];
+    const { code, failure } = await run('handshake', { bytes, end: 'end' });
+    expect([code, failure.verdict]).toEqual([expected, 'stop']);
+  });
+
+  const withoutEnd = 'without an end are aborted at the deadline';
+  fuzz(withoutEnd, 'endless answers', 48, endless, async ({ start, again, stage }) => {
+    const pieces = [Buffer.from(start), ...Array<Buffer>(40).fill(Buffer.from(again.repeat(20)))];
+    const options = stage === 'ticket' ? { ticketTimeoutMs: 60 } : { handshakeTimeoutMs: 60 };
+    const { code, failure } = await run(stage, { bytes: () => pieces, end: 'stay' }, options);
+    expect(failure.stage).toBe(stage);
+    return code;
+  });
+});
+
+/** A value of the header, and the wait in ms; `undefined` if the value is not valid. */
+interface Asked {
+  readonly value: string;
+  readonly date?: string;
+  readonly ms: number | undefined;
+}
+
+const days = ['Sunday', 'Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday'];
+
+/** The three forms of a date in HTTP (RFC 9110, 5.6.7). */
+const forms: readonly ((at: Date) => string)[] = [
+  (at) => at.toUTCString(),
+  (at) => {
+    const [, day, month, year, time] = /, (\d+) (\w+) \d\d(\d\d) (\S+) GMT/.exec(at.toUTCString()) ?? [];
+    return `${days[at.getUTCDay()]}, ${day}-${month}-${year} ${time} GMT`;
+  },
+  (at) => {
+    const [, weekday, day = '', month, year, time] = /(\w+), (\d+) (\w+) (\d+) (\S+) GMT/.exec(at.toUTCString()) ?? [];
+    return `${weekday} ${month} ${day.replace(/^0/, ' ')} ${time} ${year}`;
+  },
+];
+
+// A year of two digits is within fifty years, so these dates exist in every form.
+const seconds = fc.integer({ min: Date.UTC(2001) / 1000, max: Date.UTC(2049) / 1000 });
+const form = fc.constantFrom(...forms);
+
+const dates: Arbitrary<Asked> = fc.tuple(seconds, seconds, form, form).map(([at, now, write, writeNow]) => ({
+  value: write(new Date(at * 1000)),
+  date: writeNow(new Date(now * 1000)),
+  ms: Math.max(0, at - now) * 1000,
+}));
+
+const numbers: Arbitrary<Asked> = fc
+  .oneof(fc.nat(), fc.nat(10), fc.maxSafeNat(), fc.bigInt({ min: 0n, max: 10n ** 400n }))
+  .map((n) => ({ value: String(n), ms: Math.min(Number(n) * 1000, Number.MAX_SAFE_INTEGER) }));
+
+const isNumber = (text: string): boolean => /^\s*\d+\s*$/.test(text);
+const nonsense: Arbitrary<Asked> = fc
+  .oneof(
+    fc.integer({ max: -1 }).map(String),
+    fc.double().map(String),
+    fc.constantFrom('', '-0', '+1', '1e9', '0x10', '1.5', 'Infinity', 'NaN', '5, 6', '5s', 'soon', '\x80\xff', '٣'),
+    seconds.map((at) => new Date(at * 1000).toISOString()),
+    seconds.map((at) => new Date(at * 1000).toUTCString().replace('GMT', '+0100')),
+    fc.string({ maxLength: 60 }),
+  )
+  .filter((text) => !isNumber(text))
+  .map((value) => ({ value, ms: undefined }));
+
+const endpoints = fc.constantFrom(
+  { stage: 'ticket', status: '429 Too Many Requests' },
+  { stage: 'ticket', status: '503 Service Unavailable' },
+  { stage: 'ticket', status: '500 Internal Server Error' },
+  { stage: 'handshake', status: '503 Service Unavailable' },
+  { stage: 'handshake', status: '401 Unauthorized' },
+);
+
+describe(`Retry-After, with FUZZ_SEED=${seed}`, () => {
+  const asks = fc.tuple(endpoints, fc.oneof(dates, numbers, nonsense));
+  const title = 'is a valid delay of a timer and a floor, or counts as missing';
+  fuzz(title, 'Retry-After', 96, asks, async ([{ stage, status }, { value, date, ms }]) => {
+    const headers = [`Retry-After: ${value}`, ...(date === undefined ? [] : [`Date: ${date}`])];
+    const bytes = () => [httpAnswer(status, Buffer.alloc(0), headers)];
+    const { code, failure, delayMs = 0 } = await run(stage, { bytes, end: 'end' });
+    expect(failure.status).toBe(Number.parseInt(status));
+    expect(failure.retryAfterMs).toBe(ms);
+    // Without a floor the longest wait of the policy applies.
+    if (ms === undefined) expect(delayMs).toBeLessThanOrEqual(5);
+    return ms === undefined ? `${code}, as if missing` : code;
+  });
+});
+
+const codes = fc.oneof(
+  { arbitrary: fc.constantFrom(1000, 1001, 1006, 1008, 1009, 1011, 1013, 4000, 4001, 4002, 4003, 4003), weight: 3 },
+  { arbitrary: fc.nat(65_535), weight: 1 },
+);
+const known = fc.constantFrom('access expired', 'access revoked', 'connection replaced', 'server shutdown', '');
+const pieces = fc.oneof(
+  known,
+  fc.constantFrom(plantedKey, plantedTicket, plantedKey.toUpperCase(), `Bearer ${plantedTicket}`),
+  fc.constantFrom('\x1b]0;title\x07', '\x1b[2J', '\r\nlevel=info forged', '\0', '\u202e', '\u2028', '\u009b31m', '$&"'),
+  fc.string({ unit: character, maxLength: 20 }),
+);
+const reasons = fc.oneof(
+  { arbitrary: known.map((reason) => Buffer.from(reason)), weight: 2 },
+  { arbitrary: fc.array(pieces, { maxLength: 3 }).map((some) => Buffer.from(some.join(''))), weight: 4 },
+  { arbitrary: fc.uint8Array({ maxLength: 123 }).map((bytes) => Buffer.from(bytes)), weight: 1 },
+);
+
+// RFC 6455, 7.4: the codes that a close frame may contain.
+const maySend = (code: number): boolean =>
+  (code >= 1000 && code <= 1014 && ![1004, 1005, 1006].includes(code)) || (code >= 3000 && code <= 4999);
+
+const redacted = (reason: string): string =>
+  [plantedKey, plantedTicket].reduce((text, secret) => text.replace(new RegExp(secret, 'gi'), '[secret]'), reason);
+
+describe(`a close frame of a hostile server, with FUZZ_SEED=${seed}`, () => {
+  const title = 'is a failure of the table with the reason as sent, without secrets; or is an invalid frame';
+  fuzz(title, 'close reasons', 96, fc.tuple(codes, reasons), async ([closeCode, bytes]) => {
+    const reason = bytes.subarray(0, 123);
+    const frame = wsFrame(8, closePayload(closeCode, reason));
+    const answer = (request: string) => [Buffer.concat([Buffer.from(goodHead(request)), frame])];
+    const { code, failure } = await run('handshake', { bytes: answer, end: 'end' });
+    const isRight = maySend(closeCode) && isUtf8(reason);
+    const expected = expectedFailure({ stage: 'stream', closeCode, reason: reason.toString() });
+    expect(code).toBe(isRight ? expected.code : 'invalid-frame');
+    expect(failure.closeCode).toBe(isRight ? closeCode : undefined);
+    if (isRight) expect(failure.reason).toBe(redacted(reason.toString()));
+    return code;
+  });
+});

@@ -1,0 +1,262 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { once } from 'node:events';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { startTradeFeedService, type TradeFeedService, type TradeFeedServiceOptions } from 'rx-trade-feed/testing';
+import { certificateFor } from '../support/certificate.js';
+import { handshakeLines, takeTicket } from '../testing/bare-client.js';
+import { encodeFrame } from '../support/wire.js';
+import { abuses, framesIn, harmless } from './client-frames.js';
+import { bytesOf, garbage, last, requests } from './client-requests.js';
+import { fuzz, report, secondsSince, seed, within } from './fuzz.js';
+import { changed, changes, cutAt, places } from './mutated.js';
+import { answersIn, connectTo, type GoodClient, goodClient, receivedBy } from './raw-client.js';
+import { type End, play } from './scripted.js';
+
+const refusals = [400, 401, 403, 404, 405, 408, 413, 417, 422, 426, 431, 501, 505];
+
+/** Starts a service and a valid client before the tests of a block, and stops both after them. */
+const serviceWith = (limits: TradeFeedServiceOptions['limits']) => {
+  let service: TradeFeedService;
+  let good: GoodClient;
+  beforeAll(async () => {
+    service = await startTradeFeedService({ limits: { ticketsPerWindow: Infinity, ...limits } });
+    good = await goodClient(service);
+  });
+  afterAll(async () => {
+    await good[Symbol.asyncDispose]();
+    await within(3_000, 'shutdown()', service.shutdown());
+  });
+  return { service: () => service, isServed: () => good.isServed() };
+};
+
+describe(`the local service and hostile HTTP, with FUZZ_SEED=${seed}`, () => {
+  const { service, isServed } = serviceWith({ requestTimeoutMs: 5_000 });
+  let apiKey: string;
+  beforeAll(() => void (apiKey = service().createAccount().createApiKey()));
+
+  const inOrder = 'answers each request in order, also if requests arrive in pieces or together';
+  fuzz(inOrder, 'requests in pieces, pipelined', 96, fc.tuple(requests, places), async ([all, cuts]) => {
+    const socket = connectTo(service());
+    const received = receivedBy(socket);
+    await play(socket, cutAt(bytesOf(all, apiKey), cuts), 'stay');
+    expect(answersIn(await received).map(({ status }) => status)).toEqual([...all, last].map(({ status }) => status));
+    return `${all.length} requests`;
+  });
+
+  const refused = 'refuses invalid bytes or closes the connection, and serves a valid client meanwhile';
+  const cases = fc.tuple(garbage, places, fc.constantFrom<End>('end', 'end', 'reset'));
+  fuzz(refused, 'garbage in place of HTTP', 96, cases, async ([bytes, cuts, end]) => {
+    const socket = connectTo(service());
+    const received = receivedBy(socket);
+    const [answered] = await Promise.all([received, play(socket, cutAt(bytes, cuts), end), isServed()]);
+    const statuses = answersIn(answered).map(({ status }) => status);
+    for (const status of statuses) expect(refusals).toContain(status);
+    return statuses.length === 0 ? 'no answer' : String(statuses[0]);
+  });
+});
+
+describe(`the local service and hostile WebSocket clients, with FUZZ_SEED=${seed}`, () => {
+  const { service, isServed } = serviceWith({ closeTimeoutMs: 100 });
+
+  /** Sends a handshake and bytes after it, in one write or two. Returns the frames after the headers of the answer. */
+  const framesAfter = async (bytes: Buffer, cuts: readonly number[], isWithHead: boolean, then: 'end' | 'stay') => {
+    // One account for each case: a second connection of an account would replace the first.
+    const apiKey = service().createAccount({ plan: 'developer' }).createApiKey();
+    const { ticket, subprotocol } = await takeTicket(service(), apiKey);
+    const lines = handshakeLines(ticket, { 'Sec-WebSocket-Protocol': subprotocol });
+    const head = Buffer.from([...lines, '', ''].join('\r\n'));
+    const pieces = isWithHead ? cutAt(Buffer.concat([head, bytes]), cuts) : [head, ...cutAt(bytes, cuts)];
+    const socket = connectTo(service());
+    const received = receivedBy(socket);
+    await play(socket, pieces, then);
+    const all = await received;
+    const end = all.indexOf('\r\n\r\n') + 4;
+    expect(all.subarray(0, end).toString()).toMatch(/^HTTP\/1\.1 101 /);
+    return framesIn(all.subarray(end));
+  };
+
+  const ofRule = 'answers each ping, and closes with the code of the rule that was broken';
+  const breaking = fc.tuple(harmless, abuses, places, fc.boolean());
+  fuzz(ofRule, 'client frames', 96, breaking, async ([before, abuse, cuts, isWithHead]) => {
+    const sent = Buffer.concat([...before, ...abuse.frames].map(encodeFrame));
+    const [frames] = await Promise.all([framesAfter(sent, cuts, isWithHead, 'stay'), isServed()]);
+    const pings = before.filter(({ opcode }) => opcode === 9).map(({ payload }) => Buffer.from(payload));
+    const pongs = frames.filter(({ opcode }) => opcode === 10).map(({ payload }) => payload);
+    expect(pongs.slice(0, pings.length)).toEqual(pings);
+    expect(frames.filter(({ opcode }) => opcode !== 10)).toHaveLength(1);
+    const { opcode, payload } = frames.at(-1) as { opcode: number; payload: Buffer };
+    expect([opcode, payload.readUInt16BE(0)]).toEqual([8, abuse.closeCode]);
+    return String(abuse.closeCode);
+  });
+
+  const anything = fc.oneof(
+    fc.uint8Array({ maxLength: 500 }).map((bytes) => Buffer.from(bytes)),
+    fc
+      .tuple(harmless, abuses, changes(4))
+      .map(([before, { frames }, all]) => changed(Buffer.concat([...before, ...frames].map(encodeFrame)), all)),
+  );
+  const others = fc.tuple(anything, places, fc.boolean());
+  const anyOther = 'closes any other connection, and serves a valid client meanwhile';
+  fuzz(anyOther, 'client bytes', 96, others, async ([bytes, cuts, isWithHead]) => {
+    const [frames] = await Promise.all([framesAfter(bytes, cuts, isWithHead, 'end'), isServed()]);
+    const last = frames.find(({ opcode }) => opcode === 8)?.payload;
+    if (last === undefined) return 'no close frame';
+    const code = last.length === 0 ? 1005 : last.readUInt16BE(0);
+    // The service returns the code of the client, if it may be sent (RFC 6455, 7.4). 1005 means no code.
+    const maySend = (code >= 1000 && code <= 1014 && ![1004, 1006].includes(code)) || (code >= 3000 && code <= 4999);
+    expect([code, maySend]).toEqual([code, true]);
+    return [1002, 1008].includes(code) ? String(code) : "the client's code";
+  });
+});
+
+setFlagsFromString('--expose-gc');
+const collectGarbage = runInNewContext('gc') as () => void;
+
+const heapAfterGc = async (): Promise<number> => {
+  // Closed sockets are released some turns later.
+  for (let turn = 0; turn < 5; turn += 1) await nextTurn();
+  collectGarbage();
+  collectGarbage();
+  return process.memoryUsage().heapUsed;
+};
+
+describe('the local service under handshakes with bad tickets', () => {
+  const handshakes = 10_000;
+  const parallel = 50;
+
+  // Minimal on purpose: values that the test stores would look like a leak.
+  const statusOf = (service: TradeFeedService, n: number): Promise<string> =>
+    new Promise((resolve) => {
+      let status = 'none';
+      const socket = connectTo(service)
+        .once('data', (bytes: Buffer) => (status = bytes.toString('latin1', 9, 12)))
+        .once('close', () => resolve(status));
+      socket.write([...handshakeLines(`ticket_${n}`), '', ''].join('\r\n'));
+    });
+
+  // Each ticket is new: a service that stored each one would grow.
+  let made = 0;
+  const refuseMany = async (service: TradeFeedService, count: number, seen: Map<string, number>): Promise<void> => {
+    const end = made + count;
+    const one = async () => {
+      while (made < end) {
+        const status = await statusOf(service, (made += 1));
+        seen.set(status, (seen.get(status) ?? 0) + 1);
+      }
+    };
+    await within(120_000, 'refusing', Promise.all(Array.from({ length: parallel }, one)));
+  };
+
+  it(`refuses ${handshakes} handshakes with 401, stores none of them, and serves a valid client meanwhile`, async () => {
+    await using service = await startTradeFeedService();
+    await using good = await goodClient(service);
+    const seen = new Map<string, number>();
+    await refuseMany(service, handshakes / 5, seen);
+    const before = await heapAfterGc();
+    const startedMs = performance.now();
+    for (let round = 0; round < 4; round += 1)
+      await Promise.all([refuseMany(service, handshakes / 5, seen), good.getsFrame()]);
+    const seconds = secondsSince(startedMs);
+    const heapGrowthBytes = (await heapAfterGc()) - before;
+    await good.isServed();
+    expect([...seen]).toEqual([['401', handshakes]]);
+    // A stored handshake would need more memory than this.
+    expect(heapGrowthBytes).toBeLessThan(handshakes * 0.8 * 100);
+    report({ property: 'handshakes with bad tickets', cases: handshakes, failures: 0, seconds, heapGrowthBytes });
+  }, 180_000);
+});
+
+const requestTimeoutMs = 200;
+/** Extra time in ms, because Node checks timeouts at intervals and this machine is busy. */
+const SLACK_MS = 4_000;
+
+const started: TradeFeedService[] = [];
+const start = async (
+  limits: TradeFeedServiceOptions['limits'],
+  tls?: TradeFeedServiceOptions['tls'],
+): Promise<TradeFeedService> => {
+  const service = await startTradeFeedService({
+    tls,
+    limits: { ticketsPerWindow: Infinity, shutdownTimeoutMs: 300, ...limits },
+  });
+  started.push(service);
+  return service;
+};
+afterEach(async () => {
+  await Promise.all(started.splice(0).map((service) => service.shutdown()));
+});
+
+const heads = {
+  'nothing at all': '',
+  'a request line without end': 'POST /v1/wss/tick',
+  'headers without end': 'GET /ws HTTP/1.1\r\nHost: x\r\nX-A: 1\r\n',
+  'a body that does not come': 'POST /v1/wss/tickets HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n{',
+  'chunks without end': 'POST /v1/wss/tickets HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n{\r\n',
+  'a body that is too large': `POST /v1/wss/tickets HTTP/1.1\r\nHost: x\r\nContent-Length: 9000000\r\n\r\n${'x'.repeat(20_000)}`,
+};
+
+describe('the local service under slow clients', () => {
+  it.each(Object.entries(heads))(
+    'closes the connections of 100 clients that send %s, and serves a valid client meanwhile',
+    async (what, head) => {
+      const service = await start({ requestTimeoutMs });
+      await using good = await goodClient(service);
+      const startedMs = performance.now();
+      const slow = Array.from({ length: 100 }, () => connectTo(service));
+      const received = slow.map(receivedBy);
+      for (const socket of slow) socket.write(head);
+      // Slow bytes are activity, but the time of a request is still bounded.
+      const drip = setInterval(() => {
+        for (const socket of slow) if (head !== '' && socket.writable) socket.write('1');
+      }, 20);
+      try {
+        await good.isServed();
+        const answers = (await Promise.all(received)).flatMap(answersIn);
+        for (const { status } of answers) expect([400, 408, 413]).toContain(status);
+        expect(performance.now() - startedMs).toBeLessThan(requestTimeoutMs + SLACK_MS);
+        await good.isServed();
+        report({
+          property: `slow clients that send ${what}`,
+          cases: 100,
+          failures: 0,
+          seconds: secondsSince(startedMs),
+        });
+      } finally {
+        clearInterval(drip);
+      }
+    },
+  );
+
+  it('shuts down in bounded time while they are connected', async () => {
+    const service = await start({ requestTimeoutMs: 60_000 });
+    await using _good = await goodClient(service);
+    const slow = Object.values(heads).flatMap((head) =>
+      Array.from({ length: 20 }, () => {
+        const socket = connectTo(service);
+        socket.write(head);
+        return { isThere: once(socket, 'connect'), received: receivedBy(socket) };
+      }),
+    );
+    await Promise.all(slow.map(({ isThere }) => isThere));
+    await within(300 + SLACK_MS, 'shutdown()', service.shutdown());
+    await Promise.all(slow.map(({ received }) => received));
+  });
+
+  it.each([
+    ['say nothing', ''],
+    ['begin with a part of a hello', '\x16\x03\x01\x02\x00\x01\x00'],
+    ['speak no TLS', 'GET / HTTP/1.1\r\n\r\n'],
+  ])('closes the connections of clients that %s on a TLS port, and shuts down', async (_what, bytes) => {
+    const service = await start({ requestTimeoutMs }, await certificateFor());
+    const received = Array.from({ length: 50 }, () => {
+      const socket = connectTo(service);
+      if (bytes !== '') socket.write(bytes, 'latin1');
+      return receivedBy(socket);
+    });
+    await within(requestTimeoutMs + SLACK_MS, 'cutting them off', Promise.all(received));
+    await within(300 + SLACK_MS, 'shutdown()', service.shutdown());
+  });
+});

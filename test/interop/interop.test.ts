@@ -1,0 +1,292 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { asapScheduler, concat, NEVER, Observable, of, range, Subject, take, tap, throwError } from 'rxjs';
+import {
+  fromPlatform,
+  type PlatformObservable,
+  subscribed,
+  toPlatform,
+  toStore,
+  untilAborted,
+} from 'rx-trade-feed/interop';
+import type { PlatformSubscriber } from 'rx-trade-feed/interop';
+import { marketBatches$, startTradeFeedService, type TradeFeedService } from 'rx-trade-feed/testing';
+import { commentFencesOf, filesIn } from '../docs/fences.js';
+import { runFences, type RunningFences } from '../docs/run-fences.js';
+
+// Those with RxJS 9, Chromium, React and Effect are in test/apps/interop.test.mjs.
+
+/** Counts the subscriptions to a source: all, and those that are open. */
+const counted = <T>(source: Observable<T>) => {
+  const counts = { all: 0, open: 0 };
+  const counted$ = new Observable<T>((subscriber) => {
+    counts.all += 1;
+    counts.open += 1;
+    subscriber.add(() => (counts.open -= 1));
+    subscriber.add(source.subscribe(subscriber));
+  });
+  return { counts, counted$ };
+};
+
+/** A platform Observable with one producer for each subscription. It calls its observer without `this`, as Chromium does. */
+class Platform<T> implements PlatformObservable<T> {
+  readonly #start: (subscriber: PlatformSubscriber<T>) => void;
+  constructor(start: (subscriber: PlatformSubscriber<T>) => void) {
+    this.#start = start;
+  }
+  subscribe(
+    { next, error, complete }: Parameters<PlatformObservable<T>['subscribe']>[0],
+    options: { signal: AbortSignal },
+  ) {
+    const close = new AbortController();
+    const whileOpen =
+      <A extends unknown[]>(call: (...args: A) => void, isEnd: boolean) =>
+      (...args: A) => {
+        if (close.signal.aborted || options.signal.aborted) return;
+        if (isEnd) close.abort();
+        call(...args);
+      };
+    options.signal.addEventListener('abort', () => close.abort());
+    if (options.signal.aborted) close.abort();
+    this.#start({
+      next: whileOpen(next, false),
+      error: whileOpen(error, true),
+      complete: whileOpen(complete, true),
+      signal: close.signal,
+    });
+  }
+}
+
+/** Subscribes, and returns what arrives. */
+const seenBy = <T>(source: Observable<T>) => {
+  const seen: unknown[] = [];
+  const subscription = source.subscribe({
+    next: (value) => seen.push(value),
+    error: (error: unknown) => seen.push({ error }),
+    complete: () => seen.push('complete'),
+  });
+  return { seen, subscription };
+};
+
+describe('untilAborted', () => {
+  it('completes when the signal aborts, and unsubscribes', () => {
+    const { counts, counted$ } = counted(concat(of(1), NEVER));
+    const controller = new AbortController();
+    const { seen } = seenBy(counted$.pipe(untilAborted(controller.signal)));
+    expect({ seen, ...counts }).toEqual({ seen: [1], all: 1, open: 1 });
+    controller.abort();
+    expect({ seen, ...counts }).toEqual({ seen: [1, 'complete'], all: 1, open: 0 });
+  });
+
+  it('does not subscribe to the source after the signal has aborted', () => {
+    const { counts, counted$ } = counted(of(1));
+    expect(seenBy(counted$.pipe(untilAborted(AbortSignal.abort()))).seen).toEqual(['complete']);
+    expect(counts.all).toBe(0);
+  });
+
+  it('reads the signal for each subscription', () => {
+    const controller = new AbortController();
+    const source$ = of(1).pipe(untilAborted(controller.signal));
+    expect(seenBy(source$).seen).toEqual([1, 'complete']);
+    controller.abort();
+    expect(seenBy(source$).seen).toEqual(['complete']);
+  });
+
+  it.each([
+    ['a completion', of(1), undefined],
+    ['an error', throwError(() => new Error('stop')), undefined],
+    ['unsubscribing', NEVER, 'unsubscribe'],
+    ['the abort', NEVER, 'abort'],
+  ])('leaves no listener on the signal after %s', (_end, source, action) => {
+    const controller = new AbortController();
+    const { signal } = controller;
+    let listeners = 0;
+    const { addEventListener, removeEventListener } = signal;
+    signal.addEventListener = (...args: Parameters<typeof addEventListener>) => {
+      listeners += 1;
+      addEventListener.apply(signal, args);
+    };
+    signal.removeEventListener = (...args: Parameters<typeof removeEventListener>) => {
+      listeners -= 1;
+      removeEventListener.apply(signal, args);
+    };
+    const { subscription } = seenBy((source as Observable<number>).pipe(untilAborted(signal)));
+    if (action === 'unsubscribe') subscription.unsubscribe();
+    if (action === 'abort') controller.abort();
+    expect(listeners).toBe(0);
+  });
+});
+
+describe('the bridges', () => {
+  const there = <T>(source: Observable<T>) => toPlatform<T, Platform<T>>(Platform)(source);
+  const thereAndBack = <T>(source: Observable<T>) => fromPlatform(there(source));
+
+  it('pass values and the completion', () => {
+    expect(seenBy(thereAndBack(of(1, 2))).seen).toEqual([1, 2, 'complete']);
+  });
+
+  it('pass the error itself', () => {
+    const error = new Error('stop');
+    expect(seenBy(thereAndBack(throwError(() => error))).seen).toEqual([{ error }]);
+  });
+
+  it('unsubscribe from the source when their subscriber leaves, and subscribe again for the next one', () => {
+    const { counts, counted$ } = counted(concat(of(1), NEVER));
+    const bridged$ = thereAndBack(counted$);
+    const { seen, subscription } = seenBy(bridged$);
+    expect(counts).toEqual({ all: 1, open: 1 });
+    subscription.unsubscribe();
+    expect(counts).toEqual({ all: 1, open: 0 });
+    expect(seenBy(bridged$.pipe(take(1))).seen).toEqual([1, 'complete']);
+    expect({ seen, ...counts }).toEqual({ seen: [1], all: 2, open: 0 });
+  });
+
+  it('keep the values before a synchronous unsubscribe, and end the source there', () => {
+    let produced = 0;
+    const { counts, counted$ } = counted(range(1, 1_000).pipe(tap((n) => (produced = n))));
+    expect(seenBy(thereAndBack(counted$).pipe(take(3))).seen).toEqual([1, 2, 3, 'complete']);
+    expect({ produced, ...counts }).toEqual({ produced: 3, all: 1, open: 0 });
+  });
+
+  it('do not subscribe for a subscriber that has left', () => {
+    const { counts, counted$ } = counted(of(1));
+    const observer = { next: () => {}, error: () => {}, complete: () => {} };
+    there(counted$).subscribe(observer, { signal: AbortSignal.abort() });
+    expect(counts.all).toBe(0);
+  });
+
+  it('return an Observable of RxJS 7 unchanged', () => {
+    expect(fromPlatform(NEVER as unknown as PlatformObservable<never>)).toBe(NEVER);
+  });
+
+  it('name the class if there is none, as in a browser without Observable', () => {
+    expect(() => toPlatform(undefined as unknown as typeof Platform)).toThrow(
+      expect.objectContaining({ code: 'invalid-options', option: 'Kind' }),
+    );
+  });
+});
+
+describe('subscribed', () => {
+  it('unsubscribes at the end of the block, also after an exception', () => {
+    const { counts, counted$ } = counted(concat(of(1), NEVER));
+    const seen: number[] = [];
+    const block = () => {
+      using _ = subscribed(counted$, (value) => seen.push(value));
+      expect(counts.open).toBe(1);
+      throw new RangeError('mine');
+    };
+    expect(block).toThrow(RangeError);
+    expect({ seen, ...counts }).toEqual({ seen: [1], all: 1, open: 0 });
+  });
+
+  it('passes the error to an observer', () => {
+    const errors: unknown[] = [];
+    using _ = subscribed(
+      throwError(() => new Error('stop')),
+      { error: (error) => errors.push(error) },
+    );
+    expect(errors).toEqual([new Error('stop')]);
+  });
+});
+
+describe('toStore', () => {
+  it('subscribes once while there are listeners, and again after the last one has left; the value stays', () => {
+    const { counts, counted$ } = counted(concat(of('a'), NEVER));
+    const store = toStore('none')(counted$);
+    expect({ now: store.getSnapshot(), ...counts }).toEqual({ now: 'none', all: 0, open: 0 });
+    const leave = [store.subscribe(() => {}), store.subscribe(() => {})];
+    expect({ now: store.getSnapshot(), ...counts }).toEqual({ now: 'a', all: 1, open: 1 });
+    leave.forEach((each) => each());
+    expect({ now: store.getSnapshot(), ...counts }).toEqual({ now: 'a', all: 1, open: 0 });
+    store.subscribe(() => {})();
+    expect(counts).toEqual({ all: 2, open: 0 });
+  });
+
+  it('has the same snapshot between values, and calls each listener once for each value', () => {
+    const source$ = new Subject<object>();
+    const store = toStore(undefined)(source$);
+    const calls = { one: 0, two: 0 };
+    const leave = store.subscribe(() => (calls.one += 1));
+    store.subscribe(() => (calls.two += 1));
+    source$.next({});
+    expect(store.getSnapshot()).toBe(store.getSnapshot());
+    leave();
+    source$.next({});
+    expect(calls).toEqual({ one: 1, two: 2 });
+  });
+
+  it('throws the error to its readers until the last listener has left, then has the last value and tries again', () => {
+    const error = new Error('stop');
+    const { counts, counted$ } = counted(
+      concat(
+        of('a'),
+        throwError(() => error),
+      ),
+    );
+    const store = toStore('none')(counted$);
+    let calls = 0;
+    const leave = [store.subscribe(() => (calls += 1)), store.subscribe(() => (calls += 1))];
+    // The first listener alone was there before the end.
+    expect({ calls, ...counts }).toEqual({ calls: 2, all: 1, open: 0 });
+    expect(() => store.getSnapshot()).toThrow(error);
+    leave[0]?.();
+    expect(() => store.getSnapshot()).toThrow(error);
+    leave[1]?.();
+    expect(store.getSnapshot()).toBe('a');
+    store.subscribe(() => {});
+    expect(counts.all).toBe(2);
+    expect(() => store.getSnapshot()).toThrow(error);
+  });
+
+  it('does not subscribe again for a listener that joins after the completion', () => {
+    const { counts, counted$ } = counted(of('a'));
+    const store = toStore('none')(counted$);
+    const leave = store.subscribe(() => {});
+    store.subscribe(() => {})();
+    expect({ now: store.getSnapshot(), ...counts }).toEqual({ now: 'a', all: 1, open: 0 });
+    leave();
+  });
+
+  it('keeps the newest of many values in one turn', async () => {
+    const store = toStore(0)(range(1, 1_000, asapScheduler));
+    await new Promise<void>((done) => {
+      store.subscribe(() => store.getSnapshot() === 1_000 && done());
+    });
+    expect(store.getSnapshot()).toBe(1_000);
+  });
+});
+
+/** A line of the output of the examples that need no browser. */
+const prints: Readonly<Record<string, RegExp>> = {
+  untilAborted: /^over$/,
+  subscribed: /^\{"batch":/,
+  toStore: /^live$/,
+};
+const examples = filesIn('src/interop', '.ts').flatMap(commentFencesOf);
+const exampleOf = (name: string) => examples.find(({ code }) => code.includes(`{ ${name} } from`))!.code;
+
+describe('the example in the comment of', () => {
+  let service: TradeFeedService;
+  let running: RunningFences;
+  beforeAll(async () => {
+    service = await startTradeFeedService({ sources: { market: marketBatches$() } });
+    running = await runFences(
+      Object.entries(prints).map(([name, expected]) => ({
+        code: exampleOf(name),
+        expected,
+        env: { TRADE_FEED_BASE_URL: service.baseUrl, TRADE_FEED_API_KEY: service.createAccount().createApiKey() },
+      })),
+    );
+  }, 120_000);
+  afterAll(async () => {
+    await running.end();
+    await service.shutdown();
+  }, 120_000);
+
+  it.each(Object.keys(prints).map((name, index) => [name, index] as const))(
+    '%s prints the expected line',
+    async (_name, index) => {
+      expect(await running.printed(index)).not.toBe('');
+    },
+    120_000,
+  );
+});

@@ -1,0 +1,201 @@
+import fc from 'fast-check';
+import * as t from 'io-ts';
+
+/** A codec, and documents for it: most are valid, or nearly valid. */
+export interface Case {
+  readonly codec: t.Mixed;
+  readonly fitting: fc.Arbitrary<unknown>;
+}
+
+const words = ['a', 'b', 'kind', '__proto__', 'constructor', 'toString', '0', '', 'x'];
+const word = fc.constantFrom(...words);
+const number = fc.oneof(fc.constantFrom(0, -0, 1, -1, 1.5, 2 ** 53, -1e300), fc.integer());
+const scalar = fc.oneof(word, number, fc.boolean(), fc.constant(null));
+
+const constant = (codec: t.Mixed, fitting: fc.Arbitrary<unknown>): fc.Arbitrary<Case> =>
+  fc.constant({ codec, fitting });
+
+const Trimmed = new t.Type<string>(
+  'Trimmed',
+  t.string.is,
+  (u, c) => (t.string.is(u) ? t.success(u.slice(1)) : t.failure(u, c)),
+  t.identity,
+);
+
+// For a literal -0, io-ts returns -0 for the input 0.
+const literal = fc.oneof(
+  word,
+  number.map((n) => n + 0),
+  fc.boolean(),
+);
+const leaves: fc.Arbitrary<Case> = fc.oneof(
+  constant(t.string, word),
+  constant(t.number, number),
+  constant(t.boolean, fc.boolean()),
+  constant(t.null, fc.constant(null)),
+  constant(t.undefined, fc.constant(undefined)),
+  constant(t.void, fc.constant(undefined)),
+  constant(t.unknown, scalar),
+  constant(t.never as unknown as t.Mixed, scalar),
+  constant(t.UnknownArray, fc.array(scalar, { maxLength: 2 })),
+  constant(t.UnknownRecord, fc.dictionary(word, scalar, { maxKeys: 2 })),
+  literal.map((value) => ({ codec: t.literal(value), fitting: fc.constant(value) })),
+  fc.uniqueArray(word, { minLength: 1, maxLength: 20 }).map((names) => ({
+    codec: t.keyof(Object.fromEntries(names.map((name) => [name, null]))),
+    fitting: fc.constantFrom(...names),
+  })),
+);
+
+const entriesOf = (part: fc.Arbitrary<Case>) =>
+  fc.uniqueArray(fc.tuple(word, part), { maxLength: 3, selector: ([name]) => name });
+
+// `__proto__` as an own property, as JSON.parse creates it.
+const object = (entries: readonly (readonly [string, Case])[], optional: boolean): fc.Arbitrary<object> =>
+  fc
+    .tuple(
+      ...entries.map(([name, { fitting }]) =>
+        fc.tuple(fc.constant(name), fitting, optional ? fc.boolean() : fc.constant(true)),
+      ),
+    )
+    .map((all) => Object.fromEntries(all.filter(([, , there]) => there).map(([name, value]) => [name, value])));
+
+const propsOf = (entries: readonly (readonly [string, Case])[]): t.Props =>
+  Object.fromEntries(entries.map(([name, { codec }]) => [name, codec]));
+
+const members = (codecs: readonly Case[]) => codecs.map(({ codec }) => codec) as [t.Mixed, t.Mixed, ...t.Mixed[]];
+
+/** A union, or only its first member where io-ts cannot create a union (it throws for a literal property `constructor`). */
+const unionOf = (all: readonly Case[]): Case => {
+  try {
+    return { codec: t.union(members(all)), fitting: fc.oneof(...all.map(({ fitting }) => fitting)) };
+  } catch {
+    return all[0]!;
+  }
+};
+
+/** Wrappers that do not change the valid documents. */
+const wrap = ({ codec, fitting }: Case): fc.Arbitrary<Case> =>
+  fc.oneof(
+    constant(t.readonly(codec), fitting),
+    constant(
+      t.refinement(codec, () => true),
+      fitting,
+    ),
+    constant(
+      t.recursion(`Of<${codec.name}>`, () => codec),
+      fitting,
+    ),
+  );
+
+const recursive = (part: fc.Arbitrary<Case>): fc.Arbitrary<Case> =>
+  part.map(({ codec, fitting }) => ({
+    codec: t.recursion(`Chain<${codec.name}>`, (self: t.Mixed): t.Mixed =>
+      t.type({ value: codec, next: t.union([t.null, self]), all: t.array(self) }),
+    ),
+    fitting: fc.tuple(fitting, fitting, fc.nat(2)).map(([value, inside, n]) => {
+      const leaf = { value: inside, next: null, all: [] };
+      return { value, next: n === 0 ? null : leaf, all: n === 2 ? [leaf] : [] };
+    }),
+  }));
+
+const weighted = (weight: number, arbitrary: fc.Arbitrary<Case>) => ({ weight, arbitrary });
+
+const composite = (part: fc.Arbitrary<Case>): fc.Arbitrary<Case> =>
+  fc.oneof(
+    weighted(
+      3,
+      entriesOf(part).map((all) => ({ codec: t.type(propsOf(all)), fitting: object(all, false) })),
+    ),
+    weighted(
+      2,
+      entriesOf(part).map((all) => ({ codec: t.partial(propsOf(all)), fitting: object(all, true) })),
+    ),
+    part.map(({ codec, fitting }) => ({ codec: t.array(codec), fitting: fc.array(fitting, { maxLength: 3 }) })),
+    part.map(({ codec, fitting }) => ({ codec: t.readonlyArray(codec), fitting: fc.array(fitting, { maxLength: 3 }) })),
+    part.map(({ codec, fitting }) => ({
+      codec: t.record(t.string, codec),
+      fitting: fc.dictionary(word, fitting, { maxKeys: 3 }),
+    })),
+    fc.array(part, { maxLength: 3 }).map((all) => ({
+      codec: t.tuple(members(all) as [t.Mixed, t.Mixed]),
+      fitting: fc.tuple(...all.map(({ fitting }) => fitting)),
+    })),
+    weighted(3, fc.array(part, { minLength: 2, maxLength: 4 }).map(unionOf)),
+    fc.tuple(entriesOf(part), entriesOf(part)).map(([one, two]) => ({
+      codec: t.intersection([t.type(propsOf(one)), t.partial(propsOf(two))]),
+      fitting: object([...two, ...one], false),
+    })),
+    fc.tuple(part, part).map(([one, two]) => ({
+      codec: t.intersection([one.codec, two.codec]),
+      fitting: fc.oneof(one.fitting, two.fitting),
+    })),
+    part.chain(wrap),
+    recursive(part),
+  );
+
+/** A clone with custom validation, as `withValidate` of io-ts-types creates it. */
+const cloned = ({ codec, fitting }: Case): Case => {
+  const validate: t.Validate<unknown, unknown> = (u, c) =>
+    typeof u === 'string' || Array.isArray(u) ? t.failure(u, c) : (codec.validate(u, c) as t.Validation<unknown>);
+  const clone = Object.assign(Object.create(Object.getPrototypeOf(codec) as object) as t.Mixed, codec, { validate });
+  const decode = (u: unknown) => validate(u, [{ key: '', type: clone, actual: u }]);
+  return { codec: Object.assign(clone, { decode }), fitting };
+};
+
+/** Codecs that may change their input. */
+const changing = (part: fc.Arbitrary<Case>): fc.Arbitrary<Case> =>
+  fc.oneof(
+    constant(Trimmed, word),
+    part.map(cloned),
+    entriesOf(part).map((all) => ({ codec: t.strict(propsOf(all)), fitting: object(all, false) })),
+    entriesOf(part).map((all) => ({ codec: t.exact(t.partial(propsOf(all))), fitting: object(all, true) })),
+    part.map(({ codec, fitting }) => ({
+      codec: t.record(t.keyof({ a: null, b: null }), codec),
+      fitting: fc.record({ a: fitting, b: fitting, kind: word }, { requiredKeys: ['a', 'b'] }),
+    })),
+  );
+
+const upTo = (depth: number, more: (part: fc.Arbitrary<Case>) => fc.Arbitrary<Case>): fc.Arbitrary<Case> =>
+  depth === 0
+    ? leaves
+    : fc.oneof({ weight: 1, arbitrary: leaves }, { weight: 3, arbitrary: more(upTo(depth - 1, more)) });
+
+/** Combinations of all kinds. */
+export const cases = upTo(3, (part) =>
+  fc.oneof({ weight: 5, arbitrary: composite(part) }, { weight: 1, arbitrary: changing(part) }),
+);
+
+/** A change of a document, so that it may be invalid. */
+const changed = (value: unknown, at: number, by: unknown): unknown => {
+  if (Array.isArray(value) && value.length > 0 && at % 4 !== 0) {
+    const n = at % value.length;
+    if (at % 5 === 0) return value.concat([by]);
+    if (at % 5 === 1) return value.slice(1);
+    return value.with(n, changed(value[n], Math.floor(at / 3), by));
+  }
+  if (typeof value === 'object' && value !== null && at % 4 !== 0) {
+    const entries = Object.entries(value) as [string, unknown][];
+    if (entries.length === 0 || at % 5 === 0) return Object.fromEntries([...entries, ['extra', by]]);
+    const n = at % entries.length;
+    if (at % 5 === 1) return Object.fromEntries(entries.filter((_, k) => k !== n));
+    const [name, inside] = entries[n]!;
+    return Object.fromEntries(entries.with(n, [name, changed(inside, Math.floor(at / 3), by)]));
+  }
+  return by;
+};
+
+const near = (fitting: fc.Arbitrary<unknown>, by: fc.Arbitrary<unknown>): fc.Arbitrary<unknown> =>
+  fc.tuple(fitting, fc.nat(10_000), by).map(([value, at, other]) => changed(value, at, other));
+
+/** Documents that are valid, nearly valid, or any JSON value. */
+export const documentsFor = ({ fitting }: Case): fc.Arbitrary<unknown> =>
+  fc
+    .oneof(
+      { weight: 4, arbitrary: fitting },
+      { weight: 4, arbitrary: near(fitting, scalar) },
+      fc.jsonValue({ maxDepth: 2 }),
+    )
+    .map((value) => {
+      const text = JSON.stringify(value) as string | undefined;
+      return text === undefined ? null : (JSON.parse(text) as unknown);
+    });

@@ -1,0 +1,203 @@
+import { describe, expect, it } from '@jest/globals';
+import * as t from 'io-ts';
+import { type Observable, type SchedulerLike, Subject, Subscription, VirtualTimeScheduler } from 'rxjs';
+import {
+  conflate,
+  countWindow,
+  decodeEither,
+  decodeWith,
+  distinctRecent,
+  feedStats,
+  freshness,
+} from '../../src/index.js';
+import { logEvents, mergeMapBounded, shareFeed, slidingWindow, toAsyncIterable } from '../../src/index.js';
+import { filterValues, mapValues, tumblingWindow, whereBytes, whereField } from '../../src/index.js';
+import type { FeedEvent } from '../../src/protocol/event.js';
+import { MAX_TIMER_MS } from '../../src/protocol/validate.js';
+import { frameOf, opened } from './stream.js';
+
+/** About 35 years: a timer of Node would fire at once. */
+const tooLong = 2 ** 40;
+
+/** Records the requested delays, and runs nothing. */
+const noting = (): { readonly scheduler: SchedulerLike; readonly delays: (number | undefined)[] } => {
+  const delays: (number | undefined)[] = [];
+  const scheduler: SchedulerLike = {
+    now: () => 0,
+    schedule: (_work: unknown, delay?: number) => {
+      delays.push(delay);
+      return new Subscription();
+    },
+  };
+  return { scheduler, delays };
+};
+
+type Operator = (source: Observable<FeedEvent>) => Observable<unknown>;
+
+/** Returns the delays that an operator requests while a feed opens, emits a frame, and is unsubscribed from. */
+const delaysOf = (operator: (scheduler: SchedulerLike) => Operator): (number | undefined)[] => {
+  const { scheduler, delays } = noting();
+  const source = new Subject<FeedEvent>();
+  const subscription = operator(scheduler)(source).subscribe();
+  source.next(opened(0));
+  source.next(frameOf('a', 1));
+  subscription.unsubscribe();
+  return delays;
+};
+
+describe('a delay that is too long for a timer', () => {
+  const operators: readonly (readonly [name: string, (scheduler: SchedulerLike) => Operator])[] = [
+    ['shareFeed', (scheduler) => shareFeed({ lingerMs: tooLong, scheduler })],
+    ['shareFeed, for ever', (scheduler) => shareFeed({ lingerMs: Infinity, scheduler })],
+    ['feedStats', (scheduler) => feedStats({ everyMs: tooLong, scheduler })],
+    ['feedStats, for ever', (scheduler) => feedStats({ everyMs: Infinity, scheduler })],
+    ['tumblingWindow', (scheduler) => tumblingWindow({ lengthMs: tooLong, scheduler })],
+    ['tumblingWindow from the start', (scheduler) => tumblingWindow({ lengthMs: tooLong, align: 'start', scheduler })],
+    ['slidingWindow', (scheduler) => slidingWindow({ lengthMs: tooLong, everyMs: tooLong / 2, scheduler })],
+    ['conflate, as long as it may be', (scheduler) => conflate(() => 1, MAX_TIMER_MS, { scheduler })],
+  ];
+
+  it.each(operators)('is shortened to the maximum delay by %s', (_name, operator) => {
+    expect(delaysOf(operator)).toEqual([2 ** 31 - 1]);
+  });
+
+  it.each<[string, (scheduler: SchedulerLike) => Operator]>([
+    ['tumblingWindow', (scheduler) => tumblingWindow({ lengthMs: tooLong, scheduler })],
+    ['slidingWindow', (scheduler) => slidingWindow({ lengthMs: tooLong, everyMs: tooLong, scheduler })],
+  ])('is split into several timers by %s', (_name, operator) => {
+    const clock = new VirtualTimeScheduler();
+    const source = new Subject<FeedEvent>();
+    const emitted: number[] = [];
+    const subscription = operator(clock)(source).subscribe(() => {
+      emitted.push(clock.now());
+      if (emitted.length === 2) subscription.unsubscribe();
+    });
+    source.next(opened(0));
+    clock.flush();
+    expect(emitted).toEqual([tooLong, 2 * tooLong]);
+  });
+});
+
+type AnyOperator = (...args: never[]) => unknown;
+const operators: Readonly<Record<string, AnyOperator>> = {
+  ...{ conflate, countWindow, decodeEither, decodeWith, distinctRecent, feedStats, freshness, logEvents, shareFeed },
+  ...{ mergeMapBounded, slidingWindow, toAsyncIterable, tumblingWindow, whereBytes },
+  ...{ filterValues, mapValues, whereField },
+};
+const Count = t.type({ n: t.number });
+const logger = { debug: () => 1, warn: () => 1, error: () => 1 };
+
+describe('wrong options', () => {
+  it.each<[name: string, args: readonly unknown[], message: string]>([
+    ['conflate', [undefined, 1], '`key` must be a function'],
+    ['conflate', [String], '`everyMs` must be a number of ms, above 0 and at most 2147483647'],
+    ['conflate', [String, 0], '`everyMs` must be a number of ms, above 0 and at most 2147483647, got 0'],
+    ['conflate', [String, '5'], '`everyMs` must be a number of ms'],
+    ['conflate', [String, 2 ** 31], '`everyMs` must be a number of ms, above 0 and at most 2147483647'],
+    ['conflate', [String, Infinity], '`everyMs` must be a number of ms, above 0 and at most 2147483647'],
+    ['conflate', [String, 1, { maxKeys: 0 }], '`maxKeys` must be a whole number, 1 or more, got 0'],
+    ['conflate', [String, 1, { max: 1 }], '`max` must be left out: the options are maxKeys, scheduler'],
+    ['countWindow', [], '`n` must be a whole number, 1 or more'],
+    ['countWindow', [0], '`n` must be a whole number, 1 or more, got 0'],
+    ['countWindow', [2, { maxFrames: 1 }], '`maxFrames` must be left out: the options are scheduler'],
+    ['countWindow', [2, { seed: () => 0 }], '`add` must be a function'],
+    ['countWindow', [2, null], '`options` must be an object'],
+    ['decodeEither', [], '`codec` must be an io-ts codec or a Standard Schema'],
+    ['decodeWith', [], '`codec` must be an io-ts codec or a Standard Schema'],
+    ['decodeWith', [{ is: 1, decode: 2 }], '`codec` must be'],
+    ['decodeWith', [{ decode: () => 1 }], '`codec` must be'],
+    ['decodeWith', [{ is: () => true }], '`codec` must be'],
+    ['decodeWith', [Count, { onInvalid: 'ignore' }], "`onInvalid` must be 'drop' or 'error' or a function"],
+    ['decodeWith', [Count, { compile: false }], '`compile` must be left out'],
+    ['distinctRecent', ['id'], '`key` must be a function'],
+    ['distinctRecent', [String, { max: 0 }], '`max` must be a whole number, 1 or more, got 0'],
+    ['distinctRecent', [String, { max: Infinity }], '`max`'],
+    ['distinctRecent', [String, { ttlMs: 0 }], '`ttlMs` must be a number of ms above 0, got 0'],
+    ['distinctRecent', [String, { scheduler: 1 }], '`scheduler` must be an RxJS scheduler'],
+    ['distinctRecent', [String, { ttl: 1 }], '`ttl` must be left out: the options are max, ttlMs, scheduler'],
+    ['feedStats', [{ everyMs: 0 }], '`everyMs`'],
+    ['feedStats', [{ drops$: [] }], '`drops$`'],
+    ['feedStats', [{ scheduler: 1 }], '`scheduler`'],
+    ['feedStats', [{ every: 1 }], '`every`'],
+    ['freshness', [{}], '`maxAgeMs` must be set, or `factor`'],
+    ['freshness', [{ maxAgeMs: 0 }], '`maxAgeMs`'],
+    ['freshness', [{ maxAgeMs: Infinity }], '`maxAgeMs`'],
+    ['freshness', [{ factor: 0.5 }], '`factor`'],
+    ['freshness', [{ factor: Infinity }], '`factor`'],
+    ['freshness', [{ maxAgeMs: 1, scheduler: 1 }], '`scheduler`'],
+    ['freshness', [{ maxAge: 1 }], '`maxAge`'],
+    ['logEvents', [], '`logger`'],
+    ['logEvents', [{ ...logger, info: () => 1, error: undefined }], '`logger`'],
+    ['logEvents', [logger], '`logger`'],
+    ['logEvents', [console, { level: 'trace' }], '`level`'],
+    ['logEvents', [console, { levels: 'info' }], '`levels`'],
+    ['mergeMapBounded', ['project'], '`project` must be a function'],
+    ['mergeMapBounded', [String, { concurrency: 0 }], '`concurrency` must be a whole number, 1 or more, got 0'],
+    ['mergeMapBounded', [String, { concurrency: Infinity }], '`concurrency`'],
+    ['mergeMapBounded', [String, { size: 3 }], '`size` must be left out: the options are capacity, '],
+    ['mergeMapBounded', [String, null], '`options` must be an object'],
+    ['shareFeed', [{ lingerMs: -1 }], '`lingerMs`'],
+    ['shareFeed', [{ lingerMs: '1' }], '`lingerMs`'],
+    ['shareFeed', [{ scheduler: {} }], '`scheduler`'],
+    ['shareFeed', [{ linger: 1 }], '`linger`'],
+    ['slidingWindow', [{ lengthMs: 1 }], '`everyMs` must be a whole number of ms, 1 or more'],
+    ['slidingWindow', [{ lengthMs: 5, everyMs: 6 }], '`everyMs` must be at most lengthMs (5), got 6'],
+    ['slidingWindow', [{ lengthMs: 5, everyMs: 5, size: 1 }], '`size` must be left out'],
+    ['toAsyncIterable', [{ capacity: 0 }], '`capacity` must be a whole number, 1 or more, got 0'],
+    ['toAsyncIterable', [{ capacity: 1.5 }], '`capacity`'],
+    ['toAsyncIterable', [{ capacityBytes: 0 }], '`capacityBytes` must be a number of bytes above 0, got 0'],
+    ['toAsyncIterable', [{ capacityBytes: NaN }], '`capacityBytes`'],
+    ['toAsyncIterable', [{ overflow: 'block' }], "`overflow` must be 'drop-oldest' or 'drop-newest' or 'error'"],
+    ['toAsyncIterable', [{ bytesOf: 3 }], '`bytesOf` must be a function'],
+    ['toAsyncIterable', [{ onDrop: 'log' }], '`onDrop` must be a function'],
+    ['toAsyncIterable', [{ scheduler: {} }], '`scheduler` must be an RxJS scheduler'],
+    ['tumblingWindow', [{}], '`lengthMs` must be a whole number of ms, 1 or more'],
+    ['tumblingWindow', [{ lengthMs: 1.5 }], '`lengthMs` must be a whole number of ms, 1 or more, got 1.5'],
+    ['tumblingWindow', [{ lengthMs: 1, maxFrames: 0 }], '`maxFrames` must be a whole number, 1 or more, got 0'],
+    ['tumblingWindow', [{ lengthMs: 1, align: 'day' }], "`align` must be 'epoch' or 'start'"],
+    ['tumblingWindow', [{ lengthMs: 1, allowedLatenessMs: -1 }], '`allowedLatenessMs` must be'],
+    ['tumblingWindow', [{ lengthMs: 1, seed: () => 0 }], '`add` must be a function'],
+    ['tumblingWindow', [{ lengthMs: 1, add: () => 0 }], '`seed` must be a function'],
+    [
+      'tumblingWindow',
+      [{ lengthMs: 1, maxFrames: 1, seed: () => 0, add: () => 0 }],
+      '`maxFrames` must be left out: the options are lengthMs, seed, add, align, allowedLatenessMs, scheduler',
+    ],
+    [
+      'tumblingWindow',
+      [{ lengthMs: 1, everyMs: 1 }],
+      '`everyMs` must be left out: the options are lengthMs, maxFrames, align, allowedLatenessMs, scheduler',
+    ],
+    ['mapValues', ['price'], '`fn` must be a function'],
+    ['filterValues', [undefined], '`predicate` must be a function'],
+    ['whereField', [undefined, 'a'], '`path` must be names'],
+    ['whereField', ['', 'a'], '`path`'],
+    ['whereField', ['tx.', 'a'], '`path`'],
+    ['whereField', ['tx..to', 'a'], '`path`'],
+    ['whereField', ['tx[0]', 'a'], '`path`'],
+    ['whereField', ['tx[]to', 'a'], '`path`'],
+    ['whereField', ['to'], '`accepted` must be a text, a number'],
+    ['whereField', ['to', []], '`accepted`'],
+    ['whereField', ['to', ['a', undefined]], '`accepted`'],
+    ['whereField', ['to', NaN], '`accepted`'],
+    ['whereField', ['to', { to: 'a' }], '`accepted`'],
+    ['whereField', ['to', new Set([{}])], '`accepted`'],
+    ['whereField', ['to', new Map([['a', 1]])], '`accepted`'],
+    ['whereField', ['to', /a/], '`accepted`'],
+    ['whereField', ['to', 'a', { ignoreCase: 'yes' }], '`ignoreCase` must be true or false'],
+    ['whereField', ['to', String, { ignoreCase: true }], '`ignoreCase` must be left out if'],
+    ['whereField', ['to', 'a', { case: false }], '`case` must be left out: the options are ignoreCase'],
+    ['whereBytes', [], '`needles`'],
+    ['whereBytes', ['a', ''], '`needles`'],
+    ['whereBytes', [new Uint8Array(0)], '`needles`'],
+    ['whereBytes', [/a/], '`needles`'],
+    ['whereBytes', [undefined], '`needles`'],
+  ])('of %s are refused in the call itself: %p', (name, args, message) => {
+    const refused = expect.objectContaining({ code: 'invalid-options', message: expect.stringContaining(message) });
+    expect(() => operators[name]!(...(args as never[]))).toThrow(refused);
+  });
+
+  it('are not those that are undefined, or without an end where that makes sense', () => {
+    expect(() => toAsyncIterable({ capacity: undefined, capacityBytes: Infinity })).not.toThrow();
+  });
+});

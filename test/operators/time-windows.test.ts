@@ -1,0 +1,782 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { concat, defer, EMPTY, from, lastValueFrom, map, NEVER, of, type OperatorFunction, retry } from 'rxjs';
+import { type SchedulerLike, Subject, type Subscription, throwError, VirtualTimeScheduler } from 'rxjs';
+import { countWindow } from '../../src/operators/count-window.js';
+import { type Replayed, ReplayedFrame, timeOf } from '../../src/operators/items/item.js';
+import { recordTo } from '../../src/operators/node/record-to.js';
+import { replay$ } from '../../src/operators/node/replay.js';
+import { slidingWindow, type SlidingWindowOptions } from '../../src/operators/sliding-window.js';
+import { tumblingWindow, type TumblingWindowOptions } from '../../src/operators/tumbling-window.js';
+import type { FeedWindow, FramesOptions } from '../../src/operators/window/window.js';
+import type { FeedEvent } from '../../src/protocol/event.js';
+import { relayError } from '../../src/protocol/failures/trade-feed-error.js';
+import { Frame } from '../../src/protocol/frame.js';
+import { cases } from '../support/cases.js';
+import { fullChunk } from './own-bytes/views.js';
+import { disconnected, frameOf, gapOf, issued, lost, marbles, opened, reconnecting, requested } from './stream.js';
+import { stopped as stop, watermark } from './stream.js';
+import { type AtTime, inWords, letters, stamped, stopped, words } from './window-words.js';
+
+type Options = Partial<TumblingWindowOptions & SlidingWindowOptions & FramesOptions>;
+
+/** Windows of 10 ms, unless `options` say otherwise; sliding ones with `everyMs`. */
+const windows = ({ everyMs, ...options }: Options): OperatorFunction<FeedEvent, FeedWindow<Frame>> => {
+  const shape = { lengthMs: 10, ...options };
+  return everyMs === undefined ? tumblingWindow<FeedEvent>(shape) : slidingWindow<FeedEvent>({ ...shape, everyMs });
+};
+
+/** A marble test: the capital letters of `expected` are windows. */
+type Case = readonly [
+  source: string,
+  expected: string,
+  windows: Readonly<Record<string, string>>,
+  more?: { readonly events?: Readonly<Record<string, AtTime>>; readonly options?: Options },
+];
+
+/** Checks the windows of a source. One that does not end is unsubscribed from after the last window. */
+const check = ([source, expected, lines, { events = {}, options = {} } = {}]: Case): void =>
+  marbles(({ cold, expectObservable, expectSubscriptions }, scheduler) => {
+    const source$ = cold(source, { ...letters, ...events });
+    const end = /[|#]/.test(source) ? undefined : `^${'-'.repeat(expected.length - 1)}!`;
+    expectObservable(source$.pipe(stamped(scheduler), windows(options), words()), end).toBe(expected, lines);
+    if (end !== undefined) expectSubscriptions(source$.subscriptions).toBe(end);
+  });
+
+/** Returns the windows over events at full speed, as in a recording. */
+const replayed = (events: readonly FeedEvent[], options: Options = {}): readonly string[] => {
+  const lines: string[] = [];
+  from(events)
+    .pipe(windows({ scheduler: stopped(), ...options }), words())
+    .subscribe({ next: (line) => lines.push(line), error: () => lines.push('#') });
+  return lines;
+};
+
+/** Windows over a feed whose events and clock a test controls. */
+const driven = (now: number, options: Options = {}) => {
+  const time = new VirtualTimeScheduler();
+  let skewMs = now;
+  const delays: (number | undefined)[] = [];
+  const scheduler: SchedulerLike = {
+    now: () => time.now() + skewMs,
+    schedule: (...args: Parameters<SchedulerLike['schedule']>): Subscription => {
+      delays.push(args[1]);
+      return time.schedule(...args);
+    },
+  };
+  const emitted: FeedWindow<Frame>[] = [];
+  const feed$ = new Subject<FeedEvent>();
+  feed$.pipe(windows({ scheduler, ...options })).subscribe((window) => emitted.push(window));
+  return {
+    feed$,
+    delays,
+    emitted,
+    emit: (...events: readonly FeedEvent[]) => events.forEach((event) => feed$.next(event)),
+    lines: () => emitted.splice(0).map(inWords),
+    /** Sets the clock: no timer fires. */
+    setClock: (at: number) => (skewMs = at - time.now()),
+    /** Lets time pass, with its timers. */
+    pass: (ms: number) => {
+      time.maxFrames = time.now() + ms;
+      time.flush();
+      time.frame = time.maxFrames;
+    },
+  };
+};
+
+const ticketFailure = (at: number) => disconnected(at, { stage: 'ticket', status: 503, closeCode: undefined });
+const shifted = (names: string, ms: number) =>
+  Object.fromEntries([...names].map((name): [string, AtTime] => [name, (at) => letters[name]!(at + ms)]));
+const ahead = shifted('oab', 1_005);
+const delayed = { ...shifted('bcd', -4), w: (at: number) => watermark(at - 4) };
+const g = (from: number) => ({ g: (at: number) => gapOf(from, at) });
+
+describe('tumblingWindow', () => {
+  it.each<[string, ...Case]>([
+    [
+      'emits each window, also an empty one, when its time is over',
+      'oa--b----c---------------d--',
+      '----------W---------X---------Y',
+      { W: '0-10 abc', X: '10-20', Y: '20-30 d' },
+    ],
+    ['begins with the first event', '-------------a-------', '--------------------W', { W: '10-20 a' }],
+    [
+      "begins the first window when the feed opens, with align 'start'",
+      't--oa--------b-----',
+      '-------------W---------X',
+      { W: '3-13 a', X: '13-23 b' },
+      { options: { align: 'start' } },
+    ],
+    [
+      "begins the first window with a frame of a feed that was open, with align 'start'",
+      '----a--------b-----',
+      '--------------W---------X',
+      { W: '4-14 ab', X: '14-24' },
+      { options: { align: 'start' } },
+    ],
+    ["emits nothing before the feed opens, with align 'start'", 't--|', '---|', {}, { options: { align: 'start' } }],
+    ['completes without a window if no event arrived', '--|', '--|', {}],
+    [
+      'is not complete when it began before the feed opened',
+      't----------------o-a----',
+      '----------W---------X---------Y',
+      { W: '0-10 incomplete', X: '10-20 a incomplete', Y: '20-30' },
+    ],
+    [
+      'is not complete when it overlaps an outage that is not over, with the gap so far',
+      'oa-----------x--r---------------(og)b-------',
+      '----------W---------X---------Y---------Z---------U',
+      {
+        W: '0-10 a',
+        X: '10-20 gap 13-20 incomplete',
+        Y: '20-30 gap 13-30 incomplete',
+        Z: '30-40 b gap 13-32 incomplete',
+        U: '40-50',
+      },
+      { events: g(13) },
+    ],
+    [
+      'is not complete when it contains a gap of 0 ms',
+      'oa--(xog)b----',
+      '----------W---------X',
+      { W: '0-10 ab gap 4-4 incomplete', X: '10-20' },
+      { events: g(4) },
+    ],
+    [
+      'counts a gap that ends with a window only for that window',
+      'oa-x------(og)-----',
+      '----------W---------X',
+      { W: '0-10 a gap 3-10 incomplete', X: '10-20' },
+      { events: g(3) },
+    ],
+    [
+      'counts an outage without a gap event only for its window, also if the next frame is two windows later',
+      'oa-x---o-----------------b----',
+      '----------W---------X---------Y',
+      { W: '0-10 a gap 3-7 incomplete', X: '10-20', Y: '20-30 b' },
+    ],
+    [
+      'is not complete when it dropped items beyond maxFrames',
+      'oabcd-----a---',
+      '----------W---------X',
+      { W: '0-10 ab 4 items 2 dropped incomplete', X: '10-20 a' },
+      { options: { maxFrames: 2 } },
+    ],
+    [
+      'comes before the error of the source',
+      'oa--------b--#',
+      '----------W--(X#)',
+      { W: '0-10 a', X: '10-20 b incomplete' },
+    ],
+    [
+      'has the gap up to the end when the source completed in an outage',
+      'oa-x----|',
+      '--------(W|)',
+      { W: '0-10 a gap 3-8 incomplete' },
+    ],
+    [
+      'does not count a failed attempt as an outage',
+      'oa-k------',
+      '----------W',
+      { W: '0-10 a' },
+      { events: { k: ticketFailure } },
+    ],
+    [
+      'moves the clock by the greatest lead of an event',
+      'o---a------------b----',
+      '-----W---------X---------Y',
+      { W: '1000-1010 a incomplete', X: '1010-1020', Y: '1020-1030 b' },
+      { events: ahead },
+    ],
+    [
+      'closes only by the watermarks of a source that delays frames, in the window of their time',
+      '(ow)-----b--cww-----d---w-----|',
+      '--------------W---------X-----|',
+      { W: '0-10 bc', X: '10-20 d' },
+      { events: delayed },
+    ],
+    [
+      'uses the clock until the first watermark, and never after it',
+      'oa---------bw-----------------------c----w',
+      '----------W------------------------------(XYZ)',
+      { W: '0-10 a', X: '10-20 b', Y: '20-30', Z: '30-40 c' },
+      { events: { c: (at) => frameOf('c', at - 3), w: watermark } },
+    ],
+    [
+      'stays open for late items by allowedLatenessMs',
+      'oa--------b-c------------|',
+      '-------------W---------X-(Y|)',
+      { W: '0-10 ac', X: '10-20 b', Y: '20-30 incomplete' },
+      { events: { c: () => frameOf('c', 8) }, options: { allowedLatenessMs: 3 } },
+    ],
+    [
+      'stays open for late items between watermarks',
+      '(ow)------w--cw----------w',
+      '--------------W----------X',
+      { W: '0-10 c', X: '10-20' },
+      { events: { c: () => frameOf('c', 8), w: watermark }, options: { allowedLatenessMs: 4 } },
+    ],
+  ])('%s', (_title, ...marbleCase) => check(marbleCase));
+
+  it('sets its timer also for a source that emits during `subscribe`', () => {
+    marbles(({ expectObservable }) => {
+      const lines$ = concat(of<FeedEvent[]>(opened(0)), NEVER).pipe(tumblingWindow({ lengthMs: 10 }), words());
+      expectObservable(lines$, '^----------!').toBe('----------W', { W: '0-10' });
+    });
+  });
+
+  it('uses the clock for an item without a time', () => {
+    marbles(({ cold, expectObservable }, scheduler) => {
+      const sizes$ = cold('o--a---a----a---|', letters).pipe(
+        stamped(scheduler),
+        map((event) => (event.type === 'frame' ? event.data.length : event)),
+        tumblingWindow({ lengthMs: 10 }),
+        words(),
+      );
+      expectObservable(sizes$).toBe('----------W-----(X|)', { W: '0-10 11', X: '10-20 1 incomplete' });
+    });
+  });
+
+  it('has separate windows for each subscription, and stops its timer when it is unsubscribed from', () => {
+    marbles(({ hot, expectObservable, expectSubscriptions }, scheduler) => {
+      const source$ = hot('o--a--------b------', letters);
+      const windows$ = source$.pipe(stamped(scheduler), tumblingWindow({ lengthMs: 10 }), words());
+      expectObservable(windows$, '^--------------------!').toBe('----------W---------X', { W: '0-10 a', X: '10-20 b' });
+      expectObservable(windows$, '-----^---------------!').toBe('--------------------X', { X: '10-20 b' });
+      expectSubscriptions(source$.subscriptions).toBe(['^--------------------!', '-----^---------------!']);
+      scheduler.flush();
+      expect(scheduler.now()).toBeLessThan(30);
+    });
+  });
+
+  const many = 300 * 86_400_000;
+  it.each<[string, readonly FeedEvent[], readonly string[], Options?]>([
+    [
+      'counts an outage that was noticed late for all windows that are not emitted yet',
+      [opened(10), frameOf('a', 11), disconnected(45, { endedAt: 12 }), frameOf('b', 46)],
+      [
+        '10-20 a gap 12-20 incomplete',
+        '20-30 gap 12-30 incomplete',
+        '30-40 gap 12-40 incomplete',
+        '40-50 b gap 12-46 incomplete',
+      ],
+    ],
+    [
+      'adds a late item to the oldest open window, and never decreases the time',
+      [opened(10), frameOf('a', 25), frameOf('b', 3), frameOf('c', 26), frameOf('d', 30)],
+      ['10-20', '20-30 abc incomplete', '30-40 d incomplete'],
+    ],
+    [
+      'does not lose a late gap',
+      [opened(10), frameOf('a', 25), gapOf(3, 4), frameOf('b', 30), frameOf('c', 40)],
+      ['10-20', '20-30 a gap 3-4 incomplete', '30-40 b', '40-50 c incomplete'],
+    ],
+    [
+      'does not lose a late outage without a gap event',
+      [
+        ...[opened(10), frameOf('a', 25), disconnected(26, { endedAt: 3 }), opened(4, 2)],
+        ...[frameOf('b', 30), frameOf('c', 40)],
+      ],
+      ['10-20', '20-30 a gap 3-4 incomplete', '30-40 b', '40-50 c incomplete'],
+    ],
+    [
+      'closes a window with the first item that is later than its end by allowedLatenessMs, also without a clock',
+      [...[0, 1, 11, 12, 13, 9, 20].map((at, n) => (n === 0 ? opened(at) : frameOf('abcdef'.charAt(n - 1), at)))],
+      ['0-10 a', '10-20 bcde incomplete', '20-30 f incomplete'],
+      { allowedLatenessMs: 3 },
+    ],
+    [
+      'ends an outage at the next frame if the stream has no other events',
+      [frameOf('a', 11), disconnected(13), frameOf('b', 25), frameOf('c', 31)],
+      ['10-20 a gap 13-25 incomplete', '20-30 b gap 13-25 incomplete', '30-40 c incomplete'],
+    ],
+    [
+      'counts a gap that no event confirms only for the windows of its time',
+      [frameOf('a', 11), disconnected(13), opened(25), issued(55), frameOf('b', 61)],
+      [
+        ...['10-20 a gap 13-25 incomplete', '20-30 gap 13-25 incomplete', '30-40', '40-50', '50-60'],
+        '60-70 b incomplete',
+      ],
+    ],
+    [
+      'has no gap for a resumed connection to a relay',
+      [
+        opened(0),
+        frameOf('a', 12),
+        { type: 'disconnected', at: 15, failure: relayError({ code: 'relay-lost', endedAt: 15 }) },
+        opened(16),
+        frameOf('b', 20),
+      ],
+      ['0-10', '10-20 a', '20-30 b incomplete'],
+    ],
+    [
+      'begins a gap at the newest time, also after a late frame in the window of the time',
+      [opened(1), ...[3, 8, 6].map((at) => frameOf('a', at)), requested(22), opened(25), frameOf('b', 31)],
+      ['0-10 aaa gap 8-10 incomplete', '10-20 gap 8-20 incomplete', '20-30 gap 8-25 incomplete', '30-40 b incomplete'],
+    ],
+    [
+      'begins a gap at the newest time, also after a late frame of a window that is over',
+      [opened(1), frameOf('a', 15), frameOf('a', 3), requested(22), opened(25), frameOf('b', 31)],
+      ['0-10 incomplete', '10-20 aa gap 15-20 incomplete', '20-30 gap 15-25 incomplete', '30-40 b incomplete'],
+    ],
+    [
+      'emits more than 10,000 empty windows that end at once as one incomplete window',
+      [opened(0), frameOf('a', 5), frameOf('b', many)],
+      ['0-10 a', `10-${many} incomplete`, `${many}-${many + 10} b incomplete`],
+    ],
+    [
+      'does not emit an empty window that begins with the end',
+      [opened(10), frameOf('a', 15), watermark(20)],
+      ['10-20 a'],
+    ],
+  ])('%s', (_title, events, lines, ...[options]) => {
+    expect(replayed(events, options)).toEqual(lines);
+  });
+
+  it('emits 10,000 empty windows that end at once one by one, and among more of them each window with items', () => {
+    expect(replayed([opened(0), frameOf('a', 100_000)])).toHaveLength(10_001);
+    const feed = driven(0, { allowedLatenessMs: 1_000_000 });
+    feed.emit(opened(0), ...[3, 1_000_000, 500_005, 2_000_010].map((at) => frameOf('a', at)));
+    expect(feed.lines()).toEqual([
+      ...['0-10 a', '10-500000 incomplete', '500000-500010 a', '500010-1000000 incomplete', '1000000-1000010 a'],
+    ]);
+    const [late, ended] = [
+      { allowedLatenessMs: 1_000_000 },
+      [opened(0), ...[3, 500_005].map((at) => frameOf('a', at))],
+    ];
+    expect(replayed(ended, late)).toEqual(['0-10 a', '10-500000 incomplete', '500000-500010 a incomplete']);
+  });
+
+  it.each<[string, readonly FeedEvent[], readonly string[]]>([
+    ['a frame: the feed was open before', [frameOf('a', 15)], ['10-20 a', '20-30']],
+    ['an opening', [opened(10), frameOf('a', 15)], ['10-20 a', '20-30']],
+    ['an opening within it', [opened(11), frameOf('a', 15)], ['10-20 a incomplete', '20-30']],
+    ['an attempt', [requested(10), frameOf('a', 15)], ['10-20 a incomplete', '20-30']],
+    ['a wait', [reconnecting(10, 1), opened(21)], ['10-20 incomplete', '20-30 incomplete']],
+    ['a failed attempt', [ticketFailure(10), opened(20)], ['10-20 incomplete', '20-30']],
+    ['the end of a connection', [disconnected(15), gapOf(15, 17)], ['10-20 gap 15-17 incomplete', '20-30']],
+    ['a gap', [gapOf(3, 15)], ['10-20 gap 3-15 incomplete', '20-30']],
+  ])('derives from its first event since when the feed is open: %s', (_what, events, lines) => {
+    const feed = driven(10);
+    for (const event of events) {
+      feed.setClock(timeOf(event) as number);
+      feed.emit(event);
+    }
+    feed.setClock(30);
+    feed.pass(10);
+    expect(feed.lines().slice(0, 2)).toEqual(lines);
+  });
+
+  it('is not complete if it began before the subscription, or with a source with watermarks before the first frame', () => {
+    const open = driven(12);
+    open.emit(frameOf('a', 15));
+    open.pass(18);
+    expect(open.lines()).toEqual(['10-20 a incomplete', '20-30']);
+    // The clock of the relay is ahead: by the clock of this machine, the subscription began before the window.
+    const late = driven(5);
+    late.emit(frameOf('a', 17), watermark(18), frameOf('b', 25), watermark(31));
+    expect(late.lines()).toEqual(['10-20 a incomplete', '20-30 b']);
+  });
+
+  it('sets no timer before the first event, one for each window after it, and again after an event that passes an end', () => {
+    const feed = driven(0, { lengthMs: 500 });
+    expect(feed.delays).toEqual([]);
+    feed.emit(opened(1_000));
+    feed.pass(2);
+    feed.emit(frameOf('l', 2_006)); // 1,004 ms ahead
+    expect(feed.lines()).toEqual(['1000-1500', '1500-2000']);
+    feed.pass(494);
+    expect(feed.lines()).toEqual(['2000-2500 l']);
+    feed.pass(500);
+    expect(feed.lines()).toEqual(['2500-3000']);
+    expect(feed.delays).toEqual([500, 494, 500, 500]);
+  });
+
+  it('waits for the rest, at least 1 ms, when a timer fires early', () => {
+    const feed = driven(0);
+    feed.emit(opened(0));
+    feed.setClock(-0.5);
+    feed.pass(10);
+    expect(feed.lines()).toEqual([]);
+    feed.pass(1);
+    expect([feed.lines(), feed.delays.slice(0, 2)]).toEqual([['0-10'], [10, 1]]);
+  });
+
+  it('when the clock is set back, adds items to the open window, loses none, and waits no longer than a window', () => {
+    const feed = driven(3_600_001);
+    feed.emit(opened(3_600_001));
+    feed.setClock(4);
+    feed.pass(10);
+    expect([feed.lines(), feed.delays]).toEqual([[], [9, 10]]);
+    feed.emit(frameOf('a', 14));
+    feed.pass(10);
+    feed.emit(frameOf('b', 27), disconnected(30), gapOf(30, 33));
+    feed.setClock(3_600_010);
+    feed.pass(10);
+    expect(feed.lines()[0]).toBe('3600000-3600010 ab gap 30-33 incomplete');
+  });
+
+  it('keeps no read buffer alive for frames beyond the maximum of a window', () => {
+    const frames = fullChunk(64, 1_000);
+    driven(0, { maxFrames: 1 }).emit(...frames);
+    expect(frames.map(({ data }) => data.buffer.byteLength).slice(0, 2)).toEqual([1_000, 64_000]);
+  });
+
+  it('accumulates a value for each window, which add may change, and holds no items', () => {
+    const values: unknown[] = [];
+    const add = (texts: string[], frame: Frame) => {
+      texts.push(frame.text());
+      return texts;
+    };
+    of<FeedEvent[]>(opened(0), frameOf('a', 1), frameOf('b', 12), frameOf('c', 31))
+      .pipe(tumblingWindow({ lengthMs: 10, scheduler: stopped(), seed: (): string[] => [], add }))
+      .subscribe((window) => values.push(window));
+    expect(values).toEqual(
+      [['a'], ['b'], [], ['c']].map((value, index) => ({
+        ...{ type: 'window', start: index * 10, end: index * 10 + 10, value, count: value.length },
+        ...{ gaps: [], complete: index < 3 },
+        ...(index < 3 ? {} : { reason: 'partial' }),
+      })),
+    );
+  });
+
+  it.each(['seed', 'add'])('errors when %s throws, and unsubscribes from the source', (name) => {
+    const failing = (): never => {
+      throw new Error('mine');
+    };
+    const source = new Subject<FeedEvent>();
+    const errors: unknown[] = [];
+    source
+      .pipe(tumblingWindow({ lengthMs: 10, seed: () => 0, add: (n) => n, [name]: failing }))
+      .subscribe({ error: (error: unknown) => errors.push(error) });
+    source.next(frameOf('a', 1));
+    expect([errors, source.observed]).toEqual([[new Error('mine')], false]);
+  });
+
+  it('adds items that the consumer pushes while a window is emitted', () => {
+    const outputs: string[] = [];
+    const source = new Subject<FeedEvent>();
+    source.pipe(tumblingWindow({ lengthMs: 10, scheduler: stopped() }), words()).subscribe((line) => {
+      outputs.push(line);
+      if (outputs.length > 1) return;
+      source.next(frameOf('c', 45));
+      source.next(frameOf('z', 2)); // for the window that was just emitted: too late
+    });
+    for (const event of [opened(0), frameOf('a', 1), frameOf('b', 25), frameOf('d', 46)]) source.next(event);
+    source.complete();
+    expect(outputs).toEqual(['0-10 a', '10-20 z incomplete', '20-30 b', '30-40', '40-50 cd incomplete']);
+  });
+});
+
+describe('a time that no Date can have', () => {
+  const wrong = [NaN, Infinity, -Infinity, 1e300, -1e300];
+
+  it.each(wrong)('in an event makes it a value, and does not stop the windows: %d', (at) => {
+    const events = [watermark(at), opened(at), disconnected(at), stop(at), reconnecting(at, 1)];
+    for (const event of [...events, gapOf(1, at), gapOf(at, 1)]) {
+      const lines = replayed([opened(0), event, frameOf('b', 12)]);
+      expect(lines).toEqual([expect.stringMatching(/^0-10 \{.*\}$/), '10-20 b incomplete']);
+    }
+  });
+
+  it.each(wrong)('in a frame gives it the current time: %d', (at) => {
+    const lines = replayed([opened(0), frameOf('a', 5), frameOf('b', at), frameOf('c', 12)]);
+    expect(lines).toEqual(['0-10 ab', '10-20 c incomplete']);
+  });
+});
+
+describe('slidingWindow', () => {
+  const every5 = { everyMs: 5 };
+
+  it.each<[string, ...Case]>([
+    [
+      'emits a window every everyMs, with the items of its length; windows that began before the feed are incomplete',
+      'oa-----b----c--------d------',
+      '-----V----W----X----Y----Z',
+      { V: '-5-5 a incomplete', W: '0-10 ab', X: '5-15 bc', Y: '10-20 c', Z: '15-25 d' },
+      { options: every5 },
+    ],
+    [
+      "begins no window before the first event with align 'start'",
+      '--oa-----b----c-----',
+      '------------W----X',
+      { W: '2-12 ab', X: '7-17 bc' },
+      { options: { ...every5, align: 'start' } },
+    ],
+    [
+      'marks every window incomplete that overlaps a gap',
+      'o-a---x(og)-------b-------',
+      '-----V----W----X----Y----',
+      {
+        ...{ V: '-5-5 a incomplete', W: '0-10 a gap 6-7 incomplete' },
+        ...{ X: '5-15 gap 6-7 incomplete', Y: '10-20 b' },
+      },
+      { events: { g: (at) => gapOf(at - 1, at) }, options: every5 },
+    ],
+    [
+      'emits the open windows, oldest first, before it errors',
+      'oa-----b#',
+      '-----V--(WX#)',
+      { V: '-5-5 a incomplete', W: '0-10 ab incomplete', X: '5-15 b incomplete' },
+      { options: every5 },
+    ],
+    [
+      'holds at most maxFrames items in each window',
+      'oabcd-e--------',
+      '-----V----W----X',
+      {
+        ...{ V: '-5-5 ab 4 items 2 dropped incomplete', W: '0-10 ab 5 items 3 dropped incomplete', X: '5-15 e' },
+      },
+      { options: { ...every5, maxFrames: 2 } },
+    ],
+  ])('%s', (_title, ...marbleCase) => check(marbleCase));
+
+  it('ends a window between the starts of two others', () => {
+    const events = [opened(0), frameOf('a', 9), frameOf('b', 11)];
+    const lines = replayed(events, { everyMs: 4, align: 'start' });
+    expect(lines).toEqual(['0-10 a', '4-14 ab incomplete', '8-18 ab incomplete']);
+  });
+
+  it('adds late items to the windows that are still open, and begins each window once', () => {
+    const events = [opened(0), ...[17, 18, 12, 3, 25].map((at, n) => frameOf('aebcd'.charAt(n), at))];
+    expect(replayed(events, every5)).toEqual([
+      ...['-5-5 incomplete', '0-10', '5-15', '10-20 aebc incomplete', '15-25 ae'],
+      ...['20-30 d incomplete', '25-35 d incomplete'],
+    ]);
+    let seeds = 0;
+    from<FeedEvent[]>(events)
+      .pipe(slidingWindow({ lengthMs: 10, ...every5, scheduler: stopped(), seed: () => (seeds += 1), add: () => 0 }))
+      .subscribe();
+    expect(seeds).toBe(7);
+  });
+
+  it('emits many overlapping windows quickly after a jump of the time, also if they are not empty', () => {
+    const feed = driven(0, { lengthMs: 3_600_000, everyMs: 150 });
+    feed.emit(opened(0), frameOf('a', 3_600_000), frameOf('b', 7_200_500));
+    expect(feed.emitted.filter(({ frames }) => frames.length === 1)).toHaveLength(24_000);
+  });
+
+  it('holds the bytes of a frame once, for any number of windows', () => {
+    const small = (at: number) => new Frame('market', Buffer.alloc(1_000, 'x').subarray(0, 10), false, at, 1);
+    const feed = driven(0, { everyMs: 2 });
+    feed.emit(opened(0), small(1), small(6));
+    feed.feed$.complete();
+    const held = feed.emitted.flatMap(({ frames }) => frames).filter(({ receivedAt }) => receivedAt === 1);
+    expect([held.length > 3, new Set(held).size, held[0]?.data.buffer.byteLength]).toEqual([true, 1, 10]);
+    expect(held[0]?.text()).toBe('x'.repeat(10));
+  });
+
+  it('adds every frame to each window that contains its time, in order, without a hole between windows', () => {
+    const events = fc.array(
+      fc.record({
+        step: fc.integer({ min: -5, max: 30 }),
+        kind: fc.constantFrom('frame', 'frame', 'frame', 'tick', 'gap'),
+      }),
+      { maxLength: 60 },
+    );
+    const shapes = fc
+      .tuple(fc.integer({ min: 1, max: 25 }), fc.integer({ min: 1, max: 25 }), fc.constantFrom('epoch', 'start'))
+      .map(([a, b, align]) => ({ lengthMs: Math.max(a, b), everyMs: Math.min(a, b), align }));
+    fc.assert(
+      fc.property(shapes, events, (shape, steps) => {
+        let [now, latest] = [1_000, 1_000];
+        const feed = driven(now, shape);
+        const frames: Frame[] = [];
+        const outages: [number, number][] = [];
+        feed.emit(opened(now));
+        for (const { step, kind } of steps) {
+          now += step;
+          feed.setClock(now);
+          if (kind === 'frame') {
+            frames.push(frameOf(String(frames.length), now));
+            feed.emit(frames.at(-1) as Frame);
+          } else if (kind === 'tick') feed.pass(0);
+          else {
+            // A separate rule applies to late items.
+            if (now >= latest) outages.push([latest, now]);
+            feed.emit(gapOf(Math.min(latest, now), now));
+          }
+          latest = Math.max(latest, now);
+        }
+        feed.feed$.complete();
+
+        const { lengthMs, everyMs } = shape;
+        const all = feed.emitted;
+        all.forEach(({ start, end, count, frames: held }, index) => {
+          expect([start, end, count]).toEqual([(all[0]?.start ?? 0) + index * everyMs, start + lengthMs, held.length]);
+          const order = held.map((frame) => Number(frame.text()));
+          expect(order).toEqual(order.toSorted((a, b) => a - b));
+        });
+        const contains = ({ start, end }: FeedWindow<Frame>, at: number) => start <= at && at < end;
+        for (const frame of frames) {
+          const its = all.filter(({ frames: held }) => held.includes(frame));
+          expect(its.length).toBeGreaterThan(0);
+          const due = all.filter((window) => contains(window, frame.receivedAt));
+          // Except late items: their windows were closed when they arrived.
+          if (its.every((window) => contains(window, frame.receivedAt))) expect(due.slice(-its.length)).toEqual(its);
+        }
+        for (const { start, end } of all.filter(({ complete }) => complete))
+          expect(outages.filter(([from, to]) => from < end && (to > start || from >= start))).toEqual([]);
+      }),
+      { numRuns: cases(100) },
+    );
+  });
+});
+
+describe('windows over a recording', () => {
+  let folder: string;
+  beforeAll(async () => void (folder = await mkdtemp(join(tmpdir(), 'windows-'))));
+  afterAll(() => rm(folder, { recursive: true }));
+
+  it('are the same at every speed: no clock makes a window in a recorded outage complete', async () => {
+    const start = Date.now() - (Date.now() % 500);
+    const path = join(folder, 'feed.ndjson');
+    const frames = [10, 90, 340, 410].map((ms) => frameOf('a', start + ms));
+    const gap = gapOf(start + 95, start + 330);
+    await lastValueFrom(from([opened(start), ...frames.slice(0, 2), gap, ...frames.slice(2)]).pipe(recordTo(path)));
+    for (const speed of [Infinity, 1, 20]) {
+      const lines: unknown[] = [];
+      await replay$(path, { speed })
+        .pipe(tumblingWindow({ lengthMs: 100 }))
+        .forEach(({ start: at, count, complete, gaps }) => lines.push([at - start, count, complete, gaps.length]));
+      expect(lines).toEqual([
+        [0, 2, false, 1],
+        [100, 0, false, 1],
+        [200, 0, false, 1],
+        [300, 1, false, 1],
+        [400, 1, false, 0],
+      ]);
+    }
+  });
+
+  it('leave no timer that could close them, and use the clock again when a live feed follows', () => {
+    const scheduler = new VirtualTimeScheduler();
+    const emitted: string[] = [];
+    const live$ = new Subject<FeedEvent>();
+    const replayed = (text: string, at: number): Replayed =>
+      new ReplayedFrame('market', Buffer.from(text), false, at, 1, 0);
+    concat(of(replayed('a', 3), replayed('b', 14)), live$)
+      .pipe(tumblingWindow({ lengthMs: 10, scheduler }), words())
+      .subscribe((line) => emitted.push(line));
+    const live: readonly FeedEvent[] = [requested(200), opened(205), frameOf('c', 206)];
+    for (const event of live) scheduler.schedule(() => live$.next(event), timeOf(event));
+    scheduler.maxFrames = 199;
+    scheduler.flush();
+    expect(emitted).toEqual(['0-10 a']);
+    scheduler.maxFrames = 225;
+    scheduler.flush();
+    expect(emitted.slice(1, -2).every((line) => / gap 14-\d+ incomplete$/.test(line))).toBe(true);
+    expect(emitted.slice(-2)).toEqual(['200-210 c gap 14-205 incomplete', '210-220']);
+    live$.complete();
+  });
+
+  // An item that is late comes right after one that is in time: then the newest item shows the time as well as the clock does.
+  const arrivals = fc.array(
+    fc.record({
+      step: fc.integer({ min: 0, max: 4 }),
+      late: fc.option(fc.integer({ min: 1, max: 60 }), { nil: undefined }),
+    }),
+    { minLength: 1, maxLength: 60, size: 'max' },
+  );
+  const shapes = fc.record({
+    lengthMs: fc.integer({ min: 10, max: 40 }),
+    parts: fc.constantFrom(1, 1, 2, 3),
+    allowedLatenessMs: fc.integer({ min: 0, max: 20 }),
+  });
+
+  it('that wait for late items are the same over a live feed and over its recording', async () => {
+    let run = 0;
+    await fc.assert(
+      fc.asyncProperty(arrivals, shapes, async (steps, { lengthMs, parts, allowedLatenessMs }) => {
+        const file = join(folder, `late-${(run += 1)}.ndjson`);
+        const shape = { lengthMs, everyMs: Math.ceil(lengthMs / parts), allowedLatenessMs };
+        const [live, again]: [string[], string[]] = [[], []];
+        const scheduler = new VirtualTimeScheduler();
+        const feed$ = new Subject<FeedEvent>();
+        feed$.pipe(recordTo(file), windows({ ...shape, scheduler }), words()).subscribe((line) => live.push(line));
+        let [now, count] = [0, 0];
+        const frame = (at: number) => frameOf(` ${(count += 1)}`, at);
+        for (const { step, late } of [{ step: 0, late: undefined }, ...steps]) {
+          now += step;
+          const items = [frame(now), ...(late === undefined ? [] : [frame(Math.max(0, now - late))])];
+          scheduler.schedule(() => items.forEach((item) => feed$.next(item)), now);
+        }
+        scheduler.schedule(() => feed$.complete(), now);
+        scheduler.flush();
+
+        await replay$(file, { speed: Infinity })
+          .pipe(windows({ ...shape, scheduler: stopped() }), words())
+          .forEach((line) => void again.push(line));
+        expect(again).toEqual(live);
+      }),
+      { numRuns: cases(600) },
+    );
+  });
+});
+
+describe('windows over a feed with a new subscription', () => {
+  const first: readonly FeedEvent[] = [requested(0), opened(0), frameOf('a', 5), frameOf('b', 12)];
+  const second = [requested(40), opened(43), frameOf('c', 44), frameOf('d', 51), frameOf('e', 60)];
+
+  /** Returns the windows over a feed that errors and is subscribed to again. */
+  const retried = (window: OperatorFunction<FeedEvent, FeedWindow<unknown>>): readonly string[] => {
+    const failed$ = throwError(() => new Error('stopped'));
+    const attempts = [concat(from(first), failed$), from<FeedEvent[]>(second)];
+    const lines: string[] = [];
+    defer(() => attempts.shift() ?? EMPTY)
+      .pipe(retry({ count: 1 }), window, words())
+      .subscribe((line) => lines.push(line));
+    return lines;
+  };
+
+  it('are not complete during the outage, without an event of its beginning', () => {
+    expect(retried(windows({ scheduler: stopped() }))).toEqual([
+      '0-10 a',
+      '10-20 b gap 12-20 incomplete',
+      '20-30 gap 12-30 incomplete',
+      '30-40 gap 12-40 incomplete',
+      '40-50 c gap 12-43 incomplete',
+      '50-60 d',
+      '60-70 e incomplete',
+    ]);
+    expect(retried(countWindow(3))).toEqual(['5-44 abc gap 12-43 incomplete', '51-60 de incomplete']);
+  });
+
+  it('are not complete since the last frame, and complete again after the opening', () => {
+    const again = [opened(0), frameOf('a', 1), frameOf('b', 6), requested(8), opened(9), frameOf('c', 11)];
+    expect(replayed(again)[0]).toBe('0-10 ab gap 6-9 incomplete');
+    const lines = replayed([...first, disconnected(15), ...second]);
+    expect(lines.slice(-3)).toEqual(['40-50 c gap 15-43 incomplete', '50-60 d', '60-70 e incomplete']);
+  });
+
+  it.each<[string, readonly FeedEvent[], string]>([
+    ['that was open without frames', [opened(1)], '8-9 cd gap 1-7 incomplete'],
+    ['that was open before', [frameOf('a', 1)], '1-8 ac gap 1-7 incomplete'],
+    ['that reported a gap', [gapOf(0, 1)], '8-9 cd gap 0-1 gap 1-7 incomplete'],
+    ['that never was open', [requested(1)], '8-9 cd'],
+  ])('have the expected gaps for a feed %s', (_name, before, line) => {
+    const emitted: string[] = [];
+    from([...before, requested(6), opened(7), frameOf('c', 8), frameOf('d', 9)])
+      .pipe(countWindow(2), words())
+      .subscribe((each) => emitted.push(each));
+    expect(emitted[0]).toBe(line);
+  });
+
+  it.each<[string, unknown, string]>([
+    ['the end of the stream', lost(2), ' gap 2-'],
+    ['an error of the application', new Error('a bug'), ''],
+  ])('have a gap up to the error that stopped the feed, if it is %s', (_name, error, gap) => {
+    const feed$ = concat(
+      from<FeedEvent[]>([opened(0), frameOf('a', 3)]),
+      throwError(() => error),
+    );
+    for (const window of [windows({ lengthMs: 1_000, scheduler: stopped() }), countWindow<FeedEvent>(9)]) {
+      const lines: string[] = [];
+      feed$.pipe(window, words()).subscribe({ next: (line) => lines.push(line), error: () => lines.push('#') });
+      expect(lines).toEqual([expect.stringMatching(new RegExp(`^\\d+-\\d+ a${gap}\\d* incomplete$`)), '#']);
+    }
+  });
+});

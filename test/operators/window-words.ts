@@ -1,0 +1,45 @@
+import { map, type OperatorFunction, type SchedulerLike, VirtualTimeScheduler } from 'rxjs';
+import type { FeedEvent } from '../../src/protocol/event.js';
+import { Frame } from '../../src/protocol/frame.js';
+import type { AccumulatedWindow, FeedWindow } from '../../src/operators/window/window.js';
+import { disconnected, frameOf, opened, reconnecting, requested } from './stream.js';
+
+/** The event of a letter in a marble diagram, created with its time. */
+export type AtTime<E = FeedEvent> = (at: number) => E;
+
+// a to f: frames. t: an attempt begins. o: a connection opens. x: it is lost. r: the wait for the next one.
+const frames = Object.fromEntries([...'abcdef'].map((text): [string, AtTime] => [text, (at) => frameOf(text, at)]));
+export const letters: Readonly<Record<string, AtTime>> = {
+  ...frames,
+  t: requested,
+  o: opened,
+  x: disconnected,
+  r: (at) => reconnecting(at, 1),
+};
+
+/** Sets the time of each event to that of its place in the diagram. */
+export const stamped = <E = FeedEvent>(scheduler: SchedulerLike): OperatorFunction<AtTime<E>, E> =>
+  map((make) => make(scheduler.now()));
+
+/** Describes a window in one line: its time, its items, its gaps, and whether it is incomplete. */
+export const inWords = (window: FeedWindow<unknown> | AccumulatedWindow<unknown>): string => {
+  const { start, end, count, gaps, complete } = window;
+  return [
+    `${start}-${end}`,
+    'frames' in window ? window.frames.map(nameOf).join('') : JSON.stringify(window.value),
+    'frames' in window && count === window.frames.length ? '' : `${count} items`,
+    'frames' in window && window.dropped > 0 ? `${window.dropped} dropped` : '',
+    ...gaps.map(({ from, to }) => `gap ${from}-${to}`),
+    complete ? '' : 'incomplete',
+  ]
+    .filter((word) => word !== '')
+    .join(' ');
+};
+
+/** Maps each window to its line. */
+export const words = (): OperatorFunction<FeedWindow<unknown> | AccumulatedWindow<unknown>, string> => map(inWords);
+
+const nameOf = (item: unknown): string => (item instanceof Frame ? item.text() : JSON.stringify(item));
+
+/** A clock that never fires: windows then depend only on their events, on any machine. */
+export const stopped = (): SchedulerLike => new VirtualTimeScheduler();

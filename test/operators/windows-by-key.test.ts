@@ -1,0 +1,211 @@
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { concat, from, lastValueFrom, of, type OperatorFunction, throwError, toArray } from 'rxjs';
+import { slidingWindow } from '../../src/operators/sliding-window.js';
+import { tumblingWindow } from '../../src/operators/tumbling-window.js';
+import type { FeedWindow, WindowKey } from '../../src/operators/window/window.js';
+import type { FeedEvent } from '../../src/protocol/event.js';
+import type { Frame } from '../../src/protocol/frame.js';
+import { cases } from '../support/cases.js';
+import { disconnected, frameOf, gapOf, opened, watermark } from './stream.js';
+import { inWords, stopped } from './window-words.js';
+
+/** The key of a frame is the first letter of its text. */
+const by = (frame: Frame): string => frame.text().charAt(0);
+
+// A watermark ends windows; a second `opened` would be an outage.
+type KeyedWindow = FeedWindow<Frame> & WindowKey<unknown>;
+
+const inWordsByKey = (window: KeyedWindow): string =>
+  [
+    `${String(window.key)}: ${inWords(window)}`,
+    ...(window.reason === undefined ? [] : [`(${window.reason})`]),
+    ...(window.beyondMaxKeys === 0 ? [] : [`${window.beyondMaxKeys} beyond`]),
+  ].join(' ');
+
+const windows = (
+  events: readonly FeedEvent[],
+  operator: OperatorFunction<FeedEvent, KeyedWindow>,
+): Promise<readonly string[]> =>
+  lastValueFrom(from(events).pipe(operator, toArray())).then((all) => all.map(inWordsByKey));
+
+const scheduler = stopped();
+const tumbling = (more: { maxKeys?: number; maxFrames?: number; allowedLatenessMs?: number } = {}) =>
+  tumblingWindow<FeedEvent, string>({ lengthMs: 10, by, scheduler, ...more });
+
+describe('a window by key', () => {
+  it('is emitted for each key that had items, in the order of their first items', async () => {
+    const events = [opened(0), frameOf('b1', 1), frameOf('a1', 2), frameOf('b2', 3), frameOf('a2', 31), watermark(40)];
+    expect(await windows(events, tumbling())).toEqual(['b: 0-10 b1b2', 'a: 0-10 a1', 'a: 30-40 a2']);
+  });
+
+  it('slides', async () => {
+    const events = [opened(0), frameOf('a1', 1), frameOf('b1', 6), frameOf('a2', 12), watermark(20)];
+    const sliding = slidingWindow<FeedEvent, string>({ lengthMs: 10, everyMs: 5, by, scheduler, align: 'start' });
+    expect(await windows(events, sliding)).toEqual([
+      'a: 0-10 a1',
+      'b: 0-10 b1',
+      'b: 5-15 b1',
+      'a: 5-15 a2',
+      'a: 10-20 a2',
+    ]);
+  });
+
+  it('has the value of its own accumulator, which gets the items of its key only', () => {
+    const events = [opened(0), frameOf('a1', 1), frameOf('b22', 2), frameOf('a333', 3), watermark(10)] as FeedEvent[];
+    const values: unknown[] = [];
+    from(events)
+      .pipe(tumblingWindow({ lengthMs: 10, by, seed: () => 0, add: (sum, { data }) => sum + data.length, scheduler }))
+      .subscribe(({ key, value, count, complete }) => values.push([key, value, count, complete]));
+    expect(values).toEqual([
+      ['a', 6, 2, true],
+      ['b', 3, 1, true],
+    ]);
+  });
+
+  it('compares keys like a Map', () => {
+    const [one, other] = [{}, {}];
+    const keys = [NaN, one, NaN, other, undefined];
+    const keysSeen: unknown[] = [];
+    from([opened(0), ...keys.map((_, index) => frameOf('x', index)), watermark(10)] as FeedEvent[])
+      .pipe(tumblingWindow({ lengthMs: 10, by: ({ receivedAt }) => keys[receivedAt], scheduler }))
+      .subscribe(({ key, count }) => keysSeen.push([key, count]));
+    expect(keysSeen).toEqual([
+      [NaN, 2],
+      [one, 1],
+      [other, 1],
+      [undefined, 1],
+    ]);
+  });
+
+  it('counts the items of keys beyond maxKeys, in each window of their time', async () => {
+    const frames = ['a1', 'b1', 'c1', 'a2', 'd1', 'c2'].map((text, at) => frameOf(text, at + 1));
+    const events = [opened(0), ...frames, frameOf('c3', 11), watermark(20)];
+    expect(await windows(events, tumbling({ maxKeys: 2 }))).toEqual([
+      'a: 0-10 a1a2 3 beyond',
+      'b: 0-10 b1 3 beyond',
+      'c: 10-20 c3',
+    ]);
+  });
+
+  it('shares maxFrames with the windows of the same time', async () => {
+    const frames = ['a1', 'b1', 'a2', 'b2', 'a3'].map((text, at) => frameOf(text, at + 1));
+    expect(await windows([opened(0), ...frames, watermark(10)], tumbling({ maxFrames: 3 }))).toEqual([
+      'a: 0-10 a1a2 3 items 1 dropped incomplete (overflow)',
+      'b: 0-10 b1 2 items 1 dropped incomplete (overflow)',
+    ]);
+  });
+
+  it('calls by once per item, also for items of several windows', () => {
+    let calls = 0;
+    const counting = (frame: Frame) => [(calls += 1), by(frame)][1];
+    from([opened(0), frameOf('a', 12), watermark(40)] as FeedEvent[])
+      .pipe(slidingWindow({ lengthMs: 10, everyMs: 2, by: counting, scheduler }))
+      .subscribe();
+    expect(calls).toBe(1);
+  });
+
+  it('errors with the error of by, after all windows', () => {
+    const failure = new Error('no market');
+    const broken = (frame: Frame) => {
+      if (frame.text() === 'b1') throw failure;
+      return by(frame);
+    };
+    const keys: unknown[] = [];
+    let error: unknown;
+    from([opened(0), frameOf('a1', 1), frameOf('a2', 11), frameOf('b1', 12)] as FeedEvent[])
+      .pipe(tumblingWindow({ lengthMs: 10, by: broken, scheduler }))
+      .subscribe({ next: ({ key }) => keys.push(key), error: (reason: unknown) => (error = reason) });
+    expect([keys, error]).toEqual([['a', 'a'], failure]);
+  });
+
+  it.each([
+    [{ by: 'market' }, 'by'],
+    [{ by, maxKeys: 0 }, 'maxKeys'],
+    [{ maxKeys: 10 }, 'maxKeys'],
+    [{ by, maxKey: 10 }, 'maxKey'],
+  ])('throws invalid-options for %p', (options, option) => {
+    expect(() => tumblingWindow({ lengthMs: 10, ...options } as never)).toThrow(
+      expect.objectContaining({ code: 'invalid-options', option }),
+    );
+  });
+
+  it('has all items of its key, and the gaps and completeness of the window without keys, in any feed', async () => {
+    const step = fc.record({
+      ms: fc.integer({ min: 0, max: 12 }),
+      kind: fc.constantFrom('a', 'a', 'b', 'c', 'outage', 'gap', 'tick'),
+    });
+    const options = { lengthMs: 10, scheduler };
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
+        let at = 0;
+        const events = steps.map(({ ms, kind }): FeedEvent => {
+          at += ms;
+          if (kind === 'outage') return disconnected(at);
+          if (kind === 'gap') return gapOf(at - ms, at);
+          return kind === 'tick' ? opened(at) : frameOf(`${kind}${at}`, at);
+        });
+        const source = from(events);
+        const all = await lastValueFrom(source.pipe(tumblingWindow<FeedEvent>(options), toArray()));
+        const keyed = await lastValueFrom(
+          source.pipe(tumblingWindow<FeedEvent, string>({ ...options, by }), toArray()),
+        );
+        const expected = all.flatMap(({ frames, dropped: _, count: __, ...facts }) =>
+          [...new Set(frames.map(by))].map((key) => {
+            const own = frames.filter((frame) => by(frame) === key);
+            return { ...facts, frames: own, dropped: 0, count: own.length, key, beyondMaxKeys: 0 };
+          }),
+        );
+        expect(keyed).toEqual(expected);
+      }),
+      { numRuns: cases(500) },
+    );
+  });
+});
+
+describe('the reason of an incomplete window', () => {
+  const a = (at: number) => frameOf('a', at);
+  const manyMs = 10_001 * 10;
+
+  it.each<[string, readonly FeedEvent[], readonly (string | undefined)[], { maxFrames?: number }?]>([
+    ['is absent if it is complete', [opened(0), a(1), watermark(10)], [undefined]],
+    ['is gap if an outage overlaps it', [opened(0), a(1), disconnected(5), opened(10)], ['gap']],
+    ['is partial if it began before the feed opened', [opened(5), a(6), watermark(10)], ['partial']],
+    ['is partial if the source ended before it was over', [opened(0), a(1), a(11)], [undefined, 'partial']],
+    ['is overflow if items exceeded maxFrames', [opened(0), a(1), a(2), watermark(10)], ['overflow'], { maxFrames: 1 }],
+    [
+      'is late if it contains an item of an earlier window',
+      [opened(0), a(1), a(11), a(9), watermark(20)],
+      [undefined, 'late'],
+    ],
+    ['is jump if it replaces many empty windows', [opened(0), watermark(10 + manyMs)], ['jump']],
+    [
+      'is gap if also items exceeded maxFrames',
+      [opened(0), a(1), a(2), disconnected(5), opened(10)],
+      ['gap'],
+      { maxFrames: 1 },
+    ],
+  ])('%s', async (_, events, reasons, options = {}) => {
+    const shape = { lengthMs: 10, scheduler, ...options };
+    const all = await lastValueFrom(from(events).pipe(tumblingWindow<FeedEvent>(shape), toArray()));
+    expect(all.slice(0, reasons.length).map(({ reason }) => reason)).toEqual(reasons);
+    for (const window of all) expect('reason' in window).toBe(!window.complete);
+  });
+
+  it('is gap in the last window of a feed that stops', () => {
+    const seen: (string | undefined)[] = [];
+    const failure = disconnected(12).failure;
+    concat(
+      of<FeedEvent[]>(opened(0), a(11), disconnected(12)),
+      throwError(() => failure),
+    )
+      .pipe(tumblingWindow<FeedEvent>({ lengthMs: 10, scheduler }))
+      .subscribe({ next: ({ reason }) => seen.push(reason), error: () => seen.push('error') });
+    expect(seen).toEqual([undefined, 'gap', 'error']);
+  });
+
+  it('is late only for the key of the late item', async () => {
+    const events = [opened(0), frameOf('a1', 11), frameOf('b1', 12), frameOf('b2', 9), watermark(20)];
+    expect(await windows(events, tumbling())).toEqual(['a: 10-20 a1', 'b: 10-20 b1b2 incomplete (late)']);
+  });
+});

@@ -1,0 +1,597 @@
+import { describe, expect, it, jest } from '@jest/globals';
+import fc from 'fast-check';
+import { inspect } from 'node:util';
+import {
+  classify,
+  clusterMeanings,
+  createTradeFeedError,
+  serviceMeanings,
+  workerMeanings,
+} from '../../src/protocol/failures/classify.js';
+import {
+  failurePage,
+  type Meaning,
+  type RelayFailureCode,
+  relayMeanings,
+  relayReports,
+  type Stage,
+  type Verdict,
+} from '../../src/protocol/failures/meanings.js';
+import {
+  copyFailure,
+  type FailureFacts,
+  failureOf,
+  isTradeFeedError,
+  readFailure,
+  relayError,
+  type RelayFailureFacts,
+  TradeFeedError,
+} from '../../src/protocol/failures/trade-feed-error.js';
+import { applyClassify, thrownByOption } from '../../src/protocol/validate.js';
+import { cases } from '../support/cases.js';
+import { character } from '../support/character.js';
+import { everythingIn } from '../support/everything-in.js';
+import { failureCodes, type FailureRow, failureTable } from '../support/failure-table.js';
+
+describe('classify', () => {
+  const answers = (stage: Stage, ...statuses: readonly number[]): FailureFacts[] =>
+    statuses.map((status) => ({ stage, status }));
+  const closes = (reasons: readonly (string | undefined)[], ...codes: readonly number[]): FailureFacts[] =>
+    codes.flatMap((closeCode) => reasons.map((reason): FailureFacts => ({ stage: 'stream', closeCode, reason })));
+
+  // Statuses and close codes to try for a row, by the key that `keyOf` returns.
+  const samples: Readonly<Record<string, readonly FailureFacts[]>> = {
+    'ticket 5xx': answers('ticket', 500, 501, 502, 504, 505, 511, 520, 599),
+    // The contract does not name those beyond 4xx either: no ticket and no refusal.
+    'ticket other': answers('ticket', 300, 301, 307, 400, 402, 404, 407, 409, 418, 428, 451, 499, 201, 204, 600, 999),
+    'handshake 5xx': answers('handshake', 500, 501, 502, 504, 520, 599),
+    'handshake other': answers('handshake', 301, 307, 101, 200, 204, 402, 403, 404, 407, 410, 426, 428, 600, 999),
+    'stream 4001': closes(['connection replaced', '', 'another'], 4001),
+    'stream 1008': closes(['server push only', ''], 1008),
+    'stream 4003': closes([undefined, '', 'Access expired', 'access expired ', 'access suspended'], 4003),
+    'stream 1013': closes(['client too slow', ''], 1013),
+    'stream 1001': closes(['server shutdown', ''], 1001),
+    'stream 1006': closes([''], 1006),
+    'stream other': [
+      ...closes([''], 1000, 1002, 1003, 1004, 1005, 1007, 1009, 1010, 1011, 1012, 1014, 1015, 2999, 3000, 4000, 4999),
+      // A reason alone means nothing.
+      ...closes(['access expired', 'connection replaced'], 1000, 4004),
+    ],
+  };
+
+  const keyOf = ({ stage = 'any' as never, status, closeCode, reason, code }: Meaning | FailureRow): string =>
+    [stage, status ?? closeCode ?? code, ...(reason === undefined ? [] : [`"${reason}"`])].join(' ');
+
+  const factsOf = (row: FailureRow): readonly FailureFacts[] => {
+    const { stage, status, closeCode, reason, code } = row;
+    const facts = status === undefined && closeCode === undefined ? { code } : { status, closeCode, reason };
+    const stages: readonly Stage[] = stage === undefined ? ['ticket', 'handshake', 'stream'] : [stage];
+    return samples[keyOf(row)] ?? stages.map((each) => ({ stage: each, ...facts }) as FailureFacts);
+  };
+
+  const examples = failureTable.flatMap((row) =>
+    factsOf(row).map((facts) => ({ row, facts, code: row.code, verdict: row.verdict, what: JSON.stringify(facts) })),
+  );
+
+  it.each(examples)('$what is $code: $verdict', ({ row, facts, code, verdict }) => {
+    const { meaning, advice } = serviceMeanings.find((candidate) => keyOf(candidate) === keyOf(row))!;
+    expect(classify(facts)).toBe(verdict);
+    const failure = createTradeFeedError(facts);
+    expect(failure).toMatchObject({ code, verdict, stage: facts.stage, advice });
+    expect(failure.message).toContain(meaning.slice(0, -1));
+  });
+
+  it('has exactly the rows of the failure table, and one for every code', () => {
+    expect(serviceMeanings.map(keyOf).sort()).toEqual(failureTable.map(keyOf).sort());
+    expect(failureTable.map(keyOf)).toEqual(expect.arrayContaining(Object.keys(samples)));
+    expect([...new Set(serviceMeanings.map(({ code }) => code))].sort()).toEqual(failureCodes);
+  });
+
+  it.each<[string, unknown]>([
+    ['a stage alone', { stage: 'ticket' }],
+    ['a close code at a stage without close codes', { stage: 'ticket', closeCode: 4001 }],
+    ['a status at a stage without statuses', { stage: 'stream', status: 401 }],
+    ['a code of another stage', { stage: 'stream', code: 'invalid-ticket' }],
+    ['an unknown code', { stage: 'ticket', code: 'out-of-luck' }],
+    ['an unknown stage', { stage: 'farewell', status: 401 }],
+    ['a code that its status contradicts', { stage: 'ticket', code: 'not-entitled', status: 401 }],
+    ['a status and a close code', { stage: 'stream', status: 401, closeCode: 1001 }],
+  ])('throws a TypeError for %s', (_what, facts) => {
+    expect(() => classify(facts as FailureFacts)).toThrow(TypeError);
+    expect(() => createTradeFeedError(facts as FailureFacts)).toThrow(
+      /^No failure is known for stage (ticket|stream|f)/,
+    );
+  });
+
+  it('knows any status and any close code: one that no row names stops, except for a fault of the server', () => {
+    const status = fc.integer({ min: 100, max: 999 });
+    const close = fc.record({
+      closeCode: fc.integer({ min: 1000, max: 4999 }),
+      reason: fc.string({ unit: character }),
+    });
+    fc.assert(
+      fc.property(fc.constantFrom<Stage>('ticket', 'handshake'), status, close, (stage, status, closed) => {
+        const isServer = status >= 500 && status <= 599;
+        expect(['stop', 'renew', 'wait', 'backoff']).toContain(classify({ stage, status }));
+        if (stage === 'handshake' && (status === 408 || status === 429))
+          expect(classify({ stage, status })).toBe('backoff');
+        else if (![401, 408, 429].includes(status))
+          expect(classify({ stage, status })).toBe(isServer ? 'backoff' : 'stop');
+        const error = createTradeFeedError({ stage: 'stream', ...closed });
+        expect(error).toMatchObject(closed);
+        if (![1001, 1006, 1008, 1013, 4001, 4003].includes(closed.closeCode))
+          expect(error).toMatchObject({ code: 'connection-closed', verdict: 'backoff' });
+      }),
+      { numRuns: cases(100) },
+    );
+  });
+
+  it.each([
+    [{ stage: 'ticket', code: 'invalid-api-key' }, 'stop'],
+    [{ stage: 'stream', code: 'access-revoked' }, 'renew'],
+    [{ stage: 'handshake', code: 'handshake-failed' }, 'backoff'],
+    [{ stage: 'handshake', code: 'invalid-options' }, 'stop'],
+  ] as const)('%j, a code alone, is %s', (facts, verdict) => {
+    expect(classify(facts)).toBe(verdict);
+  });
+});
+
+describe('the texts of the tables', () => {
+  it('are one sentence for what happened and one or two for what to do, without addresses', () => {
+    const tables = [relayReports, workerMeanings, clusterMeanings].flatMap((table) => Object.values<Meaning>(table));
+    for (const { meaning, advice } of [...serviceMeanings, ...relayMeanings, ...tables])
+      for (const text of [meaning, advice]) {
+        expect(text).toMatch(/^[A-Z].*\.$/s);
+        expect(text).not.toMatch(/\.\.|\s\.|\s\s|[a-z]+:\/\/|Bearer|[0-9a-f]{16}/i);
+      }
+  });
+});
+
+describe('the message of a failure', () => {
+  const messageOf = (facts: FailureFacts) => createTradeFeedError(facts).message.replace(/ See \S+\.md$/, '');
+
+  it.each<[FailureFacts, string]>([
+    [
+      { stage: 'ticket', status: 401 },
+      'The service does not accept the API key (HTTP 401). Set the option `apiKey` or TRADE_FEED_API_KEY to a valid key.',
+    ],
+    [
+      { stage: 'stream', closeCode: 1001, reason: 'server shutdown' },
+      'The service shut down (close code 1001, "server shutdown"). Nothing to do: the feed reconnects with backoff.',
+    ],
+    [
+      { stage: 'stream', closeCode: 1006, reason: '' },
+      'The connection broke off without a close frame (close code 1006). Nothing to do: the feed reconnects with a fresh ticket.',
+    ],
+    [
+      { stage: 'stream', code: 'connection-stalled' },
+      'The connection was silent and did not answer a ping. Nothing to do: the feed reconnects with a fresh ticket.',
+    ],
+    [
+      { stage: 'handshake', status: 503, detail: 'x' },
+      'The service has no room for another user (HTTP 503, x). Nothing to do: the feed tries again with backoff.',
+    ],
+  ])('says what happened, what was observed, and what to do: %j', (facts, message) => {
+    expect(messageOf(facts)).toBe(message);
+  });
+
+  it('has the observed facts as `detail`, which is not in JSON', () => {
+    const closed = { stage: 'stream', closeCode: 4003, reason: ' why\n', detail: 'x' } as const;
+    const failure = createTradeFeedError(closed);
+    expect(failure).toMatchObject({ reason: ' why\n', detail: 'close code 4003, "why", x' });
+    expect(createTradeFeedError({ ...closed, reason: ' ' }).detail).toBe('close code 4003, x');
+    expect(failure.toJSON()).not.toHaveProperty('detail');
+  });
+
+  it.each(['$$', '$&', '$`', "$'"])('shows a close reason character by character: %s', (reason) => {
+    expect(messageOf({ stage: 'stream', closeCode: 1000, reason })).toContain(`"${reason}"`);
+  });
+});
+
+describe('relayError', () => {
+  const statuses = (...all: readonly number[]) => all.map((status) => ({ status }));
+  /** What is observed, its code, stage and verdict. Written by hand, not from src. */
+  const table: readonly (readonly [readonly RelayFailureFacts[], RelayFailureCode, Stage, Verdict])[] = [
+    [statuses(401, 403), 'relay-refused', 'handshake', 'stop'],
+    [statuses(503), 'relay-full', 'handshake', 'backoff'],
+    [statuses(408, 429, 500, 501, 502, 504, 520, 599), 'relay-failed', 'handshake', 'backoff'],
+    [statuses(200, 204, 301, 304, 400, 402, 404, 410, 418, 426, 451, 600), 'invalid-relay', 'handshake', 'stop'],
+    [[{ code: 'invalid-relay' }], 'invalid-relay', 'handshake', 'stop'],
+    [[{ code: 'relay-unreachable' }], 'relay-unreachable', 'handshake', 'backoff'],
+    [[{ code: 'relay-authorize-timeout', status: 503 }], 'relay-authorize-timeout', 'handshake', 'backoff'],
+    [[{ code: 'relay-headers-failed' }], 'relay-headers-failed', 'handshake', 'backoff'],
+    [[{ code: 'relay-lost' }], 'relay-lost', 'stream', 'backoff'],
+    [[{ code: 'relay-stalled' }], 'relay-stalled', 'stream', 'renew'],
+    [[{ code: 'invalid-relay-data' }], 'invalid-relay-data', 'stream', 'backoff'],
+  ];
+
+  it.each(table)('%j is %s at the stage %s: %s', (all, code, stage, verdict) => {
+    const { meaning, advice } = relayMeanings.find((each) => each.code === code)!;
+    for (const facts of all) {
+      const error = relayError(facts);
+      expect(error).toMatchObject({ ...facts, code, stage, verdict, advice });
+      expect(error.message).toContain(meaning.slice(0, -1));
+      expect(error.message).toContain(advice);
+    }
+  });
+
+  it('keeps the observed facts', () => {
+    const cause = new Error('below');
+    const facts = { uptimeMs: 5, framesReceived: 6, endedAt: 7, retryAfterMs: 8 };
+    const error = relayError({ code: 'relay-lost', ...facts, detail: 'one more word', cause });
+    expect(error).toMatchObject({ ...facts, cause });
+    expect(error.message).toContain('(one more word)');
+    expect(relayError({ status: 503, detail: 'x' }).message).toContain('(HTTP 503, x)');
+  });
+
+  it.each<[string, object]>([
+    ['no facts', {}],
+    ['a code of the service', { code: 'connection-lost' }],
+    ['a code that only a relay reports', { code: 'relay-behind' }],
+    ['an unknown code', { code: 'out-of-luck' }],
+  ])('throws a TypeError for %s', (_what, facts) => {
+    expect(() => relayError(facts)).toThrow(new TypeError('Unknown failure.'));
+  });
+
+  it('knows any status: a fault of the request stops, a fault of the relay is retried', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 100, max: 999 }), (status) => {
+        const isTemporary = [408, 429].includes(status) || Math.floor(status / 100) === 5;
+        expect(relayError({ status }).verdict).toBe(isTemporary ? 'backoff' : 'stop');
+      }),
+    );
+  });
+});
+
+describe('a TradeFeedError', () => {
+  const cause = new Error('below');
+  const shutDown = { stage: 'stream', closeCode: 1001, reason: 'server shutdown' } as const;
+  const first = createTradeFeedError({ ...shutDown, uptimeMs: 9, endedAt: 1 });
+  const second = createTradeFeedError({ stage: 'ticket', status: 503, retryAfterMs: 2_000, endedAt: 2, cause });
+
+  it('is an Error with a name, a message, a stack and a cause', () => {
+    expect(second).toBeInstanceOf(Error);
+    expect(second).toBeInstanceOf(TradeFeedError);
+    expect(String(second)).toBe(`TradeFeedError: ${second.message}`);
+    expect(second.stack).toContain('failures.test');
+    expect(second.cause).toBe(cause);
+    const text = inspect(second);
+    expect(text).toContain(`TradeFeedError: ${second.message}`);
+    expect(text).toContain("code: 'credential-service-unavailable'");
+    expect(text).toContain('[cause]: Error: below');
+  });
+
+  it('has no property for a fact that was not observed', () => {
+    const absent = ['status', 'closeCode', 'reason', 'retryAfterMs', 'previous', 'cause', 'detail'];
+    const bare = createTradeFeedError({
+      stage: 'stream',
+      code: 'connection-stalled',
+      cause: undefined,
+      reason: undefined,
+    });
+    expect(absent.filter((name) => name in bare)).toEqual([]);
+  });
+
+  it('ended now, unless `endedAt` is set', () => {
+    jest.useFakeTimers({ now: 1_234_567 });
+    try {
+      expect(createTradeFeedError({ stage: 'ticket', status: 503 }).endedAt).toBe(1_234_567);
+      expect(createTradeFeedError({ stage: 'ticket', status: 503, endedAt: 5 }).endedAt).toBe(5);
+    } finally {
+      jest.useRealTimers();
+    }
+  });
+
+  it('is plain data without cause and stack in JSON', () => {
+    const error = copyFailure(second, { previous: first });
+    expect(JSON.parse(JSON.stringify(error))).toEqual({
+      name: 'TradeFeedError',
+      message: second.message,
+      code: 'credential-service-unavailable',
+      stage: 'ticket',
+      status: 503,
+      verdict: 'backoff',
+      meaning: 'The service cannot issue tickets at the moment.',
+      advice: second.advice,
+      retryAfterMs: 2_000,
+      uptimeMs: 0,
+      framesReceived: 0,
+      endedAt: 2,
+      previous: {
+        name: 'TradeFeedError',
+        message: first.message,
+        code: 'server-shutdown',
+        stage: 'stream',
+        closeCode: 1001,
+        reason: 'server shutdown',
+        verdict: 'backoff',
+        meaning: 'The service shut down.',
+        advice: first.advice,
+        uptimeMs: 9,
+        framesReceived: 0,
+        endedAt: 1,
+      },
+    });
+  });
+
+  it('composes the message once, of summary, detail and advice', () => {
+    expect(second.summary).toBe('The service cannot issue tickets at the moment.');
+    expect(second.detail).toBe('HTTP 503');
+    expect(second.message).toBe(
+      `The service cannot issue tickets at the moment (HTTP 503). ${second.advice} See ${failurePage(second.code)}`,
+    );
+    const fields = { code: 'connection-lost', stage: 'stream', verdict: 'stop', advice: 'Wait.' } as const;
+    const page = failurePage('connection-lost');
+    expect(new TradeFeedError({ ...fields, summary: 'It ended.' }).message).toBe(`It ended. Wait. See ${page}`);
+    expect(new TradeFeedError({ ...fields, summary: 'It ended', detail: 'early' }).message).toBe(
+      `It ended (early). Wait. See ${page}`,
+    );
+    const error = new TradeFeedError({ ...fields, summary: 'No.', option: 'baseUrl', detail: 'must be a URL' });
+    expect(error.message).toBe(`Invalid option: \`baseUrl\` must be a URL. Wait. See ${page}`);
+    expect(error.option).toBe('baseUrl');
+  });
+
+  describe('copyFailure', () => {
+    it('changes the fields that it receives, keeps the rest, and does not change the original', () => {
+      const changed = copyFailure(second, { verdict: 'stop', previous: first });
+      expect(changed).toBeInstanceOf(TradeFeedError);
+      expect(changed).not.toBe(second);
+      expect(changed.toJSON()).toEqual({ ...second.toJSON(), verdict: 'stop', previous: first });
+      expect(changed.previous).toBe(first);
+      expect(changed.cause).toBe(cause);
+      expect(second.verdict).toBe('backoff');
+      expect('previous' in second).toBe(false);
+    });
+
+    it('puts new advice into the message, character by character', () => {
+      const changed = copyFailure(second, { advice: 'Pay $& and $1.' });
+      expect(changed.advice).toBe('Pay $& and $1.');
+      expect(changed.message).toBe(
+        `The service cannot issue tickets at the moment (HTTP 503). Pay $& and $1. See ${failurePage(second.code)}`,
+      );
+      expect(copyFailure(second, { verdict: 'stop' }).message).toBe(second.message);
+    });
+
+    it('keeps the stack of the original', () => {
+      expect(((): TradeFeedError => copyFailure(second, { verdict: 'stop' }))().stack).toBe(second.stack);
+    });
+
+    it('keeps the meaning, unless there is new advice without a meaning, which may be private', () => {
+      expect(copyFailure(second, { verdict: 'stop', previous: first }).meaning).toBe(second.meaning);
+      expect(copyFailure(second, { advice: 'Call 10.0.0.7.' })).not.toHaveProperty('meaning');
+      expect(copyFailure(second, { advice: 'Call us.', meaning: 'No.' })).toMatchObject({
+        meaning: 'No.',
+        advice: 'Call us.',
+      });
+    });
+
+    it('removes `previous`', () => {
+      expect('previous' in copyFailure(copyFailure(second, { previous: first }), { previous: undefined })).toBe(false);
+    });
+  });
+
+  describe('toPublic()', () => {
+    const own = { reason: 'private', detail: 'private', cause: new Error('private') };
+    const refused = createTradeFeedError({ stage: 'ticket', code: 'api-key-unavailable', endedAt: 3, ...own });
+    const closed = createTradeFeedError({ ...shutDown, uptimeMs: 9, framesReceived: 8, endedAt: 4, ...own });
+
+    it('keeps the numbers, and has the texts of the table in place of the observed texts', () => {
+      const shown = copyFailure(closed, { previous: refused }).toPublic();
+      expect(shown).toBeInstanceOf(TradeFeedError);
+      expect(shown.toJSON()).toEqual({
+        name: 'TradeFeedError',
+        code: 'server-shutdown',
+        stage: 'stream',
+        verdict: 'backoff',
+        closeCode: 1001,
+        uptimeMs: 9,
+        framesReceived: 8,
+        endedAt: 4,
+        meaning: 'The service shut down.',
+        advice: 'Nothing to do: the feed reconnects with backoff.',
+        message: 'The service shut down. Nothing to do: the feed reconnects with backoff.',
+        previous: shown.previous,
+      });
+      expect(shown.previous?.message).toBe(
+        'The `apiKey` function returned no key. See the cause, which your function threw; it is called again with backoff.',
+      );
+      expect(shown.cause).toBeUndefined();
+      expect(everythingIn(shown)).not.toContain('private');
+      expect(second.toPublic()).toMatchObject({ status: 503, retryAfterMs: 2_000 });
+    });
+
+    it('leaves out the stack of the server, and properties that other code has added', () => {
+      const shown = Object.assign(copyFailure(refused, {}), { host: 'private', port: 5_432 }).toPublic();
+      expect(shown.stack).toBe(`TradeFeedError: ${shown.message}`);
+      expect(everythingIn(shown)).not.toContain('private');
+      expect(shown).not.toHaveProperty('port');
+    });
+
+    it('has a fixed text if there is no meaning', () => {
+      const texts = { summary: 'private', advice: 'private' };
+      const made = new TradeFeedError({
+        code: 'connection-lost',
+        stage: 'stream',
+        verdict: 'stop',
+        status: 5,
+        ...texts,
+      });
+      for (const each of [made, copyFailure(refused, { advice: 'private' })]) {
+        const [meaning, advice] = ['The feed failed.', 'See the log of the server.'];
+        expect(each.toPublic()).toMatchObject({ code: each.code, message: `${meaning} ${advice}`, meaning, advice });
+        expect(everythingIn(each.toPublic())).not.toContain('private');
+      }
+    });
+
+    it('is the same for a public failure, and after JSON', () => {
+      const shown = copyFailure(closed, { previous: refused }).toPublic();
+      const read = readFailure(JSON.parse(JSON.stringify(copyFailure(closed, { previous: refused }))));
+      for (const each of [shown.toPublic(), read.toPublic(), readFailure(JSON.parse(JSON.stringify(shown)))])
+        expect(JSON.parse(JSON.stringify(each))).toEqual(JSON.parse(JSON.stringify(shown)));
+    });
+  });
+
+  it('isTradeFeedError knows a failure of this library, also of another copy, and nothing else', () => {
+    const fields = { name: 'TradeFeedError', code: 'client-too-slow', verdict: 'backoff' };
+    expect([first, Object.assign(new Error('x'), fields)].map(isTradeFeedError)).toEqual([true, true]);
+    const named = Object.assign(new Error(), { name: 'TradeFeedError' });
+    for (const other of [new Error('x'), { ...first }, undefined, null, 'TradeFeedError', named])
+      expect(isTradeFeedError(other)).toBe(false);
+  });
+});
+
+describe('readFailure', () => {
+  const before = createTradeFeedError({ stage: 'ticket', status: 503, retryAfterMs: 2_000, endedAt: 400 });
+  const facts = { uptimeMs: 5, framesReceived: 6, endedAt: 500, cause: new Error('below') };
+  const expired = createTradeFeedError({ stage: 'stream', closeCode: 4003, reason: 'access expired', ...facts });
+  const failure = copyFailure(expired, { previous: before });
+
+  const written = (error: TradeFeedError): unknown => JSON.parse(JSON.stringify(error));
+
+  it.each([failure, before, copyFailure(failure, { verdict: 'stop', advice: 'Do.', previous: undefined })])(
+    'returns the failure that was written: $code',
+    (error) => {
+      const read = readFailure(written(error));
+      expect(read).toBeInstanceOf(TradeFeedError);
+      expect(read).toBeInstanceOf(Error);
+      expect(read.toJSON()).toEqual({ ...error.toJSON(), ...(error.previous && { previous: read.previous }) });
+      expect(read.previous?.toJSON()).toEqual(error.previous?.toJSON());
+      expect(read.cause).toBeUndefined();
+    },
+  );
+
+  it('shifts the times by the difference of the clocks, also in the previous failure', () => {
+    const shifted = { endedAt: 1_500, uptimeMs: 5, previous: { endedAt: 1_400 } };
+    expect(readFailure(written(failure), 1_000)).toMatchObject(shifted);
+    expect(readFailure(written(failure), -100)).toMatchObject({ endedAt: 400, previous: { endedAt: 300 } });
+    const at = Date.now();
+    expect(readFailure({ ...before.toJSON(), endedAt: undefined }, 1e6).endedAt - at).toBeLessThan(1e5);
+  });
+
+  it('accepts a code of a newer version, and leaves out unknown fields and fields of the wrong type', () => {
+    const wrong = { previous: undefined, isNew: true, status: '401', uptimeMs: null };
+    const read = readFailure({ ...failure.toJSON(), code: 'new-code', ...wrong });
+    expect([read.code, read.uptimeMs]).toEqual(['new-code', 0]);
+    for (const name of ['isNew', 'status', 'previous']) expect(read).not.toHaveProperty(name);
+  });
+
+  const fields = before.toJSON();
+  it.each<unknown>([
+    ...[undefined, null, 5, 'text', [], {}],
+    ...['code', 'message', 'stage', 'verdict', 'advice'].flatMap((name) => [
+      { ...fields, [name]: undefined },
+      { ...fields, [name]: 5 },
+    ]),
+    { ...fields, stage: 'farewell' },
+    { ...fields, verdict: 'hope' },
+    { ...fields, previous: { code: 'x' } },
+    { ...fields, previous: null },
+  ])('throws for a value that is not a failure: %j', (value) => {
+    expect(() => readFailure(value)).toThrow(new TypeError('a field of the failure is missing or wrong'));
+  });
+
+  it('returns any failure unchanged', () => {
+    const [text, count] = [fc.string(), fc.nat()];
+    const mayBe = <T>(value: fc.Arbitrary<T>) => fc.option(value, { nil: undefined });
+    const any = fc.record({
+      stage: fc.constantFrom<Stage>('ticket', 'handshake', 'stream'),
+      verdict: fc.constantFrom<Verdict>('stop', 'renew', 'wait', 'backoff'),
+      ...{ summary: text, advice: text, endedAt: count, uptimeMs: count, framesReceived: count },
+      ...{ status: mayBe(count), reason: mayBe(text), meaning: mayBe(text), detail: mayBe(text) },
+    });
+    fc.assert(
+      fc.property(any, (made) => {
+        const error = new TradeFeedError({ code: 'connection-lost', ...made });
+        expect(readFailure(written(error)).toJSON()).toEqual(error.toJSON());
+      }),
+    );
+  });
+
+  it('reads the summary out of the message, with the detail and without the advice', () => {
+    const summaryOf = (message: string, advice = 'Wait.') => readFailure({ ...fields, message, advice }).summary;
+    expect(summaryOf('It said: Wait. No. Wait. See a/page.md')).toBe('It said: Wait. No.');
+    expect(summaryOf('It ended. Wait.')).toBe('It ended.');
+    expect(summaryOf('It ended.', '')).toBe('It ended.');
+    const read = readFailure(written(before));
+    expect(read.summary).toBe('The service cannot issue tickets at the moment (HTTP 503).');
+    expect(readFailure(written(before.toPublic())).summary).toBe(before.summary);
+    expect(read).not.toHaveProperty('detail');
+    const changed = copyFailure(read, { advice: 'Stop.' }).message;
+    expect(changed).toMatch(/^The service cannot issue tickets at the moment \(HTTP 503\)\. Stop\. See \S+$/);
+  });
+
+  it('keeps a message that another version has composed differently', () => {
+    const read = readFailure({ ...fields, message: 'Something else.' });
+    expect(read.message).toBe('Something else.');
+    expect(copyFailure(read, { verdict: 'stop' }).message).toBe('Something else.');
+    expect(copyFailure(read, { advice: 'Stop.' }).message).toMatch(/^Something else\. Stop\. See \S+$/);
+  });
+});
+
+it.each([new Error('secret'), 'secret', undefined, null, { code: 'connection-lost' }])(
+  'failureOf returns an error of the application as the cause of a failure that stops, with fixed texts: %p',
+  (error) => {
+    const failure = failureOf(error);
+    expect(failureOf(failure)).toBe(failure);
+    expect(failure).toMatchObject({ code: 'relay-source-failed', stage: 'stream', verdict: 'stop' });
+    expect([failure.cause, failure.toPublic().cause]).toEqual([error, undefined]);
+    expect(failure.message).toMatch(
+      /^An error of the application stopped the feed\. See the cause, or the log of the server\. See \S+$/,
+    );
+  },
+);
+
+describe('the option `classify`', () => {
+  const facts: FailureFacts = { stage: 'ticket', status: 503, retryAfterMs: 5, endedAt: 1, cause: new Error('below') };
+  const usual = createTradeFeedError(facts);
+
+  const classified = (options: Parameters<typeof applyClassify>[0]) =>
+    applyClassify(options, createTradeFeedError(facts));
+
+  it('is called once with the failure and the verdict of the table, and changes nothing by returning it', () => {
+    const classify = jest.fn<(failure: TradeFeedError, verdict: Verdict) => Verdict>((_failure, verdict) => verdict);
+    const error = classified({ classify });
+    expect(classify.mock.calls).toEqual([[error, 'backoff']]);
+    for (const each of [error, classified({}), classified({ classify: undefined })])
+      expect((each as TradeFeedError).toJSON()).toEqual(usual.toJSON());
+    expect(classify.mock.calls[0]?.[0]).toBe(error);
+  });
+
+  it.each<Verdict>(['stop', 'renew', 'wait'])('changes the verdict, and the advice says so: %s', (verdict) => {
+    const error = classified({ classify: () => verdict }) as TradeFeedError;
+    const advice = `Your option \`classify\` changed the verdict from backoff to ${verdict}.`;
+    const message = usual.message.replace(usual.advice, advice);
+    expect(error.toJSON()).toEqual({ ...usual.toJSON(), verdict, advice, message });
+    expect(error.cause).toBe(facts.cause);
+  });
+
+  it.each([new Error('mine'), 'text', undefined, null])('passes its exception on unchanged: %p', (thrown) => {
+    const classify = () => {
+      // eslint-disable-next-line @typescript-eslint/only-throw-error -- as a user's function may
+      throw thrown;
+    };
+    expect(classified({ classify })).toBe(thrown);
+    expect(thrownByOption('classify', thrown)).toBe(thrown);
+  });
+
+  it('stops with a failure that it throws, although its verdict was different', () => {
+    const thrown = createTradeFeedError({ stage: 'stream', closeCode: 1001, reason: '' });
+    const failure = classified({
+      classify: () => {
+        throw thrown;
+      },
+    });
+    expect(thrown.verdict).toBe('backoff');
+    expect(failure).toMatchObject({ code: 'server-shutdown', verdict: 'stop', closeCode: 1001 });
+    expect(failure).toMatchObject({ advice: 'Your option `classify` threw this.', meaning: thrown.meaning });
+  });
+
+  it.each(['retry', '', undefined, null, true, Promise.resolve('stop'), 'toString'])(
+    'stops if it returns %p, which is not a verdict',
+    (given) => {
+      const error = classified({ classify: () => given as Verdict }) as TradeFeedError;
+      expect(error).toMatchObject({ code: 'invalid-options', verdict: 'stop' });
+      expect(error.message).toContain('`classify` must be a function that returns stop, renew, wait, backoff.');
+    },
+  );
+});

@@ -1,0 +1,298 @@
+import { describe, expect, it } from '@jest/globals';
+import { writeFileSync } from 'node:fs';
+import { inspect } from 'node:util';
+import { defer, type Observable, retry, timer } from 'rxjs';
+import { Frame, replay$, tradeFeed$, tradeFeedEvents$ } from '../../src/index.js';
+import { frameLine, gapLine } from '../../src/operators/node/recording/recording-line.js';
+import type { RelayedEvent } from '../../src/protocol/event.js';
+import { createTradeFeedError } from '../../src/protocol/failures/classify.js';
+import { createRelay, relayHandler, type RelayOptions, type RelayReceiver } from '../../src/relay/index.js';
+import { RelayFullError } from '../../src/relay/refusals.js';
+import { startTradeFeedService } from '../../src/testing/index.js';
+import { Receiver } from '../browser/support.js';
+import { tempFolder } from '../cli/support/temp-folder.js';
+import { gapOf, opened } from '../operators/stream.js';
+import { optionsFor, plantedKey } from '../support/feed.js';
+import { waitFor } from '../support/wait-for.js';
+import { accept, close, issue, refuse, refuseHandshake, startWire, text } from '../support/wire.js';
+import { Client, Clock, closedAfterEach, essence, frame, range, Raw, Response, Source } from './support.js';
+import { startBalancer, Web } from './support.js';
+
+const closing = closedAfterEach();
+
+describe('restart', () => {
+  const replaced = createTradeFeedError({ stage: 'stream', closeCode: 4001, reason: 'connection replaced' });
+  const whole = (events$: Observable<RelayedEvent>) => events$;
+  const end = (how: 'stops' | 'completes', source: Source): void =>
+    how === 'stops' ? source.subject.error(replaced) : source.subject.complete();
+
+  /** A relay with a new source for each subscription. */
+  const restartable = () => {
+    const clock = new Clock();
+    const sources: Source[] = [];
+    const source$ = defer(() => {
+      sources.push(new Source());
+      return sources.at(-1)!.events$;
+    });
+    const relay = createRelay(source$, { scheduler: clock.scheduler });
+    const join = (receiver?: RelayReceiver) => new Client(relay, receiver);
+    return { clock, sources, relay, join, source: () => sources.at(-1)! };
+  };
+
+  it('changes nothing while the source is active', () => {
+    const { relay, join, source } = restartable();
+    const client = join();
+    relay.restart();
+    expect([source().active, client.isComplete]).toEqual([1, false]);
+    relay.close();
+    expect(client.isComplete).toBe(true);
+  });
+
+  it.each(['stops', 'completes'] as const)(
+    'makes the next client subscribe again to a source that %s, and lets current clients read to the end',
+    (how) => {
+      for (const select of [undefined, whole]) {
+        const { clock, source, sources, relay, join } = restartable();
+        const response = new Response();
+        const [slow, quick] = [join({ response, select }), join({ select })];
+        source().frames('a');
+        clock.pass(16);
+        response.writableNeedDrain = true;
+        source().frames('b', 'c');
+        clock.pass(16);
+        source().frames('d');
+        end(how, source());
+        relay.restart();
+        expect([sources.length, relay.status().topics]).toEqual([1, select === undefined ? 0 : 1]);
+        // The next run is separate from the previous one.
+        const next = join({ select });
+        source().frames('e');
+        response.drain();
+        clock.pass(16);
+        const last = how === 'stops' ? 'connect-again' : 'complete';
+        for (const client of [slow, quick])
+          expect([client.payloads, client.types.at(-1), client.isComplete]).toEqual([['a', 'b', 'c', 'd'], last, true]);
+        expect([next.payloads, next.isComplete]).toEqual([['e'], false]);
+        slow.leave();
+        quick.leave();
+        // A topic also stores `opened`.
+        const storedFirst = select === undefined ? 1 : 2;
+        expect(relay.status().stored.events).toBe(storedFirst);
+        const later = join({ select });
+        source().frames('f');
+        clock.pass(16);
+        expect([later.payloads, next.payloads]).toEqual([['f'], ['e', 'f']]);
+        expect(relay.status().stored.events).toBe(storedFirst + 1);
+      }
+    },
+  );
+
+  it.each([undefined, whole])('may be called while the stop is reported (select: %s)', (select) => {
+    const { clock, sources, source, relay, join } = restartable();
+    const reports: string[] = [];
+    relay.events$.subscribe(({ type }) => {
+      if (!type.endsWith('-stopped')) return;
+      reports.push(type);
+      relay.restart();
+    });
+    const client = join({ select });
+    source().frames('a');
+    source().subject.error(replaced);
+    clock.pass(16);
+    expect([client.payloads, client.types.at(-1), reports]).toEqual([['a'], 'connect-again', ['source-stopped']]);
+    const next = join({ select, lastEventId: client.lastEventId });
+    source().emit(frame('b', clock.now + 1));
+    clock.pass(16);
+    expect([sources.length, next.payloads, next.isComplete]).toEqual([2, ['b'], false]);
+  });
+
+  it.each(['stops', 'completes'] as const)('begins without the state of a source that %s', (how) => {
+    for (const select of [undefined, whole]) {
+      const { clock, source, relay, join } = restartable();
+      const begin = clock.now;
+      join({ select });
+      source().emit(opened(begin), frame('a', begin + 5_000), { type: 'watermark', at: begin + 6_000 });
+      end(how, source());
+      relay.restart();
+      const next = join({ select });
+      source().emit(opened(begin + 1, 2), frame('b', begin + 2, 2));
+      clock.pass(16);
+      expect(next.events).toMatchObject([opened(begin + 1, 2), { type: 'frame', receivedAt: begin + 2 }]);
+    }
+  });
+
+  it('does not reopen a closed relay', () => {
+    const { relay, join, source } = restartable();
+    join();
+    source().subject.error(replaced);
+    relay.close();
+    relay.restart();
+    expect(join().error).toEqual(expect.any(RelayFullError));
+  });
+
+  it('of the source by `retry` sends its stop to the clients at once as `disconnected`, and they stay', () => {
+    const clock = new Clock();
+    const { scheduler } = clock;
+    const source = new Source();
+    const relay = createRelay(source.events$.pipe(retry({ delay: () => timer(60_000, scheduler) })), { scheduler });
+    const client = new Client(relay);
+    source.emit(opened(1), { type: 'stopped', at: clock.now, failure: replaced });
+    source.subject.error(replaced);
+    clock.pass(1_000);
+    expect(client.events.map(({ type }) => type)).toEqual(['opened', 'disconnected']);
+    expect(client.isComplete).toBe(false);
+    relay.close();
+  });
+});
+
+describe('a relay of', () => {
+  const folder = tempFolder();
+
+  const serve = async (source: Parameters<typeof createRelay>[0], options?: RelayOptions) => {
+    const relay = createRelay(source, { batchMs: 0, lingerMs: 0, ...options });
+    const web = await Web.start(relayHandler(relay, { authorize: () => true }));
+    closing.push(
+      () => relay.close(),
+      () => web[Symbol.asyncDispose](),
+    );
+    return { relay, web };
+  };
+
+  const receive = (url: string): Receiver => {
+    // The receiver stops at the first stop of the feed.
+    const receiver = new Receiver(url, { maxFeedStops: 1 });
+    closing.push(() => receiver.subscription.unsubscribe());
+    return receiver;
+  };
+
+  it('`tradeFeedEvents$` sends frames, outages with their gaps, and the stop to many clients over one connection', async () => {
+    const service = await startTradeFeedService({ limits: { ticketsPerWindow: 1_000 } });
+    closing.push(() => service.shutdown());
+    const account = service.createAccount({ plan: 'developer' });
+    const options = optionsFor(service, { apiKey: account.createApiKey() });
+    const { web } = await serve(tradeFeedEvents$('market', options), { lingerMs: 60_000 });
+    const clients = [receive(web.url), receive(web.url), receive(web.url)];
+    for (const client of clients) await client.until(({ types }) => types.includes('opened'));
+    const sent = range(0, 255).map((byte) => Buffer.of(byte, 0xff));
+    for (const data of sent) service.push('market', data);
+    for (const client of clients) {
+      await client.until((each) => each.frames.length === sent.length);
+      expect(client.frames.map(({ data }) => Buffer.from(data))).toEqual(sent);
+      expect(client.frames.every(({ isBinary, feed }) => isBinary && feed === 'market')).toBe(true);
+    }
+    account.expireAccess();
+    for (const client of clients) {
+      await client.until(({ types }) => types.includes('gap'));
+      const tail = client.types.slice(client.types.indexOf('access-expired'));
+      expect(tail).toEqual(['access-expired', 'reconnecting', 'ticket-requested', 'ticket-issued', 'opened', 'gap']);
+      expect(client.lifecycle.at(-1)).toMatchObject({ failure: { code: 'access-expired' } });
+      expect(client.lifecycle.at(-1)).not.toHaveProperty('missed');
+    }
+    const usurper = tradeFeed$('market', options).subscribe();
+    closing.push(() => usurper.unsubscribe());
+    for (const client of clients) {
+      await client.over();
+      expect(client.error).toMatchObject({ code: 'connection-replaced', verdict: 'stop', closeCode: 4001 });
+    }
+    const late = await receive(web.url).over();
+    expect(late.error).toMatchObject({ code: 'connection-replaced' });
+    // The relay has not taken the connection back.
+    expect(usurper.closed).toBe(false);
+  });
+
+  it('`tradeFeedEvents$` never sends any part of the key or of a ticket', async () => {
+    const wire = await startWire({
+      ticket: [issue(), refuse(429, { 'retry-after': '0' }, `{"key":"${plantedKey}"}`), issue()],
+      handshake: [
+        accept(text('one'), close(4003, 'access expired')),
+        refuseHandshake(503, {}, 'planted-ticket-3'),
+        accept(text('two'), close(4001, 'connection replaced')),
+      ],
+    });
+    closing.push(() => wire[Symbol.asyncDispose]());
+    const { relay, web } = await serve(tradeFeedEvents$('market', optionsFor(wire)));
+    const log: string[] = [];
+    relay.events$.subscribe((event) => log.push(inspect(event, { depth: 9 })));
+    const raw = await Raw.get(web.port);
+    await raw.until((all) => all.includes('event: connect-again'));
+    const codes = ['access-expired', 'ticket-rate-limited', 'capacity-full', 'connection-replaced'];
+    for (const part of ['"data":"one"', '"data":"two"', ...codes]) expect(raw.text).toContain(part);
+    expect(wire.handshakes.length).toBe(3);
+    for (const seen of [raw.text, log.join(), inspect(relay, { depth: 9, showHidden: true })]) {
+      expect(seen).not.toMatch(/planted-/);
+      expect(seen).not.toMatch(/bearer|x-api-key|authorization/i);
+      expect(seen).not.toContain(wire.wssUrl);
+    }
+    // A client that joins after the stop.
+    const late = await receive(web.url).over();
+    expect(inspect(late.error, { depth: 9, showHidden: true })).not.toMatch(/planted-/);
+  });
+
+  it('`replay$` sends a recording, with its gaps and its end', async () => {
+    const path = folder.path('recording');
+    const recorded = [
+      frame('a', 1_000),
+      gapOf(1_010, 1_020),
+      new Frame('raw', Buffer.of(0xff, 0), true, 1_030, 2),
+      frame('', 1_040, 2),
+    ];
+    writeFileSync(path, recorded.map((event) => (event.type === 'gap' ? gapLine(event) : frameLine(event))).join(''));
+    const { web } = await serve(replay$(path, { speed: Infinity }));
+    const client = await receive(web.url).over();
+    expect(client.isComplete).toBe(true);
+    expect(client.events.map(({ type }) => type)).toEqual(['frame', 'gap', 'frame', 'frame']);
+    expect(client.frames.map(essence)).toEqual(
+      recorded.flatMap((event) => (event.type === 'frame' ? [essence(event)] : [])),
+    );
+    expect(client.events[1]).toMatchObject({ from: 1_010, to: 1_020, failure: { code: 'connection-lost' } });
+  });
+});
+
+describe('a page whose server is replaced', () => {
+  const begin = Date.now() - 60_000;
+  const emit = (source: Source, from: number, to: number): void => {
+    for (const n of range(from, to)) source.emit(frame(n, begin + n));
+    // The clock goes faster than these frames, and would close the time of the next ones.
+    source.emit({ type: 'watermark', at: begin + to });
+  };
+  const timeOf = (event: RelayedEvent): number =>
+    event.type === 'frame' ? event.receivedAt : event.type === 'gap' ? event.to : event.at;
+
+  it.each([
+    ['a relay of the same source', 1],
+    ['a relay of another source', 2],
+  ])('resumes at %s: each frame once, times that never decrease, one gap', async (_what, count) => {
+    const sources = range(1, count).map(() => new Source());
+    const relays = [sources[0]!, sources.at(-1)!].map((each) => createRelay(each.events$, { batchMs: 0 }));
+    const holds = relays.map((relay) => relay.hold());
+    const [first, second] = relays.map((relay) => relayHandler(relay, { authorize: () => true }));
+    const { web, switchTo } = await startBalancer(first!);
+    const page = new Receiver(web.url);
+    closing.push(
+      () => relays.forEach((relay) => relay.close()),
+      () => holds.forEach((hold) => hold.unsubscribe()),
+      () => web[Symbol.asyncDispose](),
+      () => page.subscription.unsubscribe(),
+    );
+    const emitAll = (from: number, to: number) => sources.forEach((each) => emit(each, from, to));
+    for (const each of sources) each.emit(opened(begin));
+    await waitFor(() => relays[0]!.status().clients.length === 1);
+    emitAll(1, 500);
+    await page.until(({ frames }) => frames.length === 500);
+    switchTo(undefined);
+    emitAll(501, 700);
+    switchTo(second);
+    await page.until(({ types }) => types.includes('gap'));
+    emitAll(701, 800);
+    await page.until(({ texts }) => texts.at(-1) === '800');
+
+    expect(page.texts).toEqual(range(1, 800).map(String));
+    const ofFeed = page.events.filter(({ type }) => type === 'frame' || type === 'gap').map(timeOf);
+    expect(ofFeed).toEqual(ofFeed.toSorted((a, b) => a - b));
+    expect(page.types.slice(1)).toEqual(['relay-lost', ...page.types.slice(2, -2), 'opened', 'gap']);
+    const gaps = page.lifecycle.filter(({ type }) => type === 'gap');
+    expect(gaps).toEqual([
+      expect.objectContaining({ from: begin + 500, failure: expect.objectContaining({ code: 'relay-behind' }) }),
+    ]);
+  });
+});

@@ -1,0 +1,71 @@
+import { concat, defer, delay, EMPTY, filter, NEVER, Observable, type SchedulerLike, Subject, takeUntil } from 'rxjs';
+import { relayError } from '../../../src/protocol/failures/trade-feed-error.js';
+import type { Relay, RelayTopic } from '../../../src/relay/index.js';
+import { sseText } from '../../../src/relay/relay-message.js';
+
+/** The relay that an address leads to now; `undefined` while nothing listens there. */
+export interface Target {
+  readonly relay: Relay | undefined;
+  readonly select?: RelayTopic | undefined;
+}
+
+/** The connections of one client. */
+export interface Link {
+  /** How long bytes take, in ms. */
+  readonly latencyMs: number;
+  target: Target;
+  /** Ends the current connection. */
+  cut(): void;
+  /** From now on no bytes arrive over the current connection. */
+  stall(): void;
+}
+
+const links = new Map<
+  string,
+  { readonly link: Link; readonly connect: (id: string | undefined) => Observable<Uint8Array> }
+>();
+const encoder = new TextEncoder();
+
+/** Removes all links, before a run. */
+export const resetNetwork = (): void => links.clear();
+
+/** Creates the link behind an address. */
+export const createLink = (url: string, target: Target, latencyMs: number, scheduler: SchedulerLike): Link => {
+  let cut = new Subject<never>();
+  let isStalled = false;
+  const link: Link = {
+    latencyMs,
+    target,
+    cut: () => cut.error(new TypeError('The connection was reset.')),
+    stall: () => (isStalled = true),
+  };
+  const connect = (lastEventId: string | undefined) =>
+    defer(() => {
+      [cut, isStalled] = [new Subject<never>(), false];
+      const { relay, select } = link.target;
+      if (relay === undefined) throw new TypeError('The connection was refused.');
+      const messages$ = new Observable<Uint8Array>((subscriber) =>
+        relay.messages$({ lastEventId, select }).subscribe({
+          next: (message) => subscriber.next(encoder.encode(sseText(message))),
+          error: () => subscriber.error(relayError({ status: 503 })),
+          complete: () => subscriber.complete(),
+        }),
+      );
+      // After the last message the response ends, which the client sees as the end of its body.
+      return concat(
+        messages$.pipe(
+          delay(latencyMs, scheduler),
+          filter(() => !isStalled),
+        ),
+        defer(() => (isStalled ? NEVER : EMPTY)),
+      ).pipe(takeUntil(cut));
+    });
+  links.set(url, { link, connect });
+  return link;
+};
+
+/** Replaces the request over `fetch` in the bundle of the simulation. */
+export const relayRequest$ = (
+  { url }: { readonly url: string },
+  lastEventId: string | undefined,
+): Observable<Uint8Array> => links.get(url)?.connect(lastEventId) ?? NEVER;

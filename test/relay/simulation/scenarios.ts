@@ -1,0 +1,65 @@
+import { createChance } from '../../cluster/simulation/chance.js';
+import { inVirtualTime, type World } from './simulate.js';
+
+/** Runs one scenario: the fault begins at 0, after two seconds. Page 0 receives from the first relay, or from the one behind it. */
+const run = (receivesFrom: number, fault: (world: World) => void) => {
+  let result: object = {};
+  const { violations } = inVirtualTime(createChance(1), (world) => {
+    const { link, observer } = world.pages[0]!;
+    world.moveTo(link, world.nodes[receivesFrom]!);
+    link.cut();
+    world.pass(2_000);
+    const begin = world.now;
+    const before = world.service.sent.length;
+    fault(world);
+    world.heal();
+    world.pass(4_000);
+    const gaps = observer.events.flatMap(({ at, event }) => (event.type === 'gap' && at >= begin ? [event] : []));
+    const until = [...observer.received.keys()].at(-1)!;
+    result = {
+      gaps: gaps.map(({ from, to }) => ({ from: from - begin, to: to - begin })),
+      missing: world.service.sent.filter(({ n }) => n > before && n < until && !observer.received.has(n)).length,
+    };
+  });
+  return { violations, ...result };
+};
+
+/** The relay of the page loses its feed for six seconds. Then the page moves to a relay that has received every frame. */
+export const moves = () =>
+  run(0, (world) => {
+    const { feed } = world.nodes[0]!;
+    feed!.isRefused = true;
+    feed!.drop();
+    world.pass(6_000);
+    world.moveTo(world.pages[0]!.link, world.nodes[1]!);
+    world.pages[0]!.link.cut();
+    world.pass(1_000);
+  });
+
+/** The relay of the page loses its feed, and is restarted five seconds later. */
+export const restarts = () =>
+  run(0, (world) => {
+    const { feed } = world.nodes[0]!;
+    feed!.isRefused = true;
+    feed!.drop();
+    world.pass(5_000);
+    world.end(world.nodes[0]!, true);
+    feed!.isRefused = false;
+    world.start(world.nodes[0]!);
+    world.moveTo(world.pages[0]!.link, world.nodes[0]!);
+    world.pass(2_000);
+  });
+
+/** The connection from the relay of the page to the relay before it stalls. The relay of the page notices it, and is restarted. */
+export const stalls = () =>
+  run(2, (world) => {
+    const node = world.nodes[2]!;
+    node.upstream!.stall();
+    world.pass(2_050);
+    node.upstream!.stall();
+    world.end(node, true);
+    world.pass(2_000);
+    world.start(node);
+    world.moveTo(world.pages[0]!.link, node);
+    world.pass(2_000);
+  });

@@ -1,0 +1,269 @@
+import { describe, expect, it } from '@jest/globals';
+import { createServer } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { createServer as createTls } from 'node:tls';
+import { deflateRawSync, gzipSync } from 'node:zlib';
+import { firstValueFrom, lastValueFrom } from 'rxjs';
+import { tradeFeed$, type TradeFeedError } from '../../src/index.js';
+import { certificateFor } from '../support/certificate.js';
+import { optionsFor, outcomeOf, plantedKey } from '../support/feed.js';
+import { listen } from '../support/listen.js';
+import { accept, type HandshakeStep, issue, refuse, refuseHandshake, startWire } from '../support/wire.js';
+import { switching, text, ticketBody, type TicketStep, wsFrame } from '../support/wire.js';
+
+/** Writes the same bytes while the socket is open. */
+const endless = (socket: Duplex | null, first: string, again: string | Buffer): void => {
+  const bytes = Buffer.isBuffer(again) ? again : Buffer.from(again.repeat(1_000));
+  const write = () => {
+    while (socket && !socket.destroyed && socket.write(bytes));
+  };
+  socket?.on('drain', write).on('error', () => undefined);
+  socket?.write(first, 'latin1');
+  write();
+};
+/** Accepts a handshake, and then writes the same bytes while the socket accepts them. It reads nothing. */
+const flood =
+  (bytes: Buffer, ...first: readonly Buffer[]): HandshakeStep =>
+  (peer, wire, n) => {
+    peer.socket.removeAllListeners('data').pause();
+    accept(...first)(peer, wire, n);
+    endless(peer.socket, '', bytes);
+  };
+
+/** Runs a feed to its end. Returns the failure and the largest growth of the memory of this process, in MiB. */
+const peakOf = async (step: HandshakeStep): Promise<{ failure: TradeFeedError; mebibytes: number }> => {
+  await using wire = await startWire({ handshake: [step] });
+  const usedNow = () => {
+    const { heapUsed, arrayBuffers } = process.memoryUsage();
+    return heapUsed + arrayBuffers;
+  };
+  const before = usedNow();
+  let peak = before;
+  const watch = setInterval(() => (peak = Math.max(peak, usedNow())), 2);
+  const feed$ = tradeFeed$('market', optionsFor(wire, { backoff: { maxAttempts: 0 } }));
+  const ending = lastValueFrom(feed$, { defaultValue: undefined }).catch((error: unknown) => error);
+  const failure = ((await ending) as TradeFeedError).cause as TradeFeedError;
+  clearInterval(watch);
+  return { failure, mebibytes: (Math.max(peak, usedNow()) - before) / 2 ** 20 };
+};
+
+const many = (frame: Buffer): Buffer => Buffer.concat(Array.from({ length: 4_096 }, () => frame));
+
+describe('frames of a hostile service', () => {
+  it('that never end, in fragments of one byte, need a bounded amount of memory', async () => {
+    const { failure, mebibytes } = await peakOf(flood(many(wsFrame(0, 'x', false)), wsFrame(1, 'x', false)));
+    expect(failure).toMatchObject({ code: 'invalid-frame' });
+    expect(mebibytes).toBeLessThan(96);
+  });
+
+  it('that are pings of a service that reads no answer need a bounded amount of memory', async () => {
+    const { failure, mebibytes } = await peakOf(flood(many(wsFrame(9, Buffer.alloc(125)))));
+    expect(failure).toMatchObject({ code: 'connection-lost', verdict: 'renew' });
+    expect(mebibytes).toBeLessThan(128);
+  });
+
+  it('that announce 2^63 bytes reserve no memory', async () => {
+    const head = Buffer.from([0x82, 127, 0x7f, 255, 255, 255, 255, 255, 255, 255]);
+    const { failure, mebibytes } = await peakOf(accept(head));
+    expect(failure).toMatchObject({ code: 'invalid-frame' });
+    expect(mebibytes).toBeLessThan(64);
+  });
+
+  it('that are compressed are not inflated: compression is neither offered nor accepted', async () => {
+    const bomb = wsFrame(2, deflateRawSync(Buffer.alloc(48 * 1024 * 1024), { level: 1 }));
+    bomb[0] = 0xc2; // RSV1: compressed (RFC 7692, 6)
+    const { failure, mebibytes } = await peakOf(accept(bomb));
+    expect(failure).toMatchObject({ code: 'invalid-frame' });
+    expect(mebibytes).toBeLessThan(40);
+
+    const extension = 'Sec-WebSocket-Extensions: permessage-deflate; server_max_window_bits=1000\r\n\r\n';
+    await using wire = await startWire({
+      handshake: [(peer) => peer.socket.write(switching(peer).replace(/\r\n$/, extension))],
+    });
+    expect((await outcomeOf(optionsFor(wire))).failure).toMatchObject({ code: 'handshake-failed', verdict: 'stop' });
+    expect(wire.handshakes[0]?.headers).not.toHaveProperty('sec-websocket-extensions');
+  });
+
+  it('that are JSON with the name of a prototype do not change a prototype', async () => {
+    await using wire = await startWire({
+      handshake: [accept(text('{"__proto__":{"isAdmin":true},"constructor":{"prototype":{"isAdmin":true}}}'))],
+    });
+    const parsed = (await firstValueFrom(tradeFeed$('market', optionsFor(wire)))).json() as object;
+    expect(Object.getPrototypeOf(parsed)).toBe(Object.prototype);
+    expect(Object.keys(parsed)).toEqual(['__proto__', 'constructor']);
+    expect({}).not.toHaveProperty('isAdmin');
+  });
+});
+
+const unreachable = { code: 'ticket-endpoint-unreachable', verdict: 'backoff' };
+
+describe('a hostile ticket endpoint', () => {
+  it('with endless headers is aborted when they are too many, long before the deadline', async () => {
+    await using wire = await startWire({
+      ticket: [({ socket }) => endless(socket, 'HTTP/1.1 200 OK\r\n', 'x-more: of the same\r\n')],
+    });
+    const { failure } = await outcomeOf(optionsFor(wire, { ticketTimeoutMs: 600_000 }));
+    expect(failure).toMatchObject(unreachable);
+  });
+
+  it('that only sends 1xx is aborted when they are too many, long before the deadline', async () => {
+    const hints = 'HTTP/1.1 103 Early Hints\r\nlink: <a>\r\n\r\n';
+    await using wire = await startWire({ ticket: [({ socket }) => endless(socket, '', hints)] });
+    const { failure } = await outcomeOf(optionsFor(wire, { ticketTimeoutMs: 600_000 }));
+    expect(failure).toMatchObject(unreachable);
+    expect(failure.message).toContain('more than 65536 bytes of informational responses');
+  });
+
+  it('that sends its body slowly is aborted at the deadline, even if bytes keep arriving', async () => {
+    const slowly: TicketStep = (response) => {
+      response.writeHead(200).write('{');
+      const drops = setInterval(() => response.write(' '), 5);
+      response.on('close', () => clearInterval(drops));
+    };
+    await using wire = await startWire({ ticket: [slowly] });
+    const { failure } = await outcomeOf(optionsFor(wire, { ticketTimeoutMs: 100 }));
+    expect(failure).toMatchObject(unreachable);
+    expect(failure.message).toContain('no answer in 100 ms');
+  });
+
+  it('that compresses its body is not inflated: compression is neither requested nor accepted', async () => {
+    const bomb: TicketStep = (response, wire, n) => {
+      const body = `${JSON.stringify(ticketBody(wire, n)).slice(0, -1)}${' '.repeat(30_000_000)}}`;
+      response.writeHead(200, { 'content-encoding': 'gzip' }).end(gzipSync(body));
+    };
+    await using wire = await startWire({ ticket: [bomb] });
+    const { failure } = await outcomeOf(optionsFor(wire));
+    expect(failure).toMatchObject({ code: 'invalid-ticket', verdict: 'stop' });
+    expect(wire.tickets[0]?.headers).toMatchObject({ 'accept-encoding': 'identity' });
+  });
+
+  it('may name another host as wss_url, which receives the ticket but not the key', async () => {
+    await using stream = await startWire({ handshake: [accept(text('a'))] });
+    await using wire = await startWire({ ticket: [issue({ wss_url: stream.wssUrl })] });
+    await firstValueFrom(tradeFeed$('market', optionsFor(wire)));
+    const [handshake] = stream.handshakes;
+    expect(handshake?.headers.authorization).toBe('Bearer planted-ticket-1');
+    expect(JSON.stringify([stream.tickets, handshake])).not.toContain(plantedKey);
+    expect(wire.handshakes).toHaveLength(0);
+  });
+
+  it('cannot change a prototype with the fields of a ticket', async () => {
+    const prototypes = '"__proto__":{"isAdmin":true},"constructor":{"prototype":{"isAdmin":true}}';
+    const step: TicketStep = (response, wire, n) =>
+      void response.end(`{${prototypes},${JSON.stringify(ticketBody(wire, n)).slice(1)}`);
+    await using wire = await startWire({ ticket: [step], handshake: [accept(text('a'))] });
+    expect((await firstValueFrom(tradeFeed$('market', optionsFor(wire)))).text()).toBe('a');
+    expect({}).not.toHaveProperty('isAdmin');
+  });
+});
+
+describe('a hostile answer to the handshake', () => {
+  it('with too many headers is aborted, long before the deadline', async () => {
+    const endlessHeaders: HandshakeStep = (peer) => {
+      const [head = ''] = switching(peer).split('\r\n\r\n');
+      endless(peer.socket, `${head}\r\n`, 'x-more: of the same\r\n');
+    };
+    await using wire = await startWire({ handshake: [endlessHeaders] });
+    const { failure } = await outcomeOf(optionsFor(wire, { handshakeTimeoutMs: 600_000 }));
+    expect(failure).toMatchObject({ code: 'handshake-unreachable', verdict: 'backoff' });
+  });
+
+  it('that refuses with an endless body is read up to the headers only', async () => {
+    await using wire = await startWire({
+      handshake: [({ socket }) => endless(socket, 'HTTP/1.1 503 Busy\r\ncontent-length: 1000000000000\r\n\r\n', 'x')],
+    });
+    const { failure } = await outcomeOf(optionsFor(wire, { handshakeTimeoutMs: 600_000 }));
+    expect(failure).toMatchObject({ code: 'capacity-full', verdict: 'backoff' });
+  });
+});
+
+describe.each([301, 302, 303, 307, 308])('a redirect with %i is not followed', (status) => {
+  it('by the ticket request: no other server receives the key', async () => {
+    await using other = await startWire();
+    await using wire = await startWire({ ticket: [refuse(status, { location: `${other.baseUrl}/v1/wss/tickets` })] });
+    const { failure } = await outcomeOf(optionsFor(wire));
+    expect(failure).toMatchObject({ code: 'ticket-request-rejected', status, verdict: 'stop' });
+    expect(other.connections).toBe(0);
+    expect(failure.message).not.toContain(plantedKey);
+  });
+
+  it('by the handshake: no other server receives the ticket', async () => {
+    await using other = await startWire();
+    await using wire = await startWire({ handshake: [refuseHandshake(status, { location: other.wssUrl })] });
+    const { failure } = await outcomeOf(optionsFor(wire));
+    expect(failure).toMatchObject({ code: 'handshake-failed', status, verdict: 'stop' });
+    expect([other.connections, wire.handshakes.length]).toEqual([0, 1]);
+  });
+});
+
+const certificate = await certificateFor();
+
+/** A TCP server on loopback that stores all received bytes. */
+const listening = async (answer: string) => {
+  const heard: Buffer[] = [];
+  const server = createServer((socket) => {
+    socket.on('data', (bytes: Buffer) => heard.push(bytes)).once('data', () => socket.end(answer));
+  });
+  const { port, ...running } = await listen(server);
+  return { ...running, host: `127.0.0.1:${port}`, heard: () => Buffer.concat(heard).toString('latin1') };
+};
+
+describe('a connection without TLS, or with a weaker one', () => {
+  it.each([
+    'http://feed.example',
+    'http://localhost.example',
+    'http://127.0.0.1.example',
+    'ws://127.0.0.1',
+    'http://0',
+  ])('is refused as a base URL, from the call itself: %s', (baseUrl) => {
+    const call = () => tradeFeed$('market', { baseUrl, apiKey: plantedKey });
+    expect(call).toThrow(/^Invalid option: `baseUrl` .*Begin it with https:/);
+  });
+
+  it.each(['ws://feed.example/ws', 'http://127.0.0.1/ws', 'ws://0/ws'])(
+    'is refused as a wss_url: %s',
+    async (wss_url) => {
+      await using wire = await startWire({ ticket: [issue({ wss_url })] });
+      const { failure } = await outcomeOf(optionsFor(wire));
+      expect(failure).toMatchObject({ code: 'invalid-ticket', verdict: 'stop' });
+    },
+  );
+
+  it('receives no key: a service that answers https: without TLS', async () => {
+    await using plain = await listening('HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n');
+    const { failure } = await outcomeOf(optionsFor({ baseUrl: `https://${plain.host}` }));
+    expect(failure).toMatchObject({ code: 'ticket-endpoint-without-tls', verdict: 'stop' });
+    expect(plain.heard()).not.toBe('');
+    expect(plain.heard()).not.toContain(plantedKey);
+  });
+
+  it('receives no ticket: a service that answers wss: without TLS', async () => {
+    await using plain = await listening('HTTP/1.1 101 Switching Protocols\r\n\r\n');
+    await using wire = await startWire({ ticket: [issue({ wss_url: `wss://${plain.host}/ws` })] });
+    const { failure } = await outcomeOf(optionsFor(wire));
+    expect(failure).toMatchObject({ code: 'handshake-unreachable' });
+    expect(plain.heard()).not.toBe('');
+    expect(plain.heard()).not.toContain('planted-ticket');
+  });
+
+  it('is refused: TLS 1.1 and older', async () => {
+    // Such a server receives a ClientHello that offers 1.2 or later.
+    const offers: string[] = [];
+    const old = createTls({ ...certificate, minVersion: 'TLSv1', maxVersion: 'TLSv1.1', ciphers: 'ALL:@SECLEVEL=0' });
+    old.on('tlsClientError', (error: NodeJS.ErrnoException) => offers.push(String(error.code)));
+    await using server = await listen(old);
+    const options = optionsFor({ baseUrl: `https://127.0.0.1:${server.port}` }, { tls: { ca: certificate.cert } });
+    const { failure } = await outcomeOf(options);
+    expect(failure).toMatchObject({ code: 'ticket-endpoint-unreachable' });
+    expect(offers).toContain('ERR_SSL_UNSUPPORTED_PROTOCOL');
+  });
+
+  it('has an untrusted certificate: the key is sent only if `rejectUnauthorized` is false', async () => {
+    await using wire = await startWire({ tls: certificate });
+    const { failure } = await outcomeOf(optionsFor(wire));
+    expect(failure).toMatchObject({ code: 'untrusted-certificate', verdict: 'stop' });
+    expect(wire.tickets).toHaveLength(0);
+    await outcomeOf(optionsFor(wire, { tls: { rejectUnauthorized: false }, idleTimeoutMs: 20 }));
+    expect(wire.tickets[0]?.headers['x-api-key']).toBe(plantedKey);
+  });
+});

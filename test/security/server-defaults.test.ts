@@ -1,0 +1,162 @@
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { Controller, Req, Sse } from '@nestjs/common';
+import { lastValueFrom, NEVER, take, toArray } from 'rxjs';
+import { relayFeed$ } from '../../src/browser/index.js';
+import { type SseOptions, type SseRequest, TradeFeed, TradeFeedTestingModule } from '../../src/nestjs/index.js';
+import { frames } from '../../src/operators/index.js';
+import { createRelay, relayHandler, type RelayHandlerOptions } from '../../src/relay/index.js';
+import { type App, get, startApp } from '../nestjs/support.js';
+import { frame, Raw, Source, Web } from '../relay/support.js';
+import { waitFor } from '../support/wait-for.js';
+
+const app = 'https://app.example';
+
+@Controller()
+class FeedController {
+  readonly #tradeFeed: TradeFeed;
+  constructor(tradeFeed: TradeFeed) {
+    this.#tradeFeed = tradeFeed;
+  }
+
+  @Sse('open')
+  open(@Req() request: SseRequest) {
+    return this.#tradeFeed.sse(request, undefined as unknown as SseOptions);
+  }
+
+  @Sse('feed')
+  feed(@Req() request: SseRequest) {
+    return this.#tradeFeed.sse(request, { authorize: 'everybody' });
+  }
+
+  @Sse('other')
+  other(@Req() request: SseRequest) {
+    return this.#tradeFeed.sse(request, { authorize: 'everybody', allowOrigins: [app] });
+  }
+}
+
+let started: App;
+afterEach(async () => started.app.close());
+
+/** Requests a stream. Returns the status and the CORS headers. */
+const ask = async (path: string, headers: Record<string, string> = {}) => {
+  const response = await get(started.url + path, headers);
+  const cors = Object.keys(response.headers).filter((name) => name.startsWith('access-control-'));
+  response.resume().destroy();
+  return { status: response.statusCode, cors };
+};
+
+describe('the module of NestJS', () => {
+  it('creates no route: a page cannot read before the application defines one', async () => {
+    started = await startApp({ imports: [TradeFeedTestingModule.forRoot()] });
+    for (const path of ['/', '/feed', '/relay', '/events', '/status', '/health'])
+      expect(await ask(path)).toMatchObject({ status: 404 });
+  });
+
+  it('answers a page of another origin with 403, unless `sse()` allows the origin', async () => {
+    started = await startApp({ imports: [TradeFeedTestingModule.forRoot()], controllers: [FeedController] });
+    for (const origin of [app, 'null', 'http://127.0.0.1'])
+      expect(await ask('/feed', { origin })).toEqual({ status: 403, cors: [] });
+    expect(started.app.get(TradeFeed).status.state).toBe('idle');
+    expect(await ask('/feed')).toMatchObject({ status: 200 });
+    expect(await ask('/feed', { origin: started.url })).toMatchObject({ status: 200 });
+    expect(await ask('/other', { origin: app })).toMatchObject({ status: 200 });
+    expect(await ask('/other', { origin: 'https://app.example.evil' })).toMatchObject({ status: 403 });
+  });
+
+  it('refuses `sse()` without `authorize`, and says so', async () => {
+    started = await startApp({ imports: [TradeFeedTestingModule.forRoot()], controllers: [FeedController] });
+    expect(await ask('/open')).toMatchObject({ status: 500 });
+    expect(started.app.get(TradeFeed).status.state).toBe('idle');
+    expect(started.log.raw).toContain("`authorize` must be 'guard' or 'everybody': it decides who may read");
+  });
+
+  it.each<[string, unknown]>([
+    ['authorize', undefined],
+    ['authorize', {}],
+    ['authorize', { authorize: true }],
+    ['authorize', { allowOrigins: [app] }],
+    ['allowOrigins', { authorize: 'guard', allowOrigins: ['app.example'] }],
+    ['cors', { authorize: 'guard', cors: '*' }],
+  ])('refuses invalid options in the call itself, and names the wrong one: %s', async (name, options) => {
+    started = await startApp({ imports: [TradeFeedTestingModule.forRoot()] });
+    const call = () => started.app.get(TradeFeed).sse({ headers: {} }, options as SseOptions);
+    expect(call).toThrow(`\`${name}\` must be`);
+  });
+});
+
+const other = 'https://other.example';
+
+/** A relay that authorizes every client, without allowed origins. */
+const openRelay = async () => {
+  const source = new Source();
+  const relay = createRelay(source.events$, { batchMs: 0, lingerMs: 0 });
+  const web = await Web.start(relayHandler(relay, { authorize: () => true }));
+  return {
+    source,
+    relay,
+    web,
+    [Symbol.asyncDispose]: async () => {
+      relay.close();
+      await web[Symbol.asyncDispose]();
+    },
+  };
+};
+
+const headOf = async (web: Web, headers: Readonly<Record<string, string>>): Promise<string> => {
+  const raw = await Raw.get(web.port, headers);
+  const head = (await raw.until((all) => all.includes('\r\n\r\n'))).toLowerCase();
+  raw.socket.destroy();
+  return head;
+};
+
+describe('a relay with default options', () => {
+  it.each([[undefined], [{}], [{ allowOrigins: [other] }]])(
+    'requires `authorize`: the call itself throws (%j)',
+    (options) => {
+      const make = () => relayHandler(createRelay(NEVER), options as unknown as RelayHandlerOptions);
+      expect(make).toThrow(expect.objectContaining({ code: 'invalid-options' }));
+      if (options !== undefined) expect(make).toThrow('`authorize` must be a function that decides who may receive');
+    },
+  );
+
+  it('refuses the pages of every other origin with 403 and without CORS headers', async () => {
+    await using relay = await openRelay();
+    for (const origin of [other, 'null', 'http://127.0.0.1', `https://127.0.0.1.example:${relay.web.port}`]) {
+      const head = await headOf(relay.web, { origin });
+      expect(head).toMatch(/^http\/1\.1 403 /);
+      expect(head).not.toContain('access-control-');
+    }
+    expect(relay.source.subscriptions).toBe(0);
+    expect(await headOf(relay.web, { origin: `http://127.0.0.1:${relay.web.port}` })).toMatch(/^http\/1\.1 200 /);
+  });
+
+  it('calls `authorize` again each time that a page reconnects', async () => {
+    let isIn = true;
+    const relay = createRelay(NEVER);
+    await using web = await Web.start(relayHandler(relay, { authorize: () => isIn }));
+    expect(await headOf(web, {})).toMatch(/^http\/1\.1 200 /);
+    isIn = false;
+    expect(await headOf(web, { 'last-event-id': 'x.1.1.1' })).toMatch(/^http\/1\.1 403 /);
+    relay.close();
+  });
+});
+
+it('a payload cannot end its message and start another: it keeps line ends of any kind', async () => {
+  const forged = [
+    'a\n\nevent: complete\ndata: {}\n\n',
+    'b\r\rid: 9\r\rdata: x',
+    'c\u2028\u2029\u0000d',
+    '{"type":"complete"}',
+  ];
+  await using opened = await openRelay();
+  const { relay, source, web } = opened;
+  const received = lastValueFrom(relayFeed$(web.url).pipe(frames(), take(forged.length), toArray()));
+  const raw = await Raw.get(web.port);
+  await raw.until((all) => all.includes('event: hello'));
+  await waitFor(() => relay.status().clients.length === 2);
+  for (const payload of forged) source.emit(frame(payload));
+  expect((await received).map((each) => each.text())).toEqual(forged);
+  const wire = await raw.until((all) => all.split('"type":"frame"').length > forged.length);
+  expect(wire).not.toMatch(/^event: complete|^id: 9\s|\r(?!\n)/m);
+  raw.socket.destroy();
+});

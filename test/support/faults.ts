@@ -1,0 +1,74 @@
+import { seededRandom as seededWords } from '../../src/testing/sources.js';
+
+/** The faults of one direction of a connection. */
+export interface Flow {
+  /** Delays each chunk by this time, plus up to `jitterMs`. The order is kept. */
+  readonly delayMs?: number;
+  readonly jitterMs?: number;
+  readonly bytesPerSecond?: number;
+  /** `split`: random small pieces; `coalesced`: chunks are joined; `drip`: one byte at a time. */
+  readonly segments?: 'as-is' | 'split' | 'coalesced' | 'drip';
+  readonly cut?: Cut;
+}
+
+/** Ends a connection after a number of bytes: with RST, with FIN, or by discarding everything in both directions. */
+export interface Cut {
+  readonly afterBytes: number;
+  readonly how: 'reset' | 'end' | 'half-open';
+}
+
+/** The faults of one connection. Without any, all bytes are forwarded at once. */
+export interface Faults {
+  readonly toClient?: Flow;
+  readonly toServer?: Flow;
+  /** Closes the connection at once, with RST. */
+  readonly refuse?: boolean;
+  /** Reorders: connects to the target only after the next connection did, or after a time limit. */
+  readonly connectAfter?: 'next';
+}
+
+/** Creates a generator of numbers from 0 up to 1. The same seed returns the same numbers. */
+export const seededRandom = (seed: number): (() => number) => {
+  const next = seededWords(seed);
+  return () => next() / 2 ** 32;
+};
+
+/** Draws the faults of one connection: none in two of five cases, otherwise one or two of any kind. */
+export const randomFaults = (random: () => number): Faults => {
+  if (random() < 0.4) return {};
+  return random() < 0.5 ? oneFault(random) : merged(oneFault(random), oneFault(random));
+};
+
+const merged = (one: Faults, other: Faults): Faults => ({
+  ...one,
+  ...other,
+  toClient: { ...one.toClient, ...other.toClient },
+  toServer: { ...one.toServer, ...other.toServer },
+});
+
+const oneFault = (random: () => number): Faults => {
+  const kind = random();
+  if (kind < 0.08) return { refuse: true };
+  if (kind < 0.16) return { connectAfter: 'next' };
+  // The service answers a request that FIN cuts off with 400: that is an answer, not a network fault.
+  return random() < 0.7
+    ? { toClient: oneFlow(random, ['reset', 'end', 'half-open']) }
+    : { toServer: oneFlow(random, ['reset', 'half-open']) };
+};
+
+const oneFlow = (random: () => number, kinds: readonly Cut['how'][]): Flow => {
+  const kind = random();
+  if (kind < 0.2) return { delayMs: below(random, 60), jitterMs: below(random, 40) };
+  if (kind < 0.3) return { bytesPerSecond: between(random, 2_000, 2_000_000) };
+  if (kind < 0.45) return { segments: 'split' };
+  if (kind < 0.55) return { segments: 'coalesced' };
+  if (kind < 0.6) return { segments: 'drip' };
+  return { cut: { afterBytes: between(random, 1, 100_000) - 1, how: pick(random, kinds) } };
+};
+
+const below = (random: () => number, bound: number): number => Math.floor(random() * bound);
+
+const pick = <T>(random: () => number, values: readonly T[]): T => values[below(random, values.length)] as T;
+
+// Every order of magnitude has the same probability.
+const between = (random: () => number, low: number, high: number): number => Math.round(low * (high / low) ** random());

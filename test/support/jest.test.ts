@@ -1,0 +1,154 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { execFile } from 'node:child_process';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { basename, join, resolve } from 'node:path';
+import { releaseAsyncStorages } from './release-async-storages.cjs';
+
+// Small test files, each with one passing test, and the expected message of the gate; empty: it passes.
+const files: readonly (readonly [name: string, source: string, message: string])[] = [
+  ['leaves-a-timer', `it('passes', () => { setTimeout(() => {}, 60_000); });`, 'leaks: 1 Timeout '],
+  [
+    'leaves-intervals-before-fake-ones',
+    `it('passes', () => { setInterval(() => {}, 50); setInterval(() => {}, 50); jest.useFakeTimers(); });`,
+    'leaks: 2 Timeout ',
+  ],
+  [
+    'leaves-a-server',
+    `it('passes', (done) => { createServer().listen(0, '127.0.0.1', done); });`,
+    'leaks: 1 TCPServerWrap ',
+  ],
+  [
+    'leaves-a-socket',
+    `const server = createServer();
+    beforeAll((done) => { server.listen(0, '127.0.0.1', done); });
+    it('passes', (done) => { connect(server.address().port, '127.0.0.1', done); });
+    afterAll(() => { server.close(); });`,
+    'TCPSocketWrap',
+  ],
+  [
+    'leaves-a-rejection',
+    `it('passes', () => {}); afterAll(() => { setImmediate(() => { Promise.reject(new Error('late')); }); });`,
+    'late',
+  ],
+  [
+    'leaves-nothing',
+    `const server = createServer((socket) => { socket.end('bye'); });
+    beforeAll((done) => { server.listen(0, '127.0.0.1', done); });
+    it('passes', (done) => { connect(server.address().port, '127.0.0.1').resume().once('close', () => done()); });
+    it('logs', () => { console.log('a line'); process.stdout.write(''); });
+    afterAll(() => { server.close(); });`,
+    '',
+  ],
+  ['closes-a-little-later', `it('passes', () => { setTimeout(() => {}, 300); });`, ''],
+];
+
+// A leaked resource stays active, so a short wait is enough. The one file that closes something later has the default wait.
+const options = `/** @jest-environment-options {"leakGraceMs": 100} */`;
+
+const prelude = `
+  import { afterAll, beforeAll, it, jest } from '@jest/globals';
+  import { connect, createServer } from 'node:net';`;
+
+interface Outcome {
+  readonly status: string;
+  readonly message: string;
+}
+
+const outcomes = new Map<string, Outcome>();
+let folder = '';
+
+// One run of all files with the configuration of the project.
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'leak-gate-'));
+  for (const [name, source, message] of files) {
+    const docblock = message === '' ? '' : options;
+    await writeFile(join(folder, `${name}.test.ts`), docblock + prelude + source);
+  }
+  const report = join(folder, 'report.json');
+  const jest = ['--experimental-vm-modules', resolve('node_modules/jest/bin/jest.js')];
+  const what = ['--roots', folder, '--testMatch', `${folder}/*.test.ts`, '--coverage=false'];
+  const how = ['--maxWorkers', '1', '--forceExit', '--silent', '--json', '--outputFile', report];
+  await new Promise<void>((done) => {
+    execFile(process.execPath, [...jest, ...what, ...how], () => {
+      done();
+    });
+  });
+  const { testResults } = JSON.parse(await readFile(report, 'utf8')) as { testResults: (Outcome & { name: string })[] };
+  for (const result of testResults) outcomes.set(basename(result.name, '.test.ts'), result);
+}, 60_000);
+
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+describe('the leak gate', () => {
+  it.each(files)('judges a file that %s', (name, _source, message) => {
+    const outcome = outcomes.get(name);
+    expect(outcome?.message ?? '').toContain(message);
+    expect(outcome?.status).toBe(message === '' ? 'passed' : 'failed');
+  });
+});
+
+/** Loads this text as a CommonJS module. */
+const load = async (text: string): Promise<{ default: unknown }> => {
+  const folder = await mkdtemp(join(tmpdir(), 'jest-runtime-'));
+  try {
+    const file = join(folder, 'fixture.cjs');
+    await writeFile(file, text);
+    return (await import(file)) as { default: unknown };
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+};
+
+it.each<[string, string, unknown]>([
+  ['whose last line is a comment', `module.exports = 5; // five`, 5],
+  [
+    'that uses the names of CommonJS',
+    `module.exports = [exports === module.exports, __filename.startsWith(__dirname)];`,
+    [true, true],
+  ],
+])('loads a module %s', async (_, text, value) => {
+  expect((await load(text)).default).toEqual(value);
+});
+
+it('runs a module as often as it is loaded, in the realm of the test file', async () => {
+  const text = `module.exports = { list: [] };`;
+  const [first, second] = [await load(text), await load(text)];
+  expect(first.default).not.toBe(second.default);
+  expect((first.default as { list: unknown }).list).toBeInstanceOf(Array);
+});
+
+it('loads a module with a dynamic import', async () => {
+  const { default: load$ } = await load(`module.exports = () => import('node:path');`);
+  await expect((load$ as () => Promise<{ sep: string }>)()).resolves.toMatchObject({ sep: '/' });
+});
+
+it.each([
+  ['an error in the first line', `throw new Error('here');`, ':1:7'],
+  ['an error in a later line', `\n  throw new Error('here');`, ':2:9'],
+  ['a syntax error', `const one = 1;\nconst = 2;`, ':2'],
+])('keeps the position of %s', async (_, text, position) => {
+  await expect(load(text)).rejects.toMatchObject({ stack: expect.stringContaining(`fixture.cjs${position}`) });
+});
+
+// A class with separate methods: the storage of this test file must not be disabled.
+const trackedStorage = () => {
+  class Tracked extends AsyncLocalStorage<string> {}
+  for (const method of ['run', 'enterWith'] as const) {
+    Object.defineProperty(Tracked.prototype, method, { value: AsyncLocalStorage.prototype[method], writable: true });
+  }
+  return Tracked;
+};
+
+it('disables each storage that was used since the last call', () => {
+  const Tracked = trackedStorage();
+  const release = releaseAsyncStorages(Tracked);
+  const [entered, ran, unused] = [new Tracked(), new Tracked(), new Tracked()];
+  entered.enterWith('a');
+  ran.run('b', () => {
+    expect([entered.getStore(), ran.getStore()]).toEqual(['a', 'b']);
+    release();
+    expect([entered.getStore(), ran.getStore(), unused.getStore()]).toEqual([undefined, undefined, undefined]);
+  });
+});

@@ -1,0 +1,41 @@
+import { once } from 'node:events';
+import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
+
+/**
+ * Starts a server on loopback. Disposing it destroys its connections and closes it.
+ *
+ * @param event - the event that has the sockets of a connection: `secureConnection` for those of TLS
+ */
+export const listen = async (server: Server, event: 'connection' | 'secureConnection' = 'connection') => {
+  const open = new Set<Socket>();
+  let connections = 0;
+  server.on(event, (socket: Socket) => {
+    connections += 1;
+    open.add(socket);
+    socket.on('close', () => open.delete(socket)).on('error', () => undefined);
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    port: (server.address() as AddressInfo).port,
+    /** The open connections, in the order of arrival. */
+    open: open as ReadonlySet<Socket>,
+    /** The number of connections so far. */
+    get connections() {
+      return connections;
+    },
+    [Symbol.asyncDispose]: async () => {
+      for (const socket of open) socket.destroy();
+      if (!server.listening) return;
+      server.close();
+      await once(server, 'close');
+    },
+  };
+};
+
+/** Returns a loopback address where nothing listens. */
+export const deadAddress = async (): Promise<string> => {
+  const { port, ...server } = await listen(createServer());
+  await server[Symbol.asyncDispose]();
+  return `http://127.0.0.1:${port}`;
+};

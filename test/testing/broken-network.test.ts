@@ -1,0 +1,440 @@
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { connect } from 'node:net';
+import { setImmediate as turn } from 'node:timers/promises';
+import type { TradeFeedService, TradeFeedServiceOptions } from 'rx-trade-feed/testing';
+import { Subject } from 'rxjs';
+import { tradeFeedEvents$ } from '../../src/index.js';
+import { startTradeFeedService } from '../../src/testing/index.js';
+import { certificateFor } from '../support/certificate.js';
+import { until } from '../support/feed.js';
+import {
+  type BareTicket,
+  closeOf,
+  connectAs,
+  errorCode,
+  handshakeLines,
+  nextEvent,
+  openSocket,
+  postTicket,
+  recordEvents,
+  refusedHandshake,
+  send,
+  sendRaw,
+  takeTicket,
+} from './bare-client.js';
+import { manualClock, serviceFactory, withKey } from './service-under-test.js';
+
+const begin = serviceFactory();
+const start = (options: TradeFeedServiceOptions = {}) =>
+  begin({ ...options, limits: { freeDelayMs: 0, ...options.limits } });
+
+const live = async (service: TradeFeedService) => connectAs(service, service.createAccount().createApiKey());
+
+// Enough turns of the event loop for bytes on loopback to arrive and be answered.
+const quiet = async (): Promise<void> => {
+  for (let n = 0; n < 50; n += 1) await turn();
+};
+
+const portOf = ({ baseUrl }: TradeFeedService): number => Number(new URL(baseUrl).port);
+
+describe('dropConnections', () => {
+  it.each([false, true])(
+    'cuts each open connection without a close frame, after its frames (TLS: %s)',
+    async (isTls) => {
+      const tls = isTls ? await certificateFor() : undefined;
+      const { service, key } = await withKey(start({ tls }));
+      const { body } = await postTicket(service, key, undefined, tls?.cert);
+      const socket = await openSocket(body as BareTicket, tls && { ca: tls.cert });
+      const events = recordEvents(service);
+      service.push('market', 'last');
+      service.dropConnections();
+      expect(await socket.closed).toEqual({ code: 1006, reason: '' });
+      expect(await socket.first(1)).toEqual(['last']);
+      expect(events).toMatchObject([{ type: 'connection-closed', code: 1006, reason: '', by: 'service', frames: 1 }]);
+    },
+  );
+});
+
+describe('closeConnections', () => {
+  it.each([
+    [1000, ''],
+    [1009, ''],
+    [1011, 'broken'],
+    [4001, 'connection replaced'],
+    [4999, 'é'.repeat(61)],
+  ])('closes each open connection with %d "%s"', async (code, reason) => {
+    const service = await start();
+    const sockets = [await live(service), await live(service)];
+    const events = recordEvents(service);
+    service.closeConnections(code, reason);
+    for (const { closed } of sockets) expect(await closed).toEqual({ code, reason });
+    expect(events).toMatchObject(sockets.map(() => ({ type: 'connection-closed', code, reason, by: 'service' })));
+  });
+});
+
+describe('stall', () => {
+  it('sends nothing on an open connection, not even a pong, until resume sends it in order', async () => {
+    const service = await start();
+    const { ws, messages, first, closed } = await live(service);
+    const pongs: string[] = [];
+    ws.on('pong', (data) => pongs.push(String(data)));
+    service.stall();
+    service.stall();
+    ws.ping('hello?');
+    service.push('market', '1');
+    service.push('market', '2');
+    service.closeConnections(1011);
+    await quiet();
+    expect([messages, pongs, ws.readyState]).toEqual([[], [], ws.OPEN]);
+    service.resume();
+    expect(await first(2)).toEqual(['1', '2']);
+    expect((await closed).code).toBe(1011);
+  });
+
+  it('reads nothing, so a message of the client is a violation only after resume', async () => {
+    const service = await start();
+    const { ws, closed } = await live(service);
+    const events = recordEvents(service);
+    service.stall();
+    ws.send('subscribe');
+    await quiet();
+    expect(events).toEqual([]);
+    service.resume();
+    expect((await closed).code).toBe(1008);
+  });
+
+  it('holds over TLS, and from the event of the handshake on', async () => {
+    const tls = await certificateFor();
+    const service = await start({ tls });
+    const { body } = await postTicket(service, service.createAccount().createApiKey(), undefined, tls.cert);
+    service.events$.subscribe(({ type }) => {
+      if (type !== 'handshake-accepted') return;
+      service.stall();
+      service.push('market', 'late');
+    });
+    const { messages, first } = await openSocket(body as BareTicket, { ca: tls.cert });
+    await quiet();
+    expect(messages).toEqual([]);
+    service.resume();
+    expect(await first(1)).toEqual(['late']);
+  });
+
+  it('answers no ticket request, no handshake and no other request until resume', async () => {
+    const { service, key } = await withKey(start());
+    const ticket = await takeTicket(service, service.createAccount().createApiKey());
+    const events = recordEvents(service);
+    service.stall();
+    const answers: string[] = [];
+    const waiting = [
+      postTicket(service, key).then(({ status }) => answers.push(`ticket ${status}`)),
+      openSocket(ticket).then(() => answers.push('handshake')),
+      refusedHandshake({ ...ticket, ticket: 'unknown' }).then(({ status }) => answers.push(`handshake ${status}`)),
+      refusedHandshake(ticket, { url: `${ticket.wss_url}/x` }).then(({ status }) => answers.push(`path ${status}`)),
+      send(`${service.baseUrl}/health`).then(({ status }) => answers.push(`get ${status}`)),
+    ];
+    await quiet();
+    expect(answers).toEqual([]);
+    expect(events.filter(({ type }) => type !== 'violation')).toEqual([]);
+    service.resume();
+    await Promise.all(waiting);
+    expect(answers.sort()).toEqual(['get 404', 'handshake', 'handshake 401', 'path 404', 'ticket 200']);
+  });
+
+  it('forgets the requests of clients that left: they get no ticket and replace no connection', async () => {
+    const service = await start();
+    const account = service.createAccount();
+    const [key, other] = [account.createApiKey(), account.createApiKey()];
+    const ticket = await takeTicket(service, key);
+    service.stall();
+    const events = recordEvents(service);
+    const request = connect(portOf(service), '127.0.0.1');
+    request.write(`POST /v1/wss/tickets HTTP/1.1\r\nHost: a\r\nX-API-Key: ${key}\r\nContent-Length: 0\r\n\r\n`);
+    const handshake = connect(portOf(service), '127.0.0.1');
+    handshake.write([...handshakeLines(ticket.ticket), '', ''].join('\r\n'));
+    await quiet();
+    for (const socket of [request, handshake]) socket.end();
+    await Promise.all([closeOf(request.resume()), closeOf(handshake.resume())]);
+    await quiet();
+    service.resume();
+    expect(events).toEqual([]);
+    expect((await openSocket(ticket)).ws.protocol).toBe(ticket.subprotocol);
+    await takeTicket(service, other);
+  });
+
+  it('makes a client too slow when more than the backlog waits for it', async () => {
+    const service = await start({ limits: { backlogBytes: 1_000 } });
+    const { closed, messages } = await live(service);
+    service.stall();
+    const ended = nextEvent(service, 'connection-closed');
+    for (let n = 0; n < 3; n += 1) {
+      service.push('market', 'x'.repeat(600));
+      await turn();
+    }
+    expect(await ended).toMatchObject({ code: 1013, reason: 'client too slow' });
+    service.resume();
+    expect((await closed).code).toBe(1013);
+    expect(messages).toHaveLength(2);
+  });
+
+  it('ends at the shutdown, which closes with 1001 and answers what waits with 503', async () => {
+    const { service, key } = await withKey(start());
+    const { closed, first } = await live(service);
+    service.stall();
+    service.push('market', 'last');
+    const answer = postTicket(service, key);
+    await quiet();
+    await service.shutdown();
+    expect(await first(1)).toEqual(['last']);
+    expect(await closed).toEqual({ code: 1001, reason: 'server shutdown' });
+    expect(errorCode(await answer)).toBe('shutting-down');
+  });
+});
+
+describe('setTicketEndpoint', () => {
+  it('delays each answer by delayMs of the clock, then answers as the contract says', async () => {
+    const { scheduler, advance } = manualClock();
+    const { service, key } = await withKey(start({ scheduler }));
+    service.setTicketEndpoint({ delayMs: 3_600_000 });
+    let status = 0;
+    const answer = postTicket(service, key).then((answer) => (status = answer.status));
+    await quiet();
+    advance(3_599_999);
+    await quiet();
+    expect(status).toBe(0);
+    advance(1);
+    expect(await answer).toBe(200);
+  });
+
+  it('cuts the connection of each request while it is unreachable, and is normal again afterwards', async () => {
+    const { service, key } = await withKey(start());
+    const events = recordEvents(service);
+    service.setTicketEndpoint('unreachable');
+    await expect(postTicket(service, key)).rejects.toThrow();
+    service.setTicketEndpoint('normal');
+    await connectAs(service, key);
+    expect(events).toMatchObject([
+      { type: 'fault', endpoint: 'ticket', status: undefined },
+      { type: 'ticket-issued' },
+      { type: 'handshake-accepted' },
+    ]);
+  });
+
+  it('answers any request with a status, headers and a body of the test, and counts no ticket', async () => {
+    const service = await start({ limits: { ticketsPerWindow: 1 } });
+    const events = recordEvents(service);
+    const key = service.createAccount().createApiKey();
+    const headers = { 'retry-after': '7', 'content-TYPE': 'text/html' };
+    service.setTicketEndpoint({ status: 429, headers, body: '"<html>é"' });
+    const answer = await postTicket(service, 'any-key');
+    expect(answer).toMatchObject({ status: 429, headers: { 'retry-after': '7', 'content-type': 'text/html' } });
+    expect(answer.body).toBe('<html>é');
+    service.setTicketEndpoint({});
+    await takeTicket(service, key);
+    expect(events).toMatchObject([{ type: 'fault', endpoint: 'ticket', status: 429 }, { type: 'ticket-issued' }]);
+  });
+
+  it('answers what waits with 503 at the shutdown, and does not delay it', async () => {
+    const service = await start();
+    service.setTicketEndpoint({ delayMs: 60_000, status: 500 });
+    const answer = postTicket(service, service.createAccount().createApiKey());
+    await quiet();
+    await service.shutdown();
+    expect(errorCode(await answer)).toBe('shutting-down');
+  });
+});
+
+describe('setHandshake', () => {
+  it('answers with a status, or cuts the connection, and does not use up the ticket', async () => {
+    const service = await start();
+    const ticket = await takeTicket(service, service.createAccount().createApiKey());
+    const events = recordEvents(service);
+    service.setHandshake({ status: 502, body: '"bad gateway"' });
+    expect(await refusedHandshake(ticket)).toMatchObject({ status: 502, body: 'bad gateway' });
+    service.setHandshake('unreachable');
+    expect(await sendRaw(service, ...handshakeLines(ticket.ticket))).toBe('');
+    service.setHandshake('normal');
+    await openSocket(ticket);
+    expect(events).toMatchObject([
+      { type: 'fault', endpoint: 'handshake', status: 502 },
+      { type: 'fault', endpoint: 'handshake', status: undefined },
+      { type: 'handshake-accepted' },
+    ]);
+  });
+
+  it('keeps what a client sends before a slow answer', async () => {
+    const { scheduler, advance } = manualClock();
+    const service = await start({ scheduler });
+    const ticket = await takeTicket(service, service.createAccount().createApiKey());
+    service.setHandshake({ delayMs: 1_000 });
+    const violation = nextEvent(service, 'violation');
+    const socket = connect(portOf(service), '127.0.0.1');
+    socket.write(
+      [...handshakeLines(ticket.ticket, { 'Sec-WebSocket-Protocol': ticket.subprotocol }), '', ''].join('\r\n'),
+    );
+    await quiet();
+    socket.write(Buffer.from([0x81, 0x80, 0, 0, 0, 0]));
+    await quiet();
+    advance(1_000);
+    expect(await violation).toMatchObject({ rule: 'client-message' });
+    socket.destroy();
+  });
+});
+
+describe('restart', () => {
+  it.each([
+    ['close', { code: 1001, reason: 'server shutdown' }],
+    ['drop', { code: 1006, reason: '' }],
+  ] as const)('comes back on the same port with the same keys, without tickets: %s', async (connections, end) => {
+    const { service, key } = await withKey(start());
+    const socket = await connectAs(service, key);
+    const unused = await takeTicket(service, key);
+    const events = recordEvents(service);
+    await service.restart({ connections });
+    expect(await socket.closed).toEqual(end);
+    expect(errorCode(await refusedHandshake(unused))).toBe('ticket-unknown');
+    const again = await connectAs(service, key);
+    service.push('market', 'after');
+    expect(await again.first(1)).toEqual(['after']);
+    expect(events).toMatchObject([
+      { type: 'connection-closed', connection: 1, ...end, by: 'service' },
+      { type: 'handshake-refused', code: 'ticket-unknown' },
+      { type: 'ticket-issued' },
+      { type: 'handshake-accepted', connection: 2 },
+    ]);
+  });
+
+  it('keeps sources, capacity and the endpoints, and ends a stall', async () => {
+    const payloads = new Subject<string>();
+    const { service, key } = await withKey(start({ sources: { market: payloads } }));
+    service.setCapacity(0);
+    service.setTicketEndpoint({ status: 500 });
+    service.stall();
+    await service.restart();
+    expect((await postTicket(service, key)).status).toBe(500);
+    service.setTicketEndpoint('normal');
+    expect(errorCode(await refusedHandshake(await takeTicket(service, key)))).toBe('capacity-full');
+    service.setCapacity(1);
+    const { first } = await connectAs(service, key);
+    payloads.next('from the source');
+    expect(await first(1)).toEqual(['from the source']);
+  });
+
+  it('refuses connections in between, one restart after the other, and a shutdown comes last', async () => {
+    const service = await start();
+    const { ws } = await live(service);
+    // A client that does not answer keeps the first restart waiting.
+    ws.pause();
+    const first = service.restart();
+    await expect(postTicket(service, 'any-key')).rejects.toMatchObject({ code: 'ECONNREFUSED' });
+    const second = service.restart({ connections: 'drop' });
+    const stopped = service.shutdown();
+    expect(service.shutdown()).toBe(stopped);
+    ws.terminate();
+    await Promise.all([first, second, stopped]);
+    await expect(postTicket(service, 'any-key')).rejects.toMatchObject({ code: 'ECONNREFUSED' });
+    await expect(service.restart()).rejects.toThrow(
+      'The service was shut down, so it cannot restart. Start another one.',
+    );
+  });
+
+  it('rejects when another program took the port, and the next restart succeeds', async () => {
+    const service = await start();
+    const { ws } = await live(service);
+    ws.pause();
+    const restarted = service.restart();
+    // The port is free while the service waits for its client.
+    const other = await begin({ port: portOf(service) });
+    ws.terminate();
+    await expect(restarted).rejects.toMatchObject({ code: 'EADDRINUSE' });
+    await other.shutdown();
+    await service.restart();
+    await live(service);
+  });
+
+  it('keeps nothing running after unref', async () => {
+    const service = await start();
+    service.unref();
+    await service.restart();
+    expect(process.getActiveResourcesInfo().filter((name) => name === 'TCPServerWrap')).toEqual([]);
+  });
+});
+
+describe('createApiKey', () => {
+  it('creates a key that the test chooses', async () => {
+    const service = await start();
+    const account = service.createAccount();
+    expect(account.createApiKey('fixed')).toBe('fixed');
+    await connectAs(service, 'fixed');
+    expect(account.createApiKey()).not.toBe(account.createApiKey());
+  });
+
+  it('refuses a key that exists in any account, without printing it', async () => {
+    const service = await start();
+    service.createAccount().createApiKey('fixed');
+    expect(() => service.createAccount().createApiKey('fixed')).toThrow(
+      '`key` must be new, but it is already a key of account-1. Pass another one',
+    );
+  });
+});
+
+/** Mocks only `Date`, as tests of dates do. Timers run in real time. */
+const mockDate = (now: number): void => {
+  jest.useFakeTimers({
+    now,
+    doNotFake: [
+      ...(['hrtime', 'nextTick', 'performance', 'queueMicrotask', 'setImmediate', 'clearImmediate'] as const),
+      ...(['setInterval', 'clearInterval', 'setTimeout', 'clearTimeout'] as const),
+    ],
+  });
+};
+
+const moments = [
+  ['long ago', '2001-02-03T04:05:06.789Z'],
+  ['in the far future', '2099-12-31T23:59:59.999Z'],
+] as const;
+
+describe.each(moments)('with a mocked Date, %s', (_when, iso) => {
+  const now = Date.parse(iso);
+  let service: TradeFeedService;
+  let key: string;
+  beforeEach(async () => {
+    mockDate(now);
+    service = await startTradeFeedService();
+    key = service.createAccount({ plan: 'developer' }).createApiKey();
+  });
+  afterEach(async () => {
+    await service.shutdown();
+    jest.useRealTimers();
+  });
+
+  it('tickets are valid for a minute, and each answer has the Date of the test', async () => {
+    const granted = await postTicket(service, key);
+    const ticket = granted.body as BareTicket;
+    expect(Date.parse(ticket.expires_at)).toBe(now + 60_000);
+    service.revokeTicket(ticket.ticket);
+    const refused = [await postTicket(service, 'wrong'), await refusedHandshake(ticket)];
+    expect(refused.map(({ status }) => status)).toEqual([401, 401]);
+    for (const { headers } of [granted, ...refused]) expect(headers['date']).toBe(new Date(now).toUTCString());
+  });
+
+  it.each(['main', 'worker'] as const)('sends frames to a client in %s, also after a reconnect', async (receiveIn) => {
+    const account = service.createAccount({ plan: 'developer' });
+    const backoff = { initialDelayMs: 1 };
+    const options = { baseUrl: service.baseUrl, apiKey: account.createApiKey(), receiveIn, backoff };
+    const pushed = service.events$.subscribe(({ type }) => {
+      if (type === 'handshake-accepted') service.push('market', 'a frame');
+    });
+    let frames = 0;
+    const events = await until(tradeFeedEvents$('market', options), ({ type }) => {
+      if (type === 'frame' && (frames += 1) === 1) account.expireAccess();
+      return frames === 2;
+    });
+    pushed.unsubscribe();
+    const expiresAt = new Date(now + 60_000).toISOString();
+    expect(events.filter(({ type }) => type === 'disconnected' || type === 'ticket-issued')).toMatchObject([
+      { expiresAt },
+      { failure: { code: 'access-expired' } },
+      { expiresAt },
+    ]);
+  });
+});

@@ -1,0 +1,423 @@
+import { describe, expect, it } from '@jest/globals';
+import { once } from 'node:events';
+import { Writable } from 'node:stream';
+import type { TradeFeedAccount, TradeFeedService } from 'rx-trade-feed/testing';
+import { interval, noop, type SchedulerLike, type Subscription } from 'rxjs';
+import type { WebSocket } from 'ws';
+import { Connection, messageOf } from '../../src/testing/connection.js';
+import { serviceSettings } from '../../src/testing/options.js';
+import { connectAs, nextEvent, openRaw, postTicket, recordEvents, takeTicket } from './bare-client.js';
+import { manualClock, serviceFactory } from './service-under-test.js';
+
+const start = serviceFactory();
+
+const live = async (
+  service: TradeFeedService,
+  feed?: string,
+  options?: Parameters<TradeFeedService['createAccount']>[0],
+) => {
+  const account = service.createAccount(options);
+  const key = account.createApiKey();
+  return { account, key, socket: await connectAs(service, key, feed) };
+};
+
+describe('one live connection per user (contract 3.2, 8)', () => {
+  it.each([
+    ['the same key and feed', 'market', false],
+    ['another key', 'market', true],
+    ['another feed', 'raw', false],
+    ['another key and feed', 'raw', true],
+  ])('4001 connection replaced by a new one with %s', async (_, feed, isOtherKey) => {
+    const service = await start({ limits: { freeDelayMs: 0 } });
+    const { account, key, socket: old } = await live(service, 'market');
+    const events = recordEvents(service);
+    const next = await connectAs(service, isOtherKey ? account.createApiKey() : key, feed);
+    expect(await old.closed).toEqual({ code: 4001, reason: 'connection replaced' });
+    service.push('market', 'to market');
+    service.push('raw', 'to raw');
+    expect(await next.first(1)).toEqual([`to ${feed}`]);
+    expect(old.messages).toEqual([]);
+    expect(events.filter(({ type }) => type !== 'ticket-issued')).toMatchObject([
+      { type: 'handshake-accepted', connection: 2, feed },
+      { type: 'connection-closed', connection: 1, feed: 'market', code: 4001, reason: 'connection replaced' },
+    ]);
+  });
+
+  it('is the new one from its registration on: it alone receives a payload that is pushed during the event', async () => {
+    const service = await start({ limits: { freeDelayMs: 0 } });
+    const { key, socket: old } = await live(service);
+    service.events$.subscribe(({ type }) => {
+      if (type === 'handshake-accepted') service.push('market', 'at once');
+    });
+    const next = await connectAs(service, key);
+    expect(await next.first(1)).toEqual(['at once']);
+    await old.closed;
+    expect(old.messages).toEqual([]);
+  });
+});
+
+describe('1008 server push only (contract 3.2, 4.2 rule 3)', () => {
+  const messages: [string, (ws: WebSocket) => void][] = [
+    ['a text message', (ws) => ws.send('{"method":"subscribe"}')],
+    ['a binary message', (ws) => ws.send(Buffer.from([1]))],
+    ['a message in fragments', (ws) => [false, true].forEach((fin) => ws.send('a', { fin }))],
+    ['text that is not UTF-8', (ws) => ws.send(Buffer.from([0xff]), { binary: false })],
+    ['a message of 2 MiB', (ws) => ws.send(Buffer.alloc(2 * 1024 * 1024))],
+  ];
+  it.each(messages)('%s', async (_, act) => {
+    const service = await start();
+    const { socket } = await live(service, 'raw');
+    const events = recordEvents(service);
+    act(socket.ws);
+    expect(await socket.closed).toEqual({ code: 1008, reason: 'server push only' });
+    expect(events).toMatchObject([
+      { type: 'violation', rule: 'client-message', account: 'account-1', feed: 'raw', connection: 1 },
+      { type: 'connection-closed', code: 1008, reason: 'server push only', by: 'service', account: 'account-1' },
+    ]);
+  });
+
+  it('does not apply to control frames: a ping is answered, a pong is accepted', async () => {
+    const service = await start({ limits: { freeDelayMs: 0 } });
+    const { socket } = await live(service);
+    const pong = once(socket.ws, 'pong');
+    socket.ws.pong('unasked');
+    socket.ws.ping('are you there?');
+    expect(String((await pong)[0])).toBe('are you there?');
+    service.push('market', 'still here');
+    expect(await socket.first(1)).toEqual(['still here']);
+  });
+});
+
+describe('4003 access lost (contract 3.2, 5 rule 4)', () => {
+  const rows: [string, (account: TradeFeedAccount) => void, number][] = [
+    ['access expired', (account) => account.expireAccess(), 200],
+    ['access revoked', (account) => account.revokeAccess(), 403],
+  ];
+  it.each(rows)('%s; the next ticket request gets %3$d', async (reason, act, status) => {
+    const service = await start({ limits: { freeDelayMs: 0 } });
+    const other = await live(service);
+    const { account, key, socket } = await live(service);
+    const closed = nextEvent(service, 'connection-closed');
+    act(account);
+    service.push('market', 'after');
+    expect(await socket.closed).toEqual({ code: 4003, reason });
+    expect(await closed).toMatchObject({ account: 'account-2', code: 4003, reason, by: 'service' });
+    expect(socket.messages).toEqual([]);
+    expect(await other.socket.first(1)).toEqual(['after']);
+    expect((await postTicket(service, key)).status).toBe(status);
+  });
+
+  it('ends with restoreAccess: a new ticket opens a connection', async () => {
+    const service = await start();
+    const { account, key, socket } = await live(service);
+    account.revokeAccess();
+    await socket.closed;
+    account.restoreAccess();
+    await connectAs(service, key);
+  });
+
+  it('does not affect an account without a connection', async () => {
+    const service = await start();
+    const events = recordEvents(service);
+    const account = service.createAccount();
+    account.expireAccess();
+    account.revokeAccess();
+    account.setPlan('developer');
+    expect(events).toEqual([]);
+  });
+
+  it('drops the frames that wait for their delay, and their timer', async () => {
+    const { scheduler, advance } = manualClock();
+    const timers: Subscription[] = [];
+    const schedule = (...work: Parameters<SchedulerLike['schedule']>): Subscription => {
+      const timer = scheduler.schedule(...work);
+      timers.push(timer);
+      return timer;
+    };
+    const service = await start({ scheduler: { now: () => scheduler.now(), schedule } });
+    const { account, socket } = await live(service);
+    service.push('market', 'late');
+    service.push('market', 'later');
+    expect(timers.map(({ closed }) => closed)).toEqual([false]);
+    account.expireAccess();
+    expect(timers.map(({ closed }) => closed)).toEqual([true]);
+    advance(1_000);
+    await socket.closed;
+    expect(socket.messages).toEqual([]);
+  });
+});
+
+describe('1013 client too slow (contract 3.2, 8)', () => {
+  const untilClosed = async (service: TradeFeedService, feed: 'market' | 'raw', payload: Buffer) => {
+    const closed = nextEvent(service, 'connection-closed');
+    const pushing = interval(0).subscribe(() => {
+      service.push(feed, payload);
+    });
+    const event = await closed;
+    pushing.unsubscribe();
+    return event;
+  };
+
+  it('closes a client that does not read, delivers the frames before, and does not affect other clients', async () => {
+    const service = await start({ limits: { backlogBytes: 256 * 1024 } });
+    const slow = await live(service, 'raw', { plan: 'developer' });
+    const quick = await live(service, 'raw', { plan: 'developer' });
+    slow.socket.ws.pause();
+    const event = await untilClosed(service, 'raw', Buffer.alloc(64 * 1024));
+    expect(event).toMatchObject({ account: 'account-1', code: 1013, reason: 'client too slow', by: 'service' });
+    slow.socket.ws.resume();
+    expect(await slow.socket.closed).toEqual({ code: 1013, reason: 'client too slow' });
+    expect(slow.socket.messages).toHaveLength(event.frames);
+    expect(quick.socket.ws.readyState).toBe(quick.socket.ws.OPEN);
+  });
+
+  it('does not count the frames that wait for their delay', async () => {
+    const { scheduler, advance } = manualClock();
+    const service = await start({ scheduler, limits: { backlogBytes: 1_000 } });
+    const { socket } = await live(service);
+    for (let i = 0; i < 100; i += 1) service.push('market', 'x'.repeat(1_000));
+    advance(500);
+    await socket.first(100);
+    expect(socket.ws.readyState).toBe(socket.ws.OPEN);
+  });
+
+  it('allows one frame of 16 MiB, which is larger than the limit', async () => {
+    const service = await start({ limits: { freeDelayMs: 0 } });
+    const { socket } = await live(service);
+    service.push('market', Buffer.alloc(16 * 1024 * 1024));
+    await socket.first(1);
+    expect(socket.messages[0]?.data.length).toBe(16 * 1024 * 1024);
+    expect(socket.ws.readyState).toBe(socket.ws.OPEN);
+  });
+
+  it('destroys the socket if the client does not answer within limits.closeTimeoutMs', async () => {
+    const service = await start({ limits: { closeTimeoutMs: 20 } });
+    const account = service.createAccount();
+    const { received } = await openRaw(service, await takeTicket(service, account.createApiKey()));
+    account.expireAccess();
+    expect((await received).subarray(-14).toString()).toBe('access expired');
+  });
+});
+
+describe('the delay of a plan (contract 1, 6 rule 3, 8)', () => {
+  it('applies to a new account: its plan is Free', async () => {
+    const { scheduler, advance } = manualClock();
+    const service = await start({ scheduler });
+    const { account, socket } = await live(service);
+    const other = await live(service, 'market', { plan: 'developer' });
+    expect([account.plan, other.account.plan]).toEqual(['free', 'developer']);
+    service.push('market', '1');
+    advance(499);
+    service.push('market', '2');
+    expect(await other.socket.first(2)).toEqual(['1', '2']);
+    expect(socket.messages).toEqual([]);
+    advance(1);
+    expect(await socket.first(1)).toEqual(['1']);
+    advance(499);
+    expect(await socket.first(2)).toEqual(['1', '2']);
+  });
+
+  it('ends with a change to Developer: delayed frames are sent first, at once', async () => {
+    const { scheduler } = manualClock();
+    const service = await start({ scheduler });
+    const { account, socket } = await live(service);
+    service.push('market', '1');
+    service.push('market', '2');
+    account.setPlan('developer');
+    service.push('market', '3');
+    expect(await socket.first(3)).toEqual(['1', '2', '3']);
+    expect(account.plan).toBe('developer');
+  });
+
+  it('begins with a change to Free, for the frames after it', async () => {
+    const { scheduler, advance } = manualClock();
+    const service = await start({ scheduler });
+    const { account, socket } = await live(service, 'market', { plan: 'developer' });
+    const other = await live(service, 'market', { plan: 'developer' });
+    service.push('market', '1');
+    account.setPlan('free');
+    service.push('market', '2');
+    expect(await other.socket.first(2)).toEqual(['1', '2']);
+    expect(await socket.first(1)).toEqual(['1']);
+    expect(socket.messages).toHaveLength(1);
+    advance(500);
+    expect(await socket.first(2)).toEqual(['1', '2']);
+  });
+
+  it('is never shorter by the fraction that a timer cuts off', async () => {
+    const { scheduler, advance } = manualClock();
+    const service = await start({ scheduler });
+    const { account } = await live(service);
+    service.push('market', 'first');
+    scheduler.frame = 0.7;
+    service.push('market', 'second');
+    scheduler.frame = 0;
+    advance(500);
+    const closed = nextEvent(service, 'connection-closed');
+    account.expireAccess();
+    expect((await closed).frames).toBe(1);
+  });
+
+  it('keeps the order of thousands of frames', async () => {
+    const { scheduler, advance } = manualClock();
+    const service = await start({ scheduler, limits: { freeDelayMs: 50 } });
+    const { socket } = await live(service);
+    for (let n = 0; n < 5_000; n += 1) {
+      service.push('market', String(n));
+      if (n % 7 === 0) advance(3);
+    }
+    advance(50);
+    expect(await socket.first(5_000)).toEqual(Array.from({ length: 5_000 }, (_, n) => `${n}`));
+  });
+
+  it('follows the plan at the handshake, whenever it was set', async () => {
+    const { scheduler } = manualClock();
+    const service = await start({ scheduler });
+    const account = service.createAccount();
+    const ticket = await takeTicket(service, account.createApiKey());
+    account.setPlan('developer');
+    const socket = await connectAs(service, account.createApiKey());
+    expect(ticket.feed).toBe('market');
+    service.push('market', 'at once');
+    expect(await socket.first(1)).toEqual(['at once']);
+  });
+});
+
+describe('a close by the client', () => {
+  it.each([
+    [1000, 'done'],
+    [4999, 'mine'],
+  ])('with %d: the event has its code but not its reason', async (code, reason) => {
+    const service = await start();
+    const { socket } = await live(service);
+    const closed = nextEvent(service, 'connection-closed');
+    socket.ws.close(code, reason);
+    expect(await closed).toMatchObject({ code, reason: '', by: 'client', frames: 0 });
+  });
+
+  it('without a close frame has the code 1006', async () => {
+    const service = await start();
+    const { socket } = await live(service);
+    const closed = nextEvent(service, 'connection-closed');
+    socket.ws.terminate();
+    expect(await closed).toMatchObject({ code: 1006, by: 'client' });
+  });
+
+  it('is followed by no frame', async () => {
+    const service = await start({ limits: { freeDelayMs: 0 } });
+    const { socket } = await live(service);
+    const other = await live(service);
+    socket.ws.close();
+    await socket.closed;
+    service.push('market', 'after');
+    await other.socket.first(1);
+    expect(socket.messages).toEqual([]);
+  });
+
+  it('before the service closes: during the closing handshake it receives no frame, and no other end is reported', async () => {
+    const service = await start({ limits: { freeDelayMs: 0 } });
+    const account = service.createAccount();
+    const ticket = await takeTicket(service, account.createApiKey());
+    const { socket, received } = await openRaw(service, ticket, { allowHalfOpen: true });
+    const events = recordEvents(service);
+    // A masked close frame with 1000. The service answers it and ends the socket on its side.
+    socket.write(Buffer.from([0x88, 0x82, 0, 0, 0, 0, 0x03, 0xe8]));
+    await once(socket, 'end');
+    service.push('market', 'after');
+    account.expireAccess();
+    expect(events).toEqual([]);
+    socket.end();
+    expect((await received).subarray(-4)).toEqual(Buffer.from([0x88, 0x02, 0x03, 0xe8]));
+    await service.shutdown();
+    expect(events).toMatchObject([{ type: 'connection-closed', code: 1000, by: 'client', frames: 0 }]);
+  });
+
+  it('by a broken frame: 1002, reported as a violation', async () => {
+    const service = await start();
+    const { socket, received } = await openRaw(
+      service,
+      await takeTicket(service, service.createAccount().createApiKey()),
+    );
+    const events = recordEvents(service);
+    // A frame of a client must be masked; this one is not.
+    socket.end(Buffer.from([0x81, 0x00]));
+    // FIN and close, two bytes: 1002.
+    expect((await received).subarray(-4)).toEqual(Buffer.from([0x88, 0x02, 0x03, 0xea]));
+    expect(events).toMatchObject([
+      { type: 'violation', rule: 'protocol-error', account: 'account-1', connection: 1 },
+      { type: 'connection-closed', code: 1002, by: 'service' },
+    ]);
+  });
+});
+
+const kib = (count: number): Buffer => Buffer.alloc(count * 1024);
+const endOfTurn = (): Promise<void> => new Promise((resolve) => process.nextTick(resolve));
+
+/** A connection whose client reads only when the test calls `read`. */
+const slowClient = (backlogBytes: number) => {
+  const writes: number[] = [];
+  const ends: number[] = [];
+  let read = (): void => undefined;
+  const socket = new Writable({
+    writev: (chunks, done) => {
+      writes.push(chunks.reduce((sum, { chunk }) => sum + (chunk as Buffer).length, 0));
+      read = done;
+    },
+  });
+  const webSocket = { on: () => webSocket, readyState: 1, send: (data: Buffer) => socket.write(data), close: noop };
+  const settings = serviceSettings({ limits: { backlogBytes } });
+  const connection = new Connection('market', webSocket as never, socket as never, settings, {
+    onViolation: noop,
+    onClosed: ({ code }) => ends.push(code),
+  });
+  const send = (bytes: Buffer): void => connection.send(messageOf(bytes));
+  return { send, writes, ends, read: () => read(), drop: () => connection.drop() };
+};
+
+describe('the backlog of a connection', () => {
+  it('is written in one write for each turn, and earlier when 64 KiB are reached', async () => {
+    const { send, writes } = slowClient(1_000_000);
+    for (let n = 0; n < 5; n += 1) send(Buffer.alloc(10));
+    expect(writes).toEqual([]);
+    await endOfTurn();
+    expect(writes).toEqual([50]);
+    const many = slowClient(1_000_000);
+    for (let n = 0; n < 3; n += 1) many.send(kib(32));
+    expect(many.writes).toEqual([64 * 1024]);
+  });
+
+  it('is written before the connection is dropped', () => {
+    const { send, writes, drop, ends } = slowClient(1_000);
+    send(Buffer.alloc(10));
+    drop();
+    drop();
+    expect([writes, ends]).toEqual([[10], [1006]]);
+  });
+
+  it('may be at the limit when a burst begins, and closes with 1013 beyond it', async () => {
+    const { send, ends } = slowClient(100);
+    send(Buffer.alloc(100));
+    await endOfTurn();
+    send(Buffer.alloc(1));
+    await endOfTurn();
+    expect(ends).toEqual([]);
+    send(Buffer.alloc(1));
+    expect(ends).toEqual([1013]);
+  });
+
+  it('is free again when the client reads', async () => {
+    const { send, read, ends } = slowClient(100);
+    send(Buffer.alloc(101));
+    await endOfTurn();
+    read();
+    await endOfTurn();
+    send(Buffer.alloc(1));
+    expect(ends).toEqual([]);
+  });
+
+  it('does not include the frames of the burst', () => {
+    const { send, ends } = slowClient(10);
+    for (let n = 0; n < 100; n += 1) send(Buffer.alloc(100));
+    expect(ends).toEqual([]);
+  });
+});

@@ -1,0 +1,272 @@
+import { describe, expect, it } from '@jest/globals';
+import { connect } from 'node:net';
+import type { TradeFeedService } from 'rx-trade-feed/testing';
+import {
+  type BareTicket,
+  closeOf,
+  connectAs,
+  errorCode,
+  handshakeLines,
+  type HandshakeOptions,
+  nextEvent,
+  openSocket,
+  recordEvents,
+  refusedHandshake,
+  sendRaw,
+  takeTicket,
+} from './bare-client.js';
+import { manualClock, serviceFactory, withKey } from './service-under-test.js';
+
+const start = serviceFactory();
+
+const newTicket = async (feed?: string, service?: TradeFeedService) => {
+  const running = service ?? (await start());
+  const account = running.createAccount();
+  const key = account.createApiKey();
+  return { service: running, account, key, ticket: await takeTicket(running, key, feed) };
+};
+
+describe('101: the handshake (contract 4.2, 7.2)', () => {
+  it.each(['market', 'raw'])('opens the %s feed with its subprotocol and no extension', async (feed) => {
+    const { ticket } = await newTicket(feed);
+    const { ws } = await openSocket(ticket);
+    expect([ws.protocol, ws.extensions]).toEqual([ticket.subprotocol, '']);
+  });
+
+  it('accepts the scheme in any case, as HTTP does', async () => {
+    const { ticket } = await newTicket();
+    await openSocket(ticket, { headers: { Authorization: `bearer  ${ticket.ticket}` } });
+  });
+
+  it('receives payloads from the event of its acceptance on, without a subscribe message', async () => {
+    const { service, ticket } = await newTicket();
+    const accepted = nextEvent(service, 'handshake-accepted');
+    const opened = openSocket(ticket);
+    expect(await accepted).toMatchObject({ account: 'account-1', feed: 'market', connection: 1 });
+    service.createAccount();
+    service.push('market', 'first');
+    expect((await opened).messages).toEqual([]);
+  });
+
+  it('is accepted without a requested subprotocol, which is reported as a violation', async () => {
+    const { service, ticket } = await newTicket();
+    const violation = nextEvent(service, 'violation');
+    const { ws } = await openSocket(ticket, { protocols: [] });
+    expect(ws.protocol).toBe('');
+    expect(await violation).toMatchObject({ rule: 'no-subprotocol', account: 'account-1', feed: 'market' });
+  });
+
+  it('with an API key reports a violation; the key does not authorize', async () => {
+    const { service, ticket, key } = await newTicket();
+    const violation = nextEvent(service, 'violation');
+    await openSocket(ticket, { headers: { Authorization: `Bearer ${ticket.ticket}`, 'X-API-Key': key } });
+    expect(await violation).toMatchObject({ rule: 'api-key-in-handshake' });
+  });
+});
+
+describe('401: the ticket (contract 3.1, 5, 7.2)', () => {
+  type Place = (ticket: string, key: string) => HandshakeOptions & { query?: string };
+  const places: [string, string, Place][] = [
+    ['missing', 'ticket-missing', () => ({ headers: {} })],
+    [
+      'in the query',
+      'ticket-missing',
+      (ticket) => ({ headers: {}, query: `?ticket=${ticket}&access_token=${ticket}` }),
+    ],
+    ['without a scheme', 'ticket-missing', (ticket) => ({ headers: { Authorization: ticket } })],
+    ['with the scheme Basic', 'ticket-missing', (ticket) => ({ headers: { Authorization: `Basic ${ticket}` } })],
+    ['empty', 'ticket-missing', () => ({ headers: { Authorization: 'Bearer ' } })],
+    ['in another header', 'ticket-missing', (ticket) => ({ headers: { 'X-API-Key': ticket, Cookie: `t=${ticket}` } })],
+    ['unknown', 'ticket-unknown', () => ({ headers: { Authorization: 'Bearer ticket_0' } })],
+    ['an API key as Bearer', 'ticket-unknown', (_, key) => ({ headers: { Authorization: `Bearer ${key}` } })],
+    ['only an API key', 'ticket-missing', (_, key) => ({ headers: { 'X-API-Key': key } })],
+  ];
+  it.each(places)('%s: %s; the ticket stays valid', async (_, code, place) => {
+    const { ticket, key } = await newTicket();
+    const { query = '', ...options } = place(ticket.ticket, key);
+    const answer = await refusedHandshake(ticket, { ...options, url: ticket.wss_url + query });
+    expect([answer.status, errorCode(answer), answer.headers['www-authenticate']]).toEqual([401, code, 'Bearer']);
+    expect(answer.headers).toMatchObject({ connection: 'close', 'content-type': 'application/json' });
+    expect(Math.abs(Date.parse(String(answer.headers['date'])) - Date.now())).toBeLessThan(5_000);
+    await openSocket(ticket);
+  });
+
+  it('already used, while its connection is open and after it closed', async () => {
+    const { ticket, service } = await newTicket();
+    const { ws } = await openSocket(ticket);
+    expect(errorCode(await refusedHandshake(ticket))).toBe('ticket-consumed');
+    const closed = nextEvent(service, 'connection-closed');
+    ws.terminate();
+    await closed;
+    const answer = await refusedHandshake(ticket);
+    expect([answer.status, errorCode(answer)]).toEqual([401, 'ticket-consumed']);
+  });
+
+  it('accepts one of two simultaneous handshakes', async () => {
+    const { ticket, service } = await newTicket();
+    const events = recordEvents(service);
+    await Promise.allSettled([openSocket(ticket), openSocket(ticket)]);
+    expect(events.map(({ type }) => type).sort()).toEqual(['handshake-accepted', 'handshake-refused']);
+  });
+
+  it.each([
+    [59_999, 'accepted'],
+    [60_000, 'ticket-expired'],
+    [119_000, 'ticket-expired'],
+  ])('after %d ms: %s', async (ms, expected) => {
+    const { scheduler, advance } = manualClock();
+    const { ticket } = await newTicket('market', await start({ scheduler }));
+    advance(ms);
+    if (expected === 'accepted') await openSocket(ticket);
+    else {
+      const answer = await refusedHandshake(ticket);
+      expect([answer.status, errorCode(answer)]).toEqual([401, expected]);
+    }
+  });
+
+  it('revoked, which is reported once', async () => {
+    const { service, ticket } = await newTicket('raw');
+    const events = recordEvents(service);
+    expect(service.revokeTicket(ticket.ticket)).toBe(true);
+    expect(service.revokeTicket(ticket.ticket)).toBe(false);
+    expect(service.revokeTicket('ticket_0')).toBe(false);
+    const answer = await refusedHandshake(ticket);
+    expect([answer.status, errorCode(answer)]).toEqual([401, 'ticket-revoked']);
+    expect(events).toMatchObject([
+      { type: 'ticket-revoked', account: 'account-1', feed: 'raw' },
+      { type: 'handshake-refused', status: 401, code: 'ticket-revoked', account: 'account-1', feed: 'raw' },
+    ]);
+  });
+
+  it('issued before its account lost access', async () => {
+    const { account, ticket } = await newTicket();
+    account.revokeAccess();
+    account.restoreAccess();
+    expect(errorCode(await refusedHandshake(ticket))).toBe('ticket-revoked');
+  });
+});
+
+describe('400: the feed or the subprotocol (contract 7.2)', () => {
+  const rows: [string, string, (ticket: BareTicket) => HandshakeOptions, string?][] = [
+    ['market', 'the subprotocol of raw', () => ({ protocols: ['mmp.pending-transaction.v1'] })],
+    ['raw', 'the subprotocol of market', () => ({ protocols: ['mmp.trade-batch.v1'] })],
+    ['market', 'an unknown subprotocol', () => ({ protocols: ['graphql-ws'] })],
+    ['market', 'a second subprotocol', ({ subprotocol }) => ({ protocols: [subprotocol, 'graphql-ws'] })],
+    ...['feed=raw', 'feed=candles', 'x=1'].map((query): (typeof rows)[number] => [
+      'market',
+      `${query} added to the address`,
+      ({ wss_url }) => ({ url: `${wss_url}?${query}` }),
+      'address-mismatch',
+    ]),
+  ];
+  it.each(rows)('%s ticket, %s: the ticket is used up', async (...[feed, , options, code = 'subprotocol-mismatch']) => {
+    const { ticket } = await newTicket(feed);
+    const answer = await refusedHandshake(ticket, options(ticket));
+    expect([answer.status, errorCode(answer)]).toEqual([400, code]);
+    const again = await refusedHandshake(ticket);
+    expect([again.status, errorCode(again)]).toEqual([401, 'ticket-consumed']);
+  });
+
+  it('an empty subprotocol header', async () => {
+    const { service, ticket } = await newTicket();
+    const answer = await sendRaw(service, ...handshakeLines(ticket.ticket, { 'Sec-WebSocket-Protocol': '' }));
+    expect(answer).toMatch(/^HTTP\/1\.1 400 [^]*subprotocol-mismatch/);
+  });
+
+  it('reports a credential in the address', async () => {
+    const { service, ticket } = await newTicket();
+    const violation = nextEvent(service, 'violation');
+    await refusedHandshake(ticket, { url: `${ticket.wss_url}?t=${ticket.ticket}` });
+    expect(await violation).toMatchObject({ rule: 'credential-in-url' });
+  });
+});
+
+describe('503: capacity (contract 7.2)', () => {
+  it('refuses a new user while the service is full, uses up the ticket, and does not affect other users', async () => {
+    const service = await start({ limits: { capacity: 1, freeDelayMs: 0 } });
+    const live = await connectAs(service, service.createAccount().createApiKey());
+    const { ticket } = await newTicket('market', service);
+    const answer = await refusedHandshake(ticket);
+    expect([answer.status, errorCode(answer)]).toEqual([503, 'capacity-full']);
+    expect(errorCode(await refusedHandshake(ticket))).toBe('ticket-consumed');
+    service.push('market', 'still here');
+    expect(await live.first(1)).toEqual(['still here']);
+  });
+
+  it('never refuses the connection that replaces that of the same user', async () => {
+    const service = await start({ limits: { capacity: 1 } });
+    const account = service.createAccount();
+    const old = await connectAs(service, account.createApiKey());
+    service.setCapacity(0);
+    await connectAs(service, account.createApiKey(), 'raw');
+    expect((await old.closed).code).toBe(4001);
+  });
+
+  it('accepts a user again when another leaves, or when the capacity grows', async () => {
+    const service = await start({ limits: { capacity: 1 } });
+    const [one, two] = [service.createAccount().createApiKey(), service.createAccount().createApiKey()];
+    const { ws } = await connectAs(service, one);
+    expect((await refusedHandshake(await takeTicket(service, two))).status).toBe(503);
+    const left = nextEvent(service, 'connection-closed');
+    ws.close();
+    await left;
+    await connectAs(service, two);
+    expect((await refusedHandshake(await takeTicket(service, one))).status).toBe(503);
+    service.setCapacity(2);
+    await connectAs(service, one);
+  });
+});
+
+describe('a refused handshake (contract 3.2)', () => {
+  it('does not affect the connection of the user', async () => {
+    const { service, key } = await withKey(start({ limits: { freeDelayMs: 0 } }));
+    const live = await connectAs(service, key);
+    const used = await takeTicket(service, key);
+    await refusedHandshake(used, { protocols: ['graphql-ws'] });
+    await refusedHandshake(used);
+    await refusedHandshake(used, { headers: {} });
+    service.push('market', 'still here');
+    expect(await live.first(1)).toEqual(['still here']);
+    expect(live.ws.readyState).toBe(live.ws.OPEN);
+  });
+});
+
+describe('a client that disconnects during its handshake', () => {
+  it('does not affect other clients', async () => {
+    const { service, ticket } = await newTicket();
+    const port = Number(new URL(service.baseUrl).port);
+    for (let tried = 0; tried < 20; tried += 1) {
+      const refused = nextEvent(service, 'handshake-refused');
+      const socket = connect(port, '127.0.0.1');
+      const closed = closeOf(socket);
+      socket.write([...handshakeLines('ticket_0'), '', ''].join('\r\n'), () => socket.resetAndDestroy());
+      await Promise.all([refused, closed]);
+    }
+    await openSocket(ticket);
+  });
+});
+
+describe('a request that is not a WebSocket handshake (RFC 6455 4.2)', () => {
+  const version = /^sec-websocket-version: 13\r$/im;
+  const anyHead = /^date: /im;
+  const rows: [string, number, Record<string, string | undefined>, string, RegExp][] = [
+    ['no key', 400, { 'Sec-WebSocket-Key': undefined }, 'GET /ws', anyHead],
+    ['a short key', 400, { 'Sec-WebSocket-Key': 'abc' }, 'GET /ws', anyHead],
+    ['another protocol', 400, { Upgrade: 'h2c' }, 'GET /ws', anyHead],
+    ['no version', 426, { 'Sec-WebSocket-Version': undefined }, 'GET /ws', version],
+    ['an old version', 426, { 'Sec-WebSocket-Version': '8' }, 'GET /ws', version],
+    ['another method', 405, {}, 'PUT /ws', /^allow: GET\r$/im],
+    ['another path', 404, {}, 'GET /stream', anyHead],
+    ['the ticket endpoint, GET', 405, {}, 'GET /v1/wss/tickets', /^allow: POST\r$/im],
+    ['the ticket endpoint, POST', 400, {}, 'POST /v1/wss/tickets', anyHead],
+  ];
+  it.each(rows)('%s: %d, and no ticket is reserved', async (_, status, changes, target, head) => {
+    const { service, ticket } = await newTicket();
+    const refused = nextEvent(service, 'handshake-refused');
+    const answer = await sendRaw(service, ...handshakeLines(ticket.ticket, changes, target));
+    expect(answer).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
+    expect(answer).toMatch(head);
+    expect(await refused).toMatchObject({ status, account: undefined });
+    await openSocket(ticket);
+  });
+});

@@ -1,0 +1,296 @@
+import { beforeAll, describe, expect, it } from '@jest/globals';
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { inspect } from 'node:util';
+import { type Payload, startTradeFeedService, type TradeFeedService } from 'rx-trade-feed/testing';
+import { defer, EMPTY, finalize, NEVER, Observable, of, Subject, type Subscriber, throwError } from 'rxjs';
+import { type Certificate, certificateFor } from '../support/certificate.js';
+import {
+  type BareTicket,
+  closeOf,
+  connectAs,
+  errorCode,
+  handshakeLines,
+  nextEvent,
+  openRaw,
+  openSocket,
+  postTicket,
+  recordEvents,
+  refusedHandshake,
+  takeTicket,
+} from './bare-client.js';
+import { serviceFactory } from './service-under-test.js';
+
+const start = serviceFactory();
+const atOnce = { limits: { freeDelayMs: 0 } };
+
+const live = (service: TradeFeedService, feed?: string) =>
+  connectAs(service, service.createAccount().createApiKey(), feed);
+
+const canConnect = async (host: string, port: number): Promise<boolean> => {
+  const socket = connect(port, host);
+  try {
+    await once(socket, 'connect');
+    return true;
+  } catch {
+    return false;
+  } finally {
+    socket.destroy();
+  }
+};
+
+describe('where the service listens', () => {
+  it('on 127.0.0.1 and nowhere else, on a free port', async () => {
+    const service = await start();
+    expect(service.baseUrl).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
+    const port = Number(new URL(service.baseUrl).port);
+    const reached = await Promise.all(['127.0.0.1', '127.0.0.2', '::1'].map((host) => canConnect(host, port)));
+    expect(reached).toEqual([true, false, false]);
+  });
+
+  it('on the port of the options, unless it is in use', async () => {
+    const first = await start();
+    const port = Number(new URL(first.baseUrl).port);
+    await expect(startTradeFeedService({ port })).rejects.toMatchObject({ code: 'EADDRINUSE' });
+    await first.shutdown();
+    expect((await start({ port })).baseUrl).toBe(first.baseUrl);
+  });
+
+  it.each([
+    ['https://feed.example', 'wss://feed.example/ws'],
+    ['https://feed.example:8443/', 'wss://feed.example:8443/ws'],
+    ['http://localhost:8080', 'ws://localhost:8080/ws'],
+  ])('and reports it in baseUrl, while tickets contain publicUrl %s', async (publicUrl, wssUrl) => {
+    const service = await start({ publicUrl });
+    expect(service.baseUrl).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
+    const { body } = await postTicket(service, service.createAccount().createApiKey());
+    expect((body as BareTicket).wss_url).toBe(wssUrl);
+  });
+});
+
+describe('TLS', () => {
+  let tls: Certificate;
+  beforeAll(async () => {
+    tls = await certificateFor();
+  });
+
+  it('serves the ticket and the stream, and shuts down', async () => {
+    const service = await start({ ...atOnce, tls });
+    expect(service.baseUrl).toMatch(/^https:\/\/127\.0\.0\.1:\d+$/);
+    const ca = tls.cert;
+    const { body } = await postTicket(service, service.createAccount().createApiKey(), undefined, ca);
+    const ticket = body as BareTicket;
+    expect(ticket.wss_url).toBe(`${service.baseUrl.replace('https', 'wss')}/ws`);
+    const socket = await openSocket(ticket, { ca });
+    expect(errorCode(await refusedHandshake(ticket, { ca }))).toBe('ticket-consumed');
+    service.push('market', 'over TLS');
+    expect(await socket.first(1)).toEqual(['over TLS']);
+    await service.shutdown();
+    expect(await socket.closed).toEqual({ code: 1001, reason: 'server shutdown' });
+  });
+
+  it('destroys the socket of a client that does not answer a shutdown', async () => {
+    const service = await start({ tls, limits: { shutdownTimeoutMs: 30 } });
+    const { body } = await postTicket(service, service.createAccount().createApiKey(), undefined, tls.cert);
+    const { ws } = await openSocket(body as BareTicket, { ca: tls.cert });
+    ws.pause();
+    await service.shutdown();
+    ws.terminate();
+  });
+
+  it('needs a valid key and certificate, and prints neither', async () => {
+    const other = await certificateFor();
+    for (const bad of [
+      { key: 'no key', cert: tls.cert },
+      { key: other.key, cert: tls.cert },
+    ]) {
+      await expect(startTradeFeedService({ tls: bad })).rejects.toThrow(
+        /`tls` must be a PEM key and its PEM certificate \(/,
+      );
+    }
+  });
+});
+
+describe('push', () => {
+  it('sends a string as text and bytes as binary, unchanged and in order, for any size', async () => {
+    const service = await start(atOnce);
+    const socket = await live(service);
+    const payloads: Payload[] = [0, 1, 125, 126, 65_535, 65_536].flatMap((size) => [
+      'é'.repeat(size / 2),
+      Buffer.alloc(size, size % 251),
+    ]);
+    payloads.push(new Uint8Array([9, 8, 7, 6]).subarray(1, 3));
+    for (const payload of payloads) service.push('market', payload);
+    await socket.first(payloads.length);
+    expect(socket.messages.map(({ isBinary }) => isBinary)).toEqual(payloads.map((each) => typeof each !== 'string'));
+    socket.messages.forEach(({ data }, index) => {
+      expect(data.equals(Buffer.from(payloads[index] as Uint8Array))).toBe(true);
+    });
+  });
+
+  it('sends only to the open connections of the feed', async () => {
+    const service = await start(atOnce);
+    const [one, two, other] = await Promise.all(['raw', 'raw', 'market'].map((feed) => live(service, feed)));
+    service.push('raw', 'to raw');
+    service.push('market', 'to market');
+    for (const socket of [one, two]) expect(await socket?.first(1)).toEqual(['to raw']);
+    expect(await other?.first(1)).toEqual(['to market']);
+  });
+
+  it('stores nothing for later connections (contract 6, rule 2)', async () => {
+    const service = await start(atOnce);
+    service.push('market', 'before');
+    const socket = await live(service);
+    service.push('market', 'after');
+    expect(await socket.first(1)).toEqual(['after']);
+  });
+});
+
+describe('sources', () => {
+  it('are subscribed to once, from start to shutdown, and sent to all connections of their feed', async () => {
+    const seen: string[] = [];
+    const payloads = new Subject<string>();
+    const raw = defer(() => {
+      seen.push('subscribed');
+      return payloads;
+    }).pipe(finalize(() => seen.push('unsubscribed')));
+    const service = await start({ ...atOnce, sources: { raw } });
+    const sockets = await Promise.all(['raw', 'raw', 'market'].map((feed) => live(service, feed)));
+    payloads.next('1');
+    payloads.next('2');
+    service.push('market', 'pushed');
+    expect(await sockets[0]?.first(2)).toEqual(['1', '2']);
+    expect(await sockets[1]?.first(2)).toEqual(['1', '2']);
+    expect(await sockets[2]?.first(1)).toEqual(['pushed']);
+    expect(seen).toEqual(['subscribed']);
+    await service.shutdown();
+    expect(seen).toEqual(['subscribed', 'unsubscribed']);
+    expect(payloads.observed).toBe(false);
+  });
+
+  it.each<[string, Observable<unknown>, unknown]>([
+    ['completes', EMPTY, undefined],
+    ['errors', throwError(() => new Error('boom')), new Error('boom')],
+    ['emits a value that is not a payload', of({ a: 1 }), expect.objectContaining({ option: 'payload' })],
+  ])('report one that %s, and the service continues', async (_, ending, error) => {
+    const begin = new Subject<void>();
+    const market = new Observable<Payload>((subscriber) =>
+      begin.subscribe(() => ending.subscribe(subscriber as Subscriber<unknown>)),
+    );
+    const service = await start({ ...atOnce, sources: { market, raw: NEVER } });
+    const socket = await live(service);
+    const ended = nextEvent(service, 'source-ended');
+    begin.next();
+    expect(await ended).toEqual({ type: 'source-ended', at: expect.any(Number), feed: 'market', error });
+    service.push('market', 'goes on');
+    expect(await socket.first(1)).toEqual(['goes on']);
+  });
+});
+
+describe('1001: shutdown (contract 3.2, 7.3)', () => {
+  it('closes every connection with its reason, emits this, and completes the events', async () => {
+    const service = await start();
+    const sockets = await Promise.all(['market', 'raw'].map((feed) => live(service, feed)));
+    const events = recordEvents(service);
+    let isCompleted = false;
+    service.events$.subscribe({ complete: () => (isCompleted = true) });
+    await service.shutdown();
+    for (const { closed } of sockets) expect(await closed).toEqual({ code: 1001, reason: 'server shutdown' });
+    const emitted = { type: 'connection-closed', code: 1001, reason: 'server shutdown', by: 'service' };
+    expect(events).toMatchObject([emitted, emitted]);
+    expect(isCompleted).toBe(true);
+  });
+
+  it('is the same promise each time, also at the end of `await using`', async () => {
+    const service = await start();
+    const stopped = service.shutdown();
+    expect(service.shutdown()).toBe(stopped);
+    expect(service[Symbol.asyncDispose]()).toBe(stopped);
+    await stopped;
+  });
+
+  it('refuses new connections, and later calls do not fail', async () => {
+    const service = await start();
+    const account = service.createAccount();
+    await service.shutdown();
+    await expect(postTicket(service, account.createApiKey())).rejects.toMatchObject({ code: 'ECONNREFUSED' });
+    service.push('market', 'nobody');
+    account.expireAccess();
+    account.revokeAccess();
+  });
+
+  it('ends in time if clients do not answer, do not finish, or send nothing', async () => {
+    const service = await start({ limits: { shutdownTimeoutMs: 50 } });
+    const port = Number(new URL(service.baseUrl).port);
+    const paused = await live(service);
+    paused.ws.pause();
+    const mute = await openRaw(service, await takeTicket(service, service.createAccount().createApiKey()));
+    const [idle, half] = [connect(port, '127.0.0.1'), connect(port, '127.0.0.1')];
+    await Promise.all([once(idle, 'connect'), once(half, 'connect')]);
+    half.write('POST /v1/wss/tickets HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\n{');
+    const gone = Promise.all([closeOf(idle), closeOf(half)]);
+    await service.shutdown();
+    await gone;
+    expect((await mute.received).subarray(-15).toString()).toBe('server shutdown');
+    paused.ws.terminate();
+  });
+
+  it('503 for a request and a handshake that began before it', async () => {
+    const service = await start();
+    const account = service.createAccount();
+    const ticket = await takeTicket(service, account.createApiKey());
+    // The client never answers the close frame, so the shutdown waits while the two finish.
+    const mute = await openRaw(service, await takeTicket(service, account.createApiKey()));
+    const begun = async (...lines: string[]) => {
+      const socket = connect(Number(new URL(service.baseUrl).port), '127.0.0.1');
+      const chunks: Buffer[] = [];
+      socket.on('data', (chunk: Buffer) => chunks.push(chunk));
+      await once(socket, 'connect');
+      await new Promise((resolve) => socket.write(lines.join('\r\n'), resolve));
+      return { socket, answer: closeOf(socket).then(() => Buffer.concat(chunks).toString()) };
+    };
+    const head = [`X-API-Key: ${account.createApiKey()}`, 'Content-Type: application/json', 'Content-Length: 2'];
+    const handshake = await begun(...handshakeLines(ticket.ticket), '');
+    const request = await begun('POST /v1/wss/tickets HTTP/1.1', 'Host: a', 'Expect: 100-continue', ...head, '', '');
+    // When the service answers with 100, it has read the heads of both, in the order in which they began.
+    await once(request.socket, 'data');
+    const events = recordEvents(service);
+    const stopped = service.shutdown();
+    request.socket.write('{}');
+    handshake.socket.write('\r\n');
+    expect(await request.answer).toMatch(/HTTP\/1\.1 503 [^]*shutting-down/);
+    expect(await handshake.answer).toMatch(/^HTTP\/1\.1 503 [^]*shutting-down/);
+    mute.socket.destroy();
+    await stopped;
+    expect(events).toMatchObject([{ type: 'connection-closed' }, { type: 'handshake-refused', status: 503 }]);
+  });
+});
+
+describe('secrets', () => {
+  it('are not in events, nor visible in the service or an account', async () => {
+    const service = await start(atOnce);
+    const events = recordEvents(service);
+    const account = service.createAccount();
+    const secrets = [account.createApiKey(), account.createApiKey()];
+    const [key = ''] = secrets;
+    const ticket = await takeTicket(service, key);
+    const revoked = await takeTicket(service, key);
+    secrets.push(ticket.ticket, revoked.ticket);
+    service.revokeTicket(revoked.ticket);
+    await refusedHandshake(revoked, { url: `${revoked.wss_url}?ticket=${revoked.ticket}&key=${key}` });
+    const socket = await openSocket(ticket, {
+      headers: { Authorization: `Bearer ${ticket.ticket}`, 'X-API-Key': key },
+      protocols: [],
+    });
+    await refusedHandshake(ticket);
+    await postTicket(service, ticket.ticket);
+    socket.ws.close(4000, ticket.ticket);
+    await socket.closed;
+    await service.shutdown();
+    expect(new Set(events.map(({ type }) => type)).size).toBe(7);
+    const shown = [events, service, account].map(
+      (each) => JSON.stringify(each) + inspect(each, { depth: 9, showHidden: true }),
+    );
+    for (const secret of secrets) expect(shown.join('')).not.toContain(secret);
+  });
+});

@@ -1,0 +1,162 @@
+import { describe, expect, it } from '@jest/globals';
+import { marketBatches$, pendingTransactions$, type SourceOptions } from 'rx-trade-feed/testing';
+import { firstValueFrom, type Observable, take, toArray, VirtualTimeScheduler } from 'rxjs';
+import { paced$ } from '../../src/testing/sources.js';
+import { manualClock } from './service-under-test.js';
+
+const firstOf = async (source$: Observable<string>, count = 50): Promise<string[]> =>
+  firstValueFrom(source$.pipe(take(count), toArray()));
+
+const fast = { rate: 50_000 };
+
+const sources: [string, (options?: SourceOptions) => Observable<string>][] = [
+  ['pendingTransactions$', pendingTransactions$],
+  ['marketBatches$', marketBatches$],
+];
+
+describe.each(sources)('%s', (_, source$) => {
+  it('emits the same payloads for the same seed, to each subscriber', async () => {
+    const source = source$({ ...fast, seed: 7 });
+    const payloads = await firstOf(source);
+    expect(await firstOf(source)).toEqual(payloads);
+    expect(await firstOf(source$({ rate: 20_000, seed: 7 }))).toEqual(payloads);
+    expect(await firstOf(source$({ ...fast, seed: 8 }))).not.toEqual(payloads);
+    expect(await firstOf(source$(fast), 1)).toEqual(await firstOf(source$({ ...fast, seed: 1 }), 1));
+  });
+
+  it('never emits a payload twice', async () => {
+    expect(new Set(await firstOf(source$(fast), 2_000)).size).toBe(2_000);
+  });
+
+  it.each([
+    [1, 10_000, 10],
+    [20, 10_000, 200],
+    [3, 10_000, 30],
+    [333, 3_000, 999],
+    [50_000, 100, 5_000],
+  ])('emits, at %d per second, in %d ms, %d payloads', (rate, ms, expected) => {
+    const { scheduler, advance } = manualClock();
+    let count = 0;
+    const subscription = source$({ rate, scheduler }).subscribe(() => (count += 1));
+    expect(count).toBe(0);
+    advance(ms);
+    subscription.unsubscribe();
+    expect(count).toBe(expected);
+    advance(ms);
+    expect(count).toBe(expected);
+  });
+
+  it.each<[object, string]>([
+    [{ rate: 0 }, '`rate` must be a number above 0, up to 100000, got 0'],
+    [{ rate: NaN }, '`rate` must be a number above 0, up to 100000, got NaN'],
+    [{ rate: '1' }, '`rate` must be a number above 0, up to 100000'],
+    [{ seed: -1 }, '`seed` must be a whole number from 0 to 4294967295, got -1'],
+    [{ seed: 0.5 }, '`seed` must be a whole number from 0 to 4294967295, got 0.5'],
+    [{ scheduler: 1 }, '`scheduler` must be an RxJS scheduler, got 1'],
+    [{ speed: 1 }, '`speed` must be left out: the options are'],
+  ])('refuses %j', (options, message) => {
+    expect(() => source$(options)).toThrow(message);
+  });
+});
+
+describe('a payload', () => {
+  it('of the raw feed is one pending transaction', async () => {
+    for (const payload of await firstOf(pendingTransactions$(fast), 500)) {
+      expect(JSON.parse(payload)).toEqual({
+        hash: expect.stringMatching(/^0x[0-9a-f]{64}$/),
+        type: '0x2',
+        chainId: '0x1',
+        from: expect.stringMatching(/^0x[0-9a-f]{40}$/),
+        to: expect.stringMatching(/^0x[0-9a-f]{40}$/),
+        nonce: expect.stringMatching(/^0x[0-9a-f]+$/),
+        value: expect.stringMatching(/^0x[0-9a-f]+$/),
+        gas: expect.stringMatching(/^0x[0-9a-f]+$/),
+        maxPriorityFeePerGas: expect.stringMatching(/^0x[0-9a-f]+$/),
+        maxFeePerGas: expect.stringMatching(/^0x[0-9a-f]+$/),
+        input: expect.stringMatching(/^0x([0-9a-f]{72})?$/),
+      });
+    }
+  });
+
+  it('of the market feed is a numbered batch of trades', async () => {
+    const payloads = await firstOf(marketBatches$({ ...fast, batchSize: 3 }), 100);
+    const trade = {
+      transaction: expect.stringMatching(/^0x[0-9a-f]{64}$/),
+      market: expect.stringMatching(/^[A-Z]+-USD$/),
+      side: expect.stringMatching(/^(buy|sell)$/),
+      price: expect.stringMatching(/^\d+\.\d\d$/),
+      amount: expect.stringMatching(/^\d+\.\d{3}$/),
+    };
+    expect(payloads.map((payload) => JSON.parse(payload) as unknown)).toEqual(
+      payloads.map((_, index) => ({ batch: index + 1, trades: [trade, trade, trade] })),
+    );
+  });
+
+  it('of the market feed has the number of trades of the option', () => {
+    expect(() => marketBatches$({ batchSize: 0 })).toThrow('`batchSize` must be a whole number from 1 to 1000, got 0');
+  });
+});
+
+const counter = () => {
+  let count = 0;
+  return () => (count += 1);
+};
+
+describe('the pace of a source', () => {
+  it('is even at a low rate', () => {
+    const { scheduler, advance } = manualClock();
+    const at: number[] = [];
+    const subscription = paced$(10, counter, scheduler).subscribe(() => at.push(scheduler.now()));
+    advance(500);
+    subscription.unsubscribe();
+    expect(at).toEqual([100, 200, 300, 400, 500]);
+  });
+
+  it('comes in bursts at a high rate, at most one per 4 ms', () => {
+    const { scheduler, advance } = manualClock();
+    const bursts = new Map<number, number>();
+    const subscription = paced$(50_000, counter, scheduler).subscribe(() => {
+      bursts.set(scheduler.now(), (bursts.get(scheduler.now()) ?? 0) + 1);
+    });
+    advance(100);
+    subscription.unsubscribe();
+    expect(bursts.size).toBe(25);
+    expect([...new Set(bursts.values())]).toEqual([200]);
+  });
+
+  it('catches up on at most a tenth of a second when the process was blocked', () => {
+    const scheduler = new VirtualTimeScheduler();
+    let heldUpMs = 0;
+    const now = () => scheduler.frame + heldUpMs;
+    const values: number[] = [];
+    const subscription = paced$(1_000, counter, {
+      now,
+      schedule: scheduler.schedule.bind(scheduler),
+    }).subscribe((value) => values.push(value));
+    scheduler.maxFrames = 4;
+    scheduler.flush();
+    expect(values).toHaveLength(4);
+    heldUpMs = 5_000;
+    scheduler.maxFrames = 8;
+    scheduler.flush();
+    expect(values).toHaveLength(104);
+    scheduler.maxFrames = 12;
+    scheduler.flush();
+    subscription.unsubscribe();
+    // The sequence has no hole: skipped values were never created.
+    expect(values).toEqual(Array.from({ length: 108 }, (_, index) => index + 1));
+  });
+
+  it('begins again for each subscription', () => {
+    const { scheduler, advance } = manualClock();
+    const source = paced$(10, counter, scheduler);
+    const seen: number[][] = [[], []];
+    const one = source.subscribe((value) => seen[0]?.push(value));
+    advance(200);
+    const two = source.subscribe((value) => seen[1]?.push(value));
+    advance(100);
+    one.unsubscribe();
+    two.unsubscribe();
+    expect(seen).toEqual([[1, 2, 3], [1]]);
+  });
+});

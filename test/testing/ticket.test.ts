@@ -1,0 +1,312 @@
+import { describe, expect, it } from '@jest/globals';
+import { connect } from 'node:net';
+import type { TradeFeedAccount, TradeFeedService } from 'rx-trade-feed/testing';
+import { countInWindow, type FixedWindow } from '../../src/testing/tickets.js';
+import {
+  type BareTicket,
+  closeOf,
+  errorCode,
+  nextEvent,
+  postTicket,
+  recordEvents,
+  send,
+  sendRaw,
+  takeTicket,
+} from './bare-client.js';
+import { manualClock, serviceFactory, withKey } from './service-under-test.js';
+
+const start = serviceFactory();
+
+describe('a ticket (contract 2.1, 4.1)', () => {
+  it('is granted without a body, for the market feed', async () => {
+    const { service, key } = await withKey(start());
+    const before = Date.now();
+    const { status, headers, body } = await postTicket(service, key);
+    const after = Date.now();
+    expect(status).toBe(200);
+    expect(headers).toMatchObject({ 'content-type': 'application/json', 'cache-control': 'no-store' });
+    expect(body).toEqual({
+      ticket: expect.stringMatching(/^ticket_[\w-]{32}$/),
+      token_type: 'Bearer',
+      expires_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+      wss_url: `${service.baseUrl.replace('http', 'ws')}/ws`,
+      feed: 'market',
+      subprotocol: 'mmp.trade-batch.v1',
+    });
+    const expiresAt = Date.parse((body as BareTicket).expires_at);
+    expect(expiresAt).toBeGreaterThanOrEqual(before + 60_000);
+    expect(expiresAt).toBeLessThanOrEqual(after + 60_000);
+    // The header has whole seconds, and Node writes the same one for up to a second.
+    const date = Date.parse(String(headers['date']));
+    expect(date).toBeGreaterThan(before - 2_000);
+    expect(date).toBeLessThanOrEqual(after);
+  });
+
+  it.each([
+    [{}, 'market', 'mmp.trade-batch.v1'],
+    [{ feed: 'market' }, 'market', 'mmp.trade-batch.v1'],
+    [{ feed: 'raw' }, 'raw', 'mmp.pending-transaction.v1'],
+  ])('for %j has the feed %s and the subprotocol %s, at the same address', async (request, feed, subprotocol) => {
+    const service = await start();
+    const { status, body } = await postTicket(service, service.createAccount().createApiKey(), request);
+    expect([status, body]).toEqual([
+      200,
+      expect.objectContaining({ feed, subprotocol, wss_url: `${service.baseUrl.replace('http', 'ws')}/ws` }),
+    ]);
+  });
+
+  it('has the subprotocols and the lifetime of the options', async () => {
+    const { service, key } = await withKey(
+      start({ subprotocols: { raw: 'mine.v9' }, limits: { ticketLifetimeMs: 5_000 } }),
+    );
+    const raw = await takeTicket(service, key, 'raw');
+    expect(raw.subprotocol).toBe('mine.v9');
+    expect(Date.parse(raw.expires_at) - Date.now()).toBeLessThanOrEqual(5_000);
+    expect((await takeTicket(service, key)).subprotocol).toBe('mmp.trade-batch.v1');
+  });
+});
+
+describe('401: the API key (contract 4.1 rule 1, 5, 7.1)', () => {
+  type Place = (key: string, ticket: string) => { path?: string; headers?: Record<string, string | string[]> };
+  const places: [string, Place][] = [
+    ['missing', () => ({})],
+    ['empty', () => ({ headers: { 'X-API-Key': '' } })],
+    ['unknown', () => ({ headers: { 'X-API-Key': 'key_0' } })],
+    ['in another case', (key) => ({ headers: { 'X-API-Key': key.toUpperCase() } })],
+    ['sent twice', (key) => ({ headers: { 'X-API-Key': [key, key] } })],
+    ['in the query', (key) => ({ path: `?api_key=${key}&X-API-Key=${key}` })],
+    ['in Authorization', (key) => ({ headers: { Authorization: `Bearer ${key}` } })],
+    ['in another header', (key) => ({ headers: { 'Api-Key': key, Cookie: `X-API-Key=${key}` } })],
+    ['a ticket', (_, ticket) => ({ headers: { 'X-API-Key': ticket } })],
+  ];
+
+  it.each(places)('%s', async (_, place) => {
+    const { service, key } = await withKey(start());
+    const { ticket } = await takeTicket(service, key);
+    const { path = '', headers = {} } = place(key, ticket);
+    const answer = await send(`${service.baseUrl}/v1/wss/tickets${path}`, { method: 'POST', headers });
+    expect([answer.status, errorCode(answer)]).toEqual([401, 'invalid-api-key']);
+    expect(answer.headers['www-authenticate']).toBe('ApiKey');
+  });
+
+  it('in the query is reported as a violation, even if the header is valid', async () => {
+    const { service, key } = await withKey(start());
+    const violation = nextEvent(service, 'violation');
+    const { status } = await send(`${service.baseUrl}/v1/wss/tickets?k=${key.replaceAll('_', '%5F')}`, {
+      method: 'POST',
+      headers: { 'X-API-Key': key },
+    });
+    expect(status).toBe(200);
+    expect(await violation).toMatchObject({ rule: 'credential-in-url' });
+  });
+});
+
+describe('403: the account (contract 5 rule 2, 7.1)', () => {
+  const rows: [string, string, (service: TradeFeedService) => TradeFeedAccount][] = [
+    ['inactive', 'account-inactive', (service) => service.createAccount({ active: false })],
+    ['not entitled', 'not-entitled', (service) => service.createAccount({ entitled: false })],
+    [
+      'revoked',
+      'not-entitled',
+      (service) => {
+        const account = service.createAccount();
+        account.revokeAccess();
+        return account;
+      },
+    ],
+  ];
+  it.each(rows)('%s; restored, it gets a ticket', async (_, code, create) => {
+    const service = await start();
+    const account = create(service);
+    const key = account.createApiKey();
+    const answer = await postTicket(service, key);
+    expect([answer.status, errorCode(answer)]).toEqual([403, code]);
+    account.restoreAccess();
+    expect((await postTicket(service, key)).status).toBe(200);
+  });
+
+  it('does not apply to an account whose access expired: the next ticket is granted', async () => {
+    const service = await start();
+    const account = service.createAccount();
+    account.expireAccess();
+    expect((await postTicket(service, account.createApiKey())).status).toBe(200);
+  });
+});
+
+describe('422: the body (contract 2.2, 7.1)', () => {
+  it.each([
+    ['{"feed":', 'invalid-body'],
+    ['[]', 'invalid-body'],
+    ['"raw"', 'invalid-body'],
+    ['{"feed":"candles"}', 'unknown-feed'],
+    ['{"feed":null}', 'unknown-feed'],
+  ])('%s', async (body, code) => {
+    const service = await start();
+    const answer = await postTicket(service, service.createAccount().createApiKey(), body);
+    expect([answer.status, errorCode(answer)]).toEqual([422, code]);
+  });
+
+  it('does not apply to a JSON body with another content type, which is reported as a violation', async () => {
+    const service = await start();
+    const violation = nextEvent(service, 'violation');
+    const answer = await send(`${service.baseUrl}/v1/wss/tickets`, {
+      method: 'POST',
+      headers: { 'X-API-Key': service.createAccount().createApiKey(), 'Content-Type': 'text/plain' },
+      body: '{"feed":"raw"}',
+    });
+    expect(answer).toMatchObject({ status: 200, body: { feed: 'raw' } });
+    expect(await violation).toMatchObject({ rule: 'content-type' });
+  });
+
+  it('is checked after the key: a 401 reveals nothing about the body', async () => {
+    const service = await start();
+    expect((await postTicket(service, 'key_0', '{')).status).toBe(401);
+  });
+});
+
+describe('429: the fixed window (contract 7.1, 8)', () => {
+  it('has the remaining seconds in Retry-After, and ends after them', async () => {
+    const { scheduler, advance } = manualClock();
+    const { service, key } = await withKey(start({ scheduler, limits: { ticketsPerWindow: 2, windowMs: 30_000 } }));
+    const ask = async () => {
+      const { status, headers } = await postTicket(service, key);
+      return [status, headers['retry-after']];
+    };
+    expect(await ask()).toEqual([200, undefined]);
+    advance(10_000);
+    expect(await ask()).toEqual([200, undefined]);
+    expect(await ask()).toEqual([429, '20']);
+    advance(19_999);
+    expect(await ask()).toEqual([429, '1']);
+    advance(1);
+    expect(await ask()).toEqual([200, undefined]);
+  });
+
+  it('applies to all keys of an account together, also to requests with an invalid body, and to no other account', async () => {
+    const service = await start({ limits: { ticketsPerWindow: 2 } });
+    const account = service.createAccount();
+    expect((await postTicket(service, account.createApiKey())).status).toBe(200);
+    expect((await postTicket(service, account.createApiKey(), '{')).status).toBe(422);
+    expect((await postTicket(service, account.createApiKey())).status).toBe(429);
+    expect((await postTicket(service, service.createAccount().createApiKey())).status).toBe(200);
+  });
+
+  it('allows 60 requests per minute by default', async () => {
+    const { service, key } = await withKey(start());
+    const statuses = await Promise.all(Array.from({ length: 61 }, async () => (await postTicket(service, key)).status));
+    expect(statuses.filter((status) => status === 200)).toHaveLength(60);
+    expect(statuses.filter((status) => status === 429)).toHaveLength(1);
+  });
+
+  it('does not count requests that get 403 or 503', async () => {
+    const service = await start({ limits: { ticketsPerWindow: 1 } });
+    const account = service.createAccount({ entitled: false });
+    const key = account.createApiKey();
+    expect((await postTicket(service, key)).status).toBe(403);
+    account.restoreAccess();
+    service.failCredentials(true);
+    expect((await postTicket(service, key)).status).toBe(503);
+    service.failCredentials(false);
+    expect((await postTicket(service, key)).status).toBe(200);
+  });
+});
+
+describe('503: the credential service (contract 7.1)', () => {
+  it('refuses every key, also an invalid one, until it works again', async () => {
+    const { service, key } = await withKey(start());
+    service.failCredentials(true);
+    for (const sent of [key, 'key_0', undefined]) {
+      const answer = await postTicket(service, sent);
+      expect([answer.status, errorCode(answer)]).toEqual([503, 'credential-service-unavailable']);
+    }
+    service.failCredentials(false);
+    expect((await postTicket(service, key)).status).toBe(200);
+  });
+});
+
+describe('the bounds of a request', () => {
+  it('413 for a body beyond limits.requestBytes, and the connection ends', async () => {
+    const { service, key } = await withKey(start({ limits: { requestBytes: 100 } }));
+    const padded = (length: number) => `{}${' '.repeat(length - 2)}`;
+    expect((await postTicket(service, key, padded(100))).status).toBe(200);
+    const answer = await postTicket(service, key, padded(300_000));
+    expect([answer.status, errorCode(answer), answer.headers['connection']]).toEqual([
+      413,
+      'request-too-large',
+      'close',
+    ]);
+  });
+
+  it('408 for a body that does not come within limits.requestTimeoutMs', async () => {
+    const service = await start({ limits: { requestTimeoutMs: 50 } });
+    const answer = await sendRaw(
+      service,
+      'POST /v1/wss/tickets HTTP/1.1',
+      'Host: localhost',
+      `X-API-Key: ${service.createAccount().createApiKey()}`,
+      'Content-Type: application/json',
+      'Content-Length: 100',
+      '',
+      '{"feed":',
+    );
+    expect(answer).toMatch(/^HTTP\/1\.1 408 /);
+  });
+
+  it('does not affect other clients when a client disconnects during a request', async () => {
+    const { service, key } = await withKey(start());
+    const socket = connect(Number(new URL(service.baseUrl).port), '127.0.0.1');
+    socket.write(`POST /v1/wss/tickets HTTP/1.1\r\nHost: a\r\nX-API-Key: ${key}\r\nContent-Length: 9\r\n\r\n{`, () =>
+      socket.destroy(),
+    );
+    await closeOf(socket);
+    expect((await postTicket(service, key)).status).toBe(200);
+  });
+});
+
+describe('the events and bodies of ticket requests', () => {
+  it('report each grant and refusal, with the account and without a secret', async () => {
+    const service = await start({ limits: { ticketsPerWindow: 2 } });
+    const events = recordEvents(service);
+    const key = service.createAccount().createApiKey();
+    const { expires_at: expiresAt } = await takeTicket(service, key, 'raw');
+    await postTicket(service, key, '{');
+    await postTicket(service, key);
+    await postTicket(service);
+    expect(events).toEqual([
+      { at: expect.any(Number), type: 'ticket-issued', account: 'account-1', feed: 'raw', expiresAt },
+      expect.objectContaining({ type: 'ticket-refused', status: 422, code: 'invalid-body', account: 'account-1' }),
+      expect.objectContaining({ status: 429, code: 'rate-limited', account: 'account-1', retryAfterSeconds: 60 }),
+      expect.objectContaining({ status: 401, code: 'invalid-api-key', account: undefined }),
+    ]);
+  });
+
+  it('have the error body that the option returns; none if it returns undefined', async () => {
+    const service = await start({ errorBody: ({ status, code }) => ({ status, why: code }) });
+    expect((await postTicket(service)).body).toEqual({ status: 401, why: 'invalid-api-key' });
+    const bare = await start({ errorBody: () => undefined });
+    expect(await postTicket(bare)).toMatchObject({ status: 401, body: undefined });
+  });
+
+  it('have the default error body if the option throws', async () => {
+    const errorBody = (): never => {
+      throw new Error('mine');
+    };
+    const service = await start({ errorBody });
+    expect(await postTicket(service)).toMatchObject({
+      status: 401,
+      body: { error: { code: 'invalid-api-key', message: 'The option errorBody threw an error: Error: mine' } },
+    });
+  });
+});
+
+const limits = { windowMs: 60_000, ticketsPerWindow: 2 };
+
+it('a window of ticket requests has room after every `Retry-After`, and none with a limit of 0', () => {
+  const full: FixedWindow = { startedAt: 1_000, count: 2 };
+  for (let now = 1_000; now < 61_000; now += 333.3) {
+    const { retryAfterSeconds = 0 } = countInWindow(full, now, limits);
+    expect(retryAfterSeconds).toBe(Math.ceil((61_000 - now) / 1_000));
+    expect(countInWindow(full, now + retryAfterSeconds * 1_000, limits).retryAfterSeconds).toBeUndefined();
+  }
+  expect(countInWindow(undefined, 0, { windowMs: 500, ticketsPerWindow: 0 }).retryAfterSeconds).toBe(1);
+});

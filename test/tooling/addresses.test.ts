@@ -1,0 +1,61 @@
+import { describe, expect, it } from '@jest/globals';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { read, root } from '../docs/fences.js';
+
+interface Manifest {
+  readonly name: string;
+  readonly version: string;
+  readonly scripts: Readonly<Record<string, string>>;
+}
+interface Addresses {
+  readonly repositoryIn: (source: string) => string;
+  readonly addressProblems: (repository: string, manifest: object) => readonly string[];
+  readonly withAddresses: (text: string, repository: string) => string;
+}
+const { repositoryIn, addressProblems, withAddresses } = (await import(
+  pathToFileURL(join(root, 'scripts/addresses.mjs')).href
+)) as Addresses;
+
+const address = 'https://example.com/owner/rx-trade-feed';
+const text = read('package.json');
+const manifest = JSON.parse(text) as Manifest;
+
+describe('the check of the addresses before a release', () => {
+  it('finds the constant in its file', () => {
+    expect(typeof repositoryIn(read('src/protocol/failures/meanings.ts'))).toBe('string');
+    expect(repositoryIn(`export const repository = '${address}' as string;`)).toBe(address);
+    expect(() => repositoryIn('export const other = 1;')).toThrow('has no constant `repository`');
+  });
+
+  it('names the file and the constant while it is empty', () => {
+    expect(addressProblems('', manifest)).toEqual([
+      expect.stringMatching(/^src\/protocol\/failures\/meanings\.ts: the constant `repository` is empty\./),
+    ]);
+  });
+
+  it.each(['http://example.com/a/b', 'example.com/a/b', `${address}/`, `${address}.git`, `${address}?x`])(
+    'refuses %s as the address of the repository',
+    (repository) => {
+      expect(addressProblems(repository, manifest)).toEqual([
+        expect.stringContaining(`must be an https: address without / or .git at its end, got ${repository}.`),
+      ]);
+    },
+  );
+
+  it('names each field of package.json that differs, and writes all of them on demand', () => {
+    const { homepage: _, repository: __, bugs: ___, ...without } = manifest as Manifest & Record<string, unknown>;
+    expect(addressProblems(address, without).map((line) => /^package\.json: `(\w+)`/.exec(line)?.[1])).toEqual([
+      ...['homepage', 'repository', 'bugs'],
+    ]);
+    const written = JSON.parse(withAddresses(text, address)) as Manifest;
+    expect(addressProblems(address, written)).toEqual([]);
+    expect(written).toEqual({
+      ...manifest,
+      homepage: `${address}#readme`,
+      repository: { type: 'git', url: `git+${address}.git` },
+      bugs: { url: `${address}/issues` },
+    });
+    expect(addressProblems(address, { ...written, bugs: { url: 'https://other.example' } })).toHaveLength(1);
+  });
+});

@@ -1,0 +1,568 @@
+import { describe, expect, it } from '@jest/globals';
+import { once } from 'node:events';
+import { Agent as HttpAgent } from 'node:http';
+import type { Socket } from 'node:net';
+import type { TLSSocket } from 'node:tls';
+import { asyncScheduler, defer, noop, VirtualTimeScheduler } from 'rxjs';
+import { TestScheduler } from 'rxjs/testing';
+import { Agent, Client } from 'undici';
+import { resolveOptions } from '../../src/feed/options.js';
+import { createTradeFeedError, type FeedEvent, tradeFeedEvents$, type TradeFeedOptions } from '../../src/index.js';
+import { type Connect, connectSocket } from '../../src/transport/connect.js';
+import { MAX_IDLE_MS, renewIdle, reusableSockets, spareSocket } from '../../src/transport/sockets.js';
+import { certificateFor } from '../support/certificate.js';
+import { closed, optionsFor } from '../support/feed.js';
+import { type Fate, type Gate, portOf, startGate } from '../support/gate.js';
+import {
+  after,
+  expired,
+  failuresOf,
+  frames,
+  opened,
+  startTwoOrigins,
+  turns,
+  type TwoOrigins,
+} from '../support/two-origins.js';
+import { waitFor } from '../support/wait-for.js';
+import { close, issue, refuse, startWire } from '../support/wire.js';
+
+const tls = await certificateFor();
+const ca = { tls: { ca: tls.cert } };
+
+/** Both transports of a feed: TCP and TLS. */
+const transports = [
+  ['TCP', {}],
+  ['TLS', { tls }],
+] as const;
+
+const clientOf = () => {
+  const dispatcher = new Client('http://127.0.0.1:1');
+  return {
+    dispatcher,
+    socket: () => undefined,
+    get isDestroyed() {
+      return dispatcher.destroyed;
+    },
+    destroy: () => void dispatcher.destroy(),
+  };
+};
+
+describe('reusableSockets', () => {
+  const createSockets = () => reusableSockets(resolveOptions());
+
+  it('returns a stored client once, and not if it is destroyed', () => {
+    const [sockets, client] = [createSockets(), clientOf()];
+    expect(sockets.takeClient()).toBeUndefined();
+    sockets.storeClient(client);
+    expect(sockets.takeClient()).toBe(client);
+    expect(sockets.takeClient()).toBeUndefined();
+    client.destroy();
+    sockets.storeClient(client);
+    expect(sockets.takeClient()).toBeUndefined();
+  });
+
+  it.each([
+    ['connection-stalled', true],
+    ['connection-lost', false],
+  ] as const)('destroys a stored client after %s: %s', (code, isDestroyed) => {
+    const [sockets, client] = [createSockets(), clientOf()];
+    sockets.storeClient(client);
+    sockets.attemptFailed(createTradeFeedError({ stage: 'stream', code }));
+    expect(client.isDestroyed).toBe(isDestroyed);
+    expect(sockets.takeClient() === undefined).toBe(isDestroyed);
+  });
+
+  it('destroys a stored client with the subscription, also if it is stored later', () => {
+    const [sockets, idle, late] = [createSockets(), clientOf(), clientOf()];
+    sockets.storeClient(idle);
+    sockets.release();
+    expect(idle.isDestroyed).toBe(true);
+    sockets.storeClient(late);
+    expect(late.isDestroyed).toBe(true);
+  });
+
+  it('opens no spare connection after the release', async () => {
+    await using gate = await startGate(['silence']);
+    const sockets = reusableSockets(resolveOptions({ standby: true }));
+    const socket = sockets.connectStream(new URL(`ws://127.0.0.1:${gate.port}`));
+    sockets.release();
+    sockets.openSpare();
+    sockets.standBy();
+    await waitFor(() => gate.connections === 1);
+    await turns();
+    expect(gate.connections).toBe(1);
+    socket.destroy();
+  });
+});
+
+describe('the spare connection', () => {
+  it.each(transports)('is opened while the ticket is requested, and used by the handshake: %s', async (_, script) => {
+    await using service: TwoOrigins = await startTwoOrigins({
+      ...script,
+      // The ticket is issued when the connection and its TLS handshake are done.
+      tickets: (granted) => [granted, after(() => service.stream.connections === 2, granted)],
+      handshake: [expired, frames],
+    });
+    await opened(service, 2, ca);
+    expect(service.gate.connections).toBe(2);
+    expect(service.stream.handshakes).toHaveLength(2);
+  });
+
+  it('resumes the TLS session', async () => {
+    await using service = await startTwoOrigins({ tls, handshake: [expired, frames] });
+    await opened(service, 2, ca);
+    const sockets = [...service.stream.open] as TLSSocket[];
+    expect(sockets.at(-1)?.isSessionReused()).toBe(true);
+  });
+
+  it('is not opened before the first ticket', async () => {
+    await using service = await startTwoOrigins({ tickets: () => [noop] });
+    const subscription = tradeFeedEvents$('market', optionsFor(service)).subscribe();
+    await waitFor(() => service.tickets.tickets.length === 1);
+    await turns();
+    expect(service.gate.connections).toBe(0);
+    subscription.unsubscribe();
+  });
+
+  it("is not opened if a user's agent connects", async () => {
+    await using service = await startTwoOrigins({
+      tickets: (granted) => [granted, (response, wire, n) => void turns().then(() => granted(response, wire, n))],
+      handshake: [expired, frames],
+    });
+    const agent = new HttpAgent();
+    await opened(service, 2, { agent });
+    expect(service.gate.connections).toBe(2);
+    agent.destroy();
+  });
+
+  it('is dropped if the new ticket names another origin', async () => {
+    await using elsewhere = await startWire();
+    await using service: TwoOrigins = await startTwoOrigins({
+      tickets: (granted) => [
+        granted,
+        after(() => service.stream.connections === 2, issue({ wss_url: elsewhere.wssUrl })),
+      ],
+      handshake: [expired],
+    });
+    await opened(service, 2);
+    await waitFor(() => service.gate.open.size === 0);
+    expect(service.gate.connections).toBe(2);
+    expect(service.stream.handshakes).toHaveLength(1);
+    expect(elsewhere.handshakes).toHaveLength(1);
+  });
+
+  it('is used for another path of the same origin', async () => {
+    await using service: TwoOrigins = await startTwoOrigins({
+      tickets: (granted) => [granted, issue(() => ({ wss_url: service.wssUrl.replace('/ws', '/other?a=b') }))],
+      handshake: [expired, frames],
+    });
+    await opened(service, 2);
+    expect(service.gate.connections).toBe(2);
+    expect(service.stream.handshakes.map(({ url }) => url)).toEqual(['/ws', '/other?a=b']);
+  });
+
+  it.each<Fate>(['reset', 'end', 'garbage'])(
+    'is dropped silently if it fails (%s), and the handshake opens a new connection',
+    async (fate) => {
+      await using service: TwoOrigins = await startTwoOrigins({
+        tls,
+        fates: (stream) => [stream, fate, stream],
+        tickets: (granted) => [
+          granted,
+          after(() => service.gate.connections === 2 && service.gate.open.size === 0, granted),
+        ],
+        handshake: [expired, frames],
+      });
+      const events = await opened(service, 2, ca);
+      expect(failuresOf(events)).toEqual(['access-expired']);
+      expect(service.gate.connections).toBe(3);
+    },
+  );
+
+  it.each<[string, (socket: Socket) => void]>([
+    ['closed', (socket) => socket.end()],
+    ['sent data on', (socket) => socket.write('HTTP/1.1 408 Request Timeout\r\n\r\n')],
+  ])('is dropped if the server %s it', async (_, act) => {
+    await using service: TwoOrigins = await startTwoOrigins({
+      tls,
+      tickets: (granted) => [
+        granted,
+        (response, wire, n) =>
+          void waitFor(() => service.stream.connections === 2)
+            .then(() => act([...service.stream.open].at(-1) as Socket))
+            .then(() => waitFor(() => service.gate.open.size === 0))
+            .then(() => granted(response, wire, n)),
+      ],
+      handshake: [expired, frames],
+    });
+    const events = await opened(service, 2, ca);
+    expect(failuresOf(events)).toEqual(['access-expired']);
+    expect(service.gate.connections).toBe(3);
+  });
+
+  it('is not opened after an attempt that did not reach the stream: the service may be in trouble', async () => {
+    await using service: TwoOrigins = await startTwoOrigins({
+      tickets: (granted) => [
+        granted,
+        after(() => service.stream.connections === 2, refuse(503)),
+        (response, wire, n) => void turns().then(() => refuse(503)(response, wire, n)),
+        granted,
+      ],
+      handshake: [expired, frames],
+    });
+    const events = await opened(service, 2);
+    expect(failuresOf(events)).toHaveLength(3);
+    expect(service.gate.connections).toBe(3);
+  });
+
+  it('is destroyed with an attempt that failed before its handshake', async () => {
+    await using service: TwoOrigins = await startTwoOrigins({
+      tickets: (granted) => [granted, after(() => service.stream.connections === 2, refuse(503))],
+      handshake: [expired],
+    });
+    const backoff = { stableAfterMs: 0, initialDelayMs: 60_000, maxDelayMs: 60_000 };
+    const subscription = tradeFeedEvents$('market', optionsFor(service, { backoff })).subscribe();
+    await waitFor(() => service.tickets.tickets.length === 2);
+    await waitFor(() => service.gate.connections === 2 && service.gate.open.size === 0);
+    subscription.unsubscribe();
+  });
+});
+
+describe('standby', () => {
+  /** Starts a feed with standby on virtual time. */
+  const started = async (service: TwoOrigins, { backoff: policy, ...options }: TradeFeedOptions = {}) => {
+    const time = new VirtualTimeScheduler(undefined, 0);
+    const events: FeedEvent[] = [];
+    const errors: unknown[] = [];
+    const backoff = { stableAfterMs: 0, scheduler: time, random: () => 1, ...policy };
+    const feed$ = tradeFeedEvents$('market', optionsFor(service, { standby: true, ...ca, ...options, backoff }));
+    const subscription = feed$.subscribe({
+      next: (event) => events.push(event),
+      error: (error: unknown) => errors.push(error),
+    });
+    const advance = (ms: number) => {
+      time.maxFrames = time.frame + ms;
+      time.flush();
+      time.frame = time.maxFrames;
+    };
+    const comesTo = (n: number) =>
+      waitFor(() => {
+        advance(0);
+        return events.some((event) => event.type === 'opened' && event.connection === n);
+      });
+    await comesTo(1);
+    return { advance, events, errors, comesTo, [Symbol.dispose]: () => subscription.unsubscribe() };
+  };
+  const last = (sockets: ReadonlySet<Socket>): Socket => [...sockets].at(-1) as Socket;
+  /** Starts a feed, and waits until its standby connection is open. */
+  const standingBy = async () => {
+    const service = await startTwoOrigins({ tls, handshake: [frames] });
+    const feed = await started(service);
+    await turns();
+    expect(service.gate.connections).toBe(1);
+    feed.advance(100);
+    await waitFor(() => service.stream.connections === 2);
+    return {
+      ...service,
+      feed,
+      /** Closes the stream with a code that renews. */
+      expire: () => void [...service.stream.open][0]?.write(close(4003, 'access expired')),
+      [Symbol.asyncDispose]: async () => {
+        feed[Symbol.dispose]();
+        await service[Symbol.asyncDispose]();
+      },
+    };
+  };
+
+  it('keeps one connection open while the stream is open, and requests no ticket', async () => {
+    await using service = await standingBy();
+    service.feed.advance(49_000);
+    await turns();
+    expect(service.gate.connections).toBe(2);
+    expect(service.stream.handshakes).toHaveLength(1);
+    expect([service.tickets.tickets.length, service.tickets.connections]).toEqual([1, 1]);
+  });
+
+  it('uses it for the next handshake, and opens another one beside the new stream', async () => {
+    await using service = await standingBy();
+    service.expire();
+    await service.feed.comesTo(2);
+    expect(service.gate.connections).toBe(2);
+    expect(service.tickets.tickets).toHaveLength(2);
+    service.feed.advance(100);
+    await waitFor(() => service.stream.connections === 3);
+    expect(service.gate.open.size).toBe(2);
+  });
+
+  it('opens it again when the server closes it, with growing waits, and never two', async () => {
+    await using service = await standingBy();
+    for (const [count, waitMs] of [
+      [2, 1_000],
+      [3, 2_000],
+      [4, 4_000],
+    ] as const) {
+      await waitFor(() => service.stream.connections === count);
+      const socket = last(service.gate.open);
+      last(service.stream.open).end();
+      await closed(socket);
+      await turns();
+      service.feed.advance(waitMs - 1);
+      await turns();
+      expect(service.gate.connections).toBe(count);
+      service.feed.advance(1);
+    }
+    await waitFor(() => service.stream.connections === 5);
+    expect(service.gate.open.size).toBe(2);
+  });
+
+  it('replaces it before it is too old', async () => {
+    await using service = await standingBy();
+    const first = last(service.gate.open);
+    service.feed.advance(50_000);
+    await closed(first);
+    service.feed.advance(1_000);
+    await waitFor(() => service.stream.connections === 3);
+    expect(service.gate.open.size).toBe(2);
+  });
+
+  it('keeps a connection to the ticket endpoint after the service closed the last one', async () => {
+    await using service = await standingBy();
+    last(service.tickets.open).end();
+    await waitFor(() => service.tickets.connections === 2);
+    service.expire();
+    await service.feed.comesTo(2);
+    expect([service.tickets.tickets.length, service.tickets.connections]).toEqual([2, 2]);
+  });
+
+  describe('with a `backoff.random` that throws', () => {
+    const throwing = (thrown: unknown): TradeFeedOptions => ({
+      backoff: {
+        random: () => {
+          throw thrown;
+        },
+      },
+    });
+
+    it('stops the feed with the same error, and closes all connections', async () => {
+      await using service = await startTwoOrigins({ tls, fates: (stream) => [stream, 'reset'], handshake: [frames] });
+      const thrown = new Error('no dice');
+      using feed = await started(service, throwing(thrown));
+      feed.advance(100);
+      await waitFor(() => feed.errors.length > 0);
+      expect(feed.errors[0]).toBe(thrown);
+      expect(feed.events.filter(({ type }) => type === 'disconnected' || type === 'stopped')).toEqual([]);
+      await waitFor(() => service.gate.open.size === 0 && service.tickets.open.size === 0);
+    });
+
+    it('stops the feed with a failure that it throws, also if its verdict is not `stop`', async () => {
+      await using service = await startTwoOrigins({ tls, fates: (stream) => [stream, 'reset'], handshake: [frames] });
+      using feed = await started(service, throwing(createTradeFeedError({ stage: 'stream', closeCode: 1001 })));
+      feed.advance(100);
+      await waitFor(() => feed.errors.length > 0);
+      const advice = 'Your option `backoff` threw this.';
+      expect(feed.errors).toMatchObject([{ code: 'server-shutdown', verdict: 'stop', advice }]);
+      expect(feed.events.at(-1)).toMatchObject({ type: 'stopped' });
+    });
+
+    it('stops the feed at the next attempt if it throws during a wait', async () => {
+      await using service = await startTwoOrigins({ tls, fates: (stream) => [stream, stream], handshake: [frames] });
+      const thrown = new Error('no dice');
+      let fails = false;
+      const random = () => {
+        if (fails) throw thrown;
+        return 1;
+      };
+      using feed = await started(service, { backoff: { random } });
+      feed.advance(100);
+      await waitFor(() => service.stream.connections === 2);
+      const [stream, standby] = [...service.stream.open];
+      stream?.write(close(1001));
+      await waitFor(() => failuresOf(feed.events).length === 1);
+      fails = true;
+      const spare = last(service.gate.open);
+      standby?.end();
+      await closed(spare);
+      await turns();
+      expect(feed.errors).toEqual([]);
+      feed.advance(30_000);
+      await waitFor(() => feed.errors.length > 0);
+      expect(feed.errors).toEqual([thrown]);
+      expect(service.tickets.tickets).toHaveLength(1);
+    });
+  });
+
+  it("opens nothing if a user's dispatcher and agent connect", async () => {
+    await using service = await startTwoOrigins({ handshake: [frames] });
+    const [dispatcher, agent] = [new Agent({ pipelining: 0 }), new HttpAgent()];
+    {
+      using feed = await started(service, { dispatcher, agent });
+      feed.advance(60_000);
+      await turns();
+    }
+    expect(service.gate.connections).toBe(1);
+    expect(service.tickets.connections).toBe(1);
+    await dispatcher.close();
+    agent.destroy();
+  });
+
+  it('is off by default', async () => {
+    await using service = await startTwoOrigins({ tls, handshake: [frames] });
+    using feed = await started(service, { standby: false });
+    feed.advance(60_000);
+    await turns();
+    expect(service.gate.connections).toBe(1);
+  });
+});
+
+/** Creates a spare socket with a clock that the test moves. Collects every socket that is opened. */
+const createSpare = (connectTo: Connect = (url) => connectSocket(url, { ca: tls.cert })) => {
+  const opened: Socket[] = [];
+  const clock = { nowMs: 0 };
+  const connect: Connect = (url) => {
+    const socket = connectTo(url).on('error', () => undefined);
+    opened.push(socket);
+    return socket;
+  };
+  const fail = (thrown: unknown): never => {
+    throw thrown;
+  };
+  const timing = { random: () => 1, scheduler: asyncScheduler };
+  const created = spareSocket(connect, timing, fail, () => clock.nowMs);
+  return {
+    ...created,
+    opened,
+    clock,
+    [Symbol.asyncDispose]: async () => {
+      created.drop();
+      for (const socket of opened) await closed(socket.destroy());
+    },
+  };
+};
+
+const urlOf = ({ port }: Gate, scheme = 'wss') => new URL(`${scheme}://127.0.0.1:${port}/ws`);
+
+/** Connects once, and opens a spare at 0 ms. */
+const openSpare = async (gate: Gate, isReady: boolean) => {
+  const spare = createSpare();
+  spare.take(urlOf(gate));
+  spare.open();
+  if (isReady) await once(spare.opened[1] as Socket, 'secureConnect');
+  return spare;
+};
+const startGates = async (second: (service: Fate) => Fate) => {
+  const wire = await startWire({ tls });
+  const service = { port: portOf(wire.wssUrl) };
+  const gate = await startGate([service, second(service), service]);
+  return {
+    gate,
+    [Symbol.asyncDispose]: async () => {
+      await gate[Symbol.asyncDispose]();
+      await wire[Symbol.asyncDispose]();
+    },
+  };
+};
+
+describe('spareSocket', () => {
+  it.each([
+    ['ready', true, 49_999, true],
+    ['ready', true, 50_000, false],
+    ['still connecting', false, 999, true],
+    ['still connecting', false, 1_000, false],
+  ])('returns a spare that is %s (%s) after %i ms: %s', async (_, isReady, ageMs, isReturned) => {
+    await using gates = await startGates((service) => (isReady ? service : 'silence'));
+    await using spare = await openSpare(gates.gate, isReady);
+    spare.clock.nowMs = ageMs;
+    const taken = spare.take(urlOf(gates.gate));
+    expect(spare.opened.indexOf(taken)).toBe(isReturned ? 1 : 2);
+    expect(spare.opened[1]?.destroyed).toBe(!isReturned);
+  });
+
+  it('returns it once, without listeners', async () => {
+    await using gates = await startGates((service) => service);
+    await using spare = await openSpare(gates.gate, true);
+    const taken = spare.take(urlOf(gates.gate));
+    await turns(1);
+    expect([taken.listenerCount('readable'), taken.readableFlowing]).toEqual([0, null]);
+    expect(taken.listenerCount('close')).toBe(spare.opened[0]?.listenerCount('close'));
+    expect(spare.take(urlOf(gates.gate))).not.toBe(taken);
+    spare.drop();
+    expect(taken.destroyed).toBe(false);
+  });
+
+  it('opens at most one, and none before the first connection', async () => {
+    await using gates = await startGates((service) => service);
+    await using spare = createSpare();
+    spare.open();
+    spare.standBy();
+    expect(spare.opened).toHaveLength(0);
+    spare.take(urlOf(gates.gate));
+    spare.open();
+    spare.open();
+    expect(spare.opened).toHaveLength(2);
+  });
+
+  it('ignores that it cannot connect: the next connection throws', async () => {
+    const refused = new Error('refused');
+    let fails = false;
+    await using gate = await startGate(['silence']);
+    await using spare = createSpare((url) => {
+      if (fails) throw refused;
+      return connectSocket(url);
+    });
+    spare.take(urlOf(gate));
+    fails = true;
+    spare.open();
+    expect(() => spare.take(urlOf(gate))).toThrow(refused);
+  });
+
+  it('waits until the current connection is closed', async () => {
+    await using gates = await startGates((service) => service);
+    await using spare = createSpare();
+    const first = spare.take(urlOf(gates.gate));
+    await once(first, 'secureConnect');
+    for (const count of [2, 3]) {
+      spare.standBy(first);
+      first.destroy();
+      await waitFor(() => spare.opened.length === count);
+    }
+    expect(spare.opened[1]?.destroyed).toBe(true);
+  });
+});
+
+describe('renewIdle', () => {
+  const waits = [1, 2, 4, 8, 16, 32, 60, 60];
+  const starts = waits.map((_, n) => waits.slice(0, n).reduce((sum, each) => sum + each, 0));
+  const replaced = [`^ ${MAX_IDLE_MS - 1}ms !`, `${MAX_IDLE_MS + 1_000}ms ^ 999ms !`];
+
+  it.each<[string, lives: string[], random: number, subscriptions: string[], unsubscribed: string]>([
+    [
+      'opens another connection, with growing waits while the connections do not last',
+      ['|', '5s |', '|', '-'],
+      1,
+      ['(^!)', '1s ^ 4999ms !', '1s 5s 2s (^!)', '1s 5s 2s 4s ^ 999ms !'],
+      '13s !',
+    ],
+    ['waits at most a minute', waits.map(() => '|'), 1, starts.map((s) => (s === 0 ? '(^!)' : `${s}s (^!)`)), '183s !'],
+    [
+      'starts with a short wait again after an accepted connection',
+      ['|', '|', '10s |', '-'],
+      1,
+      ['(^!)', '1s (^!)', '3s ^ 9999ms !', '14s ^ 999ms !'],
+      '15s !',
+    ],
+    ['waits at least half as long, by chance', ['|', '-'], 0, ['(^!)', '500ms ^ 99ms !'], '600ms !'],
+    ['waits longer for a larger random number', ['|', '-'], 0.5, ['(^!)', '750ms ^ 99ms !'], '850ms !'],
+    ['replaces a connection that is too old', ['-', '-'], 1, replaced, `${MAX_IDLE_MS + 2_000}ms !`],
+    ['does not wait 0 ms if random returns NaN', ['|', '-'], NaN, ['(^!)', '1s ^ 99ms !'], '1100ms !'],
+    ['opens no other connection after it was unsubscribed', ['|', '-'], 1, ['(^!)'], '500ms !'],
+  ])('%s', (_title, lives, random, subscriptions, unsubscribed) => {
+    const scheduler = new TestScheduler((actual, expected) => expect(actual).toEqual(expected));
+    scheduler.run(({ cold, expectObservable, expectSubscriptions }) => {
+      const connections = lives.map((life) => cold<never>(life));
+      let opened = 0;
+      const next$ = defer(() => connections[(opened += 1) - 1] as (typeof connections)[number]);
+      expectObservable(next$.pipe(renewIdle({ scheduler, random: () => random })), unsubscribed).toBe('');
+      connections.forEach(({ subscriptions: seen }, n) => expectSubscriptions(seen).toBe(subscriptions[n] ?? []));
+    });
+  });
+});

@@ -1,0 +1,235 @@
+import { Agent } from 'node:https';
+import * as feed from 'rx-trade-feed';
+import { backoff, openConnection, requestTicket, tradeFeed$, tradeFeedEvents$ } from 'rx-trade-feed';
+import {
+  defer,
+  filter,
+  map,
+  type Observable,
+  of,
+  type OperatorFunction,
+  retry,
+  retryWhen,
+  VirtualTimeScheduler,
+} from 'rxjs';
+import { Agent as UndiciAgent } from 'undici';
+import { emits, type Same } from './emits.js';
+
+// The composition of the feed, with `retryWhen` and with `retry`, and with an operator between its parts.
+emits<feed.Frame>()(defer(() => of('market' as const)).pipe(requestTicket(), openConnection(), retryWhen(backoff())));
+emits<feed.Frame>()(
+  of('raw' as const).pipe(requestTicket(), openConnection(), retry({ delay: feed.retryDelay({ maxAttempts: 3 }) })),
+);
+emits<feed.Frame>()(
+  of<feed.Feed>('raw').pipe(
+    requestTicket(),
+    map((ticket) => ({ ...ticket, deadlineMs: performance.now() + 1_000 })),
+    openConnection(),
+  ),
+);
+requestTicket({ apiKey: 'key' }) satisfies OperatorFunction<feed.Feed, feed.Ticket>;
+openConnection({ idleTimeoutMs: 0 }) satisfies OperatorFunction<feed.Ticket, feed.Frame>;
+openConnection({}, (name) => (name satisfies feed.Feed).length);
+backoff({}, (reconnect) => (reconnect satisfies feed.Reconnect).failure.advice);
+emits<feed.Frame>()(tradeFeed$('raw'));
+emits<feed.Frame>()(tradeFeed$(undefined));
+emits<feed.FeedEvent>()(tradeFeedEvents$('raw', { apiKey: 'key' }));
+
+// @ts-expect-error -- a feed is one of two strings
+tradeFeed$('Market');
+// @ts-expect-error -- also for events
+tradeFeedEvents$('trades');
+// @ts-expect-error -- not any string
+tradeFeed$(process.argv.join());
+// @ts-expect-error -- also for the operator
+of('trades').pipe(requestTicket());
+// @ts-expect-error -- a connection needs a ticket, not a feed
+of<feed.Feed>('raw').pipe(openConnection());
+// @ts-expect-error -- the secret of a ticket is wrapped: decode the wire format
+'secret' satisfies feed.Ticket['ticket'];
+// @ts-expect-error -- unknown option of the policy
+backoff({ retries: 3 });
+// @ts-expect-error -- a stage is required
+feed.classify({ status: 401 });
+// @ts-expect-error -- a feed is not an Observer: nothing can be sent
+'next' satisfies keyof ReturnType<typeof tradeFeed$>;
+
+(feed.Feed.is('x') ? 'raw' : 'market') satisfies feed.Feed;
+feed.classify({ stage: 'stream', closeCode: feed.CloseCode.connectionReplaced }) satisfies feed.Verdict;
+feed.CloseReason.accessRevoked satisfies 'access revoked';
+new feed.Secret('x').reveal() satisfies string;
+
+export const handled = (error: unknown): feed.FailureCode | undefined => {
+  if (!(error instanceof feed.TradeFeedError)) return undefined;
+  if (error.status !== undefined) error.status satisfies number;
+  error.previous?.previous satisfies feed.TradeFeedError | undefined;
+  // @ts-expect-error -- unknown failure code
+  if (error.code === 'timeout') return undefined;
+  return error.code;
+};
+// @ts-expect-error -- the fields of an error are readonly
+feed.createTradeFeedError({ stage: 'ticket', status: 401 }).verdict = 'backoff';
+
+declare const frame: feed.Frame;
+// @ts-expect-error -- the fields of a frame are readonly
+frame.data = Buffer.alloc(0);
+// @ts-expect-error -- `json()` returns `unknown`
+frame.json() satisfies string;
+
+// The options.
+export const all = {
+  baseUrl: 'https://feed.example.com',
+  apiKey: 'key',
+  ticketTimeoutMs: 1,
+  handshakeTimeoutMs: 1,
+  idleTimeoutMs: 0,
+  maxFrameBytes: 1,
+  backoff: {
+    initialDelayMs: 1,
+    maxDelayMs: 1,
+    factor: 1,
+    jitter: 'equal',
+    stableAfterMs: 1,
+    maxAttempts: Infinity,
+    random: () => 0.5,
+    scheduler: new VirtualTimeScheduler(),
+  },
+  classify: (failure, verdict) => {
+    failure satisfies feed.TradeFeedError;
+    verdict satisfies feed.Verdict;
+    return failure.code === 'client-too-slow' ? 'stop' : verdict;
+  },
+  tls: { ca: 'pem', servername: 'x', rejectUnauthorized: true, checkServerIdentity: () => undefined },
+  standby: true,
+  warnings: false,
+  receiveIn: 'main',
+  receiveBufferBytes: 1_000_000,
+  dispatcher: new UndiciAgent(),
+  agent: new Agent(),
+} satisfies Required<feed.TradeFeedOptions>;
+
+export const keys: readonly feed.TradeFeedOptions[] = [
+  {},
+  { apiKey: undefined, baseUrl: process.env['SOME_URL'] },
+  { apiKey: new feed.Secret('key') },
+  { apiKey: () => 'key' },
+  { apiKey: async () => (await Promise.resolve({ key: 'key' })).key },
+  { backoff: { maxAttempts: 3 } },
+  { backoff: undefined },
+  { backoff: { factor: undefined, jitter: undefined } },
+];
+
+export const wrong: readonly feed.TradeFeedOptions[] = [
+  // @ts-expect-error -- a key is a string
+  { apiKey: 5 },
+  // @ts-expect-error -- also if a function returns it
+  { apiKey: () => 5 },
+  // @ts-expect-error -- durations are numbers in ms
+  { idleTimeoutMs: '30s' },
+  // @ts-expect-error -- unknown option
+  { timeoutMs: 5 },
+  // @ts-expect-error -- unknown option of the policy
+  { backoff: { retries: 5 } },
+  // @ts-expect-error -- one of three strings
+  { backoff: { jitter: 'some' } },
+  // @ts-expect-error -- one of four strings
+  { classify: () => 'retry' },
+];
+
+declare const options: feed.TradeFeedOptions;
+declare const policy: feed.BackoffPolicy;
+// @ts-expect-error -- options are readonly
+options.apiKey = 'other';
+// @ts-expect-error -- also `backoff`
+options.backoff = {};
+// @ts-expect-error -- also the fields of the policy
+policy.factor = 3;
+
+// The events are a union discriminated by `type`.
+export const describe = (event: feed.FeedEvent): string | number => {
+  switch (event.type) {
+    case 'ticket-requested':
+      return event.feed satisfies 'market' | 'raw';
+    case 'ticket-issued':
+      return event.expiresAt satisfies string;
+    case 'opened':
+      return event.connection satisfies number;
+    case 'frame':
+      return (event satisfies feed.Frame).data.length;
+    case 'disconnected':
+      return (event.failure satisfies feed.TradeFeedError).code;
+    case 'reconnecting':
+      return event.delayMs + event.attempt + (event.verdict satisfies feed.Verdict).length;
+    case 'gap':
+      return event.to - event.from - event.durationMs + (event.failure satisfies feed.TradeFeedError).uptimeMs;
+    case 'stopped':
+      return (event.failure satisfies feed.TradeFeedError).code;
+    case 'watermark':
+      return event.at satisfies number;
+    default:
+      return event satisfies never;
+  }
+};
+emits<Buffer>()(
+  tradeFeedEvents$('market').pipe(
+    filter((event) => event.type === 'frame'),
+    map(({ data }) => data),
+  ),
+);
+
+declare const event: feed.FeedEvent;
+// @ts-expect-error -- not every event has data: narrow by `type` first
+export const unnarrowed = event.data as unknown;
+// @ts-expect-error -- unknown event type
+export const unknownType = event.type === 'closed';
+if (event.type === 'ticket-issued') {
+  // @ts-expect-error -- the event does not contain the ticket
+  event satisfies { ticket: unknown };
+  // @ts-expect-error -- the fields of an event are readonly
+  event.at = 0;
+}
+
+// The messages of the channels.
+export const failureOf = ({ event }: feed.FeedEventMessage): feed.TradeFeedError | undefined => {
+  switch (event.type) {
+    case 'opened':
+      event satisfies feed.Opened;
+      return undefined;
+    case 'disconnected':
+    case 'gap':
+    case 'stopped':
+      return (event satisfies feed.Disconnected | feed.Gap | feed.Stopped).failure;
+    case 'owner-changed':
+    case 'engine-refused':
+    case 'engine-recovered':
+      event satisfies feed.OwnerChanged | feed.EngineRefused | feed.EngineRecovered;
+      return undefined;
+    default:
+      return event satisfies never;
+  }
+};
+export const openedIn = ({ origin, event }: feed.FeedEventMessage<feed.Opened>): string =>
+  `${origin.where} ${origin.baseUrl} ${origin.feed satisfies 'market' | 'raw'} ${event.connection}`;
+export const attemptMs = ({ startedAt, endedAt, stage, error }: feed.AttemptMessage): number => {
+  stage satisfies 'ticket' | 'handshake' | 'stream';
+  error satisfies feed.TradeFeedError | undefined;
+  return (endedAt ?? Date.now()) - (startedAt.handshake ?? startedAt.ticket);
+};
+
+// A recording.
+emits<feed.FeedEvent>()(tradeFeedEvents$('market').pipe(feed.recordTo('feed.ndjson')));
+emits<feed.Frame>()(tradeFeed$('raw').pipe(feed.recordTo('feed.ndjson', { maxFileBytes: 1e9 })));
+const onError = (error: feed.RecordingError): void => console.error(error.path satisfies string, error.lineAt);
+emits<number>()(of(1).pipe(feed.recordTo('feed.ndjson', { onError })));
+feed.replay$('feed.ndjson', { speed: Infinity, offset: 5 }) satisfies Observable<feed.FeedEvent>;
+feed.replay$('feed.ndjson').pipe(filter((each) => each instanceof feed.Frame)) satisfies Observable<feed.ReplayedFrame>;
+type OfReplay = feed.Replayed['type'];
+true satisfies Same<OfReplay, 'frame' | 'gap'>;
+// @ts-expect-error -- a path is required
+feed.recordTo();
+// @ts-expect-error -- unknown option
+feed.recordTo('feed.ndjson', { maxFiles: 3 });
+// @ts-expect-error -- `onError` is a function
+feed.recordTo('feed.ndjson', { onError: 'ignore' });
+// @ts-expect-error -- a speed is a number
+feed.replay$('feed.ndjson', { speed: 'max' });

@@ -1,0 +1,285 @@
+import { ConsoleLogger, Logger } from '@nestjs/common';
+import { type } from 'arktype';
+import type { Either } from 'fp-ts/lib/Either.js';
+import * as t from 'io-ts';
+import type { Readable } from 'node:stream';
+import { pino } from 'pino';
+import * as feed from 'rx-trade-feed';
+import { decodeWith, type FeedEvent, type Frame, frames, gaps, type LifecycleEvent } from 'rx-trade-feed';
+import { mergeMapBounded, toAsyncIterable, toReadable, tradeFeed$, tradeFeedEvents$, whereBytes } from 'rx-trade-feed';
+import { type AnyFrame, type RelayedEvent, relayFeed$ } from 'rx-trade-feed/browser';
+import { createRelay, relayHandler } from 'rx-trade-feed/relay';
+import { asyncScheduler, filter, map, NEVER, type Observable, of, pipe, Subject, VirtualTimeScheduler } from 'rxjs';
+import * as v from 'valibot';
+import { z } from 'zod';
+import { emits, type Same } from './emits.js';
+
+const frames$ = tradeFeed$('raw');
+const events$ = tradeFeedEvents$('market');
+interface Trade {
+  price: number;
+  to: string;
+}
+const codec = t.type({ price: t.number, to: t.string });
+const codecs = {
+  zod: z.object({ price: z.number(), to: z.string() }),
+  valibot: v.object({ price: v.number(), to: v.string() }),
+  arktype: type({ price: 'number', to: 'string' }),
+};
+
+// Decoding: over frames, the result is values with their frames. Over events, the other events remain.
+emits<feed.Decoded<Trade>>()(frames$.pipe(decodeWith(codec)));
+emits<feed.Decoded<Trade>>()(frames$.pipe(decodeWith(codecs.zod)));
+emits<feed.Decoded<Trade>>()(frames$.pipe(decodeWith(codecs.valibot)));
+emits<feed.Decoded<Trade>>()(frames$.pipe(decodeWith(codecs.arktype)));
+emits<feed.Decoded<Trade> | LifecycleEvent>()(events$.pipe(decodeWith(codecs.zod)));
+emits<feed.Decoded<number>>()(frames$.pipe(decodeWith(z.string().transform(Number))));
+emits<Either<feed.DecodeFailure, feed.Decoded<Trade>>>()(events$.pipe(feed.decodeEither(codec), frames()));
+emits<feed.Decoded<Trade>>()(events$.pipe(feed.shareFeed(), whereBytes('0x'), decodeWith(codec), frames()));
+emits<Frame>()(events$.pipe(frames()));
+emits<Frame>()(frames$.pipe(frames()));
+emits<number>()(
+  events$.pipe(
+    map((event) => (event.type === 'frame' ? event.data.length : event)),
+    frames(),
+  ),
+);
+emits<feed.Gap>()(events$.pipe(gaps()));
+emits<feed.Gap>()(events$.pipe(decodeWith(codec), gaps()));
+decodeWith(codec, { onInvalid: 'error' });
+// @ts-expect-error -- unknown value of `onInvalid`
+frames$.pipe(decodeWith(codec, { onInvalid: 'ignore' }));
+// @ts-expect-error -- an Either contains the failure, so there are no options
+feed.decodeEither(codec, { onInvalid: 'drop' });
+// @ts-expect-error -- not a codec
+decodeWith({ decode: () => 1 });
+// @ts-expect-error -- a needle is a string or bytes
+whereBytes(/0x/);
+
+// `whereField` keeps the type, and takes what JSON has.
+emits<FeedEvent>()(events$.pipe(feed.whereField('to', '0xa1')));
+emits<Frame>()(frames$.pipe(feed.whereField('to', new Set<string>(), { ignoreCase: true })));
+emits<Frame>()(frames$.pipe(feed.whereField('n', new Set([1, 2]) as ReadonlySet<number>)));
+emits<Frame>()(frames$.pipe(feed.whereField('to', ['0xa1', null, true, 1] as const)));
+emits<Frame>()(frames$.pipe(feed.whereField('value', (text) => text.length > 20)));
+// @ts-expect-error -- JSON has no undefined
+feed.whereField('to', [undefined]);
+// @ts-expect-error -- not a pattern
+feed.whereField('to', /0x/);
+// @ts-expect-error -- the function returns whether
+feed.whereField('to', (text) => text.length);
+
+// Values change, events remain.
+emits<number>()(frames$.pipe(feed.mapValues((frame) => frame.byteLength)));
+emits<number | LifecycleEvent>()(events$.pipe(feed.mapValues((frame) => frame.byteLength)));
+emits<feed.Decoded<Trade> | LifecycleEvent>()(
+  events$.pipe(
+    decodeWith(codec),
+    feed.filterValues(({ value }) => value.price > 1),
+  ),
+);
+emits<number | LifecycleEvent>()(
+  events$.pipe(
+    decodeWith(codec),
+    feed.mapValues(({ value }) => (value.price > 1 ? value.to : undefined)),
+    feed.filterValues((to) => to !== undefined),
+    feed.mapValues((to) => to.length),
+  ),
+);
+emits<feed.AccumulatedWindow<number>>()(
+  events$.pipe(
+    decodeWith(codec),
+    feed.mapValues(({ value, frame }) => new feed.Decoded(value.price, frame)),
+    feed.tumblingWindow({ lengthMs: 1_000, seed: () => 0, add: (sum, { value }) => sum + value }),
+  ),
+);
+// @ts-expect-error -- a frame has no price
+events$.pipe(feed.filterValues((frame) => frame.price > 1));
+// @ts-expect-error -- `frames` has no parameter
+frames((event: FeedEvent) => event.type === 'frame');
+// @ts-expect-error -- `gaps` has no parameter
+gaps({ minMs: 10 });
+// @ts-expect-error -- frames have no duration
+events$.pipe(frames()).subscribe((frame) => frame.durationMs as unknown);
+// @ts-expect-error -- a gap has no payload
+events$.pipe(gaps()).subscribe((gap) => gap.data as unknown);
+
+// Bounded work: the pipe determines the input type and the project function the output type, without annotations.
+emits<number>()(
+  frames$.pipe(
+    mergeMapBounded((frame, n) => Promise.resolve(frame.data.length + n), { concurrency: 4, capacity: 100 }),
+  ),
+);
+emits<string | number>()(events$.pipe(mergeMapBounded((event) => (event.type === 'frame' ? of(event.text()) : [1]))));
+emits<Frame>()(
+  frames$.pipe(mergeMapBounded((frame) => of(frame), { bytesOf: ({ data }) => data.length, onDrop: () => undefined })),
+);
+toAsyncIterable()(frames$) satisfies AsyncIterable<Frame>;
+toAsyncIterable({ capacity: 1_000, overflow: 'error' })(frames$) satisfies AsyncIterable<Frame>;
+toAsyncIterable({ bytesOf: (text: string) => text.length })(of('a')) satisfies AsyncIterable<string>;
+pipe(
+  map((frame: Frame) => frame.text()),
+  toAsyncIterable(),
+)(frames$) satisfies AsyncIterable<string>;
+toReadable()(frames$) satisfies Readable;
+toReadable({ objectMode: false })(frames$.pipe(map((frame) => frame.data))) satisfies Readable;
+export const named = ({ reason, from, to, total, droppedBytes }: feed.DropReport): number =>
+  (reason satisfies 'overflow' | 'ended').length + from + to + total + droppedBytes;
+new feed.OverflowError('', 1, 2).capacity satisfies number;
+// Options in a variable do not change the inferred type.
+const bound: feed.BoundOptions = { capacity: 1, capacityBytes: Infinity, overflow: 'drop-newest', onDrop: undefined };
+const concurrent: feed.MergeMapBoundedOptions = { concurrency: 2 };
+const readable: feed.ReadableOptions = { objectMode: true };
+const sizes = { bytesOf: (value: unknown) => String(value).length };
+emits<string>()(frames$.pipe(mergeMapBounded((frame) => of(frame.text()), bound)));
+emits<string>()(frames$.pipe(mergeMapBounded((frame) => of(frame.text()), concurrent)));
+emits<Frame>()(frames$.pipe(mergeMapBounded((frame) => of(frame), sizes)));
+for (const each of [bound, sizes]) toAsyncIterable(each)(frames$) satisfies AsyncIterable<Frame>;
+for (const each of [bound, readable, sizes]) toReadable(each)(frames$);
+// Over frames, over events (only frames have a key), and over decoded values.
+emits<Frame>()(frames$.pipe(feed.distinctRecent((frame) => frame.text())));
+emits<FeedEvent>()(
+  events$.pipe(feed.distinctRecent((frame) => (frame satisfies Frame).text(), { max: 10, ttlMs: 1_000 })),
+);
+declare const decoded$: Observable<feed.Decoded<{ id: number }> | feed.Gap>;
+emits<feed.Decoded<{ id: number }> | feed.Gap>()(decoded$.pipe(feed.distinctRecent(({ value }) => value.id)));
+// @ts-expect-error -- an overflow policy is one of three strings
+mergeMapBounded((frame: Frame) => of(frame), { overflow: 'block' });
+// @ts-expect-error -- a project function returns an ObservableInput
+frames$.pipe(mergeMapBounded((frame) => frame.data.length));
+// @ts-expect-error -- unknown option
+toAsyncIterable({ highWaterMark: 1 });
+// @ts-expect-error -- `bytesOf` is for another type
+toAsyncIterable({ bytesOf: (text: string) => text.length })(frames$);
+// @ts-expect-error -- a frame is not a chunk of a byte stream
+toReadable({ objectMode: false })(frames$);
+// @ts-expect-error -- an async iterable is not an Observable, so it is not allowed in `pipe`
+frames$.pipe(toAsyncIterable());
+// @ts-expect-error -- the key function receives frames only
+events$.pipe(feed.distinctRecent((event) => event.durationMs));
+
+// Sharing, status and statistics.
+emits<FeedEvent>()(events$.pipe(feed.shareFeed()));
+emits<Frame>()(frames$.pipe(feed.shareFeed({ lingerMs: 5_000, scheduler: asyncScheduler })));
+emits<number>()(of(1).pipe(feed.shareFeed({ lingerMs: Infinity })));
+// One operator serves any number of sources.
+const share = feed.shareFeed({ lingerMs: undefined, scheduler: undefined });
+emits<FeedEvent>()(share(events$));
+emits<string>()(share(of('a')));
+emits<feed.ConnectionStatus>()(events$.pipe(feed.connectionStatus()));
+export const startOf = (status: feed.ConnectionStatus): number => {
+  switch (status.state) {
+    case 'connecting':
+      return (status satisfies feed.ConnectingStatus).since;
+    case 'live':
+      return (status satisfies feed.LiveStatus).since + status.connection;
+    case 'reconnecting': {
+      const { since, attempt, nextAttemptAt, failure } = status satisfies feed.ReconnectingStatus;
+      nextAttemptAt satisfies number | undefined;
+      failure satisfies feed.TradeFeedError | undefined;
+      return since + attempt;
+    }
+    case 'stopped':
+      return (status satisfies feed.StoppedStatus).failure.endedAt;
+    default:
+      return status satisfies never;
+  }
+};
+const drops$ = new Subject<feed.DropReport>();
+emits<feed.FeedStats>()(events$.pipe(feed.feedStats({ everyMs: 500, drops$, scheduler: new VirtualTimeScheduler() })));
+emits<feed.FeedStats>()(frames$.pipe(feed.feedStats({ drops$: NEVER, everyMs: undefined })));
+true satisfies Same<keyof feed.FeedStats['reconnects'], feed.FailureCode>;
+// @ts-expect-error -- unknown option
+feed.shareFeed({ linger: 1_000 });
+// @ts-expect-error -- `lingerMs` is a number
+feed.shareFeed({ lingerMs: '1s' });
+// @ts-expect-error -- a scheduler is not a number
+feed.shareFeed({ scheduler: 5 });
+// @ts-expect-error -- `connectionStatus` has no options
+feed.connectionStatus({ lingerMs: 1 });
+// @ts-expect-error -- unknown option
+feed.feedStats({ every: 1_000 });
+// @ts-expect-error -- `everyMs` is a number
+feed.feedStats({ everyMs: '1s' });
+// @ts-expect-error -- `drops$` emits reports, not numbers
+feed.feedStats({ drops$: of(1) });
+// @ts-expect-error -- `drops$` is an Observable
+feed.feedStats({ drops$: [] });
+declare const shareOptions: feed.ShareFeedOptions;
+// @ts-expect-error -- options are readonly
+shareOptions.lingerMs = 2;
+declare const status: feed.ConnectionStatus;
+// @ts-expect-error -- only one state has `nextAttemptAt`
+export const unnarrowed = status.nextAttemptAt as unknown;
+// @ts-expect-error -- unknown state
+export const unknownState = status.state === 'closed';
+// @ts-expect-error -- the fields of a status are readonly
+status.since = 0;
+declare const stats: feed.FeedStats;
+// @ts-expect-error -- statistics are readonly
+stats.frames = 0;
+// @ts-expect-error -- also the nested counts
+stats.reconnects['connection-lost'] = 0;
+// @ts-expect-error -- unknown failure code
+export const unknownCause = stats.reconnects.timeout as unknown;
+
+// Logging does not change the type, and known loggers fit without a cast.
+emits<FeedEvent>()(events$.pipe(feed.logEvents(console)));
+emits<number>()(of(1).pipe(feed.logEvents(console, { level: 'warn' })));
+export const loggers: readonly feed.EventLogger[] = [
+  console,
+  pino(),
+  new Logger('Feed'),
+  new ConsoleLogger(),
+  { debug: ({ type }) => type, info: ({ at, msg }) => `${at} ${msg}`, warn: () => undefined, error: () => undefined },
+];
+// @ts-expect-error -- unknown level
+feed.logEvents(console, { level: 'trace' });
+// @ts-expect-error -- a logger needs `error`
+feed.logEvents({ debug: () => 1, info: () => 1, warn: () => 1 });
+// @ts-expect-error -- a logger needs `info` or `log`
+feed.logEvents({ debug: () => 1, warn: () => 1, error: () => 1 });
+
+// The freshness is a union discriminated by `state`.
+emits<feed.Freshness>()(frames$.pipe(feed.freshness({ maxAgeMs: 1_000, factor: 20, scheduler: asyncScheduler })));
+export const limitOf = (state: feed.Freshness): number => {
+  if (state.state === 'fresh') return (state satisfies feed.Fresh).since;
+  return (state satisfies feed.Stale).maxAgeMs + (state.newestAt ?? 0);
+};
+// @ts-expect-error -- the options are required
+feed.freshness();
+// @ts-expect-error -- unknown option
+feed.freshness({ maxAge: 1_000 });
+
+// A page: the operators keep the type of relayed frames.
+const page$ = relayFeed$('/feed');
+emits<RelayedEvent>()(page$);
+emits<AnyFrame>()(page$.pipe(frames()));
+emits<Uint8Array>()(
+  page$.pipe(
+    frames(),
+    map(({ data }) => data),
+  ),
+);
+emits<feed.Decoded<Trade, AnyFrame>>()(page$.pipe(decodeWith(codec), frames()));
+emits<feed.FeedWindow<AnyFrame>>()(page$.pipe(feed.tumblingWindow({ lengthMs: 1_000 })));
+emits<number | undefined>()(
+  page$.pipe(
+    gaps(),
+    map(({ missed }) => missed),
+  ),
+);
+// A Buffer is a Uint8Array, but not the reverse.
+declare const onServer: Frame;
+declare const onAny: AnyFrame;
+onServer satisfies AnyFrame;
+// @ts-expect-error -- a relayed frame has no Buffer
+onAny satisfies Frame;
+// A relay accepts the events of a feed and of another relay, also with values.
+export const relays = [createRelay(events$), createRelay(page$), createRelay(relayFeed$<number>('/feed'))];
+createRelay(page$.pipe(filter((event) => event.type === 'frame')));
+// @ts-expect-error -- a number is not an event
+createRelay(page$.pipe(map(() => 1)));
+// @ts-expect-error -- `authorize` is required
+relayHandler(createRelay(page$), {});
+relayHandler(createRelay(page$), { authorize: () => true, allowOrigins: ['https://app.example.com'] });
