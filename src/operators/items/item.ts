@@ -84,7 +84,7 @@ export const frameOf = (value: unknown): Frame | undefined => {
 
 export const isReplayed = (value: unknown): boolean => {
   const frame = frameOf(value);
-  return frame === undefined ? isLifecycle(value) && 'offset' in value : frame instanceof ReplayedFrame;
+  return frame === undefined ? isLifecycle(value) && 'offset' in value : 'offset' in frame;
 };
 
 // An output of `decodeEither`, with the fields that are read here.

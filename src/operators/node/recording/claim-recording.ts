@@ -1,5 +1,5 @@
 import { closeSync, constants, existsSync, fstatSync, openSync } from 'node:fs';
-import { type LockFile, lockFile } from '../../../log/advisory-lock.js';
+import { type LockFile, lockFile } from '../../../log/lock.js';
 import { isSameFile, refuseSpecial, removeIfEmpty } from './file-checks.js';
 import { RecordingError, toRecordingError } from './recording-error.js';
 import { fileOf, partOf } from './recording-path.js';
@@ -29,7 +29,7 @@ export const lockPart = (path: string, lock: LockFile = lockFile): (() => void) 
   let fd: number | undefined;
   try {
     const opened = (fd = openSync(path, constants.O_RDWR));
-    if (!lock(opened)) throw lockedError(path);
+    if (!lock(opened, path)) throw lockedError(path);
     return () => closeSync(opened);
   } catch (cause) {
     if (fd !== undefined) closeSync(fd);
@@ -49,7 +49,7 @@ const tryToClaim = (path: string, lock: LockFile): (() => void) | undefined => {
     const opened = (fd = openSync(path, constants.O_RDWR | constants.O_CREAT, 0o666));
     // A device such as `/dev/null` is not locked, because two writers cannot damage it.
     const isFile = fstatSync(opened).isFile();
-    if (isFile && !lock(opened)) throw lockedError(path);
+    if (isFile && !lock(opened, path)) throw lockedError(path);
     if (isFile && !isSameFile(path, opened)) {
       closeSync(opened);
       return undefined;
