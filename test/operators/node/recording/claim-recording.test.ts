@@ -73,12 +73,12 @@ describe('claimRecording', () => {
       const release = claimRecording(path, (fd) => {
         if (inodes.length === 0) act(path);
         inodes.push(statSync(path, { throwIfNoEntry: false })?.ino ?? 0);
-        return lockFile(fd);
+        return lockFile(fd, path);
       });
       expect(inodes).toHaveLength(2);
       // The file at the path is locked.
       const fd = openSync(path, 'r+');
-      expect(lockFile(fd)).toBe(false);
+      expect(lockFile(fd, path)).toBe(false);
       closeSync(fd);
       release();
     });
