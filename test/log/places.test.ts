@@ -138,13 +138,8 @@ describe('windows over a log', () => {
   };
   const shown = (events: Observable<unknown>, name: string) =>
     lastValueFrom(
-<<<<<<< HEAD
       windows[name]!(events).pipe(
         map((each) => JSON.stringify(each, (field, value: unknown) => (field === 'offset' ? undefined : value))),
-=======
-      windows[name](events).pipe(
-        map((each) => JSON.stringify(each, (field, value: unknown) => (field === 'offset' || field === 'position' ? undefined : value))),
->>>>>>> fd5e8db (Log: what a machine offers is a type of segments.ts, so no import goes in a circle)
         toArray(),
       ),
     );
