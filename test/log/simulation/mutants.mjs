@@ -11,9 +11,6 @@ recovery.ts, seed 2
 consume.ts, seed 1
 -while (this.#batches[0]?.isDone === true) done = this.#batches.shift()?.position;
 +done = this.#batches.pop()?.position; this.#batches.length = 0;
-# no second read before a later segment
-reader.ts, seed 175
--if (current !== undefined && !this.#isReplaced(current) && (await this.#read())) return true;
 # no gap after retention
 reader.ts, seed 6
 -this.#lost(before, place, true);
