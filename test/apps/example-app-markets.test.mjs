@@ -169,7 +169,8 @@ describe('on the local service of the demo', () => {
   let app;
   let view;
   before(async () => {
-    app = await startApp(built, { args: ['--rate', '300', '--outage', '3'] });
+    // An outage ends when the test has seen it.
+    app = await startApp(built, { args: ['--rate', '300', '--outage', '600'] });
     view = await openMarkets(undefined, app);
   });
   after(async () => {
@@ -205,10 +206,11 @@ describe('on the local service of the demo', () => {
       'no batch of the service is missing',
     );
     const whole = windows.filter(({ start }) => start > frames[0].receivedAt);
-    assert.ok(whole.length >= 4, `${whole.length} windows`);
+    // A busy machine can have a second without trades.
+    const filled = whole.filter(({ candles }) => Object.keys(candles).length >= 5);
+    assert.ok(filled.length >= 3, `${filled.length} windows with trades of most markets`);
     for (const { start, end, complete, candles } of whole) {
       const expected = countCandles(frames, start, end);
-      assert.ok(Object.keys(expected).length >= 5, 'the window contains trades');
       assert.deepEqual({ complete, candles }, { complete: true, candles: expected });
       assert.deepEqual(stored.find((window) => window.start === start)?.candles, expected);
     }
@@ -218,7 +220,7 @@ describe('on the local service of the demo', () => {
     await eventually(async () => {
       const table = await tableOf(view);
       assert.equal(new Set(table.map(({ start }) => start)).size, table.length, 'no duplicate row');
-      for (const { start, candles } of whole) {
+      for (const { start, candles } of whole.filter((window) => symbol in window.candles)) {
         const [open, high, low, close, volume, count] = candles[symbol];
         const { cells } = table.find((row) => row.start === start);
         const figures = cells.map((cell) => Number(cell.replaceAll(',', '')));
@@ -259,6 +261,8 @@ describe('on the local service of the demo', () => {
     await cause('outage');
     await expectText(view.page.locator('app-market-status'), /^Reconnecting .+/);
     await expectText(view.page.locator('.large .since'), /^last known price$/);
+    await view.page.waitForFunction((since) => Date.now() > since + 3_000, before);
+    await cause('restore');
     await live();
     const { windows, gap } = await eventually(async () => {
       const { windows } = await historyOf(app);

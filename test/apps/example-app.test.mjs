@@ -2,6 +2,7 @@
 import { after, afterEach, before, describe, test } from 'node:test';
 import assert from 'node:assert/strict';
 import { filter, interval, map, merge, Subject } from 'rxjs';
+import { freePort } from '../peers/program.mjs';
 import { restore, startApp, startTestService } from './example-app/app.mjs';
 import { bandsOf } from './example-app/canvas.mjs';
 import { observe, recordNetwork } from './example-app/network.mjs';
@@ -24,7 +25,8 @@ describe('on the local service of the demo', () => {
   let app;
   let view;
   before(async () => {
-    app = await startApp(built, { args: ['--rate', '300', '--outage', '3'] });
+    // An outage ends when the test has seen it.
+    app = await startApp(built, { args: ['--rate', '300', '--outage', '600'] });
     view = await openPage(undefined, app.url);
   });
   after(async () => {
@@ -34,8 +36,10 @@ describe('on the local service of the demo', () => {
   afterEach(async () => {
     // A failed test must not affect the next one.
     await view.page.setViewportSize({ width: 1440, height: 1000 });
-    for (const path of ['demo/restore', 'feed/restart']) await fetch(`${app.url}/${path}`, { method: 'POST' });
+    await restoreService();
+    await fetch(`${app.url}/feed/restart`, { method: 'POST' });
   });
+  const restoreService = () => fetch(`${app.url}/demo/restore`, { method: 'POST' });
   /** Causes an event at the local service, like a viewer. */
   const cause = async (title) => {
     const panel = view.page.locator('app-try-an-outage details');
@@ -112,31 +116,33 @@ describe('on the local service of the demo', () => {
         const host = canvas.closest('app-rate-chart').getBoundingClientRect();
         return Math.abs(canvas.getBoundingClientRect().right - host.right) <= 1;
       }, canvas);
-      const { charts, end } = await view.page.evaluate(() => {
-        const charts = [...document.querySelectorAll('app-rate-chart')].map((host) => {
-          const { top, bottom, right } = host.getBoundingClientRect();
-          const figures = [...host.querySelectorAll('dl > div:not([hidden])')].map(
-            (figure) => figure.lastElementChild.getBoundingClientRect().right,
-          );
-          const below = bottom - host.querySelector('.cut, canvas').getBoundingClientRect().bottom;
-          return { top, bottom, right, below, widest: Math.max(...figures) };
+      await eventually(async () => {
+        const { charts, end } = await view.page.evaluate(() => {
+          const charts = [...document.querySelectorAll('app-rate-chart')].map((host) => {
+            const { top, bottom, right } = host.getBoundingClientRect();
+            const figures = [...host.querySelectorAll('dl > div:not([hidden])')].map(
+              (figure) => figure.lastElementChild.getBoundingClientRect().right,
+            );
+            const below = bottom - host.querySelector('.cut, canvas').getBoundingClientRect().bottom;
+            return { top, bottom, right, below, widest: Math.max(...figures) };
+          });
+          return { charts, end: document.querySelector('.figures').getBoundingClientRect().bottom };
         });
-        return { charts, end: document.querySelector('.figures').getBoundingClientRect().bottom };
+        const first = charts.filter(({ top }) => top === charts[0].top).length;
+        assert.equal(first, columns, `${width} px: ${first} charts in the first row`);
+        await expectToFit(view, `${width} px`);
+        for (const { below, widest, right } of charts) {
+          assert.ok(below <= 1, `${width} px: ${below} px are empty under a chart`);
+          assert.ok(widest <= right, `${width} px: the figures end at ${widest}, the chart at ${right}`);
+        }
+        const path = await view.page.evaluate(() => {
+          const bounds = (part) => document.querySelector(`app-status-panel ${part}`).getBoundingClientRect();
+          return bounds('.hops').top - bounds('.state > :last-child').bottom;
+        });
+        assert.ok(path <= 44, `${width} px: ${path} px are empty above the path of a frame`);
+        const space = end - charts.at(-1).bottom;
+        assert.ok(space <= 24, `${width} px: ${space} px between the charts and the end of their section`);
       });
-      const first = charts.filter(({ top }) => top === charts[0].top).length;
-      assert.equal(first, columns, `${width} px: ${first} charts in the first row`);
-      await expectToFit(view, `${width} px`);
-      for (const { below, widest, right } of charts) {
-        assert.ok(below <= 1, `${width} px: ${below} px are empty under a chart`);
-        assert.ok(widest <= right, `${width} px: the figures end at ${widest}, the chart at ${right}`);
-      }
-      const path = await view.page.evaluate(() => {
-        const bounds = (part) => document.querySelector(`app-status-panel ${part}`).getBoundingClientRect();
-        return bounds('.hops').top - bounds('.state > :last-child').bottom;
-      });
-      assert.ok(path <= 44, `${width} px: ${path} px are empty above the path of a frame`);
-      const space = end - charts.at(-1).bottom;
-      assert.ok(space <= 24, `${width} px: ${space} px between the charts and the end of their section`);
     }
   });
 
@@ -179,22 +185,25 @@ describe('on the local service of the demo', () => {
     // The chart is drawn once a second.
     await eventually(async () => assert.ok((await bandsOf(view.page, 'frames')).bands.length > 0));
     await screenshot(view, 'outage');
+    await restoreService();
     const [, lasted] = await view.happened(/Lasted ([\d.]+) s\..* A new connection is open/);
     assert.equal(await connection(), before + 1);
 
     // The next sample is drawn after the band.
     await view.state(new RegExp(`Connected on this page for ${secondsFrom(2)}`));
-    const { bands, lines, width } = await bandsOf(view.page, 'frames');
-    const widest = Math.max(...bands.map((band) => band.width));
-    const plot = width - 46;
-    const expected = (Number(lasted) / 60) * plot;
-    assert.ok(
-      Math.abs(widest - expected) <= 4 + expected * 0.1,
-      `the band of ${lasted} s is ${widest} px wide, expected ${expected}`,
-    );
-    assert.ok(lines.outside > 40, `the line is drawn outside of the band (${lines.outside} columns)`);
-    // At both edges of a band, half of the line width overlaps the band.
-    assert.ok(lines.inside <= 3 * bands.length, `the line is broken inside of the band (${lines.inside} columns)`);
+    await eventually(async () => {
+      const { bands, lines, width } = await bandsOf(view.page, 'frames');
+      const widest = Math.max(...bands.map((band) => band.width));
+      const plot = width - 46;
+      const expected = (Number(lasted) / 60) * plot;
+      assert.ok(
+        Math.abs(widest - expected) <= 4 + expected * 0.1,
+        `the band of ${lasted} s is ${widest} px wide, expected ${expected}`,
+      );
+      assert.ok(lines.outside > 40, `the line is drawn outside of the band (${lines.outside} columns)`);
+      // At both edges of a band, half of the line width overlaps the band.
+      assert.ok(lines.inside <= 3 * bands.length, `the line is broken inside of the band (${lines.inside} columns)`);
+    });
     await screenshot(view, 'gap');
   });
 
@@ -263,7 +272,9 @@ describe('with the service of the test', () => {
     );
     local = await startTestService(built, { source });
     // The built server also runs on the oldest supported Node.
-    app = await startApp({ ...built, node: process.execPath }, { variables: local.variables });
+    // It is started again on the same port.
+    const args = ['--port', String(await freePort())];
+    app = await startApp({ ...built, node: process.execPath }, { variables: local.variables, args });
   });
   after(async () => {
     await app?.stop();
@@ -319,8 +330,9 @@ describe('with the service of the test', () => {
     await view.rows.nth(10).waitFor();
     // The request is delayed until more frames have arrived.
     await view.page.route('**/feed', async (route) => {
-      const before = numbersOf(observer.messages()).length;
-      await observer.until((messages) => numbersOf(messages).length > before + 40);
+      const from = Date.now();
+      const isLater = ({ type, receivedAt }) => type === 'frame' && receivedAt > from;
+      await observer.until((messages) => messages.flatMap(({ events }) => events).filter(isLater).length > 40);
       resumedAt = Date.now();
       await route.continue();
     });
@@ -616,12 +628,10 @@ describe('figures, log and history', () => {
 
     // A page that is loaded later shows the same. The server received the opening some ms earlier.
     await view.page.reload();
-    const [later] = await view.state(/^Live .* Last outage at \d\d:\d\d:\d\d, for [\d.]+ (min \d+ )?s: /);
-    assert.ok(
-      Math.abs(secondsIn(later.slice(later.indexOf('Last'))) - secondsIn(shown)) < 0.3,
-      `${shown}, then ${later}`,
-    );
     await eventually(async () => {
+      const [later] = await view.state(/^Live .* Last outage at \d\d:\d\d:\d\d, for [\d.]+ (min \d+ )?s: /);
+      const difference = Math.abs(secondsIn(later.slice(later.indexOf('Last'))) - secondsIn(shown));
+      assert.ok(difference < 0.3, `${shown}, then ${later}`);
       const lostLater = secondsIn(await total(view, 'Lost time')) - before;
       assert.ok(Math.abs(lostLater - lost) < 0.3, `${lost} s, then ${lostLater} s`);
     });
@@ -657,9 +667,11 @@ describe('figures, log and history', () => {
       const rate = /frames per second ([\d.]+)$/.exec(await slider.getAttribute('aria-valuetext'))?.[1];
       if (rate !== undefined) rates.push(Number(rate));
     }
+    // About 250, and more in a second in which a busy machine received those of the one before.
+    const most = Math.max(...(await history()).seconds.map(([, frames]) => frames));
     assert.ok(
-      rates.length >= 3 && Math.max(...rates) < 400,
-      `expected about 250 frames per second, twice as many if counted twice, got ${rates}`,
+      rates.length >= 3 && Math.max(...rates) < 1.6 * most,
+      `expected at most ${most} frames per second, twice as many if counted twice, got ${rates}`,
     );
 
     const other = await openPage(t, app.url);
@@ -788,8 +800,10 @@ describe('figures, log and history', () => {
     assert.equal(new Set(heights).size, 1, `the text about the cut does not move the page: ${heights}`);
     const points = Number(await slider.getAttribute('aria-valuemax'));
     await page.waitForFunction(([element, from]) => Number(element.ariaValueMax) >= from + 4, [slider, points]);
-    const { lastLineAt, height } = await bandsOf(page, 'bytes');
-    assert.ok(lastLineAt < height * 0.75, `the line is ${lastLineAt} px from the top of ${height}`);
+    await eventually(async () => {
+      const { lastLineAt, height } = await bandsOf(page, 'bytes');
+      assert.ok(lastLineAt < height * 0.75, `the line is ${lastLineAt} px from the top of ${height}`);
+    });
     await screenshot(view, 'flood');
   });
 
