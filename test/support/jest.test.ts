@@ -77,7 +77,7 @@ beforeAll(async () => {
   });
   const { testResults } = JSON.parse(await readFile(report, 'utf8')) as { testResults: (Outcome & { name: string })[] };
   for (const result of testResults) outcomes.set(basename(result.name, '.test.ts'), result);
-}, 60_000);
+}, 120_000);
 
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
