@@ -40,5 +40,5 @@ export default {
   coverageReporters: ['text', 'lcovonly'],
   coverageThreshold: { global: { branches: 97 } },
   // CI machines can be slow. A test that hangs still fails.
-  testTimeout: process.env.CI ? 30_000 : 10_000,
+  testTimeout: process.env.CI ? 60_000 : 10_000,
 };

@@ -275,7 +275,7 @@ const show = async (name: string, row: Row): Promise<Shown> => {
   const startedAt = ownMs;
   await fail?.();
   const after = async (what: string, isShown: () => boolean | Promise<boolean>): Promise<number> => {
-    await waitFor(isShown, { what: () => `${name}: ${what}`, limitMs: 2 * limitMs });
+    await waitFor(isShown, { what: () => `${name}: ${what}` });
     return ownMs - startedAt;
   };
   const lines = () => log.lines.filter(({ context }) => context === `TradeFeed:${name}`).map(({ text }) => text);
@@ -509,7 +509,7 @@ describe('a replica', () => {
     const owner = test.start('owner');
     await test.owner(owner);
     const follower = test.start('follower', {
-      ...{ engine, leaseMs: 300, renewMs: 50, marginMs: 50, suspectMs: 260 },
+      ...{ engine, leaseMs: 900, renewMs: 150, marginMs: 150, suspectMs: 780 },
     });
     await test.owner(owner, follower);
     for (const each of live) dead.add(each);

@@ -247,7 +247,7 @@ describe('replicas of an account', () => {
       },
     };
     await using test = await startTestCluster(memory);
-    const times = { leaseMs: 300, renewMs: 50, marginMs: 50, suspectMs: 260 };
+    const times = { leaseMs: 900, renewMs: 150, marginMs: 150, suspectMs: 780 };
     const replica = test.start('a', { engine, ...times });
     await test.owner(replica);
     let pushed = 0;

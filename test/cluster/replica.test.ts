@@ -18,7 +18,7 @@ import { startTestCluster, type TestReplica } from './support/replicas.js';
 
 const names = subjectsOf('main');
 /** A short lease. The times between messages are not options. */
-const times = { leaseMs: 300, renewMs: 50, marginMs: 50, suspectMs: 260 };
+const times = { leaseMs: 900, renewMs: 150, marginMs: 150, suspectMs: 780 };
 
 const keyOf = (fields: Partial<ClusterKey> = {}): ClusterKey => ({
   ...{ v: 1, feed: 'market', epoch: 1, gen: 1, owner: 'other', phase: 'opening', since: 0 },

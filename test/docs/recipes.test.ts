@@ -15,7 +15,7 @@ import { fencesOf, read, root } from './fences.js';
 // The samples that a newcomer copies, and the recipes. Those that need a database or a browser are in test/apps/recipes.test.mjs.
 
 /** The limit of a test that starts programs, in ms. */
-const limitMs = 60_000;
+const limitMs = 150_000;
 
 const programOf = (recipe: string): string =>
   fencesOf(`docs/recipes/${recipe}.md`).find(({ language }) => language === 'ts')?.code ?? '';

@@ -63,7 +63,7 @@ describe('the built package', () => {
       new RegExp(`(?:^|[;},])\\s*(?:class ${name}\\b|(?:var )?${name}\\s*=\\s*class\\b)`, 'm');
     const declaredIn = (name: string) => files.filter(([, code]) => declaration(name).test(code));
     expect(classes.filter((name) => declaredIn(name).length !== 1)).toEqual([]);
-  }, 60_000);
+  }, 120_000);
 
   it.each([
     ['rx-trade-feed/operators', ['rxjs']],
@@ -154,7 +154,7 @@ describe('the built package', () => {
     const settings = '--ignoreConfig --noEmit --strict --target es2022 --lib es2022,dom --module nodenext';
     const { code, stdout } = await runProgram(tsc, [...settings.split(' '), ...names], {});
     expect({ code, stdout }).toEqual({ code: 0, stdout: '' });
-  }, 60_000);
+  }, 120_000);
 
   it('is small in a page without shared tabs: in one file, and in the files of a bundler that splits', async () => {
     const rxjs = ['rxjs', 'rxjs/*'];

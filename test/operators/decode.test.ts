@@ -199,7 +199,7 @@ describe.each(libraries)('an error of a function in a codec: $name', ({ checked,
 });
 
 // A few of the codecs take a quarter of a second for such a document.
-jest.setTimeout(30_000);
+jest.setTimeout(120_000);
 
 const issue = { path: '', message: 'nested more than 100 levels deep: the codec ran out of stack' };
 const small = '{"n":1,"next":null}';

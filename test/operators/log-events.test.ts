@@ -230,7 +230,7 @@ describe('the global console', () => {
       'Requesting a ticket for market\nTicket issued for market\nConnected to market (connection 1)\n',
     );
     expect(code).toBe(0);
-  }, 60_000);
+  }, 120_000);
 
   it('of a process names doctor at the third failure, with NODE_DEBUG', async () => {
     const program = folder.path('feed.mjs');
@@ -260,5 +260,5 @@ describe('the global console', () => {
       [false, false, false],
     ]);
     expect(stderr).not.toContain('planted-key');
-  }, 60_000);
+  }, 120_000);
 });

@@ -82,7 +82,10 @@ for (const kind of ['nats', 'redis']) {
       while (!status.includes(`standbys    ${other}-`)) status = await command('status');
       assert.match(status, new RegExp(`^owner       ${owner}-[\\da-f]{20}, for `));
 
-      assert.equal(await command('hand-over'), 'The owner gives the ownership away.\n');
+      // On a busy machine the other replica may not answer in time: then nothing is asked of the owner.
+      let answer;
+      while (answer === undefined) answer = await command('hand-over').catch(({ code }) => assert.equal(code, 5));
+      assert.equal(answer, 'The owner gives the ownership away.\n');
       await all((events) => gapsIn(events).length === 1);
       service.push('market', 'b');
       await all((events) => framesIn(events).length === 2);

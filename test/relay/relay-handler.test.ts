@@ -22,6 +22,7 @@ import {
 } from '../../src/relay/index.js';
 import { refusals } from '../../src/relay/refusals.js';
 import { lost } from '../operators/stream.js';
+import { fakeTimers } from '../support/fake-timers.js';
 import { waitFor } from '../support/wait-for.js';
 import { closedAfterEach, frame, range, Raw, Source, Web } from './support.js';
 
@@ -496,12 +497,14 @@ describe('relayHandler: a feed that has stopped', () => {
 
 describe('relayHandler: a slow authorization', () => {
   it('counts for `maxClients` from the request on, until `authorizeTimeoutMs`', async () => {
+    using _timers = fakeTimers();
     const { authorize, waiting } = decided();
     const { port, relay } = await serve({ authorize, authorizeTimeoutMs: 1_000 }, { maxClients: 1 });
     const first = ask(port);
     await waitFor(() => waiting.length === 1);
     expect(relay.status()).toMatchObject({ clients: [], authorizing: 1 });
     expect([(await ask(port)).status, waiting.length]).toEqual([503, 1]);
+    jest.advanceTimersByTime(1_000);
     expect((await first).status).toBe(503);
     const again = ask(port);
     await waitFor(() => waiting.length === 2);

@@ -125,7 +125,8 @@ describe('requestTicket', () => {
   it('reports the status of a refusal whose body never ends', async () => {
     await using wire = await startWire({ ticket: [(response) => void response.writeHead(401).write('x')] });
     const failure = { code: 'invalid-api-key', status: 401 };
-    await expect(ask(wire, { ticketTimeoutMs: 50 })).rejects.toMatchObject(failure);
+    // The head must arrive before the deadline.
+    await expect(ask(wire, { ticketTimeoutMs: 2_000 })).rejects.toMatchObject(failure);
   });
 
   it('reports the status of a refusal if the connection breaks in its body', async () => {
@@ -263,7 +264,7 @@ describe('the connection of the ticket requests', () => {
   it('is opened again after an incomplete answer', async () => {
     const endless: TicketStep = (response) => void response.writeHead(200).write('{');
     await using wire = await startWire({ ticket: [endless, issue()], handshake: [frames] });
-    const events$ = tradeFeedEvents$('market', optionsFor(wire, { ticketTimeoutMs: 1_500 }));
+    const events$ = tradeFeedEvents$('market', optionsFor(wire, { ticketTimeoutMs: 3_000 }));
     const events = await until(events$, ({ type }) => type === 'opened');
     expect(failuresOf(events)).toEqual(['ticket-endpoint-unreachable']);
     expect(wire.connections).toBe(3);

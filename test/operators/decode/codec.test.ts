@@ -387,7 +387,7 @@ describe('standardCheck', () => {
       process.on('exit', () => console.log(JSON.stringify(errors)));`;
     const each = [...Array.from({ length: 6 }, () => true), 'invalid'];
     expect(await runBundled(program)).toEqual(Array.from({ length: 7 }, () => each).flat());
-  }, 30_000);
+  }, 120_000);
 });
 
 describe('decodeFailure', () => {

@@ -46,7 +46,7 @@ it('a kill while recording tears at most the last line, and the next recording c
 
   of(frameAt(Date.now(), '{"number":-1}')).pipe(recordTo(path)).subscribe();
   expect(await numbersOf(path)).toEqual([...numbers, 'gap', -1]);
-}, 60_000);
+}, 120_000);
 
 it('only one process can record to a path, and another one can after a kill', async () => {
   const path = folder.path('claimed.ndjson');
@@ -66,7 +66,7 @@ it('only one process can record to a path, and another one can after a kill', as
   expect(numbers).toEqual(upFrom(0, numbers.length));
   of(frameAt(Date.now(), '{"number":-1}')).pipe(recordTo(path)).subscribe();
   expect(await numbersOf(path)).toEqual([...numbers, 'gap', -1]);
-}, 60_000);
+}, 120_000);
 
 it('of several processes that start one recording at the same time, one records and the others are refused', async () => {
   const path = folder.path('raced.ndjson');
@@ -87,7 +87,7 @@ it('of several processes that start one recording at the same time, one records 
   expect(said.filter((words) => words.includes('another recorder'))).toHaveLength(3);
   const [winner] = said.filter((words) => /^\d+$/.test(words));
   expect(await numbersOf(path)).toEqual(Array.from({ length: 100 }, () => Number(winner)));
-}, 60_000);
+}, 120_000);
 
 it('a program that exits or throws has recorded all frames', async () => {
   for (const how of ['exit', 'throw']) {
@@ -95,4 +95,4 @@ it('a program that exits or throws has recorded all frames', async () => {
     spawnSync(process.execPath, [program('record-and-end.mjs'), path, how], { stdio: 'ignore' });
     expect(await numbersOf(path)).toEqual(upFrom(0, 100));
   }
-}, 60_000);
+}, 120_000);

@@ -59,7 +59,7 @@ it('a killed recorder whose parent has not read its exit status does not keep th
   process.kill(pid, 'SIGKILL');
   await waitFor(() => readFileSync(`/proc/${pid}/stat`, 'utf8').includes(') Z '), { limitMs: 30_000 });
   expect(recordAfter(path)).toBe('recorded');
-}, 60_000);
+}, 120_000);
 
 it('a terminated worker thread does not keep the lock, not even within its process', async () => {
   const path = folder.path('worker.ndjson');
@@ -73,7 +73,7 @@ it('a terminated worker thread does not keep the lock, not even within its proce
   const [said] = (await once(next.stdout.setEncoding('utf8'), 'data')) as [string];
   expect(said.trimEnd()).toBe('recorded');
   await exit;
-}, 60_000);
+}, 120_000);
 
 /** Runs a program as in another container, where it sees only its own process. If the system does not allow this, runs a normal process. */
 const apart = (): readonly string[] => {
@@ -90,7 +90,7 @@ it('two recorders in containers that share a folder exclude each other', async (
   expect(recordAfter(path, apart())).toBe(refused(path));
   await kill(first);
   await waitFor(() => recordAfter(path, apart()) === 'recorded', { limitMs: 30_000 });
-}, 60_000);
+}, 120_000);
 
 it('the native package is loaded when a recording begins', () => {
   const path = folder.path('loaded.ndjson');
@@ -98,4 +98,4 @@ it('the native package is loaded when a recording begins', () => {
   const whatIsLoaded = new URL('programs/what-is-loaded.mjs', import.meta.url).pathname;
   const said = execFileSync(process.execPath, [whatIsLoaded, path], { encoding: 'utf8' });
   expect(JSON.parse(said)).toEqual([false, true]);
-}, 60_000);
+}, 120_000);
