@@ -241,8 +241,8 @@ const batched =
     new Observable((subscriber) => {
       let [isDue, hasEnded] = [false, false];
       let timer: SchedulerAction<void> | undefined;
-      const emit = function (this: SchedulerAction<void>): void {
-        timer = this;
+      const emit = (action: SchedulerAction<void>): void => {
+        timer = action;
         isDue = false;
         subscriber.next();
         if (hasEnded) subscriber.complete();
@@ -250,8 +250,13 @@ const batched =
       const start = (): void => {
         if (isDue) return;
         isDue = true;
-        if (timer === undefined) subscriber.add(scheduler.schedule(emit, ms));
-        else timer.schedule(undefined, ms);
+        if (timer !== undefined) timer.schedule(undefined, ms);
+        else
+          subscriber.add(
+            scheduler.schedule(function () {
+              emit(this);
+            }, ms),
+          );
       };
       const end = (record: () => void): void => {
         record();
