@@ -60,7 +60,6 @@ export const relayFeed$ = <T = never>(
   return (settings.tabs === 'share' ? defer(shared).pipe(mergeAll()) : page$()) as Observable<RelayedEvent | Value>;
 };
 
-/** Receives over a separate stream. Resumes at `given`; the default is the point that `settings.resumeIn` stores. */
 const pageFeed$ = (settings: RelayFeedSettings, given?: ResumePoint): Observable<Received> =>
   defer(() => {
     const point = given ?? resumePoint(settings);

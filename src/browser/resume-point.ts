@@ -15,13 +15,11 @@ export interface ResumePoint {
   readonly reachedAt?: number | undefined;
   /** When the page emitted the last event of its own before the first event of the relay. */
   readonly ownAt: number;
-  /** Records the id of a message whose events were emitted, with the lines of the events. */
+  /** Records a message whose events were emitted. */
   reached(id: string, lines: readonly string[]): void;
-  /** Records an event that was emitted. */
   passed(event: Received): void;
   /** Returns an event of the page itself with the time of the stream: the next frames may be earlier than its clock. */
   own(event: OwnEvent): OwnEvent;
-  /** Called with each event of the page itself, and with the lines of each message and the id before it. */
   watcher?:
     { own(event: OwnEvent): void; message(from: string | undefined, lines: readonly string[]): void } | undefined;
 }
@@ -29,7 +27,6 @@ export interface ResumePoint {
 /** An event that a page creates itself. */
 export type OwnEvent = Exclude<LifecycleEvent, Gap>;
 
-/** Creates the point of one subscription. The store keeps the id for the next subscription. */
 export const resumePoint = ({ url, resumeIn, scheduler }: RelayFeedSettings): ResumePoint => {
   const key = `rx-trade-feed:${url}`;
   const wall = () => scheduler.now();

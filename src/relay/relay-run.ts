@@ -10,7 +10,6 @@ import {
   merge,
   NEVER,
   Observable,
-  type Observer,
   type SchedulerAction,
   type SchedulerLike,
   share,
@@ -32,21 +31,20 @@ import { minRetryMs, RelayFullError } from './refusals.js';
 import { dataFields, messageOfFields, type RelayMessage } from './relay-message.js';
 import type { RelaySettings } from './relay-options.js';
 import type { Report } from './relay-reports.js';
-import { asTopic, type RelayTopic, TopicError, type TopicEvent } from './topic.js';
+import { asTopic, type RelayTopic, type TopicEvent } from './topic.js';
 
 export type RunSettings = Pick<
   RelaySettings,
   'capacity' | 'capacityBytes' | 'maxReplayBytes' | 'scheduler' | 'cluster'
 >;
 
-/** One subscription of a source, shared by all clients: the log of the events, and how the source ended. */
+/** One subscription of a source, shared by all clients: the log of its events, and how it has ended. */
 export class RelayRun {
-  /** A random id of the log. A position in the log of another run is not valid here. */
+  /** Names the log in the ids of its messages: a position of another log is not valid here. */
   readonly epoch = randomBytes(6).toString('base64url');
   readonly log: EventLog;
-  /** Whether a cluster emits the events of the source: its positions are then the ids of the messages. */
+  /** Whether the positions of a cluster are the ids of the messages. */
   readonly isInCluster: boolean;
-  /** How the source has ended: with a failure, or complete. */
   ended: { readonly failure?: TradeFeedError } | undefined;
   readonly #cluster: RunSettings['cluster'];
   readonly #messages = new WeakMap<Batch, RelayMessage>();
@@ -134,9 +132,9 @@ export class Feeds {
   readonly #settings: RelaySettings;
   readonly #report: (event: Report) => void;
   readonly #closed = new AsyncSubject<void>();
-  /** The runs that new clients join. */
+  /** What new clients join. */
   readonly #current = new Map<Topic, LiveRun>();
-  /** The runs that store events: also those before a `restart` that clients still read. */
+  /** Each run that stores events, also a former one that still has clients. */
   readonly #stored = new Set<LiveRun>();
 
   constructor(events$: Observable<RelayedEvent>, settings: RelaySettings, report: (event: Report) => void) {
@@ -151,15 +149,13 @@ export class Feeds {
   }
 
   get stored(): { readonly events: number; readonly bytes: number } {
-    const logs = [...this.#stored].map(({ run }) => run.log);
-    return {
-      events: logs.reduce((sum, { size }) => sum + size, 0),
-      bytes: logs.reduce((sum, { bytes }) => sum + bytes, 0),
-    };
+    const sum = (size: (log: EventLog) => number) =>
+      [...this.#stored].reduce((total, { run }) => total + size(run.log), 0);
+    return { events: sum((log) => log.size), bytes: sum((log) => log.bytes) };
   }
 
   /**
-   * Returns the run of a topic, or of the complete feed, for a client that joins now.
+   * Returns the run of a topic for a client that joins now.
    *
    * @throws RelayFullError when there are `maxTopics`
    */
@@ -221,21 +217,17 @@ export class Feeds {
   #logged$({ topic, run }: LiveRun, source$: Observable<TopicEvent>): Observable<void> {
     const { batchMs, scheduler } = this.#settings;
     const stop = (error: unknown): void => {
-      run.stop(error);
-      this.#stopped(topic, error);
+      const { failed } = this.#source;
+      const isOfSource = failed !== undefined && failed.error === error;
+      // The error of an operator is private, also if it is a `TradeFeedError`.
+      run.stop(isOfSource || topic === undefined ? error : undefined);
+      // The source reports its error itself, once for all runs.
+      if (!isOfSource) this.#report({ type: topic === undefined ? 'source-stopped' : 'topic-stopped', error });
     };
     return source$.pipe(
       map((event) => run.append(event)),
-      batched(clampMs(batchMs), scheduler, { error: stop, complete: () => run.complete() }),
+      batched(clampMs(batchMs), scheduler, stop, () => run.complete()),
     );
-  }
-
-  #stopped(topic: Topic, error: unknown): void {
-    // The source reports its error itself, once for all runs.
-    const { failed } = this.#source;
-    if (failed !== undefined && failed.error === error) return;
-    if (topic === undefined) this.#report({ type: 'source-stopped', error });
-    else this.#report({ type: 'topic-stopped', error: error instanceof TopicError ? error.cause : error });
   }
 }
 
@@ -244,7 +236,7 @@ export class Feeds {
  * each batch, and `catchError` would cost each frame a call.
  */
 const batched =
-  (ms: number, scheduler: SchedulerLike, ended: Pick<Observer<unknown>, 'error' | 'complete'>) =>
+  (ms: number, scheduler: SchedulerLike, onError: (error: unknown) => void, onComplete: () => void) =>
   (source: Observable<unknown>): Observable<void> =>
     new Observable((subscriber) => {
       let [isDue, hasEnded] = [false, false];
@@ -266,19 +258,17 @@ const batched =
             }, ms),
           );
       };
-      const end = (): void => {
+      const end = (record: () => void): void => {
+        record();
         hasEnded = true;
         start();
       };
-      const error = (failed: unknown): void => {
-        ended.error(failed);
-        end();
+      const observer = {
+        next: start,
+        error: (error: unknown) => end(() => onError(error)),
+        complete: () => end(onComplete),
       };
-      const complete = (): void => {
-        ended.complete();
-        end();
-      };
-      subscriber.add(source.subscribe({ next: start, error, complete }));
+      subscriber.add(source.subscribe(observer));
     });
 
 const finish = (subject: AsyncSubject<void>): void => {

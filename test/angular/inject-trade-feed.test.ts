@@ -14,7 +14,7 @@ import { TestBed } from '@angular/core/testing';
 import { concat, config, defer, EMPTY, finalize, NEVER, Observable, of, Subject, throwError } from 'rxjs';
 import { injectTradeFeed } from '../../src/angular/inject-trade-feed.js';
 import { provideTradeFeedFrom } from '../../src/angular/provide-trade-feed.js';
-import type { FeedSignalOptions } from '../../src/angular/signal-options.js';
+import type { FeedSignalOptions } from '../../src/angular/shared-feed.js';
 import type { RelayedEvent } from '../../src/protocol/event.js';
 import { relayError } from '../../src/protocol/failures/trade-feed-error.js';
 import { createTradeFeedError } from '../../src/protocol/failures/classify.js';

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import * as t from 'io-ts';
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
-import { asyncScheduler, filter, firstValueFrom, from, lastValueFrom, map, Observable, of, take, toArray } from 'rxjs';
+import { filter, firstValueFrom, from, lastValueFrom, map, Observable, take, toArray } from 'rxjs';
 import { type RelayedValue, relayFeed$, type RelayFeedOptions, TradeFeedError } from '../../src/browser/index.js';
 import type { ConnectionEnd } from '../../src/browser/relay-connection.js';
 import { resolveRelayFeed } from '../../src/browser/relay-feed-options.js';
@@ -19,7 +19,6 @@ import { createTradeFeedError } from '../../src/protocol/failures/classify.js';
 import { copyFailure, createFailure, relayError } from '../../src/protocol/failures/trade-feed-error.js';
 import { type RelayFailureCode, relayReports, type Verdict } from '../../src/protocol/failures/meanings.js';
 import { type AnyFrame, Frame } from '../../src/protocol/frame.js';
-import { defaultBackoff } from '../../src/feed/backoff.js';
 import { createRelay, type RelayTopic } from '../../src/relay/index.js';
 import { publicEvent } from '../../src/relay/public-json.js';
 import { disconnected, gapOf, lost, opened, reconnecting, requested, watermark } from '../operators/stream.js';
@@ -116,16 +115,6 @@ describe('relayFeed$: the events', () => {
       { numRuns: cases(15) },
     );
     expect(receiver.types).toEqual([]);
-  });
-
-  it('include a frame of 1 MB of text, and one of 1 MB of bytes', async () => {
-    const { source, web, hasClients } = await serveRelay();
-    const receiver = receive(web.url);
-    await hasClients(1);
-    const big = [false, true].map((isBinary) => new Frame('raw', Buffer.alloc(1_000_000, 'ab\n'), isBinary, 5, 1));
-    source.emit(frame('a'), ...big, frame('b'));
-    await receiver.until(() => receiver.frames.length === 4);
-    expect(receiver.frames.slice(1, 3).map(essence)).toEqual(big.map(essence));
   });
 
   it('end with the feed', async () => {
@@ -282,11 +271,8 @@ describe('relayFeed$: a connection that ends', () => {
   });
 
   it.each<[string, Step, string]>([
-    ['500', status(500), 'relay-failed'],
     ['a redirect to a page', status(302, { location: 'data:text/html,x' }), 'relay-unreachable'],
     ['a reset', (response) => response.socket?.resetAndDestroy(), 'relay-unreachable'],
-    ['garbage', stream(`${hello()}data: garbage\n\n`), 'invalid-relay-data'],
-    ['the end', ended(hello()), 'relay-lost'],
   ])('is retried after %s', async (_what, step, code) => {
     const { url } = await serve(step, stream(hello() + message('e.1.1.1', line('a'))));
     const receiver = receive(url);
@@ -394,30 +380,6 @@ describe('relayFeed$: `connect-again`', () => {
       failure: { code: 'invalid-api-key', verdict: 'stop' },
     });
     expect((receiver.lifecycle.at(-1) as { failure: TradeFeedError }).failure).toBe(receiver.error);
-  });
-
-  it('an `opened` restarts the count, a lost connection does not', async () => {
-    const openedThenStopped = stream(hello() + message('e.1.0.1', opened(5)) + connectAgain(stop));
-    const { url, requests } = await serve(
-      stopped,
-      ended(hello()),
-      openedThenStopped,
-      stopped,
-      status(500),
-      stopped,
-      silence,
-    );
-    const receiver = await receive(url, { maxFeedStops: 3 }).over();
-    expect([requests.length, receiver.types.at(-1)]).toEqual([6, 'stopped']);
-  });
-
-  it('the count is separate for each subscription', async () => {
-    const { url, requests } = await serve(stopped);
-    const feed$ = relayFeed$(url, { ...quick, maxFeedStops: 2 });
-    for (const total of [2, 4]) {
-      await expect(lastValueFrom(feed$)).rejects.toMatchObject({ code: 'invalid-api-key' });
-      expect(requests).toHaveLength(total);
-    }
   });
 
   it('the waits grow for any uptime of the feed, and restart after a stable connection', async () => {
@@ -681,37 +643,6 @@ describe('relayFeed$: the operators', () => {
     );
     expect(windows.flatMap((window) => window.gaps)).toHaveLength(gaps);
   });
-
-  it('a new client has the status in each state of the feed', async () => {
-    const at = Date.now();
-    const failedOnce = [opened(at), disconnected(at + 1), reconnecting(at + 1, 60_000)];
-    const again = {
-      ...disconnected(at + 3),
-      failure: createTradeFeedError({ stage: 'ticket', status: 503, endedAt: at + 3 }),
-    };
-    for (const events of [
-      [requested(at)],
-      [opened(at)],
-      failedOnce,
-      [...failedOnce, requested(at + 2), again, reconnecting(at + 3, 50, 2)],
-    ]) {
-      const { source, web, hasClients } = await serveRelay();
-      receive(web.url);
-      await hasClients(1);
-      source.emit(...events);
-      const newcomer = receive(web.url);
-      await newcomer.until(({ lifecycle }) => lifecycle.at(-1)?.type === events.at(-1)!.type);
-      const { since: _since, ...expected } = JSON.parse(JSON.stringify(await statusOf(events.map(publicEvent)))) as {
-        since: number;
-      };
-      expect(JSON.parse(JSON.stringify(await statusOf(newcomer.events)))).toMatchObject(expected);
-    }
-  });
-
-  it('completes with a source that completes before the first client', async () => {
-    const { web } = await serveFeed(of(frame('a'), frame('b')));
-    expect((await receive(web.url).over()).texts).toEqual(['a', 'b']);
-  });
 });
 
 describe('relayFeed$ as a client of a user with one stream', () => {
@@ -844,13 +775,6 @@ describe('pageWakes$', () => {
     subscription.unsubscribe();
     expect(emitted).toBe(does ? 2 : 0);
   });
-
-  it('emits nothing and does not error where there is no page', () => {
-    page.remove();
-    const seen: string[] = [];
-    pageWakes$.subscribe({ next: () => seen.push('next'), error: () => seen.push('error') }).unsubscribe();
-    expect(seen).toEqual([]);
-  });
 });
 
 describe('options', () => {
@@ -861,15 +785,6 @@ describe('options', () => {
   });
 
   describe('resolveRelayFeed', () => {
-    it('adds the defaults', () => {
-      expect(resolveRelayFeed(url)).toEqual({
-        ...{ url, headers: {}, credentials: 'same-origin', connectTimeoutMs: 10_000, idleTimeoutMs: 45_000 },
-        maxFeedStops: 5,
-        ...{ backoff: defaultBackoff, scheduler: asyncScheduler },
-      });
-      expect(resolveRelayFeed(url, { headers: undefined, resumeIn: undefined })).toEqual(resolveRelayFeed(url));
-    });
-
     it('accepts an absolute address, or one relative to the page', () => {
       expect(resolveRelayFeed(new URL('https://a.example/b?c=d')).url).toBe('https://a.example/b?c=d');
       page.location = { href: 'https://app.example.com/some/page?x#y' };

@@ -275,6 +275,10 @@ describe('resumePoint', () => {
     expect(resumePoint(resolveRelayFeed(`${url}/raw`, { resumeIn: store })).id).toBeUndefined();
   });
 
+  it('ignores a stored id that no header can have', () => {
+    expect(pointIn(new Store([[`rx-trade-feed:${url}`, 'a\nb']])).id).toBeUndefined();
+  });
+
   it('works without a store that throws', () => {
     const point = pointIn({
       getItem: () => {

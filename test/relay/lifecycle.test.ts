@@ -13,10 +13,8 @@ import { Receiver } from '../browser/support.js';
 import { tempFolder } from '../cli/support/temp-folder.js';
 import { gapOf, opened } from '../operators/stream.js';
 import { optionsFor, plantedKey } from '../support/feed.js';
-import { waitFor } from '../support/wait-for.js';
 import { accept, close, issue, refuse, refuseHandshake, startWire, text } from '../support/wire.js';
-import { Client, Clock, closedAfterEach, essence, frame, range, Raw, Response, Source } from './support.js';
-import { startBalancer, Web } from './support.js';
+import { Client, Clock, closedAfterEach, essence, frame, range, Raw, Response, Source, Web } from './support.js';
 
 const closing = closedAfterEach();
 
@@ -245,54 +243,5 @@ describe('a relay of', () => {
       recorded.flatMap((event) => (event.type === 'frame' ? [essence(event)] : [])),
     );
     expect(client.events[1]).toMatchObject({ from: 1_010, to: 1_020, failure: { code: 'connection-lost' } });
-  });
-});
-
-describe('a page whose server is replaced', () => {
-  const begin = Date.now() - 60_000;
-  const emit = (source: Source, from: number, to: number): void => {
-    for (const n of range(from, to)) source.emit(frame(n, begin + n));
-    // The clock goes faster than these frames, and would close the time of the next ones.
-    source.emit({ type: 'watermark', at: begin + to });
-  };
-  const timeOf = (event: RelayedEvent): number =>
-    event.type === 'frame' ? event.receivedAt : event.type === 'gap' ? event.to : event.at;
-
-  it.each([
-    ['a relay of the same source', 1],
-    ['a relay of another source', 2],
-  ])('resumes at %s: each frame once, times that never decrease, one gap', async (_what, count) => {
-    const sources = range(1, count).map(() => new Source());
-    const relays = [sources[0]!, sources.at(-1)!].map((each) => createRelay(each.events$, { batchMs: 0 }));
-    const holds = relays.map((relay) => relay.hold());
-    const [first, second] = relays.map((relay) => relayHandler(relay, { authorize: () => true }));
-    const { web, switchTo } = await startBalancer(first!);
-    const page = new Receiver(web.url);
-    closing.push(
-      () => relays.forEach((relay) => relay.close()),
-      () => holds.forEach((hold) => hold.unsubscribe()),
-      () => web[Symbol.asyncDispose](),
-      () => page.subscription.unsubscribe(),
-    );
-    const emitAll = (from: number, to: number) => sources.forEach((each) => emit(each, from, to));
-    for (const each of sources) each.emit(opened(begin));
-    await waitFor(() => relays[0]!.status().clients.length === 1);
-    emitAll(1, 500);
-    await page.until(({ frames }) => frames.length === 500);
-    switchTo(undefined);
-    emitAll(501, 700);
-    switchTo(second);
-    await page.until(({ types }) => types.includes('gap'));
-    emitAll(701, 800);
-    await page.until(({ texts }) => texts.at(-1) === '800');
-
-    expect(page.texts).toEqual(range(1, 800).map(String));
-    const ofFeed = page.events.filter(({ type }) => type === 'frame' || type === 'gap').map(timeOf);
-    expect(ofFeed).toEqual(ofFeed.toSorted((a, b) => a - b));
-    expect(page.types.slice(1)).toEqual(['relay-lost', ...page.types.slice(2, -2), 'opened', 'gap']);
-    const gaps = page.lifecycle.filter(({ type }) => type === 'gap');
-    expect(gaps).toEqual([
-      expect.objectContaining({ from: begin + 500, failure: expect.objectContaining({ code: 'relay-behind' }) }),
-    ]);
   });
 });

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { asyncScheduler, type SchedulerLike } from 'rxjs';
 import type { RelayFeedOptions, ResumeStore } from '../../../src/browser/index.js';
-import type { Locks, TabMessage, Update } from '../../../src/browser/tabs/tab-channel.js';
-import { applyUpdate } from '../../../src/browser/tabs/tab-state.js';
+import type { Locks } from '../../../src/browser/page-globals.js';
+import { applyUpdate, type TabMessage, type Update } from '../../../src/browser/tabs/tab-state.js';
 import { timeOf } from '../../../src/operators/items/item.js';
 import { type Received, writeEventLine } from '../../../src/protocol/event-line.js';
 import type { RelayedEvent } from '../../../src/protocol/event.js';
