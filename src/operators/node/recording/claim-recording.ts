@@ -1,5 +1,5 @@
 import { closeSync, constants, existsSync, fstatSync, openSync } from 'node:fs';
-import { type LockFile, lockFile } from './advisory-lock.js';
+import { type LockFile, lockFile } from '../../../log/advisory-lock.js';
 import { isSameFile, refuseSpecial, removeIfEmpty } from './file-checks.js';
 import { RecordingError, toRecordingError } from './recording-error.js';
 import { fileOf, partOf } from './recording-path.js';

@@ -3,7 +3,7 @@ import { noop } from 'rxjs';
 import type { Gap } from '../../../protocol/event.js';
 import type { AnyFrame } from '../../../protocol/frame.js';
 import { frameLine, gapLine } from './recording-line.js';
-import { atExit } from './at-exit.js';
+import { atExit } from '../../../log/at-exit.js';
 import { claimRecording, lockPart } from './claim-recording.js';
 import { createFileWriter, type Disk } from './file-writer.js';
 import { LineBuffer } from './line-buffer.js';

@@ -11,7 +11,7 @@ import {
   unlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { lockFile } from '../../../../src/operators/node/recording/advisory-lock.js';
+import { lockFile } from '../../../../src/log/advisory-lock.js';
 import { claimRecording } from '../../../../src/operators/node/recording/claim-recording.js';
 import { tempFolder } from '../../../cli/support/temp-folder.js';
 import { openFiles } from '../support/open-files.js';

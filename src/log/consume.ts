@@ -1,0 +1,194 @@
+import { join } from 'node:path';
+import { noop, Observable } from 'rxjs';
+import {
+  aFunction,
+  aName,
+  checkRequired,
+  invalidOption,
+  oneOf,
+  positiveCount,
+  type Rule,
+  validated,
+} from '../protocol/validate.js';
+import { closes, onceClosed } from './closing.js';
+import { openCursor } from './cursor.js';
+import { LogError } from './log-error.js';
+import { type From, isFrom, type LogPosition, type LogReader, type LogRecord, type ReaderSettings } from './reader.js';
+import { readPadded, type Tip, tipPath } from './segments.js';
+import type { Machine } from './writer.js';
+
+/** The options of {@link FeedLog.consume$}. */
+export interface ConsumeOptions {
+  /** Where a consumer begins that has no cursor yet. @defaultValue `'earliest'` */
+  readonly from?: From | undefined;
+  /** The most records of a batch. @defaultValue 500 */
+  readonly maxBatch?: number | undefined;
+  /** How many batches are worked on at the same time. They begin in order and may finish in any order. @defaultValue 1 */
+  readonly maxInFlight?: number | undefined;
+  /**
+   * What happens when the log no longer has the next records, or they are damaged. `'gap'`: `work` receives a gap in
+   * their place. `'error'`: the stream errors, and the cursor never passes the hole.
+   *
+   * @defaultValue `'gap'`
+   */
+  readonly onLoss?: 'gap' | 'error' | undefined;
+}
+
+/** A commit of a consumer. */
+export interface Committed {
+  /** The next offset: all records before it are done. */
+  readonly committed: number;
+  /** How many records of the log are after it. */
+  readonly behind: number;
+  /** How far it is behind the log, in ms of the feed's time. */
+  readonly behindMs: number;
+}
+
+interface Place {
+  readonly folder: string;
+  readonly machine: Pick<Machine, 'disk' | 'lockFile' | 'now'>;
+  readonly openReader: (settings: ReaderSettings) => LogReader;
+}
+
+type Work = (records: readonly LogRecord[]) => Promise<unknown>;
+
+export const consume$ = (place: Place, name: string, work: Work, options: ConsumeOptions): Observable<Committed> => {
+  if (!aName.is(name)) throw invalidOption('name', aName.allowed);
+  checkRequired({ work }, { work: aFunction });
+  const settings = { ...defaults, ...validated(options, rules) };
+  const key = join(place.folder, name);
+  return onceClosed(
+    key,
+    () =>
+      new Observable((subscriber) => {
+        const run = new ConsumerRun(place, name, work, settings, (committed) => subscriber.next(committed));
+        const ended = run.all();
+        closes(key, ended.catch(noop));
+        ended.then(
+          () => subscriber.complete(),
+          (error: unknown) => subscriber.error(error),
+        );
+        return () => run.stop();
+      }),
+  );
+};
+
+/** One run of a consumer: batches begin in order, and the cursor moves to the end of the finished ones without a hole. */
+class ConsumerRun {
+  readonly #place: Place;
+  readonly #work: Work;
+  readonly #settings: typeof defaults;
+  readonly #emit: (committed: Committed) => void;
+  readonly #cursor: ReturnType<typeof openCursor>;
+  readonly #reader: LogReader;
+  /** The batches after the cursor, in order. */
+  readonly #batches: { readonly position: LogPosition; isDone: boolean }[] = [];
+  readonly #running = new Set<Promise<unknown>>();
+  #failure: { readonly error: unknown } | undefined;
+  #tip: { readonly tip: Tip | undefined; readonly readAt: number } = { tip: undefined, readAt: -Infinity };
+
+  constructor(place: Place, name: string, work: Work, settings: typeof defaults, emit: (committed: Committed) => void) {
+    this.#place = place;
+    this.#work = work;
+    this.#settings = settings;
+    this.#emit = emit;
+    this.#cursor = openCursor(place.folder, name, place.machine);
+    const { position } = this.#cursor;
+    this.#reader = place.openReader({
+      from: position ?? settings.from,
+      follow: true,
+      onDamage: settings.onLoss,
+    });
+  }
+
+  async all(): Promise<void> {
+    try {
+      while (this.#failure === undefined) {
+        const records = await this.#reader.next(this.#settings.maxBatch);
+        if (records === undefined) break;
+        this.#begin(records);
+        while (this.#running.size >= this.#settings.maxInFlight) await Promise.race(this.#running);
+      }
+    } finally {
+      // The lock stays until no work of this run can finish any more.
+      await Promise.all(this.#running);
+      this.#reader.close();
+      this.#cursor.close();
+    }
+    if (this.#failure !== undefined) throw this.#failure.error;
+  }
+
+  stop(): void {
+    this.#reader.close();
+  }
+
+  #begin(all: readonly LogRecord[]): void {
+    const records = all.filter(({ type }) => type !== 'watermark');
+    if (records.length === 0) return;
+    if (this.#settings.onLoss === 'error') refuseLoss(records, this.#place.folder);
+    const batch = { position: this.#reader.position as LogPosition, isDone: false };
+    this.#batches.push(batch);
+    const running: Promise<unknown> = this.#worked(records)
+      .then(() => {
+        batch.isDone = true;
+        this.#commit();
+      })
+      .catch((error: unknown) => {
+        this.#failure ??= { error };
+        this.#reader.close();
+      })
+      .finally(() => this.#running.delete(running));
+    this.#running.add(running);
+  }
+
+  // A function that throws is a promise that rejects.
+  async #worked(records: readonly LogRecord[]): Promise<void> {
+    await this.#work(records);
+  }
+
+  #commit(): void {
+    let done: LogPosition | undefined;
+    while (this.#batches[0]?.isDone === true) done = this.#batches.shift()?.position;
+    if (done === undefined) return;
+    this.#cursor.commit(done);
+    const tip = this.#newest();
+    this.#emit({
+      committed: done.offset,
+      behind: Math.max(0, (tip?.offset ?? done.offset) - done.offset),
+      behindMs: Math.max(0, (tip?.at ?? 0) - (done.at ?? tip?.at ?? 0)),
+    });
+  }
+
+  #newest(): Tip | undefined {
+    const { folder, machine } = this.#place;
+    const now = machine.now();
+    if (now - this.#tip.readAt >= 100 || now < this.#tip.readAt)
+      this.#tip = { tip: readPadded<Tip>(machine.disk, tipPath(folder)), readAt: now };
+    return this.#tip.tip;
+  }
+}
+
+const refuseLoss = (records: readonly LogRecord[], path: string): void => {
+  const gap = records.find((record) => record.type === 'gap' && !('offset' in record));
+  if (gap?.type !== 'gap') return;
+  throw new LogError(
+    'log-behind',
+    `The log ${path} no longer has the next records of this consumer (${gap.missed ?? 'an unknown number of'} frames). ` +
+      "Repair what is missing, then go on behind it with `onLoss: 'gap'`; keep more with `maxAgeMs` and `maxBytes`.",
+    { path },
+  );
+};
+
+const defaults = {
+  from: 'earliest' as From,
+  maxBatch: 500,
+  maxInFlight: 1,
+  onLoss: 'gap' as 'gap' | 'error',
+};
+
+const fromRule: Rule = {
+  allowed: "'earliest', 'latest', { offset } or { time }",
+  is: isFrom,
+};
+
+const rules = { from: fromRule, maxBatch: positiveCount, maxInFlight: positiveCount, onLoss: oneOf('gap', 'error') };

@@ -1,0 +1,312 @@
+import * as fs from 'node:fs';
+import { uptime } from 'node:os';
+import { isAbsolute, sep } from 'node:path';
+import { gzip } from 'node:zlib';
+import {
+  asyncScheduler,
+  finalize,
+  firstValueFrom,
+  merge,
+  Observable,
+  type SchedulerLike,
+  Subject,
+  takeUntil,
+  tap,
+  throwError,
+  timer,
+} from 'rxjs';
+import { atExit } from './at-exit.js';
+import { lockFile } from './advisory-lock.js';
+import { aBoolean, aScheduler, clampMs, invalidOption, oneOf, type Rule, validated } from '../protocol/validate.js';
+import { frameOf, timeOf } from '../operators/items/item.js';
+import { Bell } from './bell.js';
+import { onceClosed } from './closing.js';
+import { type Committed, consume$, type ConsumeOptions } from './consume.js';
+import { committedIn } from './cursor.js';
+import type { LogError } from './log-error.js';
+import {
+  type From,
+  isFile,
+  isFrom,
+  type LogPosition,
+  LogReader,
+  type LogRecord,
+  type ReaderSettings,
+} from './reader.js';
+import { LogWriter, type Machine } from './writer.js';
+
+/** The options of {@link FeedLog.append}. */
+export interface AppendOptions {
+  /** The most bytes that the log has; the oldest segments are removed first. @defaultValue `Infinity` */
+  readonly maxBytes?: number | undefined;
+  /** How old a segment may be, in ms. @defaultValue `Infinity` */
+  readonly maxAgeMs?: number | undefined;
+  /** The size of a segment, in bytes. @defaultValue 16 777 216 (16 MiB) */
+  readonly segmentBytes?: number | undefined;
+  /**
+   * How often written lines are forced to the disk, in ms: a power failure loses at most these. 0: after each write;
+   * `Infinity`: never.
+   *
+   * @defaultValue 1 000
+   */
+  readonly syncMs?: number | undefined;
+  /** Whether closed segments are compressed with gzip. @defaultValue `false` */
+  readonly compress?: boolean | undefined;
+  /** How many bytes may wait for a slow disk. When more wait, the stream waits for the disk. @defaultValue 16 777 216 */
+  readonly maxWaitingBytes?: number | undefined;
+  /** `false`: you guarantee that there is one writer, on a file system without locks. @defaultValue `true` */
+  readonly lock?: boolean | undefined;
+  /**
+   * What happens when the disk is full or fails. `'error'` ends the stream with the {@link LogError}. A function receives
+   * the error; the stream continues, and so does the log once the disk works again, with a gap that has the exact number
+   * of missed frames.
+   *
+   * @defaultValue `'error'`
+   */
+  readonly onError?: 'error' | ((error: LogError) => void) | undefined;
+}
+
+/** The options of {@link FeedLog.read$}. */
+export interface ReadOptions {
+  /** Where to begin. @defaultValue `'earliest'` */
+  readonly from?: From | undefined;
+  /** Whether to wait for new records at the end of the log. @defaultValue `true` */
+  readonly follow?: boolean | undefined;
+  /** How fast records are emitted: 1 as they happened, 10 ten times as fast, `Infinity` at once. @defaultValue `Infinity` */
+  readonly speed?: number | undefined;
+  /** What stands for damaged lines: a `gap`, or a LogError with the code `log-corrupt`. @defaultValue `'gap'` */
+  readonly onDamage?: 'gap' | 'error' | undefined;
+  /** The clock of `speed`. @defaultValue `asyncScheduler` */
+  readonly scheduler?: SchedulerLike | undefined;
+}
+
+/** A log of a feed: {@link feedLog}. */
+export interface FeedLog {
+  /**
+   * Writes the frames and events of a feed to the log, and forwards everything unchanged. A `Decoded` is written as its
+   * frame; other values are not written.
+   *
+   * Errors with a {@link LogError} if another writer has the log (`log-in-use`), or the disk fails (`log-write-failed`).
+   */
+  append(options?: AppendOptions): <E>(source: Observable<E>) => Observable<E>;
+  /** Emits the records from a place on, then those that are appended. Completes at the end if `follow` is `false`. */
+  read$(options?: ReadOptions): Observable<LogRecord>;
+  /** Returns the same records in batches: a slow loop slows down the reading, and nothing waits in memory. */
+  read(options?: ReadOptions): AsyncIterable<readonly LogRecord[]>;
+  /**
+   * Calls `work` with the records in batches, from where this consumer was, and emits each commit. The cursor only
+   * passes work that has finished, without a hole.
+   *
+   * Errors with what `work` throws: the cursor then stays, and `retry()` continues there.
+   *
+   * @param name - the name of the consumer; one process at a time uses it
+   */
+  consume$(
+    name: string,
+    work: (records: readonly LogRecord[]) => Promise<unknown>,
+    options?: ConsumeOptions,
+  ): Observable<Committed>;
+  /** Resolves with how far a consumer has worked; with `undefined` before its first commit. */
+  committed(name: string): Promise<LogPosition | undefined>;
+}
+
+/**
+ * Opens a log: a folder that keeps a feed, so that it can be read again, from any place, also while it grows.
+ *
+ * @param target - the folder; it is created by the first `append`
+ * @throws TradeFeedError with code `invalid-options`, from the call itself
+ */
+export const feedLog = (target: string): FeedLog => {
+  if (typeof target !== 'string' || target === '') throw invalidOption('path', 'a path: a text that is not empty');
+  const folder = absolutePath(target);
+  const read = (options: ReadOptions = {}): AsyncIterable<readonly LogRecord[]> => {
+    const settings = { ...readDefaults, ...validated(options, readRules) };
+    return { [Symbol.asyncIterator]: () => paced(openReader(folder, settings), settings) };
+  };
+  return {
+    append: (options = {}) => append(folder, { ...appendDefaults, ...validated(options, appendRules) }),
+    read,
+    read$: (options = {}) => pushed(read(options)),
+    consume$: (name, work, options = {}) =>
+      consume$({ folder, machine, openReader: (settings) => openReader(folder, settings) }, name, work, options),
+    committed: (name) => Promise.resolve(committedIn(folder, name, machine)),
+  };
+};
+
+const machine: Machine = {
+  disk: fs,
+  lockFile,
+  now: Date.now,
+  boot: () => bootId(),
+  every: (ms, call) => {
+    const handle = setInterval(call, ms).unref();
+    return () => clearInterval(handle);
+  },
+  soon: queueMicrotask,
+  atExit,
+  warn: (text) => process.emitWarning(text, { type: 'TradeFeedWarning', code: 'log-write-failed' }),
+  gzip: (bytes, done) => gzip(bytes, { level: 1 }, done),
+};
+
+const bootId = (): string => {
+  try {
+    return fs.readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim();
+  } catch {
+    // Not Linux: the time of the boot, in minutes, because it is not exact.
+    return String(Math.round((Date.now() / 1_000 - uptime()) / 60));
+  }
+};
+
+// `path.resolve` would shorten `link/..`, which is another folder when `link` is a symbolic link.
+const absolutePath = (path: string): string => (isAbsolute(path) ? path : `${process.cwd()}${sep}${path}`);
+
+const openReader = (folder: string, settings: ReaderSettings): LogReader =>
+  new LogReader(folder, { ...settings, isFile: isFile(folder) }, { disk: fs, now: Date.now, bell: new Bell(folder) });
+
+type AppendSettings = typeof appendDefaults;
+
+const append =
+  (folder: string, { onError, ...settings }: AppendSettings) =>
+  <E>(source: Observable<E>): Observable<E> =>
+    onceClosed(folder, () => {
+      const failed = new Subject<never>();
+      let report = (error: unknown): void => failed.error(error);
+      const writer = new LogWriter(folder, settings, machine, (error) => {
+        try {
+          if (onError === 'error') throw error;
+          onError(error);
+          return true;
+        } catch (thrown) {
+          report(thrown);
+          return false;
+        }
+      });
+      const end = (): void => {
+        // The stream has no subscriber any more, so RxJS reports a failure as unhandled.
+        report = (error) => throwError(() => error).subscribe();
+        writer.end();
+      };
+      return source.pipe(
+        tap<E>({
+          next: (event) => writer.add(frameOf(event) ?? event),
+          error: (error: unknown) => writer.stopped(error),
+          complete: () => writer.end(),
+        }),
+        takeUntil(failed),
+        finalize(end),
+      );
+    });
+
+/** Returns the batches of a reader, each when it is due. */
+const paced = (
+  reader: LogReader,
+  { speed, scheduler }: Pick<typeof readDefaults, 'speed' | 'scheduler'>,
+): AsyncIterator<readonly LogRecord[]> => {
+  const closed = new Subject<void>();
+  const dueMs = schedule(speed);
+  let waiting: { readonly record: LogRecord; readonly due: number }[] = [];
+  let startedAt: number | undefined;
+  const read = async (): Promise<boolean> => {
+    const records = await reader.next();
+    startedAt ??= scheduler.now();
+    const begin = startedAt;
+    waiting = (records ?? []).map((record) => ({ record, due: begin + dueMs(timeOf(record) as number) }));
+    return records !== undefined;
+  };
+  const due = (): readonly LogRecord[] => {
+    const now = scheduler.now();
+    const end = waiting.findIndex((each) => each.due > now);
+    return waiting.splice(0, end < 0 ? waiting.length : end).map(({ record }) => record);
+  };
+  const next = async (): Promise<IteratorResult<readonly LogRecord[]>> => {
+    for (;;) {
+      const [first] = waiting;
+      if (first === undefined && !(await read())) return { done: true, value: undefined };
+      const value = due();
+      if (value.length > 0) return { done: false, value };
+      const waitMs = clampMs((waiting[0]?.due ?? 0) - scheduler.now());
+      await firstValueFrom(merge(timer(waitMs, scheduler), closed), { defaultValue: undefined });
+      if (closed.closed) return { done: true, value: undefined };
+    }
+  };
+  const end = (): Promise<IteratorResult<readonly LogRecord[]>> => {
+    reader.close();
+    closed.next();
+    closed.unsubscribe();
+    return Promise.resolve({ done: true, value: undefined });
+  };
+  return { next, return: end };
+};
+
+/** Returns when a time of the log is due, in ms after the first one. A clock that was set back adds no delay. */
+const schedule = (speed: number): ((time: number) => number) => {
+  if (speed === Infinity) return () => -Infinity;
+  let [last, logMs] = [Infinity, 0];
+  return (time) => {
+    logMs += Math.max(0, time - last);
+    last = time;
+    return logMs / speed;
+  };
+};
+
+const pushed = <T>(batches: AsyncIterable<readonly T[]>): Observable<T> =>
+  new Observable((subscriber) => {
+    const iterator = batches[Symbol.asyncIterator]();
+    const pull = async (): Promise<void> => {
+      while (!subscriber.closed) {
+        const { done = false, value } = (await iterator.next()) as IteratorResult<readonly T[], undefined>;
+        if (done || value === undefined) {
+          subscriber.complete();
+          return;
+        }
+        for (const record of value) subscriber.next(record);
+      }
+    };
+    pull().catch((error: unknown) => subscriber.error(error));
+    return () => {
+      void iterator.return?.();
+    };
+  });
+
+const appendDefaults = {
+  maxBytes: Infinity,
+  maxAgeMs: Infinity,
+  segmentBytes: 16 * 1024 * 1024,
+  syncMs: 1_000,
+  compress: false,
+  maxWaitingBytes: 16 * 1024 * 1024,
+  lock: true,
+  onError: 'error' as 'error' | ((error: LogError) => void),
+};
+
+const above: (what: string) => Rule = (what) => ({
+  allowed: `${what} above 0, or Infinity`,
+  is: (value) => typeof value === 'number' && value > 0,
+});
+
+const appendRules: Readonly<Record<keyof AppendOptions, Rule>> = {
+  maxBytes: above('a number of bytes'),
+  maxAgeMs: above('a number of ms'),
+  segmentBytes: above('a number of bytes'),
+  syncMs: { allowed: 'a number of ms, 0 or more, or Infinity', is: (value) => typeof value === 'number' && value >= 0 },
+  compress: aBoolean,
+  maxWaitingBytes: above('a number of bytes'),
+  lock: aBoolean,
+  onError: { allowed: "'error' or a function", is: (value) => value === 'error' || typeof value === 'function' },
+};
+
+const readDefaults = {
+  from: 'earliest' as From,
+  follow: true,
+  speed: Infinity,
+  onDamage: 'gap' as 'gap' | 'error',
+  scheduler: asyncScheduler as SchedulerLike,
+};
+
+const readRules: Readonly<Record<keyof ReadOptions, Rule>> = {
+  from: { allowed: "'earliest', 'latest', { offset } or { time }", is: isFrom },
+  follow: aBoolean,
+  speed: above('a number'),
+  onDamage: oneOf('gap', 'error'),
+  scheduler: aScheduler,
+};

@@ -1,0 +1,176 @@
+// The lines of a log: a header for each segment, and one line for each record. A record is complete when it has its newline.
+import { isUtf8 } from 'node:buffer';
+import { writeFrame } from '../operators/node/write-frame.js';
+import { isFrame, isLifecycle, timeOf } from '../operators/items/item.js';
+import { type LineFields, readEventLine, readFrame, readGap, writeEventLine } from '../protocol/event-line.js';
+import type { ClusterLifecycleEvent, Gap, LifecycleEvent } from '../protocol/event.js';
+import { createFailure } from '../protocol/failures/trade-feed-error.js';
+import type { AnyFrame, Frame } from '../protocol/frame.js';
+import { createGap, type Snapshot } from '../protocol/feed-state.js';
+import { isTime } from '../protocol/type-guards.js';
+import { logFailures } from './log-error.js';
+
+export const newline = 0x0a;
+
+/** What a log stores: frames, and all events but watermarks. */
+export type Stored = AnyFrame | Exclude<ClusterLifecycleEvent, { readonly type: 'watermark' }>;
+
+/** The first line of a segment. It is no record. */
+export interface Header {
+  readonly offset: number;
+  /** The id of the log: another one if the folder was emptied. */
+  readonly log: string;
+  /** The boot of the machine, to notice a power failure. */
+  readonly boot: string;
+  /** The frames of the feed before this segment: stored, or counted in a gap. */
+  readonly frames: number;
+  /** The gaps before this segment whose frames nobody has counted. */
+  readonly holes: number;
+  /** The log time of the record before this segment; `undefined` before the first one. */
+  readonly at?: number | undefined;
+  /** The status of the feed before this segment. */
+  readonly state: Snapshot;
+  /** After a power failure: the end of what is left of the records before; `null` if nothing is left. */
+  readonly after?: number | null | undefined;
+}
+
+export const headerLine = ({ offset, ...fields }: Header): string =>
+  `${JSON.stringify({ offset, type: 'segment', v: 1, ...fields })}\n`;
+
+/** Reads a header; `undefined` for any other line. */
+export const readHeader = (line: Buffer): Header | undefined => {
+  const fields = objectIn(line);
+  if (fields?.['type'] !== 'segment' || !Number.isSafeInteger(fields['offset'])) return undefined;
+  const { frames, holes, log, boot, state } = fields as unknown as Header;
+  if (typeof frames !== 'number' || typeof holes !== 'number' || typeof log !== 'string' || typeof boot !== 'string')
+    return undefined;
+  if (!Array.isArray(state)) return undefined;
+  const events = state.map((event) => readEventLine(JSON.stringify(event), 0) as LifecycleEvent);
+  return { ...(fields as unknown as Header), state: events };
+};
+
+/** Returns when a record happened, in epoch ms. */
+export const stamped = (record: Stored): number => timeOf(record) as number;
+
+/**
+ * Returns the line of a record.
+ *
+ * @param at - its log time, in epoch ms, if that is not its own time: a clock was set back
+ */
+export const recordLine = (offset: number, record: Stored, at: number): string => {
+  const line = record.type === 'frame' ? writeFrame(record) : eventLine(record);
+  return `{"offset":${offset},${at === stamped(record) ? '' : `"at":${at},`}${line.slice(1)}\n`;
+};
+
+// A custom source may have the type behind other fields.
+const eventLine = ({ type, ...fields }: Exclude<Stored, AnyFrame>): string =>
+  writeEventLine({ type, ...fields } as LifecycleEvent);
+
+/** What a scan needs of a line. */
+export interface Scanned {
+  readonly offset: number;
+  readonly isFrame: boolean;
+  /** The log time, in epoch ms. */
+  readonly at: number;
+}
+
+// The order of the first keys is fixed, so a frame is scanned without `JSON.parse`.
+const start =
+  /^\{"offset":(\d{1,16}),(?:"at":(-?[\d.e+]+),)?"type":"([a-z-]+)"(?:,"feed":"\w+","connection":[\d.e+-]+,"receivedAt":(-?[\d.e+]+),)?/;
+const maxStartBytes = 160;
+
+/** Scans a line; `undefined` if it is no record. */
+export const scan = (bytes: Buffer, from: number, to: number): Scanned | undefined => {
+  const [match, offset, at, type, receivedAt] =
+    start.exec(bytes.toString('latin1', from, Math.min(to, from + maxStartBytes))) ?? [];
+  if (match === undefined || bytes[to - 1] !== closingBrace) return undefined;
+  if (type === 'frame')
+    return receivedAt === undefined
+      ? undefined
+      : { offset: Number(offset), isFrame: true, at: Number(at ?? receivedAt) };
+  const event = readRecord(bytes.subarray(from, to));
+  if (event === undefined) return undefined;
+  // An event may have a field `at` as well, after its type.
+  return { offset: Number(offset), isFrame: false, at: at === undefined ? stamped(event as Stored) : Number(at) };
+};
+
+const closingBrace = 0x7d;
+
+/** A frame or an event of a log, with its offset. */
+export type Recorded = (Frame | ClusterLifecycleEvent) & { readonly offset: number };
+
+/** Reads a record; `undefined` for a line that is none. Its bytes are copied. */
+export const readRecord = (line: Buffer, offset?: number): Recorded | undefined => {
+  try {
+    const fields = objectIn(line);
+    if (fields === undefined) return undefined;
+    const event = eventIn(fields);
+    return event && Object.assign(event, { offset: offset ?? (fields['offset'] as number) });
+  } catch {
+    // A field is wrong. The reader reports the line as damaged.
+    return undefined;
+  }
+};
+
+/** Whether a line of a file is empty, or has a type that this version does not know. */
+export const isOther = (line: Buffer): boolean => {
+  if (line.length === 0 || (line.length === 1 && line[0] === 0x0d)) return true;
+  const type = objectIn(line)?.['type'];
+  return typeof type === 'string' && !knownTypes.includes(type);
+};
+
+const knownTypes = ['frame', 'gap', 'opened', 'disconnected', 'stopped', 'reconnecting'];
+
+const eventIn = (fields: LineFields): Frame | ClusterLifecycleEvent | undefined => {
+  if (fields['type'] === 'frame') return readFrame(fields, payloads);
+  const { offset: _offset, at, ...others } = fields;
+  // The log time of a gap is no field of it.
+  if (fields['type'] === 'gap') return readGap(others);
+  const rest = { ...others, at };
+  const event = readEventLine(JSON.stringify(rest), 0) as LifecycleEvent | undefined;
+  return event ?? (isLifecycle(rest) ? rest : undefined);
+};
+
+/** What a record stands for: frames of the feed, and gaps without a number. */
+export const countsOf = (record: { readonly type: string; readonly missed?: number }): Counts =>
+  record.type === 'frame' ? aFrame : record.type === 'gap' ? gapCounts(record.missed) : nothing;
+
+export interface Counts {
+  readonly frames: number;
+  readonly holes: number;
+}
+
+const aFrame: Counts = { frames: 1, holes: 0 };
+const nothing: Counts = { frames: 0, holes: 0 };
+
+export const gapCounts = (missed: number | undefined): Counts =>
+  missed === undefined ? { frames: 0, holes: 1 } : { frames: missed, holes: 0 };
+
+const payloads = {
+  utf8: (text: string) => Buffer.from(text, 'utf8'),
+  base64: (text: string) => Buffer.from(text, 'base64'),
+};
+
+const objectIn = (line: Buffer): LineFields | undefined => {
+  if (!isUtf8(line)) return undefined;
+  try {
+    const value: unknown = JSON.parse(line.toString('utf8'));
+    return typeof value === 'object' && value !== null ? (value as LineFields) : undefined;
+  } catch {
+    // Not JSON: the reader reports the line as damaged.
+    return undefined;
+  }
+};
+
+/** Creates a gap of the log itself. Times in epoch ms. */
+export const logGap = (
+  meaning: keyof typeof logFailures,
+  { from, to, missed }: { readonly from: number; readonly to: number; readonly missed?: number | undefined },
+): Gap => {
+  const failure = createFailure(logFailures[meaning], { stage: 'stream', endedAt: Math.min(from, to) });
+  const gap = createGap(from, to, failure);
+  return missed === undefined ? gap : { ...gap, missed };
+};
+
+export const isStored = (event: unknown): event is Stored =>
+  (isFrame(event) || (isLifecycle(event) && event.type !== 'watermark')) && isTime(timeOf(event));

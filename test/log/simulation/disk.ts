@@ -1,0 +1,283 @@
+import type { Disk } from '../../../src/log/segments.js';
+import type { Chance } from '../../cluster/simulation/chance.js';
+
+interface Inode {
+  data: Buffer;
+  /** What is certainly on the disk. */
+  synced: Buffer;
+  links: number;
+  changedAt: number;
+  lockedBy: number | undefined;
+}
+
+/** A process of the simulation: once it is killed, its calls throw and its callbacks are dropped. */
+export interface Process {
+  isAlive: boolean;
+  readonly folder: string;
+  readonly fds: Set<number>;
+}
+
+type Done = (error: NodeJS.ErrnoException | null, value?: unknown) => void;
+
+const failure = (code: string) => Object.assign(new Error(code), { code });
+
+/** One disk of one machine, with processes that can be killed, a power that can fail, and space that can run out. */
+export class SimulatedDisk {
+  /** Free space, in bytes. */
+  free = Infinity;
+  /** The share of calls that fail with EIO. */
+  errors = 0;
+  #names = new Map<string, Inode>();
+  /** The names since the last `fsync` of the folder. */
+  #unsynced = new Set<string>();
+  readonly #open = new Map<number, { readonly inode: Inode; readonly path: string; readonly process: Process }>();
+  #nextFd = 3;
+  readonly #chance: Chance;
+  readonly #later: (ms: number, call: () => void) => void;
+  readonly #now: () => number;
+  readonly #pending = new Set<{ readonly process: Process; readonly tear: () => void }>();
+
+  constructor(chance: Chance, later: (ms: number, call: () => void) => void, now: () => number) {
+    this.#chance = chance;
+    this.#later = later;
+    this.#now = now;
+  }
+
+  names(): readonly string[] {
+    return [...this.#names.keys()].sort();
+  }
+
+  bytes(name: string): Buffer {
+    return this.#names.get(name)!.data;
+  }
+
+  text(name: string): string {
+    return this.#names.get(name)?.data.toString('latin1') ?? '';
+  }
+
+  /** Ends a process: a write in flight reaches the disk in part. */
+  kill(process: Process): void {
+    process.isAlive = false;
+    for (const write of this.#pending) if (write.process === process) write.tear();
+    for (const fd of process.fds) this.#close(fd);
+  }
+
+  /** Every byte that is not synced may vanish or become zero, and so may the names of new files. */
+  failPower(): void {
+    for (const write of this.#pending) write.tear();
+    for (const inode of new Set(this.#names.values())) {
+      const { data, synced } = inode;
+      if (data.equals(synced)) continue;
+      const isInPlace = data.length === synced.length || synced.length > data.length;
+      if (isInPlace) inode.data = this.#chance.isTrue(0.5) ? data : synced;
+      else {
+        const kept = Math.floor(this.#chance.between(synced.length, data.length + 1));
+        const zeros = this.#chance.isTrue(0.3) ? Math.floor(this.#chance.between(0, data.length - kept + 1)) : 0;
+        inode.data = Buffer.concat([data.subarray(0, kept), Buffer.alloc(zeros)]);
+      }
+      inode.synced = inode.data;
+    }
+    for (const name of this.#unsynced) if (this.#chance.isTrue(0.4)) this.#names.delete(name);
+    this.#unsynced.clear();
+    for (const inode of this.#names.values()) inode.lockedBy = undefined;
+  }
+
+  lock(process: Process, fd: number): boolean {
+    const { inode } = this.#of(process, fd);
+    if (inode.lockedBy !== undefined) return false;
+    inode.lockedBy = fd;
+    return true;
+  }
+
+  for(process: Process): Disk {
+    const check = () => {
+      if (!process.isAlive) throw failure('EKILLED');
+    };
+    const name = (path: string) => path.slice(process.folder.length + 1);
+    const failing = () => {
+      if (this.errors > 0 && this.#chance.isTrue(this.errors)) throw failure('EIO');
+    };
+    const async = (call: () => unknown, done: Done, tear = () => {}, canFail = true) => {
+      check();
+      const pending = { process, tear };
+      this.#pending.add(pending);
+      this.#later(this.#chance.between(0, this.#chance.isTrue(0.1) ? 300 : 3), () => {
+        if (!this.#pending.delete(pending) || !process.isAlive) return;
+        let value: unknown;
+        try {
+          if (canFail) failing();
+          value = call();
+        } catch (error) {
+          done(error as NodeJS.ErrnoException);
+          return;
+        }
+        done(null, value);
+      });
+    };
+    const disk = {
+      openSync: (path: string, flags: string) => {
+        check();
+        const file = name(path);
+        let inode = this.#names.get(file);
+        if (path === process.folder || file === 'cursors')
+          inode = { data: Buffer.alloc(0), synced: Buffer.alloc(0), links: 1, changedAt: 0, lockedBy: undefined };
+        if (inode === undefined && (flags === 'r' || flags === 'r+')) throw failure('ENOENT');
+        if (inode !== undefined && flags.startsWith('wx')) throw failure('EEXIST');
+        if (inode === undefined) {
+          if (this.free <= 0) throw failure('ENOSPC');
+          inode = {
+            data: Buffer.alloc(0),
+            synced: Buffer.alloc(0),
+            links: 1,
+            changedAt: this.#now(),
+            lockedBy: undefined,
+          };
+          this.#names.set(file, inode);
+          this.#unsynced.add(file);
+        } else if (flags === 'w') {
+          this.free += inode.data.length;
+          inode.data = Buffer.alloc(0);
+        }
+        const fd = this.#nextFd++;
+        this.#open.set(fd, { inode, path: file, process });
+        process.fds.add(fd);
+        return fd;
+      },
+      closeSync: (fd: number) => {
+        // What still runs of a killed process has no effect.
+        if (!process.isAlive) return;
+        this.#of(process, fd);
+        this.#close(fd);
+      },
+      close: (fd: number, done: Done) => {
+        disk.closeSync(fd);
+        done(null);
+      },
+      fstatSync: (fd: number) => {
+        check();
+        const { inode } = this.#of(process, fd);
+        return { size: inode.data.length, nlink: inode.links, mtimeMs: inode.changedAt };
+      },
+      readSync: (fd: number, buffer: Buffer, offset: number, length: number, position: number) => {
+        check();
+        return this.#of(process, fd).inode.data.copy(buffer, offset, position, position + length);
+      },
+      read: (fd: number, buffer: Buffer, offset: number, length: number, position: number, done: Done) => {
+        const { inode } = this.#of(process, fd);
+        async(
+          () => (position >= inode.data.length ? 0 : inode.data.copy(buffer, offset, position, position + length)),
+          done,
+          undefined,
+          false,
+        );
+      },
+      writeSync: (fd: number, buffer: Buffer, offset: number, length: number, position: number) => {
+        check();
+        failing();
+        return this.#put(this.#of(process, fd).inode, buffer.subarray(offset, offset + length), position);
+      },
+      write: (fd: number, buffer: Buffer, offset: number, length: number, position: number, done: Done) => {
+        const { inode } = this.#of(process, fd);
+        const bytes = () => buffer.subarray(offset, offset + length);
+        const tear = () =>
+          this.#put(inode, bytes().subarray(0, Math.floor(this.#chance.between(0, length + 1))), position, false);
+        async(
+          () => {
+            // Now and then the disk takes a part of it.
+            const part = this.#chance.isTrue(0.1) ? Math.ceil(length * this.#chance.random()) : length;
+            if (this.#open.get(fd)?.inode !== inode) throw new Error('A write to a file that was closed meanwhile.');
+            return this.#put(inode, bytes().subarray(0, part), position);
+          },
+          done,
+          tear,
+        );
+      },
+      fdatasyncSync: (fd: number) => {
+        check();
+        const { inode } = this.#of(process, fd);
+        inode.synced = Buffer.from(inode.data);
+      },
+      fdatasync: (fd: number, done: Done) => {
+        const { inode } = this.#of(process, fd);
+        const { data } = inode;
+        async(() => (inode.synced = Buffer.from(data)), done);
+      },
+      fsyncSync: (fd: number) => {
+        check();
+        const isCursors = this.#of(process, fd).path === 'cursors';
+        for (const each of [...this.#unsynced])
+          if (each.startsWith('cursors/') === isCursors) this.#unsynced.delete(each);
+      },
+      fsync: (fd: number, done: Done) => {
+        check();
+        const isCursors = this.#of(process, fd).path === 'cursors';
+        const names = [...this.#unsynced].filter((each) => each.startsWith('cursors/') === isCursors);
+        async(() => names.forEach((each) => this.#unsynced.delete(each)), done);
+      },
+      ftruncateSync: (fd: number, length: number) => {
+        check();
+        const { inode } = this.#of(process, fd);
+        this.free += inode.data.length - length;
+        inode.data = Buffer.from(inode.data.subarray(0, length));
+        if (inode.synced.length > length) inode.synced = inode.data;
+      },
+      readdirSync: () => {
+        check();
+        return this.names().filter((each) => !each.includes('/'));
+      },
+      unlinkSync: (path: string) => {
+        check();
+        this.#unlink(name(path));
+      },
+      renameSync: (from: string, to: string) => {
+        check();
+        const inode = this.#names.get(name(from));
+        if (inode === undefined) throw failure('ENOENT');
+        this.#names.delete(name(from));
+        this.#names.set(name(to), inode);
+      },
+      mkdirSync: check,
+    };
+    return disk as unknown as Disk;
+  }
+
+  #of(process: Process, fd: number) {
+    const open = this.#open.get(fd);
+    if (open?.process !== process) throw failure('EBADF');
+    return open;
+  }
+
+  #close(fd: number): void {
+    const open = this.#open.get(fd);
+    if (open === undefined) return;
+    if (open.inode.lockedBy === fd) open.inode.lockedBy = undefined;
+    this.#open.delete(fd);
+    open.process.fds.delete(fd);
+  }
+
+  #unlink(name: string): void {
+    const inode = this.#names.get(name);
+    if (inode === undefined) throw failure('ENOENT');
+    inode.links = 0;
+    this.free += inode.data.length;
+    this.#names.delete(name);
+    this.#unsynced.delete(name);
+  }
+
+  #put(inode: Inode, bytes: Uint8Array, position: number, isChecked = true): number {
+    const growth = Math.max(0, position + bytes.length - inode.data.length);
+    const room = Math.max(0, Math.min(growth, this.free));
+    const length = bytes.length - (growth - room);
+    if (length <= 0 && bytes.length > 0) {
+      if (isChecked) throw failure('ENOSPC');
+      return 0;
+    }
+    const data = Buffer.alloc(Math.max(inode.data.length, position + length));
+    inode.data.copy(data);
+    data.set(bytes.subarray(0, length), position);
+    inode.data = data;
+    inode.changedAt = this.#now();
+    this.free -= room;
+    return length;
+  }
+}

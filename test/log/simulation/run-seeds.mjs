@@ -1,0 +1,24 @@
+import { bundled } from '../../support/bundle.mjs';
+
+/** Bundles the simulation, with a rule that is broken on purpose. */
+export const simulation = (mutant) => bundled(new URL('simulate.ts', import.meta.url), { mutant });
+
+const maxTimelines = 3;
+
+export const timelineOf = ({ seed, violations, timeline }) => [`Seed ${seed}:`, ...violations, ...timeline].join('\n');
+
+/** Runs seeds one after the other. Returns sums, and the timelines of the first runs with violations. */
+export const runSeeds = async (simulate, from, count) => {
+  const sums = { runs: count, bad: 0, frames: 0, received: 0, gaps: 0 };
+  const faults = {};
+  const timelines = [];
+  for (let seed = from; seed < from + count; seed += 1) {
+    const run = await simulate(seed);
+    for (const name of ['frames', 'received', 'gaps']) sums[name] += run[name];
+    for (const [name, times] of Object.entries(run.faults)) faults[name] = (faults[name] ?? 0) + times;
+    if (run.violations.length === 0) continue;
+    sums.bad += 1;
+    if (timelines.length < maxTimelines) timelines.push(timelineOf(run));
+  }
+  return { ...sums, faults, timelines };
+};
