@@ -108,11 +108,11 @@ export class Chain<B, K> {
 
   /** Adds a block to the tree, and the held ones above it. Follows the highest of them. */
   #attach(block: Block<B, K>): Output<K>[] {
-    const added = [block];
+    const fillsHole = this.#held.some(({ parent }) => parent === block.id);
+    const added = [{ ...block, isLate: block.isLate || fillsHole }];
     for (const each of added) {
       this.#tree.set(each.id, each);
-      const above = this.#held.filter(({ parent }) => parent === each.id);
-      added.push(...above.map((held) => ({ ...held, isLate: held.isLate || block.isLate })));
+      for (const held of this.#held) if (held.parent === each.id) added.push({ ...held, isLate: true });
       this.#held = this.#held.filter(({ parent }) => parent !== each.id);
     }
     const highest = added.reduce((best, each) => (each.height >= best.height ? each : best));

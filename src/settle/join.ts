@@ -40,7 +40,7 @@ export class Join<V, K> extends BatchCollector<unknown> {
   readonly #ledger: Side;
   readonly #settlement: Settlement<V, K>;
   /** The steps that wait, by time. */
-  readonly #steps: LedgerStep<K>[] = [];
+  readonly #steps: { readonly at: number; readonly step: LedgerStep<K> }[] = [];
   /** The gaps of the ledger that wait for the feed to open. */
   #gaps: Gap[] = [];
   #markedAt = -Infinity;
@@ -111,11 +111,13 @@ export class Join<V, K> extends BatchCollector<unknown> {
     const step = value as LedgerStep<K>;
     if (Object(step).type !== 'ledger' || !isTime(step.at))
       throw invalidOption('ledger$', 'an Observable of ledger steps, each with a finite `at`');
+    // What fills a hole counts before the decisions in that hole.
+    const before = step.late === true && this.#ledger.until > -Infinity ? this.#ledger.until : step.at;
+    const at = Math.min(step.at, before);
     this.#ledger.item(step, step.at);
     this.#learn(this.#ledger.gaps.length > 0);
-    let place = this.#steps.length;
-    while (place > 0 && (this.#steps[place - 1] as LedgerStep<K>).at > step.at) place -= 1;
-    this.#steps.splice(place, 0, step);
+    const place = this.#steps.findLastIndex((each) => each.at <= at) + 1;
+    this.#steps.splice(place, 0, { at, step });
     this.#settlement.queuedEntries += step.confirmed.length;
   }
 
@@ -126,7 +128,7 @@ export class Join<V, K> extends BatchCollector<unknown> {
   }
 
   #shiftStep(): LedgerStep<K> {
-    const step = this.#steps.shift() as LedgerStep<K>;
+    const { step } = this.#steps.shift() as { readonly step: LedgerStep<K> };
     this.#settlement.queuedEntries -= step.confirmed.length;
     return step;
   }

@@ -341,13 +341,13 @@ export class Settlement<V, K> {
   }
 
   #keepShallow(trade: Trade<V, K>): void {
-    trade.since = this.#now;
+    trade.since = Math.max(this.#now, this.#lastAt);
     if (this.#depth === 0) this.#decided.add(trade);
     else this.#shallow.add(trade);
   }
 
   #remember(trade: Trade<V, K>): void {
-    trade.since = this.#now;
+    trade.since = Math.max(this.#now, this.#lastAt);
     this.#decided.add(trade);
   }
 
