@@ -323,7 +323,10 @@ export class Settlement<V, K> {
 
   #lacksLedger(trade: Trade<V, K>, until: number): Because | undefined {
     const seenAt = trade.seenAt as number;
-    const because = this.#ledger.lacks(seenAt - this.#limits.graceMs, until) ?? this.#lost('ledger', trade, seenAt);
+    const { graceMs, withinMs } = this.#limits;
+    // A trade that was taken back has waited from then on.
+    const from = Math.max(seenAt, until - withinMs) - graceMs;
+    const because = this.#ledger.lacks(from, until) ?? this.#lost('ledger', trade, seenAt);
     if (because !== undefined) return because;
     for (const { doubt, confirmedAt } of this.#rivalsOf(trade))
       if (doubt !== undefined && confirmedAt === undefined) return { side: 'ledger', why: 'gap', gap: doubt };

@@ -5,6 +5,7 @@ import type { At, Block, Period, World } from './world.js';
 /** A time in which a trade was in the chain that a node followed. `to` is exclusive. */
 interface Stay {
   readonly key: string;
+  readonly block: string;
   readonly from: number;
   to: number;
 }
@@ -63,7 +64,7 @@ class Truth {
 
   problemOf(result: Result): string | undefined {
     const { key, at, state } = result;
-    const { graceMs, rememberMs, withinMs } = this.#world.limits;
+    const { graceMs, withinMs } = this.#world.limits;
     switch (state) {
       case 'confirmed': {
         if (!this.#sights.some((sight) => sight.what === key && sight.at === result.seenAt)) return 'nobody saw it then';
@@ -79,18 +80,23 @@ class Truth {
         const from = begin === result.seenAt ? begin - graceMs : begin;
         const rivals = this.#rivalsOf(key);
         // A node that catches up after an outage says it later.
-        const until = Math.min(at, begin + withinMs, this.#blocksAfter(begin));
+        const until = Math.min(at, begin + withinMs);
+        const before = this.#blocksAfter(begin);
         const stay = this.#ideal.find(
-          (each) => rivals.includes(each.key) && each.from <= until && each.to > from && !this.#isHidden(each),
+          (each) =>
+            rivals.includes(each.key) &&
+            each.from <= until &&
+            each.from < before &&
+            each.to > from &&
+            !this.#isHidden(each),
         );
         return stay && `${stay.key} was in the chain from ${stay.from} to ${stay.to}`;
       }
       case 'unseen': {
         const { confirmedAt } = result;
-        const sight = this.#world.sights.find(
-          (each) => each.what === key && each.at >= confirmedAt - rememberMs && each.at <= confirmedAt + graceMs,
-        );
-        if (sight !== undefined) return `it was shown at ${sight.at}`;
+        const isKnownLater = this.#world.feedOutages.some(({ from, knownAt }) => from <= at && knownAt >= at);
+        const sight = this.#sightNear(key, confirmedAt);
+        if (sight !== undefined && !isKnownLater) return `it was shown at ${sight.at}`;
         return this.#wasIn(key, confirmedAt) ? undefined : 'it was not in the chain';
       }
       case 'unknown':
@@ -112,16 +118,26 @@ class Truth {
     if (state === 'unknown') return undefined;
     if (last !== undefined && last.at > end - limits.withinMs) return undefined;
     if (inTheEnd === undefined) {
-      if (isShown && state !== 'expired' && !isHidden) return 'it is not in the chain';
-      return !isShown && (state === 'confirmed' || state === 'unseen') && !isHidden ? 'it is not there' : undefined;
+      if (state === 'confirmed' || state === 'unseen' || state === 'replaced') return 'it is not in the chain';
+      return isShown && state !== 'expired' && !isHidden ? 'it has expired' : undefined;
     }
+    if (state === 'confirmed' && inTheEnd.key !== key) return `${inTheEnd.key} is in the chain`;
+    if (state === 'replaced' && inTheEnd.key === key) return 'it is in the chain';
     // The confirmation came when the trade was forgotten.
     const isForgotten = last !== undefined && inTheEnd.from - last.at > limits.rememberMs;
     if (isForgotten || isHidden) return undefined;
     if (inTheEnd.key !== key) return isShown && state !== 'replaced' ? `${inTheEnd.key} is in the chain` : undefined;
-    // It was shown outside of the time that counts: `problemOf` has checked it.
-    if (state === 'unseen') return undefined;
+    // It may have been shown outside of the time that counts.
+    if (last?.state === 'unseen') return this.#sightNear(key, last.confirmedAt) && 'it was shown';
     return state === (isShown ? 'confirmed' : 'unseen') ? undefined : `it is in the chain since ${inTheEnd.from}`;
+  }
+
+  /** Returns when a feed without outages shows a trade, in the time around its confirmation that counts. */
+  #sightNear(key: string, confirmedAt: number): At<string> | undefined {
+    const { graceMs, rememberMs } = this.#world.limits;
+    return this.#world.sights.find(
+      ({ what, at }) => what === key && at >= confirmedAt - rememberMs && at <= confirmedAt + graceMs,
+    );
   }
 
   #problemOfUnknown(result: Result & { readonly state: 'unknown' }): string | undefined {
@@ -164,12 +180,18 @@ class Truth {
     return Infinity;
   }
 
-  /** Whether a trade was in the chain only while this node was down: the chain that it fetches later does not have it. */
-  #isHidden({ from, to }: Stay): boolean {
+  /** Whether a block was in the chain only while this node was down: the chain that it fetches later does not have it. */
+  #isHidden({ from, block }: Stay): boolean {
     return this.#world.ledgerOutages.some((outage) => {
-      const next = this.#delivered.find(({ at }) => at >= outage.to)?.at ?? Infinity;
-      return from >= outage.from && to <= next;
+      if (from < outage.from || from > outage.to) return false;
+      const next = this.#delivered.find(({ at }) => at >= outage.to)?.what;
+      for (let each = next; each !== undefined; each = this.#blockOf(each.parent)) if (each.id === block) return false;
+      return true;
     });
+  }
+
+  #blockOf(id: string): Block | undefined {
+    return this.#world.blocks.find(({ what }) => what.id === id)?.what;
   }
 
   /** Whether blocks were missing before, which this node can't fetch: it holds the ones after them. */
@@ -209,11 +231,18 @@ const staysOf = ({ blocks, canFetch, ledgerOutages }: World, shown: readonly At<
     for (const block of ready) waiting.splice(waiting.indexOf(block), 1);
     const tip = ready.reduce((best, each) => (best === undefined || each.height >= best.height ? each : best), ready[0]);
     if (tip === undefined || tip.height < (branch.at(-1)?.height ?? 0)) continue;
-    const next = branchOf(tip);
+    const isNext = tip.parent === branch.at(-1)?.id;
+    const next = isNext ? [...branch, tip] : branchOf(tip);
+    if (isNext) {
+      for (const { key } of tip.entries) stays.push({ key, block: tip.id, from: at, to: Infinity });
+      branch = next;
+      continue;
+    }
     const keys = new Set(next.flatMap(({ entries }) => entries.map(({ key }) => key)));
     for (const stay of stays) if (stay.to === Infinity && !keys.has(stay.key)) stay.to = at;
     const staying = new Set(stays.filter(({ to }) => to === Infinity).map(({ key }) => key));
-    for (const key of keys) if (!staying.has(key)) stays.push({ key, from: at, to: Infinity });
+    for (const { id, entries } of next)
+      for (const { key } of entries) if (!staying.has(key)) stays.push({ key, block: id, from: at, to: Infinity });
     branch = next;
   }
   return stays;
