@@ -36,7 +36,7 @@ const newerStatics = Object.entries(compatData.api).flatMap(([object, members]) 
 );
 
 const loadedByPages = [
-  ...['browser', 'angular', 'operators', 'otel', 'interop', 'protocol'].map((folder) => `src/${folder}/**`),
+  ...['browser', 'angular', 'operators', 'otel', 'interop', 'settle', 'protocol'].map((folder) => `src/${folder}/**`),
   'src/feed/{backoff,lifecycle}.ts',
 ];
 

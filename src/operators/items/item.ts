@@ -59,9 +59,15 @@ export const timeOf = (value: unknown): number | undefined => {
   const frame = frameOf(value);
   if (frame !== undefined) return isTime(frame.receivedAt) ? frame.receivedAt : undefined;
   if (isLifecycle(value)) return value.type === 'gap' ? value.to : value.at;
-  if (isRelayedValue(value)) return value.at;
+  if (isRelayedValue(value) || isOutcome(value)) return value.at;
   const failedAt = isEither(value) && value._tag === 'Left' ? value.left?.receivedAt : undefined;
   return isTime(failedAt) ? failedAt : undefined;
+};
+
+// What `settle` emits.
+const isOutcome = (value: unknown): value is { readonly at: number } => {
+  const { type, at } = Object(value) as Partial<Record<'type' | 'at', unknown>>;
+  return type === 'outcome' && isTime(at);
 };
 
 /** Returns the size of a value in bytes: of its frame, of a byte array, of a text in UTF-16; 0 for any other value. */
