@@ -1,13 +1,9 @@
 import type { Settings } from '../feed/options.js';
-import { applyClassify, type ClassifyOption } from '../protocol/validate.js';
-import { createTradeFeedError } from '../protocol/failures/classify.js';
+import type { ClassifyOption } from '../protocol/validate.js';
+import { attemptFailure } from '../protocol/failures/classify.js';
 import type { ServiceFailureCode } from '../protocol/failures/meanings.js';
 import type { FailureFacts } from '../protocol/failures/trade-feed-error.js';
 import { hasProxy } from './proxy-for.js';
-
-/** Creates the error of an attempt. The option `classify`, if set, decides its verdict. */
-export const attemptFailure = (settings: ClassifyOption, facts: FailureFacts): unknown =>
-  applyClassify(settings, createTradeFeedError(facts));
 
 type Reaching = ClassifyOption & Pick<Settings, 'dispatcher' | 'agent' | 'receiveIn'>;
 

@@ -3,6 +3,7 @@ import { type OperatorFunction, startWith, switchMap, takeUntil, throwError, tim
 import type { Dispatcher } from 'undici';
 import { resolveTicketOptions, type TicketSettings, type TradeFeedOptions } from '../feed/options.js';
 import { checkFeed, parseTimestamp } from '../protocol/contract.js';
+import { attemptFailure } from '../protocol/failures/classify.js';
 import type { FailureFacts } from '../protocol/failures/trade-feed-error.js';
 import type { Feed } from '../protocol/feed.js';
 import { parseTicket } from '../protocol/parse-ticket.js';
@@ -10,7 +11,7 @@ import { parseHttpDate, retryAfterMs } from '../protocol/retry-after.js';
 import { excessOf, isCredential, redactor, Secret } from '../protocol/secret.js';
 import type { Ticket } from '../protocol/ticket.js';
 import { invalidOption } from '../protocol/validate.js';
-import { attemptFailure, networkFailure, reachFailure } from './attempt-failure.js';
+import { networkFailure, reachFailure } from './attempt-failure.js';
 import { deadline } from './deadline.js';
 import { type HttpClient, loadHttpClient } from './network-clients.js';
 import { type AttemptSockets, createTicketClient, freshSockets, type TicketClient } from './sockets.js';

@@ -1,5 +1,6 @@
 import { CloseCode, CloseReason } from '../contract.js';
 import { printable } from '../printable.js';
+import { applyClassify, type ClassifyOption } from '../validate.js';
 import {
   invalidOptions,
   type Meaning,
@@ -56,6 +57,10 @@ export const createTradeFeedError = (facts: FailureFacts): TradeFeedError => {
   );
   return createFailure(meaningOf(facts), { ...facts, detail: observed });
 };
+
+/** Creates the error of an attempt. The option `classify`, if set, decides its verdict. */
+export const attemptFailure = (settings: ClassifyOption, facts: FailureFacts): unknown =>
+  applyClassify(settings, createTradeFeedError(facts));
 
 const onOneLine = (text: string): string => printable(text.trim());
 
