@@ -15,7 +15,7 @@ import { ioTsCheck } from '../../../src/operators/decode/io-ts-check.js';
 import { standardCheck } from '../../../src/operators/decode/standard-check.js';
 import { TradeFeedError } from '../../../src/protocol/failures/trade-feed-error.js';
 import { cases as caseCount } from '../../support/cases.js';
-import { binaryFrame, frameOf } from '../stream.js';
+import { frameOf } from '../stream.js';
 import { cases, documentsFor } from './random-codecs.js';
 import { runBundled } from './run-bundled.js';
 import * as t from 'io-ts';
@@ -66,18 +66,6 @@ describe('documentReader', () => {
       expect(issue?.message).toMatch(/^invalid JSON( at position \d+)?$/);
     },
   );
-
-  it('reads JSON that is nested a million levels deep, for a codec that reads no level', () => {
-    const levels = 1_000_000;
-    const text = '['.repeat(levels) + ']'.repeat(levels);
-    expect(Array.isArray(read(t.UnknownArray, text))).toBe(true);
-  });
-
-  it('refuses a binary frame', () => {
-    expect(outcome(documentReader(t.unknown)(binaryFrame(0x31)))).toEqual([
-      { path: '', message: 'binary frame; expected JSON text' },
-    ]);
-  });
 });
 
 describe('a document that makes the codec run out of stack', () => {
@@ -263,11 +251,6 @@ describe('ioTsCheck', () => {
     expect(isRight(check(codec)(document))).toBe(false);
   });
 
-  it('for a record with custom validation of its keys, the decoder decides', () => {
-    const upper = withValidate(t.string, (u) => t.success(String(u).toUpperCase()));
-    expect(value(t.record(upper, t.number), { a: 1 })).toEqual({ A: 1 });
-  });
-
   it('reads the definition of a recursive type at the first document, once', () => {
     const definition = jest.fn((): t.Mixed => t.null);
     const checked = check(t.recursion('R', definition));
@@ -297,12 +280,6 @@ describe('ioTsCheck', () => {
       path: '/next/value',
       message: 'expected number',
     });
-  });
-
-  it('returns the message of a codec that has one', () => {
-    const refuseOdd: t.Validate<unknown, number> = (u, c) => t.failure(u, c, 'expected an even number');
-    const Even = new t.Type<number>('Even', t.number.is, refuseOdd, t.identity);
-    expect(issuesOf(t.array(Even), [1])).toEqual([{ path: '/0', message: 'expected an even number' }]);
   });
 
   it('has the result of the decoder, for random codecs and documents', () => {
@@ -359,11 +336,6 @@ describe('standardCheck', () => {
     expect(() => standardCheck(z.string().transform((text) => inner.parse(text)))('x')).toThrow('must be synchronous');
   });
 
-  it('throws an error of zod that a function of the user throws', () => {
-    const inner = z.string().min(3);
-    expect(() => standardCheck(z.string().transform((text) => inner.parse(text)))('x')).toThrow(z.ZodError);
-  });
-
   it('leaves no unhandled rejection for any error of a function in a schema', async () => {
     const program = `
       import { decodeWith } from './src/operators/decode-with.js';
@@ -412,17 +384,5 @@ describe('decodeFailure', () => {
       inspect(new DecodeError(failure), { depth: 9 }),
     ];
     for (const text of shown) expect(text).not.toContain('secret');
-  });
-});
-
-describe('DecodeError', () => {
-  it('describes the frame, the path, and what to do', () => {
-    const error = new DecodeError(decodeFailure(frameOf('12'), [{ path: '/n', message: 'expected number' }]));
-    expect(error).toBeInstanceOf(Error);
-    expect(error.name).toBe('DecodeError');
-    expect(error.message).toBe(
-      "A frame of market (2 bytes) does not match the codec: /n: expected number. Correct the codec, or set `onInvalid` to 'drop' or to a function: then the stream continues after such a frame.",
-    );
-    expect(error.stack).toContain('DecodeError');
   });
 });
