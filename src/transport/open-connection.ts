@@ -57,12 +57,7 @@ export const openConnection = (
   return openConnectionOver(freshSockets(settings), settings, onOpen);
 };
 
-/**
- * Opens connections as {@link openConnection} does, over the sockets of an attempt.
- *
- * @param onClosing - is called for each connection that starts to close
- * @param isWanted - is called for each frame before it is created; a refused one is not emitted @defaultValue all
- */
+/** `isWanted` decides about each frame before it is created; a refused one is not emitted. */
 export const openConnectionOver = (
   sockets: AttemptSockets,
   settings: Settings,
@@ -114,8 +109,8 @@ const watchReads = (socket: Duplex, webSocket: WebSocket, stream: Stream): (() =
 };
 
 /**
- * Emits the frames of an open connection, and the failure that ends it. Its fields are `private`: with `#` a frame of 200
- * bytes takes a fifth longer on Node 20.
+ * Emits the frames of an open connection, and the failure that ends it. Its fields are `private`: with `#` a frame of
+ * 200 bytes takes a fifth longer on Node 20.
  */
 class Stream implements FrameHandler {
   framesReceived = 0;

@@ -77,7 +77,6 @@ export type ClusterFailureCode =
 /** Names every failure. Branch on these codes, never on a message. */
 export type FailureCode = ServiceFailureCode | RelayFailureCode | ReceiverFailureCode | ClusterFailureCode;
 
-/** One row of a failure table: what was observed, and what it means. */
 export interface Meaning {
   /** The stage that the row matches; absent: any. */
   readonly stage?: Stage | undefined;
@@ -95,7 +94,6 @@ export interface Meaning {
   readonly advice: string;
 }
 
-/** Creates a row. The texts say what happened, and what to do. */
 export const row = (
   stage: Stage | undefined,
   code: FailureCode,
@@ -179,10 +177,7 @@ export const relayMeanings: readonly Meaning[] = [
   ]),
 ];
 
-/**
- * The address of the public repository, such as `https://github.com/owner/rx-trade-feed`. `npm run addresses --
- * --write` writes it into package.json; `npm publish` fails while it is empty.
- */
+/** `npm run addresses -- --write` also writes it into package.json; `npm publish` fails while it is empty. */
 export const repository = '' as string;
 
 /** Returns the address of the page about a failure code: in the repository, or in the package while there is none. */
