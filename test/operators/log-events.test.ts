@@ -1,14 +1,8 @@
-import { describe, expect, it } from '@jest/globals';
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { describe, expect, it, jest } from '@jest/globals';
 import { Writable } from 'node:stream';
 import { pino } from 'pino';
 import { from, of } from 'rxjs';
 import { type EventLevel, type EventLogger, type EventRecord, logEvents } from '../../src/index.js';
-import { marketBatches$, startTradeFeedService } from '../../src/testing/index.js';
-import { fencesOf, root } from '../docs/fences.js';
 import {
   disconnected,
   frameOf,
@@ -172,39 +166,11 @@ describe('logEvents', () => {
   });
 });
 
-describe('the global console', () => {
-  const ownService = async () => {
-    const market = marketBatches$({ rate: 200, batchSize: 1 });
-    const service = await startTradeFeedService({ sources: { market } });
-    const env = {
-      TRADE_FEED_BASE_URL: service.baseUrl,
-      TRADE_FEED_API_KEY: service.createAccount({ plan: 'developer' }).createApiKey(),
-    };
-    return { service, env };
-  };
-
-  it('writes to stderr, so that `node feed.mjs | head -3` prints three frames and ends quietly with 0', async () => {
-    const [sample] = fencesOf('README.md').filter(({ code }) => code.includes('logEvents(console)'));
-    // Inside the project, so that its import resolves to the built package.
-    const file = join(await mkdtemp(join(root, 'temp/log-')), 'feed.mjs');
-    await writeFile(file, sample!.code);
-    const { service, env } = await ownService();
-    const child = spawn(process.execPath, [file], { env: { PATH: process.env['PATH'], ...env } });
-    let [stdout, stderr] = ['', ''];
-    child.stdout.on('data', (chunk: Buffer) => {
-      stdout += chunk.toString();
-      // As `head -3` does.
-      if (stdout.split('\n').length > 3) child.stdout.destroy();
-    });
-    child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()));
-    const [code] = (await once(child, 'close')) as [number];
-    await service.shutdown();
-    await rm(dirname(file), { recursive: true });
-    const lines = stdout.split('\n').slice(0, 3);
-    for (const line of lines) expect(JSON.parse(line)).toMatchObject({ batch: expect.any(Number) });
-    expect(stderr).toBe(
-      'Requesting a ticket for market\nTicket issued for market\nConnected to market (connection 1)\n',
-    );
-    expect(code).toBe(0);
-  }, 60_000);
+it('writes all levels to stderr with the global console, so that stdout has only what a program prints', () => {
+  const written: unknown[] = [];
+  const error = jest.spyOn(console, 'error').mockImplementation((record) => void written.push(record));
+  logAll(console);
+  error.mockRestore();
+  expect(written.map((record) => (record as EventRecord).type)).toContain('opened');
+  expect(written).toHaveLength(7);
 });

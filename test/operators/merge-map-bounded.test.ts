@@ -165,24 +165,6 @@ describe('a function of the user in mergeMapBounded', () => {
     source.next(2);
     expect(projected.slice(7)).toEqual([2, 12]);
   });
-
-  it('may end another turn and push to the source in `project`, without a change of the order', () => {
-    const source = new Subject<number>();
-    const projected: number[] = [];
-    const gates = [new Subject<never>(), new Subject<never>()];
-    const project = (n: number) => {
-      projected.push(n);
-      if (n === 2) {
-        gates[1]!.complete();
-        source.next(4);
-      }
-      return gates[n] ?? EMPTY;
-    };
-    source.pipe(mergeMapBounded(project, { concurrency: 2 })).subscribe();
-    [0, 1, 2, 3].forEach((n) => source.next(n));
-    gates[0]!.complete();
-    expect(projected).toEqual([0, 1, 2, 3, 4]);
-  });
 });
 
 it('projects or drops each value exactly once, in order, for any policy and interleaving', () => {

@@ -186,15 +186,6 @@ describe('a connection without TLS, or with a weaker one', () => {
     expect(plain.heard()).not.toContain(plantedKey);
   });
 
-  it('receives no ticket: a service that answers wss: without TLS', async () => {
-    await using plain = await listening('HTTP/1.1 101 Switching Protocols\r\n\r\n');
-    await using wire = await startWire({ ticket: [issue({ wss_url: `wss://${plain.host}/ws` })] });
-    const { failure } = await outcomeOf(optionsFor(wire));
-    expect(failure).toMatchObject({ code: 'handshake-unreachable' });
-    expect(plain.heard()).not.toBe('');
-    expect(plain.heard()).not.toContain('planted-ticket');
-  });
-
   it('is refused: TLS 1.1 and older', async () => {
     // Such a server receives a ClientHello that offers 1.2 or later.
     const offers: string[] = [];

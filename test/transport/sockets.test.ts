@@ -7,7 +7,7 @@ import { asyncScheduler, defer, noop, VirtualTimeScheduler } from 'rxjs';
 import { TestScheduler } from 'rxjs/testing';
 import { Agent, Client } from 'undici';
 import { resolveOptions } from '../../src/feed/options.js';
-import { createTradeFeedError, type FeedEvent, tradeFeedEvents$, type TradeFeedOptions } from '../../src/index.js';
+import { type FeedEvent, tradeFeedEvents$, type TradeFeedOptions } from '../../src/index.js';
 import { type Connect, connectSocket } from '../../src/transport/connect.js';
 import { MAX_IDLE_MS, renewIdle, reusableSockets, spareSocket } from '../../src/transport/sockets.js';
 import { certificateFor } from '../support/certificate.js';
@@ -308,16 +308,6 @@ describe('standby', () => {
       expect(feed.errors[0]).toBe(thrown);
       expect(feed.events.filter(({ type }) => type === 'disconnected' || type === 'stopped')).toEqual([]);
       await waitFor(() => service.gate.open.size === 0 && service.tickets.open.size === 0);
-    });
-
-    it('stops the feed with a failure that it throws, also if its verdict is not `stop`', async () => {
-      await using service = await startTwoOrigins({ tls, fates: (stream) => [stream, 'reset'], handshake: [frames] });
-      using feed = await started(service, throwing(createTradeFeedError({ stage: 'stream', closeCode: 1001 })));
-      feed.advance(100);
-      await waitFor(() => feed.errors.length > 0);
-      const advice = 'Your option `backoff` threw this.';
-      expect(feed.errors).toMatchObject([{ code: 'server-shutdown', verdict: 'stop', advice }]);
-      expect(feed.events.at(-1)).toMatchObject({ type: 'stopped' });
     });
 
     it('stops the feed at the next attempt if it throws during a wait', async () => {
