@@ -125,6 +125,25 @@ describe('BoundedQueue', () => {
     expect(dropped).toEqual([2, 2]);
   });
 
+  it('reports an overflow of bytes when at most half of the bytes are left', () => {
+    const { queue, reports } = queueOf({ capacityBytes: 8 });
+    offerAll(queue, 1, 1, 6, 1);
+    for (const expected of [0, 1]) {
+      queue.take();
+      queue.settle();
+      expect(reports).toHaveLength(expected);
+    }
+  });
+
+  it('reports a long overflow when the clock was set back by a second', () => {
+    const { queue, reports, clock } = queueOf({ capacity: 1 });
+    for (const now of [5_000, 5_000, 4_001, 4_000]) {
+      clock.now = now;
+      offerAll(queue, 1);
+    }
+    expect(reports).toMatchObject([{ reason: 'overflow', dropped: 3, from: 5_000, to: 4_000 }]);
+  });
+
   it.each([NaN, -1, 0.5, Infinity, '1'])('refuses a `bytesOf` that returns %p, and counts the value', (bytes) => {
     const { queue, reports } = queueOf({});
     expect(() => queue.offer({ n: 0, bytes: bytes as number })).toThrow(/`bytesOf` must be a function that returns/);

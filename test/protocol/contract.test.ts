@@ -147,6 +147,7 @@ describe('printable', () => {
     ['\u001b[31mred\u007f', '␛[31mred␡'],
     ['\u001f !~', '␟ !~'],
     ['a\u0085b\u009bc\u2028d\u202ee\u2066f', 'a�b�c�d�e�f'],
+    ['\u061c\u200e\u200f\u2029\u202a\u2069', '�'.repeat(6)],
   ])('replaces characters that control a terminal: %j', (text, shown) => {
     expect(printable(text)).toBe(shown);
   });

@@ -124,6 +124,17 @@ describe('a hostile ticket endpoint', () => {
     expect(JSON.stringify([stream.tickets, handshake])).not.toContain(plantedKey);
     expect(wire.handshakes).toHaveLength(0);
   });
+
+  it('cannot change a prototype, neither with a ticket nor with a frame', async () => {
+    const prototypes = '"__proto__":{"isAdmin":true},"constructor":{"prototype":{"isAdmin":true}}';
+    const step: TicketStep = (response, wire, n) =>
+      void response.end(`{${prototypes},${JSON.stringify(ticketBody(wire, n)).slice(1)}`);
+    await using wire = await startWire({ ticket: [step], handshake: [accept(text(`{${prototypes}}`))] });
+    const parsed = (await firstValueFrom(tradeFeed$('market', optionsFor(wire)))).json() as object;
+    expect(Object.getPrototypeOf(parsed)).toBe(Object.prototype);
+    expect(Object.keys(parsed)).toEqual(['__proto__', 'constructor']);
+    expect({}).not.toHaveProperty('isAdmin');
+  });
 });
 
 describe('a hostile answer to the handshake', () => {

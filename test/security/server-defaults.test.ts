@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { Controller, Req, Sse } from '@nestjs/common';
-import { lastValueFrom, take, toArray } from 'rxjs';
+import { lastValueFrom, NEVER, take, toArray } from 'rxjs';
 import { relayFeed$ } from '../../src/browser/index.js';
 import { type SseOptions, type SseRequest, TradeFeed, TradeFeedTestingModule } from '../../src/nestjs/index.js';
 import { frames } from '../../src/operators/index.js';
@@ -106,6 +106,16 @@ describe('a relay with default options', () => {
     }
     expect(relay.source.subscriptions).toBe(0);
     expect(await headOf(relay.web, { origin: `http://127.0.0.1:${relay.web.port}` })).toMatch(/^http\/1\.1 200 /);
+  });
+
+  it('calls `authorize` again each time that a page reconnects', async () => {
+    let isIn = true;
+    const relay = createRelay(NEVER);
+    await using web = await Web.start(relayHandler(relay, { authorize: () => isIn }));
+    expect(await headOf(web, {})).toMatch(/^http\/1\.1 200 /);
+    isIn = false;
+    expect(await headOf(web, { 'last-event-id': 'x.1.1.1' })).toMatch(/^http\/1\.1 403 /);
+    relay.close();
   });
 });
 
