@@ -24,16 +24,6 @@ const passing = (
 describe('whereField', () => {
   const values = { a: frameOf('{"to":"a"}'), b: frameOf('{"to":"b"}'), c: frameOf('{"by":"a"}') };
 
-  it('emits the frames that have an accepted value at the path', () => {
-    marbles(({ cold, expectObservable, expectSubscriptions }) => {
-      const source$ = cold('-a-b-(ab)-c-|', values);
-      const sub = '         ^-----------!';
-      const expected = '    -a---a------|';
-      expectObservable(source$.pipe(whereField('to', 'a'))).toBe(expected, values);
-      expectSubscriptions(source$.subscriptions).toBe(sub);
-    });
-  });
-
   it('emits everything that is not a frame, in order, and no binary frame', () => {
     const events = { ...values, o: opened(1), d: disconnected(2), g: gapOf(2, 3), w: watermark(4), n: 5, u: undefined };
     const binary = { x: binaryFrame(...Buffer.from('{"to":"a"}')) };
@@ -66,7 +56,6 @@ describe('whereField', () => {
     ['an escaped name', 'to', 'a', ['{"\\u0074o":"a"}', '{"t\\u006F" : "a"}'], ['{"\\\\u0074o":"a"}']],
     ['an escaped value', 'to', 'a/b', ['{"to":"a\\/b"}', '{"to":"\\u0061/b"}', '{"to":"a/b"}'], ['{"to":"a\\\\/b"}']],
     ['a name in a text', 'to', 'a', [], ['{"x":"\\"to\\":\\"a\\""}', '{"x":"to","y":"a"}']],
-    ['spaces', 'to', 'a', ['\n{\t"to"\r\n : "a" }'], ['{"to":" a"}']],
     [
       'a number in any spelling',
       'n',
@@ -74,11 +63,8 @@ describe('whereField', () => {
       ['{"n":1}', '{"n":1.0}', '{"n":1e0}', '{"n":10E-1}'],
       ['{"n":"1"}', '{"n":11}'],
     ],
-    ['a negative zero', 'n', 0, ['{"n":-0}', '{"n":0.0e9}'], ['{"n":null}', '{"n":false}', '{"n":""}']],
     ['true, false and null', 'v', [true, null], ['{"v":true}', '{"v":null}'], ['{"v":false}', '{"v":"true"}', '{}']],
     ['letters beyond ASCII', 'é', 'ü', ['{"é":"ü"}', '{"\\u00e9":"\\u00FC"}'], ['{"é":"u"}', '{"e":"ü"}']],
-    ['several values', 'to', ['a', 'b'], ['{"to":"a"}', '{"to":"b"}'], ['{"to":"c"}', '{"to":"ab"}', '{"to":""}']],
-    ['an empty text', 'to', '', ['{"to":""}'], ['{"to":" "}', '{"to":null}', '{"to":[]}', '{"to":{}}']],
     ['no set yet', 'to', new Set(), [], ['{"to":"a"}', '{"to":null}']],
     [
       'a long text that differs at its start',
@@ -130,24 +116,6 @@ describe('whereField', () => {
       // A letter outside of ASCII whose lower case is in ASCII.
       expect(passing(['{"to":"k"}'], 'to', '\u212A', { ignoreCase })).toEqual(['{"to":"k"}']);
       expect(passing(['{"to":"\u212A"}'], 'to', 'k', { ignoreCase })).toEqual(['{"to":"\u212A"}']);
-    });
-
-    it('reads a set that changes, also one with capital letters', () => {
-      const source = new Subject<Frame>();
-      const wallets = new Set(['A', 'B']);
-      let passed = 0;
-      source.pipe(whereField('to', wallets, { ignoreCase })).subscribe(() => (passed += 1));
-      const passes = (text: string) => {
-        const before = passed;
-        source.next(frameOf(`{"to":"${text}"}`));
-        return passed > before;
-      };
-      expect([passes('a'), passes('c')]).toEqual([true, false]);
-      wallets.add('C');
-      expect(passes('c')).toBe(true);
-      wallets.delete('A');
-      wallets.add('d');
-      expect([passes('a'), passes('D')]).toEqual([false, true]);
     });
 
     it('finds a text with capital letters that took the place of another after a second', () => {

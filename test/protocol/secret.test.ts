@@ -10,10 +10,6 @@ const marker = 'sk-planted-4711';
 const secret = new Secret(marker);
 
 describe('Secret', () => {
-  it('returns its value from reveal()', () => {
-    expect(secret.reveal()).toBe(marker);
-  });
-
   it.each<[string, (secret: Secret) => string]>([
     ['String()', (s) => String(s)],
     // eslint-disable-next-line @typescript-eslint/restrict-template-expressions -- as in a careless log line
@@ -52,12 +48,6 @@ describe('Secret', () => {
 });
 
 describe('redactor', () => {
-  it('hides every occurrence of every secret, and no other text', () => {
-    const redact = redactor(secret, new Secret('tkt'));
-    expect(redact(`a ${marker} b tkt c ${marker}`)).toBe('a [secret] b [secret] c [secret]');
-    expect(redact('nothing here')).toBe('nothing here');
-  });
-
   it('hides a secret completely, also if it begins with another one or is a part of it', () => {
     const redact = redactor(new Secret('key-1'), new Secret('key-1.ticket'), new Secret('secret'));
     expect(redact('key-1.ticket, key-1, a secret')).toBe('[secret], [secret], a [secret]');
@@ -69,10 +59,6 @@ describe('redactor', () => {
 
   it('hides a secret in another case too, as in an error with a host name', () => {
     expect(redactor(new Secret('Tkt+1'))('ENOTFOUND tkt+1.invalid')).toBe('ENOTFOUND [secret].invalid');
-  });
-
-  it('ignores values that are not a Secret, such as a key function', () => {
-    expect(redactor(undefined, () => 'key', 'text')('key and text')).toBe('key and text');
   });
 
   it('hides the longest secrets there can be, together', () => {
@@ -99,29 +85,6 @@ describe('redactor', () => {
 });
 
 describe('isCredential', () => {
-  it.each(['!', '~', 'sk_live_123', '"quoted"', 'a'.repeat(16_384)])('accepts %.40j', (text) => {
-    expect(isCredential(text)).toBe(true);
-  });
-
-  it.each([
-    '',
-    ' ',
-    'a b',
-    'a\n',
-    '\na',
-    'a\r\nb: c',
-    '\u007f',
-    'é',
-    'a'.repeat(16_385),
-    5,
-    null,
-    undefined,
-    {},
-    ['a'],
-  ])('rejects %.40j', (value) => {
-    expect(isCredential(value)).toBe(false);
-  });
-
   it('accepts nothing that could end a header line', () => {
     fc.assert(
       fc.property(fc.string({ unit: character }), (text) => {

@@ -70,7 +70,6 @@ const isOutcome = (value: unknown): value is { readonly at: number } => {
   return type === 'outcome' && isTime(at);
 };
 
-/** Returns the size of a value in bytes: of its frame, of a byte array, of a text in UTF-16; 0 for any other value. */
 export const bytesOf = (value: unknown): number => {
   const frame = frameOf(value);
   if (frame !== undefined) return frame.byteLength;
@@ -98,12 +97,8 @@ const isEither = (value: unknown): value is Either<Partial<DecodeFailure> | unde
   typeof value === 'object' && value !== null && '_tag' in value;
 
 /**
- * Gives a value its bytes in memory that no other value uses, and returns it. Call it for each value that is stored
- * after its `next`: a view of a buffer would keep all of that buffer alive.
- *
- * For a frame, also of a value created from it, this replaces `data`, so that the next holder copies nothing. A byte
- * array is returned as a copy. Bytes that use at least 3/4 of their buffer are not copied; a frozen frame stays
- * unchanged.
+ * Call it for each value that is stored after its `next`: a view of a buffer would keep all of that buffer alive. A
+ * byte array is returned as a copy. Bytes that use at least 3/4 of their buffer are not copied.
  */
 export const withOwnBytes = <T>(value: T): T => {
   const frame = frameOf(value);

@@ -78,31 +78,10 @@ describe('toReadable', () => {
     }
   });
 
-  it('keeps the order when its reader makes the source emit', async () => {
-    const { source, stream } = bench();
-    const seen: unknown[] = [];
-    stream.on('data', (value: number) => {
-      seen.push(value);
-      if (value < 3) source.next(value + 1);
-      seen.push(-value);
-      if (value === 3) source.complete();
-    });
-    await turn();
-    source.next(1);
-    expect(seen).toEqual([1, -1, 2, -2, 3, -3]);
-    await once(stream, 'close');
-  });
-
   it('is destroyed with an explanation when a value cannot be a chunk', async () => {
     await expect(toReadable()(of(1, null)).toArray()).rejects.toThrow(/null cannot be a chunk/);
     const wrong = of({}) as unknown as Observable<string>;
     await expect(toReadable({ objectMode: false })(wrong).toArray()).rejects.toThrow(/chunk/);
-  });
-
-  it('refuses invalid options when it is called', () => {
-    expect(() => toReadable({ objectMode: 1 as never })).toThrow(/`objectMode` must be true or false/);
-    expect(() => toReadable({ capacity: -1 })).toThrow(/`capacity` must be a whole number, 1 or more, got -1/);
-    expect(() => toReadable({ highWaterMark: 1 } as object)).toThrow(/`highWaterMark` must be left out/);
   });
 
   it('copies the frame that waits in the stream', async () => {
@@ -182,11 +161,6 @@ describe('toReadable in virtual time', () => {
         subs: ['  ---^----!'],
       });
       expect(closed).toEqual(['ended']);
-    });
-
-    it('does not begin without a read', async () => {
-      const { closed } = await check({ source: '-a|', acts: ['-', '--x-r'], given: ['-', '--x-o'], subs: [] });
-      expect(closed).toEqual(['destroyed', 'destroyed']);
     });
 
     it('ends when the stream is destroyed, whether or not a chunk is ready', async () => {
