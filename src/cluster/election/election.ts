@@ -4,11 +4,7 @@ import { type ClusterKey, type Eviction, type KeyPhase, lasting, type Source } f
 export type Role = 'joining' | 'following' | 'claiming' | 'owning' | 'isolated' | 'stopped' | 'left';
 
 /** The settings of an election. Durations in ms. */
-export interface ElectionSettings extends Source {
-  /** The id of this run of a replica. No other run has the same id. */
-  readonly replica: string;
-  /** When this run started, in epoch ms: the youngest standby is offered the ownership first. */
-  readonly since: number;
+export interface ElectionSettings extends Source, Presence {
   readonly canOwn: boolean;
   readonly leaseMs: number;
   readonly renewMs: number;
@@ -32,9 +28,10 @@ export interface Report extends Ownership {
   readonly revision: number;
 }
 
-/** What a replica reports to standbys: that it could own, and since when it runs. */
+/** What a replica that could own reports: the id of its run, which no other run has, and since when it runs. */
 export interface Presence {
   readonly replica: string;
+  /** In epoch ms: the youngest standby is offered the ownership first. */
   readonly since: number;
 }
 
@@ -42,6 +39,12 @@ export interface Presence {
 export interface Offer {
   readonly key: ClusterKey;
   readonly revision: number;
+}
+
+/** A version of the key that a replica has read. */
+export interface Entry {
+  readonly key: ClusterKey | undefined;
+  readonly revision: Revision;
 }
 
 export interface Clock {
@@ -57,10 +60,9 @@ export interface Clock {
 
 /** The result of an access to the store. A write without a result may still happen later. */
 export type CallResult =
-  | { readonly type: 'entry'; readonly key: ClusterKey | undefined; readonly revision: Revision }
+  | ({ readonly type: 'entry' } & Entry)
   /** The value is not a key of this version. */
-  | { readonly type: 'unreadable'; readonly revision: number }
-  | { readonly type: 'written'; readonly revision: number }
+  | { readonly type: 'unreadable' | 'written'; readonly revision: number }
   | { readonly type: 'conflict' | 'unknown' };
 
 export type Input =
@@ -136,7 +138,6 @@ export interface Following {
   draining: number | undefined;
 }
 
-/** An owner. */
 export interface Owning {
   /**
    * `opening`: the feed requests a ticket. `waiting`: its handshake waits for a confirmed lease. `offering`: `open`,
@@ -170,7 +171,6 @@ const timerNames = [
   ...(['ask-due', 'lease-over', 'claim-due', 'call-over', 'renew-due', 'beat-due', 'presence-due'] as const),
   ...(['offer-over', 'drain-over', 'leave-over', 'retry-due'] as const),
 ];
-
 export type TimerName = (typeof timerNames)[number];
 
 /** When each timer is due, in monotonic ms; `Infinity` if it is not set. */
@@ -244,6 +244,7 @@ export const newFollowing = (name: Following['name'], draining?: number): Follow
   draining,
 });
 
+/** @param call - the access that wrote the key; without it, the key was found */
 export const newOwning = (key: ClusterKey, revision: Revision, { now, wall }: Clock, call?: Call): Owning => ({
   name: 'opening',
   gen: key.gen,
@@ -259,27 +260,29 @@ export const newOwning = (key: ClusterKey, revision: Revision, { now, wall }: Cl
   offered: [],
 });
 
-export const leaseOf = ({ sentAt, sentWall }: Call, { phase }: ClusterKey): Owning['lease'] => ({
+export const leaseOf = ({ sentAt: at, sentWall: wall }: Call, { phase }: ClusterKey): Owning['lease'] => ({
   phase,
-  at: sentAt,
-  wall: sentWall,
+  at,
+  wall,
 });
 
 export const ownerOf = ({ state }: Election): Owning | undefined => ('lease' in state ? state : undefined);
 
 export const followerOf = ({ state }: Election): Following | undefined => ('heardAt' in state ? state : undefined);
 
-/** Returns the role of a replica. One whose connection was replaced does not know by whom: it is isolated. */
+/** One whose connection was replaced does not know by whom: it is isolated. */
 export const roleOf = ({ state }: Election): Role => {
   if (state.name === 'evicted') return 'isolated';
   return 'lease' in state ? 'owning' : state.name;
 };
 
 /** Whether this replica owns, and no other one is known to. */
-export const isServing = (election: Election): boolean => {
-  const own = ownerOf(election);
-  return own !== undefined && own.name !== 'evicted' && own.name !== 'releasing';
-};
+export const isServing = (election: Election): boolean =>
+  !['evicted', 'releasing', undefined].includes(ownerOf(election)?.name);
+
+/** Whether this replica has a connection, or opens one. */
+export const hasFeed = (election: Election): boolean =>
+  ownerOf(election) !== undefined || followerOf(election)?.draining !== undefined;
 
 export const phaseOf = ({ name }: Owning): 'open' | 'opening' =>
   name === 'open' || name === 'offering' ? 'open' : 'opening';

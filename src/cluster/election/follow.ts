@@ -7,17 +7,32 @@ import {
   remaining,
   sourceOf,
 } from './cluster-key.js';
-import { type Draft, endFeed, fail, leave, read, type Rules, setStateTimers, stop, write } from './draft.js';
+import {
+  type Draft,
+  endFeed,
+  fail,
+  isOutdated,
+  leave,
+  newestOf,
+  note,
+  noteKey,
+  noteOwner,
+  read,
+  type Rules,
+  setStateTimers,
+  stop,
+  write,
+} from './draft.js';
 import {
   type Call,
   type Election,
+  type Entry,
   followerOf,
   type Following,
   newOwning,
   type Report,
   type Revision,
 } from './election.js';
-import { isOutdated, newestOf, note, noteKey, noteOwner } from './known.js';
 import { timing } from './timing.js';
 
 const follower: Rules<Following> = {
@@ -82,7 +97,6 @@ const follower: Rules<Following> = {
   },
 };
 
-/** What a replica does that does not own. */
 export const following: Readonly<Record<Following['name'], Rules<Following>>> = {
   joining: {
     ...follower,
@@ -140,7 +154,6 @@ const heardOwner = (draft: Draft, me: Following, report: Report): void => {
 
 const isClaimSent = ({ election: { call } }: Draft): boolean => call?.purpose === 'claim' && call.key !== undefined;
 
-/** Asks an owner that is silent. */
 const askOwner = (draft: Draft, me: Following): void => {
   const { election, effects, now, settings, timers } = draft;
   const { known, precedenceUntil } = election;
@@ -203,12 +216,6 @@ const startWanted = (draft: Draft): void => {
   me.wanted = undefined;
   read(draft, wanted);
 };
-
-/** A version of the key that a replica has read. */
-interface Entry {
-  readonly key: ClusterKey | undefined;
-  readonly revision: Revision;
-}
 
 const entryRead = (draft: Draft, me: Following, purpose: Call['purpose'], entry: Entry): void => {
   me.isUnreadable = false;

@@ -1,7 +1,21 @@
 import { type ClusterKey, lasting, remaining, sourceOf } from './cluster-key.js';
-import { type Draft, endCall, endFeed, fail, leave, read, type Rules, setStateTimers, stop, write } from './draft.js';
+import {
+  type Draft,
+  endCall,
+  endFeed,
+  fail,
+  isOutdated,
+  leave,
+  note,
+  read,
+  type Rules,
+  setStateTimers,
+  stop,
+  write,
+} from './draft.js';
 import {
   type Call,
+  type Entry,
   isServing,
   leaseOf,
   newFollowing,
@@ -9,9 +23,7 @@ import {
   phaseOf,
   type Report,
   reportOf,
-  type Revision,
 } from './election.js';
-import { isOutdated, note } from './known.js';
 import { timing } from './timing.js';
 
 const owner: Rules<Owning> = {
@@ -29,9 +41,9 @@ const owner: Rules<Owning> = {
   },
   result: (draft, own, { call, result }) => {
     if (result.type === 'written' && call.key) return written(draft, own, call, call.key, result.revision);
-    if (result.type === 'entry') return confirmed(draft, own, result.key, result.revision);
+    if (result.type === 'entry') return confirmed(draft, own, result);
     // Nobody but the owner may replace it.
-    if (result.type === 'unreadable') return confirmed(draft, own, undefined, result.revision);
+    if (result.type === 'unreadable') return confirmed(draft, own, { key: undefined, revision: result.revision });
     confirm(draft, own);
   },
   heard: (draft, own, { report }) => {
@@ -103,7 +115,6 @@ const serving: Rules<Owning> = {
 
 const connected: Rules<Owning> = { ...serving, 'hand-over': (draft, own) => pump(draft, own) };
 
-/** What an owner does. */
 export const owning: Readonly<Record<Owning['name'], Rules<Owning>>> = {
   opening: {
     ...serving,
@@ -214,7 +225,7 @@ const written = (draft: Draft, own: Owning, call: Call, key: ClusterKey, revisio
 };
 
 /** Handles the key that an owner has read, because it could not write. */
-const confirmed = (draft: Draft, own: Owning, key: ClusterKey | undefined, revision: Revision): void => {
+const confirmed = (draft: Draft, own: Owning, { key, revision }: Entry): void => {
   const { later } = own;
   own.later = 0;
   own.sync = 'write';

@@ -1,8 +1,7 @@
 import type { ClusterKey } from '../../../src/cluster/election/cluster-key.js';
 import type { CallResult, Input, Offer, Ownership, Presence, Report } from '../../../src/cluster/election/election.js';
 import type { FeedMessage } from '../../../src/cluster/messages.js';
-import type { Chance } from './chance.js';
-import { type Conditions, delayUpTo } from './network.js';
+import { type Chance, type Conditions, delayUpTo } from './chance.js';
 import type { Schedule } from './schedule.js';
 import type { Store } from './store.js';
 

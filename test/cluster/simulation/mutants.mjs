@@ -42,11 +42,11 @@ election/own.ts, seed 164
 election/own.ts, seed 94
 -if (own.name === 'evicted' && (hasLostData || later > 0)) return abandon(draft, own);
 # a generation number that was used again is not noticed
-election/known.ts, seed 94
+election/draft.ts, seed 94
 -((known.gen === gen && isOther(known)) || isOther(followed))
 +false
 # a replica follows an owner whose frames it drops
-election/known.ts, seed 4351, faults: late handshakes, pause, link refused, engine fails over, store rolled back
+election/draft.ts, seed 4351, faults: late handshakes, pause, link refused, engine fails over, store rolled back
 -|| isOther(followed))
 +)
 # an owner does not claim again when it learns of a later generation
@@ -87,7 +87,7 @@ election/follow.ts, seed 11303
 +if (me.unanswered < 1 ||
 # an owner does not write its key again when it cannot be read
 election/own.ts, seed 64, faults: key damaged, kill, pause, hand-over
--if (result.type === 'unreadable') return confirmed(draft, own, undefined, result.revision);
+-if (result.type === 'unreadable') return confirmed(draft, own, { key: undefined, revision: result.revision });
 # a replica that has heard an owner still waits for a key that can be read
 election/follow.ts, seed 2709
 -wanted: undefined, isUnreadable: false }

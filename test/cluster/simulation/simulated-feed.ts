@@ -2,8 +2,7 @@ import { type Election, type Input, ownerOf } from '../../../src/cluster/electio
 import type { LifecycleEvent } from '../../../src/protocol/event.js';
 import { createTradeFeedError } from '../../../src/protocol/failures/classify.js';
 import { Frame } from '../../../src/protocol/frame.js';
-import type { Chance } from './chance.js';
-import { type Conditions, delayUpTo, handshakeDelay } from './network.js';
+import { type Chance, type Conditions, delayUpTo } from './chance.js';
 import { payloadOf } from './observer.js';
 import type { Schedule } from './schedule.js';
 import type { Client, SimulatedService } from './service.js';
@@ -73,7 +72,7 @@ export class SimulatedFeed {
     if (current?.state !== 'waiting') return;
     current.state = 'sent';
     current.sentIn = ownerOf(election)?.gen;
-    const delayMs = handshakeDelay(world.chance, conditions.handshakeMs);
+    const delayMs = world.chance.between(0.2, conditions.handshakeMs);
     this.#replica.record(`sends a handshake, which arrives in ${delayMs.toFixed(0)} ms`);
     world.service.handshake(current, delayMs, current.ticketUntil);
     this.#replica.later(handshakeMs, () => {

@@ -2,7 +2,7 @@ import {
   createElection,
   type Effect,
   type Election,
-  followerOf,
+  hasFeed,
   type Input,
   isServing,
   nextTick,
@@ -20,9 +20,8 @@ import type { FeedMessage } from '../../../src/cluster/messages.js';
 import { Publisher } from '../../../src/cluster/publisher.js';
 import type { LifecycleEvent } from '../../../src/protocol/event.js';
 import type { Frame } from '../../../src/protocol/frame.js';
-import type { Chance } from './chance.js';
+import { type Chance, goodConditions } from './chance.js';
 import type { SimulatedEngine } from './engine.js';
-import { goodConditions } from './network.js';
 import { numberOf, type Observer } from './observer.js';
 import type { Schedule } from './schedule.js';
 import type { SimulatedService } from './service.js';
@@ -173,8 +172,7 @@ export class SimulatedReplica {
   /** The engine is away. */
   disconnected(): void {
     this.input({ type: 'engine', isConnected: false });
-    const { election } = this;
-    if (ownerOf(election) === undefined && followerOf(election)?.draining === undefined) this.#follower.away('away');
+    if (!hasFeed(this.election)) this.#follower.away('away');
   }
 
   asked(question: Ownership, from: string): Report | undefined {
