@@ -7,22 +7,7 @@ import {
   remaining,
   sourceOf,
 } from './cluster-key.js';
-import {
-  type Draft,
-  endFeed,
-  fail,
-  isOutdated,
-  leave,
-  newestOf,
-  note,
-  noteKey,
-  noteOwner,
-  read,
-  type Rules,
-  setStateTimers,
-  stop,
-  write,
-} from './draft.js';
+import type { Draft, Rules } from './draft.js';
 import {
   type Call,
   type Election,
@@ -47,10 +32,10 @@ const follower: Rules<Following> = {
   'ask-due': (draft, me) => (me.ask === undefined ? askOwner(draft, me) : unanswered(draft, me, false)),
   ask: (draft, me, { id, result }) => {
     if (me.ask !== id) return;
-    stop(draft, 'ask-due');
+    draft.stop('ask-due');
     if (typeof result === 'string') return unanswered(draft, me, result === 'no-responders');
     // An owner of an earlier generation learns from the question that there was a later one, and claims again.
-    if (isOutdated(draft, result)) return unanswered(draft, me, false);
+    if (draft.isOutdated(result)) return unanswered(draft, me, false);
     heardOwner(draft, me, result);
   },
   'lease-over': (draft, me) => planClaim(draft, me),
@@ -68,10 +53,10 @@ const follower: Rules<Following> = {
     const { gen, refusal } = draft.election;
     const isFit = refusal === undefined && key.gen >= gen && isSameSource(draft.settings, key);
     if (!isFit || !mayOwn(draft) || isClaimSent(draft)) return;
-    noteKey(draft, me, key, revision);
+    draft.noteKey(me, key, revision);
     me.name = 'claiming';
     me.wanted = undefined;
-    stop(draft, 'ask-due', 'lease-over', 'claim-due');
+    draft.stop('ask-due', 'lease-over', 'claim-due');
     claim(draft, { key, revision }, key, 'hand-over');
   },
   'presence-due': (draft, me) => {
@@ -82,7 +67,7 @@ const follower: Rules<Following> = {
     // One that was refused, and may not claim again, looks whether anybody else can own.
     if (election.refusal?.isPast !== false || election.call !== undefined) return;
     const isSilent = now - Math.max(me.heardAt, election.known.revisionAt) >= timing.standbyMs;
-    if (isSilent && isAlone(draft)) read(draft, 'alone');
+    if (isSilent && isAlone(draft)) draft.read('alone');
   },
   'drain-over': (draft) => drained(draft),
   disconnected: (draft, me) => {
@@ -93,7 +78,7 @@ const follower: Rules<Following> = {
     if (!isReplaced) draft.election.refusal = { gen: 0, isPast: false };
   },
   'hand-over': (draft, me) => {
-    if (!isClaimSent(draft) && me.draining === undefined) leave(draft);
+    if (!isClaimSent(draft) && me.draining === undefined) draft.leave();
   },
 };
 
@@ -103,7 +88,7 @@ export const following: Readonly<Record<Following['name'], Rules<Following>>> = 
     start: (draft) => {
       if (draft.election.isConnected) join(draft);
     },
-    heard: (draft, me, { report }) => void noteOwner(draft, me, report),
+    heard: (draft, me, { report }) => void draft.noteOwner(me, report),
   },
   following: follower,
   claiming: follower,
@@ -116,7 +101,7 @@ const join = (draft: Draft): void => {
   // An owner without a key has a full lease to answer.
   election.known = { ...election.known, revisionAt: now };
   if (settings.canOwn) timers['presence-due'] = now;
-  read(draft, 'orient');
+  draft.read('orient');
 };
 
 /** Makes this replica wait for messages of the owner, and ask after a silence. */
@@ -125,7 +110,7 @@ const follow = (draft: Draft, me: Following, heardAt = draft.now): void => {
   const { isConnected } = election;
   const isCandidate = isConnected && settings.canOwn;
   Object.assign(me, { name: isConnected ? 'following' : 'isolated', heardAt, ask: undefined, unanswered: 0 });
-  setStateTimers(draft, {
+  draft.setStateTimers({
     'ask-due': isCandidate ? now + settings.suspectMs : Infinity,
     'presence-due': isCandidate ? now : Infinity,
     'drain-over': timers['drain-over'],
@@ -134,19 +119,19 @@ const follow = (draft: Draft, me: Following, heardAt = draft.now): void => {
 
 /** Closes the connection that is still open although another replica owns the key. */
 const drained = (draft: Draft): void => {
-  endFeed(draft);
-  stop(draft, 'drain-over');
-  if (draft.election.isLeaving) leave(draft);
+  draft.endFeed();
+  draft.stop('drain-over');
+  if (draft.election.isLeaving) draft.leave();
 };
 
 const heardOwner = (draft: Draft, me: Following, report: Report): void => {
   const { known } = draft.election;
   const { now, settings, timers } = draft;
   const isKnown = report.gen === known.gen && report.owner === known.owner;
-  if (!noteOwner(draft, me, report) || isClaimSent(draft)) return;
-  if (me.other !== undefined && isKnown) return fail(draft, false, me.other);
+  if (!draft.noteOwner(me, report) || isClaimSent(draft)) return;
+  if (me.other !== undefined && isKnown) return draft.fail(false, me.other);
   Object.assign(me, { name: 'following', ask: undefined, unanswered: 0, wanted: undefined, isUnreadable: false });
-  stop(draft, 'lease-over', 'claim-due');
+  draft.stop('lease-over', 'claim-due');
   timers['ask-due'] = settings.canOwn ? now + settings.suspectMs : Infinity;
   if (me.other !== undefined || areOfDifferentSources(settings.replica, report.owner)) want(draft, me, 'orient');
   else if (report.phase === 'free') planClaim(draft, me);
@@ -159,12 +144,12 @@ const askOwner = (draft: Draft, me: Following): void => {
   const { known, precedenceUntil } = election;
   election.lastId += 1;
   me.ask = election.lastId;
-  effects.push({ type: 'ask', id: me.ask, question: newestOf(draft) });
+  effects.push({ type: 'ask', id: me.ask, question: draft.newest });
   timers['ask-due'] = now + timing.askMs;
   if (timers['lease-over'] !== Infinity) return;
   timers['lease-over'] = Math.max(known.revisionAt + settings.leaseMs, precedenceUntil, now);
   // The owner may have written a revision that it could not report any more.
-  if (election.call === undefined && mayOwn(draft)) read(draft, 'look');
+  if (election.call === undefined && mayOwn(draft)) draft.read('look');
 };
 
 const unanswered = (draft: Draft, me: Following, isNoResponders: boolean): void => {
@@ -195,7 +180,7 @@ const planClaim = (draft: Draft, me: Following): void => {
   const waitMs = surplus < 0 ? 0 : Math.min(timing.maxClaimWaitMs, settings.leaseMs * 2 ** surplus);
   const othersMs = refusal === undefined ? 0 : settings.suspectMs;
   me.name = 'claiming';
-  stop(draft, 'ask-due', 'lease-over');
+  draft.stop('ask-due', 'lease-over');
   timers['claim-due'] = now + waitMs + othersMs + clock.random * timing.spreadMs;
 };
 
@@ -214,30 +199,30 @@ const startWanted = (draft: Draft): void => {
   if (me?.wanted === undefined || call !== undefined || !isConnected || draft.timers['retry-due'] !== Infinity) return;
   const { wanted } = me;
   me.wanted = undefined;
-  read(draft, wanted);
+  draft.read(wanted);
 };
 
 const entryRead = (draft: Draft, me: Following, purpose: Call['purpose'], entry: Entry): void => {
   me.isUnreadable = false;
   if (purpose === 'look') lookedAt(draft, me, entry);
   else if (purpose === 'claim') claimRead(draft, me, entry);
-  else if (purpose === 'alone' && isUnowned(draft, entry)) fail(draft, false);
+  else if (purpose === 'alone' && isUnowned(draft, entry)) draft.fail(false);
   else orient(draft, me, entry);
 };
 
 /** Decides what this replica does, from the key that it has read. */
 const orient = (draft: Draft, me: Following, { key, revision }: Entry): void => {
   const { election, now, settings, timers } = draft;
-  if (key === undefined || isOutdated(draft, key)) {
+  if (key === undefined || draft.isOutdated(key)) {
     // The store has no key, or has lost writes. An owner that still answers writes its key again.
     follow(draft, me);
-    if (election.gen === 0) note(draft, { gen: 0, owner: '', phase: undefined, revision });
+    if (election.gen === 0) draft.note({ gen: 0, owner: '', phase: undefined, revision });
     timers['ask-due'] = settings.canOwn ? now : Infinity;
     return leaveIfDone(draft, me);
   }
-  noteKey(draft, me, key, revision);
+  draft.noteKey(me, key, revision);
   const other = isSameSource(settings, key) ? undefined : sourceOf(key);
-  if (key.phase === 'stopped') return fail(draft, other === undefined, other);
+  if (key.phase === 'stopped') return draft.fail(other === undefined, other);
   // A write whose result was lost has made this replica the owner.
   if (key.owner === settings.replica && key.gen > election.lastOwned) return own(draft, key, revision);
   follow(draft, me, me.name === 'joining' ? now : me.heardAt);
@@ -245,7 +230,7 @@ const orient = (draft: Draft, me: Following, { key, revision }: Entry): void => 
   if (other !== undefined && key.owner !== '') {
     // If that owner answers, this replica does not fit. Otherwise it claims later than the replicas that do.
     me.other = other;
-    stop(draft, 'presence-due');
+    draft.stop('presence-due');
     timers['ask-due'] = now;
     timers['lease-over'] = now + settings.leaseMs + timing.standbyMs;
   }
@@ -253,7 +238,7 @@ const orient = (draft: Draft, me: Following, { key, revision }: Entry): void => 
 };
 
 const leaveIfDone = (draft: Draft, me: Following): void => {
-  if (draft.election.isLeaving && me.draining === undefined) leave(draft);
+  if (draft.election.isLeaving && me.draining === undefined) draft.leave();
 };
 
 /**
@@ -273,9 +258,9 @@ const waitForRepair = (draft: Draft, me: Following): void => {
 const lookedAt = (draft: Draft, me: Following, entry: Entry): void => {
   const { election, settings, timers } = draft;
   const { key, revision } = entry;
-  if (me.name !== 'following' || key === undefined || isOutdated(draft, key)) return;
+  if (me.name !== 'following' || key === undefined || draft.isOutdated(key)) return;
   if (key.gen !== election.known.gen || key.owner === '') return orient(draft, me, entry);
-  noteKey(draft, me, key, revision);
+  draft.noteKey(me, key, revision);
   if (timers['lease-over'] === Infinity) return;
   timers['lease-over'] = Math.max(timers['lease-over'], election.known.revisionAt + settings.leaseMs);
 };
@@ -293,7 +278,7 @@ const claimRead = (draft: Draft, me: Following, entry: Entry): void => {
   const { key, revision } = entry;
   const { known, gen } = election;
   if (me.name !== 'claiming' || !mayOwn(draft)) return orient(draft, me, entry);
-  if (key === undefined || isOutdated(draft, key)) {
+  if (key === undefined || draft.isOutdated(key)) {
     if (key === undefined || known.phase !== 'free') return claim(draft, entry, known, gen === 0 ? 'first' : 'silence');
     // The store has lost a release. Without an answer of the owner that it shows, the claim is planned again.
     election.known = { ...known, phase: undefined };
@@ -301,7 +286,7 @@ const claimRead = (draft: Draft, me: Following, entry: Entry): void => {
   }
   const isUnchanged = key.gen === known.gen && revision === known.revision;
   if (key.phase === 'stopped' || (!isUnchanged && key.phase !== 'free')) return orient(draft, me, entry);
-  noteKey(draft, me, key, revision);
+  draft.noteKey(me, key, revision);
   const released = key.stop === undefined ? 'released' : 'resumed';
   claim(draft, entry, key, key.phase === 'free' ? released : 'silence');
 };
@@ -334,13 +319,13 @@ const claim = (
     evictions: [...(key?.evictions ?? []), ...remaining(election.evictions, now)],
     changes: [...(key?.changes ?? []), { ...ownership, cause }].slice(-timing.maxChanges),
   };
-  write(draft, 'claim', claimed, revision);
+  draft.write('claim', claimed, revision);
 };
 
 /** Makes this replica the owner. @param call - the access that wrote the key; without it, the key was found */
 const own = (draft: Draft, key: ClusterKey, revision: Revision, call?: Call): void => {
   const { election } = draft;
-  endFeed(draft);
+  draft.endFeed();
   election.gen = key.gen;
   election.epoch = key.epoch;
   election.lastOwned = key.gen;

@@ -1,18 +1,5 @@
 import { type ClusterKey, lasting, remaining, sourceOf } from './cluster-key.js';
-import {
-  type Draft,
-  endCall,
-  endFeed,
-  fail,
-  isOutdated,
-  leave,
-  note,
-  read,
-  type Rules,
-  setStateTimers,
-  stop,
-  write,
-} from './draft.js';
+import type { Draft, Rules } from './draft.js';
 import {
   type Call,
   type Entry,
@@ -29,7 +16,7 @@ import { timing } from './timing.js';
 const owner: Rules<Owning> = {
   start: (draft, own) => {
     const { election, effects, settings } = draft;
-    setStateTimers(draft, { 'renew-due': own.lease.at + settings.renewMs });
+    draft.setStateTimers({ 'renew-due': own.lease.at + settings.renewMs });
     beat(draft);
     effects.push({ type: 'open' });
     pump(draft, own);
@@ -48,7 +35,7 @@ const owner: Rules<Owning> = {
   },
   heard: (draft, own, { report }) => {
     if (report.gen < own.gen || report.owner === draft.settings.replica) return;
-    if (report.gen > own.gen) return displaced(draft, own, isOutdated(draft, report) ? undefined : report);
+    if (report.gen > own.gen) return displaced(draft, own, draft.isOutdated(report) ? undefined : report);
     confirm(draft, own);
   },
   'stop-notice': (draft, own) => confirm(draft, own),
@@ -108,7 +95,7 @@ const serving: Rules<Owning> = {
     }
     own.name = 'evicted';
     own.evictions = [...own.evictions, { until: now + timing.evictionMs }];
-    stop(draft, 'beat-due', 'renew-due', 'offer-over');
+    draft.stop('beat-due', 'renew-due', 'offer-over');
     pump(draft, own);
   },
 };
@@ -151,13 +138,13 @@ export const owning: Readonly<Record<Owning['name'], Rules<Owning>>> = {
 const pump = (draft: Draft, own: Owning): void => {
   const { call, isConnected, isLeaving } = draft.election;
   if (call !== undefined || !isConnected || draft.timers['retry-due'] !== Infinity) return;
-  if (own.sync === 'read') return read(draft, 'confirm');
+  if (own.sync === 'read') return draft.read('confirm');
   if (own.name === 'releasing')
-    return write(draft, 'free', keyOf(draft, own, { owner: '', phase: 'free' }), own.revision);
+    return draft.write('free', keyOf(draft, own, { owner: '', phase: 'free' }), own.revision);
   if (own.name === 'evicted') return explain(draft, own);
   if (own.sync === 'write') {
     own.sync = 'done';
-    return write(draft, 'renew', keyOf(draft, own), own.revision);
+    return draft.write('renew', keyOf(draft, own), own.revision);
   }
   if (own.name === 'open' && isLeaving) offerNext(draft, own);
 };
@@ -207,7 +194,7 @@ const written = (draft: Draft, own: Owning, call: Call, key: ClusterKey, revisio
   if (call.purpose === 'free') return released(draft, key, revision);
   if (key.phase === 'stopped') {
     effects.push({ type: 'stop-notice' });
-    return fail(draft, true);
+    return draft.fail(true);
   }
   own.revision = revision;
   own.lease = leaseOf(call, key);
@@ -230,7 +217,7 @@ const confirmed = (draft: Draft, own: Owning, { key, revision }: Entry): void =>
   own.later = 0;
   own.sync = 'write';
   const isCurrent = key !== undefined && key.gen >= own.gen;
-  if (isCurrent && key.phase === 'stopped') return fail(draft, true);
+  if (isCurrent && key.phase === 'stopped') return draft.fail(true);
   if (isCurrent && key.owner !== draft.settings.replica)
     return displaced(draft, own, { ...key, revision: revision ?? 0 });
   const hasLostData = !isCurrent || (revision ?? 0) < (own.revision ?? 0);
@@ -269,16 +256,16 @@ const displaced = (draft: Draft, own: Owning, by: Report | undefined): void => {
   const { election, effects, now, settings, timers } = draft;
   const { isLeaving, gen, known } = election;
   const isOpen = phaseOf(own) === 'open';
-  if (!isOpen) endFeed(draft);
+  if (!isOpen) draft.endFeed();
   if (!isOpen && !own.isSent) effects.push({ type: 'voided', gen: own.gen });
-  endCall(draft);
+  draft.endCall();
   election.state = newFollowing('following', isOpen ? own.gen : undefined);
   if (isOpen) timers['drain-over'] = now + settings.leaseMs;
-  if (by && by.gen > own.gen) note(draft, by);
+  if (by && by.gen > own.gen) draft.note(by);
   // A store that has lost data can use the number of a generation again. The follower of this replica would drop the
   // messages of that owner, so its generation must count as outdated.
   else if (gen === own.gen) election.known = { ...known, gen, owner: settings.replica };
-  if (isLeaving && !isOpen) leave(draft);
+  if (isLeaving && !isOpen) draft.leave();
 };
 
 /** Gives a waiting handshake its permission, if a write that is recent enough has confirmed the lease. */
@@ -313,7 +300,7 @@ const explain = (draft: Draft, own: Owning): void => {
   const [credit, ...credits] = remaining(own.credits, now);
   const isExplained = credit !== undefined && remaining(own.evictions, now).length <= timing.maxEvictions;
   const stopped = { owner: '', phase: 'stopped', credits: [], stop: { by: replica, at: clock.wall } } as const;
-  write(draft, 'evicted', keyOf(draft, own, isExplained ? { credits } : stopped), own.revision);
+  draft.write('evicted', keyOf(draft, own, isExplained ? { credits } : stopped), own.revision);
 };
 
 // The next claim is made as if this replica had failed, and counts the eviction.
@@ -324,10 +311,10 @@ const abandon = (draft: Draft, own: Owning): void => {
 
 /** Gives the ownership away without a successor. */
 const release = (draft: Draft, own: Owning): void => {
-  endFeed(draft);
+  draft.endFeed();
   if (own.name !== 'evicted' && phaseOf(own) === 'opening' && own.isSent) addCredit(draft, own);
   own.name = 'releasing';
-  stop(draft, 'beat-due', 'renew-due', 'offer-over');
+  draft.stop('beat-due', 'renew-due', 'offer-over');
   pump(draft, own);
 };
 
@@ -336,8 +323,8 @@ const released = (draft: Draft, { gen, phase }: ClusterKey, revision: number): v
   const report = { gen, phase, revision, owner: '' };
   effects.push({ type: 'beat', report });
   election.state = newFollowing('following');
-  if (election.isLeaving) return leave(draft);
-  note(draft, report);
+  if (election.isLeaving) return draft.leave();
+  draft.note(report);
 };
 
 /** Offers the ownership to the standbys, one after the other. Without one, releases the key. */
@@ -351,6 +338,6 @@ const offerNext = (draft: Draft, own: Owning): void => {
   own.name = 'offering';
   own.offered = [...own.offered, standby.replica];
   effects.push({ type: 'offer', to: standby.replica, offer: { key: keyOf(draft, own), revision: own.revision } });
-  stop(draft, 'renew-due');
+  draft.stop('renew-due');
   timers['offer-over'] = now + timing.offerMs;
 };

@@ -20,8 +20,8 @@ election/own.ts, seed 15
 +effects.push
 # no compare-and-set before opening again
 election/own.ts, seed 6384, faults: late handshakes, suspend, black hole
--write(draft, 'evicted', keyOf(draft, own, isExplained ? { credits } : stopped), own.revision);
-+if (!isExplained) return write(draft, 'evicted', keyOf(draft, own, stopped), own.revision);
+-draft.write('evicted', keyOf(draft, own, isExplained ? { credits } : stopped), own.revision);
++if (!isExplained) return draft.write('evicted', keyOf(draft, own, stopped), own.revision);
 +own.name = 'opening';
 +own.credits = lasting(credits, now);
 +own.lease = { phase: 'opening', at: now, wall: clock.wall };
@@ -30,7 +30,7 @@ election/own.ts, seed 6384, faults: late handshakes, suspend, black hole
 election/own.ts, seed 5
 -own.name = 'evicted';
 +draft.effects.push({ type: 'stop-notice' });
-+return fail(draft, true);
++return draft.fail(true);
 # every 4001 is by a replica
 election/own.ts, seed 4
 -const isExplained = credit !== undefined && remaining(own.evictions, now).length <= timing.maxEvictions;
@@ -54,7 +54,7 @@ election/own.ts, seed 2100
 -if (!isNewest) suspectLater(draft, own, gen);
 # a stop does not end the other replicas
 election/follow.ts, seed 4
--if (key.phase === 'stopped') return fail(draft, other === undefined, other);
+-if (key.phase === 'stopped') return draft.fail(other === undefined, other);
 +if (key.phase === 'stopped') return planClaim(draft, me);
 # followers accept earlier generations
 follower.ts, seed 98
