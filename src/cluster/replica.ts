@@ -32,9 +32,8 @@ import {
 import type { Source } from './election/cluster-key.js';
 import {
   type CallResult,
-  createElection,
   type Effect,
-  type Election,
+  Election,
   hasFeed,
   type Input,
   isServing,
@@ -147,7 +146,7 @@ export class Replica implements PositionedFeed {
 
   #createElection(): Election {
     const replica = replicaId(this.#settings.replica, this.#source);
-    return createElection({ ...this.#settings, ...this.#source, replica, since: Date.now() }, this.#isConnected);
+    return new Election({ ...this.#settings, ...this.#source, replica, since: Date.now() }, this.#isConnected);
   }
 
   #join(): void {

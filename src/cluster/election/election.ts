@@ -1,16 +1,12 @@
 import { type ClusterKey, type Eviction, type KeyPhase, lasting, type Source } from './cluster-key.js';
+import type { timingDefaults } from './timing.js';
 
 /** What a replica does: see the states in docs/replicas.md. */
 export type Role = 'joining' | 'following' | 'claiming' | 'owning' | 'isolated' | 'stopped' | 'left';
 
-/** The settings of an election. Durations in ms. */
-export interface ElectionSettings extends Source, Presence {
+/** The settings of an election: also the times that an application can set, in ms. */
+export interface ElectionSettings extends Source, Presence, Readonly<typeof timingDefaults> {
   readonly canOwn: boolean;
-  readonly leaseMs: number;
-  readonly renewMs: number;
-  readonly marginMs: number;
-  readonly suspectMs: number;
-  readonly handOverMs: number;
 }
 
 /** The number of a version of the key. It grows with each write; `undefined` if there is no key. */
@@ -121,30 +117,35 @@ export interface Call {
 }
 
 /** A replica that does not own. */
-export interface Following {
+export class Following {
   /** `isolated`: the engine is away. */
   name: 'joining' | 'following' | 'claiming' | 'isolated';
   /** When a message of the owner arrived last. */
-  heardAt: number;
+  heardAt = 0;
   /** The id of the question that has no answer yet, and how many in a row had no responder. */
   ask: number | undefined;
-  unanswered: number;
+  unanswered = 0;
   /** Which access to the store follows the current one. */
   wanted: 'orient' | 'claim' | undefined;
   /** What the owner streams, if it is not what this replica streams. */
   other: Source | undefined;
-  isUnreadable: boolean;
+  isUnreadable = false;
   /** The generation of a connection that is still open although another replica owns the key. */
   draining: number | undefined;
+
+  constructor(name: Following['name'], draining?: number) {
+    this.name = name;
+    this.draining = draining;
+  }
 }
 
-export interface Owning {
+export class Owning {
   /**
    * `opening`: the feed requests a ticket. `waiting`: its handshake waits for a confirmed lease. `offering`: `open`,
    * and a standby has an offer, for which the revision must not change. `evicted`: the connection was replaced, and the
    * reason is not known yet. `releasing`: it gives the key away without a successor.
    */
-  name: 'opening' | 'waiting' | 'sent' | 'open' | 'offering' | 'evicted' | 'releasing';
+  name: 'opening' | 'waiting' | 'sent' | 'open' | 'offering' | 'evicted' | 'releasing' = 'opening';
   gen: number;
   readonly since: number;
   readonly changes: ClusterKey['changes'];
@@ -154,17 +155,25 @@ export interface Owning {
   /** What the store needs: nothing; the key as it is now, before the next renewal; or first a read of the key. */
   sync: 'done' | 'write' | 'read';
   /** The highest generation, this one or a later one, that another replica knows of another owner; 0 without. */
-  later: number;
+  later = 0;
   credits: readonly { readonly gen: number; readonly until: number }[];
   evictions: readonly { readonly until: number }[];
   /** Whether a handshake of this ownership was sent, and may arrive later if there is no connection. */
-  isSent: boolean;
+  isSent = false;
   /** The standbys that have received an offer. */
-  offered: readonly string[];
-}
+  offered: readonly string[] = [];
 
-interface Ended {
-  name: 'stopped' | 'left';
+  /** @param call - the access that wrote the key; without it, the key was found */
+  constructor(key: ClusterKey, revision: Revision, { now, wall }: Clock, call?: Call) {
+    this.gen = key.gen;
+    this.since = key.since;
+    this.changes = key.changes;
+    this.revision = revision;
+    this.lease = call ? leaseOf(call, key) : { phase: 'free', at: now, wall };
+    this.sync = call ? 'done' : 'write';
+    this.credits = lasting(key.credits, now);
+    this.evictions = lasting(key.evictions, now);
+  }
 }
 
 const timerNames = [
@@ -180,11 +189,11 @@ export type Timers = Record<TimerName, number>;
 export const noTimers = Object.freeze(Object.fromEntries(timerNames.map((name) => [name, Infinity])) as Timers);
 
 /** An election: its state, and what it remembers in every state. Plain data, which only the step that copied it changes. */
-export interface Election {
+export class Election {
   readonly settings: ElectionSettings;
-  state: Following | Owning | Ended;
+  state: Following | Owning | { name: 'stopped' | 'left' } = new Following('joining');
   isConnected: boolean;
-  isLeaving: boolean;
+  isLeaving = false;
   /**
    * The generation in which the feed could not work in this replica, for example because of its API key. It follows,
    * and claims only if another replica has opened a connection since then (`isPast`) and nobody owns one any more: keys
@@ -192,73 +201,34 @@ export interface Election {
    */
   refusal: { readonly gen: number; readonly isPast: boolean } | undefined;
   /** The highest generation that this replica has seen, and the last one that it owned. */
-  gen: number;
-  lastOwned: number;
-  epoch: number;
+  gen = 0;
+  lastOwned = 0;
+  epoch = 0;
   /** The owner as far as this replica knows, without a phase if there is no key, and when this revision was seen first. */
-  known: Ownership & {
-    readonly phase: KeyPhase | undefined;
-    readonly revision: Revision;
-    readonly revisionAt: number;
-  };
+  known: Known = { gen: 0, owner: '', phase: undefined, revision: undefined, revisionAt: 0 };
   /** Until then an owner without responders may be about to reconnect. */
-  precedenceUntil: number;
+  precedenceUntil = 0;
   call: Call | undefined;
-  lastId: number;
+  lastId = 0;
   /** When this replica claimed, in the last minute. */
-  claims: readonly number[];
+  claims: readonly number[] = [];
   /** The evictions of this replica that the key does not contain yet. */
-  evictions: Owning['evictions'];
+  evictions: Owning['evictions'] = [];
   /** Other replicas that could own. */
-  standbys: readonly (Presence & { readonly at: number })[];
-  timers: Timers;
+  standbys: readonly (Presence & { readonly at: number })[] = [];
+  timers = noTimers;
+
+  constructor(settings: ElectionSettings, isConnected: boolean) {
+    this.settings = settings;
+    this.isConnected = isConnected;
+  }
 }
 
-export const createElection = (settings: ElectionSettings, isConnected: boolean): Election => ({
-  settings,
-  state: newFollowing('joining'),
-  isConnected,
-  isLeaving: false,
-  refusal: undefined,
-  gen: 0,
-  lastOwned: 0,
-  epoch: 0,
-  known: { gen: 0, owner: '', phase: undefined, revision: undefined, revisionAt: 0 },
-  precedenceUntil: 0,
-  call: undefined,
-  lastId: 0,
-  claims: [],
-  evictions: [],
-  standbys: [],
-  timers: noTimers,
-});
-
-export const newFollowing = (name: Following['name'], draining?: number): Following => ({
-  name,
-  heardAt: 0,
-  ask: undefined,
-  unanswered: 0,
-  wanted: undefined,
-  other: undefined,
-  isUnreadable: false,
-  draining,
-});
-
-/** @param call - the access that wrote the key; without it, the key was found */
-export const newOwning = (key: ClusterKey, revision: Revision, { now, wall }: Clock, call?: Call): Owning => ({
-  name: 'opening',
-  gen: key.gen,
-  since: key.since,
-  changes: key.changes,
-  revision,
-  lease: call ? leaseOf(call, key) : { phase: 'free', at: now, wall },
-  sync: call ? 'done' : 'write',
-  later: 0,
-  credits: lasting(key.credits, now),
-  evictions: lasting(key.evictions, now),
-  isSent: false,
-  offered: [],
-});
+interface Known extends Ownership {
+  readonly phase: KeyPhase | undefined;
+  readonly revision: Revision;
+  readonly revisionAt: number;
+}
 
 export const leaseOf = ({ sentAt: at, sentWall: wall }: Call, { phase }: ClusterKey): Owning['lease'] => ({
   phase,

@@ -14,7 +14,7 @@ import {
   type Entry,
   followerOf,
   type Following,
-  newOwning,
+  Owning,
   type Report,
   type Revision,
 } from './election.js';
@@ -330,5 +330,5 @@ const own = (draft: Draft, key: ClusterKey, revision: Revision, call?: Call): vo
   election.epoch = key.epoch;
   election.lastOwned = key.gen;
   election.evictions = [];
-  election.state = newOwning(key, revision, draft.clock, call);
+  election.state = new Owning(key, revision, draft.clock, call);
 };

@@ -5,7 +5,7 @@ import {
   type Entry,
   isServing,
   leaseOf,
-  newFollowing,
+  Following,
   type Owning,
   phaseOf,
   type Report,
@@ -259,7 +259,7 @@ const displaced = (draft: Draft, own: Owning, by: Report | undefined): void => {
   if (!isOpen) draft.endFeed();
   if (!isOpen && !own.isSent) effects.push({ type: 'voided', gen: own.gen });
   draft.endCall();
-  election.state = newFollowing('following', isOpen ? own.gen : undefined);
+  election.state = new Following('following', isOpen ? own.gen : undefined);
   if (isOpen) timers['drain-over'] = now + settings.leaseMs;
   if (by && by.gen > own.gen) draft.note(by);
   // A store that has lost data can use the number of a generation again. The follower of this replica would drop the
@@ -322,7 +322,7 @@ const released = (draft: Draft, { gen, phase }: ClusterKey, revision: number): v
   const { election, effects } = draft;
   const report = { gen, phase, revision, owner: '' };
   effects.push({ type: 'beat', report });
-  election.state = newFollowing('following');
+  election.state = new Following('following');
   if (election.isLeaving) return draft.leave();
   draft.note(report);
 };

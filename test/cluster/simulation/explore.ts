@@ -1,8 +1,7 @@
 import type { ClusterKey } from '../../../src/cluster/election/cluster-key.js';
 import {
-  createElection,
   type Effect,
-  type Election,
+  Election,
   type Entry,
   type Input,
   isServing,
@@ -367,7 +366,7 @@ const keyOf = (place: Place): string => {
 
 const begin = (): Place => {
   const node = (n: number): Node => ({
-    election: createElection({ replica: `r${n}`, since: n, feed: 'market', canOwn: true, ...timingDefaults }, true),
+    election: new Election({ replica: `r${n}`, since: n, feed: 'market', canOwn: true, ...timingDefaults }, true),
     ...{ isAlive: true, isPaused: false, isCut: false, wallShift: 0, feed: undefined, feeds: 0 },
     ...{ inbox: [], notices: [] },
   });

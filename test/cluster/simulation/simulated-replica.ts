@@ -1,7 +1,6 @@
 import {
-  createElection,
   type Effect,
-  type Election,
+  Election,
   hasFeed,
   type Input,
   isServing,
@@ -77,7 +76,7 @@ export class SimulatedReplica {
     this.#feed = new SimulatedFeed(this, hasBadKey);
     this.#wallShift = ((Number(id.slice(1)) * 37_717) % 120_000) - 60_000;
     this.disturbedAt = schedule.now();
-    this.election = createElection(settings, engine.isUp());
+    this.election = new Election(settings, engine.isUp());
   }
 
   start(): void {
