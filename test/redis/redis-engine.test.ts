@@ -1,10 +1,10 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import { Redis } from 'ioredis';
-import { filter, firstValueFrom, Subject } from 'rxjs';
+import { firstValueFrom, Subject } from 'rxjs';
 import type { ClusterEngine } from '../../src/cluster/index.js';
 import { redisEngine } from '../../src/redis/index.js';
 import { clusterEngineTests } from '../../src/testing/index.js';
-import { describeServer } from '../cluster/support/real-server.js';
+import { becomes, describeServer, type RealServer } from '../cluster/support/real-server.js';
 import { waitFor } from '../support/wait-for.js';
 
 /** A connection that connects to nothing. */
@@ -53,15 +53,10 @@ const clientOptions = {
   'another database': { db: 5 },
 };
 
-describeServer('redis', ({ broker, connect, defer }) => {
-  const open = (options: object = {}): Redis => {
-    const connection = new Redis(broker().port, '127.0.0.1', { retryStrategy: () => 100, ...options });
-    connection.on('error', () => undefined);
-    defer(() => connection.disconnect());
-    return connection;
-  };
+describeServer('redis', (server) => {
+  const open: RealServer['redis'] = (options) => server().redis(options);
   const connected = async (engine: ClusterEngine): Promise<ClusterEngine> => {
-    await firstValueFrom(engine.connected$.pipe(filter(Boolean)));
+    await becomes(engine);
     return engine;
   };
 
@@ -84,7 +79,7 @@ describeServer('redis', ({ broker, connect, defer }) => {
     responding.unsubscribe();
     // The answer of the server comes after the end of the old subscriptions.
     expect(await after.request('owner', bytes('?'), 20_000)).toMatchObject({ type: 'reply' });
-    (await connect()).publish('successor', bytes('message'));
+    (await server().connect()).publish('successor', bytes('message'));
     expect(textOf(await received)).toBe('message');
   });
 
@@ -100,8 +95,8 @@ describeServer('redis', ({ broker, connect, defer }) => {
     // What a follower without messages does.
     first.unsubscribe();
     one.subscribe('dead').subscribe(ofOne$);
-    const server = open();
-    await waitFor(async () => (await server.publish('dead', 'message')) === 1);
+    const publisher = open();
+    await waitFor(async () => (await publisher.publish('dead', 'message')) === 1);
     expect((await received).map(textOf)).toEqual(['message', 'message']);
   });
 
@@ -158,31 +153,16 @@ describeServer('redis', ({ broker, connect, defer }) => {
   );
 
   it('reads a request without the name of a channel', async () => {
-    const engine = await connect();
+    const engine = await server().connect();
     const asked = new Promise<string>((resolve) => {
       const answer = (data: Uint8Array): Uint8Array => {
         resolve(textOf(data));
         return data;
       };
-      defer(() => responding.unsubscribe());
-      const responding = engine.respond('unnamed', answer).subscribe();
+      engine.respond('unnamed', answer).subscribe();
     });
     await settled(engine);
     engine.publish('unnamed', bytes(''));
     expect(await asked).toBe('');
-  });
-
-  it('has later revisions after its data was deleted', async () => {
-    const engine = await connect();
-    const becomes = (expected: boolean) =>
-      firstValueFrom(engine.connected$.pipe(filter((isConnected) => isConnected === expected)));
-    const before = (await engine.compareAndSet('wiped', 'before', undefined)) ?? 0;
-    await broker().kill();
-    await becomes(false);
-    broker().wipe();
-    await broker().start();
-    await becomes(true);
-    expect(await engine.read('wiped')).toBeUndefined();
-    expect(await engine.compareAndSet('wiped', 'after', undefined)).toBeGreaterThan(before);
   });
 });
