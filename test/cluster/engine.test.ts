@@ -18,7 +18,7 @@ import { startSdk } from '../otel/sdk.js';
 import { fakeTimers } from '../support/fake-timers.js';
 import { waitFor } from '../support/wait-for.js';
 import { describeInstalled, type RealServer, startServer } from './support/real-server.js';
-import { startTestCluster } from './support/replicas.js';
+import { shortTimes, startTestCluster } from './support/replicas.js';
 
 describe('the engine in memory', () => {
   const engine = memoryEngine();
@@ -466,9 +466,7 @@ describe('a replica', () => {
     await using test = await startTestCluster(memory);
     const owner = test.start('owner');
     await test.owner(owner);
-    const follower = test.start('follower', {
-      ...{ engine, leaseMs: 300, renewMs: 50, marginMs: 50, suspectMs: 260 },
-    });
+    const follower = test.start('follower', { engine, ...shortTimes });
     await test.owner(owner, follower);
     for (const each of live) dead.add(each);
     test.push('a', 'b', 'c');

@@ -20,6 +20,9 @@ export interface TestReplica {
   readonly kill: () => void;
 }
 
+/** A short lease. The times between messages are not options. */
+export const shortTimes = { leaseMs: 300, renewMs: 50, marginMs: 50, suspectMs: 260 };
+
 /** Replicas of one account, and the service. */
 export interface TestCluster extends AsyncDisposable {
   readonly service: TradeFeedService;
