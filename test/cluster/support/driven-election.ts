@@ -50,7 +50,7 @@ export const reportOf = (fields: Partial<Report> = {}): Report => ({
 /** Creates a message of that owner. */
 export const heard = (fields: Partial<Report> = {}): Input => ({ type: 'heard', report: reportOf(fields) });
 
-type Bare = 'start' | 'stop-notice' | 'hand-over' | 'handshake' | 'opened';
+export type Bare = 'start' | 'stop-notice' | 'hand-over' | 'handshake' | 'opened';
 type View = Partial<Omit<Following, 'name'> & Omit<Owning, 'name'>> & {
   readonly name: string;
   readonly phase?: string;
