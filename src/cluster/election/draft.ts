@@ -56,6 +56,16 @@ export class Draft {
     for (const name of names) this.timers[name] = Infinity;
   }
 
+  set(name: TimerName, ms: number): void {
+    this.timers[name] = this.now + ms;
+  }
+
+  /** Whether no access to the store can begin now. */
+  get isBusy(): boolean {
+    const { call, isConnected } = this.election;
+    return call !== undefined || !isConnected || this.timers['retry-due'] !== Infinity;
+  }
+
   read(purpose: Call['purpose']): void {
     this.effects.push({ type: 'read', id: this.#startCall(purpose) });
   }
@@ -72,7 +82,7 @@ export class Draft {
   #startCall(purpose: Call['purpose'], key?: ClusterKey): number {
     const id = (this.election.lastId += 1);
     this.election.call = { id, purpose, sentAt: this.now, sentWall: this.clock.wall, key };
-    this.timers['call-over'] = this.now + timing.callMs;
+    this.set('call-over', timing.callMs);
     return id;
   }
 

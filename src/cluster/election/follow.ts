@@ -60,13 +60,13 @@ const follower: Rules<Following> = {
     claim(draft, { key, revision }, key, 'hand-over');
   },
   'presence-due': (draft, me) => {
-    const { election, effects, now, settings, timers } = draft;
-    const { replica, since } = settings;
-    timers['presence-due'] = now + timing.presenceMs;
-    if (election.refusal === undefined) effects.push({ type: 'presence', presence: { replica, since } });
+    const { election } = draft;
+    const { replica, since } = draft.settings;
+    draft.set('presence-due', timing.presenceMs);
+    if (election.refusal === undefined) draft.effects.push({ type: 'presence', presence: { replica, since } });
     // One that was refused, and may not claim again, looks whether anybody else can own.
     if (election.refusal?.isPast !== false || election.call !== undefined) return;
-    const isSilent = now - Math.max(me.heardAt, election.known.revisionAt) >= timing.standbyMs;
+    const isSilent = draft.now - Math.max(me.heardAt, election.known.revisionAt) >= timing.standbyMs;
     if (isSilent && isAlone(draft)) draft.read('alone');
   },
   'drain-over': (draft) => drained(draft),
@@ -97,17 +97,17 @@ export const following: Readonly<Record<Following['name'], Rules<Following>>> = 
 
 /** Announces this replica before it has read the key, so that an owner that leaves at this moment can choose it. */
 const join = (draft: Draft): void => {
-  const { election, now, settings, timers } = draft;
+  const { election } = draft;
   // An owner without a key has a full lease to answer.
-  election.known = { ...election.known, revisionAt: now };
-  if (settings.canOwn) timers['presence-due'] = now;
+  election.known = { ...election.known, revisionAt: draft.now };
+  if (draft.settings.canOwn) draft.set('presence-due', 0);
   draft.read('orient');
 };
 
 /** Makes this replica wait for messages of the owner, and ask after a silence. */
 const follow = (draft: Draft, me: Following, heardAt = draft.now): void => {
-  const { election, now, settings, timers } = draft;
-  const { isConnected } = election;
+  const { now, settings, timers } = draft;
+  const { isConnected } = draft.election;
   const isCandidate = isConnected && settings.canOwn;
   Object.assign(me, { name: isConnected ? 'following' : 'isolated', heardAt, ask: undefined, unanswered: 0 });
   draft.setStateTimers({
@@ -126,26 +126,26 @@ const drained = (draft: Draft): void => {
 
 const heardOwner = (draft: Draft, me: Following, report: Report): void => {
   const { known } = draft.election;
-  const { now, settings, timers } = draft;
+  const { replica, canOwn, suspectMs } = draft.settings;
   const isKnown = report.gen === known.gen && report.owner === known.owner;
   if (!draft.noteOwner(me, report) || isClaimSent(draft)) return;
   if (me.other !== undefined && isKnown) return draft.fail(false, me.other);
   Object.assign(me, { name: 'following', ask: undefined, unanswered: 0, wanted: undefined, isUnreadable: false });
   draft.stop('lease-over', 'claim-due');
-  timers['ask-due'] = settings.canOwn ? now + settings.suspectMs : Infinity;
-  if (me.other !== undefined || areOfDifferentSources(settings.replica, report.owner)) want(draft, me, 'orient');
+  draft.set('ask-due', canOwn ? suspectMs : Infinity);
+  if (me.other !== undefined || areOfDifferentSources(replica, report.owner)) want(draft, me, 'orient');
   else if (report.phase === 'free') planClaim(draft, me);
 };
 
 const isClaimSent = ({ election: { call } }: Draft): boolean => call?.purpose === 'claim' && call.key !== undefined;
 
 const askOwner = (draft: Draft, me: Following): void => {
-  const { election, effects, now, settings, timers } = draft;
+  const { election, now, settings, timers } = draft;
   const { known, precedenceUntil } = election;
   election.lastId += 1;
   me.ask = election.lastId;
-  effects.push({ type: 'ask', id: me.ask, question: draft.newest });
-  timers['ask-due'] = now + timing.askMs;
+  draft.effects.push({ type: 'ask', id: me.ask, question: draft.newest });
+  draft.set('ask-due', timing.askMs);
   if (timers['lease-over'] !== Infinity) return;
   timers['lease-over'] = Math.max(known.revisionAt + settings.leaseMs, precedenceUntil, now);
   // The owner may have written a revision that it could not report any more.
@@ -153,13 +153,13 @@ const askOwner = (draft: Draft, me: Following): void => {
 };
 
 const unanswered = (draft: Draft, me: Following, isNoResponders: boolean): void => {
-  const { election, now, timers } = draft;
+  const { known, precedenceUntil } = draft.election;
   me.ask = undefined;
   me.unanswered = isNoResponders ? me.unanswered + 1 : 0;
-  timers['ask-due'] = now + (me.other ? timing.presenceMs : timing.askAgainMs);
-  if (me.unanswered < 2 || now < election.precedenceUntil || me.other !== undefined) return;
+  draft.set('ask-due', me.other ? timing.presenceMs : timing.askAgainMs);
+  if (me.unanswered < 2 || draft.now < precedenceUntil || me.other !== undefined) return;
   // An owner that was opening may have sent a handshake, so its lease must end first.
-  if (election.known.phase !== 'opening') planClaim(draft, me);
+  if (known.phase !== 'opening') planClaim(draft, me);
 };
 
 const mayOwn = ({ election, settings }: Draft): boolean => {
@@ -173,15 +173,14 @@ const mayOwn = ({ election, settings }: Draft): boolean => {
  * the others first.
  */
 const planClaim = (draft: Draft, me: Following): void => {
-  const { clock, now, settings, timers } = draft;
-  const { refusal } = draft.election;
-  if (!mayOwn(draft) || timers['claim-due'] !== Infinity) return;
+  const { clock, settings } = draft;
+  if (!mayOwn(draft) || draft.timers['claim-due'] !== Infinity) return;
   const surplus = recentClaims(draft).length - timing.freeClaims;
   const waitMs = surplus < 0 ? 0 : Math.min(timing.maxClaimWaitMs, settings.leaseMs * 2 ** surplus);
-  const othersMs = refusal === undefined ? 0 : settings.suspectMs;
+  const othersMs = draft.election.refusal === undefined ? 0 : settings.suspectMs;
   me.name = 'claiming';
   draft.stop('ask-due', 'lease-over');
-  timers['claim-due'] = now + waitMs + othersMs + clock.random * timing.spreadMs;
+  draft.set('claim-due', waitMs + othersMs + clock.random * timing.spreadMs);
 };
 
 const recentClaims = ({ election, now }: Draft): readonly number[] =>
@@ -194,9 +193,8 @@ const want = (draft: Draft, me: Following, purpose: 'orient' | 'claim'): void =>
 };
 
 const startWanted = (draft: Draft): void => {
-  const { call, isConnected } = draft.election;
   const me = followerOf(draft.election);
-  if (me?.wanted === undefined || call !== undefined || !isConnected || draft.timers['retry-due'] !== Infinity) return;
+  if (me?.wanted === undefined || draft.isBusy) return;
   const { wanted } = me;
   me.wanted = undefined;
   draft.read(wanted);
@@ -246,11 +244,10 @@ const leaveIfDone = (draft: Draft, me: Following): void => {
  * replace the value: it can be the key of a newer version.
  */
 const waitForRepair = (draft: Draft, me: Following): void => {
-  const { now, settings, timers } = draft;
   me.wanted = 'orient';
   me.isUnreadable = true;
   if (me.name === 'claiming') follow(draft, me, me.heardAt);
-  timers['retry-due'] = now + settings.renewMs;
+  draft.set('retry-due', draft.settings.renewMs);
   leaveIfDone(draft, me);
 };
 
@@ -326,9 +323,6 @@ const claim = (
 const own = (draft: Draft, key: ClusterKey, revision: Revision, call?: Call): void => {
   const { election } = draft;
   draft.endFeed();
-  election.gen = key.gen;
-  election.epoch = key.epoch;
-  election.lastOwned = key.gen;
-  election.evictions = [];
+  Object.assign(election, { gen: key.gen, epoch: key.epoch, lastOwned: key.gen, evictions: [] });
   election.state = new Owning(key, revision, draft.clock, call);
 };

@@ -15,10 +15,10 @@ import { timing } from './timing.js';
 
 const owner: Rules<Owning> = {
   start: (draft, own) => {
-    const { election, effects, settings } = draft;
-    draft.setStateTimers({ 'renew-due': own.lease.at + settings.renewMs });
+    const { election } = draft;
+    draft.setStateTimers({ 'renew-due': own.lease.at + draft.settings.renewMs });
     beat(draft);
-    effects.push({ type: 'open' });
+    draft.effects.push({ type: 'open' });
     pump(draft, own);
     if (election.isLeaving || election.refusal?.isPast === false) release(draft, own);
   },
@@ -49,8 +49,7 @@ const owner: Rules<Owning> = {
   },
   'hand-over': (draft, own) => release(draft, own),
   'renew-due': (draft, own) => {
-    const { now, settings, timers } = draft;
-    timers['renew-due'] = now + settings.renewMs;
+    draft.set('renew-due', draft.settings.renewMs);
     mustWrite(draft, own);
   },
   'retry-due': (draft, own) => pump(draft, own),
@@ -60,10 +59,9 @@ const owner: Rules<Owning> = {
 const serving: Rules<Owning> = {
   ...owner,
   asked: (draft, own, { question: { gen, owner } }) => {
-    const { election, effects, settings } = draft;
-    const report = reportOf(election);
-    if (report) effects.push({ type: 'answer', report });
-    const isNewest = gen < own.gen || (gen === own.gen && owner === settings.replica);
+    const report = reportOf(draft.election);
+    if (report) draft.effects.push({ type: 'answer', report });
+    const isNewest = gen < own.gen || (gen === own.gen && owner === draft.settings.replica);
     if (!isNewest) suspectLater(draft, own, gen);
   },
   'beat-due': (draft, own) => {
@@ -88,13 +86,12 @@ const serving: Rules<Owning> = {
     mustWrite(draft, own);
   },
   failed: (draft, own, { isReplaced }) => {
-    const { election, now } = draft;
     if (!isReplaced) {
-      election.refusal = { gen: own.gen, isPast: false };
+      draft.election.refusal = { gen: own.gen, isPast: false };
       return release(draft, own);
     }
     own.name = 'evicted';
-    own.evictions = [...own.evictions, { until: now + timing.evictionMs }];
+    own.evictions = [...own.evictions, { until: draft.now + timing.evictionMs }];
     draft.stop('beat-due', 'renew-due', 'offer-over');
     pump(draft, own);
   },
@@ -134,10 +131,9 @@ export const owning: Readonly<Record<Owning['name'], Rules<Owning>>> = {
   releasing: { ...owner, 'hand-over': undefined },
 };
 
-/** Starts the access to the store that the owner needs next, if no other one is in progress. */
+/** Starts the access to the store that the owner needs next. */
 const pump = (draft: Draft, own: Owning): void => {
-  const { call, isConnected, isLeaving } = draft.election;
-  if (call !== undefined || !isConnected || draft.timers['retry-due'] !== Infinity) return;
+  if (draft.isBusy) return;
   if (own.sync === 'read') return draft.read('confirm');
   if (own.name === 'releasing')
     return draft.write('free', keyOf(draft, own, { owner: '', phase: 'free' }), own.revision);
@@ -146,7 +142,7 @@ const pump = (draft: Draft, own: Owning): void => {
     own.sync = 'done';
     return draft.write('renew', keyOf(draft, own), own.revision);
   }
-  if (own.name === 'open' && isLeaving) offerNext(draft, own);
+  if (own.name === 'open' && draft.election.isLeaving) offerNext(draft, own);
 };
 
 /** The key must be written before the next renewal. */
@@ -182,11 +178,11 @@ const addCredit = ({ now }: Draft, own: Owning, gen = own.gen): void => {
 };
 
 const beat = (draft: Draft): void => {
-  const { election, effects, now, timers } = draft;
+  const { election } = draft;
   const report = reportOf(election);
   if (report === undefined || !isServing(election)) return;
-  if (election.isConnected) effects.push({ type: 'beat', report });
-  timers['beat-due'] = now + timing.beatMs;
+  if (election.isConnected) draft.effects.push({ type: 'beat', report });
+  draft.set('beat-due', timing.beatMs);
 };
 
 const written = (draft: Draft, own: Owning, call: Call, key: ClusterKey, revision: number): void => {
@@ -211,7 +207,6 @@ const written = (draft: Draft, own: Owning, call: Call, key: ClusterKey, revisio
   pump(draft, own);
 };
 
-/** Handles the key that an owner has read, because it could not write. */
 const confirmed = (draft: Draft, own: Owning, { key, revision }: Entry): void => {
   const { later } = own;
   own.later = 0;
@@ -231,11 +226,9 @@ const confirmed = (draft: Draft, own: Owning, { key, revision }: Entry): void =>
 // Followers drop messages of an earlier generation than the one that the store has lost. Its owner may not know of the
 // loss yet, and open.
 const claimAfter = (draft: Draft, own: Owning, gen: number): void => {
-  const { election } = draft;
   addCredit(draft, own, gen);
   own.gen = gen + 1;
-  election.gen = own.gen;
-  election.lastOwned = own.gen;
+  Object.assign(draft.election, { gen: own.gen, lastOwned: own.gen });
   beat(draft);
 };
 
@@ -253,14 +246,14 @@ const suspectLater = (draft: Draft, own: Owning, gen: number): void => {
  * so that no frame is lost.
  */
 const displaced = (draft: Draft, own: Owning, by: Report | undefined): void => {
-  const { election, effects, now, settings, timers } = draft;
+  const { election, settings } = draft;
   const { isLeaving, gen, known } = election;
   const isOpen = phaseOf(own) === 'open';
   if (!isOpen) draft.endFeed();
-  if (!isOpen && !own.isSent) effects.push({ type: 'voided', gen: own.gen });
+  if (!isOpen && !own.isSent) draft.effects.push({ type: 'voided', gen: own.gen });
   draft.endCall();
   election.state = new Following('following', isOpen ? own.gen : undefined);
-  if (isOpen) timers['drain-over'] = now + settings.leaseMs;
+  if (isOpen) draft.set('drain-over', settings.leaseMs);
   if (by && by.gen > own.gen) draft.note(by);
   // A store that has lost data can use the number of a generation again. The follower of this replica would drop the
   // messages of that owner, so its generation must count as outdated.
@@ -319,25 +312,23 @@ const release = (draft: Draft, own: Owning): void => {
 };
 
 const released = (draft: Draft, { gen, phase }: ClusterKey, revision: number): void => {
-  const { election, effects } = draft;
   const report = { gen, phase, revision, owner: '' };
-  effects.push({ type: 'beat', report });
-  election.state = new Following('following');
-  if (election.isLeaving) return draft.leave();
+  draft.effects.push({ type: 'beat', report });
+  draft.election.state = new Following('following');
+  if (draft.election.isLeaving) return draft.leave();
   draft.note(report);
 };
 
 /** Offers the ownership to the standbys, one after the other. Without one, releases the key. */
 const offerNext = (draft: Draft, own: Owning): void => {
-  const { election, effects, now, timers } = draft;
   // The youngest first: in a rolling deployment it is the one that stays.
-  const [standby] = election.standbys
-    .filter(({ replica, at }) => now - at < timing.standbyMs && !own.offered.includes(replica))
+  const [standby] = draft.election.standbys
+    .filter(({ replica, at }) => draft.now - at < timing.standbyMs && !own.offered.includes(replica))
     .toSorted((one, other) => other.since - one.since);
   if (standby === undefined || own.revision === undefined) return release(draft, own);
   own.name = 'offering';
   own.offered = [...own.offered, standby.replica];
-  effects.push({ type: 'offer', to: standby.replica, offer: { key: keyOf(draft, own), revision: own.revision } });
+  draft.effects.push({ type: 'offer', to: standby.replica, offer: { key: keyOf(draft, own), revision: own.revision } });
   draft.stop('renew-due');
-  timers['offer-over'] = now + timing.offerMs;
+  draft.set('offer-over', timing.offerMs);
 };

@@ -63,7 +63,7 @@ const always: Rules<unknown> = {
     const { call } = draft.election;
     if (call?.id !== id) return;
     draft.endCall();
-    if (result.type === 'unknown') draft.timers['retry-due'] = draft.now + timing.retryMs;
+    if (result.type === 'unknown') draft.set('retry-due', timing.retryMs);
     happen(draft, { type: 'result', call, result });
   },
   'call-over': (draft) => {
@@ -80,7 +80,7 @@ const always: Rules<unknown> = {
     if (!draft.election.isConnected) return draft.leave();
     draft.election.isLeaving = true;
     draft.stop('claim-due', 'presence-due');
-    draft.timers['leave-over'] = draft.now + draft.settings.handOverMs;
+    draft.set('leave-over', draft.settings.handOverMs);
   },
   'leave-over': (draft) => draft.leave(),
 };

@@ -16,8 +16,8 @@ election/own.ts, seed 11346, faults: engine fails over, suspend
 -addCredit(draft, own, gen);
 # a credit is voided although the handshake was sent
 election/own.ts, seed 15
--if (!isOpen && !own.isSent) effects.push
-+effects.push
+-if (!isOpen && !own.isSent) draft.effects.push
++draft.effects.push
 # no compare-and-set before opening again
 election/own.ts, seed 6384, faults: late handshakes, suspend, black hole
 -draft.write('evicted', keyOf(draft, own, isExplained ? { credits } : stopped), own.revision);
