@@ -45,7 +45,7 @@ export const writeControl = (message: Control): Buffer => Buffer.from(JSON.strin
 const reader =
   <T>(codec: t.Decoder<unknown, T>) =>
   (data: Uint8Array): T | undefined => {
-    const decoded = codec.decode(tryCall(() => JSON.parse(Buffer.from(data).toString('utf8'))));
+    const decoded = codec.decode(tryCall(() => JSON.parse(Buffer.from(data).toString('utf8')) as unknown));
     return isRight(decoded) ? decoded.right : undefined;
   };
 

@@ -14,8 +14,8 @@ type Refusal = Pick<EngineRefused, 'message' | 'advice'>;
 
 /** Only the advice depends on the text of the message, never what a replica does. */
 const describe = (error: unknown): Refusal => {
-  if (error === undefined) return { message: 'it does not answer', advice: checkEngine };
   const { name = '', message = String(error) } = error instanceof Error ? error : {};
+  if (error === undefined) return { message: 'it does not answer', advice: checkEngine };
   const [, advice = checkEngine] = advices.find(([pattern]) => pattern.test(`${name} ${message}`)) ?? [];
   const line = message.replaceAll(/\s+/g, ' ').trim().slice(0, 300).replace(/\.$/, '');
   return { message: line || 'an error without a message', advice };

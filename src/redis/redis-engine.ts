@@ -15,11 +15,9 @@ export interface RedisEngineOptions {
   readonly prefix?: string | undefined;
 }
 
-const rules: Readonly<Record<keyof RedisEngineOptions, Rule>> = {
-  prefix: {
-    allowed: 'at most 80 letters, digits, -, _, ., : or /, for example team-a.',
-    is: (v) => typeof v === 'string' && /^[\w.:/-]{0,80}$/.test(v),
-  },
+const aPrefix: Rule = {
+  allowed: 'at most 80 letters, digits, -, _, ., : or /, for example team-a.',
+  is: (v) => typeof v === 'string' && /^[\w.:/-]{0,80}$/.test(v),
 };
 
 /**
@@ -44,7 +42,7 @@ const rules: Readonly<Record<keyof RedisEngineOptions, Rule>> = {
  */
 export const redisEngine = (commands: Redis, subscriber: Redis, options: RedisEngineOptions = {}): ClusterEngine => {
   checkConnections(commands, subscriber);
-  const { prefix } = { prefix: '', ...validated(options, rules) };
+  const { prefix } = { prefix: '', ...validated(options, { prefix: aPrefix }) };
   const listen = channelsOf(subscriber);
   const failures$ = new Subject<EngineFailure>();
 
@@ -52,7 +50,8 @@ export const redisEngine = (commands: Redis, subscriber: Redis, options: RedisEn
     // Without a connection the client would store commands.
     if (commands.status !== 'ready') return undefined;
     // With `stringNumbers` the client returns a text.
-    return Number(await commands.publish(channel, asBuffer(data)));
+    const receivers: unknown = await commands.publish(channel, asBuffer(data));
+    return Number(receivers);
   };
   const send = (channel: string, data: Uint8Array): void =>
     void publish(channel, data).catch((error: unknown) => failures$.next({ operation: 'publish', error }));
@@ -64,12 +63,7 @@ export const redisEngine = (commands: Redis, subscriber: Redis, options: RedisEn
       distinctUntilChanged(),
       takeUntil(merge(isEnded$(commands), isEnded$(subscriber))),
     ),
-    failures$: merge(
-      failures$,
-      merge(fromEvent(commands, 'error'), fromEvent(subscriber, 'error')).pipe(
-        map((error): EngineFailure => ({ operation: 'connect', error })),
-      ),
-    ),
+    failures$: merge(failures$, connectionError$(commands), connectionError$(subscriber)),
     read: async (key) => {
       const [value, revision] = await commands.hmget(prefix + key, 'value', 'revision');
       return typeof value === 'string' ? { value, revision: Number(revision) } : undefined;
@@ -79,7 +73,7 @@ export const redisEngine = (commands: Redis, subscriber: Redis, options: RedisEn
       return revision === null ? undefined : Number(revision);
     },
     publish: (subject, data) => send(prefix + subject, data),
-    subscribe: (subject) => messages$(subject),
+    subscribe: messages$,
     request: (subject, data, timeoutMs) => {
       const channel = prefix + subject;
       const replyTo = `${channel}.reply.${randomUUID()}`;
@@ -95,10 +89,8 @@ export const redisEngine = (commands: Redis, subscriber: Redis, options: RedisEn
     },
     respond: (subject, answer) =>
       messages$(subject).pipe(
-        tap((request) => {
-          const { replyTo, data } = readRequest(request);
-          send(replyTo, answer(data));
-        }),
+        map(readRequest),
+        tap(({ replyTo, data }) => send(replyTo, answer(data))),
         ignoreElements(),
       ),
   };
@@ -107,15 +99,12 @@ export const redisEngine = (commands: Redis, subscriber: Redis, options: RedisEn
 const checkConnections = (commands: Redis, subscriber: Redis): void => {
   const aConnection = objectWith('subscribe', 'a Redis of ioredis');
   checkRequired({ commands, subscriber }, { commands: aConnection, subscriber: aConnection });
-  const check = (isValid: boolean, name: string, allowed: string): void => {
-    if (!isValid) throw invalidOption(name, allowed);
-  };
   const another = 'another connection than commands: a connection with subscriptions accepts no commands';
-  check(commands !== subscriber, 'subscriber', another);
+  if (commands === subscriber) throw invalidOption('subscriber', another);
   for (const [name, { isCluster, options }] of Object.entries({ commands, subscriber })) {
-    check(!isCluster, name, 'a connection to one primary server, not to a Redis Cluster');
+    if (isCluster) throw invalidOption(name, 'a connection to one primary server, not to a Redis Cluster');
     const empty = 'empty, because it precedes no channels: use the option prefix of redisEngine';
-    check(!options.keyPrefix, `${name}.keyPrefix`, empty);
+    if (options.keyPrefix) throw invalidOption(`${name}.keyPrefix`, empty);
   }
 };
 
@@ -127,6 +116,9 @@ const isReady$ = (connection: Redis): Observable<boolean> => {
     map(() => connection.status === 'ready'),
   );
 };
+
+const connectionError$ = (connection: Redis): Observable<EngineFailure> =>
+  fromEvent(connection, 'error').pipe(map((error) => ({ operation: 'connect', error })));
 
 // The client doesn't connect again by itself. Deferred, so that the last state comes first.
 const isEnded$ = (connection: Redis): Observable<unknown> =>
@@ -148,12 +140,10 @@ return next
 /** Emits the messages of a channel, and `undefined` when they arrive from now on: also after each reconnect. */
 type Listen = (channel: string) => Observable<Uint8Array | undefined>;
 
+// All engines of a connection share its channels, because the end of a subscription ends it for the whole connection.
 const ofConnection = new WeakMap<Redis, Listen>();
 
-/**
- * Returns the channels of a connection: one subscription for each, with any number of listeners. All engines of a
- * connection share them, because the end of a subscription ends it for the whole connection.
- */
+/** Returns the channels of a connection: one subscription for each, with any number of listeners. */
 const channelsOf = (subscriber: Redis): Listen => {
   const known = ofConnection.get(subscriber);
   if (known) return known;
@@ -196,15 +186,12 @@ const channelsOf = (subscriber: Redis): Listen => {
   return listen;
 };
 
-/** How long Redis has time to finish what keeps it from subscribing, in ms. */
+/** How long Redis has time to load its data, to run a slow script, or to wait for its primary, in ms. */
 const retryMs = 500;
-
-// It loads its data, runs a slow script, or waits for its primary. Every command gets this answer, so reads and writes
-// report it.
+// Every command gets this answer, so reads and writes report it.
 const isPassing = /^(LOADING|BUSY|MASTERDOWN|TRYAGAIN)\b/;
 
-const asBuffer = ({ buffer, byteOffset, byteLength }: Uint8Array): Buffer =>
-  Buffer.from(buffer, byteOffset, byteLength);
+const asBuffer = (data: Uint8Array): Buffer => Buffer.from(data.buffer, data.byteOffset, data.byteLength);
 
 /** Writes a request, because Redis has none: the length of the channel of the reply, its name, and the data. */
 const writeRequest = (replyTo: string, data: Uint8Array): Buffer => {
@@ -212,7 +199,7 @@ const writeRequest = (replyTo: string, data: Uint8Array): Buffer => {
   return Buffer.concat([Buffer.from([name.byteLength >> 8, name.byteLength & 0xff]), name, data]);
 };
 
-const readRequest = (bytes: Uint8Array): { readonly replyTo: string; readonly data: Uint8Array } => {
+const readRequest = (bytes: Uint8Array) => {
   const message = asBuffer(bytes);
   const end = 2 + (message.byteLength < 2 ? 0 : message.readUInt16BE(0));
   return { replyTo: message.toString('utf8', 2, end), data: message.subarray(end) };

@@ -234,7 +234,9 @@ const passTime = (place: Place): void => {
 /** Collects the moves that are possible. */
 const collect = (fill: (add: (isPossible: boolean, name: string, run: Move[1]) => void) => void): readonly Move[] => {
   const all: Move[] = [];
-  fill((isPossible, ...move) => void (isPossible && all.push(move)));
+  fill((isPossible, ...move) => {
+    if (isPossible) all.push(move);
+  });
   return all;
 };
 
