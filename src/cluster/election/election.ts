@@ -61,8 +61,17 @@ export type CallResult =
   | { readonly type: 'unreadable' | 'written'; readonly revision: number }
   | { readonly type: 'conflict' | 'unknown' };
 
+/** What a replica tells all others. */
+type Notice =
+  /** No handshake of this generation was sent, so its credit is not needed. */
+  | { readonly type: 'voided'; readonly gen: number }
+  /** Evictions that the key does not contain. */
+  | { readonly type: 'evicted'; readonly evictions: readonly Eviction[] }
+  | { readonly type: 'stop-notice' };
+
 export type Input =
-  | { readonly type: 'start' | 'tick' | 'stop-notice' | 'hand-over' }
+  | Notice
+  | { readonly type: 'start' | 'tick' | 'hand-over' }
   | { readonly type: 'engine'; readonly isConnected: boolean }
   | { readonly type: 'call'; readonly id: number; readonly result: CallResult }
   /** The reaction to a question to the owner. */
@@ -71,8 +80,6 @@ export type Input =
   | { readonly type: 'asked'; readonly question: Ownership }
   | { readonly type: 'standby'; readonly presence: Presence }
   | { readonly type: 'offer'; readonly offer: Offer }
-  | { readonly type: 'voided'; readonly gen: number }
-  | { readonly type: 'evicted'; readonly evictions: readonly Eviction[] }
   /** `handshake`: the feed has a ticket, and waits for the permission to send its handshake. */
   | { readonly type: 'handshake' | 'opened' }
   /**
@@ -84,6 +91,7 @@ export type Input =
   | { readonly type: 'failed'; readonly isReplaced: boolean };
 
 export type Effect =
+  | Notice
   | { readonly type: 'read'; readonly id: number }
   | { readonly type: 'write'; readonly id: number; readonly key: ClusterKey; readonly expected: Revision }
   /** Ask an owner that is silent whether it is there, and report the newest owner that this replica knows. */
@@ -92,12 +100,8 @@ export type Effect =
   | { readonly type: 'answer' | 'beat'; readonly report: Report }
   | { readonly type: 'presence'; readonly presence: Presence }
   | { readonly type: 'offer'; readonly to: string; readonly offer: Offer }
-  /** No handshake of this generation was sent, so its credit is not needed. */
-  | { readonly type: 'voided'; readonly gen: number }
-  /** Report evictions that the key does not contain. */
-  | { readonly type: 'evicted'; readonly evictions: readonly Eviction[] }
   /** `open`: start the feed with its tickets, handshakes and frames. `allow`: send the handshake that waits. */
-  | { readonly type: 'stop-notice' | 'open' | 'allow' | 'close' | 'left' }
+  | { readonly type: 'open' | 'allow' | 'close' | 'left' }
   /** No message of this generation follows. */
   | { readonly type: 'end'; readonly gen: number }
   /**

@@ -109,9 +109,8 @@ const perform = (place: Place, n: number, effect: Effect): void => {
       return giveOther(place, n, { type: 'offer', offer: effect.offer });
     case 'voided':
     case 'evicted':
-      return giveOther(place, n, effect);
     case 'stop-notice':
-      return giveOther(place, n, { type: 'stop-notice' });
+      return giveOther(place, n, effect);
     case 'open':
       leaveService(place, n);
       return startAttempt(node);

@@ -226,7 +226,7 @@ export class SimulatedReplica {
 
   #publish(message: FeedMessage | undefined): void {
     if (message === undefined) return;
-    if (this.election.isConnected) this.world.engine.publish(this, 'feed', message);
+    if (this.election.isConnected) this.world.engine.publish(this, (to) => to.receive(message));
     this.#follower.receive(message, this.#monotonic);
   }
 
@@ -269,19 +269,17 @@ export class SimulatedReplica {
       case 'beat': {
         this.#publisher.report(effect.report, this.election.epoch);
         const beat = this.#publisher.beat(this.wall);
-        return effect.report.phase === 'free' ? engine.publish(this, 'feed', beat) : this.#publish(beat);
+        return effect.report.phase === 'free' ? engine.publish(this, (to) => to.receive(beat)) : this.#publish(beat);
       }
       case 'presence':
-        return engine.publish(this, 'standby', effect.presence);
+        return engine.publish(this, (to) => to.input({ type: 'standby', presence: effect.presence }));
       case 'offer':
         this.record(`offers to ${effect.to}`);
         return engine.send(this, effect.to, effect.offer);
       case 'voided':
-        return engine.publish(this, 'voided', effect.gen);
       case 'evicted':
-        return engine.publish(this, 'evicted', effect.evictions);
       case 'stop-notice':
-        return engine.publish(this, 'stop', undefined);
+        return engine.publish(this, (to) => to.input(effect));
       case 'open':
         return this.#feed.open();
       case 'allow':
