@@ -33,11 +33,10 @@ export interface StandbyPresence extends Presence {
   readonly refused?: string;
 }
 
-type Evictions = Pick<ClusterKey, 'evictions'>;
-type Voided = Pick<Ownership, 'gen'>;
-
 /** A message between replicas that is not a frame. */
-export type Control = Ownership | Report | StandbyPresence | Offer | Voided | Evictions;
+export type Control = Ownership | Report | StandbyPresence | Offer | Voided | Evicted;
+type Voided = Pick<Ownership, 'gen'>;
+type Evicted = Pick<ClusterKey, 'evictions'>;
 
 export const writeControl = (message: Control): Buffer => Buffer.from(JSON.stringify(message));
 
@@ -57,7 +56,7 @@ export const readPresence = reader<StandbyPresence>(
 );
 export const readVoided = reader<Voided>(t.type({ gen: t.number }));
 const readOffer = reader<Offer>(t.type({ key: KeyCodec, revision: t.number }));
-const readEvictions = reader<Evictions>(t.type({ evictions: t.array(t.type({ leftMs: t.number })) }));
+const readEvicted = reader<Evicted>(t.type({ evictions: t.array(t.type({ leftMs: t.number })) }));
 
 const received = <T>(
   messages$: Observable<Uint8Array>,
@@ -74,7 +73,7 @@ const received = <T>(
 export const inputsOfAll = (engine: ClusterEngine, { standby, voided, evicted, stop }: Subjects) => [
   received(engine.subscribe(standby), readPresence, (presence) => ({ type: 'standby', presence })),
   received(engine.subscribe(voided), readVoided, ({ gen }) => ({ type: 'voided', gen })),
-  received(engine.subscribe(evicted), readEvictions, ({ evictions }) => ({ type: 'evicted', evictions })),
+  received(engine.subscribe(evicted), readEvicted, ({ evictions }) => ({ type: 'evicted', evictions })),
   engine.subscribe(stop).pipe(map((): Input => ({ type: 'stop-notice' }))),
 ];
 

@@ -236,9 +236,8 @@ export class Replica implements PositionedFeed {
       case 'offer':
         return publish(subjects.to(effect.to), effect.offer);
       case 'voided':
-        return publish(subjects.voided, { gen: effect.gen });
       case 'evicted':
-        return publish(subjects.evicted, { evictions: effect.evictions });
+        return publish(subjects[effect.type], effect);
       case 'stop-notice':
         return channel.publish(subjects.stop, new Uint8Array());
       case 'open':

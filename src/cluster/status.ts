@@ -30,6 +30,12 @@ export interface ClusterStatus {
   readonly cannotOwn: TradeFeedError | undefined;
 }
 
+/** Returns the status without a subscriber. */
+export const leftStatus = (replica: string, before?: ClusterStatus): ClusterStatus => {
+  const nothing = { owner: undefined, refused: undefined, cannotOwn: undefined };
+  return { replica, generation: 0, since: Date.now(), ...before, role: 'left', ...nothing };
+};
+
 /**
  * Returns the same object as `before` if nothing has changed.
  *
