@@ -125,18 +125,15 @@ export class FeedChannel implements PositionedFeed {
     this.#send(this.#publisher.end(gen, Date.now()));
   }
 
-  /** Sends bytes to a subject while the engine can be reached. */
   publish(subject: string, bytes: Uint8Array): void {
     const { engine, election } = this.#parts;
     if (election().isConnected) engine.publish(subject, bytes);
   }
 
-  /** Handles the loss of the connection to the engine. */
   away(): void {
     this.#follower.away('away');
   }
 
-  /** Sends the frames that wait for the end of the turn. */
   flush(): void {
     this.#outbox.flush();
   }

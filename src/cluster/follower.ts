@@ -1,4 +1,4 @@
-import type { FeedEvent, OwnerChanged } from '../protocol/event.js';
+import type { FeedEvent, LifecycleEvent, OwnerChanged } from '../protocol/event.js';
 import { clusterMeanings } from '../protocol/failures/classify.js';
 import type { Meaning } from '../protocol/failures/meanings.js';
 import { createFailure } from '../protocol/failures/trade-feed-error.js';
@@ -8,7 +8,7 @@ import { type Frame, frameAt } from '../protocol/frame.js';
 import { type FeedPosition, type PositionedFeed, runOf } from '../protocol/position.js';
 import type { Ownership } from './election/election.js';
 import { timing } from './election/timing.js';
-import type { FeedMessage } from './messages.js';
+import type { FeedMessage, MessageHead } from './messages.js';
 import { maxSkewMs, type Publisher, shifted } from './publisher.js';
 
 /** Clocks of machines differ in speed: one is faster by this at most. */
@@ -64,7 +64,6 @@ export class Follower implements PositionedFeed {
     this.#emit = emit;
   }
 
-  /** Handles a message, which may be one of this replica. */
   receive(message: FeedMessage, now: number): void {
     if (message.kind === 'report') return this.#receiveReport(message, now);
     if (message.gen > this.#gen) return this.#receiveNext(message, now);
@@ -74,7 +73,7 @@ export class Follower implements PositionedFeed {
     if (this.#hasEnded && this.#held.length > 0) this.#release(now);
   }
 
-  /** Returns whether the next frame of a publisher of this replica is the one that it emits next. */
+  /** Whether the next frame of a publisher of this replica is the one that it emits next. */
   expects({ place }: Publisher): boolean {
     return place.sequence === this.#sequence && this.follows(place.gen, place.owner) && !this.#isAway;
   }
@@ -85,12 +84,11 @@ export class Follower implements PositionedFeed {
     this.#emitFrame(frameAt(frame, this.#lastAt, this.#connection));
   }
 
-  /** Returns whether it emits the frames of this owner, and no earlier ones are left. */
+  /** Whether it emits the frames of this owner, and no earlier ones are left. */
   follows(gen: number, owner: string): boolean {
     return this.#gen === gen && this.#owner === owner;
   }
 
-  /** Emits messages of a new generation that have waited long enough. */
   tick(now: number): void {
     if (this.#holdUntil !== undefined && now >= this.#holdUntil) this.#release(now);
   }
@@ -143,7 +141,7 @@ export class Follower implements PositionedFeed {
     if (!this.#isOpen(now) || isFull) this.#release(now);
   }
 
-  /** Returns whether messages of the current owner can be under way. */
+  /** Whether messages of the current owner can be under way. */
   #isOpen(now: number): boolean {
     return this.#gen !== 0 && !this.#hasEnded && now - this.#heardAt <= timing.silentMs;
   }
@@ -191,7 +189,7 @@ export class Follower implements PositionedFeed {
   }
 
   /** Emits what an owner without a connection reports, unless the previous one still has its connection. */
-  #receiveReport({ gen, owner, at, event }: FeedMessage & { readonly kind: 'report' }, now: number): void {
+  #receiveReport({ gen, owner, at, event }: MessageHead & { readonly event: LifecycleEvent }, now: number): void {
     const name = `${owner} ${event.type} ${'at' in event ? event.at : event.to}`;
     if (gen <= this.#gen || this.#isOpen(now) || this.#held.length > 0 || this.#reported.includes(name)) return;
     this.#reported = event.type === 'disconnected' ? [name] : [...this.#reported, name];

@@ -3,6 +3,7 @@ import { type ClusterKey, readKey, resumedKey, writeKey } from '../../src/cluste
 import type { ElectionSettings, Input } from '../../src/cluster/election/election.js';
 import type { Store } from './simulation/store.js';
 import {
+  type Bare,
   claimed,
   DrivenElection,
   free,
@@ -29,29 +30,41 @@ const standby = (replica: string, since = 1): Input => ({ type: 'standby', prese
 const asked = (gen: number, of: string): Input => ({ type: 'asked', question: { gen, owner: of } });
 const current = ({ store }: DrivenElection): ClusterKey | undefined => store.current();
 
-/** Starts an election over an empty store. */
-const alone = (fields: Partial<DrivenElection> = {}): DrivenElection => {
-  const replica = Object.assign(new DrivenElection(), fields);
-  replica.give('start');
+/** What happens to a replica: an input, a time that passes, new fields, or anything else. */
+type Step = Input | Bare | number | Partial<Pick<DrivenElection, 'mode' | 'now' | 'owner' | 'followed'>> | Change;
+type Change = (replica: DrivenElection) => unknown;
+
+const go = (replica: DrivenElection, ...steps: readonly Step[]): DrivenElection => {
+  for (const step of steps) {
+    if (typeof step === 'number') replica.pass(step);
+    else if (typeof step === 'function') step(replica);
+    else if (typeof step === 'string' || 'type' in step) replica.give(step);
+    else Object.assign(replica, step);
+  }
   return replica;
 };
+
+/** Starts an election over an empty store. */
+const alone = (...steps: readonly Step[]): DrivenElection => go(new DrivenElection(), ...steps, 'start');
 
 /** Starts an election over a key, and lets something happen. */
-const after = (key: Partial<ClusterKey>, happens: (replica: DrivenElection) => void): DrivenElection => {
-  const replica = joined(key);
-  happens(replica);
-  return replica;
-};
+const after = (key: Partial<ClusterKey>, ...steps: readonly Step[]): DrivenElection => go(joined(key), ...steps);
+
+/** Another replica writes the key. */
+const written =
+  (fields: Partial<ClusterKey> = {}): Change =>
+  (replica) =>
+    overwrite(replica, fields);
+const wiped: Change = ({ store }) => store.wipe();
+const damaged: Change = ({ store }) => store.damage();
+const untilClaiming: Change = (replica) => replica.passUntil(() => replica.state.name === 'claiming');
 
 /** Starts an election that plans to claim a free key, and finds another owner of that generation after a loss of data. */
-const foundOther = (): DrivenElection =>
-  after(free, (replica) => {
-    replica.passUntil(() => replica.state.name === 'claiming');
-    replica.store.wipe();
-    overwrite(replica, { owner: 'third' });
-    replica.pass(50);
-    expect(replica.writes).toEqual([]);
-  });
+const foundOther = (): DrivenElection => {
+  const replica = after(free, untilClaiming, wiped, written({ owner: 'third' }), 50);
+  expect(replica.writes).toEqual([]);
+  return replica;
+};
 
 /** Starts an election whose account is used for another feed or service, by an owner that does not answer. */
 const misfit = (settings: Partial<ElectionSettings> = {}, key: Partial<ClusterKey> = {}): DrivenElection => {
@@ -65,131 +78,47 @@ const misfit = (settings: Partial<ElectionSettings> = {}, key: Partial<ClusterKe
 const spread = 25;
 
 describe('a replica claims', () => {
-  const writtenAt400 =
-    (key: Partial<ClusterKey>, written: Partial<ClusterKey>, answer: DrivenElection['owner']) => () =>
-      after(key, (replica) => {
-        replica.pass(400);
-        overwrite(replica, written);
-        replica.owner = answer;
-      });
+  const [away, back] = [engine(false), engine(true)];
+  const noAnswer = { owner: 'no-answer' } as const;
+  const newest = heard({ gen: 5, owner: 'newest' });
 
   it.each<[string, number, afterMs: number, () => DrivenElection, credits?: ClusterKey['credits']]>([
     ['a key that does not exist, after two questions without a responder', 1, 150, () => alone()],
-    ['a key that does not exist after a lease, if nobody answers', 1, 2_000, () => alone({ owner: 'no-answer' })],
-    [
-      'a key that does not exist, also if its clock is at 10 s',
-      1,
-      2_000,
-      () => alone({ owner: 'no-answer', now: 10_000 }),
-    ],
-    [
-      'above the frames that it emits, whose keys the store has lost',
-      4,
-      150,
-      () => alone({ followed: { gen: 3, owner: 'other' } }),
-    ],
+    ['a key that does not exist after a lease, if nobody answers', 1, 2_000, () => alone(noAnswer)],
+    ['a key that does not exist, also if its clock is at 10 s', 1, 2_000, () => alone(noAnswer, { now: 10_000 })],
+    ['above frames whose keys the store has lost', 4, 150, () => alone({ followed: { gen: 3, owner: 'other' } })],
     ['a free key at once', 4, 0, () => joined(free)],
     [
-      'when a silent owner has no responder twice, and keeps its credits',
+      'when a silent owner has no responder twice, with its credits',
       4,
       750,
-      () => joined({ credits: [credit] }),
+      () => after({ credits: [credit] }),
       [credit],
     ],
     [
       'at the end of the lease of an owner that was opening, with a credit',
-      4,
-      2_000,
-      () => joined({ phase: 'opening' }),
-      [{ gen: 3, leftMs: 65_000 }],
+      ...([4, 2_000, () => after({ phase: 'opening' }), [{ gen: 3, leftMs: 65_000 }]] as const),
     ],
+    ['later if it has heard the owner meanwhile', 4, 750, () => after({}, 300, heard())],
+    ['as soon after a write that the silent owner did not report', 4, 350, () => after({}, 400, written())],
+    ['as soon after such a write of `open`', 4, 350, () => after({ phase: 'opening' }, 400, written())],
+    ['a lease after the first question, if nobody answers', 4, 2_200, () => after({}, 400, written(), noAnswer)],
+    ['at the first question, if a write has released the key', 4, 200, () => after({}, 400, written(free), noAnswer)],
     [
-      'later if it has heard the owner meanwhile',
-      4,
-      750,
-      () =>
-        after({}, (replica) => {
-          replica.pass(300);
-          replica.give(heard());
-        }),
-    ],
-    ['as soon after a write that the silent owner did not report', 4, 350, writtenAt400({}, {}, 'no-responders')],
-    [
-      'as soon after the write of `open` that was not reported',
-      4,
-      350,
-      writtenAt400({ phase: 'opening' }, {}, 'no-responders'),
-    ],
-    ['a lease after the first question, if there is no answer', 4, 2_200, writtenAt400({}, {}, 'no-answer')],
-    ['at the first question, if that write has released the key', 4, 200, writtenAt400({}, free, 'no-answer')],
-    [
-      'later if an owner that does not answer writes its key after the first question',
+      'later if an owner writes its key after the first question',
       4,
       2_625,
-      () =>
-        after({}, (replica) => {
-          replica.owner = 'no-answer';
-          replica.pass(1_400);
-          overwrite(replica, {});
-        }),
+      () => after({}, noAnswer, 1_400, written()),
     ],
-    [
-      'after the store has answered again',
-      4,
-      1_150,
-      () =>
-        after({}, (replica) => {
-          replica.mode = 'away';
-          replica.pass(1_250);
-          replica.mode = 'good';
-        }),
-    ],
-    [
-      'a full lease after the engine is back',
-      4,
-      2_000,
-      () =>
-        after({}, (replica) => {
-          replica.give(engine(false));
-          expect(replica.state.name).toBe('isolated');
-          replica.pass(10_000);
-          replica.give(engine(true));
-        }),
-    ],
-    [
-      'above an owner whose key the store has lost',
-      6,
-      150,
-      () =>
-        after({}, (replica) => {
-          replica.give(heard({ gen: 5, owner: 'newest' }), 'stop-notice');
-          expect(replica.election).toMatchObject({ gen: 5, known: { owner: 'newest' } });
-        }),
-    ],
-    [
-      'after a lease if only an owner of an earlier generation answers',
-      6,
-      2_000,
-      () =>
-        after({}, (replica) => {
-          replica.give(heard({ gen: 5, owner: 'newest' }));
-          replica.owner = reportOf();
-        }),
-    ],
+    ['after the store has answered again', 4, 1_150, () => after({}, { mode: 'away' }, 1_250, { mode: 'good' })],
+    ['a full lease after the engine is back', 4, 2_000, () => after({}, away, 10_000, back)],
+    ['above an owner whose key the store has lost', 6, 150, () => after({}, newest, 'stop-notice')],
+    ['after a lease if only an earlier owner answers', 6, 2_000, () => after({}, newest, { owner: reportOf() })],
     ['when another owner of a generation that was used again does not answer', 4, 125, foundOther],
     ['for another feed later than replicas that fit, if the owner does not answer', 4, 5_000, () => misfit()],
     [
       'a key that was damaged, when it is repaired',
-      4,
-      500,
-      () => {
-        const replica = new DrivenElection();
-        replica.store.damage();
-        replica.give('start');
-        replica.pass(30_000);
-        replica.store.write(keyOf(free), 1);
-        return replica;
-      },
+      ...([4, 500, () => go(alone(damaged), 30_000, ({ store }) => store.write(keyOf(free), 1))] as const),
     ],
   ])('%s', (_, gen, afterMs, start, credits = []) => {
     const replica = start();
@@ -305,49 +234,28 @@ it('follows another owner of its generation, after a loss of data, when that has
   expect(replica.state.name).toBe('following');
 });
 
-it.each<[string, (replica: DrivenElection) => void]>([
+it.each<[string, readonly Step[], (replica: DrivenElection) => unknown]>([
   [
     'it hears the owner',
-    (replica) => {
-      for (let revision = 0; revision < 100; revision += 1) {
-        replica.pass(500);
-        replica.give(heard({ revision }));
-      }
-    },
+    Array.from({ length: 100 }, (_, revision) => [500, heard({ revision })]).flat(),
+    ({ state }) => state.name === 'following',
   ],
-  [
-    'the service has refused its key, whenever that is reported',
-    (replica) => {
-      replica.give(refused);
-      replica.pass(20_000);
-    },
-  ],
+  ['the service has refused its key, whenever that is reported', [refused, 20_000], () => true],
   [
     'another replica has written the key in the meantime',
-    (replica) => {
-      replica.pass(600);
-      overwrite(replica, { gen: 4, owner: 'third' });
-      replica.pass(300);
-      expect(replica.election.known).toMatchObject({ gen: 4, owner: 'third' });
-    },
+    [600, written({ gen: 4, owner: 'third' }), 300],
+    ({ election: { known } }) => known.gen === 4 && known.owner === 'third',
   ],
-  [
-    'the key of the silent owner cannot be read',
-    (replica) => {
-      replica.store.damage();
-      replica.pass(10_000);
-      expect(replica.state.name).toBe('following');
-    },
-  ],
+  ['the key of the silent owner cannot be read', [damaged, 10_000], ({ state }) => state.name === 'following'],
   [
     'it has only its own messages, and the reports of a feed that it has closed',
-    (replica) => {
-      replica.give(heard({ gen: 9, owner: 'me' }), 'handshake', 'opened', unanswered, replaced);
-      expect(replica.election.gen).toBe(3);
-    },
+    [heard({ gen: 9, owner: 'me' }), 'handshake', 'opened', unanswered, replaced],
+    ({ election }) => election.gen === 3,
   ],
-])('a follower does not claim if %s', (_, happens) => {
-  expect(after({}, happens).writes).toEqual([]);
+])('a follower does not claim if %s', (_, steps, isRight) => {
+  const replica = after({}, ...steps);
+  expect(replica.writes).toEqual([]);
+  expect(isRight(replica)).toBe(true);
 });
 
 describe('a replica whose claim has no result', () => {
@@ -842,10 +750,7 @@ describe('the changes of the owner', () => {
     current(replica)?.changes.map((change) => [change.gen, change.owner, change.cause]);
   const before = { gen: 3, owner: 'other', since: 1, cause: 'first' } as const;
   const claimedAfter = (key: Partial<ClusterKey>, ...inputs: readonly Input[]) =>
-    after({ changes: [before], ...key }, (replica) => {
-      replica.give(...inputs);
-      replica.pass(3_000);
-    });
+    after({ changes: [before], ...key }, ...inputs, 3_000);
 
   it('begin with the first owner', () => {
     const { since, changes } = current(owner())!;

@@ -3,7 +3,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Observable } from 'rxjs';
 import { resolveClusterOptions } from '../../src/cluster/cluster-options.js';
 import { subjectsOf } from '../../src/cluster/control.js';
-import { createElection, type Report } from '../../src/cluster/election/election.js';
+import { Election, type Report } from '../../src/cluster/election/election.js';
 import { EngineFaults, watchEngine } from '../../src/cluster/engine-faults.js';
 import { FeedChannel } from '../../src/cluster/feed-channel.js';
 import { type ClusterEngine, memoryEngine } from '../../src/cluster/index.js';
@@ -49,7 +49,7 @@ const replicaOf = (memory: ClusterEngine, id: string) => {
   const heard: Report[] = [];
   const faults = new EngineFaults((event) => events.push(event));
   const settings = settingsOf(engine);
-  const election = createElection({ ...settings, replica: id, since: 0, feed: 'market' }, true);
+  const election = new Election({ ...settings, replica: id, since: 0, feed: 'market' }, true);
   const channel = new FeedChannel('market', settings, {
     engine: watchEngine(engine, faults),
     faults,

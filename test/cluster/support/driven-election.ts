@@ -1,9 +1,8 @@
 import type { ClusterKey } from '../../../src/cluster/election/cluster-key.js';
 import {
   type CallResult,
-  createElection,
   type Effect,
-  type Election,
+  Election,
   type ElectionSettings,
   type Following,
   followerOf,
@@ -51,7 +50,7 @@ export const reportOf = (fields: Partial<Report> = {}): Report => ({
 /** Creates a message of that owner. */
 export const heard = (fields: Partial<Report> = {}): Input => ({ type: 'heard', report: reportOf(fields) });
 
-type Bare = 'start' | 'stop-notice' | 'hand-over' | 'handshake' | 'opened';
+export type Bare = 'start' | 'stop-notice' | 'hand-over' | 'handshake' | 'opened';
 type View = Partial<Omit<Following, 'name'> & Omit<Owning, 'name'>> & {
   readonly name: string;
   readonly phase?: string;
@@ -79,7 +78,7 @@ export class DrivenElection {
   constructor(settings: Partial<ElectionSettings> = {}, store = createStore()) {
     this.store = store;
     const defaults = { replica: 'me', since: 1, feed: 'market', canOwn: true, ...timingDefaults } as const;
-    this.#election = createElection({ ...defaults, ...settings }, true);
+    this.#election = new Election({ ...defaults, ...settings }, true);
   }
 
   get election(): Election {
