@@ -4,8 +4,7 @@ import { metrics, trace } from '@opentelemetry/api';
 import { filter, firstValueFrom, lastValueFrom, Subject, take, toArray } from 'rxjs';
 import { createFeedCluster, memoryEngine } from '../../src/cluster/index.js';
 import { TradeFeed, TradeFeedHealthIndicator } from '../../src/nestjs/index.js';
-import { FeedMemory } from '../../src/nestjs/feed-memory.js';
-import { telemetry } from '../../src/nestjs/telemetry.js';
+import { FeedMemory, telemetry } from '../../src/nestjs/observers.js';
 import type { FeedEvent } from '../../src/protocol/event.js';
 import { relayHandler } from '../../src/relay/index.js';
 import { disconnected, frameOf, opened, watermark } from '../operators/stream.js';
@@ -262,7 +261,7 @@ describe('the option telemetry', () => {
     };
     const message = '`telemetry` must be false, unless the package @opentelemetry/api is installed';
     const error = expect.objectContaining({ code: 'invalid-options', message: expect.stringContaining(message) });
-    expect(() => telemetry({ feed: 'market' }, load)).toThrow(error);
+    expect(() => telemetry({ feed: 'market', name: undefined }, load)).toThrow(error);
   });
 });
 

@@ -201,14 +201,6 @@ describe('1001: shutdown (contract 3.2, 7.3)', () => {
     expect(isCompleted).toBe(true);
   });
 
-  it('is the same promise each time, also at the end of `await using`', async () => {
-    const service = await start();
-    const stopped = service.shutdown();
-    expect(service.shutdown()).toBe(stopped);
-    expect(service[Symbol.asyncDispose]()).toBe(stopped);
-    await stopped;
-  });
-
   it('refuses new connections, and later calls do not fail', async () => {
     const service = await start();
     const account = service.createAccount();
