@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import { run } from '../../../src/cli/program.js';
 import { marketBatches$, startTradeFeedService, type TradeFeedService } from '../../../src/testing/index.js';
 import { certificateFor } from '../../support/certificate.js';
 import { startConnectProxy } from '../../support/connect-proxy.js';
@@ -107,28 +106,19 @@ describe('listen', () => {
     );
   });
 
+  it('stops at a server without TLS', async () => {
+    const TRADE_FEED_BASE_URL = service.baseUrl.replace('http:', 'https:');
+    const { stderr, exit } = listen('-q', { env: { TRADE_FEED_BASE_URL } });
+    expect(await exit).toBe(5);
+    expect(stderr.text).toMatch(/^.*answered without TLS.* Check the host and .*\n$/);
+  });
+
   it.each<[string, string, Readonly<Record<string, string>>, number, RegExp]>([
-    [
-      'a server without TLS',
-      '',
-      { TRADE_FEED_BASE_URL: 'https:' },
-      5,
-      /^.*answered without TLS.* Check the host and .*\n$/,
-    ],
     ['a service that cannot be reached', '--retries 0', { TRADE_FEED_BASE_URL: 'http://127.0.0.1:9' }, 7, /gave up/],
     ['a proxy of another kind', '', { HTTPS_PROXY: 'socks5://a.example:1080' }, 2, /HTTPS_PROXY must be the http: or/],
-    [
-      'an option that the library refuses',
-      '--base-url http://a.example',
-      {},
-      2,
-      /^.*the base URL is http:.*\nTry .*\n$/,
-    ],
+    ['a wrong option', '--base-url http://a.example', {}, 2, /^.*the base URL is http:.*\nTry .*\n$/],
   ])('stops at %s', async (_what, args, env, code, words) => {
-    const address = env['TRADE_FEED_BASE_URL'] === 'https:' && service.baseUrl.replace('http:', 'https:');
-    const { stderr, exit } = listen(`-q ${args}`, {
-      env: { ...env, ...(address && { TRADE_FEED_BASE_URL: address }) },
-    });
+    const { stderr, exit } = listen(`-q ${args}`, { env });
     expect(await exit).toBe(code);
     expect(stderr.text).toMatch(words);
   });
@@ -155,15 +145,6 @@ describe('listen', () => {
     expect(stderr.text).toMatch(/rx-trade-feed: Another connection of the same account took over.*\(close code 4001/);
     await second.stderr.until(opened);
     expect(await second.end()).toBe(0);
-  });
-
-  it('reads the key from a file', async () => {
-    const keyFile = await folder.file('key', `${service.createAccount({ plan: 'developer' }).createApiKey()}\n`);
-    const context = fakeContext();
-    const exit = run(['listen', '--count', '1', '--base-url', service.baseUrl, '--key-file', keyFile], context);
-    await context.stderr.until(opened);
-    service.push('market', 'one');
-    expect(await exit).toBe(0);
   });
 
   it.each([
