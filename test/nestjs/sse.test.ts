@@ -14,7 +14,7 @@ import { Agent, get as httpGet, type IncomingMessage, request } from 'node:http'
 import { connect, createServer, type ServerHttp2Stream } from 'node:http2';
 import type { AddressInfo } from 'node:net';
 import { PassThrough } from 'node:stream';
-import { filter, firstValueFrom, lastValueFrom, NEVER, throwError, toArray } from 'rxjs';
+import { filter, lastValueFrom, NEVER, throwError, toArray } from 'rxjs';
 import { createRelay, type Relay, RelayFullError, type RelayTopic } from '../../src/relay/index.js';
 import { isPipelined, responseOf, sseMessages$ } from '../../src/nestjs/sse.js';
 import {
@@ -25,17 +25,7 @@ import {
   type TradeFeedTestingOptions,
 } from '../../src/nestjs/index.js';
 import { Raw } from '../relay/support.js';
-import {
-  type App,
-  eventsIn,
-  FeedController,
-  get,
-  openSse,
-  type SseClient,
-  type SseMessage,
-  startApp,
-  when,
-} from './support.js';
+import { type App, FeedController, get, openSse, type SseClient, type SseMessage, startApp, when } from './support.js';
 
 @Injectable()
 class BearerGuard implements CanActivate {
