@@ -323,16 +323,12 @@ describe('a close by the client', () => {
 const kib = (count: number): Buffer => Buffer.alloc(count * 1024);
 const endOfTurn = (): Promise<void> => new Promise((resolve) => process.nextTick(resolve));
 
-/** A connection whose client reads only when the test calls `read`. */
+/** A connection whose client reads nothing. */
 const slowClient = (backlogBytes: number) => {
   const writes: number[] = [];
   const ends: number[] = [];
-  let read = (): void => undefined;
   const socket = new Writable({
-    writev: (chunks, done) => {
-      writes.push(chunks.reduce((sum, { chunk }) => sum + (chunk as Buffer).length, 0));
-      read = done;
-    },
+    writev: (chunks) => void writes.push(chunks.reduce((sum, { chunk }) => sum + (chunk as Buffer).length, 0)),
   });
   const webSocket = { on: () => webSocket, readyState: 1, send: (data: Buffer) => socket.write(data), close: noop };
   const settings = serviceSettings({ limits: { backlogBytes } });
@@ -341,7 +337,7 @@ const slowClient = (backlogBytes: number) => {
     onClosed: ({ code }) => ends.push(code),
   });
   const send = (bytes: Buffer): void => connection.send(messageOf(bytes));
-  return { send, writes, ends, read: () => read(), drop: () => connection.drop() };
+  return { send, writes, ends, drop: () => connection.drop() };
 };
 
 describe('the backlog of a connection', () => {
