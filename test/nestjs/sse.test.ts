@@ -315,23 +315,6 @@ describe('the user of a stream', () => {
     expect(feed.relay.status().clients).toHaveLength(1);
     other.leave();
   });
-
-  it('replaces its stream when it continues it, also one whose dead connection is not closed', async () => {
-    await start({ relay });
-    const dead = await open('/guarded', headers);
-    await testing.push('one');
-    const id = await idOf(dead, 'one');
-    dead.response.pause();
-    expect((await open('/guarded', headers)).response.statusCode).toBe(503);
-    const next = await open('/guarded', { ...headers, 'Last-Event-ID': id });
-    expect(next.response.statusCode).toBe(200);
-    await testing.push('two');
-    const events = await eventsUntil(next, 'two');
-    expect(events.filter(({ type }) => type === 'frame' || type === 'gap')).toMatchObject([{ data: 'two' }]);
-    dead.response.resume();
-    const last = await lastValueFrom(dead.messages$);
-    expect([last.event, last.data]).toEqual(['connect-again', expect.stringContaining('"relay-replaced"')]);
-  });
 });
 
 describe('requests that are refused before the feed opens', () => {

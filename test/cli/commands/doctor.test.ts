@@ -49,23 +49,11 @@ describe('doctor', () => {
     service.events$.subscribe(({ type }) => seen.push(type));
     const { stdout, stderr, exit } = command('doctor', { env: envOf(service) });
     expect(await exit).toBe(0);
-    expect(stdout.text.replaceAll(/ +/g, ' ').split('\n')).toEqual([
-      expect.stringMatching(/^ ● ok node Node \d+\.\d+\.\d+$/),
-      ` ● ok settings ${service.baseUrl}/, with an API key`,
-      ' ● ok proxy none',
-      ' ○ skipped dns 127.0.0.1 is an IP address',
-      expect.stringMatching(/^ ● ok tcp port \d+: 127\.0\.0\.1 in .*s$/),
-      ' ○ skipped tls none: the service is on this machine',
-      expect.stringMatching(/^ ● ok ticket the API key is valid; a ticket for market in .*$/),
-      expect.stringMatching(/good for .*s$/),
-      expect.stringMatching(/^ ● ok clock the difference to the service is at most 5\.0 s$/),
-      ' ○ skipped handshake use --connect to open a connection; it closes the',
-      ' connection of another client of the account',
-      ' ○ skipped other client no connection',
-      ' ○ skipped first frame no connection',
-      'No problem was found.',
-      '',
+    expect([...stdout.text.matchAll(/^ \S (\w+) +(\w+)/gm)].map(([, status, name]) => `${name} ${status}`)).toEqual([
+      ...['node ok', 'settings ok', 'proxy ok', 'dns skipped', 'tcp ok', 'tls skipped', 'ticket ok', 'clock ok'],
+      ...['handshake skipped', 'other skipped', 'first skipped'],
     ]);
+    expect(stdout.text).toMatch(/\nNo problem was found\.\n$/);
     expect(stderr.text).toBe('');
     expect(seen).not.toContain('handshake-accepted');
   });
