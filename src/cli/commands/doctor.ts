@@ -61,7 +61,7 @@ export const command = defineCommand({
   },
 });
 
-export interface NamedFinding extends Finding {
+interface NamedFinding extends Finding {
   readonly name: string;
 }
 
