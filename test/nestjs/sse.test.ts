@@ -285,17 +285,6 @@ describe('a browser that does not read', () => {
     expect(events.filter(({ type }) => type === 'frame')).toHaveLength(2_000);
     expect(started.log.raw).not.toContain('not reading its events');
   }, 30_000);
-
-  it('has its connection closed by a shutdown', async () => {
-    await start();
-    const stuck = await openStuck();
-    await flood(await open(), 1_000);
-    const gone = new Promise((resolve) => stuck.response.once('close', resolve));
-    await started.app.close();
-    stuck.response.resume();
-    await gone;
-    expect(stuck.response.complete).toBe(false);
-  });
 });
 
 describe('the user of a stream', () => {

@@ -41,18 +41,6 @@ const text = (fields: Partial<typeof key> = {}, others: ClusterState['standbys']
   statusText({ key: { ...key, ...fields }, standbys: others }, 31_000);
 
 describe('the status of a cluster', () => {
-  it('has the last hand-overs, the newest first, with their causes', () => {
-    const causes = ['released', 'first', 'hand-over', 'silence', 'resumed'] as const;
-    const changes = causes.map((cause, n) => ({ gen: n + 2, owner: 'abcdef'.charAt(n), since: n * 1_000, cause }));
-    expect(text({ changes }).slice(5)).toEqual([
-      'hand-overs  generation 6, 27 s ago: e claimed it after cluster resume',
-      '            generation 5, 28 s ago: d claimed it because c did not answer',
-      '            generation 4, 29 s ago: b handed over to c',
-      '            generation 3, 30 s ago: b is the first owner',
-      '            generation 2, 31 s ago: a claimed it after the previous owner had released it',
-    ]);
-  });
-
   it('is as docs/replicas.md shows it', () => {
     const now = 100_000_000;
     const [first, second, owner] = ['app-1-0f52c1aa93be', 'app-2-77ab3e0c6d15', 'app-3-51c0a8e2f9d4'] as const;

@@ -54,6 +54,9 @@ describe('doctor', () => {
       ...['handshake skipped', 'other skipped', 'first skipped'],
     ]);
     expect(stdout.text).toMatch(/\nNo problem was found\.\n$/);
+    const TRADE_FEED_BASE_URL = service.baseUrl.replace('127.0.0.1', 'localhost');
+    const dns = says('ok', /^localhost: IPv4 127\.0\.0\.1; IPv6 /);
+    expect(await findingsOf('', { ...envOf(service), TRADE_FEED_BASE_URL })).toMatchObject({ exitCode: 0, dns });
     expect(stderr.text).toBe('');
     expect(seen).not.toContain('handshake-accepted');
   });

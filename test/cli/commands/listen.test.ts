@@ -1,12 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import { marketBatches$, startTradeFeedService, type TradeFeedService } from '../../../src/testing/index.js';
-import { certificateFor } from '../../support/certificate.js';
-import { startConnectProxy } from '../../support/connect-proxy.js';
+import { startTradeFeedService, type TradeFeedService } from '../../../src/testing/index.js';
 import { fakeTimers } from '../../support/fake-timers.js';
 import { commandRunner, envOf, fakeContext, FakeOutput } from '../support/fakes.js';
-import { tempFolder } from '../support/temp-folder.js';
 
-const folder = tempFolder();
 let service: TradeFeedService;
 beforeAll(async () => {
   // The service must not close a slow client in this test.
@@ -81,14 +77,12 @@ describe('listen', () => {
 
   it('has an exit code for the time that is over and for a signal, before --count', async () => {
     using _timers = fakeTimers();
-    const codeOf = async (args: string): Promise<number> => {
+    for (const [args, code] of [['--duration 100ms', 0] as const, ['--duration 100ms --count 1', 124] as const]) {
       const { stderr, exit } = listen(args);
       await stderr.until(opened);
       jest.advanceTimersByTime(100);
-      return exit;
-    };
-    expect(await codeOf('--duration 100ms')).toBe(0);
-    expect(await codeOf('--duration 100ms --count 1')).toBe(124);
+      expect(await exit).toBe(code);
+    }
     const { stderr, end } = listen('--count 1');
     await stderr.until(opened);
     expect(await end('SIGTERM')).toBe(143);
@@ -121,20 +115,6 @@ describe('listen', () => {
     const { stderr, exit } = listen(`-q ${args}`, { env });
     expect(await exit).toBe(code);
     expect(stderr.text).toMatch(words);
-  });
-
-  it('uses the proxy of the environment', async () => {
-    const tls = await certificateFor('feed.example');
-    const publicUrl = 'https://feed.example';
-    const sources = { market: marketBatches$({ rate: 100 }) };
-    await using behind = await startTradeFeedService({ tls, publicUrl, sources });
-    const targets = { 'feed.example:443': Number(new URL(behind.baseUrl).port) };
-    await using proxy = await startConnectProxy({ targets });
-    const env = { ...envOf(behind), TRADE_FEED_BASE_URL: publicUrl, HTTPS_PROXY: proxy.url };
-    const { stdout, exit } = listen(`-q -n 1 --ca ${await folder.file('proxied-ca.pem', tls.cert)}`, { env });
-    expect(await exit).toBe(0);
-    expect(stdout.text).toMatch(/^\{"batch"/);
-    expect(proxy.tunnels()).toBe(2);
   });
 
   it('stops when another client takes the connection over', async () => {
