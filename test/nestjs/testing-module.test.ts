@@ -16,7 +16,7 @@ import {
   TradeFeedTestingModule,
   type TradeFeedTestingOptions,
 } from '../../src/nestjs/index.js';
-import { live, Log, when } from './support.js';
+import { Log } from './support.js';
 
 @Injectable()
 class Newest {
@@ -79,18 +79,6 @@ describe('TradeFeedTestingModule', () => {
     await app.get(TradeFeedTesting).push('hello');
     expect(await text).toBe('hello');
     await app.close();
-  });
-
-  it('provides the service and the account, to cause failures', async () => {
-    const app = await compile(TradeFeedTestingModule.forRoot());
-    const { service, account } = app.get(TradeFeedTesting);
-    const feed = app.get(TradeFeed);
-    expect(account.plan).toBe('developer');
-    const gap = when(feed.events$, ({ type }) => type === 'gap');
-    await live(feed);
-    account.expireAccess();
-    expect(await gap).toMatchObject({ type: 'gap', failure: { code: 'access-expired' } });
-    service.failCredentials(true);
   });
 
   it.each<[string, (testing: TradeFeedTesting) => unknown]>([

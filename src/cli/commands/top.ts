@@ -103,8 +103,8 @@ const rows$ = async (
     feedSnapshots$(feed, tradeFeedEvents$(feed, await connectionOptions({ ...values, keyFile }, context)));
   const snapshots$ = 'url' in source ? statusSnapshots$(source.url, request, values.every) : await snapshotsOf(source);
   return snapshots$.pipe(
-    startWith(undefined),
-    map((snapshot) => ({ name: source.name, snapshot })),
+    startWith({ state: 'connecting' } as const),
+    map((snapshot) => ({ name: source.name, ...snapshot })),
   );
 };
 
@@ -139,16 +139,15 @@ const topView = (context: CliContext): View<readonly Row[]> => {
   const { stdout } = context;
   const startedAt = Date.now();
   let last: readonly Row[] = [];
-  let states: readonly (string | undefined)[] = [];
+  let states: readonly string[] = [];
   const look: Look<readonly Row[]> = {
     lines: (rows, size) => table((last = rows), { startedAt, now: Date.now(), ...size }),
     logEveryMs,
-    firstLogMs: 0,
     log: (rows, isDue) => {
-      const shown = rows.filter(({ snapshot }, n) => snapshot && (isDue || snapshot.state !== states[n]));
-      states = rows.map(({ snapshot }) => snapshot?.state);
-      const hasTotal = isDue && rows.length > 1 && shown.length > 0;
-      return [...shown.map((row) => rowWords(row, Date.now())), ...(hasTotal ? [totalWords(rows)] : [])];
+      const shown = rows.filter(({ state }, n) => isDue || state !== (states[n] ?? 'connecting'));
+      states = rows.map(({ state }) => state);
+      const total = isDue && rows.length > 1 ? [totalWords(rows)] : [];
+      return [...shown.map((row) => rowWords(row, Date.now())), ...total];
     },
   };
   const view = screenView(context, look);

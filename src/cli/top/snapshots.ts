@@ -8,7 +8,7 @@ import { whatHappened } from '../errors.js';
 import { type marks, waitOf } from '../view/status.js';
 import { duration } from '../view/text.js';
 
-/** The status of a source at a time. Times are epoch ms. A field is missing if the source does not know it. */
+/** The status of a source now. Times are epoch ms. A field is missing if the source does not know it. */
 export interface Snapshot {
   /** `unknown`: there is no status. */
   readonly state: keyof typeof marks;
