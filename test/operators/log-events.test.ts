@@ -1,8 +1,17 @@
-import { describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
+import { spawn } from 'node:child_process';
+import { Console } from 'node:console';
+import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { Writable } from 'node:stream';
 import { pino } from 'pino';
 import { from, of } from 'rxjs';
 import { type EventLevel, type EventLogger, type EventRecord, logEvents } from '../../src/index.js';
+import { marketBatches$, startTradeFeedService } from '../../src/testing/index.js';
+import { tempFolder } from '../cli/support/temp-folder.js';
+import { fencesOf, root } from '../docs/fences.js';
+import { runProgram } from '../support/run-program.js';
 import {
   disconnected,
   frameOf,
@@ -53,6 +62,15 @@ const logAll = (logger: EventLogger) => from(Object.values(events)).pipe(logEven
 const lostMessage = events.d.failure.message;
 
 describe('logEvents', () => {
+  it('emits everything unchanged, and subscribes once', () => {
+    marbles(({ cold, expectObservable, expectSubscriptions }) => {
+      const source$ = cold('-t-i-o-f-(drg)-w-s-#', events);
+      const sub = '         ^------------------!';
+      expectObservable(source$.pipe(logEvents(memoryLogger().logger))).toBe('-t-i-o-f-(drg)-w-s-#', events);
+      expectSubscriptions(source$.subscriptions).toBe(sub);
+    });
+  });
+
   it('calls the method of the level once for each event, never for a frame or a watermark', () => {
     const { logger, calls } = memoryLogger();
     logAll(logger);
@@ -150,6 +168,17 @@ describe('logEvents', () => {
     });
     const logged = calls.filter(([, { type }]) => type === 'disconnected').map(([, record]) => String(record));
     expect(logged).toEqual(expected);
+  });
+
+  it('prints one line per event, also if a failure contains line breaks and control characters', () => {
+    const hostile = disconnected(1, { closeCode: 4321, reason: 'a\nb\u001b[31m\u2028c', detail: 'd\ne' });
+    const { stream, lines } = memoryStream();
+    from([hostile])
+      .pipe(logEvents(new Console(stream)))
+      .subscribe();
+    expect(lines()).toHaveLength(1);
+    expect(lines()[0]).toMatch(/^Disconnected, connection-closed: /);
+    expect(lines()[0]).not.toMatch(/[\u001b\u2028]/);
   });
 
   it('errors if the logger throws', () => {
