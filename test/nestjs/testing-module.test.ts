@@ -88,6 +88,7 @@ describe('TradeFeedTestingModule', () => {
   ])('pushes to the feed of the module, and again after %s', async (_, cause) => {
     const app = await compile(TradeFeedTestingModule.forRoot({ feed: 'raw' }));
     const testing = app.get(TradeFeedTesting);
+    expect(testing.account.plan).toBe('developer');
     const texts = framesOf(app, 2);
     await testing.push('one');
     await cause(testing);
