@@ -17,7 +17,7 @@ const folder = tempFolder();
 type Env = ReturnType<typeof envOf>;
 
 // The tests start programs.
-const limitMs = 60_000;
+const limitMs = 150_000;
 jest.setTimeout(limitMs);
 
 let service: TradeFeedService;

@@ -60,7 +60,7 @@ const runProgram = async (contents: string): Promise<string> => {
     const options = { bundle: true, platform: 'node', format: 'esm', packages: 'external', target: 'node20' } as const;
     await build({ stdin, outfile, ...options });
     return await new Promise((done) => {
-      execFile(process.execPath, [outfile], { timeout: 20_000 }, (error, stdout) => {
+      execFile(process.execPath, [outfile], { timeout: 100_000 }, (error, stdout) => {
         done(`${stdout}${error?.killed ? 'still running' : `exit ${String(error?.code ?? 0)}`}`);
       });
     });
@@ -147,7 +147,7 @@ describe('TradeFeedTestingModule', () => {
       });
       await module.compile().catch((error) => console.log('rejected: ' + error.message));`);
     expect(output).toBe('rejected: no database\nexit 0');
-  }, 30_000);
+  }, 120_000);
 
   it.each<[object, string]>([
     [{ baseUrl: 'http://127.0.0.1:1' }, '`baseUrl` must be left out: the local service provides it'],
