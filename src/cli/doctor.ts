@@ -34,11 +34,7 @@ export const checks = [
   'first frame',
 ];
 
-interface DoctorValues extends ServiceValues {
-  readonly connect?: boolean | undefined;
-  /** In ms. */
-  readonly frameWithin?: number | undefined;
-}
+type DoctorValues = ServiceValues & Readonly<{ connect?: boolean | undefined; frameWithin?: number | undefined }>;
 
 /**
  * Yields the finding of each check. Each check needs what the ones before it found, so the reader stops after a finding
@@ -80,13 +76,13 @@ export async function* diagnose(
   yield* values.connect ? diagnoseConnection(feed, values, ticket, options) : notConnected;
 }
 
-const ok = (text: string, advice?: string): Finding => ({ status: 'ok', text, ...(advice && { advice }) });
-const warning = (text: string, advice: string): Finding => ({ status: 'warning', text, advice });
-export const skipped = (text: string): Finding => ({ status: 'skipped', text });
+const finding =
+  (status: Finding['status']) =>
+  (text: string, advice?: string): Finding => ({ status, text, ...(advice && { advice }) });
+const [ok, warning] = [finding('ok'), finding('warning')];
+export const skipped = finding('skipped');
 const failed = (exitCode: ExitCode, text: string, advice?: string): Finding => ({
-  status: 'failed',
-  text,
-  advice,
+  ...finding('failed')(text, advice),
   exitCode,
 });
 
@@ -118,6 +114,9 @@ const settingsOf = async (values: DoctorValues, env: CliContext['env']): Promise
   }
 };
 
+const passTheProxy =
+  "Pass `await proxyFromEnvironment()` to the feed in your app, too: it doesn't use HTTPS_PROXY by itself.";
+
 /** Reports which proxy is used for the address, and variables that have no effect. */
 export const proxyFinding = (url: URL, env: CliContext['env']): Finding => {
   const proxy = proxyFor(url, env);
@@ -134,9 +133,6 @@ export const proxyFinding = (url: URL, env: CliContext['env']): Finding => {
     'If this network needs a proxy, set HTTPS_PROXY to its address.',
   );
 };
-
-const passTheProxy =
-  "Pass `await proxyFromEnvironment()` to the feed in your app, too: it doesn't use HTTPS_PROXY by itself.";
 
 const placeToCheck = (what: string, proxy: URL | undefined): string =>
   proxy

@@ -45,7 +45,6 @@ export class FeedLog {
     this.logger.warn(`${newest ?? 'No frame has arrived yet'}: older than ${Math.round(maxAgeMs)} ms`);
   }
 
-  /** Logs what happens to a client of the relay. */
   client(event: RelayActivity): void {
     const { logger } = this;
     switch (event.type) {
@@ -93,7 +92,6 @@ export interface Idle {
 /** The status of the feed of a module. */
 export type FeedStatus = ConnectionStatus | Idle;
 
-/** Remembers the status of a feed, and the events that a new subscriber needs first. */
 export class FeedMemory {
   readonly status$ = new BehaviorSubject<FeedStatus>({ state: 'idle', since: Date.now() });
   #watch: FeedWatch | undefined;
@@ -158,12 +156,7 @@ interface MeasuredFeed {
   readonly relay?: RelayGate | undefined;
 }
 
-/**
- * Creates the operator of the option `telemetry`: with the global meter and tracer, which the application registers
- * when it starts the SDK. The metrics of the feed are 0 from the start.
- *
- * @throws TradeFeedError with code `invalid-options` if `@opentelemetry/api` is not installed
- */
+/** Measures with the global meter and tracer, which the application registers when it starts the SDK. */
 export const telemetry = (
   { feed, name, cluster, relay }: MeasuredFeed,
   load = loadTelemetry,

@@ -52,12 +52,7 @@ export interface SseOptions {
   readonly allowOrigins?: AllowedOrigins | undefined;
 }
 
-/**
- * Returns the stream for one browser: see {@link TradeFeed.sse}.
- *
- * @param onResponse - called with the response when the stream begins
- * @throws TradeFeedError with code `invalid-options`, from the call itself
- */
+/** Returns the stream for one browser. Calls `onResponse` with its response when the stream begins. */
 export const sseMessages = (
   relay: Relay,
   request: SseRequest,
@@ -75,7 +70,6 @@ export const sseMessages = (
   });
 };
 
-/** Throws the exception for a page of another origin, for `HEAD`, and for a pipelined request. */
 const checkRequest = (request: SseRequest, allowOrigins: AllowedOrigins, response: Writable | undefined): void => {
   const { refusal } = checkCors(request, allowOrigins);
   if (refusal !== undefined) throw new ForbiddenException(refusal);

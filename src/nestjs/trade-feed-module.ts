@@ -99,9 +99,9 @@ const withKeyWrapped = (provider: Provider): Provider => {
   return { ...provider, useFactory };
 };
 
-/** A feed of an application: its name, and the place in the program that defines it. */
 interface FeedPlace {
   readonly name: string | undefined;
+  /** The place in the program that defines the feed. */
   readonly where: string;
 }
 
@@ -164,10 +164,7 @@ const createdPerRequest = ({ where }: FeedPlace): string =>
   'and close the previous one. Inject providers with the default scope; for a key that changes, pass a function: ' +
   '`apiKey: () => …`';
 
-/**
- * Provides the {@link AppFeeds} of an application. Nest creates this module once, because it is a class without a
- * definition.
- */
+/** Nest creates this module once for an application, because it is a class without a definition. */
 // eslint-disable-next-line @typescript-eslint/no-extraneous-class -- a module of Nest is a class
 export class AppFeedsModule {}
 Module({ providers: [AppFeeds], exports: [AppFeeds] })(AppFeedsModule);

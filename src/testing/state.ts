@@ -55,7 +55,6 @@ export interface AccountRecord {
   plan: Plan;
   active: boolean;
   entitled: boolean;
-  /** The fixed window of its ticket requests. */
   window?: FixedWindow;
   /** Its live connection: at most one, for all keys and both feeds (contract, section 8). */
   connection?: Connection | undefined;

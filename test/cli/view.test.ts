@@ -112,6 +112,11 @@ describe('a terminal', () => {
   });
 });
 
+it('stdin is not read if it is a pipe', () => {
+  const context = fakeContext();
+  expect(withKeys(context)).toBe(context);
+});
+
 const statusOf = (...events: readonly CliEvent[]): Status => events.reduce(statusAfter, statusAt('market', start));
 const ticks = (fromMs: number, toMs: number): readonly CliEvent[] =>
   Array.from({ length: Math.floor((toMs - fromMs) / 500) }, (_, n) => fromMs + n * 500).flatMap((ms) => [

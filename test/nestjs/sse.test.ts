@@ -14,7 +14,7 @@ import { Agent, get as httpGet, type IncomingMessage, request } from 'node:http'
 import { connect, createServer, type ServerHttp2Stream } from 'node:http2';
 import type { AddressInfo } from 'node:net';
 import { PassThrough } from 'node:stream';
-import { filter, lastValueFrom, NEVER, throwError, toArray } from 'rxjs';
+import { filter, firstValueFrom, lastValueFrom, NEVER, throwError, toArray } from 'rxjs';
 import { createRelay, type Relay, RelayFullError, type RelayTopic } from '../../src/relay/index.js';
 import { isPipelined, responseOf, sseMessages$ } from '../../src/nestjs/sse.js';
 import {
@@ -208,6 +208,15 @@ describe('sse', () => {
     await expectAgain();
     expect(started.log.ofFeeds.filter((line) => line.startsWith('log Connected'))).toHaveLength(2);
   });
+});
+
+it('a browser does not restart a feed that stopped before', async () => {
+  await start();
+  testing.account.revokeAccess();
+  await expect(firstValueFrom(feed.frames$)).rejects.toMatchObject({ code: 'not-entitled' });
+  const requests = requestsAfterRestore();
+  await expectStop(await open());
+  expect(requests).toEqual([]);
 });
 
 describe('a route with `select`', () => {

@@ -378,4 +378,13 @@ describe('two feeds of one account', () => {
     await created.beforeApplicationShutdown();
     expect(warnings()).toHaveLength(1);
   });
+
+  it('are found in two applications while both run', async () => {
+    const module = () => TradeFeedModule.forRoot({ ...local.options, baseUrl: `${local.service.baseUrl}/` });
+    await (await startLogged(module())).close();
+    await startLogged(module());
+    expect(warnings()).toEqual([]);
+    await startLogged(TradeFeedModule.forRoot(local.options));
+    expect(warnings()).toHaveLength(1);
+  });
 });

@@ -33,6 +33,11 @@ describe('101: the handshake (contract 4.2, 7.2)', () => {
     expect([ws.protocol, ws.extensions]).toEqual([ticket.subprotocol, '']);
   });
 
+  it('accepts the scheme in any case, as HTTP does', async () => {
+    const { ticket } = await newTicket();
+    await openSocket(ticket, { headers: { Authorization: `bearer  ${ticket.ticket}` } });
+  });
+
   it('receives payloads from the event of its acceptance on, without a subscribe message', async () => {
     const { service, ticket } = await newTicket();
     const accepted = nextEvent(service, 'handshake-accepted');
@@ -117,6 +122,17 @@ describe('401: the ticket (contract 3.1, 5, 7.2)', () => {
       const answer = await refusedHandshake(ticket);
       expect([answer.status, errorCode(answer)]).toEqual([401, expected]);
     }
+  });
+
+  it('unknown one lifetime after it has expired: the service forgets it with the next ticket', async () => {
+    const { scheduler, advance } = manualClock();
+    const { service, key, ticket } = await newTicket('market', await start({ scheduler }));
+    advance(119_999);
+    await takeTicket(service, key);
+    expect(errorCode(await refusedHandshake(ticket))).toBe('ticket-expired');
+    advance(1);
+    await takeTicket(service, key);
+    expect(errorCode(await refusedHandshake(ticket))).toBe('ticket-unknown');
   });
 
   it('revoked, which is reported once', async () => {

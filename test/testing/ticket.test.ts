@@ -56,6 +56,15 @@ describe('a ticket (contract 2.1, 4.1)', () => {
   });
 });
 
+it('a ticket has the subprotocol and the lifetime of the options', async () => {
+  const { service, key } = await withKey(
+    start({ subprotocols: { raw: 'mine.v9' }, limits: { ticketLifetimeMs: 5_000 } }),
+  );
+  const raw = await takeTicket(service, key, 'raw');
+  expect(raw.subprotocol).toBe('mine.v9');
+  expect(Date.parse(raw.expires_at) - Date.now()).toBeLessThanOrEqual(5_000);
+});
+
 describe('401: the API key (contract 4.1 rule 1, 5, 7.1)', () => {
   type Place = (key: string, ticket: string) => { path?: string; headers?: Record<string, string | string[]> };
   const places: [string, Place][] = [

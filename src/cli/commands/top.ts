@@ -8,7 +8,7 @@ import { endings$, tickMs, timeUp$ } from '../follow.js';
 import { anyText, argument, defineCommand, duration, option, periodMs, service, type ValuesOf } from '../options.js';
 import type { StatusRequest } from '../top/snapshots.js';
 import { type Row, rowWords, table, totalWords } from '../top/table.js';
-import { linesOn, type Look, screenView, type View, withKeys } from '../view/terminal.js';
+import { screenView, type TerminalSize, type View, withKeys } from '../view/terminal.js';
 
 const options = {
   ...service,
@@ -136,12 +136,13 @@ const headersIn = (text: string): Readonly<Record<string, string>> => {
 const logEveryMs = 2_000;
 
 const topView = (context: CliContext): View<readonly Row[]> => {
-  const { stdout } = context;
   const startedAt = Date.now();
-  let last: readonly Row[] = [];
   let states: readonly string[] = [];
-  const look: Look<readonly Row[]> = {
-    lines: (rows, size) => table((last = rows), { startedAt, now: Date.now(), ...size }),
+  const tableOf = (rows: readonly Row[], size: TerminalSize) => table(rows, { startedAt, now: Date.now(), ...size });
+  return screenView<readonly Row[]>(context, {
+    lines: tableOf,
+    // Without the title, and without the line about the keys.
+    last: (rows, size) => tableOf(rows, size).slice(2, -2),
     logEveryMs,
     log: (rows, isDue) => {
       const shown = rows.filter(({ state }, n) => isDue || state !== (states[n] ?? 'connecting'));
@@ -149,15 +150,5 @@ const topView = (context: CliContext): View<readonly Row[]> => {
       const total = isDue && rows.length > 1 ? [totalWords(rows)] : [];
       return [...shown.map((row) => rowWords(row, Date.now())), ...total];
     },
-  };
-  const view = screenView(context, look);
-  return {
-    ...view,
-    close: () => {
-      view.close();
-      // The last table stays, without the line about the keys, and the empty line before it.
-      if (isTerminal(stdout, context))
-        stdout.write(`${linesOn(stdout, context, look, last).slice(2, -2).join('\n')}\n`);
-    },
-  };
+  });
 };

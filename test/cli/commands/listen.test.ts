@@ -138,8 +138,8 @@ describe('listen', () => {
     expect(stderr.text).toMatch(words);
   });
 
-  it.each(['', '--json'])('continues to read while stdout is blocked, and reports dropped lines %s', async (json) => {
-    const { stdout, stderr, exit } = listen(`--count 6 ${json}`);
+  it('continues to read while stdout is blocked, and reports dropped lines, with --json also in their place', async () => {
+    const { stdout, stderr, exit } = listen('--count 6 --json');
     await stderr.until(opened);
     stdout.block();
     const payload = Buffer.alloc(15 * 1024 * 1024, 'x').toString();
@@ -148,6 +148,6 @@ describe('listen', () => {
     stdout.unblock();
     expect(await exit).toBe(0);
     expect(stderr.text).toMatch(/Z 1 line dropped.*\n.*Z 6 frames.*; dropped: 1 line\n/);
-    expect(stdout.text.includes('{"type":"dropped"')).toBe(json !== '');
+    expect(stdout.text).toContain('{"type":"dropped"');
   });
 });
