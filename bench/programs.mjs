@@ -13,7 +13,7 @@ export const benchmarks = {
   import: 'the cost of a start: an import, and the first feed',
   growth: 'the cost of one unit as the number of units grows',
   fanout: 'a server and its pages: the relay, compared with Server-Sent Events written by hand',
-  cluster: 'replicas over nats-server: the CPU time and the delay of a frame, takeovers',
+  cluster: 'replicas over nats-server: the CPU time and the delay of a frame',
 };
 
 const program = (what, file) => ({ what, node: ['--expose-gc', `bench/${file}`], needsBuild: true });
