@@ -40,10 +40,6 @@ runProgram('reliability', {
     'full rate for a long time: every frame, and memory [--minutes 2] [--rate 50000] [--reconnect-every 5]',
     ...['--expose-gc', 'reliability/soak/index.mjs'],
   ),
-  windows: built(
-    'windows compared with a separate count [--seconds 60] [--rate 5000] [--block 20]',
-    'reliability/windows/index.mjs',
-  ),
   storm: built('2,000 clients that reconnect at once [--clients 2000] [--seed 1]', 'reliability/storm/index.mjs'),
   peers: unbuilt(
     'nginx, haproxy and python3-websockets; writes the report',
