@@ -91,7 +91,6 @@ export class Follower implements PositionedFeed {
     if (now >= (this.nextTick ?? Infinity)) this.#release(now);
   }
 
-  /** When the next `tick` is needed; `undefined` if none is. */
   get nextTick(): number | undefined {
     return this.#hold && this.#hold.since + timing.holdMs;
   }
@@ -124,7 +123,6 @@ export class Follower implements PositionedFeed {
     return this.#gen === 0 ? undefined : { run: this.#run, sequence: this.#sequence, frames: this.#frames };
   }
 
-  /** Holds a message of a new owner until the previous one has ended. */
   #receiveNext(message: FeedMessage, now: number): void {
     const newest = this.#hold?.messages.at(-1);
     // The previous owner has the connection until the new one is open.
