@@ -237,7 +237,7 @@ const show = async (name: string, row: Row): Promise<Shown> => {
   const startedAt = ownMs;
   await fail?.();
   const after = async (what: string, isShown: () => boolean | Promise<boolean>): Promise<number> => {
-    await waitFor(isShown, { what: () => `${name}: ${what}`, limitMs: 2 * limitMs });
+    await waitFor(isShown, { what: () => `${name}: ${what}` });
     return ownMs - startedAt;
   };
   const lines = () => log.lines.filter(({ context }) => context === `TradeFeed:${name}`).map(({ text }) => text);

@@ -21,7 +21,7 @@ export interface TestReplica {
 }
 
 /** A short lease. The times between messages are not options. */
-export const shortTimes = { leaseMs: 300, renewMs: 50, marginMs: 50, suspectMs: 260 };
+export const shortTimes = { leaseMs: 900, renewMs: 150, marginMs: 150, suspectMs: 780 };
 
 /** Replicas of one account, and the service. */
 export interface TestCluster extends AsyncDisposable {
