@@ -5,7 +5,6 @@ import { type ClusterKey, readKey, repairedKey, resumedKey, writeKey } from './e
 import { engineRefused } from './engine-faults.js';
 import type { ClusterEngine } from './engine.js';
 
-/** The state of a cluster for an operator. */
 export interface ClusterState {
   /** The key of the account; `undefined` if no replica has ever owned it, or if it cannot be read. */
   readonly key: ClusterKey | undefined;

@@ -101,7 +101,6 @@ export class Publisher {
   }
 }
 
-/** Returns an event whose times are later by `ms`. */
 export const shifted = (event: LifecycleEvent, ms: number): LifecycleEvent => {
   if (ms === 0) return event;
   const later = event.type === 'gap' ? { from: event.from + ms, to: event.to + ms } : { at: event.at + ms };

@@ -81,7 +81,6 @@ export class Replica implements PositionedFeed {
   #status: ClusterStatus | undefined;
   #isConnected = false;
   #isClosed = false;
-  /** Whether the application has given the ownership away. */
   #isLeaving = false;
   #isRejoining = false;
 
@@ -168,7 +167,6 @@ export class Replica implements PositionedFeed {
     return inputs$.subscribe({ next: (each) => this.#input(each), error: (error: unknown) => this.#end(error) });
   }
 
-  /** Answers the questions of replicas, and the requests of operators. */
   #served$(): Observable<never> {
     const [engine, subjects, term] = [this.#engine, this.#subjects, this.#term];
     const answers$ = engine.respond(subjects.owner, (data) => {

@@ -3,7 +3,7 @@ import { type ClusterKey, readKey, resumedKey, writeKey } from '../../src/cluste
 import type { ElectionSettings, Input } from '../../src/cluster/election/election.js';
 import type { Store } from './simulation/store.js';
 import {
-  type Bare,
+  type Change,
   claimed,
   DrivenElection,
   free,
@@ -14,6 +14,7 @@ import {
   owner,
   ownerWithCredit,
   reportOf,
+  type Step,
   storeWith,
 } from './support/driven-election.js';
 
@@ -30,25 +31,19 @@ const standby = (replica: string, since = 1): Input => ({ type: 'standby', prese
 const asked = (gen: number, of: string): Input => ({ type: 'asked', question: { gen, owner: of } });
 const current = ({ store }: DrivenElection): ClusterKey | undefined => store.current();
 
-/** What happens to a replica: an input, a time that passes, new fields, or anything else. */
-type Step = Input | Bare | number | Partial<Pick<DrivenElection, 'mode' | 'now' | 'owner' | 'followed'>> | Change;
-type Change = (replica: DrivenElection) => unknown;
-
-const go = (replica: DrivenElection, ...steps: readonly Step[]): DrivenElection => {
-  for (const step of steps) {
-    if (typeof step === 'number') replica.pass(step);
-    else if (typeof step === 'function') step(replica);
-    else if (typeof step === 'string' || 'type' in step) replica.give(step);
-    else Object.assign(replica, step);
-  }
+/** Starts an election over an empty store. */
+const alone = (...steps: readonly Step[]): DrivenElection => {
+  const replica = new DrivenElection();
+  replica.give(...steps, 'start');
   return replica;
 };
 
-/** Starts an election over an empty store. */
-const alone = (...steps: readonly Step[]): DrivenElection => go(new DrivenElection(), ...steps, 'start');
-
 /** Starts an election over a key, and lets something happen. */
-const after = (key: Partial<ClusterKey>, ...steps: readonly Step[]): DrivenElection => go(joined(key), ...steps);
+const after = (key: Partial<ClusterKey>, ...steps: readonly Step[]): DrivenElection => {
+  const replica = joined(key);
+  replica.give(...steps);
+  return replica;
+};
 
 /** Another replica writes the key. */
 const written =
@@ -81,6 +76,12 @@ describe('a replica claims', () => {
   const [away, back] = [engine(false), engine(true)];
   const noAnswer = { owner: 'no-answer' } as const;
   const newest = heard({ gen: 5, owner: 'newest' });
+
+  const repaired = (): DrivenElection => {
+    const replica = alone(damaged);
+    replica.give(30_000, ({ store }) => store.write(keyOf(free), 1));
+    return replica;
+  };
 
   it.each<[string, number, afterMs: number, () => DrivenElection, credits?: ClusterKey['credits']]>([
     ['a key that does not exist, after two questions without a responder', 1, 150, () => alone()],
@@ -116,10 +117,7 @@ describe('a replica claims', () => {
     ['after a lease if only an earlier owner answers', 6, 2_000, () => after({}, newest, { owner: reportOf() })],
     ['when another owner of a generation that was used again does not answer', 4, 125, foundOther],
     ['for another feed later than replicas that fit, if the owner does not answer', 4, 5_000, () => misfit()],
-    [
-      'a key that was damaged, when it is repaired',
-      ...([4, 500, () => go(alone(damaged), 30_000, ({ store }) => store.write(keyOf(free), 1))] as const),
-    ],
+    ['a key that was damaged, when it is repaired', 4, 500, repaired],
   ])('%s', (_, gen, afterMs, start, credits = []) => {
     const replica = start();
     replica.pass(afterMs + spread - 1);
@@ -159,12 +157,7 @@ describe('a replica that joins', () => {
   it('reads again if the store did not answer, or if the engine was away from the beginning', () => {
     for (const back of [[], [engine(false), engine(true)]]) {
       const replica = new DrivenElection({}, storeWith());
-      replica.mode = 'away';
-      replica.give('start');
-      replica.pass(1_000);
-      replica.mode = 'good';
-      replica.give(...back);
-      replica.pass(500);
+      replica.give({ mode: 'away' }, 'start', 1_000, { mode: 'good' }, ...back, 500);
       expect(replica.state.name).toBe('following');
     }
   });
@@ -195,13 +188,8 @@ describe('a follower', () => {
 
   it('does not follow an owner whose frames it would drop, and asks it for a higher generation', () => {
     const replica = new DrivenElection({}, storeWith({ gen: 2 }));
-    replica.followed = { gen: 3, owner: 'dead' };
-    replica.owner = reportOf({ revision: 2 });
-    replica.give('start');
-    for (let n = 0; n < 4; n += 1) {
-      replica.give(heard());
-      replica.pass(250);
-    }
+    replica.give({ followed: { gen: 3, owner: 'dead' }, owner: reportOf({ revision: 2 }) }, 'start');
+    for (let n = 0; n < 4; n += 1) replica.give(heard(), 250);
     expect(replica.election.known).not.toMatchObject({ gen: 3 });
     expect(replica.questions.at(-1)).toEqual({ gen: 3, owner: 'dead' });
     replica.give(heard({ gen: 4 }));
@@ -209,19 +197,13 @@ describe('a follower', () => {
   });
 
   it('asks as if it knew no owner if the key and the frames that it emits are of two owners of one generation', () => {
-    const replica = joined();
-    replica.give(heard());
-    replica.followed = { gen: 3, owner: 'dead' };
-    replica.pass(700);
+    const replica = after({}, heard(), { followed: { gen: 3, owner: 'dead' } }, 700);
     expect(replica.questions.at(-1)).toEqual({ gen: 3, owner: '' });
   });
 });
 
 it('asks on if an owner of an earlier generation answers', () => {
-  const replica = joined();
-  replica.give(heard({ gen: 5, owner: 'newest' }));
-  replica.owner = reportOf();
-  replica.pass(1_999);
+  const replica = after({}, heard({ gen: 5, owner: 'newest' }), { owner: reportOf() }, 1_999);
   expect(replica.questions.length).toBeGreaterThan(5);
 });
 
@@ -262,9 +244,7 @@ describe('a replica whose claim has no result', () => {
   /** `isRead`: only the key was read, and the claim was sent. */
   const claiming = (isRead: boolean) => {
     const replica = joined(free);
-    replica.passUntil(() => replica.state.name === 'claiming');
-    replica.mode = 'away';
-    replica.pass(50);
+    replica.give(untilClaiming, { mode: 'away' }, 50);
     if (isRead) replica.answer();
     expect(replica.writes).toEqual(isRead ? ['opening 4'] : []);
     return replica;
@@ -279,9 +259,7 @@ describe('a replica whose claim has no result', () => {
 
   it('and that leaves, leaves if another replica has claimed', () => {
     const replica = claiming(true);
-    replica.give('hand-over');
-    replica.mode = 'good';
-    overwrite(replica, { gen: 4, owner: 'third' });
+    replica.give('hand-over', { mode: 'good' }, written({ gen: 4, owner: 'third' }));
     expect(replica.answer({ type: 'conflict' })).toBe('left');
     expect(current(replica)).toMatchObject({ gen: 4, owner: 'third' });
   });
@@ -308,11 +286,8 @@ describe('an owner', () => {
 
   it('sends no handshake in the last part of its lease, before a new write', () => {
     const replica = claimed();
-    replica.mode = 'away';
-    replica.pass(1_800);
-    expect(replica.give('handshake')).toBe('');
-    replica.mode = 'good';
-    expect(replica.pass(1_000)).toContain('allow');
+    expect(replica.give({ mode: 'away' }, 1_800, 'handshake')).not.toContain('allow');
+    expect(replica.give({ mode: 'good' }, 1_000)).toContain('allow');
   });
 
   it('sends no handshake after a jump of the wall clock, before a new write', () => {
@@ -324,13 +299,9 @@ describe('an owner', () => {
 
   it('sends no handshake after its connection was lost, if the write of `open` had no result', () => {
     const replica = new DrivenElection();
-    replica.give('start');
-    replica.pass(1_000);
-    replica.give('handshake');
-    replica.mode = 'lost';
+    replica.give('start', 1_000, 'handshake', { mode: 'lost' });
     expect(replica.give('opened', { type: 'disconnected', isUnanswered: false }, 'handshake')).not.toContain('allow');
-    replica.mode = 'good';
-    expect(replica.pass(2_000)).toContain('allow');
+    expect(replica.give({ mode: 'good' }, 2_000)).toContain('allow');
     expect(replica.writes.at(-1)).toBe('opening 1');
   });
 
@@ -344,22 +315,19 @@ describe('an owner', () => {
 
   it('reads its key at once when the engine is back, also if a write was under way', () => {
     const replica = owner();
-    replica.mode = 'away';
-    replica.pass(500);
+    replica.give({ mode: 'away' }, 500);
     expect(replica.election.call).toMatchObject({ purpose: 'renew' });
     replica.give(engine(false), engine(true));
     expect(replica.election.call).toMatchObject({ purpose: 'confirm' });
   });
 
-  it.each<[string, (replica: DrivenElection) => void]>([
-    ['the store was wiped', ({ store }) => store.wipe()],
+  it.each<[string, Change]>([
+    ['the store was wiped', wiped],
     ['the store went back in time', ({ store }) => store.rollBack(4)],
-    ['something has damaged it', ({ store }) => store.damage()],
+    ['something has damaged it', damaged],
   ])('writes its key again after %s', (_, lose) => {
     const replica = owner();
-    replica.pass(3_000);
-    lose(replica);
-    replica.pass(600);
+    replica.give(3_000, lose, 600);
     expect(current(replica)).toMatchObject({ gen: 1, owner: 'me', phase: 'open' });
     expect(replica.state).toMatchObject({ name: 'open', gen: 1 });
   });
@@ -386,8 +354,7 @@ describe('an owner', () => {
     expect(replica.pass(1)).toBe('close end');
     expect(owner().give(heard({ gen: 2, phase: 'opening' }), unanswered)).toBe('close end');
     const lonely = owner();
-    lonely.give(heard({ gen: 2, phase: 'opening' }));
-    lonely.owner = reportOf({ gen: 2, phase: 'opening' });
+    lonely.give(heard({ gen: 2, phase: 'opening' }), { owner: reportOf({ gen: 2, phase: 'opening' }) });
     expect(lonely.pass(1_999)).not.toContain('close');
     expect(lonely.pass(1)).toContain('close end');
   });
@@ -405,8 +372,7 @@ describe('an owner', () => {
     ['of itself', { gen: 1, owner: 'me' }, 1],
   ])('claims again in a higher generation if it emits frames %s', (_, followed, gen) => {
     const replica = owner();
-    replica.followed = followed;
-    replica.pass(250);
+    replica.give({ followed }, 250);
     expect(replica.state).toMatchObject({ name: 'open', gen });
     expect(current(replica)).toMatchObject({ gen, owner: 'me' });
   });
@@ -420,8 +386,7 @@ describe('an owner', () => {
 
   it('gives way to a later owner whose frames it would drop, and does not follow it', () => {
     const replica = owner();
-    replica.followed = { gen: 2, owner: 'dead' };
-    replica.give(heard({ gen: 2 }));
+    replica.give({ followed: { gen: 2, owner: 'dead' } }, heard({ gen: 2 }));
     expect(replica.state.name).toBe('following');
     expect(replica.election.known).toMatchObject({ gen: 1, owner: 'me' });
   });
@@ -439,11 +404,9 @@ describe('an owner', () => {
 
   it('sends no handshake after one that had no answer, before a write has its credit', () => {
     const replica = claimed();
-    replica.give('handshake');
-    replica.mode = 'away';
+    replica.give('handshake', { mode: 'away' });
     expect(replica.give(unanswered, 'handshake')).not.toContain('allow');
-    replica.mode = 'good';
-    expect(replica.pass(1_000)).toContain('allow');
+    expect(replica.give({ mode: 'good' }, 1_000)).toContain('allow');
     expect(current(replica)?.credits).toMatchObject([{ gen: 4 }]);
   });
 
@@ -508,11 +471,7 @@ describe('an owner whose connection was replaced', () => {
 
   it('claims no sooner than a lease after the engine is back, also if that has lost the key', () => {
     const replica = owner();
-    replica.owner = 'no-answer';
-    replica.give(engine(false), replaced);
-    replica.pass(60_000);
-    replica.store.wipe();
-    replica.give(engine(true));
+    replica.give({ owner: 'no-answer' }, engine(false), replaced, 60_000, wiped, engine(true));
     const { length } = replica.writes;
     replica.pass(2_000 + spread - 1);
     expect(replica.writes).toHaveLength(length);
@@ -522,11 +481,9 @@ describe('an owner whose connection was replaced', () => {
 
   it('does not explain it after its lease, but follows, and reports the eviction to the next owner', () => {
     const replica = owner();
-    replica.mode = 'away';
-    replica.pass(2_100);
+    replica.give({ mode: 'away' }, 2_100);
     expect(replica.give(replaced)).not.toContain('fail');
-    replica.mode = 'good';
-    replica.pass(500);
+    replica.give({ mode: 'good' }, 500);
     expect(current(replica)?.phase).not.toBe('stopped');
     expect(replica.give(heard({ gen: 2 }))).toBe('evicted');
     expect(replica.effects).toMatchObject([{ evictions: [{ leftMs: expect.any(Number) }] }]);
@@ -534,12 +491,9 @@ describe('an owner whose connection was replaced', () => {
 
   it('does not follow another owner with its own generation, which a store that has lost all data has used again', () => {
     const replica = owner();
-    replica.store.wipe();
-    overwrite(replica, { gen: 1 });
-    replica.give(heard({ gen: 1 }));
+    replica.give(wiped, written({ gen: 1 }), heard({ gen: 1 }));
     const { heardAt } = replica.state;
-    replica.pass(100);
-    replica.give(heard({ gen: 1 }));
+    replica.give(100, heard({ gen: 1 }));
     expect(replica.state).toMatchObject({ name: 'following', heardAt });
     expect(replica.election.known).toMatchObject({ gen: 1, owner: 'me' });
   });
@@ -591,8 +545,7 @@ describe('a hand-over', () => {
 
   it('leaves after its deadline, and at once without the engine or without the ownership', () => {
     const replica = owner();
-    replica.mode = 'away';
-    replica.give('hand-over');
+    replica.give({ mode: 'away' }, 'hand-over');
     expect(replica.pass(4_999)).not.toContain('left');
     expect(replica.pass(1)).toBe('close end left');
     expect(owner().give(engine(false), 'hand-over')).toBe('close end left');
@@ -653,9 +606,7 @@ describe('a replica whose key the service refuses', () => {
       return store.read();
     };
     const replica = new DrivenElection({}, { ...store, read });
-    replica.give('start');
-    replica.pass(50);
-    replica.give(refused);
+    replica.give('start', 50, refused);
     replica.passUntil(() => hasRead);
     expect(replica.state.name).toBe(name);
   });
@@ -692,10 +643,8 @@ describe('a replica whose account is used for another feed or service', () => {
   const other = 'other-0123456789ab00000002';
   it('fails as a follower when an owner of another feed has claimed', () => {
     const replica = joined({}, { replica: me });
-    overwrite(replica, { gen: 4, owner: other, feed: 'raw' });
-    replica.owner = reportOf({ gen: 4, owner: other, revision: 2 });
-    replica.give(heard({ gen: 4, owner: other, revision: 2 }));
-    replica.pass(0);
+    const report = { gen: 4, owner: other, revision: 2 };
+    replica.give(written({ gen: 4, owner: other, feed: 'raw' }), { owner: reportOf(report) }, heard(report), 0);
     expect(replica.effects).toEqual([{ type: 'fail', isReplaced: false, other: { feed: 'raw' } }]);
   });
 
@@ -709,24 +658,18 @@ describe('a replica whose account is used for another feed or service', () => {
 describe('a key that cannot be read', () => {
   it('is replaced by an owner that leaves', () => {
     const replica = owner();
-    replica.store.damage();
-    replica.give('hand-over');
+    replica.give(damaged, 'hand-over');
     expect(current(replica)).toMatchObject({ phase: 'free' });
   });
 
   it('is not claimed by a replica that saw it free before, which follows', () => {
-    const replica = joined(free);
-    replica.store.damage();
-    replica.pass(50);
+    const replica = after(free, damaged, 50);
     expect(replica.writes).toEqual([]);
     expect(replica.state.name).toBe('following');
   });
 
   it('does not delay a replica that leaves', () => {
-    const replica = new DrivenElection();
-    replica.store.damage();
-    replica.give('start');
-    expect(replica.give('hand-over')).toBe('left');
+    expect(alone(damaged).give('hand-over')).toBe('left');
   });
 });
 
@@ -774,9 +717,7 @@ describe('the changes of the owner', () => {
   it('stay in the key while the owner renews it, after a wipe of the store, and after a stop', () => {
     const replica = claimedAfter({});
     const changes = changesOf(replica);
-    replica.give('handshake', 'opened');
-    replica.store.wipe();
-    replica.pass(1_000);
+    replica.give('handshake', 'opened', wiped, 1_000);
     expect(current(replica)).toMatchObject({ phase: 'open', owner: 'me' });
     expect(changesOf(replica)).toEqual(changes);
     replica.give(replaced);

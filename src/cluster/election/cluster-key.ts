@@ -12,7 +12,6 @@ const Credit = t.readonly(t.type({ gen: count, leftMs: t.number }), 'Credit');
 export type Credit = t.TypeOf<typeof Credit>;
 
 const Eviction = t.readonly(t.type({ leftMs: t.number }));
-/** An eviction of an owner, and how long it still counts. */
 export type Eviction = t.TypeOf<typeof Eviction>;
 
 const ChangeCause = t.keyof({ first: null, 'hand-over': null, released: null, silence: null, resumed: null });

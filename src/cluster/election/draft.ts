@@ -102,7 +102,6 @@ export class Draft {
     this.#end('stopped');
   }
 
-  /** Ends the election of this replica, because it shuts down. */
   leave(): void {
     this.endFeed();
     this.effects.push({ type: 'left' });

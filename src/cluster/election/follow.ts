@@ -104,7 +104,6 @@ const join = (draft: Draft): void => {
   draft.read('orient');
 };
 
-/** Makes this replica wait for messages of the owner, and ask after a silence. */
 const follow = (draft: Draft, me: Following, heardAt = draft.now): void => {
   const { now, settings, timers } = draft;
   const { isConnected } = draft.election;
@@ -208,7 +207,6 @@ const entryRead = (draft: Draft, me: Following, purpose: Call['purpose'], entry:
   else orient(draft, me, entry);
 };
 
-/** Decides what this replica does, from the key that it has read. */
 const orient = (draft: Draft, me: Following, { key, revision }: Entry): void => {
   const { election, now, settings, timers } = draft;
   if (key === undefined || draft.isOutdated(key)) {

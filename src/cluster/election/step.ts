@@ -88,7 +88,6 @@ const always: Rules<unknown> = {
 /** What each state does. What has no rule changes nothing. */
 const table = { ...following, ...owning, stopped: undefined, left: undefined };
 
-/** The next state of an election, and what the replica must do. */
 export interface Step {
   readonly state: Election;
   readonly effects: readonly Effect[];

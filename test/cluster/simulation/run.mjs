@@ -1,3 +1,24 @@
+import { bundled as bundledProgram } from '../../support/bundle.mjs';
+
+/**
+ * Bundles a program of this folder, and imports it.
+ *
+ * @param {string} file - its name
+ * @param {{ readonly file: string, readonly find: string, readonly replacement: string }} [mutant] - a change of one file in `src/cluster/`
+ */
+export const bundled = (file, mutant) =>
+  bundledProgram(new URL(file, import.meta.url), mutant && { mutant: { ...mutant, file: `cluster/${mutant.file}` } });
+
+/** Returns whether a run is bad, or endless, because of a broken rule. One that is bad anyway detects nothing. */
+export const detects = (broken, simulate, seed, options) => {
+  try {
+    if (broken(seed, options).violations.length === 0) return false;
+  } catch (error) {
+    if (!/callbacks/.test(error.message)) throw error;
+  }
+  return simulate(seed, options).violations.length === 0;
+};
+
 const maxTimelines = 3;
 
 /** Returns the timeline of a run as text, with what is wrong at its beginning. */
