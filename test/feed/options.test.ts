@@ -379,6 +379,19 @@ describe.each([
     expect(inspect(error)).not.toContain('planted');
   });
 
+  it('refuses wrong options from the call itself, as a failure of the ticket', () => {
+    const error = refusalOf(() => feed$('market', { ...valid, idleTimeoutMs: marker as never }));
+    expect(error).toMatchObject({ stage: 'ticket', message: expect.stringContaining('`idleTimeoutMs` must be') });
+    expect(everythingOf(error)).not.toContain(marker);
+  });
+
+  it('reads missing options from the environment', () => {
+    process.env['TRADE_FEED_BASE_URL'] = 'https://feed.example.com';
+    process.env['TRADE_FEED_API_KEY'] = marker;
+    expect(isObservable(feed$())).toBe(true);
+    expect(inspect(feed$('raw'), { showHidden: true, depth: null })).not.toContain(marker);
+  });
+
   it('does not call apiKey before the subscription', () => {
     const apiKey = jest.fn(() => 'k');
     expect(isObservable(feed$('raw', { ...valid, apiKey }))).toBe(true);

@@ -255,6 +255,23 @@ describe('BoundedReader', () => {
     expect(seen).toEqual([2, mine]);
     expect(source.observed).toBe(false);
   });
+
+  it('passes a value on that arrived during `next`, also if the consumer does not pull for it', () => {
+    const source = new Subject<number>();
+    const seen: number[] = [];
+    const taker = {
+      wants: true,
+      next: (value: number) => {
+        taker.wants = false;
+        if (seen.push(value) === 1) source.next(2);
+        taker.wants = true;
+      },
+      end: () => undefined,
+    };
+    new BoundedReader<number>(source, boundDefaults, taker).pull();
+    source.next(1);
+    expect(seen).toEqual([1, 2]);
+  });
 });
 
 describe('Ring', () => {

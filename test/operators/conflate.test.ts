@@ -64,6 +64,13 @@ describe('conflate', () => {
     check('-----|', '-----|', {});
   });
 
+  it('emits all waiting values when maxKeys is reached', () => {
+    const source = '  -a-b-p--c---';
+    const sub = '     ^----------!';
+    const expected = '-----(VW)-X-';
+    check(source, expected, { V: newest('a2', 2), W: newest('p1', 1), X: newest('a3', 1) }, { maxKeys: 2 }, sub);
+  });
+
   it('errors when `key` throws, after the waiting values, and unsubscribes from the source', () => {
     const source = new Subject<string>();
     const received: unknown[] = [];

@@ -109,6 +109,18 @@ describe('logEvents', () => {
     subscription.unsubscribe();
   });
 
+  it('logs an error that no event announced, with its cause', () => {
+    const { records, errors, source$ } = run();
+    source$.next(frameOf('a'));
+    const thrown = new RangeError('no space left');
+    source$.error(thrown);
+    expect(errors).toEqual([thrown]);
+    expect(records.at(-1)).toMatchObject({
+      ...{ type: 'stopped', code: 'relay-source-failed' },
+      msg: expect.stringMatching(/^Stopped, relay-source-failed: .* Cause: RangeError: no space left$/),
+    });
+  });
+
   it('errors if the logger throws when it logs a wait', () => {
     const thrown = new Error('disk full');
     const { errors, source$ } = run(() => {

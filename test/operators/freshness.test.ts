@@ -4,12 +4,14 @@ import type { TestScheduler } from 'rxjs/testing';
 import { freshness, type Freshness, type Stale, tradeFeed$ } from '../../src/index.js';
 import { RecentIntervals } from '../../src/operators/freshness.js';
 import { ReplayedFrame, type ReplayedGap } from '../../src/operators/items/item.js';
+import { cases } from '../support/cases.js';
 import { fakeTimers } from '../support/fake-timers.js';
 import { optionsFor } from '../support/feed.js';
 import { workers } from '../support/start-worker.js';
 import { waitFor } from '../support/wait-for.js';
 import { accept, startWire, text } from '../support/wire.js';
 import { disconnected, frameOf, gapOf, lost, marbles, opened } from './stream.js';
+import fc from 'fast-check';
 
 const stale = (since: number, newestAt: number | undefined, maxAgeMs = 100): Freshness => {
   return { state: 'stale', since, newestAt, maxAgeMs };
@@ -125,6 +127,13 @@ describe('freshness with maxAgeMs', () => {
       subscription.unsubscribe();
     },
   );
+
+  it('takes the arrival as the time of an item without a time', () => {
+    marbles(({ cold, expectObservable }, scheduler) => {
+      const states$ = cold('49ms x 200ms |').pipe(freshness({ maxAgeMs: 100, scheduler }));
+      expectObservable(states$).toBe('159ms S 90ms |', { S: stale(149, 49) });
+    });
+  });
 });
 
 describe('freshness with factor', () => {
@@ -173,6 +182,16 @@ describe('freshness of a recording', () => {
       expectObservable(states$).toBe('(SF) 503ms |', { S: stale(1_150, 1_050), F: fresh(2_001) });
     });
   });
+
+  it('has the limit of the observed intervals, too', () => {
+    const states: Freshness[] = [];
+    const source$ = new Subject<unknown>();
+    source$.pipe(freshness({ factor: 30 })).subscribe((state) => states.push(state));
+    for (const at of [...every50Ms(150), 8_900, 20_000]) source$.next(recorded(at));
+    source$.complete();
+    // The pause of 1,450 ms is below 30 times 50 ms.
+    expect(states).toEqual([stale(10_400, 8_900, 1_500), fresh(20_000)]);
+  });
 });
 
 describe('freshness of real sources', () => {
@@ -196,7 +215,24 @@ describe('freshness of real sources', () => {
   });
 });
 
+const p99Of = (values: readonly number[]): number | undefined => {
+  const intervals = new RecentIntervals();
+  for (const value of values) intervals.add(value);
+  return intervals.p99();
+};
+
 describe('the 99th percentile of intervals', () => {
+  it('is the percentile of the last 1,024 intervals, by the nearest rank', () => {
+    const interval = fc.double({ min: 0.001, max: 1e9, noNaN: true });
+    fc.assert(
+      fc.property(fc.array(interval, { minLength: 100, maxLength: 3_000 }), (values) => {
+        const known = values.slice(-1_024).sort((a, b) => a - b);
+        expect(p99Of(values)).toBe(known[Math.ceil(known.length * 0.99) - 1]);
+      }),
+      { numRuns: cases(200) },
+    );
+  });
+
   it('does not change the order in which intervals are replaced', () => {
     const intervals = new RecentIntervals();
     for (let n = 0; n < 1_024; n += 1) intervals.add(n < 100 ? 1_000 : 1);

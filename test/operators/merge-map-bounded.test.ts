@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { EMPTY, map, mergeMap, NEVER, type Observable, Subject, take } from 'rxjs';
+import { defer, EMPTY, finalize, map, mergeMap, NEVER, type Observable, of, Subject, take } from 'rxjs';
 import type { DropReport } from '../../src/operators/bounded/bounded-queue.js';
 import { mergeMapBounded, type MergeMapBoundedOptions } from '../../src/operators/merge-map-bounded.js';
 import { cases } from '../support/cases.js';
@@ -94,9 +94,43 @@ describe('mergeMapBounded', () => {
       expectSubscriptions(source.subscriptions).toBe(['^--!', '^!']);
     });
   });
+
+  it('does not grow the stack with inner Observables that complete synchronously', () => {
+    let projected = 0;
+    const gate = new Subject<number>();
+    const values = new Subject<number>();
+    values.pipe(mergeMapBounded((n) => (n === 0 ? gate : of((projected += 1))), { capacity: 20_000 })).subscribe();
+    for (let n = 0; n <= 20_000; n += 1) values.next(n);
+    gate.complete();
+    expect(projected).toBe(20_000);
+  });
+
+  it('starts the next value when the one before has been torn down, as mergeMap does', () => {
+    const log: string[] = [];
+    const gates = [new Subject<never>(), new Subject<never>()];
+    const project = (n: number) =>
+      defer(() => {
+        log.push(`start ${n}`);
+        return (gates[n] as Subject<never>).pipe(finalize(() => log.push(`end ${n}`)));
+      });
+    of(0, 1).pipe(mergeMapBounded(project)).subscribe();
+    gates[0]!.complete();
+    expect(log).toEqual(['start 0', 'end 0', 'start 1']);
+  });
 });
 
 describe('drops of mergeMapBounded', () => {
+  it('are reported once each time the queue overflows, and add up', () => {
+    const { source, work, reports } = bench({ capacity: 4 });
+    for (let n = 0; n < 11; n += 1) source.next(n);
+    expect(reports).toEqual([]);
+    work[0]!.gate.complete();
+    expect(reports).toEqual([]);
+    work[1]!.gate.complete();
+    expect(reports).toMatchObject([{ reason: 'overflow', dropped: 6, total: 6 }]);
+    expect(work.map(({ n }) => n)).toEqual([0, 7, 8]);
+  });
+
   it.each([
     ['are reported after a second, by the clock of the scheduler', 995, [3, 1, 1]],
     ['are not reported earlier while they continue', 994, [4, 1]],
@@ -164,6 +198,24 @@ describe('a function of the user in mergeMapBounded', () => {
     expect(dropped).toEqual([1]);
     source.next(2);
     expect(projected.slice(7)).toEqual([2, 12]);
+  });
+
+  it('may end another turn and push to the source in `project`, without a change of the order', () => {
+    const source = new Subject<number>();
+    const projected: number[] = [];
+    const gates = [new Subject<never>(), new Subject<never>()];
+    const project = (n: number) => {
+      projected.push(n);
+      if (n === 2) {
+        gates[1]!.complete();
+        source.next(4);
+      }
+      return gates[n] ?? EMPTY;
+    };
+    source.pipe(mergeMapBounded(project, { concurrency: 2 })).subscribe();
+    [0, 1, 2, 3].forEach((n) => source.next(n));
+    gates[0]!.complete();
+    expect(projected).toEqual([0, 1, 2, 3, 4]);
   });
 });
 

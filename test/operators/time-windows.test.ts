@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { concat, defer, EMPTY, from, lastValueFrom, map, of, type OperatorFunction, retry } from 'rxjs';
+import { concat, defer, EMPTY, from, lastValueFrom, map, NEVER, of, type OperatorFunction, retry } from 'rxjs';
 import { type SchedulerLike, Subject, type Subscription, throwError, VirtualTimeScheduler } from 'rxjs';
 import { countWindow } from '../../src/operators/count-window.js';
 import { type Replayed, ReplayedFrame, timeOf } from '../../src/operators/items/item.js';
@@ -13,6 +13,7 @@ import { slidingWindow, type SlidingWindowOptions } from '../../src/operators/sl
 import { tumblingWindow, type TumblingWindowOptions } from '../../src/operators/tumbling-window.js';
 import type { FeedWindow, FramesOptions } from '../../src/operators/window/window.js';
 import type { FeedEvent } from '../../src/protocol/event.js';
+import { relayError } from '../../src/protocol/failures/trade-feed-error.js';
 import { Frame } from '../../src/protocol/frame.js';
 import { cases } from '../support/cases.js';
 import { fullChunk } from './own-bytes/views.js';
@@ -101,6 +102,7 @@ describe('tumblingWindow', () => {
       '----------W---------X---------Y',
       { W: '0-10 abc', X: '10-20', Y: '20-30 d' },
     ],
+    ['begins with the first event', '-------------a-------', '--------------------W', { W: '10-20 a' }],
     [
       "begins the first window when the feed opens, with align 'start'",
       't--oa--------b-----',
@@ -115,6 +117,8 @@ describe('tumblingWindow', () => {
       { W: '4-14 ab', X: '14-24' },
       { options: { align: 'start' } },
     ],
+    ["emits nothing before the feed opens, with align 'start'", 't--|', '---|', {}, { options: { align: 'start' } }],
+    ['completes without a window if no event arrived', '--|', '--|', {}],
     [
       'is not complete when it began before the feed opened',
       't----------------o-a----',
@@ -135,6 +139,20 @@ describe('tumblingWindow', () => {
       { events: g(13) },
     ],
     [
+      'is not complete when it contains a gap of 0 ms',
+      'oa--(xog)b----',
+      '----------W---------X',
+      { W: '0-10 ab gap 4-4 incomplete', X: '10-20' },
+      { events: g(4) },
+    ],
+    [
+      'counts a gap that ends with a window only for that window',
+      'oa-x------(og)-----',
+      '----------W---------X',
+      { W: '0-10 a gap 3-10 incomplete', X: '10-20' },
+      { events: g(3) },
+    ],
+    [
       'counts an outage without a gap event only for its window, also if the next frame is two windows later',
       'oa-x---o-----------------b----',
       '----------W---------X---------Y',
@@ -148,10 +166,23 @@ describe('tumblingWindow', () => {
       { options: { maxFrames: 2 } },
     ],
     [
+      'comes before the error of the source',
+      'oa--------b--#',
+      '----------W--(X#)',
+      { W: '0-10 a', X: '10-20 b incomplete' },
+    ],
+    [
       'has the gap up to the end when the source completed in an outage',
       'oa-x----|',
       '--------(W|)',
       { W: '0-10 a gap 3-8 incomplete' },
+    ],
+    [
+      'does not count a failed attempt as an outage',
+      'oa-k------',
+      '----------W',
+      { W: '0-10 a' },
+      { events: { k: ticketFailure } },
     ],
     [
       'moves the clock by the greatest lead of an event',
@@ -190,6 +221,13 @@ describe('tumblingWindow', () => {
     ],
   ])('%s', (_title, ...marbleCase) => check(marbleCase));
 
+  it('sets its timer also for a source that emits during `subscribe`', () => {
+    marbles(({ expectObservable }) => {
+      const lines$ = concat(of<FeedEvent[]>(opened(0)), NEVER).pipe(tumblingWindow({ lengthMs: 10 }), words());
+      expectObservable(lines$, '^----------!').toBe('----------W', { W: '0-10' });
+    });
+  });
+
   it('uses the clock for an item without a time', () => {
     marbles(({ cold, expectObservable }, scheduler) => {
       const sizes$ = cold('o--a---a----a---|', letters).pipe(
@@ -199,6 +237,18 @@ describe('tumblingWindow', () => {
         words(),
       );
       expectObservable(sizes$).toBe('----------W-----(X|)', { W: '0-10 11', X: '10-20 1 incomplete' });
+    });
+  });
+
+  it('has separate windows for each subscription, and stops its timer when it is unsubscribed from', () => {
+    marbles(({ hot, expectObservable, expectSubscriptions }, scheduler) => {
+      const source$ = hot('o--a--------b------', letters);
+      const windows$ = source$.pipe(stamped(scheduler), tumblingWindow({ lengthMs: 10 }), words());
+      expectObservable(windows$, '^--------------------!').toBe('----------W---------X', { W: '0-10 a', X: '10-20 b' });
+      expectObservable(windows$, '-----^---------------!').toBe('--------------------X', { X: '10-20 b' });
+      expectSubscriptions(source$.subscriptions).toBe(['^--------------------!', '-----^---------------!']);
+      scheduler.flush();
+      expect(scheduler.now()).toBeLessThan(30);
     });
   });
 
@@ -239,12 +289,28 @@ describe('tumblingWindow', () => {
       { allowedLatenessMs: 3 },
     ],
     [
+      'ends an outage at the next frame if the stream has no other events',
+      [frameOf('a', 11), disconnected(13), frameOf('b', 25), frameOf('c', 31)],
+      ['10-20 a gap 13-25 incomplete', '20-30 b gap 13-25 incomplete', '30-40 c incomplete'],
+    ],
+    [
       'counts a gap that no event confirms only for the windows of its time',
       [frameOf('a', 11), disconnected(13), opened(25), issued(55), frameOf('b', 61)],
       [
         ...['10-20 a gap 13-25 incomplete', '20-30 gap 13-25 incomplete', '30-40', '40-50', '50-60'],
         '60-70 b incomplete',
       ],
+    ],
+    [
+      'has no gap for a resumed connection to a relay',
+      [
+        opened(0),
+        frameOf('a', 12),
+        { type: 'disconnected', at: 15, failure: relayError({ code: 'relay-lost', endedAt: 15 }) },
+        opened(16),
+        frameOf('b', 20),
+      ],
+      ['0-10', '10-20 a', '20-30 b incomplete'],
     ],
     [
       'begins a gap at the newest time, also after a late frame in the window of the time',
@@ -260,6 +326,11 @@ describe('tumblingWindow', () => {
       'emits more than 10,000 empty windows that end at once as one incomplete window',
       [opened(0), frameOf('a', 5), frameOf('b', many)],
       ['0-10 a', `10-${many} incomplete`, `${many}-${many + 10} b incomplete`],
+    ],
+    [
+      'does not emit an empty window that begins with the end',
+      [opened(10), frameOf('a', 15), watermark(20)],
+      ['10-20 a'],
     ],
   ])('%s', (_title, events, lines, ...[options]) => {
     expect(replayed(events, options)).toEqual(lines);
@@ -324,6 +395,16 @@ describe('tumblingWindow', () => {
     expect(feed.delays).toEqual([500, 494, 500, 500]);
   });
 
+  it('waits for the rest, at least 1 ms, when a timer fires early', () => {
+    const feed = driven(0);
+    feed.emit(opened(0));
+    feed.setClock(-0.5);
+    feed.pass(10);
+    expect(feed.lines()).toEqual([]);
+    feed.pass(1);
+    expect([feed.lines(), feed.delays.slice(0, 2)]).toEqual([['0-10'], [10, 1]]);
+  });
+
   it('when the clock is set back, adds items to the open window, loses none, and waits no longer than a window', () => {
     const feed = driven(3_600_001);
     feed.emit(opened(3_600_001));
@@ -373,6 +454,20 @@ describe('tumblingWindow', () => {
       .subscribe({ error: (error: unknown) => errors.push(error) });
     source.next(frameOf('a', 1));
     expect([errors, source.observed]).toEqual([[new Error('mine')], false]);
+  });
+
+  it('adds items that the consumer pushes while a window is emitted', () => {
+    const outputs: string[] = [];
+    const source = new Subject<FeedEvent>();
+    source.pipe(tumblingWindow({ lengthMs: 10, scheduler: stopped() }), words()).subscribe((line) => {
+      outputs.push(line);
+      if (outputs.length > 1) return;
+      source.next(frameOf('c', 45));
+      source.next(frameOf('z', 2)); // for the window that was just emitted: too late
+    });
+    for (const event of [opened(0), frameOf('a', 1), frameOf('b', 25), frameOf('d', 46)]) source.next(event);
+    source.complete();
+    expect(outputs).toEqual(['0-10 a', '10-20 z incomplete', '20-30 b', '30-40', '40-50 cd incomplete']);
   });
 });
 
@@ -438,6 +533,12 @@ describe('slidingWindow', () => {
       { options: { ...every5, maxFrames: 2 } },
     ],
   ])('%s', (_title, ...marbleCase) => check(marbleCase));
+
+  it('ends a window between the starts of two others', () => {
+    const events = [opened(0), frameOf('a', 9), frameOf('b', 11)];
+    const lines = replayed(events, { everyMs: 4, align: 'start' });
+    expect(lines).toEqual(['0-10 a', '4-14 ab incomplete', '8-18 ab incomplete']);
+  });
 
   it('adds late items to the windows that are still open, and begins each window once', () => {
     const events = [opened(0), ...[17, 18, 12, 3, 25].map((at, n) => frameOf('aebcd'.charAt(n), at))];
@@ -642,6 +743,13 @@ describe('windows over a feed with a new subscription', () => {
       '60-70 e incomplete',
     ]);
     expect(retried(countWindow(3))).toEqual(['5-44 abc gap 12-43 incomplete', '51-60 de incomplete']);
+  });
+
+  it('are not complete since the last frame, and complete again after the opening', () => {
+    const again = [opened(0), frameOf('a', 1), frameOf('b', 6), requested(8), opened(9), frameOf('c', 11)];
+    expect(replayed(again)[0]).toBe('0-10 ab gap 6-9 incomplete');
+    const lines = replayed([...first, disconnected(15), ...second]);
+    expect(lines.slice(-3)).toEqual(['40-50 c gap 15-43 incomplete', '50-60 d', '60-70 e incomplete']);
   });
 
   it.each<[string, readonly FeedEvent[], string]>([

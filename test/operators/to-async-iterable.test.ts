@@ -25,7 +25,44 @@ const bench = (options: BoundOptions<number> = {}) => {
 const stateOf = async (promise: Promise<unknown>): Promise<unknown> =>
   Promise.race([promise, Promise.resolve('pending')]);
 
-describe('toAsyncIterable', () => {});
+describe('toAsyncIterable', () => {
+  it('answers several requests in order', async () => {
+    const { source, iterator } = bench();
+    const pending = [iterator.next(), iterator.next(), iterator.next(), iterator.next()];
+    source.next(1);
+    source.next(2);
+    source.complete();
+    expect(await Promise.all(pending)).toEqual([yielded(1), yielded(2), done, done]);
+  });
+
+  it('rejects the first pending request with the error', async () => {
+    const { source, iterator } = bench();
+    const pending = [iterator.next(), iterator.next()];
+    // eslint-disable-next-line rxjs-x/throw-error -- an error may be any value
+    source.error(undefined);
+    await expect(pending[0]).rejects.toBeUndefined();
+    expect(await pending[1]).toEqual(done);
+  });
+});
+
+describe('a loop that ends early', () => {
+  const throwMine = () => {
+    throw mine;
+  };
+  it.each([
+    ['break', () => true],
+    ['an exception', throwMine],
+  ])('by %s unsubscribes, and reports the waiting values as dropped', async (_how, leave) => {
+    const { source, iterable, reports } = bench();
+    queueMicrotask(() => [1, 2, 3].forEach((n) => source.next(n)));
+    const loop = async () => {
+      for await (const n of iterable) if (n === 1 && leave()) break;
+    };
+    await loop().catch((error: unknown) => expect(error).toBe(mine));
+    expect(source.observed).toBe(false);
+    expect(reports).toMatchObject([{ reason: 'ended', dropped: 2, total: 2 }]);
+  });
+});
 
 describe('drops of toAsyncIterable', () => {
   const failing = (error: unknown) => () => {

@@ -118,6 +118,24 @@ describe('whereField', () => {
       expect(passing(['{"to":"\u212A"}'], 'to', 'k', { ignoreCase })).toEqual(['{"to":"\u212A"}']);
     });
 
+    it('reads a set that changes, also one with capital letters', () => {
+      const source = new Subject<Frame>();
+      const wallets = new Set(['A', 'B']);
+      let passed = 0;
+      source.pipe(whereField('to', wallets, { ignoreCase })).subscribe(() => (passed += 1));
+      const passes = (text: string) => {
+        const before = passed;
+        source.next(frameOf(`{"to":"${text}"}`));
+        return passed > before;
+      };
+      expect([passes('a'), passes('c')]).toEqual([true, false]);
+      wallets.add('C');
+      expect(passes('c')).toBe(true);
+      wallets.delete('A');
+      wallets.add('d');
+      expect([passes('a'), passes('D')]).toEqual([false, true]);
+    });
+
     it('finds a text with capital letters that took the place of another after a second', () => {
       const source = new Subject<Frame>();
       const wallets = new Set(['A']);

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { transformFileSync } from '@swc/core';
+import fc from 'fast-check';
 import { execFileSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { checkFeed, isFeed, isLoopback, parseTimestamp } from '../../src/protocol/contract.js';
@@ -9,6 +10,8 @@ import { parseTicket, redactorOf } from '../../src/protocol/parse-ticket.js';
 import { printable } from '../../src/protocol/printable.js';
 import { parseHttpDate, retryAfterMs } from '../../src/protocol/retry-after.js';
 import type { Ticket } from '../../src/protocol/ticket.js';
+import { cases } from '../support/cases.js';
+import { character } from '../support/character.js';
 import { wire } from './tickets.js';
 
 describe('a feed', () => {
@@ -99,6 +102,16 @@ describe('retry after', () => {
     it.each([...notADate, '784111777'])('returns undefined for %j', (text) => {
       expect(parseHttpDate(text)).toBeUndefined();
     });
+
+    it('parses every output of toUTCString with a year of four digits', () => {
+      const seconds = fc.integer({ min: Date.UTC(1970, 0, 1) / 1000, max: Date.UTC(9999, 11, 31) / 1000 });
+      fc.assert(
+        fc.property(seconds, (s) => {
+          expect(parseHttpDate(new Date(s * 1000).toUTCString())).toBe(s * 1000);
+        }),
+        { numRuns: cases(100) },
+      );
+    });
   });
 
   describe('retryAfterMs', () => {
@@ -136,6 +149,26 @@ describe('retry after', () => {
     const noNumber = ['-1', '+1', '1.5', '1,5', '1e3', '0x10', '5s', '5, 6', 'Infinity', 'NaN', '٣'];
     it.each([undefined, ...noNumber, ...notADate])('returns undefined for %j', (value) => {
       expect(retryAfterMs(value, forms['the preferred form'])).toBeUndefined();
+    });
+
+    it('never throws, and is never NaN or negative, for any value', () => {
+      const dates = fc.date({ noInvalidDate: true }).map((date) => date.toUTCString());
+      const header = fc.oneof(
+        fc.string(),
+        fc.string({ unit: character }),
+        fc.integer().map(String),
+        fc.double().map(String),
+        dates,
+        fc.constantFrom(...Object.values(forms), ...notADate),
+        fc.constant(undefined),
+      );
+      fc.assert(
+        fc.property(header, header, (value, date) => {
+          const ms = retryAfterMs(value, date);
+          expect(ms === undefined || ms >= 0).toBe(true);
+        }),
+        { numRuns: cases(500) },
+      );
     });
   });
 });

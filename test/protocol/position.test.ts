@@ -46,6 +46,17 @@ describe('event id', () => {
     ])('refuses %j', (text) => {
       expect(parseEventId(text)).toBeUndefined();
     });
+
+    it('never throws, and returns finite numbers only', () => {
+      const nearly = fc.stringMatching(/^[\w.-]{0,60}$/);
+      fc.assert(
+        fc.property(fc.oneof(fc.string(), nearly), (text) => {
+          const id = parseEventId(text);
+          if (id === undefined) return;
+          for (const number of [id.seq, id.frames, id.at, id.complete]) expect(Number.isFinite(number)).toBe(true);
+        }),
+      );
+    });
   });
 });
 
@@ -63,6 +74,10 @@ describe('feed position', () => {
       const run = runOf(Number.MAX_SAFE_INTEGER, Number.MAX_SAFE_INTEGER, 'x'.repeat(80));
       const id = parseEventId(`${run}.1.2.3`);
       expect(id && feedPositionOf(id)).toEqual({ run, sequence: 1, frames: 2 });
+    });
+
+    it('is not the id of a relay without a cluster', () => {
+      expect(feedPositionOf({ epoch: 'relay', seq: 1, frames: 1, at: 0, complete: 0 })).toBeUndefined();
     });
   });
 

@@ -48,6 +48,12 @@ describe('Secret', () => {
 });
 
 describe('redactor', () => {
+  it('hides every occurrence of every secret, and no other text', () => {
+    const redact = redactor(secret, new Secret('tkt'));
+    expect(redact(`a ${marker} b tkt c ${marker}`)).toBe('a [secret] b [secret] c [secret]');
+    expect(redact('nothing here')).toBe('nothing here');
+  });
+
   it('hides a secret completely, also if it begins with another one or is a part of it', () => {
     const redact = redactor(new Secret('key-1'), new Secret('key-1.ticket'), new Secret('secret'));
     expect(redact('key-1.ticket, key-1, a secret')).toBe('[secret], [secret], a [secret]');
@@ -59,6 +65,10 @@ describe('redactor', () => {
 
   it('hides a secret in another case too, as in an error with a host name', () => {
     expect(redactor(new Secret('Tkt+1'))('ENOTFOUND tkt+1.invalid')).toBe('ENOTFOUND [secret].invalid');
+  });
+
+  it('ignores values that are not a Secret, such as a key function', () => {
+    expect(redactor(undefined, () => 'key', 'text')('key and text')).toBe('key and text');
   });
 
   it('hides the longest secrets there can be, together', () => {

@@ -1,5 +1,6 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
 import { once } from 'node:events';
+import { Socket } from 'node:net';
 import { type PeerCertificate, TLSSocket } from 'node:tls';
 import type { TlsOptions } from '../../src/feed/options.js';
 import {
@@ -36,6 +37,12 @@ describe('originOf', () => {
 });
 
 describe('connectSocket', () => {
+  it('connects to an IPv6 address, which has brackets in a URL', async () => {
+    // Nothing listens there, and the machine may not have IPv6: the error names the address.
+    const [error] = (await once(connectSocket(new URL('ws://[::1]:1/')), 'error')) as [Error];
+    expect(error).toMatchObject({ address: '::1', port: 1 });
+  });
+
   it.each([
     ['ws:', false],
     ['wss:', true],
@@ -60,6 +67,30 @@ describe('connectSocket', () => {
     await once(socket, 'secureConnect');
     expect(socket.remotePort).toBe(portOf(wire.wssUrl));
     expect(elsewhere.connections).toBe(0);
+    socket.destroy();
+  });
+
+  it.each(['ws:', 'wss:'])('sends small messages without delay, such as a pong or an upgrade: %s', (protocol) => {
+    const atOnce = jest.spyOn(Socket.prototype, 'setNoDelay');
+    const socket = connectSocket(new URL(`${protocol}//127.0.0.1:1`));
+    socket.on('error', () => undefined).destroy();
+    expect(atOnce.mock.contexts).toContain(socket);
+    atOnce.mockRestore();
+  });
+
+  it('is also ready with an untrusted certificate if rejectUnauthorized is false', async () => {
+    await using wire = await startWire({ tls: await certificateFor() });
+    const socket = connectSocket(new URL(wire.wssUrl), { rejectUnauthorized: false });
+    await new Promise<void>((resolve) => whenReady(socket, resolve));
+    expect(isReady(socket)).toBe(true);
+    socket.destroy();
+  });
+
+  it('is not ready after the TCP connection and before the end of the TLS handshake', async () => {
+    await using gate = await startGate(['silence']);
+    const socket = connectSocket(new URL(`wss://127.0.0.1:${gate.port}`));
+    await once(socket, 'connect');
+    expect(isReady(socket)).toBe(false);
     socket.destroy();
   });
 

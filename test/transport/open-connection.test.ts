@@ -163,6 +163,17 @@ describe('openConnection', () => {
     expect(closing).toHaveLength(1);
   });
 
+  it('reports how long the connection lived', async () => {
+    await using wire = await startWire({ handshake: [accept(text('a'))] });
+    const ended = frames$(wire).forEach(() => {
+      setTimeout(() => [...wire.open].at(-1)?.end(close(1000)), 60);
+    });
+    await expect(ended).rejects.toMatchObject({ uptimeMs: expect.any(Number) });
+    const { uptimeMs } = (await ended.catch((error: unknown) => error)) as { uptimeMs: number };
+    expect(uptimeMs).toBeGreaterThanOrEqual(55);
+    expect(uptimeMs).toBeLessThan(5_000);
+  });
+
   it('sets receivedAt to the time of the read, also if the consumer was slow with the previous frame', async () => {
     await using wire = await startWire({ handshake: [accept(text('a'), text('b'))] });
     const frames: Frame[] = [];

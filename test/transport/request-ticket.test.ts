@@ -84,6 +84,12 @@ describe('requestTicket', () => {
     expect(wire.tickets.map(({ headers }) => headers['x-api-key'])).toEqual(['key-1', 'key-2']);
   });
 
+  it('requests no ticket for an unknown feed', async () => {
+    await using wire = await startWire();
+    await expect(ask(wire, {}, 'candles' as Feed)).rejects.toMatchObject({ code: 'invalid-options' });
+    expect(wire.connections).toBe(0);
+  });
+
   it('computes the lifetime as expires_at minus Date, from the request on, whatever the local clock shows', async () => {
     let arrivedMs = 0;
     const late: TicketStep = (response, wire, n) => {
@@ -95,6 +101,11 @@ describe('requestTicket', () => {
     const { deadlineMs } = await ask(wire);
     expect(deadlineMs).toBeGreaterThanOrEqual(before + 42_500);
     expect(deadlineMs).toBeLessThanOrEqual(arrivedMs + 42_500);
+  });
+
+  it('sets no deadline if the response has no valid Date', async () => {
+    await using wire = await startWire({ ticket: [issue({}, { date: 'yesterday' })] });
+    expect((await ask(wire)).deadlineMs).toBeUndefined();
   });
 
   it.each([
@@ -116,6 +127,13 @@ describe('requestTicket', () => {
     const failure = { code: 'invalid-api-key', status: 401 };
     // The head must arrive before the deadline.
     await expect(ask(wire, { ticketTimeoutMs: 2_000 })).rejects.toMatchObject(failure);
+  });
+
+  it('reports the status of a refusal if the connection breaks in its body', async () => {
+    const broken: TicketStep = (response) =>
+      void response.writeHead(403, { 'content-length': '99' }).write('x', () => response.socket?.destroy());
+    await using wire = await startWire({ ticket: [broken] });
+    await expect(ask(wire)).rejects.toMatchObject({ code: 'not-entitled' });
   });
 
   it('reads at most the allowed size of a body', async () => {

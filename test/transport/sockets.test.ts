@@ -7,7 +7,7 @@ import { asyncScheduler, defer, noop, VirtualTimeScheduler } from 'rxjs';
 import { TestScheduler } from 'rxjs/testing';
 import { Agent, Client } from 'undici';
 import { resolveOptions } from '../../src/feed/options.js';
-import { type FeedEvent, tradeFeedEvents$, type TradeFeedOptions } from '../../src/index.js';
+import { createTradeFeedError, type FeedEvent, tradeFeedEvents$, type TradeFeedOptions } from '../../src/index.js';
 import { type Connect, connectSocket } from '../../src/transport/connect.js';
 import { MAX_IDLE_MS, renewIdle, reusableSockets, spareSocket } from '../../src/transport/sockets.js';
 import { certificateFor } from '../support/certificate.js';
@@ -49,6 +49,28 @@ const clientOf = () => {
 
 describe('reusableSockets', () => {
   const createSockets = () => reusableSockets(resolveOptions());
+
+  it('returns a stored client once, and not if it is destroyed', () => {
+    const [sockets, client] = [createSockets(), clientOf()];
+    expect(sockets.takeClient()).toBeUndefined();
+    sockets.storeClient(client);
+    expect(sockets.takeClient()).toBe(client);
+    expect(sockets.takeClient()).toBeUndefined();
+    client.destroy();
+    sockets.storeClient(client);
+    expect(sockets.takeClient()).toBeUndefined();
+  });
+
+  it.each([
+    ['connection-stalled', true],
+    ['connection-lost', false],
+  ] as const)('destroys a stored client after %s: %s', (code, isDestroyed) => {
+    const [sockets, client] = [createSockets(), clientOf()];
+    sockets.storeClient(client);
+    sockets.attemptFailed(createTradeFeedError({ stage: 'stream', code }));
+    expect(client.isDestroyed).toBe(isDestroyed);
+    expect(sockets.takeClient() === undefined).toBe(isDestroyed);
+  });
 
   it('destroys a stored client with the subscription, also if it is stored later', () => {
     const [sockets, idle, late] = [createSockets(), clientOf(), clientOf()];
@@ -127,6 +149,16 @@ describe('the spare connection', () => {
     expect(service.gate.connections).toBe(2);
     expect(service.stream.handshakes).toHaveLength(1);
     expect(elsewhere.handshakes).toHaveLength(1);
+  });
+
+  it('is used for another path of the same origin', async () => {
+    await using service: TwoOrigins = await startTwoOrigins({
+      tickets: (granted) => [granted, issue(() => ({ wss_url: service.wssUrl.replace('/ws', '/other?a=b') }))],
+      handshake: [expired, frames],
+    });
+    await opened(service, 2);
+    expect(service.gate.connections).toBe(2);
+    expect(service.stream.handshakes.map(({ url }) => url)).toEqual(['/ws', '/other?a=b']);
   });
 
   it.each<Fate>(['reset', 'end', 'garbage'])(
@@ -310,6 +342,16 @@ describe('standby', () => {
       await waitFor(() => service.gate.open.size === 0 && service.tickets.open.size === 0);
     });
 
+    it('stops the feed with a failure that it throws, also if its verdict is not `stop`', async () => {
+      await using service = await startTwoOrigins({ tls, fates: (stream) => [stream, 'reset'], handshake: [frames] });
+      using feed = await started(service, throwing(createTradeFeedError({ stage: 'stream', closeCode: 1001 })));
+      feed.advance(100);
+      await waitFor(() => feed.errors.length > 0);
+      const advice = 'Your option `backoff` threw this.';
+      expect(feed.errors).toMatchObject([{ code: 'server-shutdown', verdict: 'stop', advice }]);
+      expect(feed.events.at(-1)).toMatchObject({ type: 'stopped' });
+    });
+
     it('stops the feed at the next attempt if it throws during a wait', async () => {
       await using service = await startTwoOrigins({ tls, fates: (stream) => [stream, stream], handshake: [frames] });
       const thrown = new Error('no dice');
@@ -349,6 +391,14 @@ describe('standby', () => {
     expect(service.tickets.connections).toBe(1);
     await dispatcher.close();
     agent.destroy();
+  });
+
+  it('is off by default', async () => {
+    await using service = await startTwoOrigins({ tls, handshake: [frames] });
+    using feed = await started(service, { standby: false });
+    feed.advance(60_000);
+    await turns();
+    expect(service.gate.connections).toBe(1);
   });
 });
 
@@ -413,6 +463,18 @@ describe('spareSocket', () => {
     const taken = spare.take(urlOf(gates.gate));
     expect(spare.opened.indexOf(taken)).toBe(isReturned ? 1 : 2);
     expect(spare.opened[1]?.destroyed).toBe(!isReturned);
+  });
+
+  it('returns it once, without listeners', async () => {
+    await using gates = await startGates((service) => service);
+    await using spare = await openSpare(gates.gate, true);
+    const taken = spare.take(urlOf(gates.gate));
+    await turns(1);
+    expect([taken.listenerCount('readable'), taken.readableFlowing]).toEqual([0, null]);
+    expect(taken.listenerCount('close')).toBe(spare.opened[0]?.listenerCount('close'));
+    expect(spare.take(urlOf(gates.gate))).not.toBe(taken);
+    spare.drop();
+    expect(taken.destroyed).toBe(false);
   });
 
   it('opens at most one, and none before the first connection', async () => {

@@ -78,6 +78,23 @@ describe('a block', () => {
     expect(sealed.map((block) => block?.count)).toEqual([...Array<undefined>(7).fill(undefined), 7]);
   });
 
+  it('accepts any number of frames of any size', () => {
+    const open = new OpenBlock(Infinity);
+    const sizes = Array.from({ length: 5_000 }, (_, n) => (n % 2_000 === 1_999 ? 300_000 : n % 7));
+    sizes.forEach((size, n) => open.add(frame(Buffer.alloc(size), true, n)));
+    const frames = framesOf(open.seal());
+    expect(frames.map(({ receivedAt }) => receivedAt)).toEqual([...sizes.keys()]);
+    expect(frames.map(({ byteLength }) => byteLength)).toEqual(sizes);
+  });
+
+  it('copies a received frame out of the read buffer', () => {
+    const read = Buffer.from('..read in place..');
+    const open = new OpenBlock(Infinity);
+    open.add(receivedIn(read, 2, 15));
+    read.fill('x');
+    expect(framesOf(open.seal()).map((each) => each.text())).toEqual(['read in place']);
+  });
+
   it('knows which texts are ASCII, and which frames are binary', () => {
     const open = new OpenBlock(Infinity);
     // These bytes are not ASCII, so the text shows which decoder was used.

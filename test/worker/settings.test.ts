@@ -9,7 +9,13 @@ import { copyFailure } from '../../src/protocol/failures/trade-feed-error.js';
 import { Secret } from '../../src/protocol/secret.js';
 import { fromCloneable, keepThrown, standIn, type Thrown, toCloneable } from '../../src/worker/errors.js';
 import { workerEnvironment } from '../../src/worker/feed-in-worker.js';
-import { cloneableSettings, restoreSettings } from '../../src/worker/settings.js';
+import {
+  checkReceiveIn,
+  cloneableSettings,
+  networkDefaults,
+  restoreSettings,
+  setNetworkDefaults,
+} from '../../src/worker/settings.js';
 
 const valid: TradeFeedOptions = {
   baseUrl: 'https://feed.example.com',
@@ -73,6 +79,12 @@ describe('settings for a worker', () => {
     expect(settings.tls).toMatchObject({ passphrase: 'none', crl: [], ciphers: 'HIGH' });
     expect(Buffer.isBuffer((settings.tls as Record<string, unknown>)['ticketKeys'])).toBe(true);
   });
+
+  it('do not contain properties with a symbol as their name', () => {
+    const settings = { ...resolveTicketOptions(valid), [Symbol('of this thread')]: () => undefined };
+    expect(() => structuredClone(cloneableSettings(settings))).not.toThrow();
+    expect(checkReceiveIn(settings)).toBe(settings);
+  });
 });
 
 it('copies the environment for a worker without the key and flags', () => {
@@ -86,6 +98,18 @@ it('copies the environment for a worker without the key and flags', () => {
   } finally {
     for (const name of ['TRADE_FEED_API_KEY', 'NODE_OPTIONS', 'PLAIN']) Reflect.deleteProperty(process.env, name);
     Object.assign(process.env, environment);
+  }
+});
+
+it('copies the network defaults of this thread', () => {
+  const defaults = networkDefaults();
+  try {
+    const autoSelectFamily = !defaults.autoSelectFamily;
+    const others = { order: 'ipv4first', autoSelectFamily, attemptTimeoutMs: 1_234 } as const;
+    setNetworkDefaults(others);
+    expect(networkDefaults()).toEqual(others);
+  } finally {
+    setNetworkDefaults(defaults);
   }
 });
 

@@ -78,6 +78,21 @@ describe('toReadable', () => {
     }
   });
 
+  it('keeps the order when its reader makes the source emit', async () => {
+    const { source, stream } = bench();
+    const seen: unknown[] = [];
+    stream.on('data', (value: number) => {
+      seen.push(value);
+      if (value < 3) source.next(value + 1);
+      seen.push(-value);
+      if (value === 3) source.complete();
+    });
+    await turn();
+    source.next(1);
+    expect(seen).toEqual([1, -1, 2, -2, 3, -3]);
+    await once(stream, 'close');
+  });
+
   it('is destroyed with an explanation when a value cannot be a chunk', async () => {
     await expect(toReadable()(of(1, null)).toArray()).rejects.toThrow(/null cannot be a chunk/);
     const wrong = of({}) as unknown as Observable<string>;
