@@ -18,6 +18,7 @@ import {
   tap,
   timer,
 } from 'rxjs';
+import type { SourceError } from '../operators/items/item.js';
 import { fanOut } from '../operators/share-feed.js';
 import { writeEventLine } from '../protocol/event-line.js';
 import { isRelayedValue, type RelayedEvent } from '../protocol/event.js';
@@ -128,7 +129,7 @@ export interface LiveRun {
 
 /** The runs of a relay: of the complete feed, and of each topic, which is the source piped through its operator. */
 export class Feeds {
-  readonly #source: SharedSource;
+  readonly #source: ReturnType<typeof shareSource>;
   readonly #settings: RelaySettings;
   readonly #report: (event: Report) => void;
   readonly #closed = new AsyncSubject<void>();
@@ -138,7 +139,7 @@ export class Feeds {
   readonly #stored = new Set<LiveRun>();
 
   constructor(events$: Observable<RelayedEvent>, settings: RelaySettings, report: (event: Report) => void) {
-    this.#source = new SharedSource(events$, settings, (error) => report({ type: 'source-stopped', error }));
+    this.#source = shareSource(events$, settings.scheduler, (error) => report({ type: 'source-stopped', error }));
     this.#settings = settings;
     this.#report = report;
   }
@@ -217,8 +218,7 @@ export class Feeds {
   #logged$({ topic, run }: LiveRun, source$: Observable<TopicEvent>): Observable<void> {
     const { batchMs, scheduler } = this.#settings;
     const stop = (error: unknown): void => {
-      const { failed } = this.#source;
-      const isOfSource = failed !== undefined && failed.error === error;
+      const isOfSource = this.#source.hasFailedWith(error);
       // The error of an operator is private, also if it is a `TradeFeedError`.
       run.stop(isOfSource || topic === undefined ? error : undefined);
       // The source reports its error itself, once for all runs.
@@ -277,58 +277,41 @@ const finish = (subject: AsyncSubject<void>): void => {
 };
 
 /** Shares a source among the complete feed and all topics. Subscribes to an ended source only after `restart`. */
-class SharedSource {
-  /** A later subscriber first receives the events that describe the current state of the feed. */
-  readonly events$: Observable<RelayedEvent>;
-  /** The error with which the source has ended. */
-  failed: { readonly error: unknown } | undefined;
-  readonly #restarted = new Subject<void>();
-  readonly #settings: Pick<RelaySettings, 'scheduler'>;
-  #followed: FollowedSource;
-
-  /** @param onStop - called with the error of the source, after all subscribers have received it */
-  constructor(
-    source: Observable<RelayedEvent>,
-    settings: Pick<RelaySettings, 'scheduler'>,
-    onStop: (error: unknown) => void,
-  ) {
-    this.#settings = settings;
-    this.#followed = new FollowedSource(settings);
-    const reset$ = this.#restarted.pipe(tap(() => this.#reset()));
-    const shared$ = defer(() => {
-      let failed: SharedSource['failed'];
-      return source.pipe(
-        tap({
-          subscribe: () => this.#reset(),
-          next: (event) => this.#followed.receive(event),
-          error: (error: unknown) => (this.failed = failed = { error }),
-          unsubscribe: () => this.#reset(),
-        }),
-        // Calls `onStop` after the subscribers have received the error, because `onStop` may call `restart`.
-        finalize(() => failed && onStop(failed.error)),
-      );
-    }).pipe(share({ resetOnError: () => reset$, resetOnComplete: () => reset$ }));
-    // Not `merge`: it would cost each frame two calls.
-    this.events$ = new Observable((subscriber) => {
-      for (const event of this.#current()) subscriber.next(event);
-      return shared$.subscribe(subscriber);
-    });
-  }
-
-  restart(): void {
-    this.#restarted.next();
-  }
-
-  #reset(): void {
-    this.#followed = new FollowedSource(this.#settings);
-    this.failed = undefined;
-  }
-
-  #current(): readonly RelayedEvent[] {
-    const { time, state: followed } = this.#followed;
-    const { events, watermark } = followed;
+const shareSource = (source: Observable<RelayedEvent>, scheduler: SchedulerLike, onStop: (error: unknown) => void) => {
+  const restarted = new Subject<void>();
+  let followed = new FollowedSource({ scheduler });
+  let failed: SourceError | undefined;
+  const reset = () => {
+    followed = new FollowedSource({ scheduler });
+    failed = undefined;
+  };
+  const reset$ = restarted.pipe(tap(reset));
+  const shared$ = defer(() => {
+    let ended: SourceError | undefined;
+    return source.pipe(
+      tap({
+        subscribe: reset,
+        next: (event) => followed.receive(event),
+        error: (error: unknown) => (failed = ended = { error }),
+        unsubscribe: reset,
+      }),
+      // Calls `onStop` after the subscribers have received the error, because `onStop` may call `restart`.
+      finalize(() => ended && onStop(ended.error)),
+    );
+  }).pipe(share({ resetOnError: () => reset$, resetOnComplete: () => reset$ }));
+  const current = (): readonly RelayedEvent[] => {
+    const { time, state } = followed;
     // With watermarks, a frame may be later than the last one.
-    const state = snapshotSince(events, Math.max(time.newestAt, time.now()));
-    return watermark === undefined ? state : [...state, { type: 'watermark', at: watermark }];
-  }
-}
+    const events = snapshotSince(state.events, Math.max(time.newestAt, time.now()));
+    return state.watermark === undefined ? events : [...events, { type: 'watermark', at: state.watermark }];
+  };
+  return {
+    // A later subscriber first receives the state of the feed. Not with `merge`: it would cost each frame two calls.
+    events$: new Observable<RelayedEvent>((subscriber) => {
+      for (const event of current()) subscriber.next(event);
+      return shared$.subscribe(subscriber);
+    }),
+    restart: () => restarted.next(),
+    hasFailedWith: (error: unknown) => failed !== undefined && failed.error === error,
+  };
+};

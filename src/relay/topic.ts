@@ -19,7 +19,7 @@ import {
   tap,
   throwError,
 } from 'rxjs';
-import { isFrame, isLifecycle, timeOf } from '../operators/items/item.js';
+import { isFrame, isLifecycle, type SourceError, timeOf } from '../operators/items/item.js';
 import type { WindowFacts } from '../operators/window/window.js';
 import {
   type Disconnected,
@@ -66,7 +66,7 @@ export const asTopic =
     defer(() => {
       const output = new TopicOutput(() => scheduler.now());
       const begun = new Subject<void>();
-      let failed: { readonly error: unknown } | undefined;
+      let failed: SourceError | undefined;
       return source.pipe(
         tap({ error: (error: unknown) => (failed = { error }) }),
         completed(scheduler),

@@ -6,17 +6,15 @@ import { Frame, replay$, tradeFeed$, tradeFeedEvents$ } from '../../src/index.js
 import { frameLine, gapLine } from '../../src/operators/node/recording/recording-line.js';
 import type { RelayedEvent } from '../../src/protocol/event.js';
 import { createTradeFeedError } from '../../src/protocol/failures/classify.js';
-import { createRelay, relayHandler, type RelayOptions, type RelayReceiver } from '../../src/relay/index.js';
+import { createRelay, type RelayOptions, type RelayReceiver } from '../../src/relay/index.js';
 import { RelayFullError } from '../../src/relay/refusals.js';
 import { startTradeFeedService } from '../../src/testing/index.js';
-import { Receiver } from '../browser/support.js';
+import { atEnd, receive as receiveFrom, type Receiver, serveFeed } from '../browser/support.js';
 import { tempFolder } from '../cli/support/temp-folder.js';
 import { gapOf, opened } from '../operators/stream.js';
 import { optionsFor, plantedKey } from '../support/feed.js';
 import { accept, close, issue, refuse, refuseHandshake, startWire, text } from '../support/wire.js';
-import { Client, Clock, closedAfterEach, essence, frame, range, Raw, Response, Source, Web } from './support.js';
-
-const closing = closedAfterEach();
+import { Client, Clock, essence, frame, range, Raw, Response, Source } from './support.js';
 
 describe('restart', () => {
   const replaced = createTradeFeedError({ stage: 'stream', closeCode: 4001, reason: 'connection replaced' });
@@ -146,26 +144,15 @@ describe('restart', () => {
 describe('a relay of', () => {
   const folder = tempFolder();
 
-  const serve = async (source: Parameters<typeof createRelay>[0], options?: RelayOptions) => {
-    const relay = createRelay(source, { batchMs: 0, lingerMs: 0, ...options });
-    const web = await Web.start(relayHandler(relay, { authorize: () => true }));
-    closing.push(
-      () => relay.close(),
-      () => web[Symbol.asyncDispose](),
-    );
-    return { relay, web };
-  };
+  const serve = (source: Parameters<typeof createRelay>[0], options?: RelayOptions) =>
+    serveFeed(source, { lingerMs: 0, ...options });
 
-  const receive = (url: string): Receiver => {
-    // The receiver stops at the first stop of the feed.
-    const receiver = new Receiver(url, { maxFeedStops: 1 });
-    closing.push(() => receiver.subscription.unsubscribe());
-    return receiver;
-  };
+  // The page stops at the first stop of the feed.
+  const receive = (url: string): Receiver => receiveFrom(url, { maxFeedStops: 1 });
 
   it('`tradeFeedEvents$` sends frames, outages with their gaps, and the stop to many clients over one connection', async () => {
     const service = await startTradeFeedService({ limits: { ticketsPerWindow: 1_000 } });
-    closing.push(() => service.shutdown());
+    atEnd(() => service.shutdown());
     const account = service.createAccount({ plan: 'developer' });
     const options = optionsFor(service, { apiKey: account.createApiKey() });
     const { web } = await serve(tradeFeedEvents$('market', options), { lingerMs: 60_000 });
@@ -187,7 +174,7 @@ describe('a relay of', () => {
       expect(client.lifecycle.at(-1)).not.toHaveProperty('missed');
     }
     const usurper = tradeFeed$('market', options).subscribe();
-    closing.push(() => usurper.unsubscribe());
+    atEnd(() => usurper.unsubscribe());
     for (const client of clients) {
       await client.over();
       expect(client.error).toMatchObject({ code: 'connection-replaced', verdict: 'stop', closeCode: 4001 });
@@ -207,7 +194,7 @@ describe('a relay of', () => {
         accept(text('two'), close(4001, 'connection replaced')),
       ],
     });
-    closing.push(() => wire[Symbol.asyncDispose]());
+    atEnd(() => wire[Symbol.asyncDispose]());
     const { relay, web } = await serve(tradeFeedEvents$('market', optionsFor(wire)));
     const log: string[] = [];
     relay.events$.subscribe((event) => log.push(inspect(event, { depth: 9 })));

@@ -21,18 +21,17 @@ import {
   type RelayTopic,
 } from '../../src/relay/index.js';
 import { refusals } from '../../src/relay/refusals.js';
+import { atEnd } from '../browser/support.js';
 import { lost } from '../operators/stream.js';
 import { fakeTimers } from '../support/fake-timers.js';
 import { waitFor } from '../support/wait-for.js';
-import { closedAfterEach, range, Raw, Source, Web } from './support.js';
+import { range, Raw, Source, Web } from './support.js';
 
 const app = 'https://app.example.com';
 const evil = 'https://evil.example';
 const open = { authorize: () => true };
 const pending: Authorize = () => new Promise(() => 0);
 const nextTurn = () => new Promise((resolve) => setImmediate(resolve));
-
-const closing = closedAfterEach();
 
 /** Starts a relay on loopback. */
 const serve = async (
@@ -45,7 +44,7 @@ const serve = async (
   const reports: RelayActivity[] = [];
   relay.events$.subscribe((event) => reports.push(event));
   const web = await Web.start(around(relayHandler(relay, options)));
-  closing.push(
+  atEnd(
     () => web[Symbol.asyncDispose](),
     () => relay.close(),
   );
@@ -61,14 +60,14 @@ const ask = async (port: number, headers: Readonly<Record<string, string | strin
   let body = '';
   if (isStream) [body] = (await once(response, 'data')) as [string];
   else for await (const part of response) body += String(part);
-  closing.push(() => response.destroy());
+  atEnd(() => response.destroy());
   const { statusCode: status, headers: answer } = response;
   return { status, headers: answer, retryAfter: answer['retry-after'], body };
 };
 
 const openStream = async (port: number, headers?: Readonly<Record<string, string>>): Promise<Raw> => {
   const raw = await Raw.get(port, headers);
-  closing.push(() => raw.socket.destroy());
+  atEnd(() => raw.socket.destroy());
   await raw.until((text) => text.includes('event: hello'));
   return raw;
 };
@@ -137,7 +136,7 @@ describe('relayHandler: a request that is answered without a call of authorize',
     const authorize = jest.fn(() => true);
     const { port, relay, web } = await serve({ authorize });
     const raw = await Raw.open(port, 'GET /feed HTTP/1.1\r\nhost: x\r\n\r\n'.repeat(1_000));
-    closing.push(() => raw.socket.destroy());
+    atEnd(() => raw.socket.destroy());
     await raw.until((text) => text.includes('event: hello'));
     await waitFor(() => web.requests.length > 100);
     const { clients, authorizing } = relay.status();
@@ -224,7 +223,7 @@ describe('relayHandler: authorize and select', () => {
     'answers 500 when %s; only the events and one warning of the process have the reason',
     async (_what, options, reason) => {
       const emitWarning = jest.spyOn(process, 'emitWarning').mockReturnValue();
-      closing.push(() => emitWarning.mockRestore());
+      atEnd(() => emitWarning.mockRestore());
       const { port, relay, reports, source } = await serve({ ...open, ...options });
       const [{ status, body }] = [await ask(port), await ask(port)];
       const error = {
@@ -353,7 +352,7 @@ describe('relayHandler: the stream', () => {
       response.writeHead(418).end('x'.repeat(16_000_000));
     });
     const raw = await Raw.get(port);
-    closing.push(() => raw.socket.destroy());
+    atEnd(() => raw.socket.destroy());
     raw.socket.pause();
     await waitFor(() => waiting.length === 1);
     waiting[0]!.resolve(isIn);
@@ -475,7 +474,7 @@ describe('relayHandler: a slow authorization', () => {
     const unhandled: unknown[] = [];
     const note = (error: unknown) => unhandled.push(error);
     process.on('unhandledRejection', note);
-    closing.push(() => process.off('unhandledRejection', note));
+    atEnd(() => process.off('unhandledRejection', note));
     const { authorize, waiting } = decided();
     const { port, relay, source } = await serve({ authorize, authorizeTimeoutMs: 20 });
     expect((await ask(port)).status).toBe(503);
@@ -577,11 +576,11 @@ describe('relayHandler over HTTP/2', () => {
     await once(server, 'listening');
     const open = () => {
       const session = connect(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
-      closing.push(() => session.destroy());
+      atEnd(() => session.destroy());
       const stream = session.request({ ':path': '/feed' }).on('error', () => undefined);
       return { session, stream };
     };
-    closing.push(() => {
+    atEnd(() => {
       relay.close();
       server.close();
     });
@@ -634,7 +633,7 @@ describe('relayHandler over HTTP/2', () => {
     const warnings: Error[] = [];
     const note = (warning: Error) => warnings.push(warning);
     process.on('warning', note);
-    closing.push(() => process.off('warning', note));
+    atEnd(() => process.off('warning', note));
     const { relay, open } = await serve(() => true);
     const { session, stream } = open();
     await once(stream, 'response');

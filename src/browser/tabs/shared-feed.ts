@@ -7,7 +7,7 @@ import { readFailure, TradeFeedError } from '../../protocol/failures/trade-feed-
 import { clampMs } from '../../protocol/validate.js';
 import { type Locks, pageGlobals } from '../page-globals.js';
 import type { RelayFeedSettings } from '../relay-feed-options.js';
-import { type ResumePoint, resumePoint } from '../resume-point.js';
+import { ResumePoint } from '../resume-point.js';
 import { type FromLeader, type LeaderLoss, type TabMessage, TabState } from './tab-state.js';
 
 type Notification = ObservableNotification<Received>;
@@ -25,7 +25,7 @@ type PageFeed = (point: ResumePoint) => Observable<Received>;
  */
 export const sharedFeed$ = (settings: RelayFeedSettings, page$: PageFeed): Observable<Received> =>
   defer(() => {
-    const point = resumePoint(settings);
+    const point = new ResumePoint(settings);
     const locks = pageGlobals.isSecureContext ? pageGlobals.navigator?.locks : undefined;
     if (locks === undefined) return page$(point);
     const tab = new TabState(point);
