@@ -61,13 +61,6 @@ export { type EventLogger, logEvents, type LogEventsOptions, type LogMethod } fr
 export { frames } from './operators/frames.js';
 export { gaps } from './operators/gaps.js';
 
-// Record and replay
-export { type RecordOptions, recordTo } from './operators/node/record-to.js';
-export { replay$, type ReplayOptions } from './operators/node/replay.js';
-export { type Replayed, ReplayedFrame, type ReplayedGap } from './operators/items/item.js';
-export { RecordingError, type RecordingErrorFields } from './operators/node/recording/recording-error.js';
-export type { ReplayProgress } from './operators/node/recording/replay-rounds.js';
-
 // Logs and node:diagnostics_channel
 export type { EventLevel, EventRecord } from './protocol/event-record.js';
 export type { AttemptMessage, FeedEventMessage, FeedOrigin, PublishedEvent } from './feed/diagnostics.js';

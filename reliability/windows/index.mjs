@@ -1,4 +1,4 @@
-// Compares windows with a separate count, over a feed that arrives directly, in a worker, over a relay and from a recording.
+// Compares windows with a separate count, over a feed that arrives directly, in a worker, over a relay and from a log.
 //
 //   npm run reliability -- windows [--seconds 60] [--rate 5000] [--block 20]
 import { fork } from 'node:child_process';

@@ -5,8 +5,9 @@ import { rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { defer, finalize, ignoreElements, lastValueFrom, merge, share, takeUntil, tap, timer, endWith } from 'rxjs';
-import { recordTo, replay$, tradeFeedEvents$, tumblingWindow } from 'rx-trade-feed';
+import { tradeFeedEvents$, tumblingWindow } from 'rx-trade-feed';
 import { relayFeed$ } from 'rx-trade-feed/browser';
+import { feedLog } from 'rx-trade-feed/log';
 import { createRelay, relayHandler } from 'rx-trade-feed/relay';
 import { separateCount } from './separate-count.mjs';
 
@@ -57,12 +58,13 @@ const modes = {
   relay: () => compare(limited(relayFeed$(url))),
   'relay of a worker': () => compare(limited(relayFeed$(url))),
   replay: async () => {
-    const path = join(tmpdir(), `windows-${process.pid}.ndjson`);
+    const path = join(tmpdir(), `windows-${process.pid}`);
+    const log = feedLog(path);
     try {
-      await lastValueFrom(limited(feed()).pipe(recordTo(path), ignoreElements(), endWith(undefined)));
-      return await compare(replay$(path, { speed: Infinity }));
+      await lastValueFrom(limited(feed()).pipe(log.append(), ignoreElements(), endWith(undefined)));
+      return await compare(log.read$({ follow: false }));
     } finally {
-      rmSync(path, { force: true });
+      rmSync(path, { force: true, recursive: true });
     }
   },
 };

@@ -4,7 +4,7 @@
 // Never: an offset twice or out of order, or a missing offset without a gap in its place.
 import { constants } from 'node:buffer';
 import { gunzipSync } from 'node:zlib';
-import type { ClusterLifecycleEvent, Disconnected, Gap, LifecycleEvent, Watermark } from '../protocol/event.js';
+import type { Disconnected, Gap, LifecycleEvent, Watermark } from '../protocol/event.js';
 import type { Frame } from '../protocol/frame.js';
 import { createFailure } from '../protocol/failures/trade-feed-error.js';
 import { afterEvent, afterItem, type FeedState, noFeed, snapshotSince } from '../protocol/feed-state.js';
@@ -23,8 +23,21 @@ import {
   tipPath,
 } from './segments.js';
 
-/** A frame or an event of a log with its offset, a gap that the reader found, or the time that the log has reached. */
-export type LogRecord = ((Frame | ClusterLifecycleEvent) & { readonly offset: number }) | Gap | Watermark;
+/** Where a record is. */
+export interface LogPlace {
+  readonly offset: number;
+  /** The id of the log. */
+  readonly log: string;
+  /** The frames of the feed up to the record, stored or counted in a gap; `undefined` if that is unknown. */
+  readonly frames: number | undefined;
+}
+
+/**
+ * A frame or an event of a log with its place, a gap that the reader found, or the time that the log has reached.
+ *
+ * A log of a cluster also has its events, such as `owner-changed`.
+ */
+export type LogRecord = ((Frame | LifecycleEvent) & LogPlace) | Gap | Watermark;
 
 /** Where a reader begins. `offset`: the next record; with the id of its log. `time`: epoch ms. */
 export type From =
@@ -387,7 +400,7 @@ export class LogReader {
     this.#at = at;
     if (record !== undefined) {
       this.#fold(record, at);
-      if (!isBefore) this.#emit(record);
+      if (!isBefore) this.#emit(record as LogRecord);
     } else this.#state = afterItem(this.#state, at);
   }
 
@@ -401,7 +414,11 @@ export class LogReader {
       this.#isGone = false;
       for (const event of snapshotSince(this.#state.events, this.#at as number)) this.#out.push(this.#here(event));
     }
-    this.#out.push(record);
+    this.#out.push('offset' in record ? Object.assign(record, this.#place) : record);
+  }
+
+  get #place(): Omit<LogPlace, 'offset'> {
+    return { log: this.#log ?? '', frames: this.#frames };
   }
 
   /** The place to begin is reached: first the status of the feed there. */
@@ -414,7 +431,7 @@ export class LogReader {
 
   /** Gives an event of the reader the place before the next record. */
   #here(event: LifecycleEvent): LogRecord {
-    return { ...event, offset: (this.#next as number) - 1 };
+    return { ...event, offset: (this.#next as number) - 1, ...this.#place };
   }
 
   #damage(position: number): LogError {

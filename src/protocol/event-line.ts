@@ -6,7 +6,7 @@ import { checkFields, readFailure } from './failures/trade-feed-error.js';
 import { isNumber, isText, isTime } from './type-guards.js';
 
 /**
- * An event, a frame or a value, read from one line of JSON. A relay, a recording and `rx-trade-feed listen --json`
+ * An event, a frame or a value, read from one line of JSON. A relay, a log and `rx-trade-feed listen --json`
  * write such lines.
  *
  * A line contains a payload as text if the service sent text and the bytes are valid UTF-8. Any other payload is

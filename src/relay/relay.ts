@@ -94,7 +94,7 @@ export interface Relay {
  * If the source is another relay, set `maxFeedStops: Infinity`: `relayFeed$(url, { maxFeedStops: Infinity })`. With the
  * default it errors after five stops of the feed in a row, and this relay does not subscribe to it again.
  *
- * @param source - `tradeFeedEvents$`, `replay$`, `relayFeed$` or the `events$` of a cluster; it may also emit the
+ * @param source - `tradeFeedEvents$`, `relayFeed$`, `read$` of a log or the `events$` of a cluster; it may also emit the
  *   values of another relay
  * @param options - see {@link RelayOptions}
  * @throws TradeFeedError with code `invalid-options`, from the call itself

@@ -5,7 +5,7 @@ import { decodeEither } from '../../src/operators/decode-either.js';
 import { type DecodeOptions, decodeWith } from '../../src/operators/decode-with.js';
 import type { Codec } from '../../src/operators/decode/codec.js';
 import { DecodeError, type DecodeFailure } from '../../src/operators/decode/decode-failure.js';
-import { Decoded, ReplayedFrame } from '../../src/operators/items/item.js';
+import { Decoded } from '../../src/operators/items/item.js';
 import { bytesReader, readFrame } from '../../src/protocol/event-line.js';
 import type { AnyFrame, Frame } from '../../src/protocol/frame.js';
 import { emitFrames } from '../../src/worker/block.js';
@@ -226,7 +226,7 @@ const relayed = { feed: 'market', connection: 1, receivedAt: 1, isBinary: false,
 const hops: readonly [string, (text: string) => AnyFrame][] = [
   ['the service', (text) => frameOf(text)],
   ['a relay', (data) => readFrame({ ...relayed, data }, bytesReader)],
-  ['a recording', (text) => new ReplayedFrame('market', Buffer.from(text), false, 1, 1, 0)],
+  ['a log', (text) => Object.assign(frameOf(text), { offset: 0 })],
   [
     'a worker',
     (text) => {

@@ -27,7 +27,7 @@ export class Own { readonly #x = 1; x = this.#x; }`;
 
 const page = 'src/browser/page-globals.ts';
 const loaded = [page, 'src/angular/provide-trade-feed.ts', 'src/operators/frames.ts', 'src/protocol/frame.ts'];
-const ofNode = ['src/operators/node/replay.ts', 'src/relay/relay.ts'];
+const ofNode = ['src/operators/node/to-readable.ts', 'src/relay/relay.ts'];
 // One line for each of the newer features.
 const all = Object.values(newer).join('\n');
 const texts = [

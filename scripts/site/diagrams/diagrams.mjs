@@ -14,8 +14,6 @@ import {
   gaps,
   mapValues,
   mergeMapBounded,
-  recordTo,
-  replay$,
   shareFeed,
   slidingWindow,
   toAsyncIterable,
@@ -27,7 +25,7 @@ import {
 import { untilAborted } from 'rx-trade-feed/interop';
 import { concat, defer, ignoreElements, map, merge, NEVER, of, retryWhen, tap, throwError, timer } from 'rxjs';
 import { messagesOf, runDiagram, sourceOf, unitMs } from './run.mjs';
-import { recordedIn, runLoop, runOf, runUntilComplete, withFile } from './run-in-turns.mjs';
+import { runLoop, runOf } from './run-in-turns.mjs';
 
 const words = { 'ticket-requested': 'ticket', disconnected: 'lost', reconnecting: 'waiting', gap: 'gap' };
 
@@ -51,20 +49,9 @@ const showWindow = ({ type, start, end, frames: inside, count, complete }, level
 
 const outageLine = '(TO)a-b-X--R--(TO)c-d|';
 const slowLine = '--a-b-c-d-------|';
-const recordedLine = '(Oa)--b-X---(O)c--d|';
-
-/** How a line of a recording is drawn. */
-const showLine = (line) => (line.type === 'gap' ? showItem(line) : { label: line.data, kind: 'frame' });
 
 /** A row with the messages of a source. */
 const sourceRow = (line) => ({ name: 'source', messages: messagesOf(line) });
-
-/** Records the events of a line. Returns what the operator emits. */
-const recordLine = (line, path) =>
-  runUntilComplete({
-    stream$: (scheduler) => sourceOf(messagesOf(line), scheduler).pipe(recordTo(path)),
-    show: showItem,
-  });
 
 /** Each diagram by its name: a title, and what `runDiagram` runs, or a function `run` that returns the rows. */
 export const diagrams = {
@@ -233,32 +220,6 @@ export const diagrams = {
       const name = 'a reader of toReadable({ capacity: 2 })(frames$), with 500 ms of work';
       return runOf([sourceRow(slowLine), { name, messages }]);
     },
-  },
-  'record-to': {
-    title: 'recordTo: the frames and gaps of a feed in a file',
-    run: () =>
-      withFile('market.ndjson', async (path) => {
-        const messages = await recordLine(recordedLine, path);
-        return runOf([
-          sourceRow(recordedLine),
-          { name: "recordTo('market.ndjson')", messages },
-          { name: 'lines of market.ndjson', messages: recordedIn(path, showLine) },
-        ]);
-      }),
-  },
-  replay: {
-    title: 'replay$: a recording with its intervals, or faster',
-    run: () =>
-      withFile('market.ndjson', async (path) => {
-        await recordLine(recordedLine, path);
-        const replayed = (options) =>
-          runUntilComplete({ stream$: (scheduler) => replay$(path, { ...options, scheduler }), show: showItem });
-        return runOf([
-          { name: 'lines of market.ndjson', messages: recordedIn(path, showLine) },
-          { name: "replay$('market.ndjson')", messages: await replayed() },
-          { name: "replay$('market.ndjson', { speed: 2 })", messages: await replayed({ speed: 2 }) },
-        ]);
-      }),
   },
   'frames-and-gaps': {
     title: 'frames and gaps: one kind of event',

@@ -82,9 +82,10 @@ export const frameOf = (value: unknown): Frame | undefined => {
   return isEither(value) && value._tag === 'Right' ? frameOf(value.right) : undefined;
 };
 
-export const isReplayed = (value: unknown): boolean => {
-  const frame = frameOf(value);
-  return frame === undefined ? isLifecycle(value) && 'offset' in value : frame instanceof ReplayedFrame;
+/** Returns whether a value is a record of a log. Its time is then the clock, until the log emits a watermark. */
+export const isLogged = (value: unknown): boolean => {
+  const event = frameOf(value) ?? (isLifecycle(value) ? value : undefined);
+  return event !== undefined && 'offset' in event;
 };
 
 // An output of `decodeEither`, with the fields that are read here.
@@ -155,30 +156,3 @@ export class Conflated<T, K> {
     this.count = count;
   }
 }
-
-/** A frame from a recording. */
-export class ReplayedFrame extends Frame {
-  /** The byte offset after this line of the recording. Pass it as the option `offset` to continue from there. */
-  readonly offset: number;
-
-  constructor(
-    feed: Feed,
-    data: Frame['data'],
-    isBinary: boolean,
-    receivedAt: number,
-    connection: number,
-    offset: number,
-  ) {
-    super(feed, data, isBinary, receivedAt, connection);
-    this.offset = offset;
-  }
-}
-
-/** A gap from a recording. */
-export interface ReplayedGap extends Gap {
-  /** The byte offset after this line of the recording. Pass it as the option `offset` to continue from there. */
-  readonly offset: number;
-}
-
-/** An item of a recording. */
-export type Replayed = ReplayedFrame | ReplayedGap;

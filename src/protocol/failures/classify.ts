@@ -248,8 +248,3 @@ export const workerMeanings = {
     `${bundled}; otherwise install the packages again.`,
   ]),
 };
-
-export const recordingPaused = row(undefined, 'connection-closed', 'backoff', [
-  'The recording stopped and was continued later.',
-  'Nothing to do: the frames of that time are not in the recording.',
-]);

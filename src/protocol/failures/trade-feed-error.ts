@@ -252,7 +252,7 @@ const observedIn = ({ summary, detail, option }: FailureFields): string => {
 const hidden: readonly string[] = ['cause', 'summary', 'detail', 'option'];
 
 /**
- * Reads a failure from the JSON of a recording or of a relay's message. `toPublic()` of the result keeps `meaning` and
+ * Reads a failure from the JSON of a log or of a relay's message. `toPublic()` of the result keeps `meaning` and
  * `advice`: they need no more trust than the payloads, which the same writer wrote.
  *
  * @param shiftMs - how far the clock of this machine is ahead of the writer's clock, in ms

@@ -1,4 +1,4 @@
-// The queries of docs/how-to/query-recordings.md, over a recording.
+// The queries of docs/how-to/query-log.md, over a log.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -6,11 +6,12 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { lastValueFrom, of } from 'rxjs';
-import { createTradeFeedError, Frame, recordTo } from 'rx-trade-feed';
+import { createTradeFeedError, Frame } from 'rx-trade-feed';
+import { feedLog } from 'rx-trade-feed/log';
 import { openDuckDb } from '../../scripts/install.mjs';
 import { install } from './packages.mjs';
 
-const text = readFileSync(resolve(import.meta.dirname, '../../docs/how-to/query-recordings.md'), 'utf8');
+const text = readFileSync(resolve(import.meta.dirname, '../../docs/how-to/query-log.md'), 'utf8');
 const fencesOf = (language) =>
   [...text.matchAll(new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\`$`, 'gm'))].map(([, code]) => code.trim());
 
@@ -37,8 +38,8 @@ const [first, second, third, , , , last] = events;
 let folder;
 before(async () => {
   install();
-  folder = mkdtempSync(join(tmpdir(), 'recording-'));
-  await lastValueFrom(of(...events).pipe(recordTo(join(folder, 'market.ndjson'))));
+  folder = mkdtempSync(join(tmpdir(), 'query-log-'));
+  await lastValueFrom(of(...events).pipe(feedLog(join(folder, 'market')).append()));
   // DuckDB has no other working directory.
   process.chdir(folder);
 });
@@ -57,7 +58,7 @@ const seconds = [
 describe('jq', () => {
   const commands = fencesOf('bash').filter((code) => code.startsWith('jq '));
   const expected = [
-    ['      4 frame', '      1 gap'],
+    ['      1 disconnected', '      4 frame', '      1 gap', '      1 opened', '      1 segment'],
     lines(['2026-01-01T00:00:01Z', 500, 'server-shutdown']),
     [first, second, third, last].map((frame) => frame.text()),
     lines(...seconds),
