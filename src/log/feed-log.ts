@@ -1,5 +1,6 @@
 import * as fs from 'node:fs';
 import { uptime } from 'node:os';
+import { isAbsolute, sep } from 'node:path';
 import { gzip } from 'node:zlib';
 import {
   asyncScheduler,
@@ -14,17 +15,24 @@ import {
   throwError,
   timer,
 } from 'rxjs';
-import { atExit } from '../operators/node/recording/at-exit.js';
-import { lockFile } from '../operators/node/recording/advisory-lock.js';
-import { absolutePath, checkPath } from '../operators/node/recording/recording-path.js';
-import { aBoolean, aScheduler, clampMs, oneOf, type Rule, validated } from '../protocol/validate.js';
+import { atExit } from './at-exit.js';
+import { lockFile } from './advisory-lock.js';
+import { aBoolean, aScheduler, clampMs, invalidOption, oneOf, type Rule, validated } from '../protocol/validate.js';
 import { frameOf, timeOf } from '../operators/items/item.js';
 import { Bell } from './bell.js';
 import { onceClosed } from './closing.js';
 import { type Committed, consume$, type ConsumeOptions } from './consume.js';
 import { committedIn } from './cursor.js';
 import type { LogError } from './log-error.js';
-import { type From, isFrom, type LogPosition, LogReader, type LogRecord, type ReaderSettings } from './reader.js';
+import {
+  type From,
+  isFile,
+  isFrom,
+  type LogPosition,
+  LogReader,
+  type LogRecord,
+  type ReaderSettings,
+} from './reader.js';
 import { LogWriter, type Machine } from './writer.js';
 
 /** The options of {@link FeedLog.append}. */
@@ -109,7 +117,7 @@ export interface FeedLog {
  * @throws TradeFeedError with code `invalid-options`, from the call itself
  */
 export const feedLog = (target: string): FeedLog => {
-  checkPath(target);
+  if (typeof target !== 'string' || target === '') throw invalidOption('path', 'a path: a text that is not empty');
   const folder = absolutePath(target);
   const read = (options: ReadOptions = {}): AsyncIterable<readonly LogRecord[]> => {
     const settings = { ...readDefaults, ...validated(options, readRules) };
@@ -149,8 +157,11 @@ const bootId = (): string => {
   }
 };
 
+// `path.resolve` would shorten `link/..`, which is another folder when `link` is a symbolic link.
+const absolutePath = (path: string): string => (isAbsolute(path) ? path : `${process.cwd()}${sep}${path}`);
+
 const openReader = (folder: string, settings: ReaderSettings): LogReader =>
-  new LogReader(folder, settings, { disk: fs, now: Date.now, bell: new Bell(folder) });
+  new LogReader(folder, { ...settings, isFile: isFile(folder) }, { disk: fs, now: Date.now, bell: new Bell(folder) });
 
 type AppendSettings = typeof appendDefaults;
 

@@ -112,6 +112,15 @@ export const readRecord = (line: Buffer, offset?: number): Recorded | undefined 
   }
 };
 
+/** Whether a line of a file is empty, or has a type that this version does not know. */
+export const isOther = (line: Buffer): boolean => {
+  if (line.length === 0 || (line.length === 1 && line[0] === 0x0d)) return true;
+  const type = objectIn(line)?.['type'];
+  return typeof type === 'string' && !knownTypes.includes(type);
+};
+
+const knownTypes = ['frame', 'gap', 'opened', 'disconnected', 'stopped', 'reconnecting'];
+
 const eventIn = (fields: LineFields): Frame | ClusterLifecycleEvent | undefined => {
   if (fields['type'] === 'frame') return readFrame(fields, payloads);
   const { offset: _offset, at, ...others } = fields;

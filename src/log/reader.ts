@@ -3,6 +3,7 @@
 // In: a place to begin, and the bytes of the segments. Out: records in the order of their offsets, each once.
 // Never: an offset twice or out of order, or a missing offset without a gap in its place.
 import { constants } from 'node:buffer';
+import { statSync } from 'node:fs';
 import { gunzipSync } from 'node:zlib';
 import type { Disconnected, Gap, LifecycleEvent, Watermark } from '../protocol/event.js';
 import type { Frame } from '../protocol/frame.js';
@@ -11,9 +12,22 @@ import { afterEvent, afterItem, type FeedState, noFeed, snapshotSince } from '..
 import { isTime } from '../protocol/type-guards.js';
 import type { Bell } from './bell.js';
 import { LogError, logFailures, toLogError } from './log-error.js';
-import { countsOf, type Header, logGap, newline, readHeader, type Recorded, readRecord, scan } from './lines.js';
+import {
+  countsOf,
+  type Header,
+  isOther,
+  logGap,
+  newline,
+  readHeader,
+  type Recorded,
+  readRecord,
+  scan,
+  stamped,
+  type Stored,
+} from './lines.js';
 import {
   type Disk,
+  headOf,
   listSegments,
   readAll,
   readPadded,
@@ -54,7 +68,11 @@ export const isFrom = (value: unknown): boolean => {
   return Number.isSafeInteger(offset) && (offset as number) >= 0 && (log === undefined || typeof log === 'string');
 };
 
+export const isFile = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isFile() === true;
+
 export interface ReaderSettings {
+  /** Whether the log is a file: a recording, or the output of `listen --json`. Its lines have no offsets. */
+  readonly isFile?: boolean;
   readonly from: From;
   readonly follow: boolean;
   readonly onDamage: 'gap' | 'error';
@@ -82,7 +100,7 @@ export interface ReaderMachine {
 const chunkBytes = 256 * 1024;
 const listMs = 100;
 /** A writer that has not written its tip for so long has ended, or does not respond. */
-const goneMs = 2_000;
+export const goneMs = 2_000;
 
 /** An open segment. */
 interface Current extends Segment {
@@ -193,6 +211,9 @@ export class LogReader {
     const bytes = await this.#bytesAt(current.position);
     this.#isReading = false;
     if (this.#isClosed || bytes === 0) return false;
+    // Otherwise a large file of another format would be read to its end.
+    if (this.#settings.isFile && current.position === 0 && !lineStarts.includes(this.#buffer[0] as number))
+      throw notALog(current.path);
     const end = this.#buffer.subarray(0, bytes).lastIndexOf(newline) + 1;
     this.#from = 0;
     this.#to = end;
@@ -230,6 +251,7 @@ export class LogReader {
   #exact(current: Current | undefined): Segment | undefined {
     const offset = this.#next;
     if (current === undefined || offset === undefined || offset === current.offset) return undefined;
+    if (this.#settings.isFile) return undefined;
     const path = segmentPath(this.#folder, offset);
     try {
       this.#machine.disk.closeSync(this.#machine.disk.openSync(path, 'r'));
@@ -246,17 +268,18 @@ export class LogReader {
     const isDue = !this.#settings.follow || now() - this.#listedAt >= listMs || now() < this.#listedAt;
     if (!isDue) return undefined;
     this.#listedAt = now();
-    const segments = listSegments(disk, this.#folder);
+    const segments = this.#settings.isFile ? filesOf(disk, this.#folder) : listSegments(disk, this.#folder);
+    if (segments.length === 0 && !this.#settings.follow) disk.closeSync(disk.openSync(this.#folder, 'r'));
     return current === undefined ? this.#first(segments) : this.#after(current, segments);
   }
 
   #first(segments: readonly Segment[]): Segment | undefined {
     const { from } = this.#settings;
-    if (from === 'earliest') return segments[0];
+    if (from === 'earliest' || this.#settings.isFile) return segments[0];
     if (from === 'latest') return segments.at(-1);
     const { disk } = this.#machine;
-    const isTooLate = ({ offset, path, isCompressed }: Segment): boolean =>
-      'offset' in from ? offset > from.offset : (headerOf(disk, path, isCompressed)?.at ?? -Infinity) >= from.time;
+    const isTooLate = (segment: Segment): boolean =>
+      'offset' in from ? segment.offset > from.offset : (headOf(disk, segment).header?.at ?? -Infinity) >= from.time;
     return segments.toReversed().find((segment) => !isTooLate(segment)) ?? segments[0];
   }
 
@@ -269,7 +292,7 @@ export class LogReader {
   }
 
   #isStale({ fd, hasRecords }: Current): boolean {
-    if (fd === undefined) return false;
+    if (fd === undefined || this.#settings.isFile) return false;
     const isRemoved = this.#machine.disk.fstatSync(fd).nlink === 0;
     return (
       isRemoved &&
@@ -304,10 +327,15 @@ export class LogReader {
       ...segment,
       fd: bytes === undefined ? fd : undefined,
       bytes,
-      header: undefined,
+      header: this.#settings.isFile ? fileHeader : undefined,
       position: 0,
       hasRecords: false,
     };
+    if (this.#settings.isFile) {
+      this.#next ??= 0;
+      this.#frames ??= 0;
+      this.#log ??= '';
+    }
     this.#from = this.#to = 0;
     this.#listedAt = -Infinity;
   }
@@ -323,6 +351,7 @@ export class LogReader {
       const at = current.position;
       current.position += end + 1 - from;
       if (current.header === undefined) this.#header(current, this.#buffer.subarray(from, end));
+      else if (this.#settings.isFile) this.#fileLine(from, end, at);
       else this.#line(current, from, end, at);
     }
   }
@@ -391,6 +420,30 @@ export class LogReader {
     // Frames before the place to begin are not parsed.
     const record = isBefore && isFrame ? undefined : readRecord(this.#buffer.subarray(from, to));
     if (record === undefined && !(isBefore && isFrame)) return this.#damaged(position);
+    this.#record(record, { offset, at, isBefore });
+  }
+
+  /** A line of a file: its offset is its number. */
+  #fileLine(from: number, to: number, position: number): void {
+    const line = this.#buffer.subarray(from, to);
+    const offset = this.#next as number;
+    const record = readRecord(line, offset);
+    if (record !== undefined) {
+      const at = Math.max(stamped(record as Stored), this.#at ?? -Infinity);
+      return this.#record(record, { offset, at, isBefore: this.#isBefore?.(offset, at) === true });
+    }
+    this.#next = offset + 1;
+    if (isOther(line)) return;
+    if (offset === 0) throw notALog((this.#current as Current).path);
+    this.#damaged(position);
+  }
+
+  /** @param record - `undefined` for a frame before the place to begin */
+  #record(
+    record: Recorded | undefined,
+    { offset, at, isBefore }: { offset: number; at: number; isBefore: boolean },
+  ): void {
+    const next = this.#next as number;
     if (offset > next || this.#hasDamage) this.#emitDamage(offset, at);
     const { frames, holes } = record === undefined ? countsOf({ type: 'frame' }) : countsOf(record);
     if (this.#frames !== undefined) this.#frames += frames;
@@ -457,7 +510,8 @@ export class LogReader {
 
   /** Returns whether there is something to emit at the end: the place to begin, the time, or that the writer is gone. */
   #atEnd(): boolean {
-    const { from, follow } = this.#settings;
+    const { from, isFile } = this.#settings;
+    const follow = this.#settings.follow && isFile !== true;
     const isBeyond =
       this.#isBefore !== undefined &&
       typeof from === 'object' &&
@@ -494,17 +548,30 @@ export class LogReader {
   }
 }
 
-/** After a power failure the log has a gap of its own for whoever was at the end. */
-const hasOwnGap = ({ after }: Header, next: number): boolean => typeof after === 'number' && next >= after;
+const lineStarts = [0x7b, newline, 0x0d];
 
-const headerOf = (disk: Disk, path: string, isCompressed: boolean): Header | undefined => {
-  const fd = disk.openSync(path, 'r');
-  try {
-    const bytes = isCompressed ? gunzipSync(readAll(disk, fd)) : Buffer.alloc(64 * 1024);
-    const length = isCompressed ? bytes.length : disk.readSync(fd, bytes, 0, bytes.length, 0);
-    const end = bytes.subarray(0, length).indexOf(newline);
-    return end < 0 ? undefined : readHeader(bytes.subarray(0, end));
-  } finally {
-    disk.closeSync(fd);
+const fileHeader: Header = { offset: 0, log: '', boot: '', frames: 0, holes: 0, state: [] };
+
+const notALog = (path: string): LogError =>
+  new LogError(
+    'log-corrupt',
+    `The file ${path} is not a log: its first line is not one that \`rx-trade-feed listen --json\` or a recording of version 0.2 contains. Check the path.`,
+    { path, lineAt: 0 },
+  );
+
+/** A recording of version 0.2 continues in other files: `feed.ndjson.1`, `feed.ndjson.2`, … */
+export const filesOf = (disk: Disk, path: string): readonly Segment[] => {
+  const files: Segment[] = [];
+  for (let file = path; ; file = `${path}.${files.length}`) {
+    try {
+      disk.closeSync(disk.openSync(file, 'r'));
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return files;
+      throw error;
+    }
+    files.push({ offset: files.length, path: file, isCompressed: file.endsWith('.gz') });
   }
 };
+
+/** After a power failure the log has a gap of its own for whoever was at the end. */
+const hasOwnGap = ({ after }: Header, next: number): boolean => typeof after === 'number' && next >= after;

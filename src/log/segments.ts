@@ -1,6 +1,7 @@
 // The files of a log, and what a crash has left in the newest one.
 import type * as fs from 'node:fs';
 import { join } from 'node:path';
+import { constants, gunzipSync } from 'node:zlib';
 import {
   type Counts,
   countsOf,
@@ -114,6 +115,29 @@ export const scanSegment = (bytes: Buffer): SegmentEnd | undefined => {
   return { header, length: from, offset, frames, holes, at };
 };
 
+/** Reads the header of a segment, and the log time of its first record if that is near. */
+export const headOf = (
+  disk: Pick<Disk, 'openSync' | 'closeSync' | 'readSync'>,
+  { path, isCompressed }: Segment,
+): { readonly header: Header | undefined; readonly at: number | undefined } => {
+  const fd = disk.openSync(path, 'r');
+  try {
+    const start = Buffer.alloc(headBytes);
+    const read = start.subarray(0, disk.readSync(fd, start, 0, headBytes, 0));
+    const bytes = isCompressed ? gunzipSync(read, { finishFlush: constants.Z_SYNC_FLUSH }) : read;
+    const end = bytes.indexOf(newline);
+    const next = bytes.indexOf(newline, end + 1);
+    return {
+      header: end < 0 ? undefined : readHeader(bytes.subarray(0, end)),
+      at: end < 0 || next < 0 ? undefined : scan(bytes, end + 1, next)?.at,
+    };
+  } finally {
+    disk.closeSync(fd);
+  }
+};
+
+const headBytes = 64 * 1024;
+
 const countsIn = ({ isFrame }: Scanned, bytes: Buffer, from: number, to: number): Counts =>
   countsOf(isFrame ? { type: 'frame' } : (readRecord(bytes.subarray(from, to)) as Recorded));
 
@@ -129,6 +153,9 @@ export interface Tip {
   /** When the tip was written, in epoch ms. */
   readonly writtenAt: number;
   readonly closed: boolean;
+  /** The retention; absent without a limit. */
+  readonly maxBytes?: number | undefined;
+  readonly maxAgeMs?: number | undefined;
 }
 
 export const tipPath = (folder: string): string => join(folder, 'writer.json');

@@ -3,7 +3,7 @@
 // In: frames and events of a feed. Out: complete lines at the end of the newest segment, and a ring of the bell.
 // Never: a byte of a record written over, an offset with a second content, a frame that is neither in the log nor counted in a gap.
 import { LineBuffer } from '../operators/node/recording/line-buffer.js';
-import type { LockFile } from '../operators/node/recording/advisory-lock.js';
+import type { LockFile } from './advisory-lock.js';
 import { EventTime } from '../operators/items/event-time.js';
 import { unannouncedStop } from '../operators/items/follow-feed.js';
 import { isWatermark } from '../operators/items/item.js';
@@ -52,6 +52,8 @@ export interface Machine {
   readonly gzip: (bytes: Buffer, done: (error: Error | null, compressed: Buffer) => void) => void;
 }
 
+/** Within one sector of the disk. */
+const tipBytes = 512;
 const tipMs = 250;
 const repairMs = 1_000;
 const minuteMs = 60_000;
@@ -463,9 +465,18 @@ export class LogWriter {
     const { log, boot } = this.#log.header;
     const reached = Math.max(this.#state.watermark ?? this.#time.now(), this.#end.at ?? -Infinity);
     const at = reached === -Infinity ? now() : reached;
-    const tip: Tip = { pid: process.pid, log, boot, offset: this.#end.offset, at, writtenAt: now(), closed };
+    const tip: Tip = {
+      pid: process.pid,
+      log,
+      boot,
+      offset: this.#end.offset,
+      at,
+      writtenAt: now(),
+      closed,
+      ...limitsOf(this.#settings),
+    };
     try {
-      disk.writeSync(this.#log.lockFd, padded(tip, 256), 0, 256, 0);
+      disk.writeSync(this.#log.lockFd, padded(tip, tipBytes), 0, tipBytes, 0);
     } catch {
       // Readers see an old tip, and emit `log-writer-gone` after two seconds.
     }
@@ -499,6 +510,11 @@ export class LogWriter {
     }
   }
 }
+
+const limitsOf = ({ maxBytes, maxAgeMs }: RetentionLimits): Partial<RetentionLimits> => ({
+  ...(maxBytes !== Infinity && { maxBytes }),
+  ...(maxAgeMs !== Infinity && { maxAgeMs }),
+});
 
 // Nothing depends on the result: the file is complete, and synchronized.
 const ignored = (): void => undefined;

@@ -1,16 +1,8 @@
-import {
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  truncateSync,
-  writeFileSync,
-  appendFileSync,
-} from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { firstValueFrom, from, lastValueFrom, NEVER, Observable, Subject, take, toArray } from 'rxjs';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { feedLog } from '../../src/log/feed-log.js';
 import type { LogRecord } from '../../src/log/reader.js';
 import { Frame } from '../../src/protocol/frame.js';
@@ -180,5 +172,3 @@ describe('a consumer', () => {
     expect(await log.committed('other')).toBeUndefined();
   });
 });
-
-appendFileSync;

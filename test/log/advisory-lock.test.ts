@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { closeSync, openSync, writeFileSync } from 'node:fs';
-import { advisoryLock, lockFile } from '../../../../src/operators/node/recording/advisory-lock.js';
-import { tempFolder } from '../../../cli/support/temp-folder.js';
+import { advisoryLock, lockFile } from '../../src/log/advisory-lock.js';
+import { tempFolder } from '../cli/support/temp-folder.js';
 
 const folder = tempFolder();
 const opened = new Set<number>();
