@@ -126,7 +126,10 @@ export const place: ValueRule<From> = {
     return { time: Number.isNaN(ago) ? Date.parse(text) : Date.now() - ago };
   },
   allowed: 'an age such as 1h or 7d, a time such as 2026-01-31T12:00Z, an offset, earliest or latest',
-  is: (value) => Object.values(Object(value) as Readonly<Record<string, unknown>>).every((each) => typeof each === 'string' || isTime(each)),
+  is: (value) =>
+    Object.values(Object(value) as Readonly<Record<string, unknown>>).every(
+      (each) => typeof each === 'string' || isTime(each),
+    ),
 };
 
 export const periodMs: ValueRule<number> = {

@@ -91,7 +91,7 @@ const framesOf = (path: string, options: ReadOptions): Observable<RecordedFrame>
     .read$({ ...options, follow: false })
     .pipe(filter((record): record is RecordedFrame => record.type === 'frame'));
 
-const searchedFrames = 100_000;
+const searchedBytes = 16 * 1024 * 1024;
 
 interface FoundFeeds {
   readonly feeds: readonly Feed[];
@@ -101,10 +101,12 @@ interface FoundFeeds {
 
 const feedsIn = (path: string): Promise<FoundFeeds> => {
   const none: FoundFeeds = { feeds: [], isComplete: true };
+  let bytes = 0;
   const found$ = framesOf(path, {}).pipe(
-    scan(({ feeds }, { feed }, index) => {
+    scan(({ feeds }, { feed, byteLength }) => {
       const isNew = !feeds.includes(feed);
-      return { feeds: isNew ? [...feeds, feed] : feeds, isComplete: index < searchedFrames };
+      bytes += byteLength;
+      return { feeds: isNew ? [...feeds, feed] : feeds, isComplete: bytes < searchedBytes };
     }, none),
     takeWhile(({ feeds, isComplete }) => isComplete && feeds.length < 2, true),
   );

@@ -15,6 +15,7 @@ const commands = {
   listen: () => import('./commands/listen.js'),
   record: () => import('./commands/record.js'),
   replay: () => import('./commands/replay.js'),
+  log: () => import('./commands/log.js'),
   serve: () => import('./commands/serve.js'),
   cluster: () => import('./commands/cluster.js'),
   doctor: () => import('./commands/doctor.js'),

@@ -19,6 +19,8 @@ import { atExit } from './at-exit.js';
 import { lockFile } from './advisory-lock.js';
 import { aBoolean, aScheduler, clampMs, invalidOption, oneOf, type Rule, validated } from '../protocol/validate.js';
 import { frameOf, timeOf } from '../operators/items/item.js';
+import { debug } from '../feed/diagnostics.js';
+import { printable } from '../protocol/printable.js';
 import { Bell } from './bell.js';
 import { onceClosed } from './closing.js';
 import { type Committed, consume$, type ConsumeOptions } from './consume.js';
@@ -33,7 +35,7 @@ import {
   type LogRecord,
   type ReaderSettings,
 } from './reader.js';
-import { LogWriter, type Machine } from './writer.js';
+import { LogWriter, type Machine, type WriterSettings } from './writer.js';
 
 /** The options of {@link FeedLog.append}. */
 export interface AppendOptions {
@@ -171,7 +173,9 @@ const append =
     onceClosed(folder, () => {
       const failed = new Subject<never>();
       let report = (error: unknown): void => failed.error(error);
-      const writer = new LogWriter(folder, settings, machine, (error) => {
+      const writer = openWriter(folder, settings, (error) => {
+        // `onError` may keep the failure to itself.
+        writeDebug(error);
         try {
           if (onError === 'error') throw error;
           onError(error);
@@ -196,6 +200,17 @@ const append =
         finalize(end),
       );
     });
+
+const openWriter = (folder: string, settings: WriterSettings, fail: (error: LogError) => boolean): LogWriter => {
+  try {
+    return new LogWriter(folder, settings, machine, fail);
+  } catch (error) {
+    writeDebug(error as Error);
+    throw error;
+  }
+};
+
+const writeDebug = ({ message }: Error): void => debug.write(`log: ${printable(message)}`);
 
 /** Returns the batches of a reader, each when it is due. */
 const paced = (

@@ -2,7 +2,7 @@
 //
 // In: frames and events of a feed. Out: complete lines at the end of the newest segment, and a ring of the bell.
 // Never: a byte of a record written over, an offset with a second content, a frame that is neither in the log nor counted in a gap.
-import { LineBuffer } from '../operators/node/recording/line-buffer.js';
+import { LineBuffer } from './line-buffer.js';
 import type { LockFile } from './advisory-lock.js';
 import { EventTime } from '../operators/items/event-time.js';
 import { unannouncedStop } from '../operators/items/follow-feed.js';

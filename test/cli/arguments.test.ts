@@ -3,7 +3,8 @@ import { readFile } from 'node:fs/promises';
 import { throwError } from 'rxjs';
 import { CliError, ExitCode, exitCodeOf, exitCodeRows, localError } from '../../src/cli/errors.js';
 import { commandNames, loadCommands, parse, run } from '../../src/cli/program.js';
-import { createTradeFeedError, RecordingError } from '../../src/index.js';
+import { createTradeFeedError } from '../../src/index.js';
+import { LogError } from '../../src/log/index.js';
 import { serviceMeanings } from '../../src/protocol/failures/classify.js';
 import { fakeContext } from './support/fakes.js';
 import { helpText } from './support/help-text.js';
@@ -17,7 +18,8 @@ const refusalOf = (line: string): Promise<Error> =>
   );
 
 describe('parse', () => {
-  const status = true;
+  const [status, follow] = [true, true];
+  const recorded = { status, output: 'f', maxSize: 50e9, maxAge: 7 * 86_400_000, compress: true };
   it.each<[line: string, argument: unknown, values: object]>([
     ['demo', 'market', {}],
     ['demo raw --rate 0.5 --duration 2', 'raw', { rate: 0.5, duration: 2_000 }],
@@ -42,7 +44,11 @@ describe('parse', () => {
     ['record --max-file-size 2gb', 'market', { status, maxFileSize: 2e9 }],
     ['record --max-file-size 1T', 'market', { status, maxFileSize: 1e12 }],
     ['record --max-file-size 0.0015k', 'market', { status, maxFileSize: 1 }],
-    ['replay --speed 0.5 f --offset 0 -q', 'f', { status, speed: 0.5, offset: 0, quiet: true }],
+    ['record -o f --max-size 50GB --max-age 7d --compress', 'market', recorded],
+    ['replay --speed 0.5 f --from 0 -q', 'f', { status, speed: 0.5, from: { offset: 0 }, quiet: true }],
+    ['replay f --from 2026-01-31T12:00Z --follow', 'f', { status, from: { time: Date.UTC(2026, 0, 31, 12) }, follow }],
+    ['replay f --from latest', 'f', { status, from: 'latest' }],
+    ['log status f --json', ['status', 'f'], { status, json: true }],
     ['replay f --speed max', 'f', { status, speed: Infinity }],
     ['serve --replay f --speed 10', undefined, { replay: 'f', speed: 10 }],
     ['serve --source -', undefined, { source: '-' }],
@@ -233,7 +239,7 @@ describe('the exit codes', () => {
     [createTradeFeedError({ stage: 'stream', closeCode: 4001 }), 4],
     [createTradeFeedError({ stage: 'stream', closeCode: 1006 }), 7],
     [new CliError(ExitCode.usage, 'no'), 2],
-    [new RecordingError('no', { path: 'f' }), 8],
+    [new LogError('log-in-use', 'no', { path: 'f' }), 8],
     [new Error('a bug'), 1],
     [undefined, 1],
   ])('follow from the error that ended the command: %s', (error, code) => {

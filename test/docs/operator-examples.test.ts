@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { distinct, filter, mergeMap, type Subscription, tap, timer } from 'rxjs';
-import { createTradeFeedError } from 'rx-trade-feed';
 import { marketBatches$, startTradeFeedService } from 'rx-trade-feed/testing';
 import type { TradeFeedService } from 'rx-trade-feed/testing';
 import { commentFencesOf, filesIn } from './fences.js';

@@ -16,7 +16,7 @@ import {
   tumblingWindow,
 } from '../../src/index.js';
 import { feedLog } from '../../src/log/index.js';
-import type { Gap, RelayedEvent, Stopped } from '../../src/protocol/event.js';
+import type { RelayedEvent, Stopped } from '../../src/protocol/event.js';
 import { createRelay, relayHandler } from '../../src/relay/index.js';
 import { startTradeFeedService } from '../../src/testing/index.js';
 import { tempFolder } from '../cli/support/temp-folder.js';

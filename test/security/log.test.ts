@@ -40,7 +40,11 @@ const logged = async (umask: number) => {
 describe('a log on disk', () => {
   it('contains frames and events, and no secret', async () => {
     const files = [...(await logged(0o022))];
-    const lines = files.find(([name]) => name.endsWith('.ndjson'))?.[1].content.trimEnd().split('\n') ?? [];
+    const lines =
+      files
+        .find(([name]) => name.endsWith('.ndjson'))?.[1]
+        .content.trimEnd()
+        .split('\n') ?? [];
     const types = lines.map((line) => (JSON.parse(line) as { type: string }).type);
     expect(types).toEqual(expect.arrayContaining(['segment', 'opened', 'frame', 'disconnected', 'gap', 'stopped']));
     for (const [, { content }] of files) expect(content).not.toMatch(new RegExp(`${plantedKey}|planted-ticket`));

@@ -40,7 +40,8 @@ export const command = defineCommand({
   ],
   run: async (path, values, context) => {
     const { stdout, stderr } = context;
-    const progress: Progress = { status: undefined, next: undefined };
+    const { offset: next } = Object(values.from) as { readonly offset?: number };
+    const progress: Progress = { status: undefined, next };
     const ending = await replayed(feedLog(path), values, context, progress);
     await written(stdout, ending.kind === 'interrupted' ? lastFlushMs : undefined);
     const last = endingOf(stdout) ?? ending;

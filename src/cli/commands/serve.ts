@@ -36,7 +36,11 @@ export const command = defineCommand({
     seed: option('--seed <N>', integer(0, 2 ** 32 - 1), 'the same seed generates the same payloads (default: 1)'),
     source: option('--source <FILE|->', anyText, 'send the lines of a file, or of stdin, one payload per line'),
     feed: option('--feed <market|raw>', oneOf('market', 'raw'), 'the feed of --source (default: market)'),
-    replay: option('--replay <LOG>', anyText, 'send a log of record: each frame to its feed, with the recorded intervals'),
+    replay: option(
+      '--replay <LOG>',
+      anyText,
+      'send a log of record: each frame to its feed, with the recorded intervals',
+    ),
     speed: option('--speed <N|max>', speed, 'the speed of --replay, as a multiple (default: 1)'),
     tls: flag('--tls', 'https: and wss: with a certificate that is created for this run'),
     cert: option('--cert <FILE>', anyText, 'https: and wss: with this PEM certificate'),

@@ -31,7 +31,8 @@ export class EventTime {
   receive(value: unknown, time: number): void {
     this.isLogged = isLogged(value);
     const moves = !isFrame(value) && isWatermark(value);
-    if (moves || (this.isLogged && this.watermark !== undefined)) this.watermark = Math.max(this.watermark ?? -Infinity, time);
+    if (moves || (this.isLogged && this.watermark !== undefined))
+      this.watermark = Math.max(this.watermark ?? -Infinity, time);
     else this.pass(time);
     if (!this.isWithoutClock || moves) this.lead = Math.max(this.lead ?? -Infinity, time - this.clock());
   }

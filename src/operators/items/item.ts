@@ -1,6 +1,5 @@
 import type { Either } from 'fp-ts/lib/Either.js';
-import { type ClusterLifecycleEvent, type Gap, isRelayedValue } from '../../protocol/event.js';
-import type { Feed } from '../../protocol/feed.js';
+import { type ClusterLifecycleEvent, isRelayedValue } from '../../protocol/event.js';
 import type { TradeFeedError } from '../../protocol/failures/trade-feed-error.js';
 import { type AnyFrame, Frame, ownBytes, ownPayload } from '../../protocol/frame.js';
 import { isTime } from '../../protocol/type-guards.js';

@@ -1,8 +1,8 @@
 import { expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { LineBuffer } from '../../../../src/operators/node/recording/line-buffer.js';
-import { cases } from '../../../support/cases.js';
-import { character } from '../../../support/character.js';
+import { LineBuffer } from '../../src/log/line-buffer.js';
+import { cases } from '../support/cases.js';
+import { character } from '../support/character.js';
 
 const textOf = ({ bytes, length }: LineBuffer): string => bytes.toString('utf8', 0, length);
 
