@@ -445,10 +445,10 @@ export class LogReader {
   ): void {
     const next = this.#next as number;
     if (offset > next || this.#hasDamage) this.#emitDamage(offset, at);
+    if (!isBefore) this.#begin();
     const { frames, holes } = record === undefined ? countsOf({ type: 'frame' }) : countsOf(record);
     if (this.#frames !== undefined) this.#frames += frames;
     this.#holes += holes;
-    if (!isBefore) this.#begin();
     this.#next = offset + 1;
     this.#at = at;
     if (record !== undefined) {

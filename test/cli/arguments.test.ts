@@ -88,17 +88,20 @@ describe('parse', () => {
   });
 
   it.each([
-    ['', /^A command is missing\. The commands are demo, listen, record, replay, serve, cluster, doctor, top\.$/],
+    ['', /^A command is missing\. The commands are demo, listen, record, replay, log, serve, cluster, doctor, top\.$/],
     ['lisen', /^There is no command lisen\. Did you mean listen\?$/],
     ['publish', /^There is no command publish\. The commands are demo, listen, .*, top\.$/],
     ['help sevre', /Did you mean serve\?/],
     ['listen rwa', /^There is no feed rwa\. The feeds are market and raw\.$/],
     ['listen market raw', /^There are too many arguments\. Usage: rx-trade-feed listen \[options\] \[feed\]$/],
     ['serve market', /^There are too many arguments\. Usage: rx-trade-feed serve \[options\]$/],
-    ['replay', /^The file is missing\. Usage: rx-trade-feed replay \[options\] <file>$/],
+    ['replay', /^The log is missing\. Usage: rx-trade-feed replay \[options\] <log>$/],
     ['replay f --speed 0', /^--speed must be a number above 0, up to 1000000, or max\.$/],
     ['replay f --speed 1000001', /^--speed must be/],
-    ['replay f --offset -1', /^--offset must be a whole number, 0 or more\.$/],
+    [
+      'replay f --from yesterday',
+      /^--from must be an age such as 1h or 7d, a time such as .*, an offset, earliest or latest\.$/,
+    ],
     ['demo --rate -5', /^--rate must be a number above 0, up to 100000\.$/],
     ['demo --rate 100001', /^--rate must be/],
     ['demo --duration -1.5s', /^--duration must be a time of at most 24 days/],

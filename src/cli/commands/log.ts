@@ -28,7 +28,7 @@ export const command = defineCommand({
   options,
   examples: [
     ['rx-trade-feed log status market', 'the files and the consumers'],
-    ['rx-trade-feed log verify market && rsync -a market backup:', 'check before a copy'],
+    ['rx-trade-feed log verify market --json', 'check every line, for a script'],
   ],
   run: async ([action = '', path, ...rest], values, context) => {
     if (action !== 'status' && action !== 'verify')

@@ -1,6 +1,6 @@
 import { firstValueFrom, fromEvent, ignoreElements, interval, merge, race, tap } from 'rxjs';
 import type { Watermark } from '../../index.js';
-import { feedLog, type FeedLog, type LogRecord } from '../../log/index.js';
+import { feedLog, type FeedLog, type LogPlace, type LogRecord } from '../../log/index.js';
 import { timeOf } from '../../operators/items/item.js';
 import { type CliContext, isTerminal } from '../context.js';
 import { type CliEvent, type Ending, endingOf, endings$, finish } from '../follow.js';
@@ -46,7 +46,8 @@ export const command = defineCommand({
     await written(stdout, ending.kind === 'interrupted' ? lastFlushMs : undefined);
     const last = endingOf(stdout) ?? ending;
     const text = summaryOf(progress, last);
-    if (!values.quiet) stderr.write(isTerminal(stderr, context) ? `${text}\n` : logLine(text));
+    const hasBegun = last.kind !== 'failed' || progress.status !== undefined;
+    if (hasBegun && !values.quiet) stderr.write(isTerminal(stderr, context) ? `${text}\n` : logLine(text));
     // A log that isn't followed has an end, so an interrupted replay is incomplete: pass a bound.
     return finish(last, { count: values.follow ? values.count : (values.count ?? Infinity) }, true);
   },
@@ -104,7 +105,7 @@ type Written = Exclude<LogRecord, Watermark>;
 
 /** In JSON, the offset is first, as in the files of the log. A gap that the reader has found has none. */
 const lineOf = (record: Written, format: Format, json = false): string | Uint8Array => {
-  const { offset, ...event } = record as Written & { readonly offset?: number };
+  const { offset, log: _log, frames: _frames, ...event } = record as Written & Partial<LogPlace>;
   // The only event that other commands don't show is `stopped`, which is written as it is.
   const line = format((record.type === 'frame' ? record : event) as CliEvent) ?? '';
   return json && offset !== undefined ? `{"offset":${offset},${String(line).slice(1)}` : line;
