@@ -169,7 +169,8 @@ describe('the program: record and replay', () => {
     expect(recorder.stderr()).toMatch(/Z \d+ frames, .*; log: .*market\n$/);
     const replay = shellCommand(`$FEED replay ${file} --speed max --json`);
     expect(await replay.exit).toBe(0);
-    expect(replay.stdout().trimEnd().split('\n')).toEqual(lines());
+    const parsed = (all: readonly string[]) => all.map((line) => JSON.parse(line) as unknown);
+    expect(parsed(replay.stdout().trimEnd().split('\n'))).toEqual(parsed(lines()));
     expect(replay.stderr()).toMatch(/^\S+Z \d+ frames, .*; continue with --from \d+\n$/);
     const piped = shellCommand(`set -o pipefail; $FEED replay ${file} | head -n 1`);
     expect(await piped.exit).toBe(0);

@@ -97,7 +97,7 @@ describe('the installation of a user', () => {
     // The first page of the site is no guide. Pages that few need while they code are left out, so that the package stays small.
     const left = [
       '!docs/index.md',
-      '!docs/{architecture,command-line,how-to/query-log,limits,performance,reliability,security,service-contract}.md',
+      '!docs/{angular,architecture,command-line,how-it-works,how-to/query-log,limits,performance,reliability,security,service-contract}.md',
     ];
     expect(manifest.files).toEqual(['bin', 'dist', ...docs, ...left, 'README.md', 'LICENSE']);
   });
