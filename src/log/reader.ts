@@ -446,6 +446,7 @@ export class LogReader {
     const next = this.#next as number;
     if (offset > next || this.#hasDamage) this.#emitDamage(offset, at);
     if (!isBefore) this.#begin();
+    this.#reopen();
     const { frames, holes } = record === undefined ? countsOf({ type: 'frame' }) : countsOf(record);
     if (this.#frames !== undefined) this.#frames += frames;
     this.#holes += holes;
@@ -462,11 +463,14 @@ export class LogReader {
     else this.#state = afterEvent(this.#state, record, at);
   }
 
+  /** After the event that the writer is gone, the status of the feed is that before its next record. */
+  #reopen(): void {
+    if (!this.#isGone) return;
+    this.#isGone = false;
+    for (const event of snapshotSince(this.#state.events, this.#at as number)) this.#out.push(this.#here(event));
+  }
+
   #emit(record: LogRecord): void {
-    if (this.#isGone) {
-      this.#isGone = false;
-      for (const event of snapshotSince(this.#state.events, this.#at as number)) this.#out.push(this.#here(event));
-    }
     this.#out.push('offset' in record ? Object.assign(record, this.#place) : record);
   }
 

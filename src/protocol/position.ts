@@ -79,3 +79,27 @@ const generationIn = (run: string): { readonly store: number; readonly number: n
   const [, store = '', generation = ''] = /^c([\da-z]{1,11})-([\da-z]{1,11})-[\w-]{1,12}$/.exec(run) ?? [];
   return store === '' ? undefined : { store: Number.parseInt(store, 36), number: Number.parseInt(generation, 36) };
 };
+
+/** Reads the position from the records of a log: it is the same after a restart. `undefined` for any other source. */
+export class LogPositions implements PositionedFeed {
+  #position: FeedPosition | undefined;
+
+  get position(): FeedPosition | undefined {
+    return this.#position;
+  }
+
+  receive(event: { readonly type: string }): void {
+    const { offset, log, frames, missed } = event as Partial<Readonly<Record<string, unknown>>>;
+    const last = this.#position;
+    // A file that is read as a log has no id.
+    if (typeof log === 'string' && log !== '')
+      this.#position = {
+        run: `c0-0-${log}`,
+        sequence: (offset as number) + 1,
+        frames: Number(frames ?? last?.frames ?? 0),
+      };
+    // The reader has found a gap in the log: it is in the place of the first missing record.
+    else if (last !== undefined && event.type === 'gap')
+      this.#position = { ...last, sequence: last.sequence + 1, frames: last.frames + Number(missed ?? 0) };
+  }
+}

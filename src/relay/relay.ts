@@ -18,6 +18,7 @@ import {
   type Unsubscribable,
 } from 'rxjs';
 import { type ClusterEvent, isClusterEvent, type RelayedEvent, type RelayedValue } from '../protocol/event.js';
+import { LogPositions } from '../protocol/position.js';
 import { clampMs } from '../protocol/validate.js';
 import { ClientSlots, closedError } from './client-slots.js';
 import { NotAuthorizedError, RelayFullError } from './refusals.js';
@@ -94,6 +95,9 @@ export interface Relay {
  * If the source is another relay, set `maxFeedStops: Infinity`: `relayFeed$(url, { maxFeedStops: Infinity })`. With the
  * default it errors after five stops of the feed in a row, and this relay does not subscribe to it again.
  *
+ * Over `read$` of a log, the ids of messages are those of its records. So a page continues without a gap after a restart
+ * of the relay: read the log from some minutes ago on, and call {@link Relay.hold} before you accept pages.
+ *
  * @param source - `tradeFeedEvents$`, `relayFeed$`, `read$` of a log or the `events$` of a cluster; it may also emit the
  *   values of another relay
  * @param options - see {@link RelayOptions}
@@ -118,9 +122,14 @@ export const createRelay = (
   const events = new Subject<RelayActivity>();
   const report = (event: Report) => events.next({ ...event, at: scheduler.now() });
   const slots = new ClientSlots(settings);
+  const positions = new LogPositions();
+  const isRelayed = (event: RelayedEvent | RelayedValue<unknown> | ClusterEvent): boolean => {
+    positions.receive(event);
+    return !isClusterEvent(event);
+  };
   // The cast is safe: the runs also accept the values of another relay.
-  const events$ = source.pipe(filter((event) => !isClusterEvent(event))) as Observable<RelayedEvent>;
-  const feeds = new Feeds(events$, settings, report);
+  const events$ = source.pipe(filter(isRelayed)) as Observable<RelayedEvent>;
+  const feeds = new Feeds(events$, { ...settings, cluster: settings.cluster ?? positions }, report);
   const clients: ClientHub = {
     scheduler,
     heartbeats$: interval(clampMs(heartbeatMs), scheduler).pipe(share()),
