@@ -9,18 +9,10 @@ import { feedLog } from 'rx-trade-feed/log';
 
 const [folder = 'market'] = process.argv.slice(2);
 
-/** Runs a script of SQL in one transaction, in one process of psql. Returns its output. */
+/** Runs a script of SQL in psql. Returns its output. Without `commit` at the end of the script nothing is stored, so half a script is harmless. */
 const psql = async (/** @type {string} */ script) => {
-  const args = [
-    '--no-psqlrc',
-    '--quiet',
-    '--tuples-only',
-    '--no-align',
-    '--set',
-    'ON_ERROR_STOP=1',
-    '--single-transaction',
-  ];
-  const child = spawn('psql', [...args, '--file', '-'], { stdio: ['pipe', 'pipe', 'inherit'] });
+  const args = ['--no-psqlrc', '--quiet', '--tuples-only', '--no-align', '--set', 'ON_ERROR_STOP=1', '--file', '-'];
+  const child = spawn('psql', args, { stdio: ['pipe', 'pipe', 'inherit'] });
   let output = '';
   child.stdout.setEncoding('utf8').on('data', (text) => (output += text));
   child.stdin.end(script);
@@ -33,27 +25,36 @@ const psql = async (/** @type {string} */ script) => {
 const field = (/** @type {string} */ text) =>
   text.replaceAll('\\', '\\\\').replaceAll('\t', '\\t').replaceAll('\n', '\\n').replaceAll('\r', '\\r');
 
-await psql(`
-  set client_min_messages = warning;
-  create table if not exists frames (at timestamptz, payload text);
-  create table if not exists position (log text, next bigint);
-`);
-const [log, next] = (await psql('select log, next from position;')).split('|');
-const from = next === undefined ? 'earliest' : { log, offset: Number(next) };
-console.log(`from ${next ?? 'the beginning'}`);
+const [log = '', start = '0'] = (
+  await psql(`
+set client_min_messages = warning;
+create table if not exists frames (at timestamptz, payload text);
+create table if not exists position (one boolean primary key default true, log text, next bigint);
+insert into position values (true, '', 0) on conflict do nothing;
+select log, next from position;
+`)
+).split('|');
+let next = Number(start);
+console.log(`from ${next}`);
 
-for await (const records of feedLog(folder).read({ from })) {
-  const stored = records.flatMap((record) => ('offset' in record ? [record] : []));
+for await (const records of feedLog(folder).read({ from: log === '' ? 'earliest' : { log, offset: next } })) {
+  const stored = records.flatMap((record) => ('offset' in record && record.offset >= next ? [record] : []));
   const last = stored.at(-1);
   if (last === undefined) continue; // only the time has moved
   const rows = stored.flatMap((record) =>
-    record.type === 'frame' ? [`${new Date(record.receivedAt).toISOString()}\t${field(record.text())}`] : [],
+    record.type === 'frame' ? [`${new Date(record.receivedAt).toISOString()}\t${field(record.text())}\n`] : [],
   );
+  // A process that you killed may still have a psql that commits. Then this update finds no row, and nothing is stored twice.
   await psql(`
+begin;
+do $$ begin
+  update position set log = '${last.log}', next = ${last.offset + 1} where next = ${next};
+  if not found then raise exception 'another process has stored these records'; end if;
+end $$;
 copy frames from stdin;
-${rows.map((row) => `${row}\n`).join('')}\\.
-delete from position;
-insert into position values ('${last.log}', ${last.offset + 1});
+${rows.join('')}\\.
+commit;
 `);
+  next = last.offset + 1;
   console.log(`stored up to ${last.offset}`);
 }
