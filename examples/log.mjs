@@ -43,7 +43,7 @@ await withService(async (options, local) => {
   /** @type {number[]} */
   const seen = [];
   const work = async (/** @type {readonly import('rx-trade-feed/log').LogRecord[]} */ records) => {
-    for (const record of records) if ('offset' in record) seen.push(record.offset);
+    for (const record of records) if ('offset' in record && record.offset !== undefined) seen.push(record.offset);
   };
   const consume = () => log.consume$('example', work, { maxBatch: 15 });
   const { committed } = await lastValueFrom(consume().pipe(take(1)));

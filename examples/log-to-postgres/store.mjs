@@ -38,9 +38,9 @@ let next = Number(start);
 console.log(`from ${next}`);
 
 for await (const records of feedLog(folder).read({ from: log === '' ? 'earliest' : { log, offset: next } })) {
-  const stored = records.flatMap((record) => ('offset' in record && record.offset >= next ? [record] : []));
-  const last = stored.at(-1);
-  if (last === undefined) continue; // only the time has moved
+  const stored = records.filter((record) => record.type !== 'watermark' && record.offset !== undefined);
+  const position = stored.at(-1)?.position;
+  if (position === undefined) continue; // only the time has moved
   const rows = stored.flatMap((record) =>
     record.type === 'frame' ? [`${new Date(record.receivedAt).toISOString()}\t${field(record.text())}\n`] : [],
   );
@@ -48,13 +48,13 @@ for await (const records of feedLog(folder).read({ from: log === '' ? 'earliest'
   await psql(`
 begin;
 do $$ begin
-  update position set log = '${last.log}', next = ${last.offset + 1} where next = ${next};
+  update position set log = '${position.log}', next = ${position.offset} where next = ${next};
   if not found then raise exception 'another process has stored these records'; end if;
 end $$;
 copy frames from stdin;
 ${rows.join('')}\\.
 commit;
 `);
-  next = last.offset + 1;
-  console.log(`stored up to ${last.offset}`);
+  next = position.offset;
+  console.log(`stored up to ${next - 1}`);
 }

@@ -49,7 +49,7 @@ export const writeEventLine = (event: LifecycleEvent | LoggedValue): string =>
 
 /** A record of a log has its place there, which means nothing elsewhere. */
 const withoutPlace = (record: object): object => {
-  const { offset: _offset, log: _log, frames: _frames, ...event } = record as LineFields;
+  const { offset: _offset, position: _position, ...event } = record as LineFields;
   return event;
 };
 

@@ -231,7 +231,10 @@ export const failureIn = ({ events }: FeedState): TradeFeedError | undefined =>
 
 export const hasStopped = ({ events }: FeedState): boolean => events.at(-1)?.type === 'stopped';
 
-/** Returns whether only the connection to a relay is down: it sends the frames of that time, or a `gap`, later. */
+/**
+ * Returns whether only the connection to a relay, or the writer of a log, is down: the frames of that time, or a `gap`,
+ * follow later.
+ */
 export const isOfRelay = ({ failure, hasStopped }: Pick<Outage, 'failure' | 'hasStopped'>): boolean =>
   !hasStopped && relayCodes.includes(failure.code);
 
@@ -242,6 +245,7 @@ const relayCodes: readonly FailureCode[] = [
   'relay-closing',
   'relay-session-ended',
   'relay-replaced',
+  'log-writer-gone',
 ];
 
 /** Frames that are missing between two times, in epoch ms. */

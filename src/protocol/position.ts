@@ -88,18 +88,28 @@ export class LogPositions implements PositionedFeed {
     return this.#position;
   }
 
-  receive(event: { readonly type: string }): void {
-    const { offset, log, frames, missed } = event as Partial<Readonly<Record<string, unknown>>>;
+  receive(event: {
+    readonly type: string;
+    readonly position?: LogPosition | undefined;
+    readonly missed?: number;
+  }): void {
+    const { type, position, missed = 0 } = event;
+    // A watermark has none. A file that is read as a log has no id.
+    if (position === undefined || position.log === '') return;
+    const { log, offset, frames } = position;
     const last = this.#position;
-    // A file that is read as a log has no id.
-    if (typeof log === 'string' && log !== '')
-      this.#position = {
-        run: `c0-0-${log}`,
-        sequence: (offset as number) + 1,
-        frames: Number(frames ?? last?.frames ?? 0),
-      };
-    // The reader has found a gap in the log: it is in the place of the first missing record.
-    else if (last !== undefined && event.type === 'gap')
-      this.#position = { ...last, sequence: last.sequence + 1, frames: last.frames + Number(missed ?? 0) };
+    const run = `c0-0-${log}`;
+    // A gap that the reader has found is in the place of the first missing record.
+    if (type === 'gap' && last?.run === run && last.sequence === offset)
+      this.#position = { run, sequence: offset + 1, frames: last.frames + missed };
+    else this.#position = { run, sequence: offset, frames: frames ?? last?.frames ?? 0 };
   }
+}
+
+/** The place after a record of a log. */
+interface LogPosition {
+  readonly log: string;
+  /** The next offset. */
+  readonly offset: number;
+  readonly frames?: number;
 }

@@ -2,7 +2,7 @@ import * as t from 'io-ts';
 import type { AccumulatedWindow, Decoded, FeedEvent, FeedWindow, Frame } from 'rx-trade-feed';
 import { conflate, type Conflated, countWindow, decodeWith, type LifecycleEvent } from 'rx-trade-feed';
 import { slidingWindow, tradeFeed$, tradeFeedEvents$, tumblingWindow, whereBytes } from 'rx-trade-feed';
-import { feedLog, type LogPlace } from 'rx-trade-feed/log';
+import { feedLog, type LogPosition } from 'rx-trade-feed/log';
 import { filter, from, map, type MonoTypeOperatorFunction, type Observable, type OperatorFunction } from 'rxjs';
 import { emits } from './emits.js';
 
@@ -25,7 +25,7 @@ emits<FeedWindow<Decoded<Trade>>>()(
 );
 emits<FeedWindow<Decoded<Trade>>>()(feed$.pipe(decodedBy(read), tumblingWindow({ lengthMs: 1_000 })));
 const records$ = feedLog('day').read$();
-emits<FeedWindow<Frame & LogPlace>>()(records$.pipe(whereBytes('x'), slidingWindow({ lengthMs: 2, everyMs: 1 })));
+emits<FeedWindow<Frame & { readonly offset: number; readonly position: LogPosition }>>()(records$.pipe(whereBytes('x'), slidingWindow({ lengthMs: 2, everyMs: 1 })));
 emits<FeedWindow<Decoded<Trade>>>()(records$.pipe(decodeWith(codec), tumblingWindow({ lengthMs: 1_000 })));
 emits<FeedWindow<number>>()(
   feed$.pipe(

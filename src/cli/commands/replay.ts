@@ -1,6 +1,6 @@
 import { firstValueFrom, fromEvent, ignoreElements, interval, merge, race, tap } from 'rxjs';
 import type { Watermark } from '../../index.js';
-import { feedLog, type FeedLog, type LogPlace, type LogRecord } from '../../log/index.js';
+import { feedLog, type FeedLog, type LogRecord } from '../../log/index.js';
 import { timeOf } from '../../operators/items/item.js';
 import { type CliContext, isTerminal } from '../context.js';
 import { type CliEvent, type Ending, endingOf, endings$, finish } from '../follow.js';
@@ -105,7 +105,7 @@ type Written = Exclude<LogRecord, Watermark>;
 
 /** In JSON, the offset is first, as in the files of the log. A gap that the reader has found has none. */
 const lineOf = (record: Written, format: Format, json = false): string | Uint8Array => {
-  const { offset, log: _log, frames: _frames, ...event } = record as Written & Partial<LogPlace>;
+  const { offset, position: _position, ...event } = record;
   // The only event that other commands don't show is `stopped`, which is written as it is.
   const line = format((record.type === 'frame' ? record : event) as CliEvent) ?? '';
   return json && offset !== undefined ? `{"offset":${offset},${String(line).slice(1)}` : line;
@@ -114,7 +114,7 @@ const lineOf = (record: Written, format: Format, json = false): string | Uint8Ar
 const accept = (progress: Progress, record: Written): void => {
   const at = timeOf(record) as number;
   progress.status = statusAfter(progress.status ?? statusAt('market', at), record as CliEvent);
-  if ('offset' in record) progress.next = record.offset + 1;
+  progress.next = record.position?.offset ?? progress.next;
 };
 
 const progressLook: Look<Progress> = {

@@ -53,7 +53,7 @@ describe('log status', () => {
     ...{ path: 'market', log: undefined, segments: [], offset: 0, end: 0, frames: 0, bytes: 0 },
     ...{ from: undefined, to: undefined, writer: undefined, consumers: [] },
   };
-  const writer = { pid: 7, log: 'a', boot: 'b', offset: 0, at: start, writtenAt: start, closed: false };
+  const writer = { pid: 7, log: 'a', boot: 'b', run: 0, offset: 0, at: start, writtenAt: start, closed: false };
   const segments = Array.from({ length: 20 }, (_, n) => ({
     ...{
       path: 'p',

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { closeSync, openSync, writeFileSync } from 'node:fs';
-import { advisoryLock, lockFile } from '../../src/log/advisory-lock.js';
+import { advisoryLock, lockFile } from '../../src/log/lock.js';
 import { tempFolder } from '../cli/support/temp-folder.js';
 
 const folder = tempFolder();
