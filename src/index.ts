@@ -79,6 +79,7 @@ export { CloseCode, CloseReason } from './protocol/contract.js';
 export {
   type ClusterFailureCode,
   type FailureCode,
+  type LogFailureCode,
   type ReceiverFailureCode,
   type RelayFailureCode,
   type ServiceFailureCode,

@@ -7,7 +7,7 @@ import type { Frame, Gap } from '../../../src/index.js';
 import { feedLog } from '../../../src/log/index.js';
 import { writeFrame } from '../../../src/operators/node/write-frame.js';
 import { waitFor } from '../../support/wait-for.js';
-import { frameAt, gap } from '../support/events.js';
+import { frameAt, gap, start } from '../support/events.js';
 import { commandRunner, FakeOutput } from '../support/fakes.js';
 import { tempFolder } from '../support/temp-folder.js';
 
@@ -70,10 +70,11 @@ describe('replay', () => {
     const source = new Subject<Frame>();
     const path = folder.path('grows');
     const writer = source.pipe(feedLog(path).append()).subscribe();
-    source.next(frameAt(0, 'one'));
+    const now = () => Date.now() - start;
+    source.next(frameAt(now(), 'one'));
     const { stdout, end } = replay(`${path} --follow`);
     await stdout.until(/^one\n/);
-    source.next(frameAt(1, 'two'));
+    source.next(frameAt(now(), 'two'));
     await stdout.until(/^one\ntwo\n$/);
     expect(await end()).toBe(0);
     writer.unsubscribe();
@@ -142,7 +143,7 @@ describe('replay', () => {
     const missing = replay(folder.path('missing'));
     expect(await missing.exit).toBe(8);
     expect(missing.stderr.text).toMatch(
-      /^rx-trade-feed: Cannot read the log .*missing: there is no such file or folder\.\n$/,
+      /^rx-trade-feed: Cannot read the log .*missing: there is no such file or folder\. .*\n$/,
     );
     const other = replay(await folder.file('no-recording', '{"secret":1}\n'));
     expect(await other.exit).toBe(8);
