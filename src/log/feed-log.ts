@@ -133,7 +133,7 @@ export const feedLog = (target: string): FeedLog => {
 const machine: Machine = {
   disk: fs,
   lockFile,
-  now: Date.now,
+  now: () => Date.now(),
   boot: () => bootId(),
   newId: () => randomBytes(6).toString('hex'),
   every: (ms, call) => {
@@ -160,7 +160,7 @@ const absolutePath = (path: string): string => (isAbsolute(path) ? path : `${pro
 
 const openReader = (path: string, settings: ReaderSettings): LogReader => {
   const bell = new Bell(path);
-  const reading = { disk: fs, now: Date.now, bell, gunzip: promisify(gunzip), turn: setImmediate };
+  const reading = { disk: fs, now: () => Date.now(), bell, gunzip: promisify(gunzip), turn: setImmediate };
   return new LogReader(path, settings, { ...reading, bufferBytes: 256 * 1024 }, isFile(path));
 };
 

@@ -54,11 +54,11 @@ export const openLog = (
     const boot = bootId();
     const log = end?.header?.log ?? tip?.log ?? newId();
     const place = end === undefined ? { offset: 0, frames: 0, holes: 0 } : placeAfter(end);
+    // After a power failure lines that readers saw may be gone, so their offsets are never used again.
+    const isComplete = end?.header?.boot === boot || (tip?.closed === true && tip.offset === end?.offset);
     const isNew = end === undefined && tip === undefined;
-    // Lines that readers saw may be gone, so their offsets are never used again.
-    const mayLack = end?.header?.boot !== boot && !(tip?.closed === true && tip.offset === end?.offset);
-    if (end !== undefined && !mayLack) return { lockFd, log, boot, place, after: undefined };
-    if (isNew) return persisted(folder, disk, { lockFd, log, boot, place, after: undefined });
+    if (isNew || (end !== undefined && isComplete))
+      return persisted(folder, disk, { lockFd, log, boot, place, after: undefined });
     const known = Math.max(place.offset, tip?.offset ?? 0, segments.at(-1)?.offset ?? 0);
     const offset = (Math.floor(known / jump) + 1) * jump;
     return persisted(folder, disk, { lockFd, log, boot, place: { ...place, offset }, after: end?.offset ?? null });
@@ -68,7 +68,7 @@ export const openLog = (
   }
 };
 
-/** Whatever a power failure takes, the next writer knows this log and its first offset. */
+/** Whatever a power failure takes, the next writer knows this log, its first offset, and that it was not closed. */
 const persisted = (folder: string, disk: Machine['disk'], opened: Opened): Opened => {
   const { lockFd, log, boot, place } = opened;
   const { offset, at = 0 } = place;

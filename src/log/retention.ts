@@ -96,6 +96,8 @@ export class Retention {
   /** A reader finds the old name or the new one; a crash leaves one of them, or both. */
   #replace(path: string, compressed: Buffer): void {
     const { disk } = this.#machine;
+    // Retention may have removed it meanwhile.
+    disk.closeSync(disk.openSync(path, 'r'));
     const temporary = `${path}.gz.tmp`;
     const to = disk.openSync(temporary, 'w');
     try {

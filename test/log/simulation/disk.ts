@@ -261,8 +261,6 @@ export class SimulatedDisk {
   }
 
   #unlink(name: string): void {
-    if ((globalThis as never as { DBG?: boolean }).DBG)
-      console.log('unlink', this.#now(), name, this.#names.get(name)?.data.toString('latin1').slice(0, 400));
     const inode = this.#names.get(name);
     if (inode === undefined) throw failure('ENOENT');
     inode.links = 0;

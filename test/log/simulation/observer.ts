@@ -39,6 +39,8 @@ export class Observer {
   receive(records: readonly LogRecord[], position: LogPosition | undefined): void {
     for (const record of records) this.#receive(record);
     const frames = position?.frames;
+    // After a power failure the writer may count frames that nobody has read.
+    if ((position?.offset ?? 0) > this.#next + 1_000_000) this.#counted = undefined;
     if (frames !== undefined && this.#counted !== undefined && frames !== this.#counted)
       this.#wrong(`the position says ${frames} frames, it received ${this.#counted}`);
     this.#counted = frames;
@@ -81,8 +83,6 @@ export class Observer {
     sinceBoot.add(offset);
     this.offsets.add(offset);
     if (this.#offset !== undefined && offset <= this.#offset) this.#wrong(`${offset} after ${this.#offset}`);
-    // After a power failure the writer may count frames that nobody has read.
-    if (offset > this.#next + 1_000_000) this.#counted = undefined;
     this.#isJump ||= this.#offset !== undefined && offset > this.#offset + 1;
     this.#offset = offset;
   }

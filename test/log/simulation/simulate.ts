@@ -48,7 +48,7 @@ class Simulation {
   #committed = 0;
   #sent = 0;
   #boots = 1;
-  #processes = 0;
+  readonly #processes: Process[] = [];
   #connections = 0;
 
   constructor(seed: number) {
@@ -123,7 +123,9 @@ class Simulation {
   }
 
   #begin(): Process {
-    return { isAlive: true, folder: `/${this.#seed}-${(this.#processes += 1)}`, fds: new Set() };
+    const process = { isAlive: true, folder: `/${this.#seed}-${this.#processes.length}`, fds: new Set<number>() };
+    this.#processes.push(process);
+    return process;
   }
 
   get #now(): number {
@@ -322,10 +324,7 @@ class Simulation {
 
   #failPower(): void {
     this.#fault('power failure');
-    // Every process of the machine ends.
-    for (const { process } of this.#readers.values()) this.#disk.kill(process);
-    this.#disk.kill(this.#consumer!.process);
-    if (this.#writer !== undefined) this.#disk.kill(this.#writer.process);
+    for (const process of this.#processes) this.#disk.kill(process);
     this.#writer = undefined;
     this.#disk.failPower();
     this.#boots += 1;
