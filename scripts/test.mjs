@@ -121,7 +121,7 @@ const onOneNode = [
 ];
 
 /** The tests for the versions between the oldest and the newest one: sockets, TLS, threads and files, which are what differs. */
-const betweenNodes = ['test/transport/', 'test/worker/', 'test/operators/node/', 'test/e2e/built-package'];
+const betweenNodes = ['test/transport/', 'test/worker/', 'test/operators/node/', 'test/log/', 'test/e2e/built-package'];
 
 // Scripts must not build again, because other checks are reading `dist`. They share the example app.
 const env = { RX_TRADE_FEED_IS_BUILT: '1', RX_TRADE_FEED_EXAMPLE_IN: join(temp, 'example') };

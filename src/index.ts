@@ -13,14 +13,8 @@ export { classify, createTradeFeedError } from './protocol/failures/classify.js'
 export * from './operators/index.js';
 export { type ReadableOptions, toReadable } from './operators/node/to-readable.js';
 
-// Record and replay
-export { type RecordOptions, recordTo } from './operators/node/record-to.js';
-export { replay$, type ReplayOptions } from './operators/node/replay.js';
-export { type Replayed, ReplayedFrame, type ReplayedGap } from './operators/items/item.js';
-export { RecordingError, type RecordingErrorFields } from './operators/node/recording/recording-error.js';
-export type { ReplayProgress } from './operators/node/recording/replay-rounds.js';
-
-// The messages of node:diagnostics_channel
+// Logs and node:diagnostics_channel
+export type { EventLevel, EventRecord } from './protocol/event-record.js';
 export type { AttemptMessage, FeedEventMessage, FeedOrigin, PublishedEvent } from './feed/diagnostics.js';
 
 // Options
@@ -37,6 +31,7 @@ export { CloseCode, CloseReason } from './protocol/contract.js';
 export {
   type ClusterFailureCode,
   type FailureCode,
+  type LogFailureCode,
   type ReceiverFailureCode,
   type RelayFailureCode,
   type ServiceFailureCode,

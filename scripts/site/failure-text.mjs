@@ -13,9 +13,15 @@ const relayReactions = {
   renew: 'It connects to the relay again at once after a stable connection, otherwise with backoff.',
   backoff: 'It waits by the policy: longer each time, with jitter. Then it connects to the relay again.',
 };
+const logReactions = {
+  stop: 'The Observable errors with a `LogError`. Nothing is tried again until you subscribe again.',
+  backoff: 'It is the reason of a `gap`, or of a `disconnected`, that the log adds. Readers go on by themselves.',
+};
 const stages = { ticket: 'at the ticket request', handshake: 'at the handshake', stream: 'on the open stream' };
 
 const isOfRelay = (code) => code.includes('relay');
+const isOfLog = (code) => /^(log-|consumer-)/.test(code);
+const reactionsTo = (code) => (isOfLog(code) ? logReactions : isOfRelay(code) ? relayReactions : reactions);
 
 /**
  * Returns what a row of a failure table matches: `HTTP 429`, `close 4001`, or a dash if the client itself detects the failure.
@@ -46,7 +52,7 @@ const linesOf = (group, meanings) => {
   return [
     table(['seen', 'when', 'verdict'], rows),
     `**What happened.** ${meaning}`,
-    `**What the library does.** ${(isOfRelay(code) ? relayReactions : reactions)[verdict]}`,
+    `**What the library does.** ${reactionsTo(code)[verdict]}`,
     `**Advice.** ${advice}`,
   ].join('\n\n');
 };
@@ -91,11 +97,11 @@ export const failurePage = (text, code, meanings) =>
 const ofStage = (meanings, stage) => meanings.filter((row) => row.stage === stage);
 
 /** Returns the page that lists all codes, with its generated parts. */
-export const failureIndex = (text, { service, relay, worker, cluster }) => {
+export const failureIndex = (text, { service, relay, worker, cluster, log }) => {
   const parts = {
     ...Object.fromEntries(Object.keys(stages).map((stage) => [stage, ofStage(service, stage)])),
     any: ofStage(service, undefined),
-    ...{ relay, worker, cluster },
+    ...{ relay, worker, cluster, log },
   };
   return Object.entries(parts).reduce((page, [mark, meanings]) => withPart(page, mark, failureList(meanings)), text);
 };

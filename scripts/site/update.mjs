@@ -29,7 +29,7 @@ const fromSource = async (exports) => {
 const parts = {
   failures: async () => {
     const { serviceMeanings, relayMeanings, ...of } = await fromSource({
-      'protocol/failures/classify.ts': 'clusterMeanings, serviceMeanings, workerMeanings',
+      'protocol/failures/classify.ts': 'clusterMeanings, logErrors, logMeanings, serviceMeanings, workerMeanings',
       'protocol/failures/meanings.ts': 'relayMeanings, relayReports',
     });
     const tables = {
@@ -37,6 +37,7 @@ const parts = {
       relay: [...relayMeanings, ...Object.values(of.relayReports)],
       worker: Object.values(of.workerMeanings),
       cluster: Object.values(of.clusterMeanings),
+      log: [...Object.values(of.logMeanings), ...Object.values(of.logErrors)],
     };
     const all = Object.values(tables).flat();
     for (const code of documentedCodes()) update(`docs/failures/${code}.md`, (text) => failurePage(text, code, all));

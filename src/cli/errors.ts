@@ -1,4 +1,5 @@
-import { type FailureCode, RecordingError, TradeFeedError } from '../index.js';
+import { type FailureCode, TradeFeedError } from '../index.js';
+import { LogError } from '../log/log-error.js';
 import { printable } from '../protocol/printable.js';
 
 export const ExitCode = {
@@ -43,13 +44,13 @@ const systemErrors: Readonly<Record<string, string>> = {
 
 export const exitCodeOf = (error: unknown): ExitCode => {
   if (error instanceof TradeFeedError) return ofFailure[error.code] ?? ExitCode.unavailable;
-  if (error instanceof RecordingError) return ExitCode.local;
+  if (error instanceof LogError) return ExitCode.local;
   return error instanceof CliError ? error.exitCode : ExitCode.unexpected;
 };
 
 const following = ['demo', 'listen', 'record'] as const;
 const asking = [...following, 'doctor'] as const;
-const all = [...following, 'replay', 'serve', 'cluster', 'doctor', 'top'] as const;
+const all = [...following, 'replay', 'log', 'serve', 'cluster', 'doctor', 'top'] as const;
 
 type Named = (typeof all)[number];
 
@@ -58,7 +59,8 @@ export const exitCodeRows: readonly (readonly [code: number, commands: readonly 
   [0, ['demo'], endOf('--duration', 'the reader of stdout has exited')],
   [0, ['listen'], endOf('--count or --duration', 'the reader of stdout has exited')],
   [0, ['record'], endOf('--count or --duration')],
-  [0, ['replay'], 'the end of the recording or --count reached, or the reader of stdout has exited'],
+  [0, ['replay'], 'the end of the log or --count reached, the reader of stdout has exited, or Ctrl-C with --follow'],
+  [0, ['log'], 'success: verify found no damage'],
   [0, ['serve'], 'ended by Ctrl-C, SIGTERM or SIGHUP'],
   [0, ['cluster'], 'success'],
   [0, ['doctor'], 'no check failed'],
@@ -69,6 +71,7 @@ export const exitCodeRows: readonly (readonly [code: number, commands: readonly 
   [4, asking, 'another connection of the same account took over (4001)'],
   [5, asking, 'the service, or a proxy, does not follow the contract'],
   [5, ['cluster'], 'there is nothing to do: no owner, no other replica, or the cluster has not stopped'],
+  [5, ['log'], 'verify found damage'],
   [6, asking, "the server's certificate is not trusted"],
   [7, ['demo', 'record'], 'the service was not available, and --retries was used up'],
   [
@@ -88,7 +91,7 @@ export const exitCodeRows: readonly (readonly [code: number, commands: readonly 
     return [
       [code, ['demo'], `${ended} --duration was reached`],
       [code, ['listen', 'record'], `${ended} --count or --duration was reached`],
-      [code, ['replay'], `${ended} the end`],
+      [code, ['replay', 'log'], `${ended} the end`],
     ] as const;
   }),
 ];

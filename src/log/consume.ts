@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { noop, Observable } from 'rxjs';
 import {
+  aBoolean,
   aFunction,
   aName,
   checkRequired,
@@ -10,8 +11,8 @@ import {
   type Rule,
   validated,
 } from '../protocol/validate.js';
-import { closes, onceClosed } from './closing.js';
-import { openCursor } from './cursor.js';
+import { openCursor, type Cursor } from './cursor.js';
+import { closes, onceClosed } from './lock.js';
 import { LogError } from './log-error.js';
 import { type From, isFrom, type LogPosition, type LogReader, type LogRecord, type ReaderSettings } from './reader.js';
 import { readPadded, type Tip, tipPath } from './segments.js';
@@ -25,6 +26,8 @@ export interface ConsumeOptions {
   readonly maxBatch?: number | undefined;
   /** How many batches are worked on at the same time. They begin in order and may finish in any order. @defaultValue 1 */
   readonly maxInFlight?: number | undefined;
+  /** `false`: you guarantee that one process uses this name, on a file system without locks. @defaultValue `true` */
+  readonly lock?: boolean | undefined;
   /**
    * What happens when the log no longer has the next records, or they are damaged. `'gap'`: `work` receives a gap in
    * their place. `'error'`: the stream errors, and the cursor never passes the hole.
@@ -63,12 +66,14 @@ export const consume$ = (place: Place, name: string, work: Work, options: Consum
       new Observable((subscriber) => {
         const run = new ConsumerRun(place, name, work, settings, (committed) => subscriber.next(committed));
         const ended = run.all();
-        closes(key, ended.catch(noop));
         ended.then(
           () => subscriber.complete(),
           (error: unknown) => subscriber.error(error),
         );
-        return () => run.stop();
+        return () => {
+          run.stop();
+          closes(key, ended.catch(noop));
+        };
       }),
   );
 };
@@ -79,7 +84,7 @@ class ConsumerRun {
   readonly #work: Work;
   readonly #settings: typeof defaults;
   readonly #emit: (committed: Committed) => void;
-  readonly #cursor: ReturnType<typeof openCursor>;
+  readonly #cursor: Cursor;
   readonly #reader: LogReader;
   /** The batches after the cursor, in order. */
   readonly #batches: { readonly position: LogPosition; isDone: boolean }[] = [];
@@ -92,7 +97,7 @@ class ConsumerRun {
     this.#work = work;
     this.#settings = settings;
     this.#emit = emit;
-    this.#cursor = openCursor(place.folder, name, place.machine);
+    this.#cursor = openCursor(place.folder, name, place.machine, settings.lock);
     const { position } = this.#cursor;
     this.#reader = place.openReader({
       from: position ?? settings.from,
@@ -169,20 +174,17 @@ class ConsumerRun {
 }
 
 const refuseLoss = (records: readonly LogRecord[], path: string): void => {
-  const gap = records.find((record) => record.type === 'gap' && !('offset' in record));
+  const gap = records.find((record) => record.type === 'gap' && record.offset === undefined);
   if (gap?.type !== 'gap') return;
-  throw new LogError(
-    'log-behind',
-    `The log ${path} no longer has the next records of this consumer (${gap.missed ?? 'an unknown number of'} frames). ` +
-      "Repair what is missing, then go on behind it with `onLoss: 'gap'`; keep more with `maxAgeMs` and `maxBytes`.",
-    { path },
-  );
+  const problem = `The log ${path} no longer has the next records: ${gap.missed ?? 'an unknown number of'} frames are gone.`;
+  throw new LogError('log-behind', problem, { path });
 };
 
 const defaults = {
   from: 'earliest' as From,
   maxBatch: 500,
   maxInFlight: 1,
+  lock: true,
   onLoss: 'gap' as 'gap' | 'error',
 };
 
@@ -191,4 +193,10 @@ const fromRule: Rule = {
   is: isFrom,
 };
 
-const rules = { from: fromRule, maxBatch: positiveCount, maxInFlight: positiveCount, onLoss: oneOf('gap', 'error') };
+const rules = {
+  from: fromRule,
+  maxBatch: positiveCount,
+  maxInFlight: positiveCount,
+  lock: aBoolean,
+  onLoss: oneOf('gap', 'error'),
+};

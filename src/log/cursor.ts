@@ -2,6 +2,7 @@
 import { join } from 'node:path';
 import { LogError, toLogError } from './log-error.js';
 import type { LogPosition } from './reader.js';
+import { openInPlace } from './recovery.js';
 import { padded, readPadded, syncFolder } from './segments.js';
 import type { Machine } from './writer.js';
 
@@ -15,25 +16,25 @@ export interface Cursor {
   close(): void;
 }
 
-const cursorBytes = 128;
+/** Within one sector of the disk. */
+const cursorBytes = 256;
 
 const cursorPath = (folder: string, name: string): string => join(folder, 'cursors', `${name}.json`);
 
 /** @throws LogError with the code `consumer-in-use`, `log-corrupt` or `log-write-failed` */
-export const openCursor = (folder: string, name: string, { disk, lockFile }: CursorMachine): Cursor => {
+export const openCursor = (
+  folder: string,
+  name: string,
+  { disk, lockFile }: CursorMachine,
+  isLocked: boolean,
+): Cursor => {
   const path = cursorPath(folder, name);
   let fd: number | undefined;
   try {
     disk.mkdirSync(join(folder, 'cursors'), { recursive: true });
-    // `a+` creates the file, and would write at its end only.
-    disk.closeSync(disk.openSync(path, 'a+'));
-    const opened = (fd = disk.openSync(path, 'r+'));
-    if (!lockFile(opened))
-      throw new LogError(
-        'consumer-in-use',
-        `The consumer ${name} of the log ${folder} runs already, in this process or another one. Stop it, or use another name.`,
-        { path },
-      );
+    const opened = (fd = openInPlace(disk, path));
+    if (isLocked && !lockFile(opened, path))
+      throw new LogError('consumer-in-use', `The consumer ${name} of the log ${folder} runs already.`, { path });
     if (disk.fstatSync(opened).size === 0) create(opened, join(folder, 'cursors'), disk);
     return {
       position: positionIn(disk, path),

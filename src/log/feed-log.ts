@@ -1,7 +1,10 @@
+import { randomBytes } from 'node:crypto';
 import * as fs from 'node:fs';
 import { uptime } from 'node:os';
 import { isAbsolute, sep } from 'node:path';
-import { gzip } from 'node:zlib';
+import { setImmediate } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { gunzip, gzip } from 'node:zlib';
 import {
   asyncScheduler,
   finalize,
@@ -16,24 +19,18 @@ import {
   timer,
 } from 'rxjs';
 import { atExit } from './at-exit.js';
-import { lockFile } from './advisory-lock.js';
+import { lockFile, onceClosed } from './lock.js';
 import { aBoolean, aScheduler, clampMs, invalidOption, oneOf, type Rule, validated } from '../protocol/validate.js';
 import { frameOf, timeOf } from '../operators/items/item.js';
+import { debug } from '../feed/diagnostics.js';
+import { printable } from '../protocol/printable.js';
 import { Bell } from './bell.js';
-import { onceClosed } from './closing.js';
 import { type Committed, consume$, type ConsumeOptions } from './consume.js';
 import { committedIn } from './cursor.js';
 import type { LogError } from './log-error.js';
-import {
-  type From,
-  isFile,
-  isFrom,
-  type LogPosition,
-  LogReader,
-  type LogRecord,
-  type ReaderSettings,
-} from './reader.js';
-import { LogWriter, type Machine } from './writer.js';
+import { type From, isFrom, type LogPosition, LogReader, type LogRecord, type ReaderSettings } from './reader.js';
+import { isFile } from './segments.js';
+import { LogWriter, type Machine, type WriterSettings } from './writer.js';
 
 /** The options of {@link FeedLog.append}. */
 export interface AppendOptions {
@@ -136,8 +133,9 @@ export const feedLog = (target: string): FeedLog => {
 const machine: Machine = {
   disk: fs,
   lockFile,
-  now: Date.now,
+  now: () => Date.now(),
   boot: () => bootId(),
+  newId: () => randomBytes(6).toString('hex'),
   every: (ms, call) => {
     const handle = setInterval(call, ms).unref();
     return () => clearInterval(handle);
@@ -160,8 +158,11 @@ const bootId = (): string => {
 // `path.resolve` would shorten `link/..`, which is another folder when `link` is a symbolic link.
 const absolutePath = (path: string): string => (isAbsolute(path) ? path : `${process.cwd()}${sep}${path}`);
 
-const openReader = (folder: string, settings: ReaderSettings): LogReader =>
-  new LogReader(folder, { ...settings, isFile: isFile(folder) }, { disk: fs, now: Date.now, bell: new Bell(folder) });
+const openReader = (path: string, settings: ReaderSettings): LogReader => {
+  const bell = new Bell(path);
+  const reading = { disk: fs, now: () => Date.now(), bell, gunzip: promisify(gunzip), turn: setImmediate };
+  return new LogReader(path, settings, { ...reading, bufferBytes: 256 * 1024 }, isFile(path));
+};
 
 type AppendSettings = typeof appendDefaults;
 
@@ -171,7 +172,9 @@ const append =
     onceClosed(folder, () => {
       const failed = new Subject<never>();
       let report = (error: unknown): void => failed.error(error);
-      const writer = new LogWriter(folder, settings, machine, (error) => {
+      const writer = openWriter(folder, settings, (error) => {
+        // `onError` may keep the failure to itself.
+        writeDebug(error);
         try {
           if (onError === 'error') throw error;
           onError(error);
@@ -196,6 +199,17 @@ const append =
         finalize(end),
       );
     });
+
+const openWriter = (folder: string, settings: WriterSettings, fail: (error: LogError) => boolean): LogWriter => {
+  try {
+    return new LogWriter(folder, settings, machine, fail);
+  } catch (error) {
+    writeDebug(error as Error);
+    throw error;
+  }
+};
+
+const writeDebug = ({ message }: Error): void => debug.write(`log: ${printable(message)}`);
 
 /** Returns the batches of a reader, each when it is due. */
 const paced = (

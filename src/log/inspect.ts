@@ -4,9 +4,19 @@ import { createGunzip, gunzipSync } from 'node:zlib';
 import { join } from 'node:path';
 import { committedIn } from './cursor.js';
 import { toLogError } from './log-error.js';
-import { countsOf, isOther, newline, readHeader, readRecord, stamped, type Stored } from './lines.js';
-import { filesOf, goneMs, isFile, type LogPosition } from './reader.js';
-import { headOf, listSegments, readPadded, scanSegment, type Segment, type Tip, tipPath } from './segments.js';
+import { isOther, newline, readHeader, readRecord, stamped } from './lines.js';
+import { goneMs, type LogPosition } from './reader.js';
+import {
+  filesOf,
+  headOf,
+  isFile,
+  listSegments,
+  readPadded,
+  scanSegment,
+  type Segment,
+  type Tip,
+  tipPath,
+} from './segments.js';
 
 /** One file of a log. */
 export interface SegmentStatus {
@@ -115,16 +125,16 @@ const statusOf = (folder: string): readonly SegmentStatus[] => {
     return found.map((segment) => ({ ...segment, bytes: fs.statSync(segment.path).size, ...headOf(fs, segment) }));
   });
   return segments.map(({ path, isCompressed, bytes, offset, header, at: from }, n) => {
-    const next = segments[n + 1]?.header ?? (n === segments.length - 1 ? endOf(path, isCompressed) : undefined);
+    const next = segments[n + 1]?.header ?? (n === segments.length - 1 ? endOf(path, isCompressed, offset) : undefined);
     const end = (next && 'after' in next ? next.after : undefined) ?? next?.offset ?? offset;
     const frames = header === undefined || next === undefined ? 0 : next.frames - header.frames;
     return { path, isCompressed, bytes, offset, end, frames, from, to: from === undefined ? undefined : next?.at };
   });
 };
 
-const endOf = (path: string, isCompressed: boolean) => {
+const endOf = (path: string, isCompressed: boolean, offset: number) => {
   const bytes = fs.readFileSync(path);
-  return scanSegment(isCompressed ? gunzipSync(bytes) : bytes);
+  return scanSegment(isCompressed ? gunzipSync(bytes) : bytes, offset);
 };
 
 const wrapped = <T>(path: string, read: () => T): T => {
@@ -242,8 +252,8 @@ class SegmentCheck {
     this.#next += 1;
     if (record === undefined) return;
     this.records += 1;
-    this.#frames += countsOf(record).frames;
-    this.#to = stamped(record as Stored);
+    this.#frames += record.type === 'frame' ? 1 : record.type === 'gap' ? (record.missed ?? 0) : 0;
+    this.#to = stamped(record);
     this.#from ??= this.#to;
   }
 

@@ -4,30 +4,34 @@ import { writeFrame } from '../operators/node/write-frame.js';
 import { isFrame, isLifecycle, timeOf } from '../operators/items/item.js';
 import { type LineFields, readEventLine, readFrame, readGap, writeEventLine } from '../protocol/event-line.js';
 import type { ClusterLifecycleEvent, Gap, LifecycleEvent } from '../protocol/event.js';
-import { createFailure } from '../protocol/failures/trade-feed-error.js';
 import type { AnyFrame, Frame } from '../protocol/frame.js';
-import { createGap, type Snapshot } from '../protocol/feed-state.js';
+import { gapOfMissed, type Snapshot } from '../protocol/feed-state.js';
 import { isTime } from '../protocol/type-guards.js';
-import { logFailures } from './log-error.js';
+import { logMeanings } from '../protocol/failures/classify.js';
 
 export const newline = 0x0a;
 
 /** What a log stores: frames, and all events but watermarks. */
 export type Stored = AnyFrame | Exclude<ClusterLifecycleEvent, { readonly type: 'watermark' }>;
 
-/** The first line of a segment. It is no record. */
-export interface Header {
+/** The place between two records. */
+export interface Place {
+  /** The next offset. */
   readonly offset: number;
+  /** The frames of the feed before it: stored, or counted in a gap. */
+  readonly frames: number;
+  /** The gaps before it whose frames nobody has counted. */
+  readonly holes: number;
+  /** The log time of the record before it, in epoch ms; `undefined` at the beginning of a log. */
+  readonly at?: number | undefined;
+}
+
+/** The first line of a segment. It is no record. */
+export interface Header extends Place {
   /** The id of the log: another one if the folder was emptied. */
   readonly log: string;
   /** The boot of the machine, to notice a power failure. */
   readonly boot: string;
-  /** The frames of the feed before this segment: stored, or counted in a gap. */
-  readonly frames: number;
-  /** The gaps before this segment whose frames nobody has counted. */
-  readonly holes: number;
-  /** The log time of the record before this segment; `undefined` before the first one. */
-  readonly at?: number | undefined;
   /** The status of the feed before this segment. */
   readonly state: Snapshot;
   /** After a power failure: the end of what is left of the records before; `null` if nothing is left. */
@@ -50,7 +54,7 @@ export const readHeader = (line: Buffer): Header | undefined => {
 };
 
 /** Returns when a record happened, in epoch ms. */
-export const stamped = (record: Stored): number => timeOf(record) as number;
+export const stamped = (record: unknown): number => timeOf(record) as number;
 
 /**
  * Returns the line of a record.
@@ -91,7 +95,7 @@ export const scan = (bytes: Buffer, from: number, to: number): Scanned | undefin
   const event = readRecord(bytes.subarray(from, to));
   if (event === undefined) return undefined;
   // An event may have a field `at` as well, after its type.
-  return { offset: Number(offset), isFrame: false, at: at === undefined ? stamped(event as Stored) : Number(at) };
+  return { offset: Number(offset), isFrame: false, at: at === undefined ? stamped(event) : Number(at) };
 };
 
 const closingBrace = 0x7d;
@@ -131,20 +135,16 @@ const eventIn = (fields: LineFields): Frame | ClusterLifecycleEvent | undefined 
   return event ?? (isLifecycle(rest) ? rest : undefined);
 };
 
-/** What a record stands for: frames of the feed, and gaps without a number. */
-export const countsOf = (record: { readonly type: string; readonly missed?: number }): Counts =>
-  record.type === 'frame' ? aFrame : record.type === 'gap' ? gapCounts(record.missed) : nothing;
+/** Returns the place after a record. */
+export const afterRecord = (place: Place, record: Countable, at: number): Place => {
+  const { offset, frames, holes } = place;
+  const counted = record.type === 'frame' ? 1 : record.type === 'gap' ? record.missed : 0;
+  return counted === undefined
+    ? { offset: offset + 1, frames, holes: holes + 1, at }
+    : { offset: offset + 1, frames: frames + counted, holes, at };
+};
 
-export interface Counts {
-  readonly frames: number;
-  readonly holes: number;
-}
-
-const aFrame: Counts = { frames: 1, holes: 0 };
-const nothing: Counts = { frames: 0, holes: 0 };
-
-export const gapCounts = (missed: number | undefined): Counts =>
-  missed === undefined ? { frames: 0, holes: 1 } : { frames: missed, holes: 0 };
+type Countable = { readonly type: string; readonly missed?: number };
 
 const payloads = {
   utf8: (text: string) => Buffer.from(text, 'utf8'),
@@ -162,15 +162,15 @@ const objectIn = (line: Buffer): LineFields | undefined => {
   }
 };
 
+interface GapFields {
+  readonly from: number;
+  readonly to: number;
+  readonly missed?: number | undefined;
+}
+
 /** Creates a gap of the log itself. Times in epoch ms. */
-export const logGap = (
-  meaning: keyof typeof logFailures,
-  { from, to, missed }: { readonly from: number; readonly to: number; readonly missed?: number | undefined },
-): Gap => {
-  const failure = createFailure(logFailures[meaning], { stage: 'stream', endedAt: Math.min(from, to) });
-  const gap = createGap(from, to, failure);
-  return missed === undefined ? gap : { ...gap, missed };
-};
+export const logGap = (meaning: keyof typeof logMeanings, { from, to, missed }: GapFields): Gap =>
+  gapOfMissed({ from, to, frames: missed }, logMeanings[meaning]);
 
 export const isStored = (event: unknown): event is Stored =>
   (isFrame(event) || (isLifecycle(event) && event.type !== 'watermark')) && isTime(timeOf(event));

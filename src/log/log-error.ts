@@ -1,8 +1,9 @@
-import type { FailureCode, Meaning } from '../protocol/failures/meanings.js';
+import { logErrors } from '../protocol/failures/classify.js';
+import { failurePage } from '../protocol/failures/meanings.js';
 
 /**
  * What is wrong with a log: another writer has it, another process has this consumer, a later writer has taken over, a
- * line is damaged, the disk can't be written, or the log no longer has what a reader asked for.
+ * file is damaged or can't be read, the disk can't be written, or the log no longer has what a consumer needs next.
  */
 export type LogErrorCode =
   'log-in-use' | 'consumer-in-use' | 'log-fenced' | 'log-corrupt' | 'log-write-failed' | 'log-behind';
@@ -11,17 +12,32 @@ export type LogErrorCode =
  * Reports a log that can't be written or read. The message names the file, the problem and what to do.
  *
  * It never contains a payload. A failure of the file system is the `cause`.
+ *
+ * @example
+ * ```ts
+ * import { feedLog, LogError } from 'rx-trade-feed/log';
+ *
+ * feedLog('./market')
+ *   .read$({ follow: false })
+ *   .subscribe({
+ *     error: (error) => {
+ *       if (error instanceof LogError) console.error(`${error.code}: ${error.path}`);
+ *     },
+ *   });
+ * ```
  */
 export class LogError extends Error {
   override readonly name = 'LogError';
+  /** Branch on this, never on the message. */
   readonly code: LogErrorCode;
   /** The file or folder with the problem. */
   readonly path: string;
   /** The byte in that file at which the line with the problem begins, if the problem is a line. */
   declare readonly lineAt?: number;
 
-  constructor(code: LogErrorCode, message: string, { path, lineAt, cause }: LogErrorFields) {
-    super(message, cause === undefined ? undefined : { cause });
+  /** @param problem - what happened, in a sentence; advice and page are added */
+  constructor(code: LogErrorCode, problem: string, { path, lineAt, cause }: LogErrorFields) {
+    super(`${problem} ${logErrors[code].advice} See ${failurePage(code)}`, cause === undefined ? undefined : { cause });
     this.code = code;
     this.path = path;
     if (lineAt !== undefined) this.lineAt = lineAt;
@@ -37,7 +53,7 @@ export interface LogErrorFields {
 
 const systemErrors: Readonly<Record<string, string>> = {
   ENOENT: 'there is no such file or folder',
-  EEXIST: 'the file already exists',
+  EEXIST: 'the path is a file',
   EACCES: 'permission denied',
   EPERM: 'permission denied',
   EROFS: 'the disk is read-only',
@@ -55,45 +71,6 @@ const systemErrors: Readonly<Record<string, string>> = {
 export const toLogError = (action: 'write' | 'read', path: string, cause: unknown): LogError => {
   if (cause instanceof LogError) return cause;
   const { code = '', message } = cause as NodeJS.ErrnoException;
-  const reason = systemErrors[code] ?? message;
-  return action === 'write'
-    ? new LogError('log-write-failed', `Cannot write the log ${path}: ${reason}.`, { path, cause })
-    : new LogError('log-corrupt', `Cannot read the log ${path}: ${reason}.`, { path, cause });
-};
-
-const gap = (code: string, meaning: string, advice: string): Meaning => ({
-  stage: 'stream',
-  code: code as FailureCode,
-  verdict: 'backoff',
-  meaning,
-  advice,
-});
-
-/** The failures of the gaps and events that a log adds to those of the feed. */
-export const logFailures = {
-  paused: gap(
-    'log-paused',
-    'No process wrote the log.',
-    'Nothing to do: the frames of that time are not in the log. To lose fewer, start the next writer sooner.',
-  ),
-  writeFailed: gap(
-    'log-write-failed',
-    'The disk of the log was full or failed, so frames were not written.',
-    'Free space, or lower `maxBytes` of the log.',
-  ),
-  behind: gap(
-    'log-behind',
-    'The log no longer has these records.',
-    'If a consumer is too slow, keep more with `maxAgeMs` and `maxBytes`, or make it faster.',
-  ),
-  damaged: gap(
-    'log-damaged',
-    'Lines of the log are damaged.',
-    'Check the disk. `rx-trade-feed log verify` names the lines.',
-  ),
-  writerGone: gap(
-    'log-writer-gone',
-    'The process that writes the log has ended or does not respond.',
-    'Start it again, or look at its log.',
-  ),
+  const problem = `Cannot ${action} the log ${path}: ${systemErrors[code] ?? message}.`;
+  return new LogError(action === 'write' ? 'log-write-failed' : 'log-corrupt', problem, { path, cause });
 };

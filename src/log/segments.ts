@@ -1,18 +1,9 @@
 // The files of a log, and what a crash has left in the newest one.
+import { statSync } from 'node:fs';
 import type * as fs from 'node:fs';
 import { join } from 'node:path';
 import { constants, gunzipSync } from 'node:zlib';
-import {
-  type Counts,
-  countsOf,
-  type Header,
-  newline,
-  readHeader,
-  type Recorded,
-  readRecord,
-  scan,
-  type Scanned,
-} from './lines.js';
+import { afterRecord, type Header, newline, type Place, readHeader, readRecord, scan } from './lines.js';
 
 /** The functions of `node:fs` that a log uses. A simulation has others. */
 export type Disk = Pick<
@@ -60,6 +51,22 @@ export const listSegments = (disk: Pick<Disk, 'readdirSync'>, folder: string): r
   return [...found.values()].sort((one, other) => one.offset - other.offset);
 };
 
+export const isFile = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isFile() === true;
+
+/** A recording of version 0.2 continues in other files: `feed.ndjson.1`, `feed.ndjson.2`, … */
+export const filesOf = (disk: Pick<Disk, 'openSync' | 'closeSync'>, path: string): readonly Segment[] => {
+  const files: Segment[] = [];
+  for (let file = path; ; file = `${path}.${files.length}`) {
+    try {
+      disk.closeSync(disk.openSync(file, 'r'));
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return files;
+      throw error;
+    }
+    files.push({ offset: files.length, path: file, isCompressed: file.endsWith('.gz') });
+  }
+};
+
 const namesIn = (disk: Pick<Disk, 'readdirSync'>, folder: string): readonly string[] => {
   try {
     return disk.readdirSync(folder);
@@ -83,37 +90,41 @@ export const readAll = (disk: Pick<Disk, 'fstatSync' | 'readSync'>, fd: number):
   return bytes.subarray(0, length);
 };
 
-/** What the complete, valid lines of a segment contain. */
-export interface SegmentEnd {
-  readonly header: Header;
-  /** The length of these lines, in bytes. */
+/** What the lines of a segment contain. */
+export interface SegmentEnd extends Place {
+  /** `undefined` if it is damaged. */
+  readonly header: Header | undefined;
+  /** The length of the complete lines, in bytes. */
   readonly length: number;
-  /** The next offset, and the frames and the time before it. */
-  readonly offset: number;
-  readonly frames: number;
-  readonly holes: number;
-  readonly at: number | undefined;
 }
 
-/** Scans a segment up to its first line that is torn or damaged; `undefined` without a header. */
-export const scanSegment = (bytes: Buffer): SegmentEnd | undefined => {
-  const first = bytes.indexOf(newline);
-  const header = first < 0 ? undefined : readHeader(bytes.subarray(0, first));
-  if (header === undefined) return undefined;
-  let { offset, frames, holes, at } = header;
-  let from = first + 1;
-  for (let to = bytes.indexOf(newline, from); to >= 0; to = bytes.indexOf(newline, from)) {
-    const record = scan(bytes, from, to);
-    if (record?.offset !== offset) break;
-    const counts = countsIn(record, bytes, from, to);
-    frames += counts.frames;
-    holes += counts.holes;
-    ({ at } = record);
-    offset += 1;
+export const placeAfter = ({ offset, frames, holes, at }: SegmentEnd): Place => ({ offset, frames, holes, at });
+
+/**
+ * Scans a segment. Returns `undefined` if it has no complete line. A damaged line stands for one record, of which nobody
+ * knows how many frames it was.
+ */
+export const scanSegment = (bytes: Buffer, first: number): SegmentEnd | undefined => {
+  let to = bytes.indexOf(newline);
+  if (to < 0) return undefined;
+  const header = readHeader(bytes.subarray(0, to));
+  let place: Place = header ?? { offset: first, frames: 0, holes: 1 };
+  let from = to + 1;
+  for (to = bytes.indexOf(newline, from); to >= 0; to = bytes.indexOf(newline, from)) {
+    const scanned = scan(bytes, from, to);
+    const record = scanned?.isFrame === true ? aFrame : scanned && readRecord(bytes.subarray(from, to));
+    if (scanned === undefined || record === undefined) place = afterRecord(place, aHole, place.at as number);
+    else if (scanned.offset >= place.offset) {
+      const holes = place.holes + (scanned.offset > place.offset ? 1 : 0);
+      place = afterRecord({ ...place, offset: scanned.offset, holes }, record, scanned.at);
+    }
     from = to + 1;
   }
-  return { header, length: from, offset, frames, holes, at };
+  return { ...place, header, length: from };
 };
+
+const aFrame = { type: 'frame' };
+const aHole = { type: 'gap' };
 
 /** Reads the header of a segment, and the log time of its first record if that is near. */
 export const headOf = (
@@ -138,14 +149,13 @@ export const headOf = (
 
 const headBytes = 64 * 1024;
 
-const countsIn = ({ isFrame }: Scanned, bytes: Buffer, from: number, to: number): Counts =>
-  countsOf(isFrame ? { type: 'frame' } : (readRecord(bytes.subarray(from, to)) as Recorded));
-
 /** The tip of the writer and the place of its lock: `writer.json`, written in place. */
 export interface Tip {
   readonly pid: number;
   readonly log: string;
   readonly boot: string;
+  /** The first offset of this writer. */
+  readonly run: number;
   /** The next offset. */
   readonly offset: number;
   /** The time that the feed has reached, in epoch ms. */
@@ -159,6 +169,13 @@ export interface Tip {
 }
 
 export const tipPath = (folder: string): string => join(folder, 'writer.json');
+
+/** Within one sector of the disk. */
+const tipBytes = 512;
+
+export const writeTip = (disk: Pick<Disk, 'writeSync'>, fd: number, tip: Tip): void => {
+  disk.writeSync(fd, padded(tip, tipBytes), 0, tipBytes, 0);
+};
 
 /** Writes an object in place, padded, so that no older bytes remain. */
 export const padded = (value: object | null, bytes: number): Buffer =>

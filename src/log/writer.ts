@@ -2,34 +2,27 @@
 //
 // In: frames and events of a feed. Out: complete lines at the end of the newest segment, and a ring of the bell.
 // Never: a byte of a record written over, an offset with a second content, a frame that is neither in the log nor counted in a gap.
-import { LineBuffer } from '../operators/node/recording/line-buffer.js';
-import type { LockFile } from './advisory-lock.js';
 import { EventTime } from '../operators/items/event-time.js';
 import { unannouncedStop } from '../operators/items/follow-feed.js';
 import { isWatermark } from '../operators/items/item.js';
-import { afterEvent, afterItem, type FeedState, noFeed, snapshotSince, stoppedAt } from '../protocol/feed-state.js';
 import type { ClusterLifecycleEvent } from '../protocol/event.js';
+import {
+  afterEvent,
+  afterItem,
+  type FeedState,
+  noFeed,
+  openedIn,
+  snapshotSince,
+  stoppedAt,
+} from '../protocol/feed-state.js';
 import type { AnyFrame } from '../protocol/frame.js';
 import { ring } from './bell.js';
-import { closes } from './closing.js';
-import { type LogError, toLogError } from './log-error.js';
-import {
-  countsOf,
-  gapCounts,
-  type Header,
-  headerLine,
-  isStored,
-  logGap,
-  newline,
-  readRecord,
-  recordLine,
-  type Recorded,
-  stamped,
-  type Stored,
-} from './lines.js';
-import { compressClosed, removeOld, type RetentionLimits } from './retention.js';
-import { type Opened, openLog } from './open-log.js';
-import { type Disk, padded, segmentPath, type Tip } from './segments.js';
+import { closes, type LockFile } from './lock.js';
+import { LogError, toLogError } from './log-error.js';
+import { afterRecord, headerLine, isStored, logGap, type Place, recordLine, stamped, type Stored } from './lines.js';
+import { type Opened, openLog } from './recovery.js';
+import { Retention, type RetentionLimits } from './retention.js';
+import { type Disk, placeAfter, readAll, scanSegment, segmentPath, type Tip, writeTip } from './segments.js';
 
 export interface WriterSettings extends RetentionLimits {
   readonly segmentBytes: number;
@@ -44,7 +37,8 @@ export interface Machine {
   readonly lockFile: LockFile;
   readonly now: () => number;
   readonly boot: () => string;
-  /** Calls a function after so many ms, until the returned function is called. */
+  readonly newId: () => string;
+  /** Calls a function every so many ms, until the returned function is called. */
   readonly every: (ms: number, call: () => void) => () => void;
   readonly soon: (call: () => void) => void;
   readonly atExit: (call: () => void) => () => void;
@@ -52,33 +46,33 @@ export interface Machine {
   readonly gzip: (bytes: Buffer, done: (error: Error | null, compressed: Buffer) => void) => void;
 }
 
-/** Within one sector of the disk. */
-const tipBytes = 512;
 const tipMs = 250;
 const repairMs = 1_000;
 const minuteMs = 60_000;
 const maxSegmentAgeMs = 3_600_000;
-/** Lines of one chunk go to one segment. A chunk is at most so large, unless one line is larger. */
 const chunkBytes = 1024 * 1024;
 
-/** Lines that wait for the disk. With a header, they begin a new segment. */
+/** Lines that wait for the disk, all of one segment. */
 interface Chunk {
-  readonly lines: LineBuffer;
-  /** The offset of the segment that the chunk begins. */
-  readonly segment: number | undefined;
-  /** Where its first byte is in the file; `undefined` until the disk begins to write it. */
-  at: number | undefined;
+  /** The place before the segment that the chunk begins. */
+  readonly begins: Place | undefined;
+  text: string;
+  bytes: number;
 }
 
-/** The place after a record. */
-interface Place {
-  readonly offset: number;
-  /** The frames before it: stored, or counted in a gap. */
-  readonly frames: number;
-  /** The gaps before it that have no number. */
-  readonly holes: number;
-  /** The log time, in epoch ms. */
-  readonly at: number | undefined;
+interface Write {
+  readonly fd: number;
+  readonly bytes: Buffer;
+  /** Where its first byte is in the file. */
+  readonly at: number;
+  written: number;
+}
+
+/** A disk that takes no lines. */
+interface Outage {
+  readonly from: number;
+  /** `true` while lines are only counted, `false` while the gap is being written. */
+  isPaused: boolean;
 }
 
 export class LogWriter {
@@ -87,33 +81,32 @@ export class LogWriter {
   readonly #machine: Machine;
   readonly #fail: (error: LogError) => void;
   readonly #time: EventTime;
+  readonly #retention: Retention;
   readonly #log: Opened;
   #state: FeedState;
-  /** The place after all records, also those that wait. */
+  /** The state before the event that is being added: that of a segment that begins with it. */
+  #before: FeedState = noFeed;
+  /** The place after all records: written, waiting, or lost in an outage. */
   #end: Place;
-  /** The file, and where its next line goes. */
-  #fd: number;
-  #position: number;
-  /** The name of the file: the offset of its first record. */
-  #segment: number;
-  /** Files that are complete, but must stay open for a write in flight. */
-  #retired: number[] = [];
-  /** The length and the age of the newest segment, with what waits. */
-  #segmentLength: number;
-  #segmentSince: number;
-  readonly #queue: Chunk[] = [];
-  #inFlight: Chunk | undefined;
+  /** The newest file, the place before it, and where its next line goes. */
+  #fd: number | undefined;
+  #begun: Place;
+  #position = 0;
+  /** Complete files. A write in flight may need one of them. */
+  readonly #complete: number[] = [];
+  /** The first offset, the length and the age of the newest segment, with what waits. */
+  #newest: { readonly offset: number; readonly since: number; bytes: number } | undefined;
+  #queue: Chunk[] = [];
+  #queuedBytes = 0;
+  #inFlight: Write | undefined;
   #isScheduled = false;
-  /** What a failed disk has lost, and since when; `undefined` while the disk works. */
-  #outage: Lost | undefined;
+  #outage: Outage | undefined;
   #isDirty = false;
   #isSyncing = false;
   #hasEnded = false;
   #release!: () => void;
-  readonly #closed = new Promise<void>((done) => {
-    this.#release = done;
-  });
-  readonly #stops: (() => void)[] = [];
+  readonly #closed = new Promise<void>((done) => (this.#release = done));
+  readonly #stops: readonly (() => void)[];
 
   /** @param fail - called for each failure of the disk; if it returns `false`, the writer ends, else it repairs */
   constructor(folder: string, settings: WriterSettings, machine: Machine, fail: (error: LogError) => boolean) {
@@ -124,41 +117,36 @@ export class LogWriter {
       if (!fail(error)) this.#stop();
     };
     this.#time = new EventTime(machine.now);
+    this.#retention = new Retention(folder, settings, machine);
     this.#log = openLog(folder, machine, settings.lock);
-    const { offset, frames, holes, at, header, fd } = this.#log;
-    this.#end = { offset, frames, holes, at };
+    this.#begun = this.#end = this.#log.place;
+    const { at } = this.#end;
     this.#state = at === undefined ? noFeed : stoppedAt(at, logGap('paused', { from: at, to: at }).failure);
-    this.#fd = fd;
-    this.#position = 0;
-    this.#segmentSince = machine.now();
-    this.#segment = offset;
-    const chunk = this.#chunk(offset);
-    this.#segmentLength = chunk.lines.add(headerLine(header));
-    this.#schedule();
     const { every } = machine;
-    this.#stops.push(
+    this.#stops = [
       every(tipMs, () => this.#writeTip(false)),
-      every(minuteMs, () => this.#tidy()),
+      every(minuteMs, () => this.#retention.tidy()),
       every(repairMs, () => this.#repair()),
-    );
-    if (settings.syncMs > 0 && settings.syncMs !== Infinity)
-      this.#stops.push(every(settings.syncMs, () => this.#sync()));
-    // A program may call `process.exit` while lines wait.
-    this.#stops.push(machine.atExit(() => this.end()));
-    this.#tidy();
+      // A program may call `process.exit` while lines wait.
+      machine.atExit(() => this.end()),
+      ...(settings.syncMs > 0 && settings.syncMs !== Infinity ? [every(settings.syncMs, () => this.#sync())] : []),
+    ];
+    this.#writeTip(false);
+    this.#retention.tidy();
   }
 
   /** Adds an event; a value that is no event of a feed is ignored. */
   add(value: unknown): void {
     if (this.#hasEnded || !(isStored(value) || isWatermark(value))) return;
     const event = value as AnyFrame | ClusterLifecycleEvent;
+    this.#before = this.#state;
     this.#state =
       event.type === 'frame'
         ? afterItem(this.#state, event.receivedAt, event)
         : afterEvent(this.#state, event, this.#end.at);
     // A gap that the source emits is one of these.
     for (const gap of this.#state.gaps) this.#record(gap);
-    this.#time.receive(event, stamped(event as Stored));
+    this.#time.receive(event, stamped(event));
     if (event.type !== 'watermark' && event.type !== 'gap') this.#record(event);
   }
 
@@ -169,63 +157,64 @@ export class LogWriter {
     this.end();
   }
 
-  /** Writes all lines that wait, synchronously, and ends. The lock is free when `closed` resolves. */
+  /** Writes all lines that wait, synchronously, and ends. */
   end(): void {
     if (this.#hasEnded) return;
-    this.#hasEnded = true;
-    if (this.#outage !== undefined) this.#repair();
+    this.#repair();
     this.#flush();
-    this.#close();
+    this.#stop();
   }
 
   #record(record: Stored): void {
-    if (this.#outage !== undefined) {
-      keep(this.#outage, record);
-      return;
-    }
-    const { segmentBytes, maxWaitingBytes } = this.#settings;
-    const at = Math.max(stamped(record), this.#end.at ?? -Infinity);
-    const { offset } = this.#end;
-    const line = recordLine(offset, record, at);
-    let chunk = this.#chunk();
-    let bytes = chunk.lines.add(line);
-    if (this.#segmentLength + bytes > segmentBytes || this.#isOld) {
-      chunk.lines.drop(bytes);
-      chunk = this.#chunk(offset);
-      this.#segmentLength = chunk.lines.add(headerLine(this.#header()));
-      this.#segmentSince = this.#machine.now();
-      bytes = chunk.lines.add(line);
-    }
-    this.#segmentLength += bytes;
-    const { frames, holes } = countsOf(record);
-    this.#end = { offset: offset + 1, frames: this.#end.frames + frames, holes: this.#end.holes + holes, at };
-    if (this.#waitingBytes > maxWaitingBytes) this.#flush();
+    const before = this.#end;
+    const at = Math.max(stamped(record), before.at ?? -Infinity);
+    const after = afterRecord(before, record, at);
+    // The gap after the outage takes the offset.
+    this.#end = this.#outage?.isPaused === true ? { ...after, offset: before.offset } : after;
+    if (this.#outage?.isPaused === true) return;
+    this.#queueLine(recordLine(before.offset, record, at), before);
+    if (this.#waitingBytes > this.#settings.maxWaitingBytes) this.#flush();
     else this.#schedule();
   }
 
-  get #isOld(): boolean {
-    const maxMs = Math.min(this.#settings.maxAgeMs / 8, maxSegmentAgeMs);
-    return this.#machine.now() - this.#segmentSince > maxMs;
+  #queueLine(line: string, place: Place): void {
+    const { now } = this.#machine;
+    const bytes = Buffer.byteLength(line);
+    let chunk = this.#queue.at(-1);
+    if (this.#newest === undefined || this.#isFull(this.#newest, bytes, place)) {
+      chunk = { begins: place, text: headerLine(this.#header(place)), bytes: 0 };
+      chunk.bytes = Buffer.byteLength(chunk.text);
+      this.#newest = { offset: place.offset, since: now(), bytes: chunk.bytes };
+      this.#queuedBytes += chunk.bytes;
+      this.#queue.push(chunk);
+    } else if (chunk === undefined || chunk.bytes > chunkBytes) {
+      chunk = { begins: undefined, text: '', bytes: 0 };
+      this.#queue.push(chunk);
+    }
+    chunk.text += line;
+    chunk.bytes += bytes;
+    this.#queuedBytes += bytes;
+    this.#newest.bytes += bytes;
   }
 
-  #header(): Header {
-    const { log, boot } = this.#log.header;
-    const { offset, frames, holes, at } = this.#end;
-    return { offset, log, boot, frames, holes, at, state: snapshotSince(this.#state.events, at ?? -Infinity) };
+  #isFull({ offset, since, bytes }: { offset: number; since: number; bytes: number }, more: number, place: Place) {
+    const { segmentBytes, maxAgeMs } = this.#settings;
+    const age = Math.abs(this.#machine.now() - since);
+    const isOld = age > Math.min(maxAgeMs / 8, maxSegmentAgeMs);
+    return place.offset > offset && (bytes + more > segmentBytes || isOld);
   }
 
-  /** Returns the chunk for the next line. */
-  #chunk(segment?: number): Chunk {
-    const last = this.#queue.at(-1);
-    if (segment === undefined && last !== undefined && last.lines.length < chunkBytes) return last;
-    const chunk = { lines: new LineBuffer(), segment, at: undefined };
-    this.#queue.push(chunk);
-    return chunk;
+  #header(place: Place) {
+    const { log, boot, after, place: first } = this.#log;
+    return {
+      ...{ ...place, log, boot },
+      state: snapshotSince(this.#before.events, place.at ?? -Infinity),
+      ...(place.offset === first.offset && { after }),
+    };
   }
 
   get #waitingBytes(): number {
-    const all = this.#inFlight === undefined ? this.#queue : [this.#inFlight, ...this.#queue];
-    return all.reduce((sum, { lines }) => sum + lines.length - lines.written, 0);
+    return this.#queuedBytes + (this.#inFlight ? this.#inFlight.bytes.length - this.#inFlight.written : 0);
   }
 
   #schedule(): void {
@@ -239,315 +228,232 @@ export class LogWriter {
   }
 
   #pump(): void {
-    if (this.#inFlight !== undefined || this.#hasEnded || this.#outage !== undefined) return;
-    const chunk = this.#queue.shift();
-    if (chunk === undefined) return;
-    this.#inFlight = chunk;
+    if (this.#inFlight !== undefined || this.#hasEnded) return;
     try {
-      this.#writeRest(chunk, this.#enter(chunk));
+      this.#inFlight = this.#nextWrite();
+      if (this.#inFlight !== undefined) this.#write(this.#inFlight);
     } catch (error) {
-      this.#returned(chunk, error);
+      this.#inFlight = undefined;
+      this.#failed(error);
     }
   }
 
-  #writeRest(chunk: Chunk, at: number): void {
-    const { lines } = chunk;
-    const { bytes, length, written } = lines;
-    this.#machine.disk.write(this.#fd, bytes, written, length - written, at + written, (error, count) => {
+  #write(write: Write): void {
+    const { fd, bytes, at, written } = write;
+    this.#machine.disk.write(fd, bytes, written, bytes.length - written, at + written, (error, count) => {
       // `#flush` may have written them meanwhile.
-      lines.written = Math.max(lines.written, written + (error ? 0 : count));
-      this.#isDirty = true;
-      if (lines.written === length) return this.#returned(chunk);
-      if (error || count === 0) return this.#returned(chunk, error ?? new Error('the disk wrote 0 bytes'));
-      this.#writeRest(chunk, at);
+      if (!error) write.written = Math.max(write.written, written + count);
+      if (write.written === bytes.length) this.#returned();
+      else if (error || count === 0) this.#returned(error ?? new Error('the disk wrote 0 bytes'));
+      else this.#write(write);
     });
   }
 
-  /** The disk has finished with a chunk. Until then nothing may be closed, cut or repaired: the write might come later. */
-  #returned(chunk: Chunk, error?: unknown): void {
+  /** The disk has finished. Until then nothing may be closed, cut or repaired: the write might come later. */
+  #returned(error?: unknown): void {
     this.#inFlight = undefined;
-    for (const fd of this.#retired.splice(0)) this.#retire(fd);
+    this.#isDirty = true;
+    this.#closeComplete();
     if (this.#hasEnded) return this.#close();
-    if (error) return this.#lost(chunk, error);
+    if (this.#outage?.isPaused === true) return;
+    if (error) return this.#failed(error);
+    this.#outage = undefined;
     ring(this.#folder);
     if (this.#settings.syncMs === 0) this.#sync();
     this.#pump();
   }
 
-  /** Begins the segment of a chunk, if it has one. All lines of the segment before are written. */
-  #enter(chunk: Chunk): number {
-    const { segment } = chunk;
-    // The first one was created with the log.
-    if (segment !== undefined && segment !== this.#segment) this.#create(segment, chunk);
-    const at = this.#position;
-    chunk.at = at;
-    this.#position += chunk.lines.length;
-    return at;
+  /** Takes the next lines from the queue, and begins their segment: all lines before it are written. */
+  #nextWrite(): Write | undefined {
+    const [chunk] = this.#queue;
+    if (chunk === undefined) return undefined;
+    if (chunk.begins !== undefined) this.#begin(chunk.begins);
+    this.#queue.shift();
+    this.#queuedBytes -= chunk.bytes;
+    const bytes = Buffer.from(chunk.text);
+    const write = { fd: this.#fd as number, bytes, at: this.#position, written: 0 };
+    this.#position += bytes.length;
+    return write;
   }
 
-  #create(segment: number, chunk: Chunk): void {
-    const fd = this.#machine.disk.openSync(segmentPath(this.#folder, segment), 'wx+');
-    if (this.#inFlight === undefined || this.#inFlight === chunk) this.#retire(this.#fd);
-    else this.#retired.push(this.#fd);
+  #begin(place: Place): void {
+    const path = segmentPath(this.#folder, place.offset);
+    let fd: number;
+    try {
+      fd = this.#machine.disk.openSync(path, 'wx+');
+    } catch (cause) {
+      if ((cause as NodeJS.ErrnoException).code !== 'EEXIST') throw cause;
+      throw new LogError('log-fenced', `Another process continues the log ${this.#folder}.`, { path, cause });
+    }
+    if (this.#fd !== undefined) this.#complete.push(this.#fd);
     this.#fd = fd;
-    this.#segment = segment;
+    this.#begun = place;
     this.#position = 0;
+    this.#closeComplete();
     this.#syncFolder();
   }
 
-  /** Closes a complete file. */
-  #retire(fd: number): void {
+  #closeComplete(): void {
+    if (this.#inFlight !== undefined) return;
     const { disk } = this.#machine;
-    disk.fdatasync(fd, (error) => {
-      disk.close(fd, ignored);
-      if (error) this.#fail(toLogError('write', this.#folder, error));
-      this.#tidy();
-    });
+    for (const fd of this.#complete.splice(0)) {
+      const close = (error: Error | null): void => {
+        disk.close(fd, ignored);
+        if (error) this.#unsynced(error);
+        else this.#retention.tidy();
+      };
+      if (this.#settings.syncMs === Infinity) close(null);
+      else disk.fdatasync(fd, close);
+    }
   }
 
   /** Writes everything that waits, synchronously. A write in flight is repeated at its place: the same bytes are allowed. */
   #flush(): void {
-    const chunks = [...(this.#inFlight === undefined ? [] : [this.#inFlight]), ...this.#queue];
-    for (const chunk of chunks) {
-      const { lines } = chunk;
-      try {
-        const at = chunk.at ?? this.#enter(chunk);
-        while (lines.written < lines.length) {
-          const { bytes, length, written } = lines;
-          const count = this.#machine.disk.writeSync(this.#fd, bytes, written, length - written, at + written);
+    if (this.#outage?.isPaused === true) return;
+    try {
+      let write = this.#inFlight ?? this.#nextWrite();
+      for (; write !== undefined; write = this.#nextWrite()) {
+        this.#isDirty = true;
+        while (write.written < write.bytes.length) {
+          const { fd, bytes, at, written } = write;
+          const count = this.#machine.disk.writeSync(fd, bytes, written, bytes.length - written, at + written);
           if (count === 0) throw new Error('the disk wrote 0 bytes');
-          lines.written += count;
-          this.#isDirty = true;
+          write.written += count;
         }
-        if (chunk !== this.#inFlight) this.#queue.shift();
-      } catch (error) {
-        // With a write in flight its callback does this.
-        if (this.#inFlight === undefined) this.#lost(this.#queue.shift() as Chunk, error);
-        return;
       }
+      ring(this.#folder);
+    } catch (error) {
+      this.#failed(error);
     }
-    ring(this.#folder);
   }
 
-  /** Counts what the disk did not take. A complete line in the file counts as stored: a reader may have seen it. */
-  #lost(failed: Chunk, cause: unknown): void {
-    const outage: Lost = { from: this.#end.at ?? this.#machine.now(), missed: 0, events: [] };
-    const stored = this.#storedOf(failed);
-    let records = 0;
-    let { frames, holes } = this.#end;
-    for (const chunk of [failed, ...this.#queue.splice(0)]) {
-      const bytes = chunk.lines.bytes.subarray(chunk === failed ? stored : 0, chunk.lines.length);
-      for (const record of recordsIn(bytes)) {
-        records += 1;
-        frames -= countsOf(record).frames;
-        holes -= countsOf(record).holes;
-        keep(outage, record);
-      }
-    }
-    failed.lines.clear();
-    this.#end = { ...this.#end, offset: this.#end.offset - records, frames, holes };
-    this.#outage = outage;
-    this.#fail(toLogError('write', this.#folder, cause));
+  /** Drops what waits: `#end` counts it. A complete line in the file counts as stored, because a reader may have seen it. */
+  #failed(cause: unknown): void {
+    const isReported = this.#outage !== undefined;
+    this.#outage ??= { from: this.#end.at ?? this.#machine.now(), isPaused: true };
+    this.#outage.isPaused = true;
+    this.#queue = [];
+    this.#queuedBytes = 0;
+    const error = toLogError('write', this.#folder, cause);
+    if (!isReported) this.#fail(error);
+    if (error.code === 'log-fenced') this.#stop();
   }
 
-  /** Returns how many bytes of a chunk are complete lines in the file. */
-  #storedOf({ lines, at }: Chunk): number {
-    if (at === undefined) return 0;
-    const { size } = this.#machine.disk.fstatSync(this.#fd);
-    const inFile = Math.min(lines.length, Math.max(lines.written, size - at));
-    return lines.bytes.subarray(0, inFile).lastIndexOf(newline) + 1;
-  }
-
-  /** Goes on in a new segment once the disk takes lines again, with a gap that has the number of lost frames. */
+  /** Goes on in a new segment, with a gap that has the number of lost frames. */
   #repair(): void {
-    const outage = this.#outage;
-    if (outage === undefined || this.#inFlight !== undefined) return;
-    const { disk, now } = this.#machine;
-    this.#tidy();
-    const { offset, at } = this.#end;
-    const path = segmentPath(this.#folder, offset);
-    const { missed, from } = outage;
-    const to = Math.max(now(), from);
-    const gap = logGap('writeFailed', { from, to, missed });
-    let fd: number | undefined;
+    if (this.#outage?.isPaused !== true || this.#inFlight !== undefined || this.#hasEnded) return;
+    const { now, disk } = this.#machine;
+    this.#retention.tidy();
     try {
-      // The file has no record, or its name would be lower.
-      if (this.#segment === offset) disk.unlinkSync(path);
-      this.#segment = -1;
-      fd = disk.openSync(path, 'wx+');
-      const header = headerLine(this.#header());
-      const gapLine = recordLine(offset, gap, Math.max(to, at ?? -Infinity));
-      const bytes = Buffer.from(header + gapLine);
-      // In one call: a segment without a record would be a name that is taken.
-      if (disk.writeSync(fd, bytes, 0, bytes.length, 0) !== bytes.length) throw new Error('the disk is full');
-      disk.close(this.#fd, ignored);
-      this.#fd = fd;
-      this.#segment = offset;
-      this.#position = this.#segmentLength = bytes.length;
+      const stored = this.#stored();
+      // Its name is needed again, and no reader has a record of it.
+      if (this.#fd !== undefined && this.#begun.offset === stored.offset) {
+        disk.unlinkSync(segmentPath(this.#folder, stored.offset));
+        disk.closeSync(this.#fd);
+        this.#fd = undefined;
+      }
+      const missed = this.#end.frames - stored.frames;
+      const hasOwn = this.#end.holes > stored.holes;
+      const { from } = this.#outage;
+      const times = { from, to: Math.max(now(), from) };
+      this.#outage.isPaused = false;
+      this.#newest = undefined;
+      this.#end = stored;
+      this.#before = noFeed;
+      const { events } = this.#state;
+      // As after every gap: `opened` comes first. Other events that were lost end with these.
+      const status = snapshotSince(events, stored.at ?? -Infinity) as readonly Stored[];
+      // The feed had a gap of its own meanwhile, whose frames nobody has counted.
+      const gaps = [logGap('writeFailed', { ...times, missed }), ...(hasOwn ? [logGap('writeFailed', times)] : [])];
+      for (const event of openedIn(events) ? [...status, ...gaps] : [...gaps, ...status]) this.#record(event);
     } catch {
-      // The failure was reported; the disk is still full. The next attempt is in a second.
-      if (fd !== undefined) this.#discard(fd, path);
-      return;
+      // The next attempt is in a second.
+      this.#outage.isPaused = true;
     }
-    this.#outage = undefined;
-    const { frames, holes } = gapCounts(missed);
-    this.#end = {
-      offset: offset + 1,
-      frames: this.#end.frames + frames,
-      holes: this.#end.holes + holes,
-      at: Math.max(to, at ?? -Infinity),
-    };
-    this.#segmentSince = now();
-    ring(this.#folder);
-    for (const event of outage.events) this.#record(event);
   }
 
-  #discard(fd: number, path: string): void {
-    const { disk } = this.#machine;
-    try {
-      disk.ftruncateSync(fd, 0);
-      disk.closeSync(fd);
-      disk.unlinkSync(path);
-    } catch {
-      // The next attempt fails with EEXIST and is reported as before: `#repair` runs every second.
-    }
+  /** Returns the place after the last complete line in the files. */
+  #stored(): Place {
+    if (this.#fd === undefined) return this.#begun;
+    const end = scanSegment(readAll(this.#machine.disk, this.#fd), this.#begun.offset);
+    return end === undefined ? this.#begun : placeAfter(end);
   }
 
   #sync(): void {
-    if (!this.#isDirty || this.#isSyncing || this.#hasEnded) return;
+    if (!this.#isDirty || this.#isSyncing || this.#hasEnded || this.#fd === undefined) return;
     this.#isDirty = false;
     this.#isSyncing = true;
-    const fd = this.#fd;
-    this.#machine.disk.fdatasync(fd, (error) => {
+    this.#machine.disk.fdatasync(this.#fd, (error) => {
       this.#isSyncing = false;
-      // Never repeated: after a failure the kernel may have dropped the bytes, and the next call succeeds.
-      if (error && fd === this.#fd && !this.#hasEnded) {
-        this.#fail(toLogError('write', this.#folder, error));
-        this.#stop();
-      }
+      if (error) this.#unsynced(error);
     });
+  }
+
+  /** Never repeated: after a failure the kernel may have dropped the bytes, and the next call succeeds. */
+  #unsynced(error: Error): void {
+    if (this.#hasEnded) return;
+    this.#fail(toLogError('write', this.#folder, error));
+    this.#stop();
   }
 
   #syncFolder(): void {
     const { disk } = this.#machine;
+    if (this.#settings.syncMs === Infinity) return;
     try {
       const fd = disk.openSync(this.#folder, 'r');
-      disk.fsync(fd, () => {
-        disk.close(fd, ignored);
-      });
+      disk.fsync(fd, () => disk.close(fd, ignored));
     } catch {
       // Windows can't open a folder; its file system writes the entry with the file.
     }
   }
 
-  #tidy(): void {
-    if (this.#hasEnded) return;
-    try {
-      removeOld(this.#folder, this.#settings, this.#machine);
-      if (this.#settings.compress)
-        compressClosed(this.#folder, this.#machine, (error) => {
-          if (error !== undefined) this.#warn(error);
-          else this.#tidy();
-        });
-    } catch (error) {
-      this.#warn(error);
-    }
-  }
-
-  // Retention and compression are tried again in a minute; without them the log is only larger than it should be.
-  #warn(error: unknown): void {
-    this.#machine.warn(`${toLogError('write', this.#folder, error).message} Old segments stay for now.`);
-  }
-
   #writeTip(closed: boolean): void {
-    if (!closed && (this.#waitingBytes > 0 || this.#outage !== undefined)) return;
+    if (this.#waitingBytes > 0 || this.#outage !== undefined) return;
     const { now, disk } = this.#machine;
-    const { log, boot } = this.#log.header;
-    const reached = Math.max(this.#state.watermark ?? this.#time.now(), this.#end.at ?? -Infinity);
-    const at = reached === -Infinity ? now() : reached;
+    const { log, boot, place, lockFd } = this.#log;
+    const { maxBytes, maxAgeMs } = this.#settings;
+    const reached = Math.max(this.#time.now(), this.#end.at ?? -Infinity);
     const tip: Tip = {
-      pid: process.pid,
-      log,
-      boot,
-      offset: this.#end.offset,
-      at,
-      writtenAt: now(),
-      closed,
-      ...limitsOf(this.#settings),
+      ...{ pid: process.pid, log, boot, run: place.offset, offset: this.#end.offset },
+      at: Number.isFinite(reached) ? Math.floor(reached) : now(),
+      ...{ writtenAt: now(), closed },
+      ...(maxBytes !== Infinity && { maxBytes }),
+      ...(maxAgeMs !== Infinity && { maxAgeMs }),
     };
     try {
-      disk.writeSync(this.#log.lockFd, padded(tip, tipBytes), 0, tipBytes, 0);
+      writeTip(disk, lockFd, tip);
     } catch {
       // Readers see an old tip, and emit `log-writer-gone` after two seconds.
     }
   }
 
-  /** Ends without writing more. */
   #stop(): void {
     if (this.#hasEnded) return;
     this.#hasEnded = true;
+    for (const stop of this.#stops) stop();
+    this.#retention.end();
+    if (this.#inFlight !== undefined) closes(this.#folder, this.#closed);
     this.#close();
   }
 
   /** Keeps the lock until the write in flight is back: the next writer must not scan a file that still changes. */
   #close(): void {
-    if (this.#inFlight !== undefined) return closes(this.#folder, this.#closed);
-    for (const stop of this.#stops.splice(0)) stop();
+    if (this.#inFlight !== undefined) return;
     const { disk } = this.#machine;
-    const fd = this.#fd;
-    const release = () => {
-      disk.close(fd, ignored);
+    try {
+      if (this.#settings.syncMs !== Infinity && this.#fd !== undefined && this.#outage === undefined)
+        disk.fdatasyncSync(this.#fd);
+      this.#writeTip(true);
+    } catch (cause) {
+      this.#fail(toLogError('write', this.#folder, cause));
+    } finally {
+      if (this.#fd !== undefined) disk.close(this.#fd, ignored);
       disk.closeSync(this.#log.lockFd);
       this.#release();
-    };
-    if (this.#outage !== undefined) return release();
-    try {
-      if (this.#settings.syncMs !== Infinity) disk.fdatasyncSync(fd);
-      this.#writeTip(true);
-    } finally {
-      release();
       ring(this.#folder);
     }
   }
 }
 
-const limitsOf = ({ maxBytes, maxAgeMs }: RetentionLimits): Partial<RetentionLimits> => ({
-  ...(maxBytes !== Infinity && { maxBytes }),
-  ...(maxAgeMs !== Infinity && { maxAgeMs }),
-});
-
 // Nothing depends on the result: the file is complete, and synchronized.
 const ignored = (): void => undefined;
-
-function* recordsIn(bytes: Buffer): Generator<Stored> {
-  let from = 0;
-  for (let to = bytes.indexOf(newline); to >= 0; to = bytes.indexOf(newline, from)) {
-    const record = readRecord(bytes.subarray(from, to));
-    // A header is no record.
-    if (record !== undefined) yield withoutOffset(record);
-    from = to + 1;
-  }
-}
-
-const withoutOffset = (record: Recorded): Stored => {
-  if (record.type === 'frame') return record;
-  const { offset: _offset, ...event } = record;
-  return event as Stored;
-};
-
-/** What a failed disk has lost: frames are counted, and the few events are written later. */
-interface Lost {
-  readonly from: number;
-  /** `undefined` if an event had to go whose gap has no number. */
-  missed: number | undefined;
-  readonly events: Stored[];
-}
-
-const maxKeptEvents = 1_000;
-
-const keep = (lost: Lost, record: Stored): void => {
-  if (record.type !== 'frame') {
-    lost.events.push(record);
-    if (lost.events.length > maxKeptEvents && lost.events.shift()?.type === 'gap') lost.missed = undefined;
-  } else if (lost.missed !== undefined) lost.missed += 1;
-};

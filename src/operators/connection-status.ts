@@ -77,7 +77,7 @@ export const connectionStatus = (): ((source: Observable<unknown>) => Observable
     const feed = new FeedFollower();
     return source.pipe(
       map((event) => feed.next(event)),
-      // An error that no event announces, for example of `recordTo`, stops the feed too.
+      // An error that no event announces, for example of `append`, stops the feed too.
       catchError((thrown: unknown) => {
         const errored = throwError(() => thrown);
         return feed.error(thrown) ? concat(of(feed.state), errored) : errored;

@@ -38,7 +38,15 @@ const exactText = (frame: AnyFrame, isUtf8: PayloadWriter['isUtf8']): string | u
 };
 
 export const writeEventLine = (event: LifecycleEvent | LoggedValue): string =>
-  event.type === 'value' ? `{"type":"value","at":${event.at},"value":${event.json}}` : JSON.stringify(event);
+  event.type === 'value'
+    ? `{"type":"value","at":${event.at},"value":${event.json}}`
+    : JSON.stringify('offset' in event ? withoutPlace(event) : event);
+
+/** A record of a log has its place there, which means nothing elsewhere. */
+const withoutPlace = (record: object): object => {
+  const { offset: _offset, position: _position, ...event } = record as LineFields;
+  return event;
+};
 
 export type LineFields = Readonly<Record<string, unknown>>;
 

@@ -224,7 +224,10 @@ export const failureIn = ({ events }: FeedState): TradeFeedError | undefined =>
 
 export const hasStopped = ({ events }: FeedState): boolean => events.at(-1)?.type === 'stopped';
 
-/** Returns whether only the connection to a relay is down: it sends the frames of that time, or a `gap`, later. */
+/**
+ * Returns whether only the connection to a relay, or the writer of a log, is down: the frames of that time, or a `gap`,
+ * follow later.
+ */
 export const isOfRelay = ({ failure, hasStopped }: Pick<Outage, 'failure' | 'hasStopped'>): boolean =>
   !hasStopped && relayCodes.includes(failure.code);
 
@@ -235,6 +238,7 @@ const relayCodes: readonly FailureCode[] = [
   'relay-closing',
   'relay-session-ended',
   'relay-replaced',
+  'log-writer-gone',
 ];
 
 export interface Missed {

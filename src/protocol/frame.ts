@@ -75,7 +75,7 @@ const printNumbers = Uint8Array.prototype.toString;
 // A byte order mark is part of the payload, as in a Buffer.
 const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
 
-/** A frame of any source: the service, a relay, a recording. */
+/** A frame of any source: the service, a relay, a log. */
 export type AnyFrame = Frame<Uint8Array>;
 
 /** A frame that creates its `data` when it is read. Its payload can be in memory that other frames use, too. */

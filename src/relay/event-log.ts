@@ -114,7 +114,7 @@ export class EventLog {
     const time = event.type === 'value' ? event.at : (timeOf(event) ?? newest.at);
     this.#time.receive(event, time);
     if (event.type === 'watermark') return;
-    // The first event of a late source, or of a recording, is older than the log.
+    // The first event of a late source, or of a log, is older than the log.
     const startAt = Math.min(newest.at, time);
     if (newest.seq === 0) this.#removed = { ...this.#removed, end: { ...this.oldest, at: startAt, complete: startAt } };
     const { seq, frames, at, complete, state } = this.newest;

@@ -18,6 +18,7 @@ import {
   type Unsubscribable,
 } from 'rxjs';
 import { type ClusterEvent, isClusterEvent, type RelayedEvent, type RelayedValue } from '../protocol/event.js';
+import { LogPositions } from '../protocol/position.js';
 import { clampMs } from '../protocol/validate.js';
 import { NotAuthorizedError, RelayFullError } from './refusals.js';
 import { type ClientHub, sendTo, Slot } from './relay-client.js';
@@ -100,7 +101,10 @@ export interface Relay {
  * If the source is another relay, set `maxFeedStops: Infinity`: `relayFeed$(url, { maxFeedStops: Infinity })`. With the
  * default it errors after five stops of the feed in a row, and this relay does not subscribe to it again.
  *
- * @param source - `tradeFeedEvents$`, `replay$`, `relayFeed$` or the `events$` of a cluster; it may also emit the
+ * Over `read$` of a log, the ids of messages are those of its records. So a page continues without a gap after a restart
+ * of the relay: read the log from some minutes ago on, and call {@link Relay.hold} before you accept pages.
+ *
+ * @param source - `tradeFeedEvents$`, `relayFeed$`, `read$` of a log or the `events$` of a cluster; it may also emit the
  *   values of another relay
  * @param options - see {@link RelayOptions}
  * @throws TradeFeedError with code `invalid-options`, from the call itself
@@ -124,9 +128,14 @@ export const createRelay = (
   const events = new Subject<RelayActivity>();
   const report = (event: Report) => events.next({ ...event, at: scheduler.now() });
   const slots = new ClientSlots(settings, () => events.complete());
+  const positions = new LogPositions();
+  const isRelayed = (event: RelayedEvent | RelayedValue<unknown> | ClusterEvent): boolean => {
+    positions.receive(event);
+    return !isClusterEvent(event);
+  };
   // The cast is safe: the runs also accept the values of another relay.
-  const events$ = source.pipe(filter((event) => !isClusterEvent(event))) as Observable<RelayedEvent>;
-  const feeds = new Feeds(events$, settings, report);
+  const events$ = source.pipe(filter(isRelayed)) as Observable<RelayedEvent>;
+  const feeds = new Feeds(events$, { ...settings, cluster: settings.cluster ?? positions }, report);
   const clients: ClientHub = {
     scheduler,
     heartbeats$: interval(clampMs(heartbeatMs), scheduler).pipe(share()),

@@ -106,7 +106,7 @@ const ended = Symbol('ended');
 /** Outputs that wait for the first event. */
 const maxBuffered = 1_000;
 
-// An output has the time of an event. The clock is not used, because the source may be late or a recording.
+// An output has the time of an event. The clock is not used, because the source may be late, or a log.
 const bufferUntil = (begun$: Observable<void>): MonoTypeOperatorFunction<unknown> =>
   connect((outputs$) => concat(outputs$.pipe(takeUntil(begun$), takeLast(maxBuffered)), outputs$));
 

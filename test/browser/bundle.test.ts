@@ -5,7 +5,7 @@ import { basename } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { createContext, runInContext } from 'node:vm';
 import { gzipSync } from 'node:zlib';
-import { frameLine } from '../../src/operators/node/recording/recording-line.js';
+import { writeFrame } from '../../src/operators/node/write-frame.js';
 import { Frame } from '../../src/protocol/frame.js';
 import { lost, opened } from '../operators/stream.js';
 import { frame, type Web } from '../relay/support.js';
@@ -30,7 +30,7 @@ const importsOf = ({ outputs }: Metafile): string[] => [
 
 const inputsOf = ({ inputs }: Metafile): string[] => Object.keys(inputs);
 
-const line = (each: Frame): string => frameLine(each).trim();
+const line = (each: Frame): string => writeFrame(each);
 
 const gzipped = (text: string): number => gzipSync(text, { level: 9 }).length;
 

@@ -4,7 +4,7 @@ import { type Subscription, tap } from 'rxjs';
 import { ResumePoint, StreamClock } from '../../src/browser/resume-point.js';
 import { relayFeed$ } from '../../src/browser/index.js';
 import { timeOf } from '../../src/operators/items/item.js';
-import { frameLine } from '../../src/operators/node/recording/recording-line.js';
+import { writeFrame } from '../../src/operators/node/write-frame.js';
 import { tumblingWindow } from '../../src/operators/tumbling-window.js';
 import type { FeedWindow } from '../../src/operators/window/window.js';
 import type { RelayedEvent } from '../../src/protocol/event.js';
@@ -205,7 +205,7 @@ describe('clock', () => {
           await jest.advanceTimersByTimeAsync(250);
           n += 1;
           const at = realAt();
-          write(message(`e.${n}.${n}.1`, frameLine(frame(n, at)).trim(), { type: 'watermark', at }));
+          write(message(`e.${n}.${n}.1`, writeFrame(frame(n, at)), { type: 'watermark', at }));
           await nextTurn();
         }
       };

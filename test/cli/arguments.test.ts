@@ -8,7 +8,8 @@ import { connectionOptions } from '../../src/cli/connection.js';
 import { hasColors, interrupts, isTerminal, processContext } from '../../src/cli/context.js';
 import { CliError, ExitCode, exitCodeOf, exitCodeRows, localError } from '../../src/cli/errors.js';
 import { commandNames, loadCommands, parse, run } from '../../src/cli/program.js';
-import { createTradeFeedError, RecordingError } from '../../src/index.js';
+import { createTradeFeedError } from '../../src/index.js';
+import { LogError } from '../../src/log/index.js';
 import { serviceMeanings } from '../../src/protocol/failures/classify.js';
 import { certificateFor } from '../support/certificate.js';
 import { fakeContext, FakeOutput } from './support/fakes.js';
@@ -24,7 +25,8 @@ const refusalOf = (line: string): Promise<Error> =>
   );
 
 describe('parse', () => {
-  const status = true;
+  const [status, follow] = [true, true];
+  const recorded = { status, output: 'f', maxSize: 50e9, maxAge: 7 * 86_400_000, compress: true };
   it.each<[line: string, argument: unknown, values: object]>([
     ['demo', 'market', {}],
     ['demo raw --rate 0.5 --duration 2', 'raw', { rate: 0.5, duration: 2_000 }],
@@ -38,7 +40,11 @@ describe('parse', () => {
     ['record raw -o f --max-file-size 1.5MB', 'raw', { status, output: 'f', maxFileSize: 1_500_000 }],
     ['record --max-file-size 1T', 'market', { status, maxFileSize: 1e12 }],
     ['record --max-file-size 0.0015k', 'market', { status, maxFileSize: 1 }],
-    ['replay --speed 0.5 f --offset 0 -q', 'f', { status, speed: 0.5, offset: 0, quiet: true }],
+    ['record -o f --max-size 50GB --max-age 7d --compress', 'market', recorded],
+    ['replay --speed 0.5 f --from 0 -q', 'f', { status, speed: 0.5, from: { offset: 0 }, quiet: true }],
+    ['replay f --from 2026-01-31T12:00Z --follow', 'f', { status, from: { time: Date.UTC(2026, 0, 31, 12) }, follow }],
+    ['replay f --from latest', 'f', { status, from: 'latest' }],
+    ['log status f --json', ['status', 'f'], { status, json: true }],
     ['replay f --speed max', 'f', { status, speed: Infinity }],
     ['serve --source -', undefined, { source: '-' }],
     ['serve --source=-odd-name', undefined, { source: '-odd-name' }],
@@ -75,7 +81,7 @@ describe('parse', () => {
   });
 
   it.each([
-    ['', /^A command is missing\. The commands are demo, listen, record, replay, serve, cluster, doctor, top\.$/],
+    ['', /^A command is missing\. The commands are demo, listen, record, replay, log, serve, cluster, doctor, top\.$/],
     ['lisen', /^There is no command lisen\. Did you mean listen\?$/],
     ['help sevre', /Did you mean serve\?/],
     ['listen rwa', /^There is no feed rwa\. The feeds are market and raw\.$/],
@@ -83,6 +89,14 @@ describe('parse', () => {
     ['replay', /^The file is missing\. Usage: rx-trade-feed replay \[options\] <file>$/],
     ['replay f --speed 0', /^--speed must be a number above 0, up to 1000000, or max\.$/],
     ['replay f --offset -1', /^--offset must be a whole number, 0 or more\.$/],
+    ['serve market', /^There are too many arguments\. Usage: rx-trade-feed serve \[options\]$/],
+    ['replay', /^The log is missing\. Usage: rx-trade-feed replay \[options\] <log>$/],
+    ['replay f --speed 0', /^--speed must be a number above 0, up to 1000000, or max\.$/],
+    ['replay f --speed 1000001', /^--speed must be/],
+    [
+      'replay f --from yesterday',
+      /^--from must be an age such as 1h or 7d, a time such as .*, an offset, earliest or latest\.$/,
+    ],
     ['demo --rate -5', /^--rate must be a number above 0, up to 100000\.$/],
     ['record --max-file-size 0', /^--max-file-size must be a size such as 500kB, 100MB, 2GB or 1TB\.$/],
     ['record --max-file-size 1.2.3k', /^--max-file-size must be/],
@@ -202,7 +216,7 @@ describe('the exit codes', () => {
     [createTradeFeedError({ stage: 'stream', closeCode: 4001 }), 4],
     [createTradeFeedError({ stage: 'stream', closeCode: 1006 }), 7],
     [new CliError(ExitCode.usage, 'no'), 2],
-    [new RecordingError('no', { path: 'f' }), 8],
+    [new LogError('log-in-use', 'no', { path: 'f' }), 8],
     [new Error('a bug'), 1],
     [undefined, 1],
   ])('follow from the error that ended the command (%#)', (error, code) => {

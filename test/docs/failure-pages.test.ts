@@ -3,7 +3,13 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { FailureCode } from 'rx-trade-feed';
 import { relayMeanings, relayReports, repository } from '../../src/protocol/failures/meanings.js';
-import { clusterMeanings, serviceMeanings, workerMeanings } from '../../src/protocol/failures/classify.js';
+import {
+  clusterMeanings,
+  logErrors,
+  logMeanings,
+  serviceMeanings,
+  workerMeanings,
+} from '../../src/protocol/failures/classify.js';
 import { createFailure } from '../../src/protocol/failures/trade-feed-error.js';
 import { fencesOf, read, root } from './fences.js';
 import { runFences, type RunningFences } from './run-fences.js';
@@ -18,6 +24,7 @@ const tables = {
   relay: [...relayMeanings, ...Object.values(relayReports)],
   worker: Object.values(workerMeanings),
   cluster: Object.values(clusterMeanings),
+  log: [...Object.values(logMeanings), ...Object.values(logErrors)],
 };
 const meanings = Object.values(tables).flat();
 const codes = [...new Set(meanings.map(({ code }) => code))].sort();

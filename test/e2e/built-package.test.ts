@@ -56,7 +56,7 @@ describe('the built package', () => {
       frame: true,
       failure: ['not-entitled', true],
     });
-    expect(classes).toEqual(expect.arrayContaining(['DecodeError', 'Frame', 'RecordingError', 'TradeFeedError']));
+    expect(classes).toEqual(expect.arrayContaining(['DecodeError', 'Frame', 'LogError', 'TradeFeedError']));
     // The worker is bundled alone. The checks above show that its values have the classes of the entry points.
     const files = (await builtFiles()).filter(([name]) => name !== worker);
     const declaration = (name: string) =>
@@ -71,6 +71,7 @@ describe('the built package', () => {
     ['rx-trade-feed/relay', ['rxjs']],
     ['rx-trade-feed/otel', ['rxjs']],
     ['rx-trade-feed/interop', ['rxjs']],
+    ['rx-trade-feed/log', ['rxjs']],
     ['rx-trade-feed/testing', ['rxjs', 'ws']],
     ['rx-trade-feed', ['fp-ts', 'io-ts', 'rxjs']],
   ])(

@@ -43,10 +43,11 @@ const examples: Readonly<Record<string, readonly RegExp[]>> = {
     /^not accounted for: 0; outages: 0$/m,
   ],
   'for-await.mjs': [/^(read \d: \d+ bytes\n){3}/, /^(streamed: \{"batch":\d+.*…\n){3}/m, /^the stream has ended$/m],
-  'record-replay.mjs': [
+  'log.mjs': [
     /^live +\{"frames":\d+,"bytes":\d+,"gaps":1\}$/m,
-    /^replayed +\{"frames":\d+,"bytes":\d+,"gaps":1\} in \d+ ms$/m,
+    /^again +\{"frames":\d+,"bytes":\d+,"gaps":1\}$/m,
     /^the results are equal$/m,
+    /^the consumer stops at 15\nthe next one goes on at 15$/m,
   ],
   'policy.mjs': [
     /^not-entitled \(backoff\)\n +attempt 1 in 20 ms\nnot-entitled \(backoff\)\n +attempt 2 in 60 ms\nopen\n/,

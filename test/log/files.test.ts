@@ -29,7 +29,7 @@ const read = async (name: string, options = {}) => {
   return records.map((record: LogRecord) =>
     record.type === 'frame'
       ? `${record.offset} ${record.text()}`
-      : `${'offset' in record ? record.offset : '-'} ${record.type}`,
+      : `${'offset' in record ? (record.offset ?? '-') : '-'} ${record.type}`,
   );
 };
 

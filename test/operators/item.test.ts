@@ -7,8 +7,7 @@ import {
   frameOf as frameIn,
   isFrame,
   isLifecycle,
-  isReplayed,
-  ReplayedFrame,
+  isLogged,
   timeOf,
   withOwnBytes,
 } from '../../src/operators/items/item.js';
@@ -55,12 +54,19 @@ describe('timeOf', () => {
   });
 });
 
-describe('isReplayed', () => {
-  it('returns true for the frames and gaps of a recording, and for values created from them', () => {
-    const replayed = new ReplayedFrame('market', Buffer.alloc(0), false, 1, 1, 5);
-    const all = [replayed, new Decoded(1, replayed), { ...gapOf(1, 2), offset: 9 }];
-    for (const value of all) expect(isReplayed(value)).toBe(true);
-    for (const value of [frame, decoded, gapOf(1, 2), opened(1), ...strangers]) expect(isReplayed(value)).toBe(false);
+describe('bytesOf', () => {
+  it('is the size of the payload, of bytes, and of a text in memory', () => {
+    expect([frame, decoded, Buffer.from('abc'), new Uint8Array(4), 'abc'].map(bytesOf)).toEqual([5, 5, 3, 4, 6]);
+    expect([undefined, null, 5, {}, opened(1)].map(bytesOf)).toEqual([0, 0, 0, 0, 0]);
+  });
+});
+
+describe('isLogged', () => {
+  it('returns true for the records of a log, and for values created from them', () => {
+    const record = Object.assign(new Frame('market', Buffer.alloc(0), false, 1, 1), { offset: 5 });
+    const all = [record, new Decoded(1, record), { ...gapOf(1, 2), offset: 9 }];
+    for (const value of all) expect(isLogged(value)).toBe(true);
+    for (const value of [frame, decoded, gapOf(1, 2), opened(1), ...strangers]) expect(isLogged(value)).toBe(false);
   });
 });
 
@@ -73,7 +79,7 @@ describe('a frame that arrived over a relay', () => {
       right(new Decoded(1, relayed)),
     ])
       expect([frameIn(value), timeOf(value), bytesOf(value), isLifecycle(value)]).toEqual([relayed, 9, 3, false]);
-    expect([isFrame(relayed), isReplayed(relayed)]).toEqual([true, false]);
+    expect([isFrame(relayed), isLogged(relayed)]).toEqual([true, false]);
   });
 });
 

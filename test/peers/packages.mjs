@@ -1,6 +1,6 @@
 // The Debian packages that tests need. `npm run test:peers` and `npm run test:apps` install them once; a single test file installs them here.
 import { execFileSync } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 
 // Debian's Python finds Debian's packages. Another Python on the PATH may not.
 export const python = '/usr/bin/python3';
@@ -8,6 +8,13 @@ export const nginx = '/usr/sbin/nginx';
 export const haproxy = '/usr/sbin/haproxy';
 export const natsServer = '/usr/sbin/nats-server';
 export const redisServer = '/usr/bin/redis-server';
+
+/** Returns the folder of the server's programs, of the newest version; `undefined` if there is none. */
+export const postgresPrograms = () => {
+  const versions = '/usr/lib/postgresql';
+  const found = existsSync(versions) ? readdirSync(versions).map((version) => `${versions}/${version}/bin`) : [];
+  return found.filter((folder) => existsSync(`${folder}/initdb`)).at(-1);
+};
 
 const runs = (command, ...args) => {
   try {
@@ -24,6 +31,7 @@ const isInstalled = {
   haproxy: () => existsSync(haproxy),
   'nats-server': () => existsSync(natsServer),
   'redis-server': () => existsSync(redisServer),
+  postgresql: () => postgresPrograms() !== undefined,
   'python3-websockets': () => existsSync(python) && runs(python, '-c', 'import websockets'),
   chromium: () => installedChromium() !== undefined,
 };

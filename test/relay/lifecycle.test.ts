@@ -1,9 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
-import { writeFileSync } from 'node:fs';
 import { inspect } from 'node:util';
-import { defer, type Observable, retry, timer } from 'rxjs';
-import { Frame, replay$, tradeFeed$, tradeFeedEvents$ } from '../../src/index.js';
-import { frameLine, gapLine } from '../../src/operators/node/recording/recording-line.js';
+import { defer, from, type Observable, retry, timer } from 'rxjs';
+import { Frame, tradeFeed$, tradeFeedEvents$ } from '../../src/index.js';
+import { feedLog } from '../../src/log/index.js';
 import type { RelayedEvent } from '../../src/protocol/event.js';
 import { createTradeFeedError } from '../../src/protocol/failures/classify.js';
 import { createRelay, type RelayOptions, type RelayReceiver } from '../../src/relay/index.js';
@@ -213,16 +212,16 @@ describe('a relay of', () => {
     expect(inspect(late.error, { depth: 9, showHidden: true })).not.toMatch(/planted-/);
   });
 
-  it('`replay$` sends a recording, with its gaps and its end', async () => {
-    const path = folder.path('recording');
+  it('a log that is read is sent with its gaps and its end', async () => {
+    const log = feedLog(folder.path('log'));
     const recorded = [
       frame('a', 1_000),
       gapOf(1_010, 1_020),
       new Frame('raw', Buffer.of(0xff, 0), true, 1_030, 2),
       frame('', 1_040, 2),
     ];
-    writeFileSync(path, recorded.map((event) => (event.type === 'gap' ? gapLine(event) : frameLine(event))).join(''));
-    const { web } = await serve(replay$(path, { speed: Infinity }));
+    from(recorded).pipe(log.append()).subscribe();
+    const { web } = await serve(log.read$({ follow: false }));
     const client = await receive(web.url).over();
     expect(client.isComplete).toBe(true);
     expect(client.events.map(({ type }) => type)).toEqual(['frame', 'gap', 'frame', 'frame']);

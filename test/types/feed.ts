@@ -1,6 +1,7 @@
 import { Agent } from 'node:https';
 import * as feed from 'rx-trade-feed';
 import { backoff, openConnection, requestTicket, tradeFeed$, tradeFeedEvents$ } from 'rx-trade-feed';
+import { feedLog, type LogError, type LogRecord } from 'rx-trade-feed/log';
 import {
   defer,
   filter,
@@ -13,7 +14,7 @@ import {
   VirtualTimeScheduler,
 } from 'rxjs';
 import { Agent as UndiciAgent } from 'undici';
-import { emits, type Same } from './emits.js';
+import { emits } from './emits.js';
 
 // The composition of the feed, with `retryWhen` and with `retry`, and with an operator between its parts.
 emits<feed.Frame>()(defer(() => of('market' as const)).pipe(requestTicket(), openConnection(), retryWhen(backoff())));
@@ -181,12 +182,19 @@ export const attemptMs = ({ startedAt, endedAt, stage, error }: feed.AttemptMess
   return (endedAt ?? Date.now()) - (startedAt.handshake ?? startedAt.ticket);
 };
 
-// A recording.
-emits<feed.FeedEvent>()(tradeFeedEvents$('market').pipe(feed.recordTo('feed.ndjson')));
-emits<feed.Frame>()(tradeFeed$('raw').pipe(feed.recordTo('feed.ndjson', { maxFileBytes: 1e9 })));
-const onError = (error: feed.RecordingError): void => console.error(error.path satisfies string, error.lineAt);
-emits<number>()(of(1).pipe(feed.recordTo('feed.ndjson', { onError })));
-feed.replay$('feed.ndjson', { speed: Infinity, offset: 5 }) satisfies Observable<feed.FeedEvent>;
-feed.replay$('feed.ndjson').pipe(filter((each) => each instanceof feed.Frame)) satisfies Observable<feed.ReplayedFrame>;
-type OfReplay = feed.Replayed['type'];
-true satisfies Same<OfReplay, 'frame' | 'gap'>;
+// A log.
+const log = feedLog('market');
+emits<feed.FeedEvent>()(tradeFeedEvents$('market').pipe(log.append()));
+emits<feed.Frame>()(tradeFeed$('raw').pipe(log.append({ maxBytes: 1e9 })));
+const onError = (error: LogError): void => console.error(error.path satisfies string, error.lineAt);
+emits<number>()(of(1).pipe(log.append({ onError })));
+log.read$({ speed: Infinity, from: { offset: 5 } }) satisfies Observable<LogRecord>;
+log.read$().pipe(filter((each) => each instanceof feed.Frame)) satisfies Observable<feed.Frame & { offset: number }>;
+// @ts-expect-error -- a path is required
+feedLog();
+// @ts-expect-error -- unknown option
+log.append({ maxFiles: 3 });
+// @ts-expect-error -- `onError` is a function
+log.append({ onError: 'ignore' });
+// @ts-expect-error -- a speed is a number
+log.read$({ speed: 'max' });

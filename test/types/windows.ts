@@ -1,8 +1,8 @@
 import * as t from 'io-ts';
-import * as feed from 'rx-trade-feed';
 import type { AccumulatedWindow, Decoded, FeedEvent, FeedWindow, Frame } from 'rx-trade-feed';
-import { conflate, type Conflated, countWindow, decodeWith, type LifecycleEvent, replay$ } from 'rx-trade-feed';
+import { conflate, type Conflated, countWindow, decodeWith, type LifecycleEvent } from 'rx-trade-feed';
 import { slidingWindow, tradeFeed$, tradeFeedEvents$, tumblingWindow, whereBytes } from 'rx-trade-feed';
+import { feedLog, type LogPosition } from 'rx-trade-feed/log';
 import { filter, from, map, type MonoTypeOperatorFunction, type Observable, type OperatorFunction } from 'rxjs';
 import { emits } from './emits.js';
 
@@ -24,10 +24,11 @@ emits<FeedWindow<Decoded<Trade>>>()(
   feed$.pipe(whereBytes('x'), decodeWith(codec), tumblingWindow({ lengthMs: 1_000 })),
 );
 emits<FeedWindow<Decoded<Trade>>>()(feed$.pipe(decodedBy(read), tumblingWindow({ lengthMs: 1_000 })));
-emits<FeedWindow<feed.ReplayedFrame>>()(
-  replay$('day').pipe(whereBytes('x'), slidingWindow({ lengthMs: 2, everyMs: 1 })),
+const records$ = feedLog('day').read$();
+emits<FeedWindow<Frame & { readonly offset: number; readonly position: LogPosition }>>()(
+  records$.pipe(whereBytes('x'), slidingWindow({ lengthMs: 2, everyMs: 1 })),
 );
-emits<FeedWindow<Decoded<Trade>>>()(replay$('day').pipe(decodeWith(codec), tumblingWindow({ lengthMs: 1_000 })));
+emits<FeedWindow<Decoded<Trade>>>()(records$.pipe(decodeWith(codec), tumblingWindow({ lengthMs: 1_000 })));
 emits<FeedWindow<number>>()(
   feed$.pipe(
     map((event) => (event.type === 'frame' ? event.data.length : event)),

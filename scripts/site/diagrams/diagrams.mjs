@@ -14,8 +14,6 @@ import {
   gaps,
   mapValues,
   mergeMapBounded,
-  recordTo,
-  replay$,
   shareFeed,
   slidingWindow,
   toAsyncIterable,
@@ -27,7 +25,7 @@ import {
 import { untilAborted } from 'rx-trade-feed/interop';
 import { concat, defer, ignoreElements, map, merge, NEVER, of, retryWhen, tap, throwError, timer } from 'rxjs';
 import { messagesOf, runDiagram, sourceOf, unitMs } from './run.mjs';
-import { recordedIn, runLoop, runOf, runUntilComplete, withFile } from './run-in-turns.mjs';
+import { runLoop, runOf } from './run-in-turns.mjs';
 
 const words = { 'ticket-requested': 'ticket', disconnected: 'lost', reconnecting: 'waiting', gap: 'gap' };
 
@@ -54,10 +52,6 @@ const showTo = (value) => (value.type === 'frame' ? { label: value.json().to, ki
 
 const outageLine = '(TO)a-b-X--R--(TO)c-d|';
 const slowLine = '--a-b-c-d-------|';
-const recordedLine = '(Oa)--b-X---(O)c--d|';
-
-/** How a line of a recording is drawn. */
-const showLine = (line) => (line.type === 'gap' ? showItem(line) : { label: line.data, kind: 'frame' });
 
 /** A row with the messages of a source. */
 const sourceRow = (line) => ({ name: 'source', messages: messagesOf(line) });
@@ -67,13 +61,6 @@ const slowly = async (name, iterableOf) => {
   const messages = await runLoop({ source: slowLine, iterableOf, workMs: 5 * unitMs, show: showItem });
   return runOf([sourceRow(slowLine), { name: `${name}, with 500 ms of work`, messages }]);
 };
-
-/** Records the events of a line. Returns what the operator emits. */
-const recordLine = (line, path) =>
-  runUntilComplete({
-    stream$: (scheduler) => sourceOf(messagesOf(line), scheduler).pipe(recordTo(path)),
-    show: showItem,
-  });
 
 /** A row with what an operator emits. `operator` receives the scheduler. */
 const row = (name, operator, show = showItem) => ({
@@ -204,32 +191,6 @@ export const diagrams = {
   'to-readable': {
     title: 'toReadable: a Node stream whose reader is slower than the feed',
     run: () => slowly('a reader of toReadable({ capacity: 2 })(frames$)', toReadable({ capacity: 2 })),
-  },
-  'record-to': {
-    title: 'recordTo: the frames and gaps of a feed in a file',
-    run: () =>
-      withFile('market.ndjson', async (path) => {
-        const messages = await recordLine(recordedLine, path);
-        return runOf([
-          sourceRow(recordedLine),
-          { name: "recordTo('market.ndjson')", messages },
-          { name: 'lines of market.ndjson', messages: recordedIn(path, showLine) },
-        ]);
-      }),
-  },
-  replay: {
-    title: 'replay$: a recording with its intervals, or faster',
-    run: () =>
-      withFile('market.ndjson', async (path) => {
-        await recordLine(recordedLine, path);
-        const replayed = (options) =>
-          runUntilComplete({ stream$: (scheduler) => replay$(path, { ...options, scheduler }), show: showItem });
-        return runOf([
-          { name: 'lines of market.ndjson', messages: recordedIn(path, showLine) },
-          { name: "replay$('market.ndjson')", messages: await replayed() },
-          { name: "replay$('market.ndjson', { speed: 2 })", messages: await replayed({ speed: 2 }) },
-        ]);
-      }),
   },
   'frames-and-gaps': {
     title: 'frames and gaps: one kind of event',

@@ -1,6 +1,5 @@
 import type { Either } from 'fp-ts/lib/Either.js';
-import { type ClusterLifecycleEvent, type Gap, isRelayedValue } from '../../protocol/event.js';
-import type { Feed } from '../../protocol/feed.js';
+import { type ClusterLifecycleEvent, isRelayedValue } from '../../protocol/event.js';
 import type { TradeFeedError } from '../../protocol/failures/trade-feed-error.js';
 import { type AnyFrame, Frame, ownBytes, ownPayload } from '../../protocol/frame.js';
 import { isTime } from '../../protocol/type-guards.js';
@@ -87,9 +86,10 @@ export const frameOf = (value: unknown): Frame | undefined => {
   return isEither(value) && value._tag === 'Right' ? frameOf(value.right) : undefined;
 };
 
-export const isReplayed = (value: unknown): boolean => {
-  const frame = frameOf(value);
-  return frame === undefined ? isLifecycle(value) && 'offset' in value : frame instanceof ReplayedFrame;
+/** Returns whether a value is a record of a log. Its time is then the clock, until the log emits a watermark. */
+export const isLogged = (value: unknown): boolean => {
+  const event = frameOf(value) ?? (isLifecycle(value) ? value : undefined);
+  return event !== undefined && 'offset' in event;
 };
 
 // An output of `decodeEither`, with the fields that are read here.
@@ -156,30 +156,3 @@ export class Conflated<T, K> {
     this.count = count;
   }
 }
-
-/** A frame from a recording. */
-export class ReplayedFrame extends Frame {
-  /** The byte offset after this line of the recording. Pass it as the option `offset` to continue from there. */
-  readonly offset: number;
-
-  constructor(
-    feed: Feed,
-    data: Frame['data'],
-    isBinary: boolean,
-    receivedAt: number,
-    connection: number,
-    offset: number,
-  ) {
-    super(feed, data, isBinary, receivedAt, connection);
-    this.offset = offset;
-  }
-}
-
-/** A gap from a recording. */
-export interface ReplayedGap extends Gap {
-  /** The byte offset after this line of the recording. Pass it as the option `offset` to continue from there. */
-  readonly offset: number;
-}
-
-/** An item of a recording. */
-export type Replayed = ReplayedFrame | ReplayedGap;

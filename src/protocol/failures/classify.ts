@@ -230,6 +230,58 @@ export const clusterMeanings = {
   ]),
 };
 
+/** The failures of the gaps and events that a log adds to those of the feed. */
+export const logMeanings = {
+  paused: row('stream', 'log-paused', 'backoff', [
+    'No process wrote the log.',
+    'Nothing to do: the frames of that time are not in the log. To lose fewer, start the next writer sooner.',
+  ]),
+  writeFailed: row('stream', 'log-write-failed', 'backoff', [
+    'The disk of the log was full or failed, so frames were not written.',
+    'Free space, or lower `maxBytes` of the log.',
+  ]),
+  behind: row('stream', 'log-behind', 'backoff', [
+    'The log no longer has these records.',
+    'If a reader is too slow, keep more with `maxAgeMs` and `maxBytes`, or make it faster.',
+  ]),
+  damaged: row('stream', 'log-damaged', 'backoff', [
+    'Lines of the log are damaged.',
+    'Check the disk; `rx-trade-feed log verify` names the lines.',
+  ]),
+  writerGone: row('stream', 'log-writer-gone', 'backoff', [
+    'The process that writes the log has ended, or does not respond.',
+    'Start it again, or look at its log. Readers continue when it writes again.',
+  ]),
+};
+
+/** The errors of a log: the codes of a `LogError`. */
+export const logErrors = {
+  'log-in-use': row(undefined, 'log-in-use', 'stop', [
+    'Another writer has the log, in this process or another one.',
+    'Stop it, or use another folder: a log has one writer.',
+  ]),
+  'consumer-in-use': row(undefined, 'consumer-in-use', 'stop', [
+    'This consumer of the log runs already, in this process or another one.',
+    'Stop it, or use another name.',
+  ]),
+  'log-fenced': row(undefined, 'log-fenced', 'stop', [
+    'Another writer has taken the log over.',
+    'Use one writer for each log, and `lock: false` only if nothing else writes to its folder.',
+  ]),
+  'log-corrupt': row(undefined, 'log-corrupt', 'stop', [
+    'A file of the log cannot be read, or is damaged.',
+    "Check the path and the disk; `rx-trade-feed log verify` names damaged lines. To read on after them, use `onDamage: 'gap'`.",
+  ]),
+  'log-write-failed': row(undefined, 'log-write-failed', 'stop', [
+    'The log cannot be written.',
+    'Correct this and subscribe again. To go on without the lost frames, set `onError` to a function.',
+  ]),
+  'log-behind': row(undefined, 'log-behind', 'stop', [
+    'The log no longer has the next records of this consumer.',
+    "Repair what is missing, then go on after it with `onLoss: 'gap'`. Keep more with `maxAgeMs` and `maxBytes`.",
+  ]),
+};
+
 const bundled = 'If your app is a bundle, mark `rx-trade-feed` as external (esbuild: `--packages=external`)';
 
 /** The failures of the code that receives a feed: a worker, and the packages that open connections. */
@@ -251,8 +303,3 @@ export const workerMeanings = {
     `${bundled}; otherwise install the packages again.`,
   ]),
 };
-
-export const recordingPaused = row(undefined, 'connection-closed', 'backoff', [
-  'The recording stopped and was continued later.',
-  'Nothing to do: the frames of that time are not in the recording.',
-]);

@@ -74,8 +74,21 @@ export type ReceiverFailureCode = 'receiver-too-slow' | 'receiver-failed';
 export type ClusterFailureCode =
   'cluster-behind' | 'cluster-away' | 'owner-changed' | 'engine-refused' | 'engine-closed';
 
+/** Names every failure of a log: the reasons for a gap, and the codes of a `LogError`. */
+export type LogFailureCode =
+  | 'log-paused'
+  | 'log-write-failed'
+  | 'log-behind'
+  | 'log-damaged'
+  | 'log-writer-gone'
+  | 'log-in-use'
+  | 'consumer-in-use'
+  | 'log-fenced'
+  | 'log-corrupt';
+
 /** Names every failure. Branch on these codes, never on a message. */
-export type FailureCode = ServiceFailureCode | RelayFailureCode | ReceiverFailureCode | ClusterFailureCode;
+export type FailureCode =
+  ServiceFailureCode | RelayFailureCode | ReceiverFailureCode | ClusterFailureCode | LogFailureCode;
 
 export interface Meaning {
   /** The stage that the row matches; absent: any. */

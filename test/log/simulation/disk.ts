@@ -47,6 +47,11 @@ export class SimulatedDisk {
     return [...this.#names.keys()].sort();
   }
 
+  /** Whether a process has a lock. */
+  hasLock(process: Process): boolean {
+    return [...process.fds].some((fd) => this.#open.get(fd)?.inode.lockedBy === fd);
+  }
+
   bytes(name: string): Buffer {
     return this.#names.get(name)!.data;
   }
@@ -223,7 +228,7 @@ export class SimulatedDisk {
       },
       readdirSync: () => {
         check();
-        return this.names().filter((each) => !each.includes('/'));
+        return [...this.#names.keys()].filter((each) => !each.includes('/'));
       },
       unlinkSync: (path: string) => {
         check();

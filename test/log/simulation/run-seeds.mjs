@@ -1,5 +1,8 @@
 import { bundled } from '../../support/bundle.mjs';
 
+// A stack trace quotes the source, and the bundle is one long address.
+Error.stackTraceLimit = 0;
+
 /** Bundles the simulation, with a rule that is broken on purpose. */
 export const simulation = (mutant) => bundled(new URL('simulate.ts', import.meta.url), { mutant });
 
@@ -9,16 +12,17 @@ export const timelineOf = ({ seed, violations, timeline }) => [`Seed ${seed}:`, 
 
 /** Runs seeds one after the other. Returns sums, and the timelines of the first runs with violations. */
 export const runSeeds = async (simulate, from, count) => {
-  const sums = { runs: count, bad: 0, frames: 0, received: 0, gaps: 0 };
+  const sums = { runs: count, bad: 0, frames: 0, received: 0, gaps: 0, virtualMs: 0 };
   const faults = {};
-  const timelines = [];
+  const [timelines, seeds] = [[], []];
   for (let seed = from; seed < from + count; seed += 1) {
     const run = await simulate(seed);
-    for (const name of ['frames', 'received', 'gaps']) sums[name] += run[name];
+    for (const name of ['frames', 'received', 'gaps', 'virtualMs']) sums[name] += run[name];
     for (const [name, times] of Object.entries(run.faults)) faults[name] = (faults[name] ?? 0) + times;
     if (run.violations.length === 0) continue;
     sums.bad += 1;
+    seeds.push(seed);
     if (timelines.length < maxTimelines) timelines.push(timelineOf(run));
   }
-  return { ...sums, faults, timelines };
+  return { ...sums, faults, seeds: seeds.slice(0, 20), timelines };
 };

@@ -1,13 +1,16 @@
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { Bell } from '../../../src/log/bell.js';
 import { consume$ } from '../../../src/log/consume.js';
-import { type From, LogReader, type LogRecord } from '../../../src/log/reader.js';
-import { LogWriter, type Machine } from '../../../src/log/writer.js';
-import { Frame } from '../../../src/protocol/frame.js';
+import { committedIn } from '../../../src/log/cursor.js';
+import { type From, LogReader, type LogRecord, type ReaderSettings } from '../../../src/log/reader.js';
+import { LogWriter, type Machine, type WriterSettings } from '../../../src/log/writer.js';
+import { logMeanings } from '../../../src/protocol/failures/classify.js';
 import { createFailure } from '../../../src/protocol/failures/trade-feed-error.js';
-import { logFailures } from '../../../src/log/log-error.js';
-import { createChance } from '../../cluster/simulation/chance.js';
+import { Frame } from '../../../src/protocol/frame.js';
+import { type Chance, createChance } from '../../cluster/simulation/chance.js';
 import { type Process, SimulatedDisk } from './disk.js';
+import { Observer, type Truth } from './observer.js';
+import { World } from './world.js';
 
 export interface Run {
   readonly seed: number;
@@ -17,398 +20,358 @@ export interface Run {
   readonly frames: number;
   readonly received: number;
   readonly gaps: number;
-}
-
-interface Reader {
-  readonly name: string;
-  process: Process;
-  stop: () => void;
+  readonly virtualMs: number;
+  readonly files: readonly (readonly [name: string, text: string])[];
 }
 
 /** One run of writers, readers and a consumer of one log, in virtual time. */
-export const simulate = async (seed: number): Promise<Run> => {
-  const chance = createChance(seed);
-  const world = new World();
-  const disk = new SimulatedDisk(
-    chance,
-    (ms, call) => world.after(ms, call),
-    () => world.now,
-  );
-  const violations: string[] = [];
-  const timeline: string[] = [];
-  const faults: Record<string, number> = {};
-  const truth = new Map<string, string>();
-  let [sent, received, gaps, boots, processes] = [0, 0, 0, 1, 0];
-  const note = (text: string) => timeline.push(`${world.now.toFixed(1)} ${text}`);
-  const fault = (name: string) => {
-    faults[name] = (faults[name] ?? 0) + 1;
-    note(name);
-  };
-  const wrong = (text: string) => {
-    if (violations.length < 20) violations.push(`${world.now.toFixed(1)} ${text}`);
-    note(`VIOLATION ${text}`);
-  };
-  const begin = (): Process => ({ isAlive: true, folder: `/${seed}-${(processes += 1)}`, fds: new Set() });
-  const machineOf = (process: Process): Machine => {
+export const simulate = (seed: number): Promise<Run> => new Simulation(seed).run();
+
+interface Running {
+  readonly process: Process;
+  readonly close: () => void;
+}
+
+class Simulation {
+  readonly #seed: number;
+  readonly #chance: Chance;
+  readonly #world = new World();
+  readonly #disk: SimulatedDisk;
+  readonly #violations: string[] = [];
+  readonly #timeline: string[] = [];
+  readonly #faults: Record<string, number> = {};
+  readonly #truth: Truth;
+  readonly #settings: WriterSettings;
+  #writer: { readonly log: LogWriter; readonly process: Process; isOpen: boolean } | undefined;
+  readonly #readers = new Map<string, Running & { readonly observer: Observer; readonly reader: LogReader }>();
+  #consumer: Running | undefined;
+  #committed = 0;
+  #sent = 0;
+  #boots = 1;
+  readonly #processes: Process[] = [];
+  #connections = 0;
+
+  constructor(seed: number) {
+    this.#seed = seed;
+    this.#chance = createChance(seed);
+    this.#disk = new SimulatedDisk(
+      this.#chance,
+      (ms, call) => void this.#world.after(ms, call),
+      () => this.#world.now,
+    );
+    const wrong = (text: string): void => {
+      if (this.#violations.length < 20) this.#violations.push(`${this.#world.now.toFixed(1)} ${text}`);
+      this.#note(`VIOLATION ${text}`);
+    };
+    this.#truth = { contents: new Map(), sinceBoot: new Set(), wrong, received: 0, gaps: 0 };
+    this.#settings = {
+      segmentBytes: this.#chance.oneOf([400, 1_500, 6_000]),
+      syncMs: this.#chance.oneOf([0, 20, 1_000, Infinity]),
+      maxWaitingBytes: this.#chance.oneOf([600, 1e9]),
+      maxBytes: this.#chance.oneOf([Infinity, Infinity, 4_000]),
+      maxAgeMs: Infinity,
+      compress: this.#chance.isTrue(0.4),
+      lock: true,
+    };
+  }
+
+  async run(): Promise<Run> {
+    for (const name of ['a', 'b', 'c']) this.#startReader(name, 'earliest');
+    this.#startWriter();
+    this.#startConsumer();
+    for (let step = 0; step < 120; step += 1) {
+      this.#step();
+      const { isTrue, between } = this.#chance;
+      await this.#world.run(isTrue(0.05) ? between(100, 1_500) : between(0, 12));
+      if (this.#writer === undefined && isTrue(0.1)) this.#startWriter();
+    }
+    await this.#end();
+    const { received, gaps } = this.#truth;
+    return {
+      ...{ seed: this.#seed, violations: this.#violations, timeline: this.#timeline, faults: this.#faults },
+      ...{ frames: this.#sent, received, gaps, virtualMs: this.#world.now },
+      files: this.#disk.names().map((name) => [name, this.#disk.text(name)]),
+    };
+  }
+
+  #note(text: string): void {
+    this.#timeline.push(`${this.#world.now.toFixed(1)} ${text}`);
+  }
+
+  #fault(name: string): void {
+    this.#faults[name] = (this.#faults[name] ?? 0) + 1;
+    this.#note(name);
+  }
+
+  #step(): void {
+    // A failed fsync ends it.
+    if (this.#writer !== undefined && !this.#disk.hasLock(this.#writer.process)) this.#writer = undefined;
+    const act = this.#chance.random();
+    if (act < 0.62) this.#feed();
+    else if (act < 0.66) this.#kill();
+    else if (act < 0.69) this.#endWriter();
+    else if (act < 0.7) this.#failPower();
+    else if (act < 0.73) this.#startWriter();
+    else if (act < 0.75) this.#restartReader();
+    else if (act < 0.76) this.#killConsumer();
+    else if (act < 0.775) this.#fillDisk();
+    else if (act < 0.8) this.#repairDisk();
+    else if (act < 0.805) {
+      this.#fault('disk errors');
+      this.#disk.errors = 0.3;
+    }
+  }
+
+  #begin(): Process {
+    const process = { isAlive: true, folder: `/${this.#seed}-${this.#processes.length}`, fds: new Set<number>() };
+    this.#processes.push(process);
+    return process;
+  }
+
+  get #now(): number {
+    return Math.floor(1_000_000 + this.#world.now);
+  }
+
+  #machine(process: Process): Machine {
+    const world = this.#world;
     const guarded = (call: () => void) => () => {
       if (process.isAlive) call();
     };
     return {
-      disk: disk.for(process),
-      lockFile: (fd) => disk.lock(process, fd),
-      now: () => Math.floor(1_000_000 + world.now),
-      boot: () => `boot-${boots}`,
+      disk: this.#disk.for(process),
+      lockFile: (fd) => this.#disk.lock(process, fd),
+      now: () => this.#now,
+      boot: () => `boot-${this.#boots}`,
+      newId: () =>
+        Math.floor(this.#chance.random() * 2 ** 40)
+          .toString(16)
+          .padStart(12, '0'),
       every: (ms, call) => world.every(ms, guarded(call)),
-      soon: (call) => {
-        world.after(0, guarded(call));
-      },
+      soon: (call) => void world.after(0, guarded(call)),
       atExit: () => () => undefined,
       warn: () => undefined,
-      gzip: (bytes, done) => {
-        world.after(
-          chance.between(1, 30),
+      gzip: (bytes, done) =>
+        void world.after(
+          this.#chance.between(1, 30),
           guarded(() => done(null, gzipSync(bytes, { level: 1 }))),
-        );
-      },
+        ),
     };
-  };
+  }
+
+  #reader(process: Process, settings: ReaderSettings): LogReader {
+    const world = this.#world;
+    return new LogReader(process.folder, settings, {
+      disk: this.#disk.for(process),
+      now: () => this.#now,
+      bell: new Bell(process.folder, (ms, call) => world.after(ms, call), false),
+      gunzip: async (bytes) => {
+        await world.wait(1);
+        return gunzipSync(bytes);
+      },
+      turn: () => world.wait(0),
+      bufferBytes: 512,
+    });
+  }
 
   // The writer.
-  let writer: { log: LogWriter; process: Process; isOpen: boolean; connection: number } | undefined;
-  const settings = {
-    segmentBytes: chance.oneOf([400, 1_500, 6_000]),
-    syncMs: chance.oneOf([0, 20, 1_000, Infinity]),
-    maxWaitingBytes: chance.oneOf([600, 1e9]),
-    maxBytes: chance.oneOf([Infinity, Infinity, 4_000]),
-    maxAgeMs: Infinity,
-    compress: chance.isTrue(0.4),
-    lock: true,
-  };
-  let connections = 0;
-  const startWriter = () => {
-    const process = begin();
+
+  #startWriter(): void {
+    if (this.#writer !== undefined) return;
+    const process = this.#begin();
     try {
-      const log = new LogWriter(process.folder, settings, machineOf(process), (error) => {
-        note(`writer: ${error.message} ${(error.cause as Error | undefined)?.message ?? ''}`);
+      const log = new LogWriter(process.folder, this.#settings, this.#machine(process), (error) => {
+        this.#note(`writer: ${String((error.cause as Error | undefined)?.message)}`);
         return true;
       });
-      writer = { log, process, isOpen: false, connection: 0 };
-      note('writer starts');
+      this.#writer = { log, process, isOpen: false };
+      this.#note('writer starts');
     } catch (error) {
-      disk.kill(process);
-      note(`writer cannot start: ${(error as Error).message}`);
+      this.#disk.kill(process);
+      this.#note(`writer cannot start: ${(error as Error).message.slice(0, 60)}`);
     }
-  };
-  const feed = () => {
-    if (writer === undefined) return void (sent += chance.isTrue(0.5) ? 1 : 0);
-    const at = Math.floor(1_000_000 + world.now);
-    const { log } = writer;
+  }
+
+  #feed(): void {
+    const { isTrue, between } = this.#chance;
+    const writer = this.#writer;
+    if (writer === undefined) {
+      this.#sent += isTrue(0.5) ? 1 : 0;
+      return;
+    }
+    const at = this.#now;
     if (!writer.isOpen) {
       writer.isOpen = true;
-      writer.connection = connections += 1;
-      log.add({ type: 'opened', at, feed: 'market', connection: writer.connection });
-      return;
-    }
-    if (chance.isTrue(0.03)) {
+      this.#connections += 1;
+      writer.log.add({ type: 'opened', at, feed: 'market', connection: this.#connections });
+    } else if (isTrue(0.03)) {
       writer.isOpen = false;
-      const failure = createFailure(logFailures.paused, { stage: 'stream', endedAt: at });
-      log.add({ type: 'disconnected', at, failure });
-      return;
-    }
-    const count = Math.floor(chance.between(1, 6));
-    for (let n = 0; n < count; n += 1) {
-      sent += 1;
-      const text = JSON.stringify({ n: sent, pad: 'x'.repeat(Math.floor(chance.between(0, 40))) });
-      log.add(new Frame('market', Buffer.from(text), false, at, writer.connection));
-    }
-  };
-  const kill = () => {
-    if (writer === undefined) return;
-    fault('kill -9');
-    disk.kill(writer.process);
-    writer = undefined;
-  };
-  const end = () => {
-    if (writer === undefined) return;
-    fault('clean end');
-    writer.log.end();
-    // Its lock stays until a write in flight is back.
-    writer = undefined;
-  };
-
-  // Readers check the order and the content of what they receive.
-  const checker = (name: string) => {
-    let last: { offset: number; n: number | undefined } | undefined;
-    let missing: number | undefined = 0;
-    let hasGap = false;
-    let isJump = false;
-    return (record: LogRecord) => {
-      if (record.type === 'watermark') return;
-      if (record.type === 'gap') {
-        gaps += 1;
-        hasGap = true;
-        missing = record.missed === undefined || missing === undefined ? undefined : missing + record.missed;
+      const failure = createFailure(logMeanings.paused, { stage: 'stream', endedAt: at });
+      writer.log.add({ type: 'disconnected', at, failure });
+    } else
+      for (let count = Math.floor(between(1, 6)); count > 0; count -= 1) {
+        this.#sent += 1;
+        const text = JSON.stringify({ n: this.#sent, pad: 'x'.repeat(Math.floor(between(0, 40))) });
+        writer.log.add(new Frame('market', Buffer.from(text), false, at, this.#connections));
       }
-      if (!('offset' in record)) return;
-      const { offset } = record;
-      if (last !== undefined && offset === last.offset && record.type !== 'frame' && record.type !== 'gap') return;
-      if (last !== undefined && offset <= last.offset)
-        wrong(`${name}: ${offset} after ${last.offset} ${JSON.stringify(record).slice(0, 150)}`);
-      isJump ||= last !== undefined && offset > last.offset + 1;
-      const text = record.type === 'frame' ? record.text() : record.type;
-      // An event of the reader has the place before the next record.
-      if (record.type === 'frame') {
-        const key = `${offset}`;
-        const known = truth.get(key);
-        if (known !== undefined && known !== text) wrong(`${name}: offset ${offset} was ${known} and is ${text}`);
-        truth.set(key, text);
-        received += 1;
-        const { n } = JSON.parse(text) as { n: number };
-        // After a pause the gap follows `opened`.
-        if (isJump && !hasGap) wrong(`${name}: ${offset} after ${last?.offset} without a gap`);
-        isJump = false;
-        if (last?.n !== undefined) {
-          const lost = n - last.n - 1;
-          if (lost < 0) wrong(`${name}: frame ${n} after ${last.n}`);
-          if (!hasGap && lost > 0) wrong(`${name}: frame ${n} after ${last.n} without a gap`);
-          if (hasGap && missing !== undefined && missing !== lost)
-            wrong(`${name}: a gap says ${missing}, ${lost} are missing before ${n}`);
-        }
-        last = { offset, n };
-        missing = 0;
-        hasGap = false;
-      } else last = { offset: Math.max(offset, last?.offset ?? -1), n: last?.n };
-    };
-  };
-  const readerMachine = (process: Process) => ({
-    disk: disk.for(process),
-    now: () => Math.floor(1_000_000 + world.now),
-    bell: new Bell(process.folder, (ms, call) => world.after(ms, call), false),
-  });
-  const startReader = (name: string, from: From, check = checker(name)): Reader => {
-    const process = begin();
-    const reader = new LogReader(process.folder, { from, follow: true, onDamage: 'gap' }, readerMachine(process));
+  }
+
+  #kill(): void {
+    if (this.#writer === undefined) return;
+    this.#fault('kill -9');
+    this.#disk.kill(this.#writer.process);
+    this.#writer = undefined;
+  }
+
+  #endWriter(): void {
+    if (this.#writer === undefined) return;
+    this.#fault('clean end');
+    // Its lock stays until a write in flight is back.
+    this.#writer.log.end();
+    this.#writer = undefined;
+  }
+
+  // The readers.
+
+  #startReader(name: string, from: From): void {
+    const { isTrue, between } = this.#chance;
+    const process = this.#begin();
+    const observer = new Observer(name, this.#truth);
+    const reader = this.#reader(process, { from, follow: true, onDamage: 'gap' });
     const run = async () => {
       for (;;) {
-        const records = await reader.next(chance.isTrue(0.5) ? 3 : undefined);
+        const records = await reader.next(isTrue(0.5) ? 3 : undefined);
         if (records === undefined || !process.isAlive) return;
-        records.forEach(check);
-        if (chance.isTrue(0.3)) await new Promise<void>((done) => world.after(chance.between(0, 60), done));
-        const { position } = reader;
-        if (position !== undefined && position.offset < 0) wrong(`${name}: a position of ${position.offset}`);
+        observer.receive(records, reader.position);
+        if (isTrue(0.3)) await this.#world.wait(between(0, 60));
       }
     };
     run().catch((error: Error) => {
-      if (process.isAlive)
-        wrong(`${name}: ${error.message} ${String((error.cause as Error | undefined)?.stack ?? error.stack)}`);
+      if (process.isAlive) this.#truth.wrong(`${name}: ${error.message} ${String((error.cause as Error)?.stack)}`);
     });
-    const stop = () => {
-      if (process.isAlive && chance.isTrue(0.5)) reader.close();
-      disk.kill(process);
-    };
-    return { name, process, stop };
-  };
+    this.#readers.set(name, { process, observer, reader, close: () => reader.close() });
+  }
 
-  // The consumer: what its work has finished, over all of its processes.
-  const finished = new Set<number>();
-  const skipped: { from: number; to: number }[] = [];
-  let consumer: { process: Process; stop: () => void } | undefined;
-  let committed = -1;
-  const startConsumer = () => {
-    const process = begin();
-    const machine = machineOf(process);
-    // Where the cursor is.
-    let last = committed - 1;
+  #stopReader(name: string): void {
+    const { process, close } = this.#readers.get(name)!;
+    if (this.#chance.isTrue(0.5)) close();
+    this.#disk.kill(process);
+  }
+
+  #restartReader(): void {
+    const { oneOf, random } = this.#chance;
+    const name = oneOf(['a', 'b', 'c']);
+    this.#stopReader(name);
+    const highest = Math.max(0, ...this.#truth.contents.keys());
+    const offset = Math.floor(random() * highest);
+    const time = 1_000_000 + this.#world.now * random();
+    this.#startReader(name, oneOf<From>(['earliest', 'latest', { offset }, { time }]));
+  }
+
+  // The consumer.
+
+  #startConsumer(): void {
+    const { between } = this.#chance;
+    const process = this.#begin();
+    const machine = this.#machine(process);
+    const before = committedIn(process.folder, 'db', machine)?.offset;
+    // The cursor is old after a power failure, and newer than what a killed consumer has said.
+    const observer = new Observer('consumer', this.#truth, before);
+    const batches: { readonly offsets: readonly number[]; isDone: boolean }[] = [];
+    let position: LogReader | undefined;
     const work = async (records: readonly LogRecord[]) => {
-      const offsets = records.flatMap((record) => ('offset' in record ? [record.offset] : []));
-      note(`consumer ${process.folder} works on ${offsets.join(' ')}`);
-      for (const offset of offsets) {
-        if (offset > last + 1) skipped.push({ from: last + 1, to: offset });
-        last = Math.max(last, offset);
-      }
-      await new Promise<void>((done) => world.after(chance.between(1, 80), done));
       if (!process.isAlive) return;
-      for (const offset of offsets) finished.add(offset);
+      observer.receive(records, position?.position);
+      const offsets = records.flatMap((record) => ('offset' in record ? (record.offset ?? []) : []));
+      const batch = { offsets, isDone: false };
+      batches.push(batch);
+      await this.#world.wait(between(1, 80));
+      batch.isDone = process.isAlive;
     };
-    const place = {
-      folder: process.folder,
-      machine,
-      openReader: (options: ConstructorParameters<typeof LogReader>[1]) =>
-        new LogReader(process.folder, options, readerMachine(process)),
-    };
-    consume$(place, 'db', work, { maxBatch: 4, maxInFlight: 3 }).subscribe({
-      next: ({ committed: offset }) => {
+    const openReader = (options: ReaderSettings) => (position = this.#reader(process, options));
+    const place = { folder: process.folder, machine, openReader };
+    const subscription = consume$(place, 'db', work, { maxBatch: 4, maxInFlight: 3 }).subscribe({
+      next: ({ committed }) => {
         if (!process.isAlive) return;
-        if (offset < committed && boots === bootOfCommit) wrong(`the cursor goes back from ${committed} to ${offset}`);
-        note(`consumer ${process.folder} commits ${offset}`);
-        committed = offset;
-        bootOfCommit = boots;
-        for (let n = offset - 1; n >= 0 && n > offset - 40; n -= 1)
-          if (!finished.has(n) && isKnown(n) && !skipped.some(({ from, to }) => n >= from && n < to)) {
-            wrong(`the cursor is at ${offset}, but ${n} is not done`);
-            break;
-          }
+        this.#note(`commits ${committed}`);
+        const open = batches.filter(({ isDone }) => !isDone).flatMap(({ offsets }) => offsets);
+        if (open.some((offset) => offset < committed))
+          this.#truth.wrong(`the cursor is at ${committed}, but ${Math.min(...open)} is not done`);
+        this.#committed = committed;
       },
       error: (error: Error) => {
-        if (process.isAlive && !/EIO|full|EKILLED/.test(String((error.cause as Error | undefined)?.message)))
-          wrong(`consumer: ${error.message}`);
+        if (!process.isAlive) return;
+        if ((error as { code?: string }).code !== 'log-write-failed') this.#truth.wrong(`consumer: ${error.message}`);
+        // The disk is full. `retry` does the same.
+        this.#world.after(500, () => {
+          if (process.isAlive) this.#restartConsumer();
+        });
       },
     });
-    consumer = {
-      process,
-      stop: () => disk.kill(process),
-    };
-  };
-  let bootOfCommit = 1;
-  const isKnown = (n: number) => truth.has(`${n}`);
+    this.#consumer = { process, close: () => subscription.unsubscribe() };
+  }
 
-  const readers = ['a', 'b', 'c'].map((name) => startReader(name, 'earliest'));
-  startWriter();
-  startConsumer();
-  const steps = 260;
-  for (let step = 0; step < steps; step += 1) {
-    const act = chance.random();
-    if (act < 0.62) feed();
-    else if (act < 0.66) kill();
-    else if (act < 0.69) end();
-    else if (act < 0.7) {
-      fault('power failure');
-      // Every process of the machine ends.
-      for (const { process } of readers) disk.kill(process);
-      consumer?.stop();
-      if (writer !== undefined) disk.kill(writer.process);
-      writer = undefined;
-      disk.failPower();
-      boots += 1;
-      readers.forEach((reader, n) => (readers[n] = startReader(reader.name, 'earliest')));
-      startConsumer();
-    } else if (act < 0.73 && writer === undefined) startWriter();
-    else if (act < 0.75) {
-      const n = Math.floor(chance.random() * readers.length);
-      const reader = readers[n]!;
-      reader.stop();
-      const highest = Math.max(0, ...[...truth.keys()].map(Number));
-      const from = chance.oneOf<From>([
-        'earliest',
-        'latest',
-        { offset: Math.floor(chance.random() * highest) },
-        { time: 1_000_000 + world.now * chance.random() },
-      ]);
-      readers[n] = startReader(reader.name, from);
-    } else if (act < 0.76) {
-      fault('consumer killed');
-      consumer?.stop();
-      startConsumer();
-    } else if (act < 0.775 && disk.free === Infinity) {
-      fault('full disk');
-      disk.free = Math.floor(chance.between(0, 200));
-    } else if (act < 0.8) {
-      if (disk.free !== Infinity) note('space again');
-      disk.free = Infinity;
-      disk.errors = 0;
-    } else if (act < 0.805) {
-      fault('disk errors');
-      disk.errors = 0.3;
+  #restartConsumer(): void {
+    this.#disk.kill(this.#consumer!.process);
+    this.#startConsumer();
+  }
+
+  #killConsumer(): void {
+    this.#fault('consumer killed');
+    this.#restartConsumer();
+  }
+
+  // The machine.
+
+  #failPower(): void {
+    this.#fault('power failure');
+    for (const process of this.#processes) this.#disk.kill(process);
+    this.#writer = undefined;
+    this.#disk.failPower();
+    this.#boots += 1;
+    this.#truth.sinceBoot.clear();
+    for (const name of this.#readers.keys()) this.#startReader(name, 'earliest');
+    this.#startConsumer();
+  }
+
+  #fillDisk(): void {
+    if (this.#disk.free !== Infinity) return;
+    this.#fault('full disk');
+    this.#disk.free = Math.floor(this.#chance.between(0, 200));
+  }
+
+  #repairDisk(): void {
+    this.#disk.free = Infinity;
+    this.#disk.errors = 0;
+  }
+
+  /** Everything works again: all readers and the consumer reach the end. */
+  async #end(): Promise<void> {
+    const { wrong } = this.#truth;
+    this.#repairDisk();
+    await this.#world.run(1_500);
+    if (this.#writer !== undefined && !this.#disk.hasLock(this.#writer.process)) this.#writer = undefined;
+    for (let attempt = 0; this.#writer === undefined && attempt < 20; attempt += 1) {
+      this.#startWriter();
+      await this.#world.run(500);
     }
-    await world.run(chance.isTrue(0.1) ? chance.between(100, 1_500) : chance.between(0, 12));
-    if (writer === undefined && chance.isTrue(0.1)) startWriter();
-  }
-  // Everything works again, and all readers reach the end.
-  disk.free = Infinity;
-  disk.errors = 0;
-  await world.run(3_000);
-  for (let attempt = 0; writer === undefined && attempt < 20; attempt += 1) {
-    startWriter();
-    await world.run(500);
-  }
-  if (writer === undefined) wrong('no writer can start');
-  for (let n = 0; n < 5; n += 1) feed();
-  await world.run(500);
-  for (let n = 0; n < 3; n += 1) feed();
-  writer?.log.end();
-  await world.run(5_000);
-  const lastFrame = sent;
-  const last = new Map<string, number>();
-  for (const { name, stop } of readers) {
-    stop();
-    let newest = 0;
-    const check = checker(`${name}, at the end`);
-    const again = startReader(name, 'earliest', (record) => {
-      check(record);
-      if (record.type === 'frame') newest = (JSON.parse(record.text()) as { n: number }).n;
-    });
-    for (let n = 0; n < 40 && newest !== lastFrame; n += 1) await world.run(1_000);
-    again.stop();
-    last.set(name, newest);
-    if (newest !== lastFrame) wrong(`${name}: the last frame is ${newest}, of ${lastFrame}`);
-  }
-  const end_ = Math.max(...[...truth.keys()].map(Number)) + 1;
-  for (let n = 0; n < 60 && committed < end_; n += 1) await world.run(1_000);
-  consumer?.stop();
-  if (committed < end_) wrong(`the consumer is at ${committed}, the log at ${end_}`);
-  return {
-    seed,
-    violations,
-    timeline,
-    faults,
-    frames: sent,
-    received,
-    gaps,
-    files: disk
-      .names()
-      .map(
-        (name) =>
-          `== ${name}\n${(name.endsWith('.gz') ? gunzipSync(disk.bytes(name)).toString() : disk.text(name)).slice(0, 3_000)}`,
-      ),
-  } as Run;
-};
-
-/** A queue of events in virtual time. Promises settle between two events. */
-class World {
-  now = 0;
-  #number = 0;
-  readonly #queue: { readonly at: number; readonly number: number; readonly call: () => void; isCanceled: boolean }[] =
-    [];
-
-  after(ms: number, call: () => void): () => void {
-    const event = { at: this.now + Math.max(0, ms), number: (this.#number += 1), call, isCanceled: false };
-    let index = this.#queue.length;
-    while (index > 0 && this.#queue[index - 1]!.at > event.at) index -= 1;
-    this.#queue.splice(index, 0, event);
-    return () => {
-      event.isCanceled = true;
-    };
-  }
-
-  every(ms: number, call: () => void): () => void {
-    let cancel = () => {};
-    const next = () => {
-      cancel = this.after(ms, () => {
-        next();
-        call();
-      });
-    };
-    next();
-    return () => cancel();
-  }
-
-  async run(ms: number): Promise<void> {
-    const until = this.now + ms;
-    await settled();
-    for (;;) {
-      const event = this.#queue[0];
-      if (event === undefined || event.at > until) break;
-      this.#queue.shift();
-      if (event.isCanceled) continue;
-      this.now = event.at;
-      event.call();
-      await settled();
-    }
-    this.now = until;
+    if (this.#writer === undefined) wrong('no writer can start');
+    for (let n = 0; n < 5; n += 1) this.#feed();
+    await this.#world.run(300);
+    for (let n = 0; n < 3; n += 1) this.#feed();
+    this.#writer?.log.end();
+    await this.#world.run(500);
+    this.#startReader('at the end', 'earliest');
+    const last = this.#readers.get('at the end')!.observer;
+    const end = () => Math.max(...this.#truth.contents.keys()) + 1;
+    const isDone = ({ observer, reader }: { observer: Observer; reader: LogReader }) =>
+      observer.isGone && reader.position?.offset === end();
+    if (!(await this.#world.until(() => [...this.#readers.values()].every(isDone), 20_000)))
+      for (const [name, each] of this.#readers)
+        if (!isDone(each)) wrong(`${name} is at ${each.reader.position?.offset} of ${end()}, ${each.observer.isGone}`);
+    const first = Math.min(...last.offsets);
+    for (const offset of this.#truth.sinceBoot)
+      if (offset >= first && !last.offsets.has(offset)) wrong(`${offset} is gone: ${this.#truth.contents.get(offset)}`);
+    if (!(await this.#world.until(() => this.#committed === end(), 20_000)))
+      wrong(`the consumer is at ${this.#committed}, the log at ${end()}`);
   }
 }
-
-// More than the longest chain of promises in the log.
-const settled = async (): Promise<void> => {
-  for (let n = 0; n < 25; n += 1) await undefined;
-};

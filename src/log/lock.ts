@@ -1,0 +1,46 @@
+// A log has one writer, and a consumer runs once: locks of the operating system, which end with the process.
+import { defer, from, type Observable, switchMap } from 'rxjs';
+import loadNativeLock from './load-native-lock.cjs';
+import { LogError } from './log-error.js';
+
+/** Locks an open file until its descriptor is closed, or its thread or process ends. `false`: another one has it. */
+export type LockFile = (fd: number, path: string) => boolean;
+
+/** Throws a LogError where locks don't work: two writers would destroy a log. */
+export const advisoryLock =
+  (load: typeof loadNativeLock, platform: string = process.platform): LockFile =>
+  (fd, path) => {
+    try {
+      return load().tryLock(fd, ...lockedRange(platform));
+    } catch (cause) {
+      const problem =
+        `Cannot lock ${path}: ${(cause as Error).message}. Use a folder on a disk of this machine; in a bundle, mark ` +
+        'the package fs-native-extensions as external. If nothing else uses this log, pass `lock: false`.';
+      throw new LogError('log-write-failed', problem, { path, cause });
+    }
+  };
+
+// On Windows other programs can't read a locked range, so one byte far after the last line is locked. macOS locks whole
+// files only.
+const lockedRange = (platform: string): readonly [offset: number, length: number] =>
+  platform === 'win32' ? [2 ** 62, 1] : [0, 0];
+
+export const lockFile: LockFile = advisoryLock(loadNativeLock);
+
+/** What still closes in this process: the next writer or consumer waits for it, instead of being refused. */
+const closing = new Map<string, Promise<unknown>>();
+
+/** Says that a path is in use until a promise resolves. */
+export const closes = (path: string, closed: Promise<unknown>): void => {
+  const done = closed.then(() => {
+    if (closing.get(path) === done) closing.delete(path);
+  });
+  closing.set(path, done);
+};
+
+/** Subscribes once a path is free in this process: at once, unless it still closes. */
+export const onceClosed = <T>(path: string, source: () => Observable<T>): Observable<T> =>
+  defer(() => {
+    const before = closing.get(path);
+    return before === undefined ? source() : from(before).pipe(switchMap(source));
+  });
