@@ -173,6 +173,33 @@ export class EngineFaults {
     if (this.#faults.delete(operation)) this.#update();
   }
 
+  /** Waits for an answer, and notes how that ended. `faultIn`: what is wrong with an answer. */
+  async during<T>(
+    operation: EngineOperation,
+    start: () => Promise<T>,
+    limitMs: number = timing.callMs,
+    faultIn?: (result: T) => Error | undefined,
+  ): Promise<T> {
+    const until = performance.now() + limitMs;
+    const noAnswer = (): void => this.failed(operation, new Error(`no answer in ${limitMs} ms`));
+    // An owner that is silent, or is not there, is no failure of the engine.
+    const timer = operation === 'request' ? undefined : setTimeout(noAnswer, limitMs);
+    // The election does not wait for an answer that is late.
+    const isInTime = (): boolean => performance.now() < until;
+    try {
+      const result = await start();
+      const fault = faultIn?.(result);
+      if (fault) this.failed(operation, fault);
+      else if (isInTime()) this.worked(operation);
+      return result;
+    } catch (error) {
+      if (isInTime()) this.failed(operation, error);
+      throw error;
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
   close(): void {
     this.#isClosed = true;
     clearTimeout(this.#timer);
@@ -216,34 +243,6 @@ export interface WatchedEngine extends ClusterEngine {
 export const watchEngine = (engine: ClusterEngine, faults: EngineFaults): WatchedEngine => {
   const again$ = new Subject<void>();
 
-  /** Waits for an answer, and notes how that ended. `faultIn`: what is wrong with an answer. */
-  const called = async <T>(
-    operation: EngineOperation,
-    start: () => Promise<T>,
-    limitMs: number = timing.callMs,
-    faultIn?: (result: T) => Error | undefined,
-  ): Promise<T> => {
-    const until = performance.now() + limitMs;
-    const failed = (error: unknown): void => faults.failed(operation, error);
-    const noAnswer = (): void => failed(new Error(`no answer in ${limitMs} ms`));
-    // An owner that is silent, or is not there, is no failure of the engine.
-    const timer = operation === 'request' ? undefined : setTimeout(noAnswer, limitMs);
-    // The election does not wait for an answer that is late.
-    const isInTime = (): boolean => performance.now() < until;
-    try {
-      const result = await start();
-      const fault = faultIn?.(result);
-      if (fault) failed(fault);
-      else if (isInTime()) faults.worked(operation);
-      return result;
-    } catch (error) {
-      if (isInTime()) failed(error);
-      throw error;
-    } finally {
-      clearTimeout(timer);
-    }
-  };
-
   const publish = async (...message: Parameters<ClusterEngine['publish']>): Promise<void> => {
     try {
       await engine.publish(...message);
@@ -265,13 +264,13 @@ export const watchEngine = (engine: ClusterEngine, faults: EngineFaults): Watche
   return {
     connected$: engine.connected$,
     failures$: engine.failures$ ?? NEVER,
-    read: (key) => called('read', () => engine.read(key), timing.callMs, unreadableKey),
-    compareAndSet: (...args) => called('write', () => engine.compareAndSet(...args)),
+    read: (key) => faults.during('read', () => engine.read(key), timing.callMs, unreadableKey),
+    compareAndSet: (...args) => faults.during('write', () => engine.compareAndSet(...args)),
     maxMessageBytes: () => engine.maxMessageBytes?.(),
     publish: (...message) => void publish(...message),
     subscribe: (subject) => subscribed(() => engine.subscribe(subject)),
     request: (subject, data, timeoutMs) =>
-      called('request', () => engine.request(subject, data, timeoutMs), timeoutMs * 0.9),
+      faults.during('request', () => engine.request(subject, data, timeoutMs), timeoutMs * 0.9),
     respond: (subject, answer) => subscribed(() => engine.respond(subject, answer)),
     resubscribe: () => again$.next(),
   };
