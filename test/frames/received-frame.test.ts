@@ -112,6 +112,11 @@ describe('a received frame', () => {
     expect([later.text(), frame.receivedAt, frame.connection]).toEqual(['payload', 5, 2]);
   });
 
+  it('cannot get other bytes', () => {
+    const { frame } = received(Buffer.from('payload'));
+    expect(() => Object.assign(frame, { data: Buffer.from('other') })).toThrow(TypeError);
+  });
+
   it('keeps no text that was decoded from a block: a stored frame would make it old', () => {
     const { frame } = received(Buffer.from('a text'));
     const block = Buffer.alloc(20_000);
@@ -182,6 +187,16 @@ describe('a received frame', () => {
     (runInNewContext('gc') as () => void)();
     expect(data.deref()).toBeUndefined();
     expect(frame.data).toHaveLength(5_000);
+  });
+
+  it.each(['data', 'text'] as const)('is copied to a block after its %s was read, and does not move there', (how) => {
+    const { frame } = received(Buffer.from('payload'));
+    looks[how](frame);
+    const block = Buffer.alloc(100);
+    moveTo(frame, block);
+    expect(block.toString('latin1', 50, 57)).toBe('payload');
+    block.fill('z');
+    expect(frame.data.toString()).toBe('payload');
   });
 
   it('stays in a block of which it uses at least 3/4', () => {

@@ -263,6 +263,12 @@ describe('ioTsCheck', () => {
     });
   });
 
+  it('returns the message of a codec that has one', () => {
+    const refuseOdd: t.Validate<unknown, number> = (u, c) => t.failure(u, c, 'expected an even number');
+    const Even = new t.Type<number>('Even', t.number.is, refuseOdd, t.identity);
+    expect(issuesOf(t.array(Even), [1])).toEqual([{ path: '/0', message: 'expected an even number' }]);
+  });
+
   it('has the result of the decoder, for random codecs and documents', () => {
     fc.assert(
       fc.property(
