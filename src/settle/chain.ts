@@ -70,8 +70,7 @@ export class Chain<B, K> {
     if (at === undefined) this.#now = Math.max(this.#now, this.#clock());
     this.#fetched += 1;
     const isRight = parent !== undefined && parent !== null && id(parent) === waiting.parent;
-    const outputs =
-      isRight && this.#fetched <= depth ? this.#accept(this.#read(parent, true)) : this.#giveUp(cause);
+    const outputs = isRight && this.#fetched <= depth ? this.#accept(this.#read(parent, true)) : this.#giveUp(cause);
     if (this.#held.length > 0) return outputs;
     this.#fetched = 0;
     return [...outputs, { type: 'watermark', at: this.#now }];
@@ -168,7 +167,7 @@ export class Chain<B, K> {
     const held = this.#held;
     const highest = held.reduce((best, each) => (each.height >= best.height ? each : best));
     let root = highest;
-    for (let next: Block<B, K> | undefined = root; next !== undefined; ) {
+    for (let next: Block<B, K> | undefined = root; next !== undefined;) {
       root = next;
       const { parent } = root;
       next = held.find(({ id }) => id === parent);

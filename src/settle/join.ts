@@ -60,11 +60,17 @@ export class Join<V, K> extends BatchCollector<unknown> {
     else if (value === ledgerOver) this.#ledger.end();
     else if (isLifecycle(value)) this.#feedEvent(value);
     else this.#item(value);
-    return this.tick() || this.#canWakeSooner();
+    return this.#advance() || this.#canWakeSooner();
+  }
+
+  /** Reads the clock. Returns whether there is something to emit. */
+  tick(): boolean {
+    this.#feed.now();
+    return this.#advance();
   }
 
   /** Folds what both sides have passed. Returns whether there is something to emit. */
-  tick(): boolean {
+  #advance(): boolean {
     const settlement = this.#settlement;
     this.#fold();
     while (settlement.evict() && this.#steps.length > 0) settlement.step(this.#shiftStep());

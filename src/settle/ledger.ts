@@ -71,9 +71,7 @@ export interface LedgerOptions<B, K> {
  *   });
  * ```
  */
-export const ledger = <B, K>(
-  options: LedgerOptions<B, K>,
-): OperatorFunction<B, LedgerStep<K> | Gap | Watermark> => {
+export const ledger = <B, K>(options: LedgerOptions<B, K>): OperatorFunction<B, LedgerStep<K> | Gap | Watermark> => {
   const checked = { ...defaults, ...validated<LedgerOptions<B, K>>(options, { ...required, ...optional }) };
   checkRequired(checked, required);
   const { fetchParent, scheduler } = checked;
@@ -93,7 +91,14 @@ export const ledger = <B, K>(
           concatMap(({ parent, cause }) => concat(chain.fill(child, parent, cause), fill$)),
         );
       });
-      return source.pipe(mergeMap((block) => concat(chain.receive(block), defer(() => (isFilling ? EMPTY : fill$)))));
+      return source.pipe(
+        mergeMap((block) =>
+          concat(
+            chain.receive(block),
+            defer(() => (isFilling ? EMPTY : fill$)),
+          ),
+        ),
+      );
     });
 };
 

@@ -1,4 +1,14 @@
-import { asyncScheduler, defer, endWith, filter, map, merge, NEVER, type Observable, type OperatorFunction } from 'rxjs';
+import {
+  asyncScheduler,
+  defer,
+  endWith,
+  filter,
+  map,
+  merge,
+  NEVER,
+  type Observable,
+  type OperatorFunction,
+} from 'rxjs';
 import { repeat, type SchedulerLike, switchMap, takeUntil, timer } from 'rxjs';
 import type { ItemOf, NotInferred } from '../operators/items/item.js';
 import { collect$ } from '../operators/items/collect.js';

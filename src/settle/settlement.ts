@@ -139,7 +139,7 @@ export class Settlement<V, K> {
   revise(side: Side): void {
     const isOfLedger = side === this.#ledger;
     for (const list of [this.#decided, this.#shallow])
-      for (let trade = list.first; trade !== undefined; ) {
+      for (let trade = list.first; trade !== undefined;) {
         const { state, after } = trade;
         const because =
           state === 'expired' && isOfLedger
@@ -159,11 +159,7 @@ export class Settlement<V, K> {
   evict(): boolean {
     while (this.#isOverfull()) {
       const trade =
-        this.#decided.first ??
-        this.#shallow.first ??
-        this.#lone.first ??
-        this.#waiting.first ??
-        this.queued.first;
+        this.#decided.first ?? this.#shallow.first ?? this.#lone.first ?? this.#waiting.first ?? this.queued.first;
       if (trade === undefined) return true;
       const at = this.#now === -Infinity ? trade.since : this.#now;
       if (trade.list === this.#lone) this.#emit(trade, 'unknown', at, { because: evicted('feed') });

@@ -67,7 +67,8 @@ class Truth {
     const { graceMs, withinMs } = this.#world.limits;
     switch (state) {
       case 'confirmed': {
-        if (!this.#sights.some((sight) => sight.what === key && sight.at === result.seenAt)) return 'nobody saw it then';
+        if (!this.#sights.some((sight) => sight.what === key && sight.at === result.seenAt))
+          return 'nobody saw it then';
         if (result.leadMs !== result.confirmedAt - result.seenAt) return 'its lead is wrong';
         if (at < result.seenAt || at < result.confirmedAt) return 'it is too early';
         return this.#wasIn(key, result.confirmedAt) ? undefined : 'it was not in the chain';
@@ -150,8 +151,12 @@ class Truth {
     switch (because.why) {
       case 'start':
         return because.side === 'feed'
-          ? confirmedAt.some((each) => each - rememberMs < begin) ? undefined : 'the feed had begun'
-          : (seenAt ?? 0) - graceMs < this.#startOfLedger ? undefined : 'the ledger had begun';
+          ? confirmedAt.some((each) => each - rememberMs < begin)
+            ? undefined
+            : 'the feed had begun'
+          : (seenAt ?? 0) - graceMs < this.#startOfLedger
+            ? undefined
+            : 'the ledger had begun';
       case 'gap':
         if (because.side === 'feed')
           return confirmedAt.some((each) => overlaps(feedOutages, each - rememberMs, each + graceMs))
@@ -229,7 +234,10 @@ const staysOf = ({ blocks, canFetch, ledgerOutages }: World, shown: readonly At<
     waiting.push(what);
     const ready = waiting.filter(isThere);
     for (const block of ready) waiting.splice(waiting.indexOf(block), 1);
-    const tip = ready.reduce((best, each) => (best === undefined || each.height >= best.height ? each : best), ready[0]);
+    const tip = ready.reduce(
+      (best, each) => (best === undefined || each.height >= best.height ? each : best),
+      ready[0],
+    );
     if (tip === undefined || tip.height < (branch.at(-1)?.height ?? 0)) continue;
     const isNext = tip.parent === branch.at(-1)?.id;
     const next = isNext ? [...branch, tip] : branchOf(tip);

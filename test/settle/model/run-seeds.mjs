@@ -19,7 +19,8 @@ export const runSeeds = (simulate, from, count) => {
     if (run.violations.length === 0) continue;
     sums.bad += 1;
     sums.wrong += run.violations.length;
-    if (timelines.length < 3) timelines.push([`Seed ${seed}:`, ...run.violations.slice(0, 20), ...run.timeline].join('\n'));
+    if (timelines.length < 3)
+      timelines.push([`Seed ${seed}:`, ...run.violations.slice(0, 20), ...run.timeline].join('\n'));
   }
   return { ...sums, states, timelines };
 };

@@ -36,7 +36,8 @@ export const simulate = (seed: number): Run => {
     'feed first': replay(world, recorded, steps, false),
     'ledger first': replay(world, recorded, steps, true),
   }))
-    if (endsOf(events) !== ends) violations.push(`other outcomes in a recording, ${name}: ${endsOf(events)} and ${ends}`);
+    if (endsOf(events) !== ends)
+      violations.push(`other outcomes in a recording, ${name}: ${endsOf(events)} and ${ends}`);
   const states: Record<string, number> = {};
   for (const { state } of results) states[state] = (states[state] ?? 0) + 1;
   return {
@@ -129,7 +130,8 @@ const replay = (world: World, feed: readonly FeedEvent[], steps: readonly Step[]
     .pipe(settle(first$, optionsOf(world, scheduler)))
     .subscribe((event) => event.type === 'outcome' && results.push(event));
   const both = [
-    () => merge(from(feed), of({ type: 'watermark', at: world.end } as FeedEvent)).subscribe((each) => feed$.next(each)),
+    () =>
+      merge(from(feed), of({ type: 'watermark', at: world.end } as FeedEvent)).subscribe((each) => feed$.next(each)),
     () => from(steps).subscribe((each) => first$.next(each)),
   ];
   for (const run of isLedgerFirst ? both.reverse() : both) run();
@@ -150,7 +152,10 @@ const timelineOf = (world: World, results: readonly Result[]): readonly string[]
       at,
       `block ${what.id} on ${what.parent}, ${what.height}: ${what.entries.map(({ key }) => key).join(' ')}`,
     ]),
-    ...world.feedOutages.map(({ from, to, knownAt }): [number, string] => [from, `feed down to ${to}, known ${knownAt}`]),
+    ...world.feedOutages.map(({ from, to, knownAt }): [number, string] => [
+      from,
+      `feed down to ${to}, known ${knownAt}`,
+    ]),
     ...world.ledgerOutages.map(({ from, to }): [number, string] => [from, `ledger down to ${to}`]),
     ...results.map((each): [number, string] => [each.at, `outcome ${JSON.stringify(each)}`]),
   ];
