@@ -96,7 +96,7 @@ export class Join<V, K> extends BatchCollector<unknown> {
   #item(item: unknown): void {
     const { key: keyOf, slot, keep } = this.#options;
     const at = this.#feed.item(item, timeOf(item));
-    if (this.#feed.gaps.length > 0) this.#settlement.revise(this.#feed);
+    if (this.#feed.gaps.length > 0) this.#settlement.revise('feed');
     const key = keyOf(item);
     if (key === undefined) return;
     const kept = withOwnBytes(keep === undefined ? (item as V) : keep(item));
@@ -104,7 +104,7 @@ export class Join<V, K> extends BatchCollector<unknown> {
   }
 
   #feedEvent(event: ClusterLifecycleEvent): void {
-    if (this.#feed.event(event)) this.#settlement.revise(this.#feed);
+    if (this.#feed.event(event)) this.#settlement.revise('feed');
     // Outcomes that the event has corrected come before it.
     if (event.type !== 'watermark') this.ready.push(...this.#settlement.take(), event);
   }
@@ -130,7 +130,7 @@ export class Join<V, K> extends BatchCollector<unknown> {
   #learn(hasHole: boolean): void {
     if (!hasHole) return;
     this.#gaps.push(...this.#ledger.gaps);
-    this.#settlement.revise(this.#ledger);
+    this.#settlement.revise('ledger');
   }
 
   #shiftStep(): LedgerStep<K> {

@@ -136,19 +136,18 @@ export class Settlement<V, K> {
   }
 
   /** Corrects what was decided before a hole of a side became known. */
-  revise(side: Side): void {
-    const isOfLedger = side === this.#ledger;
+  revise(side: Because['side']): void {
+    const { graceMs, rememberMs } = this.#limits;
     for (const list of [this.#decided, this.#shallow])
-      for (let trade = list.first; trade !== undefined;) {
-        const { state, after } = trade;
-        const because =
-          state === 'expired' && isOfLedger
-            ? this.#lacksLedger(trade, trade.decidedAt)
-            : state === 'unseen' && !isOfLedger
-              ? this.#lacksFeed(trade)
-              : undefined;
-        if (because?.why === 'gap') this.#emit(trade, 'unknown', this.#now, { because });
-        trade = after;
+      for (let trade = list.first; trade !== undefined; trade = trade.after) {
+        const { state, seenAt = 0, confirmedAt = 0, decidedAt } = trade;
+        const isOpen = state === (side === 'ledger' ? 'expired' : 'unseen');
+        const gap = !isOpen
+          ? undefined
+          : side === 'ledger'
+            ? this.#ledger.newHoleIn(seenAt - graceMs, decidedAt)
+            : this.#feed.newHoleIn(confirmedAt - rememberMs, confirmedAt + graceMs);
+        if (gap !== undefined) this.#emit(trade, 'unknown', this.#now, { because: { side, why: 'gap', gap } });
       }
   }
 
@@ -318,10 +317,9 @@ export class Settlement<V, K> {
   }
 
   #lacksLedger(trade: Trade<V, K>, until: number): Because | undefined {
-    const seenAt = trade.seenAt as number;
-    const { graceMs, withinMs } = this.#limits;
+    const { since, seenAt = since } = trade;
     // A trade that was taken back has waited from then on.
-    const from = Math.max(seenAt, until - withinMs) - graceMs;
+    const from = since === seenAt ? seenAt - this.#limits.graceMs : since;
     const because = this.#ledger.lacks(from, until) ?? this.#lost('ledger', trade, seenAt);
     if (because !== undefined) return because;
     for (const { doubt, confirmedAt } of this.#rivalsOf(trade))
