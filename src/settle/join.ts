@@ -7,7 +7,6 @@ import { invalidOption } from '../protocol/validate.js';
 import type { LedgerStep } from './outcome.js';
 import { Settlement, type SettlementLimits } from './settlement.js';
 import { Side } from './side.js';
-import { Trade } from './trade-list.js';
 
 /** A value of the ledger, in the stream of both sides. */
 export class FromLedger {
@@ -100,7 +99,7 @@ export class Join<V, K> extends BatchCollector<unknown> {
     const key = keyOf(item);
     if (key === undefined) return;
     const kept = withOwnBytes(keep === undefined ? (item as V) : keep(item));
-    this.#settlement.queue(new Trade(key, slot?.(item), kept, bytesOf(kept), at, at));
+    this.#settlement.queue(key, slot?.(item), kept, bytesOf(kept), at);
   }
 
   #feedEvent(event: ClusterLifecycleEvent): void {

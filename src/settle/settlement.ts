@@ -46,6 +46,8 @@ export class Settlement<V, K> {
   #lostUntil = -Infinity;
   #lostUntilBlock = -Infinity;
   #ready: Outcome<V, K>[] = [];
+  #free: Trade<V, K> | undefined;
+  #freeCount = 0;
 
   constructor(limits: SettlementLimits, feed: Side, ledger: Side) {
     this.#limits = limits;
@@ -77,9 +79,14 @@ export class Settlement<V, K> {
     return ready;
   }
 
-  queue(trade: Trade<V, K>): void {
+  queue(key: K, slot: unknown, value: V, bytes: number, at: number): void {
+    const trade = this.#create(key, at);
+    trade.slot = slot;
+    trade.value = value;
+    trade.bytes = bytes;
+    trade.seenAt = at;
     this.queued.add(trade);
-    this.#bytes += trade.bytes;
+    this.#bytes += bytes;
   }
 
   /** Moves the time, before what has that time is folded. */
@@ -110,6 +117,7 @@ export class Settlement<V, K> {
       this.#bytes -= isFirst ? 0 : trade.bytes;
       if (isFirst) this.#show(known, trade);
       else if (known.list === this.#decided) this.#remember(known);
+      this.#recycle(trade);
     }
   }
 
@@ -222,7 +230,7 @@ export class Settlement<V, K> {
     let trade = this.#trades.get(key);
     if (trade?.confirmedAt !== undefined) return;
     if (trade === undefined) {
-      trade = new Trade<V, K>(key, undefined, undefined, 0, at, undefined);
+      trade = this.#create(key, at);
       this.#trades.set(key, trade);
     }
     trade.confirmedAt = at;
@@ -353,6 +361,27 @@ export class Settlement<V, K> {
     if (this.#trades.get(trade.key) === trade) this.#trades.delete(trade.key);
     this.#bytes -= trade.bytes;
     if (trade.slot !== undefined) this.#leavePlace(trade);
+    this.#recycle(trade);
+  }
+
+  // A trade that lives for a minute is expensive to collect, so a forgotten one becomes the next.
+  #create(key: K, since: number): Trade<V, K> {
+    const trade = this.#free;
+    if (trade === undefined) return new Trade<V, K>(key, since);
+    this.#free = trade.after;
+    this.#freeCount -= 1;
+    trade.after = undefined;
+    trade.reset(key, since);
+    return trade;
+  }
+
+  #recycle(trade: Trade<V, K>): void {
+    // Not more than there are, so that a burst does not keep its memory.
+    if (this.#freeCount > this.#trades.size) return;
+    trade.reset(undefined as K, 0);
+    trade.after = this.#free;
+    this.#free = trade;
+    this.#freeCount += 1;
   }
 
   #takePlace(trade: Trade<V, K>): void {
