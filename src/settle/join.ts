@@ -147,7 +147,7 @@ export class Join<V, K> extends BatchCollector<unknown> {
     const decidableUntil = until === Infinity ? this.#endedAt() : until;
     for (;;) {
       const stepAt = this.#steps[0]?.at ?? Infinity;
-      const tradeAt = settlement.queued.first?.since ?? Infinity;
+      const tradeAt = settlement.nextSeenAt;
       const due = settlement.nextDue;
       const at = Math.min(stepAt, tradeAt);
       if (due < at && due < decidableUntil) {
@@ -163,8 +163,8 @@ export class Join<V, K> extends BatchCollector<unknown> {
 
   /** The time of the next value or decision. */
   #nextAt(): number {
-    const { queued, nextDue } = this.#settlement;
-    return Math.min(this.#steps[0]?.at ?? Infinity, queued.first?.since ?? Infinity, nextDue);
+    const { nextSeenAt, nextDue } = this.#settlement;
+    return Math.min(this.#steps[0]?.at ?? Infinity, nextSeenAt, nextDue);
   }
 
   #endedAt(): number {
@@ -193,10 +193,10 @@ export class Join<V, K> extends BatchCollector<unknown> {
 
   /** Returns the time at which the clock alone moves something. */
   #nextWake(): number {
-    const { queued, nextDue } = this.#settlement;
+    const { nextSeenAt, nextDue } = this.#settlement;
     return Math.min(
       this.#wakeAt(this.#steps[0]?.at),
-      this.#wakeAt(queued.first?.since),
+      this.#wakeAt(nextSeenAt),
       this.#wakeAt(nextDue + 1),
       this.#wakeAt(this.#markedAt + markEveryMs),
     );

@@ -118,7 +118,7 @@ const feedOf = ({ sights, feedOutages, begin }: World): readonly At<FeedEvent>[]
 
 const recordedEvent = (event: FeedEvent): FeedEvent => {
   if (event.type === 'frame') return new ReplayedFrame('raw', event.data, false, event.receivedAt, 1, 0);
-  return { ...event, offset: 0 } as FeedEvent;
+  return { ...event, offset: 0 } as unknown as FeedEvent;
 };
 
 const replay = (world: World, feed: readonly FeedEvent[], steps: readonly Step[], isLedgerFirst: boolean) => {
