@@ -112,7 +112,7 @@ const covered = async () => {
  * they test the tools of this repository. A new folder runs on each version of the matrix.
  */
 const onOneNode = [
-  '/test/(angular|browser|cluster|interop|model|nats|nestjs|otel|protocol|redis)/',
+  '/test/(angular|browser|cluster|interop|model|nats|nestjs|otel|protocol|redis|settle)/',
   '/test/(bench|docs|examples|support|tooling)/',
   '/test/operators/(?!node/)',
   '/test/security/(audit|lockfile)',

@@ -7,7 +7,6 @@ import { invalidOption } from '../protocol/validate.js';
 import type { LedgerStep } from './outcome.js';
 import { Settlement, type SettlementLimits } from './settlement.js';
 import { Side } from './side.js';
-import { Trade } from './trade-list.js';
 
 /** A value of the ledger, in the stream of both sides. */
 export class FromLedger {
@@ -60,11 +59,17 @@ export class Join<V, K> extends BatchCollector<unknown> {
     else if (value === ledgerOver) this.#ledger.end();
     else if (isLifecycle(value)) this.#feedEvent(value);
     else this.#item(value);
-    return this.tick() || this.#canWakeSooner();
+    return this.#advance() || this.#canWakeSooner();
+  }
+
+  /** Reads the clock. Returns whether there is something to emit. */
+  tick(): boolean {
+    this.#feed.now();
+    return this.#advance();
   }
 
   /** Folds what both sides have passed. Returns whether there is something to emit. */
-  tick(): boolean {
+  #advance(): boolean {
     const settlement = this.#settlement;
     this.#fold();
     while (settlement.evict() && this.#steps.length > 0) settlement.step(this.#shiftStep());
@@ -90,15 +95,15 @@ export class Join<V, K> extends BatchCollector<unknown> {
   #item(item: unknown): void {
     const { key: keyOf, slot, keep } = this.#options;
     const at = this.#feed.item(item, timeOf(item));
-    if (this.#feed.gaps.length > 0) this.#settlement.revise(this.#feed);
+    if (this.#feed.gaps.length > 0) this.#settlement.revise('feed');
     const key = keyOf(item);
     if (key === undefined) return;
     const kept = withOwnBytes(keep === undefined ? (item as V) : keep(item));
-    this.#settlement.queue(new Trade(key, slot?.(item), kept, bytesOf(kept), at, at));
+    this.#settlement.queue(key, slot?.(item), kept, bytesOf(kept), at);
   }
 
   #feedEvent(event: ClusterLifecycleEvent): void {
-    if (this.#feed.event(event)) this.#settlement.revise(this.#feed);
+    if (this.#feed.event(event)) this.#settlement.revise('feed');
     // Outcomes that the event has corrected come before it.
     if (event.type !== 'watermark') this.ready.push(...this.#settlement.take(), event);
   }
@@ -124,7 +129,7 @@ export class Join<V, K> extends BatchCollector<unknown> {
   #learn(hasHole: boolean): void {
     if (!hasHole) return;
     this.#gaps.push(...this.#ledger.gaps);
-    this.#settlement.revise(this.#ledger);
+    this.#settlement.revise('ledger');
   }
 
   #shiftStep(): LedgerStep<K> {
@@ -142,7 +147,7 @@ export class Join<V, K> extends BatchCollector<unknown> {
     const decidableUntil = until === Infinity ? this.#endedAt() : until;
     for (;;) {
       const stepAt = this.#steps[0]?.at ?? Infinity;
-      const tradeAt = settlement.queued.first?.since ?? Infinity;
+      const tradeAt = settlement.nextSeenAt;
       const due = settlement.nextDue;
       const at = Math.min(stepAt, tradeAt);
       if (due < at && due < decidableUntil) {
@@ -158,8 +163,8 @@ export class Join<V, K> extends BatchCollector<unknown> {
 
   /** The time of the next value or decision. */
   #nextAt(): number {
-    const { queued, nextDue } = this.#settlement;
-    return Math.min(this.#steps[0]?.at ?? Infinity, queued.first?.since ?? Infinity, nextDue);
+    const { nextSeenAt, nextDue } = this.#settlement;
+    return Math.min(this.#steps[0]?.at ?? Infinity, nextSeenAt, nextDue);
   }
 
   #endedAt(): number {
@@ -188,10 +193,10 @@ export class Join<V, K> extends BatchCollector<unknown> {
 
   /** Returns the time at which the clock alone moves something. */
   #nextWake(): number {
-    const { queued, nextDue } = this.#settlement;
+    const { nextSeenAt, nextDue } = this.#settlement;
     return Math.min(
       this.#wakeAt(this.#steps[0]?.at),
-      this.#wakeAt(queued.first?.since),
+      this.#wakeAt(nextSeenAt),
       this.#wakeAt(nextDue + 1),
       this.#wakeAt(this.#markedAt + markEveryMs),
     );

@@ -39,18 +39,29 @@ export class Settlement<V, K> {
   #bytes = 0;
   #blocks = 0;
   #depth = 0;
-  /** The time up to which everything is folded, in epoch ms. */
+  /**
+   * Times count from here, in epoch ms. V8 stores such small whole numbers in the trade, and a large one in an object of
+   * its own.
+   */
+  #origin: number | undefined;
+  /** The time up to which everything is folded. */
   #now = -Infinity;
   #lastAt = -Infinity;
   /** Until when a trade would have been remembered that was evicted. */
   #lostUntil = -Infinity;
   #lostUntilBlock = -Infinity;
   #ready: Outcome<V, K>[] = [];
+  #free: Trade<V, K> | undefined;
+  #freeCount = 0;
 
   constructor(limits: SettlementLimits, feed: Side, ledger: Side) {
     this.#limits = limits;
     this.#feed = feed;
     this.#ledger = ledger;
+  }
+
+  get origin(): number {
+    return this.#origin ?? 0;
   }
 
   get hasOutcomes(): boolean {
@@ -63,6 +74,15 @@ export class Settlement<V, K> {
 
   /** The time of the next decision. It is made when all values up to that time are folded. */
   get nextDue(): number {
+    return this.#nextDue + this.origin;
+  }
+
+  /** The time of the next trade in the queue. */
+  get nextSeenAt(): number {
+    return (this.queued.first?.since ?? Infinity) + this.origin;
+  }
+
+  get #nextDue(): number {
     const waiting = this.#waiting.first;
     const lone = this.#lone.first;
     return Math.min(
@@ -77,13 +97,20 @@ export class Settlement<V, K> {
     return ready;
   }
 
-  queue(trade: Trade<V, K>): void {
+  queue(key: K, slot: unknown, value: V, bytes: number, seenAt: number): void {
+    const at = seenAt - (this.#origin ??= seenAt);
+    const trade = this.#create(key, at);
+    trade.slot = slot;
+    trade.value = value;
+    trade.bytes = bytes;
+    trade.seenAt = at;
     this.queued.add(trade);
-    this.#bytes += trade.bytes;
+    this.#bytes += bytes;
   }
 
   /** Moves the time, before what has that time is folded. */
-  passTo(time: number): void {
+  passTo(epochMs: number): void {
+    const time = epochMs - (this.#origin ??= epochMs);
     if (time <= this.#now) return;
     this.#now = time;
     for (let trade = this.#decided.first; trade !== undefined; trade = this.#decided.first) {
@@ -93,7 +120,7 @@ export class Settlement<V, K> {
   }
 
   decide(): void {
-    const due = this.nextDue;
+    const due = this.#nextDue;
     const lone = this.#lone.first;
     if (lone !== undefined && lone.since + this.#limits.graceMs === due) this.#miss(lone, due);
     else this.#expire(this.#waiting.first as Trade<V, K>, due);
@@ -110,10 +137,12 @@ export class Settlement<V, K> {
       this.#bytes -= isFirst ? 0 : trade.bytes;
       if (isFirst) this.#show(known, trade);
       else if (known.list === this.#decided) this.#remember(known);
+      this.#recycle(trade);
     }
   }
 
   step(step: LedgerStep<K>): void {
+    const at = step.at - (this.#origin ??= step.at);
     const { confirmed, reverted = [], doubted = [], blocks = 1, depth = 0 } = step;
     this.#depth = depth;
     this.#blocks += blocks;
@@ -123,12 +152,12 @@ export class Settlement<V, K> {
         const trade = this.#trades.get(key);
         if (trade?.confirmedAt === undefined) continue;
         if (moved.has(key)) this.#move(trade);
-        else this.#takeBack(trade, step.at);
+        else this.#takeBack(trade, at);
       }
     }
     for (const { key } of doubted) this.#doubt(this.#trades.get(key), step);
-    for (const entry of confirmed) this.#confirm(entry, step);
-    this.#expireByBlocks(step.at);
+    for (const entry of confirmed) this.#confirm(entry, at, step.late === true);
+    this.#expireByBlocks(at);
     for (let trade = this.#shallow.first; trade !== undefined; trade = this.#shallow.first) {
       if (trade.block + this.#depth > this.#blocks) break;
       this.#remember(trade);
@@ -136,19 +165,19 @@ export class Settlement<V, K> {
   }
 
   /** Corrects what was decided before a hole of a side became known. */
-  revise(side: Side): void {
-    const isOfLedger = side === this.#ledger;
+  revise(side: Because['side']): void {
+    const { graceMs, rememberMs } = this.#limits;
+    const { origin } = this;
     for (const list of [this.#decided, this.#shallow])
-      for (let trade = list.first; trade !== undefined;) {
-        const { state, after } = trade;
-        const because =
-          state === 'expired' && isOfLedger
-            ? this.#lacksLedger(trade, trade.decidedAt)
-            : state === 'unseen' && !isOfLedger
-              ? this.#lacksFeed(trade)
-              : undefined;
-        if (because?.why === 'gap') this.#emit(trade, 'unknown', this.#now, { because });
-        trade = after;
+      for (let trade = list.first; trade !== undefined; trade = trade.after) {
+        const { state, seenAt = 0, confirmedAt = 0, decidedAt } = trade;
+        const isOpen = state === (side === 'ledger' ? 'expired' : 'unseen');
+        const gap = !isOpen
+          ? undefined
+          : side === 'ledger'
+            ? this.#ledger.newHoleIn(origin + seenAt - graceMs, origin + decidedAt)
+            : this.#feed.newHoleIn(origin + confirmedAt - rememberMs, origin + confirmedAt + graceMs);
+        if (gap !== undefined) this.#emit(trade, 'unknown', this.#now, { because: { side, why: 'gap', gap } });
       }
   }
 
@@ -219,15 +248,15 @@ export class Settlement<V, K> {
     else this.#waiting.add(trade);
   }
 
-  #confirm({ key, slot }: LedgerEntry<K>, { at, late }: LedgerStep<K>): void {
+  #confirm({ key, slot }: LedgerEntry<K>, at: number, isLate: boolean): void {
     let trade = this.#trades.get(key);
     if (trade?.confirmedAt !== undefined) return;
     if (trade === undefined) {
-      trade = new Trade<V, K>(key, undefined, undefined, 0, at, undefined);
+      trade = this.#create(key, at);
       this.#trades.set(key, trade);
     }
     trade.confirmedAt = at;
-    trade.isLate = late === true;
+    trade.isLate = isLate;
     trade.doubt = undefined;
     trade.block = this.#blocks;
     if (trade.slot === undefined && slot !== undefined) {
@@ -318,11 +347,10 @@ export class Settlement<V, K> {
   }
 
   #lacksLedger(trade: Trade<V, K>, until: number): Because | undefined {
-    const seenAt = trade.seenAt as number;
-    const { graceMs, withinMs } = this.#limits;
+    const { since, seenAt = since } = trade;
     // A trade that was taken back has waited from then on.
-    const from = Math.max(seenAt, until - withinMs) - graceMs;
-    const because = this.#ledger.lacks(from, until) ?? this.#lost('ledger', trade, seenAt);
+    const from = since === seenAt ? seenAt - this.#limits.graceMs : since;
+    const because = this.#ledger.lacks(this.origin + from, this.origin + until) ?? this.#lost('ledger', trade, seenAt);
     if (because !== undefined) return because;
     for (const { doubt, confirmedAt } of this.#rivalsOf(trade))
       if (doubt !== undefined && confirmedAt === undefined) return { side: 'ledger', why: 'gap', gap: doubt };
@@ -332,7 +360,8 @@ export class Settlement<V, K> {
   #lacksFeed(trade: Trade<V, K>): Because | undefined {
     const at = trade.confirmedAt as number;
     const { rememberMs, graceMs } = this.#limits;
-    return this.#feed.lacks(at - rememberMs, at + graceMs) ?? this.#lost('feed', trade, at);
+    const epochMs = this.origin + at;
+    return this.#feed.lacks(epochMs - rememberMs, epochMs + graceMs) ?? this.#lost('feed', trade, at);
   }
 
   #lost(side: Because['side'], { block }: Trade<V, K>, time: number): Because | undefined {
@@ -351,10 +380,32 @@ export class Settlement<V, K> {
   }
 
   #forget(trade: Trade<V, K>): void {
+    // A trade of the queue can have the key of another one.
+    if (trade.list !== this.queued) this.#trades.delete(trade.key);
     trade.list?.remove(trade);
-    if (this.#trades.get(trade.key) === trade) this.#trades.delete(trade.key);
     this.#bytes -= trade.bytes;
     if (trade.slot !== undefined) this.#leavePlace(trade);
+    this.#recycle(trade);
+  }
+
+  // A trade that lives for a minute is expensive to collect, so a forgotten one becomes the next.
+  #create(key: K, since: number): Trade<V, K> {
+    const trade = this.#free;
+    if (trade === undefined) return new Trade<V, K>(key, since);
+    this.#free = trade.after;
+    this.#freeCount -= 1;
+    trade.after = undefined;
+    trade.reset(key, since);
+    return trade;
+  }
+
+  #recycle(trade: Trade<V, K>): void {
+    // Not more than there are, so that a burst does not keep its memory.
+    if (this.#freeCount > this.#trades.size) return;
+    trade.reset(undefined as K, 0);
+    trade.after = this.#free;
+    this.#free = trade;
+    this.#freeCount += 1;
   }
 
   #takePlace(trade: Trade<V, K>): void {
@@ -406,9 +457,9 @@ export class Settlement<V, K> {
     more: { readonly because: Because } | { readonly by: K } | undefined,
   ): void {
     if (at > this.#lastAt) this.#lastAt = at;
-    const facts = factsOf(trade, state, this.#lastAt);
+    const facts = factsOf(trade, state, this.#lastAt, this.origin);
     if (more !== undefined) Object.assign(facts, more);
-    if (trade.state !== undefined) Object.assign(facts, { previous: previousOf(trade, trade.state) });
+    if (trade.state !== undefined) Object.assign(facts, { previous: previousOf(trade, trade.state, this.origin) });
     trade.state = state;
     trade.decidedAt = this.#lastAt;
     this.#ready.push(facts as Outcome<V, K>);
@@ -417,8 +468,11 @@ export class Settlement<V, K> {
 
 const evicted = (side: Because['side']): Because => ({ side, why: 'evicted' });
 
-const factsOf = <V, K>(trade: Trade<V, K>, state: Outcome<V, K>['state'], at: number): object => {
-  const { key, value, seenAt, confirmedAt } = trade;
+const factsOf = <V, K>(trade: Trade<V, K>, state: OutcomeState, time: number, origin: number): object => {
+  const { key, value } = trade;
+  const at = origin + time;
+  const seenAt = trade.seenAt === undefined ? undefined : origin + trade.seenAt;
+  const confirmedAt = trade.confirmedAt === undefined ? undefined : origin + trade.confirmedAt;
   if (seenAt === undefined)
     return { type: 'outcome', state, key, at, ...(state === 'unseen' && { confirmedAt: confirmedAt as number }) };
   if (state !== 'confirmed' || confirmedAt === undefined) return { type: 'outcome', state, key, at, value, seenAt };
@@ -427,7 +481,11 @@ const factsOf = <V, K>(trade: Trade<V, K>, state: Outcome<V, K>['state'], at: nu
   return trade.isLate ? { ...facts, late: true } : facts;
 };
 
-const previousOf = <V, K>({ decidedAt, confirmedAt, seenAt }: Trade<V, K>, state: OutcomeState): PreviousOutcome =>
+const previousOf = <V, K>(
+  { decidedAt, confirmedAt, seenAt }: Trade<V, K>,
+  state: OutcomeState,
+  origin: number,
+): PreviousOutcome =>
   state === 'confirmed' && confirmedAt !== undefined && seenAt !== undefined
-    ? { state, at: decidedAt, leadMs: confirmedAt - seenAt }
-    : { state, at: decidedAt };
+    ? { state, at: origin + decidedAt, leadMs: confirmedAt - seenAt }
+    : { state, at: origin + decidedAt };

@@ -87,9 +87,14 @@ export class Side {
     this.#endedAt = this.#begunAt === Infinity ? -Infinity : this.#time.now();
   }
 
+  /** Returns the hole in a time that has just become known. */
+  newHoleIn(from: number, to: number): Gap | undefined {
+    return this.#holeIn(from, to, this.#state.gaps);
+  }
+
   /** Returns why it was not observed for all of a time, both ends included; `undefined` if it was. */
   lacks(from: number, to: number): Because | undefined {
-    const gap = this.#holeIn(from, to);
+    const gap = this.#holeIn(from, to, this.#holes);
     if (gap !== undefined) return { side: this.#name, why: 'gap', gap };
     if (from < this.#begunAt) return { side: this.#name, why: 'start' };
     return to > this.#endedAt ? { side: this.#name, why: 'end' } : undefined;
@@ -111,10 +116,10 @@ export class Side {
     this.#holes.push(...state.gaps);
   }
 
-  #holeIn(from: number, to: number): Gap | undefined {
+  #holeIn(from: number, to: number, holes: readonly Gap[]): Gap | undefined {
     const { outage, unconfirmed } = this.#state;
     const isIn = (gap: Gap): boolean => gap.from <= to && gap.to > from;
     if (outage !== undefined && outage.from <= to && !isOfRelay(outage)) return gapUntil(outage, this.#time.known());
-    return unconfirmed !== undefined && isIn(unconfirmed) ? unconfirmed : this.#holes.find(isIn);
+    return unconfirmed !== undefined && isIn(unconfirmed) ? unconfirmed : holes.find(isIn);
   }
 }

@@ -5,14 +5,14 @@ import type { OutcomeState } from './outcome.js';
  * A trade that the feed or the ledger has shown. It is its own place in a list: a queued trade needs no other object.
  */
 export class Trade<V, K> {
-  readonly key: K;
-  slot: unknown;
-  value: V | undefined;
-  bytes: number;
+  key: K;
+  slot: unknown = undefined;
+  value: V | undefined = undefined;
+  bytes = 0;
   /** The time that orders its list, in epoch ms. */
   since: number;
   /** When the feed showed it first; `undefined` if only the ledger has. */
-  seenAt: number | undefined;
+  seenAt: number | undefined = undefined;
   /** When the ledger had it first; `undefined` while it does not have it. */
   confirmedAt: number | undefined = undefined;
   /** The length of the ledger when it was shown or confirmed. */
@@ -28,13 +28,18 @@ export class Trade<V, K> {
   /** The next trade of the same slot. */
   rival: Trade<V, K> | undefined = undefined;
 
-  constructor(key: K, slot: unknown, value: V | undefined, bytes: number, since: number, seenAt: number | undefined) {
+  constructor(key: K, since: number) {
     this.key = key;
-    this.slot = slot;
-    this.value = value;
-    this.bytes = bytes;
     this.since = since;
-    this.seenAt = seenAt;
+  }
+
+  /** Becomes another trade. */
+  reset(key: K, since: number): void {
+    this.key = key;
+    this.since = since;
+    this.slot = this.value = this.seenAt = this.confirmedAt = this.state = this.doubt = this.rival = undefined;
+    this.bytes = this.block = this.decidedAt = 0;
+    this.isLate = false;
   }
 }
 

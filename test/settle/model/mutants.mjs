@@ -9,14 +9,14 @@ export const mutants = [
     file: 'settle/side.ts',
     find: "if (gap !== undefined) return { side: this.#name, why: 'gap', gap };",
     replacement: '',
-    seed: 2,
+    seed: 1,
   },
   {
     name: 'blocks are not taken back',
     file: 'settle/settlement.ts',
     find: 'if (reverted.length > 0) {',
     replacement: 'if (reverted.length < 0) {',
-    seed: 1,
+    seed: 2,
   },
   {
     name: 'an outcome is forgotten before its block is deep enough',
@@ -30,6 +30,6 @@ export const mutants = [
     file: 'settle/settlement.ts',
     find: 'for (const { key } of doubted)',
     replacement: 'for (const { key } of doubted.slice(doubted.length))',
-    seed: 56,
+    seed: 117,
   },
 ];

@@ -120,7 +120,9 @@ class Truth {
     if (last !== undefined && last.at > end - limits.withinMs) return undefined;
     if (inTheEnd === undefined) {
       if (state === 'confirmed' || state === 'unseen' || state === 'replaced') return 'it is not in the chain';
-      return isShown && state !== 'expired' && !isHidden ? 'it has expired' : undefined;
+      const hasExpired =
+        isShown && last?.state !== 'expired' && !(last?.state === 'reorged' && last.seenAt === undefined);
+      return hasExpired && !isHidden ? 'it has expired' : undefined;
     }
     if (state === 'confirmed' && inTheEnd.key !== key) return `${inTheEnd.key} is in the chain`;
     if (state === 'replaced' && inTheEnd.key === key) return 'it is in the chain';
@@ -159,7 +161,10 @@ class Truth {
             : 'the ledger had begun';
       case 'gap':
         if (because.side === 'feed')
-          return confirmedAt.some((each) => overlaps(feedOutages, each - rememberMs, each + graceMs))
+          return confirmedAt.some((each) =>
+            // A node that holds blocks learns it later.
+            overlaps(feedOutages, each - rememberMs, (this.#isBehind(at) ? at : each) + graceMs),
+          )
             ? undefined
             : 'the feed had no outage';
         if (canFetch) return 'no block is missing';

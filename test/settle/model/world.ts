@@ -61,7 +61,7 @@ export const createWorld = (seed: number): World => {
   const withinBlocks = isTrue(0.3) ? oneOf([4, 8]) : Infinity;
   const intervalMs = oneOf([400, 1_000, 2_000]);
   const busyUntil = begin + int(20_000, 40_000);
-  const end = busyUntil + 3 * withinMs + 2 * rememberMs + graceMs + 20_000;
+  const end = busyUntil + 3 * withinMs + rememberMs + graceMs + 8_000;
 
   const slotOf = new Map<string, string>();
   const pending: Pending[] = [];
