@@ -14,6 +14,8 @@ import { filesToCheck } from './changed-files.mjs';
 import { installNode, nodeVersions } from './install.mjs';
 
 const { values: options } = parseArgs({ options: { only: { type: 'string' }, ci: { type: 'boolean' } } });
+// The limits of the tests are longer in CI.
+if (options.ci) process.env.CI = 'true';
 const { scripts } = JSON.parse(readFileSync('package.json', 'utf8'));
 const temp = mkdtempSync(join(tmpdir(), 'rx-trade-feed-test-'));
 
