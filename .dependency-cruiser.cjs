@@ -52,13 +52,23 @@ const rows = {
   'testing/': ['protocol/', 'cluster/engine.ts', 'ws', 'type fp-ts', 'rxjs', 'node:'],
   'cli/': [
     ...['index.ts', 'protocol/', 'operators/', 'operators/node/write-frame.ts', 'transport/proxy-for.ts', 'testing/'],
-    ...['cluster/', 'nats/', 'redis/', '@nats-io/transport-node', 'ioredis'],
+    ...['log/', 'cluster/', 'nats/', 'redis/', '@nats-io/transport-node', 'ioredis'],
     ...['rxjs', 'commander', 'selfsigned', 'io-ts', 'undici', 'ws', 'node:'],
   ],
   'relay/': ['protocol/', 'operators/', 'operators/node/', 'rxjs', 'node:'],
   'browser/': ['protocol/', 'feed/backoff.ts', 'feed/lifecycle.ts', 'operators/', 'rxjs'],
   'angular/': ['browser/', 'operators/', 'protocol/', '@angular/core', 'rxjs'],
   'interop/': ['protocol/', 'rxjs'],
+  'settle/': ['protocol/', 'operators/', 'rxjs'],
+  'log/': [
+    'protocol/',
+    'operators/',
+    'operators/node/',
+    'feed/diagnostics.ts',
+    'rxjs',
+    'fs-native-extensions',
+    'node:',
+  ],
   'otel/': ['protocol/', 'operators/', 'rxjs', 'type @opentelemetry/api'],
   'nestjs/': [
     ...['index.ts', 'feed/accounts.ts', 'feed/options.ts', 'feed/trade-feed.ts', 'protocol/', 'operators/'],
@@ -83,7 +93,7 @@ const pathsOf = (name) => {
 
 // A worker thread loads its file by URL; no file imports it.
 const entryPoints =
-  '^src/(index|for-servers|(operators|testing|relay|browser|angular|nestjs|cluster|nats|redis|otel|interop)/index|cli/main|worker/inside/feed-worker)\\.c?ts$';
+  '^src/(index|for-servers|(operators|testing|relay|browser|angular|nestjs|cluster|nats|redis|otel|interop|settle|log)/index|cli/main|worker/inside/feed-worker)\\.c?ts$';
 
 const rulesOf = ([row, names]) => {
   const from = pathsOf(row);

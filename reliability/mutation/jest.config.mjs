@@ -12,6 +12,4 @@ export default {
   testMatch: [`<rootDir>/test/${process.env.MUTATION_FOLDER}/**/*.test.ts`],
   testEnvironment: here('jest-environment.mjs'),
   runner: here('jest-runner.mjs'),
-  // This test runs programs of the build, which has no mutants.
-  testPathIgnorePatterns: ['/node_modules/', '/operators/node/crash.test.ts'],
 };

@@ -5,7 +5,12 @@ export type { RelayFeedOptions, RequestHeaders, ResumeStore } from './relay-feed
 export { type AnyFrame, Frame } from '../protocol/frame.js';
 export type { Disconnected, Gap, LifecycleEvent, Opened, Reconnecting, RelayedEvent } from '../protocol/event.js';
 export type { RelayedValue, Stopped, TicketIssued, TicketRequested, Watermark } from '../protocol/event.js';
-export type { ClusterFailureCode, FailureCode, ReceiverFailureCode } from '../protocol/failures/meanings.js';
+export type {
+  ClusterFailureCode,
+  FailureCode,
+  LogFailureCode,
+  ReceiverFailureCode,
+} from '../protocol/failures/meanings.js';
 export type { RelayFailureCode, ServiceFailureCode, Stage, Verdict } from '../protocol/failures/meanings.js';
 export type { FailureFacts, FailureFields, RelayFailureFacts } from '../protocol/failures/trade-feed-error.js';
 export { isTradeFeedError, relayError, TradeFeedError } from '../protocol/failures/trade-feed-error.js';

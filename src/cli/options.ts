@@ -1,5 +1,7 @@
 import { Argument, Option } from 'commander';
 import type { Feed } from '../index.js';
+import type { From } from '../log/index.js';
+import { isTime } from '../protocol/type-guards.js';
 import { aName, MAX_TIMER_MS, positiveCount, type Rule } from '../protocol/validate.js';
 import type { CliContext } from './context.js';
 import { usageError } from './errors.js';
@@ -106,6 +108,28 @@ export const timeMs: ValueRule<number> = {
   read: withUnit({ '': 1_000, ms: 1, s: 1_000, m: 60_000, h: 3_600_000 }),
   allowed: 'a time of at most 24 days, such as 30, 1.5s, 10m or 2h',
   is: between(0, MAX_TIMER_MS),
+};
+
+/** An age with a unit, in ms. */
+export const ageMs: ValueRule<number> = {
+  read: withUnit({ s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }),
+  allowed: 'an age such as 30m, 12h or 7d',
+  is: between(1, Number.MAX_SAFE_INTEGER),
+};
+
+/** A place in a log: its end or beginning, an offset, a time, or how long ago. */
+export const place: ValueRule<From> = {
+  read: (text) => {
+    if (text === 'earliest' || text === 'latest') return text;
+    if (/^\d+$/.test(text)) return { offset: Number(text) };
+    const ago = ageMs.read(text);
+    return { time: Number.isNaN(ago) ? Date.parse(text) : Date.now() - ago };
+  },
+  allowed: 'an age such as 1h or 7d, a time such as 2026-01-31T12:00Z, an offset, earliest or latest',
+  is: (value) =>
+    Object.values(Object(value) as Readonly<Record<string, unknown>>).every(
+      (each) => typeof each === 'string' || isTime(each),
+    ),
 };
 
 export const periodMs: ValueRule<number> = {

@@ -33,7 +33,7 @@ const payloadFormat =
     return isShown ? `${printable(event.text())}\n` : Buffer.concat([event.data, newline]);
   };
 
-/** The line of a frame or a gap equals its line in a recording. The failure that stopped the feed has a line, too. */
+/** The line of an event is its line in a log, without the offset. The failure that stopped the feed has a line, too. */
 export const jsonFormat = (event: CliEvent): string | undefined => {
   if (event.type === 'frame') return `${writeFrame(event)}\n`;
   if (event.type === 'tick') return undefined;

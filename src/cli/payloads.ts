@@ -2,9 +2,10 @@ import { createReadStream } from 'node:fs';
 import { access, constants, stat } from 'node:fs/promises';
 import type { Readable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
-import { defer, filter, finalize, from, lastValueFrom, map, type Observable, pairwise, scan } from 'rxjs';
-import { startWith, switchMap, take, takeWhile } from 'rxjs';
-import { type Feed, replay$ } from '../index.js';
+import { defer, filter, finalize, first, from, lastValueFrom, map, type Observable, scan } from 'rxjs';
+import { switchMap, take, takeWhile } from 'rxjs';
+import type { Feed, Frame } from '../index.js';
+import { feedLog, type LogRecord, type ReadOptions } from '../log/index.js';
 import { printable } from '../protocol/printable.js';
 import { marketBatches$, pendingTransactions$ } from '../testing/index.js';
 import { CliError, ExitCode, localError, usageError } from './errors.js';
@@ -27,7 +28,7 @@ interface SourceValues {
 
 type Clients = (feed: Feed) => Observable<unknown>;
 
-/** Chooses the payloads of the feeds: a recording, the lines of a source, or generated payloads. */
+/** Chooses the payloads of the feeds: a log, the lines of a source, or generated payloads. */
 export const payloadsFor = async (values: SourceValues, stdin: Readable, clients: Clients): Promise<Payloads> => {
   checkOptions(values);
   const { rate, seed = 1, source, feed = 'market', replay, speed = 1 } = values;
@@ -54,23 +55,23 @@ const checkOptions = ({ feed, source, replay, speed, rate, seed }: SourceValues)
 };
 
 /** Each feed has its recorded payloads with the recorded intervals, beginning when its first client connects. */
-const recordedPayloads = async (file: string, speed: number, clients: Clients): Promise<Payloads> => {
-  const { feeds, isComplete } = await feedsIn(file);
+const recordedPayloads = async (path: string, speed: number, clients: Clients): Promise<Payloads> => {
+  const { feeds, isComplete } = await feedsIn(path);
   if (isComplete && feeds.length === 0)
-    throw new CliError(ExitCode.local, 'The recording of --replay contains no frame.');
+    throw new CliError(ExitCode.local, `The log of --replay (${printable(path)}) contains no frame.`);
   const payloads = (feed: Feed) =>
     clients(feed).pipe(
       take(1),
-      switchMap(() => startOf$(file, feed)),
-      switchMap((offset) => replay$(file, { speed, offset })),
-      filter((event) => event.type === 'frame'),
+      // From its first frame on, so that the replay doesn't wait for the time before it.
+      switchMap(() => framesOf(path, { speed: Infinity }).pipe(first((frame) => frame.feed === feed))),
+      switchMap(({ offset }) => framesOf(path, { speed, from: { offset } })),
       filter((frame) => frame.feed === feed),
       map((frame) => (frame.isBinary ? frame.data : frame.text())),
     );
   const description = (feed: Feed): string =>
     isComplete && !feeds.includes(feed)
-      ? `nothing: ${printable(file)} contains no frame of this feed`
-      : `its frames in ${printable(file)}, ${speedWords(speed)}, from when the first client connects`;
+      ? `nothing: ${printable(path)} contains no frame of this feed`
+      : `its frames in ${printable(path)}, ${speedWords(speed)}, from when the first client connects`;
   return {
     sources: { market: payloads('market'), raw: payloads('raw') },
     descriptions: { market: description('market'), raw: description('raw') },
@@ -83,35 +84,34 @@ const speedWords = (speed: number): string => {
   return speed === Infinity ? 'as fast as possible' : `${speed} times as fast`;
 };
 
+type RecordedFrame = Extract<LogRecord, Frame>;
+
+const framesOf = (path: string, options: ReadOptions): Observable<RecordedFrame> =>
+  feedLog(path)
+    .read$({ ...options, follow: false })
+    .pipe(filter((record): record is RecordedFrame => record.type === 'frame'));
+
 const searchedBytes = 16 * 1024 * 1024;
 
 interface FoundFeeds {
   readonly feeds: readonly Feed[];
-  /** Whether the search ended at the end of the recording, or when both feeds were found. */
+  /** Whether the search ended at the end of the log, or when both feeds were found. */
   readonly isComplete: boolean;
 }
 
-const feedsIn = (file: string): Promise<FoundFeeds> => {
+const feedsIn = (path: string): Promise<FoundFeeds> => {
   const none: FoundFeeds = { feeds: [], isComplete: true };
-  const found$ = replay$(file, { speed: Infinity }).pipe(
-    scan(({ feeds }, event) => {
-      const isNew = event.type === 'frame' && !feeds.includes(event.feed);
-      return { feeds: isNew ? [...feeds, event.feed] : feeds, isComplete: event.offset < searchedBytes };
+  let bytes = 0;
+  const found$ = framesOf(path, {}).pipe(
+    scan(({ feeds }, { feed, byteLength }) => {
+      const isNew = !feeds.includes(feed);
+      bytes += byteLength;
+      return { feeds: isNew ? [...feeds, feed] : feeds, isComplete: bytes < searchedBytes };
     }, none),
     takeWhile(({ feeds, isComplete }) => isComplete && feeds.length < 2, true),
   );
   return lastValueFrom(found$, { defaultValue: none });
 };
-
-/** Emits the offset of the first frame of a feed, so that the replay does not wait for the time before it. */
-const startOf$ = (file: string, feed: Feed): Observable<number> =>
-  replay$(file, { speed: Infinity }).pipe(
-    startWith(undefined),
-    pairwise(),
-    filter(([, event]) => event?.type === 'frame' && event.feed === feed),
-    map(([before]) => before?.offset ?? 0),
-    take(1),
-  );
 
 const fileRate = 20;
 

@@ -2,7 +2,8 @@ import { Command, CommanderError } from 'commander';
 import { createRequire } from 'node:module';
 import { inspect } from 'node:util';
 import { noop } from 'rxjs';
-import { RecordingError, TradeFeedError } from '../index.js';
+import { TradeFeedError } from '../index.js';
+import { LogError } from '../log/log-error.js';
 import { printable } from '../protocol/printable.js';
 import type { CliContext } from './context.js';
 import { CliError, ExitCode, exitCodeOf, exitCodeRows, failureWords, usageError } from './errors.js';
@@ -14,13 +15,12 @@ const commands = {
   listen: () => import('./commands/listen.js'),
   record: () => import('./commands/record.js'),
   replay: () => import('./commands/replay.js'),
+  log: () => import('./commands/log.js'),
   serve: () => import('./commands/serve.js'),
   cluster: () => import('./commands/cluster.js'),
   doctor: () => import('./commands/doctor.js'),
   top: () => import('./commands/top.js'),
 };
-
-export { exitCodeRows } from './errors.js';
 
 type CommandName = keyof typeof commands;
 export const commandNames = Object.keys(commands) as readonly CommandName[];
@@ -57,7 +57,7 @@ export const run = async (args: readonly string[], context: CliContext): Promise
 const wordsOf = (error: unknown): string => {
   if (error instanceof TradeFeedError) return failureWords(error);
   if (error instanceof CliError) return error.message;
-  if (error instanceof RecordingError) return printable(error.message);
+  if (error instanceof LogError) return printable(error.message);
   return `an unexpected error occurred; this is a bug.\n${inspect(error)}`;
 };
 

@@ -65,12 +65,14 @@ export const consume$ = (place: Place, name: string, work: Work, options: Consum
       new Observable((subscriber) => {
         const run = new ConsumerRun(place, name, work, settings, (committed) => subscriber.next(committed));
         const ended = run.all();
-        closes(key, ended.catch(noop));
         ended.then(
           () => subscriber.complete(),
           (error: unknown) => subscriber.error(error),
         );
-        return () => run.stop();
+        return () => {
+          run.stop();
+          closes(key, ended.catch(noop));
+        };
       }),
   );
 };

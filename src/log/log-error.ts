@@ -5,7 +5,8 @@ import { failurePage } from '../protocol/failures/meanings.js';
  * What is wrong with a log: another writer has it, another process has this consumer, a later writer has taken over, a
  * file is damaged or can't be read, the disk can't be written, or the log no longer has what a consumer needs next.
  */
-export type LogErrorCode = keyof typeof logErrors;
+export type LogErrorCode =
+  'log-in-use' | 'consumer-in-use' | 'log-fenced' | 'log-corrupt' | 'log-write-failed' | 'log-behind';
 
 /**
  * Reports a log that can't be written or read. The message names the file, the problem and what to do.

@@ -4,6 +4,7 @@
 // Never: an offset twice or out of order, or a missing offset without a gap in its place.
 import { constants } from 'node:buffer';
 import type { LifecycleEvent, Watermark } from '../protocol/event.js';
+import type { Frame } from '../protocol/frame.js';
 import { logMeanings } from '../protocol/failures/classify.js';
 import { createFailure } from '../protocol/failures/trade-feed-error.js';
 import {
@@ -46,9 +47,15 @@ import {
 
 /**
  * What a log emits: a frame or an event with its offset; an event without one, which the reader adds (the status where it
- * begins, a gap in place of records that are gone, `log-writer-gone`); or the time that the log has reached.
+ * begins, a gap in place of records that are gone, `log-writer-gone`); or the time that the log has reached. `position`
+ * is the place after it: pass it as `from` to go on there.
+ *
+ * A log of a cluster also has its events, such as `owner-changed`.
  */
-export type LogRecord = Recorded | (LifecycleEvent & { readonly offset?: undefined }) | Watermark;
+export type LogRecord =
+  | ((Frame | LifecycleEvent) & { readonly offset: number; readonly position: LogPosition })
+  | (LifecycleEvent & { readonly offset?: undefined; readonly position?: LogPosition | undefined })
+  | Watermark;
 
 /** Where a reader begins. `offset`: the next record; with the id of its log. `time`: epoch ms. */
 export type From =
@@ -150,6 +157,13 @@ export class LogReader {
     if (this.#log === undefined || this.#place === undefined) return undefined;
     const { offset, frames, holes, at } = this.#place;
     return { offset, ...(!Number.isNaN(frames) && { frames, holes }), ...(at !== undefined && { at }), log: this.#log };
+  }
+
+  /** The same, faster: for each record. */
+  get #position(): LogPosition {
+    const { offset, frames, holes, at } = this.#place as Place;
+    const log = this.#log as string;
+    return (Number.isNaN(frames) ? { offset, at, log } : { offset, frames, holes, at, log }) as LogPosition;
   }
 
   /** Resolves with at least one record, and at most `max` of the lines; with `undefined` at the end without `follow`. */
@@ -420,22 +434,22 @@ export class LogReader {
       place = { ...place, offset, frames: NaN };
     }
     if (!isBefore) this.#begin();
+    if (!isBefore && this.#isGone) this.#writerIsBack(record);
     this.#place = afterRecord(place, record ?? aFrame, at);
     if (record === undefined) {
       this.#state = afterItem(this.#state, at);
       return;
     }
-    if (!isBefore && this.#isGone) this.#writerIsBack(record);
     this.#state =
       record.type === 'frame'
         ? afterItem(this.#state, record.receivedAt, record)
         : afterEvent(this.#state, record, place.at);
-    if (!isBefore) this.#out.push(record);
+    if (!isBefore) this.#out.push(Object.assign(record, { position: this.#position }) as LogRecord);
   }
 
   /** Adds an event that the log does not have. */
   #add(event: LifecycleEvent): void {
-    this.#out.push({ ...event, offset: undefined });
+    this.#out.push({ ...event, offset: undefined, position: this.position });
   }
 
   /** Adds the status of the feed after the last record. */

@@ -17,7 +17,7 @@ export interface DistinctRecentOptions {
  * Drops an item if its key is among the last `max` keys and arrived less than `ttlMs` ago.
  *
  * For the overlap when one connection replaces another, and for frames that arrive over two. A repeated item does not
- * renew the time of its key. The time is the `receivedAt` of the frame, also for decoded frames and recordings; for
+ * renew the time of its key. The time is the `receivedAt` of the frame, also for decoded frames and those of a log; for
  * other items, the time of the scheduler. It never decreases. Lifecycle events are emitted unchanged. Errors when `key`
  * throws. Completes and errors with the source. Memory: at most `max` keys, no items.
  * ```ts

@@ -1,6 +1,6 @@
 import { asyncScheduler, defer, filter, type Observable, repeat, type SchedulerLike, timer } from 'rxjs';
 import { aScheduler, clampMs, invalidOption, type Rule, timerMs, validated } from '../protocol/validate.js';
-import { isLifecycle, isReplayed, timeOf } from './items/item.js';
+import { isLifecycle, isLogged, timeOf } from './items/item.js';
 import { BatchCollector, collect$ } from './items/collect.js';
 
 /** The options of {@link freshness}: at least one of `maxAgeMs` and `factor`. With both, the lower limit applies. */
@@ -45,8 +45,8 @@ export type Freshness = Stale | Fresh;
  * from the subscription. In an outage the frames become stale, too; {@link connectionStatus} distinguishes the two. A
  * frame that a relay sends late does not make the feed fresh, unless it is young enough.
  *
- * In a recording the times of its events are the clock, so a pause is reported by the next event. Completes and errors
- * with the source. Memory: the last 1,024 intervals with `factor`, otherwise one time.
+ * While a log is read, the times of its records are the clock, so a pause is reported by the next record. Completes and
+ * errors with the source. Memory: the last 1,024 intervals with `factor`, otherwise one time.
  * ```ts
  * // source                       --f--f--f-----------------f--f--
  * // freshness({ maxAgeMs: 8 })   ----------------stale-----fresh-
@@ -79,11 +79,6 @@ export const freshness = (options: FreshnessOptions): ((source: Observable<unkno
     });
 };
 
-/**
- * Validates options, and returns those that are not `undefined`.
- *
- * @param prefix - precedes each name in the error, for a nested object
- */
 export const checkFreshness = (options: FreshnessOptions, prefix = ''): FreshnessOptions => {
   const valid = validated<FreshnessOptions>(options, rules, prefix);
   const { maxAgeMs, factor } = valid;
@@ -112,7 +107,7 @@ class FreshnessWatch extends BatchCollector<Freshness> {
   /** The time of the frame before, for the next interval; `undefined` after an outage. */
   #previousAt: number | undefined;
   #isStale = false;
-  #isRecording = false;
+  #isReplay = false;
   /** Whether an item has arrived since the timer was set. */
   #hasArrived = false;
   /** Whether the frames were too old at the last check. */
@@ -130,20 +125,22 @@ class FreshnessWatch extends BatchCollector<Freshness> {
   }
 
   add(event: unknown): boolean {
-    const isRecorded = isReplayed(event);
+    const isRecord = isLogged(event);
     if (isLifecycle(event)) {
       // The time of an outage is not an interval between frames.
       if (event.type !== 'watermark') this.#previousAt = undefined;
-      if (isRecorded) this.#passTo(timeOf(event) as number);
+      // A log emits it at its end: from then on, it is live.
+      else this.#isReplay = false;
+      if (isRecord) this.#passTo(timeOf(event) as number);
       return this.ready.length > 0;
     }
     const at = timeOf(event) ?? this.#clock();
-    this.#isRecording = isRecorded;
-    if (isRecorded) this.#passTo(at);
+    this.#isReplay = isRecord;
+    if (isRecord) this.#passTo(at);
     this.#addInterval(at);
     this.#newestAt = at;
     this.#hasArrived = true;
-    if (this.#isStale && (isRecorded || this.#ageMs() < this.#limitMs)) {
+    if (this.#isStale && (isRecord || this.#ageMs() < this.#limitMs)) {
       this.#isStale = false;
       this.ready.push({ state: 'fresh', since: at });
     }
@@ -158,7 +155,7 @@ class FreshnessWatch extends BatchCollector<Freshness> {
     // The limit of `factor` can become known later.
     if (this.#limitMs === Infinity) return lowestLimitMs;
     // The next change comes with an item, not with the clock.
-    if (this.#isStale || this.#isRecording) return this.#limitMs;
+    if (this.#isStale || this.#isReplay) return this.#limitMs;
     // A clock that was set back must not extend the wait.
     return Math.min(Math.max(0, this.#limitMs - this.#ageMs()), this.#limitMs);
   }
@@ -167,15 +164,15 @@ class FreshnessWatch extends BatchCollector<Freshness> {
   check(): boolean {
     // Without a frame since the timer was set, the clock does not matter.
     const isInTime = this.#hasArrived && this.#ageMs() < this.#limitMs;
-    const isTooOld = !this.#isStale && !this.#isRecording && this.#limitMs < Infinity && !isInTime;
+    const isTooOld = !this.#isStale && !this.#isReplay && this.#limitMs < Infinity && !isInTime;
     if (isTooOld && this.#isSuspected) this.#becomeStale();
     this.#isSuspected = isTooOld && !this.#isStale;
     return this.ready.length > 0;
   }
 
-  /** Moves the time of a recording. */
+  /** Moves the time of a log that is read. */
   #passTo(at: number): void {
-    this.#isRecording = true;
+    this.#isReplay = true;
     const pauseMs = at - (this.#newestAt ?? at);
     // Sorting the intervals takes long, and is only needed after a pause.
     if (this.#isStale || pauseMs < Math.min(lowestLimitMs, this.#maxAgeMs)) return;

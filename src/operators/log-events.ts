@@ -35,7 +35,7 @@ export interface LogEventsOptions {
  *
  * Also logs what no event reports: once that the feed has waited for 5 s (`waiting`) for a ticket, an answer to its
  * handshake or a frame (a quiet feed less often), and as `stopped` an error that no event announced, for example of
- * `recordTo`. Errors and completes with the source, and errors if the logger throws. Memory: none.
+ * `append`. Errors and completes with the source, and errors if the logger throws. Memory: none.
  * ```ts
  * // source               --opened--frame--frame--disconnected+reconnecting--opened+gap--
  * // logEvents(console)   --opened--frame--frame--disconnected+reconnecting--opened+gap--

@@ -15,11 +15,11 @@ export interface TumblingWindowOptions extends TimeWindowOptions {
  * Groups the items of a feed into windows of `lengthMs`, and reports gaps in each window.
  *
  * Each item belongs to one window, by the time of the item, not of its arrival here. So a relay, a worker and a
- * recording produce the same windows as the feed itself. Emits each window when its time is over, also an empty one, as
+ * log produce the same windows as the feed itself. Emits each window when its time is over, also an empty one, as
  * a {@link FeedWindow}. With `seed` and `add`, emits an {@link AccumulatedWindow}: a computed value instead of the
  * items.
  *
- * The clock moves the time. If the source sends a {@link Watermark}, only watermarks do; in a recording, its events do.
+ * The clock moves the time. If the source sends a {@link Watermark}, only watermarks do; in a log, its records do.
  *
  * With `by`, emits one window for each key that had items, with its {@link WindowKey}, in the order of their first
  * items. Errors when `by` or `add` throws.

@@ -161,7 +161,7 @@ class MeasuredFeed implements FollowedFeed {
     figures.newestAt = timeOf(frame) ?? figures.newestAt;
   }
 
-  // An error of an operator before this one, for example of `recordTo`, has no event.
+  // An error of an operator before this one, for example of `append`, has no event.
   error(error: unknown): void {
     const stopped = unannouncedStop(this.#watch.state, error);
     if (stopped) this.#addEvent(stopped);

@@ -52,7 +52,6 @@ export interface PositionedFeed {
 /** The characters of an owner's id that make it unique: the random part at the end. */
 const ownerLength = 12;
 
-/** Returns the name of the run of an owner. `epoch` identifies the generations of a store. */
 export const runOf = (epoch: number, generation: number, owner: string): string =>
   `c${epoch.toString(36)}-${generation.toString(36)}-${owner.slice(-ownerLength).replaceAll(/[^\w-]/g, '_')}`;
 
@@ -79,3 +78,37 @@ const generationIn = (run: string): { readonly store: number; readonly number: n
   const [, store = '', generation = ''] = /^c([\da-z]{1,11})-([\da-z]{1,11})-[\w-]{1,12}$/.exec(run) ?? [];
   return store === '' ? undefined : { store: Number.parseInt(store, 36), number: Number.parseInt(generation, 36) };
 };
+
+/** Reads the position from the records of a log: it is the same after a restart. `undefined` for any other source. */
+export class LogPositions implements PositionedFeed {
+  #position: FeedPosition | undefined;
+
+  get position(): FeedPosition | undefined {
+    return this.#position;
+  }
+
+  receive(event: {
+    readonly type: string;
+    readonly position?: LogPosition | undefined;
+    readonly missed?: number;
+  }): void {
+    const { type, position, missed = 0 } = event;
+    // A watermark has none. A file that is read as a log has no id.
+    if (position === undefined || position.log === '') return;
+    const { log, offset, frames } = position;
+    const last = this.#position;
+    const run = `c0-0-${log}`;
+    // A gap that the reader has found is in the place of the first missing record.
+    if (type === 'gap' && last?.run === run && last.sequence === offset)
+      this.#position = { run, sequence: offset + 1, frames: last.frames + missed };
+    else this.#position = { run, sequence: offset, frames: frames ?? last?.frames ?? 0 };
+  }
+}
+
+/** The place after a record of a log. */
+interface LogPosition {
+  readonly log: string;
+  /** The next offset. */
+  readonly offset: number;
+  readonly frames?: number;
+}

@@ -68,8 +68,9 @@ export const join = (
   const id = parseEventId(lastEventId);
   if (id === undefined || (id.epoch === epoch && id.seq > log.newest.seq)) return joinNew(log);
   const reached = isNear(log, id.at) ? id.at : -Infinity;
-  const shared = isInCluster ? feedPositionOf(id) : undefined;
-  if (shared && canContinue(log, shared) && reached === id.at)
+  const shared = isInCluster && id.epoch !== epoch ? feedPositionOf(id) : undefined;
+  // After a restart the log may still be read from a time long ago, so the clock counts as well.
+  if (shared && canContinue(log, shared) && (reached === id.at || id.at <= log.clock() + maxAheadMs))
     return joinInCluster(log, { ...shared, at: id.at, complete: id.complete });
   return id.epoch === epoch ? joinHere(log, id, reached) : joinFromElsewhere(log, id, reached);
 };

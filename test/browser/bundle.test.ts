@@ -5,7 +5,7 @@ import { basename } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { createContext, runInContext } from 'node:vm';
 import { gzipSync } from 'node:zlib';
-import { frameLine } from '../../src/operators/node/recording/recording-line.js';
+import { writeFrame } from '../../src/operators/node/write-frame.js';
 import { Frame } from '../../src/protocol/frame.js';
 import { lost, opened } from '../operators/stream.js';
 import { frame, type Web } from '../relay/support.js';
@@ -30,7 +30,7 @@ const importsOf = ({ outputs }: Metafile): string[] => [
 
 const inputsOf = ({ inputs }: Metafile): string[] => Object.keys(inputs);
 
-const line = (each: Frame): string => frameLine(each).trim();
+const line = (each: Frame): string => writeFrame(each);
 
 const gzipped = (text: string): number => gzipSync(text, { level: 9 }).length;
 
@@ -164,7 +164,7 @@ describe('both in a browser, where there is no Buffer', () => {
       (...args) => stream(hello() + connectAgain(replaced))(...args),
     );
     ({ text } = await bundle({ stdin: { contents: program, resolveDir: root, loader: 'ts' }, format: 'iife' }));
-  }, 30_000);
+  }, 120_000);
 
   afterAll(async () => {
     await web[Symbol.asyncDispose]();

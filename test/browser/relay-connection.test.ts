@@ -3,8 +3,8 @@ import { type ConnectionEnd, relayConnection$ } from '../../src/browser/relay-co
 import type { RelayFeedOptions } from '../../src/browser/index.js';
 import type { Received } from '../../src/protocol/event-line.js';
 import { resolveRelayFeed } from '../../src/browser/relay-feed-options.js';
-import { resumePoint } from '../../src/browser/resume-point.js';
-import { frameLine } from '../../src/operators/node/recording/recording-line.js';
+import { ResumePoint } from '../../src/browser/resume-point.js';
+import { writeFrame } from '../../src/operators/node/write-frame.js';
 import { lost, opened } from '../operators/stream.js';
 import { Clock, frame, isFrame } from '../relay/support.js';
 import {
@@ -33,7 +33,7 @@ const connect = async (step: Step, options: RelayFeedOptions = {}) => {
   const server = await serve(step);
   const clock = new Clock(Date.now());
   const settings = resolveRelayFeed(server.url, { ...options, scheduler: clock.scheduler });
-  const point = resumePoint(settings);
+  const point = new ResumePoint(settings);
   const events: Received[] = [];
   const seen: { error?: TradeFeedError; ended?: ConnectionEnd; isComplete?: true } = {};
   const subscription = relayConnection$(settings, point).subscribe({
@@ -245,7 +245,7 @@ describe('relayConnection$', () => {
   ])('corrects the times of a relay whose clock is %s', async (_what, off, isFar) => {
     const at = Date.now();
     const { events, over } = await connect(
-      ended(hello(at + off) + message('e.2.1.1', opened(at + off), frameLine(frame('a', at + off)).trim())),
+      ended(hello(at + off) + message('e.2.1.1', opened(at + off), writeFrame(frame('a', at + off)))),
     );
     await over();
     const times = events.map((event) => (event.type === 'frame' ? event.receivedAt : (event as { at: number }).at));

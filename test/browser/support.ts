@@ -6,7 +6,7 @@ import type { LifecycleEvent, RelayedEvent } from '../../src/protocol/event.js';
 import type { TradeFeedError } from '../../src/protocol/failures/trade-feed-error.js';
 import type { AnyFrame } from '../../src/protocol/frame.js';
 import { createRelay, relayHandler, type RelayHandlerOptions, type RelayOptions } from '../../src/relay/index.js';
-import { frameLine } from '../../src/operators/node/recording/recording-line.js';
+import { writeFrame } from '../../src/operators/node/write-frame.js';
 import { frame, isFrame, isLifecycle, Source, Web } from '../relay/support.js';
 import { waitFor } from '../support/wait-for.js';
 
@@ -132,7 +132,7 @@ export const connectAgain = (failure: TradeFeedError): string =>
 export const message = (id: string, ...events: readonly unknown[]): string =>
   `id: ${id}\n${events.map((event) => `data: ${typeof event === 'string' ? event : JSON.stringify(event)}\n`).join('')}\n`;
 
-export const frameLineOf = (text: string | number, at?: number): string => frameLine(frame(text, at)).trim();
+export const frameLineOf = (text: string | number, at?: number): string => writeFrame(frame(text, at));
 
 /** Short waits, no jitter. */
 export const quick: RelayFeedOptions = { backoff: { initialDelayMs: 1, maxDelayMs: 5, jitter: 'none' } };

@@ -52,7 +52,7 @@ const readBy: Readonly<Record<string, string>> = {
   'docs/recipes/postgres.md sql': 'test/apps/recipes.test.mjs',
   'docs/recipes/wallets.md text': 'test/docs/recipes.test.ts',
   'docs/how-to/proxies.md nginx': 'test/docs/site.test.ts',
-  'docs/how-to/query-recordings.md sql': 'test/peers/recordings.test.mjs',
+  'docs/how-to/query-log.md sql': 'test/peers/query-log.test.mjs',
   'docs/how-to/bundling.md json': 'test/apps/bundlers.test.mjs',
   'docs/nestjs.md json': 'test/apps/nestjs-11.test.mjs',
   'docs/replicas.md console': 'test/cli/commands/cluster.test.ts',

@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { distinct, filter, mergeMap, type Subscription, tap, timer } from 'rxjs';
-import { createTradeFeedError } from 'rx-trade-feed';
 import { marketBatches$, startTradeFeedService } from 'rx-trade-feed/testing';
 import type { TradeFeedService } from 'rx-trade-feed/testing';
 import { commentFencesOf, filesIn } from './fences.js';
@@ -23,9 +22,6 @@ const prints: Readonly<Record<string, RegExp>> = {
   'gaps.ts': /^\d+ ms without frames: access-expired$/,
   'log-events.ts': /^Connected to market \(connection 1\)$/,
   'merge-map-bounded.ts': /^997 dropped\n999\n1000$/,
-  'node/record-to.ts': /^opened\nframe$/,
-  'node/recording/recording-error.ts': /missing\.ndjson: Cannot read the recording .*missing\.ndjson/,
-  'node/replay.ts': /^first\n500 ms are missing\nsecond$/,
   'node/to-readable.ts': /^10 lines written$/,
   'bounded/bounded-queue.ts': /^The consumer is slower than the feed: 1 values/,
   'share-feed.ts': /^\d+ ms without frames$/,
@@ -37,12 +33,6 @@ const prints: Readonly<Record<string, RegExp>> = {
   'where-bytes.ts': /^\{"to":"0xb2"\}$/,
   'where-field.ts': /^\{"from":"0xa1","to":"0xB2"\}$/,
 };
-
-const frameLine = (receivedAt: number, data: string) =>
-  JSON.stringify({ type: 'frame', feed: 'market', connection: 1, receivedAt, isBinary: false, encoding: 'utf8', data });
-const failure = createTradeFeedError({ stage: 'stream', closeCode: 1006, endedAt: 0 });
-const gapLine = JSON.stringify({ type: 'gap', from: 0, to: 500, durationMs: 500, failure });
-const recording = `${[frameLine(0, 'first'), gapLine, frameLine(600, 'second')].join('\n')}\n`;
 
 const folder = 'src/operators';
 const examples = filesIn(folder, '.ts').flatMap((file) =>
@@ -79,7 +69,6 @@ describe('the example in the comment of', () => {
         expected: prints[name] ?? /./,
         env: { TRADE_FEED_BASE_URL: service.baseUrl, TRADE_FEED_API_KEY: accounts[n]?.createApiKey() ?? '' },
       })),
-      { 'feed.ndjson': recording },
     );
   }, limitMs);
   afterAll(async () => {

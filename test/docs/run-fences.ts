@@ -36,19 +36,14 @@ export interface RunningFences {
 
 /**
  * Runs TypeScript fences with the built package, in parallel in one child process.
- *
- * @param files - files to create in the working directory, by name
  */
-export const runFences = async (
-  fences: readonly FenceRun[],
-  files: Readonly<Record<string, string>> = {},
-): Promise<RunningFences> => {
+export const runFences = async (fences: readonly FenceRun[]): Promise<RunningFences> => {
   // Inside the project, so that imports resolve to the package.
   await mkdir(join(root, 'temp'), { recursive: true });
   const folder = await mkdtemp(join(root, 'temp/fences-'));
   const nameOf = (index: number): string => `fence-${index}`;
   const sources = fences.map(({ code }, index) => [`${nameOf(index)}.ts`, code] as const);
-  for (const [name, text] of [...sources, ...Object.entries(files)]) await writeFile(join(folder, name), text);
+  for (const [name, text] of sources) await writeFile(join(folder, name), text);
   await build({
     entryPoints: sources.map(([name]) => join(folder, name)),
     outdir: folder,

@@ -2,9 +2,8 @@ import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { type INestApplicationContext, Logger, type ServiceUnavailableException } from '@nestjs/common';
 import { HealthCheckService, TerminusModule } from '@nestjs/terminus';
 import { Test } from '@nestjs/testing';
-import { appendFileSync, statSync, truncateSync, unlinkSync } from 'node:fs';
 import type { RequestListener } from 'node:http';
-import { concat, identity, type Observable, Subject, tap, throwError } from 'rxjs';
+import { concat, identity, NEVER, type Observable, Subject, takeUntil, tap, throwError } from 'rxjs';
 import { relayFeed$ } from '../../src/browser/index.js';
 import { debug } from '../../src/feed/diagnostics.js';
 import {
@@ -13,9 +12,9 @@ import {
   type EventRecord,
   type FailureCode,
   logEvents,
-  recordTo,
   type TradeFeedOptions,
 } from '../../src/index.js';
+import { feedLog } from '../../src/log/index.js';
 import { TradeFeed, TradeFeedHealthIndicator } from '../../src/nestjs/index.js';
 import { feedMetrics } from '../../src/otel/index.js';
 import { type Relay, relayHandler, type RelayHandlerOptions } from '../../src/relay/index.js';
@@ -42,7 +41,7 @@ const visibleAfterMs = 5_500;
 /** A feed, and how a fault begins. */
 interface Fault {
   readonly options?: TradeFeedOptions;
-  /** An operator before the log and the metrics, for example of a recording. */
+  /** An operator before the log and the metrics, for example of a log. */
   readonly operator?: (source: Observable<unknown>) => Observable<unknown>;
   /** A source instead of the feed of the module: the page of a relay, a source of the application. */
   readonly source?: Observable<unknown>;
@@ -68,7 +67,7 @@ const kinds = {
   'an attempt or a connection fails': { log: 'warn', health: 'down', metric: 'trade_feed.outage.age' },
   'an attempt gets no answer': { log: 'warn', health: 'down', metric: 'trade_feed.outage.age' },
   'an open connection is silent': { log: 'warn', health: 'up, with a reason', metric: 'trade_feed.frame.age' },
-  'a recorder fails': { log: 'error', health: 'down', metric: 'trade_feed.outage.age' },
+  'a log on disk fails': { log: 'error', health: 'down', metric: 'trade_feed.outage.age' },
   'an operator or a source of your app fails': { log: 'error', health: 'down', metric: 'trade_feed.outage.age' },
   'a page does not reach its relay': { log: 'warn', health: 'none', metric: 'trade_feed.outage.age' },
   'a relay cannot authorize its pages': {
@@ -124,29 +123,21 @@ const afterClock =
     return handshake(step, { begin })(own);
   };
 
-/** A program spoils a file that is recorded, and another frame arrives. */
-const recording =
-  (spoil: (path: string) => void, path?: string): StartFault =>
-  async (own) => {
-    const file = path ?? folder.path(`recording-${(recordings += 1)}`);
-    const frames = new Subject<void>();
-    const step: wire.HandshakeStep = (peer, ...rest) => {
-      open(peer, ...rest);
-      frames.subscribe(() => peer.socket.write(wire.text('b')));
-    };
-    const begin: Fault['begin'] = async (seen) => {
-      await seen('frame');
-      await waitFor(() => statSync(file).size > 0);
-      // The writer checks its file once a second.
-      await jest.advanceTimersByTimeAsync(1_000);
-      spoil(file);
-      frames.next();
-      await seen('error');
-    };
-    return handshake(step, { operator: recordTo(file), ...(path === undefined && { begin }) })(own);
-  };
-let recordings = 0;
+/** The feed is appended to a log. */
+const logging =
+  (path: () => string): StartFault =>
+  (own) =>
+    handshake(open, { operator: feedLog(path()).append() })(own);
 const folder = tempFolder();
+
+/** A log whose writer is another one. */
+const usedLog = (): string => {
+  const path = folder.path('used');
+  NEVER.pipe(feedLog(path).append(), takeUntil(closed)).subscribe();
+  return path;
+};
+const closed = new Subject<void>();
+afterAll(() => closed.next());
 
 const page = (url: string): Fault => ({ source: relayFeed$(url, { backoff: slow }) });
 /** A relay with this `authorize`, and its page. */
@@ -219,7 +210,6 @@ const unanswered: StartFault = async (own) => ({
   begin: asked,
 });
 const silentRelay: StartFault = async (own) => ({ ...page(await gateAddress(own, 'silence')), begin: async () => {} });
-const foreign = 'another program changed the file';
 const readOnly = /permission denied|read-only/;
 
 // Grouped by what the outputs say. The title of a test is the fault.
@@ -289,23 +279,10 @@ const rows: Readonly<Record<keyof typeof kinds, readonly Row[]>> = {
     ['the connection is half-open', 'connection-stalled', halfOpen],
     ['the clock jumps back by an hour in a silence', 'connection-stalled', handshake(open, { begin: clockBack })],
   ],
-  'a recorder fails': [
-    ['the disk is full', 'relay-source-failed', recording(never, '/dev/full'), 'no space is left'],
-    [
-      'the folder of a recording is missing',
-      'relay-source-failed',
-      recording(never, '/missing/feed.ndjson'),
-      'there is no such file or folder',
-    ],
-    [
-      'the file of a recording may not be written',
-      'relay-source-failed',
-      recording(never, '/sys/feed.ndjson'),
-      readOnly,
-    ],
-    ['a program truncates a recording', 'relay-source-failed', recording((path) => truncateSync(path, 1)), foreign],
-    ['a program extends a recording', 'relay-source-failed', recording((path) => appendFileSync(path, 'x')), foreign],
-    ['a program removes a recording', 'relay-source-failed', recording(unlinkSync), 'the file was removed'],
+  'a log on disk fails': [
+    ['its folder may not be written', 'relay-source-failed', logging(() => '/sys/market'), readOnly],
+    ['its folder is a file', 'relay-source-failed', logging(() => '/dev/full'), 'file'],
+    ['it has another writer', 'relay-source-failed', logging(usedLog), 'has a writer already'],
   ],
   'an operator or a source of your app fails': [
     ['an operator throws', 'relay-source-failed', handshake(open, { operator: throwingOperator }), 'of the app'],
@@ -458,9 +435,9 @@ describe.each(Object.entries(rows))('if %s', (name, faults) => {
     const isOfNest = (line: string) =>
       line.includes(code) && (line.startsWith(`${log} `) || line.includes('received 500'));
     if (health !== 'none') expect(ofNest.find(isOfNest)).toMatch(names);
-    // NODE_DEBUG shows the feed and the recorder, nothing of your app.
+    // NODE_DEBUG shows the feed and the log, nothing of your app.
     if (health !== 'none' && !ofApp.includes(kind))
-      expect(debugLog.find((line) => line.includes(kind === 'a recorder fails' ? 'recordTo: ' : code))).toMatch(names);
+      expect(debugLog.find((line) => line.includes(kind === 'a log on disk fails' ? 'log: ' : code))).toMatch(names);
 
     if (health !== 'none') {
       const expected = { status: health === 'down' ? 'down' : 'up', ...(kind !== quiet && { code }) };

@@ -23,8 +23,6 @@ import {
   type Frame,
   frames,
   mapValues,
-  recordTo,
-  replay$,
   shareFeed,
   tradeFeed$,
   tradeFeedEvents$,
@@ -32,6 +30,7 @@ import {
   whereBytes,
   whereField,
 } from '../../src/index.js';
+import { feedLog } from '../../src/log/index.js';
 import type { RelayedEvent } from '../../src/protocol/event.js';
 import { createRelay, relayHandler } from '../../src/relay/index.js';
 import { startTradeFeedService, type TradeFeedService } from '../../src/testing/index.js';
@@ -131,13 +130,13 @@ const pushing =
       takeWhile((event) => !isLast(event), true),
     );
 
-type Hop = 'in the main thread' | 'in a worker' | 'over a relay' | 'from a recording';
+type Hop = 'in the main thread' | 'in a worker' | 'over a relay' | 'from a log';
 const feedAfter = (hop: Hop, service: TradeFeedService, options: TradeFeedOptions): Observable<RelayedEvent> => {
   const events$ = tradeFeedEvents$('market', { ...options, receiveIn: hop === 'in a worker' ? 'worker' : 'main' });
-  if (hop === 'from a recording') {
-    const path = folder.path('filters');
-    const recorded = lastValueFrom(events$.pipe(pushing(service), recordTo(path), toArray()));
-    return from(recorded).pipe(concatMap(() => replay$(path, { speed: Infinity })));
+  if (hop === 'from a log') {
+    const log = feedLog(folder.path('filters'));
+    const appended = lastValueFrom(events$.pipe(pushing(service), log.append(), toArray()));
+    return from(appended).pipe(concatMap(() => log.read$({ follow: false })));
   }
   if (hop !== 'over a relay') return events$.pipe(pushing(service));
   return defer(async () => {
@@ -151,11 +150,11 @@ const feedAfter = (hop: Hop, service: TradeFeedService, options: TradeFeedOption
   }).pipe(switchMap((feed$) => feed$.pipe(pushing(service))));
 };
 
-describe.each<Hop>(['in the main thread', 'in a worker', 'over a relay', 'from a recording'])('filters %s', (hop) => {
+describe.each<Hop>(['in the main thread', 'in a worker', 'over a relay', 'from a log'])('filters %s', (hop) => {
   it('emit the same frames next to each other, also after a new subscription', async () => {
     const { service, options } = await started();
     expect(await throughAll(feedAfter(hop, service, options))).toEqual(wanted);
-    if (hop === 'from a recording') return;
+    if (hop === 'from a log') return;
     // Until the first connection is closed, also that of the relay.
     await lastValueFrom(timer(200));
     expect(await throughAll(feedAfter(hop, service, options))).toEqual(wanted);

@@ -3,7 +3,8 @@ import { createHash } from 'node:crypto';
 import { Agent } from 'node:http';
 import { catchError, filter, lastValueFrom, NEVER, share, Subject, takeUntil, toArray } from 'rxjs';
 import { relayFeed$ } from '../../src/browser/index.js';
-import { type Frame, recordTo, replay$, tradeFeed$, tradeFeedEvents$, type TradeFeedOptions } from '../../src/index.js';
+import { type Frame, tradeFeed$, tradeFeedEvents$, type TradeFeedOptions } from '../../src/index.js';
+import { feedLog } from '../../src/log/index.js';
 import { createRelay, relayHandler } from '../../src/relay/index.js';
 import { tempFolder } from '../cli/support/temp-folder.js';
 import { type Holder, holders } from '../operators/own-bytes/holders.js';
@@ -46,7 +47,7 @@ const start = (): Promise<Wire> =>
 const fillers = 4 * (payloads.length / 30 + 1);
 
 const folder = tempFolder();
-let recordings = 0;
+let logs = 0;
 
 const hops: Readonly<Record<string, Holder>> = {
   ...holders,
@@ -58,16 +59,16 @@ const hops: Readonly<Record<string, Holder>> = {
       return Promise.resolve(held.map(({ data }) => data));
     };
   },
-  'a recording': (frames) => {
-    const path = folder.path(`held-${(recordings += 1)}`);
+  'a log': (frames) => {
+    const log = feedLog(folder.path(`held-${(logs += 1)}`));
     const end = new Subject<void>();
     const source = frames.pipe(takeUntil(end));
-    const recorded = lastValueFrom(source.pipe(recordTo(path), toArray()));
+    const recorded = lastValueFrom(source.pipe(log.append(), toArray()));
     return async () => {
       end.next();
       await recorded;
-      const replayed = await lastValueFrom(replay$(path).pipe(toArray()));
-      return replayed.flatMap((event) => (event.type === 'frame' ? [event.data] : []));
+      const records = await lastValueFrom(log.read$({ follow: false }).pipe(toArray()));
+      return records.flatMap((event) => (event.type === 'frame' ? [event.data] : []));
     };
   },
 };

@@ -7,8 +7,6 @@ import {
   feedStats,
   type FeedWindow,
   gaps,
-  recordTo,
-  replay$,
   shareFeed,
   slidingWindow,
   tradeFeed$,
@@ -17,7 +15,8 @@ import {
   type TradeFeedOptions,
   tumblingWindow,
 } from '../../src/index.js';
-import type { Gap, RelayedEvent, Stopped } from '../../src/protocol/event.js';
+import { feedLog } from '../../src/log/index.js';
+import type { RelayedEvent, Stopped } from '../../src/protocol/event.js';
 import { createRelay, relayHandler } from '../../src/relay/index.js';
 import { startTradeFeedService } from '../../src/testing/index.js';
 import { tempFolder } from '../cli/support/temp-folder.js';
@@ -91,7 +90,7 @@ describe.each(hops)('a feed that stops, %s', (hop) => {
     const { account, service, options } = await started();
     const pump = setInterval(() => service.push('market', '{}'), 5);
     closing.push(() => clearInterval(pump));
-    const path = folder.path(`stopped-${hop.replaceAll(' ', '-')}`);
+    const log = feedLog(folder.path(`stopped-${hop.replaceAll(' ', '-')}`));
     const events: RelayedEvent[] = [];
     const [done, replaced] = [new Subject<void>(), new Subject<void>()];
     let isReplaced = false;
@@ -128,7 +127,7 @@ describe.each(hops)('a feed that stops, %s', (hop) => {
       all(feed$.pipe(feedStats({ everyMs: 100 }))),
       all(feed$.pipe(connectionStatus())),
       all(feed$.pipe(gaps())),
-      all(feed$.pipe(recordTo(path))),
+      all(feed$.pipe(log.append())),
     ]);
 
     // The expected gap: from the end of the connection in the failure to the next `opened`.
@@ -169,10 +168,10 @@ describe.each(hops)('a feed that stops, %s', (hop) => {
     expect(changes).toEqual(['connecting', 'live', 'stopped', 'reconnecting', 'live']);
     expect(statuses.find(({ state }) => state === 'reconnecting')).toMatchObject({ since: expectedGap.from, failure });
 
-    const recorded = await all(replay$(path, { speed: Infinity }));
-    const recordedGaps = recorded.filter((event): event is Gap & { offset: number } => event.type === 'gap');
-    expect(recordedGaps.map(({ from, to }) => [from, to])).toEqual([[expectedGap.from, expectedGap.to]]);
-    expect(recorded).toHaveLength(frames.length + 1);
+    const records = await all(log.read$({ follow: false }));
+    const inLog = records.flatMap((event) => (event.type === 'gap' ? [[event.from, event.to]] : []));
+    expect(inLog).toEqual([[expectedGap.from, expectedGap.to]]);
+    expect(records.filter(({ type }) => type === 'frame')).toHaveLength(frames.length);
   });
 });
 

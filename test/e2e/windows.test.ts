@@ -3,13 +3,12 @@ import { defer, filter, finalize, type Observable, share, take, takeWhile, tap }
 import { relayFeed$ } from '../../src/browser/index.js';
 import {
   type FeedWindow,
-  recordTo,
-  replay$,
   tradeFeedEvents$,
   type TradeFeedOptions,
   tumblingWindow,
   type WindowKey,
 } from '../../src/index.js';
+import { feedLog } from '../../src/log/index.js';
 import type { FeedEvent, RelayedEvent } from '../../src/protocol/event.js';
 import type { AnyFrame } from '../../src/protocol/frame.js';
 import { createRelay, relayHandler, type RelayOptions } from '../../src/relay/index.js';
@@ -135,14 +134,14 @@ describe('windows contain exactly the frames that were received in their time', 
     expectExact(windows);
   });
 
-  it('of a recording', async () => {
+  it('of a log', async () => {
     const { options } = await steadyService();
-    const path = folder.path('feed.ndjson');
+    const log = feedLog(folder.path('market'));
     await forAWhile(tradeFeedEvents$('market', options))
-      .pipe(recordTo(path))
+      .pipe(log.append())
       .forEach(() => undefined);
-    expectExact(await windowsOf(replay$(path, { speed: Infinity })));
-    expectExact(await windowsOf(replay$(path, { speed: 20 })));
+    expectExact(await windowsOf(log.read$({ follow: false })));
+    expectExact(await windowsOf(log.read$({ follow: false, speed: 20 })));
   });
 });
 

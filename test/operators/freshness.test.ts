@@ -1,16 +1,15 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { map, merge, NEVER, type Observable, type SchedulerLike, Subject, timer } from 'rxjs';
 import type { TestScheduler } from 'rxjs/testing';
-import { freshness, type Freshness, type Stale, tradeFeed$ } from '../../src/index.js';
+import { freshness, type Freshness, Frame, type Stale, tradeFeed$ } from '../../src/index.js';
 import { RecentIntervals } from '../../src/operators/freshness.js';
-import { ReplayedFrame, type ReplayedGap } from '../../src/operators/items/item.js';
 import { cases } from '../support/cases.js';
 import { fakeTimers } from '../support/fake-timers.js';
 import { optionsFor } from '../support/feed.js';
 import { workers } from '../support/start-worker.js';
 import { waitFor } from '../support/wait-for.js';
 import { accept, startWire, text } from '../support/wire.js';
-import { disconnected, frameOf, gapOf, lost, marbles, opened } from './stream.js';
+import { disconnected, frameOf, gapOf, lost, marbles, opened, watermark } from './stream.js';
 import fc from 'fast-check';
 
 const stale = (since: number, newestAt: number | undefined, maxAgeMs = 100): Freshness => {
@@ -137,13 +136,13 @@ describe('freshness with maxAgeMs', () => {
 });
 
 describe('freshness with factor', () => {
-  it('takes a multiple of the usual time between frames', () => {
+  it('takes a multiple of the usual time between frames, or maxAgeMs if it is shorter', () => {
     marbles(({ expectObservable }, scheduler) => {
-      const states$ = framesAt(scheduler, [...every50Ms(150), 20_000]).pipe(freshness({ factor: 30, scheduler }));
-      expectObservable(states$, '20500ms !').toBe('8960ms S 11039ms F', {
-        S: stale(8_950, 7_450, 1_500),
-        F: fresh(20_000),
-      });
+      const frames$ = framesAt(scheduler, [...every50Ms(150), 20_000]);
+      const F = fresh(20_000);
+      const bothOf = (maxAgeMs?: number) => frames$.pipe(freshness({ factor: 30, maxAgeMs, scheduler }));
+      expectObservable(bothOf(), '20500ms !').toBe('8960ms S 11039ms F', { S: stale(8_950, 7_450, 1_500), F });
+      expectObservable(bothOf(1_200), '20500ms !').toBe('8660ms S 11339ms F', { S: stale(8_650, 7_450, 1_200), F });
     });
   });
 
@@ -171,15 +170,23 @@ describe('freshness with factor', () => {
   });
 });
 
-describe('freshness of a recording', () => {
-  const recorded = (at: number) => new ReplayedFrame('market', Buffer.from('r'), false, at, 1, at);
+describe('freshness of a log', () => {
+  const recorded = (at: number) => Object.assign(new Frame('market', Buffer.from('r'), false, at, 1), { offset: at });
 
-  it('takes the times of its events as the clock', () => {
+  it('takes the times of its records as the clock', () => {
     marbles(({ cold, expectObservable }, scheduler) => {
-      const gap: ReplayedGap = { ...gapOf(1_050, 2_000, lost(1_050)), offset: 1 };
+      const gap = { ...gapOf(1_050, 2_000, lost(1_050)), offset: 1 };
       const values = { a: recorded(1_000), b: recorded(1_050), g: gap, c: recorded(2_001), d: recorded(2_050) };
       const states$ = cold('(abgcd) 500ms |', values).pipe(freshness({ maxAgeMs: 100, scheduler }));
       expectObservable(states$).toBe('(SF) 503ms |', { S: stale(1_150, 1_050), F: fresh(2_001) });
+    });
+  });
+
+  it('uses the clock again when the log is live: its watermark says so', () => {
+    marbles(({ cold, expectObservable }, scheduler) => {
+      const [at, b] = [scheduler.now(), recorded(scheduler.now())];
+      const states$ = cold('(bw) 500ms |', { b, w: watermark(at) }).pipe(freshness({ maxAgeMs: 100, scheduler }));
+      expectObservable(states$).toBe('110ms S 393ms |', { S: stale(at + 100, at) });
     });
   });
 

@@ -6,9 +6,8 @@ import { join } from 'node:path';
 import { concat, defer, EMPTY, from, lastValueFrom, map, NEVER, of, type OperatorFunction, retry } from 'rxjs';
 import { type SchedulerLike, Subject, type Subscription, throwError, VirtualTimeScheduler } from 'rxjs';
 import { countWindow } from '../../src/operators/count-window.js';
-import { type Replayed, ReplayedFrame, timeOf } from '../../src/operators/items/item.js';
-import { recordTo } from '../../src/operators/node/record-to.js';
-import { replay$ } from '../../src/operators/node/replay.js';
+import { feedLog } from '../../src/log/index.js';
+import { timeOf } from '../../src/operators/items/item.js';
 import { slidingWindow, type SlidingWindowOptions } from '../../src/operators/sliding-window.js';
 import { tumblingWindow, type TumblingWindowOptions } from '../../src/operators/tumbling-window.js';
 import type { FeedWindow, FramesOptions } from '../../src/operators/window/window.js';
@@ -626,20 +625,21 @@ describe('slidingWindow', () => {
   });
 });
 
-describe('windows over a recording', () => {
+describe('windows over a log', () => {
   let folder: string;
   beforeAll(async () => void (folder = await mkdtemp(join(tmpdir(), 'windows-'))));
   afterAll(() => rm(folder, { recursive: true }));
 
-  it('are the same at every speed: no clock makes a window in a recorded outage complete', async () => {
+  it('are the same at every speed: no clock makes a window in an outage complete', async () => {
     const start = Date.now() - (Date.now() % 500);
-    const path = join(folder, 'feed.ndjson');
+    const log = feedLog(join(folder, 'speeds'));
     const frames = [10, 90, 340, 410].map((ms) => frameOf('a', start + ms));
     const gap = gapOf(start + 95, start + 330);
-    await lastValueFrom(from([opened(start), ...frames.slice(0, 2), gap, ...frames.slice(2)]).pipe(recordTo(path)));
+    await lastValueFrom(from([opened(start), ...frames.slice(0, 2), gap, ...frames.slice(2)]).pipe(log.append()));
     for (const speed of [Infinity, 1, 20]) {
       const lines: unknown[] = [];
-      await replay$(path, { speed })
+      await log
+        .read$({ speed, follow: false })
         .pipe(tumblingWindow({ lengthMs: 100 }))
         .forEach(({ start: at, count, complete, gaps }) => lines.push([at - start, count, complete, gaps.length]));
       expect(lines).toEqual([
@@ -656,9 +656,8 @@ describe('windows over a recording', () => {
     const scheduler = new VirtualTimeScheduler();
     const emitted: string[] = [];
     const live$ = new Subject<FeedEvent>();
-    const replayed = (text: string, at: number): Replayed =>
-      new ReplayedFrame('market', Buffer.from(text), false, at, 1, 0);
-    concat(of(replayed('a', 3), replayed('b', 14)), live$)
+    const record = (text: string, at: number) => Object.assign(frameOf(text, at), { offset: 0 });
+    concat(of(record('a', 3), record('b', 14)), live$)
       .pipe(tumblingWindow({ lengthMs: 10, scheduler }), words())
       .subscribe((line) => emitted.push(line));
     const live: readonly FeedEvent[] = [requested(200), opened(205), frameOf('c', 206)];
@@ -687,16 +686,18 @@ describe('windows over a recording', () => {
     allowedLatenessMs: fc.integer({ min: 0, max: 20 }),
   });
 
-  it('that wait for late items are the same over a live feed and over its recording', async () => {
+  it('that wait for late items are the same over a live feed and over its log', async () => {
     let run = 0;
     await fc.assert(
       fc.asyncProperty(arrivals, shapes, async (steps, { lengthMs, parts, allowedLatenessMs }) => {
-        const file = join(folder, `late-${(run += 1)}.ndjson`);
+        const log = feedLog(join(folder, `late-${(run += 1)}`));
         const shape = { lengthMs, everyMs: Math.ceil(lengthMs / parts), allowedLatenessMs };
         const [live, again]: [string[], string[]] = [[], []];
         const scheduler = new VirtualTimeScheduler();
         const feed$ = new Subject<FeedEvent>();
-        feed$.pipe(recordTo(file), windows({ ...shape, scheduler }), words()).subscribe((line) => live.push(line));
+        feed$
+          .pipe(log.append({ syncMs: Infinity }), windows({ ...shape, scheduler }), words())
+          .subscribe((line) => live.push(line));
         let [now, count] = [0, 0];
         const frame = (at: number) => frameOf(` ${(count += 1)}`, at);
         for (const { step, late } of [{ step: 0, late: undefined }, ...steps]) {
@@ -707,7 +708,8 @@ describe('windows over a recording', () => {
         scheduler.schedule(() => feed$.complete(), now);
         scheduler.flush();
 
-        await replay$(file, { speed: Infinity })
+        await log
+          .read$({ follow: false })
           .pipe(windows({ ...shape, scheduler: stopped() }), words())
           .forEach((line) => void again.push(line));
         expect(again).toEqual(live);

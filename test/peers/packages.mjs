@@ -1,6 +1,6 @@
 // The Debian packages that tests need. `npm run test:peers` and `npm run test:apps` install them once; a single test file installs them here.
 import { execFileSync } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 
 // Debian's Python finds Debian's packages. Another Python on the PATH may not.
 export const python = '/usr/bin/python3';
@@ -8,6 +8,13 @@ export const nginx = '/usr/sbin/nginx';
 export const haproxy = '/usr/sbin/haproxy';
 export const natsServer = '/usr/sbin/nats-server';
 export const redisServer = '/usr/bin/redis-server';
+
+/** Returns the folder of the server's programs, of the newest version; `undefined` if there is none. */
+export const postgresPrograms = () => {
+  const versions = '/usr/lib/postgresql';
+  const found = existsSync(versions) ? readdirSync(versions).map((version) => `${versions}/${version}/bin`) : [];
+  return found.filter((folder) => existsSync(`${folder}/initdb`)).at(-1);
+};
 
 const runs = (command, ...args) => {
   try {
@@ -24,6 +31,7 @@ const isInstalled = {
   haproxy: () => existsSync(haproxy),
   'nats-server': () => existsSync(natsServer),
   'redis-server': () => existsSync(redisServer),
+  postgresql: () => postgresPrograms() !== undefined,
   'python3-websockets': () => existsSync(python) && runs(python, '-c', 'import websockets'),
   chromium: () => installedChromium() !== undefined,
 };
@@ -33,8 +41,13 @@ const ofPeers = Object.keys(isInstalled).filter((name) => name !== 'chromium');
 export const install = (...names) => {
   const packages = (names.length === 0 ? ofPeers : names).filter((name) => !isInstalled[name]());
   if (packages.length === 0) return packages;
+  // One lost download must not fail everything, and another program may hold the lock for a while.
+  const patience = ['-o', 'Acquire::Retries=5', '-o', 'DPkg::Lock::Timeout=300'];
   const apt = (...args) =>
-    execFileSync('apt-get', args, { stdio: 'pipe', env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' } });
+    execFileSync('apt-get', [...patience, ...args], {
+      stdio: 'pipe',
+      env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' },
+    });
   try {
     apt('update');
     apt('install', '--yes', '--no-install-recommends', ...packages);

@@ -19,7 +19,7 @@ import { connectionStatus } from '../../src/operators/connection-status.js';
 import { decodeWith } from '../../src/operators/decode-with.js';
 import { frames } from '../../src/operators/frames.js';
 import { Conflated, Decoded } from '../../src/operators/items/item.js';
-import { frameLine } from '../../src/operators/node/recording/recording-line.js';
+import { writeFrame } from '../../src/operators/node/write-frame.js';
 import { tumblingWindow } from '../../src/operators/tumbling-window.js';
 import type { RelayedEvent } from '../../src/protocol/event.js';
 import { createTradeFeedError } from '../../src/protocol/failures/classify.js';
@@ -543,7 +543,7 @@ describe('public JSON', () => {
     }),
     { previous },
   );
-  const line: unknown = JSON.parse(frameLine(frame('a', 7)));
+  const line: unknown = JSON.parse(writeFrame(frame('a', 7)));
 
   /** Has private fields, and a `toJSON` that returns the public part. */
   class WithJson {

@@ -1,15 +1,14 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { Controller, Get, Req, Sse } from '@nestjs/common';
 import fc from 'fast-check';
-import { writeFileSync } from 'node:fs';
-import { NEVER, type Observable, tap } from 'rxjs';
+import { from, NEVER, type Observable, tap } from 'rxjs';
 import { ProxyAgent } from 'undici';
 import { relayFeed$ } from '../../src/browser/index.js';
-import { replay$, tradeFeedEvents$, type TradeFeedOptions } from '../../src/index.js';
+import { tradeFeedEvents$, type TradeFeedOptions } from '../../src/index.js';
+import { feedLog } from '../../src/log/index.js';
 import { type SseRequest, TradeFeed, TradeFeedHealthIndicator, TradeFeedModule } from '../../src/nestjs/index.js';
 import { stoppedBy } from '../../src/operators/connection-status.js';
-import { frameLine, gapLine } from '../../src/operators/node/recording/recording-line.js';
-import type { RelayedEvent } from '../../src/protocol/event.js';
+import type { Gap, RelayedEvent } from '../../src/protocol/event.js';
 import { createTradeFeedError, serviceMeanings, workerMeanings } from '../../src/protocol/failures/classify.js';
 import {
   copyFailure,
@@ -54,7 +53,7 @@ const anyFailure = (): fc.Arbitrary<TradeFeedError> => {
   const texts = fc.constantFrom(vault, mark, `\n${vault}\n`, `"${mark}"`);
   const made = fc.record({
     row: fc.constantFrom(...rows),
-    origin: fc.constantFrom<keyof typeof origins>('table', 'advice', 'own', 'fields', 'worker', 'recording'),
+    origin: fc.constantFrom<keyof typeof origins>('table', 'advice', 'own', 'fields', 'worker', 'log'),
     words: texts,
     status: fc.option(fc.constantFrom(401, 503), { nil: undefined }),
   });
@@ -77,7 +76,7 @@ const origins = {
   fields: (failure: TradeFeedError, words: string) => Object.assign(failure, { host: words, config: { key: words } }),
   worker: (failure: TradeFeedError) =>
     fromCloneable(structuredClone(toCloneable(failure)), new Map()) as TradeFeedError,
-  recording: (failure: TradeFeedError) => readFailure(JSON.parse(JSON.stringify(failure))),
+  log: (failure: TradeFeedError) => readFailure(JSON.parse(JSON.stringify(failure))),
 } as const;
 
 const eventsOf = (failure: TradeFeedError): readonly RelayedEvent[] => [
@@ -130,22 +129,6 @@ describe('a page receives only the fixed texts of the library', () => {
     );
   });
 
-  it('of a random failure in a health answer', () => {
-    fc.assert(
-      fc.property(anyFailure(), (failure) => {
-        for (const status of [
-          { state: 'stopped', since: 1, failure } as const,
-          { state: 'reconnecting', since: 1, nextAttemptAt: 2, attempt: 1, failure } as const,
-        ]) {
-          const answer = new TradeFeedHealthIndicator({ status }).isHealthy();
-          expect(JSON.stringify(answer)).not.toMatch(isPrivate);
-          expect(answer['trade-feed'].code).toBe(failure.code);
-        }
-      }),
-      { numRuns: cases(100) },
-    );
-  });
-
   it.each([new Error(vault), vault, { message: vault }, [vault]])(
     'of an error that is not a TradeFeedError: %#',
     async (failure) => {
@@ -169,17 +152,6 @@ describe('a page receives only the fixed texts of the library', () => {
     expect(bytes).toContain(
       'The `apiKey` function returned no key. Your option `classify` changed the verdict from backoff to stop.',
     );
-    expect(bytes).not.toMatch(isPrivate);
-  });
-
-  it('of a feed that gave up, with the code of the last failure', async () => {
-    await using wire = await startWire();
-    const web = await relayed(tradeFeedEvents$('market', { ...throwingKey(wire), backoff: { maxAttempts: 0 } }));
-    const bytes = await bytesUntil(web, 'event: connect-again');
-    const stop = JSON.parse(
-      /event: connect-again\r?\nid: .*\r?\ndata: (.*)/.exec(bytes)?.[1] ?? '{}',
-    ) as TradeFeedError;
-    expect(stop).toMatchObject({ code: 'retries-exhausted', previous: { code: 'api-key-unavailable' } });
     expect(bytes).not.toMatch(isPrivate);
   });
 });
@@ -267,8 +239,8 @@ describe('errors of an `apiKey` function, and addresses, stay on the server', ()
     }
   });
 
-  it('over a relay of a recording that is replayed', async () => {
-    const path = folder.path('recording');
+  it('over a relay of a log that is read', async () => {
+    const log = feedLog(folder.path('log'));
     const failure = copyFailure(
       createTradeFeedError({ stage: 'stream', closeCode: 1006, reason: vault, detail: vault }),
       {
@@ -276,9 +248,9 @@ describe('errors of an `apiKey` function, and addresses, stay on the server', ()
       },
     );
     const own = copyFailure(failure, { advice: vault });
-    const gaps = [failure, own].map((each) => gapLine({ type: 'gap', from: 1, to: 2, durationMs: 1, failure: each }));
-    writeFileSync(path, [frameLine(frame('one', 1)), ...gaps, frameLine(frame('two', 3))].join(''));
-    const bytes = await bytesUntil(await relayed(replay$(path, { speed: Infinity })), 'event: complete');
+    const gaps = [failure, own].map((each): Gap => ({ type: 'gap', from: 1, to: 2, durationMs: 1, failure: each }));
+    from([frame('one', 1), ...gaps, frame('two', 3)]).pipe(log.append()).subscribe();
+    const bytes = await bytesUntil(await relayed(log.read$({ follow: false })), 'event: complete');
     expect(bytes).toContain('The connection broke off without a close frame. Nothing to do');
     expect(bytes).toContain('The feed failed. See the log of the server.');
     expect(bytes).not.toMatch(isPrivate);

@@ -17,7 +17,7 @@ const pages = [
     '/sharing',
     '/options',
     '/recipes/postgres',
-    '/how-to/query-recordings',
+    '/how-to/query-log',
     '/failures/',
     '/failures/connection-replaced',
   ],

@@ -24,14 +24,6 @@ export const operators = {
     },
   ],
   'bounded/ring.ts': [{ code: 'firstSlots', why: 'The ring grows, so its first size has no visible effect.' }],
-  'node/recording/open-recording.ts': [
-    { from: 'length < stats.size', why: 'Truncating a file to its own length changes nothing.' },
-  ],
-  'node/recording/line-buffer.ts': [
-    { from: 'this.bytes.length > maxReusedBytes', why: 'The size of the reused buffer has no visible effect.' },
-    { from: 'size < this.length + more', why: 'The size of the buffer has no visible effect.' },
-    { from: 'size === this.bytes.length', why: 'The buffer would be copied into another of the same size.' },
-  ],
   'node/to-readable.ts': [
     {
       code: 'let wants = false',
@@ -43,12 +35,6 @@ export const operators = {
       code: 'if (time > this.newest) this.newest = time',
       mutator: 'EqualityOperator',
       why: 'Assigning the same value changes nothing.',
-    },
-  ],
-  'where-bytes.ts': [
-    {
-      code: 'const isMatch = rest.length === 0',
-      why: 'A shortcut for a single needle. The general code finds the same.',
     },
   ],
   'bounded/bounded-reader.ts': [
@@ -85,10 +71,6 @@ export const operators = {
       why: 'A shortcut for an item in the same windows as the one before. The general code does the same.',
     },
     {
-      code: 'private current: Open[] = []',
-      why: 'Replaced before it is read: no window begins at infinity.',
-    },
-    {
       code: 'private until = -Infinity',
       why: 'Replaced before it is used: no window begins at infinity.',
     },
@@ -99,17 +81,5 @@ export const operators = {
       why: 'A shortcut for an empty list. The general code returns an empty list as well.',
     },
     { code: 'if (this.#known.length > 0)', why: 'An empty list stays empty. The check saves a new list.' },
-  ],
-  'node/recording/recording-error.ts': [
-    { code: "const { code = '', message }", why: 'No system error has that code.' },
-  ],
-  'node/recording/replay-rounds.ts': [
-    {
-      code: 'if (speed === Infinity) return () => -Infinity',
-      why: 'NaN is not later than now, so the result is the same.',
-    },
-  ],
-  'node/recording/recording-reader.ts': [
-    { code: 'if (sizes.length > 0 &&', why: 'If the first file is missing, opening it throws the same message.' },
   ],
 };

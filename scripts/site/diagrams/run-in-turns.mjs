@@ -1,7 +1,4 @@
-// Runs consumers that use promises, Node streams or files in virtual time. The clock stands still until they wait for it.
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+// Runs consumers that use promises or Node streams in virtual time. The clock stands still until they wait for it.
 import { setImmediate as turn } from 'node:timers/promises';
 import { firstValueFrom, timer, VirtualTimeScheduler } from 'rxjs';
 import { messagesOf, sourceOf, unitMs } from './run.mjs';
@@ -19,7 +16,7 @@ export const runInTurns = async (consume) => {
     isOver = true;
   });
   while (!isOver) {
-    // Promises and streams act before the next turn. A file needs more turns, in which the consumer waits for no timer.
+    // Promises and streams act before the next turn.
     await turn();
     const [next] = scheduler.actions;
     if (isOver || next === undefined) continue;
@@ -39,40 +36,6 @@ export const runLoop = ({ source, iterableOf, workMs, show }) =>
     }
     add({ label: '', kind: 'end' });
   });
-
-/** Subscribes to an Observable until it completes. */
-export const runUntilComplete = ({ stream$, show }) =>
-  runInTurns(
-    (scheduler, add) =>
-      new Promise((resolve, reject) => {
-        stream$(scheduler).subscribe({
-          next: (value) => add({ value, ...show(value) }),
-          error: reject,
-          complete: () => {
-            add({ label: '', kind: 'end' });
-            resolve();
-          },
-        });
-      }),
-  );
-
-/** Calls a function with a path in a folder that is deleted afterwards. */
-export const withFile = async (name, use) => {
-  const folder = mkdtempSync(join(tmpdir(), 'diagram-'));
-  try {
-    return await use(join(folder, name));
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
-};
-
-/** Returns the lines of a recording as messages at their recorded times. */
-export const recordedIn = (path, show) =>
-  readFileSync(path, 'utf8')
-    .trimEnd()
-    .split('\n')
-    .map((line) => JSON.parse(line))
-    .map((value) => ({ at: value.type === 'gap' ? value.to : value.receivedAt, value, ...show(value) }));
 
 /** Returns a run of these rows. It ends after the last message. */
 export const runOf = (rows) => ({

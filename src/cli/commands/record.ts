@@ -1,70 +1,50 @@
-import { statSync } from 'node:fs';
-import { RecordingError, recordTo, tradeFeedEvents$ } from '../../index.js';
+import { tradeFeedEvents$ } from '../../index.js';
+import { feedLog, LogError } from '../../log/index.js';
 import { printable } from '../../protocol/printable.js';
 import { connectionOptions } from '../connection.js';
 import { usageError } from '../errors.js';
 import { endings$, finish, follow, lastStep } from '../follow.js';
-import { anyText, connection, count, defineCommand, feedArgument, option, output, sizeBytes } from '../options.js';
+import { ageMs, anyText, connection, count, defineCommand, feedArgument, flag, option, output } from '../options.js';
+import { sizeBytes } from '../options.js';
 import { statusView, writeSummary } from '../view/status.js';
-import { bytes, counted } from '../view/text.js';
 
 export const command = defineCommand({
   argument: feedArgument,
-  summary: 'record a feed to a file, with its gaps',
+  summary: 'record a feed in a log, with its gaps and events',
   description: `
-    Writes frames and gaps as listen --json does, one JSON object per line. jq can read the file; replay and serve
-    --replay send it again. Every byte of a payload is preserved. A crash loses at most the last moment.
+    Appends to a log, a folder of files with one JSON object per line. jq and DuckDB can read them; replay and serve
+    --replay send them again, also while the log grows. Every byte of a payload is preserved. kill -9 loses at most what
+    arrived in the last moment, and a power failure the last second.
 
-    Appends to an existing recording, and records the time in between as a gap. A file that is not a recording, or that
-    another recorder uses, is refused and left unchanged. If no frame arrives, no new file remains. Ctrl-C ends it with
-    a summary.
+    Continues an existing log, and records the time in between as a gap. A log that another process writes is refused.
+    Ctrl-C ends it with a summary.
   `,
   options: {
-    output: option('-o, --output <FILE>', anyText, 'the recording; an existing one is appended to'),
-    maxFileSize: option(
-      '--max-file-size <SIZE>',
-      sizeBytes,
-      'continue in FILE.1, FILE.2 and so on when a file is full: 500kB, 100MB, 2GB, 1TB (default: one file)',
-    ),
+    output: option('-o, --output <FOLDER>', anyText, 'the log; an existing one is continued'),
+    maxSize: option('--max-size <SIZE>', sizeBytes, 'remove the oldest files beyond this size of the log: 500MB, 50GB'),
+    maxAge: option('--max-age <TIME>', ageMs, 'remove files that are older: 12h, 7d'),
+    maxFileSize: option('--max-file-size <SIZE>', sizeBytes, 'begin another file at this size (default: 16 MiB)'),
+    compress: flag('--compress', 'compress the files that are complete with gzip'),
     ...connection,
     count,
     ...output,
   },
   examples: [
-    ['rx-trade-feed record --output market.ndjson', 'until Ctrl-C'],
-    ['rx-trade-feed record raw --output raw.ndjson --max-file-size 1GB --duration 24h', 'a day, in files of 1 GB'],
+    ['rx-trade-feed record --output market', 'until Ctrl-C'],
+    ['rx-trade-feed record raw --output raw --max-age 7d --compress', 'the last seven days'],
   ],
   run: async (feed, values, context) => {
-    const { output: path, maxFileSize: maxFileBytes } = values;
-    if (path === undefined) throw usageError('The file is missing. Use --output FILE.');
-    if (path === '-') throw usageError('record writes to a file. To write to stdout, use listen --json.');
+    const { output: path, maxSize: maxBytes, maxAge: maxAgeMs, maxFileSize: segmentBytes, compress } = values;
+    if (path === undefined) throw usageError('The folder is missing. Use --output FOLDER.');
+    if (path === '-') throw usageError('record writes to a folder. To write to stdout, use listen --json.');
     const events$ = tradeFeedEvents$(feed, await connectionOptions(values, context));
-    const view = statusView(values, context, () => recordingSize(path));
-    const steps$ = events$.pipe(recordTo(path, { maxFileBytes }), follow(feed, values, endings$(context)));
-    const { event, status } = await lastStep(steps$, view);
+    const view = statusView(values, context, () => printable(path));
+    const recorded$ = events$.pipe(feedLog(path).append({ maxBytes, maxAgeMs, segmentBytes, compress }));
+    const { event, status } = await lastStep(recorded$.pipe(follow(feed, values, endings$(context))), view);
     const { ending } = event;
     const { hasOpened } = status.life;
-    const wasRefused = ending.kind === 'failed' && ending.error instanceof RecordingError && !hasOpened;
-    if (!values.quiet && !wasRefused) writeSummary(context, status, [['recording', recordingSize(path)]]);
+    const wasRefused = ending.kind === 'failed' && ending.error instanceof LogError && !hasOpened;
+    if (!values.quiet && !wasRefused) writeSummary(context, status, [['log', printable(path)]]);
     return finish(ending, values, hasOpened);
   },
 });
-
-/** Describes the size of a recording: `1.2 MB in feed.ndjson`, `2.1 GB in 3 files`. Never throws. */
-const recordingSize = (path: string): string => {
-  const sizes = sizesOf(path);
-  // A recording without a line has no file.
-  if (sizes.length === 0) return 'nothing was written';
-  const total = bytes(sizes.reduce((sum, size) => sum + size, 0));
-  return `${total} in ${sizes.length > 1 ? counted(sizes.length, 'file') : printable(path)}`;
-};
-
-const sizesOf = (path: string): readonly number[] => {
-  const sizes: number[] = [];
-  try {
-    for (;;) sizes.push(statSync(sizes.length === 0 ? path : `${path}.${sizes.length}`).size);
-  } catch {
-    // There is no further file. The user learns of any other error from `recordTo`, which has failed with it.
-    return sizes;
-  }
-};

@@ -36,7 +36,11 @@ export const command = defineCommand({
     seed: option('--seed <N>', integer(0, 2 ** 32 - 1), 'the same seed generates the same payloads (default: 1)'),
     source: option('--source <FILE|->', anyText, 'send the lines of a file, or of stdin, one payload per line'),
     feed: option('--feed <market|raw>', oneOf('market', 'raw'), 'the feed of --source (default: market)'),
-    replay: option('--replay <FILE>', anyText, 'send a recording: each frame to its feed, with the recorded intervals'),
+    replay: option(
+      '--replay <LOG>',
+      anyText,
+      'send a log of record: each frame to its feed, with the recorded intervals',
+    ),
     speed: option('--speed <N|max>', speed, 'the speed of --replay, as a multiple (default: 1)'),
     tls: flag('--tls', 'https: and wss: with a certificate that is created for this run'),
     cert: option('--cert <FILE>', anyText, 'https: and wss: with this PEM certificate'),
@@ -44,7 +48,7 @@ export const command = defineCommand({
   },
   examples: [
     ['rx-trade-feed serve --port 8080 --plan developer', 'a service at a fixed address'],
-    ['rx-trade-feed serve --replay market.ndjson --speed 10', 'a recording, ten times as fast'],
+    ['rx-trade-feed serve --replay market --speed 10', 'a log, ten times as fast'],
     ['rx-trade-feed serve --source frames.ndjson --rate 100', 'the lines of a file'],
     ['tail -F orders.log | rx-trade-feed serve --source -', 'use the output of any program as a feed'],
     ['rx-trade-feed serve --tls', 'over TLS, with instructions for the client'],

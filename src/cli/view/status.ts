@@ -67,7 +67,7 @@ const eventTexts = ({ event, status }: Step): readonly string[] => {
   return [eventWords(event), ...advice];
 };
 
-/** How often a log has the status of a recording or of a replay, in ms. */
+/** How often the log has the status of record or replay, in ms. */
 export const progressEveryMs = 10_000;
 const maxStatusColumns = 200;
 

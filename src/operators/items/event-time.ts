@@ -1,15 +1,15 @@
-import { isFrame, isReplayed, isWatermark } from '../items/item.js';
+import { isFrame, isLogged, isWatermark } from '../items/item.js';
 
 /**
  * Tracks the time of a stream, in epoch ms. The stream is complete up to this time: no earlier event is expected. A
- * source that delays frames emits watermarks, and the last watermark is the time. In a recording, each event moves the
- * time. For any other source, the time is the clock minus the smallest delay of an event so far.
+ * source that delays frames emits watermarks, and the last watermark is the time. While a log is read, each record moves
+ * the time. For any other source, the time is the clock minus the smallest delay of an event so far.
  */
 export class EventTime {
   private readonly clock: () => number;
   private watermark: number | undefined;
   private lead: number | undefined;
-  private isRecording = false;
+  private isLogged = false;
   private newest = -Infinity;
   private passed = -Infinity;
 
@@ -24,14 +24,15 @@ export class EventTime {
 
   /** Whether only events move the time forward, not the clock. */
   get isWithoutClock(): boolean {
-    return this.watermark !== undefined || this.isRecording;
+    return this.watermark !== undefined || this.isLogged;
   }
 
   /** Records an event or an item. */
   receive(value: unknown, time: number): void {
-    this.isRecording = isReplayed(value);
+    this.isLogged = isLogged(value);
     const moves = !isFrame(value) && isWatermark(value);
-    if (moves) this.watermark = Math.max(this.watermark ?? -Infinity, time);
+    if (moves || (this.isLogged && this.watermark !== undefined))
+      this.watermark = Math.max(this.watermark ?? -Infinity, time);
     else this.pass(time);
     if (!this.isWithoutClock || moves) this.lead = Math.max(this.lead ?? -Infinity, time - this.clock());
   }
@@ -52,9 +53,9 @@ export class EventTime {
     return this.known();
   }
 
-  /** Returns the time when nothing delays the stream more than usual; in a recording, of the last event. */
+  /** Returns the time when nothing delays the stream more than usual; in a log, of the last event. */
   expected(): number {
-    if (this.lead === undefined || this.isRecording) return this.known();
+    if (this.lead === undefined || this.isLogged) return this.known();
     return Math.max(this.known(), this.clock() + this.lead);
   }
 

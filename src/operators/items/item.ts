@@ -1,6 +1,5 @@
 import type { Either } from 'fp-ts/lib/Either.js';
-import { type ClusterLifecycleEvent, type Gap, isRelayedValue } from '../../protocol/event.js';
-import type { Feed } from '../../protocol/feed.js';
+import { type ClusterLifecycleEvent, isRelayedValue } from '../../protocol/event.js';
 import type { TradeFeedError } from '../../protocol/failures/trade-feed-error.js';
 import { type AnyFrame, Frame, ownBytes, ownPayload } from '../../protocol/frame.js';
 import { isTime } from '../../protocol/type-guards.js';
@@ -59,12 +58,17 @@ export const timeOf = (value: unknown): number | undefined => {
   const frame = frameOf(value);
   if (frame !== undefined) return isTime(frame.receivedAt) ? frame.receivedAt : undefined;
   if (isLifecycle(value)) return value.type === 'gap' ? value.to : value.at;
-  if (isRelayedValue(value)) return value.at;
+  if (isRelayedValue(value) || isOutcome(value)) return value.at;
   const failedAt = isEither(value) && value._tag === 'Left' ? value.left?.receivedAt : undefined;
   return isTime(failedAt) ? failedAt : undefined;
 };
 
-/** Returns the size of a value in bytes: of its frame, of a byte array, of a text in UTF-16; 0 for any other value. */
+// What `settle` emits.
+const isOutcome = (value: unknown): value is { readonly at: number } => {
+  const { type, at } = Object(value) as Partial<Record<'type' | 'at', unknown>>;
+  return type === 'outcome' && isTime(at);
+};
+
 export const bytesOf = (value: unknown): number => {
   const frame = frameOf(value);
   if (frame !== undefined) return frame.byteLength;
@@ -82,9 +86,10 @@ export const frameOf = (value: unknown): Frame | undefined => {
   return isEither(value) && value._tag === 'Right' ? frameOf(value.right) : undefined;
 };
 
-export const isReplayed = (value: unknown): boolean => {
-  const frame = frameOf(value);
-  return frame === undefined ? isLifecycle(value) && 'offset' in value : 'offset' in frame;
+/** Returns whether a value is a record of a log. Its time is then the clock, until the log emits a watermark. */
+export const isLogged = (value: unknown): boolean => {
+  const event = frameOf(value) ?? (isLifecycle(value) ? value : undefined);
+  return event !== undefined && 'offset' in event;
 };
 
 // An output of `decodeEither`, with the fields that are read here.
@@ -92,12 +97,8 @@ const isEither = (value: unknown): value is Either<Partial<DecodeFailure> | unde
   typeof value === 'object' && value !== null && '_tag' in value;
 
 /**
- * Gives a value its bytes in memory that no other value uses, and returns it. Call it for each value that is stored
- * after its `next`: a view of a buffer would keep all of that buffer alive.
- *
- * For a frame, also of a value created from it, this replaces `data`, so that the next holder copies nothing. A byte
- * array is returned as a copy. Bytes that use at least 3/4 of their buffer are not copied; a frozen frame stays
- * unchanged.
+ * Call it for each value that is stored after its `next`: a view of a buffer would keep all of that buffer alive. A
+ * byte array is returned as a copy. Bytes that use at least 3/4 of their buffer are not copied.
  */
 export const withOwnBytes = <T>(value: T): T => {
   const frame = frameOf(value);
@@ -155,30 +156,3 @@ export class Conflated<T, K> {
     this.count = count;
   }
 }
-
-/** A frame from a recording. */
-export class ReplayedFrame extends Frame {
-  /** The byte offset after this line of the recording. Pass it as the option `offset` to continue from there. */
-  readonly offset: number;
-
-  constructor(
-    feed: Feed,
-    data: Frame['data'],
-    isBinary: boolean,
-    receivedAt: number,
-    connection: number,
-    offset: number,
-  ) {
-    super(feed, data, isBinary, receivedAt, connection);
-    this.offset = offset;
-  }
-}
-
-/** A gap from a recording. */
-export interface ReplayedGap extends Gap {
-  /** The byte offset after this line of the recording. Pass it as the option `offset` to continue from there. */
-  readonly offset: number;
-}
-
-/** An item of a recording. */
-export type Replayed = ReplayedFrame | ReplayedGap;

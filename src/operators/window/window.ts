@@ -1,6 +1,5 @@
 import type { SchedulerLike } from 'rxjs';
 import type { Disconnected, Gap } from '../../protocol/event.js';
-import type { ReplayedGap } from '../items/item.js';
 
 /**
  * A window with its items.
@@ -73,8 +72,8 @@ export interface Accumulator<T, S> {
  */
 export type WindowSource<E> = Disconnected extends E
   ? E
-  : [Extract<E, ReplayedGap>] extends [never]
-    ? 'a window needs the events around the frames: use tradeFeedEvents$ or replay$, and keep `disconnected` and `gap`'
+  : [Extract<E, Disconnected>] extends [never]
+    ? 'a window needs the events around the frames: use tradeFeedEvents$ or a log, and keep `disconnected` and `gap`'
     : E;
 
 /** The options that `tumblingWindow` and `slidingWindow` share. */

@@ -7,8 +7,9 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { defer, filter, firstValueFrom, lastValueFrom, map, take, timeout, toArray } from 'rxjs';
-import { frames, recordTo, replay$, tradeFeedEvents$ } from 'rx-trade-feed';
+import { frames, tradeFeedEvents$ } from 'rx-trade-feed';
 import { relayFeed$ } from 'rx-trade-feed/browser';
+import { feedLog } from 'rx-trade-feed/log';
 import { createRelay, relayHandler } from 'rx-trade-feed/relay';
 import { startTradeFeedService } from 'rx-trade-feed/testing';
 
@@ -51,14 +52,14 @@ const features = {
     withService((options) => hasGap(tradeFeedEvents$('market', { ...options, tls: { ca: tls.cert } })), { tls }),
   'in a worker thread': () =>
     withService((options) => hasGap(tradeFeedEvents$('market', { ...options, receiveIn: 'worker' }))),
-  'recording and replay': async () => {
+  'a log on disk': async () => {
     const folder = mkdtempSync(join(tmpdir(), 'rx-trade-feed-runtime-'));
-    const file = join(folder, 'feed.ndjson');
+    const log = feedLog(join(folder, 'market'));
     try {
       await withService((options) =>
-        lastValueFrom(tradeFeedEvents$('market', options).pipe(recordTo(file), frames(), take(2))),
+        lastValueFrom(tradeFeedEvents$('market', options).pipe(log.append(), frames(), take(2))),
       );
-      return await hasGap(replay$(file, { speed: Infinity }));
+      return await hasGap(log.read$({ follow: false }));
     } finally {
       rmSync(folder, { recursive: true });
     }

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import { existsSync, readFileSync, symlinkSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { filter, firstValueFrom } from 'rxjs';
 import { startTradeFeedService, type TradeFeedService } from '../../../src/testing/index.js';
 import { fakeTimers } from '../../support/fake-timers.js';
@@ -20,23 +21,23 @@ const record = (args: string, given: Parameters<typeof fakeContext>[0] = {}) => 
 };
 
 let count = 0;
-const fresh = (): string => folder.path(`recording-${(count += 1)}`);
-const recordsOf = (path: string): unknown[] =>
-  readFileSync(path, 'utf8')
-    .trim()
-    .split('\n')
-    .map((line) => JSON.parse(line) as unknown);
+const fresh = (): string => folder.path(`log-${(count += 1)}`);
+const segmentsOf = (path: string) =>
+  readdirSync(path)
+    .filter((name) => name.endsWith('.ndjson'))
+    .sort();
 
-const linkToItself = (): string => {
-  const path = fresh();
-  symlinkSync(path, path);
-  return path;
-};
+/** Returns the frames and gaps of a log. */
+const recordsOf = (path: string): unknown[] =>
+  segmentsOf(path)
+    .flatMap((name) => readFileSync(join(path, name), 'utf8').trimEnd().split('\n'))
+    .map((line) => JSON.parse(line) as { type: string })
+    .filter(({ type }) => type === 'frame' || type === 'gap');
 
 const opened = /\(connection 1\)/;
 
 describe('record', () => {
-  it('writes frames and gaps, prints a summary, and appends to an existing recording', async () => {
+  it('writes frames and gaps, prints a summary, and continues an existing log', async () => {
     const path = fresh();
     const first = record(`--output ${path} --count 2`);
     await first.stderr.until(opened);
@@ -49,7 +50,7 @@ describe('record', () => {
     ]);
     expect(first.stdout.text).toBe('');
     expect(first.stderr.text).toMatch(
-      new RegExp(`Z 2 frames, 5 B in .*; gaps: none; reconnects: none; recording: \\d+ B in ${path}\n$`),
+      new RegExp(`Z 2 frames, 5 B in .*; gaps: none; reconnects: none; log: ${path}\n$`),
     );
     const second = record(`-o ${path} --count 2`);
     await second.stderr.until(opened);
@@ -59,35 +60,35 @@ describe('record', () => {
     service.push('market', 'four');
     expect(await second.exit).toBe(0);
     expect(recordsOf(path).slice(2)).toMatchObject([
-      { type: 'gap', failure: { code: 'connection-closed' } },
+      { type: 'gap', failure: { code: 'log-paused' } },
       { data: 'three' },
       { type: 'gap', failure: { code: 'access-expired' } },
       { data: 'four', connection: 2 },
     ]);
   });
 
-  it('continues in another file when one is full', async () => {
+  it('begins another file when one is full', async () => {
     const path = fresh();
     const { stderr, exit } = record(`raw -o ${path} --max-file-size 0.2kB --count 3`);
     await stderr.until(opened);
     for (const payload of ['one', 'two', 'three']) service.push('raw', payload);
     expect(await exit).toBe(0);
-    expect(recordsOf(`${path}.2`)).toMatchObject([{ feed: 'raw', data: 'three' }]);
-    expect(stderr.text).toMatch(/; recording: \d+ B in 3 files\n$/);
+    expect(recordsOf(path)).toMatchObject([{ data: 'one' }, { data: 'two' }, { feed: 'raw', data: 'three' }]);
+    expect(segmentsOf(path).length).toBeGreaterThan(2);
   });
 
-  it('shows a status line on a terminal, with the size of the file', async () => {
+  it('shows a status line on a terminal, with the log', async () => {
     const path = fresh();
     const { stderr, end } = record(`-o ${path}`, { stderr: new FakeOutput({ columns: 400, rows: 10 }) });
     await stderr.until(/live: market/);
     service.push('market', 'one');
-    await stderr.until(new RegExp(` · 1 frame .* · [1-9]\\d* B in ${path}`));
+    await stderr.until(new RegExp(` · 1 frame .* · ${path}`));
     expect(await end()).toBe(0);
-    expect(stderr.text).toMatch(new RegExp(` {2}frames {6}1, [^]* {2}recording {3}\\d+ B in ${path}\n$`));
+    expect(stderr.text).toMatch(new RegExp(` {2}frames {6}1, [^]* {2}log {9}${path}\n$`));
     expect(recordsOf(path)).toHaveLength(1);
   });
 
-  it('writes the status to a log every 10 s', async () => {
+  it('writes the status to a log of its own every 10 s', async () => {
     using _timers = fakeTimers();
     const path = fresh();
     const { stderr, end } = record(`-o ${path}`);
@@ -95,67 +96,56 @@ describe('record', () => {
     jest.advanceTimersByTime(9_500);
     expect(stderr.text).not.toContain('●');
     jest.advanceTimersByTime(1_000);
-    expect(stderr.text).toMatch(new RegExp(`Z ● live: market, .* · 0 frames · no gaps · 0 B in ${path}\n$`));
+    expect(stderr.text).toMatch(new RegExp(`Z ● live: market, .* · 0 frames · no gaps · ${path}\n$`));
     expect(await end()).toBe(0);
   });
 
-  it('prints nothing with -q, and leaves no file without a frame', async () => {
-    const path = fresh();
+  it('prints nothing with -q', async () => {
     const connected = firstValueFrom(service.events$.pipe(filter(({ type }) => type === 'handshake-accepted')));
-    const { stderr, end } = record(`-q -o ${path}`);
+    const { stderr, end } = record(`-q -o ${fresh()}`);
     await connected;
     expect(await end()).toBe(0);
     expect(stderr.text).toBe('');
-    const refused = record(`-o ${path}`, { env: { TRADE_FEED_API_KEY: 'planted-key' } });
-    expect(await refused.exit).toBe(3);
-    expect(refused.stderr.text).toMatch(/Z 0 frames, .*; recording: nothing was written\n/);
-    expect(existsSync(path)).toBe(false);
   });
 
-  it('refuses a file that is not a recording before it connects', async () => {
+  it('ends with 3 if the key is not valid', async () => {
+    const { exit } = record(`-o ${fresh()}`, { env: { TRADE_FEED_API_KEY: 'planted-key' } });
+    expect(await exit).toBe(3);
+  });
+
+  it('refuses a file before it connects, and leaves it unchanged', async () => {
     const path = await folder.file('mine', 'mine');
     const { stderr, exit } = record(`--output ${path}`);
     expect(await exit).toBe(8);
-    expect(stderr.text).toBe(
-      `rx-trade-feed: The file ${path} already exists and is not a recording. Nothing was written to it. Use another path.\n`,
-    );
+    expect(stderr.text).toMatch(/^rx-trade-feed: .*mine/);
+    expect(stderr.text).not.toContain('Connect');
     expect(readFileSync(path, 'utf8')).toBe('mine');
   });
 
   it.each([
-    ['', 'The file is missing. Use --output FILE.'],
-    ['-o -', 'record writes to a file. To write to stdout, use listen --json.'],
-  ])('needs a file: %s', async (args, words) => {
+    ['', 'The folder is missing. Use --output FOLDER.'],
+    ['-o -', 'record writes to a folder. To write to stdout, use listen --json.'],
+  ])('needs a folder: %s', async (args, words) => {
     const { stderr, exit } = record(args);
     expect(await exit).toBe(2);
     expect(stderr.text).toBe(`rx-trade-feed: ${words}\nTry rx-trade-feed record --help.\n`);
   });
 
-  it.each([
-    ['a name that is too long', () => folder.path('x'.repeat(300)), 'the name or the path is too long'],
-    ['a link to itself', linkToItself, 'the symbolic links form a loop'],
-    ['a part that is not a folder', () => `${linkToItself()}/feed`, 'the symbolic links form a loop'],
-  ])('explains the problem with %s, and prints nothing else', async (_what, path, words) => {
-    const file = path();
-    const { stderr, exit } = record(`-o ${file}`);
+  it('explains a name that is too long, and prints nothing else', async () => {
+    const path = folder.path('x'.repeat(300));
+    const { stderr, exit } = record(`-o ${path}`);
     expect(await exit).toBe(8);
-    expect(stderr.text).toBe(`rx-trade-feed: Cannot write the recording ${file}: ${words}.\n`);
+    expect(stderr.text).toContain(`rx-trade-feed: Cannot write the log ${path}: the name or the path is too long. `);
   });
 
-  it('reports that another recorder uses the file, and a full disk', async () => {
+  it('reports that another process writes the log', async () => {
     const path = fresh();
+    mkdirSync(path);
     const first = record(`-o ${path}`);
     await first.stderr.until(opened);
     const second = record(`-o ${path}`);
     expect(await second.exit).toBe(8);
-    expect(second.stderr.text).toMatch(/^rx-trade-feed: .*: another recorder, .* is writing to it\. .*\n$/);
+    expect(second.stderr.text).toMatch(/^rx-trade-feed: The log .* has a writer already.*\n$/);
     expect(await first.end()).toBe(0);
-    const full = record('--output /dev/full');
-    await full.stderr.until(opened);
-    service.push('market', 'one');
-    expect(await full.exit).toBe(8);
-    expect(full.stderr.text).toMatch(
-      /Z 1 frame, .*; recording: .*\nrx-trade-feed: Cannot write the recording \/dev\/full: no space is left on the disk\.\n$/,
-    );
   });
 });

@@ -8,7 +8,8 @@ import { promisify } from 'node:util';
 import { from, lastValueFrom, NEVER, type Observable, of, Subject, toArray } from 'rxjs';
 import { certificateFor as servedCertificate, serviceEventWords } from '../../../src/cli/commands/serve.js';
 import { linesOf, openLines, pacedAt } from '../../../src/cli/payloads.js';
-import { Frame, recordTo } from '../../../src/index.js';
+import { Frame } from '../../../src/index.js';
+import { feedLog } from '../../../src/log/index.js';
 import type { ServiceEvent } from '../../../src/testing/index.js';
 import { certificateFor } from '../../support/certificate.js';
 import { commandRunner, type Running } from '../support/fakes.js';
@@ -30,9 +31,9 @@ const listen = (args: string, { settings: env }: { settings: Record<string, stri
 
 const frame = (feed: 'market' | 'raw', ms: number, text: string | Buffer, isBinary = false) =>
   new Frame(feed, Buffer.from(text), isBinary, ms, 1);
-const recording = (name: string, frames: readonly Frame[]): string => {
+const logged = (name: string, frames: readonly Frame[]): string => {
   from(frames)
-    .pipe(recordTo(folder.path(name)))
+    .pipe(feedLog(folder.path(name)).append())
     .subscribe();
   return folder.path(name);
 };
@@ -74,7 +75,7 @@ describe('serve', () => {
   });
 
   it('sends the recorded frames of each feed with their intervals, from its first client on', async () => {
-    const file = recording('both', [frame('raw', 0, 'r0'), frame('market', 200, 'm1'), frame('raw', 400, 'r2', true)]);
+    const file = logged('both', [frame('raw', 0, 'r0'), frame('market', 200, 'm1'), frame('raw', 400, 'r2', true)]);
     const service = await serve(`--replay ${file} --speed 2 --plan developer`);
     expect(service.stdout.text).toMatch(
       /raw {6}its frames in .*both, 2 times as fast, from when the first client connects[^]*listen raw\n/,
@@ -93,8 +94,8 @@ describe('serve', () => {
     expect(market.stdout.text).toBe('m1\n');
   });
 
-  it('serves a recording to listen as replay writes it', async () => {
-    const file = recording(
+  it('serves a log to listen as replay writes it', async () => {
+    const file = logged(
       'twelve',
       [...Array(12).keys()].map((n) => frame('market', n, `{"n":${n}}`)),
     );
@@ -108,24 +109,24 @@ describe('serve', () => {
   it.each([
     ['1', 'as recorded'],
     ['max', 'as fast as possible'],
-  ])('describes a recording at --speed %s, and a feed that it lacks', async (speed, words) => {
-    const file = recording(`of-${speed}`, [frame('market', 1, 'x')]);
+  ])('describes a log at --speed %s, and a feed that it lacks', async (speed, words) => {
+    const file = logged(`of-${speed}`, [frame('market', 1, 'x')]);
     const { stdout } = await serve(`--replay ${file} --speed ${speed}`);
     expect(stdout.text).toContain(`of-${speed}, ${words}, from when`);
     expect(stdout.text).toMatch(/ raw {6}nothing: .* contains no frame of this feed\n/);
   });
 
-  it('begins a feed with its first frame, even if it was recorded late', async () => {
+  it('begins a feed with its first frame, even if it came late', async () => {
     const [day, later] = [3_600_000, 3_600_100];
     const [one, two] = [frame('market', day, 'one'), frame('market', later, 'two')];
-    const file = recording('late', [frame('raw', 0, 'r'), one, frame('raw', day + 10, 'r'), two]);
+    const file = logged('late', [frame('raw', 0, 'r'), one, frame('raw', day + 10, 'r'), two]);
     const market = listen('market --count 2', await serve(`--replay ${file} --plan developer`));
     expect(await market.exit).toBe(0);
     expect(market.stdout.text).toBe('one\ntwo\n');
   });
 
-  it('does not report a feed as empty when it has not searched the whole recording', async () => {
-    const file = recording('long', [frame('market', 0, Buffer.alloc(17_000_000, 'x')), frame('raw', 1, 'x')]);
+  it('does not report a feed as empty when it has not searched the whole log', async () => {
+    const file = logged('long', [frame('market', 0, Buffer.alloc(17_000_000, 'x')), frame('raw', 1, 'x')]);
     const { stdout } = await serve(`--replay ${file}`);
     expect(stdout.text).toMatch(/ raw {6}its frames in /);
   });
@@ -172,7 +173,7 @@ describe('serve', () => {
     ['--cert TEXT --key TEXT', 2, '--cert and --key must contain a PEM certificate and its key.'],
     ['--cert missing --key x', 8, 'Cannot read the file of --cert: there is no such file.'],
     ['--replay missing', 8, 'there is no such file or folder.'],
-    ['--replay EMPTY', 8, 'The recording of --replay contains no frame.'],
+    ['--replay EMPTY', 8, 'contains no frame.'],
     ['--source missing', 8, 'Cannot read the file of --source: there is no such file.'],
     ['--source .', 8, 'Cannot read the file of --source: the path is a directory.'],
   ])('refuses `%s`', async (options, code, words) => {

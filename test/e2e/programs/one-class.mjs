@@ -3,14 +3,16 @@ import * as angular from 'rx-trade-feed/angular';
 import * as browser from 'rx-trade-feed/browser';
 import * as index from 'rx-trade-feed';
 import * as interop from 'rx-trade-feed/interop';
+import * as log from 'rx-trade-feed/log';
 import * as nestjs from 'rx-trade-feed/nestjs';
 import * as operators from 'rx-trade-feed/operators';
 import * as otel from 'rx-trade-feed/otel';
 import * as relay from 'rx-trade-feed/relay';
+import * as settle from 'rx-trade-feed/settle';
 import * as testing from 'rx-trade-feed/testing';
 import { firstValueFrom } from 'rxjs';
 
-const entries = [index, operators, relay, browser, angular, nestjs, otel, interop, testing];
+const entries = [index, operators, relay, browser, angular, nestjs, otel, interop, settle, log, testing];
 const valuesOf = (name) => entries.flatMap((entry) => (name in entry ? [entry[name]] : []));
 const names = [...new Set(entries.flatMap((entry) => Object.keys(entry)))];
 const shared = names.filter((name) => valuesOf(name).length > 1);

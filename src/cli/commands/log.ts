@@ -1,0 +1,134 @@
+import { inspectLog, type LogCheck, type LogProgress, type LogStatus, verifyLog } from '../../log/index.js';
+import { printable } from '../../protocol/printable.js';
+import type { CliContext } from '../context.js';
+import { CliError, ExitCode, usageError } from '../errors.js';
+import { argument, defineCommand, flag, output, type ValuesOf } from '../options.js';
+import { lineView, type Look } from '../view/terminal.js';
+import { bytes, count, counted, duration, joined } from '../view/text.js';
+
+const options = {
+  json: flag('--json', 'write the result as one JSON object'),
+  ...output,
+};
+type Values = ValuesOf<typeof options>;
+
+type Action = 'status' | 'verify';
+
+export const command = defineCommand({
+  argument: argument<readonly string[]>('<action...>', 'status FOLDER or verify FOLDER', (word, before = []) => [
+    ...before,
+    word,
+  ]),
+  summary: 'show a log and its consumers, or check every line',
+  description: `
+    status shows the files of a log, its times, its writer, and how far each consumer is behind. verify reads every line.
+    It names the file and the line of each damage, and ends with 5 if there is any. Both also read a file of listen
+    --json.
+  `,
+  options,
+  examples: [
+    ['rx-trade-feed log status market', 'the files and the consumers'],
+    ['rx-trade-feed log verify market --json', 'check every line, for a script'],
+  ],
+  run: async ([action = '', path, ...rest], values, context) => {
+    if (action !== 'status' && action !== 'verify')
+      throw usageError('The actions of log are status and verify: rx-trade-feed log status FOLDER.');
+    if (path === undefined || rest.length > 0) throw usageError(`log ${action} needs one folder.`);
+    return actions[action](path, values, context);
+  },
+});
+
+type Act = (path: string, values: Values, context: CliContext) => Promise<number>;
+
+const actions: Readonly<Record<Action, Act>> = {
+  status: async (path, { json }, { stdout }) => {
+    const status = await inspectLog(path);
+    stdout.write(
+      json
+        ? `${JSON.stringify(status)}\n`
+        : statusText(status, Date.now())
+            .map((line) => `${line}\n`)
+            .join(''),
+    );
+    return ExitCode.ok;
+  },
+  verify: async (path, values, context) => {
+    const view = lineView(values, context, progressLook);
+    const check = await verifyLog(path, view.show).finally(view.close);
+    context.stdout.write(
+      values.json
+        ? `${JSON.stringify(check)}\n`
+        : checkText(check)
+            .map((line) => `${line}\n`)
+            .join(''),
+    );
+    if (check.damaged.length === 0) return ExitCode.ok;
+    throw new CliError(
+      ExitCode.refused,
+      `${counted(check.damaged.length, 'line')} of ${printable(path)} can't be read.`,
+    );
+  },
+};
+
+/** How many files of a log are shown: the oldest one and the newest ones. */
+const shownFiles = 12;
+
+export const statusText = (status: LogStatus, now: number): readonly string[] => {
+  const { path, log, segments, offset, end, frames, from, to, writer, consumers } = status;
+  const hidden = Math.max(0, segments.length - shownFiles);
+  const files = segments
+    .filter((_, n) => n === 0 || n > hidden)
+    .map((each) => `${bytes(each.bytes).padStart(9)}  ${each.offset} to ${each.end}${time(each.from, ', from ')}`);
+  if (hidden > 0) files.splice(1, 0, `${`${count(hidden)} more`.padStart(9)}`);
+  return [
+    `log         ${printable(path)}${log === undefined ? '' : `, id ${log}`}`,
+    `records     ${count(end - offset)} (${offset} to ${end}), ${counted(frames, 'frame')}, ${bytes(status.bytes)}`,
+    `times       ${from === undefined ? 'none' : `${time(from)} to ${time(to)}`}`,
+    `writer      ${writerText(writer, now)}`,
+    ...labelled('files', files),
+    ...labelled('consumers', consumers.map(consumerText)),
+  ];
+};
+
+const labelled = (label: string, lines: readonly string[]): readonly string[] =>
+  (lines.length === 0 ? ['none'] : lines).map((line, n) => `${(n === 0 ? label : '').padEnd(12)}${line.trimStart()}`);
+
+const time = (ms: number | undefined, before = ''): string =>
+  ms === undefined ? '' : `${before}${new Date(ms).toISOString()}`;
+
+const writerText = (writer: LogStatus['writer'], now: number): string => {
+  if (writer === undefined) return 'none';
+  const ago = `${duration(Math.max(0, now - writer.writtenAt))} ago`;
+  if (writer.isRunning) return `process ${writer.pid}, written ${ago}`;
+  return writer.closed ? `closed ${ago}` : `gone: process ${writer.pid} wrote ${ago}`;
+};
+
+const consumerText = ({ name, position, behind, behindMs }: LogStatus['consumers'][number]): string => {
+  const where = position === undefined ? 'no commit yet' : `at ${position.offset}`;
+  const late = behind === 0 ? 'up to date' : `${counted(behind, 'record')} behind, ${duration(behindMs)}`;
+  return `${printable(name)}: ${joined(', ', where, late)}`;
+};
+
+/** How many damaged lines are shown. `--json` has all. */
+const shownDamage = 20;
+
+const checkText = ({ damaged, tornBytes, records, frames, segments, bytes: read }: LogCheck): readonly string[] => [
+  ...damaged
+    .slice(0, shownDamage)
+    .map(({ path, line, lineAt, problem }) => `${printable(path)}, line ${line} (byte ${lineAt}): ${problem}`),
+  ...(damaged.length > shownDamage ? [`… and ${counted(damaged.length - shownDamage, 'line')} more`] : []),
+  ...(tornBytes > 0
+    ? [`the last line has ${counted(tornBytes, 'byte')} and no end: it is being written, or torn`]
+    : []),
+  `${counted(records, 'record')} in ${counted(segments.length, 'file')}, ${counted(frames, 'frame')}, ${bytes(read)}: ` +
+    (damaged.length === 0 ? 'every line is valid' : counted(damaged.length, 'damaged line')),
+];
+
+const progressLook: Look<LogProgress> = {
+  lines: (progress) => [[[progressText(progress)]]],
+  logEveryMs: 10_000,
+  log: (progress, isDue) => (isDue ? [progressText(progress)] : []),
+};
+
+const progressText = ({ bytes: read, totalBytes, records }: LogProgress): string =>
+  `${totalBytes === 0 ? 100 : Math.floor((read * 100) / totalBytes)}% · ${counted(records, 'record')}`;

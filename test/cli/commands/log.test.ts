@@ -1,0 +1,143 @@
+import { describe, expect, it } from '@jest/globals';
+import { appendFileSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { from, lastValueFrom, take, tap } from 'rxjs';
+import { statusText } from '../../../src/cli/commands/log.js';
+import { feedLog, inspectLog, type LogStatus } from '../../../src/log/index.js';
+import { frameAt, opening, start } from '../support/events.js';
+import { commandRunner } from '../support/fakes.js';
+import { tempFolder } from '../support/temp-folder.js';
+
+const folder = tempFolder();
+const command = commandRunner();
+const log = (args: string) => command(`log ${args}`);
+
+let count = 0;
+const frames = Array.from({ length: 40 }, (_, n) => frameAt(n, `{"n":${n}}`));
+const logged = async (): Promise<string> => {
+  const path = folder.path(`log-${(count += 1)}`);
+  await lastValueFrom(from([...opening(0, 1), ...frames]).pipe(feedLog(path).append({ segmentBytes: 3_000 })));
+  return path;
+};
+const firstFile = (path: string): string => join(path, '0000000000000000.ndjson');
+
+describe('log status', () => {
+  it('shows the records, the times, the writer, the files, and how far each consumer is behind', async () => {
+    const path = await logged();
+    const work = () => Promise.resolve();
+    const commits$ = feedLog(path).consume$('db', work, { maxBatch: 13 });
+    await lastValueFrom(
+      commits$.pipe(
+        take(1),
+        tap(({ committed }) => expect(committed).toBe(13)),
+      ),
+    );
+    const { stdout, exit } = log(`status ${path}`);
+    expect(await exit).toBe(0);
+    expect(stdout.text).toMatch(new RegExp(`^log {9}${path}, id [0-9a-f]{12}\n`));
+    expect(stdout.text).toContain('records     43 (0 to 43), 40 frames, ');
+    expect(stdout.text).toContain('times       2026-01-01T00:00:00.000Z to 2026-01-01T00:00:00.0');
+    expect(stdout.text).toMatch(/^writer {6}closed .* ago$/m);
+    expect(stdout.text).toMatch(/^files {7}\d\.\d kB {2}0 to \d+, from 2026-01-01T00:00:00\.000Z\n {12}\d/m);
+    expect(stdout.text).toMatch(/^consumers {3}db: at 13, 30 records behind, \d+ ms$/m);
+  });
+
+  it('writes all of it as JSON', async () => {
+    const path = await logged();
+    const { stdout, exit } = log(`status ${path} --json`);
+    expect(await exit).toBe(0);
+    expect(JSON.parse(stdout.text)).toEqual(JSON.parse(JSON.stringify(await inspectLog(path))));
+  });
+
+  const none: LogStatus = {
+    ...{ path: 'market', log: undefined, segments: [], offset: 0, end: 0, frames: 0, bytes: 0 },
+    ...{ from: undefined, to: undefined, writer: undefined, consumers: [] },
+  };
+  const writer = { pid: 7, log: 'a', boot: 'b', run: 0, offset: 0, at: start, writtenAt: start, closed: false };
+  const segments = Array.from({ length: 20 }, (_, n) => ({
+    ...{
+      path: 'p',
+      isCompressed: false,
+      bytes: 1_000,
+      offset: n,
+      end: n + 1,
+      frames: 1,
+      from: undefined,
+      to: undefined,
+    },
+  }));
+
+  it.each<[string, Partial<LogStatus>, string]>([
+    ['an empty log', {}, 'writer      none\nfiles       none\nconsumers   none'],
+    ['a writer that runs', { writer: { ...writer, isRunning: true } }, 'process 7, written 3.0 s ago'],
+    ['a writer that is gone', { writer: { ...writer, isRunning: false } }, 'gone: process 7 wrote 3.0 s ago'],
+    ['many files', { segments }, 'files       1.0 kB  0 to 1\n            8 more\n            1.0 kB  9 to 10\n'],
+    [
+      'a consumer without a commit',
+      { consumers: [{ name: 'db', position: undefined, behind: 2, behindMs: 1_500 }] },
+      'consumers   db: no commit yet, 2 records behind, 1.5 s',
+    ],
+    [
+      'a consumer at the end',
+      { consumers: [{ name: 'db', position: { offset: 5, log: 'a' }, behind: 0, behindMs: 0 }] },
+      'consumers   db: at 5, up to date',
+    ],
+  ])('shows %s', (_what, status, words) => {
+    expect(statusText({ ...none, ...status }, start + 3_000).join('\n')).toContain(words);
+  });
+});
+
+describe('log verify', () => {
+  it('ends with 0 if every line is valid', async () => {
+    const { stdout, stderr, exit } = log(`verify ${await logged()}`);
+    expect(await exit).toBe(0);
+    expect(stdout.text).toMatch(/^43 records in \d+ files, 40 frames, .*: every line is valid\n$/);
+    expect(stderr.text).toBe('');
+  });
+
+  it('names the file, the line and the byte of each damage, and ends with 5', async () => {
+    const path = await logged();
+    const file = firstFile(path);
+    const text = readFileSync(file, 'latin1');
+    writeFileSync(file, text.replace('"offset":1,', '"offset":X,'), 'latin1');
+    const { stdout, stderr, exit } = log(`verify ${path}`);
+    expect(await exit).toBe(5);
+    const at = text.indexOf('{"offset":1,');
+    expect(stdout.text).toContain(`${file}, line 3 (byte ${at}): it is not a record\n`);
+    expect(stdout.text).toMatch(/: 1 damaged line\n$/);
+    expect(stderr.text).toBe(`rx-trade-feed: 1 line of ${path} can't be read.\n`);
+  });
+
+  it('shows 20 damaged lines at most; --json has all', async () => {
+    const path = await folder.file('damaged', `${'{"type":"gap"}\n'.repeat(30)}`);
+    const { stdout, exit } = log(`verify ${path}`);
+    expect(await exit).toBe(5);
+    expect(stdout.text).toContain('\n… and 10 lines more\n');
+    const json = log(`verify ${path} --json`);
+    expect(await json.exit).toBe(5);
+    expect((JSON.parse(json.stdout.text) as { damaged: unknown[] }).damaged).toHaveLength(30);
+  });
+
+  it('reports a torn last line, which is no damage', async () => {
+    const path = await logged();
+    const [last = ''] = (await inspectLog(path)).segments.slice(-1).map((segment) => segment.path);
+    appendFileSync(last, '{"offset":4');
+    const { stdout, exit } = log(`verify ${path}`);
+    expect(await exit).toBe(0);
+    expect(stdout.text).toMatch(/^the last line has 11 bytes and no end: it is being written, or torn\n/);
+  });
+});
+
+describe('log', () => {
+  it.each([
+    ['', 2, 'The action is missing.'],
+    ['stat x', 2, 'The actions of log are status and verify: rx-trade-feed log status FOLDER.'],
+    ['status', 2, 'log status needs one folder.'],
+    ['verify a b', 2, 'log verify needs one folder.'],
+    ['status missing', 8, 'there is no such file or folder'],
+  ])('refuses `%s`', async (args, code, words) => {
+    const { stderr, exit } = log(args);
+    expect(await exit).toBe(code);
+    expect(stderr.text).toContain(words);
+  });
+});

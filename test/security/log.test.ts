@@ -1,0 +1,65 @@
+import { describe, expect, it } from '@jest/globals';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { tradeFeedEvents$ } from '../../src/index.js';
+import { feedLog } from '../../src/log/index.js';
+import { optionsFor, plantedKey } from '../support/feed.js';
+import { accept, close, startWire, text } from '../support/wire.js';
+
+/** Logs a feed that is closed with its secrets as the reason, and then stops. Returns the files, by name. */
+const logged = async (umask: number) => {
+  const folder = mkdtempSync(join(tmpdir(), 'security-'));
+  const path = join(folder, 'log');
+  mkdirSync(path);
+  writeFileSync(join(path, 'of-another-program'), 'mine');
+  const before = process.umask(umask);
+  await using wire = await startWire({
+    handshake: [
+      accept(text('a'), close(1001, `${plantedKey} planted-ticket-1`)),
+      accept(text('b'), close(4001, plantedKey)),
+    ],
+  });
+  try {
+    await tradeFeedEvents$('market', optionsFor(wire))
+      .pipe(feedLog(path).append())
+      .forEach(() => undefined)
+      .catch(() => undefined);
+    return new Map(
+      readdirSync(path).map((name) => {
+        const file = join(path, name);
+        return [name, { content: readFileSync(file, 'utf8'), mode: statSync(file).mode & 0o777 }] as const;
+      }),
+    );
+  } finally {
+    process.umask(before);
+    rmSync(folder, { recursive: true });
+  }
+};
+
+describe('a log on disk', () => {
+  it('contains frames and events, and no secret', async () => {
+    const files = [...(await logged(0o022))];
+    const lines =
+      files
+        .find(([name]) => name.endsWith('.ndjson'))?.[1]
+        .content.trimEnd()
+        .split('\n') ?? [];
+    const types = lines.map((line) => (JSON.parse(line) as { type: string }).type);
+    expect(types).toEqual(expect.arrayContaining(['segment', 'opened', 'frame', 'disconnected', 'gap', 'stopped']));
+    for (const [, { content }] of files) expect(content).not.toMatch(new RegExp(`${plantedKey}|planted-ticket`));
+  });
+
+  it.each([
+    [0o077, 0o600],
+    [0o027, 0o640],
+  ])('has the permissions of the umask of the process: umask %i', async (umask, mode) => {
+    const files = await logged(umask);
+    files.delete('of-another-program');
+    expect([...files.values()].map((file) => file.mode)).toEqual([...files.keys()].map(() => mode));
+  });
+
+  it('changes no file of another program in its folder', async () => {
+    expect((await logged(0o022)).get('of-another-program')?.content).toBe('mine');
+  });
+});
