@@ -357,11 +357,15 @@ export class LogWriter {
     }
   }
 
-  /** Returns the place after the last complete line in the files. */
+  /** Cuts a torn line off, and returns the place after the last complete one. */
   #stored(): Place {
     if (this.#fd === undefined) return this.#begun;
-    const end = scanSegment(readAll(this.#machine.disk, this.#fd), this.#begun.offset);
-    return end === undefined ? this.#begun : placeAfter(end);
+    const { disk } = this.#machine;
+    const bytes = readAll(disk, this.#fd);
+    const end = scanSegment(bytes, this.#begun.offset);
+    if (end === undefined) return this.#begun;
+    if (bytes.length > end.length) disk.ftruncateSync(this.#fd, end.length);
+    return placeAfter(end);
   }
 
   #sync(): void {

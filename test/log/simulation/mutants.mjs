@@ -30,7 +30,7 @@ writer.ts, seed 29
 +const missed = 0;
 # lines that reached the disk are counted as lost
 writer.ts, seed 6
--return end === undefined ? this.#begun : placeAfter(end);
+-return placeAfter(end);
 +return this.#begun;
 # nobody says that the writer is gone
 reader.ts, seed 1
@@ -48,6 +48,39 @@ reader.ts, seed 2
 lines.ts, seed 7
 -? { offset: offset + 1, frames, holes: holes + 1, at }
 +? { offset: offset + 1, frames, holes, at }
+# no second read before a later segment
+reader.ts, seed 1
+-if (current !== undefined && !this.#isReplaced(current) && (await this.#read())) return true;
+# repair while a write is in flight
+writer.ts, seed 1
+-if (this.#outage?.isPaused !== true || this.#inFlight !== undefined || this.#hasEnded) return;
++if (this.#outage?.isPaused !== true || this.#hasEnded) return;
+# the tip of a new writer is not durable
+recovery.ts, seed 1
+-disk.fdatasyncSync(lockFd);
+# a torn line stays after a kill
+recovery.ts, seed 1
+-if (bytes.length > end.length) disk.ftruncateSync(fd, end.length);
+# a torn line stays after a full disk
+writer.ts, seed 1
+-if (bytes.length > end.length) disk.ftruncateSync(this.#fd, end.length);
+# a log without a record has a gap of its own after a power failure
+recovery.ts, seed 1
+-end?.at === undefined ? null : end.offset;
++end?.offset ?? null;
+# a writer appends to an old segment
+writer.ts, seed 1
+-if (chunk.begins !== undefined) this.#begin(chunk.begins);
++const { disk } = this.#machine;
++const old = this.#fd ? undefined : disk.readdirSync(this.#folder).filter((name) => name.endsWith('.ndjson')).sort().at(-1);
++if (old === undefined) {
++  if (chunk.begins !== undefined) this.#begin(chunk.begins);
++} else {
++  this.#fd = disk.openSync(this.#folder + '/' + old, 'r+');
++  this.#begun = scanSegment(readAll(disk, this.#fd).subarray(0, 500), Number.parseInt(old));
++  this.#position = disk.fstatSync(this.#fd).size;
++  chunk.text = chunk.text.slice(chunk.text.indexOf('\\n') + 1);
++}
 `;
 
 /** @type {readonly { readonly name: string, readonly file: string, readonly seed: number, readonly find: string, readonly replacement: string }[]} */
