@@ -19,15 +19,25 @@ const options = JSON.stringify({ segmentBytes: 60_000, compress: true, syncMs: 2
 const violations = [];
 const sums = { kills: 0, stops: 0, consumerKills: 0, frames: 0, gaps: 0 };
 
-const start = (program, ...args) =>
-  spawn(process.execPath, [program, ...args], { stdio: ['ignore', 'pipe', 'inherit'] });
+const children = new Set();
+const start = (program, ...args) => {
+  const child = spawn(process.execPath, [program, ...args], { stdio: ['ignore', 'pipe', 'inherit'] });
+  children.add(child);
+  return child.once('exit', () => children.delete(child));
+};
+process.on('exit', () => children.forEach((child) => child.kill('SIGKILL')));
+process.on('SIGTERM', () => process.exit(1));
+
 const ended = async (child, signal) => {
+  if (!children.has(child)) return;
   const exit = once(child, 'exit');
   if (signal) child.kill(signal);
   await exit;
 };
+const limitMs = 60_000;
 const until = async (isTrue) => {
-  while (!isTrue()) await setTimeout(2);
+  for (const startedAt = performance.now(); !isTrue(); await setTimeout(2))
+    if (performance.now() - startedAt > limitMs) throw new Error(`Waited ${limitMs} ms in vain for: ${isTrue}`);
 };
 
 /** Checks the order of what a reader receives. */
