@@ -339,7 +339,10 @@ class Simulation {
   #fillDisk(): void {
     if (this.#disk.free !== Infinity) return;
     this.#fault('full disk');
-    this.#disk.free = Math.floor(this.#chance.between(0, 200));
+    const { between, isTrue } = this.#chance;
+    this.#disk.free = Math.floor(between(0, 200));
+    // Another program removes its files: a write that has waited so long has room again.
+    if (isTrue(0.5)) this.#world.after(between(10, 1_200), () => (this.#disk.free = Infinity));
   }
 
   #repairDisk(): void {
