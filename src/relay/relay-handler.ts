@@ -56,6 +56,11 @@ export interface RelayHandlerOptions {
    */
   readonly select?: ((request: IncomingMessage) => RelayTopic | undefined) | undefined;
   /**
+   * Returns how much of the past a new page receives first, in ms, for example from the address of the request. Only what
+   * the relay has: fill it from a log. @defaultValue only new events
+   */
+  readonly sinceMs?: ((request: IncomingMessage) => number | undefined) | undefined;
+  /**
    * Other origins whose pages may receive the feed, such as `https://app.example.com`, with cookies. `'*'` allows every
    * page, without cookies. @defaultValue none: only the origin of the server
    */
@@ -105,7 +110,7 @@ export const relayHandler = (
   relay: Relay,
   options: RelayHandlerOptions,
 ): ((request: IncomingMessage, response: ServerResponse) => void) => {
-  const { authorize, authorizeTimeoutMs = 5_000, allowOrigins = [], select } = validated(options, rules);
+  const { authorize, authorizeTimeoutMs = 5_000, allowOrigins = [], select, sinceMs } = validated(options, rules);
   checkRequired(options, { authorize: rules.authorize });
   const warn = warnOnce();
   return (request, response) => {
@@ -126,7 +131,8 @@ export const relayHandler = (
         map((user) => ({ user, select: select && selected(select, request) })),
       );
       const lastEventId = [request.headers['last-event-id']].flat()[0];
-      const receiver: PendingReceiver = { lastEventId, response: target, [admission]: admission$ };
+      const past = { sinceMs: sinceMs?.(request) };
+      const receiver: PendingReceiver = { lastEventId, response: target, ...past, [admission]: admission$ };
       stream(relay.messages$(receiver), response, target, { cors, refuse, warn });
     }
   };
@@ -136,6 +142,7 @@ const rules: Readonly<Record<keyof RelayHandlerOptions, Rule>> = {
   authorize: { ...aFunction, allowed: 'a function that decides who may receive: `() => true` allows everybody' },
   authorizeTimeoutMs: positiveMs,
   select: aFunction,
+  sinceMs: aFunction,
   allowOrigins: originsRule,
 };
 

@@ -188,13 +188,13 @@ const client$ = (hub: Hub, receiver: PendingReceiver): Observable<RelayMessage> 
 const sent$ = (subscriber: Subscriber<RelayMessage>, { slots, feeds, clients }: Hub, receiver: PendingReceiver) =>
   defer(() => {
     const slot = slots.take();
-    const { user, select, response, [admission]: admission$ = of({ user, select }) } = receiver;
+    const { user, select, response, sinceMs, [admission]: admission$ = of({ user, select }) } = receiver;
     const { id: lastEventId, stream } = splitStream(receiver.lastEventId);
     return race(admission$, slot.ended$.pipe(switchMap(() => throwError(closedError)))).pipe(
       take(1),
       tap((admitted) => slots.admit(slot, admitted.user, stream)),
       switchMap((admitted) =>
-        sendTo(subscriber, feeds.join(admitted.select), clients, slot, { lastEventId, response }),
+        sendTo(subscriber, feeds.join(admitted.select), clients, slot, { lastEventId, response, sinceMs }),
       ),
       finalize(() => leave(slots, slot, clients.report)),
     );
