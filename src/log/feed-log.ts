@@ -126,7 +126,7 @@ export const feedLog = (target: string): FeedLog => {
     read$: (options = {}) => pushed(read(options)),
     consume$: (name, work, options = {}) =>
       consume$({ folder, machine, openReader: (settings) => openReader(folder, settings) }, name, work, options),
-    committed: (name) => Promise.resolve(committedIn(folder, name, machine)),
+    committed: async (name) => Promise.resolve(committedIn(folder, name, machine)),
   };
 };
 

@@ -4,6 +4,8 @@ import { inspect } from 'node:util';
 import {
   classify,
   clusterMeanings,
+  logErrors,
+  logMeanings,
   createTradeFeedError,
   serviceMeanings,
   workerMeanings,
@@ -138,7 +140,9 @@ describe('classify', () => {
 
 describe('the texts of the tables', () => {
   it('are one sentence for what happened and one or two for what to do, without addresses', () => {
-    const tables = [relayReports, workerMeanings, clusterMeanings].flatMap((table) => Object.values<Meaning>(table));
+    const tables = [relayReports, workerMeanings, clusterMeanings, logMeanings, logErrors].flatMap((table) =>
+      Object.values<Meaning>(table),
+    );
     for (const { meaning, advice } of [...serviceMeanings, ...relayMeanings, ...tables])
       for (const text of [meaning, advice]) {
         expect(text).toMatch(/^[A-Z].*\.$/s);
