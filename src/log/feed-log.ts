@@ -29,8 +29,8 @@ import { type Committed, consume$, type ConsumeOptions } from './consume.js';
 import { committedIn } from './cursor.js';
 import type { LogError } from './log-error.js';
 import { type From, isFrom, type LogPosition, LogReader, type LogRecord, type ReaderSettings } from './reader.js';
-import { isFile } from './segments.js';
-import { LogWriter, type Machine, type WriterSettings } from './writer.js';
+import { isFile, type Machine } from './segments.js';
+import { LogWriter, type WriterSettings } from './writer.js';
 
 /** The options of {@link FeedLog.append}. */
 export interface AppendOptions {

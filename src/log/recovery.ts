@@ -14,8 +14,8 @@ import {
   type Tip,
   tipPath,
   writeTip,
+  type Machine,
 } from './segments.js';
-import type { Machine } from './writer.js';
 
 /** A log that this process has locked. */
 export interface Opened {
