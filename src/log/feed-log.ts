@@ -217,6 +217,7 @@ const paced = (
   { speed, scheduler }: Pick<typeof readDefaults, 'speed' | 'scheduler'>,
 ): AsyncIterator<readonly LogRecord[]> => {
   const closed = new Subject<void>();
+  let isClosed = false;
   const dueMs = schedule(speed);
   let waiting: { readonly record: LogRecord; readonly due: number }[] = [];
   let startedAt: number | undefined;
@@ -240,13 +241,13 @@ const paced = (
       if (value.length > 0) return { done: false, value };
       const waitMs = clampMs((waiting[0]?.due ?? 0) - scheduler.now());
       await firstValueFrom(merge(timer(waitMs, scheduler), closed), { defaultValue: undefined });
-      if (closed.closed) return { done: true, value: undefined };
+      if (isClosed) return { done: true, value: undefined };
     }
   };
   const end = (): Promise<IteratorResult<readonly LogRecord[]>> => {
+    isClosed = true;
     reader.close();
     closed.next();
-    closed.unsubscribe();
     return Promise.resolve({ done: true, value: undefined });
   };
   return { next, return: end };

@@ -386,7 +386,7 @@ export class LogReader {
     const to = at ?? this.#machine.now();
     if (isSameLog && this.#isBefore?.(offset - 1, to) === true) return;
     this.#isBefore = undefined;
-    const missed = isSameLog && before !== undefined && before.holes === holes ? frames - before.frames : NaN;
+    const missed = isSameLog && before?.holes === holes ? frames - before.frames : NaN;
     const gap = logGap(this.#hasDamage ? 'damaged' : 'behind', {
       from: Math.min(before?.at ?? to, to),
       to,

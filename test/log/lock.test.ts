@@ -35,7 +35,9 @@ describe('lockFile', () => {
 
 describe('advisoryLock', () => {
   const tryLock = jest.fn(() => true);
-  afterEach(() => tryLock.mockClear());
+  afterEach(() => {
+    tryLock.mockClear();
+  });
 
   it.each([
     ['the whole file, because macOS cannot lock a part', 'darwin', 0, 0],

@@ -246,8 +246,8 @@ class Simulation {
         if (isTrue(0.3)) await this.#world.wait(between(0, 60));
       }
     };
-    run().catch((error: Error) => {
-      if (process.isAlive) this.#truth.wrong(`${name}: ${error.message} ${String((error.cause as Error)?.stack)}`);
+    run().catch((error: unknown) => {
+      if (process.isAlive) this.#truth.wrong(`${name}: ${String(error)}`);
     });
     this.#readers.set(name, { process, observer, reader, close: () => reader.close() });
   }
