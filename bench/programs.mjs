@@ -13,6 +13,7 @@ export const benchmarks = {
   reconnect: 'the time from a close frame to the next frame',
   import: 'the cost of a start: an import, and the first feed',
   growth: 'the cost of one unit as the number of units grows',
+  log: 'a log: append, read and commit, compared with code written by hand; the delay to another process',
   fanout: 'a server and its pages: the relay, compared with Server-Sent Events written by hand',
   cluster: 'replicas over nats-server: the CPU time and the delay of a frame, takeovers',
 };

@@ -139,7 +139,11 @@ describe('windows over a log', () => {
   const shown = (events: Observable<unknown>, name: string) =>
     lastValueFrom(
       windows[name]!(events).pipe(
-        map((each) => JSON.stringify(each, (field, value: unknown) => (field === 'offset' || field === 'position' ? undefined : value))),
+        map((each) =>
+          JSON.stringify(each, (field, value: unknown) =>
+            field === 'offset' || field === 'position' ? undefined : value,
+          ),
+        ),
         toArray(),
       ),
     );
