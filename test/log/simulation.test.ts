@@ -42,7 +42,7 @@ describe('a log with kills, power failures and full disks, in virtual time', () 
         name: string;
         violations: readonly string[];
       }[];
-      expect(results.length).toBeGreaterThanOrEqual(isAllCases ? 15 : 5);
+      expect(results.length).toBeGreaterThanOrEqual(isAllCases ? 13 : 5);
       expect(results.filter(({ violations }) => violations.length === 0).map(({ name }) => name)).toEqual([]);
     },
     limitMs,
