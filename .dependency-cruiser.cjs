@@ -59,7 +59,15 @@ const rows = {
   'browser/': ['protocol/', 'feed/backoff.ts', 'feed/lifecycle.ts', 'operators/', 'rxjs'],
   'angular/': ['browser/', 'operators/', 'protocol/', '@angular/core', 'rxjs'],
   'interop/': ['protocol/', 'rxjs'],
-  'log/': ['protocol/', 'operators/', 'operators/node/', 'feed/diagnostics.ts', 'rxjs', 'fs-native-extensions', 'node:'],
+  'log/': [
+    'protocol/',
+    'operators/',
+    'operators/node/',
+    'feed/diagnostics.ts',
+    'rxjs',
+    'fs-native-extensions',
+    'node:',
+  ],
   'otel/': ['protocol/', 'operators/', 'rxjs', 'type @opentelemetry/api'],
   'nestjs/': [
     ...['index.ts', 'feed/accounts.ts', 'feed/options.ts', 'feed/trade-feed.ts', 'protocol/', 'operators/'],

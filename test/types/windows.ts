@@ -25,7 +25,9 @@ emits<FeedWindow<Decoded<Trade>>>()(
 );
 emits<FeedWindow<Decoded<Trade>>>()(feed$.pipe(decodedBy(read), tumblingWindow({ lengthMs: 1_000 })));
 const records$ = feedLog('day').read$();
-emits<FeedWindow<Frame & { readonly offset: number; readonly position: LogPosition }>>()(records$.pipe(whereBytes('x'), slidingWindow({ lengthMs: 2, everyMs: 1 })));
+emits<FeedWindow<Frame & { readonly offset: number; readonly position: LogPosition }>>()(
+  records$.pipe(whereBytes('x'), slidingWindow({ lengthMs: 2, everyMs: 1 })),
+);
 emits<FeedWindow<Decoded<Trade>>>()(records$.pipe(decodeWith(codec), tumblingWindow({ lengthMs: 1_000 })));
 emits<FeedWindow<number>>()(
   feed$.pipe(
