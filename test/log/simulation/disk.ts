@@ -172,9 +172,11 @@ export class SimulatedDisk {
       },
       read: (fd: number, buffer: Buffer, offset: number, length: number, position: number, done: Done) => {
         const { inode } = this.#of(process, fd);
+        // What a read has found may be old when its callback runs.
+        const later: Done = (error, value) => this.#later(1, () => process.isAlive && done(error, value));
         async(
           () => (position >= inode.data.length ? 0 : inode.data.copy(buffer, offset, position, position + length)),
-          done,
+          later,
           undefined,
           false,
         );
