@@ -479,7 +479,7 @@ describe('settle', () => {
     ['scheduler', { scheduler: {} }, /scheduler/],
     ['an unknown option', { within: 1 }, /within/],
   ])('names %s when it is wrong', (_name, wrong, expected) => {
-    expect(() => settle(NEVER, { key: () => 'a', withinMs: 1, ...wrong } as never)).toThrow(expected);
+    expect(() => settle(NEVER, { key: () => 'a', withinMs: 1, ...wrong })).toThrow(expected);
   });
 
   it('names ledger$ when it is no Observable', () => {

@@ -170,7 +170,8 @@ class Truth {
         if (canFetch) return 'no block is missing';
         // A hole is from the last block before the outage to the one after it that shows it.
         return this.#holesFrom <= at ? undefined : 'the ledger had no outage';
-      default:
+      case 'end':
+      case 'evicted':
         return `${because.why} has no reason`;
     }
   }
