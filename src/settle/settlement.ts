@@ -51,8 +51,6 @@ export class Settlement<V, K> {
   #lostUntil = -Infinity;
   #lostUntilBlock = -Infinity;
   #ready: Outcome<V, K>[] = [];
-  #free: Trade<V, K> | undefined;
-  #freeCount = 0;
 
   constructor(limits: SettlementLimits, feed: Side, ledger: Side) {
     this.#limits = limits;
@@ -99,7 +97,7 @@ export class Settlement<V, K> {
 
   queue(key: K, slot: unknown, value: V, bytes: number, seenAt: number): void {
     const at = seenAt - (this.#origin ??= seenAt);
-    const trade = this.#create(key, at);
+    const trade = new Trade<V, K>(key, at);
     trade.slot = slot;
     trade.value = value;
     trade.bytes = bytes;
@@ -137,7 +135,6 @@ export class Settlement<V, K> {
       this.#bytes -= isFirst ? 0 : trade.bytes;
       if (isFirst) this.#show(known, trade);
       else if (known.list === this.#decided) this.#remember(known);
-      this.#recycle(trade);
     }
   }
 
@@ -252,7 +249,7 @@ export class Settlement<V, K> {
     let trade = this.#trades.get(key);
     if (trade?.confirmedAt !== undefined) return;
     if (trade === undefined) {
-      trade = this.#create(key, at);
+      trade = new Trade<V, K>(key, at);
       this.#trades.set(key, trade);
     }
     trade.confirmedAt = at;
@@ -385,27 +382,6 @@ export class Settlement<V, K> {
     trade.list?.remove(trade);
     this.#bytes -= trade.bytes;
     if (trade.slot !== undefined) this.#leavePlace(trade);
-    this.#recycle(trade);
-  }
-
-  // A trade that lives for a minute is expensive to collect, so a forgotten one becomes the next.
-  #create(key: K, since: number): Trade<V, K> {
-    const trade = this.#free;
-    if (trade === undefined) return new Trade<V, K>(key, since);
-    this.#free = trade.after;
-    this.#freeCount -= 1;
-    trade.after = undefined;
-    trade.reset(key, since);
-    return trade;
-  }
-
-  #recycle(trade: Trade<V, K>): void {
-    // Not more than there are, so that a burst does not keep its memory.
-    if (this.#freeCount > this.#trades.size) return;
-    trade.reset(undefined as K, 0);
-    trade.after = this.#free;
-    this.#free = trade;
-    this.#freeCount += 1;
   }
 
   #takePlace(trade: Trade<V, K>): void {
