@@ -37,8 +37,8 @@ export class Chain<B, K> {
   /** The height of the lowest block: the chain below it is unknown. */
   #lowest = Infinity;
   #now = -Infinity;
-  /** When the last step was emitted: up to then no block is missing. */
-  #followedAt = -Infinity;
+  /** The last watermark: up to then no block is missing. */
+  #markedAt = -Infinity;
   #fetched = 0;
 
   constructor(options: ChainOptions<B, K>, clock: () => number) {
@@ -58,7 +58,7 @@ export class Chain<B, K> {
     const outputs = this.#accept(this.#read(source, false));
     const mostHeld = fetchParent === undefined ? maxHeld : depth;
     if (this.#held.length > mostHeld) outputs.push(...this.#giveUp(undefined));
-    return this.#held.length > 0 ? outputs : [...outputs, { type: 'watermark', at: this.#now }];
+    return this.#held.length > 0 ? outputs : [...outputs, this.#mark()];
   }
 
   /** Receives the parent that was fetched for a block, or what went wrong. */
@@ -73,7 +73,7 @@ export class Chain<B, K> {
     const outputs = isRight && this.#fetched <= depth ? this.#accept(this.#read(parent, true)) : this.#giveUp(cause);
     if (this.#held.length > 0) return outputs;
     this.#fetched = 0;
-    return [...outputs, { type: 'watermark', at: this.#now }];
+    return [...outputs, this.#mark()];
   }
 
   #read(source: B, isLate: boolean): Block<B, K> {
@@ -86,6 +86,11 @@ export class Chain<B, K> {
       entries: entries(source),
       isLate,
     };
+  }
+
+  #mark(): Watermark {
+    this.#markedAt = this.#now;
+    return { type: 'watermark', at: this.#now };
   }
 
   #accept(block: Block<B, K>): Output<K>[] {
@@ -121,7 +126,6 @@ export class Chain<B, K> {
   #follow(tip: Block<B, K>): Output<K>[] {
     const before = this.#tip;
     this.#tip = tip;
-    this.#followedAt = this.#now;
     const isNew = new Set(this.#branchOf(tip));
     const old = before === undefined ? [] : this.#branchOf(before);
     const reverted = old.filter((block) => !isNew.has(block));
@@ -173,8 +177,8 @@ export class Chain<B, K> {
       next = held.find(({ id }) => id === parent);
     }
     this.#held = held.filter((block) => block !== root);
-    const failure = createFailure(blocksMissing, { stage: 'stream', endedAt: this.#followedAt, cause });
-    const gap = createGap(this.#followedAt, this.#now, failure);
+    const failure = createFailure(blocksMissing, { stage: 'stream', endedAt: this.#markedAt, cause });
+    const gap = createGap(this.#markedAt, this.#now, failure);
     this.#tree.clear();
     this.#tip = undefined;
     this.#fetched = 0;

@@ -152,7 +152,7 @@ export class Settlement<V, K> {
         else this.#takeBack(trade, at);
       }
     }
-    for (const { key } of doubted) this.#doubt(this.#trades.get(key), step);
+    for (const { key } of doubted) this.#doubt(this.#trades.get(key), step, at);
     for (const entry of confirmed) this.#confirm(entry, at, step.late === true);
     this.#expireByBlocks(at);
     for (let trade = this.#shallow.first; trade !== undefined; trade = this.#shallow.first) {
@@ -230,7 +230,7 @@ export class Settlement<V, K> {
       this.#takePlace(known);
     }
     if (known.confirmedAt !== undefined) this.#settle(known);
-    else if (known.doubt !== undefined && known.state === undefined) this.#emitDoubt(known, known.doubt);
+    else if (known.doubt !== undefined && known.state === undefined) this.#emitDoubt(known, known.doubt, since);
     else if (known.state === 'reorged') {
       known.block = this.#blocks;
       this.#wait(known, since);
@@ -300,16 +300,16 @@ export class Settlement<V, K> {
     this.#waiting.add(trade);
   }
 
-  #doubt(trade: Trade<V, K> | undefined, { gap }: LedgerStep<K>): void {
+  #doubt(trade: Trade<V, K> | undefined, { gap }: LedgerStep<K>, at: number): void {
     if (trade?.confirmedAt === undefined || gap === undefined) return;
-    for (const rival of this.#rivalsOf(trade)) if (rival.state === 'replaced') this.#emitDoubt(rival, gap);
+    for (const rival of this.#rivalsOf(trade)) if (rival.state === 'replaced') this.#emitDoubt(rival, gap, at);
     trade.doubt = gap;
-    if (trade.list !== this.#lone) this.#emitDoubt(trade, gap);
+    if (trade.list !== this.#lone) this.#emitDoubt(trade, gap, at);
     trade.confirmedAt = undefined;
   }
 
-  #emitDoubt(trade: Trade<V, K>, gap: NonNullable<LedgerStep<K>['gap']>): void {
-    this.#emit(trade, 'unknown', this.#now, { because: { side: 'ledger', why: 'gap', gap } });
+  #emitDoubt(trade: Trade<V, K>, gap: NonNullable<LedgerStep<K>['gap']>, at: number): void {
+    this.#emit(trade, 'unknown', at, { because: { side: 'ledger', why: 'gap', gap } });
     trade.block = this.#blocks;
     this.#keepShallow(trade);
   }
@@ -331,7 +331,7 @@ export class Settlement<V, K> {
 
   /** The feed has not shown a confirmed trade in time. */
   #miss(trade: Trade<V, K>, at: number): void {
-    if (trade.doubt !== undefined) return this.#emitDoubt(trade, trade.doubt);
+    if (trade.doubt !== undefined) return this.#emitDoubt(trade, trade.doubt, at);
     const because = this.#lacksFeed(trade);
     if (because === undefined) this.#emit(trade, 'unseen', at, undefined);
     else this.#emit(trade, 'unknown', at, { because });

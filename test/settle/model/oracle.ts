@@ -64,7 +64,7 @@ class Truth {
 
   problemOf(result: Result): string | undefined {
     const { key, at, state } = result;
-    const { graceMs, withinMs } = this.#world.limits;
+    const { withinMs } = this.#world.limits;
     switch (state) {
       case 'confirmed': {
         if (!this.#sights.some((sight) => sight.what === key && sight.at === result.seenAt))
@@ -75,10 +75,10 @@ class Truth {
       }
       case 'replaced':
         if (this.#slotOf(result.by) !== this.#slotOf(key)) return 'the other trade has another slot';
-        return this.#wasIn(result.by, at) ? undefined : 'the other trade was not in the chain';
+        // An outcome can have the time of a later one: its time never decreases.
+        return this.#wasIn(result.by, at, 2_000) ? undefined : 'the other trade was not in the chain';
       case 'expired': {
         const begin = result.previous?.state === 'reorged' ? result.previous.at + 1 : result.seenAt;
-        const from = begin === result.seenAt ? begin - graceMs : begin;
         const rivals = this.#rivalsOf(key);
         // A node that catches up after an outage says it later.
         const until = Math.min(at, begin + withinMs);
@@ -88,7 +88,8 @@ class Truth {
             rivals.includes(each.key) &&
             each.from <= until &&
             each.from < before &&
-            each.to > from &&
+            // What was taken back before does not count.
+            (result.previous?.state === 'reorged' ? each.from >= begin : each.to > begin) &&
             !this.#isHidden(each),
         );
         return stay && `${stay.key} was in the chain from ${stay.from} to ${stay.to}`;
@@ -177,8 +178,8 @@ class Truth {
   }
 
   /** Whether a trade was in the chain of this node, or of one that misses some blocks. */
-  #wasIn(key: string, at: number): boolean {
-    const slackMs = this.#isBehind(at) ? Infinity : 0;
+  #wasIn(key: string, at: number, lateMs = 0): boolean {
+    const slackMs = this.#isBehind(at) ? Infinity : lateMs;
     return this.#actual.some((each) => each.key === key && each.from <= at && each.to + slackMs > at);
   }
 
