@@ -57,6 +57,12 @@ export class Chain<B, K> {
     this.#now = Math.max(this.#now, at?.(source) ?? this.#clock());
     const outputs = this.#accept(this.#read(source, false));
     const mostHeld = fetchParent === undefined ? maxHeld : depth;
+    // A branch that stays behind: what is followed is certain, what was missing is not.
+    const lowest = (this.#tip?.height ?? 0) - mostHeld;
+    if (this.#held.some(({ height }) => height <= lowest)) {
+      this.#held = this.#held.filter(({ height }) => height > lowest);
+      outputs.push(this.#gap(undefined));
+    }
     if (this.#held.length > mostHeld) outputs.push(...this.#giveUp(undefined));
     return this.#held.length > 0 ? outputs : [...outputs, this.#mark()];
   }
@@ -164,6 +170,11 @@ export class Chain<B, K> {
     for (const [id, { height }] of this.#tree) if (height < lowest) this.#tree.delete(id);
   }
 
+  #gap(cause: unknown): Gap {
+    const failure = createFailure(blocksMissing, { stage: 'stream', endedAt: this.#markedAt, cause });
+    return createGap(this.#markedAt, this.#now, failure);
+  }
+
   /** Nobody knows what is between the tree and the held blocks: begins a new tree with the highest of them. */
   #giveUp(cause: unknown): readonly Output<K>[] {
     const tip = this.#tip as Block<B, K>;
@@ -177,8 +188,7 @@ export class Chain<B, K> {
       next = held.find(({ id }) => id === parent);
     }
     this.#held = held.filter((block) => block !== root);
-    const failure = createFailure(blocksMissing, { stage: 'stream', endedAt: this.#markedAt, cause });
-    const gap = createGap(this.#markedAt, this.#now, failure);
+    const gap = this.#gap(cause);
     this.#tree.clear();
     this.#tip = undefined;
     this.#fetched = 0;

@@ -118,7 +118,8 @@ export class Join<V, K> extends BatchCollector<unknown> {
       throw invalidOption('ledger$', 'an Observable of ledger steps, each with a finite `at`');
     // What fills a hole counts before the decisions in that hole.
     const before = step.late === true && this.#ledger.until > -Infinity ? this.#ledger.until : step.at;
-    const at = Math.min(step.at, before);
+    // It may not overtake the steps before it.
+    const at = Math.min(step.at, Math.max(before, this.#steps.at(-1)?.at ?? before));
     this.#ledger.item(step, step.at);
     this.#learn(this.#ledger.gaps.length > 0);
     let place = this.#steps.length;

@@ -180,6 +180,15 @@ describe('ledger', () => {
     expect(lines.slice(2)).toEqual(['4: +2 late', '4: +3 late', '4: +4 late', '| 4']);
   });
 
+  it('goes on when the branch of a held block stays behind', () => {
+    const { receive, lines } = driven();
+    receive('1', '2', '4', "3'", "4'", "5'");
+    expect(lines.slice(4)).toEqual(["4: +3'", "5: +4'", "6: +5'"]);
+    const side = driven({ maxHeld: 1 });
+    side.receive('1', '2', '4', "3'", "4'", "5'");
+    expect(side.lines.slice(4)).toEqual(["4: +3'", "5: +4'", "6: +5'", 'gap 2-6', '| 6']);
+  });
+
   it('gives up after depth fetched blocks', () => {
     const fetched: string[] = [];
     const { receive, lines } = driven({

@@ -180,7 +180,7 @@ class Truth {
   /** Whether a trade was in the chain of this node, or of one that misses some blocks. */
   #wasIn(key: string, at: number, lateMs = 0): boolean {
     const slackMs = this.#isBehind(at) ? Infinity : lateMs;
-    return this.#actual.some((each) => each.key === key && each.from <= at && each.to + slackMs > at);
+    return this.#actual.some((each) => each.key === key && each.from - slackMs <= at && each.to + slackMs > at);
   }
 
   /** When a node without outages has seen so many blocks that a trade expires. */
