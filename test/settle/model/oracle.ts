@@ -90,6 +90,8 @@ class Truth {
             each.from < before &&
             // What was taken back before does not count.
             (result.previous?.state === 'reorged' ? each.from >= begin : each.to > begin) &&
+            // What a late step takes back counts from the beginning of its hole: a trade of that time never had it.
+            each.to > until &&
             !this.#isHidden(each),
         );
         return stay && `${stay.key} was in the chain from ${stay.from} to ${stay.to}`;
@@ -221,10 +223,9 @@ class Truth {
 }
 
 /** Follows the highest block, of two equal heights the later. Where blocks can't be fetched, one counts when all below it are there. */
-const staysOf = ({ blocks, canFetch, ledgerOutages }: World, shown: readonly At<Block>[]): readonly Stay[] => {
+const staysOf = ({ blocks, canFetch }: World, shown: readonly At<Block>[]): readonly Stay[] => {
   const byId = new Map(blocks.map(({ what }) => [what.id, what]));
   const lowest = shown[0]?.what.height ?? 0;
-  const isWhole = shown.length === blocks.length || ledgerOutages.length === 0;
   const known = new Set<string>();
   const waiting: Block[] = [];
   const stays: Stay[] = [];
@@ -233,8 +234,10 @@ const staysOf = ({ blocks, canFetch, ledgerOutages }: World, shown: readonly At<
     const below = byId.get(tip.parent);
     return below === undefined ? [tip] : [...branchOf(below), tip];
   };
+  // A block that nobody receives is not waited for.
+  const received = new Set(shown.map(({ what }) => what.id));
   const isThere = (block: Block): boolean =>
-    canFetch || !isWhole || branchOf(block).every(({ id, height }) => height < lowest || known.has(id));
+    canFetch || branchOf(block).every(({ id, height }) => height < lowest || known.has(id) || !received.has(id));
   for (const { at, what } of shown) {
     if (known.has(what.id)) continue;
     known.add(what.id);
