@@ -5,6 +5,7 @@ export const benchmarks = {
   held: 'the same for frames that stay bytes, and for frames that are held, compared with ws',
   node24: 'the same on Node 24, compared with ws',
   app: 'an app that decodes, shares and windows a feed, compared with code written by hand',
+  settle: 'what became of each trade, compared with a join over a Map',
   filter: 'filters before parsing, compared with JSON.parse',
   micro: 'single steps: a Frame, an operator, a decoder',
   memory: 'the memory of frames that operators hold',
