@@ -129,6 +129,9 @@ class Truth {
     }
     if (state === 'confirmed' && inTheEnd.key !== key) return `${inTheEnd.key} is in the chain`;
     if (state === 'replaced' && inTheEnd.key === key) return 'it is in the chain';
+    // Blocks below the first one were never received.
+    const lowest = this.#delivered[0]?.what.height ?? 0;
+    if ((this.#blockOf(inTheEnd.block)?.height ?? 0) < lowest) return undefined;
     // The confirmation came when the trade was forgotten.
     const isForgotten = last !== undefined && inTheEnd.from - last.at > limits.rememberMs;
     if (isForgotten || isHidden) return undefined;
