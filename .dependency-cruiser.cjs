@@ -59,6 +59,7 @@ const rows = {
   'browser/': ['protocol/', 'feed/backoff.ts', 'feed/lifecycle.ts', 'operators/', 'rxjs'],
   'angular/': ['browser/', 'operators/', 'protocol/', '@angular/core', 'rxjs'],
   'interop/': ['protocol/', 'rxjs'],
+  'settle/': ['protocol/', 'operators/', 'rxjs'],
   'log/': [
     'protocol/',
     'operators/',
@@ -92,7 +93,7 @@ const pathsOf = (name) => {
 
 // A worker thread loads its file by URL; no file imports it.
 const entryPoints =
-  '^src/(index|for-servers|(operators|testing|relay|browser|angular|nestjs|cluster|nats|redis|otel|interop|log)/index|cli/main|worker/inside/feed-worker)\\.c?ts$';
+  '^src/(index|for-servers|(operators|testing|relay|browser|angular|nestjs|cluster|nats|redis|otel|interop|settle|log)/index|cli/main|worker/inside/feed-worker)\\.c?ts$';
 
 const rulesOf = ([row, names]) => {
   const from = pathsOf(row);

@@ -36,7 +36,7 @@ const newerStatics = Object.entries(compatData.api).flatMap(([object, members]) 
 );
 
 const loadedByPages = [
-  ...['browser', 'angular', 'operators', 'otel', 'interop', 'protocol'].map((folder) => `src/${folder}/**`),
+  ...['browser', 'angular', 'operators', 'otel', 'interop', 'settle', 'protocol'].map((folder) => `src/${folder}/**`),
   'src/feed/{backoff,lifecycle}.ts',
 ];
 
@@ -51,6 +51,8 @@ export default defineConfig(
     rules: {
       'no-restricted-syntax': ban(noDefaultExport, noExportAll, noEnum),
       eqeqeq: 'error',
+      // With `no-implied-eval` of the shared settings: the library works under every Content-Security-Policy.
+      'no-eval': 'error',
       '@typescript-eslint/consistent-type-exports': 'error',
       // `import { type A }` loads the module, even if all names are types.
       '@typescript-eslint/no-import-type-side-effects': 'error',

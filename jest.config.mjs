@@ -13,7 +13,7 @@ export default {
   extensionsToTreatAsEsm: ['.ts'],
   moduleNameMapper: {
     '^rx-trade-feed$': '<rootDir>/src/index.ts',
-    '^rx-trade-feed/(operators|testing|relay|browser|angular|nestjs|cluster|nats|redis|otel|interop|log)$':
+    '^rx-trade-feed/(operators|testing|relay|browser|angular|nestjs|cluster|nats|redis|otel|interop|settle|log)$':
       '<rootDir>/src/$1/index.ts',
     ...bundledPackages,
     // A worker thread cannot run TypeScript.
@@ -40,5 +40,5 @@ export default {
   coverageReporters: ['text', 'lcovonly'],
   coverageThreshold: { global: { branches: 97 } },
   // CI machines can be slow. A test that hangs still fails.
-  testTimeout: process.env.CI ? 30_000 : 10_000,
+  testTimeout: process.env.CI ? 60_000 : 10_000,
 };

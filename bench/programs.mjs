@@ -2,7 +2,6 @@
 export const benchmarks = {
   replay: 'receiving frames that are replayed from memory, compared with other packages',
   e2e: 'receiving frames over loopback, with and without TLS and live objects, compared with other packages',
-  tls: 'what the TLS of Node costs, with read buffers, records and ciphers of different sizes',
   held: 'the same for frames that stay bytes, and for frames that are held, compared with ws',
   node24: 'the same on Node 24, compared with ws',
   app: 'an app that decodes, shares and windows a feed, compared with code written by hand',
@@ -14,7 +13,7 @@ export const benchmarks = {
   import: 'the cost of a start: an import, and the first feed',
   growth: 'the cost of one unit as the number of units grows',
   fanout: 'a server and its pages: the relay, compared with Server-Sent Events written by hand',
-  cluster: 'replicas over nats-server: the CPU time and the delay of a frame, takeovers',
+  cluster: 'replicas over nats-server: the CPU time and the delay of a frame',
 };
 
 const program = (what, file) => ({ what, node: ['--expose-gc', `bench/${file}`], needsBuild: true });

@@ -4,7 +4,7 @@
 //   node examples/relay.mjs
 import { once } from 'node:events';
 import { createServer } from 'node:http';
-import { lastValueFrom, map, merge, take, tap, toArray } from 'rxjs';
+import { filter, finalize, lastValueFrom, map, merge, take, tap, toArray } from 'rxjs';
 import { tradeFeedEvents$ } from 'rx-trade-feed';
 import { relayFeed$ } from 'rx-trade-feed/browser';
 import { frames } from 'rx-trade-feed/operators';
@@ -23,6 +23,7 @@ await withService(async (options) => {
   let joined = 0;
   relay.events$.subscribe(({ type }) => (joined += Number(type === 'client-joined')));
 
+  let reading = 2;
   const sizes$ = ['one', 'two'].map((name) =>
     relayFeed$(url, { backoff }).pipe(
       frames(),
@@ -30,20 +31,26 @@ await withService(async (options) => {
       map((frame) => frame.data.byteLength),
       toArray(),
       tap((bytes) => console.log(`client ${name}: frames of ${bytes.join(', ')} bytes`)),
+      finalize(() => (reading -= 1)),
     ),
   );
-  // After four frames all connections break.
+  // When the others have left, all connections break. Client three goes on where it was.
+  let isBroken = false;
   const numbers$ = relayFeed$(url, { backoff }).pipe(
     tap((event) => {
       if (event.type === 'disconnected') console.log(`client three: ${event.failure.code}`);
       if (event.type === 'gap') console.log('client three: frames are missing');
     }),
     frames(),
-    map((frame, index) => ({ index, frame })),
-    tap(({ index }) => index === 3 && server.closeAllConnections()),
-    take(8),
+    tap(() => {
+      if (reading > 0 || isBroken) return;
+      isBroken = true;
+      server.closeAllConnections();
+    }),
+    filter(() => isBroken),
+    take(5),
     toArray(),
-    tap((all) => console.log(`client three: ${all.length} frames, over connection ${all[7]?.frame.connection}`)),
+    tap((all) => console.log(`client three: ${all.length} frames, over connection ${all[4]?.connection}`)),
   );
   await lastValueFrom(merge(...sizes$, numbers$));
   console.log(`joined the relay: ${joined} times`);

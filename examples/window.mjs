@@ -10,6 +10,7 @@ import { withService } from './support/with-service.mjs';
 await withService(async (options, local) => {
   let windows = 0;
   let outages = 0;
+  let hasExpired = false;
   const windows$ = tradeFeedEvents$('market', { ...options, backoff: { initialDelayMs: 100 } }).pipe(
     // The first window begins with the first event, so it is complete. With `seed` and `add` no frame is stored.
     tumblingWindow({ lengthMs: 500, align: 'start', seed: () => 0, add: (frames) => frames + 1 }),
@@ -19,8 +20,11 @@ await withService(async (options, local) => {
       console.log(`window ${windows}: ${value} frames${complete ? '' : ', incomplete: frames may be missing'}`);
       for (const { from, durationMs } of gaps)
         console.log(`  ${durationMs} ms without a connection, ${from - start} ms into it`);
-      // On the local service, an outage begins after the first window.
-      if (windows === 1) local?.account.expireAccess();
+      // On the local service, an outage begins after the first window with frames: the connection is open.
+      if (value > 0 && !hasExpired) {
+        hasExpired = true;
+        local?.account.expireAccess();
+      }
     }),
     // Until a window is complete again after the outage. Another service: four windows.
     takeWhile(({ complete }) => (local ? outages === 0 || !complete : windows < 4), true),

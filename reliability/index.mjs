@@ -32,6 +32,10 @@ runProgram('reliability', {
     'real writers and consumers of a log, killed and stopped [--rounds 100] [--seed 1]',
     'reliability/log-kills/index.mjs',
   ),
+  settle: unbuilt(
+    'outcomes in random worlds, compared with a ledger that knows everything [--runs 10000] [--seed 1]',
+    'reliability/settle/index.mjs',
+  ),
   cluster: built(
     'three replica processes and a real broker [--engine nats] [--rate 5000] [--rounds 20] [--quick]',
     'reliability/cluster/index.mjs',
@@ -47,10 +51,6 @@ runProgram('reliability', {
   soak: built(
     'full rate for a long time: every frame, and memory [--minutes 2] [--rate 50000] [--reconnect-every 5]',
     ...['--expose-gc', 'reliability/soak/index.mjs'],
-  ),
-  windows: built(
-    'windows compared with a separate count [--seconds 60] [--rate 5000] [--block 20]',
-    'reliability/windows/index.mjs',
   ),
   storm: built('2,000 clients that reconnect at once [--clients 2000] [--seed 1]', 'reliability/storm/index.mjs'),
   peers: unbuilt(

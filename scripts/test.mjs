@@ -14,6 +14,8 @@ import { filesToCheck } from './changed-files.mjs';
 import { installNode, nodeVersions } from './install.mjs';
 
 const { values: options } = parseArgs({ options: { only: { type: 'string' }, ci: { type: 'boolean' } } });
+// The limits of the tests are longer in CI.
+if (options.ci) process.env.CI = 'true';
 const { scripts } = JSON.parse(readFileSync('package.json', 'utf8'));
 const temp = mkdtempSync(join(tmpdir(), 'rx-trade-feed-test-'));
 
@@ -112,7 +114,7 @@ const covered = async () => {
  * they test the tools of this repository. A new folder runs on each version of the matrix.
  */
 const onOneNode = [
-  '/test/(angular|browser|cluster|interop|model|nats|nestjs|otel|protocol|redis)/',
+  '/test/(angular|browser|cluster|interop|model|nats|nestjs|otel|protocol|redis|settle)/',
   '/test/(bench|docs|examples|support|tooling)/',
   '/test/operators/(?!node/)',
   '/test/security/(audit|lockfile)',
@@ -168,10 +170,8 @@ const nodes = nodeVersions.map((version, index) => [
 const build = ['build', command('node scripts/build.mjs')];
 // Before jest, which tests the engines of a cluster with these servers. It cannot run beside another check that installs packages.
 const debian = ['debian', command('node scripts/install.mjs debian')];
-const apps = [
-  ['download', beside('node scripts/install.mjs nodes')],
-  ['apps', suite('apps --without example-app')],
-];
+const download = ['download', beside('node scripts/install.mjs nodes')];
+const apps = ['apps', suite('apps --without example-app')];
 const example = ['example', suite('apps example-app --without speed')];
 const site = ['site', suite('site')];
 const cluster = ['cluster', command('node reliability/cluster/index.mjs --quick')];
@@ -183,15 +183,14 @@ const measuring = [
 ];
 
 // The lanes of a stage run side by side, the checks of a lane one after the other. A lane that has ended takes the next of `more`. Only one jest
-// runs at a time, because its tests measure time. The example and the peers mostly wait: for pages, downloads and timers.
+// runs at a time, and no app or page beside it, because its tests measure time: four lanes at once made each of them wait for ten others.
 const stages = options.ci
   ? [
       { lanes: [[build, debian]] },
       // The build of the site reports what `docs` reports.
-      {
-        lanes: [[tests, ...nodes], apps, [example, cluster, peers], []],
-        more: [site, ...checks.filter(([name]) => name !== 'docs')],
-      },
+      { lanes: [[tests, ...nodes], [download]], more: checks.filter(([name]) => name !== 'docs') },
+      // The example and the peers mostly wait: for pages, downloads and timers.
+      { lanes: [[apps], [example, cluster, peers, site]] },
       { lanes: measuring.map((check) => [check]) },
     ]
   : [{ lanes: [[build]] }, { lanes: [[tests], []], more: checks }];

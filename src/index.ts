@@ -8,58 +8,10 @@ export { proxyFromEnvironment, type ProxyFromEnvironmentOptions } from './transp
 export { backoff, retryDelay } from './feed/backoff.js';
 export { classify, createTradeFeedError } from './protocol/failures/classify.js';
 
-// Operators: decode and filter
-export { decodeWith, type DecodeOptions } from './operators/decode-with.js';
-export { decodeEither } from './operators/decode-either.js';
-export type { Codec } from './operators/decode/codec.js';
-export { DecodeError, type DecodeFailure, type DecodeIssue } from './operators/decode/decode-failure.js';
-export { type AcceptedValues, whereField, type WhereFieldOptions } from './operators/where-field.js';
-export type { FieldValue } from './operators/filter/json-field.js';
-export { whereBytes } from './operators/where-bytes.js';
-export { filterValues, mapValues } from './operators/values.js';
-export { Decoded, type FrameIn, type ItemOf, type NotInferred } from './operators/items/item.js';
-export { distinctRecent, type DistinctRecentOptions } from './operators/distinct-recent.js';
-
-// Operators: windows and conflation
-export { tumblingWindow, type TumblingWindowOptions } from './operators/tumbling-window.js';
-export { slidingWindow, type SlidingWindowOptions } from './operators/sliding-window.js';
-export { countWindow, type CountWindowOptions } from './operators/count-window.js';
-export type {
-  AccumulatedWindow,
-  Accumulator,
-  FeedWindow,
-  FramesOptions,
-  IncompleteReason,
-  KeyOptions,
-  TimeWindowOptions,
-  WindowFacts,
-  WindowKey,
-  WindowSource,
-} from './operators/window/window.js';
-export { conflate, type ConflateOptions } from './operators/conflate.js';
-export { Conflated } from './operators/items/item.js';
-
-// Operators: bounded consumption
-export { mergeMapBounded, type MergeMapBoundedOptions } from './operators/merge-map-bounded.js';
-export { toAsyncIterable } from './operators/to-async-iterable.js';
+// Operators: every name of their own entry point, and those that need Node
+// eslint-disable-next-line no-restricted-syntax -- that file names each export
+export * from './operators/index.js';
 export { type ReadableOptions, toReadable } from './operators/node/to-readable.js';
-export { type BoundOptions, type DropReport, type Overflow, OverflowError } from './operators/bounded/bounded-queue.js';
-
-// Operators: share, status and statistics
-export { shareFeed, type ShareFeedOptions } from './operators/share-feed.js';
-export {
-  type ConnectingStatus,
-  connectionStatus,
-  type ConnectionStatus,
-  type LiveStatus,
-  type ReconnectingStatus,
-  type StoppedStatus,
-} from './operators/connection-status.js';
-export { type Fresh, freshness, type Freshness, type FreshnessOptions, type Stale } from './operators/freshness.js';
-export { type FeedStats, feedStats, type FeedStatsOptions } from './operators/feed-stats.js';
-export { type EventLogger, logEvents, type LogEventsOptions, type LogMethod } from './operators/log-events.js';
-export { frames } from './operators/frames.js';
-export { gaps } from './operators/gaps.js';
 
 // Logs and node:diagnostics_channel
 export type { EventLevel, EventRecord } from './protocol/event-record.js';

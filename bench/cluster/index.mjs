@@ -1,6 +1,6 @@
-// A cluster over nats-server: the CPU time of a frame in the owner, the server and a follower, the added delay, and takeovers.
+// A cluster over nats-server: the CPU time of a frame in the owner, the server and a follower, and the added delay. `npm run reliability -- cluster` measures takeovers.
 import { install } from '../../test/peers/packages.mjs';
-import { goal, interleaved, median, report, ROUNDS, summary } from '../lib/bench.mjs';
+import { goal, interleaved, median, report, summary } from '../lib/bench.mjs';
 import {
   fullRates,
   measureAlone,
@@ -12,10 +12,7 @@ import {
   startPair,
 } from './cost.mjs';
 import { startNats, startSender } from './processes.mjs';
-import { quantile } from './quantile.mjs';
-import { ownedBy } from './rendezvous.mjs';
 import { measureSlopes } from './slope.mjs';
-import { measureTakeovers } from './takeovers.mjs';
 
 const seconds = 1;
 /** About the CPU time of an owner and of a follower for 64 frames, in µs, without that of their clients of NATS. */
@@ -27,7 +24,6 @@ install();
 const nats = await startNats();
 const sender = await startSender();
 
-const takeovers = await measureTakeovers(nats.port, ROUNDS);
 // Each sample has new processes.
 const withPair = async (frames, measure) => {
   const pair = await startPair(nats.port, sender, frames);
@@ -63,9 +59,6 @@ const slopes = await measureSlopes({ nats, sender }, 1, seconds);
 await sender.kill();
 await nats.stop();
 
-const names = Array.from({ length: 10 }, (_, index) => `replica-${index + 1}`);
-const accounts = Array.from({ length: 50 }, (_, index) => `account-${index + 1}`);
-const [owned, without] = [ownedBy(accounts, names), ownedBy(accounts, names.slice(1))];
 const messages = paper.followers * paper.framesPerSecond;
 
 await report({
@@ -130,17 +123,6 @@ await report({
         ['each additional one', ...slopes.map(({ perFollowerNs }) => perFollowerNs)],
         ['10 000: cores at 200 frames/s', ...slopes.map(({ perFollowerNs }) => (perFollowerNs * messages) / 1e9)],
       ],
-    },
-    {
-      title: 'Time until another replica has an open connection, in ms',
-      columns: ['the owner', 'p50', 'p95'],
-      rows: Object.entries(takeovers).map(([how, times]) => [how, quantile(times, 0.5), quantile(times, 0.95)]),
-    },
-    {
-      title:
-        '50 accounts over 10 replicas by rendezvous hashing: accounts of each replica, and without the first replica',
-      columns: ['replica', 'accounts', 'without replica-1'],
-      rows: names.map((name) => [name, owned.get(name), without.get(name) ?? '–']),
     },
   ],
   facts: {

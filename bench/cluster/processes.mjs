@@ -66,10 +66,7 @@ export const startReplica = (options, env) => {
   const { of, next, send } = replica;
   return {
     ...replica,
-    isOwner: () => of('role').at(-1)?.role === 'owning',
-    /** Waits for the `opened` after the first `count`. */
-    opened: (count = 0) => next('opened', count),
-    openings: () => of('opened').length,
+    opened: () => next('opened'),
     report: () => {
       send('report');
       return next('report', of('report').length);

@@ -38,12 +38,10 @@ const startCluster = async () => {
   const engine = natsEngine(connection);
   const cluster = createFeedCluster('market', { apiKey, engine, account, replica: name, batchBytes });
   cluster.events$.subscribe(receive);
-  cluster.status$.subscribe(({ role }) => process.send({ type: 'role', role }));
-  return cluster;
 };
 
-const cluster = isAlone ? undefined : await startCluster();
 if (isAlone) tradeFeedEvents$('market', { apiKey }).subscribe(receive);
+else await startCluster();
 
 process.on('message', (message) => {
   if (message.reportEvery !== undefined) [reportEvery, from] = [message.reportEvery, frames];
@@ -52,6 +50,5 @@ process.on('message', (message) => {
     const { user, system } = process.cpuUsage(begin.cpu);
     process.send({ type: 'report', frames: frames - begin.frames, cpuNs: (user + system) * 1_000, times, gaps });
   }
-  if (message === 'hand-over') void cluster.handOver();
 });
 process.once('disconnect', () => process.exit());

@@ -72,7 +72,5 @@ export const performanceFigures = (results) => {
     'first-frame': () => ms(cellOf(start, 'a feed', 'wall')),
     'cluster-p50': () => `${mediansOf(cluster.goals, 'cluster/p50')[0].toFixed(2)} ms`,
     'cluster-p99': () => `${tenths(mediansOf(cluster.goals, 'cluster/p99')[0])} ms`,
-    'takeover-kill': () => ms(cellOf(cluster, 'kill -9', 'p50')),
-    'takeover-deploy': () => ms(cellOf(cluster, 'hand-over', 'p50')),
   };
 };

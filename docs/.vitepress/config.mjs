@@ -26,6 +26,7 @@ const howTo = [
   { text: 'React, RxJS 9 and others', link: '/interop' },
   { text: 'Filter and decode frames', link: '/decoding' },
   { text: 'Windows and conflation', link: '/windows' },
+  { text: 'What became of it', link: '/outcomes' },
   { text: 'Slow consumers', link: '/slow-consumers' },
   { text: 'Keep, read again, resume', link: '/log' },
   { text: 'Query a log', link: '/how-to/query-log' },
@@ -49,6 +50,8 @@ const recipes = [
   { text: 'To Postgres', link: '/recipes/postgres' },
   { text: 'Trades of my wallets', link: '/recipes/wallets' },
   { text: 'Candles', link: '/recipes/candles' },
+  { text: 'Hit rate and lead', link: '/recipes/hit-rate' },
+  { text: 'Race of two lines', link: '/recipes/race' },
   { text: 'A page without a framework', link: '/recipes/plain-page' },
   { text: 'Graceful end', link: '/recipes/graceful-end' },
 ];

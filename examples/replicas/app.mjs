@@ -42,6 +42,7 @@ Reflect.apply(Get('health'), undefined, method('health'));
 
 const connection = await connect({
   servers: process.env['NATS_URL'] ?? '127.0.0.1:4222',
+  waitOnFirstConnect: true, // the broker may start later
   maxReconnectAttempts: -1,
   ignoreAuthErrorAbort: true, // a wrong password for a while must not end the connection for good
   pingInterval: 2_000,

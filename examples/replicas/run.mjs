@@ -83,7 +83,10 @@ const startReplica = async (index) => {
     },
   });
   closing.push(() => replica.kill('SIGKILL'));
-  await once(replica, 'message');
+  const exited = once(replica, 'exit').then(([code]) => {
+    throw new Error(`replica-${index + 1} has exited with ${code}`);
+  });
+  await Promise.race([once(replica, 'message'), exited]);
   // Ready: it receives the frames of the owner.
   for (;;) {
     const response = await fetch(`http://127.0.0.1:${port}/health`);

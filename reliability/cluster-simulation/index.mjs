@@ -3,9 +3,8 @@
 //   npm run reliability -- cluster-simulation [--runs 2000] [--seed 1] [--mutant-runs 600] [--states 200000]
 //   npm run reliability -- cluster-simulation --runs 1 --seed S      repeats one run, and prints its timeline
 import { parseArgs } from 'node:util';
-import { bundled } from '../../test/cluster/simulation/bundle.mjs';
 import { mutants } from '../../test/cluster/simulation/mutants.mjs';
-import { runSeeds, timelineOf } from '../../test/cluster/simulation/run-seeds.mjs';
+import { bundled, detects, runSeeds, timelineOf } from '../../test/cluster/simulation/run.mjs';
 import { exactly } from '../lib/goal.mjs';
 import { report } from '../lib/report.mjs';
 
@@ -35,23 +34,14 @@ const { timelines, ...sums } = runSeeds(simulate, seed, runs);
 for (const timeline of timelines) console.log(timeline);
 const msPerRun = (performance.now() - startedAt) / runs;
 
-const isBad = (broken, n, options) => {
-  try {
-    return broken.simulate(n, options).violations.length > 0;
-  } catch (error) {
-    if (/callbacks/.test(error.message)) return true;
-    throw error;
-  }
-};
-// A run that is bad anyway detects nothing.
-const detects = (broken, { n, options }) => isBad(broken, n, options) && simulate(n, options).violations.length === 0;
 const broken = [];
 for (const mutant of mutants) {
-  const simulation = await bundled('simulate.ts', mutant);
+  const { simulate: simulateBroken } = await bundled('simulate.ts', mutant);
   const { seed: ofTest, options } = mutant;
   const others = Array.from({ length: mutantRuns }, (_, n) => ({ n: seed + n })).filter(({ n }) => n !== ofTest);
   // Some rules are needed in one run of a thousand, or with some faults only, so the run that the test uses is one of them.
-  const detecting = [...others, { n: ofTest, options }].filter((each) => detects(simulation, each));
+  const all = [...others, { n: ofTest, options }];
+  const detecting = all.filter(({ n, ...each }) => detects(simulateBroken, simulate, n, each.options));
   broken.push({ ...mutant, bad: detecting.map(({ n }) => n).sort((one, other) => one - other) });
 }
 

@@ -7,7 +7,6 @@ const measured = ({ goals, name }, what) => {
   return found.measured;
 };
 const count = ({ tables: [first] }, column) => first.rows[0][first.columns.indexOf(column)];
-const sum = (numbers) => numbers.reduce((total, number) => total + number, 0);
 const seconds = (ms) => `${(ms / 1_000).toFixed(1)} s`;
 const minutesOf = ({ command }) => /--minutes (\d+)/.exec(command)[1];
 
@@ -21,7 +20,7 @@ const soakCounts = (soak) => {
 
 /** Returns functions of the figures by name, from the results by name. */
 export const reliabilityFigures = (results) => {
-  const { chaos, model, fuzz, filter, soak, windows, storm, peers, mutation, cluster } = results;
+  const { chaos, model, fuzz, filter, soak, storm, peers, mutation, cluster } = results;
   const [elections, relays] = [results['cluster-simulation'], results['relay-simulation']];
   const rules = () => Object.values(results).flatMap(({ goals }) => goals);
   const ofCluster = (what) => () => measured(cluster, what);
@@ -44,9 +43,6 @@ export const reliabilityFigures = (results) => {
     'soak-millions': () => Math.round(soakCounts(soak).sent / 1e6),
     'soak-missed': () => grouped(soakCounts(soak).missed),
     'soak-heap': () => measured(soak, 'heap: slope, MB an hour').replace('flat: ', ''),
-    'windows-counted': () =>
-      grouped(sum(windows.tables[0].rows.map((row) => row[windows.tables[0].columns.indexOf('windows')]))),
-    'windows-wrong': () => measured(windows, 'windows with another count than the separate count'),
     'storm-half': () => seconds(cellOf(storm, 'shutdown (1001)', '50 %')),
     'storm-all': () => seconds(cellOf(storm, 'shutdown (1001)', 'all')),
     'storm-down': () => seconds(cellOf(storm, 'shutdown (1001)', 'service was down')),

@@ -28,9 +28,9 @@ import { reportSoak } from './soak-report.mjs';
 import { heldNow, remaining, takeSample } from './sampler.mjs';
 
 const ACCOUNTS = 9;
-// A busy machine takes fewer samples a second. The run then continues until there are enough, at most four times as long.
+// A busy machine takes fewer samples a second. The run then continues until there are enough, up to this factor.
 const ENOUGH_SAMPLES = 24;
-const LONGEST = 4;
+const LONGEST = 20;
 const kinds = ['killed', 'reset', 'expired', 'shutdown', 'credentials'];
 
 const { seconds, rate, everyS, outageMs } = settings;

@@ -13,9 +13,14 @@ afterAll(() => {
 });
 
 it('a short episode breaks no rule', async () => {
-  const { violations, logs } = await runEpisode(20_261_121, 3_000, undefined);
-  expect(violations).toEqual([]);
-  const log = [...logs.values()].flat();
-  expect(log.some(({ what }) => what === 'frame')).toBe(true);
-  expect(log.some((seen) => seen.what === 'event' && seen.event.type === 'reconnecting')).toBe(true);
-}, 60_000);
+  let hasReconnected = false;
+  // On a slow machine, no feed may have reconnected after three seconds.
+  for (let lengthMs = 3_000; !hasReconnected && lengthMs < 30_000; lengthMs *= 2) {
+    const { violations, logs } = await runEpisode(20_261_121, lengthMs, undefined);
+    expect(violations).toEqual([]);
+    const log = [...logs.values()].flat();
+    expect(log.some(({ what }) => what === 'frame')).toBe(true);
+    hasReconnected = log.some((seen) => seen.what === 'event' && seen.event.type === 'reconnecting');
+  }
+  expect(hasReconnected).toBe(true);
+}, 120_000);

@@ -234,39 +234,6 @@ describe('the rule for clients with a Retry-After', () => {
   });
 });
 
-type Rule = (what: string, measured: number | undefined, than: number, unit?: string) => Goal;
-const { atMost, atLeast, exactly, holds } = await reliabilityModule<{
-  atMost: Rule;
-  atLeast: Rule;
-  exactly: Rule;
-  holds: (what: string, met: boolean, measured?: string) => Goal;
-}>('lib/goal.mjs');
-const metOf = (...goals: readonly Goal[]) => goals.map(({ met }) => met);
-describe('a rule', () => {
-  it('is met by a value within its limit', () => {
-    expect(metOf(atMost('', 5, 5), atMost('', 6, 5), atLeast('', 5, 5), atLeast('', 4, 5))).toEqual([
-      true,
-      false,
-      true,
-      false,
-    ]);
-    expect(metOf(exactly('', 0, 0), exactly('', 1, 0), holds('', true), holds('', false))).toEqual([
-      true,
-      false,
-      true,
-      false,
-    ]);
-  });
-
-  it.each([NaN, undefined])('is not met by %p', (nothing) => {
-    expect(metOf(atMost('', nothing, 5), atLeast('', nothing, 5), exactly('', nothing, 5))).toEqual([
-      false,
-      false,
-      false,
-    ]);
-  });
-});
-
 type Seen = readonly [type: string, at: number, account: string, status: number, code: string, retryAfter: number];
 const { waitsOf, mostInWindow, ticketsOf } = await reliabilityModule<{
   waitsOf: (events: readonly Seen[]) => { refused: number; early: readonly number[]; late: readonly number[] };

@@ -17,6 +17,7 @@ export const tokenize = (text, field) => {
     [/\bweb-?hooks?\b/gi, '$& whale alert'],
     [/\b(AbortSignal|AbortController|useSyncExternalStore|useEffect|rxjs ?9)\b/gi, '$& interop'],
     [/\b(kafka|jetstream|consumer|durable|event ?sourcing|record(ing)?s?|replay)\b/gi, '$& keep read again resume'],
+    [/\b(confirmations?|confirmed|re-?orgs?|mempool|viem)\b/gi, '$& outcomes'],
     [/\bTS\d{4,5}\b/gi, '$& typescript'],
     [/\b(esbuild|webpack|rollup|vite|bundlers?)\b/gi, '$& bundling'],
   ];

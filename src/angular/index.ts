@@ -1,3 +1,3 @@
 export { provideTradeFeed, provideTradeFeedFrom, type ProvideTradeFeedOptions } from './provide-trade-feed.js';
 export { type AngularTradeFeed, type FeedStatus, injectTradeFeed } from './inject-trade-feed.js';
-export type { FeedSignalOptions, WindowSignalOptions } from './signal-options.js';
+export type { FeedSignalOptions, WindowSignalOptions } from './shared-feed.js';

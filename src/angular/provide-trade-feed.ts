@@ -11,8 +11,7 @@ import { relayFeedRules } from '../browser/relay-feed-options.js';
 import type { RelayedEvent } from '../protocol/event.js';
 import { tryCall } from '../protocol/type-guards.js';
 import { aBoolean, anObject, checkRequired, objectWith, type Rule, validated } from '../protocol/validate.js';
-import { SHARED_FEED, sharedFeed } from './shared-feed.js';
-import { type FeedSignalOptions, feedSignalRules, resolveFeedSignals } from './signal-options.js';
+import { type FeedSignalOptions, feedSignalRules, resolveFeedSignals, SHARED_FEED, sharedFeed } from './shared-feed.js';
 
 /** The address of the relay, its request, and the signals. */
 export interface ProvideTradeFeedOptions extends Omit<RelayFeedOptions, 'resumeIn'>, FeedSignalOptions {

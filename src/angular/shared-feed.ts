@@ -32,18 +32,23 @@ import {
 } from 'rxjs';
 import { type ConnectionStatus, isSameStatus, statusOf } from '../operators/connection-status.js';
 import { feedStats, type FeedStats } from '../operators/feed-stats.js';
-import { type Freshness, freshness as freshnessOf } from '../operators/freshness.js';
+import {
+  checkFreshness,
+  type Freshness,
+  freshness as freshnessOf,
+  type FreshnessOptions,
+} from '../operators/freshness.js';
 import { FeedFollower, unannouncedStop } from '../operators/items/follow-feed.js';
 import { shareFeed } from '../operators/share-feed.js';
 import { tumblingWindow } from '../operators/tumbling-window.js';
-import type { FeedWindow } from '../operators/window/window.js';
+import { integerMs, timeRules } from '../operators/window/contents.js';
+import type { FeedWindow, FramesOptions, TimeWindowOptions } from '../operators/window/window.js';
 import { isRelayedValue, type RelayedEvent } from '../protocol/event.js';
 import { createFailure, type TradeFeedError } from '../protocol/failures/trade-feed-error.js';
 import { sourceCompleted } from '../protocol/failures/meanings.js';
 import type { AnyFrame } from '../protocol/frame.js';
-import type { FeedSignalSettings } from './signal-options.js';
+import { anObject, durationMs, positiveMs, validated } from '../protocol/validate.js';
 
-/** The token of the feed that `provideTradeFeed` provides to `injectTradeFeed`. */
 export const SHARED_FEED = new InjectionToken<ReturnType<typeof sharedFeed>>('rx-trade-feed: the shared feed');
 
 /**
@@ -105,7 +110,7 @@ export const sharedFeed = (openEvents: () => Observable<RelayedEvent>, settings:
     open$: isServer ? NEVER : open$.pipe(shareFeed({ lingerMs: settings.lingerMs })),
     /** Computes the windows while it is subscribed to. */
     windows$: isServer ? NEVER : windows$,
-    /** Calls a function outside Angular's zone, so that it causes no change detection. */
+    /** Causes no change detection. */
     outside,
     restart: () => outside(() => restarts$.next()),
   };
@@ -161,3 +166,52 @@ export const whenDestroyed$ = (destroyRef: DestroyRef, outside: (work: () => voi
   destroyRef.onDestroy(() => outside(() => destroyed$.next()));
   return destroyed$;
 };
+
+/** The options of the signal `window`. */
+export interface WindowSignalOptions extends TimeWindowOptions, FramesOptions {
+  /** The length of a window in ms, an integer. @defaultValue 1 000 */
+  readonly lengthMs?: number | undefined;
+  /** The maximum number of frames in a window. Further frames are counted in `dropped`. @defaultValue 1 000 */
+  readonly maxFrames?: number | undefined;
+}
+
+/** The options of the signals, and of the time that the feed stays open without a component. */
+export interface FeedSignalOptions {
+  /** How often the signal `stats` is set: `everyMs`, in ms. @defaultValue `{ everyMs: 1_000 }` */
+  readonly stats?: { readonly everyMs?: number | undefined } | undefined;
+  /** The windows of the signal `window`, set at the end of each. @defaultValue `{ lengthMs: 1_000, maxFrames: 1_000 }` */
+  readonly window?: WindowSignalOptions | undefined;
+  /**
+   * When the newest frame is too old: the options of `freshness`, for the signal `freshness`. @defaultValue none: the
+   * signal stays `undefined`
+   */
+  readonly freshness?: FreshnessOptions | undefined;
+  /**
+   * How long the feed stays open after its last component is destroyed, in ms, so that a change of route needs no
+   * reconnect. 0 closes it at once.
+   * @defaultValue 1 000
+   */
+  readonly lingerMs?: number | undefined;
+}
+
+export const feedSignalRules = { stats: anObject, window: anObject, freshness: anObject, lingerMs: durationMs };
+
+/**
+ * Validates the options and adds the defaults.
+ *
+ * @throws TradeFeedError with code `invalid-options`, naming the option
+ */
+export const resolveFeedSignals = (options: FeedSignalOptions) => {
+  const { stats = {}, window = {}, freshness, lingerMs = 1_000 } = validated(options, feedSignalRules);
+  if (freshness) checkFreshness(freshness, 'freshness.');
+  return {
+    stats: { everyMs: 1_000, ...validated(stats, { everyMs: positiveMs }, 'stats.') },
+    window: { ...windowDefaults, ...validated(window, { lengthMs: integerMs, ...timeRules }, 'window.') },
+    freshness,
+    lingerMs,
+  };
+};
+
+const windowDefaults = { lengthMs: 1_000, maxFrames: 1_000 };
+
+export type FeedSignalSettings = ReturnType<typeof resolveFeedSignals>;

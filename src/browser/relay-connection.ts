@@ -53,7 +53,6 @@ export const relayConnection$ = (settings: RelayFeedSettings, point: ResumePoint
     );
   });
 
-/** The failures of a connection that the client detects. */
 export type DetectedCode = 'relay-lost' | 'relay-stalled' | 'invalid-relay-data';
 
 /** The end of one connection to a relay, or of the attempt to open one. */
@@ -65,7 +64,7 @@ export interface ConnectionEnd {
   readonly hasOpened: boolean;
 }
 
-/** Creates the facts about one connection that begins now, for the failure that ends it. */
+/** The facts about a connection that begins now, for the failure that ends it. */
 export const createConnectionFacts = (clock: Pick<StreamClock, 'now' | 'measure'>) => {
   const now = () => clock.now();
   const requestedAt = now();
@@ -77,7 +76,6 @@ export const createConnectionFacts = (clock: Pick<StreamClock, 'now' | 'measure'
 
   const figures = (endedAt: number) => ({ uptimeMs: Math.max(0, endedAt - (openedAt ?? endedAt)), framesReceived });
 
-  /** Creates the failure of this connection. Returns a cause that is a `TradeFeedError` unchanged. */
   const failure = (code: DetectedCode, cause?: unknown): TradeFeedError => {
     if (cause instanceof TradeFeedError) return cause;
     if (openedAt === undefined) return relayError({ code: 'relay-unreachable', cause });
@@ -87,12 +85,11 @@ export const createConnectionFacts = (clock: Pick<StreamClock, 'now' | 'measure'
   };
 
   return {
-    /** Returns whether `hello` has arrived. */
     isOpen: () => openedAt !== undefined,
     bytes: () => {
       lastBytesAt = now();
     },
-    /** Records the first message. Sets the clock by the time at which the relay sent it. */
+    /** @param relayAt - when the relay sent its first message: sets the clock */
     opened: (relayAt?: number) => {
       if (relayAt !== undefined) clock.measure(requestedAt, relayAt);
       openedAt = now();

@@ -60,7 +60,6 @@ export interface RelayFeedOptions {
 /** Names and values of HTTP headers. */
 export type RequestHeaders = Readonly<Record<string, string>>;
 
-/** The validated address, and the options with all defaults. */
 export type RelayFeedSettings = ReturnType<typeof resolveRelayFeed>;
 
 const noHeaders: RequestHeaders = {};
@@ -74,11 +73,7 @@ const defaults = Object.freeze({
   scheduler: asyncScheduler,
 } as const);
 
-/**
- * Creates the headers of a request.
- *
- * @throws TypeError for a name or a value that `fetch` refuses. Its message shows neither, since a value may be a token
- */
+/** @throws TypeError for what `fetch` refuses. Its message shows no name and no value, which may be a token */
 export const requestHeaders = (fields: RequestHeaders): Headers => {
   const headers = tryCall(() => new Headers(fields));
   if (headers === undefined) throw new TypeError('A header is not valid.');
@@ -108,11 +103,6 @@ export const relayFeedRules: Readonly<Record<keyof RelayFeedOptions, Rule>> = {
   scheduler: aScheduler,
 };
 
-/**
- * Checks the address and the options, and adds the defaults. A relative address is resolved against the page.
- *
- * @throws TradeFeedError with code `invalid-options`, naming the option
- */
 export const resolveRelayFeed = (url: string | URL, options: RelayFeedOptions = {}) => {
   const checked = validated(options, relayFeedRules);
   return { ...defaults, ...checked, url: addressOf(url), backoff: resolveBackoff(checked.backoff) };

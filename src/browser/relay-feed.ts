@@ -7,7 +7,7 @@ import { copyFailure, TradeFeedError } from '../protocol/failures/trade-feed-err
 import { pageGlobals } from './page-globals.js';
 import { type ConnectionEnd, relayConnection$ } from './relay-connection.js';
 import { type RelayFeedOptions, type RelayFeedSettings, resolveRelayFeed } from './relay-feed-options.js';
-import { type OwnEvent, type ResumePoint, resumePoint } from './resume-point.js';
+import { type OwnEvent, ResumePoint } from './resume-point.js';
 
 /**
  * Receives a feed from a relay, in a browser or in Node: the frames and the lifecycle events, in order, like
@@ -60,10 +60,9 @@ export const relayFeed$ = <T = never>(
   return (settings.tabs === 'share' ? defer(shared).pipe(mergeAll()) : page$()) as Observable<RelayedEvent | Value>;
 };
 
-/** Receives over a separate stream. Resumes at `given`; the default is the point that `settings.resumeIn` stores. */
 const pageFeed$ = (settings: RelayFeedSettings, given?: ResumePoint): Observable<Received> =>
   defer(() => {
-    const point = given ?? resumePoint(settings);
+    const point = given ?? new ResumePoint(settings);
     return withEvents<Received>((deliver) => {
       const emit = (event: OwnEvent): void => {
         deliver(point.own(event));

@@ -45,11 +45,7 @@ const fieldsOf = (block: string): ServerSentEvent => {
   return fields;
 };
 
-/**
- * Reads `hello`. Returns the clock of the relay, in epoch ms.
- *
- * @throws for an invalid message
- */
+/** Returns the clock of the relay, in epoch ms. Throws for an invalid message. */
 export const readHello = (lines: readonly string[]): number => {
   const { at } = JSON.parse(lines.join('\n')) as { readonly at: unknown };
   checkFields(isTime(at), 'hello');

@@ -122,57 +122,51 @@ const ofFailure: Readonly<Partial<Record<FailureCode, ExitCode>>> = {
   'untrusted-certificate': ExitCode.certificate,
 };
 
-const checkBaseUrl = 'Check the base URL: it must be the address of the service itself.';
+interface CommandTexts {
+  readonly summary?: string;
+  /** A detail that names options of the library is hidden. */
+  readonly detail?: false;
+  readonly advice?: string;
+}
 
-/**
- * Replacements for texts of the library that name options of the library, or that do not help a user of the command.
- * `detail: false` hides a detail that names such options.
- */
-const commandTexts: Partial<
-  Readonly<Record<FailureCode, { readonly summary?: string; readonly detail?: false; readonly advice?: string }>>
-> = {
+/** Texts in place of those of the library that are about the code of an app. */
+const commandTexts: Readonly<Partial<Record<FailureCode, CommandTexts>>> = {
   'invalid-options': { summary: 'The settings are not valid.', advice: 'See --help.' },
-  'retries-exhausted': {
-    summary: 'The feed gave up after --retries reconnects without a stable connection.',
-    detail: false,
-    advice: 'Use a larger --retries.',
-  },
+  'retries-exhausted': { detail: false },
   'invalid-api-key': { advice: 'Set TRADE_FEED_API_KEY to a valid key, or use --key-file.' },
   'api-key-unavailable': { summary: 'The API key cannot be read.', advice: 'Check TRADE_FEED_API_KEY or --key-file.' },
   'untrusted-certificate': {
     advice: 'Use --ca FILE for the CA of a private service, or check which server answers at this address.',
   },
-  'ticket-request-rejected': { advice: checkBaseUrl },
-  'ticket-endpoint-unreachable': {
-    advice: 'If this continues, check the network, the base URL and the proxy. The request is repeated with backoff.',
-  },
-  'ticket-endpoint-without-tls': {
-    summary: 'The server answered without TLS, although the base URL begins with https:.',
-    detail: false,
-    advice: 'Check the host and the port of the base URL: this port speaks plain HTTP or another protocol.',
-  },
-  'invalid-ticket': { advice: checkBaseUrl },
+  'ticket-endpoint-without-tls': { detail: false },
   'connection-replaced': { advice: 'Find the other client of the account. Reconnecting would close its connection.' },
-  'invalid-frame': {
-    summary: 'A frame violates the WebSocket protocol or is larger than 16 MiB.',
-    advice: 'Check whether a proxy changes the bytes.',
-  },
+  'invalid-frame': { advice: 'Check whether a proxy changes the bytes.' },
   'client-too-slow': { advice: 'Stop other programs that use the CPU, or use a faster machine.' },
 };
 
 /** The names of options of the library for users of the command. */
-const settingNames: Readonly<Record<string, string>> = { baseUrl: 'the base URL', apiKey: 'the API key' };
+const settingNames: Readonly<Record<string, string>> = {
+  baseUrl: 'the base URL',
+  apiKey: 'the API key',
+  maxAttempts: '--retries',
+  'backoff.maxAttempts': '--retries',
+  maxFrameBytes: '16 MiB',
+};
+
+const withSettings = (text: string): string =>
+  text.replaceAll(/`([\w.]+)`/g, (quoted, option: string) => settingNames[option] ?? quoted);
 
 /** Describes a failure without the advice. */
 export const whatHappened = ({ code, summary, detail, option }: TradeFeedError): string => {
   const texts = commandTexts[code] ?? {};
   const setting = option === undefined ? [] : [settingNames[option] ?? option];
   const observed = texts.detail === false ? '' : [...setting, ...(detail === undefined ? [] : [detail])].join(' ');
-  const text = texts.summary ?? summary;
+  const text = texts.summary ?? withSettings(summary);
   return printable(observed === '' ? text : `${text.replace(/\.$/, '')} (${observed}).`);
 };
 
-export const adviceFor = ({ code, advice }: TradeFeedError): string => commandTexts[code]?.advice ?? advice;
+export const adviceFor = ({ code, advice }: TradeFeedError): string =>
+  commandTexts[code]?.advice ?? withSettings(advice);
 
 /** Describes a failure, the failure before it, and what to do. */
 export const failureWords = (failure: TradeFeedError): string => {

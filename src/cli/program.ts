@@ -22,8 +22,6 @@ const commands = {
   top: () => import('./commands/top.js'),
 };
 
-export { exitCodeRows } from './errors.js';
-
 type CommandName = keyof typeof commands;
 export const commandNames = Object.keys(commands) as readonly CommandName[];
 

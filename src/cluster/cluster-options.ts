@@ -60,12 +60,10 @@ export interface ClusterElectionOptions {
 /** The options of a cluster: those of the feed, which each replica needs, and those of the election. */
 export interface ClusterOptions extends TradeFeedOptions, ClusterElectionOptions {}
 
-/** The validated options of the election, with the defaults. */
 type ClusterElectionSettings = {
   readonly [Name in keyof ClusterElectionOptions]-?: NonNullable<ClusterElectionOptions[Name]>;
 };
 
-/** The validated options of a cluster, with the defaults. */
 export interface ClusterSettings extends ClusterElectionSettings {
   readonly feed: TicketSettings;
 }
@@ -88,11 +86,7 @@ const rules: Readonly<Record<keyof ClusterElectionOptions, Rule>> = {
   handOverMs: positiveMs,
 };
 
-/**
- * Validates the options of a cluster, and adds the defaults.
- *
- * @throws TradeFeedError with code `invalid-options`
- */
+/** @throws TradeFeedError with code `invalid-options` */
 export const resolveClusterOptions = (options: ClusterOptions): ClusterSettings => {
   const all = { ...rules, ...feedOptionRules };
   validated(without(options, all), all);
@@ -106,8 +100,6 @@ const without = <T extends object>(options: T, names: object): T =>
   Object.fromEntries(Object.entries(options).filter(([name]) => !Object.hasOwn(names, name))) as T;
 
 /**
- * Validates the options of the election, and adds the defaults.
- *
  * @param prefix - precedes each name in the error, for a nested object
  * @throws TradeFeedError with code `invalid-options`
  */
@@ -136,9 +128,7 @@ export const serviceOf = (baseUrl: string): string => {
   return `${host}#${hashOf(href.replace(/\/+$/, '')).slice(0, 10)}`;
 };
 
-/**
- * Returns the id of a run of a replica: its name, a random part that no other run has, and a hash of what it streams.
- */
+/** Returns the id of a run: the name of the replica, a part that no other run has, and a hash of what it streams. */
 export const replicaId = (replica: string, { feed, service }: Source): string =>
   `${replica}-${randomBytes(6).toString('hex')}${hashOf(`${feed} ${service}`).slice(0, 8)}`;
 

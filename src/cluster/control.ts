@@ -1,41 +1,30 @@
 import { filter, map, type Observable } from 'rxjs';
 import * as t from 'io-ts';
-import { isRight } from '../protocol/type-guards.js';
+import { isRight, tryCall } from '../protocol/type-guards.js';
 import { type ClusterKey, KeyCodec, KeyPhase, readKey, writeKey } from './election/cluster-key.js';
 import type { CallResult, Effect, Input, Offer, Ownership, Presence, Report } from './election/election.js';
 import type { ClusterEngine } from './engine.js';
 
-/** The names under which the replicas of an account exchange messages. */
-export interface Subjects {
-  readonly key: string;
-  /** The frames and events of the owner, and its beats. */
-  readonly feed: string;
-  /** The beats of owners once more: an owner does not receive the messages with its own frames. */
-  readonly beats: string;
-  readonly owner: string;
-  readonly standby: string;
-  readonly voided: string;
-  readonly evicted: string;
-  readonly stop: string;
-  /** Requests of an operator to the owner: give the ownership away, and follow. */
-  readonly handOver: string;
-  /** The messages to one replica. */
-  readonly to: (replica: string) => string;
-}
+export type Subjects = ReturnType<typeof subjectsOf>;
 
-export const subjectsOf = (account: string): Subjects => {
+/** Returns the names under which the replicas of an account exchange messages. */
+export const subjectsOf = (account: string) => {
   const of = (name: string): string => `rtf.v1.${account}.${name}`;
   return {
     key: `rtf.v1.${account}`,
+    /** The frames and events of the owner, and its beats. */
     feed: of('feed'),
+    /** The beats of owners once more: an owner does not receive the messages with its own frames. */
     beats: of('beats'),
     owner: of('owner'),
     standby: of('standby'),
     voided: of('voided'),
     evicted: of('evicted'),
     stop: of('stop'),
+    /** Requests of an operator to the owner: give the ownership away, and follow. */
     handOver: of('hand-over'),
-    to: (replica) => of(`m.${replica}`),
+    /** The messages to one replica. */
+    to: (replica: string): string => of(`m.${replica}`),
   };
 };
 
@@ -44,27 +33,19 @@ export interface StandbyPresence extends Presence {
   readonly refused?: string;
 }
 
-type Evictions = Pick<ClusterKey, 'evictions'>;
-type Voided = Pick<Ownership, 'gen'>;
-
 /** A message between replicas that is not a frame. */
-export type Control = Ownership | Report | StandbyPresence | Offer | Voided | Evictions;
+export type Control = Ownership | Report | StandbyPresence | Offer | Voided | Evicted;
+type Voided = Pick<Ownership, 'gen'>;
+type Evicted = Pick<ClusterKey, 'evictions'>;
 
 export const writeControl = (message: Control): Buffer => Buffer.from(JSON.stringify(message));
 
-/** Reads a message of a replica; `undefined` for bytes that are not such a message. */
-type ReadControl<T> = (data: Uint8Array) => T | undefined;
-
+// Nobody learns of other bytes: other programs may use the subject, and a replica of a newer version other messages.
 const reader =
-  <T>(codec: t.Decoder<unknown, T>): ReadControl<T> =>
-  (data) => {
-    try {
-      const decoded = codec.decode(JSON.parse(Buffer.from(data).toString('utf8')));
-      return isRight(decoded) ? decoded.right : undefined;
-    } catch {
-      // Nobody learns of it: other programs may use the subject, and a replica of a newer version other messages.
-      return undefined;
-    }
+  <T>(codec: t.Decoder<unknown, T>) =>
+  (data: Uint8Array): T | undefined => {
+    const decoded = codec.decode(tryCall(() => JSON.parse(Buffer.from(data).toString('utf8')) as unknown));
+    return isRight(decoded) ? decoded.right : undefined;
   };
 
 const ownership = { gen: t.number, owner: t.string };
@@ -75,15 +56,15 @@ export const readPresence = reader<StandbyPresence>(
 );
 export const readVoided = reader<Voided>(t.type({ gen: t.number }));
 const readOffer = reader<Offer>(t.type({ key: KeyCodec, revision: t.number }));
-const readEvictions = reader<Evictions>(t.type({ evictions: t.array(t.type({ leftMs: t.number })) }));
+const readEvicted = reader<Evicted>(t.type({ evictions: t.array(t.type({ leftMs: t.number })) }));
 
 const received = <T>(
   messages$: Observable<Uint8Array>,
-  readMessage: ReadControl<T>,
+  read: (data: Uint8Array) => T | undefined,
   inputOf: (message: T) => Input,
 ): Observable<Input> =>
   messages$.pipe(
-    map(readMessage),
+    map(read),
     filter((message) => message !== undefined),
     map(inputOf),
   );
@@ -92,18 +73,19 @@ const received = <T>(
 export const inputsOfAll = (engine: ClusterEngine, { standby, voided, evicted, stop }: Subjects) => [
   received(engine.subscribe(standby), readPresence, (presence) => ({ type: 'standby', presence })),
   received(engine.subscribe(voided), readVoided, ({ gen }) => ({ type: 'voided', gen })),
-  received(engine.subscribe(evicted), readEvictions, ({ evictions }) => ({ type: 'evicted', evictions })),
+  received(engine.subscribe(evicted), readEvicted, ({ evictions }) => ({ type: 'evicted', evictions })),
   engine.subscribe(stop).pipe(map((): Input => ({ type: 'stop-notice' }))),
 ];
 
-/** Emits the offers to one replica. */
 export const offers$ = (engine: ClusterEngine, subject: string): Observable<Input> =>
   received(engine.subscribe(subject), readOffer, (offer) => ({ type: 'offer', offer }));
 
-type KeyAccess = Extract<Effect, { readonly type: 'read' | 'write' }>;
-
 /** Reads or writes the key of an account. Rejects if the result is unknown. */
-export const accessKey = async (engine: ClusterEngine, name: string, effect: KeyAccess): Promise<CallResult> => {
+export const accessKey = async (
+  engine: ClusterEngine,
+  name: string,
+  effect: Extract<Effect, { readonly type: 'read' | 'write' }>,
+): Promise<CallResult> => {
   if (effect.type === 'write') {
     const revision = await engine.compareAndSet(name, writeKey(effect.key), effect.expected);
     return revision === undefined ? { type: 'conflict' } : { type: 'written', revision };

@@ -6,16 +6,13 @@ import { createFailure, TradeFeedError } from '../protocol/failures/trade-feed-e
 import { printable } from '../protocol/printable.js';
 import { clampMs } from '../protocol/validate.js';
 import { readKey } from './election/cluster-key.js';
-import type { ClusterEngine, EngineFailure, Reply, StoredKey } from './engine.js';
 import { timing } from './election/timing.js';
+import type { ClusterEngine, EngineFailure, StoredKey } from './engine.js';
 
-interface Refusal {
-  /** On one line, without a full stop at the end. */
-  readonly message: string;
-  readonly advice: string;
-}
+/** `message`: on one line, without a full stop at the end. */
+type Refusal = Pick<EngineRefused, 'message' | 'advice'>;
 
-/** Describes an error of an engine. Only the advice depends on the text of the message, never what a replica does. */
+/** Only the advice depends on the text of the message, never what a replica does. */
 const describe = (error: unknown): Refusal => {
   const { name = '', message = String(error) } = error instanceof Error ? error : {};
   if (error === undefined) return { message: 'it does not answer', advice: checkEngine };
@@ -56,7 +53,6 @@ const advices: readonly (readonly [pattern: RegExp, advice: string])[] = [
   ],
 ];
 
-/** Creates the failure for something that the engine refused. */
 export const engineRefused = (operation: EngineOperation, error: unknown): TradeFeedError => {
   if (error instanceof TradeFeedError) return error;
   const { message, advice } = describe(error);
@@ -65,7 +61,6 @@ export const engineRefused = (operation: EngineOperation, error: unknown): Trade
   return createFailure({ ...clusterMeanings.engineRefused, advice }, { stage: 'stream', detail });
 };
 
-/** Creates the failure for a connection to the engine that was closed for good, for an unknown or a known reason. */
 export const engineClosed = (reason?: unknown): TradeFeedError => {
   const detail = reason === undefined ? undefined : printable(describe(reason).message);
   return createFailure(clusterMeanings.engineClosed, { stage: 'stream', detail });
@@ -88,17 +83,56 @@ const quietMs: Readonly<Record<EngineOperation, number>> = {
   request: 5_000,
 };
 
-/** Times without "Wall" are monotonic, in ms. */
-interface Fault extends Refusal {
-  readonly sinceWall: number;
-  seenAt: number;
-  /** When the next report is due, if the fault was seen often enough since the last one. */
-  dueAt: number;
-  sightings: number;
-  reports: number;
-  /** The advice of the reports. Another advice is reported early. */
-  readonly advised: string[];
+/** A fault of one operation. Its times are monotonic, in ms, but `since` is in epoch ms. */
+class Fault {
+  readonly operation: EngineOperation;
+  readonly since: number;
+  #refusal = describe(undefined);
   event: EngineRefused | undefined;
+  #sightings = 0;
+  #seenAt = 0;
+  #dueAt: number;
+  /** The advice of the reports. Another advice is reported early. */
+  readonly #advised: string[] = [];
+
+  /** @param forMs - for how long it has lasted for certain: then one sighting is enough */
+  constructor(operation: EngineOperation, forMs: number | undefined) {
+    this.operation = operation;
+    this.since = Date.now() - (forMs ?? 0);
+    this.#dueAt = performance.now() + (forMs === undefined ? graceMs : 0);
+    if (forMs !== undefined) this.#sightings = 1;
+  }
+
+  get endsAt(): number {
+    return this.#seenAt + quietMs[this.operation];
+  }
+
+  /**
+   * When the next report is due. A lost connection is a state. Any other failure must be seen again before it is
+   * reported again, and twice before the first report.
+   */
+  get reportsAt(): number {
+    const isSeen = this.operation === 'connect' || this.#sightings >= (this.event === undefined ? 2 : 1);
+    return isSeen ? this.#dueAt : Infinity;
+  }
+
+  seen(error: unknown, now: number): void {
+    if (error !== undefined) this.#refusal = describe(error);
+    this.#seenAt = now;
+    this.#sightings += 1;
+    const isNews = this.event !== undefined && !this.#advised.includes(this.#refusal.advice);
+    if (isNews) this.#dueAt = Math.min(this.#dueAt, now + graceMs);
+  }
+
+  report(now: number): EngineRefused {
+    const { operation, since } = this;
+    const { message, advice } = this.#refusal;
+    this.#sightings = 0;
+    this.#advised.push(advice);
+    this.#dueAt = now + Math.min(graceMs * 2 ** this.#advised.length, maxRepeatMs);
+    this.event = { type: 'engine-refused', at: Date.now(), since, operation, message: printable(message), advice };
+    return this.event;
+  }
 }
 
 /**
@@ -108,7 +142,6 @@ export class EngineFaults {
   readonly #report: (event: EngineRefused | EngineRecovered) => void;
   readonly #faults = new Map<EngineOperation, Fault>();
   #timer: NodeJS.Timeout | undefined;
-  #current: EngineRefused | undefined;
   #refusedSince = Infinity;
   #isClosed = false;
 
@@ -116,35 +149,55 @@ export class EngineFaults {
     this.#report = report;
   }
 
-  /** The newest fault that was reported and is not over; `undefined` without any. */
+  /** The newest fault that was reported and is not over. */
   get current(): EngineRefused | undefined {
-    return this.#current;
+    const known = [...this.#faults.values()].flatMap(({ event }) => event ?? []);
+    return known.toSorted((one, other) => other.at - one.at)[0];
   }
 
   /**
-   * Notes a failure.
-   *
    * @param error - `undefined` if nothing is known but the failure
    * @param forMs - for how long it has failed for certain: it is reported at once. Otherwise it is reported if it lasts
    */
   failed(operation: EngineOperation, error: unknown, forMs?: number): void {
     // Without a connection nothing else can work.
     if (operation !== 'connect' && this.#faults.has('connect')) return;
-    const now = performance.now();
-    const before = this.#faults.get(operation);
+    const fault = this.#faults.get(operation) ?? new Fault(operation, forMs);
     if (operation === 'connect') this.#faults.clear();
-    const fault = before ?? firstSeen(forMs);
-    if (before === undefined || error !== undefined) Object.assign(fault, describe(error));
-    fault.seenAt = now;
-    fault.sightings += 1;
-    const isNews = fault.reports > 0 && !fault.advised.includes(fault.advice);
-    if (isNews) fault.dueAt = Math.min(fault.dueAt, now + graceMs);
+    fault.seen(error, performance.now());
     this.#faults.set(operation, fault);
     this.#update();
   }
 
   worked(operation: EngineOperation): void {
     if (this.#faults.delete(operation)) this.#update();
+  }
+
+  /** Waits for an answer, and notes how that ended. `faultIn`: what is wrong with an answer. */
+  async during<T>(
+    operation: EngineOperation,
+    start: () => Promise<T>,
+    limitMs: number = timing.callMs,
+    faultIn?: (result: T) => Error | undefined,
+  ): Promise<T> {
+    const until = performance.now() + limitMs;
+    const noAnswer = (): void => this.failed(operation, new Error(`no answer in ${limitMs} ms`));
+    // An owner that is silent, or is not there, is no failure of the engine.
+    const timer = operation === 'request' ? undefined : setTimeout(noAnswer, limitMs);
+    // The election does not wait for an answer that is late.
+    const isInTime = (): boolean => performance.now() < until;
+    try {
+      const result = await start();
+      const fault = faultIn?.(result);
+      if (fault) this.failed(operation, fault);
+      else if (isInTime()) this.worked(operation);
+      return result;
+    } catch (error) {
+      if (isInTime()) this.failed(operation, error);
+      throw error;
+    } finally {
+      clearTimeout(timer);
+    }
   }
 
   close(): void {
@@ -155,28 +208,21 @@ export class EngineFaults {
   #update(): void {
     clearTimeout(this.#timer);
     if (this.#isClosed) return;
-    const due = this.#reportDue(performance.now());
-    const known = [...this.#faults.values()].flatMap(({ event }) => event ?? []);
-    this.#current = known.toSorted((one, other) => other.at - one.at)[0];
+    const now = performance.now();
+    const due: EngineRefused[] = [];
+    for (const [operation, fault] of this.#faults) {
+      if (fault.endsAt <= now) this.#faults.delete(operation);
+      else if (fault.reportsAt <= now) due.push(fault.report(now));
+    }
     this.#refusedSince = Math.min(this.#refusedSince, ...due.map(({ since }) => since));
-    const next = Math.min(...[...this.#faults].map((each) => Math.min(reportAt(...each), endOf(...each))));
-    const waitMs = Math.max(0, Math.ceil(next - performance.now()));
-    if (next !== Infinity) this.#timer = setTimeout(() => this.#update(), clampMs(waitMs));
+    const next = Math.min(...[...this.#faults.values()].flatMap(({ reportsAt, endsAt }) => [reportsAt, endsAt]));
+    if (next !== Infinity) this.#timer = setTimeout(() => this.#update(), clampMs(Math.max(0, Math.ceil(next - now))));
     due.forEach(this.#report);
     this.#reportRecovery();
   }
 
-  #reportDue(now: number): readonly EngineRefused[] {
-    const due: EngineRefused[] = [];
-    for (const [operation, fault] of this.#faults) {
-      if (endOf(operation, fault) <= now) this.#faults.delete(operation);
-      else if (reportAt(operation, fault) <= now) due.push(reported(operation, fault, now));
-    }
-    return due;
-  }
-
   #reportRecovery(): void {
-    if (this.#current !== undefined || this.#refusedSince === Infinity) return;
+    if (this.current !== undefined || this.#refusedSince === Infinity) return;
     const at = Date.now();
     const durationMs = Math.max(0, at - this.#refusedSince);
     this.#refusedSince = Infinity;
@@ -184,54 +230,22 @@ export class EngineFaults {
   }
 }
 
-const firstSeen = (forMs: number | undefined): Fault => ({
-  message: '',
-  advice: '',
-  sinceWall: Date.now() - (forMs ?? 0),
-  seenAt: 0,
-  dueAt: performance.now() + (forMs === undefined ? graceMs : 0),
-  sightings: forMs === undefined ? 0 : 1,
-  reports: 0,
-  advised: [],
-  event: undefined,
-});
-
-const reported = (operation: EngineOperation, fault: Fault, now: number): EngineRefused => {
-  const { message, advice, sinceWall: since } = fault;
-  fault.reports += 1;
-  fault.dueAt = now + Math.min(graceMs * 2 ** fault.reports, maxRepeatMs);
-  fault.sightings = 0;
-  fault.advised.push(advice);
-  fault.event = { type: 'engine-refused', at: Date.now(), since, operation, message: printable(message), advice };
-  return fault.event;
-};
-
-const endOf = (operation: EngineOperation, { seenAt }: Fault): number => seenAt + quietMs[operation];
-
-// A lost connection is a state. Any other failure must be seen again before it is reported again, and twice before the
-// first report.
-const reportAt = (operation: EngineOperation, { dueAt, sightings, reports }: Fault): number =>
-  operation === 'connect' || sightings >= (reports === 0 ? 2 : 1) ? dueAt : Infinity;
-
 /** The engine of a replica. Notes what fails and what works, so that no failure is silent. */
 export interface WatchedEngine extends ClusterEngine {
   readonly failures$: Observable<EngineFailure>;
-  /**
-   * Reports what the engine throws, and never throws: the message is lost, and the numbers of the next one tell the
-   * followers.
-   */
+  /** Never throws: the message is lost, and the numbers of the next one tell the followers. */
   publish(subject: string, data: Uint8Array): void;
   /** Makes all subscriptions again: messages that must arrive do not. */
   resubscribe(): void;
 }
 
-/** Creates a {@link WatchedEngine}. A subscription that the engine refuses errors with `engine-refused`. */
+/** A subscription that the engine refuses errors with `engine-refused`. */
 export const watchEngine = (engine: ClusterEngine, faults: EngineFaults): WatchedEngine => {
   const again$ = new Subject<void>();
 
-  const publish = async (subject: string, data: Uint8Array): Promise<void> => {
+  const publish = async (...message: Parameters<ClusterEngine['publish']>): Promise<void> => {
     try {
-      await engine.publish(subject, data);
+      await engine.publish(...message);
     } catch (error) {
       faults.failed('publish', error);
     }
@@ -250,58 +264,16 @@ export const watchEngine = (engine: ClusterEngine, faults: EngineFaults): Watche
   return {
     connected$: engine.connected$,
     failures$: engine.failures$ ?? NEVER,
-    read: (key) => called(faults, 'read', () => engine.read(key), unreadableKey),
-    compareAndSet: (...args) => called(faults, 'write', () => engine.compareAndSet(...args)),
+    read: (key) => faults.during('read', () => engine.read(key), timing.callMs, unreadableKey),
+    compareAndSet: (...args) => faults.during('write', () => engine.compareAndSet(...args)),
     maxMessageBytes: () => engine.maxMessageBytes?.(),
-    publish: (subject, data) => void publish(subject, data),
+    publish: (...message) => void publish(...message),
     subscribe: (subject) => subscribed(() => engine.subscribe(subject)),
-    request: (...args) => requested(faults, engine, ...args),
+    request: (subject, data, timeoutMs) =>
+      faults.during('request', () => engine.request(subject, data, timeoutMs), timeoutMs * 0.9),
     respond: (subject, answer) => subscribed(() => engine.respond(subject, answer)),
     resubscribe: () => again$.next(),
   };
-};
-
-/** Waits for an access to the store, and notes how it ended. `faultIn`: what is wrong with a result. */
-const called = async <T>(
-  faults: EngineFaults,
-  operation: EngineOperation,
-  start: () => Promise<T>,
-  faultIn: (result: T) => Error | undefined = () => undefined,
-): Promise<T> => {
-  const startedAt = performance.now();
-  // The election does not wait for an answer that is late.
-  const isInTime = (): boolean => performance.now() - startedAt < timing.callMs;
-  const noAnswer = (): void => faults.failed(operation, new Error(`no answer in ${timing.callMs} ms`));
-  const timer = setTimeout(noAnswer, timing.callMs);
-  try {
-    const result = await start();
-    const fault = faultIn(result);
-    if (fault) faults.failed(operation, fault);
-    else if (isInTime()) faults.worked(operation);
-    return result;
-  } catch (error) {
-    if (isInTime()) faults.failed(operation, error);
-    throw error;
-  } finally {
-    clearTimeout(timer);
-  }
-};
-
-const requested = async (
-  faults: EngineFaults,
-  engine: ClusterEngine,
-  ...[subject, data, timeoutMs]: Parameters<ClusterEngine['request']>
-): Promise<Reply> => {
-  const startedAt = performance.now();
-  try {
-    const reply = await engine.request(subject, data, timeoutMs);
-    faults.worked('request');
-    return reply;
-  } catch (error) {
-    // A rejection at the deadline means that the owner did not answer, which is no failure of the engine.
-    if (performance.now() - startedAt < timeoutMs * 0.9) faults.failed('request', error);
-    throw error;
-  }
 };
 
 // A healthy owner writes its key again at once, which is no fault that lasts.

@@ -18,9 +18,7 @@ interface FeedChannelParts {
   readonly faults: EngineFaults;
   readonly election: () => Election;
   readonly event: (event: FeedEvent | ClusterEvent) => void;
-  /** Is called with the beat of another replica. */
   readonly heard: (report: Report) => void;
-  /** Is called if the engine refuses a subscription. */
   readonly error: (error: unknown) => void;
 }
 
@@ -77,7 +75,6 @@ export class FeedChannel implements PositionedFeed {
     return this.#follower.position;
   }
 
-  /** The newest owner whose frames it emits, or will emit. */
   get followed(): Ownership {
     return this.#follower.followed;
   }
@@ -120,23 +117,19 @@ export class FeedChannel implements PositionedFeed {
     if (report.phase !== 'free') this.#follow(beat);
   }
 
-  /** No message of this generation of this replica follows. */
   end(gen: number): void {
     this.#send(this.#publisher.end(gen, Date.now()));
   }
 
-  /** Sends bytes to a subject while the engine can be reached. */
   publish(subject: string, bytes: Uint8Array): void {
     const { engine, election } = this.#parts;
     if (election().isConnected) engine.publish(subject, bytes);
   }
 
-  /** Handles the loss of the connection to the engine. */
   away(): void {
     this.#follower.away('away');
   }
 
-  /** Sends the frames that wait for the end of the turn. */
   flush(): void {
     this.#outbox.flush();
   }

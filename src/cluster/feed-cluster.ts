@@ -12,7 +12,7 @@ import type { Frame } from '../protocol/frame.js';
 import { type ClusterOptions, resolveClusterOptions } from './cluster-options.js';
 import { resumeCluster } from './operate.js';
 import { Replica } from './replica.js';
-import type { ClusterStatus } from './status.js';
+import { type ClusterStatus, leftStatus } from './status.js';
 
 /** A feed that any number of processes share, although the account has one connection. */
 export interface FeedCluster extends PositionedFeed {
@@ -69,14 +69,7 @@ export const createFeedCluster = (feed: Feed, options: ClusterOptions): FeedClus
 export const clusterOf = (feed: Feed, options: ClusterOptions, user: AccountUser): FeedCluster => {
   checkFeed(feed);
   const settings = resolveClusterOptions(options);
-  const nobody = { owner: undefined, refused: undefined, cannotOwn: undefined };
-  const status = new BehaviorSubject<ClusterStatus>({
-    role: 'left',
-    replica: settings.replica,
-    generation: 0,
-    since: Date.now(),
-    ...nobody,
-  });
+  const status = new BehaviorSubject<ClusterStatus>(leftStatus(settings.replica));
   const origin = { feed, baseUrl: settings.feed.baseUrl, where: user.where };
   const listeners = [debugLog(origin), publishEvents(origin)];
   let replica: Replica | undefined;
@@ -98,7 +91,7 @@ export const clusterOf = (feed: Feed, options: ClusterOptions, user: AccountUser
     if (!subscriber.closed) replica = started;
     return () => {
       if (replica === started) replica = undefined;
-      if (status.value.role !== 'stopped') status.next({ ...status.value, role: 'left', ...nobody });
+      if (status.value.role !== 'stopped') status.next(leftStatus(settings.replica, status.value));
       started.close();
     };
   }).pipe(share());

@@ -49,7 +49,6 @@ export class FeedRun {
     });
   }
 
-  /** Sends the handshake that waits. */
   allow(): void {
     this.#allowed$.next();
   }

@@ -1,4 +1,4 @@
-import type { FeedEvent, OwnerChanged } from '../protocol/event.js';
+import type { FeedEvent, LifecycleEvent, OwnerChanged } from '../protocol/event.js';
 import { clusterMeanings } from '../protocol/failures/classify.js';
 import type { Meaning } from '../protocol/failures/meanings.js';
 import { createFailure } from '../protocol/failures/trade-feed-error.js';
@@ -8,7 +8,7 @@ import { type Frame, frameAt } from '../protocol/frame.js';
 import { type FeedPosition, type PositionedFeed, runOf } from '../protocol/position.js';
 import type { Ownership } from './election/election.js';
 import { timing } from './election/timing.js';
-import type { FeedMessage } from './messages.js';
+import type { FeedMessage, MessageHead } from './messages.js';
 import { maxSkewMs, type Publisher, shifted } from './publisher.js';
 
 /** Clocks of machines differ in speed: one is faster by this at most. */
@@ -50,10 +50,8 @@ export class Follower implements PositionedFeed {
   /** The reports of an owner without a connection that were emitted since its last failure. */
   #reported: readonly string[] = [];
   #hasEnded = false;
-  /** The messages of the next generations that wait, until when, and when the first one arrived. */
-  #held: FeedMessage[] = [];
-  #heldBytes = 0;
-  #holdUntil: number | undefined;
+  /** The messages of the next generations that wait, and when the first one arrived. */
+  #hold: { readonly messages: FeedMessage[]; bytes: number; readonly since: number } | undefined;
   /** When the last message of this generation arrived. */
   #heardAt = 0;
   // A client that resumes before the gap receives `opened` and the gap. So only the gap moves the position.
@@ -64,17 +62,16 @@ export class Follower implements PositionedFeed {
     this.#emit = emit;
   }
 
-  /** Handles a message, which may be one of this replica. */
   receive(message: FeedMessage, now: number): void {
     if (message.kind === 'report') return this.#receiveReport(message, now);
     if (message.gen > this.#gen) return this.#receiveNext(message, now);
     if (message.gen < this.#gen || message.owner !== this.#owner) return;
     this.#heardAt = now;
     this.#receiveCurrent(message, now);
-    if (this.#hasEnded && this.#held.length > 0) this.#release(now);
+    if (this.#hasEnded) this.#release(now);
   }
 
-  /** Returns whether the next frame of a publisher of this replica is the one that it emits next. */
+  /** Whether the next frame of a publisher of this replica is the one that it emits next. */
   expects({ place }: Publisher): boolean {
     return place.sequence === this.#sequence && this.follows(place.gen, place.owner) && !this.#isAway;
   }
@@ -85,24 +82,22 @@ export class Follower implements PositionedFeed {
     this.#emitFrame(frameAt(frame, this.#lastAt, this.#connection));
   }
 
-  /** Returns whether it emits the frames of this owner, and no earlier ones are left. */
+  /** Whether it emits the frames of this owner, and no earlier ones are left. */
   follows(gen: number, owner: string): boolean {
     return this.#gen === gen && this.#owner === owner;
   }
 
-  /** Emits messages of a new generation that have waited long enough. */
   tick(now: number): void {
-    if (this.#holdUntil !== undefined && now >= this.#holdUntil) this.#release(now);
+    if (now >= (this.nextTick ?? Infinity)) this.#release(now);
   }
 
-  /** When the next `tick` is needed; `undefined` if none is. */
   get nextTick(): number | undefined {
-    return this.#holdUntil;
+    return this.#hold && this.#hold.since + timing.holdMs;
   }
 
   /** The owner of the newest messages that it has emitted, or that wait. */
   get followed(): Ownership {
-    return this.#held.at(-1) ?? { gen: this.#gen, owner: this.#owner };
+    return this.#hold?.messages.at(-1) ?? { gen: this.#gen, owner: this.#owner };
   }
 
   get position(): FeedPosition | undefined {
@@ -128,33 +123,31 @@ export class Follower implements PositionedFeed {
     return this.#gen === 0 ? undefined : { run: this.#run, sequence: this.#sequence, frames: this.#frames };
   }
 
-  /** Holds a message of a new owner until the previous one has ended. */
   #receiveNext(message: FeedMessage, now: number): void {
-    const newest = this.#held.at(-1);
+    const newest = this.#hold?.messages.at(-1);
     // The previous owner has the connection until the new one is open.
     const isOpen = message.kind === 'batch' || message.phase === 'open';
     if (message.kind === 'end' || (!isOpen && (message.kind === 'beat' || newest === undefined))) return;
     if (newest && message.gen < newest.gen) return;
     if (newest && message.gen > newest.gen) this.#release(now);
-    this.#held.push(message);
-    this.#heldBytes += message.kind === 'batch' ? message.bytes : 0;
-    this.#holdUntil ??= now + timing.holdMs;
-    const isFull = this.#held.length > maxHeld || this.#heldBytes > maxHeldBytes;
-    if (!this.#isOpen(now) || isFull) this.#release(now);
+    const hold = (this.#hold ??= { messages: [], bytes: 0, since: now });
+    hold.messages.push(message);
+    hold.bytes += message.kind === 'batch' ? message.bytes : 0;
+    if (!this.#isOpen(now) || hold.messages.length > maxHeld || hold.bytes > maxHeldBytes) this.#release(now);
   }
 
-  /** Returns whether messages of the current owner can be under way. */
+  /** Whether messages of the current owner can be under way. */
   #isOpen(now: number): boolean {
     return this.#gen !== 0 && !this.#hasEnded && now - this.#heardAt <= timing.silentMs;
   }
 
   #release(now: number): void {
-    const messages = this.#held;
-    const arrivedAt = this.#holdUntil === undefined ? now : this.#holdUntil - timing.holdMs;
+    if (this.#hold === undefined) return;
+    const { messages, since } = this.#hold;
     this.#heardAt = now;
-    [this.#held, this.#heldBytes, this.#holdUntil] = [[], 0, undefined];
+    this.#hold = undefined;
     for (const message of messages) {
-      if (message.gen > this.#gen) this.#begin(message, arrivedAt);
+      if (message.gen > this.#gen) this.#begin(message, since);
       // After a loss of data in the store, two owners can use the same number.
       if (message.owner === this.#owner) this.#receiveCurrent(message, now);
     }
@@ -191,9 +184,9 @@ export class Follower implements PositionedFeed {
   }
 
   /** Emits what an owner without a connection reports, unless the previous one still has its connection. */
-  #receiveReport({ gen, owner, at, event }: FeedMessage & { readonly kind: 'report' }, now: number): void {
+  #receiveReport({ gen, owner, at, event }: MessageHead & { readonly event: LifecycleEvent }, now: number): void {
     const name = `${owner} ${event.type} ${'at' in event ? event.at : event.to}`;
-    if (gen <= this.#gen || this.#isOpen(now) || this.#held.length > 0 || this.#reported.includes(name)) return;
+    if (gen <= this.#gen || this.#isOpen(now) || this.#hold || this.#reported.includes(name)) return;
     this.#reported = event.type === 'disconnected' ? [name] : [...this.#reported, name];
     if (this.#gen !== 0) this.#isAway = 'away';
     const later = this.#shiftOf(at, now);

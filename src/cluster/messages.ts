@@ -3,17 +3,13 @@ import { readEventLine, writeEventLine } from '../protocol/event-line.js';
 import type { LifecycleEvent } from '../protocol/event.js';
 import type { Feed } from '../protocol/feed.js';
 import { type Frame, payloadOf } from '../protocol/frame.js';
+import { tryCall } from '../protocol/type-guards.js';
 import type { KeyPhase } from './election/cluster-key.js';
+import type { Report } from './election/election.js';
 
-export interface MessageHead {
+export interface MessageHead extends Report {
   /** Identifies the generations: see `epoch` of the key. */
   readonly epoch: number;
-  readonly gen: number;
-  /** The id of the owner. */
-  readonly owner: string;
-  readonly phase: KeyPhase;
-  /** The last revision of the key that the owner wrote. */
-  readonly revision: number;
   /** How many frames and events of this generation precede the message. */
   readonly sequence: number;
   /** How many of them are frames. */
@@ -22,21 +18,19 @@ export interface MessageHead {
   readonly at: number;
 }
 
-interface Batch {
+export interface BatchMessage extends MessageHead {
   readonly kind: 'batch';
   /** The size of the payloads. */
   readonly bytes: number;
-  /** Creates the frames. A frame has the number of its connection in this replica, and its time in the stream. */
+  /** A frame has the number of its connection in this replica, and its time in the stream. */
   readonly framesOf: (connection: number, laterMs: number) => readonly Frame[];
 }
+type Batch = Omit<BatchMessage, keyof MessageHead>;
 
 type PlainBody =
-  | { readonly kind: 'event'; readonly event: LifecycleEvent }
-  /** What an owner without a connection reports. It has no number, and is repeated with each beat. */
-  | { readonly kind: 'report'; readonly event: LifecycleEvent }
-  | { readonly kind: 'beat' | 'end' };
+  /** `report`: of an owner without a connection. It has no number, and is repeated with each beat. */
+  { readonly kind: 'event' | 'report'; readonly event: LifecycleEvent } | { readonly kind: 'beat' | 'end' };
 
-export type BatchMessage = MessageHead & Batch;
 export type PlainMessage = MessageHead & PlainBody;
 export type FeedMessage = BatchMessage | PlainMessage;
 
@@ -56,14 +50,13 @@ const partHeadBytes = frameHeadBytes + 4;
 const kinds = ['batch', 'event', 'beat', 'end', 'part', 'report'] as const;
 type Kind = (typeof kinds)[number];
 
-/** The phases, at their numbers. */
 const phases: readonly KeyPhase[] = ['opening', 'open', 'free', 'stopped'];
 
 export const headBytesOf = ({ owner }: MessageHead): number => headBytes + Buffer.byteLength(owner);
 
 export const writeCount = (bytes: Buffer, count: number): unknown => bytes.writeUInt32BE(count, 4);
 
-/** Writes the head of a message. Returns where its body begins. */
+/** Returns where the body begins. */
 export const writeHead = (bytes: Buffer, head: MessageHead, kind: Kind, count: number): number => {
   const { epoch, gen, owner, phase, revision, sequence, frames, at } = head;
   bytes[0] = version;
@@ -76,11 +69,7 @@ export const writeHead = (bytes: Buffer, head: MessageHead, kind: Kind, count: n
   return offset + bytes.write(owner, offset);
 };
 
-/**
- * Writes the head of a frame.
- *
- * @param laterMs - when it was received, in ms after the time of the message
- */
+/** @param laterMs - when the frame was received, in ms after the time of the message */
 export const writeFrameHead = (bytes: Buffer, at: number, frame: Frame, laterMs: number): void => {
   bytes[at] = kindOf(frame);
   // The range of 32 bits is 24 days. A clock that was set by more than that must not make the message unreadable.
@@ -99,16 +88,10 @@ export const encode = (message: PlainMessage): Buffer => {
 const publicEvent = (event: LifecycleEvent): LifecycleEvent =>
   'failure' in event ? { ...event, failure: event.failure.toPublic() } : event;
 
-/**
- * A part with less room than this is not worth its head: then it is larger than the limit, and the engine refuses it.
- */
+/** With less room a part is not worth its head: then it is larger than the limit, and the engine refuses it. */
 const minPartBytes = 256;
 
-/**
- * Returns the messages for a frame that is too large for one message.
- *
- * @param maxBytes - the size limit of a message
- */
+/** Returns the messages for a frame that is too large for one message of `maxBytes`. */
 export const encodeParts = (head: MessageHead, frame: Frame, maxBytes: number): readonly Buffer[] => {
   const data = payloadOf(frame);
   const begin = headBytesOf(head) + partHeadBytes;
@@ -130,10 +113,7 @@ interface Incomplete {
   received: number;
 }
 
-/**
- * Reads the messages of other replicas. The payloads of frames are views of the bytes of the message. It holds the
- * parts of one frame at most.
- */
+/** The payloads of the frames are views of the bytes of the message. It holds the parts of one frame at most. */
 export class Decoder {
   readonly #feed: Feed;
   readonly #maxFrameBytes: number;
@@ -150,10 +130,7 @@ export class Decoder {
     this.#self = self;
   }
 
-  /**
-   * Returns a message; `undefined` for bytes that are not a message of another replica, and for a part whose frame is
-   * not complete yet.
-   */
+  /** Returns `undefined` for bytes that are not a message of another replica, and for a part that is not the last. */
   decode(data: Uint8Array): FeedMessage | undefined {
     const bytes = Buffer.from(data.buffer, data.byteOffset, data.byteLength);
     const head = readHead(bytes);
@@ -188,7 +165,11 @@ export class Decoder {
     const [length, offset] = [part.readUInt32BE(5), part.readUInt32BE(9)];
     const data = part.subarray(partHeadBytes);
     if (length > this.#maxFrameBytes || offset + data.byteLength > length) return undefined;
-    if (offset === 0) this.#incomplete = { head, body: bodyOf(part, length), received: 0 };
+    if (offset === 0) {
+      const body = Buffer.allocUnsafeSlow(frameHeadBytes + length);
+      part.copy(body, 0, 0, frameHeadBytes);
+      this.#incomplete = { head, body, received: 0 };
+    }
     const frame = this.#incomplete;
     this.#incomplete = undefined;
     if (frame?.received !== offset || frame.body.byteLength !== frameHeadBytes + length) return undefined;
@@ -200,12 +181,6 @@ export class Decoder {
     return undefined;
   }
 }
-
-const bodyOf = (part: Buffer, length: number): Buffer => {
-  const body = Buffer.allocUnsafeSlow(frameHeadBytes + length);
-  part.copy(body, 0, 0, frameHeadBytes);
-  return body;
-};
 
 const isSamePlace = (one: MessageHead, other: MessageHead): boolean =>
   one.gen === other.gen && one.owner === other.owner && one.sequence === other.sequence;
@@ -226,7 +201,6 @@ const readHead = (bytes: Buffer): MessageHead | undefined => {
 
 const isCount = (value: number): boolean => Number.isSafeInteger(value) && value >= 0;
 
-/** Reads the frames of a body; returns `undefined` for bytes that are none. */
 const readBatch = (feed: Feed, { at }: MessageHead, count: number, body: Buffer): Batch | undefined => {
   // Each frame has a head, so a forged count cannot make a long loop.
   if (count === 0 || count * frameHeadBytes > body.byteLength) return undefined;
@@ -252,12 +226,8 @@ const readBatch = (feed: Feed, { at }: MessageHead, count: number, body: Buffer)
 
 const kindIn = (bits: number): PayloadKind => (bits & PayloadKind.Binary || bits & PayloadKind.Ascii) as PayloadKind;
 
+// Without the event, the next message has a number that is one too high, so subscribers learn of it from a gap.
 const readEvent = (body: Buffer): LifecycleEvent | undefined => {
-  try {
-    const event = readEventLine(body.toString('utf8'), 0);
-    return event === undefined || event.type === 'frame' || event.type === 'value' ? undefined : event;
-  } catch {
-    // The next message has a number that is one too high, so subscribers learn of it from a gap.
-    return undefined;
-  }
+  const event = tryCall(() => readEventLine(body.toString('utf8'), 0));
+  return event === undefined || event.type === 'frame' || event.type === 'value' ? undefined : event;
 };

@@ -5,7 +5,6 @@ import { type ClusterKey, readKey, repairedKey, resumedKey, writeKey } from './e
 import { engineRefused } from './engine-faults.js';
 import type { ClusterEngine } from './engine.js';
 
-/** The state of a cluster for an operator. */
 export interface ClusterState {
   /** The key of the account; `undefined` if no replica has ever owned it, or if it cannot be read. */
   readonly key: ClusterKey | undefined;
@@ -15,12 +14,7 @@ export interface ClusterState {
   readonly standbys: readonly StandbyPresence[];
 }
 
-/**
- * Reads the state of a cluster. Standbys report themselves once a second, so this takes a little longer.
- *
- * @param account - the name of the account
- * @param waitMs - how long to wait for standbys
- */
+/** Reads the state of a cluster. Standbys report themselves once a second, so it waits a little longer. */
 export const readClusterState = async (
   engine: ClusterEngine,
   account: string,
@@ -43,11 +37,7 @@ export const readClusterState = async (
   return { key, ...(stored && key === undefined && { isUnreadable: true }), standbys };
 };
 
-/**
- * Asks the owner to give the ownership away. It follows afterwards, and can own the connection again.
- *
- * @returns whether there was an owner to ask
- */
+/** Asks the owner to give the ownership away, and to follow. Returns whether there was an owner. */
 export const requestHandOver = async (engine: ClusterEngine, account: string): Promise<boolean> => {
   const reply = await asked('request', engine.request(subjectsOf(account).handOver, new Uint8Array(), 2_000));
   return reply.type === 'reply';
@@ -56,7 +46,6 @@ export const requestHandOver = async (engine: ClusterEngine, account: string): P
 /** How long an operator waits for an answer of the engine, in ms. */
 const answerMs = 5_000;
 
-/** Waits for an answer. @throws TradeFeedError with code `engine-refused`, which says what to do */
 const asked = async <T>(operation: EngineOperation, answer: Promise<T>): Promise<T> => {
   const late = new Error(`no answer in ${answerMs / 1_000} s`);
   const answer$ = from(answer).pipe(timeout({ first: answerMs, with: () => throwError(() => late) }));

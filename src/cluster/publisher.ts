@@ -38,12 +38,7 @@ export class Publisher {
     Object.assign(this.place, { epoch, gen, owner, phase, revision }, isNew && { sequence: 0, frames: 0 });
   }
 
-  /**
-   * Continues the time of the stream.
-   *
-   * @param time - what it is, in epoch ms; `undefined` if this replica has received nothing
-   * @param clock - what the clock of this replica shows, in epoch ms
-   */
+  /** Continues the `time` of the stream; `undefined` if this replica has received nothing. Both in epoch ms. */
   continue(time: number | undefined, clock: number): void {
     if (time === undefined) return;
     const skewMs = time - clock;
@@ -57,12 +52,10 @@ export class Publisher {
     return { epoch, gen, owner, phase, revision, sequence, frames, at: clock + this.#shiftMs };
   }
 
-  /** Returns when a frame was received, in the time of the stream. */
   timeOf({ receivedAt }: Frame): number {
     return receivedAt + this.#shiftMs;
   }
 
-  /** Numbers a frame. */
   count(): void {
     this.place.sequence += 1;
     this.place.frames += 1;
@@ -108,7 +101,6 @@ export class Publisher {
   }
 }
 
-/** Returns an event whose times are later by `ms`. */
 export const shifted = (event: LifecycleEvent, ms: number): LifecycleEvent => {
   if (ms === 0) return event;
   const later = event.type === 'gap' ? { from: event.from + ms, to: event.to + ms } : { at: event.at + ms };
@@ -144,7 +136,6 @@ export class Outbox {
     this.#maxBytes = maxBytes;
   }
 
-  /** Adds the next frame of the publisher. */
   frame(frame: Frame): void {
     const bytes = frameHeadBytes + frame.byteLength;
     if (this.#count > 0 && this.#end - this.#start + bytes > this.#limit) this.flush();
@@ -159,13 +150,11 @@ export class Outbox {
     });
   }
 
-  /** Sends a message after the frames that were added. */
   message(message: PlainMessage): void {
     this.flush();
     this.#send(encode(message));
   }
 
-  /** Sends the frames that were added. */
   flush(): void {
     if (this.#count === 0) return;
     const message = this.#memory.subarray(this.#start, this.#end);

@@ -1,7 +1,5 @@
 import {
-  catchError,
   distinctUntilChanged,
-  EMPTY,
   lastValueFrom,
   map,
   merge,
@@ -10,7 +8,6 @@ import {
   Subject,
   Subscription,
   switchMap,
-  take,
 } from 'rxjs';
 import type { AccountUser } from '../feed/accounts.js';
 import type { ClusterEvent, FeedEvent } from '../protocol/event.js';
@@ -35,19 +32,17 @@ import {
 import type { Source } from './election/cluster-key.js';
 import {
   type CallResult,
-  createElection,
   type Effect,
-  type Election,
-  followerOf,
+  Election,
+  hasFeed,
   type Input,
   isServing,
   nextTick,
-  ownerOf,
   reportOf,
 } from './election/election.js';
 import { step } from './election/step.js';
 import { engineClosed, EngineFaults, watchEngine, type WatchedEngine } from './engine-faults.js';
-import type { ClusterEngine, EngineFailure } from './engine.js';
+import type { EngineFailure } from './engine.js';
 import { FeedChannel } from './feed-channel.js';
 import { FeedRun } from './feed-run.js';
 import { type ClusterStatus, statusOf } from './status.js';
@@ -58,7 +53,7 @@ interface ReplicaHandlers {
   readonly status: (status: ClusterStatus) => void;
 }
 
-/** How long a question to the owner may take, in ms. The election has a shorter limit. */
+/** The limit of the engine for a question to the owner, in ms. That of the election is shorter. */
 const requestMs = 1_000;
 
 /** A replica that runs: gives the election its inputs, and performs its effects with the engine and the feed. */
@@ -77,15 +72,15 @@ export class Replica implements PositionedFeed {
   readonly #elections$ = new Subject<Election>();
   /** A replica that an operator asked for a hand-over joins again, with another election. Its id is never used again. */
   #election: Election;
-  /** What ends with this election. It has no input afterwards. */
-  #term = new Subscription();
+  /** What ends with this election. It has no input before it joins, and none afterwards. */
+  #term = Subscription.EMPTY;
   #inputs: Input[] = [];
   #timer: NodeJS.Timeout | undefined;
   /** The answer to the question of this step. */
   #answer: Uint8Array = new Uint8Array();
   #status: ClusterStatus | undefined;
+  #isConnected = false;
   #isClosed = false;
-  /** Whether the application has given the ownership away. */
   #isLeaving = false;
   #isRejoining = false;
 
@@ -107,16 +102,12 @@ export class Replica implements PositionedFeed {
       heard: (report) => this.#input({ type: 'heard', report }),
       error: (error) => this.#end(error),
     });
-    this.#run = new FeedRun(
-      feed,
-      settings.feed,
-      { ...user, group: `cluster ${settings.account}` },
-      {
-        input: (each) => this.#input(each),
-        frame: (frame) => this.#channel.frame(frame),
-        event: (event) => this.#channel.event(event),
-      },
-    );
+    const account = { ...user, group: `cluster ${settings.account}` };
+    this.#run = new FeedRun(feed, settings.feed, account, {
+      input: (each) => this.#input(each),
+      frame: (frame) => this.#channel.frame(frame),
+      event: (event) => this.#channel.event(event),
+    });
     this.#election = this.#createElection();
   }
 
@@ -126,24 +117,17 @@ export class Replica implements PositionedFeed {
 
   start(): void {
     const engine = this.#engine;
-    this.#join();
-    this.#running.add(this.#subscribe(merge(...inputsOfAll(engine, this.#subjects))));
-    this.#running.add(engine.failures$.subscribe((failure) => this.#engineFailed(failure)));
     const closed = (reason?: unknown): void => {
       if (this.#election.state.name !== 'left') this.#end(engineClosed(reason));
     };
-    this.#running.add(
-      engine.connected$.subscribe({
-        next: (isConnected) => this.#connectionChanged(isConnected),
-        error: closed,
-        complete: closed,
-      }),
-    );
+    const next = (isConnected: boolean): void => this.#connectionChanged(isConnected);
+    this.#running.add(engine.connected$.subscribe({ next, error: closed, complete: closed }));
+    this.#running.add(engine.failures$.subscribe((failure) => this.#engineFailed(failure)));
+    if (this.#running.closed) return;
+    this.#join();
+    this.#running.add(this.#subscribe(merge(...inputsOfAll(engine, this.#subjects))));
   }
 
-  /**
-   * Gives the ownership away. Resolves when another replica has it, or when there is none. Frames continue to arrive.
-   */
   handOver(): Promise<void> {
     this.#isLeaving = true;
     this.#input({ type: 'hand-over' });
@@ -161,11 +145,11 @@ export class Replica implements PositionedFeed {
 
   #createElection(): Election {
     const replica = replicaId(this.#settings.replica, this.#source);
-    const settings = { ...this.#settings, ...this.#source, replica, since: Date.now() };
-    return createElection(settings, isConnectedNow(this.#engine));
+    return new Election({ ...this.#settings, ...this.#source, replica, since: Date.now() }, this.#isConnected);
   }
 
   #join(): void {
+    this.#election = this.#createElection();
     this.#inputs = [];
     this.#term = new Subscription(() => clearTimeout(this.#timer));
     this.#running.add(this.#term);
@@ -183,7 +167,6 @@ export class Replica implements PositionedFeed {
     return inputs$.subscribe({ next: (each) => this.#input(each), error: (error: unknown) => this.#end(error) });
   }
 
-  /** Answers the questions of replicas, and the requests of operators. */
   #served$(): Observable<never> {
     const [engine, subjects, term] = [this.#engine, this.#subjects, this.#term];
     const answers$ = engine.respond(subjects.owner, (data) => {
@@ -200,7 +183,6 @@ export class Replica implements PositionedFeed {
     return merge(answers$, handOvers$);
   }
 
-  /** Handles an input, and performs its effects. Does nothing after the end of its term. */
   #input(each: Input): void {
     const [term, inputs] = [this.#term, this.#inputs];
     // An effect can cause the next input before the other effects are done. The loop handles it as well.
@@ -214,7 +196,7 @@ export class Replica implements PositionedFeed {
     this.#reportStatus();
   }
 
-  /** Handles an input that is late: the replica may have joined again. */
+  /** The input is late: the replica may have joined again. */
   #inputOf(term: Subscription, each: Input): void {
     if (!term.closed) this.#input(each);
   }
@@ -252,9 +234,8 @@ export class Replica implements PositionedFeed {
       case 'offer':
         return publish(subjects.to(effect.to), effect.offer);
       case 'voided':
-        return publish(subjects.voided, { gen: effect.gen });
       case 'evicted':
-        return publish(subjects.evicted, { evictions: effect.evictions });
+        return publish(subjects[effect.type], effect);
       case 'stop-notice':
         return channel.publish(subjects.stop, new Uint8Array());
       case 'open':
@@ -307,11 +288,10 @@ export class Replica implements PositionedFeed {
   #connectionChanged(isConnected: boolean): void {
     if (isConnected) this.#faults.worked('connect');
     else this.#faults.failed('connect', undefined);
-    if (isConnected === this.#election.isConnected) return;
+    if (isConnected === this.#isConnected) return;
+    this.#isConnected = isConnected;
     this.#input({ type: 'engine', isConnected });
-    const election = this.#election;
-    const hasFeed = ownerOf(election) !== undefined || followerOf(election)?.draining !== undefined;
-    if (!isConnected && !hasFeed) this.#channel.away();
+    if (!isConnected && !hasFeed(this.#election)) this.#channel.away();
   }
 
   #leave(): void {
@@ -320,7 +300,6 @@ export class Replica implements PositionedFeed {
     if (this.#isRejoining && !this.#isLeaving) {
       this.#isRejoining = false;
       this.#term.unsubscribe();
-      this.#election = this.#createElection();
       return this.#join();
     }
     this.#left$.complete();
@@ -345,20 +324,6 @@ export class Replica implements PositionedFeed {
 }
 
 type EffectOf<Type extends Effect['type']> = Extract<Effect, { readonly type: Type }>;
-
-const isConnectedNow = ({ connected$ }: ClusterEngine): boolean => {
-  let isConnected = false;
-  // The replica ends with an error.
-  connected$
-    .pipe(
-      take(1),
-      catchError(() => EMPTY),
-    )
-    .subscribe((now) => {
-      isConnected = now;
-    });
-  return isConnected;
-};
 
 const replacedByOther = (): TradeFeedError =>
   createTradeFeedError({ stage: 'stream', closeCode: 4001, reason: 'connection replaced' });

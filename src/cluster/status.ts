@@ -30,8 +30,14 @@ export interface ClusterStatus {
   readonly cannotOwn: TradeFeedError | undefined;
 }
 
+/** Returns the status without a subscriber. */
+export const leftStatus = (replica: string, before?: ClusterStatus): ClusterStatus => {
+  const nothing = { owner: undefined, refused: undefined, cannotOwn: undefined };
+  return { replica, generation: 0, since: Date.now(), ...before, role: 'left', ...nothing };
+};
+
 /**
- * Returns the status of a replica: the same object as `before` if nothing has changed.
+ * Returns the same object as `before` if nothing has changed.
  *
  * @param failure - the last error of its feed that no reconnect can help
  */
@@ -42,19 +48,13 @@ export const statusOf = (
   before: ClusterStatus | undefined,
 ): ClusterStatus => {
   const { settings, gen, known, refusal } = election;
+  const { replica } = settings;
   const own = ownerOf(election);
-  const owner = own ? settings.replica : known.owner || undefined;
+  const owner = own ? replica : known.owner || undefined;
   const generation = own?.gen ?? gen;
-  const isSameOwner = before?.owner === owner && before?.generation === generation;
-  const next: ClusterStatus = {
-    role: roleOf(election),
-    replica: settings.replica,
-    owner,
-    generation,
-    since: before && isSameOwner ? before.since : Date.now(),
-    refused,
-    cannotOwn: refusal && failure instanceof TradeFeedError ? failure : undefined,
-  };
+  const since = before?.owner === owner && before?.generation === generation ? before.since : Date.now();
+  const cannotOwn = refusal && failure instanceof TradeFeedError ? failure : undefined;
+  const next: ClusterStatus = { role: roleOf(election), replica, owner, generation, since, refused, cannotOwn };
   const isSame = Object.entries(next).every(([name, value]) => before?.[name as keyof ClusterStatus] === value);
   return before && isSame ? before : next;
 };

@@ -27,11 +27,8 @@ export interface AccountUse {
 }
 
 /**
- * Registers a user of an account. Two users of one account cause a warning, because their connections replace each
- * other (contract, section 3.2): once for each pair, and never with `warnings: false`.
- *
- * Each subscription registers its user. A key from an `apiKey` function is known, and compared, when the function has
- * returned it.
+ * Two users of one account cause a warning, once for each pair: their connections replace each other (contract, section
+ * 3.2). A key from an `apiKey` function is known, and compared, when the function has returned it.
  */
 export const useAccount = (settings: TicketSettings, user: AccountUser): AccountUse => {
   const { baseUrl, apiKey, warnings = true } = settings;

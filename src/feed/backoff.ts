@@ -169,9 +169,6 @@ const rules: Readonly<Record<keyof BackoffPolicy, Rule>> = {
   scheduler: aScheduler,
 };
 
-/**
- * Validates a policy and adds the defaults. Throws a `TradeFeedError` with code `invalid-options` if it is not valid.
- */
 export const resolveBackoff = (options: BackoffOptions = {}): BackoffPolicy => {
   const policy = { ...defaultBackoff, ...validated<BackoffOptions>(options, rules, 'backoff.') };
   const { initialDelayMs, maxDelayMs } = policy;
@@ -200,13 +197,8 @@ export interface Stop {
 }
 
 /**
- * Decides what follows a failure, from the failure and the previous decision. The complete policy is this function.
- *
- * Pure except for `policy.random`. An error that is not a `TradeFeedError` stops the feed, unchanged.
- *
- * @param policy - a resolved policy
- * @param last - the previous decision; `undefined` for the first failure
- * @param error - the error that ended the attempt
+ * The complete policy, pure except for `policy.random`. An error that is not a `TradeFeedError` stops the feed,
+ * unchanged.
  */
 export const nextReconnect = (policy: BackoffPolicy, last: Reconnect | undefined, error: unknown): Reconnect | Stop => {
   if (!(error instanceof TradeFeedError)) return { stop: error };

@@ -19,7 +19,6 @@ import type { Feed } from '../protocol/feed.js';
 import type { Frame } from '../protocol/frame.js';
 import { printable } from '../protocol/printable.js';
 
-/** Observes one subscription. */
 export interface Observer {
   /** Receives each lifecycle event, with the state after it. */
   readonly event: (event: LoggableEvent, state: FeedState) => void;
@@ -33,12 +32,7 @@ interface FeedObserver {
   readonly end: () => void;
 }
 
-/**
- * Creates the observer of a subscription: the log of `NODE_DEBUG`, the channels of `node:diagnostics_channel`, and the
- * warning. Only the log needs frames, to notice that none arrive.
- *
- * @param warns - whether the process is warned when no connection opens
- */
+/** The log of `NODE_DEBUG`, the channels and the warning. Only the log needs frames, to notice that none arrive. */
 export const observeFeed = (origin: FeedOrigin, warns: boolean): FeedObserver => {
   const log = debugLog(origin);
   const watch = debug.isOn() ? new FeedWatch(log) : undefined;
@@ -81,10 +75,6 @@ export interface FeedEventMessage<Event extends PublishedEvent = PublishedEvent>
 /** The events that have a channel. */
 export type PublishedEvent = Opened | Disconnected | Gap | Stopped | ClusterEvent;
 
-/**
- * Publishes lifecycle events on their channels of `node:diagnostics_channel`. Creates no message for a channel without
- * subscribers.
- */
 export const publishEvents =
   (origin: FeedOrigin) =>
   (event: LoggableEvent): void => {
@@ -122,10 +112,7 @@ export interface AttemptMessage {
   readonly error?: TradeFeedError;
 }
 
-/**
- * Publishes the attempts on the tracing channel. An attempt is traced if the channel has a subscriber when it begins;
- * `end` ends the one in progress without an error.
- */
+/** An attempt is traced if the channel has a subscriber when it begins; `end` ends it without an error. */
 export const traceAttempts = (origin: FeedOrigin): Observer => {
   let current: Running | undefined;
 
@@ -198,10 +185,6 @@ export const warnWithoutConnection = ({ where, baseUrl }: FeedOrigin): Observer 
   };
 };
 
-/**
- * Writes each lifecycle event, and each wait that takes long, to stderr on one line, if `NODE_DEBUG` contains the name
- * of this package.
- */
 export const debugLog = ({ where, baseUrl }: FeedOrigin): ((entry: LogEntry) => void) => {
   const source = printable(`${where}, ${baseUrl}`);
   const record = eventRecords();

@@ -6,7 +6,6 @@ import { backoff, type BackoffOptions, type Reconnect } from './backoff.js';
 
 export type Emit = (event: LifecycleEvent) => void;
 
-/** What the attempts of one subscription report. */
 export interface Lifecycle extends Reports {
   readonly emit: Emit;
 }
@@ -21,13 +20,9 @@ interface Reports {
 }
 
 /**
- * Creates the lifecycle of one subscription of a feed: the one place that completes its events. Adds a `gap` after an
- * `opened` that ends an outage, and `stopped` before the error.
- *
- * @param deliver - receives each event for the subscriber
- * @param observe - receives the same objects before the subscriber, with the state after each. Also receives the stop
- *   by an exception of the caller's code (an option that is a function, an operator), which is not a failure of the
- *   feed
+ * The one place that completes the events: a `gap` after an `opened` that ends an outage, `stopped` before the error.
+ * Observers receive the same objects as the subscriber, before it, and also the stop by an exception of the caller's
+ * code.
  */
 export const createLifecycle = (
   deliver: Emit,
@@ -54,12 +49,7 @@ export const createLifecycle = (
   };
 };
 
-/**
- * Creates the notifier of `retryWhen` for a feed: `backoff`, with an event for each decision: `disconnected` with the
- * failure and `reconnecting` with the wait, or `stopped`.
- *
- * @param wakes$ - see {@link backoff}
- */
+/** The notifier of `retryWhen` for a feed: `backoff`, with its events. */
 export const reconnects = (
   policy: BackoffOptions,
   { emit, stop, now }: Reports,
@@ -72,11 +62,6 @@ export const reconnects = (
   return pipe(backoff(policy, emitReconnect, wakes$), tap({ error: stop }));
 };
 
-/**
- * Merges the lifecycle events of a feed into its values.
- *
- * @param values$ - returns the values of the feed, and calls `deliver` for each lifecycle event
- */
 export const withEvents = <T>(values$: (deliver: Emit) => Observable<T>): Observable<T | LifecycleEvent> =>
   // `merge` with a Subject of events would add two operators to the way of each frame.
   new Observable((subscriber) => {

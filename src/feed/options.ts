@@ -98,7 +98,6 @@ export interface TradeFeedOptions {
   readonly agent?: HttpAgent | HttpsAgent | undefined;
 }
 
-/** Validated options, with the defaults and the key as a `Secret`. They can be passed as options, too. */
 export interface Settings extends TradeFeedOptions {
   readonly apiKey?: Secret | (() => string | Promise<string>);
   readonly ticketTimeoutMs: number;
@@ -120,9 +119,7 @@ const defaults = Object.freeze({
   maxFrameBytes: 16 * 1024 * 1024,
 });
 
-/**
- * Returns what is wrong with an address, to follow `baseUrl`. Shows no text that could be a key, a password or a query.
- */
+/** Follows `baseUrl` in a sentence. Shows no text that could be a key, a password or a query. */
 const baseUrlProblem = (value: unknown): string | undefined => {
   if (typeof value !== 'string' || value === '') return undefined;
   if (/\s/.test(value)) return 'contains a space or a line break. Remove it';
@@ -232,12 +229,7 @@ export const feedOptionRules: Readonly<Record<keyof TradeFeedOptions, Rule>> = {
 // Marks validated settings, so that they are not validated again.
 const isResolved = Symbol('resolved');
 
-/**
- * Validates options, adds the defaults and wraps the key in a `Secret`. Returns validated settings unchanged.
- *
- * @throws TradeFeedError with code `invalid-options`. It names the option and the allowed values, never a string from
- *   the options
- */
+/** Returns validated settings unchanged. */
 export const resolveOptions = (options: TradeFeedOptions = {}): Settings => {
   if (isSettings(options)) return options;
   const valid = validated<TradeFeedOptions>(options, feedOptionRules);
@@ -254,10 +246,7 @@ export const resolveOptions = (options: TradeFeedOptions = {}): Settings => {
 const isSettings = (options: TradeFeedOptions | null): options is Settings =>
   Object.hasOwn(Object(options) as object, isResolved);
 
-/**
- * Validates options for ticket requests. Reads a missing address or key from the environment, and throws if the
- * variable is not set or not valid.
- */
+/** Reads a missing address or key from the environment. */
 export const resolveTicketOptions = (options: TradeFeedOptions = {}): TicketSettings => {
   const settings = resolveOptions(options);
   const missing = (['baseUrl', 'apiKey'] as const).filter(

@@ -67,7 +67,6 @@ export const tradeFeed$ = (feed: Feed = 'market', options?: TradeFeedOptions): O
 export const tradeFeedEvents$ = (feed: Feed = 'market', options?: TradeFeedOptions): Observable<FeedEvent> =>
   feedEvents$(feed, options, { user: { where: `tradeFeedEvents$('${feed}') at ${callPlace()}` } });
 
-/** What the code that creates a feed passes with it. */
 export interface FeedOwner {
   /** Is named in the warning about two feeds that use one account. */
   readonly user: AccountUser;
@@ -81,7 +80,6 @@ export interface FeedOwner {
   readonly receivesNoEvents?: boolean | undefined;
 }
 
-/** Streams the same events as {@link tradeFeedEvents$}, for code inside this package that owns the feed. */
 export const feedEvents$ = (
   feed: Feed,
   options: TradeFeedOptions | undefined,

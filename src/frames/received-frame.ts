@@ -19,10 +19,7 @@ export const MemoryUse = {
 } as const;
 export type MemoryUse = (typeof MemoryUse)[keyof typeof MemoryUse];
 
-/**
- * A payload of fewer bytes is owned as a string. A long string that survives costs more than a Buffer, because V8
- * copies it twice.
- */
+/** A smaller payload is owned as a string. A long string that survives costs more, because V8 copies it twice. */
 const STRING_BELOW_BYTES = 4 * 1024;
 
 /** What `Buffer.toString` calls after a check of its arguments that costs a fifth of the time of a small frame. */
@@ -244,7 +241,6 @@ export const allocateBytes = (bytes: number): Buffer => {
   return chunk.subarray(start, used);
 };
 
-/** Allocates a separate buffer, which cannot be transferred to another thread. */
 export const allocateSeparately = (bytes: number): Buffer => {
   const memory = Buffer.allocUnsafeSlow(bytes);
   markAsUntransferable(memory.buffer);

@@ -6,7 +6,7 @@ import type { Stale } from '../operators/freshness.js';
 import type { FeedWatch } from '../operators/items/feed-watch.js';
 import { anObject, durationMs, validated } from '../protocol/validate.js';
 import { waitingText } from '../protocol/event-record.js';
-import type { FeedStatus } from './feed-memory.js';
+import type { FeedStatus } from './observers.js';
 import type { TradeFeed } from './trade-feed.js';
 
 /** The part of a feed that decides its health. */

@@ -9,7 +9,7 @@ export type {
 
 // The providers
 export { TradeFeed } from './trade-feed.js';
-export type { FeedStatus, Idle } from './feed-memory.js';
+export type { FeedStatus, Idle } from './observers.js';
 export type { SseOptions, SseRequest } from './sse.js';
 export {
   type FeedHealth,

@@ -84,11 +84,6 @@ export interface ModuleSettings extends Omit<TradeFeedModuleOptions, keyof Trade
   readonly settings: Settings;
 }
 
-/**
- * Validates the options of a module.
- *
- * @throws TradeFeedError with code `invalid-options`, naming the option
- */
 export const moduleSettings = (options: TradeFeedModuleOptions): ModuleSettings => {
   // The module is created before its factory is called, so these options of a factory would have no effect.
   const { name, isGlobal } = Object(options) as TradeFeedModuleExtras;
@@ -105,7 +100,6 @@ export const moduleSettings = (options: TradeFeedModuleOptions): ModuleSettings 
   return { ...own, settings: resolveOptions(feedOptions) };
 };
 
-/** Validates the options of `forRoot`, and separates the {@link TradeFeedModuleExtras} from them. */
 export const splitOptions = (options: TradeFeedModuleOptions & TradeFeedModuleExtras) => {
   validated({ options }, { options: anObject });
   const { name, isGlobal, ...moduleOptions } = options;
@@ -120,12 +114,7 @@ export const checkAsyncOptions = (options: TradeFeedAsyncOptions): void => {
   validated({ useFactory: useFactory ?? useClass ?? useExisting ?? null }, { useFactory: oneSource });
 };
 
-/**
- * Validates options and wraps the key in them: all code of the application can inject and print the options that Nest
- * stores.
- *
- * @throws TradeFeedError with code `invalid-options`, naming the option
- */
+/** Validates options, and wraps the key in them: Nest stores them, and all code of the application can print them. */
 export const wrappedOptions = (options: TradeFeedModuleOptions): TradeFeedModuleOptions => {
   moduleSettings(options);
   return typeof options.apiKey === 'string' ? { ...options, apiKey: new Secret(options.apiKey) } : options;

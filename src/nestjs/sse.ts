@@ -52,12 +52,7 @@ export interface SseOptions {
   readonly allowOrigins?: AllowedOrigins | undefined;
 }
 
-/**
- * Returns the stream for one browser: see {@link TradeFeed.sse}.
- *
- * @param onResponse - called with the response when the stream begins
- * @throws TradeFeedError with code `invalid-options`, from the call itself
- */
+/** Returns the stream for one browser. Calls `onResponse` with its response when the stream begins. */
 export const sseMessages = (
   relay: Relay,
   request: SseRequest,
@@ -75,7 +70,6 @@ export const sseMessages = (
   });
 };
 
-/** Throws the exception for a page of another origin, for `HEAD`, and for a pipelined request. */
 const checkRequest = (request: SseRequest, allowOrigins: AllowedOrigins, response: Writable | undefined): void => {
   const { refusal } = checkCors(request, allowOrigins);
   if (refusal !== undefined) throw new ForbiddenException(refusal);
@@ -168,7 +162,7 @@ export const sseMessages$ = (
       tap({
         next: (message) => {
           // Nest reads the status before it writes the first message.
-          if (response && isConnectAgain(message)) refuse(response, retryAfterOf(message));
+          if (isConnectAgain(message)) setHeader(response, 'Retry-After', retryAfterOf(message), 503);
           target.handOver(message.data.length);
           if (response && isClosing(message)) closeConnectionAfter(response);
         },
@@ -178,16 +172,6 @@ export const sseMessages$ = (
       finalize(target.listen()),
     );
   }).pipe(catchError((error: unknown) => throwError(() => exceptionFor(error, response))));
-
-// Has no effect after the headers are sent.
-const refuse = (
-  response: Writable & Partial<Pick<ServerResponse, 'headersSent' | 'statusCode' | 'setHeader'>>,
-  retryAfter: string,
-): void => {
-  if (response.headersSent !== false) return;
-  response.statusCode = 503;
-  response.setHeader?.('Retry-After', retryAfter);
-};
 
 /** 503 with `Retry-After` when the relay refuses the client. The text of any other error is only in the log. */
 const exceptionFor = (error: unknown, response: Writable | undefined): unknown => {
@@ -249,8 +233,10 @@ class SseResponse extends EventEmitter implements RelayResponse {
   }
 }
 
-/** On Fastify the header is set on the response of Node, which Nest answers with later. */
-const setHeader = (response: Writable | undefined, name: string, value: string): void => {
-  const { headersSent, setHeader } = (response ?? {}) as Partial<ServerResponse>;
-  if (headersSent === false) setHeader?.call(response, name, value);
+// Has no effect after the headers are sent. On Fastify, Nest answers with the headers of the response of Node.
+const setHeader = (response: Writable | undefined, name: string, value: string, status?: number): void => {
+  const http = (response ?? {}) as Partial<ServerResponse>;
+  if (http.headersSent !== false) return;
+  if (status !== undefined) http.statusCode = status;
+  http.setHeader?.(name, value);
 };

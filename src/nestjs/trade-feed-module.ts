@@ -99,12 +99,9 @@ const withKeyWrapped = (provider: Provider): Provider => {
   return { ...provider, useFactory };
 };
 
-/** The providers and exports of a module. */
-export type ModuleParts = Required<Pick<DynamicModule, 'providers' | 'exports'>>;
-
-/** A feed of an application: its name, and the place in the program that defines it. */
 interface FeedPlace {
   readonly name: string | undefined;
+  /** The place in the program that defines the feed. */
   readonly where: string;
 }
 
@@ -113,23 +110,23 @@ export const feedProviders = (
   optionsToken: InjectionToken,
   { name, where }: FeedPlace,
   others: readonly Provider[],
-): ModuleParts => {
+): Required<Pick<DynamicModule, 'providers' | 'exports'>> => {
   const token = getTradeFeedToken(name);
-  // Unique: with `moduleIdGeneratorAlgorithm: 'deep-hash'` Nest treats equal definitions as one module.
-  const id = randomUUID();
+  const place: FeedPlace = { name, where };
   const providers: Provider[] = [
     ...others,
-    { provide: placeToken, useValue: { name, where, id } },
+    // With `moduleIdGeneratorAlgorithm: 'deep-hash'` Nest treats equal definitions as one module.
+    { provide: 'TRADE_FEED_ID', useValue: randomUUID() },
     {
       // Separate from the feed, which a test may replace. Created as often as the options are.
       provide: addedToken,
-      inject: [AppFeeds, placeToken, optionsToken],
-      useFactory: (feeds: AppFeeds, place: DefinedFeed) => feeds.add(place),
+      inject: [AppFeeds, optionsToken],
+      useFactory: (feeds: AppFeeds) => feeds.add(place),
     },
     {
       provide: token,
       inject: [optionsToken, addedToken],
-      useFactory: (options: TradeFeedModuleOptions, at: FeedPlace) => new TradeFeed(options, name, at.where),
+      useFactory: (options: TradeFeedModuleOptions) => new TradeFeed(options, name, where),
     },
   ];
   // Only the feed without a name has an indicator: with two, the order of imports would decide which one is injected.
@@ -142,20 +139,15 @@ export const feedProviders = (
   return { providers: [...providers, health], exports: [token, TradeFeedHealthIndicator] };
 };
 
-const placeToken = 'TRADE_FEED_PLACE';
 const addedToken = 'TRADE_FEED_ADDED';
-
-interface DefinedFeed extends FeedPlace {
-  readonly id: string;
-}
 
 /** The feeds of one application. Refuses two with one name, and a feed that is created for each request. */
 class AppFeeds {
-  readonly #feeds: DefinedFeed[] = [];
+  readonly #feeds: FeedPlace[] = [];
 
-  add(place: DefinedFeed): FeedPlace {
+  add(place: FeedPlace): FeedPlace {
     const same = this.#feeds.find(({ name }) => name === place.name);
-    if (same?.id === place.id) throw invalidOption('inject', createdPerRequest(place));
+    if (same === place) throw invalidOption('inject', createdPerRequest(place));
     if (same !== undefined) throw invalidOption('name', sameName(same, place));
     this.#feeds.push(place);
     return place;
@@ -172,10 +164,7 @@ const createdPerRequest = ({ where }: FeedPlace): string =>
   'and close the previous one. Inject providers with the default scope; for a key that changes, pass a function: ' +
   '`apiKey: () => …`';
 
-/**
- * Provides the {@link AppFeeds} of an application. Nest creates this module once, because it is a class without a
- * definition.
- */
+/** Nest creates this module once for an application, because it is a class without a definition. */
 // eslint-disable-next-line @typescript-eslint/no-extraneous-class -- a module of Nest is a class
 export class AppFeedsModule {}
 Module({ providers: [AppFeeds], exports: [AppFeeds] })(AppFeedsModule);

@@ -38,11 +38,9 @@ import { type ClusterEvent, type FeedEvent, isClusterEvent } from '../protocol/e
 import type { Frame } from '../protocol/frame.js';
 import { waitForClose } from '../relay/http.js';
 import { createRelay, type Relay } from '../relay/index.js';
-import { FeedLog } from './feed-log.js';
-import { FeedMemory, type FeedStatus } from './feed-memory.js';
 import { moduleSettings, type TradeFeedModuleOptions } from './module-options.js';
+import { FeedLog, FeedMemory, type FeedStatus, telemetry } from './observers.js';
 import { sseMessages, type SseOptions, type SseRequest } from './sse.js';
-import { telemetry } from './telemetry.js';
 
 /**
  * The feed of a module: one connection for all code that injects it.

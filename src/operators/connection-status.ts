@@ -89,16 +89,12 @@ export const connectionStatus = (): ((source: Observable<unknown>) => Observable
     );
   });
 
-/** Returns the status of a feed that errors now. */
 export const stoppedBy = (error: unknown): StoppedStatus => {
   const failure = failureOf(error);
   return { state: 'stopped', since: failure.endedAt, failure };
 };
 
-/**
- * Returns the status that the events describe; `undefined` if they describe none: before the first event, and between
- * an end and its wait.
- */
+/** `undefined` before the first event, and between an end and its wait. */
 export const statusOf = (state: FeedState): ConnectionStatus | undefined => {
   const { open, outage, events } = state;
   if (open !== undefined) return { state: 'live', since: open.at, connection: open.connection };

@@ -109,7 +109,6 @@ const rules = {
   scheduler: aScheduler,
 };
 
-/** Counts the events and items of one subscription. */
 class FeedTally {
   readonly #feed = new FeedFollower();
   #from: number;

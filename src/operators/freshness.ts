@@ -79,11 +79,6 @@ export const freshness = (options: FreshnessOptions): ((source: Observable<unkno
     });
 };
 
-/**
- * Validates options, and returns those that are not `undefined`.
- *
- * @param prefix - precedes each name in the error, for a nested object
- */
 export const checkFreshness = (options: FreshnessOptions, prefix = ''): FreshnessOptions => {
   const valid = validated<FreshnessOptions>(options, rules, prefix);
   const { maxAgeMs, factor } = valid;

@@ -6,21 +6,16 @@ import { checkFields, readFailure } from './failures/trade-feed-error.js';
 import { isNumber, isText, isTime } from './type-guards.js';
 
 /**
- * An event, a frame or a value, read from one line of JSON. A relay, a log and `rx-trade-feed listen --json`
- * write such lines.
- *
- * A line contains a payload as text if the service sent text and the bytes are valid UTF-8. Any other payload is
- * base64, so that every byte is preserved.
+ * What a line of JSON contains. Text that is valid UTF-8 is in it as text, any other payload as base64: no byte is
+ * lost.
  */
 export type Received = RelayedEvent | RelayedValue<unknown>;
 
-/** Turns the bytes of a payload into text. Each runtime has different functions for this. */
 export interface PayloadWriter {
   readonly isUtf8: (data: Uint8Array) => boolean;
   readonly toBase64: (data: Uint8Array) => string;
 }
 
-/** Turns the text of a payload into bytes, for each `encoding` of a line. */
 export interface PayloadReader<Data extends Uint8Array> {
   readonly utf8: (text: string) => Data;
   readonly base64: (text: string) => Data;
@@ -65,10 +60,8 @@ export const parseLine = (line: string): unknown => {
 };
 
 /**
- * Reads a line. Returns `undefined` for a type that this version does not know.
- *
- * @param shiftMs - how far the clock of this machine is ahead of the writer's clock, in ms. It is added to all times
- * @throws SyntaxError for a line that is not JSON, TypeError for a line that is not an event
+ * Returns `undefined` for a type that this version does not know. Adds `shiftMs`, by which the clock here is ahead, to
+ * all times.
  */
 export const readEventLine = (line: string, shiftMs: number): Received | undefined => {
   const fields = JSON.parse(line) as LineFields & { readonly type: Received['type'] };
@@ -94,7 +87,6 @@ const timedTypes: readonly Received['type'][] = [
   'value',
 ];
 
-/** Reads the fields of a frame's line. Throws a TypeError if one is missing or wrong. */
 export const readFrame = <Data extends Uint8Array>(
   { feed, connection, receivedAt, isBinary, encoding, data }: LineFields,
   payload: PayloadReader<Data>,
@@ -111,7 +103,6 @@ export const readFrame = <Data extends Uint8Array>(
   return new Frame(feed as Feed, payload[encoding](data), isBinary, receivedAt + shiftMs, connection);
 };
 
-/** Reads the fields of a gap's line. Throws a TypeError if one is missing or wrong. */
 export const readGap = (fields: LineFields, shiftMs = 0): Gap => {
   const { from, to, durationMs, failure } = fields;
   checkFields(isTime(from) && isTime(to) && isTime(durationMs), 'gap');
@@ -121,7 +112,6 @@ export const readGap = (fields: LineFields, shiftMs = 0): Gap => {
 
 const encoder = new TextEncoder();
 
-/** Reads payloads with functions that every runtime has. Each payload has a separate buffer. */
 export const bytesReader: PayloadReader<Uint8Array> = {
   utf8: (text) => encoder.encode(text),
   base64: (text) => {

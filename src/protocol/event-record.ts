@@ -9,10 +9,8 @@ export type EventLevel = 'debug' | 'info' | 'warn' | 'error';
 
 export const eventLevels: readonly EventLevel[] = ['debug', 'info', 'warn', 'error'];
 
-/** An event that a log shows: every lifecycle event except a watermark. */
 export type LoggableEvent = Exclude<ClusterLifecycleEvent, Watermark>;
 
-/** What a log shows: events, and waits that take long. */
 export type LogEntry = LoggableEvent | Waiting;
 
 /**
@@ -40,10 +38,7 @@ export class EventRecord {
   }
 }
 
-/**
- * Returns a function that creates the records of one log. A failure that repeats has no advice any more, so that
- * retries stay short. The third failure in a row says how to find the cause.
- */
+/** A failure that repeats is logged without its advice. The third failure in a row says how to find the cause. */
 export const eventRecords = (): ((entry: LogEntry) => EventRecord) => {
   const advised = new Set<string>();
   let failures = 0;
@@ -70,7 +65,6 @@ export const levelOf = ({ type }: LogEntry): EventLevel => lines[type][0];
 // The symbol of `util.inspect.custom`, which a browser does not have.
 const inspectCustom = Symbol.for('nodejs.util.inspect.custom');
 
-/** What a replica does with its engine, to follow "cannot". */
 export const engineTasks: Readonly<Record<EngineOperation, string>> = {
   connect: 'reach the engine of the cluster',
   read: 'read the key of the cluster',
@@ -99,7 +93,6 @@ const failureFields = ({ code, stage, verdict, status, closeCode, reason }: Trad
   ...(reason !== undefined && { reason }),
 });
 
-/** The level and the text of each entry. */
 const lines: { readonly [E in LogEntry as E['type']]: readonly [EventLevel, (event: E) => string] } = {
   'ticket-requested': ['debug', ({ feed }) => `Requesting a ticket for ${feed}`],
   'ticket-issued': ['debug', ({ feed }) => `Ticket issued for ${feed}`],
@@ -128,7 +121,6 @@ const causeOf = ({ code, cause }: TradeFeedError): string =>
 /** How long a feed waits before its log, its health and its metrics say so, in ms. */
 export const waitMs = 5_000;
 
-/** What a feed waits for: `source` before the first event, then the stage of its attempt, then a frame (`stream`). */
 export type WaitingFor = 'source' | Stage;
 
 /** A wait that takes long. No event reports it: an event says what has happened. */
@@ -160,7 +152,6 @@ export const waitsFor = ({ open, events }: FeedState): WaitingFor | undefined =>
   return events.at(-1)?.type === 'ticket-issued' ? 'handshake' : 'ticket';
 };
 
-/** The text of each wait, and the code of the failure that it leads to. */
 const waits: {
   readonly [What in WaitingFor]: readonly [(seconds: number) => string, What extends Stage ? FailureCode : undefined];
 } = {

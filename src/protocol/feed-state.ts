@@ -38,10 +38,8 @@ export interface FeedState {
   readonly totals: FeedTotals;
 }
 
-/** The events that describe the connection, in order. */
 export type Snapshot = readonly LifecycleEvent[];
 
-/** A period without an open connection that has not ended. */
 export interface Outage {
   /**
    * The end of the last open connection, in epoch ms; for a stalled one, when the last bytes arrived; for one to a
@@ -54,7 +52,6 @@ export interface Outage {
   readonly hasStopped: boolean;
 }
 
-/** What has happened since the first event. */
 export interface FeedTotals {
   readonly attempts: number;
   /** Reconnects, by the code of the failure before each. */
@@ -119,10 +116,7 @@ export const afterEvent = (
   };
 };
 
-/**
- * Folds an item into the state: a frame, or a value created from one. It proves that a connection is open, even if
- * events were filtered out.
- */
+/** An item proves that a connection is open, even if events were filtered out. */
 export const afterItem = (before: FeedState, at: number, frame?: AnyFrame): FeedState => {
   const { open, outage, unconfirmed, gaps } = before;
   if (open !== undefined && unconfirmed === undefined && gaps.length === 0) return before;
@@ -225,7 +219,6 @@ const subscribedAgainAfter = ({ hasOpened }: FeedState, newestAt: number | undef
   return { from: newestAt, failure, hasStopped: true };
 };
 
-/** Returns the failure that ended the last attempt; `undefined` while a connection is open. */
 export const failureIn = ({ events }: FeedState): TradeFeedError | undefined =>
   (events as readonly { readonly failure?: TradeFeedError }[]).flatMap(({ failure }) => failure ?? []).at(-1);
 
@@ -248,7 +241,6 @@ const relayCodes: readonly FailureCode[] = [
   'log-writer-gone',
 ];
 
-/** Frames that are missing between two times, in epoch ms. */
 export interface Missed {
   readonly from: number;
   readonly to: number;
@@ -274,7 +266,6 @@ export const relayGap = (missed: Missed): Gap => gapOfMissed(missed, relayReport
 /** An event in the log of a relay. A stop of the feed is logged as `disconnected`, because clients stay connected. */
 export type LoggedEvent = Exclude<RelayedEvent, Stopped> | LoggedValue;
 
-/** A value of a topic, as JSON. */
 export interface LoggedValue {
   readonly type: 'value';
   /** In epoch ms. */
@@ -316,7 +307,6 @@ const openedBy = ({ feed, connection, receivedAt }: AnyFrame): Snapshot => [
 
 export const openedIn = ([first]: Snapshot): Opened | undefined => (first?.type === 'opened' ? first : undefined);
 
-/** Returns whether a connection is or was open: the first failure of a snapshot began the outage. */
 export const hasBeenOpen = (snapshot: Snapshot): boolean =>
   snapshot.some((event) => event.type === 'opened' || ('failure' in event && event.failure.stage === 'stream'));
 
@@ -364,7 +354,6 @@ export const snapshotSince = (snapshot: Snapshot, at: number): Snapshot => {
   return opened ? [{ ...opened, at: Math.max(opened.at, at) }] : snapshot;
 };
 
-/** Returns the events for a client that has received events up to `at`, in epoch ms. */
 export const snapshotNotBefore = (snapshot: Snapshot, at: number): Snapshot =>
   snapshot.map((event) => notBefore(event, at));
 
@@ -375,7 +364,6 @@ export const snapshotAfterGap = (snapshot: Snapshot, missed: Missed): Snapshot =
   return openedIn(snapshot) ? [...events, gap] : [gap, ...events];
 };
 
-/** Returns an event with a time that is not before `at`, in epoch ms. */
 export const notBefore = (event: LifecycleEvent, at: number): LifecycleEvent => {
   if (event.type === 'gap') return event.to >= at ? event : { ...event, to: at, durationMs: at - event.from };
   return event.at >= at ? event : withTime(event, at);

@@ -90,7 +90,6 @@ export abstract class LazyFrame extends Frame {
   abstract at(receivedAt: number, connection: number): LazyFrame;
 }
 
-/** Returns a frame with the same payload, another time and another number of its connection. */
 export const frameAt = (frame: Frame, receivedAt: number, connection: number): Frame => {
   if (frame.receivedAt === receivedAt && frame.connection === connection) return frame;
   if (frame instanceof LazyFrame) return frame.at(receivedAt, connection);
@@ -108,8 +107,7 @@ export const payloadOf = (frame: AnyFrame): Uint8Array =>
 export type IsWanted = (payload: Uint8Array, isBinary: boolean, isUndisturbed: boolean) => boolean;
 
 /**
- * Moves the payload of a frame to memory that nothing else uses, so that a stored frame keeps no larger buffer alive.
- * The frame is the same value afterwards. A frozen frame stays as it is.
+ * A stored frame must keep no larger buffer alive. The frame is the same value afterwards; a frozen one stays as it is.
  */
 export const ownPayload = (frame: AnyFrame): void => {
   if (frame instanceof LazyFrame) frame.payload.own();

@@ -4,8 +4,8 @@ import type { Ticket } from './ticket.js';
 import { tryCall } from './type-guards.js';
 
 /**
- * Parses the body of a ticket response as the codec `Ticket` does. Returns the ticket, or a description of the error,
- * which never quotes the body, as those of `JSON.parse` do.
+ * Parses as the codec `Ticket` does. Returns a description of an error, which never quotes the body, as `JSON.parse`
+ * does.
  */
 export const parseTicket = (body: string): Ticket | string => {
   const json = tryCall((): unknown => JSON.parse(body));
@@ -26,5 +26,4 @@ export const wrongFields = (json: unknown): readonly string[] => {
   return Object.entries(ticketFields).flatMap(([name, isValid]) => (isValid(fields[name]) ? [] : [name]));
 };
 
-/** Returns a function that hides the secrets of a ticket in a text from the service. */
 export const redactorOf = ({ ticket, redact = redactor(ticket) }: Ticket): ((text: string) => string) => redact;

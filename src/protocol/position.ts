@@ -52,7 +52,6 @@ export interface PositionedFeed {
 /** The characters of an owner's id that make it unique: the random part at the end. */
 const ownerLength = 12;
 
-/** Returns the name of the run of an owner. `epoch` identifies the generations of a store. */
 export const runOf = (epoch: number, generation: number, owner: string): string =>
   `c${epoch.toString(36)}-${generation.toString(36)}-${owner.slice(-ownerLength).replaceAll(/[^\w-]/g, '_')}`;
 

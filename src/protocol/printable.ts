@@ -1,8 +1,6 @@
 /**
- * Makes text from outside safe for a log and a terminal. Replaces control characters with their pictures (`␛`), or with
- * `�` if there is no picture.
- *
- * Otherwise a payload or a close reason could start a new line, move the cursor, set the title, or reverse the text.
+ * Replaces what could start a line, move the cursor, set the title or reverse text in a log: by its picture (`␛`) or
+ * `�`.
  */
 export const printable = (text: string): string =>
   text

@@ -5,7 +5,6 @@ const httpDates = [
   /^[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d{2}:\d{2}:\d{2} \d{4}$/,
 ];
 
-/** Parses an HTTP date (RFC 9110, 5.6.7) as epoch ms. Returns `undefined` for any other text. */
 export const parseHttpDate = (text: string | undefined): number | undefined => {
   const value = text?.trim() ?? '';
   if (!httpDates.some((form) => form.test(value))) return undefined;
@@ -13,12 +12,7 @@ export const parseHttpDate = (text: string | undefined): number | undefined => {
   return Number.isNaN(ms) ? undefined : ms;
 };
 
-/**
- * Parses `Retry-After` (RFC 9110, 10.2.3; contract, section 7.1): seconds or an HTTP date. Returns the wait in ms: 0
- * for a date in the past, `undefined` without a valid header.
- *
- * @param date - the `Date` of the same response. With it, the local clock does not matter
- */
+/** The wait in ms (RFC 9110, 10.2.3). With the `date` of the same response, the local clock does not matter. */
 export const retryAfterMs = (value: string | undefined, date: string | undefined): number | undefined => {
   const text = value?.trim() ?? '';
   // Not Infinity: JSON cannot contain it, and the policy adds to the wait.

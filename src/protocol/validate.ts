@@ -72,10 +72,8 @@ const mustBe = (allowed: string, value?: unknown): string =>
 type Defined<T> = { readonly [Name in keyof T]: Exclude<T[Name], undefined> };
 
 /**
- * Checks options, and returns those that are not `undefined`.
- *
- * @param prefix - precedes each name, for a nested object
- * @throws TradeFeedError with code `invalid-options`, for the first one that is unknown or wrong
+ * Returns the options that are not `undefined`, or throws for the first one that is unknown or wrong. `prefix` precedes
+ * its name.
  */
 export const validated = <T extends object>(
   options: T,
@@ -93,17 +91,13 @@ export const validated = <T extends object>(
   return Object.fromEntries(given) as Defined<T>;
 };
 
-/** Checks required values. Throws a `TradeFeedError` for the first one that is missing or wrong. */
 export const checkRequired = (required: object, rules: Readonly<Record<string, Rule>>, prefix = ''): void => {
   const values = required as Readonly<Record<string, unknown>>;
   for (const [name, rule] of Object.entries(rules))
     if (!rule.is(values[name])) throw refusedOption(prefix + name, rule, values[name]);
 };
 
-/**
- * Returns the error of a feed for an exception of one of its options: a `TradeFeedError` with the verdict `stop` and
- * new advice, any other value unchanged.
- */
+/** The error of a feed for an exception of an option: a failure stops the feed, any other value is unchanged. */
 export const thrownByOption = (option: string, thrown: unknown): unknown =>
   // Any other verdict than `stop` would cause a reconnect, which could repeat the exception.
   thrown instanceof TradeFeedError

@@ -1,24 +1,7 @@
 import type { Redis } from 'ioredis';
 import { randomUUID } from 'node:crypto';
-import {
-  combineLatest,
-  defer,
-  distinctUntilChanged,
-  filter,
-  firstValueFrom,
-  fromEvent,
-  ignoreElements,
-  map,
-  merge,
-  mergeMap,
-  Observable,
-  startWith,
-  Subject,
-  takeUntil,
-  tap,
-  timeout,
-  timer,
-} from 'rxjs';
+import { combineLatest, defer, distinctUntilChanged, filter, firstValueFrom, fromEvent, ignoreElements } from 'rxjs';
+import { map, merge, mergeMap, Observable, startWith, Subject, takeUntil, tap, timeout, timer } from 'rxjs';
 import type { ClusterEngine, EngineFailure, Reply } from '../cluster/engine.js';
 import { checkRequired, invalidOption, objectWith, type Rule, validated } from '../protocol/validate.js';
 
@@ -32,11 +15,9 @@ export interface RedisEngineOptions {
   readonly prefix?: string | undefined;
 }
 
-const rules: Readonly<Record<keyof RedisEngineOptions, Rule>> = {
-  prefix: {
-    allowed: 'at most 80 letters, digits, -, _, ., : or /, for example team-a.',
-    is: (v) => typeof v === 'string' && /^[\w.:/-]{0,80}$/.test(v),
-  },
+const aPrefix: Rule = {
+  allowed: 'at most 80 letters, digits, -, _, ., : or /, for example team-a.',
+  is: (v) => typeof v === 'string' && /^[\w.:/-]{0,80}$/.test(v),
 };
 
 /**
@@ -61,10 +42,9 @@ const rules: Readonly<Record<keyof RedisEngineOptions, Rule>> = {
  */
 export const redisEngine = (commands: Redis, subscriber: Redis, options: RedisEngineOptions = {}): ClusterEngine => {
   checkConnections(commands, subscriber);
-  const { prefix } = { prefix: '', ...validated(options, rules) };
+  const { prefix } = { prefix: '', ...validated(options, { prefix: aPrefix }) };
   const listen = channelsOf(subscriber);
-  const refused$ = new Subject<EngineFailure>();
-  const refused = (error: unknown): void => refused$.next({ operation: 'publish', error });
+  const failures$ = new Subject<EngineFailure>();
 
   const publish = async (channel: string, data: Uint8Array): Promise<number | undefined> => {
     // Without a connection the client would store commands.
@@ -73,6 +53,8 @@ export const redisEngine = (commands: Redis, subscriber: Redis, options: RedisEn
     const receivers: unknown = await commands.publish(channel, asBuffer(data));
     return Number(receivers);
   };
+  const send = (channel: string, data: Uint8Array): void =>
+    void publish(channel, data).catch((error: unknown) => failures$.next({ operation: 'publish', error }));
   const messages$ = (subject: string) => listen(prefix + subject).pipe(filter((data) => data !== undefined));
 
   return {
@@ -81,7 +63,7 @@ export const redisEngine = (commands: Redis, subscriber: Redis, options: RedisEn
       distinctUntilChanged(),
       takeUntil(merge(isEnded$(commands), isEnded$(subscriber))),
     ),
-    failures$: merge(refused$, connectionError$(commands), connectionError$(subscriber)),
+    failures$: merge(failures$, connectionError$(commands), connectionError$(subscriber)),
     read: async (key) => {
       const [value, revision] = await commands.hmget(prefix + key, 'value', 'revision');
       return typeof value === 'string' ? { value, revision: Number(revision) } : undefined;
@@ -90,8 +72,8 @@ export const redisEngine = (commands: Redis, subscriber: Redis, options: RedisEn
       const revision = await commands.eval(replaceScript, 1, prefix + key, expected ?? '', value);
       return revision === null ? undefined : Number(revision);
     },
-    publish: (subject, data) => void publish(prefix + subject, data).catch(refused),
-    subscribe: (subject) => messages$(subject),
+    publish: (subject, data) => send(prefix + subject, data),
+    subscribe: messages$,
     request: (subject, data, timeoutMs) => {
       const channel = prefix + subject;
       const replyTo = `${channel}.reply.${randomUUID()}`;
@@ -107,10 +89,8 @@ export const redisEngine = (commands: Redis, subscriber: Redis, options: RedisEn
     },
     respond: (subject, answer) =>
       messages$(subject).pipe(
-        tap((request) => {
-          const { replyTo, data } = readRequest(request);
-          void publish(replyTo, answer(data)).catch(refused);
-        }),
+        map(readRequest),
+        tap(({ replyTo, data }) => send(replyTo, answer(data))),
         ignoreElements(),
       ),
   };
@@ -119,18 +99,12 @@ export const redisEngine = (commands: Redis, subscriber: Redis, options: RedisEn
 const checkConnections = (commands: Redis, subscriber: Redis): void => {
   const aConnection = objectWith('subscribe', 'a Redis of ioredis');
   checkRequired({ commands, subscriber }, { commands: aConnection, subscriber: aConnection });
-  if (commands === subscriber)
-    throw invalidOption(
-      'subscriber',
-      'another connection than commands: a connection with subscriptions accepts no commands',
-    );
+  const another = 'another connection than commands: a connection with subscriptions accepts no commands';
+  if (commands === subscriber) throw invalidOption('subscriber', another);
   for (const [name, { isCluster, options }] of Object.entries({ commands, subscriber })) {
     if (isCluster) throw invalidOption(name, 'a connection to one primary server, not to a Redis Cluster');
-    if (options.keyPrefix)
-      throw invalidOption(
-        `${name}.keyPrefix`,
-        'empty, because it precedes no channels: use the option prefix of redisEngine',
-      );
+    const empty = 'empty, because it precedes no channels: use the option prefix of redisEngine';
+    if (options.keyPrefix) throw invalidOption(`${name}.keyPrefix`, empty);
   }
 };
 
@@ -143,15 +117,12 @@ const isReady$ = (connection: Redis): Observable<boolean> => {
   );
 };
 
-const asBuffer = ({ buffer, byteOffset, byteLength }: Uint8Array): Buffer =>
-  Buffer.from(buffer, byteOffset, byteLength);
+const connectionError$ = (connection: Redis): Observable<EngineFailure> =>
+  fromEvent(connection, 'error').pipe(map((error) => ({ operation: 'connect', error })));
 
 // The client doesn't connect again by itself. Deferred, so that the last state comes first.
 const isEnded$ = (connection: Redis): Observable<unknown> =>
   defer(() => (connection.status === 'end' ? timer(0) : fromEvent(connection, 'end')));
-
-const connectionError$ = (connection: Redis): Observable<EngineFailure> =>
-  fromEvent(connection, 'error').pipe(map((error) => ({ operation: 'connect', error })));
 
 /**
  * Replaces the value if the revision is the expected one. Revisions are times in microseconds, so that a server that
@@ -169,34 +140,26 @@ return next
 /** Emits the messages of a channel, and `undefined` when they arrive from now on: also after each reconnect. */
 type Listen = (channel: string) => Observable<Uint8Array | undefined>;
 
+// All engines of a connection share its channels, because the end of a subscription ends it for the whole connection.
 const ofConnection = new WeakMap<Redis, Listen>();
 
-/**
- * Returns the channels of a connection: one subscription for each, with any number of listeners. All engines of a
- * connection share them, because the end of a subscription ends it for the whole connection.
- */
+/** Returns the channels of a connection: one subscription for each, with any number of listeners. */
 const channelsOf = (subscriber: Redis): Listen => {
-  const listen = ofConnection.get(subscriber) ?? createChannels(subscriber);
-  ofConnection.set(subscriber, listen);
-  return listen;
-};
-
-const createChannels = (subscriber: Redis): Listen => {
+  const known = ofConnection.get(subscriber);
+  if (known) return known;
   const channels = new Map<string, Subject<Uint8Array | undefined>>();
 
-  const fail = (channel: string, error: Error): void => {
-    const messages$ = channels.get(channel);
-    channels.delete(channel);
-    messages$?.error(error);
-  };
   const subscribe = (channel: string): void =>
     void subscriber.subscribe(channel).then(
       () => channels.get(channel)?.next(undefined),
       (error: unknown) => {
         // Without a connection the next one subscribes again.
         if (!(error instanceof Error) || error.name !== 'ReplyError') return;
-        if (isPassing(error)) setTimeout(() => channels.has(channel) && subscribe(channel), retryMs).unref();
-        else fail(channel, error);
+        const messages$ = channels.get(channel);
+        if (isPassing.test(error.message))
+          return void setTimeout(() => channels.has(channel) && subscribe(channel), retryMs).unref();
+        channels.delete(channel);
+        messages$?.error(error);
       },
     );
 
@@ -204,7 +167,7 @@ const createChannels = (subscriber: Redis): Listen => {
   // The client gives up subscriptions that were not confirmed for a while.
   subscriber.on('ready', () => [...channels.keys()].forEach(subscribe));
 
-  return (channel) =>
+  const listen: Listen = (channel) =>
     new Observable((listener) => {
       const messages$ = channels.get(channel) ?? new Subject();
       channels.set(channel, messages$);
@@ -219,14 +182,16 @@ const createChannels = (subscriber: Redis): Listen => {
         subscriber.unsubscribe(channel).catch(() => undefined);
       });
     });
+  ofConnection.set(subscriber, listen);
+  return listen;
 };
 
-/** How long Redis has time to finish what keeps it from subscribing, in ms. */
+/** How long Redis has time to load its data, to run a slow script, or to wait for its primary, in ms. */
 const retryMs = 500;
+// Every command gets this answer, so reads and writes report it.
+const isPassing = /^(LOADING|BUSY|MASTERDOWN|TRYAGAIN)\b/;
 
-// It loads its data, runs a slow script, or waits for its primary. Every command gets this answer, so reads and writes
-// report it.
-const isPassing = ({ message }: Error): boolean => /^(LOADING|BUSY|MASTERDOWN|TRYAGAIN)\b/.test(message);
+const asBuffer = (data: Uint8Array): Buffer => Buffer.from(data.buffer, data.byteOffset, data.byteLength);
 
 /** Writes a request, because Redis has none: the length of the channel of the reply, its name, and the data. */
 const writeRequest = (replyTo: string, data: Uint8Array): Buffer => {
@@ -234,7 +199,7 @@ const writeRequest = (replyTo: string, data: Uint8Array): Buffer => {
   return Buffer.concat([Buffer.from([name.byteLength >> 8, name.byteLength & 0xff]), name, data]);
 };
 
-const readRequest = (bytes: Uint8Array): { readonly replyTo: string; readonly data: Uint8Array } => {
+const readRequest = (bytes: Uint8Array) => {
   const message = asBuffer(bytes);
   const end = 2 + (message.byteLength < 2 ? 0 : message.readUInt16BE(0));
   return { replyTo: message.toString('utf8', 2, end), data: message.subarray(end) };

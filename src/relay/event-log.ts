@@ -36,19 +36,18 @@ export interface Position {
   readonly shared: FeedPosition | undefined;
 }
 
-/** Consecutive events, as lines of JSON, and the position and the watermark after them. */
+/** Consecutive events, and the position and the watermark after them. */
 export interface Batch {
-  /** The lines in the format of `dataFields`. */
+  /** Lines of JSON in the format of `dataFields`. */
   readonly fields: readonly Buffer[];
   readonly end: Position;
   readonly watermark: number;
 }
 
-/** The limits of a log. The oldest events are removed first. */
+/** See `RelayOptions`. */
 export interface LogBounds {
   readonly capacity: number;
   readonly capacityBytes: number;
-  /** The most bytes of the log that a joining client receives. */
   readonly maxReplayBytes: number;
 }
 
@@ -67,7 +66,7 @@ export class EventLog {
   readonly #bounds: LogBounds;
   readonly #time: EventTime;
   readonly #entries = new Ring<Entry>();
-  /** What remains of the last removed entry. It has no block, so that the garbage collector can free that. */
+  /** The last removed entry, without its block, so that this can be freed. */
   #removed: Pick<Entry, 'end' | 'written'>;
   #block = Buffer.alloc(0);
   #used = 0;
@@ -140,7 +139,7 @@ export class EventLog {
     return Math.max(this.timeNow, this.newest.seq === 0 ? -Infinity : this.#time.expected());
   }
 
-  /** Records that the source has ended: the clock moves the time no further. */
+  /** The source has ended: the clock moves the time no further. */
   end(): void {
     this.#endedAt = this.#time.now();
   }
@@ -161,10 +160,10 @@ export class EventLog {
     return index < 0 || index > this.size ? undefined : this.#before(index).end;
   }
 
-  // Scans from the newest event on, because times may decrease: a clock can be set back.
-  /** Returns the position after the last event that is not later than `time`. All events after it are later. */
+  /** Returns the position after the last event that is not later than `time`. */
   positionAfter(time: number): Position {
     let index = this.size;
+    // No binary search, because times may decrease: a clock can be set back.
     while (index > 0 && this.#entries.at(index - 1).time > time) index -= 1;
     return this.#before(index).end;
   }
@@ -190,7 +189,6 @@ export class EventLog {
     return Math.min(at, this.earliestAfter(seq));
   }
 
-  /** Returns the earliest time of the events after a position; `Infinity` if there are none. */
   earliestAfter(seq: number): number {
     let earliest = Infinity;
     for (let index = this.size; index > seq - this.oldest.seq; index -= 1)
@@ -198,7 +196,7 @@ export class EventLog {
     return earliest;
   }
 
-  /** Returns whether the event before a stored position is a gap. */
+  /** Whether the event before a stored position is a gap. */
   isGap({ seq }: Position): boolean {
     return linesOf(this.#batchAfter(seq - 1, 0)).startsWith('{"type":"gap"');
   }
@@ -277,7 +275,6 @@ interface Entry {
 const linePrefix = 'data: ';
 const fieldBytes = linePrefix.length + 1;
 
-/** Returns the lines of a batch, without a newline at the end. */
 export const linesOf = ({ fields }: Pick<Batch, 'fields'>): string => dataIn(Buffer.concat(fields).toString());
 
 /** Finds the first index that matches, by binary search: all later ones must match too. `end` if none does. */
@@ -297,7 +294,6 @@ const stateAfter = (state: FeedState, event: RelayedEvent | LoggedValue, newestA
   return isLifecycle(event) ? afterEvent(state, event, newestAt) : state;
 };
 
-/** The state of a source, and the time that it has reached. */
 export class FollowedSource {
   readonly time: EventTime;
   state: FeedState = noFeed;

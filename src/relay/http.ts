@@ -8,7 +8,6 @@ import type { RelayResponse } from './relay-options.js';
 /** The origins whose pages may receive the feed. */
 export type AllowedOrigins = readonly string[] | '*';
 
-/** The rule for the option `allowOrigins`. */
 export const originsRule: Rule = {
   allowed: "'*' or a list of origins such as 'https://app.example.com'",
   is: (v) =>
@@ -87,7 +86,7 @@ export const streamResponse = (response: ServerResponse): StreamResponse => {
 /** How long a client may take to read the end of a response, in ms. */
 const graceMs = 1_000;
 
-/** Waits until an open response closes. Destroys it if the client does not read it to the end within 1 s. */
+/** Destroys a response that the client does not read to the end in that time. */
 export const waitForClose = async (response: Writable): Promise<void> => {
   try {
     // `finished` of node:stream resolves at once for a response that has ended, although the client has not read it.
@@ -97,7 +96,7 @@ export const waitForClose = async (response: Writable): Promise<void> => {
   }
 };
 
-/** Destroys a response, and discards the data that is not sent. */
+/** Also discards the data that is not sent. */
 export const destroyResponse = (response: Writable): void => {
   const stream = http2StreamOf(response);
   // A destroyed HTTP/2 stream still waits until its data is sent, so the server would not close. A reset does not.

@@ -51,16 +51,12 @@ export type EndReason = 'closing' | 'sessionEnded' | 'replaced';
 
 /** The slot of one client, from its request until its stream has ended. */
 export class Slot {
-  /**
-   * The user of an admitted client, and the name of its stream, if `maxClientsPerUser` applies to it: the next stream
-   * of this client replaces it.
-   */
+  /** Once it is authorized. `stream` names it, if `maxClientsPerUser` applies: the next one of the client replaces it. */
   admitted: { readonly user: string | undefined; readonly stream: string | undefined } | undefined;
   client: RelayClient | undefined;
-  /** Emits when the relay ends the stream, also to later subscribers. */
   readonly ended$ = new ReplaySubject<void>(1);
   endReason: EndReason | undefined;
-  /** The users that were disconnected while this client was being authorized. */
+  /** Users that were disconnected while this client was being authorized. */
   readonly disconnected = new Set<string>();
 
   /** Ends the stream. A client that still reads after another end learns that the relay closes, or what replaced it. */
@@ -137,7 +133,7 @@ const isStuck$ = (heartbeats$: Observable<unknown>, drained$: Observable<void>, 
     filter((beats) => beats === maxSilentBeats),
   );
 
-/** The sends at the end of a stream, as long as the client reads and messages are left. */
+/** Sends the rest as long as the client reads. */
 const lastSends$ = (
   drained$: Observable<void>,
   send: () => unknown,
@@ -160,7 +156,7 @@ const drains$ = (response: RelayResponse): Observable<void> =>
     (listener) => response.off('drain', listener),
   );
 
-/** Creates the messages of one client, from its position in the log on. Times are in epoch ms. */
+/** Creates the messages of one client, from its position in the log on. */
 export class RelayClient {
   readonly number: number;
   readonly since: number;
@@ -172,15 +168,13 @@ export class RelayClient {
   readonly #requestId: string | undefined;
   readonly #stream: string | undefined;
   #progress: Progress;
-  /** The events of the first message; `undefined` once it is sent. */
+  /** `undefined` once they are sent. */
   #firstEvents: readonly LifecycleEvent[] | undefined;
   #isBehindReported = false;
   /** The last watermark that was sent; for a client that resumes, also by another relay. */
   #watermark: number;
-  /** The time that the client has reached: of an event or a watermark. */
   #reached: number;
 
-  /** @param stream - the name of the stream in its ids, if the next stream of the client replaces it */
   constructor(
     run: RelayRun,
     hub: ClientHub,
@@ -209,7 +203,6 @@ export class RelayClient {
     return this.#progress.missed;
   }
 
-  /** Emits the messages that are due, until `isStopped` returns `true`. */
   send(emit: (message: RelayMessage) => void, isStopped: () => boolean): void {
     const events = this.#firstEvents;
     // The feed has stopped, and the client has every event. The relay starts no stream: over HTTP the client receives a
@@ -265,7 +258,6 @@ export class RelayClient {
       : this.#message(withWatermark(linesOf(batch), this.#watermark));
   }
 
-  /** Emits the message after the last event, if the source has ended. */
   #sendLast(emit: (message: RelayMessage) => void): void {
     const end = this.#run.lastMessage(this.#isLate);
     this.#isBehindReported = false;

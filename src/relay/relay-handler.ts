@@ -146,12 +146,7 @@ const rules: Readonly<Record<keyof RelayHandlerOptions, Rule>> = {
   allowOrigins: originsRule,
 };
 
-/**
- * Emits the id of the user of a request, or `undefined` for `true`, once `authorize` allows the request.
- *
- * Errors with a `NotAuthorizedError` when `authorize` refuses, throws or returns something invalid, and with a
- * `RelayFullError` when it takes too long.
- */
+/** Emits the id of the user of an authorized request; `undefined` for `true`. */
 const authorized$ = (
   authorize: Authorize,
   request: IncomingMessage,
@@ -164,8 +159,11 @@ const authorized$ = (
       if (id === false) throw new NotAuthorizedError(403, 'This client is not authorized. Sign in again.');
       return id;
     }),
-    timeout({ first: clampMs(timeoutMs), with: () => throwError(timeoutError) }),
+    timeout({ first: clampMs(timeoutMs), with: () => throwError(() => new RelayFullError(lateText, lateReason)) }),
   );
+
+const lateReason = 'authorize-timeout';
+const lateText = 'The authorization took longer than `authorizeTimeoutMs`. Retry later.';
 
 /**
  * Returns the id of the user, `undefined` for `true`, and `false` for a refusal.
@@ -193,9 +191,6 @@ const kindOf = (id: unknown): string => {
 const authorizationFailed =
   'The authorization failed: the function `authorize` of the server threw an error, ' +
   'or returned neither a boolean nor a user.';
-
-const timeoutError = () =>
-  new RelayFullError('The authorization took longer than `authorizeTimeoutMs`. Retry later.', 'authorize-timeout');
 
 const selectionFailed =
   'The selection failed: the function `select` of the server threw an error, or did not return an operator.';
@@ -227,7 +222,7 @@ const failedText = (cause: unknown): string =>
   `A relay answered 500, because \`authorize\` or \`select\` failed: ${String(cause)} ` +
   '(Later ones: `client-failed` in `relay.events$`.)';
 
-const lateText =
+const lateWarning =
   'A relay answered 503, because `authorize` took longer than `authorizeTimeoutMs`. Look at what it waits for. ' +
   '(Later ones: `client-refused` in `relay.events$`.)';
 
@@ -267,6 +262,8 @@ const stream = (
       if (target.isOver) return;
       if (!response.headersSent) {
         const [status, more] = isConnectAgain(message) ? [503, { 'retry-after': retryAfterOf(message) }] : [200, {}];
+        // The connection ends with the stream, so it needs no chunks: they would cost three more writes a message.
+        response.removeHeader('transfer-encoding');
         response.writeHead(status, { ...cors.headers, ...streamHeaders, ...connectionClose(response), ...more });
       }
       if (isClosing(message)) closeConnectionAfter(response);
@@ -278,7 +275,7 @@ const stream = (
         refuse(error.status, error.message);
       } else if (error instanceof RelayFullError) {
         if (error.reason === 'closed') closeConnectionAfter(response);
-        if (error.reason === 'authorize-timeout') warn('relay-authorize-timeout', lateText);
+        if (error.reason === lateReason) warn('relay-authorize-timeout', lateWarning);
         const { message, code } = refusals[error.reason];
         refuse(503, message, { 'retry-after': retryAfterOf(error) }, code);
       } else target.destroy();

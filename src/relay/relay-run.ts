@@ -10,7 +10,6 @@ import {
   merge,
   NEVER,
   Observable,
-  type Observer,
   type SchedulerAction,
   type SchedulerLike,
   share,
@@ -19,6 +18,7 @@ import {
   tap,
   timer,
 } from 'rxjs';
+import type { SourceError } from '../operators/items/item.js';
 import { fanOut } from '../operators/share-feed.js';
 import { writeEventLine } from '../protocol/event-line.js';
 import { isRelayedValue, type RelayedEvent } from '../protocol/event.js';
@@ -32,21 +32,20 @@ import { minRetryMs, RelayFullError } from './refusals.js';
 import { dataFields, messageOfFields, type RelayMessage } from './relay-message.js';
 import type { RelaySettings } from './relay-options.js';
 import type { Report } from './relay-reports.js';
-import { asTopic, type RelayTopic, TopicError, type TopicEvent } from './topic.js';
+import { asTopic, type RelayTopic, type TopicEvent } from './topic.js';
 
 export type RunSettings = Pick<
   RelaySettings,
   'capacity' | 'capacityBytes' | 'maxReplayBytes' | 'scheduler' | 'cluster'
 >;
 
-/** One subscription of a source, shared by all clients: the log of the events, and how the source ended. */
+/** One subscription of a source, shared by all clients: the log of its events, and how it has ended. */
 export class RelayRun {
-  /** A random id of the log. A position in the log of another run is not valid here. */
+  /** Names the log in the ids of its messages: a position of another log is not valid here. */
   readonly epoch = randomBytes(6).toString('base64url');
   readonly log: EventLog;
-  /** Whether a cluster emits the events of the source: its positions are then the ids of the messages. */
+  /** Whether the positions of a cluster are the ids of the messages. */
   readonly isInCluster: boolean;
-  /** How the source has ended: with a failure, or complete. */
   ended: { readonly failure?: TradeFeedError } | undefined;
   readonly #cluster: RunSettings['cluster'];
   readonly #messages = new WeakMap<Batch, RelayMessage>();
@@ -130,17 +129,17 @@ export interface LiveRun {
 
 /** The runs of a relay: of the complete feed, and of each topic, which is the source piped through its operator. */
 export class Feeds {
-  readonly #source: SharedSource;
+  readonly #source: ReturnType<typeof shareSource>;
   readonly #settings: RelaySettings;
   readonly #report: (event: Report) => void;
   readonly #closed = new AsyncSubject<void>();
-  /** The runs that new clients join. */
+  /** What new clients join. */
   readonly #current = new Map<Topic, LiveRun>();
-  /** The runs that store events: also those before a `restart` that clients still read. */
+  /** Each run that stores events, also a former one that still has clients. */
   readonly #stored = new Set<LiveRun>();
 
   constructor(events$: Observable<RelayedEvent>, settings: RelaySettings, report: (event: Report) => void) {
-    this.#source = new SharedSource(events$, settings, (error) => report({ type: 'source-stopped', error }));
+    this.#source = shareSource(events$, settings.scheduler, (error) => report({ type: 'source-stopped', error }));
     this.#settings = settings;
     this.#report = report;
   }
@@ -151,15 +150,13 @@ export class Feeds {
   }
 
   get stored(): { readonly events: number; readonly bytes: number } {
-    const logs = [...this.#stored].map(({ run }) => run.log);
-    return {
-      events: logs.reduce((sum, { size }) => sum + size, 0),
-      bytes: logs.reduce((sum, { bytes }) => sum + bytes, 0),
-    };
+    const sum = (size: (log: EventLog) => number) =>
+      [...this.#stored].reduce((total, { run }) => total + size(run.log), 0);
+    return { events: sum((log) => log.size), bytes: sum((log) => log.bytes) };
   }
 
   /**
-   * Returns the run of a topic, or of the complete feed, for a client that joins now.
+   * Returns the run of a topic for a client that joins now.
    *
    * @throws RelayFullError when there are `maxTopics`
    */
@@ -221,21 +218,16 @@ export class Feeds {
   #logged$({ topic, run }: LiveRun, source$: Observable<TopicEvent>): Observable<void> {
     const { batchMs, scheduler } = this.#settings;
     const stop = (error: unknown): void => {
-      run.stop(error);
-      this.#stopped(topic, error);
+      const isOfSource = this.#source.hasFailedWith(error);
+      // The error of an operator is private, also if it is a `TradeFeedError`.
+      run.stop(isOfSource || topic === undefined ? error : undefined);
+      // The source reports its error itself, once for all runs.
+      if (!isOfSource) this.#report({ type: topic === undefined ? 'source-stopped' : 'topic-stopped', error });
     };
     return source$.pipe(
       map((event) => run.append(event)),
-      batched(clampMs(batchMs), scheduler, { error: stop, complete: () => run.complete() }),
+      batched(clampMs(batchMs), scheduler, stop, () => run.complete()),
     );
-  }
-
-  #stopped(topic: Topic, error: unknown): void {
-    // The source reports its error itself, once for all runs.
-    const { failed } = this.#source;
-    if (failed !== undefined && failed.error === error) return;
-    if (topic === undefined) this.#report({ type: 'source-stopped', error });
-    else this.#report({ type: 'topic-stopped', error: error instanceof TopicError ? error.cause : error });
   }
 }
 
@@ -244,7 +236,7 @@ export class Feeds {
  * each batch, and `catchError` would cost each frame a call.
  */
 const batched =
-  (ms: number, scheduler: SchedulerLike, ended: Pick<Observer<unknown>, 'error' | 'complete'>) =>
+  (ms: number, scheduler: SchedulerLike, onError: (error: unknown) => void, onComplete: () => void) =>
   (source: Observable<unknown>): Observable<void> =>
     new Observable((subscriber) => {
       let [isDue, hasEnded] = [false, false];
@@ -266,19 +258,17 @@ const batched =
             }, ms),
           );
       };
-      const end = (): void => {
+      const end = (record: () => void): void => {
+        record();
         hasEnded = true;
         start();
       };
-      const error = (failed: unknown): void => {
-        ended.error(failed);
-        end();
+      const observer = {
+        next: start,
+        error: (error: unknown) => end(() => onError(error)),
+        complete: () => end(onComplete),
       };
-      const complete = (): void => {
-        ended.complete();
-        end();
-      };
-      subscriber.add(source.subscribe({ next: start, error, complete }));
+      subscriber.add(source.subscribe(observer));
     });
 
 const finish = (subject: AsyncSubject<void>): void => {
@@ -287,58 +277,41 @@ const finish = (subject: AsyncSubject<void>): void => {
 };
 
 /** Shares a source among the complete feed and all topics. Subscribes to an ended source only after `restart`. */
-class SharedSource {
-  /** A later subscriber first receives the events that describe the current state of the feed. */
-  readonly events$: Observable<RelayedEvent>;
-  /** The error with which the source has ended. */
-  failed: { readonly error: unknown } | undefined;
-  readonly #restarted = new Subject<void>();
-  readonly #settings: Pick<RelaySettings, 'scheduler'>;
-  #followed: FollowedSource;
-
-  /** @param onStop - called with the error of the source, after all subscribers have received it */
-  constructor(
-    source: Observable<RelayedEvent>,
-    settings: Pick<RelaySettings, 'scheduler'>,
-    onStop: (error: unknown) => void,
-  ) {
-    this.#settings = settings;
-    this.#followed = new FollowedSource(settings);
-    const reset$ = this.#restarted.pipe(tap(() => this.#reset()));
-    const shared$ = defer(() => {
-      let failed: SharedSource['failed'];
-      return source.pipe(
-        tap({
-          subscribe: () => this.#reset(),
-          next: (event) => this.#followed.receive(event),
-          error: (error: unknown) => (this.failed = failed = { error }),
-          unsubscribe: () => this.#reset(),
-        }),
-        // Calls `onStop` after the subscribers have received the error, because `onStop` may call `restart`.
-        finalize(() => failed && onStop(failed.error)),
-      );
-    }).pipe(share({ resetOnError: () => reset$, resetOnComplete: () => reset$ }));
-    // Not `merge`: it would cost each frame two calls.
-    this.events$ = new Observable((subscriber) => {
-      for (const event of this.#current()) subscriber.next(event);
-      return shared$.subscribe(subscriber);
-    });
-  }
-
-  restart(): void {
-    this.#restarted.next();
-  }
-
-  #reset(): void {
-    this.#followed = new FollowedSource(this.#settings);
-    this.failed = undefined;
-  }
-
-  #current(): readonly RelayedEvent[] {
-    const { time, state: followed } = this.#followed;
-    const { events, watermark } = followed;
+const shareSource = (source: Observable<RelayedEvent>, scheduler: SchedulerLike, onStop: (error: unknown) => void) => {
+  const restarted = new Subject<void>();
+  let followed = new FollowedSource({ scheduler });
+  let failed: SourceError | undefined;
+  const reset = () => {
+    followed = new FollowedSource({ scheduler });
+    failed = undefined;
+  };
+  const reset$ = restarted.pipe(tap(reset));
+  const shared$ = defer(() => {
+    let ended: SourceError | undefined;
+    return source.pipe(
+      tap({
+        subscribe: reset,
+        next: (event) => followed.receive(event),
+        error: (error: unknown) => (failed = ended = { error }),
+        unsubscribe: reset,
+      }),
+      // Calls `onStop` after the subscribers have received the error, because `onStop` may call `restart`.
+      finalize(() => ended && onStop(ended.error)),
+    );
+  }).pipe(share({ resetOnError: () => reset$, resetOnComplete: () => reset$ }));
+  const current = (): readonly RelayedEvent[] => {
+    const { time, state } = followed;
     // With watermarks, a frame may be later than the last one.
-    const state = snapshotSince(events, Math.max(time.newestAt, time.now()));
-    return watermark === undefined ? state : [...state, { type: 'watermark', at: watermark }];
-  }
-}
+    const events = snapshotSince(state.events, Math.max(time.newestAt, time.now()));
+    return state.watermark === undefined ? events : [...events, { type: 'watermark', at: state.watermark }];
+  };
+  return {
+    // A later subscriber first receives the state of the feed. Not with `merge`: it would cost each frame two calls.
+    events$: new Observable<RelayedEvent>((subscriber) => {
+      for (const event of current()) subscriber.next(event);
+      return shared$.subscribe(subscriber);
+    }),
+    restart: () => restarted.next(),
+    hasFailedWith: (error: unknown) => failed !== undefined && failed.error === error,
+  };
+};

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import {
   defer,
   filter,
@@ -9,7 +10,6 @@ import {
   race,
   share,
   Subject,
-  type Subscriber,
   switchMap,
   take,
   tap,
@@ -20,18 +20,24 @@ import {
 import { type ClusterEvent, isClusterEvent, type RelayedEvent, type RelayedValue } from '../protocol/event.js';
 import { LogPositions } from '../protocol/position.js';
 import { clampMs } from '../protocol/validate.js';
-import { ClientSlots, closedError } from './client-slots.js';
 import { NotAuthorizedError, RelayFullError } from './refusals.js';
-import { type ClientHub, sendTo, type Slot } from './relay-client.js';
+import { type ClientHub, sendTo, Slot } from './relay-client.js';
 import { type RelayMessage, splitStream } from './relay-message.js';
 import {
   admission,
   type PendingReceiver,
   type RelayOptions,
   type RelayReceiver,
+  type RelaySettings,
   resolveRelayOptions,
 } from './relay-options.js';
-import { refusedAfter, type RelayActivity, type RelayRefused, type RelayStatus, type Report } from './relay-reports.js';
+import {
+  refusedAfter,
+  type RelayActivity,
+  type RelayClientStatus,
+  type RelayStatus,
+  type Report,
+} from './relay-reports.js';
 import { Feeds } from './relay-run.js';
 
 /** Sends one feed to many clients. See {@link createRelay}. */
@@ -121,7 +127,7 @@ export const createRelay = (
   const { heartbeatMs, maxAgeMs, scheduler } = settings;
   const events = new Subject<RelayActivity>();
   const report = (event: Report) => events.next({ ...event, at: scheduler.now() });
-  const slots = new ClientSlots(settings);
+  const slots = new ClientSlots(settings, () => events.complete());
   const positions = new LogPositions();
   const isRelayed = (event: RelayedEvent | RelayedValue<unknown> | ClusterEvent): boolean => {
     positions.receive(event);
@@ -141,12 +147,10 @@ export const createRelay = (
     report,
     joined: 0,
   };
-  const hub: Hub = { slots, feeds, clients };
-  slots.emptied$.subscribe(() => events.complete());
-  let refused: RelayRefused | undefined;
+  let refused: RelayStatus['refused'];
   events.subscribe((event) => (refused = refusedAfter(refused, event)));
   return {
-    messages$: (receiver = {}) => client$(hub, receiver),
+    messages$: (receiver = {}) => client$(slots, feeds, clients, receiver),
     events$: events.asObservable(),
     status: () => ({
       stored: feeds.stored,
@@ -165,49 +169,130 @@ export const createRelay = (
   };
 };
 
-interface Hub {
-  readonly slots: ClientSlots;
-  readonly feeds: Feeds;
-  readonly clients: ClientHub;
-}
+/** How often a client receives a watermark while no event arrives, in ms. The client uses it to close windows. */
+const watermarkMs = 250;
 
-const client$ = (hub: Hub, receiver: PendingReceiver): Observable<RelayMessage> =>
-  new Observable((subscriber) =>
-    sent$(subscriber, hub, receiver).subscribe({
+const client$ = (
+  slots: ClientSlots,
+  feeds: Feeds,
+  clients: ClientHub,
+  receiver: PendingReceiver,
+): Observable<RelayMessage> =>
+  new Observable((subscriber) => {
+    const { report } = clients;
+    const sent$ = defer(() => {
+      const slot = slots.take();
+      const { user, select, response, sinceMs, [admission]: admission$ = of({ user, select }) } = receiver;
+      const { id: lastEventId, stream } = splitStream(receiver.lastEventId);
+      return race(admission$, slot.ended$.pipe(switchMap(() => throwError(closedError)))).pipe(
+        take(1),
+        tap((admitted) => slots.admit(slot, admitted.user, stream)),
+        switchMap((admitted) =>
+          sendTo(subscriber, feeds.join(admitted.select), clients, slot, { lastEventId, response, sinceMs }),
+        ),
+        finalize(() => {
+          // Reports before the slot is free: when the last slot of a closed relay is freed, `events$` completes.
+          const { client } = slot;
+          slot.client = undefined;
+          if (client) report({ type: 'client-left', client: client.number, sent: client.sent, missed: client.missed });
+          slots.free(slot);
+        }),
+      );
+    });
+    // `sendTo` emits the messages.
+    return sent$.subscribe({
       error: (error: unknown) => {
-        const { report } = hub.clients;
         if (error instanceof RelayFullError) report({ type: 'client-refused', reason: error.reason });
         if (error instanceof NotAuthorizedError && error.status === 500)
           report({ type: 'client-failed', error: error.cause });
         subscriber.error(error);
       },
       complete: () => subscriber.complete(),
-    }),
-  );
-
-const sent$ = (subscriber: Subscriber<RelayMessage>, { slots, feeds, clients }: Hub, receiver: PendingReceiver) =>
-  defer(() => {
-    const slot = slots.take();
-    const { user, select, response, sinceMs, [admission]: admission$ = of({ user, select }) } = receiver;
-    const { id: lastEventId, stream } = splitStream(receiver.lastEventId);
-    return race(admission$, slot.ended$.pipe(switchMap(() => throwError(closedError)))).pipe(
-      take(1),
-      tap((admitted) => slots.admit(slot, admitted.user, stream)),
-      switchMap((admitted) =>
-        sendTo(subscriber, feeds.join(admitted.select), clients, slot, { lastEventId, response, sinceMs }),
-      ),
-      finalize(() => leave(slots, slot, clients.report)),
-    );
+    });
   });
 
-// Reports before the slot is free: when the last slot of a closed relay is freed, `events$` completes.
-const leave = (slots: ClientSlots, slot: Slot, report: ClientHub['report']): void => {
-  const { client } = slot;
-  slot.client = undefined;
-  if (client !== undefined)
-    report({ type: 'client-left', client: client.number, sent: client.sent, missed: client.missed });
-  slots.free(slot);
-};
+/** The slots for the clients of a relay. */
+class ClientSlots {
+  readonly #bounds: Pick<RelaySettings, 'maxClients' | 'maxClientsPerUser'>;
+  readonly #onEmpty: () => void;
+  readonly #taken = new Set<Slot>();
+  #isClosed = false;
 
-/** How often a client receives a watermark while no event arrives, in ms. The client uses it to close windows. */
-const watermarkMs = 250;
+  /** @param onEmpty - called once the relay is closed and the last client has left */
+  constructor(bounds: Pick<RelaySettings, 'maxClients' | 'maxClientsPerUser'>, onEmpty: () => void) {
+    this.#bounds = bounds;
+    this.#onEmpty = onEmpty;
+  }
+
+  get authorizing(): number {
+    return [...this.#taken].filter(({ admitted }) => admitted === undefined).length;
+  }
+
+  get clients(): readonly RelayClientStatus[] {
+    return [...this.#taken].flatMap(({ client, admitted }) => {
+      if (client === undefined) return [];
+      const { number, since, sent, missed } = client;
+      return [{ client: number, ...(admitted?.user !== undefined && { user: admitted.user }), since, sent, missed }];
+    });
+  }
+
+  /** @throws RelayFullError when no slot is free */
+  take(): Slot {
+    const { maxClients } = this.#bounds;
+    if (this.#isClosed) throw closedError();
+    if (this.#taken.size >= maxClients) throw new RelayFullError(`There are ${maxClients} clients. Retry later.`);
+    const slot = new Slot();
+    this.#taken.add(slot);
+    return slot;
+  }
+
+  /**
+   * Admits the client of a slot. Ends the stream of the same user that it continues, which may be on a connection that
+   * is dead but not closed. The name of a replaced stream is gone, so a page that was replaced by its duplicate cannot
+   * replace it in turn.
+   *
+   * @param continued - the name of the stream that the client continues
+   * @throws RelayFullError when the user has as many streams as allowed, or was disconnected in the meantime
+   */
+  admit(slot: Slot, user: string | undefined, continued: string | undefined): void {
+    if (user === undefined) {
+      slot.admitted = { user, stream: undefined };
+      return;
+    }
+    const { maxClientsPerUser } = this.#bounds;
+    if (slot.disconnected.has(user))
+      throw new RelayFullError('The session of this user ended meanwhile. Retry later.', 'session-ended');
+    const others = this.#of(user);
+    const replaced = others.find(({ admitted }) => continued !== undefined && admitted?.stream === continued);
+    if (others.length - (replaced ? 1 : 0) >= maxClientsPerUser)
+      throw new RelayFullError(`This user has ${maxClientsPerUser} streams. Retry later.`, 'user');
+    slot.admitted = { user, stream: maxClientsPerUser < Infinity ? randomBytes(4).toString('hex') : undefined };
+    replaced?.end('replaced');
+  }
+
+  free(slot: Slot): void {
+    this.#taken.delete(slot);
+    if (this.#isClosed && this.#taken.size === 0) this.#onEmpty();
+  }
+
+  /** Also refuses this user in authorizations that have already started. */
+  disconnect(user: string): number {
+    for (const { admitted, disconnected } of this.#taken) if (admitted === undefined) disconnected.add(user);
+    const slots = this.#of(user);
+    for (const slot of slots) slot.end('sessionEnded');
+    return slots.length;
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    for (const slot of [...this.#taken]) slot.end('closing');
+    if (this.#taken.size === 0) this.#onEmpty();
+  }
+
+  // A replaced stream still ends, but no longer counts for its user.
+  #of(user: string): readonly Slot[] {
+    return [...this.#taken].filter(({ admitted, endReason }) => admitted?.user === user && endReason !== 'replaced');
+  }
+}
+
+const closedError = (): RelayFullError => new RelayFullError('The relay is closed. Retry later.', 'closed');

@@ -19,7 +19,7 @@ import {
   tap,
   throwError,
 } from 'rxjs';
-import { isFrame, isLifecycle, timeOf } from '../operators/items/item.js';
+import { isFrame, isLifecycle, type SourceError, timeOf } from '../operators/items/item.js';
 import type { WindowFacts } from '../operators/window/window.js';
 import {
   type Disconnected,
@@ -46,17 +46,7 @@ import { publicJson } from './public-json.js';
  */
 export type RelayTopic = OperatorFunction<RelayedEvent, unknown>;
 
-/** An event that a topic writes to its log. */
 export type TopicEvent = RelayedEvent | LoggedValue;
-
-/** The operator of a topic failed, or emitted a value that has no JSON. Clients do not receive the text of its cause. */
-export class TopicError extends Error {
-  override readonly name = 'TopicError';
-
-  constructor(cause: unknown) {
-    super('The operator of a topic failed.', { cause });
-  }
-}
 
 /**
  * Turns the events of a feed into those of a topic.
@@ -67,8 +57,8 @@ export class TopicError extends Error {
  * the event before it. A watermark precedes each event: the log then takes the time from watermarks, not from the
  * clock, so an operator may delay values.
  *
- * Completes when the operator completes. Errors with the error of the feed, or after `stopped` with a {@link
- * TopicError}.
+ * Completes when the operator completes. Errors with the error of the feed, or after `stopped` with that of the
+ * operator, or for a value that has no JSON.
  */
 export const asTopic =
   (topic: RelayTopic, scheduler: SchedulerLike): OperatorFunction<RelayedEvent, TopicEvent> =>
@@ -76,7 +66,7 @@ export const asTopic =
     defer(() => {
       const output = new TopicOutput(() => scheduler.now());
       const begun = new Subject<void>();
-      let failed: { readonly error: unknown } | undefined;
+      let failed: SourceError | undefined;
       return source.pipe(
         tap({ error: (error: unknown) => (failed = { error }) }),
         completed(scheduler),
@@ -105,7 +95,7 @@ export const asTopic =
           const failure = createFailure(relayReports.sourceFailed, { stage: 'stream', endedAt: at });
           return concat(
             output.ofLifecycle({ type: 'stopped', at, failure }),
-            throwError(() => new TopicError(error)),
+            throwError(() => error),
           );
         }),
       );
@@ -113,7 +103,7 @@ export const asTopic =
 
 const ended = Symbol('ended');
 
-/** The most outputs that wait for the first event. */
+/** Outputs that wait for the first event. */
 const maxBuffered = 1_000;
 
 // An output has the time of an event. The clock is not used, because the source may be late, or a log.
@@ -155,14 +145,13 @@ const completed =
       );
     });
 
-/** Converts the outputs of an operator to the events of a topic. Times are in epoch ms. */
+/** Turns the outputs of an operator into the events of a topic. */
 class TopicOutput {
   readonly #clock: () => number;
   // The lifecycle events and values that the operator received, by identity: a parsed payload can have the same shape.
   readonly #inputs = new WeakSet();
   #latestAt: number | undefined;
   #inputAt: number | undefined;
-  /** The latest time of the emitted events. */
   #emittedAt = -Infinity;
   #watermark = -Infinity;
 
@@ -175,7 +164,7 @@ class TopicOutput {
     return this.#latestAt ?? this.#clock();
   }
 
-  /** Records an input of the operator. Returns whether it is the first one. */
+  /** Returns whether this is the first input of the operator. */
   input(event: RelayedEvent): boolean {
     const isFirst = this.#latestAt === undefined;
     this.#inputAt = timeOf(event) ?? this.#inputAt ?? this.latestAt;
@@ -188,9 +177,7 @@ class TopicOutput {
     return this.#emit(notBefore(event, this.#emittedAt) as typeof event);
   }
 
-  /**
-   * Returns the events for an output. There are none for a lifecycle event of the feed: {@link ofLifecycle} emits it.
-   */
+  /** There are no events for a lifecycle event of the feed: {@link ofLifecycle} emits it. */
   ofOutput(output: unknown): readonly TopicEvent[] {
     if (isFrame(output))
       return this.#emit(frameAt(output, Math.max(output.receivedAt, this.#emittedAt), output.connection));

@@ -46,7 +46,6 @@ export const refusal = (
   headers: Refusal['headers'] = {},
 ): Refusal => ({ status, code, message, headers });
 
-/** The refusal of all requests while the service shuts down. */
 export const shuttingDown = refusal(503, 'shutting-down', 'The service is shutting down.', { Connection: 'close' });
 
 /** Returns the refusal of an address or a method: the contract has two addresses, each with one method (section 4). */
@@ -59,10 +58,8 @@ export const refusalOfRoute = (target: string, method: string): Refusal | undefi
   return refusal(404, 'not-found', `Unknown address; the addresses are ${ticketPath} and ${streamPath}.`);
 };
 
-/** Returns the path of a request target, without the query. */
 export const pathOf = (target: string): string => target.replace(/\?.*$/s, '');
 
-/** An answer with a JSON body. */
 export interface Answer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
@@ -70,10 +67,8 @@ export interface Answer {
 }
 
 /**
- * Creates an answer with a JSON body. No cache may store it, because tickets are secrets.
- *
- * Sets the `Date` header with the clock of `expires_at`. If a test mocks `Date`, the header of Node would show the real
- * time.
+ * No cache may store an answer, because tickets are secrets. `Date` has the clock of `expires_at`: if a test mocks
+ * `Date`, the header of Node would show the real time.
  */
 export const jsonAnswer = (status: number, value: unknown, headers: Refusal['headers'] = {}): Answer => {
   // `undefined` has no JSON: the body is empty.
@@ -87,7 +82,7 @@ export const jsonAnswer = (status: number, value: unknown, headers: Refusal['hea
   return { status, headers: { ...ours, ...headers }, body };
 };
 
-/** Creates the answer of a refusal. If the user's `errorBody` throws, the default body reports the error. */
+/** If the user's `errorBody` throws, the default body reports the error. */
 export const refusalAnswer = (refused: Refusal, errorBody: ErrorBody): Answer => {
   const { status, headers } = refused;
   try {
@@ -98,12 +93,10 @@ export const refusalAnswer = (refused: Refusal, errorBody: ErrorBody): Answer =>
   }
 };
 
-/** Sends an answer to an HTTP request. */
 export const sendAnswer = (response: ServerResponse, { status, headers, body }: Answer): void => {
   response.writeHead(status, headers).end(body);
 };
 
-/** Sends the answer to a handshake that is not accepted, and ends the socket. */
 export const endHandshake = (request: IncomingMessage, socket: Socket, answer: Answer): void => {
   const response = new ServerResponse(request);
   response.shouldKeepAlive = false;

@@ -6,7 +6,6 @@ import type { Feed } from '../protocol/feed.js';
 import type { Payload, ServiceSettings } from './options.js';
 import type { ServiceConnectionClosed } from './service.js';
 
-/** The code and the reason of a close frame. */
 interface CloseFrame {
   readonly code: number;
   readonly reason: string;
@@ -24,17 +23,14 @@ export const closing = {
   protocolError: { code: 1002, reason: '' },
 } as const;
 
-/** What ended a connection, and how many frames it had. */
 type ConnectionEnd = Pick<ServiceConnectionClosed, 'code' | 'reason' | 'by' | 'frames'>;
 
 interface ConnectionObserver {
-  /** Called when the client broke a rule. The connection is closed next. */
   readonly onViolation: (rule: 'client-message' | 'protocol-error') => void;
   /** Called once, at the first end: later ones are not reported. */
   readonly onClosed: (end: ConnectionEnd) => void;
 }
 
-/** A payload as the bytes of a message. */
 interface Message {
   readonly data: Buffer;
   readonly binary: boolean;
@@ -65,7 +61,6 @@ export class Connection {
   #isDelayed = false;
   /** The messages that wait for the delay of the Free plan, in order. */
   #waiting: { readonly message: Message; readonly due: number }[] = [];
-  /** Runs while messages wait. */
   #timer: Subscription | undefined;
   #isOpen = true;
   #frames = 0;
@@ -87,7 +82,6 @@ export class Connection {
     ws.on('close', (code) => this.#end({ code, reason: '' }, 'client', () => undefined));
   }
 
-  /** Sends a message, now or after the delay of the Free plan. */
   send(message: Message): void {
     if (!this.#isDelayed) return this.#write(message);
     const { limits, scheduler } = this.#settings;

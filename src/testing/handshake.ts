@@ -7,22 +7,13 @@ import { endHandshake, pathOf, type Refusal, refusal, refusalAnswer, refusalOfRo
 import { shuttingDown, streamPath, ticketPath } from './answers.js';
 import { closing, Connection } from './connection.js';
 import { type HttpHandlers, type ServerRequest, whenAnswering, whenResumed } from './http.js';
-import type { ServiceState } from './state.js';
-import type { TicketRecord } from './tickets.js';
+import type { ServiceState, TicketRecord } from './state.js';
 
 /** The maximum size of a client's message, in bytes. A client must send no messages, so none needs to be read. */
 const maxMessageBytes = 1024;
 
-/** The WebSocket side of the HTTP server. */
-interface Upgrades {
-  /** Answers a handshake (contract, section 4.2). */
-  readonly onUpgrade: HttpHandlers['onUpgrade'];
-  /** Waits until all connections are closed and their `connection-closed` events are emitted. */
-  close(): Promise<void>;
-}
-
-/** Creates the WebSocket side of the HTTP server: handshakes, and the connections that they open. */
-export const createUpgrades = (state: ServiceState): Upgrades => {
+/** Creates the WebSocket side of the HTTP server: handshakes (contract, section 4.2), and the connections they open. */
+export const createUpgrades = (state: ServiceState) => {
   const open = connectionOpener(state);
   let sockets = createWebSocketServer(state);
 
@@ -47,7 +38,7 @@ export const createUpgrades = (state: ServiceState): Upgrades => {
     });
   };
 
-  const onUpgrade: Upgrades['onUpgrade'] = (request, socket, head) => {
+  const onUpgrade: HttpHandlers['onUpgrade'] = (request, socket, head) => {
     state.checkTarget(request.url);
     const malformed = refusalOfRoute(request.url, request.method) ?? refusalOfUpgrade(request);
     const endWaiting = waitWith(socket, head);
@@ -59,6 +50,7 @@ export const createUpgrades = (state: ServiceState): Upgrades => {
     });
   };
 
+  // Waits until all connections are closed and their `connection-closed` events are emitted.
   const close = (): Promise<void> => {
     // A closed server of `ws` accepts no more handshakes, so a restart needs another one.
     const ended = sockets;
@@ -69,7 +61,6 @@ export const createUpgrades = (state: ServiceState): Upgrades => {
   return { onUpgrade, close };
 };
 
-/** Returns the function that opens and numbers the connections of a service. */
 const connectionOpener = (state: ServiceState) => {
   const { settings, connections } = state;
   let connectionCount = 0;

@@ -10,22 +10,11 @@ import { invalidOption } from '../protocol/validate.js';
 import { type Answer, jsonAnswer, refusalAnswer, sendAnswer } from './answers.js';
 import { pathOf, type Refusal, refusal, refusalOfRoute, shuttingDown, ticketPath } from './answers.js';
 import type { Endpoints, HandshakeBehavior, ServiceSettings } from './options.js';
-import type { ServiceState } from './state.js';
-import { type AccountRecord, countInWindow } from './tickets.js';
-
-/** An HTTP server that listens on 127.0.0.1. */
-interface HttpServer {
-  readonly port: number;
-  /** Allows the process to exit while the server listens. */
-  unref(): void;
-  /** Stops listening, and waits until all clients have disconnected. After `timeoutMs`, destroys their sockets. */
-  close(timeoutMs: number): Promise<void>;
-}
+import { type AccountRecord, countInWindow, type ServiceState } from './state.js';
 
 /** A request that a server received: `url` and `method` are always set. */
 export type ServerRequest = IncomingMessage & { readonly url: string; readonly method: string };
 
-/** The handlers of the server's requests. */
 export interface HttpHandlers {
   readonly onRequest: (request: ServerRequest, response: ServerResponse) => void;
   readonly onUpgrade: (request: ServerRequest, socket: Socket, head: Buffer) => void;
@@ -40,7 +29,7 @@ export interface HttpHandlers {
 export const startHttpServer = async (
   { port, tls, limits: { requestTimeoutMs } }: Pick<ServiceSettings, 'port' | 'tls' | 'limits'>,
   { onRequest, onUpgrade }: HttpHandlers,
-): Promise<HttpServer> => {
+): Promise<{ port: number; unref: () => void; close: (timeoutMs: number) => Promise<void> }> => {
   const timeouts = {
     requestTimeout: requestTimeoutMs,
     headersTimeout: requestTimeoutMs,
@@ -63,6 +52,7 @@ export const startHttpServer = async (
   return {
     port: (server.address() as AddressInfo).port,
     unref: () => void server.unref(),
+    // Waits until all clients have disconnected.
     close: async (timeoutMs) => {
       const closed = once(server, 'close');
       server.close();
@@ -85,7 +75,6 @@ const tooLarge = refusal(413, 'request-too-large', 'The body is too large.', { C
 const upgrade = { Upgrade: 'websocket', Connection: 'Upgrade' };
 const upgradeRequired = refusal(426, 'upgrade-required', 'This address accepts only WebSocket handshakes.', upgrade);
 
-/** Creates the handler of plain HTTP requests: it answers ticket requests and refuses all others. */
 export const createRequestHandler = (state: ServiceState): HttpHandlers['onRequest'] => {
   const { errorBody, limits } = state.settings;
 

@@ -107,7 +107,6 @@ export type TicketEndpointBehavior = 'normal' | 'unreachable' | EndpointAnswer;
 /** How the handshake behaves: `normal` as the contract says, `unreachable` cuts the connection of each handshake. */
 export type HandshakeBehavior = 'normal' | 'unreachable' | HandshakeAnswer;
 
-/** The behavior of both endpoints. */
 export interface Endpoints {
   ticket: TicketEndpointBehavior;
   handshake: HandshakeBehavior;
@@ -124,8 +123,7 @@ const duration: Rule = {
   is: (v) => isNumber(v) && v >= 0 && v <= MAX_TIMER_MS,
 };
 
-/** The default of each limit, and its rule. */
-const limitTable: Readonly<Record<keyof ServiceLimits, readonly [byDefault: number, rule: Rule]>> = {
+const limitTable: OfEachLimit<readonly [byDefault: number, rule: Rule]> = {
   ticketLifetimeMs: [60_000, duration],
   windowMs: [60_000, timerMs],
   ticketsPerWindow: [60, aCount(0)],
@@ -137,11 +135,10 @@ const limitTable: Readonly<Record<keyof ServiceLimits, readonly [byDefault: numb
   closeTimeoutMs: [10_000, duration],
   shutdownTimeoutMs: [1_000, duration],
 };
-const eachLimit = <T>(valueOf: (row: (typeof limitTable)[keyof ServiceLimits]) => T) =>
-  Object.fromEntries(Object.entries(limitTable).map(([name, row]) => [name, valueOf(row)])) as Record<
-    keyof ServiceLimits,
-    T
-  >;
+type OfEachLimit<T> = Readonly<Record<keyof ServiceLimits, T>>;
+const eachLimit = <T>(valueOf: (row: readonly [number, Rule]) => T) =>
+  Object.fromEntries(Object.entries(limitTable).map(([name, row]) => [name, valueOf(row)])) as OfEachLimit<T>;
+const limitRules = eachLimit(([, rule]) => rule);
 
 /** The defaults of the service's options. */
 export const serviceDefaults: ServiceSettings = Object.freeze({
@@ -155,7 +152,6 @@ export const serviceDefaults: ServiceSettings = Object.freeze({
   scheduler: systemScheduler,
 });
 
-/** Checks the options and adds the defaults. Throws a `TradeFeedError` with code `invalid-options`. */
 export const serviceSettings = (options: TradeFeedServiceOptions = {}): ServiceSettings => {
   const { limits = {}, subprotocols = {}, tls, sources = {}, ...others } = validated(options, rules);
   if (tls) checkRequired(tls, pemRules, 'tls.');
@@ -164,14 +160,7 @@ export const serviceSettings = (options: TradeFeedServiceOptions = {}): ServiceS
     ...others,
     tls: tls && validated(tls, pemRules, 'tls.'),
     sources: validated(sources, perFeed(observable), 'sources.'),
-    limits: {
-      ...serviceDefaults.limits,
-      ...validated(
-        limits,
-        eachLimit(([, rule]) => rule),
-        'limits.',
-      ),
-    },
+    limits: { ...serviceDefaults.limits, ...validated(limits, limitRules, 'limits.') },
     subprotocols: { ...serviceDefaults.subprotocols, ...validated(subprotocols, perFeed(token), 'subprotocols.') },
   };
 };

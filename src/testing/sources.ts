@@ -63,7 +63,6 @@ const longestCatchUpS = 0.1;
 /**
  * Emits values at an average rate: one by one at a low rate, in bursts at a high rate. Never completes.
  *
- * @param rate - values per second, on average
  * @param createFactory - returns the function that creates the values of a subscription, from the first one on
  */
 export const paced$ = <T>(rate: number, createFactory: () => () => T, scheduler: SchedulerLike): Observable<T> =>
@@ -139,7 +138,7 @@ export const runSources = (state: ServiceState, push: (feed: Feed, payload: Payl
   return running;
 };
 
-/** Returns the next number of a sequence: a whole number from 0 to 2^32-1. */
+// A whole number from 0 to 2^32-1.
 type Random = () => number;
 
 /** Creates a sequence of random numbers (mulberry32). The same seed creates the same sequence. Not for secrets. */
@@ -153,7 +152,6 @@ export const seededRandom = (seed: number): Random => {
   };
 };
 
-/** Returns a whole number from 0 to `bound - 1`. */
 const below = (random: Random, bound: number): number => Math.floor((random() / 2 ** 32) * bound);
 
 /** Returns `0x` and `bytes` random bytes in hex. `bytes` must be a multiple of 4. */

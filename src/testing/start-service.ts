@@ -9,8 +9,7 @@ import { createRequestHandler, startHttpServer } from './http.js';
 import { checkBehavior, integerIn, serviceSettings, type TradeFeedServiceOptions } from './options.js';
 import type { RestartOptions, TradeFeedAccount, TradeFeedService } from './service.js';
 import { runSources } from './sources.js';
-import { ServiceState } from './state.js';
-import type { AccountRecord } from './tickets.js';
+import { type AccountRecord, ServiceState } from './state.js';
 
 /**
  * Starts a local service that implements the complete contract, on 127.0.0.1. Use it in tests of your program;
@@ -73,40 +72,35 @@ export const startTradeFeedService = async (options: TradeFeedServiceOptions = {
   };
 };
 
-type Control = Omit<
-  TradeFeedService,
-  'baseUrl' | 'events$' | 'createAccount' | 'push' | 'shutdown' | 'restart' | 'unref'
->;
-
-/** Returns the calls by which a test changes what the service does, or breaks it. */
-const controlsOf = (state: ServiceState): Omit<Control, typeof Symbol.asyncDispose> => ({
-  revokeTicket: (ticket) => state.revoke(ticket).length > 0,
-  setCapacity: (users) => {
-    checkRequired({ capacity: users }, { capacity: aCount(0) });
-    state.capacity = users;
-  },
-  failCredentials: (isFailing) => {
-    checkRequired({ isFailing }, { isFailing: aBoolean });
-    state.credentialsFail = isFailing;
-  },
-  setTicketEndpoint: (behavior) => {
-    checkBehavior('ticket', behavior);
-    state.endpoints.ticket = structuredClone(behavior);
-  },
-  setHandshake: (behavior) => {
-    checkBehavior('handshake', behavior);
-    state.endpoints.handshake = structuredClone(behavior);
-  },
-  dropConnections: () => state.connections.forEach((connection) => connection.drop()),
-  closeConnections: (code, reason = '') => {
-    checkRequired({ code, reason }, { code: closeCode, reason: closeReason });
-    for (const connection of state.connections) connection.close({ code, reason });
-  },
-  stall: () => {
-    if (!state.isShuttingDown) state.stalled$.next(true);
-  },
-  resume: () => state.stalled$.next(false),
-});
+const controlsOf = (state: ServiceState) =>
+  ({
+    revokeTicket: (ticket) => state.revoke(ticket).length > 0,
+    setCapacity: (users) => {
+      checkRequired({ capacity: users }, { capacity: aCount(0) });
+      state.capacity = users;
+    },
+    failCredentials: (isFailing) => {
+      checkRequired({ isFailing }, { isFailing: aBoolean });
+      state.credentialsFail = isFailing;
+    },
+    setTicketEndpoint: (behavior) => {
+      checkBehavior('ticket', behavior);
+      state.endpoints.ticket = structuredClone(behavior);
+    },
+    setHandshake: (behavior) => {
+      checkBehavior('handshake', behavior);
+      state.endpoints.handshake = structuredClone(behavior);
+    },
+    dropConnections: () => state.connections.forEach((connection) => connection.drop()),
+    closeConnections: (code, reason = '') => {
+      checkRequired({ code, reason }, { code: closeCode, reason: closeReason });
+      for (const connection of state.connections) connection.close({ code, reason });
+    },
+    stall: () => {
+      if (!state.isShuttingDown) state.stalled$.next(true);
+    },
+    resume: () => state.stalled$.next(false),
+  }) satisfies Partial<TradeFeedService>;
 
 // RFC 6455, 7.4: the other codes are never in a close frame.
 const closeCode: Rule = {
@@ -128,7 +122,6 @@ const accountRules = { plan: oneOf('free', 'developer'), active: aBoolean, entit
 
 const aKey: Rule = { allowed: 'a string of visible ASCII characters without spaces', isSecret: true, is: isCredential };
 
-/** Returns the public side of an account. */
 const accountOf = (state: ServiceState, account: AccountRecord): TradeFeedAccount => ({
   id: account.id,
   get plan() {
@@ -158,16 +151,10 @@ const accountOf = (state: ServiceState, account: AccountRecord): TradeFeedAccoun
   },
 });
 
-/** The server of a service, on one port from its start to its shutdown. */
-interface ServiceServer extends Pick<TradeFeedService, 'restart' | 'unref'> {
-  readonly port: number;
-  /** Closes all connections and stops listening. */
-  readonly stop: () => Promise<void>;
-}
-
 type Ending = Exclude<RestartOptions['connections'], undefined>;
 
-const startServiceServer = async (state: ServiceState): Promise<ServiceServer> => {
+/** Starts the server of a service: on one port, from its start to its shutdown. */
+const startServiceServer = async (state: ServiceState) => {
   const { settings } = state;
   const upgrades = createUpgrades(state);
   const handlers = { onRequest: createRequestHandler(state), onUpgrade: upgrades.onUpgrade };
@@ -191,11 +178,11 @@ const startServiceServer = async (state: ServiceState): Promise<ServiceServer> =
 
   return {
     port,
-    unref: () => {
+    unref: (): void => {
       isUnref = true;
       http.unref();
     },
-    restart: async (options = {}) => {
+    restart: async (options: RestartOptions = {}): Promise<void> => {
       const { connections = 'close' } = validated(options, { connections: oneOf('close', 'drop') });
       if (isStopped) throw new Error('The service was shut down, so it cannot restart. Start another one.');
       await inTurn(async () => {
@@ -206,7 +193,7 @@ const startServiceServer = async (state: ServiceState): Promise<ServiceServer> =
         state.isShuttingDown = false;
       });
     },
-    stop: () => {
+    stop: (): Promise<void> => {
       isStopped = true;
       return inTurn(() => end('close'));
     },

@@ -1,9 +1,10 @@
+import { randomBytes } from 'node:crypto';
 import { unescape } from 'node:querystring';
 import { BehaviorSubject, Subject } from 'rxjs';
+import type { Feed } from '../protocol/feed.js';
 import type { Connection } from './connection.js';
-import type { Endpoints, ServiceSettings } from './options.js';
+import type { Endpoints, Plan, ServiceLimits, ServiceSettings } from './options.js';
 import type { ServiceEvent } from './service.js';
-import { type AccountRecord, type TicketRecord, TicketStore } from './tickets.js';
 
 type Untimed<E> = E extends ServiceEvent ? Omit<E, 'at'> : never;
 
@@ -22,7 +23,6 @@ export class ServiceState {
   capacity: number;
   credentialsFail = false;
   isShuttingDown = false;
-  /** The `wss_url` of tickets. */
   wssUrl = '';
 
   constructor(settings: ServiceSettings) {
@@ -32,12 +32,10 @@ export class ServiceState {
     this.tickets = new TicketStore(limits.ticketLifetimeMs, () => scheduler.now());
   }
 
-  /** Emits an event, with the time added. */
   emit(event: Untimed<ServiceEvent>): void {
     this.events.next({ at: Math.trunc(this.settings.scheduler.now()), ...event });
   }
 
-  /** Revokes a ticket, or all tickets of an account. */
   revoke(which: string | AccountRecord): readonly TicketRecord[] {
     const revoked = this.tickets.revoke(which);
     for (const { account, feed } of revoked) this.emit({ type: 'ticket-revoked', account: account.id, feed });
@@ -51,3 +49,95 @@ export class ServiceState {
       this.emit({ type: 'violation', rule: 'credential-in-url' });
   }
 }
+
+export interface AccountRecord {
+  readonly id: string;
+  plan: Plan;
+  active: boolean;
+  entitled: boolean;
+  window?: FixedWindow;
+  /** Its live connection: at most one, for all keys and both feeds (contract, section 8). */
+  connection?: Connection | undefined;
+}
+
+/** The states of a ticket (contract, section 3.1). All but the first are final. */
+type TicketState = 'issued' | 'consumed' | 'expired' | 'revoked';
+
+export interface TicketRecord {
+  readonly account: AccountRecord;
+  readonly feed: Feed;
+  readonly deadline: number;
+  state: TicketState;
+}
+
+/** The tickets of a service. It has no timers: a ticket expires when it is next looked up. */
+export class TicketStore {
+  readonly #tickets = new Map<string, TicketRecord>();
+  readonly #lifetimeMs: number;
+  readonly #now: () => number;
+
+  constructor(lifetimeMs: number, now: () => number) {
+    this.#lifetimeMs = lifetimeMs;
+    this.#now = now;
+  }
+
+  issue(account: AccountRecord, feed: Feed): string {
+    // A ticket is stored until one lifetime after its deadline, so that a late handshake gets the exact refusal.
+    for (const [old, { deadline }] of this.#tickets) {
+      if (this.#now() < deadline + this.#lifetimeMs) break;
+      this.#tickets.delete(old);
+    }
+    const ticket = `ticket_${randomBytes(24).toString('base64url')}`;
+    this.#tickets.set(ticket, { account, feed, deadline: this.#now() + this.#lifetimeMs, state: 'issued' });
+    return ticket;
+  }
+
+  /** Moves a ticket that is still issued to the next state. Returns the ticket as it was before. */
+  move(ticket: string, next: 'consumed' | 'revoked'): TicketRecord | undefined {
+    const record = this.#tickets.get(ticket);
+    if (record === undefined) return undefined;
+    if (record.state === 'issued' && this.#now() >= record.deadline) record.state = 'expired';
+    const before = { ...record };
+    if (record.state === 'issued') record.state = next;
+    return before;
+  }
+
+  /** Revokes a ticket, or all tickets of an account. Returns those that were still issued. */
+  revoke(which: string | AccountRecord): readonly TicketRecord[] {
+    const tickets = [...this.#tickets].filter(([ticket, { account }]) => ticket === which || account === which);
+    return tickets.flatMap(([ticket]) => {
+      const before = this.move(ticket, 'revoked');
+      return before?.state === 'issued' ? [before] : [];
+    });
+  }
+
+  has(ticket: string): boolean {
+    return this.#tickets.has(ticket);
+  }
+
+  clear(): void {
+    this.#tickets.clear();
+  }
+}
+
+export interface FixedWindow {
+  readonly startedAt: number;
+  readonly count: number;
+}
+
+/**
+ * Counts a ticket request in the fixed window of its account (contract, sections 7.1 and 8): a window begins with the
+ * first request after the previous one.
+ *
+ * @returns the window, and how long to wait if it was full: rounded up, so that it is over after the wait
+ */
+export const countInWindow = (
+  window: FixedWindow | undefined,
+  now: number,
+  { windowMs, ticketsPerWindow }: Pick<ServiceLimits, 'windowMs' | 'ticketsPerWindow'>,
+): { readonly window: FixedWindow; readonly retryAfterSeconds?: number } => {
+  const current = window && now < window.startedAt + windowMs ? window : { startedAt: now, count: 0 };
+  if (current.count < ticketsPerWindow) return { window: { ...current, count: current.count + 1 } };
+  const waitMs = current.startedAt + windowMs - now;
+  return { window: current, retryAfterSeconds: Math.max(1, Math.ceil(waitMs / 1000)) };
+};

@@ -1,13 +1,9 @@
 import type { Settings } from '../feed/options.js';
-import { applyClassify, type ClassifyOption } from '../protocol/validate.js';
-import { createTradeFeedError } from '../protocol/failures/classify.js';
+import type { ClassifyOption } from '../protocol/validate.js';
+import { attemptFailure } from '../protocol/failures/classify.js';
 import type { ServiceFailureCode } from '../protocol/failures/meanings.js';
 import type { FailureFacts } from '../protocol/failures/trade-feed-error.js';
 import { hasProxy } from './proxy-for.js';
-
-/** Creates the error of an attempt. The option `classify`, if set, decides its verdict. */
-export const attemptFailure = (settings: ClassifyOption, facts: FailureFacts): unknown =>
-  applyClassify(settings, createTradeFeedError(facts));
 
 type Reaching = ClassifyOption & Pick<Settings, 'dispatcher' | 'agent' | 'receiveIn'>;
 
@@ -24,7 +20,6 @@ export const reachFailure = (settings: Reaching, address: string, facts: Failure
 const unusedProxy = 'HTTPS_PROXY is set, but the feed does not use it: pass `await proxyFromEnvironment()`';
 const notInWorker = "and leave out `receiveIn: 'worker'`, which can't use a proxy";
 
-/** Returns the facts of a network error: an untrusted certificate, a server without TLS, or an unreachable endpoint. */
 export const networkFailure = (
   stage: 'ticket' | 'handshake',
   error: unknown,
@@ -47,10 +42,7 @@ const notTls = 'ERR_SSL_WRONG_VERSION_NUMBER';
 const notTlsReason = 'wrong version number';
 const withoutTls = 'the server answered without TLS, although the address begins with `wss:`';
 
-/**
- * Returns the reason in an error of OpenSSL. Its message is a line with memory addresses and paths of source files. A
- * write that waits for the TLS handshake fails with this line alone.
- */
+/** The message of OpenSSL is a line with memory addresses and paths. A failed write has only that line. */
 export const tlsReason = (error: unknown, { message }: Error): string | undefined => {
   const { library, reason } = fieldsOf(firstOf(error));
   if (library === 'SSL routines' && typeof reason === 'string') return reason;
@@ -58,8 +50,8 @@ export const tlsReason = (error: unknown, { message }: Error): string | undefine
 };
 
 /**
- * Copies an error without secrets. Parsers put the bytes that they could not parse into their errors, and these bytes
- * may contain a ticket. Accepts any value: a user's dispatcher or agent may reject with anything.
+ * Parsers put bytes that they could not parse into their errors, perhaps a ticket. A dispatcher or agent may reject
+ * with anything.
  */
 export const safeCause = (error: unknown, redact: (text: string) => string): Error => {
   const first = firstOf(error);

@@ -3,13 +3,11 @@ import { connect as connectTls, createSecureContext, type SecureContext, TLSSock
 import type { TlsOptions } from '../feed/options.js';
 import { tryCall } from '../protocol/type-guards.js';
 
-/** Starts a connection to the origin of a URL. */
 export type Connect<S extends Socket = Socket> = (url: URL) => S;
 
 /** Starts a connection to the origin of a URL. With `onread`, Node reads into the buffer of the caller. */
 export type ConnectWith = (url: URL, onread?: OnReadOpts) => Socket;
 
-/** TLS state that the connections of one subscription share. */
 interface SharedTls {
   /** The parsed certificates of the options. Parsing them is most of the work of starting a connection. */
   readonly secureContext?: SecureContext;
@@ -17,7 +15,6 @@ interface SharedTls {
   readonly session?: Buffer | undefined;
 }
 
-/** Returns whether a URL is reached over TLS. */
 export const isSecure = ({ protocol }: URL): boolean => protocol === 'https:' || protocol === 'wss:';
 
 /** Returns the host of a URL. An IPv6 address has brackets in a URL, and none here. */
@@ -28,11 +25,7 @@ export const portOf = (url: URL): number => Number(url.port || (isSecure(url) ? 
 /** Returns the origin of a URL, the same for `https:` and `wss:`: with or without TLS, host and port. */
 export const originOf = (url: URL): string => `${isSecure(url) ? 'tls' : 'tcp'}://${hostOf(url)}:${portOf(url)}`;
 
-/**
- * Starts a connection to the origin of a URL: TLS for `https:` and `wss:`, plain TCP otherwise.
- *
- * This function creates every socket of the client, except those of a user's `dispatcher` or `agent`, and of a proxy.
- */
+/** Creates every socket of the client, except those of a user's `dispatcher` or `agent`, and of a proxy. */
 export const connectSocket = (url: URL, tls?: TlsOptions, shared?: SharedTls, onread?: OnReadOpts): Socket => {
   const to = { ...(onread && { onread }), host: hostOf(url), port: portOf(url) };
   const socket = isSecure(url) ? connectTls({ ...tlsOptionsFor(url, tls), ...shared, ...to }) : connectTcp(to);
@@ -40,10 +33,7 @@ export const connectSocket = (url: URL, tls?: TlsOptions, shared?: SharedTls, on
   return socket.setNoDelay();
 };
 
-/**
- * Returns the TLS options of a connection to the host of a URL. The server name is `servername`, or else the host, but
- * not an IP address (RFC 6066, 3).
- */
+/** The server name is `servername`, or else the host, but not an IP address (RFC 6066, 3). */
 export const tlsOptionsFor = (url: URL, tls: TlsOptions | undefined): TlsOptions => {
   const host = hostOf(url);
   return { servername: isIP(host) === 0 ? host : '', ...withIdentityCheck(tls) };
@@ -63,11 +53,8 @@ export const whenReady = (socket: Socket, then: () => void): void => {
 const MAX_ORIGINS = 4;
 
 /**
- * Creates a {@link ConnectWith} that parses the certificates of the options once, and resumes the last TLS session with
- * the same origin. Resuming saves computation on both sides, and one round trip in TLS 1.2.
- *
- * Each returned function has separate sessions. With a user's `checkServerIdentity` no session is resumed, because Node
- * does not call that function for a resumed session.
+ * Parses the certificates once, and resumes the last TLS session with an origin, which saves computation and, in TLS
+ * 1.2, a round trip. Not with a `checkServerIdentity`: Node does not call it for a resumed session.
  */
 export const resumingConnect = (tls: TlsOptions | undefined): ConnectWith => {
   const sessions = new Map<string, Buffer>();
@@ -93,8 +80,8 @@ export const resumingConnect = (tls: TlsOptions | undefined): ConnectWith => {
 };
 
 /**
- * Wraps a user's `checkServerIdentity`. What it returns or throws gets the code of Node's check, so the failure is
- * `untrusted-certificate`. An exception would end the process. Any result that is truthy refuses the certificate.
+ * What a user's `checkServerIdentity` returns or throws gets the code of Node's check. An exception would end the
+ * process.
  */
 export const withIdentityCheck = (tls: TlsOptions | undefined): TlsOptions => {
   const check = tls?.checkServerIdentity;

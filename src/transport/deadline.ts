@@ -26,14 +26,11 @@ const socketsRead$ = new Observable<void>((subscriber) => {
 
 const timerAfterReads = (ms: number): Observable<unknown> => timer(clampMs(ms)).pipe(delayWhen(() => socketsRead$));
 
-/** Errors when the source emits nothing within `ms` of subscribing, even if bytes keep arriving. */
 export const deadline = <T>(ms: number, onTimeout: () => unknown): MonoTypeOperatorFunction<T> =>
   raceWith(timerAfterReads(ms).pipe(switchMap(() => throwError(onTimeout))));
 
-/** Longest wait for the answer to a ping, in ms. */
 const MAX_ANSWER_MS = 5_000;
 
-/** The connection to check. */
 interface Pulse {
   /** Returns when bytes were last read, in ms on the clock of `performance.now`. */
   readonly lastReadMs: () => number;

@@ -151,13 +151,9 @@ export class ReadBuffer {
   }
 }
 
-/** A socket with a {@link ReadBuffer}. It emits no `data` events. */
 export type BufferedSocket = Socket & { readonly reads: ReadBuffer };
 
-/**
- * Returns a function that connects as `connect` does, with a {@link ReadBuffer}. Bytes that arrive before `onBytes` is
- * set destroy the socket.
- */
+/** Bytes that arrive before `onBytes` is set destroy the socket. */
 export const readIntoBuffer =
   (connect: ConnectWith): Connect<BufferedSocket> =>
   (url) => {

@@ -17,7 +17,6 @@ import type { AttemptSockets } from './sockets.js';
 /** Is called when a connection starts to close, with a promise that resolves when it is closed. */
 export type OnClosing = (closed: Promise<void>) => void;
 
-/** An open connection: the WebSocket, and the socket from which its bytes are read. */
 export interface OpenSocket {
   readonly webSocket: WebSocket;
   readonly socket: Duplex;
@@ -26,11 +25,7 @@ export interface OpenSocket {
 }
 
 /**
- * Opens a WebSocket with a ticket (contract, section 4.2).
- *
- * Emits once, when the connection is open, and does not complete: the connection lives as long as the subscription.
- * Errors with a `TradeFeedError` of stage `handshake`. Unsubscribing removes all listeners and closes the connection
- * within a second.
+ * Emits once, when the connection is open, and does not complete. Unsubscribing closes the connection within a second.
  */
 export const handshake$ = (
   client: WebSocketClient,

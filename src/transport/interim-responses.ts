@@ -1,6 +1,5 @@
 import type { Duplex } from 'node:stream';
 
-/** Longest sequence of informational responses before a response, in bytes. */
 const maxInterimBytes = 64 * 1024;
 
 /**

@@ -10,10 +10,7 @@ export type WebSocketClient = typeof ws;
 // These packages take longer to load than RxJS, and many programs that import this package open no connection: they
 // record, replay or relay. So a package is loaded when the first connection needs it.
 
-/**
- * Loads the HTTP client for ticket requests, and the WebSocket client, so that the handshake that follows does not wait
- * for it. Rejects with `receiver-failed` if a bundle or an installation lacks a package.
- */
+/** Loads `ws` as well, so that the handshake does not wait. Rejects with `receiver-failed` if a package is missing. */
 export const loadHttpClient = async (settings: ClassifyOption = {}): Promise<HttpClient> => {
   const [client] = await loaded(settings, Promise.all([import('undici'), import('ws')]));
   return client;

@@ -4,12 +4,13 @@ import type { WebSocket } from 'ws';
 import { resolveOptions, type Settings, type TradeFeedOptions } from '../feed/options.js';
 import { allocateBytes, MemoryUse, Payload, PayloadKind, ReceivedFrame } from '../frames/received-frame.js';
 import { isCloseReason } from '../protocol/contract.js';
+import { attemptFailure } from '../protocol/failures/classify.js';
 import type { FailureFacts } from '../protocol/failures/trade-feed-error.js';
 import type { Feed } from '../protocol/feed.js';
 import type { Frame, IsWanted } from '../protocol/frame.js';
 import { redactorOf } from '../protocol/parse-ticket.js';
 import type { Ticket } from '../protocol/ticket.js';
-import { attemptFailure, safeCause } from './attempt-failure.js';
+import { safeCause } from './attempt-failure.js';
 import { stalled$ } from './deadline.js';
 import { FrameSocket } from './frame-socket.js';
 import { handshake$, type OnClosing, type OpenSocket } from './handshake.js';
@@ -56,12 +57,7 @@ export const openConnection = (
   return openConnectionOver(freshSockets(settings), settings, onOpen);
 };
 
-/**
- * Opens connections as {@link openConnection} does, over the sockets of an attempt.
- *
- * @param onClosing - is called for each connection that starts to close
- * @param isWanted - is called for each frame before it is created; a refused one is not emitted @defaultValue all
- */
+/** `isWanted` decides about each frame before it is created; a refused one is not emitted. */
 export const openConnectionOver = (
   sockets: AttemptSockets,
   settings: Settings,
@@ -113,8 +109,8 @@ const watchReads = (socket: Duplex, webSocket: WebSocket, stream: Stream): (() =
 };
 
 /**
- * Emits the frames of an open connection, and the failure that ends it. Its fields are `private`: with `#` a frame of 200
- * bytes takes a fifth longer on Node 20.
+ * Emits the frames of an open connection, and the failure that ends it. Its fields are `private`: with `#` a frame of
+ * 200 bytes takes a fifth longer on Node 20.
  */
 class Stream implements FrameHandler {
   framesReceived = 0;

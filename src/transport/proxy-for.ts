@@ -2,17 +2,11 @@ import { isLoopback } from '../protocol/contract.js';
 import { invalidOption } from '../protocol/validate.js';
 import { isSecure, portOf } from './connect.js';
 
-/** Environment variables: `process.env`, or an object with the same names. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
- * Returns the proxy for a URL; `undefined` for a direct connection.
- *
- * `HTTPS_PROXY` names the proxy for all hosts except those in `NO_PROXY`. Both names may be in lower case, which has
- * precedence, as in curl. `NODE_USE_ENV_PROXY=0` turns both off. A loopback host is never reached through a proxy, and
- * a URL without TLS has a loopback host.
- *
- * @throws TradeFeedError with code `invalid-options` if `HTTPS_PROXY` is not the address of an HTTP proxy
+ * As in curl, lower case first. `NODE_USE_ENV_PROXY=0` turns it off. This machine is never reached through a proxy.
+ * Throws `invalid-options` if `HTTPS_PROXY` is not the address of an HTTP proxy.
  */
 export const proxyFor = (url: URL, env: Environment): URL | undefined => {
   const proxy = proxyOf(env);
@@ -22,11 +16,7 @@ export const proxyFor = (url: URL, env: Environment): URL | undefined => {
 /** Returns whether the environment names a proxy for a URL. It doesn't check the proxy's address. */
 export const hasProxy = (url: URL, env: Environment): boolean => addressOf(env) !== '' && !isDirect(url, env);
 
-/**
- * Returns the proxy that the environment names, whatever the host; `undefined` if there is none.
- *
- * @throws TradeFeedError with code `invalid-options` if it is not the address of an HTTP proxy
- */
+/** The proxy that the environment names, whatever the host. */
 export const proxyOf = (env: Environment): URL | undefined => {
   const address = addressOf(env);
   if (address === '') return undefined;

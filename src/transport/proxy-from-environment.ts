@@ -72,10 +72,8 @@ export const proxyFromEnvironment = async (
   };
 };
 
-/** Receives a connected socket, or the error why there is none. */
 type OnConnected = (error: Error | null, socket: Socket | null) => void;
 
-/** Connects to the origin of a URL, including TLS: through the proxy of the environment, or directly. */
 const connectVia = async (url: URL, env: Environment, tls: TlsOptions | undefined): Promise<Socket> => {
   const proxy = proxyFor(url, env);
   if (proxy === undefined) return connected(connectSocket(url, tls));
@@ -99,12 +97,7 @@ const connected = (socket: Socket): Promise<Socket> =>
     whenReady(socket, () => resolve(socket.setTimeout(0, onSilence).ref()));
   });
 
-/**
- * Opens a TCP connection to the host and port of a URL through an HTTP proxy (CONNECT: RFC 9110, 9.3.6).
- *
- * The connection does not keep the process alive. The errors name the host and port of the proxy, and never its user
- * name or password.
- */
+/** CONNECT: RFC 9110, 9.3.6. Errors name the host and port of the proxy, never its user name or password. */
 export const openTunnel = (proxy: URL, url: URL): Promise<Socket> =>
   new Promise((resolve, reject) => {
     const authority = `${url.hostname}:${portOf(url)}`;

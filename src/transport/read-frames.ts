@@ -1,7 +1,6 @@
 import { isAscii, isUtf8 } from 'node:buffer';
 import { PayloadKind } from '../frames/received-frame.js';
 
-/** Handles the frames of an open connection. */
 export interface FrameHandler {
   /** How many frames were received, by this handler and from `ws`. */
   readonly framesReceived: number;
@@ -111,7 +110,9 @@ const emitWholeFrames = (bytes: Buffer, at: number, handler: FrameHandler): numb
   return end;
 };
 
-/** Returns the positions of complete frames: the start of the head and of the payload of each, and the end of the last. */
+/**
+ * Returns the positions of complete frames: the start of the head and of the payload of each, and the end of the last.
+ */
 const wholeFrames = (bytes: Buffer, from: number, first: number, maxFrameBytes: number) => {
   const heads: number[] = [];
   for (let at = from; ;) {
@@ -140,7 +141,6 @@ const kindOfTexts = (bytes: Buffer, heads: readonly number[], end: number): Payl
   return kind;
 };
 
-/** Returns the kind of a text frame; `undefined` if it is not UTF-8 (RFC 6455, 8.1). */
 const textKind = (text: Buffer): PayloadKind | undefined => {
   if (isAscii(text)) return PayloadKind.Ascii;
   return isUtf8(text) ? PayloadKind.Utf8 : undefined;
@@ -159,7 +159,6 @@ const writeHead = (bytes: Buffer, at: number, start: number, end: number): void 
   bytes[at + 3] = length & 255;
 };
 
-/** The head of a WebSocket frame from a server. */
 interface FrameHead {
   readonly isFinal: boolean;
   readonly opcode: number;

@@ -3,6 +3,7 @@ import { type OperatorFunction, startWith, switchMap, takeUntil, throwError, tim
 import type { Dispatcher } from 'undici';
 import { resolveTicketOptions, type TicketSettings, type TradeFeedOptions } from '../feed/options.js';
 import { checkFeed, parseTimestamp } from '../protocol/contract.js';
+import { attemptFailure } from '../protocol/failures/classify.js';
 import type { FailureFacts } from '../protocol/failures/trade-feed-error.js';
 import type { Feed } from '../protocol/feed.js';
 import { parseTicket } from '../protocol/parse-ticket.js';
@@ -10,7 +11,7 @@ import { parseHttpDate, retryAfterMs } from '../protocol/retry-after.js';
 import { excessOf, isCredential, redactor, Secret } from '../protocol/secret.js';
 import type { Ticket } from '../protocol/ticket.js';
 import { invalidOption } from '../protocol/validate.js';
-import { attemptFailure, networkFailure, reachFailure } from './attempt-failure.js';
+import { networkFailure, reachFailure } from './attempt-failure.js';
 import { deadline } from './deadline.js';
 import { type HttpClient, loadHttpClient } from './network-clients.js';
 import { type AttemptSockets, createTicketClient, freshSockets, type TicketClient } from './sockets.js';
@@ -47,7 +48,6 @@ export const requestTicket = (options?: TradeFeedOptions): OperatorFunction<Feed
   return requestTicketOver(freshSockets(settings), settings);
 };
 
-/** Requests tickets as {@link requestTicket} does, over the sockets of an attempt. */
 export const requestTicketOver = (sockets: AttemptSockets, settings: TicketSettings): OperatorFunction<Feed, Ticket> =>
   concatMap((feed) => {
     checkFeed(feed);
@@ -87,7 +87,6 @@ const ticket$ = (
   );
 };
 
-/** A POST request. */
 interface Post {
   readonly client: HttpClient;
   readonly url: URL;
@@ -95,7 +94,6 @@ interface Post {
   readonly body: string;
 }
 
-/** A ticket, or why there is none. */
 type Answer = Ticket | FailureFacts;
 
 /**
@@ -122,12 +120,7 @@ const sentOver$ = (post: Post, sockets: AttemptSockets): Observable<Answer> => {
   });
 };
 
-/**
- * Sends one POST request. Errors with the error of undici. Unsubscribing ends the request and its socket, also while it
- * connects.
- *
- * @param release - is called at the end. `isComplete`: a 200 response was read completely
- */
+/** `release` is called at the end. `isComplete`: a 200 response was read completely. */
 const sent$ = (
   { client, ...post }: Post,
   dispatcher: Dispatcher,
@@ -200,12 +193,6 @@ const header = (headers: Dispatcher.ResponseData['headers'], name: string): stri
   return Array.isArray(value) ? value[0] : value;
 };
 
-/**
- * Emits the API key of this attempt, as a `Secret`.
- *
- * Emits once. Errors with `api-key-unavailable` when the user's function throws, rejects or takes longer than
- * `ticketTimeoutMs`, and with `invalid-options` when it returns a value that is not a valid key.
- */
 export const apiKey$ = (settings: TicketSettings): Observable<Secret> => {
   const { apiKey, ticketTimeoutMs } = settings;
   if (apiKey instanceof Secret) return of(apiKey);

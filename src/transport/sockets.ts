@@ -38,7 +38,6 @@ export const freshSockets = ({ tls }: Pick<Settings, 'tls'>): AttemptSockets => 
   connectTicket: (url) => connectSocket(url, tls),
 });
 
-/** The sockets of one subscription. */
 export interface ReusableSockets extends Required<AttemptSockets> {
   /** Never emits. Errors if the option `backoff` throws while a spare connection is renewed: the error of the feed. */
   readonly errors$: Observable<never>;
@@ -49,8 +48,8 @@ export interface ReusableSockets extends Required<AttemptSockets> {
 }
 
 /**
- * Creates the sockets that all attempts of one subscription reuse, so that a reconnect takes as few round trips as
- * possible: the connection of the last ticket request, the TLS sessions, and a spare connection for the next handshake.
+ * A reconnect takes as few round trips as possible: the last connection of a ticket, TLS sessions, and a spare
+ * connection.
  */
 export const reusableSockets = ({ tls, standby, backoff }: Settings): ReusableSockets => {
   const connect = resumingConnect(tls);
@@ -102,7 +101,9 @@ export const reusableSockets = ({ tls, standby, backoff }: Settings): ReusableSo
   };
 };
 
-/** Longest age in ms of a spare connection that is still connecting. Its SYN is probably lost, and a new one is as fast. */
+/**
+ * Longest age in ms of a spare connection that is still connecting. Its SYN is probably lost, and a new one is as fast.
+ */
 const MAX_CONNECTING_MS = 1_000;
 
 /**
@@ -197,14 +198,11 @@ const ACCEPTED_MS = 10_000;
 const FIRST_WAIT_MS = 1_000;
 const LONGEST_WAIT_MS = 60_000;
 
-/** Schedules the waits, and shortens each one randomly by up to a half. */
 type RenewTiming = Pick<Settings['backoff'], 'random' | 'scheduler'>;
 
 /**
- * Opens an idle connection again when it is closed, and when it is too old to be reused.
- *
- * Never completes. The source opens the connection and completes when the connection is closed; the operator
- * resubscribes to it after a wait that doubles each time, until a connection lives for 10 s.
+ * Opens an idle connection again when it is closed, and when it is too old to be reused. The waits double until one
+ * lives for 10 s.
  */
 export const renewIdle =
   <T>({ random, scheduler }: RenewTiming): MonoTypeOperatorFunction<T> =>
@@ -236,7 +234,6 @@ export interface TicketClient {
   readonly destroy: () => void;
 }
 
-/** Creates a Client for the origin of a URL. It connects at the first request. */
 export const createTicketClient = (http: HttpClient, url: URL, connect: Connect): TicketClient => {
   let socket: Socket | undefined;
   const dispatcher = new http.Client(url.origin, {

@@ -24,10 +24,8 @@ export interface Block {
   readonly to: number;
 }
 
-/** Size of a row in bytes. */
 export const rowBytes = 16;
 
-/** Returns the rows at a position of a buffer. */
 const rowsOf = (bytes: ArrayBuffer, at: number, count: number) => ({
   words: new Uint32Array(bytes, at, count * 4),
   times: new Float64Array(bytes, at, count * 2),

@@ -28,13 +28,11 @@ export interface ThrownByUser {
   readonly message: string | undefined;
 }
 
-/** The values on the main thread, by their number. */
 export type Thrown = Map<number, unknown>;
 
 /** Only a failure and its previous failure can have such a value as their cause, so older values are not needed. */
 const maxKept = 64;
 
-/** Keeps a value that `apiKey` threw, and returns what stands for it in the worker. */
 export const keepThrown = (thrown: Thrown, id: number, value: unknown): ThrownByUser => {
   thrown.set(id, value);
   thrown.delete(id - maxKept);
@@ -49,7 +47,6 @@ const idOf = Symbol('id');
 export const standIn = ({ id, message }: ThrownByUser): unknown =>
   Object.assign(message === undefined ? {} : new Error(message), { [idOf]: id });
 
-/** Converts any value that was thrown in the worker to plain data that can be sent to the main thread. */
 export const toCloneable = (thrown: unknown): CloneableError => {
   if (thrown instanceof TradeFeedError) {
     const { message, stack, cause, previous, summary, detail, option, name: _, ...shown } = thrown;
@@ -74,7 +71,6 @@ export const toCloneable = (thrown: unknown): CloneableError => {
   };
 };
 
-/** Converts the plain data back to the error, on the main thread. */
 export const fromCloneable = (error: CloneableError, kept: Thrown): unknown => {
   switch (error.kind) {
     case 'thrown':

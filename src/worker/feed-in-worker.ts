@@ -21,12 +21,7 @@ import type { startWorker } from './start-worker.js';
 const graceMs = 3_000;
 
 /**
- * Streams the frames of a feed that a worker thread receives, as `attempts$` does on this thread.
- *
  * If a worker ends without being stopped, that is a failure: after a wait by the same policy, another worker starts.
- *
- * @param lifecycle - receives the events of the attempts, and the error of the feed before the subscriber
- * @param onClosing - is called for each worker that is stopped
  */
 export const feedInWorker$ = (
   feed: Feed,
@@ -115,7 +110,6 @@ const bootWorker = (settings: TicketSettings, start: typeof startWorker, workerD
 /** Variables that the worker does not need: it receives the settings, and may refuse the flags. */
 const hidden = new Set(['TRADE_FEED_API_KEY', 'TRADE_FEED_BASE_URL', 'NODE_OPTIONS']);
 
-/** Copies the environment for the worker, without the hidden variables. */
 export const workerEnvironment = (): NodeJS.ProcessEnv =>
   Object.fromEntries(Object.entries(process.env).filter(([name]) => !hidden.has(name)));
 
@@ -140,7 +134,6 @@ interface OpenFeed {
   readonly endedAt: number;
 }
 
-/** Emits the frames and events that a worker sends, in order, until the subscription ends. */
 const createReceiver = (subscriber: Subscriber<Frame>, emit: Emit, thrown: Thrown, connectionsBefore: number) => {
   let open: OpenFeed | undefined;
   const receive = (item: Item): void => {

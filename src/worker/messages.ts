@@ -5,7 +5,6 @@ import type { Block } from './block.js';
 import type { CloneableError, ThrownByUser } from './errors.js';
 import type { CloneableSettings, NetworkDefaults } from './settings.js';
 
-/** Frames that were dropped because the store was full. */
 export interface MissedFrames extends Missed {
   readonly type: 'missed';
   readonly frames: number;
@@ -21,20 +20,17 @@ export type EventItem =
 /** An item that the worker sends to the main thread. Items are sent in the order of the feed. */
 export type Item = Block | MissedFrames | EventItem;
 
-/** The `workerData` of the worker. */
 export interface WorkerStart {
   readonly progress: Int32Array;
   readonly network: NetworkDefaults;
 }
 
-/** The messages from the worker. */
 export type FromWorker =
   | { readonly type: 'ready' }
   | { readonly type: 'batch'; readonly items: readonly Item[] }
   /** Asks for the key of the next ticket request, if the option `apiKey` is a function. */
   | { readonly type: 'key-request'; readonly id: number };
 
-/** The messages to the worker. */
 export type ToWorker =
   | { readonly type: 'start'; readonly feed: Feed; readonly settings: CloneableSettings }
   | { readonly type: 'resume' }
@@ -49,7 +45,6 @@ export type KeyResult = string | undefined | ThrownByUser;
 const handled = 0;
 const isAwaited = 1;
 
-/** Creates the shared memory. */
 export const createProgress = (): Int32Array => new Int32Array(new SharedArrayBuffer(8));
 
 /** Returns how many batches the main thread has handled. It wraps around after 2^32: use only differences. */

@@ -8,7 +8,6 @@ import { type BackoffPolicy, defaultBackoff } from '../feed/backoff.js';
 
 const defaultBufferBytes = 256 * 1024 * 1024;
 
-/** Settings as plain data for a worker. */
 export interface CloneableSettings {
   readonly options: Omit<TradeFeedOptions, 'apiKey' | 'backoff'>;
   readonly backoff: Omit<BackoffPolicy, 'random' | 'scheduler'>;
@@ -17,7 +16,9 @@ export interface CloneableSettings {
   readonly receiveBufferBytes: number;
 }
 
-/** Converts settings that passed {@link checkReceiveIn} to plain data. It contains the key: send it only to the worker. */
+/**
+ * Converts settings that passed {@link checkReceiveIn} to plain data. It contains the key: send it only to the worker.
+ */
 export const cloneableSettings = (settings: TicketSettings): CloneableSettings => {
   const { apiKey, backoff, receiveBufferBytes, ...options } = settings;
   const { random: _, scheduler: __, ...policy } = backoff;
@@ -53,10 +54,6 @@ const withBuffers = (tls: TlsOptions): TlsOptions =>
 
 const asBuffer = (value: unknown): unknown => (value instanceof Uint8Array ? Buffer.from(value) : value);
 
-/**
- * Returns the settings if `receiveIn` can use them. Throws a `TradeFeedError` with code `invalid-options` that names the
- * option that cannot be used.
- */
 export const checkReceiveIn = (settings: TicketSettings): TicketSettings => {
   if (settings.receiveIn !== 'worker') {
     if (settings.receiveBufferBytes === undefined) return settings;
@@ -93,14 +90,12 @@ export interface NetworkDefaults {
   readonly attemptTimeoutMs: number;
 }
 
-/** Returns the defaults of this thread. */
 export const networkDefaults = (): NetworkDefaults => ({
   order: getDefaultResultOrder(),
   autoSelectFamily: net.getDefaultAutoSelectFamily(),
   attemptTimeoutMs: net.getDefaultAutoSelectFamilyAttemptTimeout(),
 });
 
-/** Sets the defaults of this thread. */
 export const setNetworkDefaults = ({ order, autoSelectFamily, attemptTimeoutMs }: NetworkDefaults): void => {
   setDefaultResultOrder(order);
   net.setDefaultAutoSelectFamily(autoSelectFamily);

@@ -4,7 +4,6 @@ import {
   afterEveryRender,
   computed,
   createEnvironmentInjector,
-  effect,
   EnvironmentInjector,
   NgZone,
   PLATFORM_ID,
@@ -14,7 +13,7 @@ import { TestBed } from '@angular/core/testing';
 import { concat, config, defer, EMPTY, finalize, NEVER, Observable, of, Subject, throwError } from 'rxjs';
 import { injectTradeFeed } from '../../src/angular/inject-trade-feed.js';
 import { provideTradeFeedFrom } from '../../src/angular/provide-trade-feed.js';
-import type { FeedSignalOptions } from '../../src/angular/signal-options.js';
+import type { FeedSignalOptions } from '../../src/angular/shared-feed.js';
 import type { RelayedEvent } from '../../src/protocol/event.js';
 import { relayError } from '../../src/protocol/failures/trade-feed-error.js';
 import { createTradeFeedError } from '../../src/protocol/failures/classify.js';
@@ -425,24 +424,6 @@ describe('change detection', () => {
     // One run for the figures and one for the window, which change at different times.
     expect(componentInstance.renders - atFirst).toBeLessThanOrEqual(3);
   });
-
-  it('runs no effect for a frame, and one for each change of a signal', async () => {
-    appWith();
-    const runs = { status: 0, failure: 0 };
-    const feed = readFeed();
-    TestBed.runInInjectionContext(() => {
-      for (const name of ['status', 'failure'] as const)
-        effect(() => {
-          feed[name]();
-          runs[name] += 1;
-        });
-    });
-    await after(10);
-    emit(opened());
-    for (let n = 0; n < 1_000; n += 1) emit(frame(`${n}`));
-    await after(10);
-    expect(runs).toEqual({ status: 2, failure: 1 });
-  });
 });
 
 describe('on a server', () => {
@@ -484,14 +465,10 @@ it.each<[unknown, unknown, RegExp]>([
   [NEVER, 5, /`options` must be an object/],
   [NEVER, { every: 1 }, /`every` must be left out/],
   [NEVER, { lingerMs: -1 }, /`lingerMs` must be a number of ms, 0 or more, got -1/],
-  [NEVER, { stats: 5 }, /`stats` must be an object/],
   [NEVER, { stats: { everyMs: 0 } }, /`stats\.everyMs` must be a number of ms above 0, got 0/],
-  [NEVER, { stats: { every: 1 } }, /`stats\.every` must be left out/],
-  [NEVER, { freshness: 5 }, /`freshness` must be an object/],
   [NEVER, { freshness: {} }, /`freshness\.maxAgeMs` must be set, or `freshness\.factor`/],
   [NEVER, { freshness: { maxAgeMs: 0 } }, /`freshness\.maxAgeMs` must be a number of ms, above 0 .*, got 0/],
   [NEVER, { window: { lengthMs: 0.5 } }, /`window\.lengthMs` must be a whole number of ms/],
-  [NEVER, { window: { maxFrames: 0 } }, /`window\.maxFrames` must be a whole number/],
   [NEVER, { window: { seed: () => 0 } }, /`window\.seed` must be left out/],
 ])('provideTradeFeedFrom refuses %p with %p', (events$, options, message) =>
   expectInvalid(() => provideTradeFeedFrom(events$ as never, options as FeedSignalOptions), message),

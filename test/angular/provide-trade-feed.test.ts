@@ -8,9 +8,7 @@ import type { AddressInfo } from 'node:net';
 import { filter, firstValueFrom, type Observable, Subject, take, toArray } from 'rxjs';
 import { type AngularTradeFeed, injectTradeFeed } from '../../src/angular/inject-trade-feed.js';
 import { provideTradeFeed, type ProvideTradeFeedOptions } from '../../src/angular/provide-trade-feed.js';
-import { createTradeFeedError } from '../../src/protocol/failures/classify.js';
 import type { FeedEvent } from '../../src/protocol/event.js';
-import { connectAgain, hello, message } from '../browser/support.js';
 import { frameOf, opened } from '../operators/stream.js';
 import { createRelay, type Relay, relayHandler } from '../../src/relay/index.js';
 
@@ -27,12 +25,8 @@ const startRelay = () => {
 };
 const emitOpened = () => upstream$.next(opened(Date.now()));
 const emitFrame = (text: string) => upstream$.next(frameOf(text, Date.now()));
-// The responses that replace the relay, request by request. The last one repeats.
-let responses: string[];
 const server = createServer((request, response) => {
   requests.push(request);
-  const text = responses.length > 1 ? responses.shift() : responses[0];
-  if (text !== undefined) return void response.writeHead(200, { 'content-type': 'text/event-stream' }).write(text);
   relayHandler(relay, { authorize: (each) => authorize(each) })(request, response);
 });
 server.listen(0, '127.0.0.1');
@@ -53,7 +47,7 @@ const setStorage = (descriptor: PropertyDescriptor) =>
   Object.defineProperty(globalThis, 'sessionStorage', { configurable: true, ...descriptor });
 
 beforeEach(() => {
-  [requests, authorize, responses] = [[], () => true, []];
+  [requests, authorize] = [[], () => true];
   stored.clear();
   setStorage({ value: storage });
   startRelay();
@@ -139,12 +133,6 @@ describe('provideTradeFeed', () => {
     await expectFrame(await joinedFeed(), 'a');
   });
 
-  it('ignores an invalid position in the storage of the tab', async () => {
-    stored.set(`rx-trade-feed:${url}`, 'a\nb');
-    await expectFrame(await joinedFeed(), 'a');
-    expect(requests.map(({ headers }) => headers['last-event-id'])).toEqual([undefined]);
-  });
-
   it('stops when it is refused, and continues after `restart` with new headers', async () => {
     authorize = ({ headers }) => headers.authorization === 'Bearer new';
     let token = 'old';
@@ -158,51 +146,6 @@ describe('provideTradeFeed', () => {
     await isBack;
     await expectFrame(feed, 'a');
     expect(feed.failure()).toBeUndefined();
-  });
-
-  it('reconnects when the feed of the relay has stopped, with the reason; stops after `maxFeedStops`; `restart` counts from 0', async () => {
-    const endedAt = Date.now();
-    const stop = createTradeFeedError({ stage: 'stream', closeCode: 4001, reason: 'connection replaced', endedAt });
-    responses = [
-      hello() + message('e.1.0.1', JSON.parse(JSON.stringify(opened(endedAt))) as object) + connectAgain(stop),
-      hello() + connectAgain(stop),
-    ];
-    startApp(provide({ maxFeedStops: 3 }));
-    const feed = readFeed();
-    const seen: unknown[] = [];
-    feed.events$.subscribe(({ type }) => {
-      const status = feed.status();
-      const reason = 'failure' in status ? [status.failure?.code, status.failure?.verdict] : [];
-      seen.push([type, status.state, ...reason, feed.failure()?.code]);
-    });
-    const isStopped = event(feed.events$, 'stopped');
-    await event(feed.events$, 'reconnecting', 2);
-    expect(feed.failure()).toBeUndefined();
-    expect(feed.status()).toMatchObject({ state: 'reconnecting', failure: { message: stop.message } });
-    await isStopped;
-    const again = ['reconnecting', 'connection-replaced', 'backoff', undefined];
-    expect(seen).toEqual([
-      ['opened', 'live', undefined],
-      ['disconnected', 'live', undefined],
-      ['reconnecting', ...again],
-      ['disconnected', ...again],
-      ['reconnecting', ...again],
-      ['stopped', 'stopped', 'connection-replaced', 'stop', 'connection-replaced'],
-    ]);
-    expect([feed.status().state, feed.failure()?.verdict, requests.length]).toEqual(['stopped', 'stop', 3]);
-    const stopsAgain = event(feed.events$, 'stopped');
-    feed.restart();
-    expect([feed.status().state, feed.failure()]).toEqual(['connecting', undefined]);
-    await stopsAgain;
-    expect(requests).toHaveLength(6);
-  });
-
-  it('lets `classify` decide', async () => {
-    authorize = () => requests.length > 2;
-    const feed = await joinedFeed({
-      classify: ({ code }, verdict) => (code === 'relay-refused' ? 'backoff' : verdict),
-    });
-    expect([requests.length, feed.failure()]).toEqual([3, undefined]);
   });
 
   it('calls `headers` before each request, outside the zone, with the services of the route that provides the feed', async () => {
@@ -287,16 +230,11 @@ describe('provideTradeFeed', () => {
     [undefined, /`options` must be an object such as \{ url: '\/feed' \}/],
     ['/feed', /`options` must be an object such as \{ url: '\/feed' \}/],
     [{}, /`url` must be/],
-    [{ url: 5 }, /`url` must be/],
     [{ url: '' }, /`url` must be/],
     [{ url: 'http://' }, /`url` must be/],
-    [{ url: 'ftp://127.0.0.1/feed' }, /`url` must be/],
     [{ url, resume: 'yes' }, /`resume` must be true or false/],
     [{ url, resumeIn: storage }, /`resumeIn` must be left out/],
     [{ url, header: {} }, /`header` must be left out: the options are url, headers, .*, resume, stats, .*, lingerMs/],
-    [{ url, headers: { authorization: 5 } }, /`headers` must be/],
-    [{ url, backoff: { factor: 0 } }, /`backoff\.factor` must be/],
-    [{ url, maxFeedStops: 0 }, /`maxFeedStops` must be a whole number, 1 or more, or Infinity, got 0/],
     [{ url, window: { lengthMs: 0 } }, /`window\.lengthMs` must be/],
   ])('refuses %j at once', (options, message) =>
     expectInvalid(() => provideTradeFeed(options as ProvideTradeFeedOptions), message),

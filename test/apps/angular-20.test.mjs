@@ -11,7 +11,7 @@ before(
     await app.write('src/main.ts', countingMain(true));
     await app.write('src/type-proof.ts', typeProof);
   },
-  { timeout: 300_000 },
+  { timeout: 600_000 },
 );
 after(() => app?.remove());
 

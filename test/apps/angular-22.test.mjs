@@ -13,7 +13,7 @@ before(
     await app.write('src/main.zone.ts', countingMain(true));
     await app.write('src/type-proof.ts', typeProof);
   },
-  { timeout: 300_000 },
+  { timeout: 600_000 },
 );
 after(() => app?.remove());
 

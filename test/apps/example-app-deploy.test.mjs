@@ -12,7 +12,7 @@ before(
     install();
     built = await buildApp();
   },
-  { timeout: 300_000 },
+  { timeout: 600_000 },
 );
 
 /** Runs the deploy, and returns its output and exit code. */
@@ -32,7 +32,7 @@ const counts = [
   'missing without a gap',
 ];
 
-test('two deploys stop no page, and no page receives a frame twice', { timeout: 300_000 }, async () => {
+test('two deploys stop no page, and no page receives a frame twice', { timeout: 600_000 }, async () => {
   const { code, stdout, stderr } = await runDeploy('--deploys', '2', '--pages', '2', '--clients', '20');
   for (const count of counts) assert.match(stdout, new RegExp(`${count}: 0$`, 'm'), `${stdout}${stderr}`);
   // Each new server took over the connection. Otherwise the test would prove nothing.

@@ -2,8 +2,8 @@
 import { after, afterEach, before, describe, test } from 'node:test';
 import assert from 'node:assert/strict';
 import { filter, interval, map, merge, Subject } from 'rxjs';
+import { freePort } from '../peers/program.mjs';
 import { restore, startApp, startTestService } from './example-app/app.mjs';
-import { bandsOf } from './example-app/canvas.mjs';
 import { observe, recordNetwork } from './example-app/network.mjs';
 import {
   built,
@@ -24,7 +24,8 @@ describe('on the local service of the demo', () => {
   let app;
   let view;
   before(async () => {
-    app = await startApp(built, { args: ['--rate', '300', '--outage', '3'] });
+    // An outage ends when the test has seen it.
+    app = await startApp(built, { args: ['--rate', '300', '--outage', '600'] });
     view = await openPage(undefined, app.url);
   });
   after(async () => {
@@ -34,8 +35,10 @@ describe('on the local service of the demo', () => {
   afterEach(async () => {
     // A failed test must not affect the next one.
     await view.page.setViewportSize({ width: 1440, height: 1000 });
-    for (const path of ['demo/restore', 'feed/restart']) await fetch(`${app.url}/${path}`, { method: 'POST' });
+    await restoreService();
+    await fetch(`${app.url}/feed/restart`, { method: 'POST' });
   });
+  const restoreService = () => fetch(`${app.url}/demo/restore`, { method: 'POST' });
   /** Causes an event at the local service, like a viewer. */
   const cause = async (title) => {
     const panel = view.page.locator('app-try-an-outage details');
@@ -65,11 +68,6 @@ describe('on the local service of the demo', () => {
     await screenshot(view, 'live');
   });
 
-  test('the name of the feed is beside the path of a frame, not among the links of the header', async () => {
-    await expectText(view.page.locator('app-status-panel figcaption'), /^Feed: market$/);
-    assert.equal(await view.page.locator('app-top-bar h1 ~ :not(nav, .tools)').count(), 0);
-  });
-
   test('the payload column shows what differs from row to row', async () => {
     await view.rows.nth(10).waitFor();
     await eventually(async () => {
@@ -80,16 +78,6 @@ describe('on the local service of the demo', () => {
       for (const text of oneLine)
         assert.match(text, /^batch \d+ transaction …\w{4,8} symbol \w+-USD side (buy|sell) price /);
     });
-    // On a phone too.
-    for (const width of [390, 820, 1280]) {
-      await view.page.setViewportSize({ width, height: 844 });
-      await view.page.waitForFunction(() =>
-        [...document.querySelectorAll('.row .payload')].every((payload) => {
-          const market = [...payload.children].find(({ innerText }) => innerText.includes('-USD'));
-          return market.getBoundingClientRect().right <= payload.getBoundingClientRect().right;
-        }),
-      );
-    }
     // The whole payload is in the inspector.
     await view.rows.nth(2).click();
     await expectText(view.page.locator('app-frame-inspector pre'), /"transaction": "0x\w{64}"/);
@@ -98,46 +86,6 @@ describe('on the local service of the demo', () => {
       /^market, text, 1\.\d kB, received \d\d:/,
     );
     await view.button('Close').first().click();
-  });
-
-  test('the charts are in one row or in one column, and end where their section ends', async () => {
-    for (const [width, columns] of [390, 760, 761, 820, 1000, 1280, 1600].map((width) => [
-      width,
-      width > 760 ? 3 : 1,
-    ])) {
-      await view.page.setViewportSize({ width, height: 1000 });
-      await view.page.locator('[data-figure=latency] .figure', { hasText: /\d/ }).first().waitFor();
-      const canvas = await view.page.locator('[data-figure=latency] canvas').elementHandle();
-      await view.page.waitForFunction((canvas) => {
-        const host = canvas.closest('app-rate-chart').getBoundingClientRect();
-        return Math.abs(canvas.getBoundingClientRect().right - host.right) <= 1;
-      }, canvas);
-      const { charts, end } = await view.page.evaluate(() => {
-        const charts = [...document.querySelectorAll('app-rate-chart')].map((host) => {
-          const { top, bottom, right } = host.getBoundingClientRect();
-          const figures = [...host.querySelectorAll('dl > div:not([hidden])')].map(
-            (figure) => figure.lastElementChild.getBoundingClientRect().right,
-          );
-          const below = bottom - host.querySelector('.cut, canvas').getBoundingClientRect().bottom;
-          return { top, bottom, right, below, widest: Math.max(...figures) };
-        });
-        return { charts, end: document.querySelector('.figures').getBoundingClientRect().bottom };
-      });
-      const first = charts.filter(({ top }) => top === charts[0].top).length;
-      assert.equal(first, columns, `${width} px: ${first} charts in the first row`);
-      await expectToFit(view, `${width} px`);
-      for (const { below, widest, right } of charts) {
-        assert.ok(below <= 1, `${width} px: ${below} px are empty under a chart`);
-        assert.ok(widest <= right, `${width} px: the figures end at ${widest}, the chart at ${right}`);
-      }
-      const path = await view.page.evaluate(() => {
-        const bounds = (part) => document.querySelector(`app-status-panel ${part}`).getBoundingClientRect();
-        return bounds('.hops').top - bounds('.state > :last-child').bottom;
-      });
-      assert.ok(path <= 44, `${width} px: ${path} px are empty above the path of a frame`);
-      const space = end - charts.at(-1).bottom;
-      assert.ok(space <= 24, `${width} px: ${space} px between the charts and the end of their section`);
-    }
   });
 
   // A short reconnect is visible only in the log.
@@ -158,8 +106,7 @@ describe('on the local service of the demo', () => {
     });
   }
 
-  test('a shutdown: shows the reason, the remaining wait, and the gap in the chart', async () => {
-    await view.button('1 min').click();
+  test('a shutdown: shows the reason, and the remaining wait', async () => {
     await stable();
     const before = await connection();
     await cause('Shut down');
@@ -176,25 +123,10 @@ describe('on the local service of the demo', () => {
       ].map(([element, pattern]) => Number(pattern.exec(element.innerText)?.[1])),
     );
     assert.equal(logged, status, 'the log and the status show the same duration');
-    // The chart is drawn once a second.
-    await eventually(async () => assert.ok((await bandsOf(view.page, 'frames')).bands.length > 0));
     await screenshot(view, 'outage');
-    const [, lasted] = await view.happened(/Lasted ([\d.]+) s\..* A new connection is open/);
+    await restoreService();
+    await view.happened(/Lasted .* A new connection is open/);
     assert.equal(await connection(), before + 1);
-
-    // The next sample is drawn after the band.
-    await view.state(new RegExp(`Connected on this page for ${secondsFrom(2)}`));
-    const { bands, lines, width } = await bandsOf(view.page, 'frames');
-    const widest = Math.max(...bands.map((band) => band.width));
-    const plot = width - 46;
-    const expected = (Number(lasted) / 60) * plot;
-    assert.ok(
-      Math.abs(widest - expected) <= 4 + expected * 0.1,
-      `the band of ${lasted} s is ${widest} px wide, expected ${expected}`,
-    );
-    assert.ok(lines.outside > 40, `the line is drawn outside of the band (${lines.outside} columns)`);
-    // At both edges of a band, half of the line width overlaps the band.
-    assert.ok(lines.inside <= 3 * bands.length, `the line is broken inside of the band (${lines.inside} columns)`);
     await screenshot(view, 'gap');
   });
 
@@ -263,7 +195,9 @@ describe('with the service of the test', () => {
     );
     local = await startTestService(built, { source });
     // The built server also runs on the oldest supported Node.
-    app = await startApp({ ...built, node: process.execPath }, { variables: local.variables });
+    // It is started again on the same port.
+    const args = ['--port', String(await freePort())];
+    app = await startApp({ ...built, node: process.execPath }, { variables: local.variables, args });
   });
   after(async () => {
     await app?.stop();
@@ -290,18 +224,6 @@ describe('with the service of the test', () => {
     );
   });
 
-  test('the heading of the frames, and of their rate, says its noun once', async (t) => {
-    const view = await openPage(t, app.url);
-    await expectText(
-      view.page.locator('app-frames-panel header'),
-      /^Frames (all [1-9]\d*|the last 2,000 of [\d,]+) Filter /,
-    );
-    await expectText(view.page.locator('[data-figure=frames]'), /^Frames per second frames per second [\d,.]+$/);
-    await view.page.fill('#filter', 'rare');
-    await view.page.fill('#filter', '');
-    await expectText(view.page.locator('app-frames-panel [role=status]'), /^No filter: [\d,]+ frames$/);
-  });
-
   test('a reload resumes by the event id: without missing frames, duplicates and gaps', async (t) => {
     let network;
     let resumedAt;
@@ -319,8 +241,9 @@ describe('with the service of the test', () => {
     await view.rows.nth(10).waitFor();
     // The request is delayed until more frames have arrived.
     await view.page.route('**/feed', async (route) => {
-      const before = numbersOf(observer.messages()).length;
-      await observer.until((messages) => numbersOf(messages).length > before + 40);
+      const from = Date.now();
+      const isLater = ({ type, receivedAt }) => type === 'frame' && receivedAt > from;
+      await observer.until((messages) => messages.flatMap(({ events }) => events).filter(isLater).length > 40);
       resumedAt = Date.now();
       await route.continue();
     });
@@ -582,7 +505,7 @@ describe('figures, log and history', () => {
     await restarting.button('Connect again').click();
     for (const view of [restarting, other, later]) await view.live();
     for (const view of [restarting, other, later]) {
-      await view.happened(/^.* Stopped\. .* Lasted [\d.]+ s\. .*A new connection is open\./);
+      await view.happened(/^.* Stopped\. .* Lasted .*A new connection is open\./);
       assert.match(await total(view, 'Reconnect attempts'), /^\d+ (?!.*not entitled)/);
     }
   });
@@ -606,7 +529,7 @@ describe('figures, log and history', () => {
     await view.button('Connect again').click();
     const [shown] = await view.state(/Last outage at \d\d:\d\d:\d\d, for [\d.]+ (min \d+ )?s: /);
     assert.ok(secondsIn(shown) >= 5, shown);
-    const [logged] = await view.happened(/Lasted ([\d.]+) s\./);
+    const [logged] = await view.happened(/Lasted ((?:\d+ min )?[\d.]+) s\./);
     assert.equal(secondsIn(logged.slice(logged.indexOf('Lasted'))), secondsIn(shown));
     const lost = await eventually(async () => {
       const seconds = secondsIn(await total(view, 'Lost time')) - before;
@@ -616,12 +539,10 @@ describe('figures, log and history', () => {
 
     // A page that is loaded later shows the same. The server received the opening some ms earlier.
     await view.page.reload();
-    const [later] = await view.state(/^Live .* Last outage at \d\d:\d\d:\d\d, for [\d.]+ (min \d+ )?s: /);
-    assert.ok(
-      Math.abs(secondsIn(later.slice(later.indexOf('Last'))) - secondsIn(shown)) < 0.3,
-      `${shown}, then ${later}`,
-    );
     await eventually(async () => {
+      const [later] = await view.state(/^Live .* Last outage at \d\d:\d\d:\d\d, for [\d.]+ (min \d+ )?s: /);
+      const difference = Math.abs(secondsIn(later.slice(later.indexOf('Last'))) - secondsIn(shown));
+      assert.ok(difference < 0.3, `${shown}, then ${later}`);
       const lostLater = secondsIn(await total(view, 'Lost time')) - before;
       assert.ok(Math.abs(lostLater - lost) < 0.3, `${lost} s, then ${lostLater} s`);
     });
@@ -657,9 +578,11 @@ describe('figures, log and history', () => {
       const rate = /frames per second ([\d.]+)$/.exec(await slider.getAttribute('aria-valuetext'))?.[1];
       if (rate !== undefined) rates.push(Number(rate));
     }
+    // About 250, and more in a second in which a busy machine received those of the one before.
+    const most = Math.max(...(await history()).seconds.map(([, frames]) => frames));
     assert.ok(
-      rates.length >= 3 && Math.max(...rates) < 400,
-      `expected about 250 frames per second, twice as many if counted twice, got ${rates}`,
+      rates.length >= 3 && Math.max(...rates) < 1.6 * most,
+      `expected at most ${most} frames per second, twice as many if counted twice, got ${rates}`,
     );
 
     const other = await openPage(t, app.url);
@@ -719,78 +642,6 @@ describe('figures, log and history', () => {
     } finally {
       clearInterval(alerts);
     }
-  });
-
-  test('lost time has one font size', async (t) => {
-    const view = await openPage(t, app.url, {
-      before: withHistory(({ totals }) => ({ totals: { ...totals, lostMs: 96_000 } })),
-    });
-    await expectText(view.totalOf('Lost time'), /^1 min 36 s$/);
-    const sizes = await view
-      .totalOf('Lost time')
-      .evaluate((element) =>
-        [element, ...element.querySelectorAll('*')].map((part) => getComputedStyle(part).fontSize),
-      );
-    assert.equal(new Set(sizes).size, 1, `one size, got ${sizes}`);
-  });
-
-  test('the axis has the chosen length, also with less data and after a reload', async (t) => {
-    const view = await openPage(t, app.url, {
-      before: withHistory(({ until }) => ({
-        since: until - 2_000,
-        openedAt: until - 2_000,
-        seconds: [],
-        events: [],
-      })),
-    });
-    const { page } = view;
-    /** Returns the start of the line in seconds before now, on a scale of some minutes. */
-    const begin = async (minutes) => {
-      const { lineFrom, width } = await bandsOf(page, 'frames');
-      const plot = width - 46;
-      return ((width - lineFrom) / plot) * minutes * 60;
-    };
-    const pressed = page.locator('.spans button[aria-pressed=true]');
-    const loadedAt = await page.evaluate(() => performance.now());
-    for (const minutes of [5, 1, 15]) {
-      await view.button(`${minutes} min`).click();
-      await expectText(pressed, new RegExp(`^${minutes} min$`));
-      await page.locator('[data-figure=frames] .figure', { hasText: /\d/ }).waitFor();
-      const slider = page.getByRole('slider', { name: new RegExp(`^Frames per second: the last ${minutes} min`) });
-      await page.waitForFunction((element) => Number(element.ariaValueMax) >= 3, await slider.elementHandle());
-      // The chart is drawn once a second, later on a busy machine.
-      await eventually(async () => {
-        const age = 2 + (await page.evaluate((since) => performance.now() - since, loadedAt)) / 1_000;
-        const found = await begin(minutes);
-        assert.ok(Math.abs(found - age) < 4 + minutes, `${minutes} min: the line begins ${found} s ago, not ${age}`);
-      });
-    }
-    await view.button('1 min').click();
-    await page.reload();
-    await expectText(pressed, /^1 min$/);
-  });
-
-  test('a flood is cut off, and the rest of the line stays readable', async (t) => {
-    const view = await openPage(t, app.url);
-    const { page } = view;
-    await view.live();
-    await view.button('1 min').click();
-    const slider = await page.getByRole('slider', { name: /^Bytes per second/ }).elementHandle();
-    await page.waitForFunction((element) => Number(element.ariaValueMax) >= 10, slider);
-    const flood = JSON.stringify({ flood: 'x'.repeat(16 * 1024) });
-    for (let pushed = 0; pushed < 100; pushed += 1) flow.extra$.next(flood);
-    // A slow server sends it in several seconds.
-    const cut = /^(1 second is|\d seconds are) above the scale: up to [\d.]+ [kM]B\/s\.$/;
-    await expectText(page.locator('[data-figure=bytes] .cut'), cut);
-    const heights = await page
-      .locator('app-rate-chart')
-      .evaluateAll((charts) => charts.map((chart) => chart.clientHeight));
-    assert.equal(new Set(heights).size, 1, `the text about the cut does not move the page: ${heights}`);
-    const points = Number(await slider.getAttribute('aria-valuemax'));
-    await page.waitForFunction(([element, from]) => Number(element.ariaValueMax) >= from + 4, [slider, points]);
-    const { lastLineAt, height } = await bandsOf(page, 'bytes');
-    assert.ok(lastLineAt < height * 0.75, `the line is ${lastLineAt} px from the top of ${height}`);
-    await screenshot(view, 'flood');
   });
 
   test('a filter marks its matches in the rows and in the payload, and keys move between them', async (t) => {

@@ -37,7 +37,7 @@ before(
     service = await startTradeFeedService({ sources: { market: marketBatches$({ rate: 100 }) } });
     browser = await launchChromium();
   },
-  { timeout: 300_000 },
+  { timeout: 600_000 },
 );
 after(async () => {
   await browser?.close();

@@ -30,7 +30,7 @@ before(
     await npmInstall(project, [await tarball(), ...packages, ...database]);
     service = await startTradeFeedService({ sources: { market: marketBatches$() } });
   },
-  { timeout: 300_000 },
+  { timeout: 600_000 },
 );
 after(async () => {
   await browser?.close();

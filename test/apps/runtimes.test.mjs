@@ -46,7 +46,7 @@ for (const [at, runtime] of runtimes.entries()) {
     spawnSync(command, [...args, program, certificate, ...features], { cwd: project, encoding: 'utf8' });
   const featuresWith = (answer) => rows.filter((row) => row[at + 1] === answer).map(([feature]) => feature);
   const working = featuresWith('yes');
-  test(`${runtime}: ${working.join('; ')}`, { timeout: 300_000 }, () => {
+  test(`${runtime}: ${working.join('; ')}`, { timeout: 600_000 }, () => {
     const { status, stdout, stderr } = run(...working);
     assert.equal(stdout.trim(), working.map((feature) => `${feature}: works`).join('\n'), stderr);
     assert.equal(status, 0, stderr);

@@ -11,12 +11,6 @@ export interface Ratio {
 
 type Sample = Readonly<Record<string, number>>;
 
-/** A goal in a result. */
-export interface Goal extends Ratio {
-  readonly met: boolean;
-  readonly missedBy: number;
-}
-
 /** The functions of `bench/lib` that compute figures. */
 export interface BenchLibrary {
   readonly median: (values: readonly number[]) => number;
@@ -25,18 +19,6 @@ export interface BenchLibrary {
     under: readonly Sample[],
     key: string | ((sample: Sample) => number),
   ) => Ratio;
-  readonly goal: (row: {
-    readonly id: string;
-    readonly what: string;
-    readonly ratio: Ratio | number;
-    readonly atLeast?: number;
-    readonly atMost?: number;
-  }) => Goal;
-  readonly interleaved: (run: {
-    readonly contenders: Readonly<Record<string, () => Promise<Sample>>>;
-    readonly rounds: number;
-    readonly title: string;
-  }) => Promise<Readonly<Record<string, readonly Sample[]>>>;
   readonly sample: (
     file: string,
     args?: readonly string[],

@@ -164,7 +164,7 @@ describe('both in a browser, where there is no Buffer', () => {
       (...args) => stream(hello() + connectAgain(replaced))(...args),
     );
     ({ text } = await bundle({ stdin: { contents: program, resolveDir: root, loader: 'ts' }, format: 'iife' }));
-  }, 30_000);
+  }, 120_000);
 
   afterAll(async () => {
     await web[Symbol.asyncDispose]();

@@ -3,7 +3,7 @@ import { type ConnectionEnd, relayConnection$ } from '../../src/browser/relay-co
 import type { RelayFeedOptions } from '../../src/browser/index.js';
 import type { Received } from '../../src/protocol/event-line.js';
 import { resolveRelayFeed } from '../../src/browser/relay-feed-options.js';
-import { resumePoint } from '../../src/browser/resume-point.js';
+import { ResumePoint } from '../../src/browser/resume-point.js';
 import { writeFrame } from '../../src/operators/node/write-frame.js';
 import { lost, opened } from '../operators/stream.js';
 import { Clock, frame, isFrame } from '../relay/support.js';
@@ -33,7 +33,7 @@ const connect = async (step: Step, options: RelayFeedOptions = {}) => {
   const server = await serve(step);
   const clock = new Clock(Date.now());
   const settings = resolveRelayFeed(server.url, { ...options, scheduler: clock.scheduler });
-  const point = resumePoint(settings);
+  const point = new ResumePoint(settings);
   const events: Received[] = [];
   const seen: { error?: TradeFeedError; ended?: ConnectionEnd; isComplete?: true } = {};
   const subscription = relayConnection$(settings, point).subscribe({

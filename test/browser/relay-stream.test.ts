@@ -115,12 +115,6 @@ describe('createServerSentEventReader', () => {
     // CPU time of this process, because other processes may use the CPU: 0.05 s. A search of the whole text for each part takes a quarter of a minute.
     expect(user + system).toBeLessThan(2_000_000);
   });
-
-  it('keeps the state of each reader separate', () => {
-    const readers = [createServerSentEventReader(), createServerSentEventReader()];
-    const seen = readers.map((reader) => reader(bytes('data: a\n\ndata: b')));
-    expect(seen).toEqual([[event(['a'])], [event(['a'])]]);
-  });
 });
 
 const lines = [requested(1), opened(2)].map((event) => JSON.stringify(event));

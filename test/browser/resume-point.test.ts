@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import fc from 'fast-check';
 import { type Subscription, tap } from 'rxjs';
-import { createStreamClock, resumePoint } from '../../src/browser/resume-point.js';
+import { ResumePoint, StreamClock } from '../../src/browser/resume-point.js';
 import { relayFeed$ } from '../../src/browser/index.js';
 import { timeOf } from '../../src/operators/items/item.js';
 import { writeFrame } from '../../src/operators/node/write-frame.js';
@@ -23,7 +23,7 @@ describe('clock', () => {
     let asleepMs = 0;
     const off = { wall: wallOff, relay: relayOff };
     const create = () =>
-      createStreamClock(
+      new StreamClock(
         () => real + off.wall,
         () => real - asleepMs - 1e12,
       );
@@ -261,9 +261,9 @@ describe('clock', () => {
 });
 
 const url = 'http://localhost/feed';
-const pointIn = (resumeIn?: ResumeStore) => resumePoint(resolveRelayFeed(url, { resumeIn }));
+const pointIn = (resumeIn?: ResumeStore) => new ResumePoint(resolveRelayFeed(url, { resumeIn }));
 
-describe('resumePoint', () => {
+describe('ResumePoint', () => {
   it('has no id at first, then that of the last message with one, which is stored for its address', () => {
     const store = new Store();
     const point = pointIn(store);
@@ -272,7 +272,11 @@ describe('resumePoint', () => {
     expect(point.id).toBe('b');
     expect([...store.items]).toEqual([[`rx-trade-feed:${url}`, 'b']]);
     expect(pointIn(store).id).toBe('b');
-    expect(resumePoint(resolveRelayFeed(`${url}/raw`, { resumeIn: store })).id).toBeUndefined();
+    expect(new ResumePoint(resolveRelayFeed(`${url}/raw`, { resumeIn: store })).id).toBeUndefined();
+  });
+
+  it('ignores a stored id that no header can have', () => {
+    expect(pointIn(new Store([[`rx-trade-feed:${url}`, 'a\nb']])).id).toBeUndefined();
   });
 
   it('works without a store that throws', () => {

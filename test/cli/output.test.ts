@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import type { CliEvent, Ending } from '../../src/cli/follow.js';
 import { formatFor, jsonFormat, LineWriter } from '../../src/cli/output.js';
 import { createTradeFeedError } from '../../src/index.js';
-import { ending, expired, frameAt, gap, start } from './support/events.js';
+import { ending, expired, frameAt, start } from './support/events.js';
 import { fakeContext, FakeOutput } from './support/fakes.js';
 
 const text = frameAt(5, '{"名":"a\nb\u2028\x1b"}');
@@ -14,19 +14,12 @@ describe('the format of payloads', () => {
   const plain = formatFor({}, fakeContext());
   const shown = formatFor({}, fakeContext({ env: { TERM: 'xterm' }, stdout: new FakeOutput({}) }));
 
-  it('is a text payload unchanged with a newline, or a binary payload in base64', () => {
+  it('are text unchanged with a newline, or base64, and cannot control a terminal', () => {
     expect(plain(text)).toStrictEqual(Buffer.concat([text.data, Buffer.from('\n')]));
-    expect(plain(binary)).toBe(`${binary.data.toString('base64')}\n`);
-  });
-
-  it('cannot control a terminal', () => {
     expect(shown(text)).toBe('{"名":"a␊b�␛"}\n');
-    expect(shown(binary)).toBe(plain(binary));
-  });
-
-  it('has lines only for frames', () => {
+    expect([plain(binary), shown(binary)]).toEqual(Array(2).fill(`${binary.data.toString('base64')}\n`));
     const others = [tick, ...ending(0, expired, 0), ended({ kind: 'failed', error: new Error('x') })];
-    expect(others.flatMap((event) => [plain(event), shown(event)]).filter((line) => line !== undefined)).toEqual([]);
+    expect(others.map(plain)).toEqual(others.map(() => undefined));
   });
 });
 
@@ -38,14 +31,6 @@ describe('the JSON format', () => {
     expect(parsed(text)).toStrictEqual({ ...frame, receivedAt: start + 5, encoding: 'utf8', data });
     expect(parsed(binary)).toMatchObject({ isBinary: true, encoding: 'base64', connection: 2, data: 'AMO/' });
     expect(jsonFormat(text)).toMatch(/^[^\n]*\n$/);
-  });
-
-  it('is an event with its failure as plain data', () => {
-    expect([...ending(7, expired, 300, 2), gap(1, 4, expired)].map(parsed)).toMatchObject([
-      { type: 'disconnected', at: start + 7, failure: { code: 'access-expired', closeCode: 4003, stage: 'stream' } },
-      { type: 'reconnecting', at: start + 7, delayMs: 300, attempt: 2, verdict: 'renew' },
-      { type: 'gap', durationMs: 3, failure: { code: 'access-expired' } },
-    ]);
   });
 
   it('includes the failure that stopped the feed, and no other ending', () => {
@@ -84,15 +69,6 @@ const slowWriter = (marker?: string, maxBytes = 1_000) => {
 const upTo = (count: number): number[] => [...Array(count).keys()];
 
 describe('the writer of lines', () => {
-  it('writes text and bytes immediately', async () => {
-    const { output, writer, reports } = slowWriter();
-    writer.write('text\n');
-    writer.write(Buffer.from('bytes\n'));
-    await writer.flush();
-    expect(output.text).toBe('text\nbytes\n');
-    expect([writer.dropped, reports]).toStrictEqual([0, []]);
-  });
-
   it('keeps the order of the lines that wait for a slow reader', async () => {
     const { output, writer, reports, write, numbers } = slowWriter(undefined, 1_000_000);
     output.block();

@@ -3,6 +3,7 @@ import { type ClusterKey, readKey, resumedKey, writeKey } from '../../src/cluste
 import type { ElectionSettings, Input } from '../../src/cluster/election/election.js';
 import type { Store } from './simulation/store.js';
 import {
+  type Change,
   claimed,
   DrivenElection,
   free,
@@ -13,6 +14,7 @@ import {
   owner,
   ownerWithCredit,
   reportOf,
+  type Step,
   storeWith,
 } from './support/driven-election.js';
 
@@ -30,28 +32,34 @@ const asked = (gen: number, of: string): Input => ({ type: 'asked', question: { 
 const current = ({ store }: DrivenElection): ClusterKey | undefined => store.current();
 
 /** Starts an election over an empty store. */
-const alone = (fields: Partial<DrivenElection> = {}): DrivenElection => {
-  const replica = Object.assign(new DrivenElection(), fields);
-  replica.give('start');
+const alone = (...steps: readonly Step[]): DrivenElection => {
+  const replica = new DrivenElection();
+  replica.give(...steps, 'start');
   return replica;
 };
 
 /** Starts an election over a key, and lets something happen. */
-const after = (key: Partial<ClusterKey>, happens: (replica: DrivenElection) => void): DrivenElection => {
+const after = (key: Partial<ClusterKey>, ...steps: readonly Step[]): DrivenElection => {
   const replica = joined(key);
-  happens(replica);
+  replica.give(...steps);
   return replica;
 };
 
+/** Another replica writes the key. */
+const written =
+  (fields: Partial<ClusterKey> = {}): Change =>
+  (replica) =>
+    overwrite(replica, fields);
+const wiped: Change = ({ store }) => store.wipe();
+const damaged: Change = ({ store }) => store.damage();
+const untilClaiming: Change = (replica) => replica.passUntil(() => replica.state.name === 'claiming');
+
 /** Starts an election that plans to claim a free key, and finds another owner of that generation after a loss of data. */
-const foundOther = (): DrivenElection =>
-  after(free, (replica) => {
-    replica.passUntil(() => replica.state.name === 'claiming');
-    replica.store.wipe();
-    overwrite(replica, { owner: 'third' });
-    replica.pass(50);
-    expect(replica.writes).toEqual([]);
-  });
+const foundOther = (): DrivenElection => {
+  const replica = after(free, untilClaiming, wiped, written({ owner: 'third' }), 50);
+  expect(replica.writes).toEqual([]);
+  return replica;
+};
 
 /** Starts an election whose account is used for another feed or service, by an owner that does not answer. */
 const misfit = (settings: Partial<ElectionSettings> = {}, key: Partial<ClusterKey> = {}): DrivenElection => {
@@ -65,132 +73,51 @@ const misfit = (settings: Partial<ElectionSettings> = {}, key: Partial<ClusterKe
 const spread = 25;
 
 describe('a replica claims', () => {
-  const writtenAt400 =
-    (key: Partial<ClusterKey>, written: Partial<ClusterKey>, answer: DrivenElection['owner']) => () =>
-      after(key, (replica) => {
-        replica.pass(400);
-        overwrite(replica, written);
-        replica.owner = answer;
-      });
+  const [away, back] = [engine(false), engine(true)];
+  const noAnswer = { owner: 'no-answer' } as const;
+  const newest = heard({ gen: 5, owner: 'newest' });
+
+  const repaired = (): DrivenElection => {
+    const replica = alone(damaged);
+    replica.give(30_000, ({ store }) => store.write(keyOf(free), 1));
+    return replica;
+  };
 
   it.each<[string, number, afterMs: number, () => DrivenElection, credits?: ClusterKey['credits']]>([
     ['a key that does not exist, after two questions without a responder', 1, 150, () => alone()],
-    ['a key that does not exist after a lease, if nobody answers', 1, 2_000, () => alone({ owner: 'no-answer' })],
-    [
-      'a key that does not exist, also if its clock is at 10 s',
-      1,
-      2_000,
-      () => alone({ owner: 'no-answer', now: 10_000 }),
-    ],
-    [
-      'above the frames that it emits, whose keys the store has lost',
-      4,
-      150,
-      () => alone({ followed: { gen: 3, owner: 'other' } }),
-    ],
+    ['a key that does not exist after a lease, if nobody answers', 1, 2_000, () => alone(noAnswer)],
+    ['a key that does not exist, also if its clock is at 10 s', 1, 2_000, () => alone(noAnswer, { now: 10_000 })],
+    ['above frames whose keys the store has lost', 4, 150, () => alone({ followed: { gen: 3, owner: 'other' } })],
     ['a free key at once', 4, 0, () => joined(free)],
     [
-      'when a silent owner has no responder twice, and keeps its credits',
+      'when a silent owner has no responder twice, with its credits',
       4,
       750,
-      () => joined({ credits: [credit] }),
+      () => after({ credits: [credit] }),
       [credit],
     ],
     [
       'at the end of the lease of an owner that was opening, with a credit',
-      4,
-      2_000,
-      () => joined({ phase: 'opening' }),
-      [{ gen: 3, leftMs: 65_000 }],
+      ...([4, 2_000, () => after({ phase: 'opening' }), [{ gen: 3, leftMs: 65_000 }]] as const),
     ],
+    ['later if it has heard the owner meanwhile', 4, 750, () => after({}, 300, heard())],
+    ['as soon after a write that the silent owner did not report', 4, 350, () => after({}, 400, written())],
+    ['as soon after such a write of `open`', 4, 350, () => after({ phase: 'opening' }, 400, written())],
+    ['a lease after the first question, if nobody answers', 4, 2_200, () => after({}, 400, written(), noAnswer)],
+    ['at the first question, if a write has released the key', 4, 200, () => after({}, 400, written(free), noAnswer)],
     [
-      'later if it has heard the owner meanwhile',
-      4,
-      750,
-      () =>
-        after({}, (replica) => {
-          replica.pass(300);
-          replica.give(heard());
-        }),
-    ],
-    ['as soon after a write that the silent owner did not report', 4, 350, writtenAt400({}, {}, 'no-responders')],
-    [
-      'as soon after the write of `open` that was not reported',
-      4,
-      350,
-      writtenAt400({ phase: 'opening' }, {}, 'no-responders'),
-    ],
-    ['a lease after the first question, if there is no answer', 4, 2_200, writtenAt400({}, {}, 'no-answer')],
-    ['at the first question, if that write has released the key', 4, 200, writtenAt400({}, free, 'no-answer')],
-    [
-      'later if an owner that does not answer writes its key after the first question',
+      'later if an owner writes its key after the first question',
       4,
       2_625,
-      () =>
-        after({}, (replica) => {
-          replica.owner = 'no-answer';
-          replica.pass(1_400);
-          overwrite(replica, {});
-        }),
+      () => after({}, noAnswer, 1_400, written()),
     ],
-    [
-      'after the store has answered again',
-      4,
-      1_150,
-      () =>
-        after({}, (replica) => {
-          replica.mode = 'away';
-          replica.pass(1_250);
-          replica.mode = 'good';
-        }),
-    ],
-    [
-      'a full lease after the engine is back',
-      4,
-      2_000,
-      () =>
-        after({}, (replica) => {
-          replica.give(engine(false));
-          expect(replica.state.name).toBe('isolated');
-          replica.pass(10_000);
-          replica.give(engine(true));
-        }),
-    ],
-    [
-      'above an owner whose key the store has lost',
-      6,
-      150,
-      () =>
-        after({}, (replica) => {
-          replica.give(heard({ gen: 5, owner: 'newest' }), 'stop-notice');
-          expect(replica.election).toMatchObject({ gen: 5, known: { owner: 'newest' } });
-        }),
-    ],
-    [
-      'after a lease if only an owner of an earlier generation answers',
-      6,
-      2_000,
-      () =>
-        after({}, (replica) => {
-          replica.give(heard({ gen: 5, owner: 'newest' }));
-          replica.owner = reportOf();
-        }),
-    ],
+    ['after the store has answered again', 4, 1_150, () => after({}, { mode: 'away' }, 1_250, { mode: 'good' })],
+    ['a full lease after the engine is back', 4, 2_000, () => after({}, away, 10_000, back)],
+    ['above an owner whose key the store has lost', 6, 150, () => after({}, newest, 'stop-notice')],
+    ['after a lease if only an earlier owner answers', 6, 2_000, () => after({}, newest, { owner: reportOf() })],
     ['when another owner of a generation that was used again does not answer', 4, 125, foundOther],
     ['for another feed later than replicas that fit, if the owner does not answer', 4, 5_000, () => misfit()],
-    [
-      'a key that was damaged, when it is repaired',
-      4,
-      500,
-      () => {
-        const replica = new DrivenElection();
-        replica.store.damage();
-        replica.give('start');
-        replica.pass(30_000);
-        replica.store.write(keyOf(free), 1);
-        return replica;
-      },
-    ],
+    ['a key that was damaged, when it is repaired', 4, 500, repaired],
   ])('%s', (_, gen, afterMs, start, credits = []) => {
     const replica = start();
     replica.pass(afterMs + spread - 1);
@@ -230,12 +157,7 @@ describe('a replica that joins', () => {
   it('reads again if the store did not answer, or if the engine was away from the beginning', () => {
     for (const back of [[], [engine(false), engine(true)]]) {
       const replica = new DrivenElection({}, storeWith());
-      replica.mode = 'away';
-      replica.give('start');
-      replica.pass(1_000);
-      replica.mode = 'good';
-      replica.give(...back);
-      replica.pass(500);
+      replica.give({ mode: 'away' }, 'start', 1_000, { mode: 'good' }, ...back, 500);
       expect(replica.state.name).toBe('following');
     }
   });
@@ -266,13 +188,8 @@ describe('a follower', () => {
 
   it('does not follow an owner whose frames it would drop, and asks it for a higher generation', () => {
     const replica = new DrivenElection({}, storeWith({ gen: 2 }));
-    replica.followed = { gen: 3, owner: 'dead' };
-    replica.owner = reportOf({ revision: 2 });
-    replica.give('start');
-    for (let n = 0; n < 4; n += 1) {
-      replica.give(heard());
-      replica.pass(250);
-    }
+    replica.give({ followed: { gen: 3, owner: 'dead' }, owner: reportOf({ revision: 2 }) }, 'start');
+    for (let n = 0; n < 4; n += 1) replica.give(heard(), 250);
     expect(replica.election.known).not.toMatchObject({ gen: 3 });
     expect(replica.questions.at(-1)).toEqual({ gen: 3, owner: 'dead' });
     replica.give(heard({ gen: 4 }));
@@ -280,19 +197,13 @@ describe('a follower', () => {
   });
 
   it('asks as if it knew no owner if the key and the frames that it emits are of two owners of one generation', () => {
-    const replica = joined();
-    replica.give(heard());
-    replica.followed = { gen: 3, owner: 'dead' };
-    replica.pass(700);
+    const replica = after({}, heard(), { followed: { gen: 3, owner: 'dead' } }, 700);
     expect(replica.questions.at(-1)).toEqual({ gen: 3, owner: '' });
   });
 });
 
 it('asks on if an owner of an earlier generation answers', () => {
-  const replica = joined();
-  replica.give(heard({ gen: 5, owner: 'newest' }));
-  replica.owner = reportOf();
-  replica.pass(1_999);
+  const replica = after({}, heard({ gen: 5, owner: 'newest' }), { owner: reportOf() }, 1_999);
   expect(replica.questions.length).toBeGreaterThan(5);
 });
 
@@ -305,58 +216,35 @@ it('follows another owner of its generation, after a loss of data, when that has
   expect(replica.state.name).toBe('following');
 });
 
-it.each<[string, (replica: DrivenElection) => void]>([
+it.each<[string, readonly Step[], (replica: DrivenElection) => unknown]>([
   [
     'it hears the owner',
-    (replica) => {
-      for (let revision = 0; revision < 100; revision += 1) {
-        replica.pass(500);
-        replica.give(heard({ revision }));
-      }
-    },
+    Array.from({ length: 100 }, (_, revision) => [500, heard({ revision })]).flat(),
+    ({ state }) => state.name === 'following',
   ],
-  [
-    'the service has refused its key, whenever that is reported',
-    (replica) => {
-      replica.give(refused);
-      replica.pass(20_000);
-    },
-  ],
+  ['the service has refused its key, whenever that is reported', [refused, 20_000], () => true],
   [
     'another replica has written the key in the meantime',
-    (replica) => {
-      replica.pass(600);
-      overwrite(replica, { gen: 4, owner: 'third' });
-      replica.pass(300);
-      expect(replica.election.known).toMatchObject({ gen: 4, owner: 'third' });
-    },
+    [600, written({ gen: 4, owner: 'third' }), 300],
+    ({ election: { known } }) => known.gen === 4 && known.owner === 'third',
   ],
-  [
-    'the key of the silent owner cannot be read',
-    (replica) => {
-      replica.store.damage();
-      replica.pass(10_000);
-      expect(replica.state.name).toBe('following');
-    },
-  ],
+  ['the key of the silent owner cannot be read', [damaged, 10_000], ({ state }) => state.name === 'following'],
   [
     'it has only its own messages, and the reports of a feed that it has closed',
-    (replica) => {
-      replica.give(heard({ gen: 9, owner: 'me' }), 'handshake', 'opened', unanswered, replaced);
-      expect(replica.election.gen).toBe(3);
-    },
+    [heard({ gen: 9, owner: 'me' }), 'handshake', 'opened', unanswered, replaced],
+    ({ election }) => election.gen === 3,
   ],
-])('a follower does not claim if %s', (_, happens) => {
-  expect(after({}, happens).writes).toEqual([]);
+])('a follower does not claim if %s', (_, steps, isRight) => {
+  const replica = after({}, ...steps);
+  expect(replica.writes).toEqual([]);
+  expect(isRight(replica)).toBe(true);
 });
 
 describe('a replica whose claim has no result', () => {
   /** `isRead`: only the key was read, and the claim was sent. */
   const claiming = (isRead: boolean) => {
     const replica = joined(free);
-    replica.passUntil(() => replica.state.name === 'claiming');
-    replica.mode = 'away';
-    replica.pass(50);
+    replica.give(untilClaiming, { mode: 'away' }, 50);
     if (isRead) replica.answer();
     expect(replica.writes).toEqual(isRead ? ['opening 4'] : []);
     return replica;
@@ -371,9 +259,7 @@ describe('a replica whose claim has no result', () => {
 
   it('and that leaves, leaves if another replica has claimed', () => {
     const replica = claiming(true);
-    replica.give('hand-over');
-    replica.mode = 'good';
-    overwrite(replica, { gen: 4, owner: 'third' });
+    replica.give('hand-over', { mode: 'good' }, written({ gen: 4, owner: 'third' }));
     expect(replica.answer({ type: 'conflict' })).toBe('left');
     expect(current(replica)).toMatchObject({ gen: 4, owner: 'third' });
   });
@@ -400,11 +286,8 @@ describe('an owner', () => {
 
   it('sends no handshake in the last part of its lease, before a new write', () => {
     const replica = claimed();
-    replica.mode = 'away';
-    replica.pass(1_800);
-    expect(replica.give('handshake')).toBe('');
-    replica.mode = 'good';
-    expect(replica.pass(1_000)).toContain('allow');
+    expect(replica.give({ mode: 'away' }, 1_800, 'handshake')).not.toContain('allow');
+    expect(replica.give({ mode: 'good' }, 1_000)).toContain('allow');
   });
 
   it('sends no handshake after a jump of the wall clock, before a new write', () => {
@@ -416,13 +299,9 @@ describe('an owner', () => {
 
   it('sends no handshake after its connection was lost, if the write of `open` had no result', () => {
     const replica = new DrivenElection();
-    replica.give('start');
-    replica.pass(1_000);
-    replica.give('handshake');
-    replica.mode = 'lost';
+    replica.give('start', 1_000, 'handshake', { mode: 'lost' });
     expect(replica.give('opened', { type: 'disconnected', isUnanswered: false }, 'handshake')).not.toContain('allow');
-    replica.mode = 'good';
-    expect(replica.pass(2_000)).toContain('allow');
+    expect(replica.give({ mode: 'good' }, 2_000)).toContain('allow');
     expect(replica.writes.at(-1)).toBe('opening 1');
   });
 
@@ -436,22 +315,19 @@ describe('an owner', () => {
 
   it('reads its key at once when the engine is back, also if a write was under way', () => {
     const replica = owner();
-    replica.mode = 'away';
-    replica.pass(500);
+    replica.give({ mode: 'away' }, 500);
     expect(replica.election.call).toMatchObject({ purpose: 'renew' });
     replica.give(engine(false), engine(true));
     expect(replica.election.call).toMatchObject({ purpose: 'confirm' });
   });
 
-  it.each<[string, (replica: DrivenElection) => void]>([
-    ['the store was wiped', ({ store }) => store.wipe()],
+  it.each<[string, Change]>([
+    ['the store was wiped', wiped],
     ['the store went back in time', ({ store }) => store.rollBack(4)],
-    ['something has damaged it', ({ store }) => store.damage()],
+    ['something has damaged it', damaged],
   ])('writes its key again after %s', (_, lose) => {
     const replica = owner();
-    replica.pass(3_000);
-    lose(replica);
-    replica.pass(600);
+    replica.give(3_000, lose, 600);
     expect(current(replica)).toMatchObject({ gen: 1, owner: 'me', phase: 'open' });
     expect(replica.state).toMatchObject({ name: 'open', gen: 1 });
   });
@@ -478,8 +354,7 @@ describe('an owner', () => {
     expect(replica.pass(1)).toBe('close end');
     expect(owner().give(heard({ gen: 2, phase: 'opening' }), unanswered)).toBe('close end');
     const lonely = owner();
-    lonely.give(heard({ gen: 2, phase: 'opening' }));
-    lonely.owner = reportOf({ gen: 2, phase: 'opening' });
+    lonely.give(heard({ gen: 2, phase: 'opening' }), { owner: reportOf({ gen: 2, phase: 'opening' }) });
     expect(lonely.pass(1_999)).not.toContain('close');
     expect(lonely.pass(1)).toContain('close end');
   });
@@ -497,8 +372,7 @@ describe('an owner', () => {
     ['of itself', { gen: 1, owner: 'me' }, 1],
   ])('claims again in a higher generation if it emits frames %s', (_, followed, gen) => {
     const replica = owner();
-    replica.followed = followed;
-    replica.pass(250);
+    replica.give({ followed }, 250);
     expect(replica.state).toMatchObject({ name: 'open', gen });
     expect(current(replica)).toMatchObject({ gen, owner: 'me' });
   });
@@ -512,8 +386,7 @@ describe('an owner', () => {
 
   it('gives way to a later owner whose frames it would drop, and does not follow it', () => {
     const replica = owner();
-    replica.followed = { gen: 2, owner: 'dead' };
-    replica.give(heard({ gen: 2 }));
+    replica.give({ followed: { gen: 2, owner: 'dead' } }, heard({ gen: 2 }));
     expect(replica.state.name).toBe('following');
     expect(replica.election.known).toMatchObject({ gen: 1, owner: 'me' });
   });
@@ -531,11 +404,9 @@ describe('an owner', () => {
 
   it('sends no handshake after one that had no answer, before a write has its credit', () => {
     const replica = claimed();
-    replica.give('handshake');
-    replica.mode = 'away';
+    replica.give('handshake', { mode: 'away' });
     expect(replica.give(unanswered, 'handshake')).not.toContain('allow');
-    replica.mode = 'good';
-    expect(replica.pass(1_000)).toContain('allow');
+    expect(replica.give({ mode: 'good' }, 1_000)).toContain('allow');
     expect(current(replica)?.credits).toMatchObject([{ gen: 4 }]);
   });
 
@@ -600,11 +471,7 @@ describe('an owner whose connection was replaced', () => {
 
   it('claims no sooner than a lease after the engine is back, also if that has lost the key', () => {
     const replica = owner();
-    replica.owner = 'no-answer';
-    replica.give(engine(false), replaced);
-    replica.pass(60_000);
-    replica.store.wipe();
-    replica.give(engine(true));
+    replica.give({ owner: 'no-answer' }, engine(false), replaced, 60_000, wiped, engine(true));
     const { length } = replica.writes;
     replica.pass(2_000 + spread - 1);
     expect(replica.writes).toHaveLength(length);
@@ -614,11 +481,9 @@ describe('an owner whose connection was replaced', () => {
 
   it('does not explain it after its lease, but follows, and reports the eviction to the next owner', () => {
     const replica = owner();
-    replica.mode = 'away';
-    replica.pass(2_100);
+    replica.give({ mode: 'away' }, 2_100);
     expect(replica.give(replaced)).not.toContain('fail');
-    replica.mode = 'good';
-    replica.pass(500);
+    replica.give({ mode: 'good' }, 500);
     expect(current(replica)?.phase).not.toBe('stopped');
     expect(replica.give(heard({ gen: 2 }))).toBe('evicted');
     expect(replica.effects).toMatchObject([{ evictions: [{ leftMs: expect.any(Number) }] }]);
@@ -626,12 +491,9 @@ describe('an owner whose connection was replaced', () => {
 
   it('does not follow another owner with its own generation, which a store that has lost all data has used again', () => {
     const replica = owner();
-    replica.store.wipe();
-    overwrite(replica, { gen: 1 });
-    replica.give(heard({ gen: 1 }));
+    replica.give(wiped, written({ gen: 1 }), heard({ gen: 1 }));
     const { heardAt } = replica.state;
-    replica.pass(100);
-    replica.give(heard({ gen: 1 }));
+    replica.give(100, heard({ gen: 1 }));
     expect(replica.state).toMatchObject({ name: 'following', heardAt });
     expect(replica.election.known).toMatchObject({ gen: 1, owner: 'me' });
   });
@@ -683,8 +545,7 @@ describe('a hand-over', () => {
 
   it('leaves after its deadline, and at once without the engine or without the ownership', () => {
     const replica = owner();
-    replica.mode = 'away';
-    replica.give('hand-over');
+    replica.give({ mode: 'away' }, 'hand-over');
     expect(replica.pass(4_999)).not.toContain('left');
     expect(replica.pass(1)).toBe('close end left');
     expect(owner().give(engine(false), 'hand-over')).toBe('close end left');
@@ -745,9 +606,7 @@ describe('a replica whose key the service refuses', () => {
       return store.read();
     };
     const replica = new DrivenElection({}, { ...store, read });
-    replica.give('start');
-    replica.pass(50);
-    replica.give(refused);
+    replica.give('start', 50, refused);
     replica.passUntil(() => hasRead);
     expect(replica.state.name).toBe(name);
   });
@@ -784,10 +643,8 @@ describe('a replica whose account is used for another feed or service', () => {
   const other = 'other-0123456789ab00000002';
   it('fails as a follower when an owner of another feed has claimed', () => {
     const replica = joined({}, { replica: me });
-    overwrite(replica, { gen: 4, owner: other, feed: 'raw' });
-    replica.owner = reportOf({ gen: 4, owner: other, revision: 2 });
-    replica.give(heard({ gen: 4, owner: other, revision: 2 }));
-    replica.pass(0);
+    const report = { gen: 4, owner: other, revision: 2 };
+    replica.give(written({ gen: 4, owner: other, feed: 'raw' }), { owner: reportOf(report) }, heard(report), 0);
     expect(replica.effects).toEqual([{ type: 'fail', isReplaced: false, other: { feed: 'raw' } }]);
   });
 
@@ -801,24 +658,18 @@ describe('a replica whose account is used for another feed or service', () => {
 describe('a key that cannot be read', () => {
   it('is replaced by an owner that leaves', () => {
     const replica = owner();
-    replica.store.damage();
-    replica.give('hand-over');
+    replica.give(damaged, 'hand-over');
     expect(current(replica)).toMatchObject({ phase: 'free' });
   });
 
   it('is not claimed by a replica that saw it free before, which follows', () => {
-    const replica = joined(free);
-    replica.store.damage();
-    replica.pass(50);
+    const replica = after(free, damaged, 50);
     expect(replica.writes).toEqual([]);
     expect(replica.state.name).toBe('following');
   });
 
   it('does not delay a replica that leaves', () => {
-    const replica = new DrivenElection();
-    replica.store.damage();
-    replica.give('start');
-    expect(replica.give('hand-over')).toBe('left');
+    expect(alone(damaged).give('hand-over')).toBe('left');
   });
 });
 
@@ -842,10 +693,7 @@ describe('the changes of the owner', () => {
     current(replica)?.changes.map((change) => [change.gen, change.owner, change.cause]);
   const before = { gen: 3, owner: 'other', since: 1, cause: 'first' } as const;
   const claimedAfter = (key: Partial<ClusterKey>, ...inputs: readonly Input[]) =>
-    after({ changes: [before], ...key }, (replica) => {
-      replica.give(...inputs);
-      replica.pass(3_000);
-    });
+    after({ changes: [before], ...key }, ...inputs, 3_000);
 
   it('begin with the first owner', () => {
     const { since, changes } = current(owner())!;
@@ -869,9 +717,7 @@ describe('the changes of the owner', () => {
   it('stay in the key while the owner renews it, after a wipe of the store, and after a stop', () => {
     const replica = claimedAfter({});
     const changes = changesOf(replica);
-    replica.give('handshake', 'opened');
-    replica.store.wipe();
-    replica.pass(1_000);
+    replica.give('handshake', 'opened', wiped, 1_000);
     expect(current(replica)).toMatchObject({ phase: 'open', owner: 'me' });
     expect(changesOf(replica)).toEqual(changes);
     replica.give(replaced);

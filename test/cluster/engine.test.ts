@@ -1,12 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { Kvm } from '@nats-io/kv';
-import { connect, type ConnectionOptions, type NatsConnection } from '@nats-io/transport-node';
 import { Logger } from '@nestjs/common';
 import { metrics } from '@opentelemetry/api';
-import { Redis } from 'ioredis';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import type { Redis } from 'ioredis';
 import { BehaviorSubject, exhaustMap, interval, Observable, type Subscriber } from 'rxjs';
 import { EngineFaults } from '../../src/cluster/engine-faults.js';
 import type { ClusterEngine } from '../../src/cluster/engine.js';
@@ -19,11 +15,10 @@ import { redisEngine } from '../../src/redis/index.js';
 import { clusterEngineTests, startTradeFeedService, type TradeFeedService } from '../../src/testing/index.js';
 import { Log } from '../nestjs/support.js';
 import { startSdk } from '../otel/sdk.js';
-import { type BrokerKind, type RunningBroker, startBroker } from '../peers/brokers.mjs';
 import { fakeTimers } from '../support/fake-timers.js';
 import { waitFor } from '../support/wait-for.js';
-import { describeInstalled } from './support/real-server.js';
-import { startTestCluster } from './support/replicas.js';
+import { describeInstalled, type RealServer, startServer } from './support/real-server.js';
+import { shortTimes, startTestCluster } from './support/replicas.js';
 
 describe('the engine in memory', () => {
   const engine = memoryEngine();
@@ -36,13 +31,6 @@ describe('the engine in memory', () => {
 const limitMs = 5_000;
 const tickMs = 50;
 
-/** A server of its own, and what to close after the tests. */
-interface Server {
-  readonly broker: RunningBroker;
-  readonly folder: string;
-  readonly defer: (close: () => unknown) => void;
-}
-
 /** A replica, and the fault that begins when it runs; without `fail` it was there before. */
 interface Faulty {
   readonly engine: ClusterEngine;
@@ -52,9 +40,10 @@ interface Faulty {
 }
 
 interface Row {
-  readonly kind: BrokerKind | 'nats-core';
-  readonly args?: (folder: string) => readonly string[];
-  readonly start: (server: Server) => Promise<Faulty>;
+  readonly kind: RealServer['broker']['kind'];
+  readonly args?: readonly string[];
+  readonly config?: string;
+  readonly start: (server: RealServer) => Faulty | Promise<Faulty>;
   /** A line of the log: what the replica cannot do, the message of the engine, what to do. */
   readonly log: RegExp;
   readonly code: FailureCode;
@@ -62,37 +51,14 @@ interface Row {
   readonly health?: 'live';
 }
 
-const nats = async ({ broker, defer }: Server, options: ConnectionOptions = {}): Promise<NatsConnection> => {
-  const servers = `127.0.0.1:${broker.port}`;
-  const connection = await connect({ servers, maxReconnectAttempts: -1, reconnectTimeWait: 100, ...options });
-  defer(() => connection.close());
-  return connection;
-};
-
-const redis = (
-  { broker, defer }: Server,
-  options: { readonly username?: string; readonly password?: string } = {},
-): readonly [Redis, Redis] => {
-  const open = (): Redis => {
-    const connection = new Redis(broker.port, '127.0.0.1', { ...options, retryStrategy: () => 100 });
-    connection.on('error', () => undefined);
-    defer(() => connection.disconnect());
-    return connection;
-  };
-  return [open(), open()];
-};
+const redis = (server: RealServer, options?: object) => redisEngine(server.redis(options), server.redis(options));
 
 const passwords = (password: string): string => `authorization { users = [{ user: app, password: ${password} }] }`;
-const configIn = (folder: string): string => join(folder, 'server.conf');
-const withConfig = (text: string) => (folder: string) => {
-  writeFileSync(configIn(folder), text);
-  return ['-c', configIn(folder)];
-};
 
 /** Starts a server again with another password. */
-const changePassword = async ({ broker, folder }: Server): Promise<void> => {
+const changePassword = async ({ broker, configure }: RealServer): Promise<void> => {
   await broker.kill();
-  writeFileSync(configIn(folder), passwords('other'));
+  configure(passwords('other'));
   await broker.start();
 };
 
@@ -100,19 +66,19 @@ const user = { user: 'app', pass: 'secret-of-app' };
 const permissions = `authorization { users = [{
   user: app, password: ${user.pass}, permissions: { publish: ["rtf.>"], subscribe: ["rtf.>", "_INBOX.>"] }
 }] }`;
-const noAccess = ['ACL', 'SETUSER', 'app', 'on', '>secret-of-app', '~*', '&*', '+@all', '-hmget', '-eval'];
+const noAccess = ['ACL', 'SETUSER', 'app', 'on', '>secret-of-app', '~*', '&*', '+@all', '-hmget', '-eval'] as const;
 
 const rows: Readonly<Record<string, Row>> = {
   'NATS without JetStream': {
     kind: 'nats-core',
-    start: async (server) => ({ engine: natsEngine(await nats(server)) }),
+    start: async (server) => ({ engine: natsEngine(await server.nats()) }),
     log: /cannot read the key .*: jetstream is not enabled\. JetStream is not enabled: start nats-server with -js\.$/i,
     code: 'engine-refused',
   },
   'NATS with a full bucket': {
     kind: 'nats',
     start: async (server) => {
-      const connection = await nats(server);
+      const connection = await server.nats();
       await new Kvm(connection).create('rx-trade-feed', { max_bytes: 100, allow_direct: false });
       return { engine: natsEngine(connection) };
     },
@@ -121,23 +87,23 @@ const rows: Readonly<Record<string, Row>> = {
   },
   'NATS without the permissions of the guide': {
     kind: 'nats',
-    args: withConfig(permissions),
-    start: async (server) => ({ engine: natsEngine(await nats(server, user)) }),
+    config: permissions,
+    start: async (server) => ({ engine: natsEngine(await server.nats(user)) }),
     log: /cannot read the key .*: Permissions Violation for Publish to "\$JS.API.INFO"\. Give the user/i,
     code: 'engine-refused',
   },
   'NATS that is down': {
     kind: 'nats',
-    start: async (server) => ({ engine: natsEngine(await nats(server)), fail: () => server.broker.kill() }),
+    start: async (server) => ({ engine: natsEngine(await server.nats()), fail: () => server.broker.kill() }),
     log: /cannot reach the engine of the cluster: it does not answer\. Check that the engine runs/i,
     code: 'engine-refused',
     health: 'live',
   },
   'NATS with a wrong password, and a client that tries again': {
     kind: 'nats',
-    args: withConfig(passwords(user.pass)),
+    config: passwords(user.pass),
     start: async (server) => ({
-      engine: natsEngine(await nats(server, { ...user, ignoreAuthErrorAbort: true })),
+      engine: natsEngine(await server.nats({ ...user, ignoreAuthErrorAbort: true })),
       fail: () => changePassword(server),
     }),
     log: /cannot reach the engine of the cluster: Authorization Violation\. Check the user and the password/i,
@@ -146,46 +112,45 @@ const rows: Readonly<Record<string, Row>> = {
   },
   'NATS with a wrong password, and a client that gives up': {
     kind: 'nats',
-    args: withConfig(passwords(user.pass)),
-    start: async (server) => ({ engine: natsEngine(await nats(server, user)), fail: () => changePassword(server) }),
+    config: passwords(user.pass),
+    start: async (server) => ({ engine: natsEngine(await server.nats(user)), fail: () => changePassword(server) }),
     log: /Stopped, engine-closed: The connection to the engine .*was closed.*\(Authorization Violation\)\. Restart the process/i,
     code: 'engine-closed',
   },
   'Redis that is read-only': {
     kind: 'redis',
-    args: () => ['--replicaof', '127.0.0.1', '1'],
-    start: async (server) => Promise.resolve({ engine: redisEngine(...redis(server)) }),
+    args: ['--replicaof', '127.0.0.1', '1'],
+    start: (server) => ({ engine: redis(server) }),
     log: /cannot write the key .*: READONLY .+\. Connect to the primary server/i,
     code: 'engine-refused',
   },
   'Redis without permissions': {
     kind: 'redis',
     start: async (server) => {
-      await redis(server)[0].call(...(noAccess as [string, ...string[]]));
-      return { engine: redisEngine(...redis(server, { username: 'app', password: user.pass })) };
+      await server.redis().call(...noAccess);
+      return { engine: redis(server, { username: 'app', password: user.pass }) };
     },
     log: /cannot read the key .*: NOPERM .+ 'hmget' command\. Give the user/i,
     code: 'engine-refused',
   },
   'Redis without memory': {
     kind: 'redis',
-    args: () => ['--maxmemory', '1'],
-    start: async (server) => Promise.resolve({ engine: redisEngine(...redis(server)) }),
+    args: ['--maxmemory', '1'],
+    start: (server) => ({ engine: redis(server) }),
     log: /cannot write the key .*: OOM .+\. The store is full/i,
     code: 'engine-refused',
   },
   'Redis that is down': {
     kind: 'redis',
-    start: async (server) =>
-      Promise.resolve({ engine: redisEngine(...redis(server)), fail: () => server.broker.kill() }),
+    start: (server) => ({ engine: redis(server), fail: () => server.broker.kill() }),
     log: /cannot reach the engine of the cluster: .*ECONNREFUSED.*\. Check that the engine runs/i,
     code: 'engine-refused',
     health: 'live',
   },
   'Redis whose subscriptions of a follower are gone': {
     kind: 'redis',
-    start: async (server) => {
-      const [commands, subscriber] = redis(server);
+    start: (server) => {
+      const subscriber = server.redis();
       const subscribe = subscriber.subscribe.bind(subscriber);
       let isDead = false;
       // Redis confirms new subscriptions, and no message arrives: as behind a proxy that has lost them.
@@ -195,17 +160,16 @@ const rows: Readonly<Record<string, Row>> = {
         isDead = true;
         return subscriber.unsubscribe();
       };
-      const engine = redisEngine(commands, subscriber);
-      return Promise.resolve({ engine, owner: redisEngine(...redis(server)), fail });
+      return { engine: redisEngine(server.redis(), subscriber), owner: redis(server), fail };
     },
     log: /cannot receive messages of the other replicas: no message of an owner has arrived for 3 s\. Run/i,
     code: 'engine-refused',
   },
   'Redis whose client gives up': {
     kind: 'redis',
-    start: async (server) => {
-      const [commands, subscriber] = redis(server);
-      return Promise.resolve({ engine: redisEngine(commands, subscriber), fail: () => commands.disconnect() });
+    start: (server) => {
+      const commands = server.redis();
+      return { engine: redisEngine(commands, server.redis()), fail: () => commands.disconnect() };
     },
     log: /Stopped, engine-closed: The connection to the engine .*was closed.*\. Restart the process/i,
     code: 'engine-closed',
@@ -251,11 +215,9 @@ afterAll(async () => {
 
 /** Runs a replica with a fault, and waits until each output shows it. */
 const show = async (name: string, row: Row): Promise<Shown> => {
-  const folder = mkdtempSync(join(tmpdir(), 'rx-trade-feed-fault-'));
-  closing.push(() => rmSync(folder, { recursive: true, force: true }));
-  const broker = await startBroker(row.kind, folder, row.args?.(folder) ?? []);
-  closing.push(() => broker.kill());
-  const { engine, owner, fail } = await row.start({ broker, folder, defer: (close) => closing.push(close) });
+  const server = await startServer(row.kind, row.config, row.args);
+  closing.push(server.stop);
+  const { engine, owner, fail } = await row.start(server);
   const account = 'main';
   apiKey = service.createAccount({ plan: 'developer' }).createApiKey();
   const options = { baseUrl: service.baseUrl, apiKey };
@@ -275,7 +237,7 @@ const show = async (name: string, row: Row): Promise<Shown> => {
   const startedAt = ownMs;
   await fail?.();
   const after = async (what: string, isShown: () => boolean | Promise<boolean>): Promise<number> => {
-    await waitFor(isShown, { what: () => `${name}: ${what}`, limitMs: 2 * limitMs });
+    await waitFor(isShown, { what: () => `${name}: ${what}` });
     return ownMs - startedAt;
   };
   const lines = () => log.lines.filter(({ context }) => context === `TradeFeed:${name}`).map(({ text }) => text);
@@ -332,15 +294,11 @@ describeInstalled('redis', 'a follower over a real redis-server', () => {
     ['another part of the program unsubscribed', (_, subscriber) => subscriber.unsubscribe()],
     ['the server closed the connection of', (commands) => commands.call('CLIENT', 'KILL', 'TYPE', 'pubsub')],
   ])('receives frames again after %s its subscriptions', async (_, cut) => {
-    const folder = mkdtempSync(join(tmpdir(), 'rx-trade-feed-fault-'));
-    closing.push(() => rmSync(folder, { recursive: true, force: true }));
-    const broker = await startBroker('redis', folder);
-    closing.push(() => broker.kill());
-    const server: Server = { broker, folder, defer: (close) => closing.push(close) };
+    await using server = await startServer('redis');
     await using test = await startTestCluster(memoryEngine());
-    const owner = test.start('owner', { engine: redisEngine(...redis(server)) });
+    const owner = test.start('owner', { engine: redis(server) });
     await test.owner(owner);
-    const [commands, subscriber] = redis(server);
+    const [commands, subscriber] = [server.redis(), server.redis()];
     const follower = test.start('follower', { engine: redisEngine(commands, subscriber) });
     await test.owner(owner, follower);
     await cut(commands, subscriber);
@@ -508,9 +466,7 @@ describe('a replica', () => {
     await using test = await startTestCluster(memory);
     const owner = test.start('owner');
     await test.owner(owner);
-    const follower = test.start('follower', {
-      ...{ engine, leaseMs: 300, renewMs: 50, marginMs: 50, suspectMs: 260 },
-    });
+    const follower = test.start('follower', { engine, ...shortTimes });
     await test.owner(owner, follower);
     for (const each of live) dead.add(each);
     test.push('a', 'b', 'c');

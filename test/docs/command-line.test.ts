@@ -19,7 +19,7 @@ const help = await helpText();
 const page = 'docs/command-line.md';
 
 /** The limit of a test that starts programs, in ms. */
-const limitMs = 60_000;
+const limitMs = 150_000;
 
 describe('the page of the command line', () => {
   it('says what the command says: run scripts/site/update.mjs command-line', () => {

@@ -28,7 +28,7 @@ it('the jest configuration of docs/testing.md runs an app in CommonJS that uses 
   await writeFile(join(folder, 'app.test.js'), appTest);
   const { exitCode, stderr } = await runJest();
   expect({ exitCode, stderr }).toMatchObject({ exitCode: 0, stderr: expect.stringContaining('1 passed') });
-}, 60_000);
+}, 120_000);
 
 const appTest = `
 import { firstValueFrom } from 'rxjs';

@@ -6,14 +6,13 @@ import { siteLibrary } from './site.js';
 
 const { promises, withClusterGoals, ...ofDiagrams } = await siteLibrary(
   ...['promises.mjs', 'cluster-goals.mjs'],
-  ...['diagrams/live.mjs', 'diagrams/diagrams.mjs', 'diagrams/run.mjs', 'diagrams/svg.mjs'],
+  ...['diagrams/diagrams.mjs', 'diagrams/run.mjs', 'diagrams/svg.mjs'],
 );
 const resultsOfChecks = (await siteLibrary('../../reliability/lib/pages.mjs')).readResults;
-const { performancePages, reliabilityPages, fillFigures, filledPages } = await siteLibrary(
+const { performancePages, reliabilityPages } = await siteLibrary(
   ...['../../bench/lib/update-docs.mjs', '../../reliability/lib/pages.mjs'],
-  ...['../../bench/lib/fill.mjs', '../../bench/lib/pages.mjs'],
 );
-const { diagrams, runNamed, altTextOf, diagramSvg, windowRun, backoffRun } = ofDiagrams;
+const { diagrams, runNamed, altTextOf, diagramSvg } = ofDiagrams;
 
 // The anchors of repository pages and typedoc: lower case, dashes for spaces, no punctuation.
 const anchorsOf = (file: string): readonly string[] =>
@@ -78,43 +77,6 @@ describe('the pages of performance and reliability', () => {
     ['node reliability/lib/update-docs.mjs', reliabilityPages],
   ])('have the figures and tables of the results: run %s', (_command, pagesOf) => {
     for (const [file, text] of Object.entries(pagesOf())) expect([file, read(file)]).toEqual([file, text]);
-  });
-
-  it.each(['docs/performance.md', 'docs/reliability.md'])('%s is for people: at most 1,200 words', (file) => {
-    const prose = read(file).replaceAll(/<!--.*?-->/g, ' ');
-    expect(prose.split(/[\s|]+/).length).toBeLessThanOrEqual(1_200);
-    const cells = prose.split('\n').filter((line) => line.startsWith('|'));
-    expect(cells.join(' ').split(/[\s|]+/).length).toBeLessThan(prose.split(/[\s|]+/).length / 3);
-  });
-
-  it('name an unknown figure, and a section that no page has', () => {
-    const page = 'It takes <!-- =a -->old<!-- = --> ms.';
-    expect(fillFigures(page, { a: () => '3' })).toBe('It takes <!-- =a -->3<!-- = --> ms.');
-    expect(() => fillFigures(page, { b: () => '3' })).toThrow('There is no figure a.');
-    const sections = { nowhere: () => '' };
-    expect(() => filledPages('performance', { mark: 'bench', sections, figures: {} })).toThrow('the sections nowhere.');
-  });
-});
-
-describe('a live diagram', () => {
-  const labelsOf = (run: ReturnType<typeof windowRun>, row: number) =>
-    run.rows[row]!.messages.map(({ label }) => label);
-
-  it('of windows marks those that an outage overlaps', () => {
-    const options = { lengthMs: 1_000, everyMs: 1_000, outageAtMs: 1_500, outageMs: 700 };
-    expect(labelsOf(windowRun(options), 1)).toEqual(['3', '2+', '2+', '3', '4']);
-    expect(labelsOf(windowRun({ ...options, outageMs: 0 }), 1)).toEqual(['3', '4', '3', '3', '4']);
-  });
-
-  it('of waits has one row for each client, with equal times without jitter', () => {
-    const options = { initialDelayMs: 500, factor: 2, maxDelayMs: 30_000, jitter: 'none', failures: 2, clients: 2 };
-    const times = backoffRun(options).rows.map(({ messages }) => messages.map(({ at }) => at));
-    expect(times).toEqual([
-      [0, 500, 1_500, 1_500],
-      [0, 500, 1_500, 1_500],
-    ]);
-    const [first, second] = backoffRun({ ...options, jitter: 'full' }).rows;
-    expect(first!.messages[1]!.at).not.toBe(second!.messages[1]!.at);
   });
 });
 

@@ -2,23 +2,15 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { root } from './fences.js';
 
-/** A run of a diagram. */
-interface Run {
-  readonly rows: readonly { readonly messages: readonly Message[] }[];
-}
-interface Message {
-  readonly at: number;
-  readonly label: string;
-}
 /** Returns a page with its generated parts. */
 type Generate = (page: string, ...from: readonly unknown[]) => string;
 
 /** The functions of `scripts/site` and of the reports that tests call. */
 interface SiteLibrary {
   readonly diagrams: Readonly<Record<string, unknown>>;
-  readonly runNamed: (name: string) => Promise<Run>;
-  readonly altTextOf: (run: Run) => string;
-  readonly diagramSvg: (run: Run) => string;
+  readonly runNamed: (name: string) => Promise<object>;
+  readonly altTextOf: (run: object) => string;
+  readonly diagramSvg: (run: object) => string;
   readonly documentedCodes: () => readonly string[];
   readonly failurePage: Generate;
   readonly failureIndex: Generate;
@@ -29,10 +21,6 @@ interface SiteLibrary {
   readonly readResults: () => Readonly<Record<string, { readonly goals: readonly object[] }>>;
   readonly performancePages: () => Readonly<Record<string, string>>;
   readonly reliabilityPages: () => Readonly<Record<string, string>>;
-  readonly fillFigures: (text: string, figures: Readonly<Record<string, () => string>>) => string;
-  readonly filledPages: (report: string, parts: object) => Readonly<Record<string, string>>;
-  readonly windowRun: (values: Readonly<Record<string, number>>) => Run;
-  readonly backoffRun: (values: Readonly<Record<string, number | string>>) => Run;
 }
 
 /** Imports JavaScript modules as one object. Their paths begin in `scripts/site`. */

@@ -63,7 +63,7 @@ describe('the built package', () => {
       new RegExp(`(?:^|[;},])\\s*(?:class ${name}\\b|(?:var )?${name}\\s*=\\s*class\\b)`, 'm');
     const declaredIn = (name: string) => files.filter(([, code]) => declaration(name).test(code));
     expect(classes.filter((name) => declaredIn(name).length !== 1)).toEqual([]);
-  }, 60_000);
+  }, 120_000);
 
   it.each([
     ['rx-trade-feed/operators', ['rxjs']],
@@ -72,6 +72,7 @@ describe('the built package', () => {
     ['rx-trade-feed/otel', ['rxjs']],
     ['rx-trade-feed/interop', ['rxjs']],
     ['rx-trade-feed/log', ['rxjs']],
+    ['rx-trade-feed/settle', ['rxjs']],
     ['rx-trade-feed/testing', ['rxjs', 'ws']],
     ['rx-trade-feed', ['fp-ts', 'io-ts', 'rxjs']],
   ])(
@@ -149,13 +150,13 @@ describe('the built package', () => {
 
   it('has declarations for pages that need no types of Node', async () => {
     // Those of Angular itself load the types of Node, so `/angular` is tested in whole apps.
-    const names = ['browser', 'operators', 'interop'].map((name) => join(dist, name, 'index.d.ts'));
+    const names = ['browser', 'operators', 'interop', 'settle'].map((name) => join(dist, name, 'index.d.ts'));
     const tsc = join(dist, '../node_modules/typescript-7/bin/tsc');
     // TypeScript 7 includes no types of packages unless `types` names them.
     const settings = '--ignoreConfig --noEmit --strict --target es2022 --lib es2022,dom --module nodenext';
     const { code, stdout } = await runProgram(tsc, [...settings.split(' '), ...names], {});
     expect({ code, stdout }).toEqual({ code: 0, stdout: '' });
-  }, 60_000);
+  }, 120_000);
 
   it('is small in a page without shared tabs: in one file, and in the files of a bundler that splits', async () => {
     const rxjs = ['rxjs', 'rxjs/*'];

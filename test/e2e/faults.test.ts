@@ -125,7 +125,7 @@ describe('a fault that breaks an attempt', () => {
     const halfOpen = (afterBytes: number) => ({ cut: { afterBytes, how: 'half-open' as const } });
     const plain = [{ toClient: halfOpen(0) }, { toClient: halfOpen(10) }, { toServer: halfOpen(100) }];
     const tls = await certificateFor();
-    const deadlines = { ticketTimeoutMs: 1_500, handshakeTimeoutMs: 1_500 };
+    const deadlines = { ticketTimeoutMs: 4_000, handshakeTimeoutMs: 4_000 };
     await Promise.all([
       ...plain.map((faults) => bothFail(faults, undefined, deadlines)),
       bothFail({ toClient: halfOpen(100) }, tls, deadlines),
@@ -150,7 +150,10 @@ describe('random faults', () => {
       await using net = await startFaultyService({ random, faults }, short);
       const events = await run(net, 300);
       expect(frameErrors(events)).toEqual([]);
-      const wrong = net.seen.filter(({ type }) => type === 'violation' || type === 'handshake-refused');
+      // A deadline can cut a slow request in two, which is answered with 400. A used ticket is answered with 401.
+      const wrong = net.seen.filter(
+        (event) => event.type === 'violation' || (event.type === 'handshake-refused' && event.status !== 400),
+      );
       expect(wrong).toEqual([]);
     },
   );

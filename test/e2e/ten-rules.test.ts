@@ -44,8 +44,10 @@ import {
   wsFrame,
 } from '../support/wire.js';
 
+/** Waits for a condition: at least this time, and at least 100 turns, because a busy machine may let a process pause that long. */
 const turnsUntil = async (condition: () => boolean, limitMs: number): Promise<void> => {
-  for (const end = performance.now() + limitMs; !condition() && performance.now() < end;) await turns(1);
+  const end = performance.now() + limitMs;
+  for (let turn = 0; !condition() && (turn < 100 || performance.now() < end); turn += 1) await turns(1);
 };
 
 const allClosed = (wire: Wire): Promise<unknown> => Promise.all([...wire.open].map(closed));

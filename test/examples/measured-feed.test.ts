@@ -23,11 +23,12 @@ it(
     const address = await waitFor(() => /^metrics on (http:\S+)$/m.exec(stdout)?.[1], limit);
     const scrape = async () => (await fetch(address)).text();
     await waitFor(async () => /^messaging_client_consumed_messages_total\{.+\} [1-9]/m.test(await scrape()), limit);
-    expect(await scrape()).toMatch(/^trade_feed_connection_state\{.+trade_feed_state="live".+\} 1$/m);
+    const isLive = /^trade_feed_connection_state\{.+trade_feed_state="live".+\} 1$/m;
+    await waitFor(async () => isLive.test(await scrape()), limit);
     child.kill('SIGINT');
     expect(await closed).toEqual([0, null]);
     expect(stdout).toMatch(/^metrics on \S+\n$/);
-    expect(stderr).toMatch(/^Connected to market \(connection 1\)\n/);
+    expect(stderr).toMatch(/^Connected to market \(connection 1\)\n/m);
   },
   limitMs,
 );

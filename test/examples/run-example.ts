@@ -3,6 +3,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { withoutSlowness } from '../support/run-modules.js';
 
 /** The result of a program. */
 export interface Run {
@@ -53,7 +54,7 @@ export const runExample = async (args: readonly string[], service: ServiceVariab
   clearTimeout(timer);
   const secrets = await secretsIn(secretsFile);
   await rm(folder, { recursive: true });
-  return { exitCode, ...printed, secrets };
+  return { exitCode, stdout: printed.stdout, stderr: withoutSlowness(printed.stderr), secrets };
 };
 
 /** Returns the secrets in a file of the spy. */

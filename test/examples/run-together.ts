@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { lastValueFrom } from 'rxjs';
-import { runModules, slowMachine } from '../support/run-modules.js';
+import { runModules, withoutSlowness } from '../support/run-modules.js';
 import { root, type Run, secretsIn, type ServiceVariables, spy } from './run-example.js';
 
 /** An example, with a service or with the local one that it starts. */
@@ -30,10 +30,7 @@ export const runTogether = async (examples: readonly Example[]): Promise<readonl
   await rm(folder, { recursive: true });
   return printed.map(({ stdout, stderr, hasEnded, hasFailed }, index) => ({
     stdout,
-    stderr: stderr
-      .split('\n')
-      .filter((line) => !slowMachine.test(line))
-      .join('\n'),
+    stderr: withoutSlowness(stderr),
     exitCode: hasFailed ? 1 : hasEnded ? exitCode : null,
     secrets: secrets[index]!,
   }));

@@ -5,7 +5,7 @@ import { pathToFileURL } from 'node:url';
 import { noop, retry, Subject } from 'rxjs';
 import { createFeedCluster, memoryEngine } from '../../src/cluster/index.js';
 import { callPlace } from '../../src/feed/accounts.js';
-import { shareFeed, tradeFeed$, tradeFeedEvents$, type TradeFeedOptions } from '../../src/index.js';
+import { tradeFeed$, tradeFeedEvents$, type TradeFeedOptions } from '../../src/index.js';
 import { marketBatches$, startTradeFeedService, type TradeFeedService } from '../../src/testing/index.js';
 import { until } from '../support/feed.js';
 import { runProgram } from '../support/run-program.js';
@@ -41,12 +41,8 @@ describe('account use', () => {
 
     it.each<[string, object, string]>([
       ['at once', { how: 'at once' }, twoPlaces],
-      ['at once, with functions', { how: 'at once', hasKeyFunction: true }, twoPlaces],
-      ['at once, in workers', { how: 'at once', receiveIn: 'worker' }, twoPlaces],
       ['at once, to both feeds', { how: 'at once', other: 'raw' }, twoPlaces],
       ['later', { how: 'later' }, twoPlaces],
-      ['later, with functions', { how: 'later', hasKeyFunction: true }, twoPlaces],
-      ['later, in workers', { how: 'later', receiveIn: 'worker' }, twoPlaces],
       ['later, in workers, with functions', { how: 'later', receiveIn: 'worker', hasKeyFunction: true }, twoPlaces],
       ['to one Observable', { how: 'to one Observable' }, `Two subscriptions of ${first} use the same account\\.`],
     ])('is warned once, with the places, before a feed ends: %s', async (_, settings, text) => {
@@ -62,9 +58,7 @@ describe('account use', () => {
     it.each<[string, object]>([
       ['to a shared feed', { how: 'to a shared feed' }],
       ['one after the other', { how: 'one after the other' }],
-      ['one after the other, with functions', { how: 'one after the other', hasKeyFunction: true }],
       ['one after the other, in workers', { how: 'one after the other', receiveIn: 'worker' }],
-      ['to one Observable, one after the other', { how: 'to one Observable, one after the other' }],
     ])('is not warned: %s', async (_, settings) => {
       expect(await run(settings)).toEqual({ lines: ['first', 'second'], stderr: '' });
     });
@@ -179,14 +173,6 @@ describe('account use', () => {
       await turn();
       expect(texts()).toEqual([expect.stringMatching(/createFeedCluster\('market'\) at .*, and tradeFeed\$/)]);
       for (const each of [...subscriptions, other]) each.unsubscribe();
-    });
-
-    it('are warned of unless they share', async () => {
-      const shared$ = feed$(optionsOf()).pipe(shareFeed({ lingerMs: 0 }));
-      const subscriptions = [shared$.subscribe(), shared$.subscribe()];
-      await turn();
-      expect(texts()).toEqual([]);
-      for (const each of subscriptions) each.unsubscribe();
     });
   });
 });

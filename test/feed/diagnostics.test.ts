@@ -14,7 +14,6 @@ import {
   type FeedEventMessage,
   type Stopped,
   tradeFeed$,
-  TradeFeedError,
   tradeFeedEvents$,
   type TradeFeedOptions,
 } from '../../src/index.js';
@@ -112,16 +111,6 @@ describe('observe feed', () => {
         expect(message?.event).toMatchObject({ failure: { code: 'relay-source-failed', cause: thrown } });
         expect(names()).toEqual([...begun, ...ended, 'stopped']);
       });
-
-    it('begins with attempt 1 and another origin in a new subscription', async () => {
-      await using wire = await startWire({ handshake: [accept(close(4001, 'connection replaced'))] });
-      const stopped$ = feed$('market', optionsFor(wire, options));
-      for (let run = 0; run < 2; run += 1) await expect(lastValueFrom(stopped$)).rejects.toBeInstanceOf(TradeFeedError);
-      const starts = named('tracing:rx-trade-feed:attempt:start') as AttemptMessage[];
-      expect(starts.map(({ attempt }) => attempt)).toEqual([1, 1]);
-      expect(starts[0]?.origin).not.toBe(starts[1]?.origin);
-      expect(names()).not.toContain('gap');
-    });
   });
 });
 
@@ -169,27 +158,6 @@ describe('the trace of an attempt', () => {
       ...{ origin, attempt: 1, stage: 'stream', startedAt: { ticket: 10, handshake: 20, stream: 30 } },
       ...{ endedAt: 41, error: failure },
     });
-  });
-
-  it('is numbered: 1, 2, …; a wait and a gap are not part of it', () => {
-    publish(requested(1), disconnected(2), reconnecting(2, 5), requested(7), issued(8), opened(9));
-    const started = messages.filter(({ name }) => name === 'start').map(({ message }) => message);
-    expect(started.map(({ attempt }) => attempt)).toEqual([1, 2]);
-    expect(started[0]?.endedAt).toBe(2);
-    expect(started[1]?.endedAt).toBe(undefined);
-    expect(started[1]?.origin).toBe(started[0]?.origin);
-  });
-
-  it('ends without an error when the subscription ends, and only once', () => {
-    const trace = publish(requested(1), issued(2));
-    trace.end();
-    trace.end();
-    expect(published()).toEqual(['start', 'end', 'asyncStart', 'asyncEnd']);
-    expect(messages.at(-1)?.message).not.toHaveProperty('error');
-    expect(messages.at(-1)?.message.endedAt).toBeGreaterThan(0);
-    messages = [];
-    publish(requested(1), disconnected(2)).end();
-    expect(published()).toEqual(['start', 'end', 'error', 'asyncStart', 'asyncEnd']);
   });
 
   it('ends only if it has begun: a worker that does not start makes no attempt', () => {
@@ -299,13 +267,6 @@ describe('warn without connection', () => {
       for (const event of [failed, failed, opened(1), failed, failed, failed, failed]) warn(event);
       expect(emitWarning).not.toHaveBeenCalled();
     });
-
-    it('is one line, also if the failure contains line breaks', () => {
-      const warn = started();
-      const hostile = disconnected(1, { stage: 'ticket', status: 503, closeCode: undefined, detail: 'a\nb\u001b[2J' });
-      for (let n = 0; n < 3; n += 1) warn(hostile);
-      expect(emitWarning.mock.calls[0]?.[0]).not.toMatch(/[\n\u001b]/);
-    });
   });
 
   describe('a feed without a connection', () => {
@@ -328,20 +289,6 @@ describe('warn without connection', () => {
       }
       expect(JSON.stringify(emitWarning.mock.calls)).not.toContain(plantedKey);
       expect(emitWarning.mock.calls[0]?.[0]).toMatch(/tradeFeed\$\('market'\) at .*diagnostics\.test\.ts:\d+/);
-    });
-
-    it.each<[string, (wire: { readonly baseUrl: string }) => Observable<unknown>]>([
-      ['with `warnings: false`', (wire) => tradeFeed$('market', optionsFor(wire, { warnings: false }))],
-      [
-        'of tradeFeedEvents$, whose subscriber receives the events',
-        (wire) => tradeFeedEvents$('market', optionsFor(wire)),
-      ],
-    ])('does not warn %s', async (_name, feedOf) => {
-      await using wire = await startWire(unavailable);
-      const subscription = feedOf(wire).subscribe();
-      await attempts(wire, 6);
-      subscription.unsubscribe();
-      expect(emitWarning).not.toHaveBeenCalled();
     });
   });
 });

@@ -1,10 +1,10 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
-import { concat, defer, EMPTY, lastValueFrom, NEVER, of, retryWhen, tap, throwError } from 'rxjs';
-import { createLifecycle, type Emit, reconnects, withEvents } from '../../src/feed/lifecycle.js';
+import { lastValueFrom, retryWhen, throwError } from 'rxjs';
+import { createLifecycle, reconnects } from '../../src/feed/lifecycle.js';
 import type { LifecycleEvent } from '../../src/protocol/event.js';
 import { createTradeFeedError } from '../../src/protocol/failures/classify.js';
 import { copyFailure } from '../../src/protocol/failures/trade-feed-error.js';
-import { opened, requested, watermark } from '../operators/stream.js';
+import { opened, requested } from '../operators/stream.js';
 
 describe('lifecycle', () => {
   const failure = createTradeFeedError({ stage: 'stream', closeCode: 1001, reason: 'server shutdown', endedAt: 5 });
@@ -61,49 +61,6 @@ describe('lifecycle', () => {
         { type: 'stopped', at: 8, failure: error },
       ]);
       expect(error).toMatchObject({ code: 'retries-exhausted' });
-    });
-  });
-
-  describe('withEvents', () => {
-    const collect = (values$: Parameters<typeof withEvents<string>>[0]) => {
-      const emitted: unknown[] = [];
-      const subscription = withEvents(values$).subscribe({
-        next: (value) => emitted.push(typeof value === 'string' ? value : value.type),
-        error: (error: unknown) => emitted.push(error),
-        complete: () => emitted.push('complete'),
-      });
-      return { emitted, subscription };
-    };
-
-    it('emits values and events in order', () => {
-      const { emitted, subscription } = collect((emit) =>
-        concat(of('a', 'b').pipe(tap(() => emit(watermark(1)))), NEVER),
-      );
-      expect(emitted).toEqual(['watermark', 'a', 'watermark', 'b']);
-      subscription.unsubscribe();
-    });
-
-    it('completes and errors with the feed', () => {
-      expect(collect(() => EMPTY).emitted).toEqual(['complete']);
-      expect(collect(() => throwError(() => failure)).emitted).toEqual([failure]);
-    });
-
-    it('emits the events of each subscription separately', () => {
-      let subscriptions = 0;
-      const feed$ = withEvents((emit: Emit) =>
-        defer(() => {
-          subscriptions += 1;
-          emit(watermark(subscriptions));
-          return NEVER;
-        }),
-      );
-      const seen: unknown[] = [];
-      const running = [1, 2].map((n) => feed$.subscribe((event) => seen.push([n, event])));
-      expect(seen).toEqual([
-        [1, watermark(1)],
-        [2, watermark(2)],
-      ]);
-      for (const subscription of running) subscription.unsubscribe();
     });
   });
 });

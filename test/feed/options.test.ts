@@ -301,26 +301,6 @@ describe('the option tls', () => {
 });
 
 describe('resolveOptions', () => {
-  it('refuses an unknown name, and lists the known names', () => {
-    const error = refused('apikey', marker);
-    const names = Object.keys(options).join(', ');
-    expect(error.message).toBe(invalid(`\`apikey\` must be left out: the options are ${names}`));
-    expect(everythingOf(error)).not.toContain(marker);
-  });
-
-  it.each([null, 5, marker, true, () => ({})])('refuses %p, which is not an object', (input) => {
-    const error = refusalOf(() => resolveOptions(input as TradeFeedOptions));
-    expect(error.message).toContain('`options` must be an object.');
-  });
-
-  it('does not change the object of the caller', () => {
-    const backoff = Object.freeze({ initialDelayMs: 7 });
-    const tls = Object.freeze({ ca: Object.freeze([cert]) as unknown as string[] });
-    const input = Object.freeze({ ...valid, backoff, tls, classify: undefined });
-    expect(resolveTicketOptions(input).backoff.initialDelayMs).toBe(7);
-    expect([input.apiKey, backoff]).toEqual([valid.apiKey, { initialDelayMs: 7 }]);
-  });
-
   it('returns settings that it accepts as options, unchanged', () => {
     const backoff = { jitter: 'none', random: () => 0.5 } as const;
     const more = { tls: { ca: cert }, agent: new HttpsAgent(), dispatcher };
@@ -330,18 +310,6 @@ describe('resolveOptions', () => {
     expect(twice.apiKey).toBe(once.apiKey);
     expect(Object.keys(twice).sort()).toEqual(Object.keys(once).sort());
     expect(resolveOptions(resolveOptions())).toEqual(resolveOptions());
-  });
-
-  it('wraps the key, so that the settings can be printed', () => {
-    const settings = resolveOptions({ apiKey: marker });
-    expect(inspect(settings, { showHidden: true, depth: null }) + JSON.stringify(settings)).not.toContain(marker);
-    expect((settings.apiKey as Secret).reveal()).toBe(marker);
-  });
-
-  it('needs neither an address nor a key: a ticket contains its own address', () => {
-    process.env['TRADE_FEED_BASE_URL'] = 'https://env.example';
-    expect(resolveOptions()).not.toHaveProperty('baseUrl');
-    expect(resolveOptions()).not.toHaveProperty('apiKey');
   });
 });
 

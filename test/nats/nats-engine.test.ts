@@ -1,47 +1,35 @@
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import { Kvm } from '@nats-io/kv';
-import { connect, type NodeConnectionOptions } from '@nats-io/transport-node';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { filter, firstValueFrom } from 'rxjs';
-import type { ClusterEngine } from '../../src/cluster/engine.js';
+import type { NodeConnectionOptions } from '@nats-io/transport-node';
+import { firstValueFrom } from 'rxjs';
 import { natsEngine, type NatsEngineOptions } from '../../src/nats/index.js';
 import { clusterEngineTests } from '../../src/testing/index.js';
-import { describeInstalled, describeServer } from '../cluster/support/real-server.js';
+import { becomes, describeInstalled, describeServer, startServer } from '../cluster/support/real-server.js';
 import { startTestCluster } from '../cluster/support/replicas.js';
-import { type RunningBroker, startBroker } from '../peers/brokers.mjs';
 import { waitFor } from '../support/wait-for.js';
 
 /** `limited` has no permission for the subjects that begin with `denied`. */
-const config = {
-  option: '-c',
-  text: `authorization {
-    users = [
-      { user: all, password: all }
-      { user: limited, password: limited, permissions: { publish: ">", subscribe: { allow: ">", deny: "denied.>" } } }
-    ]
-  }
-  no_auth_user: all`,
-};
-
-const becomes = (engine: ClusterEngine, expected: boolean) =>
-  firstValueFrom(engine.connected$.pipe(filter((isConnected) => isConnected === expected)));
+const config = `authorization {
+  users = [
+    { user: all, password: all }
+    { user: limited, password: limited, permissions: { publish: ">", subscribe: { allow: ">", deny: "denied.>" } } }
+  ]
+}
+no_auth_user: all`;
 
 const bytes = (text: string): Buffer => Buffer.from(text);
 const textOf = (data: Uint8Array): string => Buffer.from(data).toString();
 
 describeServer(
   'nats',
-  ({ broker, connect: connectEngine, defer }) => {
-    const open = async (options?: NatsEngineOptions, user = 'all') => {
-      const connection = await connect({ servers: `127.0.0.1:${broker().port}`, user, pass: user });
-      defer(() => connection.close());
+  (server) => {
+    const open = async (options?: NatsEngineOptions, client?: NodeConnectionOptions) => {
+      const connection = await server().nats(client);
       return { connection, engine: natsEngine(connection, options) };
     };
 
     it('puts the prefix before keys and subjects, and separates buckets', async () => {
-      const engine = await connectEngine();
+      const engine = await server().connect();
       const { engine: prefixed } = await open({ prefix: 'team.' });
       const { engine: other } = await open({ bucket: 'other', replicas: 1 });
       await prefixed.compareAndSet('key', 'one', undefined);
@@ -79,9 +67,7 @@ describeServer(
     });
 
     it('throws invalid-options from the call for a connection with noEcho, and for the promise of a connection', async () => {
-      const options = { servers: `127.0.0.1:${broker().port}`, noEcho: true };
-      const connection = await connect(options);
-      defer(() => connection.close());
+      const connection = await server().nats({ noEcho: true });
       expect(() => natsEngine(connection)).toThrow(
         expect.objectContaining({ code: 'invalid-options', option: 'noEcho' }),
       );
@@ -97,12 +83,7 @@ describeServer(
       ['verbose', { verbose: true }],
       ['ignoreClusterUpdates', { ignoreClusterUpdates: true }],
     ])('passes all tests of an engine with %s', async (_, options) => {
-      const openEngine = async (): Promise<ClusterEngine> => {
-        const connection = await connect({ servers: `127.0.0.1:${broker().port}`, ...options });
-        defer(() => connection.close());
-        return natsEngine(connection);
-      };
-      const engines = [await openEngine(), await openEngine()] as const;
+      const engines = [(await open({}, options)).engine, (await open({}, options)).engine] as const;
       await Promise.all(clusterEngineTests(() => engines).map(({ run }) => run()));
     });
 
@@ -114,22 +95,22 @@ describeServer(
       next.respond('owner', (data) => data).subscribe();
       for (const subscription of old) subscription.unsubscribe();
       expect(await next.request('owner', bytes('?'), 20_000)).toMatchObject({ type: 'reply' });
-      (await connectEngine()).publish('successor', bytes('message'));
+      (await server().connect()).publish('successor', bytes('message'));
       expect(textOf(await received)).toBe('message');
     });
 
     it('is away if it is created during an outage, and connected after it', async () => {
       const { connection } = await open();
-      await broker().kill();
+      await server().broker.kill();
       await waitFor(() => connection.info === undefined);
       const engine = natsEngine(connection);
       expect(await firstValueFrom(engine.connected$)).toBe(false);
-      await broker().start();
+      await server().broker.start();
       await becomes(engine, true);
     });
 
     it('answers no request while its connection is drained', async () => {
-      const [{ connection, engine }, asking] = [await open(), await connectEngine()];
+      const [{ connection, engine }, asking] = [await open(), await server().connect()];
       let asked = 0;
       engine
         .respond('drained', (data) => {
@@ -161,7 +142,7 @@ describeServer(
     });
 
     it('reports a subscription that the server refuses', async () => {
-      const { engine } = await open({}, 'limited');
+      const { engine } = await open({}, { user: 'limited', pass: 'limited' });
       await expect(firstValueFrom(engine.subscribe('denied.a'))).rejects.toThrow(/permission/i);
       await expect(firstValueFrom(engine.respond('denied.b', (data) => data))).rejects.toThrow(/permission/i);
     });
@@ -181,32 +162,17 @@ describeServer(
 );
 
 describeInstalled('nats', 'a nats-server with a small max_payload', () => {
-  let folder: string;
-  let broker: RunningBroker;
-  const configure = (maxPayload: number): void =>
-    writeFileSync(join(folder, 'server.conf'), `max_payload: ${maxPayload}`);
-
-  beforeAll(async () => {
-    folder = mkdtempSync(join(tmpdir(), 'rx-trade-feed-payload-'));
-    configure(8_192);
-    broker = await startBroker('nats', folder, ['-c', join(folder, 'server.conf')]);
-  });
-  afterAll(async () => {
-    await broker.kill();
-    rmSync(folder, { recursive: true, force: true });
-  });
-
   it('receives frames of any size, also after a reconnect to a server with another limit', async () => {
-    const open = () =>
-      connect({ servers: `127.0.0.1:${broker.port}`, maxReconnectAttempts: -1, reconnectTimeWait: 50 });
-    const connections = [await open(), await open()] as const;
+    await using server = await startServer('nats', 'max_payload: 8192');
+    const { broker, configure } = server;
+    const connections = [await server.nats(), await server.nats()] as const;
     const engines = connections.map((connection) => natsEngine(connection));
     await using test = await startTestCluster(engines[0]!);
     const replicas = engines.map((engine, n) => test.start(`r${n}`, { engine }));
     for (const limit of [8_192, 2_048, 4_096]) {
       if (limit !== connections[0].info?.max_payload) {
         await broker.kill();
-        configure(limit);
+        configure(`max_payload: ${limit}`);
         await broker.start();
         for (const [n, connection] of connections.entries()) {
           await waitFor(() => connection.info?.max_payload === limit);
@@ -231,6 +197,5 @@ describeInstalled('nats', 'a nats-server with a small max_payload', () => {
         expect(replica.error()).toBeUndefined();
       }
     }
-    for (const connection of connections) await connection.close();
   });
 });

@@ -25,17 +25,7 @@ import {
   type TradeFeedTestingOptions,
 } from '../../src/nestjs/index.js';
 import { Raw } from '../relay/support.js';
-import {
-  type App,
-  eventsIn,
-  FeedController,
-  get,
-  openSse,
-  type SseClient,
-  type SseMessage,
-  startApp,
-  when,
-} from './support.js';
+import { type App, FeedController, get, openSse, type SseClient, type SseMessage, startApp, when } from './support.js';
 
 @Injectable()
 class BearerGuard implements CanActivate {
@@ -153,20 +143,6 @@ describe('sse', () => {
     expect(client.events.map(({ type }) => type)).toEqual(['opened', 'frame']);
   });
 
-  it('reports a current outage to the first browser', async () => {
-    await start({ backoff: { initialDelayMs: 60_000, maxDelayMs: 60_000, jitter: 'none' } });
-    feed.frames$.subscribe();
-    await when(feed.status$, ({ state }) => state === 'live');
-    testing.account.expireAccess();
-    await when(feed.status$, ({ state }) => state === 'reconnecting');
-    const client = await open();
-    await when(client.messages$, (message) => eventsIn(message).some(({ type }) => type === 'reconnecting'));
-    expect(client.events).toMatchObject([
-      { type: 'disconnected', failure: { code: 'access-expired' } },
-      { type: 'reconnecting', delayMs: 60_000 },
-    ]);
-  });
-
   it('resumes where a browser was when it reconnects', async () => {
     await start();
     const id = await leaveAfter('one');
@@ -176,18 +152,6 @@ describe('sse', () => {
     const events = await eventsUntil(second, 'three');
     expect(events.filter(({ type }) => type === 'frame').map(({ data }) => data)).toEqual(['two', 'three']);
     expect(events.map(({ type }) => type)).not.toContain('gap');
-  });
-
-  it('sends a gap to a browser that was away for too long', async () => {
-    await start({ relay: { capacity: 2, batchMs: 0 } });
-    const id = await leaveAfter('one');
-    const last = when(feed.frames$, (frame) => frame.text() === 'five');
-    await testing.push('two', 'three', 'four', 'five');
-    await last;
-    const second = await open('/feed', { 'Last-Event-ID': id });
-    await testing.push('six');
-    const gaps = (await eventsUntil(second, 'six')).filter(({ type }) => type === 'gap');
-    expect(gaps).toMatchObject([{ failure: { code: 'relay-behind' } }]);
   });
 
   it('lets guards decide: Nest answers 403', async () => {
@@ -244,27 +208,15 @@ describe('sse', () => {
     await expectAgain();
     expect(started.log.ofFeeds.filter((line) => line.startsWith('log Connected'))).toHaveLength(2);
   });
+});
 
-  it('does not restart a feed that stopped before the first browser', async () => {
-    await start();
-    testing.account.revokeAccess();
-    await expect(firstValueFrom(feed.frames$)).rejects.toMatchObject({ code: 'not-entitled' });
-    const requests = requestsAfterRestore();
-    await expectStop(await open());
-    expect(requests).toEqual([]);
-  });
-
-  it('sends no secret', async () => {
-    await start();
-    const client = await open();
-    await testing.push('hello');
-    await eventsUntil(client, 'hello');
-    testing.account.expireAccess();
-    await when(client.messages$, (message) => eventsIn(message).some(({ type }) => type === 'gap'));
-    const output = client.text() + started.log.raw;
-    expect(output).toContain('access expired');
-    expect(output).not.toMatch(/bearer |x-api-key|wss?:\/\//i);
-  });
+it('a browser does not restart a feed that stopped before', async () => {
+  await start();
+  testing.account.revokeAccess();
+  await expect(firstValueFrom(feed.frames$)).rejects.toMatchObject({ code: 'not-entitled' });
+  const requests = requestsAfterRestore();
+  await expectStop(await open());
+  expect(requests).toEqual([]);
 });
 
 describe('a route with `select`', () => {
@@ -315,7 +267,7 @@ describe('a browser that does not read', () => {
     // Nest logs this when it drops a client with too many queued messages.
     expect(started.log.raw).not.toContain('not reading its events');
     expect((await started.log.line(/reads too slowly/)).level).toBe('warn');
-  }, 30_000);
+  }, 120_000);
 
   it('is disconnected when it does not read for a few heartbeats', async () => {
     await start({ relay: { heartbeatMs: 20, batchMs: 0 } });
@@ -327,7 +279,7 @@ describe('a browser that does not read', () => {
     stuck.response.resume();
     await ended;
     expect(stuck.response.complete).toBe(false);
-  }, 30_000);
+  }, 120_000);
 
   it('receives a long history in parts, because Nest drops a client at 4 Mi characters', async () => {
     await start({ relay: { batchMs: 0, maxReplayBytes: 1e8 } });
@@ -341,18 +293,7 @@ describe('a browser that does not read', () => {
     const events = await eventsUntil(slow, payload(1_999));
     expect(events.filter(({ type }) => type === 'frame')).toHaveLength(2_000);
     expect(started.log.raw).not.toContain('not reading its events');
-  }, 30_000);
-
-  it('has its connection closed by a shutdown', async () => {
-    await start();
-    const stuck = await openStuck();
-    await flood(await open(), 1_000);
-    const gone = new Promise((resolve) => stuck.response.once('close', resolve));
-    await started.app.close();
-    stuck.response.resume();
-    await gone;
-    expect(stuck.response.complete).toBe(false);
-  });
+  }, 120_000);
 });
 
 describe('the user of a stream', () => {
@@ -371,23 +312,6 @@ describe('the user of a stream', () => {
     expect(ann.response.complete).toBe(true);
     expect(feed.relay.status().clients).toHaveLength(1);
     other.leave();
-  });
-
-  it('replaces its stream when it continues it, also one whose dead connection is not closed', async () => {
-    await start({ relay });
-    const dead = await open('/guarded', headers);
-    await testing.push('one');
-    const id = await idOf(dead, 'one');
-    dead.response.pause();
-    expect((await open('/guarded', headers)).response.statusCode).toBe(503);
-    const next = await open('/guarded', { ...headers, 'Last-Event-ID': id });
-    expect(next.response.statusCode).toBe(200);
-    await testing.push('two');
-    const events = await eventsUntil(next, 'two');
-    expect(events.filter(({ type }) => type === 'frame' || type === 'gap')).toMatchObject([{ data: 'two' }]);
-    dead.response.resume();
-    const last = await lastValueFrom(dead.messages$);
-    expect([last.event, last.data]).toEqual(['connect-again', expect.stringContaining('"relay-replaced"')]);
   });
 });
 
@@ -464,13 +388,6 @@ describe('a shutdown', () => {
     await ended;
     expect(client.response.complete).toBe(true);
     expect((await messages).map(({ event }) => event)).not.toContain('complete');
-  });
-
-  it('accepts no new browser', async () => {
-    await start();
-    const request = { headers: {} };
-    await started.app.close();
-    await expect(firstValueFrom(feed.sse(request, { authorize: 'everybody' }))).rejects.toMatchObject({ status: 503 });
   });
 });
 

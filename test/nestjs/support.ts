@@ -221,13 +221,8 @@ export const openSse = async (url: string, headers: Record<string, string> = {})
 };
 
 const messageOf = (block: string): SseMessage => {
-  const fields = block
-    .split('\n')
-    .filter((line) => line !== '')
-    .map((line) => /^(\w*): ?(.*)$/.exec(line)?.slice(1) ?? ['', '']);
-  const of = (name: string) => fields.filter(([field]) => field === name).map(([, value = '']) => value);
-  const [id] = of('id');
-  const [event] = of('event');
+  const of = (name: string) => [...block.matchAll(new RegExp(`^${name}: ?(.*)$`, 'gm'))].map(([, value = '']) => value);
+  const [[id], [event]] = [of('id'), of('event')];
   return { ...(id !== undefined && { id }), ...(event !== undefined && { event }), data: of('data').join('\n') };
 };
 

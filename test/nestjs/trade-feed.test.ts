@@ -1,18 +1,20 @@
 import { Inject, Injectable, type OnModuleDestroy } from '@nestjs/common';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { metrics, trace } from '@opentelemetry/api';
-import { filter, firstValueFrom, lastValueFrom, Subject, take, toArray } from 'rxjs';
+import { filter, firstValueFrom, lastValueFrom, map, Subject, take, toArray } from 'rxjs';
 import { createFeedCluster, memoryEngine } from '../../src/cluster/index.js';
-import { TradeFeed, TradeFeedHealthIndicator } from '../../src/nestjs/index.js';
-import { FeedMemory } from '../../src/nestjs/feed-memory.js';
-import { telemetry } from '../../src/nestjs/telemetry.js';
+import { TradeFeed, TradeFeedHealthIndicator, type TradeFeedModuleOptions } from '../../src/nestjs/index.js';
+import { FeedMemory, telemetry } from '../../src/nestjs/observers.js';
 import type { FeedEvent } from '../../src/protocol/event.js';
 import { relayHandler } from '../../src/relay/index.js';
 import { disconnected, frameOf, opened, watermark } from '../operators/stream.js';
 import { startSdk } from '../otel/sdk.js';
 import { Web } from '../relay/support.js';
+import { plantedKey } from '../support/feed.js';
 import { waitFor } from '../support/wait-for.js';
-import { live, LocalService, seen, stopped, when } from './support.js';
+import { accept, close, issue, refuse, refuseHandshake, startWire, text } from '../support/wire.js';
+import type { Wire, WireScript } from '../support/wire.js';
+import { fast, live, LocalService, seen, stopped, when } from './support.js';
 
 const local = new LocalService();
 const typesOf = (events: readonly { readonly type: string }[]) => events.map(({ type }) => type);
@@ -139,6 +141,69 @@ describe('a stop', () => {
   });
 });
 
+describe('the log', () => {
+  let wire: Wire;
+  afterEach(async () => wire[Symbol.asyncDispose]());
+
+  /** Starts an application whose feed runs a script of the wire at bootstrap. */
+  const run = async (script: WireScript, options: TradeFeedModuleOptions = {}) => {
+    wire = await startWire(script);
+    const ofWire = { baseUrl: wire.baseUrl, apiKey: plantedKey, backoff: { ...fast, jitter: 'none' } } as const;
+    return local.start({ ...ofWire, connect: 'bootstrap', ...options });
+  };
+  const expectNoSecret = (logged: string) => {
+    expect(wire.tickets.length).toBeGreaterThan(0);
+    expect(logged).not.toContain(plantedKey);
+    expect(logged).not.toMatch(/planted-ticket-\d/);
+  };
+
+  it('reports a whole outage: the end, the attempts, the opening, the gap', async () => {
+    const { log } = await run({
+      ticket: [issue(), refuse(503), issue()],
+      handshake: [accept(text('one'), close(1001, 'server shutdown')), refuseHandshake(503), accept()],
+    });
+    await log.line(/^Frames may be missing/);
+    const begins = [
+      ...['log Connected to market (connection 1)', 'warn Disconnected, server-shutdown: ', 'warn Reconnect 1 in 1 ms'],
+      ...['warn Disconnected, credential-service-unavailable: ', 'warn Reconnect 2 in 2 ms'],
+      ...['warn Disconnected, capacity-full: ', 'warn Reconnect 3 in 4 ms'],
+      ...['log Connected to market (connection 2)', 'warn Frames may be missing: '],
+    ];
+    expect(log.ofFeeds.map((line, n) => line.slice(0, begins[n]?.length))).toEqual(begins);
+    expectNoSecret(log.raw);
+  });
+
+  it('removes the ticket from a close reason that quotes it', async () => {
+    const { log } = await run({ handshake: [accept(close(4001, 'replaced planted-ticket-1'))] });
+    await log.line(/^Stopped/);
+    expectNoSecret(log.raw);
+  });
+
+  it('reports where the application threw an exception', async () => {
+    const classify = () => {
+      throw new RangeError('of the application');
+    };
+    const { log } = await run({ handshake: [accept(close(1001))] }, { classify });
+    await log.line(/^Stopped, relay-source-failed: .* Cause: RangeError: of the application$/);
+    await log.line(/^An exception stopped the feed: RangeError: of the application$/);
+    expect(log.raw).toContain('trade-feed.test');
+  });
+
+  it('reports where an operator of `select` threw an error, and no stop of the feed', async () => {
+    const { log, feed } = await run({ handshake: [accept(text('one'))] });
+    await log.line(/^Connected/);
+    const select = map((): unknown => {
+      throw new RangeError('of the operator');
+    });
+    const messages = await lastValueFrom(feed.relay.messages$({ select }).pipe(toArray()));
+    expect(messages.at(-1)?.type).toBe('connect-again');
+    const stop = 'A topic of `select` stopped: RangeError: of the operator';
+    expect(log.ofFeeds.filter((line) => line.includes('stopped'))).toEqual([`error ${stop}`]);
+    expect(log.raw).toContain('trade-feed.test');
+    expect(feed.status.state).not.toBe('stopped');
+  });
+});
+
 describe('a shutdown', () => {
   it('closes the connection with a closing handshake, and completes every stream before close() resolves', async () => {
     const states: string[] = [];
@@ -262,7 +327,7 @@ describe('the option telemetry', () => {
     };
     const message = '`telemetry` must be false, unless the package @opentelemetry/api is installed';
     const error = expect.objectContaining({ code: 'invalid-options', message: expect.stringContaining(message) });
-    expect(() => telemetry({ feed: 'market' }, load)).toThrow(error);
+    expect(() => telemetry({ feed: 'market', name: undefined }, load)).toThrow(error);
   });
 });
 

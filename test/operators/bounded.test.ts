@@ -15,7 +15,7 @@ import { BoundedReader } from '../../src/operators/bounded/bounded-reader.js';
 import { Ring } from '../../src/operators/bounded/ring.js';
 import type { SourceError } from '../../src/operators/items/item.js';
 import { cases } from '../support/cases.js';
-import { aliveBytes, chunk, endOfTurn, fullChunk } from './own-bytes/views.js';
+import { aliveBytes, chunk } from './own-bytes/views.js';
 import fc from 'fast-check';
 
 interface Sized {
@@ -49,22 +49,6 @@ const numbersIn = (queue: BoundedQueue<Sized>): number[] =>
 const sum = (numbers: readonly number[]): number => numbers.reduce((a, b) => a + b, 0);
 
 describe('BoundedQueue', () => {
-  it.each([
-    ['drop-oldest', { capacity: 3 }, [1, 1, 1, 1, 1], [2, 3, 4]],
-    ['drop-newest', { capacity: 3 }, [1, 1, 1, 1, 1], [0, 1, 2]],
-    ['drop-oldest', { capacityBytes: 10 }, [4, 4, 3, 5], [2, 3]],
-    ['drop-newest', { capacityBytes: 10 }, [4, 4, 3, 5], [0, 1]],
-    // Only the value that is larger than the limit.
-    ['drop-oldest', { capacityBytes: 10 }, [4, 11, 6], [0, 2]],
-    ['drop-newest', { capacityBytes: 10 }, [4, 11, 6], [0, 2]],
-  ] as const)('with %s and %j, holds of values of %j bytes those numbered %j', (overflow, bounds, sizes, expected) => {
-    const { queue, reports } = queueOf({ ...bounds, overflow });
-    offerAll(queue, ...sizes);
-    expect(numbersIn(queue)).toEqual(expected);
-    queue.settle();
-    expect(reports).toMatchObject([{ dropped: sizes.length - expected.length }]);
-  });
-
   it('throws an OverflowError with a readable message when the bounds are reached and the policy is `error`', () => {
     const { queue, reports } = queueOf({ capacity: 2, capacityBytes: 10, overflow: 'error' });
     offerAll(queue, 1, 2);
@@ -109,16 +93,6 @@ describe('BoundedQueue', () => {
     expect(reports).toMatchObject([{ total: 3 }, { dropped: 1, total: 4 }]);
   });
 
-  it('reports an overflow of bytes when at most half of the bytes are left', () => {
-    const { queue, reports } = queueOf({ capacityBytes: 8 });
-    offerAll(queue, 1, 1, 6, 1);
-    for (const expected of [0, 1]) {
-      queue.take();
-      queue.settle();
-      expect(reports).toHaveLength(expected);
-    }
-  });
-
   it('reports a long overflow every second', () => {
     const { queue, reports, clock } = queueOf({ capacity: 1 });
     for (clock.now = 0; clock.now <= 2_500; clock.now += 100) offerAll(queue, 1);
@@ -129,15 +103,6 @@ describe('BoundedQueue', () => {
       ['overflow', 3, 2_300, 2_500],
       ['ended', 1, 2_600, 2_600],
     ]);
-  });
-
-  it('reports a long overflow when the clock was set back by a second', () => {
-    const { queue, reports, clock } = queueOf({ capacity: 1 });
-    for (const now of [5_000, 5_000, 4_001, 4_000]) {
-      clock.now = now;
-      offerAll(queue, 1);
-    }
-    expect(reports).toMatchObject([{ reason: 'overflow', dropped: 3, from: 5_000, to: 4_000 }]);
   });
 
   it('has reset its counts before `onDrop` throws or causes another drop', () => {
@@ -160,6 +125,25 @@ describe('BoundedQueue', () => {
     expect(dropped).toEqual([2, 2]);
   });
 
+  it('reports an overflow of bytes when at most half of the bytes are left', () => {
+    const { queue, reports } = queueOf({ capacityBytes: 8 });
+    offerAll(queue, 1, 1, 6, 1);
+    for (const expected of [0, 1]) {
+      queue.take();
+      queue.settle();
+      expect(reports).toHaveLength(expected);
+    }
+  });
+
+  it('reports a long overflow when the clock was set back by a second', () => {
+    const { queue, reports, clock } = queueOf({ capacity: 1 });
+    for (const now of [5_000, 5_000, 4_001, 4_000]) {
+      clock.now = now;
+      offerAll(queue, 1);
+    }
+    expect(reports).toMatchObject([{ reason: 'overflow', dropped: 3, from: 5_000, to: 4_000 }]);
+  });
+
   it.each([NaN, -1, 0.5, Infinity, '1'])('refuses a `bytesOf` that returns %p, and counts the value', (bytes) => {
     const { queue, reports } = queueOf({});
     expect(() => queue.offer({ n: 0, bytes: bytes as number })).toThrow(/`bytesOf` must be a function that returns/);
@@ -178,21 +162,6 @@ describe('BoundedQueue', () => {
     expect(queue.size).toBe(12);
     queue.end();
     expect(reports[0]).toMatchObject({ reason: 'overflow', dropped: 1, droppedBytes: 800 });
-  });
-
-  it('never keeps more bytes alive than the limit, nor much less, with any policy', async () => {
-    const queue = new BoundedQueue<Frame>({ ...boundDefaults, capacityBytes: 20_000 });
-    const waiting: Frame[] = [];
-    for (let turn = 0; turn < 200; turn += 1) {
-      for (const frame of fullChunk(1 + (turn % 12), 1_000)) {
-        queue.offer(frame);
-        waiting.push(frame);
-      }
-      waiting.splice(0, waiting.length - queue.size);
-      await endOfTurn();
-      expect(aliveBytes(waiting)).toBeLessThanOrEqual(20_000);
-      if (turn > 5) expect(queue.size).toBe(20);
-    }
   });
 
   it('has the same order, bounds and counts as a plain array, for any policy and interleaving', () => {

@@ -91,12 +91,4 @@ describe('collect$', () => {
       collect$(source, telling()).subscribe({ error: () => undefined });
     expect(endings).toEqual([undefined, expect.objectContaining({ error: failure })]);
   });
-
-  it('passes the values for which `add` returns true to the ticks', () => {
-    const source = new Subject<string>();
-    const moments: unknown[] = [];
-    collect$(source, collector(), (added) => added.pipe(tap((moment) => moments.push(moment)))).subscribe();
-    for (const letter of 'aBcD') source.next(letter);
-    expect(moments).toEqual(['B', 'D']);
-  });
 });

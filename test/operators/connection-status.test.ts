@@ -75,17 +75,6 @@ describe('connectionStatus', () => {
     });
   });
 
-  it('is live after a frame, for a late subscriber', () => {
-    const late = frameOf('late', 12, 3);
-    const values = { L: { state: 'live', since: 12, connection: 3 }, W: down(20, 1, 121, lost(20)) };
-    marbles(({ cold, expectObservable }) => {
-      expectObservable(cold('-f-f-(dr)-|', { ...events, f: late }).pipe(connectionStatus())).toBe(
-        '-L---W----|',
-        values,
-      );
-    });
-  });
-
   it('is stopped by an error, also if no event announced it', () => {
     const thrown = new Error('no space left');
     const seen: unknown[] = [];
@@ -97,12 +86,6 @@ describe('connectionStatus', () => {
       .subscribe({ next: (status) => seen.push(status), error: (error) => seen.push(error) });
     const failure = expect.objectContaining({ code: 'relay-source-failed', cause: thrown });
     expect(seen).toMatchObject([{ state: 'live' }, { state: 'stopped', failure }, thrown]);
-  });
-
-  it('has no failure for an outage that began before the subscription', () => {
-    marbles(({ cold, expectObservable }) => {
-      expectObservable(cold('-r-', events).pipe(connectionStatus())).toBe('-W-', { W: down(21, 1, 121) });
-    });
   });
 
   it('is live since the current time after an item without a time', () => {

@@ -6,10 +6,7 @@ import { type DecodeOptions, decodeWith } from '../../src/operators/decode-with.
 import type { Codec } from '../../src/operators/decode/codec.js';
 import { DecodeError, type DecodeFailure } from '../../src/operators/decode/decode-failure.js';
 import { Decoded } from '../../src/operators/items/item.js';
-import { bytesReader, readFrame } from '../../src/protocol/event-line.js';
-import type { AnyFrame, Frame } from '../../src/protocol/frame.js';
-import { emitFrames } from '../../src/worker/block.js';
-import { OpenBlock } from '../../src/worker/block.js';
+import type { AnyFrame } from '../../src/protocol/frame.js';
 import { libraries, listOf } from './decode/schemas.js';
 import { binaryFrame, disconnected, frameOf, gapOf, marbles, opened } from './stream.js';
 import * as t from 'io-ts';
@@ -190,16 +187,10 @@ describe.each(libraries)('an error of a function in a codec: $name', ({ checked,
     expect(errors).toEqual([expect.objectContaining({ message: 'Maximum call stack size exceeded' })]);
     expect(errors[0]).not.toBeInstanceOf(DecodeError);
   });
-
-  it('is thrown once: the function is called once per frame', () => {
-    const change = jest.fn(failingAt(0, new Error('a bug')));
-    outcomeOf(three, withOptions({})(changed(change)));
-    expect(change.mock.calls.map(([n]) => n)).toEqual([1, 0]);
-  });
 });
 
 // A few of the codecs take a quarter of a second for such a document.
-jest.setTimeout(30_000);
+jest.setTimeout(120_000);
 
 const issue = { path: '', message: 'nested more than 100 levels deep: the codec ran out of stack' };
 const small = '{"n":1,"next":null}';
@@ -217,41 +208,5 @@ describe.each(libraries)('a document that is nested too deeply: $name', ({ list 
   it('is decoded if it has 100 levels', () => {
     const { seen } = outcomeOf(texts(listOf(100), listOf(100, '"x"')), either(list()));
     expect(seen).toEqual([JSON.parse(listOf(100)), expect.not.arrayContaining([issue])]);
-  });
-});
-
-const relayed = { feed: 'market', connection: 1, receivedAt: 1, isBinary: false, encoding: 'utf8' };
-
-/** Creates a frame as each source does. */
-const hops: readonly [string, (text: string) => AnyFrame][] = [
-  ['the service', (text) => frameOf(text)],
-  ['a relay', (data) => readFrame({ ...relayed, data }, bytesReader)],
-  ['a log', (text) => Object.assign(frameOf(text), { offset: 0 })],
-  [
-    'a worker',
-    (text) => {
-      const block = new OpenBlock(1);
-      block.add(frameOf(text, 1));
-      const received: AnyFrame[] = [];
-      new Observable<Frame>((subscriber) => emitFrames(block.seal()!, 1, subscriber)).subscribe((frame) =>
-        received.push(frame),
-      );
-      return received[0]!;
-    },
-  ],
-];
-
-describe.each(hops)('a frame of %s', (_name, hop) => {
-  it('is decoded, refused or fails in the same way', () => {
-    const { changed, list } = libraries[0]!;
-    const bug = new Error('a bug');
-    const onInvalid = jest.fn<(failure: DecodeFailure) => void>();
-    const frames = [small, listOf(20_000), small].map(hop);
-    const operator = (codec: Codec<unknown>) => withOptions({ onInvalid })(codec);
-    expect(outcomeOf(frames, operator(list())).seen).toEqual([JSON.parse(small), JSON.parse(small)]);
-    expect(onInvalid.mock.calls.map(([{ issues }]) => issues)).toEqual([[issue]]);
-    expect(outcomeOf([hop('{"n":1}'), hop('{"n":0}')], operator(changed(failingAt(0, bug))))).toEqual({
-      ...{ seen: [{ n: 1 }], errors: [bug], isObserved: false },
-    });
   });
 });

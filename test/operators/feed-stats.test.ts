@@ -39,12 +39,6 @@ describe('feedStats', () => {
     });
   });
 
-  it('has periods of a second by default', () => {
-    marbles(({ cold, expectObservable }) => {
-      expectObservable(cold('-').pipe(feedStats()), '^ 1s -!').toBe('1s A', { A: stats(0, 1_000) });
-    });
-  });
-
   it('counts gaps, lost time and reconnects by cause; an outage that is not over counts up to the known time', () => {
     const values = {
       d: disconnected(3),

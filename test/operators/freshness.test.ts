@@ -136,13 +136,13 @@ describe('freshness with maxAgeMs', () => {
 });
 
 describe('freshness with factor', () => {
-  it('takes a multiple of the usual time between frames', () => {
+  it('takes a multiple of the usual time between frames, or maxAgeMs if it is shorter', () => {
     marbles(({ expectObservable }, scheduler) => {
-      const states$ = framesAt(scheduler, [...every50Ms(150), 20_000]).pipe(freshness({ factor: 30, scheduler }));
-      expectObservable(states$, '20500ms !').toBe('8960ms S 11039ms F', {
-        S: stale(8_950, 7_450, 1_500),
-        F: fresh(20_000),
-      });
+      const frames$ = framesAt(scheduler, [...every50Ms(150), 20_000]);
+      const F = fresh(20_000);
+      const bothOf = (maxAgeMs?: number) => frames$.pipe(freshness({ factor: 30, maxAgeMs, scheduler }));
+      expectObservable(bothOf(), '20500ms !').toBe('8960ms S 11039ms F', { S: stale(8_950, 7_450, 1_500), F });
+      expectObservable(bothOf(1_200), '20500ms !').toBe('8660ms S 11339ms F', { S: stale(8_650, 7_450, 1_200), F });
     });
   });
 

@@ -41,17 +41,6 @@ describe('isLifecycle', () => {
   });
 });
 
-describe('isFrame and frameOf', () => {
-  it('find a frame, and the frame of a decoded value', () => {
-    expect([isFrame(frame), isFrame(decoded)]).toEqual([true, false]);
-    expect(frameIn(frame)).toBe(frame);
-    expect(frameIn(decoded)).toBe(frame);
-    for (const value of [frame, decoded]) expect(frameIn(new Conflated('key', value, 2))).toBe(frame);
-    expect(frameIn(new Conflated('key', 1, 2))).toBeUndefined();
-    for (const item of [...strangers, opened(1)]) expect([isFrame(item), frameIn(item)]).toEqual([false, undefined]);
-  });
-});
-
 describe('timeOf', () => {
   it('reads the outputs of decodeEither', () => {
     expect([right(decoded), left({ type: 'decode-failure', receivedAt: 8 })].map(timeOf)).toEqual([7, 8]);
@@ -95,14 +84,6 @@ describe('a frame that arrived over a relay', () => {
 });
 
 describe('withOwnBytes', () => {
-  it('copies a frame into a buffer of exactly its size', () => {
-    const frames = chunk(65_536, [100, 300], [500, 500]);
-    const [copy] = frames.map(({ data }) => Buffer.from(data));
-    for (const frame of frames) expect(withOwnBytes(frame)).toBe(frame);
-    expect(bufferSizes(frames)).toEqual([200, 0]);
-    expect(frames.map(({ data }) => data)).toEqual([copy, Buffer.alloc(0)]);
-  });
-
   it('changes the frame that a value was created from, and returns the same value', () => {
     const frames = chunk(1_000, [0, 10], [10, 20], [20, 30]) as [Frame, Frame, Frame];
     const values = [new Decoded(1, frames[0]), right(new Decoded(2, frames[1])), new Conflated('key', frames[2], 1)];
@@ -122,11 +103,5 @@ describe('withOwnBytes', () => {
     const [frozen] = chunk(1_000, [0, 10]) as [Frame];
     const { data } = frozen;
     expect(withOwnBytes(Object.freeze(frozen)).data).toBe(data);
-  });
-
-  it('returns another byte array, and changes none', () => {
-    const [{ data }] = chunk(1_000, [7, 10]) as [Frame];
-    const own = withOwnBytes(data);
-    expect([own, own.buffer.byteLength, data.buffer.byteLength]).toEqual([Buffer.from([7, 8, 9]), 3, 1_000]);
   });
 });

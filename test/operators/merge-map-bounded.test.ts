@@ -1,4 +1,4 @@
-import { describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { defer, EMPTY, finalize, map, mergeMap, NEVER, type Observable, of, Subject, take } from 'rxjs';
 import type { DropReport } from '../../src/operators/bounded/bounded-queue.js';
@@ -174,21 +174,6 @@ describe('a function of the user in mergeMapBounded', () => {
     expect([seen, dropped]).toEqual([[mine], [1, 1]]);
     expect(work.map(({ n }) => n)).toEqual([0, 2]);
     expect([source.observed, subscription.closed]).toEqual([false, true]);
-  });
-
-  it('ends the stream when `onDrop` throws during a drop', () => {
-    const now = jest.fn(() => 0);
-    const { source, seen } = bench({
-      capacity: 1,
-      scheduler: { now, schedule: () => EMPTY.subscribe() },
-      onDrop: ({ reason }) => {
-        if (reason === 'overflow') throw mine;
-      },
-    });
-    [0, 1, 2].forEach((n) => source.next(n));
-    now.mockReturnValue(1_000);
-    source.next(3);
-    expect(seen).toEqual([mine]);
   });
 
   it('may push to the source in `project` and in `onDrop`', () => {

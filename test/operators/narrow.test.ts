@@ -72,42 +72,6 @@ describe('whereBytes', () => {
     expect(await matching(Buffer.from('gr'))).toEqual([frames[1], frames[2]]);
   });
 
-  it('searches frames of a relay, which have plain byte arrays', async () => {
-    const bytes = new TextEncoder().encode('one needle two');
-    const frames = [bytes, bytes.subarray(5), bytes.subarray(0, 6), new Uint8Array(0)].map(
-      (data) => new Frame<Uint8Array>('raw', data, false, 0, 1),
-    );
-    const matching = (...needles: readonly [string, ...string[]]) =>
-      lastValueFrom(from(frames).pipe(whereBytes(...needles), toArray()));
-    expect(await matching('needle')).toEqual([frames[0]]);
-    expect(await matching('eedle', 'one')).toEqual([frames[0], frames[1], frames[2]]);
-  });
-
-  it('emits exactly the frames that a search of the bytes finds', () => {
-    const bytes = (minLength: number, maxLength: number) =>
-      fc.array(fc.integer({ min: 0, max: 3 }), { minLength, maxLength }).map((list) => Buffer.from(list));
-    fc.assert(
-      fc.property(
-        fc.array(bytes(0, 12)),
-        fc.array(bytes(1, 3), { minLength: 1, maxLength: 3 }),
-        (payloads, needles) => {
-          // Every second one as a relay emits it in a browser.
-          const frames = payloads.map(
-            (data, n) => new Frame<Uint8Array>('raw', n % 2 === 0 ? data : new Uint8Array(data), true, 0, 1),
-          );
-          const matching: Frame<Uint8Array>[] = [];
-          from(frames)
-            .pipe(whereBytes(...needles))
-            .subscribe((frame) => matching.push(frame));
-          const hex = (data: Uint8Array) => Buffer.from(data).toString('latin1');
-          expect(matching).toEqual(
-            frames.filter(({ data }) => needles.some((needle) => hex(data).includes(hex(needle)))),
-          );
-        },
-      ),
-    );
-  });
-
   it('finds any of many needles of all lengths, alone and at the ends of a frame', () => {
     const letters = (minLength: number, maxLength: number) =>
       fc.string({ unit: fc.constantFrom('a', 'b', '"', 'é'), minLength, maxLength });
@@ -196,14 +160,6 @@ describe.each<[string, string, (fn: Predicate) => OperatorFunction<unknown, unkn
 });
 
 describe('mapValues', () => {
-  it('emits exactly what the function returns', async () => {
-    const results = [undefined, null, [1], 'a', { then: 1 }, frameOf('g')];
-    const given = from(results.map((_, n) => n)).pipe(mapValues((n) => results[n]));
-    const emitted = await lastValueFrom(given.pipe(toArray()));
-    expect(emitted).toEqual(results);
-    emitted.forEach((each, n) => expect(each).toBe(results[n]));
-  });
-
   it('keeps the time of a frame in windows if it returns a Decoded', async () => {
     const framesAt = [10, 20, 110].map((at) => frameOf(`${at}`, at));
     const events: FeedEvent[] = [opened(0), ...framesAt, watermark(400)];
@@ -220,16 +176,5 @@ describe('mapValues', () => {
       [0, [10]],
       [100, [110]],
     ]);
-  });
-});
-
-describe('filterValues', () => {
-  it('drops the values that the predicate refuses, and no event', () => {
-    const values = { a: frameOf('a'), b: frameOf('b'), o: opened(1), g: gapOf(1, 2) };
-    marbles(({ cold, expectObservable }) => {
-      const source$ = cold('-o-a-b-(gb)-a-|', values);
-      const expected = '    -o-a---(g)--a-|';
-      expectObservable(source$.pipe(filterValues((each) => each.text() === 'a'))).toBe(expected, values);
-    });
   });
 });

@@ -74,12 +74,4 @@ describe('shareFeed', () => {
         expectSubscriptions((attempts[at] as (typeof attempts)[0]).subscriptions).toBe(sub);
     });
   });
-
-  it('leaves no timer after a stop during the linger time', () => {
-    marbles(({ cold, expectObservable, expectSubscriptions }) => {
-      const source$ = cold('a-#');
-      expectObservable(source$.pipe(share(10)), '^!').toBe('a');
-      expectSubscriptions(source$.subscriptions).toBe('^-!');
-    });
-  });
 });

@@ -255,10 +255,4 @@ describe('toAsyncIterable in virtual time', () => {
       [9, { reason: 'overflow', dropped: 1, from: 5, to: 5 }],
     ]);
   });
-
-  it('reports the waiting values when the loop ends, with that time', async () => {
-    expect(await bounded(9, 'n-----r', '^-----!', 'a |')).toEqual([
-      [6, { reason: 'ended', dropped: 2, droppedBytes: 4, total: 2, from: 6, to: 6 }],
-    ]);
-  });
 });

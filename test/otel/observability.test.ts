@@ -1,3 +1,4 @@
+import { parser } from '@prometheus-io/lezer-promql';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { PrometheusExporter } from '@opentelemetry/exporter-prometheus';
 import { MeterProvider } from '@opentelemetry/sdk-metrics';
@@ -14,7 +15,6 @@ import { tablesUnder } from '../docs/tables.js';
 import { requested } from '../operators/stream.js';
 import { optionsFor, until } from '../support/feed.js';
 import { accept, close, startWire, text } from '../support/wire.js';
-import { labelsByMetric, namesIn } from './promql.js';
 
 const folder = join(import.meta.dirname, '../../examples/observability');
 const read = (name: string): string => readFileSync(join(folder, name), 'utf8');
@@ -35,6 +35,32 @@ interface Alerts {
 
 const dashboard = JSON.parse(read('dashboard.json')) as Dashboard;
 const alerts = (parse(read('alerts.yml')) as Alerts).groups.flatMap(({ rules }) => rules);
+
+/** Returns the metrics and labels that a query names. Throws if it is not valid in the grammar of Prometheus. */
+const namesIn = (query: string) => {
+  const metrics = new Set<string>();
+  const labels = new Set<string>();
+  parser.parse(query).iterate({
+    enter: (node) => {
+      const { type, name, from, to } = node;
+      if (type.isError) throw new Error(`Not a query, at character ${from}: ${query}`);
+      if (name === 'LabelName') labels.add(query.slice(from, to));
+      if (name === 'Identifier' && node.matchContext(['VectorSelector'])) metrics.add(query.slice(from, to));
+    },
+  });
+  return { metrics: [...metrics], labels: [...labels] };
+};
+
+/** Returns the labels of each metric in a text of Prometheus. */
+const labelsByMetric = (text: string): ReadonlyMap<string, ReadonlySet<string>> => {
+  const found = new Map<string, Set<string>>();
+  for (const [, metric = '', labels = ''] of text.matchAll(/^([a-z_]+)(?:\{(.*)\})? \S+$/gm)) {
+    const known = found.get(metric) ?? new Set();
+    found.set(metric, known);
+    for (const [, label = ''] of labels.matchAll(/(?:^|,)([a-z_]+)="/g)) known.add(label);
+  }
+  return found;
+};
 
 /** Grafana replaces its variables before Prometheus reads a query. */
 const asPrometheus = (query: string): string =>

@@ -26,9 +26,8 @@ http {
     proxy_set_header Host $http_host;
     proxy_set_header Upgrade $http_upgrade;
     proxy_set_header Connection $connection_upgrade;
-    proxy_read_timeout ${quietMs}ms;
     location / { proxy_pass http://127.0.0.1:${ticketPort}; }
-    location = /ws { proxy_pass http://127.0.0.1:${streamPort}; }
+    location = /ws { proxy_pass http://127.0.0.1:${streamPort}; proxy_read_timeout ${quietMs}ms; }
   }
 }
 `;

@@ -41,8 +41,13 @@ const ofPeers = Object.keys(isInstalled).filter((name) => name !== 'chromium');
 export const install = (...names) => {
   const packages = (names.length === 0 ? ofPeers : names).filter((name) => !isInstalled[name]());
   if (packages.length === 0) return packages;
+  // One lost download must not fail everything, and another program may hold the lock for a while.
+  const patience = ['-o', 'Acquire::Retries=5', '-o', 'DPkg::Lock::Timeout=300'];
   const apt = (...args) =>
-    execFileSync('apt-get', args, { stdio: 'pipe', env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' } });
+    execFileSync('apt-get', [...patience, ...args], {
+      stdio: 'pipe',
+      env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' },
+    });
   try {
     apt('update');
     apt('install', '--yes', '--no-install-recommends', ...packages);

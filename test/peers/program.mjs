@@ -1,12 +1,13 @@
 // Starts programs for a test without root privileges, and ends them with the test.
 import { spawn } from 'node:child_process';
-import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { chmodSync, chownSync, mkdtempSync, rmSync } from 'node:fs';
-import { connect, createServer } from 'node:net';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+
+export { freePort } from '../support/free-port.mjs';
 
 const nobody = 65_534;
 const unprivileged = process.getuid() === 0 ? { uid: nobody, gid: nobody } : {};
@@ -32,23 +33,6 @@ export const start = (t, command, args, options = {}) => {
     await ended;
   });
   return { child, ended };
-};
-
-/**
- * Returns a free port on loopback, for a program that cannot choose one itself. It is below the ports that the system
- * assigns (32 768 and above on Linux), so no other test receives it before the program listens.
- */
-export const freePort = async () => {
-  const server = createServer().listen(randomInt(10_000, 32_000), '127.0.0.1');
-  const isFree = await once(server, 'listening').then(
-    () => true,
-    () => false,
-  );
-  if (!isFree) return freePort();
-  const { port } = server.address();
-  server.close();
-  await once(server, 'close');
-  return port;
 };
 
 /** Waits until a program listens on a port. Rejects if it exits first. */

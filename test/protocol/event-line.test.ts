@@ -1,5 +1,4 @@
 import { describe, expect, it } from '@jest/globals';
-import fc from 'fast-check';
 import { writeFrame } from '../../src/operators/node/write-frame.js';
 import type { LifecycleEvent } from '../../src/protocol/event.js';
 import { readEventLine, writeEventLine } from '../../src/protocol/event-line.js';
@@ -24,11 +23,6 @@ describe('readEventLine', () => {
     const read = readEventLine(writeEventLine(event), 0) as LifecycleEvent;
     expect(JSON.parse(JSON.stringify(read))).toEqual(JSON.parse(JSON.stringify(event)));
     if ('failure' in read) expect(read.failure).toBeInstanceOf(TradeFeedError);
-  });
-
-  it('returns a frame unchanged', () => {
-    const sent = frame('é', 1_000, 2);
-    expect(essence(readEventLine(writeFrame(sent), 0) as never)).toEqual(essence(sent));
   });
 
   it('shifts every time: of events, of frames, of failures and of the failures before them', () => {
@@ -104,15 +98,6 @@ describe('the line of a frame', () => {
       // A recording and another relay write it unchanged.
       expect(writeFrame(relayed)).toBe(writeFrame(frame));
     }
-  });
-
-  it('preserves any bytes', () => {
-    fc.assert(
-      fc.property(fc.uint8Array(), fc.boolean(), (data, isBinary) => {
-        const frame = new Frame('market', Buffer.from(data), isBinary, 1, 1);
-        expect(essence(overTheWire(frame))).toEqual(essence(frame));
-      }),
-    );
   });
 
   it('is read as a frame with a separate Uint8Array, which is not a Buffer', () => {

@@ -18,13 +18,11 @@ import {
   type LoggedEvent,
   nextSnapshot,
   noFeed,
-  openedIn,
   relayGap,
   type Snapshot,
   snapshotAfterGap,
   snapshotNotBefore,
   snapshotSince,
-  stoppedAt as stateStoppedAt,
 } from '../../src/protocol/feed-state.js';
 import {
   disconnected,
@@ -50,7 +48,6 @@ describe('feed state', () => {
   const afterEvent = (outages: Outages, event: LifecycleEvent, newestAt: number | undefined) =>
     outagesOf(foldEvent(stateOf(outages), event, newestAt));
   const afterItem = (outages: Outages, at: number) => outagesOf(foldItem(stateOf(outages), at));
-  const stoppedAt = (...args: Parameters<typeof stateStoppedAt>) => outagesOf(stateStoppedAt(...args));
   const afterAll = (events: readonly LifecycleEvent[], from: Outages = noOutages, newestAt?: number) =>
     events.reduce((outages, event) => afterEvent(outages, event, newestAt), from);
 
@@ -149,12 +146,6 @@ describe('feed state', () => {
       expect(afterAll([requested(20), opened(25)], noOutages, undefined)).toEqual(isOpen);
     });
 
-    it('begin with a failure that names the new subscription, and with a stop', () => {
-      const { outage } = afterEvent(isOpen, requested(20), 13);
-      expect(outage).toMatchObject({ from: 13, hasStopped: true });
-      expect(outage?.failure).toMatchObject({ code: 'connection-closed', stage: 'stream', endedAt: 13 });
-    });
-
     it('do not begin if the time of the newest event is unknown, or if the feed only reports its attempts', () => {
       expect(afterEvent(isOpen, requested(20), undefined)).toEqual(isOpen);
       for (const event of [issued(20), reconnecting(20, 5)]) expect(afterEvent(isOpen, event, 13)).toEqual(isOpen);
@@ -178,12 +169,6 @@ describe('feed state', () => {
       const open = foldItem(noFeed, 9);
       expect(outagesOf(open)).toEqual(isOpen);
       expect(foldItem(open, 10)).toBe(open);
-    });
-
-    it('can start with a feed that stopped at a known time', () => {
-      const failure = lost(5);
-      expect(stoppedAt(5, failure)).toEqual({ ...isOpen, outage: { from: 5, failure, hasStopped: true } });
-      expect(afterAll([opened(8)], stoppedAt(5, failure))).toEqual({ ...isOpen, unconfirmed: gapOf(5, 8, failure) });
     });
   });
 
@@ -298,12 +283,6 @@ describe('snapshot', () => {
       expect(after(out, frameOf('a', 12, 2))).toEqual([opened(12, 2)]);
     });
 
-    it('returns the same list if nothing changes', () => {
-      const snapshot = after(opened(3));
-      expect(nextSnapshot(snapshot, frameOf('a', 4))).toBe(snapshot);
-      expect(nextSnapshot(snapshot, gapOf(1, 3))).toBe(snapshot);
-    });
-
     it('gives a new subscriber the status of all others after any events, and has at most five events', async () => {
       const attempt = fc.constantFrom('refused', 'opened');
       await fc.assert(
@@ -326,11 +305,6 @@ describe('snapshot', () => {
         }),
       );
     });
-  });
-
-  it('has an `opened` if the feed is open', () => {
-    expect(openedIn([opened(3)])).toEqual(opened(3));
-    for (const snapshot of [[disconnected(9), reconnecting(9, 2)], []]) expect(openedIn(snapshot)).toBeUndefined();
   });
 
   describe('completeAfter', () => {

@@ -10,10 +10,6 @@ const marker = 'sk-planted-4711';
 const secret = new Secret(marker);
 
 describe('Secret', () => {
-  it('returns its value from reveal()', () => {
-    expect(secret.reveal()).toBe(marker);
-  });
-
   it.each<[string, (secret: Secret) => string]>([
     ['String()', (s) => String(s)],
     // eslint-disable-next-line @typescript-eslint/restrict-template-expressions -- as in a careless log line
@@ -99,29 +95,6 @@ describe('redactor', () => {
 });
 
 describe('isCredential', () => {
-  it.each(['!', '~', 'sk_live_123', '"quoted"', 'a'.repeat(16_384)])('accepts %.40j', (text) => {
-    expect(isCredential(text)).toBe(true);
-  });
-
-  it.each([
-    '',
-    ' ',
-    'a b',
-    'a\n',
-    '\na',
-    'a\r\nb: c',
-    '\u007f',
-    'é',
-    'a'.repeat(16_385),
-    5,
-    null,
-    undefined,
-    {},
-    ['a'],
-  ])('rejects %.40j', (value) => {
-    expect(isCredential(value)).toBe(false);
-  });
-
   it('accepts nothing that could end a header line', () => {
     fc.assert(
       fc.property(fc.string({ unit: character }), (text) => {

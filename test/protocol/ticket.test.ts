@@ -2,7 +2,6 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import * as E from 'fp-ts/lib/Either.js';
 import { PathReporter } from 'io-ts/lib/PathReporter.js';
-import { inspect } from 'node:util';
 import { parseTicket, wrongFields } from '../../src/protocol/parse-ticket.js';
 import { Secret } from '../../src/protocol/secret.js';
 import { Ticket } from '../../src/protocol/ticket.js';
@@ -36,12 +35,6 @@ describe('Ticket', () => {
     });
   });
 
-  it('drops unknown fields, also `deadlineMs`', () => {
-    const ticket = decoded({ ...wire, deadlineMs: 1e12, extra: 'x', __proto__: { y: 1 }, constructor: 'z' });
-    expect(Object.keys(ticket).sort()).toEqual([...fields].sort());
-    expect(ticket.deadlineMs).toBeUndefined();
-  });
-
   it('accepts a ticket with a wrapped secret, and no other value', () => {
     expect(Ticket.is(decoded(wire))).toBe(true);
     expect(Ticket.is({ ...decoded(wire), deadlineMs: 5 })).toBe(true);
@@ -63,20 +56,9 @@ describe('Ticket', () => {
     expect(reported('tkt planted')).toEqual(['the ticket is not valid']);
     expect(reported('t'.repeat(40_000))).toEqual(['the ticket is not valid, got 40000 characters (at most 16384)']);
   });
-
-  it('shows its secret neither to inspect nor in JSON', () => {
-    const shown = inspect(decoded(wire), { showHidden: true, depth: null }) + JSON.stringify(decoded(wire));
-    expect(shown).not.toContain(wire.ticket);
-    expect(shown).toContain('[secret]');
-  });
 });
 
 describe('parseTicket', () => {
-  it('returns the ticket of a valid body', () => {
-    expect(parseTicket(JSON.stringify(wire))).toEqual(decoded(wire));
-    expect(parseTicket(` ${JSON.stringify({ ...wire, extra: 1 })}\n`)).toEqual(decoded(wire));
-  });
-
   it.each(['', ' ', '{', 'tkt-planted-0815', '<html>', `${JSON.stringify(wire)}x`, "{'ticket':'t'}"])(
     'reports that %j is not JSON',
     (body) => {

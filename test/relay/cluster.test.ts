@@ -4,10 +4,10 @@ import { asyncScheduler, Subject } from 'rxjs';
 import type { FeedMessage } from '../../src/cluster/messages.js';
 import type { ClusterEvent, FeedEvent } from '../../src/index.js';
 import { createRelay, relayHandler, type RelayOptions } from '../../src/relay/index.js';
-import { Receiver } from '../browser/support.js';
+import { atEnd, receive } from '../browser/support.js';
 import { cases } from '../support/cases.js';
 import { Owners, realClock, Replica } from './cluster-support.js';
-import { Client, Clock, closedAfterEach, range, startBalancer, type WireEvent } from './support.js';
+import { Client, Clock, range, startBalancer, type WireEvent } from './support.js';
 
 const begin = 1_000_000;
 
@@ -306,19 +306,16 @@ const checkReceived = (events: readonly WireEvent[]): void => {
 };
 
 describe('a page whose load balancer switches to another replica', () => {
-  const closing = closedAfterEach();
-
   it('receives each frame once, and no gap', async () => {
     const owners = new Owners(realClock);
     const replicas = [new Replica(asyncScheduler), new Replica(asyncScheduler)] as const;
     const [one, other] = replicas.map(({ relay }) => relayHandler(relay, { authorize: () => true }));
     const { web, switchTo } = await startBalancer(one!);
-    const page = new Receiver(web.url);
-    closing.push(
+    atEnd(
       () => replicas.forEach(({ relay }) => relay.close()),
       () => web[Symbol.asyncDispose](),
-      () => page.subscription.unsubscribe(),
     );
+    const page = receive(web.url);
     const both = (messages: readonly FeedMessage[]) => replicas.forEach((replica) => replica.receive(messages));
     both(owners.next());
     await page.until(({ types }) => types.includes('opened'));

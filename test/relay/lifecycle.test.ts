@@ -5,19 +5,15 @@ import { Frame, tradeFeed$, tradeFeedEvents$ } from '../../src/index.js';
 import { feedLog } from '../../src/log/index.js';
 import type { RelayedEvent } from '../../src/protocol/event.js';
 import { createTradeFeedError } from '../../src/protocol/failures/classify.js';
-import { createRelay, relayHandler, type RelayOptions, type RelayReceiver } from '../../src/relay/index.js';
+import { createRelay, type RelayOptions, type RelayReceiver } from '../../src/relay/index.js';
 import { RelayFullError } from '../../src/relay/refusals.js';
 import { startTradeFeedService } from '../../src/testing/index.js';
-import { Receiver } from '../browser/support.js';
+import { atEnd, receive as receiveFrom, type Receiver, serveFeed } from '../browser/support.js';
 import { tempFolder } from '../cli/support/temp-folder.js';
 import { gapOf, opened } from '../operators/stream.js';
 import { optionsFor, plantedKey } from '../support/feed.js';
-import { waitFor } from '../support/wait-for.js';
 import { accept, close, issue, refuse, refuseHandshake, startWire, text } from '../support/wire.js';
-import { Client, Clock, closedAfterEach, essence, frame, range, Raw, Response, Source } from './support.js';
-import { startBalancer, Web } from './support.js';
-
-const closing = closedAfterEach();
+import { Client, Clock, essence, frame, range, Raw, Response, Source } from './support.js';
 
 describe('restart', () => {
   const replaced = createTradeFeedError({ stage: 'stream', closeCode: 4001, reason: 'connection replaced' });
@@ -147,26 +143,15 @@ describe('restart', () => {
 describe('a relay of', () => {
   const folder = tempFolder();
 
-  const serve = async (source: Parameters<typeof createRelay>[0], options?: RelayOptions) => {
-    const relay = createRelay(source, { batchMs: 0, lingerMs: 0, ...options });
-    const web = await Web.start(relayHandler(relay, { authorize: () => true }));
-    closing.push(
-      () => relay.close(),
-      () => web[Symbol.asyncDispose](),
-    );
-    return { relay, web };
-  };
+  const serve = (source: Parameters<typeof createRelay>[0], options?: RelayOptions) =>
+    serveFeed(source, { lingerMs: 0, ...options });
 
-  const receive = (url: string): Receiver => {
-    // The receiver stops at the first stop of the feed.
-    const receiver = new Receiver(url, { maxFeedStops: 1 });
-    closing.push(() => receiver.subscription.unsubscribe());
-    return receiver;
-  };
+  // The page stops at the first stop of the feed.
+  const receive = (url: string): Receiver => receiveFrom(url, { maxFeedStops: 1 });
 
   it('`tradeFeedEvents$` sends frames, outages with their gaps, and the stop to many clients over one connection', async () => {
     const service = await startTradeFeedService({ limits: { ticketsPerWindow: 1_000 } });
-    closing.push(() => service.shutdown());
+    atEnd(() => service.shutdown());
     const account = service.createAccount({ plan: 'developer' });
     const options = optionsFor(service, { apiKey: account.createApiKey() });
     const { web } = await serve(tradeFeedEvents$('market', options), { lingerMs: 60_000 });
@@ -188,7 +173,7 @@ describe('a relay of', () => {
       expect(client.lifecycle.at(-1)).not.toHaveProperty('missed');
     }
     const usurper = tradeFeed$('market', options).subscribe();
-    closing.push(() => usurper.unsubscribe());
+    atEnd(() => usurper.unsubscribe());
     for (const client of clients) {
       await client.over();
       expect(client.error).toMatchObject({ code: 'connection-replaced', verdict: 'stop', closeCode: 4001 });
@@ -208,7 +193,7 @@ describe('a relay of', () => {
         accept(text('two'), close(4001, 'connection replaced')),
       ],
     });
-    closing.push(() => wire[Symbol.asyncDispose]());
+    atEnd(() => wire[Symbol.asyncDispose]());
     const { relay, web } = await serve(tradeFeedEvents$('market', optionsFor(wire)));
     const log: string[] = [];
     relay.events$.subscribe((event) => log.push(inspect(event, { depth: 9 })));
@@ -244,54 +229,5 @@ describe('a relay of', () => {
       recorded.flatMap((event) => (event.type === 'frame' ? [essence(event)] : [])),
     );
     expect(client.events[1]).toMatchObject({ from: 1_010, to: 1_020, failure: { code: 'connection-lost' } });
-  });
-});
-
-describe('a page whose server is replaced', () => {
-  const begin = Date.now() - 60_000;
-  const emit = (source: Source, from: number, to: number): void => {
-    for (const n of range(from, to)) source.emit(frame(n, begin + n));
-    // The clock goes faster than these frames, and would close the time of the next ones.
-    source.emit({ type: 'watermark', at: begin + to });
-  };
-  const timeOf = (event: RelayedEvent): number =>
-    event.type === 'frame' ? event.receivedAt : event.type === 'gap' ? event.to : event.at;
-
-  it.each([
-    ['a relay of the same source', 1],
-    ['a relay of another source', 2],
-  ])('resumes at %s: each frame once, times that never decrease, one gap', async (_what, count) => {
-    const sources = range(1, count).map(() => new Source());
-    const relays = [sources[0]!, sources.at(-1)!].map((each) => createRelay(each.events$, { batchMs: 0 }));
-    const holds = relays.map((relay) => relay.hold());
-    const [first, second] = relays.map((relay) => relayHandler(relay, { authorize: () => true }));
-    const { web, switchTo } = await startBalancer(first!);
-    const page = new Receiver(web.url);
-    closing.push(
-      () => relays.forEach((relay) => relay.close()),
-      () => holds.forEach((hold) => hold.unsubscribe()),
-      () => web[Symbol.asyncDispose](),
-      () => page.subscription.unsubscribe(),
-    );
-    const emitAll = (from: number, to: number) => sources.forEach((each) => emit(each, from, to));
-    for (const each of sources) each.emit(opened(begin));
-    await waitFor(() => relays[0]!.status().clients.length === 1);
-    emitAll(1, 500);
-    await page.until(({ frames }) => frames.length === 500);
-    switchTo(undefined);
-    emitAll(501, 700);
-    switchTo(second);
-    await page.until(({ types }) => types.includes('gap'));
-    emitAll(701, 800);
-    await page.until(({ texts }) => texts.at(-1) === '800');
-
-    expect(page.texts).toEqual(range(1, 800).map(String));
-    const ofFeed = page.events.filter(({ type }) => type === 'frame' || type === 'gap').map(timeOf);
-    expect(ofFeed).toEqual(ofFeed.toSorted((a, b) => a - b));
-    expect(page.types.slice(1)).toEqual(['relay-lost', ...page.types.slice(2, -2), 'opened', 'gap']);
-    const gaps = page.lifecycle.filter(({ type }) => type === 'gap');
-    expect(gaps).toEqual([
-      expect.objectContaining({ from: begin + 500, failure: expect.objectContaining({ code: 'relay-behind' }) }),
-    ]);
   });
 });

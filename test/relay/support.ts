@@ -1,4 +1,3 @@
-import { afterEach } from '@jest/globals';
 import { EventEmitter, once } from 'node:events';
 import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
@@ -13,15 +12,6 @@ import {
   type RelayOptions,
   type RelayReceiver,
 } from '../../src/relay/index.js';
-
-/** Returns a list of functions that are called after each test, the last one first. */
-export const closedAfterEach = (): (() => unknown)[] => {
-  const closing: (() => unknown)[] = [];
-  afterEach(async () => {
-    for (const close of closing.splice(0).reverse()) await close();
-  });
-  return closing;
-};
 
 /** A virtual clock: `pass` moves it forward. */
 export class Clock {

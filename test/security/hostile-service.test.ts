@@ -83,16 +83,6 @@ describe('frames of a hostile service', () => {
     expect((await outcomeOf(optionsFor(wire))).failure).toMatchObject({ code: 'handshake-failed', verdict: 'stop' });
     expect(wire.handshakes[0]?.headers).not.toHaveProperty('sec-websocket-extensions');
   });
-
-  it('that are JSON with the name of a prototype do not change a prototype', async () => {
-    await using wire = await startWire({
-      handshake: [accept(text('{"__proto__":{"isAdmin":true},"constructor":{"prototype":{"isAdmin":true}}}'))],
-    });
-    const parsed = (await firstValueFrom(tradeFeed$('market', optionsFor(wire)))).json() as object;
-    expect(Object.getPrototypeOf(parsed)).toBe(Object.prototype);
-    expect(Object.keys(parsed)).toEqual(['__proto__', 'constructor']);
-    expect({}).not.toHaveProperty('isAdmin');
-  });
 });
 
 const unreachable = { code: 'ticket-endpoint-unreachable', verdict: 'backoff' };
@@ -112,18 +102,6 @@ describe('a hostile ticket endpoint', () => {
     const { failure } = await outcomeOf(optionsFor(wire, { ticketTimeoutMs: 600_000 }));
     expect(failure).toMatchObject(unreachable);
     expect(failure.message).toContain('more than 65536 bytes of informational responses');
-  });
-
-  it('that sends its body slowly is aborted at the deadline, even if bytes keep arriving', async () => {
-    const slowly: TicketStep = (response) => {
-      response.writeHead(200).write('{');
-      const drops = setInterval(() => response.write(' '), 5);
-      response.on('close', () => clearInterval(drops));
-    };
-    await using wire = await startWire({ ticket: [slowly] });
-    const { failure } = await outcomeOf(optionsFor(wire, { ticketTimeoutMs: 100 }));
-    expect(failure).toMatchObject(unreachable);
-    expect(failure.message).toContain('no answer in 100 ms');
   });
 
   it('that compresses its body is not inflated: compression is neither requested nor accepted', async () => {
@@ -147,12 +125,14 @@ describe('a hostile ticket endpoint', () => {
     expect(wire.handshakes).toHaveLength(0);
   });
 
-  it('cannot change a prototype with the fields of a ticket', async () => {
+  it('cannot change a prototype, neither with a ticket nor with a frame', async () => {
     const prototypes = '"__proto__":{"isAdmin":true},"constructor":{"prototype":{"isAdmin":true}}';
     const step: TicketStep = (response, wire, n) =>
       void response.end(`{${prototypes},${JSON.stringify(ticketBody(wire, n)).slice(1)}`);
-    await using wire = await startWire({ ticket: [step], handshake: [accept(text('a'))] });
-    expect((await firstValueFrom(tradeFeed$('market', optionsFor(wire)))).text()).toBe('a');
+    await using wire = await startWire({ ticket: [step], handshake: [accept(text(`{${prototypes}}`))] });
+    const parsed = (await firstValueFrom(tradeFeed$('market', optionsFor(wire)))).json() as object;
+    expect(Object.getPrototypeOf(parsed)).toBe(Object.prototype);
+    expect(Object.keys(parsed)).toEqual(['__proto__', 'constructor']);
     expect({}).not.toHaveProperty('isAdmin');
   });
 });
@@ -209,41 +189,12 @@ const listening = async (answer: string) => {
 };
 
 describe('a connection without TLS, or with a weaker one', () => {
-  it.each([
-    'http://feed.example',
-    'http://localhost.example',
-    'http://127.0.0.1.example',
-    'ws://127.0.0.1',
-    'http://0',
-  ])('is refused as a base URL, from the call itself: %s', (baseUrl) => {
-    const call = () => tradeFeed$('market', { baseUrl, apiKey: plantedKey });
-    expect(call).toThrow(/^Invalid option: `baseUrl` .*Begin it with https:/);
-  });
-
-  it.each(['ws://feed.example/ws', 'http://127.0.0.1/ws', 'ws://0/ws'])(
-    'is refused as a wss_url: %s',
-    async (wss_url) => {
-      await using wire = await startWire({ ticket: [issue({ wss_url })] });
-      const { failure } = await outcomeOf(optionsFor(wire));
-      expect(failure).toMatchObject({ code: 'invalid-ticket', verdict: 'stop' });
-    },
-  );
-
   it('receives no key: a service that answers https: without TLS', async () => {
     await using plain = await listening('HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n');
     const { failure } = await outcomeOf(optionsFor({ baseUrl: `https://${plain.host}` }));
     expect(failure).toMatchObject({ code: 'ticket-endpoint-without-tls', verdict: 'stop' });
     expect(plain.heard()).not.toBe('');
     expect(plain.heard()).not.toContain(plantedKey);
-  });
-
-  it('receives no ticket: a service that answers wss: without TLS', async () => {
-    await using plain = await listening('HTTP/1.1 101 Switching Protocols\r\n\r\n');
-    await using wire = await startWire({ ticket: [issue({ wss_url: `wss://${plain.host}/ws` })] });
-    const { failure } = await outcomeOf(optionsFor(wire));
-    expect(failure).toMatchObject({ code: 'handshake-unreachable' });
-    expect(plain.heard()).not.toBe('');
-    expect(plain.heard()).not.toContain('planted-ticket');
   });
 
   it('is refused: TLS 1.1 and older', async () => {

@@ -129,22 +129,6 @@ describe('a page receives only the fixed texts of the library', () => {
     );
   });
 
-  it('of a random failure in a health answer', () => {
-    fc.assert(
-      fc.property(anyFailure(), (failure) => {
-        for (const status of [
-          { state: 'stopped', since: 1, failure } as const,
-          { state: 'reconnecting', since: 1, nextAttemptAt: 2, attempt: 1, failure } as const,
-        ]) {
-          const answer = new TradeFeedHealthIndicator({ status }).isHealthy();
-          expect(JSON.stringify(answer)).not.toMatch(isPrivate);
-          expect(answer['trade-feed'].code).toBe(failure.code);
-        }
-      }),
-      { numRuns: cases(100) },
-    );
-  });
-
   it.each([new Error(vault), vault, { message: vault }, [vault]])(
     'of an error that is not a TradeFeedError: %#',
     async (failure) => {
@@ -168,17 +152,6 @@ describe('a page receives only the fixed texts of the library', () => {
     expect(bytes).toContain(
       'The `apiKey` function returned no key. Your option `classify` changed the verdict from backoff to stop.',
     );
-    expect(bytes).not.toMatch(isPrivate);
-  });
-
-  it('of a feed that gave up, with the code of the last failure', async () => {
-    await using wire = await startWire();
-    const web = await relayed(tradeFeedEvents$('market', { ...throwingKey(wire), backoff: { maxAttempts: 0 } }));
-    const bytes = await bytesUntil(web, 'event: connect-again');
-    const stop = JSON.parse(
-      /event: connect-again\r?\nid: .*\r?\ndata: (.*)/.exec(bytes)?.[1] ?? '{}',
-    ) as TradeFeedError;
-    expect(stop).toMatchObject({ code: 'retries-exhausted', previous: { code: 'api-key-unavailable' } });
     expect(bytes).not.toMatch(isPrivate);
   });
 });

@@ -4,7 +4,7 @@ import { lastValueFrom, NEVER, take, toArray } from 'rxjs';
 import { relayFeed$ } from '../../src/browser/index.js';
 import { type SseOptions, type SseRequest, TradeFeed, TradeFeedTestingModule } from '../../src/nestjs/index.js';
 import { frames } from '../../src/operators/index.js';
-import { createRelay, relayHandler, type RelayHandlerOptions } from '../../src/relay/index.js';
+import { createRelay, relayHandler } from '../../src/relay/index.js';
 import { type App, get, startApp } from '../nestjs/support.js';
 import { frame, Raw, Source, Web } from '../relay/support.js';
 import { waitFor } from '../support/wait-for.js';
@@ -69,19 +69,6 @@ describe('the module of NestJS', () => {
     expect(started.app.get(TradeFeed).status.state).toBe('idle');
     expect(started.log.raw).toContain("`authorize` must be 'guard' or 'everybody': it decides who may read");
   });
-
-  it.each<[string, unknown]>([
-    ['authorize', undefined],
-    ['authorize', {}],
-    ['authorize', { authorize: true }],
-    ['authorize', { allowOrigins: [app] }],
-    ['allowOrigins', { authorize: 'guard', allowOrigins: ['app.example'] }],
-    ['cors', { authorize: 'guard', cors: '*' }],
-  ])('refuses invalid options in the call itself, and names the wrong one: %s', async (name, options) => {
-    started = await startApp({ imports: [TradeFeedTestingModule.forRoot()] });
-    const call = () => started.app.get(TradeFeed).sse({ headers: {} }, options as SseOptions);
-    expect(call).toThrow(`\`${name}\` must be`);
-  });
 });
 
 const other = 'https://other.example';
@@ -110,15 +97,6 @@ const headOf = async (web: Web, headers: Readonly<Record<string, string>>): Prom
 };
 
 describe('a relay with default options', () => {
-  it.each([[undefined], [{}], [{ allowOrigins: [other] }]])(
-    'requires `authorize`: the call itself throws (%j)',
-    (options) => {
-      const make = () => relayHandler(createRelay(NEVER), options as unknown as RelayHandlerOptions);
-      expect(make).toThrow(expect.objectContaining({ code: 'invalid-options' }));
-      if (options !== undefined) expect(make).toThrow('`authorize` must be a function that decides who may receive');
-    },
-  );
-
   it('refuses the pages of every other origin with 403 and without CORS headers', async () => {
     await using relay = await openRelay();
     for (const origin of [other, 'null', 'http://127.0.0.1', `https://127.0.0.1.example:${relay.web.port}`]) {

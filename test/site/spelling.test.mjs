@@ -4,17 +4,11 @@ import { resolve } from 'node:path';
 import { test } from 'node:test';
 
 const root = resolve(import.meta.dirname, '../..');
-const cspell = (args, input) =>
-  spawnSync(process.execPath, ['node_modules/cspell/bin.mjs', ...args], { cwd: root, encoding: 'utf8', input });
+const cspell = (args) =>
+  spawnSync(process.execPath, ['node_modules/cspell/bin.mjs', ...args], { cwd: root, encoding: 'utf8' });
 
 test('cspell knows every word of the documents: correct it, or add it to cspell.config.json', () => {
   const { status, stdout, stderr } = cspell(['lint', '--no-progress', '--no-color']);
   assert.equal(status, 0, stdout + stderr);
   assert.match(stderr, /Files checked: \d{2,}/);
-});
-
-test('cspell finds a wrong word', () => {
-  const { status, stdout } = cspell(['lint', '--no-progress', '--no-color', 'stdin'], 'a conection\n');
-  assert.equal(status, 1);
-  assert.match(stdout, /conection/);
 });

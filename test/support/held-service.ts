@@ -1,9 +1,10 @@
 import { once } from 'node:events';
 import { createServer as createHttp, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { createServer as createHttps } from 'node:https';
-import type { AddressInfo, Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
 import type { Certificate } from './certificate.js';
+import { freePort } from './free-port.mjs';
 import { type Issued, numberedPayload, type Request, type Seen } from './ten-rules/seen.js';
 import { clientFrames, close, pong, switching, wsFrame } from './wire.js';
 
@@ -37,7 +38,8 @@ export const startHeldService = async ({ see, tls, publicPort, onTicket, onHands
   const allStreams = new Set<Stream>();
   const open = new Set<Socket>();
   let count = 0;
-  let port = 0;
+  // It goes down, and is back on the same port.
+  const port = await freePort();
 
   const origin = () => `127.0.0.1:${publicPort?.() ?? port}`;
   const onRequest = (request: IncomingMessage, response: ServerResponse) => {
@@ -96,7 +98,6 @@ export const startHeldService = async ({ see, tls, publicPort, onTicket, onHands
       .on('upgrade', onUpgrade)
       .listen(port, '127.0.0.1');
     await once(server, 'listening');
-    port = (server.address() as AddressInfo).port;
   };
   const goDown = async () => {
     if (!server.listening) return;

@@ -77,7 +77,7 @@ beforeAll(async () => {
   });
   const { testResults } = JSON.parse(await readFile(report, 'utf8')) as { testResults: (Outcome & { name: string })[] };
   for (const result of testResults) outcomes.set(basename(result.name, '.test.ts'), result);
-}, 60_000);
+}, 120_000);
 
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
@@ -87,49 +87,6 @@ describe('the leak gate', () => {
     expect(outcome?.message ?? '').toContain(message);
     expect(outcome?.status).toBe(message === '' ? 'passed' : 'failed');
   });
-});
-
-/** Loads this text as a CommonJS module. */
-const load = async (text: string): Promise<{ default: unknown }> => {
-  const folder = await mkdtemp(join(tmpdir(), 'jest-runtime-'));
-  try {
-    const file = join(folder, 'fixture.cjs');
-    await writeFile(file, text);
-    return (await import(file)) as { default: unknown };
-  } finally {
-    await rm(folder, { recursive: true });
-  }
-};
-
-it.each<[string, string, unknown]>([
-  ['whose last line is a comment', `module.exports = 5; // five`, 5],
-  [
-    'that uses the names of CommonJS',
-    `module.exports = [exports === module.exports, __filename.startsWith(__dirname)];`,
-    [true, true],
-  ],
-])('loads a module %s', async (_, text, value) => {
-  expect((await load(text)).default).toEqual(value);
-});
-
-it('runs a module as often as it is loaded, in the realm of the test file', async () => {
-  const text = `module.exports = { list: [] };`;
-  const [first, second] = [await load(text), await load(text)];
-  expect(first.default).not.toBe(second.default);
-  expect((first.default as { list: unknown }).list).toBeInstanceOf(Array);
-});
-
-it('loads a module with a dynamic import', async () => {
-  const { default: load$ } = await load(`module.exports = () => import('node:path');`);
-  await expect((load$ as () => Promise<{ sep: string }>)()).resolves.toMatchObject({ sep: '/' });
-});
-
-it.each([
-  ['an error in the first line', `throw new Error('here');`, ':1:7'],
-  ['an error in a later line', `\n  throw new Error('here');`, ':2:9'],
-  ['a syntax error', `const one = 1;\nconst = 2;`, ':2'],
-])('keeps the position of %s', async (_, text, position) => {
-  await expect(load(text)).rejects.toMatchObject({ stack: expect.stringContaining(`fixture.cjs${position}`) });
 });
 
 // A class with separate methods: the storage of this test file must not be disabled.

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
-import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
+import type { AddressInfo, Server, Socket } from 'node:net';
+import { freePort } from './free-port.mjs';
 
 /**
  * Starts a server on loopback. Disposing it destroys its connections and closes it.
@@ -34,8 +35,4 @@ export const listen = async (server: Server, event: 'connection' | 'secureConnec
 };
 
 /** Returns a loopback address where nothing listens. */
-export const deadAddress = async (): Promise<string> => {
-  const { port, ...server } = await listen(createServer());
-  await server[Symbol.asyncDispose]();
-  return `http://127.0.0.1:${port}`;
-};
+export const deadAddress = async (): Promise<string> => `http://127.0.0.1:${await freePort()}`;

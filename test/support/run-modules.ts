@@ -21,6 +21,13 @@ export interface ModuleOutput {
 /** A line on stderr that tells nothing of the program: it is warned when no attempt succeeds for some seconds, which they take on a busy machine. */
 export const slowMachine = /TradeFeedWarning: No connection to |^\(Use `node --trace-warnings /;
 
+/** Removes these lines. */
+export const withoutSlowness = (stderr: string): string =>
+  stderr
+    .split('\n')
+    .filter((line) => !slowMachine.test(line))
+    .join('\n');
+
 const host = new URL('module-host.mjs', import.meta.url).pathname;
 
 /** Ends a process that hangs. No test needs a program to be faster than this. */

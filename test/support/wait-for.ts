@@ -1,7 +1,7 @@
 import { performance } from 'node:perf_hooks';
 import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises';
 
-const defaultLimitMs = process.env['CI'] ? 25_000 : 8_000;
+const defaultLimitMs = process.env['CI'] ? 50_000 : 8_000;
 
 /** How often the condition is read once per turn of the event loop, before it is read once per ms. */
 const TURNS = 100;
@@ -9,7 +9,7 @@ const TURNS = 100;
 export interface WaitForOptions {
   /** What the error says was missing. @defaultValue the source text of the condition */
   readonly what?: () => string;
-  /** @defaultValue 8 000, and 25 000 in CI: less than the timeout of a test */
+  /** @defaultValue 8 000, and 50 000 in CI: less than the timeout of a test */
   readonly limitMs?: number;
 }
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { connect } from 'node:net';
 import type { TradeFeedAccount, TradeFeedService } from 'rx-trade-feed/testing';
-import { countInWindow, type FixedWindow } from '../../src/testing/tickets.js';
+import { countInWindow, type FixedWindow } from '../../src/testing/state.js';
 import {
   type BareTicket,
   closeOf,
@@ -54,16 +54,15 @@ describe('a ticket (contract 2.1, 4.1)', () => {
       expect.objectContaining({ feed, subprotocol, wss_url: `${service.baseUrl.replace('http', 'ws')}/ws` }),
     ]);
   });
+});
 
-  it('has the subprotocols and the lifetime of the options', async () => {
-    const { service, key } = await withKey(
-      start({ subprotocols: { raw: 'mine.v9' }, limits: { ticketLifetimeMs: 5_000 } }),
-    );
-    const raw = await takeTicket(service, key, 'raw');
-    expect(raw.subprotocol).toBe('mine.v9');
-    expect(Date.parse(raw.expires_at) - Date.now()).toBeLessThanOrEqual(5_000);
-    expect((await takeTicket(service, key)).subprotocol).toBe('mmp.trade-batch.v1');
-  });
+it('a ticket has the subprotocol and the lifetime of the options', async () => {
+  const { service, key } = await withKey(
+    start({ subprotocols: { raw: 'mine.v9' }, limits: { ticketLifetimeMs: 5_000 } }),
+  );
+  const raw = await takeTicket(service, key, 'raw');
+  expect(raw.subprotocol).toBe('mine.v9');
+  expect(Date.parse(raw.expires_at) - Date.now()).toBeLessThanOrEqual(5_000);
 });
 
 describe('401: the API key (contract 4.1 rule 1, 5, 7.1)', () => {
@@ -124,13 +123,6 @@ describe('403: the account (contract 5 rule 2, 7.1)', () => {
     account.restoreAccess();
     expect((await postTicket(service, key)).status).toBe(200);
   });
-
-  it('does not apply to an account whose access expired: the next ticket is granted', async () => {
-    const service = await start();
-    const account = service.createAccount();
-    account.expireAccess();
-    expect((await postTicket(service, account.createApiKey())).status).toBe(200);
-  });
 });
 
 describe('422: the body (contract 2.2, 7.1)', () => {
@@ -156,11 +148,6 @@ describe('422: the body (contract 2.2, 7.1)', () => {
     });
     expect(answer).toMatchObject({ status: 200, body: { feed: 'raw' } });
     expect(await violation).toMatchObject({ rule: 'content-type' });
-  });
-
-  it('is checked after the key: a 401 reveals nothing about the body', async () => {
-    const service = await start();
-    expect((await postTicket(service, 'key_0', '{')).status).toBe(401);
   });
 });
 
@@ -189,13 +176,6 @@ describe('429: the fixed window (contract 7.1, 8)', () => {
     expect((await postTicket(service, account.createApiKey(), '{')).status).toBe(422);
     expect((await postTicket(service, account.createApiKey())).status).toBe(429);
     expect((await postTicket(service, service.createAccount().createApiKey())).status).toBe(200);
-  });
-
-  it('allows 60 requests per minute by default', async () => {
-    const { service, key } = await withKey(start());
-    const statuses = await Promise.all(Array.from({ length: 61 }, async () => (await postTicket(service, key)).status));
-    expect(statuses.filter((status) => status === 200)).toHaveLength(60);
-    expect(statuses.filter((status) => status === 429)).toHaveLength(1);
   });
 
   it('does not count requests that get 403 or 503', async () => {

@@ -28,21 +28,6 @@ describe('the check of the addresses before a release', () => {
     expect(() => repositoryIn('export const other = 1;')).toThrow('has no constant `repository`');
   });
 
-  it('names the file and the constant while it is empty', () => {
-    expect(addressProblems('', manifest)).toEqual([
-      expect.stringMatching(/^src\/protocol\/failures\/meanings\.ts: the constant `repository` is empty\./),
-    ]);
-  });
-
-  it.each(['http://example.com/a/b', 'example.com/a/b', `${address}/`, `${address}.git`, `${address}?x`])(
-    'refuses %s as the address of the repository',
-    (repository) => {
-      expect(addressProblems(repository, manifest)).toEqual([
-        expect.stringContaining(`must be an https: address without / or .git at its end, got ${repository}.`),
-      ]);
-    },
-  );
-
   it('names each field of package.json that differs, and writes all of them on demand', () => {
     const { homepage: _, repository: __, bugs: ___, ...without } = manifest as Manifest & Record<string, unknown>;
     expect(addressProblems(address, without).map((line) => /^package\.json: `(\w+)`/.exec(line)?.[1])).toEqual([

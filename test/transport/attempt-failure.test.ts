@@ -1,11 +1,9 @@
-import { describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { inspect } from 'node:util';
 import { createTradeFeedError } from '../../src/protocol/failures/classify.js';
-import type { Verdict } from '../../src/protocol/failures/meanings.js';
-import type { FailureFacts, TradeFeedError } from '../../src/protocol/failures/trade-feed-error.js';
 import { redactor, Secret } from '../../src/protocol/secret.js';
-import { attemptFailure, networkFailure, safeCause } from '../../src/transport/attempt-failure.js';
+import { networkFailure, safeCause } from '../../src/transport/attempt-failure.js';
 
 const asIs = (text: string) => text;
 const errorOf = (message: string, code?: unknown): Error =>
@@ -76,21 +74,6 @@ describe('networkFailure', () => {
     });
   });
 
-  it('reports an error without a code as an unreachable endpoint', () => {
-    expect(networkFailure('ticket', new Error('no answer in 5 ms'), asIs)).toEqual({
-      stage: 'ticket',
-      code: 'ticket-endpoint-unreachable',
-      detail: 'no answer in 5 ms',
-      cause: new Error('no answer in 5 ms'),
-    });
-  });
-
-  it('does not branch on the message', () => {
-    expect(networkFailure('ticket', errorOf('self signed certificate: CERT_HAS_EXPIRED'), asIs).code).toBe(
-      'ticket-endpoint-unreachable',
-    );
-  });
-
   it('uses the first of several errors, for a connection attempt to several addresses', () => {
     const many = new AggregateError(
       [errorOf('refused at ::1', 'ECONNREFUSED'), errorOf('refused at 127.0.0.1', 'X')],
@@ -131,13 +114,6 @@ describe('networkFailure', () => {
 });
 
 describe('safeCause', () => {
-  it('copies the message and the code, and nothing else', () => {
-    const cause = safeCause(Object.assign(errorOf('why', 'ECONNRESET'), { errno: -104, address: '192.0.2.1' }), asIs);
-    expect(cause).toBeInstanceOf(Error);
-    expect(cause.message).toBe('why');
-    expect({ ...cause }).toEqual({ code: 'ECONNRESET' });
-  });
-
   it('copies the stack without secrets', () => {
     const secret = 'tkt-planted-0815';
     const below = Object.assign(new Error(secret), { stack: `Error: ${secret}\n    at ${secret}` });
@@ -155,21 +131,5 @@ describe('safeCause', () => {
         expect(Object.keys(safeCause(below, () => 'clean'))).toEqual([]);
       }),
     );
-  });
-});
-
-const facts: FailureFacts = { stage: 'ticket', status: 503, retryAfterMs: 5, endedAt: 1, cause: new Error('below') };
-
-describe('attemptFailure', () => {
-  it('creates the error of the facts, and applies `classify`', () => {
-    const usual = createTradeFeedError(facts);
-    expect((attemptFailure({}, facts) as TradeFeedError).toJSON()).toEqual(usual.toJSON());
-    const classify = jest.fn<(failure: TradeFeedError, verdict: Verdict) => Verdict>(() => 'stop');
-    expect(attemptFailure({ classify }, facts)).toMatchObject({
-      code: usual.code,
-      verdict: 'stop',
-      cause: facts.cause,
-    });
-    expect(classify.mock.calls).toMatchObject([[{ code: usual.code }, usual.verdict]]);
   });
 });

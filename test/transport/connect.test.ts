@@ -167,12 +167,6 @@ describe('resumingConnect', () => {
     expect(await resumes(connect, `wss://localhost:${portOf(wire.wssUrl)}`)).toBe(false);
   });
 
-  it('does not share sessions with another function', async () => {
-    await using wire = await startWire({ tls });
-    await resumes(resumingConnect({ ca: tls.cert }), wire.wssUrl);
-    expect(await resumes(resumingConnect({ ca: tls.cert }), wire.wssUrl)).toBe(false);
-  });
-
   it("resumes no session with a user's checkServerIdentity, and calls it for each connection", async () => {
     await using wire = await startWire({ tls });
     let calls = 0;
@@ -217,13 +211,6 @@ describe('resumingConnect', () => {
     for (const gate of gates.slice(1)) expect(await resumed(gate)).toBe(true);
     expect(await resumed(gates[0] as (typeof gates)[number])).toBe(false);
     for (const gate of gates) await gate[Symbol.asyncDispose]();
-  });
-
-  it('does not change plain TCP', async () => {
-    await using wire = await startWire();
-    const socket = resumingConnect(undefined)(new URL(wire.wssUrl));
-    await once(socket, 'connect');
-    socket.destroy();
   });
 });
 

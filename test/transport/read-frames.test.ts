@@ -45,19 +45,6 @@ const startReader = (most = Infinity) => {
 
 describe('frameReader', () => {
   it.each([
-    ['in one turn', Infinity],
-    ['in several turns', 5],
-  ])('distinguishes ASCII, other texts and binary frames, read %s', (_, most) => {
-    const payloads = [Buffer.from('ASCII alone'), Buffer.from('a sum in €'), Buffer.from([0xe2, 0x82])];
-    const { kinds, read } = startReader();
-    payloads.forEach((payload, n) => {
-      const bytes = wsFrame(n === 2 ? 2 : 1, payload);
-      for (let at = 0; at < bytes.length; at += most) read(bytes.subarray(at, at + most));
-    });
-    expect(kinds).toEqual([PayloadKind.Ascii, PayloadKind.Utf8, PayloadKind.Binary]);
-  });
-
-  it.each([
     ['texts', 1],
     ['binary frames', 2],
   ])('passes the rest to ws if the handler is closed during a read: %s', (_, opcode) => {

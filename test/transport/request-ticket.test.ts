@@ -3,8 +3,8 @@ import { connect as connectTcp, createServer as createTcp, type Socket } from 'n
 import { firstValueFrom, noop, of } from 'rxjs';
 import { Agent, interceptors } from 'undici';
 import { resolveTicketOptions } from '../../src/feed/options.js';
-import { createTradeFeedError, type Feed, type FeedEvent, requestTicket } from '../../src/index.js';
-import { tradeFeedEvents$, type TradeFeedOptions, type Verdict } from '../../src/index.js';
+import { type Feed, type FeedEvent, requestTicket } from '../../src/index.js';
+import { tradeFeedEvents$, type TradeFeedOptions } from '../../src/index.js';
 import { apiKey$ } from '../../src/transport/request-ticket.js';
 import { certificateFor } from '../support/certificate.js';
 import { fakeTimers } from '../support/fake-timers.js';
@@ -125,7 +125,8 @@ describe('requestTicket', () => {
   it('reports the status of a refusal whose body never ends', async () => {
     await using wire = await startWire({ ticket: [(response) => void response.writeHead(401).write('x')] });
     const failure = { code: 'invalid-api-key', status: 401 };
-    await expect(ask(wire, { ticketTimeoutMs: 50 })).rejects.toMatchObject(failure);
+    // The head must arrive before the deadline.
+    await expect(ask(wire, { ticketTimeoutMs: 2_000 })).rejects.toMatchObject(failure);
   });
 
   it('reports the status of a refusal if the connection breaks in its body', async () => {
@@ -200,20 +201,6 @@ describe('requestTicket', () => {
     });
     expect(performance.now() - started).toBeLessThan(5_000);
   });
-
-  it('uses the verdict of the option `classify`, and stops with an exception of it', async () => {
-    await using wire = await startWire({ ticket: [refuse(401)] });
-    const thrown = new Error('mine');
-    const classify = (): never => {
-      throw thrown;
-    };
-    await expect(ask(wire, { classify: () => 'backoff' })).rejects.toMatchObject({ status: 401, verdict: 'backoff' });
-    await expect(ask(wire, { classify })).rejects.toBe(thrown);
-    await expect(ask(wire, { classify: () => 'sometimes' as Verdict })).rejects.toMatchObject({
-      code: 'invalid-options',
-    });
-    expect(createTradeFeedError({ stage: 'ticket', status: 401 }).verdict).toBe('stop');
-  });
 });
 
 /** Both transports of a feed: TCP and TLS. */
@@ -263,7 +250,7 @@ describe('the connection of the ticket requests', () => {
   it('is opened again after an incomplete answer', async () => {
     const endless: TicketStep = (response) => void response.writeHead(200).write('{');
     await using wire = await startWire({ ticket: [endless, issue()], handshake: [frames] });
-    const events$ = tradeFeedEvents$('market', optionsFor(wire, { ticketTimeoutMs: 1_500 }));
+    const events$ = tradeFeedEvents$('market', optionsFor(wire, { ticketTimeoutMs: 3_000 }));
     const events = await until(events$, ({ type }) => type === 'opened');
     expect(failuresOf(events)).toEqual(['ticket-endpoint-unreachable']);
     expect(wire.connections).toBe(3);
@@ -343,11 +330,6 @@ const keyOf = (apiKey: () => string | Promise<string>, ticketTimeoutMs = 5_000) 
 const throwing = (reason: unknown): Promise<never> => Promise.reject(reason);
 
 describe('apiKey$', () => {
-  it('wraps the key that a function returns in a Secret', async () => {
-    const key = await keyOf(() => Promise.resolve('planted'));
-    expect([String(key), key.reveal()]).toEqual(['[secret]', 'planted']);
-  });
-
   it.each([
     ['rejects with an error', new Error('no vault'), 'no vault'],
     ['rejects with something else', 'planted-secret', 'it rejected'],
@@ -360,26 +342,6 @@ describe('apiKey$', () => {
         stage: 'ticket',
         message: expect.stringContaining(`(${words})`),
         cause: thrown,
-      });
-    },
-  );
-
-  it('reports how long it waited for the function', async () => {
-    const failure = keyOf(() => new Promise<string>(() => undefined), 20);
-    await expect(failure).rejects.toMatchObject({
-      code: 'api-key-unavailable',
-      message: expect.stringContaining('(no answer in 20 ms)'),
-    });
-  });
-
-  it.each(['', 'a b', 7 as unknown as string, undefined as unknown as string])(
-    'refuses a value that cannot be sent as a header: %j',
-    async (key) => {
-      await expect(keyOf(() => key)).rejects.toMatchObject({
-        code: 'invalid-options',
-        message: expect.stringContaining(
-          '`apiKey` must be a function that returns a string of visible ASCII characters.',
-        ),
       });
     },
   );

@@ -214,18 +214,6 @@ describe('the spare connection', () => {
     expect(failuresOf(events)).toHaveLength(3);
     expect(service.gate.connections).toBe(3);
   });
-
-  it('is destroyed with an attempt that failed before its handshake', async () => {
-    await using service: TwoOrigins = await startTwoOrigins({
-      tickets: (granted) => [granted, after(() => service.stream.connections === 2, refuse(503))],
-      handshake: [expired],
-    });
-    const backoff = { stableAfterMs: 0, initialDelayMs: 60_000, maxDelayMs: 60_000 };
-    const subscription = tradeFeedEvents$('market', optionsFor(service, { backoff })).subscribe();
-    await waitFor(() => service.tickets.tickets.length === 2);
-    await waitFor(() => service.gate.connections === 2 && service.gate.open.size === 0);
-    subscription.unsubscribe();
-  });
 });
 
 describe('standby', () => {

@@ -1,13 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { firstValueFrom, of, take, toArray } from 'rxjs';
-import {
-  type Feed,
-  type FeedEvent,
-  openConnection,
-  requestTicket,
-  tradeFeedEvents$,
-  type TradeFeedOptions,
-} from '../../src/index.js';
+import { type FeedEvent, tradeFeedEvents$, type TradeFeedOptions } from '../../src/index.js';
 import { optionsFor, until } from '../support/feed.js';
 import {
   accept,
@@ -71,16 +63,6 @@ describe.each(['main', 'worker'] as const)('a wrong `Date` from a proxy, receive
     expect(wire.tickets).toHaveLength(2);
   });
 
-  it('leaves the refusal of the ticket to the service', async () => {
-    await using wire = await startWire({ ticket: [issueWithDateAhead(90_000)], handshake: [refuseHandshake(401)] });
-    const events = await until(
-      tradeFeedEvents$('market', optionsFor(wire, { receiveIn })),
-      ({ type }) => type === 'disconnected',
-    );
-    expect(names(events)).toEqual(['ticket-requested', 'ticket-issued', 'ticket-rejected']);
-    expect(wire.handshakes).toHaveLength(1);
-  });
-
   it('is used again after any other failure', async () => {
     const answers: HandshakeStep[] = [() => undefined, refuseHandshake(503), () => undefined, accept(text('a'))];
     // By the lifetime: on a slow machine the ticket may expire before the handshake starts.
@@ -98,16 +80,5 @@ describe.each(['main', 'worker'] as const)('a wrong `Date` from a proxy, receive
       (event) => event.type === 'disconnected' && event.failure.code === 'handshake-unreachable',
     );
     expect(names(events)).toEqual([...expired, 'ticket-requested', 'ticket-issued', 'handshake-unreachable']);
-  });
-});
-
-describe('the building blocks alone, with a `Date` that leaves a ticket no lifetime', () => {
-  it('try the handshake: the ticket has no known deadline', async () => {
-    await using wire = await startWire({ ticket: [issueWithDateAhead(60_000)], handshake: [accept(text('a'))] });
-    const options = optionsFor(wire);
-    const ticket = await firstValueFrom(of<Feed>('market').pipe(requestTicket(options)));
-    expect(ticket.deadlineMs).toBeUndefined();
-    const [frame] = await firstValueFrom(of(ticket).pipe(openConnection(options), take(1), toArray()));
-    expect(frame?.text()).toBe('a');
   });
 });

@@ -38,18 +38,12 @@ emits<feed.FeedEvent>()(tradeFeedEvents$('raw', { apiKey: 'key' }));
 
 // @ts-expect-error -- a feed is one of two strings
 tradeFeed$('Market');
-// @ts-expect-error -- also for events
-tradeFeedEvents$('trades');
-// @ts-expect-error -- not any string
-tradeFeed$(process.argv.join());
 // @ts-expect-error -- also for the operator
 of('trades').pipe(requestTicket());
 // @ts-expect-error -- a connection needs a ticket, not a feed
 of<feed.Feed>('raw').pipe(openConnection());
 // @ts-expect-error -- the secret of a ticket is wrapped: decode the wire format
 'secret' satisfies feed.Ticket['ticket'];
-// @ts-expect-error -- unknown option of the policy
-backoff({ retries: 3 });
 // @ts-expect-error -- a stage is required
 feed.classify({ status: 401 });
 // @ts-expect-error -- a feed is not an Observer: nothing can be sent
@@ -64,16 +58,10 @@ export const handled = (error: unknown): feed.FailureCode | undefined => {
   if (!(error instanceof feed.TradeFeedError)) return undefined;
   if (error.status !== undefined) error.status satisfies number;
   error.previous?.previous satisfies feed.TradeFeedError | undefined;
-  // @ts-expect-error -- unknown failure code
-  if (error.code === 'timeout') return undefined;
   return error.code;
 };
-// @ts-expect-error -- the fields of an error are readonly
-feed.createTradeFeedError({ stage: 'ticket', status: 401 }).verdict = 'backoff';
 
 declare const frame: feed.Frame;
-// @ts-expect-error -- the fields of a frame are readonly
-frame.data = Buffer.alloc(0);
 // @ts-expect-error -- `json()` returns `unknown`
 frame.json() satisfies string;
 
@@ -125,26 +113,7 @@ export const wrong: readonly feed.TradeFeedOptions[] = [
   { apiKey: 5 },
   // @ts-expect-error -- also if a function returns it
   { apiKey: () => 5 },
-  // @ts-expect-error -- durations are numbers in ms
-  { idleTimeoutMs: '30s' },
-  // @ts-expect-error -- unknown option
-  { timeoutMs: 5 },
-  // @ts-expect-error -- unknown option of the policy
-  { backoff: { retries: 5 } },
-  // @ts-expect-error -- one of three strings
-  { backoff: { jitter: 'some' } },
-  // @ts-expect-error -- one of four strings
-  { classify: () => 'retry' },
 ];
-
-declare const options: feed.TradeFeedOptions;
-declare const policy: feed.BackoffPolicy;
-// @ts-expect-error -- options are readonly
-options.apiKey = 'other';
-// @ts-expect-error -- also `backoff`
-options.backoff = {};
-// @ts-expect-error -- also the fields of the policy
-policy.factor = 3;
 
 // The events are a union discriminated by `type`.
 export const describe = (event: feed.FeedEvent): string | number => {
@@ -181,13 +150,9 @@ emits<Buffer>()(
 declare const event: feed.FeedEvent;
 // @ts-expect-error -- not every event has data: narrow by `type` first
 export const unnarrowed = event.data as unknown;
-// @ts-expect-error -- unknown event type
-export const unknownType = event.type === 'closed';
 if (event.type === 'ticket-issued') {
   // @ts-expect-error -- the event does not contain the ticket
   event satisfies { ticket: unknown };
-  // @ts-expect-error -- the fields of an event are readonly
-  event.at = 0;
 }
 
 // The messages of the channels.

@@ -47,8 +47,6 @@ emits<number>()(
 emits<feed.Gap>()(events$.pipe(gaps()));
 emits<feed.Gap>()(events$.pipe(decodeWith(codec), gaps()));
 decodeWith(codec, { onInvalid: 'error' });
-// @ts-expect-error -- unknown value of `onInvalid`
-frames$.pipe(decodeWith(codec, { onInvalid: 'ignore' }));
 // @ts-expect-error -- an Either contains the failure, so there are no options
 feed.decodeEither(codec, { onInvalid: 'drop' });
 // @ts-expect-error -- not a codec
@@ -64,8 +62,6 @@ emits<Frame>()(frames$.pipe(feed.whereField('to', ['0xa1', null, true, 1] as con
 emits<Frame>()(frames$.pipe(feed.whereField('value', (text) => text.length > 20)));
 // @ts-expect-error -- JSON has no undefined
 feed.whereField('to', [undefined]);
-// @ts-expect-error -- not a pattern
-feed.whereField('to', /0x/);
 // @ts-expect-error -- the function returns whether
 feed.whereField('to', (text) => text.length);
 
@@ -95,10 +91,6 @@ emits<feed.AccumulatedWindow<number>>()(
 );
 // @ts-expect-error -- a frame has no price
 events$.pipe(feed.filterValues((frame) => frame.price > 1));
-// @ts-expect-error -- `frames` has no parameter
-frames((event: FeedEvent) => event.type === 'frame');
-// @ts-expect-error -- `gaps` has no parameter
-gaps({ minMs: 10 });
 // @ts-expect-error -- frames have no duration
 events$.pipe(frames()).subscribe((frame) => frame.durationMs as unknown);
 // @ts-expect-error -- a gap has no payload
@@ -143,12 +135,8 @@ emits<FeedEvent>()(
 );
 declare const decoded$: Observable<feed.Decoded<{ id: number }> | feed.Gap>;
 emits<feed.Decoded<{ id: number }> | feed.Gap>()(decoded$.pipe(feed.distinctRecent(({ value }) => value.id)));
-// @ts-expect-error -- an overflow policy is one of three strings
-mergeMapBounded((frame: Frame) => of(frame), { overflow: 'block' });
 // @ts-expect-error -- a project function returns an ObservableInput
 frames$.pipe(mergeMapBounded((frame) => frame.data.length));
-// @ts-expect-error -- unknown option
-toAsyncIterable({ highWaterMark: 1 });
 // @ts-expect-error -- `bytesOf` is for another type
 toAsyncIterable({ bytesOf: (text: string) => text.length })(frames$);
 // @ts-expect-error -- a frame is not a chunk of a byte stream
@@ -189,39 +177,11 @@ const drops$ = new Subject<feed.DropReport>();
 emits<feed.FeedStats>()(events$.pipe(feed.feedStats({ everyMs: 500, drops$, scheduler: new VirtualTimeScheduler() })));
 emits<feed.FeedStats>()(frames$.pipe(feed.feedStats({ drops$: NEVER, everyMs: undefined })));
 true satisfies Same<keyof feed.FeedStats['reconnects'], feed.FailureCode>;
-// @ts-expect-error -- unknown option
-feed.shareFeed({ linger: 1_000 });
-// @ts-expect-error -- `lingerMs` is a number
-feed.shareFeed({ lingerMs: '1s' });
-// @ts-expect-error -- a scheduler is not a number
-feed.shareFeed({ scheduler: 5 });
-// @ts-expect-error -- `connectionStatus` has no options
-feed.connectionStatus({ lingerMs: 1 });
-// @ts-expect-error -- unknown option
-feed.feedStats({ every: 1_000 });
-// @ts-expect-error -- `everyMs` is a number
-feed.feedStats({ everyMs: '1s' });
 // @ts-expect-error -- `drops$` emits reports, not numbers
 feed.feedStats({ drops$: of(1) });
-// @ts-expect-error -- `drops$` is an Observable
-feed.feedStats({ drops$: [] });
-declare const shareOptions: feed.ShareFeedOptions;
-// @ts-expect-error -- options are readonly
-shareOptions.lingerMs = 2;
 declare const status: feed.ConnectionStatus;
 // @ts-expect-error -- only one state has `nextAttemptAt`
 export const unnarrowed = status.nextAttemptAt as unknown;
-// @ts-expect-error -- unknown state
-export const unknownState = status.state === 'closed';
-// @ts-expect-error -- the fields of a status are readonly
-status.since = 0;
-declare const stats: feed.FeedStats;
-// @ts-expect-error -- statistics are readonly
-stats.frames = 0;
-// @ts-expect-error -- also the nested counts
-stats.reconnects['connection-lost'] = 0;
-// @ts-expect-error -- unknown failure code
-export const unknownCause = stats.reconnects.timeout as unknown;
 
 // Logging does not change the type, and known loggers fit without a cast.
 emits<FeedEvent>()(events$.pipe(feed.logEvents(console)));
@@ -233,8 +193,6 @@ export const loggers: readonly feed.EventLogger[] = [
   new ConsoleLogger(),
   { debug: ({ type }) => type, info: ({ at, msg }) => `${at} ${msg}`, warn: () => undefined, error: () => undefined },
 ];
-// @ts-expect-error -- unknown level
-feed.logEvents(console, { level: 'trace' });
 // @ts-expect-error -- a logger needs `error`
 feed.logEvents({ debug: () => 1, info: () => 1, warn: () => 1 });
 // @ts-expect-error -- a logger needs `info` or `log`
@@ -246,10 +204,6 @@ export const limitOf = (state: feed.Freshness): number => {
   if (state.state === 'fresh') return (state satisfies feed.Fresh).since;
   return (state satisfies feed.Stale).maxAgeMs + (state.newestAt ?? 0);
 };
-// @ts-expect-error -- the options are required
-feed.freshness();
-// @ts-expect-error -- unknown option
-feed.freshness({ maxAge: 1_000 });
 
 // A page: the operators keep the type of relayed frames.
 const page$ = relayFeed$('/feed');

@@ -84,19 +84,10 @@ tradeFeed$('market').pipe(tumblingWindow({ lengthMs: 1_000 }));
 tradeFeed$('market').pipe(decodeWith(codec), countWindow(3));
 // @ts-expect-error -- also with an accumulator
 tradeFeed$('market').pipe(countWindow(2, { seed: () => 0, add: (sum: number) => sum + 1 }));
-// @ts-expect-error -- `lengthMs` is required
-feed$.pipe(tumblingWindow({}));
-// @ts-expect-error -- `everyMs` is required
-feed$.pipe(slidingWindow({ lengthMs: 1_000 }));
 // @ts-expect-error -- `seed` needs `add`
 feed$.pipe(tumblingWindow({ lengthMs: 1_000, seed: () => 0 }));
-// @ts-expect-error -- unknown option
-feed$.pipe(tumblingWindow({ lengthMs: 1_000, size: 3 }));
 // @ts-expect-error -- an accumulator stores no frames, so `maxFrames` is not allowed
 feed$.pipe(tumblingWindow({ lengthMs: 1, maxFrames: 1, seed: () => 0, add: (n: number) => n }));
-declare const window: FeedWindow<Frame>;
-// @ts-expect-error -- a window is readonly
-window.frames[0] = window.frames[1];
 
 // Conflation: items become `Conflated`, other events remain.
 emits<LifecycleEvent | Conflated<Frame, number>>()(feed$.pipe(conflate((frame) => frame.connection, 100)));
@@ -113,8 +104,6 @@ emits<FeedWindow<Conflated<Frame, string>>>()(
     tumblingWindow({ lengthMs: 1_000 }),
   ),
 );
-// @ts-expect-error -- `everyMs` is a number
-feed$.pipe(conflate((frame) => frame.feed, '1s'));
 
 // Annotations are accepted, also in a generic function.
 export const windowsOf = <T>(events$: Observable<T | LifecycleEvent>): Observable<unknown> =>

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { isUtf8 } from 'node:buffer';
-import { Observable, take } from 'rxjs';
+import { Observable } from 'rxjs';
 import { PayloadKind } from '../../src/frames/received-frame.js';
 import { Frame } from '../../src/protocol/frame.js';
 import { type Block, OpenBlock, emitFrames, rowBytes } from '../../src/worker/block.js';
@@ -58,20 +58,6 @@ describe('a block', () => {
     );
   });
 
-  it('contains a row and a payload for each frame, and no other bytes', () => {
-    const read = Buffer.from('..aaaa..bbbb....................cc');
-    const open = new OpenBlock(Infinity);
-    for (const [start, end] of [
-      [2, 6],
-      [8, 12],
-      [32, 34],
-    ])
-      open.add(frame(read.subarray(start, end)));
-    const { bytes, rowsAt } = open.seal() as Block;
-    expect(Buffer.from(bytes, 0, 10).toString()).toBe('aaaabbbbcc');
-    expect([rowsAt, bytes.byteLength]).toEqual([16, 16 + 3 * rowBytes]);
-  });
-
   it('is sealed when it contains enough bytes and a frame follows; an empty one is not sealed', () => {
     const open = new OpenBlock(100);
     const [first, second] = [Buffer.alloc(100), Buffer.alloc(100)];
@@ -120,15 +106,6 @@ describe('a block', () => {
     expect(frames.map((each) => each.text())).toEqual([bytes.toString('latin1'), '\u00e9\u00e9', '\u00e9\u00e9']);
   });
 
-  it('is the memory of its frames, which copy nothing', () => {
-    const open = new OpenBlock(Infinity);
-    for (const word of ['a', 'b']) open.add(frame(Buffer.from(word)));
-    const block = open.seal() as Block;
-    const frames = framesOf(block);
-    expect(frames.map(({ data }) => data.buffer === block.bytes)).toEqual([true, true]);
-    expect(frames.map(({ data }) => String(data))).toEqual(['a', 'b']);
-  });
-
   it('gives away the memory that was filled, if most of it is used, and fills other memory next', () => {
     const open = new OpenBlock(64 * 1024);
     const add = (word: string, bytes: number) => open.add(frame(Buffer.alloc(bytes, word)));
@@ -139,15 +116,5 @@ describe('a block', () => {
     expect([small, full].map(({ bytes }) => bytes.byteLength)).toEqual([1_000 + rowBytes, 80 * 1024]);
     const wordOf = (block: Block) => framesOf(block).map((each) => each.text()[0]);
     expect([small, full].map(wordOf)).toEqual([['a'], Array(full.count).fill('b')]);
-  });
-
-  it('emits nothing more after the subscriber unsubscribed', () => {
-    const open = new OpenBlock(Infinity);
-    for (const word of ['a', 'b', 'c']) open.add(frame(Buffer.from(word)));
-    const words: string[] = [];
-    frames$(open.seal() as Block)
-      .pipe(take(2))
-      .subscribe((each) => words.push(each.text()));
-    expect(words).toEqual(['a', 'b']);
   });
 });

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals
 import { fileURLToPath } from 'node:url';
 import { inspect } from 'node:util';
 import type { Worker } from 'node:worker_threads';
-import { firstValueFrom, lastValueFrom, take, takeWhile, tap, toArray } from 'rxjs';
+import { firstValueFrom, lastValueFrom, takeWhile, tap } from 'rxjs';
 import { feedEvents$ } from '../../src/feed/trade-feed.js';
 import {
   createTradeFeedError,
@@ -77,23 +77,6 @@ describe('unsubscribing from a feed in a worker', () => {
     expect(wire.connections).toBe(0);
   });
 
-  it('at once starts no worker', async () => {
-    await using wire = await startWire();
-    tradeFeed$('market', inWorker(wire)).subscribe().unsubscribe();
-    for (let turns = 0; turns < 20; turns += 1) await new Promise((resolve) => setImmediate(resolve));
-    expect(workers.started).toEqual([]);
-    expect(wire.connections).toBe(0);
-  });
-
-  it('is cold: each subscription has its own worker, which starts with the subscription', async () => {
-    await using wire = await startWire({ handshake: [accept(text('a'))] });
-    const feed$ = tradeFeed$('market', inWorker(wire)).pipe(take(1));
-    expect(workers.started).toEqual([]);
-    await Promise.all([firstValueFrom(feed$), firstValueFrom(feed$)]);
-    expect(workers.started).toHaveLength(2);
-    expect(wire.tickets).toHaveLength(2);
-  });
-
   it('terminates a worker that does not react within 3 s', async () => {
     workers.instead = program('hang.mjs');
     await using wire = await startWire();
@@ -165,22 +148,6 @@ describe('a worker that ends early', () => {
     expect(workers.started).toHaveLength(2);
   });
 
-  it('fails in stage ticket if there was no open connection', async () => {
-    await using wire = await startWire({ handshake: [accept(text('a'), close(1001))] });
-    const backoff = { initialDelayMs: 60_000, maxDelayMs: 60_000, jitter: 'none', maxAttempts: 1 } as const;
-    const feed$ = tradeFeedEvents$('market', inWorker(wire, { backoff }));
-    const events = until(
-      feed$.pipe(
-        tap((event) => {
-          if (event.type === 'reconnecting') void workers.started[0]?.terminate();
-        }),
-      ),
-      (event) => event.type === 'disconnected' && event.failure.code === 'receiver-failed',
-    );
-    const lost = (await events).at(-1) as Extract<FeedEvent, { type: 'disconnected' }>;
-    expect(lost.failure).toMatchObject({ stage: 'ticket', framesReceived: 0, uptimeMs: 0 });
-  });
-
   it('counts as an attempt, and its failure has a cause without the key', async () => {
     workers.instead = program('throw.mjs');
     await using wire = await startWire();
@@ -211,15 +178,6 @@ describe('an `apiKey` function', () => {
     await using wire = await startWire();
     return (await errorOf(inWorker(wire, { apiKey, backoff: { maxAttempts: 1 } }))) as TradeFeedError;
   };
-
-  it('runs on this thread before every ticket', async () => {
-    await using wire = await startWire({ handshake: [accept(close(1001)), accept(close(1001)), accept(text('a'))] });
-    let keys = 0;
-    const apiKey = () => Promise.resolve(`planted-${(keys += 1)}`);
-    const backoff = { initialDelayMs: 4, maxDelayMs: 4 };
-    await until(tradeFeedEvents$('market', inWorker(wire, { apiKey, backoff })), (event) => event.type === 'frame');
-    expect(wire.tickets.map(({ headers }) => headers['x-api-key'])).toEqual(['planted-1', 'planted-2', 'planted-3']);
-  });
 
   it('that throws: the exception, the same object, is the cause of each failure', async () => {
     const causes = [new Error('first'), thrown];
@@ -267,21 +225,6 @@ describe('an `apiKey` function', () => {
 
 describe('a blocked main thread', () => {
   const stand = (ms: number): void => void Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
-
-  it('loses no frame that its worker can store', async () => {
-    const texts = Array.from({ length: 500 }, (_, n) => text(`${n}`.padEnd(1_000)));
-    await using wire = await startWire({ handshake: [accept(...texts)] });
-    const numbers = await firstValueFrom(
-      tradeFeed$('market', inWorker(wire)).pipe(
-        tap((frame) => {
-          if (Number(frame.text()) % 100 === 0) stand(20);
-        }),
-        take(500),
-        toArray(),
-      ),
-    );
-    expect(numbers.map((frame) => Number(frame.text()))).toEqual(Array.from(texts.keys()));
-  });
 
   it('receives a gap with the number of frames that its worker dropped, in their place', async () => {
     const texts = Array.from({ length: 1_500 }, (_, n) => text(`${n}`.padEnd(1_000)));

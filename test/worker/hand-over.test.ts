@@ -74,14 +74,6 @@ describe('the hand-over', () => {
     expect(counts()).toEqual([1, 2, 7, 1]);
   });
 
-  it('sends blocks before the end of the turn, in batches of a limited size', () => {
-    const { put, batches } = start();
-    put(90, 100_000);
-    expect(batches).toHaveLength(2);
-    const bytes = batches.flat().map((item) => (item.type === 'frames' ? item.bytes.byteLength : 0));
-    expect(Math.max(...bytes)).toBeLessThan(201_000);
-  });
-
   it('sends with each batch the time up to which all frames are sent', async () => {
     const { handOver, batches, progress } = start();
     const receivedAt = Date.now() - 1_000;
@@ -116,19 +108,6 @@ describe('the hand-over', () => {
     await turn();
     handOver.sendWatermark();
     expect(batches).toHaveLength(2);
-  });
-
-  it('has its whole capacity again after all batches were handled', async () => {
-    const { put, counts, handOver, progress, batches } = start(640_000);
-    for (let round = 0; round < 10; round += 1) {
-      put(10, 50_000);
-      await turn();
-      while (batches.length > Atomics.load(progress, 0)) countHandled(progress);
-      handOver.resume();
-      while (batches.length > Atomics.load(progress, 0)) countHandled(progress);
-    }
-    expect(counts().reduce((a, b) => a + b)).toBe(100);
-    expect(batches.flat().filter(({ type }) => type === 'missed')).toEqual([]);
   });
 
   it('counts batches that are not handled against the capacity', async () => {
@@ -174,19 +153,6 @@ const range = (from: number, to: number): readonly number[] =>
   Array.from({ length: to - from + 1 }, (_, n) => from + n);
 
 describe('the store of a worker', () => {
-  it('returns frames and events in their order', () => {
-    const store = new Store(1e6);
-    expect(store.isEmpty()).toBe(true);
-    store.addEvent(opened(1));
-    fill(store, 1, 3);
-    store.addEvent(opened(2));
-    fill(store, 4, 5);
-    expect(store.isEmpty()).toBe(false);
-    expect(inShort(store.take(1e6))).toEqual(['opened', 1, 2, 3, 'opened', 4, 5]);
-    expect(store.isEmpty()).toBe(true);
-    expect(store.take(1e6)).toEqual([]);
-  });
-
   it('returns blocks up to a size, and one block whatever its size', () => {
     const store = new Store(64_000);
     fill(store, 1, 10);

@@ -37,12 +37,6 @@ export const operators = {
       why: 'Assigning the same value changes nothing.',
     },
   ],
-  'where-bytes.ts': [
-    {
-      code: 'const isMatch = rest.length === 0',
-      why: 'A shortcut for a single needle. The general code finds the same.',
-    },
-  ],
   'bounded/bounded-reader.ts': [
     {
       code: "this.#state = 'ended'",
@@ -75,10 +69,6 @@ export const operators = {
     {
       code: 'this.until = Math.min(',
       why: 'A shortcut for an item in the same windows as the one before. The general code does the same.',
-    },
-    {
-      code: 'private current: Open[] = []',
-      why: 'Replaced before it is read: no window begins at infinity.',
     },
     {
       code: 'private until = -Infinity',

@@ -17,11 +17,4 @@ export const protocol = {
       why: '`Date.parse` accepts a second GMT.',
     },
   ],
-  'ticket.ts': [
-    {
-      code: 'rfc3339 =',
-      mutator: 'Regex',
-      why: '`Date.parse` refuses any text after a complete RFC 3339 timestamp.',
-    },
-  ],
 };

@@ -33,28 +33,12 @@ export const transport = {
       from: 'stored.socket() === socket',
       why: 'A client ends with its socket (`createTicketClient`), so it never has another one. This is a second check.',
     },
-    {
-      code: "received.body.on('error', noop)",
-      why: 'The reader of the body adds a listener as well. This one is for a body without a reader.',
-    },
     { code: 'if (!isComplete) aborter.abort()', why: 'Aborting a request that has ended does nothing.' },
   ],
   'read-frames.ts': [
     {
-      code: 'if (!isJoining) cursor.at = emitWholeFrames',
-      why: 'A shortcut for complete frames. The general code emits the same.',
-    },
-    {
       code: 'if (length > handler.maxFrameBytes',
       why: 'A frame of exactly the largest size is left to `ws`, which accepts it.',
-    },
-    {
-      code: 'if (length > POOL_BYTES / 4)',
-      why: 'It only decides how small frames share memory. Their bytes are the same.',
-    },
-    {
-      code: 'if (length > cursor.pool.length)',
-      why: 'It only decides how small frames share memory. Their bytes are the same.',
     },
     {
       code: 'for (let i = 0; i < heads.length; i += 2)',
@@ -74,19 +58,8 @@ export const transport = {
       why: 'If both deadlines end at the same time, either failure is correct.',
     },
     {
-      code: 'if (leftMs <= 0) fail(late)',
-      to: 'leftMs < 0',
-      why: 'With no time left the deadline ends the handshake at once, with the same failure.',
-    },
-    {
-      code: 'if (leftMs <= 0) fail(late)',
-      to: ';',
-      why: 'With no time left the deadline ends the handshake one turn later, with the same failure.',
-    },
-    {
       code: 'if (webSocket === undefined) return',
       why: 'The failure was reported before. A later exception has no effect.',
     },
   ],
-  'sockets.ts': [{ code: '} catch {', why: 'Without the `return` the result is `undefined` as well.' }],
 };

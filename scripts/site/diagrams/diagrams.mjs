@@ -47,11 +47,26 @@ const showWindow = ({ type, start, end, frames: inside, count, complete }, level
   };
 };
 
+/** A frame by its field `to`. */
+const showTo = (value) => (value.type === 'frame' ? { label: value.json().to, kind: 'frame' } : showItem(value));
+
 const outageLine = '(TO)a-b-X--R--(TO)c-d|';
 const slowLine = '--a-b-c-d-------|';
 
 /** A row with the messages of a source. */
 const sourceRow = (line) => ({ name: 'source', messages: messagesOf(line) });
+
+/** Runs a loop with work of 500 ms over what an operator returns. */
+const slowly = async (name, iterableOf) => {
+  const messages = await runLoop({ source: slowLine, iterableOf, workMs: 5 * unitMs, show: showItem });
+  return runOf([sourceRow(slowLine), { name: `${name}, with 500 ms of work`, messages }]);
+};
+
+/** A row with what an operator emits. `operator` receives the scheduler. */
+const row = (name, operator, show = showItem) => ({
+  ...{ name, show },
+  apply: (source$, scheduler) => source$.pipe(operator(scheduler)),
+});
 
 /** Each diagram by its name: a title, and what `runDiagram` runs, or a function `run` that returns the rows. */
 export const diagrams = {
@@ -59,11 +74,11 @@ export const diagrams = {
     title: 'tumblingWindow: windows side by side, with the gaps in them',
     source: 'Oa--b------c-X----O-d-------',
     pipelines: [
-      {
-        name: 'tumblingWindow({ lengthMs: 1_000 })',
-        apply: (source$, scheduler) => source$.pipe(tumblingWindow({ lengthMs: 1_000, scheduler })),
-        show: (window) => showWindow(window),
-      },
+      row(
+        'tumblingWindow({ lengthMs: 1_000 })',
+        (scheduler) => tumblingWindow({ lengthMs: 1_000, scheduler }),
+        (window) => showWindow(window),
+      ),
     ],
     endMs: 3_100,
   },
@@ -71,11 +86,11 @@ export const diagrams = {
     title: 'slidingWindow: windows that overlap',
     source: 'Oa----b----c-----------',
     pipelines: [
-      {
-        name: 'slidingWindow({ lengthMs: 1_000, everyMs: 500 })',
-        apply: (source$, scheduler) => source$.pipe(slidingWindow({ lengthMs: 1_000, everyMs: 500, scheduler })),
-        show: (window) => showWindow(window, Math.abs(window.start / 500) % 2),
-      },
+      row(
+        'slidingWindow({ lengthMs: 1_000, everyMs: 500 })',
+        (scheduler) => slidingWindow({ lengthMs: 1_000, everyMs: 500, scheduler }),
+        (window) => showWindow(window, Math.abs(window.start / 500) % 2),
+      ),
     ],
     endMs: 2_200,
   },
@@ -83,26 +98,25 @@ export const diagrams = {
     title: 'countWindow: windows of a number of frames',
     source: 'O-a--b--c--X----O--d---',
     pipelines: [
-      {
-        name: 'countWindow(2)',
-        apply: (source$, scheduler) => source$.pipe(countWindow(2, { scheduler })),
-        show: (window) => showWindow(window),
-      },
+      row(
+        'countWindow(2)',
+        (scheduler) => countWindow(2, { scheduler }),
+        (window) => showWindow(window),
+      ),
     ],
   },
   conflate: {
     title: 'conflate: the newest value of each key, once a period',
     source: 'O-a-p-b----------c--q-------',
     pipelines: [
-      {
-        name: 'conflate(key, 1_000): a, b and c have one key; p and q another',
-        apply: (source$, scheduler) =>
-          source$.pipe(conflate((frame) => (frame.text() < 'm' ? 'first' : 'second'), 1_000, { scheduler })),
-        show: (value) =>
+      row(
+        'conflate(key, 1_000): a, b and c have one key; p and q another',
+        (scheduler) => conflate((frame) => (frame.text() < 'm' ? 'first' : 'second'), 1_000, { scheduler }),
+        (value) =>
           value.type === 'conflated'
             ? { label: `${value.value.text()}, of ${value.count}`, kind: 'value' }
             : showItem(value),
-      },
+      ),
     ],
     endMs: 2_300,
   },
@@ -110,145 +124,99 @@ export const diagrams = {
     title: 'whereField: a filter over one field of frames',
     source: 'O-a-b-X---O-a-c-|',
     payloads: { a: '{"to":"a"}', b: '{"to":"b","by":"a"}', c: '{"to":"c"}' },
-    pipelines: [
-      {
-        name: `whereField('to', ['a', 'c'])`,
-        apply: (source$) => source$.pipe(whereField('to', ['a', 'c'])),
-        show: (value) => (value.type === 'frame' ? { label: value.json().to, kind: 'frame' } : showItem(value)),
-      },
-    ],
+    pipelines: [row(`whereField('to', ['a', 'c'])`, () => whereField('to', ['a', 'c']), showTo)],
   },
   'map-values': {
     title: 'mapValues and filterValues: other values, the same events',
     source: 'O-a-b-X---O-a-c-|',
     pipelines: [
-      {
-        name: 'mapValues((frame) => frame.text().toUpperCase())',
-        apply: (source$) => source$.pipe(mapValues((frame) => frame.text().toUpperCase())),
-        show: (value) => (typeof value === 'string' ? { label: value, kind: 'value' } : showItem(value)),
-      },
-      {
-        name: "filterValues((frame) => frame.text() !== 'b')",
-        apply: (source$) => source$.pipe(filterValues((frame) => frame.text() !== 'b')),
-        show: showItem,
-      },
+      row(
+        'mapValues((frame) => frame.text().toUpperCase())',
+        () => mapValues((frame) => frame.text().toUpperCase()),
+        (value) => (typeof value === 'string' ? { label: value, kind: 'value' } : showItem(value)),
+      ),
+      row("filterValues((frame) => frame.text() !== 'b')", () => filterValues((frame) => frame.text() !== 'b')),
     ],
   },
   'where-bytes': {
     title: 'whereBytes: a filter over the bytes of frames',
     source: 'O-a-b-X---O-a-c-|',
     payloads: { a: '{"to":"a"}', b: '{"to":"b"}', c: '{"to":"c"}' },
-    pipelines: [
-      {
-        name: `whereBytes('"a"')`,
-        apply: (source$) => source$.pipe(whereBytes('"a"')),
-        show: (value) => (value.type === 'frame' ? { label: value.json().to, kind: 'frame' } : showItem(value)),
-      },
-    ],
+    pipelines: [row(`whereBytes('"a"')`, () => whereBytes('"a"'), showTo)],
   },
   'decode-with': {
     title: 'decodeWith and decodeEither: JSON that a schema checks',
     source: 'O-a--b--c-|',
     payloads: { a: '{"n":1}', b: '{"n":"x"}', c: '{"n":3}' },
     pipelines: [
-      {
-        name: 'decodeWith(schema)',
-        apply: (source$) => source$.pipe(decodeWith(numbers)),
-        show: (value) =>
-          value.type === 'decoded' ? { label: `n = ${value.value.n}`, kind: 'value' } : showItem(value),
-      },
-      {
-        name: 'decodeEither(schema)',
-        apply: (source$) => source$.pipe(decodeEither(numbers)),
-        show: (value) => {
+      row(
+        'decodeWith(schema)',
+        () => decodeWith(numbers),
+        (value) => (value.type === 'decoded' ? { label: `n = ${value.value.n}`, kind: 'value' } : showItem(value)),
+      ),
+      row(
+        'decodeEither(schema)',
+        () => decodeEither(numbers),
+        (value) => {
           if (value._tag === 'Left') return { label: `left ${value.left.issues[0].path}`, kind: 'value' };
           return value._tag === 'Right'
             ? { label: `right n = ${value.right.value.n}`, kind: 'value' }
             : showItem(value);
         },
-      },
+      ),
     ],
   },
   'distinct-recent': {
     title: 'distinctRecent: a frame that arrives twice',
     source: 'O-a-b-a-X-O-b---------a-|',
     pipelines: [
-      {
-        name: 'distinctRecent((frame) => frame.text(), { ttlMs: 1_000 })',
-        apply: (source$, scheduler) =>
-          source$.pipe(distinctRecent((frame) => frame.text(), { ttlMs: 1_000, scheduler })),
-        show: showItem,
-      },
+      row('distinctRecent((frame) => frame.text(), { ttlMs: 1_000 })', (scheduler) =>
+        distinctRecent((frame) => frame.text(), { ttlMs: 1_000, scheduler }),
+      ),
     ],
   },
   'merge-map-bounded': {
     title: 'mergeMapBounded: work that is slower than the feed',
     source: '--a-b-c-d-e-------------|',
     pipelines: [
-      {
-        name: 'mergeMapBounded((frame) => work of 500 ms, { capacity: 1 })',
-        apply: (source$, scheduler) =>
-          source$.pipe(
-            mergeMapBounded((frame) => timer(5 * unitMs, scheduler).pipe(map(() => frame)), { capacity: 1, scheduler }),
-          ),
-        show: showItem,
-      },
+      row('mergeMapBounded((frame) => work of 500 ms, { capacity: 1 })', (scheduler) =>
+        mergeMapBounded((frame) => timer(5 * unitMs, scheduler).pipe(map(() => frame)), { capacity: 1, scheduler }),
+      ),
     ],
   },
   'to-async-iterable': {
     title: 'toAsyncIterable: a loop that is slower than the feed',
-    run: async () => {
-      const messages = await runLoop({
-        source: slowLine,
-        iterableOf: toAsyncIterable({ capacity: 1 }),
-        workMs: 5 * unitMs,
-        show: showItem,
-      });
-      const name = 'for await (… of toAsyncIterable({ capacity: 1 })(frames$)), with 500 ms of work';
-      return runOf([sourceRow(slowLine), { name, messages }]);
-    },
+    run: () => slowly('for await (… of toAsyncIterable({ capacity: 1 })(frames$))', toAsyncIterable({ capacity: 1 })),
   },
   'to-readable': {
     title: 'toReadable: a Node stream whose reader is slower than the feed',
-    run: async () => {
-      const messages = await runLoop({
-        source: slowLine,
-        iterableOf: toReadable({ capacity: 2 }),
-        workMs: 5 * unitMs,
-        show: showItem,
-      });
-      const name = 'a reader of toReadable({ capacity: 2 })(frames$), with 500 ms of work';
-      return runOf([sourceRow(slowLine), { name, messages }]);
-    },
+    run: () => slowly('a reader of toReadable({ capacity: 2 })(frames$)', toReadable({ capacity: 2 })),
   },
   'frames-and-gaps': {
     title: 'frames and gaps: one kind of event',
     source: outageLine,
-    pipelines: [
-      { name: 'frames()', apply: (source$) => source$.pipe(frames()), show: showItem },
-      { name: 'gaps()', apply: (source$) => source$.pipe(gaps()), show: showItem },
-    ],
+    pipelines: [row('frames()', () => frames()), row('gaps()', () => gaps())],
   },
   'connection-status': {
     title: 'connectionStatus: whether the feed is live',
     source: '(TO)--a--X-R---(TO)--b--|',
     pipelines: [
-      {
-        name: 'connectionStatus()',
-        apply: (source$) => source$.pipe(connectionStatus()),
-        show: ({ state }) => ({ label: state, kind: 'value' }),
-      },
+      row(
+        'connectionStatus()',
+        () => connectionStatus(),
+        ({ state }) => ({ label: state, kind: 'value' }),
+      ),
     ],
   },
   'feed-stats': {
     title: 'feedStats: figures, once a period',
     source: 'O-a-b---c-X----O-d----',
     pipelines: [
-      {
-        name: 'feedStats({ everyMs: 500 })',
-        apply: (source$, scheduler) => source$.pipe(feedStats({ everyMs: 500, scheduler })),
-        show: (stats) => ({ label: `frames: ${stats.frames}`, kind: 'value' }),
-      },
+      row(
+        'feedStats({ everyMs: 500 })',
+        (scheduler) => feedStats({ everyMs: 500, scheduler }),
+        (stats) => ({ label: `frames: ${stats.frames}`, kind: 'value' }),
+      ),
     ],
     endMs: 2_200,
   },
@@ -257,9 +225,9 @@ export const diagrams = {
     source: 'Oa--b--c--d--e--f--',
     pipelines: [
       {
-        name: 'first subscriber of tradeFeedEvents$(…).pipe(shareFeed())',
-        apply: (source$, scheduler) => source$.pipe(shareFeed({ lingerMs: 300, scheduler })),
-        show: showItem,
+        ...row('first subscriber of tradeFeedEvents$(…).pipe(shareFeed())', (scheduler) =>
+          shareFeed({ lingerMs: 300, scheduler }),
+        ),
         to: 850,
       },
       { name: 'second subscriber, of the same connection', of: 0, show: showItem, from: 550, to: 1_350 },
@@ -279,11 +247,7 @@ export const diagrams = {
           }),
         show: showItem,
       },
-      {
-        name: 'untilAborted(signal), aborted before',
-        apply: (source$) => source$.pipe(untilAborted(AbortSignal.abort())),
-        show: showItem,
-      },
+      row('untilAborted(signal), aborted before', () => untilAborted(AbortSignal.abort())),
     ],
   },
   backoff: {

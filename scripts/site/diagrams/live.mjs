@@ -2,6 +2,7 @@
 import { TradeFeedError } from 'rx-trade-feed/browser';
 import { slidingWindow } from 'rx-trade-feed/operators';
 import { concat, defer, EMPTY, of, retryWhen, throwError } from 'rxjs';
+import { seeded } from '../../../reliability/lib/random.mjs';
 import { backoff } from '../../../src/feed/backoff.ts';
 import { runDiagram, unitMs } from './run.mjs';
 
@@ -42,17 +43,6 @@ export const windowRun = ({ lengthMs, everyMs, outageAtMs, outageMs }) => {
   return { title: 'Frames in each window; + if an outage overlaps it', ...run };
 };
 
-/** Returns a sequence of numbers from 0 up to 1 that depends on the seed only (mulberry32). */
-const randomOf = (seed) => {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-};
-
 const refused = { code: 'capacity-full', verdict: 'backoff', stage: 'handshake', summary: 'No room.', endedAt: 0 };
 
 /** Runs clients whose first attempts fail. Each has other random numbers. */
@@ -67,7 +57,7 @@ export const backoffRun = ({ initialDelayMs, factor, maxDelayMs, jitter, failure
         const next$ = isLast ? EMPTY : throwError(() => new TradeFeedError(refused));
         return concat(of(isLast ? 'opened' : 'failed'), next$);
       });
-      const random = randomOf(client + 1);
+      const random = seeded(client + 1);
       return attempt$.pipe(retryWhen(backoff({ initialDelayMs, factor, maxDelayMs, jitter, random, scheduler })));
     },
     show: (label) => ({ label, kind: label === 'opened' ? 'value' : 'event' }),

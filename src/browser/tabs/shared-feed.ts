@@ -1,15 +1,14 @@
-import { catchError, concat, concatMap, defer, delayWhen, dematerialize, EMPTY, endWith, filter, finalize } from 'rxjs';
-import { forkJoin, ignoreElements, map, materialize, merge, NEVER, type Observable, of, race, repeat } from 'rxjs';
-import { type ObservableNotification, startWith, switchMap, take, tap, throwError, timeout, timer } from 'rxjs';
+import { catchError, concat, concatMap, defer, delayWhen, dematerialize, distinctUntilChanged, EMPTY } from 'rxjs';
+import { endWith, filter, finalize, first, forkJoin, fromEvent, ignoreElements, map, materialize, merge } from 'rxjs';
+import { NEVER, Observable, type ObservableNotification, of, race, repeat, share, startWith, switchMap } from 'rxjs';
+import { take, tap, throwError, timeout, timer } from 'rxjs';
 import { type Received, writeEventLine } from '../../protocol/event-line.js';
 import { readFailure, TradeFeedError } from '../../protocol/failures/trade-feed-error.js';
 import { clampMs } from '../../protocol/validate.js';
-import { pageGlobals } from '../page-globals.js';
+import { type Locks, pageGlobals } from '../page-globals.js';
 import type { RelayFeedSettings } from '../relay-feed-options.js';
-import { type ResumePoint, resumePoint } from '../resume-point.js';
-import { type FromLeader, holderOf, type Locks, openChannel, pageActive$, type TabChannel } from './tab-channel.js';
-import { tabLock$, type TabMessage } from './tab-channel.js';
-import { type LeaderLoss, TabState } from './tab-state.js';
+import { ResumePoint } from '../resume-point.js';
+import { type FromLeader, type LeaderLoss, type TabMessage, TabState } from './tab-state.js';
 
 type Notification = ObservableNotification<Received>;
 type PageFeed = (point: ResumePoint) => Observable<Received>;
@@ -26,7 +25,7 @@ type PageFeed = (point: ResumePoint) => Observable<Received>;
  */
 export const sharedFeed$ = (settings: RelayFeedSettings, page$: PageFeed): Observable<Received> =>
   defer(() => {
-    const point = resumePoint(settings);
+    const point = new ResumePoint(settings);
     const locks = pageGlobals.isSecureContext ? pageGlobals.navigator?.locks : undefined;
     if (locks === undefined) return page$(point);
     const tab = new TabState(point);
@@ -66,7 +65,7 @@ const member$ = (tab: TabState, locks: Locks, settings: RelayFeedSettings, page$
     );
   });
 
-/** Joins the leader, and emits the events that it posts. Joins each new leader until one has answered. */
+/** Emits the events that the leader posts. Asks each new leader until one has answered. */
 const follow$ = (tab: TabState, { messages$, post }: TabChannel): Observable<Notification> =>
   defer(() => {
     const ask = () => post({ type: 'ask', term: tab.term });
@@ -128,7 +127,7 @@ const takeover$ = (
     take(1),
   );
 
-/** Leads the other tabs: receives the stream, posts its messages, and answers tabs that join. Resumes at its point. */
+/** Receives the stream, posts its messages, and answers tabs that join. */
 const lead$ = (
   tab: TabState,
   { messages$, post }: TabChannel,
@@ -169,3 +168,65 @@ const nextOf = (value: Received): Notification => ({ kind: 'N', value });
 
 const endOf = (failure: string | undefined): Notification =>
   failure === undefined ? { kind: 'C' } : { kind: 'E', error: readFailure(JSON.parse(failure)) };
+
+type TabChannel = ReturnType<typeof openChannel>;
+
+const openChannel = (name: string) => {
+  const channel = new BroadcastChannel(name);
+  const messages$ = fromEvent(channel, 'message').pipe(
+    map((event) => (event as unknown as { readonly data: TabMessage }).data),
+    share(),
+  );
+  return {
+    messages$,
+    /** Emits once, after all messages that were posted before the subscription. */
+    caughtUp$: defer(() => {
+      // A `BroadcastChannel` does not receive the messages that it posts, so a second one posts the mark.
+      const other = new BroadcastChannel(name);
+      const tab = crypto.randomUUID();
+      other.postMessage({ type: 'mark', tab });
+      return messages$.pipe(
+        first((message) => message.type === 'mark' && message.tab === tab),
+        finalize(() => other.close()),
+      );
+    }),
+    post: (message: TabMessage) => channel.postMessage(message),
+    close: () => channel.close(),
+  };
+};
+
+const holderOf = async (locks: Locks, name: string): Promise<string | undefined> =>
+  (await locks.query()).held.find((lock) => lock.name === name)?.clientId;
+
+/**
+ * Requests a lock of the browser (Web Locks), and holds it until the subscription ends. Emits once, when it is granted.
+ * Completes when another tab has stolen it. Errors when the browser refuses locks to this page.
+ */
+const tabLock$ = (locks: Locks, name: string, steal: boolean): Observable<void> =>
+  new Observable((subscriber) => {
+    const waiting = new AbortController();
+    let isGranted = false;
+    const granted = () => {
+      // Unsubscribing does not abort a request that steals.
+      if (subscriber.closed) return undefined;
+      isGranted = true;
+      const released = new Promise<void>((release) => subscriber.add(release));
+      subscriber.next();
+      return released;
+    };
+    locks
+      .request(name, steal ? { steal } : { signal: waiting.signal }, granted)
+      .catch((error: unknown) => (isGranted ? subscriber.complete() : subscriber.error(error)));
+    subscriber.add(() => waiting.abort());
+  });
+
+/** Emits whether the scripts of a page run: `false` before the browser freezes, caches or unloads the page. */
+const pageActive$ = (page: EventTarget): Observable<boolean> =>
+  merge(
+    ...Object.entries(pageEvents).map(([type, isActive]) =>
+      fromEvent(page, type, { capture: true }).pipe(map(() => isActive)),
+    ),
+  ).pipe(startWith(true), distinctUntilChanged());
+
+// `freeze` and `resume` are events of the document. The window receives them in the capture phase.
+const pageEvents = { pagehide: false, freeze: false, pageshow: true, resume: true };

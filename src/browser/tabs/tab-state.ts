@@ -14,7 +14,37 @@ import {
 import { createConnectionFacts } from '../relay-connection.js';
 import { eventsOf } from '../relay-stream.js';
 import type { ResumePoint } from '../resume-point.js';
-import type { FromLeader, Update } from './tab-channel.js';
+
+/** The messages between tabs: plain data, because a structured clone loses the class of an object. */
+export type TabMessage =
+  /** A follower asks for the state, to join or to see whether the leader is there. It knows a leader of this term. */
+  | { readonly type: 'ask'; readonly term: number }
+  /** A tab receives its own mark after all messages that were posted before it. */
+  | { readonly type: 'mark'; readonly tab: string }
+  | FromLeader;
+
+/** The messages of a leader. Each leader has a higher term than the previous one. */
+export type FromLeader = { readonly term: number } & (
+  | Update
+  /** A leader starts. */
+  | { readonly type: 'leads' }
+  /** The feed has ended, for all tabs: with a failure as JSON, or complete. */
+  | { readonly type: 'ended'; readonly failure: string | undefined }
+);
+
+export interface Update {
+  /** The state of the feed, for tabs that ask; or one message of the relay, or of the connection of the leader. */
+  readonly type: 'welcome' | 'batch';
+  /** The ids before and after the events. They are equal for events that are not from the relay. */
+  readonly from: string | undefined;
+  readonly to: string | undefined;
+  readonly lines: readonly string[];
+  /** How far the times of the stream are ahead: of the relay's clock, and of this machine's, in ms. */
+  readonly shiftMs: number;
+  readonly aheadMs: number;
+  /** Set for lines of the relay, which have its clock: no lifecycle event is earlier than this, in epoch ms. */
+  readonly ownAt?: number | undefined;
+}
 
 /** How a leader was lost: it has released the lock, or it was silent and its lock was stolen. */
 export type LeaderLoss = 'relay-lost' | 'relay-stalled';
@@ -22,13 +52,12 @@ export type LeaderLoss = 'relay-lost' | 'relay-stalled';
 /** The state of one subscription, as a leader or as a follower. */
 export class TabState {
   readonly point: ResumePoint;
-  /** The term of the newest leader that this tab has received from. */
+  /** Of the newest leader. */
   term = 0;
   /** Whether a leader has answered: batches after its answer are for this tab. */
   isWelcome = false;
   #snapshot: Snapshot = [];
   #watermark: Watermark | undefined;
-  /** The facts about the connection to the leader, or of the leader, since the feed is open. */
   #facts;
 
   constructor(point: ResumePoint) {
@@ -70,7 +99,6 @@ export class TabState {
     this.term = Math.max(other + 1, Date.now());
   }
 
-  /** Creates the answer to a tab that asks. */
   welcome(): FromLeader {
     const events = this.#watermark === undefined ? this.#snapshot : [...this.#snapshot, this.#watermark];
     return this.update('welcome', this.point.id, events.map(writeEventLine));

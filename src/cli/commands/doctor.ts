@@ -2,8 +2,7 @@ import { Help } from 'commander';
 import { printable } from '../../protocol/printable.js';
 import { targetOf } from '../connection.js';
 import { hasColors, isTerminal } from '../context.js';
-import { checks, diagnose } from '../doctor/diagnose.js';
-import { type Finding, skipped } from '../doctor/findings.js';
+import { checks, diagnose, type Finding, skipped } from '../doctor.js';
 import { ExitCode } from '../errors.js';
 import { defineCommand, feedArgument, flag, option, service, timeMs } from '../options.js';
 import { sizeOf } from '../view/terminal.js';
@@ -62,7 +61,7 @@ export const command = defineCommand({
   },
 });
 
-export interface NamedFinding extends Finding {
+interface NamedFinding extends Finding {
   readonly name: string;
 }
 

@@ -8,7 +8,7 @@ import { endings$, tickMs, timeUp$ } from '../follow.js';
 import { anyText, argument, defineCommand, duration, option, periodMs, service, type ValuesOf } from '../options.js';
 import type { StatusRequest } from '../top/snapshots.js';
 import { type Row, rowWords, table, totalWords } from '../top/table.js';
-import { linesOn, type Look, screenView, type View, withKeys } from '../view/terminal.js';
+import { screenView, type TerminalSize, type View, withKeys } from '../view/terminal.js';
 
 const options = {
   ...service,
@@ -103,8 +103,8 @@ const rows$ = async (
     feedSnapshots$(feed, tradeFeedEvents$(feed, await connectionOptions({ ...values, keyFile }, context)));
   const snapshots$ = 'url' in source ? statusSnapshots$(source.url, request, values.every) : await snapshotsOf(source);
   return snapshots$.pipe(
-    startWith(undefined),
-    map((snapshot) => ({ name: source.name, snapshot })),
+    startWith({ state: 'connecting' } as const),
+    map((snapshot) => ({ name: source.name, ...snapshot })),
   );
 };
 
@@ -136,29 +136,19 @@ const headersIn = (text: string): Readonly<Record<string, string>> => {
 const logEveryMs = 2_000;
 
 const topView = (context: CliContext): View<readonly Row[]> => {
-  const { stdout } = context;
   const startedAt = Date.now();
-  let last: readonly Row[] = [];
-  let states: readonly (string | undefined)[] = [];
-  const look: Look<readonly Row[]> = {
-    lines: (rows, size) => table((last = rows), { startedAt, now: Date.now(), ...size }),
+  let states: readonly string[] = [];
+  const tableOf = (rows: readonly Row[], size: TerminalSize) => table(rows, { startedAt, now: Date.now(), ...size });
+  return screenView<readonly Row[]>(context, {
+    lines: tableOf,
+    // Without the title, and without the line about the keys.
+    last: (rows, size) => tableOf(rows, size).slice(2, -2),
     logEveryMs,
-    firstLogMs: 0,
     log: (rows, isDue) => {
-      const shown = rows.filter(({ snapshot }, n) => snapshot && (isDue || snapshot.state !== states[n]));
-      states = rows.map(({ snapshot }) => snapshot?.state);
-      const hasTotal = isDue && rows.length > 1 && shown.length > 0;
-      return [...shown.map((row) => rowWords(row, Date.now())), ...(hasTotal ? [totalWords(rows)] : [])];
+      const shown = rows.filter(({ state }, n) => isDue || state !== (states[n] ?? 'connecting'));
+      states = rows.map(({ state }) => state);
+      const total = isDue && rows.length > 1 ? [totalWords(rows)] : [];
+      return [...shown.map((row) => rowWords(row, Date.now())), ...total];
     },
-  };
-  const view = screenView(context, look);
-  return {
-    ...view,
-    close: () => {
-      view.close();
-      // The last table stays, without the line about the keys, and the empty line before it.
-      if (isTerminal(stdout, context))
-        stdout.write(`${linesOn(stdout, context, look, last).slice(2, -2).join('\n')}\n`);
-    },
-  };
+  });
 };

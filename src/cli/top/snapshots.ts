@@ -1,31 +1,42 @@
 import * as t from 'io-ts';
 import { auditTime, catchError, defer, exhaustMap, map, NEVER, type Observable, of, timer } from 'rxjs';
 import { type Dispatcher, request } from 'undici';
-import { type Feed, type FeedEvent, type FeedStats, TradeFeedError } from '../../index.js';
+import { type Feed, type FeedEvent, TradeFeedError } from '../../index.js';
 import { failureIn } from '../../protocol/feed-state.js';
 import { currentRate, follow, type Step } from '../follow.js';
 import { whatHappened } from '../errors.js';
 import { type marks, waitOf } from '../view/status.js';
 import { duration } from '../view/text.js';
 
-/** The status of a source at a time. Times are epoch ms. A field is missing if the source does not know it. */
+// Fields of other types, and unknown fields, would not make a status unusable. So each part is read alone.
+const connection = t.intersection([
+  t.type({ state: t.keyof({ connecting: null, live: null, reconnecting: null, stopped: null, idle: null }) }),
+  t.partial({ failure: t.type({ code: t.string }) }),
+]);
+const stats = t.partial({
+  framesPerSecond: t.number,
+  bytesPerSecond: t.number,
+  gaps: t.number,
+  lostMs: t.number,
+  dropped: t.number,
+  reconnects: t.record(t.string, t.number),
+});
+const clients = t.array(t.type({ sent: t.number, missed: t.number }));
+const cluster = t.intersection([t.type({ role: t.string, replica: t.string }), t.partial({ owner: t.string })]);
+
+/** The status of a source now. Times are epoch ms. A field is missing if the source does not know it. */
 export interface Snapshot {
   /** `unknown`: there is no status. */
   readonly state: keyof typeof marks;
   readonly problem?: string | undefined;
   /** The figures of a feed, as `feedStats` counts them. */
-  readonly stats?: Partial<Figures> | undefined;
+  readonly stats?: t.TypeOf<typeof stats> | undefined;
   readonly lastFrameAt?: number | undefined;
   /** The clients of a relay. `authorizing`: the number of those that wait for `authorize`. */
   readonly clients?: Readonly<Record<'count' | 'authorizing' | 'sent' | 'missed', number>> | undefined;
   /** This replica, if the app has several. */
-  readonly cluster?:
-    { readonly role: string; readonly replica: string; readonly owner?: string | undefined } | undefined;
+  readonly cluster?: t.TypeOf<typeof cluster> | undefined;
 }
-
-type Figures = Pick<FeedStats, 'framesPerSecond' | 'bytesPerSecond' | 'gaps' | 'lostMs' | 'dropped'> & {
-  readonly reconnects: Readonly<Record<string, number>>;
-};
 
 const snapshotEveryMs = 200;
 
@@ -94,22 +105,6 @@ const requestStatus = async (url: URL, { headers, dispatcher }: StatusRequest): 
 
 const problem = (text: string): Snapshot => ({ state: 'unknown', problem: text });
 const noStatus = ({ message, code }: NodeJS.ErrnoException) => problem(`No status: ${message || String(code)}`);
-
-// Fields of other types, and unknown fields, would not make a status unusable. So each part is read alone.
-const connection = t.intersection([
-  t.type({ state: t.keyof({ connecting: null, live: null, reconnecting: null, stopped: null, idle: null }) }),
-  t.partial({ failure: t.type({ code: t.string }) }),
-]);
-const stats = t.partial({
-  framesPerSecond: t.number,
-  bytesPerSecond: t.number,
-  gaps: t.number,
-  lostMs: t.number,
-  dropped: t.number,
-  reconnects: t.record(t.string, t.number),
-});
-const clients = t.array(t.type({ sent: t.number, missed: t.number }));
-const cluster = t.intersection([t.type({ role: t.string, replica: t.string }), t.partial({ owner: t.string })]);
 
 /**
  * Reads the status of an app: `relay.status()`, with `connection` (of `connectionStatus`), `stats` (of `feedStats`),

@@ -5,9 +5,8 @@ import { amount, bytes, count, counted, duration, joined, type Line, lineWidth }
 import { shortened, type Span, spread, stopwatch } from '../view/text.js';
 import type { Snapshot } from './snapshots.js';
 
-export interface Row {
+export interface Row extends Snapshot {
   readonly name: string;
-  readonly snapshot: Snapshot | undefined;
 }
 
 interface Column {
@@ -71,8 +70,8 @@ export const table = (
   const cells = visible.map((row) => cellsOf(row, now));
   const widths = fittingWidths([titles, ...cells, ...totals], width);
   let left = hidden > 0 ? 0 : room - visible.length;
-  const detailed = visible.flatMap(({ snapshot }, index) => {
-    const details = snapshot === undefined ? [] : detailsOf(snapshot).slice(0, left);
+  const detailed = visible.flatMap((row, index) => {
+    const details = detailsOf(row).slice(0, left);
     left -= details.length;
     const lines = details.map(([text, style]): Line => [[`   ${printable(text)}`, style]]);
     return [aligned(cells[index] ?? [], widths), ...lines];
@@ -90,13 +89,13 @@ export const table = (
   return lines.slice(0, Math.max(1, rows));
 };
 
-const cellsOf = ({ name, snapshot = { state: 'connecting' } }: Row, now: number): readonly Line[] => [
-  [[` ${shortened(printable(name), maxNameWidth)}`, 'bold']],
-  [marks[snapshot.state], [` ${snapshot.state}`]],
+const cellsOf = (row: Row, now: number): readonly Line[] => [
+  [[` ${shortened(printable(row.name), maxNameWidth)}`, 'bold']],
+  [marks[row.state], [` ${row.state}`]],
   ...numberColumns.map(({ value, format, isMarked }): Line => {
-    const number = value(snapshot, now);
+    const number = value(row, now);
     if (number === undefined) return [['-', 'dim']];
-    return [[format(number), isMarked?.(number, snapshot) ? 'yellow' : undefined]];
+    return [[format(number), isMarked?.(number, row) ? 'yellow' : undefined]];
   }),
 ];
 
@@ -105,16 +104,16 @@ const totalCells = (rows: readonly Row[], now: number): readonly Line[] => [
   [[`${count(liveOf(rows))} of ${count(rows.length)} live`]],
   ...numberColumns.map(({ value, format }): Line => {
     if (value === ageOf) return [];
-    const total = totalOf(rows, (snapshot) => value(snapshot, now));
+    const total = totalOf(rows, (row) => value(row, now));
     return [total === undefined ? ['-', 'dim'] : [format(total)]];
   }),
 ];
 
-const liveOf = (rows: readonly Row[]): number => rows.filter(({ snapshot }) => snapshot?.state === 'live').length;
+const liveOf = (rows: readonly Row[]): number => rows.filter(({ state }) => state === 'live').length;
 
 /** Adds up a number of all sources. The sum is missing if no source knows the number. */
-const totalOf = (rows: readonly Row[], value: (snapshot: Snapshot) => number | undefined): number | undefined => {
-  const known = rows.flatMap(({ snapshot }) => (snapshot && value(snapshot)) ?? []);
+const totalOf = (rows: readonly Row[], value: (row: Row) => number | undefined): number | undefined => {
+  const known = rows.flatMap((row) => value(row) ?? []);
   return known.length === 0 ? undefined : sum(known);
 };
 
@@ -173,12 +172,12 @@ export const totalWords = (rows: readonly Row[]): string => {
   return joined(' · ', `total ${liveOf(rows)} of ${rows.length} live`, flowWords(framesPerSecond), gapWords(gaps));
 };
 
-export const rowWords = ({ name, snapshot = { state: 'connecting' } }: Row, now: number): string => {
-  const { framesPerSecond, gaps } = snapshot.stats ?? {};
-  const ageMs = ageOf(snapshot, now);
+export const rowWords = (row: Row, now: number): string => {
+  const { framesPerSecond, gaps } = row.stats ?? {};
+  const ageMs = ageOf(row, now);
   const age = ageMs !== undefined && `last frame ${duration(ageMs)} ago`;
-  const details = detailsOf(snapshot).map(([text]) => text);
-  const words = [`${name} ${snapshot.state}`, flowWords(framesPerSecond), age, gapWords(gaps), ...details];
+  const details = detailsOf(row).map(([text]) => text);
+  const words = [`${row.name} ${row.state}`, flowWords(framesPerSecond), age, gapWords(gaps), ...details];
   return printable(joined(' · ', ...words));
 };
 

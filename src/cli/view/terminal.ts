@@ -18,6 +18,8 @@ export interface View<S> {
 /** What a command shows of a state: lines on a terminal, lines of a log in a pipe or a file. */
 export interface Look<S> {
   readonly lines: (state: S, size: TerminalSize) => readonly Line[];
+  /** What stays on the terminal after the end. */
+  readonly last?: Look<S>['lines'];
   /** A log has what is new, and the status at intervals: `isDue`. */
   readonly log: (state: S, isDue: boolean) => readonly string[];
   readonly logEveryMs: number;
@@ -57,30 +59,29 @@ const logged = <S>(output: Output, { log, logEveryMs, firstLogMs = logEveryMs }:
 };
 
 const drawn = <S>(output: Output, context: CliContext, surface: Surface, look: Look<S>): View<S> => {
-  let redraw = noop;
-  const draw = (): void => redraw();
+  const { lines, last = () => [], maxColumns = Infinity } = look;
+  let shown: { readonly state: S } | undefined;
+  const printedLines = (of: Look<S>['lines']): readonly string[] => {
+    const { columns, rows } = sizeOf(output);
+    const size = { columns: Math.min(columns, maxColumns), rows };
+    const all = shown === undefined ? [] : of(shown.state, size);
+    return all.map((line) => printed(line, size.columns - 1, hasColors(output, context)));
+  };
+  const draw = (): void => {
+    if (shown !== undefined) surface.draw(printedLines(lines));
+  };
   output.on('resize', draw);
   return {
     show: (state) => {
-      redraw = () => surface.draw(linesOn(output, context, look, state));
+      shown = { state };
       draw();
     },
     close: () => {
       output.off('resize', draw);
       surface.close();
+      for (const line of printedLines(last)) output.write(`${line}\n`);
     },
   };
-};
-
-export const linesOn = <S>(
-  output: Output,
-  context: CliContext,
-  { lines, maxColumns = Infinity }: Pick<Look<S>, 'lines' | 'maxColumns'>,
-  state: S,
-): readonly string[] => {
-  const { columns, rows } = sizeOf(output);
-  const size = { columns: Math.min(columns, maxColumns), rows };
-  return lines(state, size).map((line) => printed(line, size.columns - 1, hasColors(output, context)));
 };
 
 interface Surface {

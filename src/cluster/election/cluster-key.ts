@@ -1,5 +1,5 @@
 import * as t from 'io-ts';
-import { isRight } from '../../protocol/type-guards.js';
+import { isRight, tryCall } from '../../protocol/type-guards.js';
 import { Feed } from '../../protocol/feed.js';
 
 /** The key has an owner in the first two phases only. */
@@ -12,7 +12,6 @@ const Credit = t.readonly(t.type({ gen: count, leftMs: t.number }), 'Credit');
 export type Credit = t.TypeOf<typeof Credit>;
 
 const Eviction = t.readonly(t.type({ leftMs: t.number }));
-/** An eviction of an owner, and how long it still counts. */
 export type Eviction = t.TypeOf<typeof Eviction>;
 
 const ChangeCause = t.keyof({ first: null, 'hand-over': null, released: null, silence: null, resumed: null });
@@ -63,18 +62,12 @@ export const writeKey = (key: ClusterKey): string => JSON.stringify(key);
 
 /** Reads the text of a key; `undefined` for a text that is not a key of this version. */
 export const readKey = (text: string): ClusterKey | undefined => {
+  // The caller reports a text that is none: a replica as a fault of the engine, an operator as a damaged key.
   const decoded = KeyCodec.decode(parsed(text));
   return isRight(decoded) ? decoded.right : undefined;
 };
 
-const parsed = (text: string): unknown => {
-  try {
-    return JSON.parse(text) as unknown;
-  } catch {
-    // The caller reports it: a replica as a fault of the engine, an operator as a key that cannot be read.
-    return undefined;
-  }
-};
+const parsed = (text: string): unknown => tryCall(() => JSON.parse(text) as unknown);
 
 /** What the replicas of an account stream: all of them the same. */
 export type Source = Pick<ClusterKey, 'feed' | 'service'>;

@@ -1,20 +1,12 @@
 import { type ClusterKey, type Eviction, type KeyPhase, lasting, type Source } from './cluster-key.js';
+import type { timingDefaults } from './timing.js';
 
 /** What a replica does: see the states in docs/replicas.md. */
 export type Role = 'joining' | 'following' | 'claiming' | 'owning' | 'isolated' | 'stopped' | 'left';
 
-/** The settings of an election. Durations in ms. */
-export interface ElectionSettings extends Source {
-  /** The id of this run of a replica. No other run has the same id. */
-  readonly replica: string;
-  /** When this run started, in epoch ms: the youngest standby is offered the ownership first. */
-  readonly since: number;
+/** The settings of an election: also the times that an application can set, in ms. */
+export interface ElectionSettings extends Source, Presence, Readonly<typeof timingDefaults> {
   readonly canOwn: boolean;
-  readonly leaseMs: number;
-  readonly renewMs: number;
-  readonly marginMs: number;
-  readonly suspectMs: number;
-  readonly handOverMs: number;
 }
 
 /** The number of a version of the key. It grows with each write; `undefined` if there is no key. */
@@ -32,9 +24,10 @@ export interface Report extends Ownership {
   readonly revision: number;
 }
 
-/** What a replica reports to standbys: that it could own, and since when it runs. */
+/** What a replica that could own reports: the id of its run, which no other run has, and since when it runs. */
 export interface Presence {
   readonly replica: string;
+  /** In epoch ms: the youngest standby is offered the ownership first. */
   readonly since: number;
 }
 
@@ -42,6 +35,12 @@ export interface Presence {
 export interface Offer {
   readonly key: ClusterKey;
   readonly revision: number;
+}
+
+/** A version of the key that a replica has read. */
+export interface Entry {
+  readonly key: ClusterKey | undefined;
+  readonly revision: Revision;
 }
 
 export interface Clock {
@@ -57,14 +56,22 @@ export interface Clock {
 
 /** The result of an access to the store. A write without a result may still happen later. */
 export type CallResult =
-  | { readonly type: 'entry'; readonly key: ClusterKey | undefined; readonly revision: Revision }
+  | ({ readonly type: 'entry' } & Entry)
   /** The value is not a key of this version. */
-  | { readonly type: 'unreadable'; readonly revision: number }
-  | { readonly type: 'written'; readonly revision: number }
+  | { readonly type: 'unreadable' | 'written'; readonly revision: number }
   | { readonly type: 'conflict' | 'unknown' };
 
+/** What a replica tells all others. */
+type Notice =
+  /** No handshake of this generation was sent, so its credit is not needed. */
+  | { readonly type: 'voided'; readonly gen: number }
+  /** Evictions that the key does not contain. */
+  | { readonly type: 'evicted'; readonly evictions: readonly Eviction[] }
+  | { readonly type: 'stop-notice' };
+
 export type Input =
-  | { readonly type: 'start' | 'tick' | 'stop-notice' | 'hand-over' }
+  | Notice
+  | { readonly type: 'start' | 'tick' | 'hand-over' }
   | { readonly type: 'engine'; readonly isConnected: boolean }
   | { readonly type: 'call'; readonly id: number; readonly result: CallResult }
   /** The reaction to a question to the owner. */
@@ -73,8 +80,6 @@ export type Input =
   | { readonly type: 'asked'; readonly question: Ownership }
   | { readonly type: 'standby'; readonly presence: Presence }
   | { readonly type: 'offer'; readonly offer: Offer }
-  | { readonly type: 'voided'; readonly gen: number }
-  | { readonly type: 'evicted'; readonly evictions: readonly Eviction[] }
   /** `handshake`: the feed has a ticket, and waits for the permission to send its handshake. */
   | { readonly type: 'handshake' | 'opened' }
   /**
@@ -86,6 +91,7 @@ export type Input =
   | { readonly type: 'failed'; readonly isReplaced: boolean };
 
 export type Effect =
+  | Notice
   | { readonly type: 'read'; readonly id: number }
   | { readonly type: 'write'; readonly id: number; readonly key: ClusterKey; readonly expected: Revision }
   /** Ask an owner that is silent whether it is there, and report the newest owner that this replica knows. */
@@ -94,12 +100,8 @@ export type Effect =
   | { readonly type: 'answer' | 'beat'; readonly report: Report }
   | { readonly type: 'presence'; readonly presence: Presence }
   | { readonly type: 'offer'; readonly to: string; readonly offer: Offer }
-  /** No handshake of this generation was sent, so its credit is not needed. */
-  | { readonly type: 'voided'; readonly gen: number }
-  /** Report evictions that the key does not contain. */
-  | { readonly type: 'evicted'; readonly evictions: readonly Eviction[] }
   /** `open`: start the feed with its tickets, handshakes and frames. `allow`: send the handshake that waits. */
-  | { readonly type: 'stop-notice' | 'open' | 'allow' | 'close' | 'left' }
+  | { readonly type: 'open' | 'allow' | 'close' | 'left' }
   /** No message of this generation follows. */
   | { readonly type: 'end'; readonly gen: number }
   /**
@@ -119,31 +121,35 @@ export interface Call {
 }
 
 /** A replica that does not own. */
-export interface Following {
+export class Following {
   /** `isolated`: the engine is away. */
   name: 'joining' | 'following' | 'claiming' | 'isolated';
   /** When a message of the owner arrived last. */
-  heardAt: number;
+  heardAt = 0;
   /** The id of the question that has no answer yet, and how many in a row had no responder. */
   ask: number | undefined;
-  unanswered: number;
+  unanswered = 0;
   /** Which access to the store follows the current one. */
   wanted: 'orient' | 'claim' | undefined;
   /** What the owner streams, if it is not what this replica streams. */
   other: Source | undefined;
-  isUnreadable: boolean;
+  isUnreadable = false;
   /** The generation of a connection that is still open although another replica owns the key. */
   draining: number | undefined;
+
+  constructor(name: Following['name'], draining?: number) {
+    this.name = name;
+    this.draining = draining;
+  }
 }
 
-/** An owner. */
-export interface Owning {
+export class Owning {
   /**
    * `opening`: the feed requests a ticket. `waiting`: its handshake waits for a confirmed lease. `offering`: `open`,
    * and a standby has an offer, for which the revision must not change. `evicted`: the connection was replaced, and the
    * reason is not known yet. `releasing`: it gives the key away without a successor.
    */
-  name: 'opening' | 'waiting' | 'sent' | 'open' | 'offering' | 'evicted' | 'releasing';
+  name: 'opening' | 'waiting' | 'sent' | 'open' | 'offering' | 'evicted' | 'releasing' = 'opening';
   gen: number;
   readonly since: number;
   readonly changes: ClusterKey['changes'];
@@ -153,24 +159,31 @@ export interface Owning {
   /** What the store needs: nothing; the key as it is now, before the next renewal; or first a read of the key. */
   sync: 'done' | 'write' | 'read';
   /** The highest generation, this one or a later one, that another replica knows of another owner; 0 without. */
-  later: number;
+  later = 0;
   credits: readonly { readonly gen: number; readonly until: number }[];
   evictions: readonly { readonly until: number }[];
   /** Whether a handshake of this ownership was sent, and may arrive later if there is no connection. */
-  isSent: boolean;
+  isSent = false;
   /** The standbys that have received an offer. */
-  offered: readonly string[];
-}
+  offered: readonly string[] = [];
 
-interface Ended {
-  name: 'stopped' | 'left';
+  /** @param call - the access that wrote the key; without it, the key was found */
+  constructor(key: ClusterKey, revision: Revision, { now, wall }: Clock, call?: Call) {
+    this.gen = key.gen;
+    this.since = key.since;
+    this.changes = key.changes;
+    this.revision = revision;
+    this.lease = call ? leaseOf(call, key) : { phase: 'free', at: now, wall };
+    this.sync = call ? 'done' : 'write';
+    this.credits = lasting(key.credits, now);
+    this.evictions = lasting(key.evictions, now);
+  }
 }
 
 const timerNames = [
   ...(['ask-due', 'lease-over', 'claim-due', 'call-over', 'renew-due', 'beat-due', 'presence-due'] as const),
   ...(['offer-over', 'drain-over', 'leave-over', 'retry-due'] as const),
 ];
-
 export type TimerName = (typeof timerNames)[number];
 
 /** When each timer is due, in monotonic ms; `Infinity` if it is not set. */
@@ -180,11 +193,11 @@ export type Timers = Record<TimerName, number>;
 export const noTimers = Object.freeze(Object.fromEntries(timerNames.map((name) => [name, Infinity])) as Timers);
 
 /** An election: its state, and what it remembers in every state. Plain data, which only the step that copied it changes. */
-export interface Election {
+export class Election {
   readonly settings: ElectionSettings;
-  state: Following | Owning | Ended;
+  state: Following | Owning | { name: 'stopped' | 'left' } = new Following('joining');
   isConnected: boolean;
-  isLeaving: boolean;
+  isLeaving = false;
   /**
    * The generation in which the feed could not work in this replica, for example because of its API key. It follows,
    * and claims only if another replica has opened a connection since then (`isPast`) and nobody owns one any more: keys
@@ -192,94 +205,58 @@ export interface Election {
    */
   refusal: { readonly gen: number; readonly isPast: boolean } | undefined;
   /** The highest generation that this replica has seen, and the last one that it owned. */
-  gen: number;
-  lastOwned: number;
-  epoch: number;
+  gen = 0;
+  lastOwned = 0;
+  epoch = 0;
   /** The owner as far as this replica knows, without a phase if there is no key, and when this revision was seen first. */
-  known: Ownership & {
-    readonly phase: KeyPhase | undefined;
-    readonly revision: Revision;
-    readonly revisionAt: number;
-  };
+  known: Known = { gen: 0, owner: '', phase: undefined, revision: undefined, revisionAt: 0 };
   /** Until then an owner without responders may be about to reconnect. */
-  precedenceUntil: number;
+  precedenceUntil = 0;
   call: Call | undefined;
-  lastId: number;
+  lastId = 0;
   /** When this replica claimed, in the last minute. */
-  claims: readonly number[];
+  claims: readonly number[] = [];
   /** The evictions of this replica that the key does not contain yet. */
-  evictions: Owning['evictions'];
+  evictions: Owning['evictions'] = [];
   /** Other replicas that could own. */
-  standbys: readonly (Presence & { readonly at: number })[];
-  timers: Timers;
+  standbys: readonly (Presence & { readonly at: number })[] = [];
+  timers = noTimers;
+
+  constructor(settings: ElectionSettings, isConnected: boolean) {
+    this.settings = settings;
+    this.isConnected = isConnected;
+  }
 }
 
-export const createElection = (settings: ElectionSettings, isConnected: boolean): Election => ({
-  settings,
-  state: newFollowing('joining'),
-  isConnected,
-  isLeaving: false,
-  refusal: undefined,
-  gen: 0,
-  lastOwned: 0,
-  epoch: 0,
-  known: { gen: 0, owner: '', phase: undefined, revision: undefined, revisionAt: 0 },
-  precedenceUntil: 0,
-  call: undefined,
-  lastId: 0,
-  claims: [],
-  evictions: [],
-  standbys: [],
-  timers: noTimers,
-});
+interface Known extends Ownership {
+  readonly phase: KeyPhase | undefined;
+  readonly revision: Revision;
+  readonly revisionAt: number;
+}
 
-export const newFollowing = (name: Following['name'], draining?: number): Following => ({
-  name,
-  heardAt: 0,
-  ask: undefined,
-  unanswered: 0,
-  wanted: undefined,
-  other: undefined,
-  isUnreadable: false,
-  draining,
-});
-
-export const newOwning = (key: ClusterKey, revision: Revision, { now, wall }: Clock, call?: Call): Owning => ({
-  name: 'opening',
-  gen: key.gen,
-  since: key.since,
-  changes: key.changes,
-  revision,
-  lease: call ? leaseOf(call, key) : { phase: 'free', at: now, wall },
-  sync: call ? 'done' : 'write',
-  later: 0,
-  credits: lasting(key.credits, now),
-  evictions: lasting(key.evictions, now),
-  isSent: false,
-  offered: [],
-});
-
-export const leaseOf = ({ sentAt, sentWall }: Call, { phase }: ClusterKey): Owning['lease'] => ({
+export const leaseOf = ({ sentAt: at, sentWall: wall }: Call, { phase }: ClusterKey): Owning['lease'] => ({
   phase,
-  at: sentAt,
-  wall: sentWall,
+  at,
+  wall,
 });
 
 export const ownerOf = ({ state }: Election): Owning | undefined => ('lease' in state ? state : undefined);
 
 export const followerOf = ({ state }: Election): Following | undefined => ('heardAt' in state ? state : undefined);
 
-/** Returns the role of a replica. One whose connection was replaced does not know by whom: it is isolated. */
+/** One whose connection was replaced does not know by whom: it is isolated. */
 export const roleOf = ({ state }: Election): Role => {
   if (state.name === 'evicted') return 'isolated';
   return 'lease' in state ? 'owning' : state.name;
 };
 
 /** Whether this replica owns, and no other one is known to. */
-export const isServing = (election: Election): boolean => {
-  const own = ownerOf(election);
-  return own !== undefined && own.name !== 'evicted' && own.name !== 'releasing';
-};
+export const isServing = (election: Election): boolean =>
+  !['evicted', 'releasing', undefined].includes(ownerOf(election)?.name);
+
+/** Whether this replica has a connection, or opens one. */
+export const hasFeed = (election: Election): boolean =>
+  ownerOf(election) !== undefined || followerOf(election)?.draining !== undefined;
 
 export const phaseOf = ({ name }: Owning): 'open' | 'opening' =>
   name === 'open' || name === 'offering' ? 'open' : 'opening';

@@ -7,17 +7,17 @@ import {
   remaining,
   sourceOf,
 } from './cluster-key.js';
-import { type Draft, endFeed, fail, leave, read, type Rules, setStateTimers, stop, write } from './draft.js';
+import type { Draft, Rules } from './draft.js';
 import {
   type Call,
   type Election,
+  type Entry,
   followerOf,
   type Following,
-  newOwning,
+  Owning,
   type Report,
   type Revision,
 } from './election.js';
-import { isOutdated, newestOf, note, noteKey, noteOwner } from './known.js';
 import { timing } from './timing.js';
 
 const follower: Rules<Following> = {
@@ -32,10 +32,10 @@ const follower: Rules<Following> = {
   'ask-due': (draft, me) => (me.ask === undefined ? askOwner(draft, me) : unanswered(draft, me, false)),
   ask: (draft, me, { id, result }) => {
     if (me.ask !== id) return;
-    stop(draft, 'ask-due');
+    draft.stop('ask-due');
     if (typeof result === 'string') return unanswered(draft, me, result === 'no-responders');
     // An owner of an earlier generation learns from the question that there was a later one, and claims again.
-    if (isOutdated(draft, result)) return unanswered(draft, me, false);
+    if (draft.isOutdated(result)) return unanswered(draft, me, false);
     heardOwner(draft, me, result);
   },
   'lease-over': (draft, me) => planClaim(draft, me),
@@ -53,21 +53,21 @@ const follower: Rules<Following> = {
     const { gen, refusal } = draft.election;
     const isFit = refusal === undefined && key.gen >= gen && isSameSource(draft.settings, key);
     if (!isFit || !mayOwn(draft) || isClaimSent(draft)) return;
-    noteKey(draft, me, key, revision);
+    draft.noteKey(me, key, revision);
     me.name = 'claiming';
     me.wanted = undefined;
-    stop(draft, 'ask-due', 'lease-over', 'claim-due');
+    draft.stop('ask-due', 'lease-over', 'claim-due');
     claim(draft, { key, revision }, key, 'hand-over');
   },
   'presence-due': (draft, me) => {
-    const { election, effects, now, settings, timers } = draft;
-    const { replica, since } = settings;
-    timers['presence-due'] = now + timing.presenceMs;
-    if (election.refusal === undefined) effects.push({ type: 'presence', presence: { replica, since } });
+    const { election } = draft;
+    const { replica, since } = draft.settings;
+    draft.set('presence-due', timing.presenceMs);
+    if (election.refusal === undefined) draft.effects.push({ type: 'presence', presence: { replica, since } });
     // One that was refused, and may not claim again, looks whether anybody else can own.
     if (election.refusal?.isPast !== false || election.call !== undefined) return;
-    const isSilent = now - Math.max(me.heardAt, election.known.revisionAt) >= timing.standbyMs;
-    if (isSilent && isAlone(draft)) read(draft, 'alone');
+    const isSilent = draft.now - Math.max(me.heardAt, election.known.revisionAt) >= timing.standbyMs;
+    if (isSilent && isAlone(draft)) draft.read('alone');
   },
   'drain-over': (draft) => drained(draft),
   disconnected: (draft, me) => {
@@ -78,18 +78,17 @@ const follower: Rules<Following> = {
     if (!isReplaced) draft.election.refusal = { gen: 0, isPast: false };
   },
   'hand-over': (draft, me) => {
-    if (!isClaimSent(draft) && me.draining === undefined) leave(draft);
+    if (!isClaimSent(draft) && me.draining === undefined) draft.leave();
   },
 };
 
-/** What a replica does that does not own. */
 export const following: Readonly<Record<Following['name'], Rules<Following>>> = {
   joining: {
     ...follower,
     start: (draft) => {
       if (draft.election.isConnected) join(draft);
     },
-    heard: (draft, me, { report }) => void noteOwner(draft, me, report),
+    heard: (draft, me, { report }) => void draft.noteOwner(me, report),
   },
   following: follower,
   claiming: follower,
@@ -98,20 +97,19 @@ export const following: Readonly<Record<Following['name'], Rules<Following>>> = 
 
 /** Announces this replica before it has read the key, so that an owner that leaves at this moment can choose it. */
 const join = (draft: Draft): void => {
-  const { election, now, settings, timers } = draft;
+  const { election } = draft;
   // An owner without a key has a full lease to answer.
-  election.known = { ...election.known, revisionAt: now };
-  if (settings.canOwn) timers['presence-due'] = now;
-  read(draft, 'orient');
+  election.known = { ...election.known, revisionAt: draft.now };
+  if (draft.settings.canOwn) draft.set('presence-due', 0);
+  draft.read('orient');
 };
 
-/** Makes this replica wait for messages of the owner, and ask after a silence. */
 const follow = (draft: Draft, me: Following, heardAt = draft.now): void => {
-  const { election, now, settings, timers } = draft;
-  const { isConnected } = election;
+  const { now, settings, timers } = draft;
+  const { isConnected } = draft.election;
   const isCandidate = isConnected && settings.canOwn;
   Object.assign(me, { name: isConnected ? 'following' : 'isolated', heardAt, ask: undefined, unanswered: 0 });
-  setStateTimers(draft, {
+  draft.setStateTimers({
     'ask-due': isCandidate ? now + settings.suspectMs : Infinity,
     'presence-due': isCandidate ? now : Infinity,
     'drain-over': timers['drain-over'],
@@ -120,48 +118,47 @@ const follow = (draft: Draft, me: Following, heardAt = draft.now): void => {
 
 /** Closes the connection that is still open although another replica owns the key. */
 const drained = (draft: Draft): void => {
-  endFeed(draft);
-  stop(draft, 'drain-over');
-  if (draft.election.isLeaving) leave(draft);
+  draft.endFeed();
+  draft.stop('drain-over');
+  if (draft.election.isLeaving) draft.leave();
 };
 
 const heardOwner = (draft: Draft, me: Following, report: Report): void => {
   const { known } = draft.election;
-  const { now, settings, timers } = draft;
+  const { replica, canOwn, suspectMs } = draft.settings;
   const isKnown = report.gen === known.gen && report.owner === known.owner;
-  if (!noteOwner(draft, me, report) || isClaimSent(draft)) return;
-  if (me.other !== undefined && isKnown) return fail(draft, false, me.other);
+  if (!draft.noteOwner(me, report) || isClaimSent(draft)) return;
+  if (me.other !== undefined && isKnown) return draft.fail(false, me.other);
   Object.assign(me, { name: 'following', ask: undefined, unanswered: 0, wanted: undefined, isUnreadable: false });
-  stop(draft, 'lease-over', 'claim-due');
-  timers['ask-due'] = settings.canOwn ? now + settings.suspectMs : Infinity;
-  if (me.other !== undefined || areOfDifferentSources(settings.replica, report.owner)) want(draft, me, 'orient');
+  draft.stop('lease-over', 'claim-due');
+  draft.set('ask-due', canOwn ? suspectMs : Infinity);
+  if (me.other !== undefined || areOfDifferentSources(replica, report.owner)) want(draft, me, 'orient');
   else if (report.phase === 'free') planClaim(draft, me);
 };
 
 const isClaimSent = ({ election: { call } }: Draft): boolean => call?.purpose === 'claim' && call.key !== undefined;
 
-/** Asks an owner that is silent. */
 const askOwner = (draft: Draft, me: Following): void => {
-  const { election, effects, now, settings, timers } = draft;
+  const { election, now, settings, timers } = draft;
   const { known, precedenceUntil } = election;
   election.lastId += 1;
   me.ask = election.lastId;
-  effects.push({ type: 'ask', id: me.ask, question: newestOf(draft) });
-  timers['ask-due'] = now + timing.askMs;
+  draft.effects.push({ type: 'ask', id: me.ask, question: draft.newest });
+  draft.set('ask-due', timing.askMs);
   if (timers['lease-over'] !== Infinity) return;
   timers['lease-over'] = Math.max(known.revisionAt + settings.leaseMs, precedenceUntil, now);
   // The owner may have written a revision that it could not report any more.
-  if (election.call === undefined && mayOwn(draft)) read(draft, 'look');
+  if (election.call === undefined && mayOwn(draft)) draft.read('look');
 };
 
 const unanswered = (draft: Draft, me: Following, isNoResponders: boolean): void => {
-  const { election, now, timers } = draft;
+  const { known, precedenceUntil } = draft.election;
   me.ask = undefined;
   me.unanswered = isNoResponders ? me.unanswered + 1 : 0;
-  timers['ask-due'] = now + (me.other ? timing.presenceMs : timing.askAgainMs);
-  if (me.unanswered < 2 || now < election.precedenceUntil || me.other !== undefined) return;
+  draft.set('ask-due', me.other ? timing.presenceMs : timing.askAgainMs);
+  if (me.unanswered < 2 || draft.now < precedenceUntil || me.other !== undefined) return;
   // An owner that was opening may have sent a handshake, so its lease must end first.
-  if (election.known.phase !== 'opening') planClaim(draft, me);
+  if (known.phase !== 'opening') planClaim(draft, me);
 };
 
 const mayOwn = ({ election, settings }: Draft): boolean => {
@@ -175,15 +172,14 @@ const mayOwn = ({ election, settings }: Draft): boolean => {
  * the others first.
  */
 const planClaim = (draft: Draft, me: Following): void => {
-  const { clock, now, settings, timers } = draft;
-  const { refusal } = draft.election;
-  if (!mayOwn(draft) || timers['claim-due'] !== Infinity) return;
+  const { clock, settings } = draft;
+  if (!mayOwn(draft) || draft.timers['claim-due'] !== Infinity) return;
   const surplus = recentClaims(draft).length - timing.freeClaims;
   const waitMs = surplus < 0 ? 0 : Math.min(timing.maxClaimWaitMs, settings.leaseMs * 2 ** surplus);
-  const othersMs = refusal === undefined ? 0 : settings.suspectMs;
+  const othersMs = draft.election.refusal === undefined ? 0 : settings.suspectMs;
   me.name = 'claiming';
-  stop(draft, 'ask-due', 'lease-over');
-  timers['claim-due'] = now + waitMs + othersMs + clock.random * timing.spreadMs;
+  draft.stop('ask-due', 'lease-over');
+  draft.set('claim-due', waitMs + othersMs + clock.random * timing.spreadMs);
 };
 
 const recentClaims = ({ election, now }: Draft): readonly number[] =>
@@ -196,41 +192,33 @@ const want = (draft: Draft, me: Following, purpose: 'orient' | 'claim'): void =>
 };
 
 const startWanted = (draft: Draft): void => {
-  const { call, isConnected } = draft.election;
   const me = followerOf(draft.election);
-  if (me?.wanted === undefined || call !== undefined || !isConnected || draft.timers['retry-due'] !== Infinity) return;
+  if (me?.wanted === undefined || draft.isBusy) return;
   const { wanted } = me;
   me.wanted = undefined;
-  read(draft, wanted);
+  draft.read(wanted);
 };
-
-/** A version of the key that a replica has read. */
-interface Entry {
-  readonly key: ClusterKey | undefined;
-  readonly revision: Revision;
-}
 
 const entryRead = (draft: Draft, me: Following, purpose: Call['purpose'], entry: Entry): void => {
   me.isUnreadable = false;
   if (purpose === 'look') lookedAt(draft, me, entry);
   else if (purpose === 'claim') claimRead(draft, me, entry);
-  else if (purpose === 'alone' && isUnowned(draft, entry)) fail(draft, false);
+  else if (purpose === 'alone' && isUnowned(draft, entry)) draft.fail(false);
   else orient(draft, me, entry);
 };
 
-/** Decides what this replica does, from the key that it has read. */
 const orient = (draft: Draft, me: Following, { key, revision }: Entry): void => {
   const { election, now, settings, timers } = draft;
-  if (key === undefined || isOutdated(draft, key)) {
+  if (key === undefined || draft.isOutdated(key)) {
     // The store has no key, or has lost writes. An owner that still answers writes its key again.
     follow(draft, me);
-    if (election.gen === 0) note(draft, { gen: 0, owner: '', phase: undefined, revision });
+    if (election.gen === 0) draft.note({ gen: 0, owner: '', phase: undefined, revision });
     timers['ask-due'] = settings.canOwn ? now : Infinity;
     return leaveIfDone(draft, me);
   }
-  noteKey(draft, me, key, revision);
+  draft.noteKey(me, key, revision);
   const other = isSameSource(settings, key) ? undefined : sourceOf(key);
-  if (key.phase === 'stopped') return fail(draft, other === undefined, other);
+  if (key.phase === 'stopped') return draft.fail(other === undefined, other);
   // A write whose result was lost has made this replica the owner.
   if (key.owner === settings.replica && key.gen > election.lastOwned) return own(draft, key, revision);
   follow(draft, me, me.name === 'joining' ? now : me.heardAt);
@@ -238,7 +226,7 @@ const orient = (draft: Draft, me: Following, { key, revision }: Entry): void => 
   if (other !== undefined && key.owner !== '') {
     // If that owner answers, this replica does not fit. Otherwise it claims later than the replicas that do.
     me.other = other;
-    stop(draft, 'presence-due');
+    draft.stop('presence-due');
     timers['ask-due'] = now;
     timers['lease-over'] = now + settings.leaseMs + timing.standbyMs;
   }
@@ -246,7 +234,7 @@ const orient = (draft: Draft, me: Following, { key, revision }: Entry): void => 
 };
 
 const leaveIfDone = (draft: Draft, me: Following): void => {
-  if (draft.election.isLeaving && me.draining === undefined) leave(draft);
+  if (draft.election.isLeaving && me.draining === undefined) draft.leave();
 };
 
 /**
@@ -254,11 +242,10 @@ const leaveIfDone = (draft: Draft, me: Following): void => {
  * replace the value: it can be the key of a newer version.
  */
 const waitForRepair = (draft: Draft, me: Following): void => {
-  const { now, settings, timers } = draft;
   me.wanted = 'orient';
   me.isUnreadable = true;
   if (me.name === 'claiming') follow(draft, me, me.heardAt);
-  timers['retry-due'] = now + settings.renewMs;
+  draft.set('retry-due', draft.settings.renewMs);
   leaveIfDone(draft, me);
 };
 
@@ -266,9 +253,9 @@ const waitForRepair = (draft: Draft, me: Following): void => {
 const lookedAt = (draft: Draft, me: Following, entry: Entry): void => {
   const { election, settings, timers } = draft;
   const { key, revision } = entry;
-  if (me.name !== 'following' || key === undefined || isOutdated(draft, key)) return;
+  if (me.name !== 'following' || key === undefined || draft.isOutdated(key)) return;
   if (key.gen !== election.known.gen || key.owner === '') return orient(draft, me, entry);
-  noteKey(draft, me, key, revision);
+  draft.noteKey(me, key, revision);
   if (timers['lease-over'] === Infinity) return;
   timers['lease-over'] = Math.max(timers['lease-over'], election.known.revisionAt + settings.leaseMs);
 };
@@ -286,7 +273,7 @@ const claimRead = (draft: Draft, me: Following, entry: Entry): void => {
   const { key, revision } = entry;
   const { known, gen } = election;
   if (me.name !== 'claiming' || !mayOwn(draft)) return orient(draft, me, entry);
-  if (key === undefined || isOutdated(draft, key)) {
+  if (key === undefined || draft.isOutdated(key)) {
     if (key === undefined || known.phase !== 'free') return claim(draft, entry, known, gen === 0 ? 'first' : 'silence');
     // The store has lost a release. Without an answer of the owner that it shows, the claim is planned again.
     election.known = { ...known, phase: undefined };
@@ -294,7 +281,7 @@ const claimRead = (draft: Draft, me: Following, entry: Entry): void => {
   }
   const isUnchanged = key.gen === known.gen && revision === known.revision;
   if (key.phase === 'stopped' || (!isUnchanged && key.phase !== 'free')) return orient(draft, me, entry);
-  noteKey(draft, me, key, revision);
+  draft.noteKey(me, key, revision);
   const released = key.stop === undefined ? 'released' : 'resumed';
   claim(draft, entry, key, key.phase === 'free' ? released : 'silence');
 };
@@ -327,16 +314,13 @@ const claim = (
     evictions: [...(key?.evictions ?? []), ...remaining(election.evictions, now)],
     changes: [...(key?.changes ?? []), { ...ownership, cause }].slice(-timing.maxChanges),
   };
-  write(draft, 'claim', claimed, revision);
+  draft.write('claim', claimed, revision);
 };
 
 /** Makes this replica the owner. @param call - the access that wrote the key; without it, the key was found */
 const own = (draft: Draft, key: ClusterKey, revision: Revision, call?: Call): void => {
   const { election } = draft;
-  endFeed(draft);
-  election.gen = key.gen;
-  election.epoch = key.epoch;
-  election.lastOwned = key.gen;
-  election.evictions = [];
-  election.state = newOwning(key, revision, draft.clock, call);
+  draft.endFeed();
+  Object.assign(election, { gen: key.gen, epoch: key.epoch, lastOwned: key.gen, evictions: [] });
+  election.state = new Owning(key, revision, draft.clock, call);
 };

@@ -1,25 +1,24 @@
 import { type ClusterKey, lasting, remaining, sourceOf } from './cluster-key.js';
-import { type Draft, endCall, endFeed, fail, leave, read, type Rules, setStateTimers, stop, write } from './draft.js';
+import type { Draft, Rules } from './draft.js';
 import {
   type Call,
+  type Entry,
   isServing,
   leaseOf,
-  newFollowing,
+  Following,
   type Owning,
   phaseOf,
   type Report,
   reportOf,
-  type Revision,
 } from './election.js';
-import { isOutdated, note } from './known.js';
 import { timing } from './timing.js';
 
 const owner: Rules<Owning> = {
   start: (draft, own) => {
-    const { election, effects, settings } = draft;
-    setStateTimers(draft, { 'renew-due': own.lease.at + settings.renewMs });
+    const { election } = draft;
+    draft.setStateTimers({ 'renew-due': own.lease.at + draft.settings.renewMs });
     beat(draft);
-    effects.push({ type: 'open' });
+    draft.effects.push({ type: 'open' });
     pump(draft, own);
     if (election.isLeaving || election.refusal?.isPast === false) release(draft, own);
   },
@@ -29,14 +28,14 @@ const owner: Rules<Owning> = {
   },
   result: (draft, own, { call, result }) => {
     if (result.type === 'written' && call.key) return written(draft, own, call, call.key, result.revision);
-    if (result.type === 'entry') return confirmed(draft, own, result.key, result.revision);
+    if (result.type === 'entry') return confirmed(draft, own, result);
     // Nobody but the owner may replace it.
-    if (result.type === 'unreadable') return confirmed(draft, own, undefined, result.revision);
+    if (result.type === 'unreadable') return confirmed(draft, own, { key: undefined, revision: result.revision });
     confirm(draft, own);
   },
   heard: (draft, own, { report }) => {
     if (report.gen < own.gen || report.owner === draft.settings.replica) return;
-    if (report.gen > own.gen) return displaced(draft, own, isOutdated(draft, report) ? undefined : report);
+    if (report.gen > own.gen) return displaced(draft, own, draft.isOutdated(report) ? undefined : report);
     confirm(draft, own);
   },
   'stop-notice': (draft, own) => confirm(draft, own),
@@ -50,8 +49,7 @@ const owner: Rules<Owning> = {
   },
   'hand-over': (draft, own) => release(draft, own),
   'renew-due': (draft, own) => {
-    const { now, settings, timers } = draft;
-    timers['renew-due'] = now + settings.renewMs;
+    draft.set('renew-due', draft.settings.renewMs);
     mustWrite(draft, own);
   },
   'retry-due': (draft, own) => pump(draft, own),
@@ -61,10 +59,9 @@ const owner: Rules<Owning> = {
 const serving: Rules<Owning> = {
   ...owner,
   asked: (draft, own, { question: { gen, owner } }) => {
-    const { election, effects, settings } = draft;
-    const report = reportOf(election);
-    if (report) effects.push({ type: 'answer', report });
-    const isNewest = gen < own.gen || (gen === own.gen && owner === settings.replica);
+    const report = reportOf(draft.election);
+    if (report) draft.effects.push({ type: 'answer', report });
+    const isNewest = gen < own.gen || (gen === own.gen && owner === draft.settings.replica);
     if (!isNewest) suspectLater(draft, own, gen);
   },
   'beat-due': (draft, own) => {
@@ -89,21 +86,19 @@ const serving: Rules<Owning> = {
     mustWrite(draft, own);
   },
   failed: (draft, own, { isReplaced }) => {
-    const { election, now } = draft;
     if (!isReplaced) {
-      election.refusal = { gen: own.gen, isPast: false };
+      draft.election.refusal = { gen: own.gen, isPast: false };
       return release(draft, own);
     }
     own.name = 'evicted';
-    own.evictions = [...own.evictions, { until: now + timing.evictionMs }];
-    stop(draft, 'beat-due', 'renew-due', 'offer-over');
+    own.evictions = [...own.evictions, { until: draft.now + timing.evictionMs }];
+    draft.stop('beat-due', 'renew-due', 'offer-over');
     pump(draft, own);
   },
 };
 
 const connected: Rules<Owning> = { ...serving, 'hand-over': (draft, own) => pump(draft, own) };
 
-/** What an owner does. */
 export const owning: Readonly<Record<Owning['name'], Rules<Owning>>> = {
   opening: {
     ...serving,
@@ -136,19 +131,18 @@ export const owning: Readonly<Record<Owning['name'], Rules<Owning>>> = {
   releasing: { ...owner, 'hand-over': undefined },
 };
 
-/** Starts the access to the store that the owner needs next, if no other one is in progress. */
+/** Starts the access to the store that the owner needs next. */
 const pump = (draft: Draft, own: Owning): void => {
-  const { call, isConnected, isLeaving } = draft.election;
-  if (call !== undefined || !isConnected || draft.timers['retry-due'] !== Infinity) return;
-  if (own.sync === 'read') return read(draft, 'confirm');
+  if (draft.isBusy) return;
+  if (own.sync === 'read') return draft.read('confirm');
   if (own.name === 'releasing')
-    return write(draft, 'free', keyOf(draft, own, { owner: '', phase: 'free' }), own.revision);
+    return draft.write('free', keyOf(draft, own, { owner: '', phase: 'free' }), own.revision);
   if (own.name === 'evicted') return explain(draft, own);
   if (own.sync === 'write') {
     own.sync = 'done';
-    return write(draft, 'renew', keyOf(draft, own), own.revision);
+    return draft.write('renew', keyOf(draft, own), own.revision);
   }
-  if (own.name === 'open' && isLeaving) offerNext(draft, own);
+  if (own.name === 'open' && draft.election.isLeaving) offerNext(draft, own);
 };
 
 /** The key must be written before the next renewal. */
@@ -184,11 +178,11 @@ const addCredit = ({ now }: Draft, own: Owning, gen = own.gen): void => {
 };
 
 const beat = (draft: Draft): void => {
-  const { election, effects, now, timers } = draft;
+  const { election } = draft;
   const report = reportOf(election);
   if (report === undefined || !isServing(election)) return;
-  if (election.isConnected) effects.push({ type: 'beat', report });
-  timers['beat-due'] = now + timing.beatMs;
+  if (election.isConnected) draft.effects.push({ type: 'beat', report });
+  draft.set('beat-due', timing.beatMs);
 };
 
 const written = (draft: Draft, own: Owning, call: Call, key: ClusterKey, revision: number): void => {
@@ -196,7 +190,7 @@ const written = (draft: Draft, own: Owning, call: Call, key: ClusterKey, revisio
   if (call.purpose === 'free') return released(draft, key, revision);
   if (key.phase === 'stopped') {
     effects.push({ type: 'stop-notice' });
-    return fail(draft, true);
+    return draft.fail(true);
   }
   own.revision = revision;
   own.lease = leaseOf(call, key);
@@ -213,13 +207,12 @@ const written = (draft: Draft, own: Owning, call: Call, key: ClusterKey, revisio
   pump(draft, own);
 };
 
-/** Handles the key that an owner has read, because it could not write. */
-const confirmed = (draft: Draft, own: Owning, key: ClusterKey | undefined, revision: Revision): void => {
+const confirmed = (draft: Draft, own: Owning, { key, revision }: Entry): void => {
   const { later } = own;
   own.later = 0;
   own.sync = 'write';
   const isCurrent = key !== undefined && key.gen >= own.gen;
-  if (isCurrent && key.phase === 'stopped') return fail(draft, true);
+  if (isCurrent && key.phase === 'stopped') return draft.fail(true);
   if (isCurrent && key.owner !== draft.settings.replica)
     return displaced(draft, own, { ...key, revision: revision ?? 0 });
   const hasLostData = !isCurrent || (revision ?? 0) < (own.revision ?? 0);
@@ -233,11 +226,9 @@ const confirmed = (draft: Draft, own: Owning, key: ClusterKey | undefined, revis
 // Followers drop messages of an earlier generation than the one that the store has lost. Its owner may not know of the
 // loss yet, and open.
 const claimAfter = (draft: Draft, own: Owning, gen: number): void => {
-  const { election } = draft;
   addCredit(draft, own, gen);
   own.gen = gen + 1;
-  election.gen = own.gen;
-  election.lastOwned = own.gen;
+  Object.assign(draft.election, { gen: own.gen, lastOwned: own.gen });
   beat(draft);
 };
 
@@ -255,19 +246,19 @@ const suspectLater = (draft: Draft, own: Owning, gen: number): void => {
  * so that no frame is lost.
  */
 const displaced = (draft: Draft, own: Owning, by: Report | undefined): void => {
-  const { election, effects, now, settings, timers } = draft;
+  const { election, settings } = draft;
   const { isLeaving, gen, known } = election;
   const isOpen = phaseOf(own) === 'open';
-  if (!isOpen) endFeed(draft);
-  if (!isOpen && !own.isSent) effects.push({ type: 'voided', gen: own.gen });
-  endCall(draft);
-  election.state = newFollowing('following', isOpen ? own.gen : undefined);
-  if (isOpen) timers['drain-over'] = now + settings.leaseMs;
-  if (by && by.gen > own.gen) note(draft, by);
+  if (!isOpen) draft.endFeed();
+  if (!isOpen && !own.isSent) draft.effects.push({ type: 'voided', gen: own.gen });
+  draft.endCall();
+  election.state = new Following('following', isOpen ? own.gen : undefined);
+  if (isOpen) draft.set('drain-over', settings.leaseMs);
+  if (by && by.gen > own.gen) draft.note(by);
   // A store that has lost data can use the number of a generation again. The follower of this replica would drop the
   // messages of that owner, so its generation must count as outdated.
   else if (gen === own.gen) election.known = { ...known, gen, owner: settings.replica };
-  if (isLeaving && !isOpen) leave(draft);
+  if (isLeaving && !isOpen) draft.leave();
 };
 
 /** Gives a waiting handshake its permission, if a write that is recent enough has confirmed the lease. */
@@ -302,7 +293,7 @@ const explain = (draft: Draft, own: Owning): void => {
   const [credit, ...credits] = remaining(own.credits, now);
   const isExplained = credit !== undefined && remaining(own.evictions, now).length <= timing.maxEvictions;
   const stopped = { owner: '', phase: 'stopped', credits: [], stop: { by: replica, at: clock.wall } } as const;
-  write(draft, 'evicted', keyOf(draft, own, isExplained ? { credits } : stopped), own.revision);
+  draft.write('evicted', keyOf(draft, own, isExplained ? { credits } : stopped), own.revision);
 };
 
 // The next claim is made as if this replica had failed, and counts the eviction.
@@ -313,33 +304,31 @@ const abandon = (draft: Draft, own: Owning): void => {
 
 /** Gives the ownership away without a successor. */
 const release = (draft: Draft, own: Owning): void => {
-  endFeed(draft);
+  draft.endFeed();
   if (own.name !== 'evicted' && phaseOf(own) === 'opening' && own.isSent) addCredit(draft, own);
   own.name = 'releasing';
-  stop(draft, 'beat-due', 'renew-due', 'offer-over');
+  draft.stop('beat-due', 'renew-due', 'offer-over');
   pump(draft, own);
 };
 
 const released = (draft: Draft, { gen, phase }: ClusterKey, revision: number): void => {
-  const { election, effects } = draft;
   const report = { gen, phase, revision, owner: '' };
-  effects.push({ type: 'beat', report });
-  election.state = newFollowing('following');
-  if (election.isLeaving) return leave(draft);
-  note(draft, report);
+  draft.effects.push({ type: 'beat', report });
+  draft.election.state = new Following('following');
+  if (draft.election.isLeaving) return draft.leave();
+  draft.note(report);
 };
 
 /** Offers the ownership to the standbys, one after the other. Without one, releases the key. */
 const offerNext = (draft: Draft, own: Owning): void => {
-  const { election, effects, now, timers } = draft;
   // The youngest first: in a rolling deployment it is the one that stays.
-  const [standby] = election.standbys
-    .filter(({ replica, at }) => now - at < timing.standbyMs && !own.offered.includes(replica))
+  const [standby] = draft.election.standbys
+    .filter(({ replica, at }) => draft.now - at < timing.standbyMs && !own.offered.includes(replica))
     .toSorted((one, other) => other.since - one.since);
   if (standby === undefined || own.revision === undefined) return release(draft, own);
   own.name = 'offering';
   own.offered = [...own.offered, standby.replica];
-  effects.push({ type: 'offer', to: standby.replica, offer: { key: keyOf(draft, own), revision: own.revision } });
-  stop(draft, 'renew-due');
-  timers['offer-over'] = now + timing.offerMs;
+  draft.effects.push({ type: 'offer', to: standby.replica, offer: { key: keyOf(draft, own), revision: own.revision } });
+  draft.stop('renew-due');
+  draft.set('offer-over', timing.offerMs);
 };

@@ -37,7 +37,7 @@
 // looks up the rule: state × what happens → next state and effects.
 
 import { areOfDifferentSources } from './cluster-key.js';
-import { type Draft, endCall, type Happening, leave, type Rules, stop } from './draft.js';
+import { Draft, type Happening, type Rules } from './draft.js';
 import { type Clock, type Effect, type Election, firstTimer, type Input, nextTick } from './election.js';
 import { following } from './follow.js';
 import { owning } from './own.js';
@@ -49,7 +49,7 @@ const always: Rules<unknown> = {
   tick: (draft) => {
     while (nextTick(draft.election) <= draft.now) {
       const type = firstTimer(draft.election);
-      stop(draft, type);
+      draft.stop(type);
       happen(draft, { type });
     }
   },
@@ -57,13 +57,13 @@ const always: Rules<unknown> = {
     draft.election.isConnected = isConnected;
     // The owner may need more time than this replica to connect again.
     if (isConnected) draft.election.precedenceUntil = draft.now + draft.settings.leaseMs;
-    else endCall(draft);
+    else draft.endCall();
   },
   call: (draft, _, { id, result }) => {
     const { call } = draft.election;
     if (call?.id !== id) return;
-    endCall(draft);
-    if (result.type === 'unknown') draft.timers['retry-due'] = draft.now + timing.retryMs;
+    draft.endCall();
+    if (result.type === 'unknown') draft.set('retry-due', timing.retryMs);
     happen(draft, { type: 'result', call, result });
   },
   'call-over': (draft) => {
@@ -77,18 +77,17 @@ const always: Rules<unknown> = {
   },
   'hand-over': (draft) => {
     // Without the engine no other replica can learn of it.
-    if (!draft.election.isConnected) return leave(draft);
+    if (!draft.election.isConnected) return draft.leave();
     draft.election.isLeaving = true;
-    stop(draft, 'claim-due', 'presence-due');
-    draft.timers['leave-over'] = draft.now + draft.settings.handOverMs;
+    draft.stop('claim-due', 'presence-due');
+    draft.set('leave-over', draft.settings.handOverMs);
   },
-  'leave-over': (draft) => leave(draft),
+  'leave-over': (draft) => draft.leave(),
 };
 
 /** What each state does. What has no rule changes nothing. */
 const table = { ...following, ...owning, stopped: undefined, left: undefined };
 
-/** The next state of an election, and what the replica must do. */
 export interface Step {
   readonly state: Election;
   readonly effects: readonly Effect[];
@@ -99,12 +98,9 @@ export interface Step {
  * everything that the replica does is an effect.
  */
 export const step = (before: Election, input: Input, clock: Clock): Step => {
-  const { settings } = before;
-  const timers = { ...before.timers };
-  const election = { ...before, timers, state: { ...before.state } };
-  const draft: Draft = { election, effects: [], clock, now: clock.now, settings, timers };
+  const draft = new Draft(before, clock);
   happen(draft, input);
-  return { state: election, effects: draft.effects };
+  return { state: draft.election, effects: draft.effects };
 };
 
 const happen = (draft: Draft, happening: Happening): void => {

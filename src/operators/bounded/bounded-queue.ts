@@ -104,13 +104,9 @@ export class OverflowError extends Error {
   }
 }
 
-/** How long drops may continue without a report, in ms. */
 const maxReportIntervalMs = 1_000;
 
-/**
- * Stores the values of one subscription that wait for the consumer, within bounds, and reports many drops at once. Each
- * step takes constant time (amortized).
- */
+/** Reports many drops at once. Each step takes constant time (amortized). */
 export class BoundedQueue<T> {
   readonly #bounds: Bounds<T>;
   readonly #values = new Ring<T>();

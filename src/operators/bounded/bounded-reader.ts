@@ -2,7 +2,6 @@ import { type Observable, Subject, takeUntil } from 'rxjs';
 import { BoundedQueue, type Bounds, reportUnhandled } from './bounded-queue.js';
 import type { SourceError } from '../items/item.js';
 
-/** A consumer that requests each value. */
 export interface Taker<T> {
   /** Whether the consumer has requested a value that it has not received. */
   readonly wants: boolean;
@@ -13,10 +12,7 @@ export interface Taker<T> {
   end(failure: SourceError | undefined): void;
 }
 
-/**
- * Subscribes to a source for a consumer that requests each value. A value that is not yet requested waits in a bounded
- * queue. When the source ends, the consumer first receives all waiting values.
- */
+/** Values that are not yet requested wait in a bounded queue, and come before the end of the source. */
 export class BoundedReader<T> {
   readonly #source: Observable<T>;
   readonly #taker: Taker<T>;

@@ -1,9 +1,6 @@
 const firstSlots = 16;
 
-/**
- * A queue, first in, first out: a circular array that doubles when it is full. Each step takes constant time
- * (amortized), and a removed value is not kept alive.
- */
+/** First in, first out, in constant time (amortized). A removed value is not kept alive. */
 export class Ring<T> {
   #slots: (T | undefined)[] = new Array<T | undefined>(firstSlots).fill(undefined);
   #head = 0;

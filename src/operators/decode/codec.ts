@@ -11,12 +11,7 @@ import { standardCheck } from './standard-check.js';
 /** Decodes a JSON document: an io-ts codec, or a schema that implements Standard Schema (zod, valibot, arktype, …). */
 export type Codec<A> = t.Type<A, unknown> | StandardSchemaV1<unknown, A>;
 
-/**
- * Creates a function that decodes the JSON of a text frame. It returns the value, or a function that creates the
- * failure. It throws the errors of functions in the codec, and `invalid-options` when the schema is asynchronous.
- *
- * @throws TradeFeedError with code `invalid-options` if the value is not a codec
- */
+/** Returns the value, or a function that creates the failure. Throws the errors of functions in the codec. */
 export const documentReader = <A>(codec: Codec<A>): ((frame: Frame) => Either<() => DecodeFailure, A>) => {
   const check = checkOf(codec);
   return (frame) => {

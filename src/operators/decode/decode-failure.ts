@@ -73,7 +73,6 @@ export const decodeFailure = (frame: Frame, issues: readonly DecodeIssue[]): Dec
   return { type: 'decode-failure', feed, connection, receivedAt, bytes, issues: short };
 };
 
-/** Writes a path as a JSON Pointer. */
 export const jsonPointer = (keys: readonly PropertyKey[]): string =>
   keys.map((key) => `/${String(key).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
 

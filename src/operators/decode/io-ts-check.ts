@@ -3,11 +3,8 @@ import { isRight, left, right } from '../../protocol/type-guards.js';
 import { type Check, type DecodeIssue, jsonPointer } from './decode-failure.js';
 
 /**
- * Creates the check of an io-ts codec.
- *
- * If the codec returns valid documents unchanged, its `is` checks them, and only what `is` refuses is decoded: decoding
- * is slower, because it records the path for errors. The codec is examined at the first document, because reading a
- * recursive type runs its definition.
+ * If the codec returns valid documents unchanged, its `is` checks them: decoding is slower, because it records the path
+ * for errors. The codec is examined at the first document, because reading a recursive type runs its definition.
  */
 export const ioTsCheck = <A>(codec: t.Type<A, unknown>): Check<A> => {
   let isUnchanged: boolean | undefined;
@@ -32,7 +29,6 @@ const isAlternative = (entry: t.ContextEntry | undefined): boolean => {
 const unwrapped = (codec: Tagged): Tagged =>
   codec.type !== undefined && wrappers.has(codec._tag) ? unwrapped(codec.type) : codec;
 
-/** The documented fields of an io-ts type: its tag and its parts. */
 interface Tagged {
   readonly decode: (value: unknown) => unknown;
   readonly _tag?: string;
@@ -55,12 +51,7 @@ const ofProperties = tags('Interface Partial');
 const scalars = tags('Null Undefined Void Never String Number Boolean Literal Keyof');
 const anything = tags('Unknown Any Object AnyArray AnyDictionary');
 
-/**
- * Returns whether decoding returns the same value for every document that `is` accepts.
- *
- * `false` for codecs that remove properties (`t.exact`, `t.strict`, a record of named keys), that transform, or that
- * are not combinations of io-ts types.
- */
+/** Not so for codecs that remove properties, that transform, or that are not combinations of io-ts types. */
 const returnsItsInput = (codec: Tagged, seen = new Set<Tagged>()): boolean => {
   if (seen.has(codec)) return true;
   seen.add(codec);

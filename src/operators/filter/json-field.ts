@@ -11,7 +11,6 @@ export type Accepts = (payload: Uint8Array, from: number, to: number) => boolean
 export const stepsOf = (path: string): readonly string[] | undefined =>
   /^(?:[^.[\]]+|\[\])(?:\.[^.[\]]+|\[\])*$/.test(path) ? (path.match(/[^.[\]]+|\[\]/g) ?? []) : undefined;
 
-/** The value of the JSON of a {@link FieldValue}. */
 export const scalarOf = (payload: Uint8Array, from: number, to: number): FieldValue => {
   const first = payload[from];
   if (first === 0x6e) return null;

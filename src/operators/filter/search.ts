@@ -11,7 +11,6 @@ interface NodeBytes extends Uint8Array {
 const isNode = (bytes: Uint8Array): bytes is NodeBytes => 'utf8Slice' in bytes;
 const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
 
-/** Decodes a part of a payload. */
 export const textOf = (bytes: Uint8Array, from: number, to: number): string => {
   // The end of a payload that is cut off can be before its start.
   if (from >= to) return '';
@@ -26,7 +25,6 @@ const addCharacter = (text: string, byte: number): string => text + String.fromC
 /** The characters of JSON that are frequent, from the most frequent on. Any other character is rarer. */
 const frequent = '"0123456789aefbcd,: {}[]E.sti-nor_lpu-hmg-y';
 
-/** Some bytes to search for. */
 export class Needle {
   readonly bytes: Uint8Array;
   /** The place of the byte that a payload probably has least often. */
@@ -125,7 +123,9 @@ export class Endings {
     }
   }
 
-  /** Returns `false` only if the bytes are the UTF-8 of no text of the list, and of none with letters in other cases. */
+  /**
+   * Returns `false` only if the bytes are the UTF-8 of no text of the list, and of none with letters in other cases.
+   */
   mayHave(bytes: Uint8Array, from: number, to: number): boolean {
     return this.seen[this.hash(bytes, from, to)] === 1;
   }

@@ -2,7 +2,6 @@ import { filter, type Observable } from 'rxjs';
 import { type IsWanted, payloadOf } from '../../protocol/frame.js';
 import { isFrame } from '../items/item.js';
 
-/** Emits the frames whose payload is wanted, and everything that is not a frame. */
 export const wherePayload =
   (isWanted: IsWanted) =>
   <E>(source: Observable<E>): Observable<E> =>

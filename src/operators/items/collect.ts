@@ -28,12 +28,7 @@ export abstract class BatchCollector<W> implements Collector<W> {
   }
 }
 
-/**
- * Emits the results of a collector: when `add` returns `true`, at each tick, and at the end of the source. Then
- * completes or errors with the source.
- *
- * @param ticks - called with the values for which `add` returned `true`; returns the ticks, which end with the source
- */
+/** Emits results when `add` returns `true`, at each of the `ticks`, and at the end of the source. */
 export const collect$ = <W>(
   source: Observable<unknown>,
   collector: Collector<W>,

@@ -6,10 +6,7 @@ import { frameOf, timeOf } from '../items/item.js';
 /** How often the watch looks whether a frame has arrived, in ms. So a frame costs no clock. */
 const tickMs = 500;
 
-/**
- * Watches one subscription of a feed: what it waits for, and for how long. It counts on a monotonic clock, so a
- * corrected wall clock hides no outage.
- */
+/** Counts on a monotonic clock, so a corrected wall clock hides no outage. */
 export class FeedWatch {
   readonly #report: (waiting: Waiting) => void;
   #state: FeedState = noFeed;

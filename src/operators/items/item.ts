@@ -58,12 +58,17 @@ export const timeOf = (value: unknown): number | undefined => {
   const frame = frameOf(value);
   if (frame !== undefined) return isTime(frame.receivedAt) ? frame.receivedAt : undefined;
   if (isLifecycle(value)) return value.type === 'gap' ? value.to : value.at;
-  if (isRelayedValue(value)) return value.at;
+  if (isRelayedValue(value) || isOutcome(value)) return value.at;
   const failedAt = isEither(value) && value._tag === 'Left' ? value.left?.receivedAt : undefined;
   return isTime(failedAt) ? failedAt : undefined;
 };
 
-/** Returns the size of a value in bytes: of its frame, of a byte array, of a text in UTF-16; 0 for any other value. */
+// What `settle` emits.
+const isOutcome = (value: unknown): value is { readonly at: number } => {
+  const { type, at } = Object(value) as Partial<Record<'type' | 'at', unknown>>;
+  return type === 'outcome' && isTime(at);
+};
+
 export const bytesOf = (value: unknown): number => {
   const frame = frameOf(value);
   if (frame !== undefined) return frame.byteLength;
@@ -92,12 +97,8 @@ const isEither = (value: unknown): value is Either<Partial<DecodeFailure> | unde
   typeof value === 'object' && value !== null && '_tag' in value;
 
 /**
- * Gives a value its bytes in memory that no other value uses, and returns it. Call it for each value that is stored
- * after its `next`: a view of a buffer would keep all of that buffer alive.
- *
- * For a frame, also of a value created from it, this replaces `data`, so that the next holder copies nothing. A byte
- * array is returned as a copy. Bytes that use at least 3/4 of their buffer are not copied; a frozen frame stays
- * unchanged.
+ * Call it for each value that is stored after its `next`: a view of a buffer would keep all of that buffer alive. A
+ * byte array is returned as a copy. Bytes that use at least 3/4 of their buffer are not copied.
  */
 export const withOwnBytes = <T>(value: T): T => {
   const frame = frameOf(value);

@@ -6,10 +6,8 @@ import type { Accumulator, IncompleteReason, WindowFacts } from './window.js';
 
 export const integerMs: Rule = { allowed: 'a whole number of ms, 1 or more', is: positiveCount.is };
 
-/** The rules of `KeyOptions`. */
 export const keyRules = { by: aFunction, maxKeys: positiveCount };
 
-/** The rules of the other options that windows of time share. */
 export const timeRules = {
   maxFrames: positiveCount,
   align: oneOf('epoch', 'start'),

@@ -17,11 +17,8 @@ interface AnyTimeWindow extends TimeWindowOptions {
 }
 
 /**
- * Emits the windows of a feed, each when its time is over: at an event, or by the clock if the source has no
- * watermarks. No timer runs before the first event. A timer of Node can fire up to 1 ms early; then another timer waits
- * for the rest.
- *
- * @param required - the rules of the required options
+ * A window is emitted when its time is over: at an event, or by the clock if the source has no watermarks. A timer of
+ * Node can fire up to 1 ms early; then another timer waits for the rest.
  */
 export const timeWindows = (
   options: AnyTimeWindow,
@@ -46,7 +43,6 @@ export const timeWindows = (
     });
 };
 
-/** When windows begin and end, and how long they wait for late items. */
 interface WindowShape {
   readonly lengthMs: number;
   readonly everyMs: number;

@@ -1,5 +1,6 @@
 import { CloseCode, CloseReason } from '../contract.js';
 import { printable } from '../printable.js';
+import { applyClassify, type ClassifyOption } from '../validate.js';
 import {
   invalidOptions,
   type Meaning,
@@ -57,9 +58,11 @@ export const createTradeFeedError = (facts: FailureFacts): TradeFeedError => {
   return createFailure(meaningOf(facts), { ...facts, detail: observed });
 };
 
+export const attemptFailure = (settings: ClassifyOption, facts: FailureFacts): unknown =>
+  applyClassify(settings, createTradeFeedError(facts));
+
 const onOneLine = (text: string): string => printable(text.trim());
 
-/** Returns the first row that matches what was observed. */
 const meaningOf = ({ stage, code, status, closeCode, reason }: FailureFacts): Meaning => {
   // Without a status and a close code, the failure code is enough. Otherwise they must match as well.
   const isBare = status === undefined && closeCode === undefined;
@@ -96,8 +99,8 @@ const untrusted = [
 ] as const;
 
 /**
- * The meaning of every `ServiceFailureCode` (contract, section 7). The first row that matches is used. A row without a
- * status or close code is for a failure that the client itself detects, and matches by its code.
+ * Contract, section 7. The first match is used. A row without status and close code is for what the client itself
+ * detects.
  */
 export const serviceMeanings: readonly Meaning[] = [
   ticket({ status: 401 }, 'invalid-api-key', 'stop', [

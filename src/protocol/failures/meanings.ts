@@ -90,7 +90,6 @@ export type LogFailureCode =
 export type FailureCode =
   ServiceFailureCode | RelayFailureCode | ReceiverFailureCode | ClusterFailureCode | LogFailureCode;
 
-/** One row of a failure table: what was observed, and what it means. */
 export interface Meaning {
   /** The stage that the row matches; absent: any. */
   readonly stage?: Stage | undefined;
@@ -108,10 +107,7 @@ export interface Meaning {
   readonly advice: string;
 }
 
-/**
- * Creates a row. The texts say what happened, and what to do. What not every page needs is a literal instead: a bundler
- * can leave it out.
- */
+/** What not every page needs is a literal instead of a row: a bundler can leave it out. */
 export const row = (
   stage: Stage | undefined,
   code: FailureCode,
@@ -221,10 +217,7 @@ export const relayMeanings: readonly Meaning[] = [
   ]),
 ];
 
-/**
- * The address of the public repository, such as `https://github.com/owner/rx-trade-feed`. `npm run addresses --
- * --write` writes it into package.json; `npm publish` fails while it is empty.
- */
+/** `npm run addresses -- --write` also writes it into package.json; `npm publish` fails while it is empty. */
 export const repository = '' as string;
 
 /** Returns the address of the page about a failure code: in the repository, or in the package while there is none. */

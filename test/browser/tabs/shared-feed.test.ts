@@ -1,15 +1,15 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { asyncScheduler, type SchedulerLike } from 'rxjs';
 import type { RelayFeedOptions, ResumeStore } from '../../../src/browser/index.js';
-import type { Locks, TabMessage, Update } from '../../../src/browser/tabs/tab-channel.js';
-import { applyUpdate } from '../../../src/browser/tabs/tab-state.js';
+import type { Locks } from '../../../src/browser/page-globals.js';
+import { applyUpdate, type TabMessage, type Update } from '../../../src/browser/tabs/tab-state.js';
 import { timeOf } from '../../../src/operators/items/item.js';
 import { type Received, writeEventLine } from '../../../src/protocol/event-line.js';
 import type { RelayedEvent } from '../../../src/protocol/event.js';
 import { TradeFeedError } from '../../../src/protocol/failures/trade-feed-error.js';
 import { Frame } from '../../../src/protocol/frame.js';
 import { formatEventId } from '../../../src/protocol/position.js';
-import { atEnd, frameLineOf, receive, type Receiver, serve, serveRelay, status, Store } from '../support.js';
+import { atEnd, frameLineOf, receive, type Receiver, serveRelay, Store } from '../support.js';
 import { disconnected, gapOf, lost, opened, reconnecting } from '../../operators/stream.js';
 import { Clock, essence, frame, range, Source } from '../../relay/support.js';
 import { waitFor } from '../../support/wait-for.js';
@@ -142,14 +142,6 @@ describe('relayFeed$ with tabs: share', () => {
     expect(web.requests).toHaveLength(1);
     await openTab(web.url).over();
     expect(web.requests).toHaveLength(2);
-  });
-
-  it('ends all tabs when the relay refuses, after one request', async () => {
-    const web = await serve(status(403));
-    const tabs = range(1, 5).map(() => openTab(web.url));
-    await Promise.all(tabs.map((tab) => tab.over()));
-    expect(tabs.map(({ error }) => error!.code)).toEqual(Array(5).fill('relay-refused'));
-    expect(web.requests).toHaveLength(1);
   });
 
   it('completes in all tabs', async () => {

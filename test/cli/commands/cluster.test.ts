@@ -41,34 +41,6 @@ const text = (fields: Partial<typeof key> = {}, others: ClusterState['standbys']
   statusText({ key: { ...key, ...fields }, standbys: others }, 31_000);
 
 describe('the status of a cluster', () => {
-  it('has the owner, its generation, the standbys and the evictions', () => {
-    expect(text()).toEqual([
-      'owner       a-1, for 30 s',
-      'feed        raw',
-      'generation  7',
-      'standbys    b-1, c-1',
-      'evictions   none in the last minute',
-      'hand-overs  generation 7, 30 s ago: a-1 is the first owner',
-    ]);
-    expect(text({ evictions: [{ leftMs: 1 }] }, []).slice(3, 5)).toEqual([
-      'standbys    none',
-      'evictions   1 connection in the last minute',
-    ]);
-  });
-
-  it('has the last hand-overs, the newest first, with their causes', () => {
-    const causes = ['released', 'first', 'hand-over', 'released', 'silence', 'resumed'] as const;
-    const changes = causes.map((cause, n) => ({ gen: n + 2, owner: 'abcdef'.charAt(n), since: n * 1_000, cause }));
-    expect(text({ changes }).slice(5)).toEqual([
-      'hand-overs  generation 7, 26 s ago: f claimed it after cluster resume',
-      '            generation 6, 27 s ago: e claimed it because d did not answer',
-      '            generation 5, 28 s ago: d claimed it after c had released it',
-      '            generation 4, 29 s ago: b handed over to c',
-      '            generation 3, 30 s ago: b is the first owner',
-      '            generation 2, 31 s ago: a claimed it after the previous owner had released it',
-    ]);
-  });
-
   it('is as docs/replicas.md shows it', () => {
     const now = 100_000_000;
     const [first, second, owner] = ['app-1-0f52c1aa93be', 'app-2-77ab3e0c6d15', 'app-3-51c0a8e2f9d4'] as const;
@@ -91,15 +63,18 @@ describe('the status of a cluster', () => {
     ['an owner that connects', text({ phase: 'opening' }), /^owner {7}a-1, which opens a connection, for 30 s\n/],
     ['no owner', text({ phase: 'free' }), /^owner {7}none: the last one gave the ownership away\n/],
     ['a resumed cluster', text({ phase: 'free', stop: { by: 'a', at: 0 } }), /none: the replicas may connect again\n/],
-    [
-      'a stop',
-      text({ phase: 'stopped', stop: { by: 'a', at: 21_000 } }),
-      /replaced the connection, 10 s ago; cluster res/,
-    ],
+    ['a stop', text({ phase: 'stopped', stop: { by: 'a', at: 21_000 } }), /connection, 10 s ago; cluster resume/],
     ['a stop of an older version', text({ phase: 'stopped' }), /replaced the connection; cluster resume/],
-    ['a cluster that never ran', statusText({ key: undefined, standbys: [] }, 0), /^no replica has owned/],
-    ['what an engine refuses', text({}, others), new RegExp(`\\nproblem {5}b-1: ${refused}\\n`)],
-    ['what it refuses before the first owner', statusText({ key: undefined, standbys: others }, 0), /\nproblem {5}b-1/],
+    [
+      'a cluster that never ran',
+      statusText({ key: undefined, standbys: others }, 0),
+      /^no replica has [^]*b-1: Cannot/,
+    ],
+    [
+      'what an engine refuses, and evictions',
+      text({ evictions: [{ leftMs: 1 }] }, others),
+      /b-1: Cannot[^]*1 connection/,
+    ],
     [
       'a key that cannot be read',
       statusText({ key: undefined, isUnreadable: true, standbys: others }, 0),
@@ -198,14 +173,9 @@ describe('cluster', () => {
     [
       'status',
       { read: fails('jetstream is not enabled') },
-      /cannot read .+: jetstream is not enabled\). JetStream is not enabled: start nats-server with -js\.$/,
+      /cannot read .+: jetstream .+ start nats-server with -js\.$/,
     ],
-    ['hand-over', { read: fails('NOPERM no hmget') }, /cannot read .+: NOPERM no hmget\)\. Give the user/],
-    [
-      'resume',
-      { compareAndSet: fails('READONLY a replica.') },
-      /cannot write .+: READONLY a replica\)\. Connect to the primary server/,
-    ],
+    ['resume', { compareAndSet: fails('READONLY a replica.') }, /cannot write .+: READONLY .+ Connect to the primary/],
     ['status', { read: async () => new Promise(() => undefined) }, /no answer in 5 s\)\. Look at the load/],
   ])('%s prints what an engine refused and what to do', async (action, refusing, words) => {
     const stopped = { value: writeKey({ ...key, owner: '', phase: 'stopped' }), revision: 1 };
@@ -255,10 +225,8 @@ describe('the engine of a command', () => {
   it.each([
     ['cluster status', '', /The address of the engine is missing\. Set TRADE_FEED_CLUSTER or use --cluster URL\./],
     ['cluster stat', '', /There is no action stat\. The actions are status, hand-over and resume\./],
-    ['cluster', '', /The action is missing/],
     ['cluster status', 'redis://user:se#cret@127.0.0.1:1', /TRADE_FEED_CLUSTER must be an address such as/],
     ['cluster status', 'nats://user:se/cret@127.0.0.1:1', /TRADE_FEED_CLUSTER must be/],
-    ['cluster status', 'secret', /TRADE_FEED_CLUSTER must be/],
     ['cluster status', 'http://secret', /TRADE_FEED_CLUSTER must be/],
     ['listen --cluster http://a', '', /--cluster must be an address such as nats:\/\/127\.0\.0\.1:4222/],
     ['listen --cluster nats://a --account a.b', '', /--account must be 1 to 80 letters/],
@@ -274,7 +242,6 @@ describe('the engine of a command', () => {
 /** Passwords, as they are in an address and as the server knows them. */
 const passwords = [
   ['plain', 'plain'],
-  ['100%', '100%'],
   ['a%zz', 'a%zz'],
   ['a%40b', 'a@b'],
   ['a@b', 'a@b'],

@@ -54,15 +54,6 @@ describe('demo', () => {
     expect(await end()).toBe(0);
   });
 
-  it('ends after its duration', async () => {
-    using _timers = fakeTimers();
-    const { stdout, exit } = command('demo --duration 150ms --outage-every 0');
-    await stdout.until(/\(connection 1\)/);
-    jest.advanceTimersByTime(150);
-    expect(await exit).toBe(0);
-    expect(stdout.text).toContain('streaming from local service\n');
-  });
-
   it('streams from the service of the environment', async () => {
     const service = await startTradeFeedService();
     const { stdout, end } = command('demo', { env: envOf(service) });

@@ -2,8 +2,7 @@
 // timelines of the first runs with violations.
 //
 //   node test/cluster/programs/run-seeds.mjs 1 2000
-import { bundled } from '../simulation/bundle.mjs';
-import { runSeeds } from '../simulation/run-seeds.mjs';
+import { bundled, runSeeds } from '../simulation/run.mjs';
 
 const [from, count] = process.argv.slice(2).map(Number);
 const { simulate } = await bundled('simulate.ts');

@@ -1,22 +1,43 @@
 import { seededRandom } from '../../../src/testing/sources.js';
 
-/** Random numbers of a run. The same seed creates the same run. */
-export interface Chance {
-  /** From 0 up to 1. */
-  readonly random: () => number;
-  readonly between: (least: number, most: number) => number;
-  readonly oneOf: <T>(values: readonly T[]) => T;
-  readonly isTrue: (probability: number) => boolean;
-}
+export type Chance = ReturnType<typeof createChance>;
 
-/** Creates the random numbers of a seed. */
-export const createChance = (seed: number): Chance => {
+/** The random numbers of a run. The same seed creates the same run. */
+export const createChance = (seed: number) => {
   const next = seededRandom(seed);
-  const random = () => next() / 2 ** 32;
+  /** From 0 up to 1. */
+  const random = (): number => next() / 2 ** 32;
   return {
     random,
-    between: (least, most) => least + random() * (most - least),
-    oneOf: (values) => values[Math.floor(random() * values.length)]!,
-    isTrue: (probability) => random() < probability,
+    between: (least: number, most: number): number => least + random() * (most - least),
+    oneOf: <T>(values: readonly T[]): T => values[Math.floor(random() * values.length)]!,
+    isTrue: (probability: number): boolean => random() < probability,
   };
 };
+
+/** The conditions between one replica, the engine and the service. Faults change them for some time. */
+export interface Conditions {
+  /** `refused`: the replica knows that the engine is away. `black-hole`: it does not, and nothing arrives. */
+  link: 'good' | 'refused' | 'black-hole';
+  /** Probability that a message or an answer of the engine is lost. */
+  loss: number;
+  /** Longest delay of an access to the store, in ms. */
+  storeMs: number;
+  /** Longest time that a handshake needs to reach the service, in ms. */
+  handshakeMs: number;
+  /** Longest time of a ticket request, in ms. */
+  ticketMs: number;
+}
+
+/** The conditions without a fault. */
+export const goodConditions = (): Conditions => ({
+  link: 'good',
+  loss: 0,
+  storeMs: 3,
+  handshakeMs: 20,
+  ticketMs: 20,
+});
+
+/** Returns a delay: mostly a short one, also with bad conditions. */
+export const delayUpTo = (chance: Chance, mostMs: number): number =>
+  chance.isTrue(0.5) ? chance.between(0.2, Math.min(3, mostMs)) : chance.between(0.2, mostMs);

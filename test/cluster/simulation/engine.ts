@@ -1,62 +1,35 @@
-import type { ClusterKey } from '../../../src/cluster/election/cluster-key.js';
-import type { CallResult, Input, Offer, Ownership, Presence, Report } from '../../../src/cluster/election/election.js';
-import type { FeedMessage } from '../../../src/cluster/messages.js';
-import type { Chance } from './chance.js';
-import { type Conditions, delayUpTo } from './network.js';
+import type { CallResult, Input, Offer, Ownership } from '../../../src/cluster/election/election.js';
+import { type Chance, delayUpTo } from './chance.js';
 import type { Schedule } from './schedule.js';
+import type { SimulatedReplica } from './simulated-replica.js';
 import type { Store } from './store.js';
 
-/** A replica, as the engine sees it. */
-interface Peer {
-  readonly id: string;
-  readonly conditions: Conditions;
-  readonly isServing: boolean;
-  run(action: () => void): void;
-  input(input: Input): void;
-  receive(message: FeedMessage): void;
-  disconnected(): void;
-  asked(question: Ownership, from: string): Report | undefined;
-}
-
 interface Member {
-  readonly replica: Peer;
+  readonly replica: SimulatedReplica;
   /** Whether the engine has a connection to the replica, also through a black hole. */
   isConnected: boolean;
-}
-
-interface Payloads {
-  readonly feed: FeedMessage;
-  readonly standby: Presence;
-  readonly voided: number;
-  readonly evicted: ClusterKey['evictions'];
-  readonly stop: undefined;
 }
 
 export type SimulatedEngine = ReturnType<typeof createEngine>;
 
 /** Creates the engine: the store, messages and requests, with their delays and losses. */
 export const createEngine = (schedule: Schedule, chance: Chance, store: Store) => {
-  const members = new Map<Peer, Member>();
+  const members = new Map<SimulatedReplica, Member>();
   /** When the last message of a pair of replicas arrives: messages stay in order. */
   const arrivals = new Map<string, number>();
   let isUp = true;
 
-  const memberOf = (replica: Peer): Member | undefined => members.get(replica);
-  const reaches = ({ conditions }: Peer): boolean =>
+  const memberOf = (replica: SimulatedReplica): Member | undefined => members.get(replica);
+  const reaches = ({ conditions }: SimulatedReplica): boolean =>
     isUp && conditions.link === 'good' && !(conditions.loss > 0 && chance.isTrue(conditions.loss));
 
-  const deliver = (from: Peer, to: Peer, action: () => void): void => {
+  const deliver = (from: SimulatedReplica, to: SimulatedReplica, action: () => void): void => {
     const pair = `${from.id}>${to.id}`;
     const at = Math.max(schedule.now() + chance.between(0.2, 3), (arrivals.get(pair) ?? 0) + 0.001);
     arrivals.set(pair, at);
     schedule.after(at - schedule.now(), () => {
       if (memberOf(to)?.isConnected && reaches(to)) to.run(action);
     });
-  };
-
-  const broadcast = (from: Peer, action: (to: Peer) => void): void => {
-    if (!memberOf(from)?.isConnected || !reaches(from)) return;
-    for (const to of members.keys()) deliver(from, to, () => action(to));
   };
 
   const connect = (member: Member): void => {
@@ -83,18 +56,18 @@ export const createEngine = (schedule: Schedule, chance: Chance, store: Store) =
       isUp = up;
       for (const member of members.values()) connect(member);
     },
-    join: (replica: Peer): void => {
+    join: (replica: SimulatedReplica): void => {
       members.set(replica, { replica, isConnected: isUp });
     },
-    leave: (replica: Peer): void => {
+    leave: (replica: SimulatedReplica): void => {
       members.delete(replica);
     },
     /** Disconnects a replica that the engine refuses, and connects it when it does not. */
-    updateLink: (replica: Peer): void => {
+    updateLink: (replica: SimulatedReplica): void => {
       const member = memberOf(replica);
       if (member) connect(member);
     },
-    access: (replica: Peer, id: number, access: (store: Store) => CallResult): void => {
+    access: (replica: SimulatedReplica, id: number, access: (store: Store) => CallResult): void => {
       const { conditions } = replica;
       const end = (result: CallResult): void => replica.run(() => replica.input({ type: 'call', id, result }));
       if (!memberOf(replica)?.isConnected) return schedule.after(1, () => end({ type: 'unknown' }));
@@ -106,7 +79,7 @@ export const createEngine = (schedule: Schedule, chance: Chance, store: Store) =
         if (reaches(replica)) schedule.after(chance.between(0.2, 3), () => end(result));
       });
     },
-    ask: (replica: Peer, id: number, question: Ownership): void => {
+    ask: (replica: SimulatedReplica, id: number, question: Ownership): void => {
       if (!memberOf(replica)?.isConnected || !reaches(replica)) return;
       const answered = (result: Input): void =>
         schedule.after(chance.between(0.2, 3), () => {
@@ -120,22 +93,11 @@ export const createEngine = (schedule: Schedule, chance: Chance, store: Store) =
         if (report && reaches(owner.replica)) answered({ type: 'ask', id, result: report });
       });
     },
-    publish: <Subject extends keyof Payloads>(replica: Peer, subject: Subject, payload: Payloads[Subject]): void =>
-      broadcast(replica, (to) => {
-        switch (subject) {
-          case 'feed':
-            return to.receive(payload as FeedMessage);
-          case 'standby':
-            return to.input({ type: 'standby', presence: payload as Presence });
-          case 'voided':
-            return to.input({ type: 'voided', gen: payload as number });
-          case 'evicted':
-            return to.input({ type: 'evicted', evictions: payload as ClusterKey['evictions'] });
-          case 'stop':
-            return to.input({ type: 'stop-notice' });
-        }
-      }),
-    send: (replica: Peer, id: string, offer: Offer): void => {
+    publish: (from: SimulatedReplica, receive: (to: SimulatedReplica) => void): void => {
+      if (!memberOf(from)?.isConnected || !reaches(from)) return;
+      for (const to of members.keys()) deliver(from, to, () => receive(to));
+    },
+    send: (replica: SimulatedReplica, id: string, offer: Offer): void => {
       const to = [...members.keys()].find((each) => each.id === id);
       if (to && memberOf(replica)?.isConnected && reaches(replica))
         deliver(replica, to, () => to.input({ type: 'offer', offer }));

@@ -1,9 +1,8 @@
 import type { ClusterKey } from '../../../src/cluster/election/cluster-key.js';
 import {
-  type CallResult,
-  createElection,
   type Effect,
-  type Election,
+  Election,
+  type Entry,
   type Input,
   isServing,
   nextTick,
@@ -13,19 +12,6 @@ import {
 } from '../../../src/cluster/election/election.js';
 import { step } from '../../../src/cluster/election/step.js';
 import { timingDefaults } from '../../../src/cluster/election/timing.js';
-
-/** The result of an exhaustive search. */
-export interface Exploration {
-  readonly states: number;
-  readonly transitions: number;
-  readonly depth: number;
-  /** States from which a fair continuation was run to its end. */
-  readonly settled: number;
-  /** How many of them end with a replica that still runs, because the store has lost the stop of the other one. */
-  readonly lostStops: number;
-  /** The first violation, with the transitions that lead to it. */
-  readonly violation: string | undefined;
-}
 
 export interface ExploreOptions {
   /** Where the search begins: two replicas that start, or an owner with a follower. */
@@ -38,288 +24,299 @@ export interface ExploreOptions {
   readonly settle: number;
 }
 
+type EffectOf<Type extends Effect['type']> = Extract<Effect, { readonly type: Type }>;
+
 /** What is under way. Time does not pass before it arrives, unless it is slow. */
 type Pending = { readonly node: number; readonly isSlow?: true } & (
-  | {
-      readonly type: 'call';
-      readonly id: number;
-      readonly key?: ClusterKey;
-      readonly expected?: number | undefined;
-    }
-  | { readonly type: 'handshake'; readonly feed: number }
+  EffectOf<'read'> | EffectOf<'write'> | { readonly type: 'handshake'; readonly feed: number }
 );
 
 interface Node {
-  readonly election: Election;
-  readonly isAlive: boolean;
-  readonly isPaused: boolean;
-  readonly isCut: boolean;
-  readonly wallShift: number;
+  election: Election;
+  isAlive: boolean;
+  isPaused: boolean;
+  isCut: boolean;
+  wallShift: number;
   /** The attempt of the feed, and how many there were. */
-  readonly feed: { readonly number: number; readonly phase: 'ticket' | 'waiting' | 'sent' | 'open' } | undefined;
-  readonly feeds: number;
+  feed: { readonly number: number; readonly phase: 'ticket' | 'waiting' | 'sent' | 'open' } | undefined;
+  feeds: number;
   /** What arrived while the replica was paused. */
-  readonly inbox: readonly Input[];
+  inbox: readonly Input[];
   /** What the service has sent, in order. */
-  readonly notices: readonly { readonly feed: number; readonly what: 'opened' | 'replaced' | 'dropped' }[];
+  notices: readonly { readonly feed: number; readonly what: 'opened' | 'replaced' | 'dropped' }[];
 }
 
-interface Version {
-  readonly key: ClusterKey | undefined;
-  readonly revision: number;
-}
-
-/** Two replicas, the store, the service and everything that is under way. Plain data. */
+/** Two replicas, the store, the service and everything that is under way. Plain data, which only its move changes. */
 interface Place {
-  readonly now: number;
-  readonly nodes: readonly Node[];
-  readonly store: readonly Version[];
-  readonly live: { readonly node: number; readonly feed: number } | 'foreign' | undefined;
-  readonly pending: readonly Pending[];
-  readonly faults: readonly string[];
-  readonly violation: string | undefined;
+  now: number;
+  readonly nodes: readonly [Node, Node];
+  /** The last two versions. */
+  store: readonly { readonly key: ClusterKey | undefined; readonly revision: number }[];
+  live: { readonly node: number; readonly feed: number } | 'foreign' | undefined;
+  pending: readonly Pending[];
+  faults: readonly string[];
+  violation: string | undefined;
 }
 
-/** A transition: its name, and the place that it leads to. */
-type Move = readonly [string, () => Place];
+type Move = readonly [name: string, run: (place: Place) => void];
 
-const nodeAt = (place: Place, n: number): Node => place.nodes[n]!;
-const withNode = (place: Place, n: number, fields: Partial<Node>): Place => ({
-  ...place,
-  nodes: place.nodes.map((node, index) => (index === n ? { ...node, ...fields } : node)),
-});
-const versionOf = ({ store }: Place): Version => store.at(-1)!;
-const revisionOf = ({ key, revision }: Version): number | undefined => (key === undefined ? undefined : revision);
+const after = (before: Place, [, run]: Move): Place => {
+  const [one, other] = before.nodes;
+  const place: Place = { ...before, nodes: [{ ...one }, { ...other }] };
+  run(place);
+  return place;
+};
+
+const nodeAt = ({ nodes }: Place, n: number): Node => nodes[n]!;
+const entryOf = ({ store }: Place): Entry => {
+  const { key, revision } = store.at(-1)!;
+  return { key, revision: key && revision };
+};
 
 /** Gives an input to a replica, and performs its effects. Messages arrive at once. */
-const give = (before: Place, n: number, input: Input): Place => {
-  const node = nodeAt(before, n);
-  if (!node.isAlive) return before;
-  if (node.isPaused) return withNode(before, n, { inbox: [...node.inbox, input] });
-  const clock = {
-    now: before.now,
-    wall: before.now + 1e6 + node.wallShift,
-    random: n === 0 ? 0.2 : 0.8,
-    followed: { gen: 0, owner: '' },
-  };
+const give = (place: Place, n: number, input: Input): void => {
+  const node = nodeAt(place, n);
+  if (!node.isAlive) return;
+  if (node.isPaused) {
+    node.inbox = [...node.inbox, input];
+    return;
+  }
+  const [wall, random] = [place.now + 1e6 + node.wallShift, n === 0 ? 0.2 : 0.8];
+  const clock = { now: place.now, wall, random, followed: { gen: 0, owner: '' } };
   const { state, effects } = step(node.election, input, clock);
-  return effects.reduce((place, effect) => perform(place, n, effect), withNode(before, n, { election: state }));
+  node.election = state;
+  for (const effect of effects) perform(place, n, effect);
 };
 
-const toOther = (place: Place, n: number, input: Input): Place => {
-  const isThrough = ![0, 1].some((each) => nodeAt(place, each).isCut);
-  return isThrough ? give(place, 1 - n, input) : place;
+const giveOther = (place: Place, n: number, input: Input): void => {
+  if (!place.nodes.some(({ isCut }) => isCut)) give(place, 1 - n, input);
 };
 
-const perform = (place: Place, n: number, effect: Effect): Place => {
+const perform = (place: Place, n: number, effect: Effect): void => {
   const node = nodeAt(place, n);
   switch (effect.type) {
     case 'read':
-      return { ...place, pending: [...place.pending, { type: 'call', node: n, id: effect.id }] };
-    case 'write': {
-      const { id, key, expected } = effect;
-      return { ...place, pending: [...place.pending, { type: 'call', node: n, id, key, expected }] };
-    }
+    case 'write':
+      place.pending = [...place.pending, { ...effect, node: n }];
+      return;
     case 'ask':
-      return asked(place, n, effect);
+      return ask(place, n, effect);
     case 'beat':
-      return toOther(place, n, { type: 'heard', report: effect.report });
+      return giveOther(place, n, { type: 'heard', report: effect.report });
     case 'presence':
-      return toOther(place, n, { type: 'standby', presence: effect.presence });
+      return giveOther(place, n, { type: 'standby', presence: effect.presence });
     case 'offer':
-      return toOther(place, n, { type: 'offer', offer: effect.offer });
+      return giveOther(place, n, { type: 'offer', offer: effect.offer });
     case 'voided':
-      return toOther(place, n, { type: 'voided', gen: effect.gen });
     case 'evicted':
-      return toOther(place, n, { type: 'evicted', evictions: effect.evictions });
     case 'stop-notice':
-      return toOther(place, n, { type: 'stop-notice' });
+      return giveOther(place, n, effect);
     case 'open':
-      return withNode(leaveService(place, n), n, nextAttempt(node));
-    case 'allow': {
-      const { feed } = node;
-      if (feed?.phase !== 'waiting') return place;
-      const sent = withNode(place, n, { feed: { ...feed, phase: 'sent' } });
-      return { ...sent, pending: [...sent.pending, { type: 'handshake', node: n, feed: feed.number }] };
-    }
+      leaveService(place, n);
+      return startAttempt(node);
+    case 'allow':
+      if (node.feed?.phase !== 'waiting') return;
+      node.feed = { ...node.feed, phase: 'sent' };
+      place.pending = [...place.pending, { type: 'handshake', node: n, feed: node.feed.number }];
+      return;
     case 'close':
-      return withNode(leaveService(place, n), n, { feed: undefined });
+      leaveService(place, n);
+      node.feed = undefined;
+      return;
     case 'fail':
-      return place.faults.includes('foreign') || !effect.isReplaced
-        ? place
-        : { ...place, violation: `replica ${n} stops, although no other client has connected` };
+      if (place.faults.includes('foreign') || !effect.isReplaced) return;
+      place.violation = `replica ${n} stops, although no other client has connected`;
+      return;
     case 'answer':
     case 'end':
     case 'left':
-      return place;
   }
 };
 
-const nextAttempt = ({ feeds }: Node): Pick<Node, 'feed' | 'feeds'> => ({
-  feed: { number: feeds + 1, phase: 'ticket' },
-  feeds: feeds + 1,
-});
-
-const asked = (place: Place, n: number, { id, question }: Extract<Effect, { readonly type: 'ask' }>): Place => {
-  const other = nodeAt(place, 1 - n);
-  if (nodeAt(place, n).isCut) return place;
-  if (!other.isAlive || !isServing(other.election)) return give(place, n, { type: 'ask', id, result: 'no-responders' });
-  if (other.isPaused || other.isCut) return place;
-  const after = give(place, 1 - n, { type: 'asked', question });
-  const result = reportOf(nodeAt(after, 1 - n).election) ?? reportOf(other.election)!;
-  return give(after, n, { type: 'ask', id, result });
+const startAttempt = (node: Node): void => {
+  node.feeds += 1;
+  node.feed = { number: node.feeds, phase: 'ticket' };
 };
 
-const leaveService = (place: Place, n: number): Place =>
-  place.live !== 'foreign' && place.live?.node === n ? { ...place, live: undefined } : place;
+const ask = (place: Place, n: number, { id, question }: EffectOf<'ask'>): void => {
+  const other = nodeAt(place, 1 - n);
+  if (nodeAt(place, n).isCut) return;
+  if (!other.isAlive || !isServing(other.election)) return give(place, n, { type: 'ask', id, result: 'no-responders' });
+  if (other.isPaused || other.isCut) return;
+  const before = reportOf(other.election)!;
+  give(place, 1 - n, { type: 'asked', question });
+  give(place, n, { type: 'ask', id, result: reportOf(other.election) ?? before });
+};
 
-const without = (place: Place, pending: Pending): Place => ({
-  ...place,
-  pending: place.pending.filter((each) => each !== pending),
-});
+const leaveService = (place: Place, n: number): void => {
+  if (place.live !== 'foreign' && place.live?.node === n) place.live = undefined;
+};
+
+const remove = (place: Place, pending: Pending): void => {
+  place.pending = place.pending.filter((each) => each !== pending);
+};
 
 /** Performs an access to the store, and delivers its result unless `isLost`. */
-const access = (before: Place, call: Extract<Pending, { readonly type: 'call' }>, isLost: boolean): Place => {
-  const newest = versionOf(before);
-  const rest = without(before, call);
-  const isWrite = call.key !== undefined;
-  const isConflict = isWrite && revisionOf(newest) !== call.expected;
-  const revision = newest.revision + 1;
-  const place =
-    isWrite && !isConflict ? { ...rest, store: [...rest.store, { key: call.key, revision }].slice(-2) } : rest;
-  if (isLost || nodeAt(place, call.node).isCut) return place;
-  const entry: CallResult = { type: 'entry', key: newest.key, revision: revisionOf(newest) };
-  const written: CallResult = isConflict ? { type: 'conflict' } : { type: 'written', revision };
-  return give(place, call.node, { type: 'call', id: call.id, result: isWrite ? written : entry });
+const access = (place: Place, call: Exclude<Pending, { readonly type: 'handshake' }>, isLost = false): void => {
+  const entry = entryOf(place);
+  const { node, id } = call;
+  const isConflict = call.type === 'write' && entry.revision !== call.expected;
+  const revision = place.store.at(-1)!.revision + 1;
+  remove(place, call);
+  if (call.type === 'write' && !isConflict) place.store = [...place.store, { key: call.key, revision }].slice(-2);
+  if (isLost || nodeAt(place, node).isCut) return;
+  if (call.type === 'read') return give(place, node, { type: 'call', id, result: { type: 'entry', ...entry } });
+  const result = isConflict ? ({ type: 'conflict' } as const) : ({ type: 'written', revision } as const);
+  give(place, node, { type: 'call', id, result });
 };
 
-const notify = (place: Place, n: number, feed: number, what: Node['notices'][number]['what']): Place =>
-  withNode(place, n, { notices: [...nodeAt(place, n).notices, { feed, what }] });
-
-const evict = (place: Place): Place =>
-  place.live === undefined || place.live === 'foreign'
-    ? place
-    : notify(place, place.live.node, place.live.feed, 'replaced');
-
-const arrive = (before: Place, handshake: Extract<Pending, { readonly type: 'handshake' }>): Place => {
-  const { node, feed } = handshake;
-  const place = evict(without(before, handshake));
-  const isThere = nodeAt(place, node).isAlive && nodeAt(place, node).feed?.number === feed;
-  if (!isThere) return { ...place, live: undefined };
-  return notify({ ...place, live: { node, feed } }, node, feed, 'opened');
+/** The end of the connection that the service has. */
+const endLive = (place: Place, what: 'replaced' | 'dropped'): void => {
+  const { live } = place;
+  place.live = undefined;
+  if (live !== undefined && live !== 'foreign') notify(nodeAt(place, live.node), live.feed, what);
 };
 
-const receiveNotice = (before: Place, n: number): Place => {
-  const node = nodeAt(before, n);
+const notify = (node: Node, feed: number, what: Node['notices'][number]['what']): void => {
+  node.notices = [...node.notices, { feed, what }];
+};
+
+const arrive = (place: Place, handshake: Extract<Pending, { readonly type: 'handshake' }>): void => {
+  const { node: n, feed } = handshake;
+  const node = nodeAt(place, n);
+  remove(place, handshake);
+  endLive(place, 'replaced');
+  if (!node.isAlive || node.feed?.number !== feed) return;
+  place.live = { node: n, feed };
+  notify(node, feed, 'opened');
+};
+
+const receiveNotice = (place: Place, n: number): void => {
+  const node = nodeAt(place, n);
   const [notice, ...notices] = node.notices;
-  const place = withNode(before, n, { notices });
-  if (notice === undefined || node.feed?.number !== notice.feed) return place;
+  node.notices = notices;
+  if (notice === undefined || node.feed?.number !== notice.feed) return;
   switch (notice.what) {
     case 'opened':
-      return give(withNode(place, n, { feed: { ...node.feed, phase: 'open' } }), n, { type: 'opened' });
+      node.feed = { ...node.feed, phase: 'open' };
+      return give(place, n, { type: 'opened' });
     case 'replaced':
-      return give(withNode(place, n, { feed: undefined }), n, { type: 'failed', isReplaced: true });
+      node.feed = undefined;
+      return give(place, n, { type: 'failed', isReplaced: true });
     case 'dropped':
-      return give(withNode(place, n, nextAttempt(node)), n, { type: 'disconnected', isUnanswered: false });
+      startAttempt(node);
+      return give(place, n, { type: 'disconnected', isUnanswered: false });
   }
 };
 
-const resume = (place: Place, n: number): Place => {
-  const { inbox } = nodeAt(place, n);
-  const awake = give(withNode(place, n, { isPaused: false, inbox: [] }), n, { type: 'tick' });
-  return inbox.reduce((each, input) => give(each, n, input), awake);
+const receiveTicket = (place: Place, n: number): void => {
+  const node = nodeAt(place, n);
+  if (node.feed) node.feed = { ...node.feed, phase: 'waiting' };
+  give(place, n, { type: 'handshake' });
 };
 
-const passTime = (place: Place): Place => {
-  const awake = place.nodes.map((node) => (node.isAlive && !node.isPaused ? nextTick(node.election) : Infinity));
-  const now = Math.max(place.now, Math.min(...awake));
-  if (now === Infinity) return place;
-  const due = awake.flatMap((at, n) => (at <= now ? [n] : []));
-  return due.reduce((each, n) => give(each, n, { type: 'tick' }), { ...place, now });
+const resume = (place: Place, n: number): void => {
+  const node = nodeAt(place, n);
+  const { inbox } = node;
+  [node.isPaused, node.inbox] = [false, []];
+  for (const input of [{ type: 'tick' } as const, ...inbox]) give(place, n, input);
 };
+
+const passTime = (place: Place): void => {
+  const ticks = place.nodes.map((node) => (node.isAlive && !node.isPaused ? nextTick(node.election) : Infinity));
+  const now = Math.max(place.now, Math.min(...ticks));
+  if (now === Infinity) return;
+  place.now = now;
+  for (const [n, at] of ticks.entries()) if (at <= now) give(place, n, { type: 'tick' });
+};
+
+/** Collects the moves that are possible. */
+const collect = (fill: (add: (isPossible: boolean, name: string, run: Move[1]) => void) => void): readonly Move[] => {
+  const all: Move[] = [];
+  fill((isPossible, ...move) => {
+    if (isPossible) all.push(move);
+  });
+  return all;
+};
+
+const arrivals = ({ pending }: Place, areSlow: boolean): readonly Move[] =>
+  pending
+    .filter(({ isSlow = false }) => isSlow === areSlow)
+    .map((each) => [
+      `${each.type} of ${each.node}`,
+      (place) => (each.type === 'handshake' ? arrive(place, each) : access(place, each)),
+    ]);
 
 /** What can happen without a fault. Time passes only when nothing else is due. */
 const moves = (place: Place): readonly Move[] => {
-  const running = place.nodes.flatMap((node, n) => (node.isAlive && !node.isPaused ? [[node, n] as const] : []));
+  const awake = [...place.nodes.entries()].filter(([, { isAlive, isPaused }]) => isAlive && !isPaused);
   const due: readonly Move[] = [
-    ...running.flatMap(([{ feed }, n]): readonly Move[] =>
-      feed?.phase === 'ticket' ? [[`ticket of ${n}`, () => receiveTicket(place, n)]] : [],
-    ),
-    ...place.pending.filter(({ isSlow }) => !isSlow).map((pending) => arrival(place, pending)),
-    ...running.flatMap(([{ notices }, n]): readonly Move[] =>
-      notices[0] ? [[`${n} is ${notices[0].what}`, () => receiveNotice(place, n)]] : [],
-    ),
+    ...collect((add) => {
+      for (const [n, { feed }] of awake)
+        add(feed?.phase === 'ticket', `ticket of ${n}`, (next) => receiveTicket(next, n));
+    }),
+    ...arrivals(place, false),
+    ...collect((add) => {
+      for (const [n, { notices }] of awake)
+        add(notices.length > 0, `${n} is ${notices[0]?.what}`, (next) => receiveNotice(next, n));
+    }),
   ];
   const slow: readonly Move[] = [
-    ...place.pending.filter(({ isSlow }) => isSlow).map((pending) => arrival(place, pending)),
-    ...place.nodes.flatMap((node, n): readonly Move[] =>
-      node.isPaused ? [[`${n} continues`, () => resume(place, n)]] : [],
-    ),
-    ...place.nodes.flatMap((node, n): readonly Move[] =>
-      node.isCut ? [[`${n} is connected again`, () => withNode(place, n, { isCut: false })]] : [],
-    ),
+    ...arrivals(place, true),
+    ...collect((add) => {
+      for (const [n, { isPaused }] of place.nodes.entries()) add(isPaused, `${n} continues`, (next) => resume(next, n));
+      for (const [n, { isCut }] of place.nodes.entries())
+        add(isCut, `${n} is connected again`, ({ nodes }) => void (nodes[n]!.isCut = false));
+    }),
   ];
-  return due.length > 0 ? [...due, ...slow] : [...slow, ['time passes', () => passTime(place)]];
+  return due.length > 0 ? [...due, ...slow] : [...slow, ['time passes', passTime]];
 };
 
-const receiveTicket = (place: Place, n: number): Place => {
-  const { feed } = nodeAt(place, n);
-  return feed === undefined
-    ? place
-    : give(withNode(place, n, { feed: { ...feed, phase: 'waiting' } }), n, { type: 'handshake' });
+const kill = (place: Place, n: number): void => {
+  leaveService(place, n);
+  Object.assign(nodeAt(place, n), { isAlive: false, feed: undefined });
 };
 
-const arrival = (place: Place, pending: Pending): Move =>
-  pending.type === 'call'
-    ? [`${pending.key ? 'write' : 'read'} of ${pending.node}`, () => access(place, pending, false)]
-    : [`handshake of ${pending.node}`, () => arrive(place, pending)];
+const slow = (place: Place, pending: Pending): void => {
+  place.pending = place.pending.map((each) => (each === pending ? { ...each, isSlow: true } : each));
+};
 
 /** One fault of each kind. */
-const faultMoves = (place: Place): readonly Move[] => {
-  const all: readonly Move[] = [
-    ...place.nodes.flatMap(({ isAlive, isPaused, isCut, election, wallShift }, n): readonly Move[] => {
-      if (!isAlive) return [];
-      const isDown = isPaused || isCut;
-      const kill = (): Place => withNode(leaveService(place, n), n, { isAlive: false, feed: undefined });
-      return [
-        ...(isDown ? [] : [[`pause ${n}`, () => withNode(place, n, { isPaused: true })] as const]),
-        ...(isDown ? [] : [[`cut ${n}`, () => withNode(place, n, { isCut: true })] as const]),
-        ...(place.nodes.every((node) => node.isAlive) ? [[`kill ${n}`, kill] as const] : []),
-        ...(isPaused || ownerOf(election) === undefined
-          ? []
-          : [[`hand-over ${n}`, () => give(place, n, { type: 'hand-over' })] as const]),
-        [`jump ${n}`, () => withNode(place, n, { wallShift: wallShift + 10_000 })],
-      ];
-    }),
-    ...place.pending.flatMap((pending): readonly Move[] =>
-      pending.type === 'call' ? [[`lose the answer of ${pending.node}`, () => access(place, pending, true)]] : [],
-    ),
-    ...place.pending.flatMap((pending): readonly Move[] =>
-      pending.isSlow ? [] : [[`slow ${pending.type} of ${pending.node}`, () => slowed(place, pending)]],
-    ),
-    ...(versionOf(place).key === undefined
-      ? []
-      : [['wipe', () => ({ ...place, store: [{ key: undefined, revision: 0 }] })] as const]),
-    ...(place.store.length < 2 ? [] : [['roll back', () => ({ ...place, store: place.store.slice(0, 1) })] as const]),
-    ...(place.live === undefined || place.live === 'foreign' ? [] : [['drop', () => drop(place)] as const]),
-    ['foreign', () => ({ ...evict(place), live: 'foreign' })],
-  ];
-  return all.flatMap(([name, run]): readonly Move[] => {
-    const kind = name.replace(/ of \d| \d/, '');
-    return place.faults.includes(kind) ? [] : [[name, () => ({ ...run(), faults: [...place.faults, kind].sort() })]];
+const faultMoves = (place: Place): readonly Move[] =>
+  collect((add) => {
+    const addFault: typeof add = (isPossible, name, run) => {
+      const kind = name.replace(/ of \d| \d/, '');
+      add(isPossible && !place.faults.includes(kind), name, (next) => {
+        run(next);
+        next.faults = [...next.faults, kind].sort();
+      });
+    };
+    const areAllAlive = place.nodes.every(({ isAlive }) => isAlive);
+    for (const [n, { isAlive, isPaused, isCut, election }] of place.nodes.entries()) {
+      const isOwner = ownerOf(election) !== undefined;
+      addFault(isAlive && !isPaused && !isCut, `pause ${n}`, ({ nodes }) => void (nodes[n]!.isPaused = true));
+      addFault(isAlive && !isPaused && !isCut, `cut ${n}`, ({ nodes }) => void (nodes[n]!.isCut = true));
+      addFault(areAllAlive, `kill ${n}`, (next) => kill(next, n));
+      addFault(isAlive && !isPaused && isOwner, `hand-over ${n}`, (next) => give(next, n, { type: 'hand-over' }));
+      addFault(isAlive, `jump ${n}`, ({ nodes }) => void (nodes[n]!.wallShift += 10_000));
+    }
+    for (const each of place.pending)
+      if (each.type !== 'handshake')
+        addFault(true, `lose the answer of ${each.node}`, (next) => access(next, each, true));
+    for (const each of place.pending) {
+      const kind = each.type === 'handshake' ? each.type : 'call';
+      addFault(!each.isSlow, `slow ${kind} of ${each.node}`, (next) => slow(next, each));
+    }
+    const isKept = entryOf(place).key !== undefined;
+    addFault(isKept, 'wipe', (next) => void (next.store = [{ key: undefined, revision: 0 }]));
+    addFault(place.store.length > 1, 'roll back', (next) => void (next.store = next.store.slice(0, 1)));
+    const isLive = place.live !== undefined && place.live !== 'foreign';
+    addFault(isLive, 'drop', (next) => endLive(next, 'dropped'));
+    addFault(true, 'foreign', (next) => {
+      endLive(next, 'replaced');
+      next.live = 'foreign';
+    });
   });
-};
-
-const slowed = (place: Place, slow: Pending): Place => ({
-  ...place,
-  pending: place.pending.map((each) => (each === slow ? { ...each, isSlow: true } : each)),
-});
-
-const drop = (place: Place): Place => {
-  const { live } = place;
-  if (live === undefined || live === 'foreign') return place;
-  return notify({ ...place, live: undefined }, live.node, live.feed, 'dropped');
-};
 
 /** The limit of a store that loses acknowledged writes: one replica has stopped, and the store cannot show it to the other one. */
 const lostStop = 'the store has lost the stop';
@@ -329,17 +326,14 @@ const settle = (start: Place): string | undefined => {
   let place = start;
   const until = place.now + 45_000;
   for (let n = 0; place.now < until && n < 5_000; n += 1) {
-    const next = moves(place)[0]!;
-    place = next[1]();
+    place = after(place, moves(place)[0]!);
     if (place.violation) return place.violation;
   }
-  const alive = place.nodes.filter(
-    ({ isAlive, election }) => isAlive && !['stopped', 'left'].includes(roleOf(election)),
-  );
+  const running = place.nodes.filter(({ isAlive, election }) => isAlive && roleOf(election) !== 'left');
+  const alive = running.filter(({ election }) => roleOf(election) !== 'stopped');
   if (alive.length === 0) return undefined;
   const owners = alive.filter(({ election }) => ownerOf(election) !== undefined);
-  const isPartlyStopped =
-    alive.length < place.nodes.filter(({ isAlive, election }) => isAlive && roleOf(election) !== 'left').length;
+  const isPartlyStopped = alive.length < running.length;
   // A store that has lost the stop cannot show it to the other replica.
   const hasLostData = place.faults.some((fault) => ['wipe', 'roll back'].includes(fault));
   if (isPartlyStopped && !hasLostData) return 'one replica has stopped, and another one has not';
@@ -359,26 +353,21 @@ const relativeLists = new Set(['timers', 'claims']);
 
 /** Returns the text of a place in which times are relative, so that places that differ only in time are equal. */
 const keyOf = (place: Place): string => {
-  const { now } = place;
   const ids = new Map<number, number>();
-  const idOf = (id: number): number => {
-    if (!ids.has(id)) ids.set(id, ids.size);
-    return ids.get(id)!;
-  };
-  const relative = (value: number): number => Math.round(value - now);
+  const idOf = (id: number): number => ids.get(id) ?? ids.set(id, ids.size).size - 1;
+  const relative = (value: unknown): unknown => (typeof value === 'number' ? Math.round(value - place.now) : value);
   return JSON.stringify(place, (name, value: unknown) => {
     if (ignoredNames.has(name)) return undefined;
-    if ((name === 'id' || name === 'ask') && typeof value === 'number') return idOf(value);
-    if (relativeNames.has(name) && typeof value === 'number') return relative(value > 9e5 ? value - 1e6 : value);
-    if (relativeLists.has(name) && typeof value === 'object' && value !== null)
-      return Object.entries(value).map(([each, at]) => [each, typeof at === 'number' ? relative(at) : (at as unknown)]);
+    if (typeof value === 'number' && (name === 'id' || name === 'ask')) return idOf(value);
+    if (typeof value === 'number' && relativeNames.has(name)) return relative(value > 9e5 ? value - 1e6 : value);
+    if (relativeLists.has(name)) return Object.entries(value as object).map(([each, at]) => [each, relative(at)]);
     return value;
   });
 };
 
 const begin = (): Place => {
   const node = (n: number): Node => ({
-    election: createElection({ replica: `r${n}`, since: n, feed: 'market', canOwn: true, ...timingDefaults }, true),
+    election: new Election({ replica: `r${n}`, since: n, feed: 'market', canOwn: true, ...timingDefaults }, true),
     ...{ isAlive: true, isPaused: false, isCut: false, wallShift: 0, feed: undefined, feeds: 0 },
     ...{ inbox: [], notices: [] },
   });
@@ -386,12 +375,13 @@ const begin = (): Place => {
     ...{ now: 0, nodes: [node(0), node(1)], store: [{ key: undefined, revision: 0 }], live: undefined },
     ...{ pending: [], faults: [], violation: undefined },
   };
-  return [0, 1].reduce((each, n) => give(each, n, { type: 'start' }), place);
+  for (const n of [0, 1]) give(place, n, { type: 'start' });
+  return place;
 };
 
 const beginWithOwner = (): Place => {
   let place = begin();
-  for (let n = 0; n < 60; n += 1) place = moves(place)[0]![1]();
+  for (let n = 0; n < 60; n += 1) place = after(place, moves(place)[0]!);
   return place;
 };
 
@@ -404,15 +394,20 @@ interface Visited {
 const pathOf = (visited: Visited | undefined): readonly string[] =>
   visited === undefined ? [] : [...pathOf(visited.before), `${visited.place.now} ms: ${visited.name}`];
 
-/** Searches every order of events and faults, breadth first, up to a depth or a number of states. */
-export const explore = (options: ExploreOptions): Exploration => {
+/**
+ * Searches every order of events and faults, breadth first, up to a depth or a number of states.
+ *
+ * `settled`: states from which a fair continuation was run to its end; `lostStops`: how many of them end with a replica
+ * that still runs, because the store has lost the stop of the other one. `violation`: the first one, with its moves.
+ */
+export const explore = (options: ExploreOptions) => {
   const { from, depth: maxDepth, faults, maxStates, settle: settleCount } = options;
   const first: Visited = { place: from === 'start' ? begin() : beginWithOwner(), name: from, before: undefined };
   const known = new Set([keyOf(first.place)]);
   let layer: readonly Visited[] = [first];
   let [transitions, depth, settled, lostStops] = [0, 0, 0, 0];
   let isFull = false;
-  const found = (at?: Visited, what?: string): Exploration => {
+  const found = (at?: Visited, what?: string) => {
     const violation = what === undefined ? undefined : [...pathOf(at), what].join('\n');
     return { states: known.size, transitions, depth, settled, lostStops, violation };
   };
@@ -420,12 +415,11 @@ export const explore = (options: ExploreOptions): Exploration => {
     const next: Visited[] = [];
     for (const visited of layer) {
       const { place: before } = visited;
-      for (const [name, move] of [...moves(before), ...(before.faults.length < faults ? faultMoves(before) : [])]) {
+      for (const move of [...moves(before), ...(before.faults.length < faults ? faultMoves(before) : [])]) {
         transitions += 1;
-        const place = move();
-        const reached: Visited = { place, name, before: visited };
-        if (place.violation !== undefined) return found(reached, place.violation);
-        const key = keyOf(place);
+        const reached: Visited = { place: after(before, move), name: move[0], before: visited };
+        if (reached.place.violation !== undefined) return found(reached, reached.place.violation);
+        const key = keyOf(reached.place);
         if (!known.has(key)) next.push(reached);
         known.add(key);
       }

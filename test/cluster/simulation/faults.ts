@@ -1,8 +1,7 @@
 import { repairedKey } from '../../../src/cluster/election/cluster-key.js';
 import { ownerOf } from '../../../src/cluster/election/election.js';
-import type { Chance } from './chance.js';
+import type { Chance, Conditions } from './chance.js';
 import type { SimulatedEngine } from './engine.js';
-import type { Conditions } from './network.js';
 import type { SimulatedService } from './service.js';
 import type { SimulatedReplica } from './simulated-replica.js';
 import type { Store } from './store.js';

@@ -16,12 +16,12 @@ election/own.ts, seed 11346, faults: engine fails over, suspend
 -addCredit(draft, own, gen);
 # a credit is voided although the handshake was sent
 election/own.ts, seed 15
--if (!isOpen && !own.isSent) effects.push
-+effects.push
+-if (!isOpen && !own.isSent) draft.effects.push
++draft.effects.push
 # no compare-and-set before opening again
 election/own.ts, seed 6384, faults: late handshakes, suspend, black hole
--write(draft, 'evicted', keyOf(draft, own, isExplained ? { credits } : stopped), own.revision);
-+if (!isExplained) return write(draft, 'evicted', keyOf(draft, own, stopped), own.revision);
+-draft.write('evicted', keyOf(draft, own, isExplained ? { credits } : stopped), own.revision);
++if (!isExplained) return draft.write('evicted', keyOf(draft, own, stopped), own.revision);
 +own.name = 'opening';
 +own.credits = lasting(credits, now);
 +own.lease = { phase: 'opening', at: now, wall: clock.wall };
@@ -30,7 +30,7 @@ election/own.ts, seed 6384, faults: late handshakes, suspend, black hole
 election/own.ts, seed 5
 -own.name = 'evicted';
 +draft.effects.push({ type: 'stop-notice' });
-+return fail(draft, true);
++return draft.fail(true);
 # every 4001 is by a replica
 election/own.ts, seed 4
 -const isExplained = credit !== undefined && remaining(own.evictions, now).length <= timing.maxEvictions;
@@ -42,11 +42,11 @@ election/own.ts, seed 164
 election/own.ts, seed 94
 -if (own.name === 'evicted' && (hasLostData || later > 0)) return abandon(draft, own);
 # a generation number that was used again is not noticed
-election/known.ts, seed 94
+election/draft.ts, seed 94
 -((known.gen === gen && isOther(known)) || isOther(followed))
 +false
 # a replica follows an owner whose frames it drops
-election/known.ts, seed 4351, faults: late handshakes, pause, link refused, engine fails over, store rolled back
+election/draft.ts, seed 4351, faults: late handshakes, pause, link refused, engine fails over, store rolled back
 -|| isOther(followed))
 +)
 # an owner does not claim again when it learns of a later generation
@@ -54,7 +54,7 @@ election/own.ts, seed 2100
 -if (!isNewest) suspectLater(draft, own, gen);
 # a stop does not end the other replicas
 election/follow.ts, seed 4
--if (key.phase === 'stopped') return fail(draft, other === undefined, other);
+-if (key.phase === 'stopped') return draft.fail(other === undefined, other);
 +if (key.phase === 'stopped') return planClaim(draft, me);
 # followers accept earlier generations
 follower.ts, seed 98
@@ -87,7 +87,7 @@ election/follow.ts, seed 11303
 +if (me.unanswered < 1 ||
 # an owner does not write its key again when it cannot be read
 election/own.ts, seed 64, faults: key damaged, kill, pause, hand-over
--if (result.type === 'unreadable') return confirmed(draft, own, undefined, result.revision);
+-if (result.type === 'unreadable') return confirmed(draft, own, { key: undefined, revision: result.revision });
 # a replica that has heard an owner still waits for a key that can be read
 election/follow.ts, seed 2709
 -wanted: undefined, isUnreadable: false }

@@ -1,18 +1,7 @@
 import type { FeedEvent, OwnerChanged } from '../../../src/protocol/event.js';
 import type { Frame } from '../../../src/protocol/frame.js';
 
-/** Knows what was really sent, and compares it with what each replica emits. */
-export interface Observer {
-  /** Records a frame that an owner publishes. @param gen - its generation and its id */
-  readonly published: (gen: string, number: number) => void;
-  /** Checks what a replica emits. */
-  readonly emitted: (replica: string, event: FeedEvent | OwnerChanged) => void;
-  readonly violations: readonly string[];
-  readonly report: (violation: string) => void;
-  readonly framesChecked: () => number;
-  /** When a replica has emitted its last frame, in ms; `-Infinity` if it has emitted none. */
-  readonly lastFrameAt: (replica: string) => number;
-}
+export type Observer = ReturnType<typeof createObserver>;
 
 interface Seen {
   readonly at: number;
@@ -24,21 +13,20 @@ interface Seen {
   hasGap: boolean;
 }
 
-/** Returns the payload of a frame: its number. */
+/** The payload of a frame is its number. */
 export const payloadOf = (number: number): Buffer => {
   const payload = Buffer.allocUnsafe(4);
   payload.writeUInt32BE(number);
   return payload;
 };
 
-/** Returns the number of a frame. */
 export const numberOf = ({ data }: Frame): number => data.readUInt32BE();
 
 /** The times of a replica may be ahead of the real time by this, in ms: the difference of clocks that is not corrected, and messages that waited. */
 const maxAheadMs = 1_000;
 
 /**
- * Creates an observer.
+ * Knows what was really sent, and compares it with what each replica emits.
  *
  * @param hasLostHistory - whether the store has lost data
  * @param areClocksSteady - whether no clock jumps or stands still
@@ -49,7 +37,7 @@ export const createObserver = (
   hasLostHistory: () => boolean,
   areClocksSteady: () => boolean,
   isNeverPaused: () => boolean,
-): Observer => {
+) => {
   const violations: string[] = [];
   const places = new Map<number, { readonly gen: string; readonly index: number }>();
   const counts = new Map<string, number>();
@@ -101,12 +89,13 @@ export const createObserver = (
   };
 
   return {
-    published: (gen, number) => {
+    /** Records a frame that an owner publishes. @param gen - its generation and its id */
+    published: (gen: string, number: number): void => {
       const index = counts.get(gen) ?? 0;
       counts.set(gen, index + 1);
       places.set(number, { gen, index });
     },
-    emitted: (replica, event) => {
+    emitted: (replica: string, event: FeedEvent | OwnerChanged): void => {
       if (areClocksSteady()) checkTime(replica, event);
       if (event.type === 'frame') return checkFrame(replica, numberOf(event));
       const last = seen.get(replica);
@@ -116,9 +105,9 @@ export const createObserver = (
       if (event.failure.code === 'owner-changed') last.missed = undefined;
       else if (last.missed !== undefined) last.missed += event.missed ?? 0;
     },
-    violations,
+    violations: violations as readonly string[],
     report,
-    framesChecked: () => framesChecked,
-    lastFrameAt: (replica) => seen.get(replica)?.at ?? -Infinity,
+    framesChecked: (): number => framesChecked,
+    lastFrameAt: (replica: string): number => seen.get(replica)?.at ?? -Infinity,
   };
 };

@@ -1,10 +1,4 @@
-/** Virtual time: a queue of callbacks, ordered by time and then by insertion. */
-export interface Schedule {
-  readonly now: () => number;
-  readonly after: (delayMs: number, callback: () => void) => void;
-  /** Runs the callbacks up to a time, inclusive. */
-  readonly runUntil: (time: number) => void;
-}
+export type Schedule = ReturnType<typeof createSchedule>;
 
 interface Entry {
   readonly at: number;
@@ -17,8 +11,8 @@ const maxCallbacks = 1_000_000;
 const isBefore = (one: Entry, other: Entry): boolean =>
   one.at < other.at || (one.at === other.at && one.order < other.order);
 
-/** Creates virtual time that starts at 0 ms. */
-export const createSchedule = (): Schedule => {
+/** Virtual time, from 0 ms on: a queue of callbacks, ordered by time and then by insertion. */
+export const createSchedule = () => {
   const heap: Entry[] = [];
   let now = 0;
   let order = 0;
@@ -53,12 +47,13 @@ export const createSchedule = (): Schedule => {
   };
 
   return {
-    now: () => now,
-    after: (delayMs, callback) => {
+    now: (): number => now,
+    after: (delayMs: number, callback: () => void): void => {
       order += 1;
       push({ at: now + Math.max(0, delayMs), order, callback });
     },
-    runUntil: (time) => {
+    /** Runs the callbacks up to a time, inclusive. */
+    runUntil: (time: number): void => {
       while (heap[0] !== undefined && heap[0].at <= time) {
         const { at, callback } = pop();
         callbacks += 1;

@@ -1,32 +1,10 @@
-import { type Election, type Input, ownerOf } from '../../../src/cluster/election/election.js';
-import type { LifecycleEvent } from '../../../src/protocol/event.js';
+import { ownerOf } from '../../../src/cluster/election/election.js';
 import { createTradeFeedError } from '../../../src/protocol/failures/classify.js';
 import { Frame } from '../../../src/protocol/frame.js';
-import type { Chance } from './chance.js';
-import { type Conditions, delayUpTo, handshakeDelay } from './network.js';
+import { delayUpTo } from './chance.js';
 import { payloadOf } from './observer.js';
-import type { Schedule } from './schedule.js';
-import type { Client, SimulatedService } from './service.js';
-
-/** The replica of a feed. */
-interface FeedOwner {
-  readonly id: string;
-  readonly world: { readonly schedule: Schedule; readonly chance: Chance; readonly service: SimulatedService };
-  readonly conditions: Conditions;
-  readonly election: Election;
-  readonly wall: number;
-  readonly isAlive: boolean;
-  readonly disturbedAt: number;
-  /** When it first answered a question of each other replica, since it was disturbed. */
-  readonly answers: ReadonlyMap<string, number>;
-  disturb(): void;
-  record(text: string): void;
-  run(action: () => void): void;
-  later(delayMs: number, action: () => void): void;
-  input(input: Input): void;
-  publishEvent(event: LifecycleEvent): void;
-  publishFrame(frame: Frame): void;
-}
+import type { Client } from './service.js';
+import type { SimulatedReplica } from './simulated-replica.js';
 
 interface Attempt extends Client {
   state: 'ticket' | 'waiting' | 'sent' | 'open' | 'over';
@@ -39,7 +17,7 @@ const handshakeMs = 3_000;
 
 /** The feed of a replica: its attempts, from the ticket to the end of the connection. */
 export class SimulatedFeed {
-  readonly #replica: FeedOwner;
+  readonly #replica: SimulatedReplica;
   readonly #hasBadKey: boolean;
   #attempt: Attempt | undefined;
   #isOpen = false;
@@ -47,7 +25,7 @@ export class SimulatedFeed {
   #outageFrom: number | undefined;
 
   /** @param hasBadKey - the service refuses the key of this replica */
-  constructor(replica: FeedOwner, hasBadKey: boolean) {
+  constructor(replica: SimulatedReplica, hasBadKey: boolean) {
     this.#replica = replica;
     this.#hasBadKey = hasBadKey;
   }
@@ -73,7 +51,7 @@ export class SimulatedFeed {
     if (current?.state !== 'waiting') return;
     current.state = 'sent';
     current.sentIn = ownerOf(election)?.gen;
-    const delayMs = handshakeDelay(world.chance, conditions.handshakeMs);
+    const delayMs = world.chance.between(0.2, conditions.handshakeMs);
     this.#replica.record(`sends a handshake, which arrives in ${delayMs.toFixed(0)} ms`);
     world.service.handshake(current, delayMs, current.ticketUntil);
     this.#replica.later(handshakeMs, () => {

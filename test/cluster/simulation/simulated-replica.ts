@@ -1,8 +1,7 @@
 import {
-  createElection,
   type Effect,
-  type Election,
-  followerOf,
+  Election,
+  hasFeed,
   type Input,
   isServing,
   nextTick,
@@ -20,9 +19,8 @@ import type { FeedMessage } from '../../../src/cluster/messages.js';
 import { Publisher } from '../../../src/cluster/publisher.js';
 import type { LifecycleEvent } from '../../../src/protocol/event.js';
 import type { Frame } from '../../../src/protocol/frame.js';
-import type { Chance } from './chance.js';
+import { type Chance, goodConditions } from './chance.js';
 import type { SimulatedEngine } from './engine.js';
-import { goodConditions } from './network.js';
 import { numberOf, type Observer } from './observer.js';
 import type { Schedule } from './schedule.js';
 import type { SimulatedService } from './service.js';
@@ -78,7 +76,7 @@ export class SimulatedReplica {
     this.#feed = new SimulatedFeed(this, hasBadKey);
     this.#wallShift = ((Number(id.slice(1)) * 37_717) % 120_000) - 60_000;
     this.disturbedAt = schedule.now();
-    this.election = createElection(settings, engine.isUp());
+    this.election = new Election(settings, engine.isUp());
   }
 
   start(): void {
@@ -173,8 +171,7 @@ export class SimulatedReplica {
   /** The engine is away. */
   disconnected(): void {
     this.input({ type: 'engine', isConnected: false });
-    const { election } = this;
-    if (ownerOf(election) === undefined && followerOf(election)?.draining === undefined) this.#follower.away('away');
+    if (!hasFeed(this.election)) this.#follower.away('away');
   }
 
   asked(question: Ownership, from: string): Report | undefined {
@@ -229,7 +226,7 @@ export class SimulatedReplica {
 
   #publish(message: FeedMessage | undefined): void {
     if (message === undefined) return;
-    if (this.election.isConnected) this.world.engine.publish(this, 'feed', message);
+    if (this.election.isConnected) this.world.engine.publish(this, (to) => to.receive(message));
     this.#follower.receive(message, this.#monotonic);
   }
 
@@ -272,19 +269,17 @@ export class SimulatedReplica {
       case 'beat': {
         this.#publisher.report(effect.report, this.election.epoch);
         const beat = this.#publisher.beat(this.wall);
-        return effect.report.phase === 'free' ? engine.publish(this, 'feed', beat) : this.#publish(beat);
+        return effect.report.phase === 'free' ? engine.publish(this, (to) => to.receive(beat)) : this.#publish(beat);
       }
       case 'presence':
-        return engine.publish(this, 'standby', effect.presence);
+        return engine.publish(this, (to) => to.input({ type: 'standby', presence: effect.presence }));
       case 'offer':
         this.record(`offers to ${effect.to}`);
         return engine.send(this, effect.to, effect.offer);
       case 'voided':
-        return engine.publish(this, 'voided', effect.gen);
       case 'evicted':
-        return engine.publish(this, 'evicted', effect.evictions);
       case 'stop-notice':
-        return engine.publish(this, 'stop', undefined);
+        return engine.publish(this, (to) => to.input(effect));
       case 'open':
         return this.#feed.open();
       case 'allow':

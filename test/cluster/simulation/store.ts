@@ -7,31 +7,10 @@ interface Version {
   readonly revision: number;
 }
 
-/** The store of the engine, with its faults: it can lose all data, or the newest writes. */
-export interface Store {
-  readonly read: () => CallResult;
-  readonly write: (key: ClusterKey, expected: number | undefined) => CallResult;
-  readonly wipe: () => void;
-  /** Replaces the value with one that is not a key. Returns a function that returns whether the store has it since then. */
-  readonly damage: () => () => boolean;
-  /** Removes the newest writes. The next writes have the same revisions again. */
-  readonly rollBack: (writes: number) => void;
-  /** Removes the writes after a revision. */
-  readonly rollBackTo: (revision: number) => void;
-  readonly current: () => ClusterKey | undefined;
-  /** The highest generation that the store has had, also in writes that it has lost. */
-  readonly highest: () => number;
-  /**
-   * Whether the store has lost what explains a handshake of this generation: the claim that ended the generation before its owner wrote again. For
-   * a slow or late handshake also the write with its credit, or the one that says that the owner was opening.
-   */
-  readonly hasLostReason: (gen: number | undefined, isSlow: boolean) => boolean;
-  /** Whether the store has lost that the owner of this generation was opening, and still had that it was open. The next claim issues no credit. */
-  readonly hasHiddenOpening: (gen: number | undefined) => boolean;
-}
+export type Store = ReturnType<typeof createStore>;
 
-/** Creates an empty store. */
-export const createStore = (): Store => {
+/** The store of the engine, with its faults: it can lose all data, or the newest writes. */
+export const createStore = () => {
   const versions: Version[] = [{ key: undefined, revision: 0 }];
   const lostReasons = new Set<number>();
   const hiddenOpenings = new Set<number>();
@@ -55,12 +34,12 @@ export const createStore = (): Store => {
     for (const { gen } of key?.credits ?? []) lostReasons.add(gen);
   };
   return {
-    read: () => {
+    read: (): CallResult => {
       const { key, revision } = newest();
       if (key === 'damaged') return { type: 'unreadable', revision };
       return { type: 'entry', key, revision: revisionOf(newest()) };
     },
-    write: (key, expected) => {
+    write: (key: ClusterKey, expected: number | undefined): CallResult => {
       if (revisionOf(newest()) !== expected) return { type: 'conflict' };
       const revision = newest().revision + 1;
       versions.push({ key, revision });
@@ -68,19 +47,27 @@ export const createStore = (): Store => {
       highest = Math.max(highest, key.gen);
       return { type: 'written', revision };
     },
-    wipe: () => keep(1),
-    damage: () => {
+    wipe: (): void => keep(1),
+    /** Replaces the value with one that is not a key. Returns a function that returns whether the store has it since then. */
+    damage: (): (() => boolean) => {
       noteLost(newest().key);
       const version: Version = { key: 'damaged', revision: newest().revision + 1 };
       versions.push(version);
       return () => newest() === version;
     },
-    rollBack: (writes) => keep(versions.length - writes),
-    rollBackTo: (revision) => keep(versions.filter((each) => each.revision <= revision).length),
-    highest: () => highest,
-    hasHiddenOpening: (gen = 0) => hiddenOpenings.has(gen),
-    hasLostReason: (gen = 0, isSlow) => continued.has(gen) || (isSlow && lostReasons.has(gen)),
-    current: () => {
+    /** Removes the newest writes. The next writes have the same revisions again. */
+    rollBack: (writes: number): void => keep(versions.length - writes),
+    rollBackTo: (revision: number): void => keep(versions.filter((each) => each.revision <= revision).length),
+    /** The highest generation that the store has had, also in writes that it has lost. */
+    highest: (): number => highest,
+    /** Whether it has lost that the owner of this generation was opening, and still had that it was open. The next claim issues no credit. */
+    hasHiddenOpening: (gen = 0): boolean => hiddenOpenings.has(gen),
+    /**
+     * Whether it has lost what explains a handshake of this generation: the claim that ended the generation before its owner wrote again. For a
+     * slow or late handshake also the write with its credit, or the one that says that the owner was opening.
+     */
+    hasLostReason: (gen = 0, isSlow: boolean): boolean => continued.has(gen) || (isSlow && lostReasons.has(gen)),
+    current: (): ClusterKey | undefined => {
       const { key } = newest();
       return key === 'damaged' ? undefined : key;
     },

@@ -1,9 +1,8 @@
 import type { ClusterKey } from '../../../src/cluster/election/cluster-key.js';
 import {
   type CallResult,
-  createElection,
   type Effect,
-  type Election,
+  Election,
   type ElectionSettings,
   type Following,
   followerOf,
@@ -52,11 +51,14 @@ export const reportOf = (fields: Partial<Report> = {}): Report => ({
 export const heard = (fields: Partial<Report> = {}): Input => ({ type: 'heard', report: reportOf(fields) });
 
 type Bare = 'start' | 'stop-notice' | 'hand-over' | 'handshake' | 'opened';
+/** What happens to a replica: an input, a time that passes in ms, new fields, or anything else. */
+export type Step = Input | Bare | number | Fields | Change;
+type Fields = Partial<Pick<DrivenElection, 'mode' | 'now' | 'owner' | 'followed' | 'wallShift'>>;
+export type Change = (replica: DrivenElection) => unknown;
 type View = Partial<Omit<Following, 'name'> & Omit<Owning, 'name'>> & {
   readonly name: string;
   readonly phase?: string;
 };
-const inputOf = (input: Input | Bare): Input => (typeof input === 'string' ? { type: input } : input);
 
 /** An election with a store and a clock that a test controls. Questions have no responder until the test sets another result. */
 export class DrivenElection {
@@ -79,7 +81,7 @@ export class DrivenElection {
   constructor(settings: Partial<ElectionSettings> = {}, store = createStore()) {
     this.store = store;
     const defaults = { replica: 'me', since: 1, feed: 'market', canOwn: true, ...timingDefaults } as const;
-    this.#election = createElection({ ...defaults, ...settings }, true);
+    this.#election = new Election({ ...defaults, ...settings }, true);
   }
 
   get election(): Election {
@@ -92,10 +94,19 @@ export class DrivenElection {
     return own ? { ...own, phase: phaseOf(own) } : { ...followerOf(this.#election), name: this.#election.state.name };
   }
 
-  /** Gives inputs. Returns the types of the effects. */
-  give(...inputs: readonly (Input | Bare)[]): string {
-    this.effects = inputs.flatMap((input) => this.#give(inputOf(input)));
-    return this.#types;
+  /** Performs steps, one after the other. Returns the types of their effects. */
+  give(...steps: readonly Step[]): string {
+    this.effects = steps.flatMap((step) => this.#do(step));
+    return this.effects.map(({ type }) => type).join(' ');
+  }
+
+  #do(step: Step): readonly Effect[] {
+    if (typeof step === 'number') return this.#pass(step);
+    if (typeof step === 'string') return this.#give({ type: step });
+    if (typeof step === 'function') step(this);
+    else if ('type' in step) return this.#give(step);
+    else Object.assign(this, step);
+    return [];
   }
 
   /** Gives the result of the access to the store that is under way. */
@@ -103,8 +114,11 @@ export class DrivenElection {
     return this.give({ type: 'call', id: this.#election.call!.id, result });
   }
 
-  /** Lets time pass. Returns the types of the effects. */
   pass(ms: number): string {
+    return this.give(ms);
+  }
+
+  #pass(ms: number): readonly Effect[] {
     const until = this.now + ms;
     const effects: Effect[] = [];
     while (nextTick(this.#election) <= until) {
@@ -112,18 +126,13 @@ export class DrivenElection {
       effects.push(...this.#give({ type: 'tick' }));
     }
     this.now = until;
-    this.effects = effects;
-    return this.#types;
+    return effects;
   }
 
   /** Lets time pass until a condition holds, for a minute at most. */
   passUntil(condition: () => boolean): void {
     for (let n = 0; n < 6_000 && !condition(); n += 1) this.pass(10);
     if (!condition()) throw new Error('The condition does not hold after a minute.');
-  }
-
-  get #types(): string {
-    return this.effects.map(({ type }) => type).join(' ');
   }
 
   #give(input: Input): readonly Effect[] {
@@ -169,9 +178,7 @@ export const claimed = (): DrivenElection => {
 /** Starts an election that owns in generation 1, with an open connection. */
 export const owner = (): DrivenElection => {
   const replica = new DrivenElection();
-  replica.give('start');
-  replica.pass(1_000);
-  replica.give('handshake', 'opened');
+  replica.give('start', 1_000, 'handshake', 'opened');
   return replica;
 };
 

@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { connect as connectToNats, type NodeConnectionOptions } from '@nats-io/transport-node';
+import { Redis } from 'ioredis';
 import { randomUUID } from 'node:crypto';
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -6,18 +8,9 @@ import { join } from 'node:path';
 import { filter, firstValueFrom } from 'rxjs';
 import type { ClusterEngine } from '../../../src/cluster/engine.js';
 import { clusterEngineTests } from '../../../src/testing/index.js';
-import { type BrokerKind, connectEngine, type RunningBroker, startBroker } from '../../peers/brokers.mjs';
+import { type BrokerKind, connectEngine, startBroker } from '../../peers/brokers.mjs';
 import { natsServer, redisServer } from '../../peers/packages.mjs';
 import { waitFor } from '../../support/wait-for.js';
-
-/** A real server, for the tests of one file. */
-export interface RealServer {
-  readonly broker: () => RunningBroker;
-  /** Returns an engine with separate connections, which are open, and are closed after the tests. */
-  readonly connect: () => Promise<ClusterEngine>;
-  /** Adds a function that is called before the server ends. */
-  readonly defer: (close: () => unknown) => void;
-}
 
 const programs: Readonly<Record<BrokerKind, string>> = { nats: natsServer, redis: redisServer };
 
@@ -28,44 +21,68 @@ export const describeInstalled = (kind: BrokerKind, name: string, tests: () => v
   else describe.skip(`${name}: ${program} is not installed (apt-get install ${program})`, tests);
 };
 
-/** A configuration file: the name of the option, and the text. */
-interface Config {
-  readonly option: string;
-  readonly text: string;
-}
+/** Waits until an engine is connected, or away. */
+export const becomes = (engine: ClusterEngine, expected = true): Promise<boolean> =>
+  firstValueFrom(engine.connected$.pipe(filter((isConnected) => isConnected === expected)));
+
+export type RealServer = Awaited<ReturnType<typeof startServer>>;
+
+/** Starts a server, with a configuration file if `config` has a text. */
+export const startServer = async (kind: BrokerKind | 'nats-core', config?: string, args: readonly string[] = []) => {
+  const folder = mkdtempSync(join(tmpdir(), 'rx-trade-feed-server-'));
+  const file = join(folder, 'server.conf');
+  const configure = (text: string): void => writeFileSync(file, text);
+  if (config !== undefined) configure(config);
+  const broker = await startBroker(kind, folder, [...(config === undefined ? [] : ['-c', file]), ...args]);
+  const closing: (() => unknown)[] = [];
+  const defer = (close: () => unknown): void => void closing.push(close);
+  const stop = async (): Promise<void> => {
+    for (const close of closing.reverse()) await close();
+    await broker.kill();
+    rmSync(folder, { recursive: true, force: true });
+  };
+
+  return {
+    ...{ broker, configure, stop, [Symbol.asyncDispose]: stop },
+    /** Calls a function before the server ends. */
+    defer,
+    nats: async (options: NodeConnectionOptions = {}) => {
+      const servers = `127.0.0.1:${broker.port}`;
+      const defaults = { servers, maxReconnectAttempts: -1, reconnectTimeWait: 100 };
+      const connection = await connectToNats({ ...defaults, ...options });
+      defer(() => connection.close());
+      return connection;
+    },
+    redis: (options: object = {}) => {
+      const connection = new Redis(broker.port, '127.0.0.1', { retryStrategy: () => 100, ...options });
+      connection.on('error', () => undefined);
+      defer(() => connection.disconnect());
+      return connection;
+    },
+    /** Returns an engine with separate connections, which are open. */
+    connect: async () => {
+      const { engine, close } = await connectEngine(kind === 'redis' ? kind : 'nats', broker.port);
+      defer(close);
+      await becomes(engine);
+      return engine;
+    },
+  };
+};
 
 /** Describes tests with a server that starts once, on a free port. The tests that each engine must pass come first. */
-export const describeServer = (kind: BrokerKind, tests: (server: RealServer) => void, config?: Config): void => {
+export const describeServer = (kind: BrokerKind, tests: (server: () => RealServer) => void, config?: string): void => {
   describeInstalled(kind, `a real ${kind}-server`, () => {
-    const closing: (() => unknown)[] = [];
-    let folder: string;
-    let broker: RunningBroker;
+    let server: RealServer;
     let engines: readonly [ClusterEngine, ClusterEngine];
 
-    const connect = async (): Promise<ClusterEngine> => {
-      const { engine, close } = await connectEngine(kind, broker.port);
-      closing.push(close);
-      await firstValueFrom(engine.connected$.pipe(filter(Boolean)));
-      return engine;
-    };
-
     beforeAll(async () => {
-      folder = mkdtempSync(join(tmpdir(), 'rx-trade-feed-server-'));
-      const file = join(folder, 'server.conf');
-      if (config) writeFileSync(file, config.text);
-      broker = await startBroker(kind, folder, config ? [config.option, file] : []);
-      engines = [await connect(), await connect()];
+      server = await startServer(kind, config);
+      engines = [await server.connect(), await server.connect()];
     });
-    afterAll(async () => {
-      for (const close of closing.reverse()) await close();
-      await broker.kill();
-      rmSync(folder, { recursive: true, force: true });
-    });
+    afterAll(() => server.stop());
 
     it.each(clusterEngineTests(() => engines).map(({ name, run }) => [name, run] as const))('%s', (_, run) => run());
 
-    const becomes = (expected: boolean) =>
-      firstValueFrom(engines[0].connected$.pipe(filter((isConnected) => isConnected === expected)));
     /** Repeats a call until it succeeds, as a replica does. */
     const eventually = <T>(call: () => Promise<T>): Promise<readonly [T]> =>
       waitFor(() =>
@@ -76,17 +93,18 @@ export const describeServer = (kind: BrokerKind, tests: (server: RealServer) => 
       );
 
     it('is away after a kill, publishes nothing meanwhile, and is back with its key after a restart', async () => {
+      const { broker } = server;
       const [one, other] = engines;
       const id = `restart.${randomUUID()}`;
       const revision = await one.compareAndSet(id, 'before', undefined);
       const texts: string[] = [];
       const subscription = other.subscribe(id).subscribe((data) => texts.push(Buffer.from(data).toString()));
       await broker.kill();
-      await becomes(false);
+      await becomes(one, false);
       one.publish(id, Buffer.from('lost'));
       await expect(one.request('away', Buffer.from('?'), 50)).rejects.toThrow();
       await broker.start();
-      await becomes(true);
+      await becomes(one);
       expect(await eventually(() => one.read(id))).toEqual([{ value: 'before', revision }]);
       // The other connection may need longer.
       await waitFor(() => {
@@ -100,19 +118,22 @@ export const describeServer = (kind: BrokerKind, tests: (server: RealServer) => 
     }, 60_000);
 
     it('has no key after its data was deleted, and creates it again', async () => {
+      const { broker } = server;
       const [one] = engines;
       const id = `wiped.${randomUUID()}`;
-      await one.compareAndSet(id, 'before', undefined);
+      const before = await one.compareAndSet(id, 'before', undefined);
       await broker.kill();
-      await becomes(false);
+      await becomes(one, false);
       broker.wipe();
       await broker.start();
-      await becomes(true);
+      await becomes(one);
       expect(await eventually(() => one.read(id))).toEqual([undefined]);
       const [revision] = await eventually(() => one.compareAndSet(id, 'after', undefined));
       expect(await one.read(id)).toEqual({ value: 'after', revision });
+      // Its revisions are times, so none is used again.
+      if (kind === 'redis') expect(revision).toBeGreaterThan(before as number);
     }, 60_000);
 
-    tests({ broker: () => broker, connect, defer: (close) => closing.push(close) });
+    tests(() => server);
   });
 };

@@ -20,6 +20,9 @@ export interface TestReplica {
   readonly kill: () => void;
 }
 
+/** A short lease. The times between messages are not options. */
+export const shortTimes = { leaseMs: 900, renewMs: 150, marginMs: 150, suspectMs: 780 };
+
 /** Replicas of one account, and the service. */
 export interface TestCluster extends AsyncDisposable {
   readonly service: TradeFeedService;

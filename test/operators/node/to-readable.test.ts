@@ -99,12 +99,6 @@ describe('toReadable', () => {
     await expect(toReadable({ objectMode: false })(wrong).toArray()).rejects.toThrow(/chunk/);
   });
 
-  it('refuses invalid options when it is called', () => {
-    expect(() => toReadable({ objectMode: 1 as never })).toThrow(/`objectMode` must be true or false/);
-    expect(() => toReadable({ capacity: -1 })).toThrow(/`capacity` must be a whole number, 1 or more, got -1/);
-    expect(() => toReadable({ highWaterMark: 1 } as object)).toThrow(/`highWaterMark` must be left out/);
-  });
-
   it('copies the frame that waits in the stream', async () => {
     const source = new Subject<Frame>();
     const stream = toReadable()(source);
@@ -182,11 +176,6 @@ describe('toReadable in virtual time', () => {
         subs: ['  ---^----!'],
       });
       expect(closed).toEqual(['ended']);
-    });
-
-    it('does not begin without a read', async () => {
-      const { closed } = await check({ source: '-a|', acts: ['-', '--x-r'], given: ['-', '--x-o'], subs: [] });
-      expect(closed).toEqual(['destroyed', 'destroyed']);
     });
 
     it('ends when the stream is destroyed, whether or not a chunk is ready', async () => {

@@ -51,7 +51,7 @@ export const demoControls = (seconds: number): readonly DemoControl[] => [
   {
     name: 'restore',
     title: 'Restore access',
-    what: 'The service grants tickets again. Use the button at the top to connect again.',
+    what: 'The service grants tickets again, and an outage ends. Use the button at the top to connect again.',
     cause: (service) => service.restoreAccess(),
   },
   {

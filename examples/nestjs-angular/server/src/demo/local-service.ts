@@ -1,4 +1,4 @@
-import { filter, firstValueFrom, type Observable, take, timer } from 'rxjs';
+import { defer, filter, firstValueFrom, type Observable, race, retry, Subject, take, timer } from 'rxjs';
 import { type TradeFeedOptions, tradeFeedEvents$ } from 'rx-trade-feed';
 import {
   pendingTransactions$,
@@ -23,6 +23,8 @@ export class LocalService {
   private account: TradeFeedAccount;
   private apiKey: string;
   private isClosed = false;
+  /** Ends an outage early. */
+  private readonly restored$ = new Subject<void>();
 
   constructor(settings: Settings, source: Observable<string>, service: TradeFeedService) {
     this.settings = settings;
@@ -58,9 +60,14 @@ export class LocalService {
     this.account.revokeAccess();
   }
 
-  /** Grants tickets again. */
+  /** Grants tickets again, and ends an outage. */
   restoreAccess(): void {
     this.account.restoreAccess();
+    this.restored$.next();
+  }
+
+  private async outageIsOver(): Promise<void> {
+    await firstValueFrom(race(timer(this.outageS * 1_000), this.restored$), { defaultValue: undefined });
   }
 
   /** Connects another client of the account for a moment: 4001. */
@@ -82,9 +89,11 @@ export class LocalService {
   async shutdown(): Promise<void> {
     const { port } = new URL(this.service.baseUrl);
     await this.service.shutdown();
-    await firstValueFrom(timer(this.outageS * 1_000));
+    await this.outageIsOver();
     if (this.isClosed) return;
-    this.service = await startService(this.settings, this.source, Number(port));
+    // Another program can have used the port meanwhile, also for a connection.
+    const restarted$ = defer(() => startService(this.settings, this.source, Number(port)));
+    this.service = await firstValueFrom(restarted$.pipe(retry({ count: 60, delay: 1_000 })));
     this.account = this.service.createAccount({ plan: 'developer' });
     this.apiKey = this.account.createApiKey();
   }
@@ -115,7 +124,7 @@ export class LocalService {
   async outage(): Promise<void> {
     this.service.failCredentials(true);
     this.agent.drop();
-    await firstValueFrom(timer(this.outageS * 1_000));
+    await this.outageIsOver();
     if (!this.isClosed) this.service.failCredentials(false);
   }
 

@@ -1,0 +1,356 @@
+import { lookup } from 'node:dns/promises';
+import { connect, isIP } from 'node:net';
+import { connect as connectTls, type DetailedPeerCertificate, TLSSocket } from 'node:tls';
+import { EMPTY, filter, firstValueFrom, from, ignoreElements, map, merge, noop, type Observable, of } from 'rxjs';
+import { ReplaySubject, share, throwError, timeout, timer } from 'rxjs';
+import { createTradeFeedError, type Feed, openConnection, proxyFromEnvironment, requestTicket } from '../index.js';
+import { type FailureCode, type Ticket, TradeFeedError, type TradeFeedOptions } from '../index.js';
+import { proxyFor } from '../transport/proxy-for.js';
+import { connectionOptions } from './connection.js';
+import type { CliContext } from './context.js';
+import { adviceFor, CliError, ExitCode, exitCodeOf, whatHappened } from './errors.js';
+import type { ServiceValues } from './options.js';
+import { count, duration } from './view/text.js';
+
+export interface Finding {
+  /** `warning`: the feed works, but something needs attention. `failed`: the feed cannot work. */
+  readonly status: 'ok' | 'warning' | 'failed' | 'skipped';
+  readonly text: string;
+  readonly advice?: string | undefined;
+  readonly exitCode?: ExitCode;
+}
+
+export const checks = [
+  'node',
+  'settings',
+  'proxy',
+  'dns',
+  'tcp',
+  'tls',
+  'ticket',
+  'clock',
+  'handshake',
+  'other client',
+  'first frame',
+];
+
+type DoctorValues = ServiceValues & Readonly<{ connect?: boolean | undefined; frameWithin?: number | undefined }>;
+
+/**
+ * Yields the finding of each check. Each check needs what the ones before it found, so the reader stops after a finding
+ * that failed. The checks of the network send neither the key nor a ticket.
+ */
+export async function* diagnose(
+  feed: Feed,
+  values: DoctorValues,
+  { env }: Pick<CliContext, 'env'>,
+): AsyncGenerator<Finding, void, void> {
+  yield nodeFinding(process.versions.node);
+  const options = await settingsOf(values, env);
+  if ('status' in options) return yield options;
+  const url = new URL(options.baseUrl as string);
+  yield ok(`${url.href}, with an API key`);
+
+  yield proxyFinding(url, env);
+  const proxy = proxyFor(url, env);
+  const host = hostOf(proxy ?? url);
+  const addresses = isIP(host) === 0 ? await addressesOf(host).catch(codeOf) : [host];
+  if (typeof addresses === 'string') return yield unknownHostFinding(host, addresses, proxy);
+  const ofFamily = (family: number) => addresses.filter((address) => isIP(address) === family);
+  const list = (family: number): string => ofFamily(family).join(', ') || 'none';
+  yield isIP(host) === 0 ? ok(`${host}: IPv4 ${list(4)}; IPv6 ${list(6)}`) : skipped(`${host} is an IP address`);
+  const port = portOf(proxy ?? url);
+  const ofEachFamily = [4, 6].flatMap((family) => ofFamily(family).slice(0, 1));
+  yield tcpFinding(port, await Promise.all(ofEachFamily.map((address) => attempt(address, port))), proxy);
+  yield url.protocol === 'http:'
+    ? skipped('none: the service is on this machine')
+    : await servedCertificate(url, options, env).then((socket) => tlsFinding(socket, Date.now()), noTlsFinding);
+
+  const [startedMs, startedAt] = [performance.now(), Date.now()];
+  const ticket = await firstValueFrom(of(feed).pipe(requestTicket(options))).catch(findingOf);
+  if ('status' in ticket) return yield ticket;
+  const now = performance.now();
+  const lifetime = ticket.deadlineMs === undefined ? '' : `, good for ${duration(ticket.deadlineMs - now)}`;
+  yield ok(`the API key is valid; a ticket for ${feed} in ${duration(now - startedMs)}${lifetime}`);
+  yield clockFinding(skewOf(ticket, startedMs, startedAt));
+  yield* values.connect ? diagnoseConnection(feed, values, ticket, options) : notConnected;
+}
+
+const finding =
+  (status: Finding['status']) =>
+  (text: string, advice?: string): Finding => ({ status, text, ...(advice && { advice }) });
+const [ok, warning] = [finding('ok'), finding('warning')];
+export const skipped = finding('skipped');
+const failed = (exitCode: ExitCode, text: string, advice?: string): Finding => ({
+  ...finding('failed')(text, advice),
+  exitCode,
+});
+
+const findingOf = (error: unknown): Finding => {
+  if (error instanceof CliError) return failed(error.exitCode, error.message);
+  if (!(error instanceof TradeFeedError)) throw error;
+  const { retryAfterMs } = error;
+  const wait = retryAfterMs === undefined ? undefined : `Wait ${duration(retryAfterMs)}, then run doctor again.`;
+  return failed(exitCodeOf(error), whatHappened(error), wait ?? adviceFor(error));
+};
+
+const oldestNode = [20, 19] as const;
+
+export const nodeFinding = (version: string): Finding => {
+  const [major = 0, minor = 0] = version.split('.').map(Number);
+  const isSupported = major > oldestNode[0] || (major === oldestNode[0] && minor >= oldestNode[1]);
+  if (isSupported) return ok(`Node ${version}`);
+  return failed(ExitCode.local, `Node ${version} is too old.`, `Install Node ${oldestNode.join('.')} or later.`);
+};
+
+// The operator validates the options when it is created, before any input or output.
+const settingsOf = async (values: DoctorValues, env: CliContext['env']): Promise<TradeFeedOptions | Finding> => {
+  try {
+    const options = await connectionOptions(values, { env });
+    EMPTY.pipe(requestTicket(options));
+    return options;
+  } catch (error) {
+    return findingOf(error);
+  }
+};
+
+const passTheProxy =
+  "Pass `await proxyFromEnvironment()` to the feed in your app, too: it doesn't use HTTPS_PROXY by itself.";
+
+/** Reports which proxy is used for the address, and variables that have no effect. */
+export const proxyFinding = (url: URL, env: CliContext['env']): Finding => {
+  const proxy = proxyFor(url, env);
+  if (proxy) return ok(`doctor used ${proxy.host}, from HTTPS_PROXY`, passTheProxy);
+  const isSet = (name: string): boolean => Boolean(env[name] ?? env[name.toLowerCase()]);
+  if (isSet('HTTPS_PROXY')) {
+    const cause = env['NODE_USE_ENV_PROXY'] === '0' ? 'NODE_USE_ENV_PROXY is 0' : 'NO_PROXY or loopback';
+    return ok(`none for this address, although HTTPS_PROXY is set: ${cause}`);
+  }
+  const other = ['HTTP_PROXY', 'ALL_PROXY'].find(isSet);
+  if (other === undefined || url.protocol === 'http:') return ok('none');
+  return warning(
+    `none: ${other} has no effect on an https: address`,
+    'If this network needs a proxy, set HTTPS_PROXY to its address.',
+  );
+};
+
+const placeToCheck = (what: string, proxy: URL | undefined): string =>
+  proxy
+    ? `Check the ${what} of the proxy in HTTPS_PROXY.`
+    : `Check the ${what} of the base URL. If this network needs a proxy, set HTTPS_PROXY.`;
+
+const hostOf = ({ hostname }: URL): string => hostname.replace(/^\[|\]$/g, '');
+const portOf = ({ port, protocol }: URL): number => Number(port || (protocol === 'https:' ? 443 : 80));
+
+const codeOf = (error: unknown): string => {
+  const { code, message } = Object(error) as Partial<NodeJS.ErrnoException>;
+  return code ?? message ?? String(error);
+};
+
+export const dnsTimeoutMs = 5_000;
+
+/** Rejects with `ETIMEDOUT` if DNS is silent: the system would wait for up to half a minute. */
+export const addressesOf = (
+  host: string,
+  query: (host: string) => Promise<readonly { readonly address: string }[]> = (name) => lookup(name, { all: true }),
+): Promise<readonly string[]> => {
+  const silence = () => throwError(() => Object.assign(new Error(), { code: 'ETIMEDOUT' }));
+  const found$ = from(query(host)).pipe(timeout({ first: dnsTimeoutMs, with: silence }));
+  return firstValueFrom(found$.pipe(map((found) => found.map(({ address }) => address))));
+};
+
+export const unknownHostFinding = (host: string, code: string, proxy?: URL): Finding => {
+  const place = placeToCheck('host', proxy);
+  if (code === 'ENOTFOUND') return failed(ExitCode.unavailable, `DNS knows no host ${host}.`, place);
+  const advice = `Check the network and the DNS server of this machine. ${place}`;
+  return failed(ExitCode.unavailable, `DNS did not answer for ${host} (${code}).`, advice);
+};
+
+interface Attempt {
+  readonly address: string;
+  readonly ms: number;
+  readonly error?: string | undefined;
+}
+
+const connectTimeoutMs = 5_000;
+
+const attempt = (address: string, port: number): Promise<Attempt> =>
+  new Promise((resolve) => {
+    const startedMs = performance.now();
+    const end = (error?: string): void => {
+      socket.destroy();
+      resolve({ address, ms: performance.now() - startedMs, error });
+    };
+    const socket = connect({ host: address, port })
+      .once('connect', () => end())
+      .once('error', (error) => end(codeOf(error)))
+      .setTimeout(connectTimeoutMs, () => end('ETIMEDOUT'));
+  });
+
+export const tcpFinding = (port: number, attempts: readonly Attempt[], proxy?: URL): Finding => {
+  const words = attempts.map(
+    ({ address, ms, error }) => `${address} ${error ? `failed: ${error}` : `in ${duration(ms)}`}`,
+  );
+  const text = `port ${port}: ${words.join('; ')}`;
+  const errors = attempts.flatMap(({ error }) => error ?? []);
+  if (errors.length === 0) return ok(text);
+  if (errors.length < attempts.length)
+    return warning(text, 'One address family does not work here. Repair its route, or remove its record from DNS.');
+  const cause = errors.includes('ECONNREFUSED') ? 'No program listens there.' : 'A firewall may block the connection.';
+  return failed(ExitCode.unavailable, text, `${cause} ${placeToCheck('host and the port', proxy)}`);
+};
+
+const silenceMs = 10_000;
+
+const servedCertificate = async (url: URL, options: TradeFeedOptions, env: CliContext['env']): Promise<TLSSocket> => {
+  // An untrusted certificate is examined.
+  const tls = { ...options.tls, rejectUnauthorized: false };
+  const [host, port] = [hostOf(url), portOf(url)];
+  const { agent } = await proxyFromEnvironment({ env, tls });
+  return new Promise((resolve, reject) => {
+    if (agent) {
+      const done = (error: Error | null, socket: unknown): void =>
+        socket instanceof TLSSocket ? resolve(socket) : reject(error ?? new Error('no TLS connection'));
+      agent.createConnection({ host, port, defaultPort: 443 }, done);
+      return;
+    }
+    const direct = connectTls({ host, port, servername: isIP(host) === 0 ? host : '', ...tls })
+      .once('secureConnect', () => resolve(direct))
+      .once('error', reject)
+      .setTimeout(silenceMs, () => direct.destroy(new Error(`no answer in ${silenceMs} ms`)));
+  });
+};
+
+const fewDays = 14;
+const dayMs = 24 * 3_600_000;
+
+type Served = Pick<TLSSocket, 'getPeerCertificate' | 'getProtocol' | 'authorized' | 'destroy'>;
+
+/** Examines the certificate of a connection, which it closes. */
+export const tlsFinding = (socket: Served, now: number): Finding => {
+  const certificate = socket.getPeerCertificate(true);
+  const { authorizationError } = socket as { readonly authorizationError?: unknown };
+  const problem = socket.authorized ? undefined : codeOf(authorizationError);
+  const protocol = socket.getProtocol() ?? 'TLS';
+  socket.destroy();
+  const chain = chainOf(certificate).join(' < ');
+  const expiresAt = Date.parse(certificate.valid_to);
+  const clock = `the clock of this machine: it is ${new Date(now).toISOString()}.`;
+  const refused = (text: string, advice: string): Finding => failed(ExitCode.certificate, text, advice);
+  switch (problem) {
+    case undefined: {
+      const days = Math.floor((expiresAt - now) / dayMs);
+      const text = `${protocol}; ${chain}; ${count(days)} days left`;
+      return days < fewDays ? warning(text, 'The certificate expires soon. The service must renew it.') : ok(text);
+    }
+    case 'CERT_HAS_EXPIRED':
+      return refused(
+        `The certificate expired on ${new Date(expiresAt).toISOString().slice(0, 10)}, by the clock of this machine.`,
+        `The service must renew it. If the date is in the future, set ${clock}`,
+      );
+    case 'CERT_NOT_YET_VALID':
+      return refused(
+        'The certificate is not valid yet, by the clock of this machine.',
+        `Set ${clock} If that is right, the service must replace the certificate.`,
+      );
+    case 'ERR_TLS_CERT_ALTNAME_INVALID': {
+      const names = (certificate.subjectaltname ?? '').replaceAll(/(DNS|IP Address):/g, '');
+      return refused(
+        `The certificate is for ${names || nameOf(certificate.subject)}.`,
+        'Check the host of the base URL.',
+      );
+    }
+    default:
+      return { ...findingFor('untrusted-certificate'), text: `The certificate is not trusted (${problem}): ${chain}.` };
+  }
+};
+
+const findingFor = (code: FailureCode): Finding => findingOf(createTradeFeedError({ stage: 'ticket', code }));
+
+// A root certificate is its own issuer. An incomplete chain ends with a certificate that has none.
+const chainOf = (certificate: Partial<DetailedPeerCertificate>): readonly string[] => {
+  const { subject, issuerCertificate: issuer } = certificate;
+  return [nameOf(subject), ...(issuer === undefined || issuer === certificate ? [] : chainOf(issuer))];
+};
+
+const nameOf = ({ CN, O }: Partial<DetailedPeerCertificate['subject']> = {}): string =>
+  [CN ?? O ?? 'without a name'].flat().join(', ');
+
+const noTlsFinding = ({ code, message }: NodeJS.ErrnoException): Finding =>
+  code === 'ERR_SSL_WRONG_VERSION_NUMBER'
+    ? findingFor('ticket-endpoint-without-tls')
+    : failed(
+        ExitCode.unavailable,
+        `The connection failed: ${message}`,
+        'Check the base URL and the proxy. A firewall may also end the connection.',
+      );
+
+// The deadline is the time of the request plus the lifetime, which is `expires_at` minus the `Date` of the response.
+const skewOf = ({ deadlineMs, expires_at }: Ticket, startedMs: number, startedAt: number): number | undefined =>
+  deadlineMs === undefined ? undefined : startedAt - (Date.parse(expires_at) - (deadlineMs - startedMs));
+
+/** A larger difference of the clocks is a problem, in ms. The `Date` of a response has a resolution of a second. */
+const maxSkewMs = 5_000;
+
+export const clockFinding = (skewMs: number | undefined): Finding => {
+  if (skewMs === undefined) return skipped('the response has no Date');
+  if (Math.abs(skewMs) <= maxSkewMs) return ok(`the difference to the service is at most ${duration(maxSkewMs)}`);
+  return warning(
+    `This machine is ${duration(Math.abs(skewMs))} ${skewMs > 0 ? 'ahead of' : 'behind'} the service.`,
+    'Set the clock of this machine. Certificates and the times of frames depend on it. A proxy may also send a wrong Date.',
+  );
+};
+
+const noConnection = skipped('no connection');
+const notConnected: readonly Finding[] = [
+  skipped('use --connect to open a connection; it closes the connection of another client of the account'),
+  noConnection,
+  noConnection,
+];
+
+/** How long to wait for another client of the account, in ms. A client that reconnects does it within a few seconds. */
+const otherClientMs = 10_000;
+const frameWithinMs = 10_000;
+
+async function* diagnoseConnection(
+  feed: Feed,
+  { frameWithin: withinMs = frameWithinMs }: DoctorValues,
+  ticket: Ticket,
+  options: TradeFeedOptions,
+): AsyncGenerator<Finding, void, void> {
+  const opened$ = new ReplaySubject<number>(1);
+  const onOpen = (): number => {
+    opened$.next(performance.now());
+    return 1;
+  };
+  const first$ = of(ticket).pipe(
+    openConnection(options, onOpen),
+    map(() => performance.now()),
+    filter((_, index) => index === 0),
+    share({ connector: () => new ReplaySubject(1), resetOnError: false, resetOnComplete: false }),
+  );
+  const startedMs = performance.now();
+  const kept = first$.subscribe({ error: noop });
+  const until = (result$: Observable<Finding>): Promise<Finding> =>
+    firstValueFrom(merge(first$.pipe(ignoreElements()), result$)).catch(findingOf);
+  try {
+    yield await until(opened$.pipe(map((openedMs) => ok(`open in ${duration(openedMs - startedMs)}`))));
+    const noOther = ok(`no other client of the account took over within ${duration(otherClientMs)}`);
+    yield await until(timer(otherClientMs).pipe(map(() => noOther)));
+    const openedMs = await firstValueFrom(opened$);
+    // The check for another client took the first seconds.
+    const late$ = timer(Math.max(0, withinMs - otherClientMs)).pipe(map(() => Infinity));
+    yield await until(merge(first$, late$).pipe(map((at) => firstFrameFinding(feed, at - openedMs, withinMs))));
+  } finally {
+    kept.unsubscribe();
+  }
+}
+
+const firstFrameFinding = (feed: Feed, afterMs: number, withinMs: number): Finding =>
+  afterMs <= withinMs
+    ? ok(`${duration(afterMs)} after the opening`)
+    : failed(
+        ExitCode.timeUp,
+        `No frame of ${feed} arrived within ${duration(withinMs)}.`,
+        'The connection works, and the feed may be quiet. Use a longer --frame-within, or try the other feed.',
+      );

@@ -1,0 +1,109 @@
+import type { Gap } from '../protocol/event.js';
+
+/** What became of a trade. */
+export type OutcomeState = Outcome<unknown, unknown>['state'];
+
+/** The fields of every outcome. */
+interface OutcomeFacts<S extends string, K> {
+  readonly type: 'outcome';
+  readonly state: S;
+  readonly key: K;
+  /** When, in epoch ms of the stream. Never decreases. */
+  readonly at: number;
+  /** The outcome of the same key that this one corrects: whoever adds outcomes subtracts it. */
+  readonly previous?: PreviousOutcome;
+}
+
+/** The trade as the feed has shown it. */
+interface Shown<V> {
+  /** What `keep` returned. */
+  readonly value: V;
+  /** When the feed showed it first, in epoch ms. */
+  readonly seenAt: number;
+}
+
+/** The ledger has the trade. */
+export interface Confirmed<V, K> extends OutcomeFacts<'confirmed', K>, Shown<V> {
+  /** When the ledger had it first, in epoch ms. */
+  readonly confirmedAt: number;
+  /** From the first sight to the confirmation, in ms. Negative if the feed showed it later. */
+  readonly leadMs: number;
+  /** The block was refilled after a hole: `confirmedAt` is when you learned it. */
+  readonly late?: true;
+}
+
+/** The ledger has another trade of the same slot. */
+export interface Replaced<V, K> extends OutcomeFacts<'replaced', K>, Shown<V> {
+  /** The key of the other trade. */
+  readonly by: K;
+}
+
+/** The ledger was observed for all of `withinMs`, and did not have the trade. */
+export interface Expired<V, K> extends OutcomeFacts<'expired', K>, Shown<V> {}
+
+/** The ledger took the confirmation back, of this trade or of the one that replaced it. The trade waits again. */
+export interface Reorged<V, K> extends OutcomeFacts<'reorged', K>, Partial<Shown<V>> {}
+
+/** The ledger has a trade that the feed, which was open all the time, has not shown. */
+export interface Unseen<K> extends OutcomeFacts<'unseen', K> {
+  /** When the ledger had it first, in epoch ms. */
+  readonly confirmedAt: number;
+}
+
+/** Nobody can tell: the feed or the ledger was not observed for all of the time that counts. */
+export interface Unknown<V, K> extends OutcomeFacts<'unknown', K>, Partial<Shown<V>> {
+  readonly because: Because;
+}
+
+/** Why an outcome is unknown. */
+export interface Because {
+  /** What was not observed. */
+  readonly side: 'feed' | 'ledger';
+  /**
+   * `'gap'`: an outage, or blocks that are missing. `'start'`: the time before it began. `'end'`: the time after it
+   * ended. `'evicted'`: the bounds were reached, see `maxTrades` and `maxBytes`.
+   */
+  readonly why: 'gap' | 'start' | 'end' | 'evicted';
+  /** The gap, if `why` is `'gap'`. */
+  readonly gap?: Gap;
+}
+
+/** The outcome before a correction. */
+export interface PreviousOutcome {
+  readonly state: OutcomeState;
+  /** Its `at`: the window that contains this time has counted it. */
+  readonly at: number;
+  /** Its lead in ms, if it was `confirmed`. */
+  readonly leadMs?: number;
+}
+
+/** What became of a trade, told apart by `state`. See {@link settle}. */
+export type Outcome<V, K> =
+  Confirmed<V, K> | Replaced<V, K> | Expired<V, K> | Reorged<V, K> | Unseen<K> | Unknown<V, K>;
+
+/** A trade in a ledger. */
+export interface LedgerEntry<K> {
+  readonly key: K;
+  /** What only one trade can take, such as the sender with the nonce. */
+  readonly slot?: unknown;
+}
+
+/** One step of a ledger: what it has confirmed and taken back. {@link ledger} makes them from blocks. */
+export interface LedgerStep<K> {
+  readonly type: 'ledger';
+  /** When you learned it, in epoch ms, by the clock of `receivedAt`: `leadMs` compares the two. */
+  readonly at: number;
+  readonly confirmed: readonly LedgerEntry<K>[];
+  /** What it took back. An entry that is in `confirmed`, too, only moves. */
+  readonly reverted?: readonly LedgerEntry<K>[];
+  /** Confirmed before, and nobody knows whether it still is: blocks are missing. */
+  readonly doubted?: readonly LedgerEntry<K>[];
+  /** The time of the missing blocks, with `doubted`. */
+  readonly gap?: Gap;
+  /** How many blocks can be taken back. Outcomes are remembered until theirs is that deep. @defaultValue 0 */
+  readonly depth?: number;
+  /** How many blocks longer the ledger is than before. @defaultValue 1 */
+  readonly blocks?: number;
+  /** The step fills a hole: its blocks are older than `at`. */
+  readonly late?: true;
+}

@@ -1,0 +1,125 @@
+import type { ClusterLifecycleEvent, Gap } from '../protocol/event.js';
+import { afterEvent, afterItem, type FeedState, gapUntil, isOfRelay, noFeed } from '../protocol/feed-state.js';
+import { EventTime } from '../operators/items/event-time.js';
+import { timeOf } from '../operators/items/item.js';
+import type { Because } from './outcome.js';
+
+/** One of the two streams: up to when it is complete, and when it was not observed. Times are in epoch ms. */
+export class Side {
+  readonly #name: Because['side'];
+  readonly #latenessMs: number;
+  readonly #time: EventTime;
+  #state: FeedState = noFeed;
+  #holes: Gap[] = [];
+  #begunAt = Infinity;
+  #endedAt = Infinity;
+  #lastAt = -Infinity;
+
+  constructor(name: Because['side'], latenessMs: number, clock: () => number) {
+    this.#name = name;
+    this.#latenessMs = latenessMs;
+    this.#time = new EventTime(clock);
+  }
+
+  /** Whether its connection is open, and every gap of it known. */
+  get isOpen(): boolean {
+    return this.#state.open !== undefined && this.#state.unconfirmed === undefined;
+  }
+
+  /** Whether it is in an outage, or has just come back from one. */
+  get isDown(): boolean {
+    return this.#state.outage !== undefined || this.#state.unconfirmed !== undefined;
+  }
+
+  get isOver(): boolean {
+    return this.#endedAt < Infinity;
+  }
+
+  get endedAt(): number {
+    return this.#endedAt;
+  }
+
+  /** Whether the clock moves its time, and not only its events. */
+  get isClocked(): boolean {
+    return this.#begunAt < Infinity && !this.isOver && !this.#time.isWithoutClock;
+  }
+
+  /** Up to when it is complete, as of the last event or call of {@link now}. */
+  get until(): number {
+    if (this.isOver) return Infinity;
+    return this.#begunAt === Infinity ? -Infinity : this.#time.known() - this.#latenessMs;
+  }
+
+  /** Returns up to when it is complete. Reads the clock if the clock moves it. */
+  now(): number {
+    if (this.isClocked) this.#time.now();
+    return this.until;
+  }
+
+  /** Returns how long until the clock reaches a time, in ms. */
+  waitMs(time: number): number {
+    return this.until >= time ? 0 : this.#time.waitMs(time + this.#latenessMs);
+  }
+
+  /** Records an item or a step, and returns its time. */
+  item(value: unknown, ownTime: number | undefined): number {
+    const at = ownTime ?? this.#time.now();
+    // Most items have the time of the one before.
+    if (at !== this.#lastAt) this.#receive(value, at);
+    if (!this.isOpen || this.#state.gaps.length > 0) this.#follow(afterItem(this.#state, at));
+    return at;
+  }
+
+  /** Records an event. Returns whether its holes have changed. */
+  event(event: ClusterLifecycleEvent): boolean {
+    const { outage } = this.#state;
+    this.#follow(afterEvent(this.#state, event, this.#time.newestAt));
+    this.#receive(event, timeOf(event) as number);
+    return this.#state.gaps.length > 0 || this.#state.outage !== outage;
+  }
+
+  /** The gaps that became known with the last event. */
+  get gaps(): readonly Gap[] {
+    return this.#state.gaps;
+  }
+
+  end(): void {
+    this.#endedAt = this.#begunAt === Infinity ? -Infinity : this.#time.now();
+  }
+
+  /** Returns the hole in a time that has just become known. */
+  newHoleIn(from: number, to: number): Gap | undefined {
+    return this.#holeIn(from, to, this.#state.gaps);
+  }
+
+  /** Returns why it was not observed for all of a time, both ends included; `undefined` if it was. */
+  lacks(from: number, to: number): Because | undefined {
+    const gap = this.#holeIn(from, to, this.#holes);
+    if (gap !== undefined) return { side: this.#name, why: 'gap', gap };
+    if (from < this.#begunAt) return { side: this.#name, why: 'start' };
+    return to > this.#endedAt ? { side: this.#name, why: 'end' } : undefined;
+  }
+
+  /** Forgets the holes before a time. */
+  forget(before: number): void {
+    if (this.#holes.length > 0) this.#holes = this.#holes.filter(({ to }) => to >= before);
+  }
+
+  #receive(value: unknown, at: number): void {
+    this.#begunAt = Math.min(this.#begunAt, at);
+    this.#time.receive(value, at);
+    this.#lastAt = at;
+  }
+
+  #follow(state: FeedState): void {
+    this.#state = state;
+    this.#holes.push(...state.gaps);
+  }
+
+  #holeIn(from: number, to: number, holes: readonly Gap[]): Gap | undefined {
+    const { outage, unconfirmed } = this.#state;
+    const isIn = (gap: Gap): boolean => gap.from <= to && gap.to > from;
+    if (outage !== undefined && outage.from <= to && !isOfRelay(outage)) return gapUntil(outage, this.#time.known());
+    return unconfirmed !== undefined && isIn(unconfirmed) ? unconfirmed : holes.find(isIn);
+  }
+}

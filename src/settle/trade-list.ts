@@ -1,0 +1,79 @@
+import type { Gap } from '../protocol/event.js';
+import type { OutcomeState } from './outcome.js';
+
+/**
+ * A trade that the feed or the ledger has shown. It is its own place in a list: a queued trade needs no other object.
+ */
+export class Trade<V, K> {
+  key: K;
+  slot: unknown = undefined;
+  value: V | undefined = undefined;
+  bytes = 0;
+  /** The time that orders its list, in epoch ms. */
+  since: number;
+  /** When the feed showed it first; `undefined` if only the ledger has. */
+  seenAt: number | undefined = undefined;
+  /** When the ledger had it first; `undefined` while it does not have it. */
+  confirmedAt: number | undefined = undefined;
+  /** The length of the ledger when it was shown or confirmed. */
+  block = 0;
+  isLate = false;
+  state: OutcomeState | undefined = undefined;
+  /** The `at` of its last outcome. */
+  decidedAt = 0;
+  doubt: Gap | undefined = undefined;
+  list: TradeList<V, K> | undefined = undefined;
+  before: Trade<V, K> | undefined = undefined;
+  after: Trade<V, K> | undefined = undefined;
+  /** The next trade of the same slot. */
+  rival: Trade<V, K> | undefined = undefined;
+
+  constructor(key: K, since: number) {
+    this.key = key;
+    this.since = since;
+  }
+
+  /** Becomes another trade. */
+  reset(key: K, since: number): void {
+    this.key = key;
+    this.since = since;
+    this.slot = this.value = this.seenAt = this.confirmedAt = this.state = this.doubt = this.rival = undefined;
+    this.bytes = this.block = this.decidedAt = 0;
+    this.isLate = false;
+  }
+}
+
+/** Trades in the order of `since`. Each step takes constant time, except for a trade that is late. */
+export class TradeList<V, K> {
+  first: Trade<V, K> | undefined = undefined;
+  size = 0;
+  #last: Trade<V, K> | undefined = undefined;
+
+  /** Moves a trade from its list to this one. */
+  add(trade: Trade<V, K>): void {
+    trade.list?.remove(trade);
+    let before = this.#last;
+    while (before !== undefined && before.since > trade.since) before = before.before;
+    const after = before === undefined ? this.first : before.after;
+    // A late trade does not wait for more blocks than the one after it.
+    if (after !== undefined && after.block < trade.block) trade.block = after.block;
+    trade.list = this;
+    trade.before = before;
+    trade.after = after;
+    if (before === undefined) this.first = trade;
+    else before.after = trade;
+    if (after === undefined) this.#last = trade;
+    else after.before = trade;
+    this.size += 1;
+  }
+
+  remove(trade: Trade<V, K>): void {
+    const { before, after } = trade;
+    if (before === undefined) this.first = after;
+    else before.after = after;
+    if (after === undefined) this.#last = before;
+    else after.before = before;
+    trade.list = trade.before = trade.after = undefined;
+    this.size -= 1;
+  }
+}

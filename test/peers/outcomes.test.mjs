@@ -1,0 +1,158 @@
+// `settle` and `ledger` with a real Ethereum node (Anvil, from npm), through ticket, service and feed. The blocks have the fields that viem gives,
+// read over JSON-RPC: viem is not a dependency.
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { test } from 'node:test';
+import { promisify } from 'node:util';
+import { filter, Subject, tap } from 'rxjs';
+import { tradeFeedEvents$ } from 'rx-trade-feed';
+import { settle } from 'rx-trade-feed/settle';
+import { startTradeFeedService } from 'rx-trade-feed/testing';
+import { nodeLedger$, transactionKeys } from '../../examples/outcomes/node-ledger.mjs';
+import { installAnvil, startAnvil } from '../../examples/real-chain/anvil.mjs';
+import { nodeTransactions$ } from '../../examples/real-chain/node-transactions.mjs';
+
+installAnvil();
+
+/** The payload of a transaction that the service does not send. */
+const secret = '0xdeadbeef';
+
+/** A chain that mines on request, its service and feed, and the outcomes so far. */
+const start = async (t) => {
+  const node = await startAnvil();
+  await node.call('evm_setAutomine', false);
+  let subscribed = () => undefined;
+  const isReady = new Promise((done) => (subscribed = done));
+  const raw = nodeTransactions$(node.url, subscribed).pipe(filter((text) => !text.includes(secret)));
+  const service = await startTradeFeedService({ sources: { raw } });
+  await isReady;
+  const apiKey = service.createAccount({ plan: 'developer' }).createApiKey();
+  const outcomes = [];
+  const shown = new Set();
+  const changed$ = new Subject();
+  const marks = [];
+  const link = { isDown: false };
+  const call = (...args) => (link.isDown ? Promise.reject(new Error('no node')) : node.call(...args));
+  const subscription = tradeFeedEvents$('raw', { baseUrl: service.baseUrl, apiKey })
+    .pipe(
+      tap((event) => {
+        if (event.type === 'frame') shown.add(event.json().hash);
+        changed$.next();
+      }),
+      settle(nodeLedger$(call), { ...transactionKeys, keep: () => undefined, withinMs: 4_000, graceMs: 500 }),
+    )
+    .subscribe((event) => {
+      if (event.type === 'outcome') outcomes.push(event);
+      if (event.type === 'watermark') marks.push(event.at);
+      changed$.next();
+    });
+  t.after(async () => {
+    subscription.unsubscribe();
+    await service.shutdown();
+    await node.close();
+  });
+  const until = (find) =>
+    new Promise((done) => {
+      const check = () => {
+        const found = find();
+        if (!found) return;
+        watch.unsubscribe();
+        done(found);
+      };
+      const watch = changed$.subscribe(check);
+      check();
+    });
+  // Both sides were observed for longer than graceMs.
+  await until(() => marks.at(-1) > marks[0] + 1_000);
+  const accounts = await node.call('eth_accounts');
+  const send = (n, more = {}) =>
+    node.call('eth_sendTransaction', {
+      from: accounts[n],
+      to: accounts[9],
+      value: '0x1',
+      gasPrice: '0x2540be400',
+      ...more,
+    });
+  return {
+    node,
+    link,
+    send,
+    mine: () => node.call('evm_mine'),
+    isShown: (hash) => until(() => shown.has(hash)),
+    outcome: (key, state) => until(() => outcomes.find((each) => each.key === key && each.state === state)),
+    statesOf: (key) => outcomes.filter((each) => each.key === key).map(({ state }) => state),
+  };
+};
+
+test('the outcomes of transactions of Anvil', { timeout: 110_000 }, async (t) => {
+  const { node, link, send, mine, isShown, outcome, statesOf } = await start(t);
+
+  await t.test('confirmed, with its lead', async () => {
+    const hash = await send(0);
+    await isShown(hash);
+    await mine();
+    const { leadMs, seenAt, confirmedAt, late } = await outcome(hash, 'confirmed');
+    assert.equal(leadMs, confirmedAt - seenAt);
+    assert.ok(leadMs >= 0);
+    assert.equal(late, undefined);
+  });
+
+  await t.test('replaced by one with its nonce and a higher price', async () => {
+    const nonce = await node.call('eth_getTransactionCount', (await node.call('eth_accounts'))[1], 'pending');
+    const hash = await send(1, { nonce });
+    await isShown(hash);
+    const other = await send(1, { nonce, gasPrice: '0x4a817c800' });
+    await mine();
+    assert.equal((await outcome(hash, 'replaced')).by, other);
+    await outcome(other, 'confirmed');
+  });
+
+  await t.test('expired, if the node drops it', async () => {
+    const hash = await send(2);
+    await isShown(hash);
+    await node.call('anvil_dropTransaction', hash);
+    await outcome(hash, 'expired');
+  });
+
+  await t.test('unseen, if the service does not send it', async () => {
+    const hash = await send(3, { data: secret });
+    await mine();
+    await outcome(hash, 'unseen');
+  });
+
+  await t.test('reorged, if its block is taken back', async () => {
+    const hash = await send(4);
+    await isShown(hash);
+    await mine();
+    await outcome(hash, 'confirmed');
+    await node.call('anvil_reorg', 1, []);
+    await mine();
+    await outcome(hash, 'reorged');
+    assert.deepEqual(statesOf(hash).slice(0, 2), ['confirmed', 'reorged']);
+  });
+
+  await t.test('confirmed late, if the node was away when it was mined', async () => {
+    link.isDown = true;
+    const hash = await send(5);
+    await isShown(hash);
+    await mine();
+    await mine();
+    await mine();
+    link.isDown = false;
+    assert.equal((await outcome(hash, 'confirmed')).late, true);
+    assert.deepEqual(statesOf(hash), ['confirmed']);
+  });
+});
+
+test('examples/outcomes', { timeout: 110_000 }, async () => {
+  const { stdout, stderr } = await promisify(execFile)(process.execPath, [
+    'examples/outcomes/run.mjs',
+    '--seconds',
+    '8',
+  ]);
+  assert.equal(stderr, '');
+  assert.match(
+    stdout,
+    /What became of it\n {2}confirmed +[1-9]\d*\n {2}replaced +\d+\n(.*\n){4} {2}coverage +[\d.]+ %\n {2}lead +half \d+ ms/,
+  );
+});

@@ -1,0 +1,34 @@
+import { expect, it } from '@jest/globals';
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import { isAllCases } from '../support/cases.js';
+import { bundledPrograms } from '../support/bundled-programs.js';
+
+const programOf = bundledPrograms('test/settle', ['memory.mjs']);
+
+const count = isAllCases ? 1_000_000 : 150_000;
+
+/** A limit that no machine reaches. */
+const limitMs = 300_000;
+
+it.each([
+  ['standing', 'a ledger that stands still'],
+  ['moving', 'a ledger that moves'],
+])(
+  'many trades fit into a heap of 64 MB (%s: %s)',
+  async (kind) => {
+    const args = ['--max-old-space-size=64', programOf('memory.mjs'), String(count), kind];
+    const { stdout } = await promisify(execFile)(process.execPath, args);
+    const { states, arrayBuffers } = JSON.parse(stdout) as {
+      readonly states: Readonly<Record<string, number>>;
+      readonly arrayBuffers: number;
+    };
+    const decided = Object.values(states).reduce((sum, times) => sum + times, 0);
+    expect(decided).toBeGreaterThan(0.9 * count);
+    if (kind === 'standing') expect(states).toEqual({ unknown: decided });
+    else expect(states['confirmed']).toBeGreaterThan(0.4 * count);
+    // maxBytes, and what the collector of garbage has not reached.
+    expect(arrayBuffers).toBeLessThan(64 * 1024 * 1024);
+  },
+  limitMs,
+);

@@ -1,0 +1,35 @@
+/**
+ * Rules that are broken on purpose, as replacements in the sources. The model finds wrong outcomes of each. `seed`: a run that does.
+ *
+ * @type {readonly { readonly name: string, readonly file: string, readonly find: string, readonly replacement: string, readonly seed: number }[]}
+ */
+export const mutants = [
+  {
+    name: 'gaps do not count',
+    file: 'settle/side.ts',
+    find: "if (gap !== undefined) return { side: this.#name, why: 'gap', gap };",
+    replacement: '',
+    seed: 1,
+  },
+  {
+    name: 'blocks are not taken back',
+    file: 'settle/settlement.ts',
+    find: 'if (reverted.length > 0) {',
+    replacement: 'if (reverted.length < 0) {',
+    seed: 2,
+  },
+  {
+    name: 'an outcome is forgotten before its block is deep enough',
+    file: 'settle/settlement.ts',
+    find: 'if (this.#depth === 0)',
+    replacement: 'if (this.#depth > 0)',
+    seed: 19,
+  },
+  {
+    name: 'what was confirmed before a hole is not doubted',
+    file: 'settle/settlement.ts',
+    find: 'for (const { key } of doubted)',
+    replacement: 'for (const { key } of doubted.slice(doubted.length))',
+    seed: 117,
+  },
+];

@@ -1,0 +1,262 @@
+import type { Result } from './simulate.js';
+import { deliveredBlocks } from './simulate.js';
+import type { At, Block, Period, World } from './world.js';
+
+/** A time in which a trade was in the chain that a node followed. `to` is exclusive. */
+interface Stay {
+  readonly key: string;
+  readonly block: string;
+  readonly from: number;
+  to: number;
+}
+
+/**
+ * Checks outcomes against everything that happened, also in outages. It knows nothing of queues, watermarks or memory:
+ * it looks at the whole world each time. Returns what is wrong.
+ */
+export const judge = (world: World, results: readonly Result[]): readonly string[] => {
+  const wrong: string[] = [];
+  const truth = new Truth(world);
+  const last = new Map<string, Result>();
+  for (const each of results) {
+    const before = last.get(each.key);
+    const hasForgotten = before !== undefined && each.at - before.at > world.limits.rememberMs;
+    if (before?.state !== each.previous?.state && !(each.previous === undefined && hasForgotten))
+      wrong.push(`${each.key}: ${each.state} corrects ${each.previous?.state}, and was ${before?.state}`);
+    const problem = truth.problemOf(each);
+    if (problem !== undefined) wrong.push(`${each.key} at ${each.at}: ${each.state}, but ${problem}`);
+    last.set(each.key, each);
+  }
+  for (let n = 1; n < results.length; n += 1)
+    if (results[n]!.at < results[n - 1]!.at) wrong.push(`the time goes back at ${results[n]!.at}`);
+  for (const key of world.slotOf.keys()) {
+    const problem = truth.problemInTheEnd(key, last.get(key));
+    if (problem !== undefined) wrong.push(`${key} in the end: ${last.get(key)?.state}, but ${problem}`);
+  }
+  return wrong;
+};
+
+class Truth {
+  readonly #world: World;
+  /** What a node without outages shows. */
+  readonly #ideal: readonly Stay[];
+  /** What this node shows. */
+  readonly #actual: readonly Stay[];
+  readonly #sights: readonly At<string>[];
+  readonly #startOfLedger: number;
+  readonly #delivered: readonly At<Block>[];
+  /** The last block before the first outage. */
+  readonly #holesFrom: number;
+  readonly #rivals = new Map<string, string[]>();
+
+  constructor(world: World) {
+    this.#world = world;
+    const delivered = deliveredBlocks(world);
+    this.#delivered = delivered;
+    this.#ideal = staysOf(world, world.blocks);
+    this.#actual = staysOf(world, delivered);
+    this.#sights = world.sights.filter(({ at }) => !world.feedOutages.some(({ from, to }) => at >= from && at < to));
+    this.#startOfLedger = delivered[0]?.at ?? Infinity;
+    const down = world.ledgerOutages[0]?.from ?? Infinity;
+    this.#holesFrom = down === Infinity ? down : (delivered.filter(({ at }) => at < down).at(-1)?.at ?? -Infinity);
+    for (const [key, slot] of world.slotOf) this.#rivals.set(slot, [...(this.#rivals.get(slot) ?? []), key]);
+  }
+
+  problemOf(result: Result): string | undefined {
+    const { key, at, state } = result;
+    const { graceMs, withinMs } = this.#world.limits;
+    switch (state) {
+      case 'confirmed': {
+        if (!this.#sights.some((sight) => sight.what === key && sight.at === result.seenAt))
+          return 'nobody saw it then';
+        if (result.leadMs !== result.confirmedAt - result.seenAt) return 'its lead is wrong';
+        if (at < result.seenAt || at < result.confirmedAt) return 'it is too early';
+        return this.#wasIn(key, result.confirmedAt) ? undefined : 'it was not in the chain';
+      }
+      case 'replaced':
+        if (this.#slotOf(result.by) !== this.#slotOf(key)) return 'the other trade has another slot';
+        return this.#wasIn(result.by, at) ? undefined : 'the other trade was not in the chain';
+      case 'expired': {
+        const begin = result.previous?.state === 'reorged' ? result.previous.at + 1 : result.seenAt;
+        const from = begin === result.seenAt ? begin - graceMs : begin;
+        const rivals = this.#rivalsOf(key);
+        // A node that catches up after an outage says it later.
+        const until = Math.min(at, begin + withinMs);
+        const before = this.#blocksAfter(begin);
+        const stay = this.#ideal.find(
+          (each) =>
+            rivals.includes(each.key) &&
+            each.from <= until &&
+            each.from < before &&
+            each.to > from &&
+            !this.#isHidden(each),
+        );
+        return stay && `${stay.key} was in the chain from ${stay.from} to ${stay.to}`;
+      }
+      case 'unseen': {
+        const { confirmedAt } = result;
+        const isKnownLater = this.#world.feedOutages.some(({ from, knownAt }) => from <= at && knownAt >= at);
+        const sight = this.#sightNear(key, confirmedAt);
+        if (sight !== undefined && !isKnownLater) return `it was shown at ${sight.at}`;
+        return this.#wasIn(key, confirmedAt) ? undefined : 'it was not in the chain';
+      }
+      case 'unknown':
+        return this.#problemOfUnknown(result);
+      case 'reorged': {
+        const isIn = this.#actual.some(({ key: of, from, to }) => of === key && from <= at && to > at);
+        return isIn && !this.#isBehind(at) ? 'it is in the chain' : undefined;
+      }
+    }
+  }
+
+  problemInTheEnd(key: string, last: Result | undefined): string | undefined {
+    const { ledgerOutages, canFetch, limits, end } = this.#world;
+    const isShown = this.#sights.some(({ what }) => what === key);
+    const inTheEnd = this.#actual.find((stay) => stay.to === Infinity && this.#rivalsOf(key).includes(stay.key));
+    const state = last?.state;
+    // Blocks that nobody can fetch: the trade may be in one of them.
+    const isHidden = !canFetch && ledgerOutages.length > 0;
+    if (state === 'unknown') return undefined;
+    if (last !== undefined && last.at > end - limits.withinMs) return undefined;
+    if (inTheEnd === undefined) {
+      if (state === 'confirmed' || state === 'unseen' || state === 'replaced') return 'it is not in the chain';
+      const hasExpired =
+        isShown && last?.state !== 'expired' && !(last?.state === 'reorged' && last.seenAt === undefined);
+      return hasExpired && !isHidden ? 'it has expired' : undefined;
+    }
+    if (state === 'confirmed' && inTheEnd.key !== key) return `${inTheEnd.key} is in the chain`;
+    if (state === 'replaced' && inTheEnd.key === key) return 'it is in the chain';
+    // The confirmation came when the trade was forgotten.
+    const isForgotten = last !== undefined && inTheEnd.from - last.at > limits.rememberMs;
+    if (isForgotten || isHidden) return undefined;
+    if (inTheEnd.key !== key) return isShown && state !== 'replaced' ? `${inTheEnd.key} is in the chain` : undefined;
+    // It may have been shown outside of the time that counts.
+    if (last?.state === 'unseen') return this.#sightNear(key, last.confirmedAt) && 'it was shown';
+    return state === (isShown ? 'confirmed' : 'unseen') ? undefined : `it is in the chain since ${inTheEnd.from}`;
+  }
+
+  /** Returns when a feed without outages shows a trade, in the time around its confirmation that counts. */
+  #sightNear(key: string, confirmedAt: number): At<string> | undefined {
+    const { graceMs, rememberMs } = this.#world.limits;
+    return this.#world.sights.find(
+      ({ what, at }) => what === key && at >= confirmedAt - rememberMs && at <= confirmedAt + graceMs,
+    );
+  }
+
+  #problemOfUnknown(result: Result & { readonly state: 'unknown' }): string | undefined {
+    const { because, at, key, seenAt } = result;
+    const { feedOutages, canFetch, begin, limits } = this.#world;
+    const { graceMs, rememberMs } = limits;
+    const confirmedAt = this.#actual.filter((each) => each.key === key && each.from <= at).map((each) => each.from);
+    const overlaps = (periods: readonly Period[], from: number, to: number) =>
+      periods.some((period) => period.from <= to && period.to >= from);
+    switch (because.why) {
+      case 'start':
+        return because.side === 'feed'
+          ? confirmedAt.some((each) => each - rememberMs < begin)
+            ? undefined
+            : 'the feed had begun'
+          : (seenAt ?? 0) - graceMs < this.#startOfLedger
+            ? undefined
+            : 'the ledger had begun';
+      case 'gap':
+        if (because.side === 'feed')
+          return confirmedAt.some((each) =>
+            // A node that holds blocks learns it later.
+            overlaps(feedOutages, each - rememberMs, (this.#isBehind(at) ? at : each) + graceMs),
+          )
+            ? undefined
+            : 'the feed had no outage';
+        if (canFetch) return 'no block is missing';
+        // A hole is from the last block before the outage to the one after it that shows it.
+        return this.#holesFrom <= at ? undefined : 'the ledger had no outage';
+      default:
+        return `${because.why} has no reason`;
+    }
+  }
+
+  /** Whether a trade was in the chain of this node, or of one that misses some blocks. */
+  #wasIn(key: string, at: number): boolean {
+    const slackMs = this.#isBehind(at) ? Infinity : 0;
+    return this.#actual.some((each) => each.key === key && each.from <= at && each.to + slackMs > at);
+  }
+
+  /** When a node without outages has seen so many blocks that a trade expires. */
+  #blocksAfter(at: number): number {
+    let height = 0;
+    for (const { at: shownAt, what } of this.#world.blocks)
+      if (shownAt <= at) height = Math.max(height, what.height);
+      else if (what.height >= height + this.#world.limits.withinBlocks) return shownAt;
+    return Infinity;
+  }
+
+  /** Whether a block was in the chain only while this node was down: the chain that it fetches later does not have it. */
+  #isHidden({ from, block }: Stay): boolean {
+    return this.#world.ledgerOutages.some((outage) => {
+      if (from < outage.from || from > outage.to) return false;
+      const next = this.#delivered.find(({ at }) => at >= outage.to)?.what;
+      for (let each = next; each !== undefined; each = this.#blockOf(each.parent)) if (each.id === block) return false;
+      return true;
+    });
+  }
+
+  #blockOf(id: string): Block | undefined {
+    return this.#world.blocks.find(({ what }) => what.id === id)?.what;
+  }
+
+  /** Whether blocks were missing before, which this node can't fetch: it holds the ones after them. */
+  #isBehind(at: number): boolean {
+    return !this.#world.canFetch && this.#holesFrom <= at;
+  }
+
+  #slotOf(key: string): string | undefined {
+    return this.#world.slotOf.get(key);
+  }
+
+  #rivalsOf(key: string): readonly string[] {
+    return this.#rivals.get(this.#slotOf(key) ?? '') ?? [];
+  }
+}
+
+/** Follows the highest block, of two equal heights the later. Where blocks can't be fetched, one counts when all below it are there. */
+const staysOf = ({ blocks, canFetch, ledgerOutages }: World, shown: readonly At<Block>[]): readonly Stay[] => {
+  const byId = new Map(blocks.map(({ what }) => [what.id, what]));
+  const lowest = shown[0]?.what.height ?? 0;
+  const isWhole = shown.length === blocks.length || ledgerOutages.length === 0;
+  const known = new Set<string>();
+  const waiting: Block[] = [];
+  const stays: Stay[] = [];
+  let branch: readonly Block[] = [];
+  const branchOf = (tip: Block): readonly Block[] => {
+    const below = byId.get(tip.parent);
+    return below === undefined ? [tip] : [...branchOf(below), tip];
+  };
+  const isThere = (block: Block): boolean =>
+    canFetch || !isWhole || branchOf(block).every(({ id, height }) => height < lowest || known.has(id));
+  for (const { at, what } of shown) {
+    if (known.has(what.id)) continue;
+    known.add(what.id);
+    waiting.push(what);
+    const ready = waiting.filter(isThere);
+    for (const block of ready) waiting.splice(waiting.indexOf(block), 1);
+    const tip = ready.reduce(
+      (best, each) => (best === undefined || each.height >= best.height ? each : best),
+      ready[0],
+    );
+    if (tip === undefined || tip.height < (branch.at(-1)?.height ?? 0)) continue;
+    const isNext = tip.parent === branch.at(-1)?.id;
+    const next = isNext ? [...branch, tip] : branchOf(tip);
+    if (isNext) {
+      for (const { key } of tip.entries) stays.push({ key, block: tip.id, from: at, to: Infinity });
+      branch = next;
+      continue;
+    }
+    const keys = new Set(next.flatMap(({ entries }) => entries.map(({ key }) => key)));
+    for (const stay of stays) if (stay.to === Infinity && !keys.has(stay.key)) stay.to = at;
+    const staying = new Set(stays.filter(({ to }) => to === Infinity).map(({ key }) => key));
+    for (const { id, entries } of next)
+      for (const { key } of entries) if (!staying.has(key)) stays.push({ key, block: id, from: at, to: Infinity });
+    branch = next;
+  }
+  return stays;
+};

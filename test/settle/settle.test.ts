@@ -1,0 +1,597 @@
+import { describe, expect, it } from '@jest/globals';
+import { concat, firstValueFrom, from, lastValueFrom, map, NEVER, of, Subject, take, throwError, toArray } from 'rxjs';
+import { tumblingWindow } from '../../src/operators/tumbling-window.js';
+import type { FeedEvent } from '../../src/protocol/event.js';
+import { Frame } from '../../src/protocol/frame.js';
+import type { LedgerStep, Outcome } from '../../src/settle/outcome.js';
+import { coverage, leadAt, outcomeStats } from '../../src/settle/outcome-stats.js';
+import { settle } from '../../src/settle/settle.js';
+import { disconnected, frameOf, gapOf, lost, opened, watermark } from '../operators/stream.js';
+import { driven, entries, inWords, stepOf } from './support.js';
+
+/** Runs a test over a feed and a ledger that both began 100 ms ago. */
+const settled = (options: Parameters<typeof driven>[0] = {}) => {
+  const world = driven({ rememberMs: 20, ...options });
+  world.open(0);
+  return world;
+};
+
+describe('an outcome', () => {
+  it('is confirmed when the ledger has the trade, with the lead', () => {
+    const { feed, ledger, lines, outcomes } = settled();
+    feed(100, 'a');
+    ledger(104, 'a');
+    expect(lines()).toEqual(['104 confirmed a 4']);
+    expect(outcomes()[0]).toEqual({
+      type: 'outcome',
+      state: 'confirmed',
+      key: 'a',
+      at: 104,
+      value: 'a',
+      seenAt: 100,
+      confirmedAt: 104,
+      leadMs: 4,
+    });
+  });
+
+  it('is confirmed with a negative lead when the feed shows the trade later, within graceMs', () => {
+    const { feed, ledger, lines } = settled();
+    ledger(104, 'a');
+    feed(106, 'a');
+    ledger(120);
+    expect(lines()).toEqual(['106 confirmed a -2']);
+  });
+
+  it('is replaced when the ledger has another trade of the slot, also one that the feed has not shown', () => {
+    const { feed, ledger, lines } = settled();
+    feed(100, 'a', 'b', 'B');
+    ledger(104, 'Ab');
+    expect(lines()).toEqual(['104 replaced a by A', '104 confirmed b 4', '104 replaced B by b']);
+  });
+
+  it('is replaced at once for a trade that is shown after its rival was confirmed', () => {
+    const { feed, ledger, lines } = settled();
+    feed(100, 'A');
+    ledger(104, 'A');
+    feed(106, 'a');
+    ledger(110);
+    expect(lines()).toEqual(['104 confirmed A 4', '106 replaced a by A']);
+  });
+
+  it('is not replaced by a rival that is only shown', () => {
+    const { feed, ledger, lines } = settled();
+    feed(100, 'a');
+    feed(102, 'A');
+    ledger(105, 'a');
+    expect(lines()).toEqual(['105 confirmed a 5', '105 replaced A by a']);
+  });
+
+  it('is expired after withinMs without the trade, and not before the ledger has passed that time', () => {
+    const { feed, ledger, lines } = settled();
+    feed(100, 'a');
+    ledger(110);
+    expect(lines()).toEqual([]);
+    ledger(111);
+    expect(lines()).toEqual(['110 expired a']);
+  });
+
+  it('is confirmed, not expired, by a block of the last ms', () => {
+    const { feed, ledger, lines } = settled();
+    feed(100, 'a');
+    ledger(110, 'a');
+    ledger(111);
+    expect(lines()).toEqual(['110 confirmed a 10']);
+  });
+
+  it('is expired at the block of withinBlocks, if that is earlier', () => {
+    const { feed, ledger, lines } = settled({ withinBlocks: 2 });
+    feed(100, 'a');
+    ledger(102);
+    ledger(104);
+    expect(lines()).toEqual(['104 expired a']);
+  });
+
+  it('is confirmed late after it expired', () => {
+    const { feed, ledger, lines } = settled();
+    feed(100, 'a');
+    ledger(111);
+    ledger(115, 'a');
+    expect(lines()).toEqual(['110 expired a', '115 confirmed a 15, was expired']);
+  });
+
+  it('is reorged when its block is taken back, and waits again from there', () => {
+    const { feed, ledger, lines } = settled();
+    feed(100, 'a', 'B');
+    ledger(104, 'ab', { depth: 64 });
+    ledger(106, '', { reverted: entries('ab'), depth: 64 });
+    expect(lines()).toEqual([
+      '104 confirmed a 4',
+      '104 replaced B by b',
+      '106 reorged a, was confirmed',
+      '106 reorged B, was replaced',
+    ]);
+    ledger(117);
+    expect(lines().slice(-2)).toEqual(['116 expired a, was reorged', '116 expired B, was reorged']);
+  });
+
+  it('moves silently when one step takes its block back and confirms it again', () => {
+    const { feed, ledger, lines } = settled();
+    feed(100, 'a');
+    ledger(104, 'a', { depth: 64 });
+    ledger(106, 'a', { reverted: entries('a'), depth: 64 });
+    ledger(108, '', { reverted: entries('a'), depth: 64 });
+    expect(lines()).toEqual(['104 confirmed a 4', '108 reorged a, was confirmed']);
+  });
+
+  it('is unseen when the feed has not shown it until graceMs after the confirmation, and confirmed if it is shown later', () => {
+    const { feed, ledger, passTo, lines } = settled();
+    ledger(104, 'a');
+    ledger(112);
+    passTo(112);
+    expect(lines()).toEqual(['107 unseen a']);
+    feed(113, 'a');
+    ledger(120);
+    expect(lines()).toEqual(['107 unseen a', '113 confirmed a -9, was unseen']);
+  });
+
+  it('is emitted once for a trade that is shown or confirmed more than once', () => {
+    const { feed, ledger, lines } = settled();
+    feed(100, 'a', 'a');
+    ledger(104, 'a');
+    ledger(105, 'a');
+    feed(106, 'a');
+    ledger(125);
+    expect(lines()).toEqual(['104 confirmed a 4']);
+  });
+
+  it('ignores items whose key is undefined', () => {
+    const { feed, ledger, lines } = settled();
+    feed(100, '?');
+    ledger(120);
+    expect(lines()).toEqual([]);
+  });
+});
+
+describe('an outcome that nobody can know', () => {
+  it('is unknown where the ledger had an outage, also one that is not over', () => {
+    const { feed, ledger, ledger$, lines } = settled();
+    feed(100, 'a');
+    ledger(101);
+    ledger$.next(disconnected(103, { endedAt: 101 }));
+    feed(105, 'b');
+    ledger$.next(opened(108));
+    ledger$.next(gapOf(101, 108));
+    ledger(130);
+    expect(lines()).toEqual(['110 unknown a ledger gap', '115 unknown b ledger gap']);
+  });
+
+  it('is unknown where the feed had an outage', () => {
+    const { feed, feed$, ledger, passTo, lines } = settled();
+    feed(100, 'a');
+    passTo(102);
+    feed$.next(disconnected(102));
+    ledger(104, 'ab');
+    passTo(106);
+    feed$.next(opened(106));
+    feed$.next(gapOf(102, 106));
+    ledger(130);
+    expect(lines()).toEqual(['104 confirmed a 4', '107 unknown b feed gap']);
+  });
+
+  it('is unknown before a side has begun', () => {
+    const { feed, feed$, ledger, ledger$, lines } = driven({ rememberMs: 20 });
+    feed$.next(opened(0));
+    feed(100, 'a');
+    ledger$.next(opened(101));
+    ledger(104, 'b');
+    feed(115, 'c');
+    ledger(130);
+    expect(lines()).toEqual(['107 unseen b', '110 unknown a ledger start', '125 expired c']);
+  });
+
+  it('decides nothing before the other side has begun', () => {
+    const { feed, feed$, passTo, emitted, lines } = driven();
+    feed$.next(opened(0));
+    feed(100, 'a');
+    passTo(1_000);
+    expect(lines()).toEqual([]);
+    expect(emitted.map(({ type }) => type)).toEqual(['opened']);
+  });
+
+  it('is unknown when blocks are doubted, and confirmed when a later step has it', () => {
+    const { feed, ledger, lines } = settled();
+    feed(100, 'a', 'B');
+    ledger(104, 'ab', { depth: 64 });
+    ledger(106, '', { doubted: entries('ab'), gap: gapOf(104, 106), depth: 64 });
+    ledger(108, 'a', { depth: 64 });
+    expect(lines()).toEqual([
+      '104 confirmed a 4',
+      '104 replaced B by b',
+      '106 unknown a ledger gap, was confirmed',
+      '106 unknown B ledger gap, was replaced',
+      '107 unknown b ledger gap',
+      '108 confirmed a 8, was unknown',
+    ]);
+  });
+});
+
+describe('the rules', () => {
+  it('a ledger that stands still decides nothing, whatever the clock says', () => {
+    const { feed, passTo, ledger, lines } = settled();
+    feed(100, 'a');
+    passTo(5_000);
+    expect(lines()).toEqual([]);
+    ledger(5_000, 'a');
+    expect(lines()).toEqual(['110 expired a']);
+  });
+
+  it('a stall that is known late corrects what was decided during it', () => {
+    const { feed, feed$, ledger, passTo, lines } = settled();
+    feed(100, 'a');
+    ledger(104, 'b');
+    ledger(110);
+    passTo(112);
+    expect(lines()).toEqual(['107 unseen b']);
+    passTo(115);
+    feed$.next(disconnected(115, { endedAt: 101 }));
+    expect(lines().at(-1)).toMatch(/unknown b feed gap, was unseen$/);
+  });
+
+  it('a stall of the ledger that is known late corrects what has expired', () => {
+    const { feed, ledger, ledger$, lines } = settled();
+    feed(100, 'a');
+    ledger(112);
+    expect(lines()).toEqual(['110 expired a']);
+    ledger$.next(disconnected(113, { endedAt: 108 }));
+    expect(lines().at(-1)).toMatch(/unknown a ledger gap, was expired$/);
+  });
+
+  it('a step that fills a hole counts before the decisions in the hole, and its outcomes are late', () => {
+    const { feed, ledger, lines } = settled();
+    feed(100, 'a');
+    ledger(105);
+    ledger(140, 'a', { late: true });
+    expect(lines()).toEqual(['140 confirmed a 40 late']);
+  });
+
+  it('waits for late items, with allowedLatenessMs', () => {
+    const { feed$, passTo, ledger, lines } = settled({ allowedLatenessMs: 5 });
+    ledger(104, 'a');
+    passTo(108);
+    feed$.next(frameOf('a', 103));
+    ledger(125);
+    expect(lines()).toEqual(['104 confirmed a 1']);
+  });
+
+  it('a repeated sight renews the memory, and one after it is a new trade', () => {
+    const { feed, ledger, lines } = settled({ rememberMs: 10 });
+    feed(100, 'a');
+    ledger(104, 'a');
+    feed(112, 'a');
+    ledger(112);
+    feed(121, 'a');
+    ledger(121);
+    feed(140, 'a');
+    ledger(155);
+    expect(lines()).toEqual(['104 confirmed a 4', '150 expired a']);
+  });
+
+  it('remembers an outcome until its block is depth steps deep', () => {
+    const { feed, ledger, lines } = settled({ rememberMs: 2 });
+    feed(100, 'a');
+    ledger(104, 'a', { depth: 3 });
+    ledger(150, '', { depth: 3 });
+    ledger(200, '', { reverted: entries('a'), depth: 3 });
+    expect(lines()).toEqual(['104 confirmed a 4', '200 reorged a, was confirmed']);
+  });
+
+  it('evicts decided trades first, then those that only the ledger has, then those that wait', () => {
+    const { feed, ledger, lines } = settled({ maxTrades: 3 });
+    feed(100, 'a', 'b');
+    ledger(101, 'a');
+    feed(102, 'c', 'd');
+    expect(lines()).toEqual(['101 confirmed a 1']);
+    ledger(103, 'x');
+    feed(104, 'e');
+    expect(lines().slice(1)).toEqual(['101 unknown b ledger evicted', '103 unknown x feed evicted']);
+    ledger(120);
+    expect(lines().slice(3)).toEqual([
+      '112 unknown c ledger evicted',
+      '112 unknown d ledger evicted',
+      '114 unknown e ledger evicted',
+    ]);
+  });
+
+  it('counts what waits behind a ledger that stands still, in trades and in bytes', () => {
+    const byCount = settled({ maxTrades: 3 });
+    byCount.feed(100, 'a', 'b', 'c', 'd');
+    expect(byCount.lines()).toEqual(['100 unknown a ledger evicted']);
+    const byBytes = settled({ maxBytes: 8 });
+    byBytes.feed(100, 'a', 'b', 'c', 'd');
+    expect(byBytes.lines()).toEqual([]);
+    byBytes.feed(101, 'e', 'f');
+    expect(byBytes.lines()).toEqual(['100 unknown a ledger evicted', '100 unknown b ledger evicted']);
+  });
+
+  it('counts the steps that wait for a feed that has not begun', () => {
+    const { ledger, lines } = driven({ maxTrades: 2 });
+    ledger(100, 'abc');
+    expect(lines()).toEqual(['100 unknown a feed evicted']);
+  });
+
+  it('copies the bytes of a frame that waits, unless keep takes less', async () => {
+    const chunk = Buffer.alloc(64 * 1024, 'x');
+    const frame = new Frame('raw', chunk.subarray(0, 4), false, 10, 1);
+    const events = [opened(0), frame] as FeedEvent[];
+    const ledger$ = of(watermark(0), stepOf(11, 'xxxx'), stepOf(12, ''), watermark(40));
+    const key = () => 'x';
+    const outcomes = from(events).pipe(settle(ledger$, { key, withinMs: 10 }));
+    await lastValueFrom(outcomes);
+    expect(frame.data.buffer.byteLength).toBe(4);
+  });
+
+  it('emits watermarks of the outcomes every 250 ms, none while the ledger is down, and its gap when the feed is open', () => {
+    const { feed, feed$, ledger, ledger$, emitted, passTo } = settled();
+    const marks = () => emitted.filter(({ type }) => type === 'watermark').map((event) => (event as { at: number }).at);
+    feed(100, 'a');
+    ledger(200);
+    ledger(300);
+    expect(marks()).toEqual([0, 300]);
+    feed$.next(disconnected(301));
+    ledger$.next(disconnected(302));
+    ledger$.next(opened(600));
+    ledger$.next(gapOf(302, 600));
+    passTo(700);
+    ledger(700);
+    expect(marks()).toEqual([0, 300]);
+    expect(emitted.at(-1)).toMatchObject({ type: 'disconnected', at: 301 });
+    feed$.next(opened(800));
+    feed$.next(gapOf(301, 800));
+    ledger(900);
+    expect(emitted.filter(({ type }) => type === 'gap')).toEqual([gapOf(301, 800), gapOf(302, 600)]);
+    passTo(900);
+    feed(950, 'b');
+    ledger(960);
+    expect(marks().at(-1)).toBeGreaterThan(300);
+  });
+
+  it('goes on after the end of the feed until its trades are decided, and then completes', () => {
+    const { feed, feed$, ledger, lines, ends } = settled();
+    feed(100, 'a', 'b');
+    feed$.complete();
+    ledger(104, 'a');
+    expect(ends).toEqual([]);
+    ledger(120);
+    expect(lines()).toEqual(['104 confirmed a 4', '110 expired b']);
+    expect(ends).toEqual(['complete']);
+  });
+
+  it('makes open trades unknown when both are over', () => {
+    const { feed, feed$, ledger, ledger$, lines, ends } = settled();
+    feed(100, 'a');
+    ledger(104, 'b');
+    feed$.complete();
+    ledger$.complete();
+    expect(lines()).toEqual(['104 unknown a ledger end', '104 unknown b feed end']);
+    expect(ends).toEqual(['complete']);
+  });
+
+  it.each(['feed$', 'ledger$'] as const)('makes open trades unknown when %s errors, and errors', (name) => {
+    const world = settled();
+    world.feed(100, 'a');
+    world[name].error(new Error('over'));
+    expect(world.lines()).toEqual(['100 unknown a ledger end']);
+    expect(world.ends).toEqual(['Error: over']);
+  });
+
+  it('says that the ledger ended for trades that wait longer than it lasted', () => {
+    const { feed, ledger, ledger$, passTo, lines } = settled();
+    feed(100, 'a');
+    ledger(104);
+    ledger$.complete();
+    passTo(130);
+    expect(lines()).toEqual(['110 unknown a ledger end']);
+  });
+});
+
+describe('settle', () => {
+  it('errors when key, slot or keep throws, and unsubscribes from both', () => {
+    for (const name of ['key', 'slot', 'keep'] as const) {
+      const world = settled({
+        [name]: () => {
+          throw new RangeError(name);
+        },
+      });
+      world.feed(100, 'a');
+      expect(world.ends).toEqual([`RangeError: ${name}`]);
+      expect([world.feed$.observed, world.ledger$.observed]).toEqual([false, false]);
+    }
+  });
+
+  it('errors on a ledger value that is no step', () => {
+    const { ledger$, ends } = settled();
+    ledger$.next({ ...stepOf(1, ''), at: NaN });
+    expect(ends[0]).toMatch(/ledger\$/);
+  });
+
+  it('unsubscribes from both, also in next, and leaves no timer', () => {
+    const world = driven();
+    const seen: unknown[] = [];
+    const subscription = world.settled$.subscribe((event) => {
+      seen.push(event);
+      if (event.type === 'outcome') subscription.unsubscribe();
+    });
+    world.subscription.unsubscribe();
+    world.open(0);
+    world.feed(100, 'a', 'b');
+    world.ledger(104, 'ab');
+    expect(seen.filter((event) => (event as { type: string }).type === 'outcome')).toHaveLength(1);
+    expect([world.feed$.observed, world.ledger$.observed]).toEqual([false, false]);
+  });
+
+  it('has a state for each subscriber', () => {
+    const world = settled();
+    world.feed(100, 'a');
+    const second: string[] = [];
+    world.settled$.subscribe((event) => event.type === 'outcome' && second.push(inWords(event)));
+    world.feed(101, 'b');
+    world.ledger(104, 'ab');
+    world.ledger(130);
+    expect(world.lines()).toEqual(['104 confirmed a 4', '104 confirmed b 3']);
+    expect(second).toEqual(['104 confirmed b 3', '107 unknown a feed start']);
+  });
+
+  it('keeps the outcome when next pushes more values into the feed', () => {
+    const world = settled();
+    world.settled$.subscribe((event) => {
+      if (event.type === 'outcome' && event.key === 'a') world.feed$.next(frameOf('b', 104));
+    });
+    world.feed(90, 'c');
+    world.feed(100, 'a');
+    world.ledger(104, 'a');
+    world.ledger(110, 'b');
+    expect(world.lines().at(-1)).toBe('110 confirmed b 6');
+  });
+
+  it('follows a ledger without watermarks by the clock', () => {
+    const world = driven({ rememberMs: 20 });
+    world.feed$.next(opened(0));
+    world.ledger$.next(opened(0));
+    world.feed(100, 'a');
+    world.passTo(111);
+    expect(world.lines()).toEqual(['110 expired a']);
+    world.passTo(700);
+    expect(world.emitted.filter(({ type }) => type === 'watermark').length).toBeGreaterThan(2);
+  });
+
+  it.each<[string, object, RegExp]>([
+    ['key', { key: 'hash' }, /`?key`? must be a function/],
+    ['withinMs', { withinMs: 0 }, /withinMs/],
+    ['withinMs, if it is missing', { withinMs: undefined }, /withinMs/],
+    ['slot', { slot: 1 }, /slot/],
+    ['keep', { keep: 1 }, /keep/],
+    ['withinBlocks', { withinBlocks: 0.5 }, /withinBlocks/],
+    ['graceMs', { graceMs: -1 }, /graceMs/],
+    ['rememberMs', { rememberMs: NaN }, /rememberMs/],
+    ['allowedLatenessMs', { allowedLatenessMs: -1 }, /allowedLatenessMs/],
+    ['maxTrades', { maxTrades: 0 }, /maxTrades/],
+    ['maxBytes', { maxBytes: 0 }, /maxBytes/],
+    ['scheduler', { scheduler: {} }, /scheduler/],
+    ['an unknown option', { within: 1 }, /within/],
+  ])('names %s when it is wrong', (_name, wrong, expected) => {
+    expect(() => settle(NEVER, { key: () => 'a', withinMs: 1, ...wrong } as never)).toThrow(expected);
+  });
+
+  it('names ledger$ when it is no Observable', () => {
+    expect(() => settle(undefined as never, { key: () => 'a', withinMs: 1 })).toThrow(/ledger\$/);
+  });
+});
+
+describe('windows of outcomes', () => {
+  it('add up to the final state, whatever was corrected', async () => {
+    const feed$ = new Subject<FeedEvent>();
+    const ledger$ = new Subject<LedgerStep<string> | FeedEvent>();
+    const outcomes: Outcome<unknown, string>[] = [];
+    const windows = lastValueFrom(
+      feed$.pipe(
+        settle(ledger$ as Subject<LedgerStep<string>>, {
+          key: (frame: Frame) => frame.text(),
+          withinMs: 10,
+          graceMs: 3,
+          rememberMs: 40,
+        }),
+        map((event) => (event.type === 'outcome' && outcomes.push(event), event)),
+        tumblingWindow({ lengthMs: 5, ...outcomeStats }),
+        toArray(),
+      ),
+    );
+    const steps: readonly [number, string, Partial<LedgerStep<string>>][] = [
+      [104, 'ab', { depth: 9 }],
+      [108, '', { reverted: entries('a'), depth: 9 }],
+      [115, 'c', { depth: 9 }],
+      [125, 'd', { depth: 9 }],
+      [140, '', { depth: 9 }],
+    ];
+    for (const each of [opened(0), frameOf('a', 100), frameOf('b', 101), frameOf('c', 102), frameOf('e', 103)])
+      feed$.next(each);
+    ledger$.next(watermark(0));
+    for (const [at, confirmed, more] of steps) {
+      ledger$.next(stepOf(at, confirmed, more));
+      ledger$.next(watermark(at));
+      feed$.next(watermark(at));
+    }
+    feed$.complete();
+    const closed = await windows;
+    const last = new Map(outcomes.map(({ key, state }) => [key, state]));
+    const sum = closed.reduce((all, { value }) => {
+      for (const state of ['confirmed', 'replaced', 'expired', 'reorged', 'unseen', 'unknown'] as const)
+        all[state] += value[state];
+      return all;
+    }, outcomeStats.seed());
+    const counted = (state: string) => [...last.values()].filter((each) => each === state).length;
+    for (const state of ['confirmed', 'replaced', 'expired', 'reorged', 'unseen', 'unknown'] as const)
+      expect([state, sum[state]]).toEqual([state, counted(state)]);
+    expect(outcomes.some(({ previous }) => previous !== undefined)).toBe(true);
+  });
+
+  it('have the coverage and the leads', () => {
+    const outcome = (state: 'confirmed' | 'unseen', leadMs?: number, previous?: object) =>
+      ({ type: 'outcome', state, key: 'a', at: 0, leadMs, previous }) as unknown as Outcome<string, string>;
+    const stats = [10, 100, 1_000, -50, 0.5]
+      .map((leadMs) => outcome('confirmed', leadMs))
+      .concat(outcome('unseen'))
+      .reduce((all, each) => outcomeStats.add(all, each), outcomeStats.seed());
+    expect(coverage(stats)).toBeCloseTo(5 / 6);
+    expect(leadAt(stats, 0)! / -50).toBeCloseTo(1, 0);
+    for (const [share, lead] of [
+      [0.6, 10],
+      [0.8, 100],
+      [1, 1_000],
+    ] as const)
+      expect(Math.abs(leadAt(stats, share)! / lead - 1)).toBeLessThan(0.19);
+    expect(leadAt(stats, 0.4)).toBe(0);
+    const corrected = outcomeStats.add(
+      stats,
+      outcome('unseen', undefined, { state: 'confirmed', at: 0, leadMs: 1_000 }),
+    );
+    expect(leadAt(corrected, 1)! / 100).toBeCloseTo(1, 0);
+    expect(outcomeStats.add(corrected, 'another item')).toBe(corrected);
+    const empty = outcomeStats.seed();
+    expect([coverage(empty), leadAt(empty, 0.5)]).toEqual([undefined, undefined]);
+  });
+});
+
+describe('a feed that stopped', () => {
+  it('is unknown for the time between, after a new subscription of it', async () => {
+    const events = concat(
+      of(opened(0), frameOf('a', 100), { type: 'stopped', at: 101, failure: lost(101) } as FeedEvent),
+      of(opened(110, 1), frameOf('b', 111), watermark(200)),
+    );
+    const ledger$ = of(watermark(0), stepOf(105, 'c'), watermark(300));
+    const outcomes = events.pipe(
+      settle(ledger$, { key: (frame: Frame) => frame.text(), withinMs: 10, graceMs: 3, rememberMs: 20 }),
+      map((event) => (event.type === 'outcome' ? inWords(event) : '')),
+      toArray(),
+    );
+    expect(await firstValueFrom(outcomes)).toContain('108 unknown c feed gap');
+  });
+
+  it('errors with the error of the feed after the outcomes', async () => {
+    const events = concat(
+      of(opened(0), frameOf('a', 100)),
+      throwError(() => new Error('stop')),
+    );
+    const ledger$ = concat(of(watermark(0), watermark(101)), NEVER);
+    const all: string[] = [];
+    await new Promise<void>((done) => {
+      (events as typeof NEVER).pipe(settle(ledger$, { key: () => 'a', withinMs: 10 }), take(9)).subscribe({
+        next: (event: { type: string }) => all.push(event.type),
+        error: (error: unknown) => {
+          all.push(String(error));
+          done();
+        },
+      });
+    });
+    expect(all.slice(-2)).toEqual(['outcome', 'Error: stop']);
+  });
+});

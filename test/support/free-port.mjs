@@ -1,0 +1,20 @@
+import { randomInt } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+
+/**
+ * Returns a free port on loopback, for a program that cannot choose one itself, or that leaves its port and takes it again. It is below the
+ * ports that the system assigns (32 768 and above on Linux), so no other test receives it meanwhile.
+ */
+export const freePort = async () => {
+  const server = createServer().listen(randomInt(10_000, 32_000), '127.0.0.1');
+  const isFree = await once(server, 'listening').then(
+    () => true,
+    () => false,
+  );
+  if (!isFree) return freePort();
+  const { port } = server.address();
+  server.close();
+  await once(server, 'close');
+  return port;
+};
