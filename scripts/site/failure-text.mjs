@@ -14,15 +14,14 @@ const relayReactions = {
   backoff: 'It waits by the policy: longer each time, with jitter. Then it connects to the relay again.',
 };
 const logReactions = {
-  stop: 'The Observable errors. Nothing is tried again until you subscribe again.',
-  backoff: 'It says so in the stream, and goes on.',
+  stop: 'The Observable errors with a `LogError`. Nothing is tried again until you subscribe again.',
+  backoff: 'It is the reason of a `gap`, or of a `disconnected`, that the log adds. Readers go on by themselves.',
 };
 const stages = { ticket: 'at the ticket request', handshake: 'at the handshake', stream: 'on the open stream' };
 
 const isOfRelay = (code) => code.includes('relay');
-const isOfLog = (code) => code.startsWith('log-') || code === 'consumer-in-use';
-
-const reactionsOf = (code) => (isOfRelay(code) ? relayReactions : isOfLog(code) ? logReactions : reactions);
+const isOfLog = (code) => /^(log-|consumer-)/.test(code);
+const reactionsTo = (code) => (isOfLog(code) ? logReactions : isOfRelay(code) ? relayReactions : reactions);
 
 /**
  * Returns what a row of a failure table matches: `HTTP 429`, `close 4001`, or a dash if the client itself detects the failure.
@@ -53,7 +52,7 @@ const linesOf = (group, meanings) => {
   return [
     table(['seen', 'when', 'verdict'], rows),
     `**What happened.** ${meaning}`,
-    `**What the library does.** ${reactionsOf(code)[verdict]}`,
+    `**What the library does.** ${reactionsTo(code)[verdict]}`,
     `**Advice.** ${advice}`,
   ].join('\n\n');
 };

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { FailureCode } from 'rx-trade-feed';
-import { type Meaning, relayMeanings, relayReports, repository } from '../../src/protocol/failures/meanings.js';
+import { relayMeanings, relayReports, repository } from '../../src/protocol/failures/meanings.js';
 import {
   clusterMeanings,
   logErrors,
@@ -24,7 +24,7 @@ const tables = {
   relay: [...relayMeanings, ...Object.values(relayReports)],
   worker: Object.values(workerMeanings),
   cluster: Object.values(clusterMeanings),
-  log: [...Object.values<Meaning>(logMeanings), ...Object.values<Meaning>(logErrors)],
+  log: [...Object.values(logMeanings), ...Object.values(logErrors)],
 };
 const meanings = Object.values(tables).flat();
 const codes = [...new Set(meanings.map(({ code }) => code))].sort();
