@@ -149,7 +149,7 @@ const authorized$ = (
     // The text of the app's error may be private, so it stays on the server.
     catchError((cause: unknown) => throwError(() => new NotAuthorizedError(500, authorizationFailed, { cause }))),
     map((id) => {
-      if (id === false) throw new NotAuthorizedError(403, 'This client is not authorized. Sign in again.');
+      if (id === false) throw new NotAuthorizedError(403, "This client isn't authorized. Sign in again.");
       return id;
     }),
     timeout({ first: clampMs(timeoutMs), with: () => throwError(() => new RelayFullError(lateText, lateReason)) }),
@@ -170,7 +170,7 @@ const userIdIn = (result: unknown): string | false | undefined => {
   if ((typeof id === 'string' && id !== '') || Number.isFinite(id)) return String(id);
   const found = typeof result !== 'object' ? `a ${typeof result}` : `an object whose \`id\` is ${kindOf(id)}`;
   throw new TypeError(
-    `\`authorize\` returned ${found}. Return true, false, or \`{ id }\` with a text that is not empty ` +
+    `\`authorize\` returned ${found}. Return true, false, or \`{ id }\` with a text that isn't empty ` +
       'or a finite number.',
   );
 };
@@ -185,8 +185,7 @@ const authorizationFailed =
   'The authorization failed: the function `authorize` of the server threw an error, ' +
   'or returned neither a boolean nor a user.';
 
-const selectionFailed =
-  'The selection failed: the function `select` of the server threw an error, or did not return an operator.';
+const selectionFailed = "The selection failed: the server's `select` threw an error, or didn't return an operator.";
 
 const selected = (
   select: NonNullable<RelayHandlerOptions['select']>,

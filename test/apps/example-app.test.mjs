@@ -134,7 +134,7 @@ describe('on the local service of the demo', () => {
     {
       title: 'Connect elsewhere',
       words:
-        /^Stopped Another connection of the same account took over: .* 4001 connection replaced The relay does not reconnect automatically\. Stopped at .* Find the other client, .* Connect again This page checks again (in \d+ s|now)\.$/,
+        /^Stopped Another client connected with this account: .* 4001 connection replaced The relay does not reconnect automatically\. Stopped at .* Find the other client, .* Connect again This page checks again (in \d+ s|now)\.$/,
     },
     {
       title: 'Write to the service',

@@ -188,7 +188,7 @@ describe('the exit codes', () => {
     const context = fakeContext();
     expect(await run(['help', 'exit-codes'], context)).toBe(0);
     expect(context.stdout.text.split('\n').filter((line) => line.length > 80)).toEqual([]);
-    expect(context.stdout.text).toMatch(/^ {2}1 +an unexpected error[^]* {8}doctor: the service is not available\n/m);
+    expect(context.stdout.text).toMatch(/^ {2}1 +an unexpected error[^]* {8}doctor: the service isn't available\n/m);
   });
 
   it('are explained only with options of the command', () => {
@@ -264,9 +264,9 @@ describe('the options of a connection', () => {
   it.each<[string, object, Readonly<Record<string, string>>, number, RegExp]>([
     ['no address', {}, {}, 2, /^The address of the service is missing\. .*TRADE_FEED_BASE_URL.*--base-url.*serve/],
     ['no key', {}, { ...env, TRADE_FEED_API_KEY: '' }, 2, /^The API key is missing\. .*TRADE_FEED_API_KEY.*--key-file/],
-    ['no file', { keyFile: 'missing' }, env, 8, /^Cannot read the file of --key-file: there is no such file\.$/],
+    ['no file', { keyFile: 'missing' }, env, 8, /^Can't read the file of --key-file: there is no such file\.$/],
     ['another file', { keyFile: 'ODD' }, env, 2, /--key-file must contain only an API key/],
-    ['no CA', { ca: 'missing' }, env, 8, /^Cannot read the file of --ca: there is no such file\.$/],
+    ['no CA', { ca: 'missing' }, env, 8, /^Can't read the file of --ca: there is no such file\.$/],
     ['a CA that is none', { ca: 'ODD' }, env, 2, /--ca must contain certificates in PEM/],
   ])('are refused with %s, and the content of a file is not shown', async (_what, values, given, exitCode, message) => {
     const odd = await folder.file('odd', 'two planted-words\nand lines');

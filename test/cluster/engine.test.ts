@@ -95,7 +95,7 @@ const rows: Readonly<Record<string, Row>> = {
   'NATS that is down': {
     kind: 'nats',
     start: async (server) => ({ engine: natsEngine(await server.nats()), fail: () => server.broker.kill() }),
-    log: /cannot reach the engine of the cluster: it does not answer\. Check that the engine runs/i,
+    log: /can't reach the cluster's engine: it doesn't answer\. Check that the engine runs/i,
     code: 'engine-refused',
     health: 'live',
   },
@@ -106,7 +106,7 @@ const rows: Readonly<Record<string, Row>> = {
       engine: natsEngine(await server.nats({ ...user, ignoreAuthErrorAbort: true })),
       fail: () => changePassword(server),
     }),
-    log: /cannot reach the engine of the cluster: Authorization Violation\. Check the user and the password/i,
+    log: /can't reach the cluster's engine: Authorization Violation\. Check the user and the password/i,
     code: 'engine-refused',
     health: 'live',
   },
@@ -143,7 +143,7 @@ const rows: Readonly<Record<string, Row>> = {
   'Redis that is down': {
     kind: 'redis',
     start: (server) => ({ engine: redis(server), fail: () => server.broker.kill() }),
-    log: /cannot reach the engine of the cluster: .*ECONNREFUSED.*\. Check that the engine runs/i,
+    log: /can't reach the cluster's engine: .*ECONNREFUSED.*\. Check that the engine runs/i,
     code: 'engine-refused',
     health: 'live',
   },
@@ -162,7 +162,7 @@ const rows: Readonly<Record<string, Row>> = {
       };
       return { engine: redisEngine(server.redis(), subscriber), owner: redis(server), fail };
     },
-    log: /cannot receive messages of the other replicas: no message of an owner has arrived for 3 s\. Run/i,
+    log: /can't receive messages from the other replicas: no message of an owner has arrived for 3 s\. Run/i,
     code: 'engine-refused',
   },
   'Redis whose client gives up': {
@@ -382,7 +382,7 @@ describe('what an engine refuses', () => {
     faults.failed('connect', new Error('WRONGPASS'));
     jest.advanceTimersByTime(1_000);
     expect(events).toMatchObject([
-      { operation: 'connect', message: 'it does not answer' },
+      { operation: 'connect', message: "it doesn't answer" },
       { operation: 'connect', message: 'WRONGPASS', advice: 'Check the user and the password of the connection.' },
     ]);
     faults.worked('connect');

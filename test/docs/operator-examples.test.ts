@@ -24,7 +24,7 @@ const prints: Readonly<Record<string, RegExp>> = {
   'log-events.ts': /^Connected to market \(connection 1\)$/,
   'merge-map-bounded.ts': /^997 dropped\n999\n1000$/,
   'node/record-to.ts': /^opened\nframe$/,
-  'node/recording/recording-error.ts': /missing\.ndjson: Cannot read the recording .*missing\.ndjson/,
+  'node/recording/recording-error.ts': /missing\.ndjson: Can't read the recording .*missing\.ndjson/,
   'node/replay.ts': /^first\n500 ms are missing\nsecond$/,
   'node/to-readable.ts': /^10 lines written$/,
   'bounded/bounded-queue.ts': /^The consumer is slower than the feed: 1 values/,

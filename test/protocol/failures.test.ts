@@ -214,7 +214,7 @@ describe('a TradeFeedError', () => {
   it('is plain data without cause and stack in JSON, with the failure before it', () => {
     const { message, advice } = second;
     const json: unknown = JSON.parse(JSON.stringify(copyFailure(second, { previous: first })));
-    const meaning = 'The service cannot issue tickets at the moment.';
+    const meaning = "The service can't issue tickets right now.";
     expect(json).toEqual({
       ...{ name: 'TradeFeedError', code: 'credential-service-unavailable', stage: 'ticket', verdict: 'backoff' },
       ...{ status: 503, retryAfterMs: 2_000, uptimeMs: 0, framesReceived: 0, endedAt: 2, message, meaning, advice },
@@ -280,7 +280,7 @@ describe('a TradeFeedError', () => {
         previous: shown.previous,
       });
       expect(shown.previous?.message).toBe(
-        'The `apiKey` function returned no key. See the cause, which your function threw; it is called again with backoff.',
+        'The `apiKey` function returned no key. See the cause for what your function threw. The feed calls it again with backoff.',
       );
       expect(shown.cause).toBeUndefined();
       expect(everythingIn(shown)).not.toContain('private');
@@ -304,7 +304,7 @@ describe('a TradeFeedError', () => {
         ...texts,
       });
       for (const each of [made, copyFailure(refused, { advice: 'private' })]) {
-        const [meaning, advice] = ['The feed failed.', 'See the log of the server.'];
+        const [meaning, advice] = ['The feed failed.', "See the server's log."];
         expect(each.toPublic()).toMatchObject({ code: each.code, message: `${meaning} ${advice}`, meaning, advice });
         expect(everythingIn(each.toPublic())).not.toContain('private');
       }

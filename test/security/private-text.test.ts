@@ -252,8 +252,8 @@ describe('errors of an `apiKey` function, and addresses, stay on the server', ()
     const gaps = [failure, own].map((each) => gapLine({ type: 'gap', from: 1, to: 2, durationMs: 1, failure: each }));
     writeFileSync(path, [frameLine(frame('one', 1)), ...gaps, frameLine(frame('two', 3))].join(''));
     const bytes = await bytesUntil(await relayed(replay$(path, { speed: Infinity })), 'event: complete');
-    expect(bytes).toContain('The connection broke off without a close frame. Nothing to do');
-    expect(bytes).toContain('The feed failed. See the log of the server.');
+    expect(bytes).toContain('The connection dropped without a close frame. Nothing to do');
+    expect(bytes).toContain("The feed failed. See the server's log.");
     expect(bytes).not.toMatch(isPrivate);
   });
 

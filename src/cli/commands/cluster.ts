@@ -39,7 +39,7 @@ export const act = async (
 ): Promise<number> => {
   const address = engineAddress(values, context);
   if (address === undefined)
-    throw usageError('The address of the engine is missing. Set TRADE_FEED_CLUSTER or use --cluster URL.');
+    throw usageError('Missing address of the engine. Set TRADE_FEED_CLUSTER or use --cluster URL.');
   const account = values.account ?? defaultAccount;
   const { engine, close } = await connect(address);
   try {
@@ -56,12 +56,12 @@ type Act = (state: ClusterState, engine: ClusterEngine, account: string, json?: 
 const actions: Readonly<Record<Action, Act>> = {
   status: (state, _engine, _account, json) => (json ? JSON.stringify(state) : statusText(state, Date.now()).join('\n')),
   'hand-over': async ({ standbys }, engine, account) => {
-    if (standbys.length === 0) throw nothingToDo('There is no other replica that could own the connection.');
-    if (!(await requestHandOver(engine, account))) throw nothingToDo('There is no owner.');
+    if (standbys.length === 0) throw nothingToDo('No other replica could take the connection.');
+    if (!(await requestHandOver(engine, account))) throw nothingToDo('No replica owns the connection.');
     return 'The owner gives the ownership away.';
   },
   resume: async (_state, engine, account) => {
-    if (!(await resumeCluster(engine, account))) throw nothingToDo('The cluster has not stopped.');
+    if (!(await resumeCluster(engine, account))) throw nothingToDo("The cluster hasn't stopped.");
     return 'The replicas may connect again. Restart those that have stopped.';
   },
 };
@@ -110,7 +110,7 @@ const changeText = ({ owner, cause }: OwnerChange, before: OwnerChange | undefin
     first: `${next} is the first owner`,
     'hand-over': `${previous} handed over to ${next}`,
     released: `${next} claimed it after ${previous} had released it`,
-    silence: `${next} claimed it because ${previous} did not answer`,
+    silence: `${next} claimed it because ${previous} didn't answer`,
     resumed: `${next} claimed it after cluster resume`,
   }[cause];
 };

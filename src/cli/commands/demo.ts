@@ -63,7 +63,7 @@ const demoService = async (feed: Feed, values: Values, context: CliContext): Pro
   if (baseUrl !== undefined && !hasKey) throw missing('an address', 'API key (TRADE_FEED_API_KEY or --key-file)');
   const listenLine = `npx rx-trade-feed listen${feed === 'market' ? '' : ` ${feed}`} | jq .`;
   if (baseUrl === undefined) {
-    if (values.ca !== undefined) throw usageError('--ca does not apply to the local service.');
+    if (values.ca !== undefined) throw usageError("--ca doesn't apply to the local service.");
     return localService(feed, values, listenLine);
   }
   const local = values.rate === undefined ? values.outageEvery !== undefined && '--outage-every' : '--rate';
@@ -103,7 +103,7 @@ const localService = async (feed: Feed, values: Values, listenLine: string): Pro
       backoff: { ...retryPolicy(values), ...(running && steady) },
     },
     service: `local service${running ? `, with an outage every ${duration(everyMs)}` : ''}`,
-    next: ['npx rx-trade-feed serve', `its two exports, then ${listenLine}`],
+    next: ['npx rx-trade-feed serve', `paste the two exports it printed, then run: ${listenLine}`],
     close: async () => {
       running?.unsubscribe();
       await service.shutdown();

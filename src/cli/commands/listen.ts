@@ -12,7 +12,7 @@ export const command = defineCommand({
   description: `
     Writes a text payload unchanged, followed by a newline. A payload that contains newlines takes several lines. A
     binary payload is written as base64. With --json each line is one JSON object, for every payload. On a terminal,
-    control characters of a payload are shown as symbols, so that a feed cannot control the terminal.
+    control characters of a payload are shown as symbols, so that a feed can't control the terminal.
 
     Frames are read as fast as they arrive, even if the reader of stdout is slow. Up to 64 MiB wait for it. Then the
     oldest lines are dropped. The number of dropped lines is reported on stderr, and with --json also in their place.

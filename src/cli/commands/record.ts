@@ -15,7 +15,7 @@ export const command = defineCommand({
     Writes frames and gaps as listen --json does, one JSON object per line. jq can read the file; replay and serve
     --replay send it again. Every byte of a payload is preserved. A crash loses at most the last moment.
 
-    Appends to an existing recording, and records the time in between as a gap. A file that is not a recording, or that
+    Appends to an existing recording, and records the time in between as a gap. A file that isn't a recording, or that
     another recorder uses, is refused and left unchanged. If no frame arrives, no new file remains. Ctrl-C ends it with
     a summary.
   `,
@@ -36,7 +36,7 @@ export const command = defineCommand({
   ],
   run: async (feed, values, context) => {
     const { output: path, maxFileSize: maxFileBytes } = values;
-    if (path === undefined) throw usageError('The file is missing. Use --output FILE.');
+    if (path === undefined) throw usageError('Missing file. Use --output FILE.');
     if (path === '-') throw usageError('record writes to a file. To write to stdout, use listen --json.');
     const events$ = tradeFeedEvents$(feed, await connectionOptions(values, context));
     const view = statusView(values, context, () => recordingSize(path));

@@ -38,7 +38,7 @@ export const command = defineCommand({
     feed: option('--feed <market|raw>', oneOf('market', 'raw'), 'the feed of --source (default: market)'),
     replay: option('--replay <FILE>', anyText, 'send a recording: each frame to its feed, with the recorded intervals'),
     speed: option('--speed <N|max>', speed, 'the speed of --replay, as a multiple (default: 1)'),
-    tls: flag('--tls', 'https: and wss: with a certificate that is created for this run'),
+    tls: flag('--tls', 'https: and wss: with a certificate created for this run'),
     cert: option('--cert <FILE>', anyText, 'https: and wss: with this PEM certificate'),
     key: option('--key <FILE>', anyText, 'the PEM key of --cert'),
   },
@@ -84,7 +84,7 @@ const start = async (options: TradeFeedServiceOptions & { readonly port: number 
     if (error instanceof TradeFeedError && error.option === 'tls')
       throw usageError('--cert and --key must contain a PEM certificate and its key.');
     const hint = 'Use another port with --port, or omit --port.';
-    throw localError(`Cannot listen on port ${options.port} of 127.0.0.1`, error, hint);
+    throw localError(`Can't listen on port ${options.port} of 127.0.0.1`, error, hint);
   }
 };
 
@@ -168,7 +168,7 @@ export const certificateFor = async (
 
 const notInstalled = (cause: unknown): never => {
   const text =
-    'serve --tls creates a certificate with the package selfsigned, which is not installed. ' +
+    "serve --tls creates a certificate with the package selfsigned, which isn't installed. " +
     'Install it (npm install --save-dev selfsigned), or use --cert and --key.';
   throw new CliError(ExitCode.local, text, cause);
 };

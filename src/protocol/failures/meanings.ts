@@ -109,12 +109,12 @@ export const invalidOptions = row(undefined, 'invalid-options', 'stop', [
 
 export const retriesExhausted = row(undefined, 'retries-exhausted', 'stop', [
   'The feed gave up after `maxAttempts` reconnects without a stable connection.',
-  'See the cause; set a larger `backoff.maxAttempts` to allow more reconnects.',
+  'See the cause. To allow more reconnects, raise `backoff.maxAttempts`.',
 ]);
 
 /** The gap between two subscriptions: `repeat`, `concat` or `switchMap` have subscribed to the feed again. */
 export const subscribedAgain = row(undefined, 'connection-closed', 'backoff', [
-  'The feed ended, and was subscribed to again.',
+  'The feed ended and was subscribed to again.',
   'Nothing to do: the frames of that time are missing.',
 ]);
 
@@ -129,13 +129,13 @@ const again = 'Nothing to do: the client connects again.';
 export const relayReports = {
   behind: row('stream', 'relay-behind', 'renew', [
     'This client missed frames: it was away, or slower than the feed.',
-    'If this happens often, do less for each frame, or raise `capacity` of the relay.',
+    "If this happens often, do less for each frame, or raise the relay's `capacity`.",
   ]),
   sourceFailed: row('stream', 'relay-source-failed', 'stop', [
-    'An error of the application stopped the feed.',
-    'See the cause, or the log of the server.',
+    'An error in the app stopped the feed.',
+    "See the cause, or the server's log.",
   ]),
-  closing: row('stream', 'relay-closing', 'backoff', ['The relay shuts down.', again]),
+  closing: row('stream', 'relay-closing', 'backoff', ['The relay is shutting down.', again]),
   sessionEnded: row('stream', 'relay-session-ended', 'renew', [
     'The relay requires this client to authorize again.',
     again,
@@ -148,7 +148,7 @@ export const relayReports = {
 };
 
 const refused = ['The relay refuses this client.', 'Sign in again.'] as const;
-const failed = ['The relay could not answer.', again] as const;
+const failed = ["The relay couldn't answer.", again] as const;
 
 /** The failures that a client of a relay observes. The first row that matches is used. */
 export const relayMeanings: readonly Meaning[] = [
@@ -158,21 +158,20 @@ export const relayMeanings: readonly Meaning[] = [
   row('handshake', 'relay-failed', 'backoff', failed, { status: 408 }),
   row('handshake', 'relay-failed', 'backoff', failed, { status: 429 }),
   row('handshake', 'relay-failed', 'backoff', failed, { status: '5xx' }),
-  row('handshake', 'invalid-relay', 'stop', ['There is no relay.', 'Check the address.'], { status: 'other' }),
-  row('handshake', 'relay-unreachable', 'backoff', ['The relay did not answer.', 'Check the network and the address.']),
-  row('handshake', 'relay-headers-failed', 'backoff', [
-    'The function `headers` of this page failed.',
-    'See the cause.',
-  ]),
+  row('handshake', 'invalid-relay', 'stop', ['No relay answers at this address.', 'Check the address.'], {
+    status: 'other',
+  }),
+  row('handshake', 'relay-unreachable', 'backoff', ["The relay didn't answer.", 'Check the network and the address.']),
+  row('handshake', 'relay-headers-failed', 'backoff', ["This page's `headers` function failed.", 'See the cause.']),
   row('handshake', 'relay-authorize-timeout', 'backoff', [
     'The relay took too long to authorize this client.',
-    'Nothing to do: the client connects again. If it happens often, make `authorize` of the server faster.',
+    "Nothing to do: the client connects again. If it happens often, make the server's `authorize` faster.",
   ]),
   // Not `renew`: when a relay restarts, all its clients would connect again at the same moment.
   row('stream', 'relay-lost', 'backoff', ['The connection to the relay ended.', again]),
   row('stream', 'relay-stalled', 'renew', ['The relay was silent for too long.', again]),
   row('stream', 'invalid-relay-data', 'backoff', [
-    'The data of the relay cannot be read.',
+    "The relay's data can't be read.",
     'Look for a proxy that changes it.',
   ]),
 ];

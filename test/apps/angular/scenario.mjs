@@ -95,7 +95,7 @@ export const runScenario = async (app, dist) => {
 
     await order('take over');
     await page.route('**/feed', retrySoon);
-    await shown.statusIs(/^Stopped\. Another connection of the same account took over/);
+    await shown.statusIs(/^Stopped\. Another client connected with this account/);
     const nextRequest = page.waitForRequest(/\/feed$/);
     await page.getByRole('button', { name: 'Try again' }).click();
     await nextRequest;

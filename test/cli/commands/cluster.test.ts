@@ -57,7 +57,7 @@ describe('the status of a cluster', () => {
     expect(fences.map(({ code }) => code.trimEnd())).toEqual([lines.join('\n')]);
   });
 
-  const refused = 'Cannot write the key of the cluster: maximum bytes exceeded. The store is full.';
+  const refused = "Can't write the cluster's key: maximum bytes exceeded. The store is full.";
   const others = [{ replica: 'b-1', since: 1, refused }];
   it.each<[string, readonly string[], RegExp]>([
     ['an owner that connects', text({ phase: 'opening' }), /^owner {7}a-1, which opens a connection, for 30 s\n/],
@@ -136,9 +136,9 @@ describe('cluster', () => {
 
   it('hand-over asks the owner, if another replica could own the connection', async () => {
     const engine = await engineWith();
-    const alone = { code: 5, text: 'There is no other replica that could own the connection.' };
+    const alone = { code: 5, text: 'No other replica could take the connection.' };
     expect(await act('hand-over', engine)).toEqual(alone);
-    expect(await act('hand-over', engine, {}, true)).toEqual({ code: 5, text: 'There is no owner.' });
+    expect(await act('hand-over', engine, {}, true)).toEqual({ code: 5, text: 'No replica owns the connection.' });
     const requests: string[] = [];
     const owner = engine.respond(names.handOver, (data) => {
       requests.push('hand-over');
@@ -152,7 +152,7 @@ describe('cluster', () => {
   });
 
   it('resume frees the key of a cluster that has stopped', async () => {
-    expect(await act('resume', await engineWith())).toEqual({ code: 5, text: 'The cluster has not stopped.' });
+    expect(await act('resume', await engineWith())).toEqual({ code: 5, text: "The cluster hasn't stopped." });
     const engine = await engineWith({ owner: '', phase: 'stopped', stop: { by: 'a-1', at: 0 } });
     const done = { code: 0, text: 'The replicas may connect again. Restart those that have stopped.\n' };
     expect(await act('resume', engine)).toEqual(done);

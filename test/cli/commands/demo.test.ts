@@ -73,7 +73,7 @@ describe('demo', () => {
     ['demo', { TRADE_FEED_BASE_URL: 'http://127.0.0.1:1' }, 'no API key (TRADE_FEED_API_KEY or --key-file)'],
     ['demo --rate 5', odd, '--rate applies only to the local service.'],
     ['demo --outage-every 5', odd, '--outage-every applies only to the local service.'],
-    ['demo --ca ca.pem', {}, '--ca does not apply to the local service.'],
+    ['demo --ca ca.pem', {}, "--ca doesn't apply to the local service."],
     ['demo', odd, 'the base URL has no scheme'],
   ])('refuses settings before it draws: `%s` with %j', async (line, env, words) => {
     const { stdout, stderr, exit } = command(line, { env, stdout: new FakeOutput({ columns: 80, rows: 24 }) });

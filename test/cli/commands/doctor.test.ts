@@ -287,7 +287,8 @@ it.each<[Finding, Finding['status'], RegExp, RegExp?]>([
 });
 
 it('the report fits every terminal with a hanging indent, and keeps a long word whole', () => {
-  const advice = 'Use --ca FILE for the CA of a private service, or check which server answers at this address.';
+  const advice =
+    'If the service is private, pass its CA with --ca FILE. Otherwise check which server answers at this address.';
   for (let columns = 36; columns < 130; columns += 1) {
     const shown = findingLines({ name: 'first frame', status: 'warning', text: advice, advice }, columns, false);
     expect(Math.max(...shown.map(({ length }) => length))).toBeLessThanOrEqual(columns);

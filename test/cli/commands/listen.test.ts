@@ -122,14 +122,14 @@ describe('listen', () => {
     await stderr.until(opened);
     const second = listen('market', { env: { TRADE_FEED_API_KEY: account.createApiKey() } });
     expect(await exit).toBe(4);
-    expect(stderr.text).toMatch(/rx-trade-feed: Another connection of the same account took over.*\(close code 4001/);
+    expect(stderr.text).toMatch(/rx-trade-feed: Another client connected with this account.*\(close code 4001/);
     await second.stderr.until(opened);
     expect(await second.end()).toBe(0);
   });
 
   it.each([
     ['EPIPE', 0, /; reconnects: none\n$/],
-    ['ENOSPC', 8, /rx-trade-feed: Cannot write to stdout: no space is left\.\n$/],
+    ['ENOSPC', 8, /rx-trade-feed: Can't write to stdout: no space is left\.\n$/],
   ] as const)('ends when stdout breaks with %s, with the exit code %d', async (code, exitCode, words) => {
     const { stdout, stderr, exit } = listen('--count 5');
     await stderr.until(opened);

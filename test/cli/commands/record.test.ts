@@ -117,13 +117,13 @@ describe('record', () => {
     const { stderr, exit } = record(`--output ${path}`);
     expect(await exit).toBe(8);
     expect(stderr.text).toBe(
-      `rx-trade-feed: The file ${path} already exists and is not a recording. Nothing was written to it. Use another path.\n`,
+      `rx-trade-feed: The file ${path} already exists and isn't a recording. Nothing was written to it. Use another path.\n`,
     );
     expect(readFileSync(path, 'utf8')).toBe('mine');
   });
 
   it.each([
-    ['', 'The file is missing. Use --output FILE.'],
+    ['', 'Missing file. Use --output FILE.'],
     ['-o -', 'record writes to a file. To write to stdout, use listen --json.'],
   ])('needs a file: %s', async (args, words) => {
     const { stderr, exit } = record(args);
@@ -139,7 +139,7 @@ describe('record', () => {
     const file = path();
     const { stderr, exit } = record(`-o ${file}`);
     expect(await exit).toBe(8);
-    expect(stderr.text).toBe(`rx-trade-feed: Cannot write the recording ${file}: ${words}.\n`);
+    expect(stderr.text).toBe(`rx-trade-feed: Can't write the recording ${file}: ${words}.\n`);
   });
 
   it('reports that another recorder uses the file, and a full disk', async () => {
@@ -155,7 +155,7 @@ describe('record', () => {
     service.push('market', 'one');
     expect(await full.exit).toBe(8);
     expect(full.stderr.text).toMatch(
-      /Z 1 frame, .*; recording: .*\nrx-trade-feed: Cannot write the recording \/dev\/full: no space is left on the disk\.\n$/,
+      /Z 1 frame, .*; recording: .*\nrx-trade-feed: Can't write the recording \/dev\/full: no space is left on the disk\.\n$/,
     );
   });
 });

@@ -136,7 +136,7 @@ describe('top', () => {
     ['market raw', 2, /An account has one connection, so each feed needs the key of another account/],
     ['market:a raw:a', 2, /An account has one connection/],
     ['http://127.0.0.1:1/ --header-file BAD', 2, /The file of --header-file must contain lines such as Authorization/],
-    ['http://127.0.0.1:1/ --header-file missing', 8, /Cannot read the file of --header-file: there is no such file/],
+    ['http://127.0.0.1:1/ --header-file missing', 8, /Can't read the file of --header-file: there is no such file/],
   ])('refuses `%s`', async (args, code, message) => {
     const bad = await folder.file('bad-headers', 'planted\n');
     const { stderr, exit } = command(`top ${args.replace('BAD', bad)}`, { env: nowhere });

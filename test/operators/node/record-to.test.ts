@@ -187,7 +187,7 @@ describe('recordTo', () => {
         code: 'connection-closed',
         stage: 'stream',
         endedAt: 1_000,
-        message: expect.stringContaining('The recording stopped and was continued later.'),
+        message: expect.stringContaining('The recording stopped and continued later.'),
       });
       expect(rest.map(({ type }) => type)).toEqual(
         events.filter(({ type }) => /frame|gap/.test(type)).map(({ type }) => type),
@@ -223,7 +223,7 @@ describe('recordTo', () => {
     const noSpace: unknown = expect.objectContaining({
       name: 'RecordingError',
       path: '/dev/full',
-      message: 'Cannot write the recording /dev/full: no space is left on the disk.',
+      message: "Can't write the recording /dev/full: no space is left on the disk.",
     });
 
     it('errors when the disk is full', async () => {
@@ -265,13 +265,13 @@ describe('recordTo', () => {
 
   describe('its options', () => {
     it.each([
-      ['', {}, '`path` must be a path: a text that is not empty'],
+      ['', {}, "`path` must be a path: a text that isn't empty"],
       [7 as unknown as string, {}, '`path` must be a path'],
       ['f', { maxFileBytes: 0 }, '`maxFileBytes` must be a number of bytes, 1 or more, got 0'],
       ['f', { maxWaitingBytes: NaN }, '`maxWaitingBytes` must be a number of bytes, 1 or more'],
       ['f', { maxFileBytes: '7' as unknown as number }, '`maxFileBytes` must be a number of bytes, 1 or more'],
       ['f', { onError: 'ignore' as 'error' }, "`onError` must be 'error' or a function"],
-      ['f', { maxFiles: 3 }, '`maxFiles` must be left out: the options are maxFileBytes, maxWaitingBytes, onError'],
+      ['f', { maxFiles: 3 }, "`maxFiles` doesn't exist: the options are maxFileBytes, maxWaitingBytes, onError"],
     ])('are checked when the operator is called: %j, %j', (path, options, message) => {
       expect(() => recordTo(path, options as RecordOptions)).toThrow(
         expect.objectContaining({ code: 'invalid-options', message: expect.stringContaining(message) }),

@@ -39,7 +39,7 @@ const recordAfter = (path: string, through: readonly string[] = []): string => {
 };
 
 const refused = (path: string): string =>
-  `Cannot write the recording ${path}: another recorder, in this process or another one, is writing to it. Use another path, or stop that recorder.`;
+  `Can't write the recording ${path}: another recorder, in this process or another one, is writing to it. Use another path, or stop that recorder.`;
 
 it('a killed recorder whose parent has not read its exit status does not keep the lock', async () => {
   const path = folder.path('zombie.ndjson');

@@ -115,7 +115,7 @@ describe('replay$', () => {
     record([], path);
     appendFileSync(path, '{"secret\n{}\n');
     await expect(replayed(path)).rejects.toThrow(
-      /^The line at byte \d+ of .* is not a valid line of a recording: it is not JSON\. To skip it, continue from offset \d+\.$/,
+      /^The line at byte \d+ of .* isn't a valid line of a recording: it isn't JSON\. To skip it, continue from offset \d+\.$/,
     );
   });
 
@@ -128,11 +128,7 @@ describe('replay$', () => {
     ['f', { offset: 1.5 }, '`offset` must be'],
     ['f', { onProgress: 1 as never }, '`onProgress` must be a function'],
     ['f', { scheduler: {} as never }, '`scheduler` must be a scheduler of RxJS'],
-    [
-      'f',
-      { sped: 1 } as ReplayOptions,
-      '`sped` must be left out: the options are speed, offset, onProgress, scheduler',
-    ],
+    ['f', { sped: 1 } as ReplayOptions, "`sped` doesn't exist: the options are speed, offset, onProgress, scheduler"],
   ])('checks its options when it is called: %j, %j', (path, options, message) => {
     expect(() => replay$(path, options)).toThrow(
       expect.objectContaining({ code: 'invalid-options', message: expect.stringContaining(message) }),

@@ -19,7 +19,7 @@ export const claimRecording = (path: string, lock: LockFile = lockFile): (() => 
     if (release !== undefined) return release;
   }
   throw new RecordingError(
-    `Cannot write the recording ${path}: another program keeps replacing the file. Use another path, or stop that program.`,
+    `Can't write the recording ${path}: another program keeps replacing the file. Use another path, or stop that program.`,
     { path },
   );
 };
@@ -70,7 +70,7 @@ const refuseParts = (path: string): void => {
   for (let before = number - 1; before >= 0; before -= 1) if (!existsSync(fileOf(base, before))) return;
   if (number > 0)
     throw new RecordingError(
-      `Cannot write the recording ${path}: this path belongs to the recording ${base}, which continues there when a file is full. Record to ${base}, or use another path.`,
+      `Can't write the recording ${path}: this path belongs to the recording ${base}, which continues there when a file is full. Record to ${base}, or use another path.`,
       { path },
     );
 };
@@ -79,13 +79,13 @@ const refuseParts = (path: string): void => {
 const refuseOrphans = (path: string): void => {
   if (!existsSync(fileOf(path, 1))) return;
   throw new RecordingError(
-    `Cannot write the recording ${path}: the file does not exist, but its continuation ${fileOf(path, 1)} does. Use another path, or move the old files away.`,
+    `Can't write the recording ${path}: the file doesn't exist, but its continuation ${fileOf(path, 1)} does. Use another path, or move the old files away.`,
     { path },
   );
 };
 
 const lockedError = (path: string): RecordingError =>
   new RecordingError(
-    `Cannot write the recording ${path}: another recorder, in this process or another one, is writing to it. Use another path, or stop that recorder.`,
+    `Can't write the recording ${path}: another recorder, in this process or another one, is writing to it. Use another path, or stop that recorder.`,
     { path },
   );

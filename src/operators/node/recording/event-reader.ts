@@ -73,7 +73,7 @@ const invalidLine = (
   const lineAt = fileOffset + start;
   const next = offset + bytes.indexOf(newline, start) + 1;
   return new RecordingError(
-    `The line at byte ${lineAt} of ${path} is not a valid line of a recording: ${message}. To skip it, continue from offset ${next}.`,
+    `The line at byte ${lineAt} of ${path} isn't a valid line of a recording: ${message}. To skip it, continue from offset ${next}.`,
     { path, lineAt },
   );
 };

@@ -20,7 +20,7 @@ export const removeIfEmpty = (path: string, fd: number): void => {
 export const refuseSpecial = (path: string): void => {
   const stats = statSync(path, { throwIfNoEntry: false });
   if (stats?.isFIFO() || stats?.isSocket())
-    throw new RecordingError(`Cannot write the recording ${path}: the path is a pipe or a socket, not a file.`, {
+    throw new RecordingError(`Can't write the recording ${path}: the path is a pipe or a socket, not a file.`, {
       path,
     });
 };

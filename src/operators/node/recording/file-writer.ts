@@ -52,7 +52,7 @@ export const createFileWriter = (fd: number, path: string, length: number, disk:
   };
 
   const confirm = (lines: LineBuffer, bytes: number): void => {
-    if (bytes === 0) throw new RecordingError(`Cannot write the recording ${path}: the disk wrote 0 bytes.`, { path });
+    if (bytes === 0) throw new RecordingError(`Can't write the recording ${path}: the disk wrote 0 bytes.`, { path });
     lines.written += bytes;
     position += bytes;
   };
@@ -128,7 +128,7 @@ export const createFileWriter = (fd: number, path: string, length: number, disk:
         const unconfirmed = inFlight === undefined ? 0 : inFlight.length - inFlight.written;
         if (size < position || size > position + unconfirmed || hasHole()) throw changedError(path);
         if (nlink === 0)
-          throw new RecordingError(`Cannot write the recording ${path}: the file was removed during the recording.`, {
+          throw new RecordingError(`Can't write the recording ${path}: the file was removed during the recording.`, {
             path,
           });
       }),
@@ -146,6 +146,6 @@ export const createFileWriter = (fd: number, path: string, length: number, disk:
 
 const changedError = (path: string): RecordingError =>
   new RecordingError(
-    `Cannot write the recording ${path}: another program changed the file during the recording. Record to a path from one process only, and move or truncate a recording only after it has ended.`,
+    `Can't write the recording ${path}: another program changed the file during the recording. Record to a path from one process only, and move or truncate a recording only after it has ended.`,
     { path },
   );

@@ -50,7 +50,7 @@ const openAtEnd = (path: string, number: number, fd: number): Omit<OpenRecording
   if (stats.size === 0) return { fd, number, length: 0, stoppedAt: undefined };
   if (!isRecordingStart(readBytes(fd, 0, startBytes).toString('latin1')))
     throw new RecordingError(
-      `The file ${path} already exists and is not a recording. Nothing was written to it. Use another path.`,
+      `The file ${path} already exists and isn't a recording. Nothing was written to it. Use another path.`,
       { path },
     );
   const { length, stoppedAt } = findEnd(fd, stats);

@@ -42,7 +42,7 @@ const systemErrors: Readonly<Record<string, string>> = {
   EPERM: 'permission denied',
   EROFS: 'the disk is read-only',
   EISDIR: 'the path is a directory',
-  ENOTDIR: 'a part of the path is not a directory',
+  ENOTDIR: "a part of the path isn't a directory",
   ENOSPC: 'no space is left on the disk',
   EDQUOT: 'the disk quota is used up',
   EFBIG: 'the file is larger than this operating system allows',
@@ -55,7 +55,7 @@ const systemErrors: Readonly<Record<string, string>> = {
 export const toRecordingError = (action: 'write' | 'read', path: string, cause: unknown): RecordingError => {
   if (cause instanceof RecordingError) return cause;
   const { code = '', message } = cause as NodeJS.ErrnoException;
-  return new RecordingError(`Cannot ${action} the recording ${path}: ${systemErrors[code] ?? message}.`, {
+  return new RecordingError(`Can't ${action} the recording ${path}: ${systemErrors[code] ?? message}.`, {
     path,
     cause,
   });

@@ -61,9 +61,9 @@ const check: (isRight: boolean, otherwise: string) => asserts isRight = (isRight
 };
 
 const objectIn = (line: Buffer): LineFields => {
-  check(isUtf8(line), 'it is not UTF-8');
+  check(isUtf8(line), "it isn't UTF-8");
   const value = parseLine(line.toString('utf8'));
-  check(typeof value === 'object' && value !== null, 'it is not a JSON object');
+  check(typeof value === 'object' && value !== null, "it isn't a JSON object");
   return value as LineFields;
 };
 

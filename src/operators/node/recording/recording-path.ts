@@ -13,5 +13,5 @@ export const partOf = (path: string): { readonly base: string; readonly number: 
 export const absolutePath = (path: string): string => (isAbsolute(path) ? path : `${process.cwd()}${sep}${path}`);
 
 export const checkPath = (path: unknown): void => {
-  if (typeof path !== 'string' || path === '') throw invalidOption('path', 'a path: a text that is not empty');
+  if (typeof path !== 'string' || path === '') throw invalidOption('path', "a path: a text that isn't empty");
 };

@@ -186,7 +186,7 @@ const lineStarts = [0x7b, newline, carriageReturn];
 
 const notARecording = (path: string): RecordingError =>
   new RecordingError(
-    `The file ${path} is not a recording: its first line is not one that recordTo or \`rx-trade-feed listen --json\` writes. Check the path.`,
+    `The file ${path} isn't a recording: its first line isn't one that recordTo or \`rx-trade-feed listen --json\` writes. Check the path.`,
     { path, lineAt: 0 },
   );
 
@@ -197,7 +197,7 @@ const sizesOf = async (path: string): Promise<readonly number[]> => {
     try {
       const stats = await stat(file);
       if (!stats.isFile())
-        throw Object.assign(new Error('the path is not a file'), stats.isDirectory() && { code: 'EISDIR' });
+        throw Object.assign(new Error("the path isn't a file"), stats.isDirectory() && { code: 'EISDIR' });
       sizes.push(stats.size);
     } catch (error) {
       if (sizes.length > 0 && (error as NodeJS.ErrnoException).code === 'ENOENT') return sizes;

@@ -32,7 +32,7 @@ describe('claimRecording', () => {
       expect.objectContaining({
         name: 'RecordingError',
         path,
-        message: `Cannot write the recording ${path}: another recorder, in this process or another one, is writing to it. Use another path, or stop that recorder.`,
+        message: `Can't write the recording ${path}: another recorder, in this process or another one, is writing to it. Use another path, or stop that recorder.`,
       }),
     );
     release();
@@ -102,7 +102,7 @@ describe('claimRecording', () => {
   it('refuses to create the first file when its continuation exists', () => {
     const path = fresh();
     writeFileSync(`${path}.1`, '');
-    expect(() => claimRecording(path)).toThrow(/: the file does not exist, but its continuation .*\.1 does\./);
+    expect(() => claimRecording(path)).toThrow(/: the file doesn't exist, but its continuation .*\.1 does\./);
     expect(existsSync(path)).toBe(false);
   });
 });

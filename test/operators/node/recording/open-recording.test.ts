@@ -78,7 +78,7 @@ describe('openRecording', () => {
         expect.objectContaining({
           name: 'RecordingError',
           path,
-          message: `The file ${path} already exists and is not a recording. Nothing was written to it. Use another path.`,
+          message: `The file ${path} already exists and isn't a recording. Nothing was written to it. Use another path.`,
         }),
       );
       expect(readFileSync(path, 'utf8')).toBe(text);

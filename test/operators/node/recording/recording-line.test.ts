@@ -67,10 +67,10 @@ describe('readLine', () => {
   });
 
   it.each([
-    ['{"secret', 'it is not JSON'],
-    ['', 'it is not JSON'],
-    ['"secret"', 'it is not a JSON object'],
-    ['null', 'it is not a JSON object'],
+    ['{"secret', "it isn't JSON"],
+    ['', "it isn't JSON"],
+    ['"secret"', "it isn't a JSON object"],
+    ['null', "it isn't a JSON object"],
     ['{"batch":1}', 'it has no `type`'],
     ['[]', 'it has no `type`'],
     [frame({ feed: 'secret' }), 'a field of the frame is missing or wrong'],
@@ -97,6 +97,6 @@ describe('readLine', () => {
   it('refuses bytes that are not UTF-8', () => {
     const line = Buffer.from(frame({ data: 'xyz' }));
     line[line.length - 3] = 0xff;
-    expect(() => readLine(line, 0)).toThrow(new TypeError('it is not UTF-8'));
+    expect(() => readLine(line, 0)).toThrow(new TypeError("it isn't UTF-8"));
   });
 });

@@ -141,7 +141,7 @@ describe('createRecordingReader', () => {
     await expect(readerOf(path, 0, 10).read()).rejects.toMatchObject({
       path,
       lineAt: 0,
-      message: `The file ${path} is not a recording: its first line is not one that recordTo or \`rx-trade-feed listen --json\` writes. Check the path.`,
+      message: `The file ${path} isn't a recording: its first line isn't one that recordTo or \`rx-trade-feed listen --json\` writes. Check the path.`,
     });
   });
 
@@ -151,16 +151,16 @@ describe('createRecordingReader', () => {
     await expect(read(missing)).rejects.toMatchObject({
       name: 'RecordingError',
       path: missing,
-      message: `Cannot read the recording ${missing}: there is no such file or folder.`,
+      message: `Can't read the recording ${missing}: there is no such file or folder.`,
       cause: { code: 'ENOENT' },
     });
     await expect(read(folder.path('.'))).rejects.toThrow(/: the path is a directory\.$/);
     const pipe = folder.path('pipe');
     execFileSync('mkfifo', [pipe]);
-    await expect(read(pipe)).rejects.toThrow(`Cannot read the recording ${pipe}: the path is not a file.`);
+    await expect(read(pipe)).rejects.toThrow(`Can't read the recording ${pipe}: the path isn't a file.`);
     const path = recording(one);
     execFileSync('mkfifo', [`${path}.1`]);
-    await expect(read(path)).rejects.toThrow(`Cannot read the recording ${path}.1: the path is not a file.`);
+    await expect(read(path)).rejects.toThrow(`Can't read the recording ${path}.1: the path isn't a file.`);
   });
 
   it('does not read a file without a newline into memory', async () => {

@@ -149,7 +149,7 @@ describe('createRecordingWriter', () => {
         {
           name: 'RecordingError',
           path,
-          message: `Cannot write the recording ${path}: no space is left on the disk.`,
+          message: `Can't write the recording ${path}: no space is left on the disk.`,
           cause: { code: 'ENOSPC' },
         },
       ]);
