@@ -33,7 +33,7 @@ const programs = [
 ];
 const worker = './dist/worker/inside/feed-worker.js';
 // A bundler would turn CommonJS into another module.
-const commonJs = ['for-servers.cjs', 'operators/node/recording/load-native-lock.cjs', 'nestjs/load-telemetry.cjs'];
+const commonJs = ['for-servers.cjs', 'log/load-native-lock.cjs', 'nestjs/load-telemetry.cjs'];
 
 /** Maps the name of a file in dist to the compiled file. */
 const inputOf = (files, end) =>

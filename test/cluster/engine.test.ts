@@ -415,7 +415,7 @@ describe('a replica', () => {
     const { key, standbys } = await readClusterState(memory, 'main', 1_500);
     expect(key).toBeUndefined();
     expect(standbys).toMatchObject([
-      { refused: expect.stringMatching(/^Cannot write .+ exceeded\. The store is full/) },
+      { refused: expect.stringMatching(/^Can't write .+ exceeded\. The store is full/) },
     ]);
   });
 

@@ -128,7 +128,7 @@ describe('forRootAsync', () => {
 
   it.each<[string, unknown, string]>([
     ['nothing', undefined, '`options` must be an object'],
-    ['an unknown option', { conect: 1 }, '`conect` must be left out'],
+    ['an unknown option', { conect: 1 }, "`conect` doesn't exist"],
     ['a name', { name: 'raw' }, '`name` must be set next to `useFactory`'],
   ])('does not start with a factory that returns %s', async (_what, options, message) => {
     const useFactory = () => options as TradeFeedModuleOptions;

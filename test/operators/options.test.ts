@@ -100,7 +100,7 @@ describe('wrong options', () => {
     ['decodeWith', [], '`codec` must be an io-ts codec or a Standard Schema'],
     ['decodeWith', [{ is: 1, decode: 2 }], '`codec` must be'],
     ['decodeWith', [Count, { onInvalid: 'ignore' }], "`onInvalid` must be 'drop' or 'error' or a function"],
-    ['decodeWith', [Count, { compile: false }], '`compile` must be left out'],
+    ['decodeWith', [Count, { compile: false }], "`compile` doesn't exist"],
     ['distinctRecent', ['id'], '`key` must be a function'],
     ['distinctRecent', [String, { max: 0 }], '`max` must be a whole number, 1 or more, got 0'],
     ['distinctRecent', [String, { ttlMs: 0 }], '`ttlMs` must be a number of ms above 0, got 0'],

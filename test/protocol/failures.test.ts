@@ -134,7 +134,7 @@ describe('the message of a failure', () => {
       'The service has no room for another user (HTTP 503, x). Nothing to do: the feed tries again with backoff.',
     );
     expect(messageOf({ stage: 'stream', closeCode: 1006, reason: '' })).toBe(
-      'The connection broke off without a close frame (close code 1006). Nothing to do: the feed reconnects with a fresh ticket.',
+      'The connection dropped without a close frame (close code 1006). Nothing to do: the feed reconnects with a fresh ticket.',
     );
   });
 
@@ -238,7 +238,7 @@ describe('a TradeFeedError', () => {
       const changed = copyFailure(second, { advice: 'Pay $& and $1.' });
       expect(changed.advice).toBe('Pay $& and $1.');
       expect(changed.message).toBe(
-        `The service cannot issue tickets at the moment (HTTP 503). Pay $& and $1. See ${failurePage(second.code)}`,
+        `The service can't issue tickets right now (HTTP 503). Pay $& and $1. See ${failurePage(second.code)}`,
       );
       expect(copyFailure(second, { verdict: 'stop' }).message).toBe(second.message);
     });
@@ -388,11 +388,11 @@ describe('readFailure', () => {
     expect(summaryOf('It ended. Wait.')).toBe('It ended.');
     expect(summaryOf('It ended.', '')).toBe('It ended.');
     const read = readFailure(written(before));
-    expect(read.summary).toBe('The service cannot issue tickets at the moment (HTTP 503).');
+    expect(read.summary).toBe("The service can't issue tickets right now (HTTP 503).");
     expect(readFailure(written(before.toPublic())).summary).toBe(before.summary);
     expect(read).not.toHaveProperty('detail');
     const changed = copyFailure(read, { advice: 'Stop.' }).message;
-    expect(changed).toMatch(/^The service cannot issue tickets at the moment \(HTTP 503\)\. Stop\. See \S+$/);
+    expect(changed).toMatch(/^The service can't issue tickets right now \(HTTP 503\)\. Stop\. See \S+$/);
   });
 });
 
@@ -404,7 +404,7 @@ it.each([new Error('secret'), 'secret', undefined, null, { code: 'connection-los
     expect(failure).toMatchObject({ code: 'relay-source-failed', stage: 'stream', verdict: 'stop' });
     expect([failure.cause, failure.toPublic().cause]).toEqual([error, undefined]);
     expect(failure.message).toMatch(
-      /^An error of the application stopped the feed\. See the cause, or the log of the server\. See \S+$/,
+      /^An error in the app stopped the feed\. See the cause, or the server's log\. See \S+$/,
     );
   },
 );

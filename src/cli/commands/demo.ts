@@ -103,7 +103,7 @@ const localService = async (feed: Feed, values: Values, listenLine: string): Pro
       backoff: { ...retryPolicy(values), ...(running && steady) },
     },
     service: `local service${running ? `, with an outage every ${duration(everyMs)}` : ''}`,
-    next: ['npx rx-trade-feed serve', `paste the two exports it printed, then run: ${listenLine}`],
+    next: ['npx rx-trade-feed serve', `paste its two exports, then run ${listenLine}`],
     close: async () => {
       running?.unsubscribe();
       await service.shutdown();

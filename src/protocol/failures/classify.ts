@@ -116,7 +116,7 @@ export const serviceMeanings: readonly Meaning[] = [
     'Request `market` or `raw`.',
   ]),
   ticket({ status: 429 }, 'ticket-rate-limited', 'wait', [
-    'The service has had too many ticket requests in this window.',
+    'Too many tickets were requested in this window.',
     'Nothing to do: the feed waits as long as the service asks. If this happens often, look for a second client of the account.',
   ]),
   ticket({ status: 503 }, 'credential-service-unavailable', 'backoff', ["The service can't issue tickets right now."]),

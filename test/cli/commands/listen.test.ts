@@ -96,7 +96,7 @@ describe('listen', () => {
       failure: { code: 'invalid-api-key' },
     });
     expect(stderr.text).toBe(
-      'rx-trade-feed: The service does not accept the API key (HTTP 401). Set TRADE_FEED_API_KEY to a valid key, or use --key-file.\n',
+      "rx-trade-feed: The service doesn't accept the API key (HTTP 401). Set TRADE_FEED_API_KEY to a valid key, or use --key-file.\n",
     );
   });
 

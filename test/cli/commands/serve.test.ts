@@ -138,7 +138,7 @@ describe('serve', () => {
     expect(await listen(`--count 1 --ca ${caFile}`, service).exit).toBe(0);
     const untrusting = listen('--count 1', service);
     expect(await untrusting.exit).toBe(6);
-    expect(untrusting.stderr.text).toContain('Use --ca FILE for the CA of a private service');
+    expect(untrusting.stderr.text).toContain('pass its CA with --ca FILE');
     expect(await service.end()).toBe(0);
     await expect(access(caFile)).rejects.toThrow();
   });

@@ -88,7 +88,7 @@ describe('top', () => {
     for (const line of [
       /\/status live\n/,
       /\/stream unknown · The address answers with text\/event-stream instead of a status as JSON\.\n/,
-      /\/other unknown · The JSON at this address is not a status\.\n/,
+      /\/other unknown · The JSON at this address isn't a status\.\n/,
       /\/bad unknown · No status: .*JSON/,
       /127\.0\.0\.1:1\/ unknown · No status: connect ECONNREFUSED/,
     ])
@@ -105,7 +105,7 @@ describe('top', () => {
     const keyFile = await folder.file('good.key', service.createAccount().createApiKey());
     const env = { TRADE_FEED_BASE_URL: service.baseUrl, TRADE_FEED_API_KEY: 'planted-wrong-key' };
     const { stdout, end } = command(`top market raw:${keyFile}`, { env });
-    await stdout.until(/market stopped .*The service does not accept the API key \(HTTP 401\)\./);
+    await stdout.until(/market stopped .*The service doesn't accept the API key \(HTTP 401\)\./);
     await stdout.until(/raw:.* live/);
     await service.shutdown();
     await stdout.until(
