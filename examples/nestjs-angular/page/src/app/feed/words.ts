@@ -51,7 +51,7 @@ export const time = (at: number): string => clock.format(at);
 /** Formats a time with milliseconds: `14:03:11.042`. */
 export const timeMs = (at: number): string => `${clock.format(at)}.${String(Math.floor(at) % 1_000).padStart(3, '0')}`;
 
-/** Formats a time, with the day if it is not today: `14:03:11`, `Fri 20 Nov, 14:03:11`. */
+/** Formats a time, with the day if it isn't today: `14:03:11`, `Fri 20 Nov, 14:03:11`. */
 export const moment = (at: number, now: number): string =>
   day.format(at) === day.format(now) ? time(at) : `${day.format(at)}, ${time(at)}`;
 
