@@ -15,13 +15,13 @@ export const command = defineCommand({
   argument: wordArgument('<action>', 'status, hand-over or resume', 'action', ['status', 'hand-over', 'resume']),
   summary: 'show or change which replica owns a connection',
   description: `
-    status shows the owner, its generation, the replicas that could replace it, and the last changes of the owner.
-    hand-over moves the ownership to another replica. resume allows the replicas to connect again after another client
-    replaced their connection; the replicas that have stopped need a restart. resume also repairs a key that cannot be
-    read.
+    status shows which replica owns the connection, its generation, the replicas that could take over, and the last
+    changes of the owner. hand-over moves the ownership to another replica. After another client has replaced the
+    connection, resume lets the replicas connect again; restart those that have stopped. resume also repairs a key that
+    can't be read.
 
-    A user and a password in the address are visible in the list of processes. Use TRADE_FEED_CLUSTER for such an
-    address.
+    Other users can read an address with a user and a password in the list of processes. Set TRADE_FEED_CLUSTER to such
+    an address.
   `,
   options,
   examples: [

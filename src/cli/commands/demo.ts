@@ -25,7 +25,7 @@ export const command = defineCommand({
   argument: feedArgument,
   summary: 'show a live feed, from a local service by default',
   description: `
-    Starts a local service, connects to it and shows what happens. If TRADE_FEED_BASE_URL and TRADE_FEED_API_KEY are set
+    Starts a local service, connects to it and shows what happens. If you set TRADE_FEED_BASE_URL and TRADE_FEED_API_KEY
     (or --base-url and --key-file), it connects to that service instead. Ctrl-C ends it with a summary.
   `,
   options,

@@ -15,12 +15,11 @@ export const command = defineCommand({
   argument: feedArgument,
   summary: "find out why a feed doesn't work",
   description: `
-    Checks Node, the settings, the proxy, DNS, TCP, TLS, the API key and the clock, and prints what is wrong and what to
-    do. It requests one ticket. Later checks are skipped after a check that failed.
+    Checks Node, the settings, the proxy, DNS, TCP, TLS, the API key and the clock, and prints what's wrong and what to
+    do. It requests one ticket. After a check that failed, it skips the rest.
 
     With --connect it also opens a connection, and waits 10 s for another client of the account and for the first frame.
-    A new connection kicks out any other client of the account (4001), so doctor doesn't open one without
-    --connect.
+    A new connection kicks out any other client of the account (4001), so doctor doesn't open one without --connect.
   `,
   options: {
     ...service,

@@ -15,8 +15,8 @@ export const command = defineCommand({
     Writes frames and gaps as listen --json does, one JSON object per line. jq can read the file; replay and serve
     --replay send it again. Every byte of a payload is preserved. A crash loses at most the last moment.
 
-    Appends to an existing recording, and records the time in between as a gap. A file that isn't a recording, or that
-    another recorder uses, is refused and left unchanged. If no frame arrives, no new file remains. Ctrl-C ends it with
+    Appends to an existing recording, and records the time in between as a gap. It doesn't touch a file that isn't a
+    recording, or that another recorder uses. If no frame arrives, no new file remains. Ctrl-C ends it with
     a summary.
   `,
   options: {

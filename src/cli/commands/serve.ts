@@ -15,15 +15,14 @@ import { counted, joined, logLine } from '../view/text.js';
 export const command = defineCommand({
   summary: 'run a local service that follows the whole contract',
   description: `
-    Prints its address, an API key for this run and the commands to type next. Reports its events on stderr. Ctrl-C ends
-    it (1001).
+    Prints its address, an API key for this run and the commands to type next. Reports what happens on stderr. Ctrl-C
+    ends it (1001).
 
-    With --source, the lines of a pipe or of stdin are sent as they arrive, with or without a client. The lines of a
-    file are sent at 20 per second, beginning when the first client of the feed connects. With --rate both are sent at
-    that rate, beginning with the first client. Empty lines are skipped. The other feed sends generated payloads.
+    With --source, it sends the lines of a pipe or of stdin as they arrive, with or without a client, and the lines of a
+    file at 20 per second, once the first client of the feed connects. With --rate, it sends both at that rate, once the
+    first client connects. It skips empty lines. The other feed sends generated payloads.
 
-    With --replay, each feed sends its recorded frames, beginning when its first client connects. A recorded gap is a
-    pause.
+    With --replay, each feed sends its recorded frames once its first client connects. A recorded gap is a pause.
   `,
   options: {
     plan: option(
