@@ -155,7 +155,7 @@ const authorized$ = (
     // The text of the app's error may be private, so it stays on the server.
     catchError((cause: unknown) => throwError(() => new NotAuthorizedError(500, authorizationFailed, { cause }))),
     map((id) => {
-      if (id === false) throw new NotAuthorizedError(403, 'This client is not authorized. Sign in again.');
+      if (id === false) throw new NotAuthorizedError(403, "This client isn't authorized. Sign in again.");
       return id;
     }),
     timeout({ first: clampMs(timeoutMs), with: () => throwError(() => new RelayFullError(lateText, lateReason)) }),
@@ -176,7 +176,7 @@ const userIdIn = (result: unknown): string | false | undefined => {
   if ((typeof id === 'string' && id !== '') || Number.isFinite(id)) return String(id);
   const found = typeof result !== 'object' ? `a ${typeof result}` : `an object whose \`id\` is ${kindOf(id)}`;
   throw new TypeError(
-    `\`authorize\` returned ${found}. Return true, false, or \`{ id }\` with a text that is not empty ` +
+    `\`authorize\` returned ${found}. Return true, false, or \`{ id }\` with a text that isn't empty ` +
       'or a finite number.',
   );
 };
@@ -192,7 +192,7 @@ const authorizationFailed =
   'or returned neither a boolean nor a user.';
 
 const choiceFailed =
-  'The selection failed: the function `select` or `sinceMs` of the server threw an error or returned something else.';
+  "The selection failed: the server's `select` or `sinceMs` threw an error, or returned something else.";
 
 const chosen = (
   { select, sinceMs }: Pick<RelayHandlerOptions, 'select' | 'sinceMs'>,

@@ -253,8 +253,8 @@ describe('errors of an `apiKey` function, and addresses, stay on the server', ()
       .pipe(log.append())
       .subscribe();
     const bytes = await bytesUntil(await relayed(log.read$({ follow: false })), 'event: complete');
-    expect(bytes).toContain('The connection broke off without a close frame. Nothing to do');
-    expect(bytes).toContain('The feed failed. See the log of the server.');
+    expect(bytes).toContain('The connection dropped without a close frame. Nothing to do');
+    expect(bytes).toContain("The feed failed. See the server's log.");
     expect(bytes).not.toMatch(isPrivate);
   });
 
