@@ -24,6 +24,10 @@ runProgram('reliability', {
     'relays and pages in virtual time with random faults [--runs 2000] [--seed 1]',
     'reliability/relay-simulation/index.mjs',
   ),
+  settle: unbuilt(
+    'outcomes in random worlds, compared with a ledger that knows everything [--runs 10000] [--seed 1]',
+    'reliability/settle/index.mjs',
+  ),
   'log-simulation': unbuilt(
     'writers and readers of a log in virtual time with random faults [--runs 2000] [--seed 1]',
     'reliability/log-simulation/index.mjs',
@@ -31,10 +35,6 @@ runProgram('reliability', {
   'log-kills': unbuilt(
     'real writers and consumers of a log, killed and stopped [--rounds 100] [--seed 1]',
     'reliability/log-kills/index.mjs',
-  ),
-  settle: unbuilt(
-    'outcomes in random worlds, compared with a ledger that knows everything [--runs 10000] [--seed 1]',
-    'reliability/settle/index.mjs',
   ),
   cluster: built(
     'three replica processes and a real broker [--engine nats] [--rate 5000] [--rounds 20] [--quick]',

@@ -156,7 +156,7 @@ const reasonFor = ({ status, cluster, relay, watch }: Watched, isSilent: boolean
   // A feed may be quiet, so without the option `freshness` a silence is no failure.
   const waiting = watch?.waiting;
   if (waiting) return { code: state === 'live' ? undefined : waiting.code, reason: waitingText(waiting) };
-  if (state === 'connecting') return { reason: 'The first connection is not open yet.' };
+  if (state === 'connecting') return { reason: "The first connection isn't open yet." };
   // The feed is up, so other replicas and restarts can't help.
   const refused = relay?.status().refused;
   return refused === undefined ? {} : { code: refused.code, reason: relayReasons[refused.code] };

@@ -114,8 +114,8 @@ describe('logEvents', () => {
       .pipe(logEvents(logger))
       .subscribe();
     expect(calls.map(([level, record]) => [level, String(record)])).toEqual([
-      ['warn', 'Cannot write the key of the cluster: READONLY. Connect to the primary server.'],
-      ['info', 'The engine of the cluster works again, after 3 ms'],
+      ['warn', "Can't write the cluster's key: READONLY. Connect to the primary server."],
+      ['info', "The cluster's engine works again, after 3 ms"],
     ]);
   });
 
@@ -145,7 +145,9 @@ describe('logEvents', () => {
       expect(message).toContain(` ${advice} See ${page}`);
       const short = `Disconnected, ${code}: ${message.slice(0, message.indexOf(` ${advice}`))}`;
       if (sign.endsWith('!'))
-        return [`${short} The third failure in a row: \`npx rx-trade-feed doctor\` finds the cause, or see ${page}`];
+        return [
+          `${short} That's three failures in a row: \`npx rx-trade-feed doctor\` finds the cause, or see ${page}`,
+        ];
       return [isNew ? `Disconnected, ${code}: ${message}` : short];
     });
     const logged = calls.filter(([, { type }]) => type === 'disconnected').map(([, record]) => String(record));

@@ -127,14 +127,14 @@ export const retriesExhausted: Meaning = {
   code: 'retries-exhausted',
   verdict: 'stop',
   meaning: 'The feed gave up after `maxAttempts` reconnects without a stable connection.',
-  advice: 'See the cause; set a larger `backoff.maxAttempts` to allow more reconnects.',
+  advice: 'See the cause. To allow more reconnects, raise `backoff.maxAttempts`.',
 };
 
 /** The gap between two subscriptions: `repeat`, `concat` or `switchMap` have subscribed to the feed again. */
 export const subscribedAgain: Meaning = {
   code: 'connection-closed',
   verdict: 'backoff',
-  meaning: 'The feed ended, and was subscribed to again.',
+  meaning: 'The feed ended and was subscribed to again.',
   advice: 'Nothing to do: the frames of that time are missing.',
 };
 
@@ -154,20 +154,20 @@ export const relayReports = {
     code: 'relay-behind',
     verdict: 'renew',
     meaning: 'This client missed frames: it was away, or slower than the feed.',
-    advice: 'If this happens often, do less for each frame, or raise `capacity` of the relay.',
+    advice: "If this happens often, do less for each frame, or raise the relay's `capacity`.",
   },
   sourceFailed: {
     stage: 'stream',
     code: 'relay-source-failed',
     verdict: 'stop',
-    meaning: 'An error of the application stopped the feed.',
-    advice: 'See the cause, or the log of the server.',
+    meaning: 'An error in the app stopped the feed.',
+    advice: "See the cause, or the server's log.",
   },
   closing: {
     stage: 'stream',
     code: 'relay-closing',
     verdict: 'backoff',
-    meaning: 'The relay shuts down.',
+    meaning: 'The relay is shutting down.',
     advice: again,
   },
   sessionEnded: {
@@ -188,7 +188,7 @@ export const relayReports = {
 } satisfies Readonly<Record<string, Meaning>>;
 
 const refused = ['The relay refuses this client.', 'Sign in again.'] as const;
-const failed = ['The relay could not answer.', again] as const;
+const failed = ["The relay couldn't answer.", again] as const;
 
 /** The failures that a client of a relay observes. The first row that matches is used. */
 export const relayMeanings: readonly Meaning[] = [
@@ -198,21 +198,20 @@ export const relayMeanings: readonly Meaning[] = [
   row('handshake', 'relay-failed', 'backoff', failed, { status: 408 }),
   row('handshake', 'relay-failed', 'backoff', failed, { status: 429 }),
   row('handshake', 'relay-failed', 'backoff', failed, { status: '5xx' }),
-  row('handshake', 'invalid-relay', 'stop', ['There is no relay.', 'Check the address.'], { status: 'other' }),
-  row('handshake', 'relay-unreachable', 'backoff', ['The relay did not answer.', 'Check the network and the address.']),
-  row('handshake', 'relay-headers-failed', 'backoff', [
-    'The function `headers` of this page failed.',
-    'See the cause.',
-  ]),
+  row('handshake', 'invalid-relay', 'stop', ['No relay answers at this address.', 'Check the address.'], {
+    status: 'other',
+  }),
+  row('handshake', 'relay-unreachable', 'backoff', ["The relay didn't answer.", 'Check the network and the address.']),
+  row('handshake', 'relay-headers-failed', 'backoff', ["This page's `headers` function failed.", 'See the cause.']),
   row('handshake', 'relay-authorize-timeout', 'backoff', [
     'The relay took too long to authorize this client.',
-    'Nothing to do: the client connects again. If it happens often, make `authorize` of the server faster.',
+    "Nothing to do: the client connects again. If it happens often, make the server's `authorize` faster.",
   ]),
   // Not `renew`: when a relay restarts, all its clients would connect again at the same moment.
   row('stream', 'relay-lost', 'backoff', ['The connection to the relay ended.', again]),
   row('stream', 'relay-stalled', 'renew', ['The relay was silent for too long.', again]),
   row('stream', 'invalid-relay-data', 'backoff', [
-    'The data of the relay cannot be read.',
+    "The relay's data can't be read.",
     'Look for a proxy that changes it.',
   ]),
 ];
