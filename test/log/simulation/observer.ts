@@ -1,4 +1,4 @@
-import type { LogPosition, LogRecord } from '../../../src/log/reader.js';
+import type { LogPosition, LogRecord } from '../../../src/log/records.js';
 
 /** What all observers of a log have seen. */
 export interface Truth {
