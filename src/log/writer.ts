@@ -17,6 +17,7 @@ import {
 } from '../protocol/feed-state.js';
 import type { AnyFrame } from '../protocol/frame.js';
 import { ring } from './bell.js';
+import { LineQueue } from './line-queue.js';
 import { closes } from './lock.js';
 import { LogError, toLogError } from './log-error.js';
 import { afterRecord, headerLine, isStored, logGap, type Place, recordLine, stamped, type Stored } from './lines.js';
@@ -34,17 +35,6 @@ export interface WriterSettings extends RetentionLimits {
 const tipMs = 250;
 const repairMs = 1_000;
 const minuteMs = 60_000;
-const maxSegmentAgeMs = 3_600_000;
-const chunkBytes = 1024 * 1024;
-
-/** Lines that wait for the disk, all of one segment. */
-interface Chunk {
-  /** The place before the segment that the chunk begins. */
-  readonly begins: Place | undefined;
-  text: string;
-  bytes: number;
-}
-
 interface Write {
   readonly fd: number;
   readonly bytes: Buffer;
@@ -79,10 +69,7 @@ export class LogWriter {
   #position = 0;
   /** Complete files. A write in flight may need one of them. */
   readonly #complete: number[] = [];
-  /** The first offset, the length and the age of the newest segment, with what waits. */
-  #newest: { readonly offset: number; readonly since: number; bytes: number } | undefined;
-  #queue: Chunk[] = [];
-  #queuedBytes = 0;
+  readonly #queue: LineQueue;
   #inFlight: Write | undefined;
   #isScheduled = false;
   #outage: Outage | undefined;
@@ -103,6 +90,7 @@ export class LogWriter {
     };
     this.#time = new EventTime(machine.now);
     this.#retention = new Retention(folder, settings, machine);
+    this.#queue = new LineQueue(settings, machine.now);
     this.#log = openLog(folder, machine, settings.lock);
     this.#begun = this.#end = this.#log.place;
     const { at } = this.#end;
@@ -157,36 +145,9 @@ export class LogWriter {
     // The gap after the outage takes the offset.
     this.#end = this.#outage?.isPaused === true ? { ...after, offset: before.offset } : after;
     if (this.#outage?.isPaused === true) return;
-    this.#queueLine(recordLine(before.offset, record, at), before);
+    this.#queue.add(recordLine(before.offset, record, at), before, () => headerLine(this.#header(before)));
     if (this.#waitingBytes > this.#settings.maxWaitingBytes) this.#flush();
     else this.#schedule();
-  }
-
-  #queueLine(line: string, place: Place): void {
-    const { now } = this.#machine;
-    const bytes = Buffer.byteLength(line);
-    let chunk = this.#queue.at(-1);
-    if (this.#newest === undefined || this.#isFull(this.#newest, bytes, place)) {
-      chunk = { begins: place, text: headerLine(this.#header(place)), bytes: 0 };
-      chunk.bytes = Buffer.byteLength(chunk.text);
-      this.#newest = { offset: place.offset, since: now(), bytes: chunk.bytes };
-      this.#queuedBytes += chunk.bytes;
-      this.#queue.push(chunk);
-    } else if (chunk === undefined || chunk.bytes > chunkBytes) {
-      chunk = { begins: undefined, text: '', bytes: 0 };
-      this.#queue.push(chunk);
-    }
-    chunk.text += line;
-    chunk.bytes += bytes;
-    this.#queuedBytes += bytes;
-    this.#newest.bytes += bytes;
-  }
-
-  #isFull({ offset, since, bytes }: { offset: number; since: number; bytes: number }, more: number, place: Place) {
-    const { segmentBytes, maxAgeMs } = this.#settings;
-    const age = Math.abs(this.#machine.now() - since);
-    const isOld = age > Math.min(maxAgeMs / 8, maxSegmentAgeMs);
-    return place.offset > offset && (bytes + more > segmentBytes || isOld);
   }
 
   #header(place: Place) {
@@ -199,7 +160,7 @@ export class LogWriter {
   }
 
   get #waitingBytes(): number {
-    return this.#queuedBytes + (this.#inFlight ? this.#inFlight.bytes.length - this.#inFlight.written : 0);
+    return this.#queue.bytes + (this.#inFlight ? this.#inFlight.bytes.length - this.#inFlight.written : 0);
   }
 
   #schedule(): void {
@@ -250,11 +211,10 @@ export class LogWriter {
 
   /** Takes the next lines from the queue, and begins their segment: all lines before it are written. */
   #nextWrite(): Write | undefined {
-    const [chunk] = this.#queue;
+    const chunk = this.#queue.first;
     if (chunk === undefined) return undefined;
     if (chunk.begins !== undefined) this.#begin(chunk.begins);
     this.#queue.shift();
-    this.#queuedBytes -= chunk.bytes;
     const bytes = Buffer.from(chunk.text);
     const write = { fd: this.#fd as number, bytes, at: this.#position, written: 0 };
     this.#position += bytes.length;
@@ -317,8 +277,7 @@ export class LogWriter {
     const isReported = this.#outage !== undefined;
     this.#outage ??= { from: this.#end.at ?? this.#machine.now(), isPaused: true };
     this.#outage.isPaused = true;
-    this.#queue = [];
-    this.#queuedBytes = 0;
+    this.#queue.clear();
     const error = toLogError('write', this.#folder, cause);
     if (!isReported) this.#fail(error);
     if (error.code === 'log-fenced') this.#stop();
@@ -342,7 +301,6 @@ export class LogWriter {
       const { from } = this.#outage;
       const times = { from, to: Math.max(now(), from) };
       this.#outage.isPaused = false;
-      this.#newest = undefined;
       this.#end = stored;
       this.#before = noFeed;
       const { events } = this.#state;
