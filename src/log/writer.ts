@@ -2,6 +2,7 @@
 //
 // In: frames and events of a feed. Out: complete lines at the end of the newest segment, and a ring of the bell.
 // Never: a byte of a record written over, an offset with a second content, a frame that is neither in the log nor counted in a gap.
+import { noop } from 'rxjs';
 import { EventTime } from '../operators/items/event-time.js';
 import { unannouncedStop } from '../operators/items/follow-feed.js';
 import { isWatermark } from '../operators/items/item.js';
@@ -17,6 +18,7 @@ import {
 } from '../protocol/feed-state.js';
 import type { AnyFrame } from '../protocol/frame.js';
 import { ring } from './bell.js';
+import { Durable } from './durable.js';
 import { LineQueue } from './line-queue.js';
 import { closes } from './lock.js';
 import { LogError, toLogError } from './log-error.js';
@@ -67,14 +69,11 @@ export class LogWriter {
   #fd: number | undefined;
   #begun: Place;
   #position = 0;
-  /** Complete files. A write in flight may need one of them. */
-  readonly #complete: number[] = [];
   readonly #queue: LineQueue;
+  readonly #durable: Durable;
   #inFlight: Write | undefined;
   #isScheduled = false;
   #outage: Outage | undefined;
-  #isDirty = false;
-  #isSyncing = false;
   #hasEnded = false;
   #release!: () => void;
   readonly #closed = new Promise<void>((done) => (this.#release = done));
@@ -91,6 +90,10 @@ export class LogWriter {
     this.#time = new EventTime(machine.now);
     this.#retention = new Retention(folder, settings, machine);
     this.#queue = new LineQueue(settings, machine.now);
+    this.#durable = new Durable(folder, settings.syncMs, machine.disk, {
+      closed: () => this.#retention.tidy(),
+      failed: (error) => this.#unsynced(error),
+    });
     this.#log = openLog(folder, machine, settings.lock);
     this.#begun = this.#end = this.#log.place;
     const { at } = this.#end;
@@ -198,7 +201,7 @@ export class LogWriter {
   /** The disk has finished. Until then nothing may be closed, cut or repaired: the write might come later. */
   #returned(error?: unknown): void {
     this.#inFlight = undefined;
-    this.#isDirty = true;
+    this.#durable.isDirty = true;
     this.#closeComplete();
     if (this.#hasEnded) return this.#close();
     if (this.#outage?.isPaused === true) return;
@@ -230,26 +233,16 @@ export class LogWriter {
       if ((cause as NodeJS.ErrnoException).code !== 'EEXIST') throw cause;
       throw new LogError('log-fenced', `Another process continues the log ${this.#folder}.`, { path, cause });
     }
-    if (this.#fd !== undefined) this.#complete.push(this.#fd);
+    if (this.#fd !== undefined) this.#durable.complete(this.#fd);
     this.#fd = fd;
     this.#begun = place;
     this.#position = 0;
     this.#closeComplete();
-    this.#syncFolder();
+    this.#durable.syncFolder();
   }
 
   #closeComplete(): void {
-    if (this.#inFlight !== undefined) return;
-    const { disk } = this.#machine;
-    for (const fd of this.#complete.splice(0)) {
-      const close = (error: Error | null): void => {
-        disk.close(fd, ignored);
-        if (error) this.#unsynced(error);
-        else this.#retention.tidy();
-      };
-      if (this.#settings.syncMs === Infinity) close(null);
-      else disk.fdatasync(fd, close);
-    }
+    if (this.#inFlight === undefined) this.#durable.closeComplete();
   }
 
   /** Writes everything that waits, synchronously. A write in flight is repeated at its place: the same bytes are allowed. */
@@ -258,7 +251,7 @@ export class LogWriter {
     try {
       let write = this.#inFlight ?? this.#nextWrite();
       for (; write !== undefined; write = this.#nextWrite()) {
-        this.#isDirty = true;
+        this.#durable.isDirty = true;
         while (write.written < write.bytes.length) {
           const { fd, bytes, at, written } = write;
           const count = this.#machine.disk.writeSync(fd, bytes, written, bytes.length - written, at + written);
@@ -327,13 +320,7 @@ export class LogWriter {
   }
 
   #sync(): void {
-    if (!this.#isDirty || this.#isSyncing || this.#hasEnded || this.#fd === undefined) return;
-    this.#isDirty = false;
-    this.#isSyncing = true;
-    this.#machine.disk.fdatasync(this.#fd, (error) => {
-      this.#isSyncing = false;
-      if (error) this.#unsynced(error);
-    });
+    if (!this.#hasEnded && this.#fd !== undefined) this.#durable.sync(this.#fd);
   }
 
   /** Never repeated: after a failure the kernel may have dropped the bytes, and the next call succeeds. */
@@ -341,17 +328,6 @@ export class LogWriter {
     if (this.#hasEnded) return;
     this.#fail(toLogError('write', this.#folder, error));
     this.#stop();
-  }
-
-  #syncFolder(): void {
-    const { disk } = this.#machine;
-    if (this.#settings.syncMs === Infinity) return;
-    try {
-      const fd = disk.openSync(this.#folder, 'r');
-      disk.fsync(fd, () => disk.close(fd, ignored));
-    } catch {
-      // Windows can't open a folder; its file system writes the entry with the file.
-    }
   }
 
   #writeTip(closed: boolean): void {
@@ -388,19 +364,15 @@ export class LogWriter {
     if (this.#inFlight !== undefined) return;
     const { disk } = this.#machine;
     try {
-      if (this.#settings.syncMs !== Infinity && this.#fd !== undefined && this.#outage === undefined)
-        disk.fdatasyncSync(this.#fd);
+      if (this.#fd !== undefined && this.#outage === undefined) this.#durable.syncNow(this.#fd);
       this.#writeTip(true);
     } catch (cause) {
       this.#fail(toLogError('write', this.#folder, cause));
     } finally {
-      if (this.#fd !== undefined) disk.close(this.#fd, ignored);
+      if (this.#fd !== undefined) disk.close(this.#fd, noop);
       disk.closeSync(this.#log.lockFd);
       this.#release();
       ring(this.#folder);
     }
   }
 }
-
-// Nothing depends on the result: the file is complete, and synchronized.
-const ignored = (): void => undefined;
