@@ -68,6 +68,10 @@ writer.ts, seed 21
 recovery.ts, seed 208
 -end?.at === undefined ? null : end.offset;
 +end?.offset ?? null;
+# a log that never had a record jumps as after a power failure
+recovery.ts, seed 120
+-const isUnused = tip === undefined || (tip.offset === 0 && (tip.closed || tip.boot === boot));
++const isUnused = tip === undefined;
 # a writer appends to an old segment
 writer.ts, seed 5
 -if (chunk.begins !== undefined) this.#begin(chunk.begins);
