@@ -274,7 +274,7 @@ describe('a browser that does not read', () => {
     const stuck = await openStuck();
     const reader = await open();
     await flood(reader, 1_200);
-    expect((await started.log.line(/^Client 1 does not read/)).level).toBe('warn');
+    expect((await started.log.line(/^Client 1 doesn't read/)).level).toBe('warn');
     const ended = new Promise((resolve) => stuck.response.once('close', resolve));
     stuck.response.resume();
     await ended;

@@ -120,7 +120,7 @@ describe('forRootAsync', () => {
 
   it.each<[string, object, string]>([
     ['no source of options', {}, '`useFactory` must be set, or `useClass` or `useExisting`'],
-    ['an unknown option', { useFactory: () => ({}), baseUrl: 'https://example.com' }, '`baseUrl` must be left out'],
+    ['an unknown option', { useFactory: () => ({}), baseUrl: 'https://example.com' }, "`baseUrl` doesn't exist"],
     ['an empty name', { useFactory: () => ({}), name: '' }, '`name`'],
   ])('refuses %s at once', (_what, options, message) => {
     expect(() => TradeFeedModule.forRootAsync(options)).toThrow(message);
