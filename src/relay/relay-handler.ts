@@ -160,7 +160,7 @@ const lateText = 'The authorization took longer than `authorizeTimeoutMs`. Retry
 /**
  * Returns the id of the user, `undefined` for `true`, and `false` for a refusal.
  *
- *  @throws TypeError for any other result. The text leaves the value out, because an id may be private
+ * @throws TypeError for any other result. The text leaves the value out, because an id may be private
  */
 const userIdIn = (result: unknown): string | false | undefined => {
   if (result === true) return undefined;

@@ -76,7 +76,7 @@ export class RelayRun {
   /**
    * Returns a client's last message; `undefined` while the source is active.
    *
-   *  @param isLate - whether the client joined after a stop. It gets a delay, or a page would soon use up its retries
+   * @param isLate - whether the client joined after a stop. It gets a delay, or a page would soon use up its retries
    */
   lastMessage(isLate: boolean): Pick<RelayMessage, 'type' | 'data'> | undefined {
     if (this.ended === undefined) return undefined;

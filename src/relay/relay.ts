@@ -67,14 +67,15 @@ export interface Relay {
    * Subscribes to the source and stores its events even if there are no clients. In a cluster every replica needs it,
    * so that a page from another replica continues here and sees no gap.
    *
-   *  @returns a subscription that ends it. It can't revive an ended source: after {@link Relay.restart}, call it again
+   * @returns a subscription that ends it. It can't revive an ended source: after {@link Relay.restart}, call it again
    */
   hold(): Unsubscribable;
   /**
    * Ends the streams of one user, for example after a sign-out. Each page receives `connect-again`, and must be
    * authorized again.
    *
-   *  @param id - the `id` that `authorize` returned, or {@link RelayReceiver.user} @returns the number of ended streams
+   * @param id - the `id` that `authorize` returned, or {@link RelayReceiver.user}
+   * @returns the number of ended streams
    */
   disconnect(id: string | number): number;
   /**
@@ -246,7 +247,8 @@ class ClientSlots {
    * Admits the client of a slot. Ends the same user's stream that it continues, whose connection may be dead but not
    * closed yet. A replaced stream loses its name, so a page replaced by its duplicate can't replace it back.
    *
-   *  @param continued - the name of the stream that the client continues @throws RelayFullError when the user has too many streams, or was disconnected in the meantime
+   * @param continued - the name of the stream that the client continues
+   * @throws RelayFullError when the user has too many streams, or was disconnected in the meantime
    */
   admit(slot: Slot, user: string | undefined, continued: string | undefined): void {
     if (user === undefined) {

@@ -219,7 +219,7 @@ const withGap = (progress: Progress, missed: Missed): Step => {
 /**
  * Returns the id of a progress that no position of this log describes; `undefined` if its position does.
  *
- *  @param at - the time the client has reached
+ * @param at - the time the client has reached
  */
 export const idWithoutPosition = ({ resume, pendingGapFrom }: Progress, at: number): string | undefined => {
   const until = resume.from === 'elsewhere' ? resume.until : undefined;
