@@ -6,7 +6,7 @@ import type { Store } from './store.js';
 
 interface Member {
   readonly replica: SimulatedReplica;
-  /** Whether the engine has a connection to the replica, also through a black hole. */
+  /** Whether the engine has a connection to the replica, black holes included. */
   isConnected: boolean;
 }
 
@@ -42,7 +42,7 @@ export const createEngine = (schedule: Schedule, chance: Chance, store: Store) =
       return;
     }
     if (member.isConnected) return;
-    // A client of an engine connects again after a wait.
+    // An engine's client waits before it reconnects.
     schedule.after(delayUpTo(chance, 2_000), () => {
       if (!canConnect() || member.isConnected) return;
       member.isConnected = true;
@@ -62,7 +62,7 @@ export const createEngine = (schedule: Schedule, chance: Chance, store: Store) =
     leave: (replica: SimulatedReplica): void => {
       members.delete(replica);
     },
-    /** Disconnects a replica that the engine refuses, and connects it when it does not. */
+    /** Disconnects a replica that the engine refuses, and reconnects it afterwards. */
     updateLink: (replica: SimulatedReplica): void => {
       const member = memberOf(replica);
       if (member) connect(member);
@@ -72,7 +72,7 @@ export const createEngine = (schedule: Schedule, chance: Chance, store: Store) =
       const end = (result: CallResult): void => replica.run(() => replica.input({ type: 'call', id, result }));
       if (!memberOf(replica)?.isConnected) return schedule.after(1, () => end({ type: 'unknown' }));
       if (!reaches(replica)) return;
-      // A request that is under way arrives also if the replica does not wait any more.
+      // A request under way arrives even if the replica has stopped waiting.
       schedule.after(delayUpTo(chance, conditions.storeMs), () => {
         if (!isUp) return;
         const result = access(store);

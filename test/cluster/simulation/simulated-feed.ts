@@ -86,7 +86,7 @@ export class SimulatedFeed {
     replica.later(delayMs + delayUpTo(world.chance, conditions.ticketMs), () => {
       if (current !== this.#attempt) return;
       if (this.#hasBadKey) return this.#failed(false);
-      // A 403 concerns the account: the owner tries again with backoff.
+      // A 403 concerns the account, so the owner retries with backoff.
       if (!world.service.isEntitled()) return this.#lost(current);
       current.state = 'waiting';
       current.ticketUntil = world.schedule.now() + ticketMs;
