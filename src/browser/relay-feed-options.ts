@@ -11,6 +11,7 @@ import { pageGlobals } from './page-globals.js';
 export interface ResumeStore {
   /** Returns the stored value; `null` if there is none. */
   getItem(key: string): string | null;
+  /** Stores a value. */
   setItem(key: string, value: string): void;
 }
 
@@ -75,7 +76,7 @@ const defaults = Object.freeze({
 /** @throws TypeError for what `fetch` refuses. The message leaves out the name and the value, which may be a token */
 export const requestHeaders = (fields: RequestHeaders): Headers => {
   const headers = tryCall(() => new Headers(fields));
-  if (headers === undefined) throw new TypeError('A header is not valid.');
+  if (headers === undefined) throw new TypeError("A header isn't valid.");
   return headers;
 };
 

@@ -21,7 +21,7 @@ const describe = (error: unknown): Refusal => {
   return { message: line || 'an error without a message', advice };
 };
 
-const checkEngine = 'Check that the engine runs, its log, and the network between this replica and the engine.';
+const checkEngine = 'Check that the engine runs, what it logs, and the network between it and this replica.';
 
 /** NATS names its errors; Redis starts each one with a code. */
 const advices: readonly (readonly [pattern: RegExp, advice: string])[] = [
@@ -31,14 +31,14 @@ const advices: readonly (readonly [pattern: RegExp, advice: string])[] = [
     /\bNOPERM\b|permission/i,
     'Give the user of this connection the permissions that the guide "Replicas" lists under "Permissions".',
   ],
-  [/\bREADONLY\b/, 'Connect to the primary server: this one is a read-only copy of it.'],
+  [/\bREADONLY\b/, 'Connect to the primary server: this one is its read-only copy.'],
   [
     /maximum (bytes|messages) exceeded|insufficient (storage )?resources|no space|\bOOM\b|\bMISCONF\b/i,
     'The store is full: raise its limit (max_bytes of the NATS bucket, maxmemory of Redis), or free space.',
   ],
   [
     /\b(MOVED|CLUSTERDOWN|CROSSSLOT)\b/,
-    'Use one primary Redis server, also with Sentinel: Redis Cluster is not supported.',
+    "Use one primary Redis server, with or without Sentinel: Redis Cluster isn't supported.",
   ],
   [
     /not a key of this version/,
@@ -48,8 +48,8 @@ const advices: readonly (readonly [pattern: RegExp, advice: string])[] = [
   [/no answer in|timeout/i, 'Look at the load of the engine and of the replicas, and at the network between them.'],
   [
     /no message of an owner/,
-    'Run `npx rx-trade-feed cluster status`: if a replica owns the connection, the engine does not deliver ' +
-      'its messages. Nothing else may unsubscribe on the connection of this engine.',
+    'Run `npx rx-trade-feed cluster status`: if a replica owns the connection, the engine loses ' +
+      "its messages. Make sure that no other code unsubscribes on this engine's connection.",
   ],
 ];
 

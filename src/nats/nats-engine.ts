@@ -179,10 +179,7 @@ const checkConnection = (connection: NatsConnection): void => {
   // The client's type hides its options.
   const { options } = connection as { readonly options?: { readonly noEcho?: boolean } };
   if (options?.noEcho === true)
-    throw invalidOption(
-      'noEcho',
-      'left out of the connection: an owner needs its own messages to see that they arrive',
-    );
+    throw invalidOption('noEcho', 'left out of the connection: an owner checks that its own messages arrive');
 };
 
 const failureOf = (error: Error): EngineFailure => ({

@@ -99,11 +99,11 @@ export const redisEngine = (commands: Redis, subscriber: Redis, options: RedisEn
 const checkConnections = (commands: Redis, subscriber: Redis): void => {
   const aConnection = objectWith('subscribe', 'a Redis of ioredis');
   checkRequired({ commands, subscriber }, { commands: aConnection, subscriber: aConnection });
-  const another = 'another connection than commands: a connection with subscriptions accepts no commands';
+  const another = "a second connection: one with subscriptions doesn't accept commands";
   if (commands === subscriber) throw invalidOption('subscriber', another);
   for (const [name, { isCluster, options }] of Object.entries({ commands, subscriber })) {
     if (isCluster) throw invalidOption(name, 'a connection to one primary server, not to a Redis Cluster');
-    const empty = 'empty, because it precedes no channels: use the option prefix of redisEngine';
+    const empty = "empty, because it doesn't apply to channels: use the option `prefix` of redisEngine";
     if (options.keyPrefix) throw invalidOption(`${name}.keyPrefix`, empty);
   }
 };

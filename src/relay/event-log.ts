@@ -315,7 +315,6 @@ const lineOf = (event: LoggedEvent): string => {
   if (times.every((time) => time === undefined || isTime(time))) return writeEventLine(event);
   // JSON has no such number, and `Infinity` would stop the time of the log.
   throw new TypeError(
-    `An event of the type ${event.type} has a time that is not a finite number, so it cannot be sent. ` +
-      'Set its time in epoch ms.',
+    `A \`${event.type}\` event can't be sent, because its time isn't a finite number. Set its time in epoch ms.`,
   );
 };

@@ -23,9 +23,9 @@ export interface Cors {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-const originRefused = 'Pages of this origin may not receive the feed. To allow them, add the origin to `allowOrigins`.';
+const originRefused = "Pages of this origin can't receive the feed. To allow them, add the origin to `allowOrigins`.";
 const siteRefused =
-  'Another site made this request without CORS. Request the feed with `fetch` or `relayFeed$`, ' +
+  'Another site made this request without CORS. Use `fetch` or `relayFeed$`, ' +
   'and add the origin to `allowOrigins`.';
 
 /**

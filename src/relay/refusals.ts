@@ -69,17 +69,17 @@ export const refusals: Readonly<Record<RelayRefusal, ReturnType<typeof relayFull
   full: relayFull('The relay has no room. Retry later.'),
   topics: relayFull('The relay has no room. Retry later.'),
   user: relayFull('This user has as many streams as the relay allows. Close one, or retry later.'),
-  closed: relayFull('The relay shuts down. Retry later.'),
-  'session-ended': relayFull('The session of this user ended meanwhile. Retry later.'),
+  closed: relayFull('The relay is shutting down. Retry later.'),
+  'session-ended': relayFull('The session of this user has just ended. Retry later.'),
   'authorize-timeout': { code: 'relay-authorize-timeout', message: 'The authorization took too long. Retry later.' },
 };
 
 /** The text of a 405. */
-export const methodRefused = 'A relay accepts GET only.';
+export const methodRefused = 'A relay only accepts GET.';
 
 /** The text of a 400 for a pipelined request. */
 export const connectionBusy =
-  'This connection is still sending another response. Wait for its end, or open another connection.';
+  'This connection is still sending another response. Wait until it ends, or open another one.';
 
 /** Returns the `Retry-After` of a 503 (RFC 9110, 10.2.3): for a refusal, or for an initial `connect-again`. */
 export const retryAfterOf = (refusal: { readonly retryAfterMs: number } | Pick<RelayMessage, 'data'>): string => {

@@ -148,14 +148,14 @@ const authorized$ = (
     // The app's error may contain private text, so it stays on the server.
     catchError((cause: unknown) => throwError(() => new NotAuthorizedError(500, authorizationFailed, { cause }))),
     map((id) => {
-      if (id === false) throw new NotAuthorizedError(403, 'This client is not authorized. Sign in again.');
+      if (id === false) throw new NotAuthorizedError(403, "This client isn't authorized. Sign in again.");
       return id;
     }),
     timeout({ first: clampMs(timeoutMs), with: () => throwError(() => new RelayFullError(lateText, lateReason)) }),
   );
 
 const lateReason = 'authorize-timeout';
-const lateText = 'The authorization took longer than `authorizeTimeoutMs`. Retry later.';
+const lateText = '`authorize` took longer than `authorizeTimeoutMs`. Retry later.';
 
 /**
  * Returns the id of the user, `undefined` for `true`, and `false` for a refusal.
@@ -169,8 +169,7 @@ const userIdIn = (result: unknown): string | false | undefined => {
   if ((typeof id === 'string' && id !== '') || Number.isFinite(id)) return String(id);
   const found = typeof result !== 'object' ? `a ${typeof result}` : `an object whose \`id\` is ${kindOf(id)}`;
   throw new TypeError(
-    `\`authorize\` returned ${found}. Return true, false, or \`{ id }\` with a text that is not empty ` +
-      'or a finite number.',
+    `\`authorize\` returned ${found}. Return true, false, or \`{ id }\` with a non-empty text or a finite number.`,
   );
 };
 
@@ -181,11 +180,9 @@ const kindOf = (id: unknown): string => {
 };
 
 const authorizationFailed =
-  'The authorization failed: the function `authorize` of the server threw an error, ' +
-  'or returned neither a boolean nor a user.';
+  "Authorization failed: the server's `authorize` threw an error, or returned neither a boolean nor a user.";
 
-const selectionFailed =
-  'The selection failed: the function `select` of the server threw an error, or did not return an operator.';
+const selectionFailed = "Selection failed: the server's `select` threw an error, or didn't return an operator.";
 
 const selected = (
   select: NonNullable<RelayHandlerOptions['select']>,
@@ -212,11 +209,11 @@ const warnOnce = (): ((code: RelayRefused['code'], text: string) => void) => {
 
 const failedText = (cause: unknown): string =>
   `A relay answered 500, because \`authorize\` or \`select\` failed: ${String(cause)} ` +
-  '(Later ones: `client-failed` in `relay.events$`.)';
+  '(This warning appears once. For later failures see `client-failed` in `relay.events$`.)';
 
 const lateWarning =
-  'A relay answered 503, because `authorize` took longer than `authorizeTimeoutMs`. Look at what it waits for. ' +
-  '(Later ones: `client-refused` in `relay.events$`.)';
+  'A relay answered 503, because `authorize` took longer than `authorizeTimeoutMs`. Check what it waits for. ' +
+  '(This warning appears once. For later clients see `client-refused` in `relay.events$`.)';
 
 const refusal =
   (response: ServerResponse, { headers }: Cors) =>

@@ -257,7 +257,7 @@ class ClientSlots {
     }
     const { maxClientsPerUser } = this.#bounds;
     if (slot.disconnected.has(user))
-      throw new RelayFullError('The session of this user ended meanwhile. Retry later.', 'session-ended');
+      throw new RelayFullError('The session of this user has just ended. Retry later.', 'session-ended');
     const others = this.#of(user);
     const replaced = others.find(({ admitted }) => continued !== undefined && admitted?.stream === continued);
     if (others.length - (replaced ? 1 : 0) >= maxClientsPerUser)

@@ -229,7 +229,7 @@ describe('relayHandler: authorize and select', () => {
       const error = {
         status: 500,
         code: 'relay-failed',
-        message: expect.stringMatching(/^The (?:auth|sel)\w+ failed: /),
+        message: expect.stringMatching(/^(?:Auth|Sel)\w+ failed: /),
       };
       expect([status, JSON.parse(body)]).toEqual([500, { error }]);
       const failed = { type: 'client-failed', error: { message: expect.stringContaining(reason) } };
