@@ -28,7 +28,7 @@ import { type OwnEvent, ResumePoint } from './resume-point.js';
  * browser is back online, the page becomes visible, or the page returns from the back/forward cache.
  *
  * @typeParam T - the type of the values of an operator on the server (`select`): each arrives as a {@link
- *   RelayedValue}. It is not checked here. Without `T` the type of the events has no values.
+ *   RelayedValue}. Not checked at runtime. If you leave `T` out, the type of the events has no values.
  * @param url - the address of the relay, absolute or relative to the page
  * @param options - see {@link RelayFeedOptions}; durations in ms
  * @throws TradeFeedError with code `invalid-options`, from the call itself, before any I/O

@@ -33,7 +33,7 @@ export interface StandbyPresence extends Presence {
   readonly refused?: string;
 }
 
-/** A message between replicas that is not a frame. */
+/** A message between replicas other than a frame. */
 export type Control = Ownership | Report | StandbyPresence | Offer | Voided | Evicted;
 type Voided = Pick<Ownership, 'gen'>;
 type Evicted = Pick<ClusterKey, 'evictions'>;

@@ -104,7 +104,7 @@ export class EventLog {
    * positions.
    *
    * @param shared - the position of a cluster after the event
-   * @throws TypeError for a time that is not a finite number, because JSON has no such number
+   * @throws TypeError for a time that isn't finite, because JSON has no such number
    */
   append(added: LoggedEvent, shared?: FeedPosition): void {
     const event = publicEvent(added);
@@ -160,7 +160,7 @@ export class EventLog {
     return index < 0 || index > this.size ? undefined : this.#before(index).end;
   }
 
-  /** Returns the position after the last event that is not later than `time`. */
+  /** Returns the position after the last event that isn't later than `time`. */
   positionAfter(time: number): Position {
     let index = this.size;
     // No binary search: times decrease when a clock is set back.

@@ -63,25 +63,24 @@ export interface RelayHandlerOptions {
 }
 
 /**
- * Creates a request listener of `node:http` that answers with the messages of a relay, as Server-Sent Events (HTML,
- * 9.2).
+ * Creates a `node:http` request listener that sends a relay's messages as Server-Sent Events (HTML, 9.2).
  *
- * Answers `GET` with 200 and the stream, and the preflight of CORS with 204. The other answers:
+ * Answers `GET` with 200 and the stream, and a CORS preflight with 204. The other answers:
  *
  * - 400: the client sent the request before the previous answer on the same connection was complete (pipelining).
- * - 403: `authorize` refuses, the origin is not allowed, or another site made the request without CORS
+ * - 403: `authorize` refuses, the origin isn't allowed, or another site made the request without CORS
  *   (`Sec-Fetch-Site`).
  * - 405: another method.
  * - 500: `authorize` or `select` throws, or returns something invalid.
- * - 503 with `Retry-After`: there is no room, `authorize` takes too long, the user was disconnected meanwhile, or the
- *   relay is closed.
+ * - 503 with `Retry-After`: the relay is full or closed, `authorize` takes too long, or the user has just been
+ *   disconnected.
  * - 503 with `Retry-After` and the message `connect-again`: the feed has stopped, and the client has every event.
  *
- * The body of a refusal is JSON: `{ "error": { "status", "code", "message" } }`, with the code of the failure in the
- * page. A client counts for `maxClients` from its request on. While the response is full, messages wait. Over HTTP/1.1
+ * The body of a refusal is JSON: `{ "error": { "status", "code", "message" } }`, with the code that the page
+ * reports. A client counts for `maxClients` from its request on. Messages wait while the response is full. Over HTTP/1.1
  * the connection ends with the stream.
  *
- * In Express use `app.all('/feed', handler)`: a page of another origin sends an `OPTIONS` request first. In NestJS use
+ * In Express, use `app.all('/feed', handler)`, because pages of other origins send `OPTIONS` first. In NestJS use
  * `TradeFeed.sse`.
  *
  * @param relay - see {@link createRelay}

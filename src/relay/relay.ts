@@ -90,17 +90,17 @@ export interface Relay {
  * a key.
  *
  * Subscribes to the source with the first client, once for all of them, and stays subscribed for `lingerMs` after the
- * last one has left. The newest events are stored once for all clients; each client has a position in that log. A
- * client that is slow or away for longer than the log reaches receives a `gap` with the number of frames (`missed`,
- * code `relay-behind`) and continues; other clients are not affected. When the source errors, current and later clients
- * receive the failure and `connect-again`. The relay does not subscribe to the source again, since each page that
- * reloads would take the connection from another client of the account. To subscribe again, call {@link Relay.restart}.
+ * last one has left. The newest events are stored once, and each client has a position in that log. A client that's
+ * slow, or away for longer than the log reaches, receives a `gap` with the number of frames (`missed`, code
+ * `relay-behind`) and continues; other clients aren't affected. When the source errors, current and later clients
+ * receive the failure and `connect-again`. The relay doesn't subscribe again, since each page that reloads would take
+ * the connection from another client of the account. To subscribe again, call {@link Relay.restart}.
  *
- * If the source is another relay, set `maxFeedStops: Infinity`: `relayFeed$(url, { maxFeedStops: Infinity })`. With the
- * default it errors after five stops of the feed in a row, and this relay does not subscribe to it again.
+ * If the source is another relay, set `maxFeedStops: Infinity`: `relayFeed$(url, { maxFeedStops: Infinity })`.
+ * Otherwise it errors after five stops of the feed in a row, and this relay doesn't subscribe again.
  *
- * Over `read$` of a log, the ids of messages are those of its records. So a page continues without a gap after a restart
- * of the relay: read the log from some minutes ago on, and call {@link Relay.hold} before you accept pages.
+ * Over `read$` of a log, message ids are those of the records, so pages continue across a restart of the relay and see
+ * no gap. Read the log from some minutes ago on, and call {@link Relay.hold} before you accept pages.
  *
  * @param source - `tradeFeedEvents$`, `relayFeed$`, `read$` of a log or the `events$` of a cluster; it may also emit the
  *   values of another relay
