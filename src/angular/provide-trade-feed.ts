@@ -25,8 +25,8 @@ export interface ProvideTradeFeedOptions extends Omit<RelayFeedOptions, 'resumeI
    */
   readonly headers?: RelayFeedOptions['headers'];
   /**
-   * Whether the page resumes at its last position after a reload. The tab's `sessionStorage` stores it. @defaultValue
-   * `true`
+   * Whether the page resumes at its last position after a reload. The tab's `sessionStorage` stores it.
+   * @defaultValue `true`
    */
   readonly resume?: boolean | undefined;
 }

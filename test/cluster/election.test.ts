@@ -32,7 +32,7 @@ const asked = (gen: number, of: string): Input => ({ type: 'asked', question: { 
 const current = ({ store }: DrivenElection): ClusterKey | undefined => store.current();
 
 /** Starts an election over an empty store. */
-const withEmptyStore = (...steps: readonly Step[]): DrivenElection => {
+const fresh = (...steps: readonly Step[]): DrivenElection => {
   const replica = new DrivenElection();
   replica.give(...steps, 'start');
   return replica;
@@ -78,26 +78,16 @@ describe('a replica claims', () => {
   const newest = heard({ gen: 5, owner: 'newest' });
 
   const repaired = (): DrivenElection => {
-    const replica = withEmptyStore(damaged);
+    const replica = fresh(damaged);
     replica.give(30_000, ({ store }) => store.write(keyOf(free), 1));
     return replica;
   };
 
   it.each<[string, number, afterMs: number, () => DrivenElection, credits?: ClusterKey['credits']]>([
-    ['a key that does not exist, after two questions without a responder', 1, 150, () => withEmptyStore()],
-    ['a key that does not exist after a lease, if nobody answers', 1, 2_000, () => withEmptyStore(noAnswer)],
-    [
-      'a key that does not exist, also if its clock is at 10 s',
-      1,
-      2_000,
-      () => withEmptyStore(noAnswer, { now: 10_000 }),
-    ],
-    [
-      'above frames whose keys the store has lost',
-      4,
-      150,
-      () => withEmptyStore({ followed: { gen: 3, owner: 'other' } }),
-    ],
+    ['a key that does not exist, after two questions without a responder', 1, 150, () => fresh()],
+    ['a key that does not exist after a lease, if nobody answers', 1, 2_000, () => fresh(noAnswer)],
+    ['a key that does not exist, also if its clock is at 10 s', 1, 2_000, () => fresh(noAnswer, { now: 10_000 })],
+    ['above frames whose keys the store has lost', 4, 150, () => fresh({ followed: { gen: 3, owner: 'other' } })],
     ['a free key at once', 4, 0, () => joined(free)],
     [
       'when a silent owner has no responder twice, with its credits',
@@ -679,7 +669,7 @@ describe('a key that cannot be read', () => {
   });
 
   it('does not delay a replica that leaves', () => {
-    expect(withEmptyStore(damaged).give('hand-over')).toBe('left');
+    expect(fresh(damaged).give('hand-over')).toBe('left');
   });
 });
 

@@ -74,10 +74,9 @@ export type Source = Pick<ClusterKey, 'feed' | 'service'>;
 
 export const sourceOf = ({ feed, service }: Source): Source => ({ feed, ...(service !== undefined && { service }) });
 
-/** Returns whether a replica that streams `source` fits a key. Keys of the first versions name no service. */
-export const isSameSource = (source: Source, key: Source): boolean =>
-  source.feed === key.feed &&
-  (key.service === undefined || source.service === undefined || source.service === key.service);
+/** Returns whether a replica that streams `ours` fits a key. Keys of the first versions name no service. */
+export const isSameSource = (ours: Source, key: Source): boolean =>
+  ours.feed === key.feed && (key.service === undefined || ours.service === undefined || ours.service === key.service);
 
 /** Returns whether the ids of two replicas reveal that their feeds or services differ. */
 export const areOfDifferentSources = (one: string, other: string): boolean => {

@@ -41,8 +41,8 @@ const owner: Rules<Owning> = {
   'stop-notice': (draft, state) => confirm(draft, state),
   // The claim issued the newest credit of that generation. The others belong to handshakes that were sent.
   voided: (_, state, { gen }) => {
-    const voided = state.credits.findLast((credit) => credit.gen === gen);
-    state.credits = state.credits.filter((credit) => credit !== voided);
+    const unused = state.credits.findLast((credit) => credit.gen === gen);
+    state.credits = state.credits.filter((credit) => credit !== unused);
   },
   evicted: ({ now }, state, { evictions }) => {
     state.evictions = [...state.evictions, ...lasting(evictions, now)];
