@@ -27,7 +27,7 @@ const base = {
   'messaging.destination.name': 'market',
 };
 
-/** Returns the value of the only series with these attributes, besides the feed's own. */
+/** Returns the value of the only series with these attributes plus the feed's. */
 const valueIn = (metrics: Readonly<Record<string, Metric>>, name: string, more: Attributes = {}): unknown => {
   const wanted = JSON.stringify({ ...base, ...more });
   const found = metrics[name]?.series.filter(({ attributes }) => JSON.stringify(attributes) === wanted) ?? [];
