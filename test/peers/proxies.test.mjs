@@ -19,7 +19,7 @@ const certificate = await generate([{ name: 'commonName', value: 'proxy' }], {
 });
 const tls = { ca: certificate.cert };
 
-/** Starts a service and a proxy in front of it, and returns the options of a client. */
+/** Starts a service with a proxy in front. Returns the options of a client. */
 const withProxy = async (t, startProxy, { isQuiet, ...settings } = {}) => {
   const port = await freePort();
   const baseUrl = `https://127.0.0.1:${port}`;
@@ -30,7 +30,7 @@ const withProxy = async (t, startProxy, { isQuiet, ...settings } = {}) => {
   return { ...upstream, proxy, options: { baseUrl, apiKey: upstream.apiKey, tls } };
 };
 
-/** Requests a ticket without a key, and returns the status, if there is an answer: a reload can reset a new connection. */
+/** Requests a ticket without a key. Returns the status if there's an answer: a reload can reset a new connection. */
 const statusOf = async ({ baseUrl }) => {
   const request = post(`${baseUrl}/v1/wss/tickets`, { method: 'POST', agent: false, ...tls }).end();
   try {
@@ -66,7 +66,7 @@ for (const [name, startProxy] of Object.entries({ nginx: startNginx, haproxy: st
       const { options, seen } = await withProxy(t, startProxy, { isQuiet: true, quietMs: 300 });
       const feed = follow(t, { ...options, idleTimeoutMs: 0 });
       await feed.when(() => feed.of('opened').length === 3);
-      // The limit of nginx also holds for the answer to the handshake, which can take longer on a busy machine.
+      // nginx's limit also applies to the handshake's answer, which can take longer on a busy machine.
       const failures = feed.of('disconnected').filter(({ failure }) => failure.stage === 'stream');
       assert.deepEqual(
         failures.map(({ failure: { code, verdict } }) => [code, verdict]),
@@ -137,7 +137,7 @@ for (const [name, startProxy] of Object.entries({ nginx: startNginx, haproxy: st
       await feed.frames(60);
       await service.shutdown();
       const failed = () => feed.of('disconnected').filter(({ failure }) => failure.code === ticket);
-      // During the delay, so that no request with the old key is in progress.
+      // Runs during the delay, when no request with the old key is in progress.
       await feed.when(() => failed().length >= 3 && feed.events.at(-1).type === 'reconnecting');
       key = startService(t, { port, publicUrl: options.baseUrl }).then((next) => next.apiKey);
       await feed.frames(60, 2);
