@@ -99,11 +99,11 @@ describe('the program: listen', () => {
   });
 
   it('ends even if nothing reads its stdout', async () => {
-    await using own = await startTradeFeedService({ limits: { backlogBytes: Infinity } });
-    const listener = feed('listen', envOf(own));
+    await using otherService = await startTradeFeedService({ limits: { backlogBytes: Infinity } });
+    const listener = feed('listen', envOf(otherService));
     await listener.untilStderr(/\(connection 1\)/);
     listener.child.stdout.pause();
-    own.push('market', `${'x'.repeat(4 * 1024 * 1024)}\n`);
+    otherService.push('market', `${'x'.repeat(4 * 1024 * 1024)}\n`);
     // The first bytes have arrived, and the rest are stuck.
     await waitFor(() => listener.child.stdout.readableLength > 0, { limitMs });
     listener.child.kill('SIGTERM');
@@ -119,9 +119,9 @@ describe('the program: listen', () => {
 
   it('trusts the CA of NODE_EXTRA_CA_CERTS', async () => {
     const tls = await certificateFor();
-    await using own = await startTradeFeedService({ tls, sources: { market: marketBatches$() } });
+    await using otherService = await startTradeFeedService({ tls, sources: { market: marketBatches$() } });
     const caFile = await folder.file('ca.pem', tls.cert);
-    const listener = feed('listen --count 1', envOf(own), { NODE_EXTRA_CA_CERTS: caFile });
+    const listener = feed('listen --count 1', envOf(otherService), { NODE_EXTRA_CA_CERTS: caFile });
     expect(await listener.exit).toBe(0);
   });
 });

@@ -151,7 +151,7 @@ describe('random faults', () => {
       const events = await run(net, 300);
       expect(frameErrors(events)).toEqual([]);
       // A deadline can cut a slow request short, which gets 400. A used ticket gets 401.
-      const wrong = net.seen.filter(
+      const wrong = net.serviceEvents.filter(
         (event) => event.type === 'violation' || (event.type === 'handshake-refused' && event.status !== 400),
       );
       expect(wrong).toEqual([]);

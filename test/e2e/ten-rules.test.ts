@@ -167,12 +167,12 @@ describe('rule 4: unsubscribing releases everything', () => {
     const subscription = tradeFeedEvents$('market', optionsFor(wire, options)).subscribe((event) => events.push(event));
     while (!(await ready(events.at(-1)))) await turns(1);
     const { connections } = wire;
-    const seen = events.length;
+    const count = events.length;
     subscription.unsubscribe();
     await allClosed(wire);
     await turns(20);
     expect(wire.connections).toBe(connections);
-    expect(events).toHaveLength(seen);
+    expect(events).toHaveLength(count);
   };
 
   const silent = (): void => undefined;
@@ -257,15 +257,15 @@ describe('rule 5: frames arrive once, in order, and none after unsubscribing', (
   it('allows subscribing again inside `next`', async () => {
     await using wire = await startWire({ handshake: [accept(text('a'), text('b')), accept(text('c'))] });
     const feed$ = tradeFeed$('market', optionsFor(wire));
-    const seen: string[] = [];
+    const received: string[] = [];
     await new Promise<void>((resolve) => {
       const first: Subscription = feed$.subscribe((frame) => {
-        seen.push(frame.text());
+        received.push(frame.text());
         first.unsubscribe();
-        feed$.pipe(take(1)).subscribe({ next: (other) => seen.push(other.text()), complete: resolve });
+        feed$.pipe(take(1)).subscribe({ next: (other) => received.push(other.text()), complete: resolve });
       });
     });
-    expect(seen).toEqual(['a', 'c']);
+    expect(received).toEqual(['a', 'c']);
     await allClosed(wire);
   });
 
@@ -342,13 +342,13 @@ describe('rule 8: an exception of the consumer', () => {
 
   it('in an operator of a custom feed is not retried', async () => {
     await using wire = await startWire({ handshake: [accept(text('a'))] });
-    const own$ = defer(() => of<Feed>('market')).pipe(
+    const custom$ = defer(() => of<Feed>('market')).pipe(
       requestTicket(optionsFor(wire)),
       openConnection(optionsFor(wire)),
       map(explode),
       retryWhen(backoff({ initialDelayMs: 1 })),
     );
-    await expect(firstValueFrom(own$)).rejects.toBe(thrown);
+    await expect(firstValueFrom(custom$)).rejects.toBe(thrown);
     expect(wire.tickets).toHaveLength(1);
   });
 
@@ -357,11 +357,11 @@ describe('rule 8: an exception of the consumer', () => {
     const unhandled = jest.fn();
     const before = config.onUnhandledError;
     config.onUnhandledError = unhandled;
-    const seen: string[] = [];
+    const received: string[] = [];
     await new Promise<void>((resolve) => {
       const subscription = tradeFeed$('market', optionsFor(wire)).subscribe((frame) => {
-        seen.push(frame.text());
-        if (seen.length === 1) throw thrown;
+        received.push(frame.text());
+        if (received.length === 1) throw thrown;
         subscription.unsubscribe();
         resolve();
       });
@@ -369,7 +369,7 @@ describe('rule 8: an exception of the consumer', () => {
     await allClosed(wire);
     await new Promise((resolve) => setTimeout(resolve));
     config.onUnhandledError = before;
-    expect(seen).toEqual(['a', 'b']);
+    expect(received).toEqual(['a', 'b']);
     expect(unhandled.mock.calls).toEqual([[thrown]]);
     expect(wire.tickets).toHaveLength(1);
   });

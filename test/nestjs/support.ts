@@ -154,7 +154,7 @@ export const live = async ({ status$ }: TradeFeed) => when(status$, ({ state }) 
 export const stopped = async ({ status$ }: TradeFeed) => when(status$, ({ state }) => state === 'stopped');
 
 /** Waits for an event of a service. Call it before the event happens. */
-export const seen = async (service: TradeFeedService, type: string) =>
+export const serviceEvent = async (service: TradeFeedService, type: string) =>
   firstValueFrom(service.events$.pipe(filter((event) => event.type === type)));
 
 /** Waits for the first value that satisfies a condition. */

@@ -145,15 +145,15 @@ describe('the container', () => {
     ]);
   /** Returns all strings reachable from values, including non-enumerable properties, maps and sets. */
   const textsIn = (values: readonly unknown[]): readonly string[] => {
-    const seen = new Set<unknown>(values);
+    const reachable = new Set<unknown>(values);
     // The set grows during the iteration.
-    for (const value of seen) {
+    for (const value of reachable) {
       if ((typeof value !== 'object' && typeof value !== 'function') || value === null) continue;
-      if (types.isMap(value) || types.isSet(value)) for (const each of value) seen.add(each);
-      for (const { value: own } of Object.values<PropertyDescriptor>(Object.getOwnPropertyDescriptors(value)))
-        seen.add(own);
+      if (types.isMap(value) || types.isSet(value)) for (const each of value) reachable.add(each);
+      for (const { value: property } of Object.values<PropertyDescriptor>(Object.getOwnPropertyDescriptors(value)))
+        reachable.add(property);
     }
-    return Array.from(seen).filter((value) => typeof value === 'string');
+    return Array.from(reachable).filter((value) => typeof value === 'string');
   };
   const plain = 'planted-key';
 

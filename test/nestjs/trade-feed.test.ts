@@ -14,7 +14,7 @@ import { plantedKey } from '../support/feed.js';
 import { waitFor } from '../support/wait-for.js';
 import { accept, close, issue, refuse, refuseHandshake, startWire, text } from '../support/wire.js';
 import type { Wire, WireScript } from '../support/wire.js';
-import { fast, live, LocalService, seen, stopped, when } from './support.js';
+import { fast, live, LocalService, serviceEvent, stopped, when } from './support.js';
 
 const local = new LocalService();
 const typesOf = (events: readonly { readonly type: string }[]) => events.map(({ type }) => type);
@@ -52,7 +52,7 @@ describe('the connection', () => {
 
   it('closes after the last subscriber has left, and opens again for the next one', async () => {
     const { feed, log } = await local.start({ share: { lingerMs: 0 } });
-    const closed = seen(local.service, 'connection-closed');
+    const closed = serviceEvent(local.service, 'connection-closed');
     await live(feed);
     expect(await closed).toMatchObject({ by: 'client', code: 1000 });
     expect(feed.status.state).toBe('idle');

@@ -29,8 +29,8 @@ const base = {
 
 /** Returns the value of the only series with these attributes plus the feed's. */
 const valueIn = (metrics: Readonly<Record<string, Metric>>, name: string, more: Attributes = {}): unknown => {
-  const wanted = JSON.stringify({ ...base, ...more });
-  const found = metrics[name]?.series.filter(({ attributes }) => JSON.stringify(attributes) === wanted) ?? [];
+  const expected = JSON.stringify({ ...base, ...more });
+  const found = metrics[name]?.series.filter(({ attributes }) => JSON.stringify(attributes) === expected) ?? [];
   return found.length === 1 ? found[0]?.value : found;
 };
 

@@ -16,11 +16,11 @@ export const startService = async (t, { isQuiet = false, ...options }) => {
     ...options,
   });
   t.after(() => service.shutdown());
-  const seen = [];
-  service.events$.subscribe((event) => seen.push(event));
+  const serviceEvents = [];
+  service.events$.subscribe((event) => serviceEvents.push(event));
   return {
     service,
-    seen,
+    serviceEvents,
     port: Number(new URL(service.baseUrl).port),
     apiKey: service.createAccount({ plan: 'developer' }).createApiKey(),
   };

@@ -21,14 +21,14 @@ export const startFaultyService = async (
     limits: { ticketsPerWindow: Infinity, shutdownTimeoutMs: 0 },
   });
   proxy.target = Number(new URL(service.baseUrl).port);
-  const seen: ServiceEvent[] = [];
-  service.events$.subscribe((event) => seen.push(event));
+  const serviceEvents: ServiceEvent[] = [];
+  service.events$.subscribe((event) => serviceEvents.push(event));
   const apiKey = service.createAccount({ plan: 'developer' }).createApiKey();
   return {
     proxy,
     options: optionsFor({ baseUrl: publicUrl }, { apiKey, ...(tls && { tls: { ca: tls.cert } }), ...options }),
     /** The events of the service. */
-    seen,
+    serviceEvents,
     [Symbol.asyncDispose]: async () => {
       await proxy[Symbol.asyncDispose]();
       await service.shutdown();

@@ -152,12 +152,12 @@ describe('push', () => {
 
 describe('sources', () => {
   it('are subscribed to once, from start to shutdown, and sent to all connections of their feed', async () => {
-    const seen: string[] = [];
+    const calls: string[] = [];
     const payloads = new Subject<string>();
     const raw = defer(() => {
-      seen.push('subscribed');
+      calls.push('subscribed');
       return payloads;
-    }).pipe(finalize(() => seen.push('unsubscribed')));
+    }).pipe(finalize(() => calls.push('unsubscribed')));
     const service = await start({ ...atOnce, sources: { raw } });
     const sockets = await Promise.all(['raw', 'raw', 'market'].map((feed) => live(service, feed)));
     payloads.next('1');
@@ -166,9 +166,9 @@ describe('sources', () => {
     expect(await sockets[0]?.first(2)).toEqual(['1', '2']);
     expect(await sockets[1]?.first(2)).toEqual(['1', '2']);
     expect(await sockets[2]?.first(1)).toEqual(['pushed']);
-    expect(seen).toEqual(['subscribed']);
+    expect(calls).toEqual(['subscribed']);
     await service.shutdown();
-    expect(seen).toEqual(['subscribed', 'unsubscribed']);
+    expect(calls).toEqual(['subscribed', 'unsubscribed']);
     expect(payloads.observed).toBe(false);
   });
 

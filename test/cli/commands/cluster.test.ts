@@ -136,8 +136,8 @@ describe('cluster', () => {
 
   it('hand-over asks the owner to step down if another replica can take over', async () => {
     const engine = await engineWith();
-    const alone = { code: 5, text: 'There is no other replica that could own the connection.' };
-    expect(await act('hand-over', engine)).toEqual(alone);
+    const noStandby = { code: 5, text: 'There is no other replica that could own the connection.' };
+    expect(await act('hand-over', engine)).toEqual(noStandby);
     expect(await act('hand-over', engine, {}, true)).toEqual({ code: 5, text: 'There is no owner.' });
     const requests: string[] = [];
     const owner = engine.respond(names.handOver, (data) => {

@@ -45,8 +45,8 @@ const says = (status: string, text: RegExp, advice?: RegExp): object => ({
 describe('doctor', () => {
   it('finds nothing wrong with a healthy service, without opening a connection', async () => {
     await using service = await startTradeFeedService();
-    const seen: string[] = [];
-    service.events$.subscribe(({ type }) => seen.push(type));
+    const types: string[] = [];
+    service.events$.subscribe(({ type }) => types.push(type));
     const { stdout, stderr, exit } = command('doctor', { env: envOf(service) });
     expect(await exit).toBe(0);
     expect([...stdout.text.matchAll(/^ \S (\w+) +(\w+)/gm)].map(([, status, name]) => `${name} ${status}`)).toEqual([
@@ -58,7 +58,7 @@ describe('doctor', () => {
     const dns = says('ok', /^localhost: IPv4 127\.0\.0\.1; IPv6 /);
     expect(await findingsOf('', { ...envOf(service), TRADE_FEED_BASE_URL })).toMatchObject({ exitCode: 0, dns });
     expect(stderr.text).toBe('');
-    expect(seen).not.toContain('handshake-accepted');
+    expect(types).not.toContain('handshake-accepted');
   });
 
   it('watches for another client and for the first frame with --connect', async () => {

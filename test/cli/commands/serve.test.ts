@@ -253,12 +253,12 @@ describe('the lines of a source', () => {
     const stdin = new PassThrough();
     const { lines$, description } = await begun('-', undefined, stdin, NEVER);
     expect(description).toBe('the lines of stdin, as they arrive');
-    const seen = new PassThrough({ objectMode: true });
-    const subscription = lines$.subscribe((line) => seen.write(line));
+    const received = new PassThrough({ objectMode: true });
+    const subscription = lines$.subscribe((line) => received.write(line));
     stdin.write('one\ntw');
-    expect(await once(seen, 'data')).toEqual(['one']);
+    expect(await once(received, 'data')).toEqual(['one']);
     stdin.write('o\n');
-    expect(await once(seen, 'data')).toEqual(['two']);
+    expect(await once(received, 'data')).toEqual(['two']);
     const closed = once(stdin, 'close');
     subscription.unsubscribe();
     await closed;
