@@ -1,5 +1,5 @@
 // @ts-check
-// A display that changes twice a second does not need every frame. `conflate` emits the newest value of each key, and the number of values that it
+// A display that changes twice a second doesn't need every frame. `conflate` emits the newest value of each key, and the number of values that it
 // replaces. Here the key is the leading digit of a transaction's hash.
 //
 //   node examples/conflate.mjs

@@ -1,5 +1,5 @@
 // @ts-check
-// Selects large transactions from the raw feed with plain RxJS operators: parse, check, filter, map. The contract of the service does not define
+// Selects large transactions from the raw feed with plain RxJS operators: parse, check, filter, map. The contract of the service doesn't define
 // the payload, so check it after parsing. This check fits the local service.
 //
 //   node examples/filter.mjs

@@ -1,6 +1,6 @@
 // @ts-check
 // A custom reconnect policy: each delay is three times the previous one, without jitter, and at most four reconnects in a row. A refused account
-// does not stop the feed, because `classify` overrides the verdict of the table. The local service first refuses access, then restores it, then
+// doesn't stop the feed, because `classify` overrides the verdict of the table. The local service first refuses access, then restores it, then
 // fails permanently.
 //
 //   node examples/policy.mjs

@@ -1,5 +1,5 @@
 // @ts-check
-// Work that is slower than the feed. The library keeps reading the socket, so the service does not close the connection (`1013`). Frames beyond the
+// Work that is slower than the feed. The library keeps reading the socket, so the service doesn't close the connection (`1013`). Frames beyond the
 // bounds are dropped, and every dropped frame is counted.
 //
 //   node examples/slow-consumer.mjs

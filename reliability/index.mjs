@@ -28,6 +28,14 @@ runProgram('reliability', {
     'outcomes in random worlds, compared with a ledger that knows everything [--runs 10000] [--seed 1]',
     'reliability/settle/index.mjs',
   ),
+  'log-simulation': unbuilt(
+    'writers and readers of a log in virtual time with random faults [--runs 2000] [--seed 1]',
+    'reliability/log-simulation/index.mjs',
+  ),
+  'log-kills': unbuilt(
+    'real writers and consumers of a log, killed and stopped [--rounds 100] [--seed 1]',
+    'reliability/log-kills/index.mjs',
+  ),
   cluster: built(
     'three replica processes and a real broker [--engine nats] [--rate 5000] [--rounds 20] [--quick]',
     'reliability/cluster/index.mjs',

@@ -38,7 +38,7 @@ export const addressProblems = (repository, manifest) => {
     );
 };
 
-/** Returns the text of package.json with the addresses, behind the license. */
+/** Returns the text of package.json with the addresses, right after the license. */
 export const withAddresses = (text, repository) => {
   const others = Object.entries(JSON.parse(text)).filter(([name]) => !namesOfFields.includes(name));
   const place = others.findIndex(([name]) => name === 'license') + 1;

@@ -1,6 +1,6 @@
 // Asks the registry for known vulnerabilities in the packages that users install: `dependencies`, at their locked versions.
 //
-//   node scripts/audit.mjs           exit code 0: none; 1: some; 3: the registry did not answer, so the result is unknown
+//   node scripts/audit.mjs           exit code 0: none; 1: some; 3: the registry didn't answer, so the result is unknown
 //   node scripts/audit.mjs --dev     also the packages that developers install
 import { spawnSync } from 'node:child_process';
 

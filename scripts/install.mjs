@@ -1,4 +1,4 @@
-// Installs programs that are no dependencies of the project: from Debian, and from npm into `temp`. A program that is there is not installed again.
+// Installs programs that are no dependencies of the project: from Debian, and from npm into `temp`. A program that is there isn't installed again.
 //
 //   node scripts/install.mjs debian     what `npm run test:peers` and `npm run test:apps` need
 //   node scripts/install.mjs nodes      the Node versions of the test matrix
@@ -8,7 +8,7 @@ import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync }
 import { createRequire } from 'node:module';
 import { join, resolve } from 'node:path';
 
-/** Installs a package from npm into a folder of its own. Returns the folder. */
+/** Installs a package from npm into a separate folder, and returns that folder. */
 const fromNpm = (name, version) => {
   const folder = resolve(import.meta.dirname, '../temp/installed', `${name.replaceAll('/', '-')}-${version}`);
   if (existsSync(folder)) return folder;

@@ -17,7 +17,7 @@ mkdirSync('temp', { recursive: true });
 const folder = mkdtempSync(join(resolve('temp'), 'run-ts-'));
 process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
 const outfile = join(folder, 'program.mjs');
-// JavaScript modules are not bundled: they locate files relative to themselves.
+// JavaScript modules aren't bundled: they locate files relative to themselves.
 const externalModules = {
   name: 'external-modules',
   setup: ({ onResolve }) =>

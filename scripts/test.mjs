@@ -14,6 +14,8 @@ import { filesToCheck } from './changed-files.mjs';
 import { installNode, nodeVersions } from './install.mjs';
 
 const { values: options } = parseArgs({ options: { only: { type: 'string' }, ci: { type: 'boolean' } } });
+// The limits of the tests are longer in CI.
+if (options.ci) process.env.CI = 'true';
 const { scripts } = JSON.parse(readFileSync('package.json', 'utf8'));
 const temp = mkdtempSync(join(tmpdir(), 'rx-trade-feed-test-'));
 
@@ -73,7 +75,7 @@ const command = (line, settings) => async () => {
   return { passed: Number(ok), failed: Number(!ok), ...rest };
 };
 
-/** Runs jest and counts its tests. A file that fails as a whole (it leaks, or it does not load) counts as one failed test. */
+/** Runs jest and counts its tests. A file that fails as a whole (it leaks, or it doesn't load) counts as one failed test. */
 const jest = async (id, args, settings) => {
   const file = join(temp, `${id}.json`);
   const { ok, ...rest } = await run(
@@ -123,7 +125,7 @@ const onOneNode = [
 /** The tests for the versions between the oldest and the newest one: sockets, TLS, threads and files, which are what differs. */
 const betweenNodes = ['test/transport/', 'test/worker/', 'test/operators/node/', 'test/log/', 'test/e2e/built-package'];
 
-// Scripts must not build again, because other checks are reading `dist`. They share the example app.
+// Scripts mustn't build again, because other checks are reading `dist`. They share the example app.
 const env = { RX_TRADE_FEED_IS_BUILT: '1', RX_TRADE_FEED_EXAMPLE_IN: join(temp, 'example') };
 
 /** A suite of Node's test runner. */
@@ -166,7 +168,7 @@ const nodes = nodeVersions.map((version, index) => [
   },
 ]);
 const build = ['build', command('node scripts/build.mjs')];
-// Before jest, which tests the engines of a cluster with these servers. It cannot run beside another check that installs packages.
+// Before jest, which tests the engines of a cluster with these servers. It can't run at the same time as another check that installs packages.
 const debian = ['debian', command('node scripts/install.mjs debian')];
 const download = ['download', beside('node scripts/install.mjs nodes')];
 const apps = ['apps', suite('apps --without example-app')];
@@ -181,7 +183,7 @@ const measuring = [
 ];
 
 // The lanes of a stage run side by side, the checks of a lane one after the other. A lane that has ended takes the next of `more`. Only one jest
-// runs at a time, and no app or page beside it, because its tests measure time: four lanes at once made each of them wait for ten others.
+// runs at a time, and no app or page next to it, because its tests measure time: four lanes at once made each of them wait for ten others.
 const stages = options.ci
   ? [
       { lanes: [[build, debian]] },

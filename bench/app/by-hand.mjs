@@ -1,4 +1,4 @@
-// The application with `ws`, written by hand: it parses, checks, shares and windows what it receives. It does not reconnect.
+// The application with `ws`, written by hand: it parses, checks, shares and windows what it receives. It doesn't reconnect.
 import { WebSocket } from 'ws';
 import { isLarge, summaryOf, WINDOW } from './work.mjs';
 

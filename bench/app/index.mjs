@@ -1,6 +1,6 @@
 // As an app: a program that decodes, shares and windows a feed, and one that wants one frame in a thousand. With this library, and written by hand with `ws`.
 //
-// What is sent, of exactly the same size in each cell, from bench/support/payloads.mjs:
+// The payloads, of exactly the same size in each cell, from bench/support/payloads.mjs:
 //   everything        a pending transaction: seven fields, the last of which (`input`) fills the frame, as in all other benchmarks
 //   wallets, wallet   a batch of trades with six fields each, as `marketBatches$` of rx-trade-feed/testing writes it, with a wallet in each
 //                     trade: 1 trade in 250 B, 4 in 1 KB, 19 in 4 KB

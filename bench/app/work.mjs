@@ -21,8 +21,8 @@ export const isLarge = ({ value }) => value.length > 2 && value.charCodeAt(2) >=
 const everywhere = { ways: ['plain', 'tls'], heaps: [0, 300] };
 
 /**
- * The tasks, and what is sent: pending transactions, all of which are decoded, shared and windowed; batches of trades, of which those with a
- * trade of one of 500 wallets, or of one wallet, are wanted; single transactions, of which those of 500 wallets are wanted.
+ * The tasks and their payloads. Pending transactions: the app decodes, shares and windows all of them. Batches of trades: it wants those with a
+ * trade of one of 500 wallets, or of one wallet. Single transactions: it wants those of 500 wallets.
  */
 export const tasks = {
   everything: { sizes: [200, 1_024], kind: 'text', ...everywhere },

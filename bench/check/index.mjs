@@ -1,4 +1,4 @@
-// Checks in CI that receiving, decoding and an import have not become slower. It uses samples of replay, micro and import that need no network.
+// Checks in CI that receiving, decoding and an import haven't become slower. It uses samples of replay, micro and import that need no network.
 //
 //   npm run bench -- check              exits with 1 if a ratio is below its goal minus the margin
 //   npm run bench -- check --plain      measures the slower receive path instead of the fast one: it must fail
@@ -26,7 +26,7 @@ const run = ([file, name, ...args]) => {
 };
 
 /**
- * Measures the samples of some guards, in at most this number of rounds. A guard that has reached its goal is not measured again.
+ * Measures the samples of some guards, in at most this number of rounds. A guard that has reached its goal isn't measured again.
  * Returns a function from a guard to its ratio.
  */
 const measure = async (some, rounds) => {
@@ -60,7 +60,7 @@ console.log(machineLine(machine()));
 const ratioOf = await measure(guards, 5);
 print(guards, ratioOf);
 
-// Measure again, for longer: other work on the machine is not there each time, slower code is.
+// Measure again, for longer: other work on the machine isn't there each time, slower code is.
 let broken = brokenOf(guards, ratioOf);
 for (let time = 1; broken.length > 0 && time < TIMES; time += 1) {
   const again = await measure(broken, 7);

@@ -4,7 +4,7 @@ import { quantile } from './quantile.mjs';
 import { startBare, startReplica } from './processes.mjs';
 
 /**
- * At full rate, by frames a message: no process waits, so the figures contain no idle time and no wake-ups. Two frames of 900 B do not fit into the
+ * At full rate, by frames a message: no process waits, so the figures contain no idle time and no wake-ups. Two frames of 900 B don't fit into the
  * smallest message.
  */
 export const fullRates = {

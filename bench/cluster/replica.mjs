@@ -13,7 +13,7 @@ const sampleEvery = 16;
 let frames = 0;
 let gaps = 0;
 let times = [];
-/** After how many frames this process reports that they have arrived; `undefined` if it does not. */
+/** After how many frames this process reports that they have arrived; `undefined` if it doesn't. */
 let reportEvery;
 let from = 0;
 let begin = { cpu: process.cpuUsage(), frames };

@@ -7,7 +7,7 @@ import { frame } from '../support/frames.mjs';
 import { payload } from '../support/payloads.mjs';
 import { session } from '../support/session.mjs';
 
-/** A client that is so many bytes behind cannot receive at this rate. */
+/** A client that is so many bytes behind can't receive at this rate. */
 const maxBacklogBytes = 64 * 2 ** 20;
 /** How many frames one write has at full rate. */
 const atOnce = 256;

@@ -5,7 +5,7 @@ import { connect } from 'node:net';
 
 const [port, count] = process.argv.slice(2).map(Number);
 let [bytes, open] = [0, 0];
-// One buffer for all: a page of the benchmark must not cost more than the server.
+// One buffer for all: a page of the benchmark mustn't cost more than the server.
 const buffer = Buffer.alloc(64 * 1024);
 for (let n = 0; n < count; n += 1) {
   let isOpen = false;

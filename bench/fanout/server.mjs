@@ -13,7 +13,7 @@ let [frames, begun] = [0, undefined];
 const tick = () => {
   begun ??= performance.now();
   const due = Math.floor(((performance.now() - begun) * FRAMES_PER_SECOND) / 1_000);
-  // A server that cannot keep up emits fewer frames, as many for both versions.
+  // A server that can't keep up emits fewer frames, as many for both versions.
   if (due > frames + FRAMES_PER_SECOND) begun += ((due - frames) * 1_000) / FRAMES_PER_SECOND;
   else for (; frames < due; frames += 1) emit(Buffer.from(textOf(frames, FRAME_BYTES)));
 };
@@ -26,7 +26,7 @@ const cpuUsedNs = () => {
 
 process.on('message', async () => {
   await delay(50);
-  // Only the measurement of memory needs this collection, so its time is not part of a measurement that begins or ends here.
+  // Only the measurement of memory needs this collection, so its time isn't part of a measurement that begins or ends here.
   const cpuNs = cpuUsedNs();
   globalThis.gc?.();
   process.send({

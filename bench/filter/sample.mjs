@@ -6,7 +6,7 @@ import { transactions } from './transactions.mjs';
 
 const [way, size = '250', place = 'in front'] = process.argv.slice(2);
 
-// The class of received frames is not public. One frame of a feed has it.
+// The class of received frames isn't public. One frame of a feed has it.
 const service = await startTradeFeedService({ sources: {} });
 const apiKey = service.createAccount({ plan: 'developer' }).createApiKey();
 const pump = setInterval(() => service.push('market', '{}'), 5);
@@ -21,7 +21,7 @@ const all = transactions(Number(size), COUNT, place);
 const memory = Buffer.concat(all);
 const places = [];
 for (const { length } of all) places.push([places.at(-1)?.[1] ?? 0, (places.at(-1)?.[1] ?? 0) + length]);
-/** Frames in a read buffer of ASCII text, as they are during `next`. A frame keeps its text, so each is used once. */
+/** Frames in a read buffer of ASCII text, in the state they have during `next`. A frame keeps its text, so each is used once. */
 const frames = () =>
   places.map(([start, end], n) => new ReceivedFrame('raw', new Payload(memory, start, end, 2, 0), n, 1));
 

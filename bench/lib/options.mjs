@@ -27,5 +27,5 @@ if (!Number.isInteger(rounds) || rounds < 1)
 /** How often each contender is measured. */
 export const ROUNDS = rounds;
 
-/** Whether there are too few rounds for a result. A quick run does not change `bench/results`. */
+/** Whether there are too few rounds for a result. A quick run doesn't change `bench/results`. */
 export const isQuick = ROUNDS < 9;

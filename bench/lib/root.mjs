@@ -6,7 +6,7 @@ const rootOf = (url) => (existsSync(new URL('package.json', url)) ? url : rootOf
 /** The folder of package.json, a `file:` URL. */
 export const root = rootOf(new URL('./', import.meta.url));
 
-/** Returns a folder below the root. Creates it if it does not exist. */
+/** Returns a folder below the root. Creates it if it doesn't exist. */
 export const folderOf = (path) => {
   const folder = new URL(path, root);
   mkdirSync(folder, { recursive: true });

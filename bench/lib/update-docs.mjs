@@ -6,7 +6,7 @@ import { appsText, openingText } from './opening.mjs';
 import { filledPages } from './pages.mjs';
 import { readWritten } from './write-result.mjs';
 
-/** Returns the results by name. A benchmark that was not run has `undefined`. */
+/** Returns the results by name. A benchmark that wasn't run has `undefined`. */
 export const readResults = (folders = { results: 'bench/results/' }) =>
   Object.fromEntries(Object.keys(benchmarks).map((name) => [name, readWritten(name, folders)]));
 

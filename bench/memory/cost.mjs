@@ -2,7 +2,7 @@
 //
 //   node --expose-gc bench/memory/cost.mjs <none|stored> <size> <keep>
 import { setImmediate as turn } from 'node:timers/promises';
-// The bundles in dist do not export this.
+// The bundles in dist don't export this.
 import { withOwnBytes } from '../../temp/rx-trade-feed/operators/own-bytes.js';
 import { Frame } from '../../temp/rx-trade-feed/protocol/frame.js';
 import { reader } from './chunks.mjs';

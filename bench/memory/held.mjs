@@ -5,13 +5,13 @@ import { holders } from './holders.mjs';
 
 const [name, size, ...keeps] = process.argv.slice(2);
 const frameBytes = Number(size);
-/** The number of held frames: a few MB, much more than the memory that does not grow with them. */
+/** The number of held frames: a few MB, much more than the memory that doesn't grow with them. */
 const wanted = Math.max(160, Math.min(20_000, Math.round(8e6 / frameBytes)));
 
 const measured = async (keep) => {
   const subject = new Subject();
   const held = holders[name](subject.asObservable());
-  // Memory that was allocated before does not count.
+  // Memory that was allocated before doesn't count.
   const before = await alive();
   await feed(subject, { size: frameBytes, keep, wanted });
   const after = await alive();

@@ -1,5 +1,5 @@
 // Everything that holds frames. Each subscribes to a Subject and returns an object that must stay alive while it holds frames. `count` is
-// the number of held frames if it is not the number of emitted frames.
+// the number of held frames if it isn't the number of emitted frames.
 import { map, NEVER, tap } from 'rxjs';
 import {
   conflate,

@@ -10,7 +10,7 @@ const run = (name, ...args) =>
 const oneOf = (keep) => (keep === 1 ? 'all' : `1 of ${keep}`);
 const times = (ratio) => (ratio >= 10 ? ratio.toFixed(0) : ratio.toFixed(2));
 
-// Memory does not depend on the load: one sample of each size and holder, and several rounds of some of them.
+// Memory doesn't depend on the load: one sample of each size and holder, and several rounds of some of them.
 const names = Object.keys(holders);
 const matrix = await interleaved({
   title: 'memory, held',

@@ -19,7 +19,7 @@ const through = (pipe) => {
   };
 };
 
-// Stored, as a consumer may do: the optimizer can remove an object that is not stored.
+// Stored, as a consumer may do: the optimizer can remove an object that isn't stored.
 const stored = new Array(64);
 const store = (n, value) => {
   stored[n] = value;

@@ -1,7 +1,7 @@
 // The peers, each with its best options; `ours` alone, with operators, and over the plain path.
 //
 // A peer opens `origin + path` and calls `take` with the length of each payload: of the string (`mode` is `text`), of the bytes
-// (`bytes`), or of the string of a frame that it held before (`held`). Only bare sockets do not parse frames: they call `takeBytes`.
+// (`bytes`), or of the string of a frame that it held before (`held`). Only bare sockets don't parse frames: they call `takeBytes`.
 import { installedBun } from '../../scripts/install.mjs';
 
 const ours = (title, args) => ({ title, file: './ours.mjs', modes: ['text', 'bytes'], args });
@@ -52,7 +52,7 @@ export const peers = {
   oursPlain: ours('ours, plain path', { isPlain: true }),
 };
 
-/** Returns the titles of the peers that cannot be measured here, and where they are. */
+/** Returns the titles of the peers that can't be measured here, and where they are. */
 export const missingPeers = () =>
   Object.values(peers).flatMap(({ title, isHere, whereElse }) =>
     isHere && !isHere() ? [`${title} (${whereElse})`] : [],

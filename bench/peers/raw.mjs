@@ -1,4 +1,4 @@
-// The limits: a socket that counts bytes and does not parse them. It receives each read in a new Buffer (`data` events), or all reads in
+// The limits: a socket that counts bytes and doesn't parse them. It receives each read in a new Buffer (`data` events), or all reads in
 // one buffer (`onread`).
 import net from 'node:net';
 import tls from 'node:tls';

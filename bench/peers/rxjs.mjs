@@ -1,4 +1,4 @@
-// The WebSocketSubject of RxJS, with a deserializer that does not parse JSON.
+// The WebSocketSubject of RxJS, with a deserializer that doesn't parse JSON.
 import { webSocket } from 'rxjs/webSocket';
 import { PlainWebSocket } from './plain-ws.mjs';
 

@@ -1,7 +1,7 @@
 // Simulates a network with a round trip on loopback: delays every byte by half of the round trip, and a new connection by all of it.
 //
-// The kernel answers a SYN itself, so the relay cannot delay it. Instead, bytes that the client writes `t` ms after its connection was
-// accepted count as written at `max(t, round trip)`: on a network they could not be written earlier. The answers arrive at the same time
+// The kernel answers a SYN itself, so the relay can't delay it. Instead, bytes that the client writes `t` ms after its connection was
+// accepted count as written at `max(t, round trip)`: on a network they couldn't be written earlier. The answers arrive at the same time
 // as on a network.
 import { connect, createServer } from 'node:net';
 

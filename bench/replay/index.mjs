@@ -16,7 +16,7 @@ import {
 const file = new URL('sample.mjs', import.meta.url);
 const small = [200, 1024];
 const names = ['ws', 'rxjs', 'ours'];
-/** Frames that are not ASCII text, as the others are. */
+/** Frames that aren't ASCII text, as the others are. */
 const kinds = [
   { kind: 'unicode', mode: 'text', title: 'CPU time a frame, ns: text with a letter that is not ASCII' },
   { kind: 'binary', mode: 'bytes', title: 'CPU time a frame, ns: binary frames, left as bytes' },

@@ -1,4 +1,4 @@
-// A blocked main thread, with and without a worker: disconnects, lost frames, and the cost while it is not blocked.
+// A blocked main thread, with and without a worker: disconnects, lost frames, and the cost while it isn't blocked.
 import { goal, interleaved, median, pairedRatio, report, sample } from '../lib/bench.mjs';
 
 const run = (file, options) => sample(new URL(file, import.meta.url), [JSON.stringify(options)]);
@@ -6,7 +6,7 @@ const both = (file, options) =>
   Object.fromEntries(['main', 'worker'].map((receiveIn) => [receiveIn, () => run(file, { receiveIn, ...options })]));
 const MB = 1e6;
 const MiB = 2 ** 20;
-/** Counts do not depend on the load, so one round is enough. */
+/** Counts don't depend on the load, so one round is enough. */
 const stallRounds = 1;
 
 // Blocked once, for 8 s. The buffer of the last one is smaller than the frames of that time.

@@ -61,7 +61,7 @@ else {
 }
 const during = { frames: seen.frames - begun.frames, ms: performance.now() - begun.at };
 sender.process.send({ type: 'pause' });
-// Until the buffered frames have been emitted. Do not wait for the reconnect of a disconnected client.
+// Until the buffered frames have been emitted. Don't wait for the reconnect of a disconnected client.
 for (let before = -1, tries = 0; before !== seen.frames && tries < 20; await wait(300), tries += 1)
   before = seen.frames;
 sender.process.send({ type: 'count' });

@@ -12,7 +12,7 @@ const lengthOf = (bytes) => {
 
 const opcodes = { text: 1, unicode: 1, batches: 1, calls: 1, binary: 2, close: 8 };
 
-/** Returns one frame: `text`, `unicode` (text that is not only ASCII), `binary` or `close`. */
+/** Returns one frame: `text`, `unicode` (text that isn't only ASCII), `binary` or `close`. */
 export const frame = (data, kind = 'text') =>
   Buffer.concat([Buffer.from([0x80 | opcodes[kind]]), lengthOf(data.length), data]);
 
@@ -26,7 +26,7 @@ export const closeFrame = (code, reason = '') => {
 
 const surrounded = (before, after) => (data) => Buffer.concat([Buffer.from(before), data, Buffer.from(after)]);
 
-/** How each protocol wraps a payload. The plain feed does not. */
+/** How each protocol wraps a payload. The plain feed doesn't. */
 const wraps = {
   plain: (data) => data,
   graphql: surrounded('{"id":"1","type":"next","payload":{"data":{"feed":', '}}}'),

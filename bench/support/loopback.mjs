@@ -39,7 +39,7 @@ export const startLoopback = async () => {
    *
    * @param receivers - cells with a `peer` and a `mode`
    * @param node - the program of Node, unless it is this one
-   * @returns a function from a receiver to its samples, which are `undefined` if it was not measured
+   * @returns a function from a receiver to its samples, which are `undefined` if it wasn't measured
    */
   const measure = async ({ title, receivers, rounds, node = process.execPath }) => {
     const contenderOf = ({ way, heap, peer, size, mode }) => {

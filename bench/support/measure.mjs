@@ -13,7 +13,7 @@ const cpuMs = () => {
 const now = () => ({ cpu: cpuMs(), wall: performance.now() });
 
 /**
- * Creates a counter for a receiver: `take(length)` for each frame, or `takeBytes(bytes)` for a peer that does not parse frames.
+ * Creates a counter for a receiver: `take(length)` for each frame, or `takeBytes(bytes)` for a peer that doesn't parse frames.
  *
  * `result` resolves after enough frames. The CPU time is that of the whole process, including garbage collection and compilation.
  * `unitsPerFrame` is the mean length of a frame: it shows that every peer received the same.

@@ -49,7 +49,7 @@ const pace = (socket) => {
   connection.close = (code, reason) => {
     end(code, true);
     socket.end(closeFrame(code, reason));
-    // A client that does not read does not answer the close frame.
+    // A client that doesn't read doesn't answer the close frame.
     setTimeout(() => socket.destroy(), 30_000).unref();
   };
   connection.facts = facts;

@@ -37,7 +37,7 @@ export const payload = (bytes, seed = 1) => {
 /** Returns `count` different payloads. */
 export const payloads = (bytes, count) => Array.from({ length: count }, (_, n) => payload(bytes, n + 1));
 
-/** Returns a copy with one letter near the end that is not ASCII. */
+/** Returns a copy with one letter near the end that isn't ASCII. */
 export const beyondAscii = (data) => {
   const copy = Buffer.from(data);
   copy.write('é', copy.length - 6);

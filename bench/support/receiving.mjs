@@ -14,7 +14,7 @@ export const idOf = ({ peer, size, mode, kind = 'text' }) =>
 /** Bare sockets, which have no text. */
 export const bare = ['raw', 'onread'];
 
-/** The peers that show what is possible. A control shows why a figure is as it is. */
+/** The peers that show what's possible. A control explains a figure. */
 const compared = Object.keys(peers).filter((peer) => !peers[peer].isControl);
 
 /** Returns the peers that can be measured here. */

@@ -1,4 +1,4 @@
-// Anvil, an Ethereum node for development. It is not a dependency of the project: `npm run demo:chain` and the tests with peers install it from npm.
+// Anvil, an Ethereum node for development. It isn't a dependency of the project: `npm run demo:chain` and the tests with peers install it from npm.
 import { execFileSync, spawn } from 'node:child_process';
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';

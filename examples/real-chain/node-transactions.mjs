@@ -7,7 +7,7 @@ const longestWaitMs = 30_000;
 
 const subscribe = { jsonrpc: '2.0', id: 1, method: 'eth_subscribe', params: ['newPendingTransactions', true] };
 
-/** A node that can't send full pending transactions. Connecting again does not help. */
+/** A node that can't send full pending transactions. Connecting again doesn't help. */
 class UnsuitableNode extends Error {
   /** @param {string} what */
   constructor(what) {

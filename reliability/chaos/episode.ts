@@ -24,7 +24,7 @@ const RECOVERY_MS = 20_000;
 /**
  * Runs one episode: a service that fails at random, a network with faults, and subscribers that misbehave.
  *
- * Then the faults end: each feed that has not stopped must receive new frames. Then all subscribers unsubscribe: no connection may
+ * Then the faults end: each feed that hasn't stopped must receive new frames. Then all subscribers unsubscribe: no connection may
  * remain.
  */
 export const runEpisode = async (

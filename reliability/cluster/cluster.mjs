@@ -11,7 +11,7 @@ import { checkLog } from './check-log.mjs';
 import { startLink } from './link.mjs';
 
 const padding = 'x'.repeat(190);
-/** A replica that is not there after this time never comes. */
+/** A replica that isn't there after this time never comes. */
 const patienceMs = 60_000;
 
 /** Waits until a condition holds, and returns its value. */

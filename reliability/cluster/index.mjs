@@ -60,7 +60,7 @@ const p95 = (name, field) =>
     of(name).map((each) => each[field]),
     0.95,
   );
-// On a machine that stands still for seconds these do not hold, so the short run does not check them.
+// On a machine that stands still for seconds these don't hold, so the short run doesn't check them.
 const whenFast = [
   exactly('takeovers that the first owner won again', results.filter(({ isOther }) => isOther === false).length, 0),
   exactly(

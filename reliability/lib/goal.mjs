@@ -1,4 +1,4 @@
-// A rule and its measured value, as a row of the report. A value that is not a number meets no rule.
+// A rule and its measured value, as a row of the report. A value that isn't a number meets no rule.
 
 /** Creates the rule that a value is at most a limit. */
 export const atMost = (what, measured, limit, unit = '') =>

@@ -18,7 +18,7 @@ const temporary = { results: 'temp/reliability/', charts: 'temp/reliability/' };
  * @param charts - as in a benchmark
  * @param tables - `{ title, columns: ['…'], rows: [[…]] }`
  * @param facts - `{ name: text or number }`
- * @param keep - false for a short run: its files go to temp/reliability, and the pages are not changed
+ * @param keep - false for a short run: its files go to temp/reliability, and the pages aren't changed
  */
 export const report = async ({ name, command, goals = [], charts = [], tables = [], facts = {}, keep = true }) => {
   const found = machine();

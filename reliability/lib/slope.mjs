@@ -1,4 +1,4 @@
-// The slope of a line through noisy points: the median of all slopes, which a few outliers do not change (Theil and Sen).
+// The slope of a line through noisy points: the median of all slopes, which a few outliers don't change (Theil and Sen).
 import { median } from '../../bench/lib/stats.mjs';
 
 /** More points than this are combined, each group into its median. They make half a million pairs. */

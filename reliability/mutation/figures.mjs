@@ -1,4 +1,4 @@
-/** Counts the mutants of a Stryker report. The score leaves out mutants that do not load (`errors`) and ignored ones. */
+/** Counts the mutants of a Stryker report. The score leaves out mutants that don't load (`errors`) and ignored ones. */
 export const figuresOf = ({ files }) => {
   const mutants = Object.values(files).flatMap((file) => file.mutants);
   const count = (status) => mutants.filter((mutant) => mutant.status === status).length;

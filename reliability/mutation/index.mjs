@@ -19,7 +19,7 @@ if (unknown.length > 0) {
   process.exit(2);
 }
 
-// Stryker needs Node 22, the library does not. So Stryker is not among the packages of the root.
+// Stryker needs Node 22, the library doesn't. So Stryker isn't among the packages of the root.
 const isNew = Number(process.versions.node.split('.')[0]) >= 22;
 const bin = isNew ? [] : [installNode(nodeVersions[0])];
 const env = { ...process.env, PATH: [...bin, process.env.PATH].join(delimiter) };

@@ -16,7 +16,7 @@ export default class NearestFirstRunner extends JestRunner {
     for (const test of nearestFirst(tests, mutant, this._globalConfig.testNamePattern)) {
       const done = ran.length;
       await super.runTests([test], watcher, options);
-      // A file that does not load has no result.
+      // A file that doesn't load has no result.
       if (ran.length === done || ran.at(-1).numFailingTests > 0) return;
     }
   }
@@ -29,7 +29,7 @@ export default class NearestFirstRunner extends JestRunner {
 
 /**
  * Turns an uncaught error of a file into a failure of one of its tests. Jest fails the whole file, and Stryker would then count the
- * mutant as one that does not load.
+ * mutant as one that doesn't load.
  */
 const asFailure = (result) => {
   const test = result.testResults.find(({ status }) => status === 'passed' || status === 'failed');

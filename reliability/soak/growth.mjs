@@ -7,7 +7,7 @@ const WARM_UP = 0.25;
 const LONGEST_WARM_UP_S = 120;
 
 /**
- * The sampled resources, with the growth that is allowed in a run of any length and in an hour. A short run cannot distinguish a small
+ * The sampled resources, with the growth that is allowed in a run of any length and in an hour. A short run can't distinguish a small
  * leak from noise, so the larger of the two limits applies.
  */
 export const resources = {
@@ -31,7 +31,7 @@ export const validSamples = (samples) => {
  *
  * @param samples - `{ atS, isStable, heap, … }`
  * @param name - one of `resources`
- * @returns slope, bounds and limit for each hour; `undefined` if the resource was not sampled
+ * @returns slope, bounds and limit for each hour; `undefined` if the resource wasn't sampled
  */
 export const growthOf = (samples, name) => {
   const { what, unit, perRun, perHour } = resources[name];

@@ -1,5 +1,5 @@
 // Runs a pipeline of operators, a slow consumer and short subscriptions at full rate, while the service causes one fault after
-// another. Every frame must be accounted for, and the memory and handles of the process must not grow.
+// another. Every frame must be accounted for, and the memory and handles of the process mustn't grow.
 //
 //   npm run reliability -- soak [--minutes 2] [--rate 50000] [--reconnect-every 5] [--window 1000]
 import { once } from 'node:events';

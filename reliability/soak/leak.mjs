@@ -4,7 +4,7 @@ import { openSync } from 'node:fs';
 const held = [];
 const twice = (create) => [create(), create()];
 const leaks = {
-  // Numbers need much memory, and the garbage collector does not scan them.
+  // Numbers need much memory, and the garbage collector doesn't scan them.
   heap: () => held.push(Array.from({ length: 50_000 }, (_, n) => n + 0.5)),
   handle: () => held.push(...twice(() => setInterval(() => {}, 2 ** 30))),
   fd: () => held.push(...twice(() => openSync('/dev/null'))),

@@ -62,7 +62,7 @@ export const createPump = (push, tails, rate) => {
     setConnected: (value) => {
       isConnected = value;
       taken = sent;
-      // Frames of the time without a connection are not sent later.
+      // Frames of the time without a connection aren't sent later.
       due = 0;
       last = performance.now();
     },

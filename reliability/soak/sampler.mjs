@@ -15,7 +15,7 @@ export const heldNow = () => {
   return held;
 };
 
-/** Lists the resources that are open now and were not open before. The text is empty if all were released. */
+/** Lists the resources that are open now and weren't open before. The text is empty if all were released. */
 export const remaining = (before) =>
   [...heldNow()]
     .map(([kind, count]) => [kind, count - (before.get(kind) ?? 0)])

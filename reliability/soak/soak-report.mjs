@@ -15,7 +15,7 @@ export const reportSoak = async (run) => {
     .filter((name) => !isExact || !memory.includes(name))
     .flatMap((name) => growthOf(samples, name) ?? []);
   const slopes = growths.map(({ what, unit, limit, slope, verdict }) => {
-    // A short run is too noisy to show that a resource does not grow.
+    // A short run is too noisy to show that a resource doesn't grow.
     const met = verdict === 'flat' || (!isResult && verdict !== 'grows');
     const wanted = `flat: at most ${Math.round(limit)}`;
     return {

@@ -57,7 +57,7 @@ export const openClients = async ({ baseUrl, keys, backoff, seed, apartMs }) => 
   return clients;
 };
 
-/** Waits for a condition. Resolves with false if it is not met in time. */
+/** Waits for a condition. Resolves with false if it isn't met in time. */
 export const until = async (isMet, limitMs) => {
   const deadline = performance.now() + limitMs;
   while (!isMet()) {

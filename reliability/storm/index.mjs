@@ -1,4 +1,4 @@
-// Connects many clients to one service and restarts it. Checks that all clients reconnect, that their attempts do not come in waves,
+// Connects many clients to one service and restarts it. Checks that all clients reconnect, that their attempts don't come in waves,
 // and that they keep the limits of the service.
 //
 //   npm run reliability -- storm [--clients 2000] [--seed 1]

@@ -11,12 +11,12 @@ const limits = () => {
     const [, soft, hard] = /^Max open files +(\S+) +(\S+)/m.exec(readFileSync('/proc/self/limits', 'utf8')) ?? [];
     return [soft, hard].map((text) => (text === 'unlimited' ? Infinity : Number(text)));
   } catch {
-    // Systems without /proc do not report the limit.
+    // Systems without /proc don't report the limit.
     return [Infinity, Infinity];
   }
 };
 
-/** Runs this program again with a higher limit if it is necessary and possible. Exits with an error if the system does not allow it. */
+/** Runs this program again with a higher limit if it is necessary and possible. Exits with an error if the system doesn't allow it. */
 export const ensureOpenFiles = (clients) => {
   const needed = clients * PER_CLIENT + OTHERS;
   const [soft, hard] = limits();

@@ -300,7 +300,7 @@ describe('tickets', () => {
 
   it('are reported if one is used twice', () => {
     expect(ticketsOf([issued(0), open(1), rejected(2, 401)])).toMatchObject({ refused: 1, withoutTicket: 1 });
-    // The ticket of another account does not count.
+    // The ticket of another account doesn't count.
     expect(ticketsOf([issued(0), issued(0, 'b'), open(1), open(2)])).toMatchObject({ withoutTicket: 1 });
   });
 });

@@ -3,15 +3,15 @@ import { fillBetween } from '../../bench/lib/fill.mjs';
 import { table } from '../../bench/lib/table.mjs';
 
 const reactions = {
-  stop: 'The Observable errors. Nothing is tried again until you subscribe again.',
-  renew: 'It takes a fresh ticket and reconnects: at once after a stable connection, otherwise with backoff.',
-  wait: 'It waits as long as the service demands in `Retry-After`, then takes a fresh ticket.',
-  backoff: 'It waits by the policy: longer each time, with jitter. Then it takes a fresh ticket.',
+  stop: "The Observable errors. It doesn't try again until you subscribe again.",
+  renew: 'The feed takes a fresh ticket and reconnects: at once after a stable connection, otherwise with backoff.',
+  wait: 'The feed waits as long as the service asks in `Retry-After`, then takes a fresh ticket.',
+  backoff: 'The feed waits, longer each time and with jitter. Then it takes a fresh ticket.',
 };
 const relayReactions = {
   stop: 'The Observable errors.',
-  renew: 'It connects to the relay again at once after a stable connection, otherwise with backoff.',
-  backoff: 'It waits by the policy: longer each time, with jitter. Then it connects to the relay again.',
+  renew: 'The client connects to the relay again: at once after a stable connection, otherwise with backoff.',
+  backoff: 'The client waits, longer each time and with jitter. Then it connects to the relay again.',
 };
 const logReactions = {
   stop: 'The Observable errors with a `LogError`. Nothing is tried again until you subscribe again.',
@@ -52,7 +52,7 @@ const linesOf = (group, meanings) => {
   return [
     table(['seen', 'when', 'verdict'], rows),
     `**What happened.** ${meaning}`,
-    `**What the library does.** ${reactionsTo(code)[verdict]}`,
+    `**What happens next.** ${reactionsTo(code)[verdict]}`,
     `**Advice.** ${advice}`,
   ].join('\n\n');
 };
@@ -90,9 +90,24 @@ export const failureList = (meanings) =>
 /** Returns a text in which the part between two marks is replaced. */
 export const withPart = (text, mark, part) => fillBetween(text, `<!-- ${mark} -->`, `<!-- /${mark} -->`, part);
 
+/** Returns the last line of the page of a code: the one next step. */
+const nextStep = (code, meanings) => {
+  if (code === 'connection-replaced') return '[share one connection](../sharing.md) in your process.';
+  if (isOfRelay(code)) return '[see what a page does when it reconnects](../relay.md#when-the-page-reconnects).';
+  if (/^(cluster|engine|owner)-/.test(code)) return '[see how replicas behave](../replicas.md).';
+  if (code.startsWith('receiver-')) return '[keep a busy process reading](../slow-consumers.md#a-stalled-process).';
+  return meanings.find((row) => row.code === code).verdict === 'stop'
+    ? 'run `npx rx-trade-feed doctor`. It checks everything from Node to the ticket, and says what to fix.'
+    : '[choose how long the feed waits](../reconnecting.md) before it tries again.';
+};
+
 /** Returns the page of a code with its generated parts. */
-export const failurePage = (text, code, meanings) =>
-  withPart(text.replace(/^# .+$/m, `# ${failureHeading(code, meanings)}`), 'failure', failureText(code, meanings));
+export const failurePage = (text, code, meanings) => {
+  const page = text
+    .replace(/^# .+$/m, `# ${failureHeading(code, meanings)}`)
+    .replace(/\n*(?:\*\*Next:\*\* .+\n)?$/, `\n\n**Next:** ${nextStep(code, meanings)}\n`);
+  return withPart(page, 'failure', failureText(code, meanings));
+};
 
 const ofStage = (meanings, stage) => meanings.filter((row) => row.stage === stage);
 

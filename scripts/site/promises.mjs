@@ -4,7 +4,7 @@ import { readResults as benchmarks } from '../../bench/lib/update-docs.mjs';
 import { reliabilityFigures } from '../../reliability/lib/figures.mjs';
 import { readResults as checks } from '../../reliability/lib/pages.mjs';
 
-// A number is not broken into two lines.
+// A number isn't broken into two lines.
 const whole = (text) => text.replaceAll(',', '\u00a0');
 
 /** Returns three promises: a figure, what it is, and where it comes from. */

@@ -40,7 +40,7 @@ const linkedNames = (page, Token) => (tokens) => {
 };
 
 const rewritten = (page) => (tokens) => {
-  // Links do not nest, so the next end belongs to the last removed beginning.
+  // Links don't nest, so the next end belongs to the last removed beginning.
   let isRemoved = false;
   return tokens.filter((token) => {
     if (token.type === 'image' && isRelative(token.attrGet('src'))) {

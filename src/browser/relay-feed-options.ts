@@ -76,7 +76,7 @@ const defaults = Object.freeze({
 /** @throws TypeError for what `fetch` refuses. Its message shows no name and no value, which may be a token */
 export const requestHeaders = (fields: RequestHeaders): Headers => {
   const headers = tryCall(() => new Headers(fields));
-  if (headers === undefined) throw new TypeError('A header is not valid.');
+  if (headers === undefined) throw new TypeError("A header isn't valid.");
   return headers;
 };
 

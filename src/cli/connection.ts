@@ -10,7 +10,7 @@ export const targetOf = ({ baseUrl, keyFile }: ServiceValues, { env }: Pick<CliC
   hasKey: keyFile !== undefined || Boolean(env['TRADE_FEED_API_KEY']),
 });
 
-const localAdvice = 'Without an account, run `rx-trade-feed serve`: it starts a local service and prints what to set.';
+const localAdvice = 'No account? Run `rx-trade-feed serve`: it starts a local service and prints what to set.';
 
 /** Creates the options of the library from the arguments and the environment. */
 export const connectionOptions = async (
@@ -19,11 +19,8 @@ export const connectionOptions = async (
 ): Promise<TradeFeedOptions> => {
   const { baseUrl, hasKey } = targetOf(values, { env });
   if (baseUrl === undefined)
-    throw usageError(
-      `The address of the service is missing. Set TRADE_FEED_BASE_URL or use --base-url URL. ${localAdvice}`,
-    );
-  if (!hasKey)
-    throw usageError(`The API key is missing. Set TRADE_FEED_API_KEY or use --key-file FILE. ${localAdvice}`);
+    throw usageError(`Missing base URL. Set TRADE_FEED_BASE_URL or use --base-url URL. ${localAdvice}`);
+  if (!hasKey) throw usageError(`Missing API key. Set TRADE_FEED_API_KEY or use --key-file FILE. ${localAdvice}`);
   const tls = await tlsOf(values);
   const apiKey = values.keyFile === undefined ? env['TRADE_FEED_API_KEY'] : await keyFromFile(values.keyFile);
   return { baseUrl, apiKey, tls, ...(await proxyFromEnvironment({ env, tls })), backoff: retryPolicy(values) };
@@ -43,7 +40,7 @@ export const tlsOf = async ({ ca }: Pick<ServiceValues, 'ca'>): Promise<TradeFee
 /** Reads a file that an option names. Rejects with a CliError that names the option. */
 export const readFileOf = (option: string, file: string): Promise<string> =>
   readFile(file, 'utf8').catch((error: unknown) => {
-    throw localError(`Cannot read the file of ${option}`, error);
+    throw localError(`Can't read the file of ${option}`, error);
   });
 
 /**

@@ -161,9 +161,9 @@ export const addressesOf = (
 
 export const unknownHostFinding = (host: string, code: string, proxy?: URL): Finding => {
   const place = placeToCheck('host', proxy);
-  if (code === 'ENOTFOUND') return failed(ExitCode.unavailable, `DNS knows no host ${host}.`, place);
+  if (code === 'ENOTFOUND') return failed(ExitCode.unavailable, `${host} doesn't resolve.`, place);
   const advice = `Check the network and the DNS server of this machine. ${place}`;
-  return failed(ExitCode.unavailable, `DNS did not answer for ${host} (${code}).`, advice);
+  return failed(ExitCode.unavailable, `DNS didn't answer for ${host} (${code}).`, advice);
 };
 
 interface Attempt {
@@ -195,8 +195,10 @@ export const tcpFinding = (port: number, attempts: readonly Attempt[], proxy?: U
   const errors = attempts.flatMap(({ error }) => error ?? []);
   if (errors.length === 0) return ok(text);
   if (errors.length < attempts.length)
-    return warning(text, 'One address family does not work here. Repair its route, or remove its record from DNS.');
-  const cause = errors.includes('ECONNREFUSED') ? 'No program listens there.' : 'A firewall may block the connection.';
+    return warning(text, "One address family doesn't work here. Fix its route, or remove its record from DNS.");
+  const cause = errors.includes('ECONNREFUSED')
+    ? 'Nothing is listening on that port.'
+    : 'A firewall may block the connection.';
   return failed(ExitCode.unavailable, text, `${cause} ${placeToCheck('host and the port', proxy)}`);
 };
 
@@ -235,7 +237,7 @@ export const tlsFinding = (socket: Served, now: number): Finding => {
   socket.destroy();
   const chain = chainOf(certificate).join(' < ');
   const expiresAt = Date.parse(certificate.valid_to);
-  const clock = `the clock of this machine: it is ${new Date(now).toISOString()}.`;
+  const clock = `the clock of this machine: it says ${new Date(now).toISOString()}.`;
   const refused = (text: string, advice: string): Finding => failed(ExitCode.certificate, text, advice);
   switch (problem) {
     case undefined: {
@@ -245,12 +247,12 @@ export const tlsFinding = (socket: Served, now: number): Finding => {
     }
     case 'CERT_HAS_EXPIRED':
       return refused(
-        `The certificate expired on ${new Date(expiresAt).toISOString().slice(0, 10)}, by the clock of this machine.`,
+        `The certificate expired on ${new Date(expiresAt).toISOString().slice(0, 10)}, by this machine's clock.`,
         `The service must renew it. If the date is in the future, set ${clock}`,
       );
     case 'CERT_NOT_YET_VALID':
       return refused(
-        'The certificate is not valid yet, by the clock of this machine.',
+        "The certificate isn't valid yet, by this machine's clock.",
         `Set ${clock} If that is right, the service must replace the certificate.`,
       );
     case 'ERR_TLS_CERT_ALTNAME_INVALID': {
@@ -261,7 +263,7 @@ export const tlsFinding = (socket: Served, now: number): Finding => {
       );
     }
     default:
-      return { ...findingFor('untrusted-certificate'), text: `The certificate is not trusted (${problem}): ${chain}.` };
+      return { ...findingFor('untrusted-certificate'), text: `The certificate isn't trusted (${problem}): ${chain}.` };
   }
 };
 
@@ -294,7 +296,7 @@ const maxSkewMs = 5_000;
 
 export const clockFinding = (skewMs: number | undefined): Finding => {
   if (skewMs === undefined) return skipped('the response has no Date');
-  if (Math.abs(skewMs) <= maxSkewMs) return ok(`the difference to the service is at most ${duration(maxSkewMs)}`);
+  if (Math.abs(skewMs) <= maxSkewMs) return ok(`this clock and the service's differ by at most ${duration(maxSkewMs)}`);
   return warning(
     `This machine is ${duration(Math.abs(skewMs))} ${skewMs > 0 ? 'ahead of' : 'behind'} the service.`,
     'Set the clock of this machine. Certificates and the times of frames depend on it. A proxy may also send a wrong Date.',
@@ -303,7 +305,7 @@ export const clockFinding = (skewMs: number | undefined): Finding => {
 
 const noConnection = skipped('no connection');
 const notConnected: readonly Finding[] = [
-  skipped('use --connect to open a connection; it closes the connection of another client of the account'),
+  skipped('use --connect to open a connection, which kicks out any other client of the account'),
   noConnection,
   noConnection,
 ];

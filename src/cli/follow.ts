@@ -167,7 +167,7 @@ export const endingOf = ({ errored }: Output): Ending | undefined => (errored ? 
 const brokenBy = (error: unknown): Ending =>
   (error as NodeJS.ErrnoException).code === 'EPIPE'
     ? { kind: 'output-closed' }
-    : { kind: 'failed', error: localError('Cannot write to stdout', error) };
+    : { kind: 'failed', error: localError("Can't write to stdout", error) };
 
 /**
  * Returns the exit code of an ending. Ctrl-C is the normal way to end an unbounded run. It leaves a bounded run

@@ -49,9 +49,9 @@ const checkOptions = ({ feed, source, replay, speed, rate, seed }: SourceValues)
   if (feed !== undefined && source === undefined) throw usageError('--feed is the feed of --source: use both.');
   if (speed !== undefined && replay === undefined) throw usageError('--speed is the speed of --replay: use both.');
   if (replay === undefined) return;
-  if (source !== undefined) throw usageError('--replay and --source cannot be combined: use one of them.');
+  if (source !== undefined) throw usageError("--replay and --source can't be combined: use one of them.");
   if (rate !== undefined || seed !== undefined)
-    throw usageError('--rate and --seed do not apply to --replay; use --speed.');
+    throw usageError("--rate and --seed don't apply to --replay. Use --speed.");
 };
 
 /** Plays back each feed's recorded payloads at the recorded intervals, starting when its first client connects. */
@@ -153,7 +153,7 @@ const isRegular = async (file: string): Promise<boolean> => {
     if (stats.isDirectory()) throw Object.assign(new Error(), { code: 'EISDIR' });
     return stats.isFile();
   } catch (error) {
-    throw localError('Cannot read the file of --source', error);
+    throw localError("Can't read the file of --source", error);
   }
 };
 

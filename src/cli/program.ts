@@ -77,7 +77,7 @@ export const parse = async (args: readonly string[]): Promise<ParsedCommand | { 
   if (first === 'help' && topic === exitCodesTopic) return { text: exitCodesText() };
   if (first === 'help')
     return topic === undefined ? parse(['--help']) : parse(isCommand(topic) ? [topic, '--help'] : [topic]);
-  if (first === undefined) throw usageError(`A command is missing. ${listOfCommands}`);
+  if (first === undefined) throw usageError(`Missing command. ${listOfCommands}`);
   let parsed: ParsedCommand | undefined;
   let text = '';
   const program = createProgram((part) => (text += part));
@@ -165,18 +165,18 @@ const explain = ({ code, message }: CommanderError, command: Command): Error => 
     case 'commander.unknownCommand':
       return usageError(`There is no command${quoted(word)}.${suggestion || ` ${listOfCommands}`}`);
     case 'commander.excessArguments':
-      return usageError(`There are too many arguments. ${usage}`);
+      return usageError(`Too many arguments. ${usage}`);
     case 'commander.missingArgument':
       return usageError(`The ${word} is missing. ${usage}`);
     default:
-      return usageError(`The arguments are not valid. ${usage}`);
+      return usageError(`The arguments aren't valid. ${usage}`);
   }
 };
 
 const isKeyOption = (flag: string): boolean => /^-+(x-)?(api-?)?(key|token)$/i.test(flag);
 
 const keyInArguments =
-  'The API key is not accepted as an argument, because the history of the shell and the list of processes would show it. ' +
+  "Don't pass the API key as an argument: the shell's history and the process list would show it. " +
   'Set TRADE_FEED_API_KEY, or write the key to a file and use --key-file FILE.';
 
 const exitCodesTopic = 'exit-codes';
@@ -206,7 +206,7 @@ const environment: Section = [
   'Environment',
   [
     item('TRADE_FEED_BASE_URL', 'the address of the service', 20),
-    item('TRADE_FEED_API_KEY', 'the API key; a command-line argument is not accepted', 20),
+    item('TRADE_FEED_API_KEY', "the API key; it isn't accepted as an argument", 20),
     item('TRADE_FEED_CLUSTER', 'the address of the engine of a cluster', 20),
     item('HTTPS_PROXY', 'the HTTP proxy, such as http://proxy.example:3128', 20),
     item('NO_PROXY', 'hosts that are connected directly: example.com,10.0.0.1', 20),

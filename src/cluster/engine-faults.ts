@@ -15,7 +15,7 @@ type Refusal = Pick<EngineRefused, 'message' | 'advice'>;
 /** Only the advice depends on the text of the message, never what a replica does. */
 const describe = (error: unknown): Refusal => {
   const { name = '', message = String(error) } = error instanceof Error ? error : {};
-  if (error === undefined) return { message: 'it does not answer', advice: checkEngine };
+  if (error === undefined) return { message: "it doesn't answer", advice: checkEngine };
   const [, advice = checkEngine] = advices.find(([pattern]) => pattern.test(`${name} ${message}`)) ?? [];
   const line = message.replaceAll(/\s+/g, ' ').trim().slice(0, 300).replace(/\.$/, '');
   return { message: line || 'an error without a message', advice };
@@ -38,7 +38,7 @@ const advices: readonly (readonly [pattern: RegExp, advice: string])[] = [
   ],
   [
     /\b(MOVED|CLUSTERDOWN|CROSSSLOT)\b/,
-    'Use one primary Redis server, also with Sentinel: Redis Cluster is not supported.',
+    "Use one primary Redis server, also with Sentinel: Redis Cluster isn't supported.",
   ],
   [
     /not a key of this version/,
@@ -48,7 +48,7 @@ const advices: readonly (readonly [pattern: RegExp, advice: string])[] = [
   [/no answer in|timeout/i, 'Look at the load of the engine and of the replicas, and at the network between them.'],
   [
     /no message of an owner/,
-    'Run `npx rx-trade-feed cluster status`: if a replica owns the connection, the engine does not deliver ' +
+    "Run `npx rx-trade-feed cluster status`: if a replica owns the connection, the engine doesn't deliver " +
       'its messages. Nothing else may unsubscribe on the connection of this engine.',
   ],
 ];
@@ -56,7 +56,7 @@ const advices: readonly (readonly [pattern: RegExp, advice: string])[] = [
 export const engineRefused = (operation: EngineOperation, error: unknown): TradeFeedError => {
   if (error instanceof TradeFeedError) return error;
   const { message, advice } = describe(error);
-  const detail = `cannot ${engineTasks[operation]}: ${printable(message)}`;
+  const detail = `can't ${engineTasks[operation]}: ${printable(message)}`;
   // Without the cause: an error of a client can contain the arguments of its command, for example a password.
   return createFailure({ ...clusterMeanings.engineRefused, advice }, { stage: 'stream', detail });
 };
@@ -278,4 +278,4 @@ export const watchEngine = (engine: ClusterEngine, faults: EngineFaults): Watche
 
 // A healthy owner writes its key again at once, which is no fault that lasts.
 const unreadableKey = (stored: StoredKey | undefined): Error | undefined =>
-  stored === undefined || readKey(stored.value) ? undefined : new Error('its value is not a key of this version');
+  stored === undefined || readKey(stored.value) ? undefined : new Error("its value isn't a key of this version");

@@ -125,7 +125,7 @@ const baseUrlProblem = (value: unknown): string | undefined => {
   if (/\s/.test(value)) return 'contains a space or a line break. Remove it';
   if (!/^[a-z][a-z\d+.-]*:\/\//i.test(value))
     return `has no scheme${isHost(value) ? `: "${value}"` : ''}. Begin it with https://`;
-  if (!URL.canParse(value)) return 'is not a complete address. Write it as https://feed.example.com';
+  if (!URL.canParse(value)) return "isn't a complete address. Write it as https://feed.example.com";
   const url = new URL(value);
   if (url.username !== '' || url.password !== '')
     return 'contains a user name or a password. Remove them: the key goes into `apiKey`';

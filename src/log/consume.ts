@@ -15,8 +15,7 @@ import { openCursor, type Cursor } from './cursor.js';
 import { closes, onceClosed } from './lock.js';
 import { LogError } from './log-error.js';
 import { type From, isFrom, type LogPosition, type LogReader, type LogRecord, type ReaderSettings } from './reader.js';
-import { readPadded, type Tip, tipPath } from './segments.js';
-import type { Machine } from './writer.js';
+import { readPadded, type Tip, tipPath, type Machine } from './segments.js';
 
 /** The options of {@link FeedLog.consume$}. */
 export interface ConsumeOptions {

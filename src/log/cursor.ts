@@ -3,8 +3,7 @@ import { join } from 'node:path';
 import { LogError, toLogError } from './log-error.js';
 import type { LogPosition } from './reader.js';
 import { openInPlace } from './recovery.js';
-import { padded, readPadded, syncFolder } from './segments.js';
-import type { Machine } from './writer.js';
+import { padded, readPadded, syncFolder, type Machine } from './segments.js';
 
 type CursorMachine = Pick<Machine, 'disk' | 'lockFile'>;
 

@@ -29,8 +29,8 @@ import { type Committed, consume$, type ConsumeOptions } from './consume.js';
 import { committedIn } from './cursor.js';
 import type { LogError } from './log-error.js';
 import { type From, isFrom, type LogPosition, LogReader, type LogRecord, type ReaderSettings } from './reader.js';
-import { isFile } from './segments.js';
-import { LogWriter, type Machine, type WriterSettings } from './writer.js';
+import { isFile, type Machine } from './segments.js';
+import { LogWriter, type WriterSettings } from './writer.js';
 
 /** The options of {@link FeedLog.append}. */
 export interface AppendOptions {
@@ -126,7 +126,7 @@ export const feedLog = (target: string): FeedLog => {
     read$: (options = {}) => pushed(read(options)),
     consume$: (name, work, options = {}) =>
       consume$({ folder, machine, openReader: (settings) => openReader(folder, settings) }, name, work, options),
-    committed: (name) => Promise.resolve(committedIn(folder, name, machine)),
+    committed: async (name) => Promise.resolve(committedIn(folder, name, machine)),
   };
 };
 
@@ -217,6 +217,7 @@ const paced = (
   { speed, scheduler }: Pick<typeof readDefaults, 'speed' | 'scheduler'>,
 ): AsyncIterator<readonly LogRecord[]> => {
   const closed = new Subject<void>();
+  let isClosed = false;
   const dueMs = schedule(speed);
   let waiting: { readonly record: LogRecord; readonly due: number }[] = [];
   let startedAt: number | undefined;
@@ -240,13 +241,13 @@ const paced = (
       if (value.length > 0) return { done: false, value };
       const waitMs = clampMs((waiting[0]?.due ?? 0) - scheduler.now());
       await firstValueFrom(merge(timer(waitMs, scheduler), closed), { defaultValue: undefined });
-      if (closed.closed) return { done: true, value: undefined };
+      if (isClosed) return { done: true, value: undefined };
     }
   };
   const end = (): Promise<IteratorResult<readonly LogRecord[]>> => {
+    isClosed = true;
     reader.close();
     closed.next();
-    closed.unsubscribe();
     return Promise.resolve({ done: true, value: undefined });
   };
   return { next, return: end };

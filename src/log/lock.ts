@@ -14,7 +14,7 @@ export const advisoryLock =
       return load().tryLock(fd, ...lockedRange(platform));
     } catch (cause) {
       const problem =
-        `Cannot lock ${path}: ${(cause as Error).message}. Use a folder on a disk of this machine; in a bundle, mark ` +
+        `Can't lock ${path}: ${(cause as Error).message}. Use a folder on a disk of this machine; in a bundle, mark ` +
         'the package fs-native-extensions as external. If nothing else uses this log, pass `lock: false`.';
       throw new LogError('log-write-failed', problem, { path, cause });
     }

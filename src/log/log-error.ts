@@ -71,6 +71,6 @@ const systemErrors: Readonly<Record<string, string>> = {
 export const toLogError = (action: 'write' | 'read', path: string, cause: unknown): LogError => {
   if (cause instanceof LogError) return cause;
   const { code = '', message } = cause as NodeJS.ErrnoException;
-  const problem = `Cannot ${action} the log ${path}: ${systemErrors[code] ?? message}.`;
+  const problem = `Can't ${action} the log ${path}: ${systemErrors[code] ?? message}.`;
   return new LogError(action === 'write' ? 'log-write-failed' : 'log-corrupt', problem, { path, cause });
 };

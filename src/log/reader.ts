@@ -386,7 +386,7 @@ export class LogReader {
     const to = at ?? this.#machine.now();
     if (isSameLog && this.#isBefore?.(offset - 1, to) === true) return;
     this.#isBefore = undefined;
-    const missed = isSameLog && before !== undefined && before.holes === holes ? frames - before.frames : NaN;
+    const missed = isSameLog && before?.holes === holes ? frames - before.frames : NaN;
     const gap = logGap(this.#hasDamage ? 'damaged' : 'behind', {
       from: Math.min(before?.at ?? to, to),
       to,
@@ -444,7 +444,11 @@ export class LogReader {
       record.type === 'frame'
         ? afterItem(this.#state, record.receivedAt, record)
         : afterEvent(this.#state, record, place.at);
-    if (!isBefore) this.#out.push(Object.assign(record, { position: this.#position }) as LogRecord);
+    if (isBefore) return;
+    const emitted = record as Recorded & { position?: LogPosition };
+    // `Object.assign` takes 200 ns more.
+    emitted.position = this.#position;
+    this.#out.push(emitted as LogRecord);
   }
 
   /** Adds an event that the log does not have. */

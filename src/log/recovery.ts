@@ -14,8 +14,8 @@ import {
   type Tip,
   tipPath,
   writeTip,
+  type Machine,
 } from './segments.js';
-import type { Machine } from './writer.js';
 
 /** A log that this process has locked. */
 export interface Opened {
@@ -61,7 +61,9 @@ export const openLog = (
       return persisted(folder, disk, { lockFd, log, boot, place, after: undefined });
     const known = Math.max(place.offset, tip?.offset ?? 0, segments.at(-1)?.offset ?? 0);
     const offset = (Math.floor(known / jump) + 1) * jump;
-    return persisted(folder, disk, { lockFd, log, boot, place: { ...place, offset }, after: end?.offset ?? null });
+    // Without a record there is no time from which the gap of the log could begin.
+    const after = end?.at === undefined ? null : end.offset;
+    return persisted(folder, disk, { lockFd, log, boot, place: { ...place, offset }, after });
   } catch (cause) {
     if (lockFd !== undefined) disk.closeSync(lockFd);
     throw toLogError('write', folder, cause);

@@ -1,7 +1,6 @@
 import { basename } from 'node:path';
 import { toLogError } from './log-error.js';
-import { listSegments, readAll, segmentPath, syncFolder } from './segments.js';
-import type { Machine } from './writer.js';
+import { listSegments, readAll, segmentPath, syncFolder, type Machine } from './segments.js';
 
 export interface RetentionLimits {
   readonly maxBytes: number;

@@ -3,6 +3,7 @@ import { statSync } from 'node:fs';
 import type * as fs from 'node:fs';
 import { join } from 'node:path';
 import { constants, gunzipSync } from 'node:zlib';
+import type { LockFile } from './lock.js';
 import { afterRecord, type Header, newline, type Place, readHeader, readRecord, scan } from './lines.js';
 
 /** The functions of `node:fs` that a log uses. A simulation has others. */
@@ -26,6 +27,21 @@ export type Disk = Pick<
   | 'fsyncSync'
   | 'close'
 >;
+
+/** What the writer uses of its machine. A simulation has another one. */
+export interface Machine {
+  readonly disk: Disk;
+  readonly lockFile: LockFile;
+  readonly now: () => number;
+  readonly boot: () => string;
+  readonly newId: () => string;
+  /** Calls a function every so many ms, until the returned function is called. */
+  readonly every: (ms: number, call: () => void) => () => void;
+  readonly soon: (call: () => void) => void;
+  readonly atExit: (call: () => void) => () => void;
+  readonly warn: (text: string) => void;
+  readonly gzip: (bytes: Buffer, done: (error: Error | null, compressed: Buffer) => void) => void;
+}
 
 const digits = 16;
 

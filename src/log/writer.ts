@@ -17,33 +17,18 @@ import {
 } from '../protocol/feed-state.js';
 import type { AnyFrame } from '../protocol/frame.js';
 import { ring } from './bell.js';
-import { closes, type LockFile } from './lock.js';
+import { closes } from './lock.js';
 import { LogError, toLogError } from './log-error.js';
 import { afterRecord, headerLine, isStored, logGap, type Place, recordLine, stamped, type Stored } from './lines.js';
 import { type Opened, openLog } from './recovery.js';
 import { Retention, type RetentionLimits } from './retention.js';
-import { type Disk, placeAfter, readAll, scanSegment, segmentPath, type Tip, writeTip } from './segments.js';
+import { type Machine, placeAfter, readAll, scanSegment, segmentPath, type Tip, writeTip } from './segments.js';
 
 export interface WriterSettings extends RetentionLimits {
   readonly segmentBytes: number;
   readonly syncMs: number;
   readonly maxWaitingBytes: number;
   readonly lock: boolean;
-}
-
-/** What the writer uses of its machine. A simulation has another one. */
-export interface Machine {
-  readonly disk: Disk;
-  readonly lockFile: LockFile;
-  readonly now: () => number;
-  readonly boot: () => string;
-  readonly newId: () => string;
-  /** Calls a function every so many ms, until the returned function is called. */
-  readonly every: (ms: number, call: () => void) => () => void;
-  readonly soon: (call: () => void) => void;
-  readonly atExit: (call: () => void) => () => void;
-  readonly warn: (text: string) => void;
-  readonly gzip: (bytes: Buffer, done: (error: Error | null, compressed: Buffer) => void) => void;
 }
 
 const tipMs = 250;

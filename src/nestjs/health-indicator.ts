@@ -156,7 +156,7 @@ const reasonFor = ({ status, cluster, relay, watch }: Watched, isSilent: boolean
   // A feed may simply be quiet, so silence isn't a failure unless `freshness` is set.
   const waiting = watch?.waiting;
   if (waiting) return { code: state === 'live' ? undefined : waiting.code, reason: waitingText(waiting) };
-  if (state === 'connecting') return { reason: 'The first connection is not open yet.' };
+  if (state === 'connecting') return { reason: "The first connection isn't open yet." };
   // The feed itself is up, so neither another replica nor a restart would help.
   const refused = relay?.status().refused;
   return refused === undefined ? {} : { code: refused.code, reason: relayReasons[refused.code] };

@@ -136,7 +136,7 @@ const rules: Readonly<Record<keyof TradeFeedModuleOptions, Rule>> = {
 };
 
 const extraRules: Readonly<Record<keyof TradeFeedModuleExtras, Rule>> = {
-  name: { allowed: 'a string that is not empty', is: (v) => typeof v === 'string' && v !== '' },
+  name: { allowed: "a string that isn't empty", is: (v) => typeof v === 'string' && v !== '' },
   isGlobal: aBoolean,
 };
 

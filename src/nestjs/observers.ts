@@ -53,7 +53,7 @@ export class FeedLog {
       case 'client-left':
         return logger.debug(`Client ${event.client} left: ${event.sent} frames sent, ${event.missed} missed`);
       case 'client-stuck':
-        return logger.warn(`Client ${event.client} does not read: its connection is closed`);
+        return logger.warn(`Client ${event.client} doesn't read: its connection is closed`);
       case 'client-behind':
         return logger.warn(`Client ${event.client} reads too slowly: ${event.missed} frames missed`);
       case 'source-stopped':

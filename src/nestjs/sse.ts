@@ -87,7 +87,7 @@ const readers = oneOf('guard', 'everybody');
 const rules: Readonly<Record<keyof SseOptions, Rule>> = {
   authorize: { ...readers, allowed: `${readers.allowed}: it decides who may read` },
   user: {
-    allowed: 'a string that is not empty, or a finite number',
+    allowed: "a string that isn't empty, or a finite number",
     isSecret: true,
     is: (v) => (typeof v === 'string' && v !== '') || Number.isFinite(v),
   },
@@ -184,7 +184,7 @@ const exceptionFor = (error: unknown, response: Writable | undefined): unknown =
 
 // Nest logs the stack, but may send the message to the client once the headers are sent.
 const failedBy = (cause: unknown): Error =>
-  Object.assign(new Error('The feed failed. See the log of the server.', { cause }), {
+  Object.assign(new Error("The feed failed. See the server's log.", { cause }), {
     stack: cause instanceof Error ? cause.stack : String(cause),
   });
 

@@ -190,8 +190,7 @@ export class TradeFeed implements OnApplicationBootstrap, BeforeApplicationShutd
     if (this.cluster === undefined) return this.#restart();
     this.cluster.resume().then(
       () => this.#restart(),
-      (error: unknown) =>
-        this.#log.logger.error(`Cannot restart: the engine of the cluster did not answer: ${String(error)}`),
+      (error: unknown) => this.#log.logger.error(`Can't restart: the cluster's engine didn't answer: ${String(error)}`),
     );
   }
 

@@ -82,7 +82,7 @@ const isValue = (v: unknown): v is FieldValue =>
 const isSet = (v: unknown): v is ReadonlySet<FieldValue> =>
   aFunction.is((v as Partial<ReadonlySet<FieldValue>> | null)?.has) && Symbol.iterator in (v as object);
 const acceptable: Rule = {
-  allowed: 'a text, a number, true, false, null, a list of them that is not empty, a Set of them, or a function',
+  allowed: "a text, a number, true, false, null, a list of them that isn't empty, a Set of them, or a function",
   is: (v) =>
     isValue(v) ||
     aFunction.is(v) ||

@@ -132,7 +132,7 @@ const observed = Object.entries({
   ),
   'trade_feed.cluster.refused': current(
     '{replica}',
-    '1 while the engine of the cluster refuses what this replica needs, or cannot be reached, otherwise 0.',
+    "1 while the cluster's engine refuses what this replica needs, or can't be reached, otherwise 0.",
     (_, { cluster }) => (cluster ? [[Number(cluster.status.refused !== undefined)]] : []),
   ),
   'trade_feed.cluster.handovers': counter(

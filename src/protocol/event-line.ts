@@ -55,7 +55,7 @@ export const parseLine = (line: string): unknown => {
   try {
     return JSON.parse(line) as unknown;
   } catch {
-    throw new TypeError('it is not JSON');
+    throw new TypeError("it isn't JSON");
   }
 };
 

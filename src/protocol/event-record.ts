@@ -58,7 +58,7 @@ export const eventRecords = (): ((entry: LogEntry) => EventRecord) => {
 const repeated = ({ failure }: Disconnected): string => `Disconnected, ${failure.code}: ${withoutAdvice(failure)}`;
 
 const thirdFailure = (event: Disconnected): string =>
-  `${repeated(event)} The third failure in a row: \`npx rx-trade-feed doctor\` finds the cause, or see ${failurePage(event.failure.code)}`;
+  `${repeated(event)} That's three failures in a row: \`npx rx-trade-feed doctor\` finds the cause, or see ${failurePage(event.failure.code)}`;
 
 export const levelOf = ({ type }: LogEntry): EventLevel => lines[type][0];
 
@@ -66,11 +66,11 @@ export const levelOf = ({ type }: LogEntry): EventLevel => lines[type][0];
 const inspectCustom = Symbol.for('nodejs.util.inspect.custom');
 
 export const engineTasks: Readonly<Record<EngineOperation, string>> = {
-  connect: 'reach the engine of the cluster',
-  read: 'read the key of the cluster',
-  write: 'write the key of the cluster',
+  connect: "reach the cluster's engine",
+  read: "read the cluster's key",
+  write: "write the cluster's key",
   publish: 'send messages to the other replicas',
-  subscribe: 'receive messages of the other replicas',
+  subscribe: 'receive messages from the other replicas',
   request: 'ask the owner of the connection',
 };
 
@@ -107,9 +107,9 @@ const lines: { readonly [E in LogEntry as E['type']]: readonly [EventLevel, (eve
   'owner-changed': ['info', ({ owner, generation }) => `${owner} owns the connection now (generation ${generation})`],
   'engine-refused': [
     'warn',
-    ({ operation, message, advice }) => `Cannot ${engineTasks[operation]}: ${message}. ${advice}`,
+    ({ operation, message, advice }) => `Can't ${engineTasks[operation]}: ${message}. ${advice}`,
   ],
-  'engine-recovered': ['info', ({ durationMs }) => `The engine of the cluster works again, after ${durationMs} ms`],
+  'engine-recovered': ['info', ({ durationMs }) => `The cluster's engine works again, after ${durationMs} ms`],
   stopped: ['error', ({ failure }) => `Stopped, ${failure.code}: ${failure.message}${causeOf(failure)}`],
   waiting: ['warn', (waiting) => `Waiting${waiting.code ? `, ${waiting.code}` : ''}: ${waitingText(waiting)}`],
 };

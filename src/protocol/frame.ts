@@ -64,7 +64,7 @@ export class Frame<
     return data.toString === printNumbers ? decoder.decode(data) : data.toString();
   }
 
-  /** Parses the payload as JSON. Throws a `SyntaxError` if it is not JSON. */
+  /** Parses the payload as JSON. Throws a `SyntaxError` if it isn't JSON. */
   json(): unknown {
     return JSON.parse(this.text());
   }

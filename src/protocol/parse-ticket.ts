@@ -9,7 +9,7 @@ import { tryCall } from './type-guards.js';
  */
 export const parseTicket = (body: string): Ticket | string => {
   const json = tryCall((): unknown => JSON.parse(body));
-  if (json === undefined) return 'the body is not JSON';
+  if (json === undefined) return "the body isn't JSON";
   const wrong = wrongFields(json);
   if (wrong.length > 0) {
     const described = wrong.map((name) => (name === 'ticket' ? name + excessOf((json as WireTicket).ticket) : name));

@@ -35,7 +35,7 @@ const secret = new t.Type<Secret, string>(
   (u): u is Secret => u instanceof Secret,
   // A reporter of io-ts prints the message, if there is one, in place of the value.
   (u, context) =>
-    isCredential(u) ? t.success(new Secret(u)) : t.failure(u, context, `the ticket is not valid${excessOf(u)}`),
+    isCredential(u) ? t.success(new Secret(u)) : t.failure(u, context, `the ticket isn't valid${excessOf(u)}`),
   (a) => a.reveal(),
 );
 

@@ -85,7 +85,7 @@ export const validated = <T extends object>(
   for (const [name, value] of given) {
     const rule = Object.hasOwn(rules, name) ? rules[name as keyof T & string] : undefined;
     if (rule === undefined)
-      throw invalidOption(prefix + name, `left out: the options are ${Object.keys(rules).join(', ')}`);
+      throw wrongOption(prefix + name, `doesn't exist: the options are ${Object.keys(rules).join(', ')}`);
     if (!rule.is(value)) throw refusedOption(prefix + name, rule, value);
   }
   return Object.fromEntries(given) as Defined<T>;

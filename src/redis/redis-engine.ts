@@ -23,7 +23,7 @@ const aPrefix: Rule = {
 /**
  * Creates an engine for a cluster over Redis. The key is a hash that a script replaces, messages use Pub/Sub.
  *
- * Both connections must be to the same primary server; Redis Cluster is not supported. The engine opens a connection
+ * Both connections must be to the same primary server; Redis Cluster isn't supported. The engine opens a connection
  * with `lazyConnect` when a replica starts. It closes none.
  *
  * @param commands - a connection of `ioredis`

@@ -315,7 +315,7 @@ const lineOf = (event: LoggedEvent): string => {
   if (times.every((time) => time === undefined || isTime(time))) return writeEventLine(event);
   // Clients could not read the line, and after `Infinity` the time could not move.
   throw new TypeError(
-    `An event of the type ${event.type} has a time that is not a finite number, so it cannot be sent. ` +
+    `An event of the type ${event.type} has a time that isn't a finite number, so it can't be sent. ` +
       'Set its time in epoch ms.',
   );
 };

@@ -23,8 +23,7 @@ export const publicFailure = (error: unknown): TradeFeedError => failureOf(error
  */
 export const publicJson = (value: unknown): string => {
   const json = JSON.stringify(value, publicReplacer) as string | undefined;
-  if (json === undefined)
-    throw new TypeError('The operator of a topic emitted a value that cannot be written as JSON.');
+  if (json === undefined) throw new TypeError("The operator of a topic emitted a value that can't be written as JSON.");
   return json;
 };
 

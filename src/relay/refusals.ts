@@ -69,7 +69,7 @@ export const refusals: Readonly<Record<RelayRefusal, ReturnType<typeof relayFull
   full: relayFull('The relay has no room. Retry later.'),
   topics: relayFull('The relay has no room. Retry later.'),
   user: relayFull('This user has as many streams as the relay allows. Close one, or retry later.'),
-  closed: relayFull('The relay shuts down. Retry later.'),
+  closed: relayFull('The relay is shutting down. Retry later.'),
   'session-ended': relayFull('The session of this user ended meanwhile. Retry later.'),
   'authorize-timeout': { code: 'relay-authorize-timeout', message: 'The authorization took too long. Retry later.' },
 };

@@ -85,9 +85,9 @@ export const sendTo = (
   { run, batches$ }: LiveRun,
   hub: ClientHub,
   slot: Slot,
-  { lastEventId, response }: Pick<RelayReceiver, 'lastEventId' | 'response'>,
+  { lastEventId, response, sinceMs }: Pick<RelayReceiver, 'lastEventId' | 'response' | 'sinceMs'>,
 ): Observable<unknown> => {
-  const client = (slot.client = new RelayClient(run, hub, lastEventId, slot.admitted?.stream));
+  const client = (slot.client = new RelayClient(run, hub, { lastEventId, sinceMs }, slot.admitted?.stream));
   hub.report({ type: 'client-joined', client: client.number, joined: client.joined });
   const emit = (message: RelayMessage | undefined): void => {
     if (message === undefined) return;
@@ -175,14 +175,19 @@ export class RelayClient {
   #watermark: number;
   #reached: number;
 
-  constructor(run: RelayRun, hub: ClientHub, lastEventId: string | undefined, stream: string | undefined) {
+  constructor(
+    run: RelayRun,
+    hub: ClientHub,
+    { lastEventId, sinceMs }: Pick<RelayReceiver, 'lastEventId' | 'sinceMs'>,
+    stream: string | undefined,
+  ) {
     this.number = hub.joined += 1;
     this.since = hub.scheduler.now();
     this.#run = run;
     this.#isLate = run.ended !== undefined;
     this.#report = hub.report;
     this.#stream = stream;
-    const { joined, reached, progress, events } = join(run.log, run, lastEventId);
+    const { joined, reached, progress, events } = join(run.log, run, lastEventId, sinceMs);
     this.joined = joined;
     this.#requestId = joined === 'new' ? undefined : lastEventId;
     this.#watermark = this.#reached = reached;

@@ -23,7 +23,7 @@ import {
   retryAfterOf,
 } from './refusals.js';
 import { isClosing, isConnectAgain, type RelayMessage, sseBytes } from './relay-message.js';
-import { admission, type PendingReceiver } from './relay-options.js';
+import { admission, type PendingReceiver, type RelayReceiver } from './relay-options.js';
 import type { RelayRefused } from './relay-reports.js';
 import type { Relay } from './relay.js';
 import type { RelayTopic } from './topic.js';
@@ -55,6 +55,11 @@ export interface RelayHandlerOptions {
    * result, and an exception, is a 500. @defaultValue the complete feed
    */
   readonly select?: ((request: IncomingMessage) => RelayTopic | undefined) | undefined;
+  /**
+   * Returns how much of the past a new page receives first, in ms, for example from the address of the request. Only what
+   * the relay has: fill it from a log. @defaultValue only new events
+   */
+  readonly sinceMs?: ((request: IncomingMessage) => number | undefined) | undefined;
   /**
    * Other origins whose pages may receive the feed, such as `https://app.example.com`, with cookies. `'*'` allows every
    * page, without cookies. @defaultValue none: only the origin of the server
@@ -105,7 +110,7 @@ export const relayHandler = (
   relay: Relay,
   options: RelayHandlerOptions,
 ): ((request: IncomingMessage, response: ServerResponse) => void) => {
-  const { authorize, authorizeTimeoutMs = 5_000, allowOrigins = [], select } = validated(options, rules);
+  const { authorize, authorizeTimeoutMs = 5_000, allowOrigins = [], select, sinceMs } = validated(options, rules);
   checkRequired(options, { authorize: rules.authorize });
   const warn = warnOnce();
   return (request, response) => {
@@ -123,7 +128,7 @@ export const relayHandler = (
       const admission$ = authorized$(authorize, request, authorizeTimeoutMs).pipe(
         // Other code may have answered during the authorization.
         filter(() => !target.isOver),
-        map((user) => ({ user, select: select && selected(select, request) })),
+        map((user) => ({ user, ...chosen({ select, sinceMs }, request) })),
       );
       const lastEventId = [request.headers['last-event-id']].flat()[0];
       const receiver: PendingReceiver = { lastEventId, response: target, [admission]: admission$ };
@@ -136,6 +141,7 @@ const rules: Readonly<Record<keyof RelayHandlerOptions, Rule>> = {
   authorize: { ...aFunction, allowed: 'a function that decides who may receive: `() => true` allows everybody' },
   authorizeTimeoutMs: positiveMs,
   select: aFunction,
+  sinceMs: aFunction,
   allowOrigins: originsRule,
 };
 
@@ -149,7 +155,7 @@ const authorized$ = (
     // The text of the app's error may be private, so it stays on the server.
     catchError((cause: unknown) => throwError(() => new NotAuthorizedError(500, authorizationFailed, { cause }))),
     map((id) => {
-      if (id === false) throw new NotAuthorizedError(403, 'This client is not authorized. Sign in again.');
+      if (id === false) throw new NotAuthorizedError(403, "This client isn't authorized. Sign in again.");
       return id;
     }),
     timeout({ first: clampMs(timeoutMs), with: () => throwError(() => new RelayFullError(lateText, lateReason)) }),
@@ -170,7 +176,7 @@ const userIdIn = (result: unknown): string | false | undefined => {
   if ((typeof id === 'string' && id !== '') || Number.isFinite(id)) return String(id);
   const found = typeof result !== 'object' ? `a ${typeof result}` : `an object whose \`id\` is ${kindOf(id)}`;
   throw new TypeError(
-    `\`authorize\` returned ${found}. Return true, false, or \`{ id }\` with a text that is not empty ` +
+    `\`authorize\` returned ${found}. Return true, false, or \`{ id }\` with a text that isn't empty ` +
       'or a finite number.',
   );
 };
@@ -185,19 +191,22 @@ const authorizationFailed =
   'The authorization failed: the function `authorize` of the server threw an error, ' +
   'or returned neither a boolean nor a user.';
 
-const selectionFailed =
-  'The selection failed: the function `select` of the server threw an error, or did not return an operator.';
+const choiceFailed =
+  "The selection failed: the server's `select` or `sinceMs` threw an error, or returned something else.";
 
-const selected = (
-  select: NonNullable<RelayHandlerOptions['select']>,
+const chosen = (
+  { select, sinceMs }: Pick<RelayHandlerOptions, 'select' | 'sinceMs'>,
   request: IncomingMessage,
-): RelayTopic | undefined => {
+): Pick<RelayReceiver, 'select' | 'sinceMs'> => {
   try {
-    const topic: unknown = select(request);
-    if (topic === undefined || typeof topic === 'function') return topic as RelayTopic | undefined;
-    throw new TypeError(`\`select\` returned ${typeof topic}. Return an operator, or undefined.`);
+    const [topic, past]: readonly unknown[] = [select?.(request), sinceMs?.(request)];
+    if (topic !== undefined && typeof topic !== 'function')
+      throw new TypeError(`\`select\` returned ${typeof topic}. Return an operator, or undefined.`);
+    if (past !== undefined && typeof past !== 'number')
+      throw new TypeError(`\`sinceMs\` returned ${typeof past}. Return a number of ms, or undefined.`);
+    return { select: topic as RelayTopic | undefined, sinceMs: past };
   } catch (cause) {
-    throw new NotAuthorizedError(500, selectionFailed, { cause });
+    throw new NotAuthorizedError(500, choiceFailed, { cause });
   }
 };
 

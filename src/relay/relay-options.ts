@@ -114,6 +114,11 @@ export const resolveRelayOptions = (options: RelayOptions = {}, prefix = ''): Re
 export interface RelayReceiver {
   /** The `Last-Event-ID` of the request: the client receives every event since then, or a gap. */
   readonly lastEventId?: string | undefined;
+  /**
+   * How much of the past a client without `lastEventId` receives first, in ms; `maxReplayBytes` limits it.
+   * @defaultValue 0: only new events
+   */
+  readonly sinceMs?: number | undefined;
   /** The response that the messages are written to: while it is full, messages wait. Without it they never wait. */
   readonly response?: RelayResponse | undefined;
   /** An operator whose output replaces the frames: see {@link RelayTopic}. @defaultValue the complete feed */
@@ -139,6 +144,6 @@ export const admission = Symbol('admission');
 
 /** A client that must be authorized first. */
 export interface PendingReceiver extends RelayReceiver {
-  /** Emits the user and the topic of an authorized client, instead of `user` and `select`. Empty if it has left. */
-  readonly [admission]?: Observable<Pick<RelayReceiver, 'user' | 'select'>>;
+  /** Emits the user and the topic of an authorized client, instead of those of the receiver. Empty if it has left. */
+  readonly [admission]?: Observable<Pick<RelayReceiver, 'user' | 'select' | 'sinceMs'>>;
 }

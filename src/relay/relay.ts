@@ -182,13 +182,13 @@ const client$ = (
     const { report } = clients;
     const sent$ = defer(() => {
       const slot = slots.take();
-      const { user, select, response, [admission]: admission$ = of({ user, select }) } = receiver;
+      const { user, select, sinceMs, response, [admission]: admission$ = of({ user, select, sinceMs }) } = receiver;
       const { id: lastEventId, stream } = splitStream(receiver.lastEventId);
       return race(admission$, slot.ended$.pipe(switchMap(() => throwError(closedError)))).pipe(
         take(1),
         tap((admitted) => slots.admit(slot, admitted.user, stream)),
-        switchMap((admitted) =>
-          sendTo(subscriber, feeds.join(admitted.select), clients, slot, { lastEventId, response }),
+        switchMap(({ select, sinceMs }) =>
+          sendTo(subscriber, feeds.join(select), clients, slot, { lastEventId, response, sinceMs }),
         ),
         finalize(() => {
           // Reports before the slot is free: when the last slot of a closed relay is freed, `events$` completes.

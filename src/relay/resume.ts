@@ -64,9 +64,10 @@ export const join = (
   log: EventLog,
   { epoch, isInCluster }: { readonly epoch: string; readonly isInCluster: boolean },
   lastEventId: string | undefined,
+  sinceMs = 0,
 ): Joined => {
   const id = parseEventId(lastEventId);
-  if (id === undefined || (id.epoch === epoch && id.seq > log.newest.seq)) return joinNew(log);
+  if (id === undefined || (id.epoch === epoch && id.seq > log.newest.seq)) return joinNew(log, sinceMs);
   const reached = isNear(log, id.at) ? id.at : -Infinity;
   const shared = isInCluster && id.epoch !== epoch ? feedPositionOf(id) : undefined;
   // After a restart the log may still be read from a time long ago, so the clock counts as well.
@@ -75,9 +76,12 @@ export const join = (
   return id.epoch === epoch ? joinHere(log, id, reached) : joinFromElsewhere(log, id, reached);
 };
 
-const joinNew = (log: EventLog): Joined => {
-  const position = log.newest;
-  const events = snapshotSince(position.state.events, Math.max(position.at, log.timeNow));
+/** @param sinceMs - how much of the past the client wants */
+const joinNew = (log: EventLog, sinceMs: number): Joined => {
+  const [after, first] = sinceMs > 0 ? [log.positionAfter(log.timeNow - sinceMs), log.replayStart()] : [];
+  const position = after === undefined || first === undefined ? log.newest : after.seq > first.seq ? after : first;
+  const at = position === log.newest ? Math.max(position.at, log.timeNow) : position.at;
+  const events = snapshotSince(position.state.events, at);
   return { joined: 'new', reached: -Infinity, progress: startAt(position, here), events };
 };
 

@@ -37,8 +37,8 @@ export class Chain<B, K> {
   /** The height of the lowest block: the chain below it is unknown. */
   #lowest = Infinity;
   #now = -Infinity;
-  /** When the last step was emitted: up to then no block is missing. */
-  #followedAt = -Infinity;
+  /** The last watermark: up to then no block is missing. */
+  #markedAt = -Infinity;
   #fetched = 0;
 
   constructor(options: ChainOptions<B, K>, clock: () => number) {
@@ -57,8 +57,14 @@ export class Chain<B, K> {
     this.#now = Math.max(this.#now, at?.(source) ?? this.#clock());
     const outputs = this.#accept(this.#read(source, false));
     const mostHeld = fetchParent === undefined ? maxHeld : depth;
+    // A branch that stays behind: what is followed is certain, what was missing is not.
+    const lowest = (this.#tip?.height ?? 0) - mostHeld;
+    if (this.#held.some(({ height }) => height <= lowest)) {
+      this.#held = this.#held.filter(({ height }) => height > lowest);
+      outputs.push(this.#gap(undefined));
+    }
     if (this.#held.length > mostHeld) outputs.push(...this.#giveUp(undefined));
-    return this.#held.length > 0 ? outputs : [...outputs, { type: 'watermark', at: this.#now }];
+    return this.#held.length > 0 ? outputs : [...outputs, this.#mark()];
   }
 
   /** Receives the parent that was fetched for a block, or what went wrong. */
@@ -73,7 +79,7 @@ export class Chain<B, K> {
     const outputs = isRight && this.#fetched <= depth ? this.#accept(this.#read(parent, true)) : this.#giveUp(cause);
     if (this.#held.length > 0) return outputs;
     this.#fetched = 0;
-    return [...outputs, { type: 'watermark', at: this.#now }];
+    return [...outputs, this.#mark()];
   }
 
   #read(source: B, isLate: boolean): Block<B, K> {
@@ -86,6 +92,11 @@ export class Chain<B, K> {
       entries: entries(source),
       isLate,
     };
+  }
+
+  #mark(): Watermark {
+    this.#markedAt = this.#now;
+    return { type: 'watermark', at: this.#now };
   }
 
   #accept(block: Block<B, K>): Output<K>[] {
@@ -121,7 +132,6 @@ export class Chain<B, K> {
   #follow(tip: Block<B, K>): Output<K>[] {
     const before = this.#tip;
     this.#tip = tip;
-    this.#followedAt = this.#now;
     const isNew = new Set(this.#branchOf(tip));
     const old = before === undefined ? [] : this.#branchOf(before);
     const reverted = old.filter((block) => !isNew.has(block));
@@ -160,6 +170,11 @@ export class Chain<B, K> {
     for (const [id, { height }] of this.#tree) if (height < lowest) this.#tree.delete(id);
   }
 
+  #gap(cause: unknown): Gap {
+    const failure = createFailure(blocksMissing, { stage: 'stream', endedAt: this.#markedAt, cause });
+    return createGap(this.#markedAt, this.#now, failure);
+  }
+
   /** Nobody knows what is between the tree and the held blocks: begins a new tree with the highest of them. */
   #giveUp(cause: unknown): readonly Output<K>[] {
     const tip = this.#tip as Block<B, K>;
@@ -173,8 +188,7 @@ export class Chain<B, K> {
       next = held.find(({ id }) => id === parent);
     }
     this.#held = held.filter((block) => block !== root);
-    const failure = createFailure(blocksMissing, { stage: 'stream', endedAt: this.#followedAt, cause });
-    const gap = createGap(this.#followedAt, this.#now, failure);
+    const gap = this.#gap(cause);
     this.#tree.clear();
     this.#tip = undefined;
     this.#fetched = 0;

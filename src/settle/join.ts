@@ -113,15 +113,17 @@ export class Join<V, K> extends BatchCollector<unknown> {
       this.#learn(this.#ledger.event(value));
       return;
     }
-    const step = value as LedgerStep<K>;
-    if (Object(step).type !== 'ledger' || !isTime(step.at))
+    const step = value as LedgerStep<K> | null | undefined;
+    if (step?.type !== 'ledger' || !isTime(step.at))
       throw invalidOption('ledger$', 'an Observable of ledger steps, each with a finite `at`');
     // What fills a hole counts before the decisions in that hole.
     const before = step.late === true && this.#ledger.until > -Infinity ? this.#ledger.until : step.at;
-    const at = Math.min(step.at, before);
+    // It may not overtake the steps before it.
+    const at = Math.min(step.at, Math.max(before, this.#steps.at(-1)?.at ?? before));
     this.#ledger.item(step, step.at);
     this.#learn(this.#ledger.gaps.length > 0);
-    const place = this.#steps.findLastIndex((each) => each.at <= at) + 1;
+    let place = this.#steps.length;
+    while (at < (this.#steps[place - 1]?.at ?? -Infinity)) place -= 1;
     this.#steps.splice(place, 0, { at, step });
     this.#settlement.queuedEntries += step.confirmed.length;
   }

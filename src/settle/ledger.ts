@@ -2,7 +2,7 @@ import { asyncScheduler, catchError, concat, concatMap, defaultIfEmpty, defer, E
 import { type Observable, type ObservableInput, of, type OperatorFunction, type SchedulerLike, take } from 'rxjs';
 import type { Gap, Watermark } from '../protocol/event.js';
 import { aFunction, aScheduler, checkRequired, positiveCount, validated } from '../protocol/validate.js';
-import { Chain, type ChainOptions } from './chain.js';
+import { Chain } from './chain.js';
 import type { LedgerEntry, LedgerStep } from './outcome.js';
 
 /** The options of {@link ledger}. The functions are called once for each block. */
@@ -77,7 +77,7 @@ export const ledger = <B, K>(options: LedgerOptions<B, K>): OperatorFunction<B, 
   const { fetchParent, scheduler } = checked;
   return (source) =>
     defer(() => {
-      const chain = new Chain<B, K>(checked as ChainOptions<B, K>, () => scheduler.now());
+      const chain = new Chain<B, K>(checked, () => scheduler.now());
       let isFilling = false;
       const fill$: Observable<LedgerStep<K> | Gap | Watermark> = defer(() => {
         const child = chain.orphan;
@@ -85,8 +85,8 @@ export const ledger = <B, K>(options: LedgerOptions<B, K>): OperatorFunction<B, 
         if (child === undefined || fetchParent === undefined) return EMPTY;
         return defer(() => from(fetchParent(child))).pipe(
           take(1),
-          map((parent) => ({ parent, cause: undefined as unknown })),
-          defaultIfEmpty({ parent: undefined, cause: undefined as unknown }),
+          map((parent) => ({ parent, cause: undefined })),
+          defaultIfEmpty({ parent: undefined, cause: undefined }),
           catchError((cause: unknown) => of({ parent: undefined, cause })),
           concatMap(({ parent, cause }) => concat(chain.fill(child, parent, cause), fill$)),
         );

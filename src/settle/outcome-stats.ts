@@ -28,8 +28,8 @@ export type OutcomeStats = Record<OutcomeState, number> & {
 export const outcomeStats: Accumulator<unknown, OutcomeStats> = Object.freeze({
   seed: (): OutcomeStats => ({ confirmed: 0, replaced: 0, expired: 0, reorged: 0, unseen: 0, unknown: 0, leads: {} }),
   add: (stats: OutcomeStats, item: unknown): OutcomeStats => {
-    const outcome = item as Outcome<unknown, unknown>;
-    if (Object(outcome).type !== 'outcome') return stats;
+    const outcome = item as Outcome<unknown, unknown> | null | undefined;
+    if (outcome?.type !== 'outcome') return stats;
     count(stats, outcome.state, (outcome as { readonly leadMs?: number }).leadMs, 1);
     const { previous } = outcome;
     if (previous !== undefined) count(stats, previous.state, previous.leadMs, -1);
@@ -41,9 +41,7 @@ const count = (stats: OutcomeStats, state: OutcomeState, leadMs: number | undefi
   stats[state] += by;
   if (state !== 'confirmed' || leadMs === undefined) return;
   const of = classOf(leadMs);
-  const counted = (stats.leads[of] ?? 0) + by;
-  if (counted === 0) delete stats.leads[of];
-  else stats.leads[of] = counted;
+  stats.leads[of] = (stats.leads[of] ?? 0) + by;
 };
 
 /** Each class is √2 as wide as the one before; class 0 is below 1 ms. */

@@ -51,8 +51,6 @@ export class Settlement<V, K> {
   #lostUntil = -Infinity;
   #lostUntilBlock = -Infinity;
   #ready: Outcome<V, K>[] = [];
-  #free: Trade<V, K> | undefined;
-  #freeCount = 0;
 
   constructor(limits: SettlementLimits, feed: Side, ledger: Side) {
     this.#limits = limits;
@@ -99,7 +97,7 @@ export class Settlement<V, K> {
 
   queue(key: K, slot: unknown, value: V, bytes: number, seenAt: number): void {
     const at = seenAt - (this.#origin ??= seenAt);
-    const trade = this.#create(key, at);
+    const trade = new Trade<V, K>(key, at);
     trade.slot = slot;
     trade.value = value;
     trade.bytes = bytes;
@@ -137,7 +135,6 @@ export class Settlement<V, K> {
       this.#bytes -= isFirst ? 0 : trade.bytes;
       if (isFirst) this.#show(known, trade);
       else if (known.list === this.#decided) this.#remember(known);
-      this.#recycle(trade);
     }
   }
 
@@ -155,7 +152,7 @@ export class Settlement<V, K> {
         else this.#takeBack(trade, at);
       }
     }
-    for (const { key } of doubted) this.#doubt(this.#trades.get(key), step);
+    for (const { key } of doubted) this.#doubt(this.#trades.get(key), step, at);
     for (const entry of confirmed) this.#confirm(entry, at, step.late === true);
     this.#expireByBlocks(at);
     for (let trade = this.#shallow.first; trade !== undefined; trade = this.#shallow.first) {
@@ -233,7 +230,7 @@ export class Settlement<V, K> {
       this.#takePlace(known);
     }
     if (known.confirmedAt !== undefined) this.#settle(known);
-    else if (known.doubt !== undefined && known.state === undefined) this.#emitDoubt(known, known.doubt);
+    else if (known.doubt !== undefined && known.state === undefined) this.#emitDoubt(known, known.doubt, since);
     else if (known.state === 'reorged') {
       known.block = this.#blocks;
       this.#wait(known, since);
@@ -252,7 +249,7 @@ export class Settlement<V, K> {
     let trade = this.#trades.get(key);
     if (trade?.confirmedAt !== undefined) return;
     if (trade === undefined) {
-      trade = this.#create(key, at);
+      trade = new Trade<V, K>(key, at);
       this.#trades.set(key, trade);
     }
     trade.confirmedAt = at;
@@ -303,16 +300,16 @@ export class Settlement<V, K> {
     this.#waiting.add(trade);
   }
 
-  #doubt(trade: Trade<V, K> | undefined, { gap }: LedgerStep<K>): void {
+  #doubt(trade: Trade<V, K> | undefined, { gap }: LedgerStep<K>, at: number): void {
     if (trade?.confirmedAt === undefined || gap === undefined) return;
-    for (const rival of this.#rivalsOf(trade)) if (rival.state === 'replaced') this.#emitDoubt(rival, gap);
+    for (const rival of this.#rivalsOf(trade)) if (rival.state === 'replaced') this.#emitDoubt(rival, gap, at);
     trade.doubt = gap;
-    if (trade.list !== this.#lone) this.#emitDoubt(trade, gap);
+    if (trade.list !== this.#lone) this.#emitDoubt(trade, gap, at);
     trade.confirmedAt = undefined;
   }
 
-  #emitDoubt(trade: Trade<V, K>, gap: NonNullable<LedgerStep<K>['gap']>): void {
-    this.#emit(trade, 'unknown', this.#now, { because: { side: 'ledger', why: 'gap', gap } });
+  #emitDoubt(trade: Trade<V, K>, gap: NonNullable<LedgerStep<K>['gap']>, at: number): void {
+    this.#emit(trade, 'unknown', at, { because: { side: 'ledger', why: 'gap', gap } });
     trade.block = this.#blocks;
     this.#keepShallow(trade);
   }
@@ -334,7 +331,7 @@ export class Settlement<V, K> {
 
   /** The feed has not shown a confirmed trade in time. */
   #miss(trade: Trade<V, K>, at: number): void {
-    if (trade.doubt !== undefined) return this.#emitDoubt(trade, trade.doubt);
+    if (trade.doubt !== undefined) return this.#emitDoubt(trade, trade.doubt, at);
     const because = this.#lacksFeed(trade);
     if (because === undefined) this.#emit(trade, 'unseen', at, undefined);
     else this.#emit(trade, 'unknown', at, { because });
@@ -385,27 +382,6 @@ export class Settlement<V, K> {
     trade.list?.remove(trade);
     this.#bytes -= trade.bytes;
     if (trade.slot !== undefined) this.#leavePlace(trade);
-    this.#recycle(trade);
-  }
-
-  // A trade that lives for a minute is expensive to collect, so a forgotten one becomes the next.
-  #create(key: K, since: number): Trade<V, K> {
-    const trade = this.#free;
-    if (trade === undefined) return new Trade<V, K>(key, since);
-    this.#free = trade.after;
-    this.#freeCount -= 1;
-    trade.after = undefined;
-    trade.reset(key, since);
-    return trade;
-  }
-
-  #recycle(trade: Trade<V, K>): void {
-    // Not more than there are, so that a burst does not keep its memory.
-    if (this.#freeCount > this.#trades.size) return;
-    trade.reset(undefined as K, 0);
-    trade.after = this.#free;
-    this.#free = trade;
-    this.#freeCount += 1;
   }
 
   #takePlace(trade: Trade<V, K>): void {

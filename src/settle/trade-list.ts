@@ -5,7 +5,7 @@ import type { OutcomeState } from './outcome.js';
  * A trade that the feed or the ledger has shown. It is its own place in a list: a queued trade needs no other object.
  */
 export class Trade<V, K> {
-  key: K;
+  readonly key: K;
   slot: unknown = undefined;
   value: V | undefined = undefined;
   bytes = 0;
@@ -31,15 +31,6 @@ export class Trade<V, K> {
   constructor(key: K, since: number) {
     this.key = key;
     this.since = since;
-  }
-
-  /** Becomes another trade. */
-  reset(key: K, since: number): void {
-    this.key = key;
-    this.since = since;
-    this.slot = this.value = this.seenAt = this.confirmedAt = this.state = this.doubt = this.rival = undefined;
-    this.bytes = this.block = this.decidedAt = 0;
-    this.isLate = false;
   }
 }
 

@@ -184,7 +184,7 @@ const startServiceServer = async (state: ServiceState) => {
     },
     restart: async (options: RestartOptions = {}): Promise<void> => {
       const { connections = 'close' } = validated(options, { connections: oneOf('close', 'drop') });
-      if (isStopped) throw new Error('The service was shut down, so it cannot restart. Start another one.');
+      if (isStopped) throw new Error("The service was shut down, so it can't restart. Start another one.");
       await inTurn(async () => {
         await end(connections);
         state.tickets.clear();

@@ -17,7 +17,7 @@ export const reachFailure = (settings: Reaching, address: string, facts: Failure
   return attemptFailure(settings, isUnused ? { ...facts, detail: [detail, hint].filter(Boolean).join('; ') } : facts);
 };
 
-const unusedProxy = 'HTTPS_PROXY is set, but the feed does not use it: pass `await proxyFromEnvironment()`';
+const unusedProxy = "HTTPS_PROXY is set, but the feed doesn't use it: pass `await proxyFromEnvironment()`";
 const notInWorker = "and leave out `receiveIn: 'worker'`, which can't use a proxy";
 
 export const networkFailure = (

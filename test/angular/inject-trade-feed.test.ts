@@ -463,13 +463,13 @@ describe('injectTradeFeed', () => {
 it.each<[unknown, unknown, RegExp]>([
   [undefined, {}, /`events\$` must be an Observable/],
   [NEVER, 5, /`options` must be an object/],
-  [NEVER, { every: 1 }, /`every` must be left out/],
+  [NEVER, { every: 1 }, /`every` doesn't exist/],
   [NEVER, { lingerMs: -1 }, /`lingerMs` must be a number of ms, 0 or more, got -1/],
   [NEVER, { stats: { everyMs: 0 } }, /`stats\.everyMs` must be a number of ms above 0, got 0/],
   [NEVER, { freshness: {} }, /`freshness\.maxAgeMs` must be set, or `freshness\.factor`/],
   [NEVER, { freshness: { maxAgeMs: 0 } }, /`freshness\.maxAgeMs` must be a number of ms, above 0 .*, got 0/],
   [NEVER, { window: { lengthMs: 0.5 } }, /`window\.lengthMs` must be a whole number of ms/],
-  [NEVER, { window: { seed: () => 0 } }, /`window\.seed` must be left out/],
+  [NEVER, { window: { seed: () => 0 } }, /`window\.seed` doesn't exist/],
 ])('provideTradeFeedFrom refuses %p with %p', (events$, options, message) =>
   expectInvalid(() => provideTradeFeedFrom(events$ as never, options as FeedSignalOptions), message),
 );

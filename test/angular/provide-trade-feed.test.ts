@@ -233,8 +233,8 @@ describe('provideTradeFeed', () => {
     [{ url: '' }, /`url` must be/],
     [{ url: 'http://' }, /`url` must be/],
     [{ url, resume: 'yes' }, /`resume` must be true or false/],
-    [{ url, resumeIn: storage }, /`resumeIn` must be left out/],
-    [{ url, header: {} }, /`header` must be left out: the options are url, headers, .*, resume, stats, .*, lingerMs/],
+    [{ url, resumeIn: storage }, /`resumeIn` doesn't exist/],
+    [{ url, header: {} }, /`header` doesn't exist: the options are url, headers, .*, resume, stats, .*, lingerMs/],
     [{ url, window: { lengthMs: 0 } }, /`window\.lengthMs` must be/],
   ])('refuses %j at once', (options, message) =>
     expectInvalid(() => provideTradeFeed(options as ProvideTradeFeedOptions), message),

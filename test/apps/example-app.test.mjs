@@ -90,9 +90,9 @@ describe('on the local service of the demo', () => {
 
   // Only the log shows a short reconnect.
   const recovered = [
-    ['Drop connection', /The connection broke off without a close frame\. 1006 connection lost Lasted/],
-    ['Let access expire', /The access of this connection expired\. 4003 access expired Lasted/],
-    ['Flood', /The relay did not read the stream as fast as it arrived\. 1013 client too slow Lasted/],
+    ['Drop connection', /The connection dropped without a close frame\. 1006 connection lost Lasted/],
+    ['Let access expire', /This connection's access expired\. 4003 access expired Lasted/],
+    ['Flood', /The relay didn't read the stream as fast as it arrived\. 1013 client too slow Lasted/],
   ];
   for (const [title, words] of recovered) {
     test(`reconnects automatically: ${title}`, async () => {
@@ -134,7 +134,7 @@ describe('on the local service of the demo', () => {
     {
       title: 'Connect elsewhere',
       words:
-        /^Stopped Another connection of the same account took over: .* 4001 connection replaced The relay does not reconnect automatically\. Stopped at .* Find the other client, .* Connect again This page checks again (in \d+ s|now)\.$/,
+        /^Stopped Another client connected with this account: .* 4001 connection replaced The relay does not reconnect automatically\. Stopped at .* Find the other client, .* Connect again This page checks again (in \d+ s|now)\.$/,
     },
     {
       title: 'Write to the service',
@@ -144,7 +144,7 @@ describe('on the local service of the demo', () => {
     {
       title: 'Revoke access',
       words:
-        /^Stopped Access was revoked\. The account is inactive or is not entitled to the stream\. HTTP 403 The relay does not reconnect automatically\. .* Restore access, .* Connect again This page checks again (in \d+ s|now)\.$/,
+        /^Stopped Access was revoked\. The account is inactive or isn't entitled to the stream\. HTTP 403 The relay does not reconnect automatically\. .* Restore access, .* Connect again This page checks again (in \d+ s|now)\.$/,
       repair: 'Restore access',
     },
   ];
@@ -275,7 +275,7 @@ describe('with the service of the test', () => {
     const view = await openPage(t, app.url, { before: async (page) => (network = await recordNetwork(page)) });
     await view.state(new RegExp(`^Live Connected on this page for ${secondsFrom(5)}`));
     local.account.expireAccess();
-    await view.happened(/The access of this connection expired\..* is open/);
+    await view.happened(/This connection's access expired\..* is open/);
     local.account.revokeAccess();
     await view.state(/^Stopped/);
     local.account.restoreAccess();
@@ -552,7 +552,7 @@ describe('figures, log and history', () => {
     const view = await openPage(t, app.url);
     await view.live();
     local.account.expireAccess();
-    await view.happened(/^\S+ The access of this connection expired\..* is open\. Frames of that time are/);
+    await view.happened(/^\S+ This connection's access expired\..* is open\. Frames of that time are/);
     const since = await view.page.locator('#totals-title').innerText();
     const entries = await view.log.allInnerTexts();
     const gaps = await total(view, 'Gaps');

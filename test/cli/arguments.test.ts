@@ -81,15 +81,12 @@ describe('parse', () => {
   });
 
   it.each([
-    ['', /^A command is missing\. The commands are demo, listen, record, replay, log, serve, cluster, doctor, top\.$/],
+    ['', /^Missing command\. The commands are demo, listen, record, replay, log, serve, cluster, doctor, top\.$/],
     ['lisen', /^There is no command lisen\. Did you mean listen\?$/],
     ['help sevre', /Did you mean serve\?/],
     ['listen rwa', /^There is no feed rwa\. The feeds are market and raw\.$/],
-    ['listen market raw', /^There are too many arguments\. Usage: rx-trade-feed listen \[options\] \[feed\]$/],
-    ['replay', /^The file is missing\. Usage: rx-trade-feed replay \[options\] <file>$/],
-    ['replay f --speed 0', /^--speed must be a number above 0, up to 1000000, or max\.$/],
-    ['replay f --offset -1', /^--offset must be a whole number, 0 or more\.$/],
-    ['serve market', /^There are too many arguments\. Usage: rx-trade-feed serve \[options\]$/],
+    ['listen market raw', /^Too many arguments\. Usage: rx-trade-feed listen \[options\] \[feed\]$/],
+    ['serve market', /^Too many arguments\. Usage: rx-trade-feed serve \[options\]$/],
     ['replay', /^The log is missing\. Usage: rx-trade-feed replay \[options\] <log>$/],
     ['replay f --speed 0', /^--speed must be a number above 0, up to 1000000, or max\.$/],
     ['replay f --speed 1000001', /^--speed must be/],
@@ -103,7 +100,7 @@ describe('parse', () => {
     ['record --max-file-size 99999999999GB', /^--max-file-size must be/],
     ['listen --coutn 5', /^There is no option --coutn\. Did you mean --count\?$/],
     ['listen --port 5', /^There is no option --port\.$/],
-    ['listen -qn', /^The arguments are not valid\. Usage: /],
+    ['listen -qn', /^The arguments aren't valid\. Usage: /],
     ['listen --count', /^--count needs a value: N\.$/],
     ['listen --key-file --json', /^--key-file needs a value: FILE\.$/],
     ['listen --count=', /^--count must be a whole number, 1 or more\.$/],
@@ -135,7 +132,7 @@ describe('parse', () => {
     '--api-key planted-secret listen',
   ])('explains why it refuses `%s`, without showing the value', async (line) => {
     const { message } = await refusalOf(line);
-    expect(message).toMatch(/not accepted as an argument, .*history.*processes.*--key-file/);
+    expect(message).toMatch(/Don't pass the API key as an argument: .*history.*process list.*--key-file/);
     expect(message).not.toContain('planted-secret');
   });
 
@@ -202,7 +199,7 @@ describe('the exit codes', () => {
     const context = fakeContext();
     expect(await run(['help', 'exit-codes'], context)).toBe(0);
     expect(context.stdout.text.split('\n').filter((line) => line.length > 80)).toEqual([]);
-    expect(context.stdout.text).toMatch(/^ {2}1 +an unexpected error[^]* {8}doctor: the service is not available\n/m);
+    expect(context.stdout.text).toMatch(/^ {2}1 +an unexpected error[^]* {8}doctor: the service isn't available\n/m);
   });
 
   it('are explained without naming options of the library', () => {
@@ -276,11 +273,11 @@ describe('the options of a connection', () => {
   });
 
   it.each<[string, object, Readonly<Record<string, string>>, number, RegExp]>([
-    ['no address', {}, {}, 2, /^The address of the service is missing\. .*TRADE_FEED_BASE_URL.*--base-url.*serve/],
-    ['no key', {}, { ...env, TRADE_FEED_API_KEY: '' }, 2, /^The API key is missing\. .*TRADE_FEED_API_KEY.*--key-file/],
-    ['no file', { keyFile: 'missing' }, env, 8, /^Cannot read the file of --key-file: there is no such file\.$/],
+    ['no address', {}, {}, 2, /^Missing base URL\. .*TRADE_FEED_BASE_URL.*--base-url.*serve/],
+    ['no key', {}, { ...env, TRADE_FEED_API_KEY: '' }, 2, /^Missing API key\. .*TRADE_FEED_API_KEY.*--key-file/],
+    ['no file', { keyFile: 'missing' }, env, 8, /^Can't read the file of --key-file: there is no such file\.$/],
     ['another file', { keyFile: 'ODD' }, env, 2, /--key-file must contain only an API key/],
-    ['no CA', { ca: 'missing' }, env, 8, /^Cannot read the file of --ca: there is no such file\.$/],
+    ['no CA', { ca: 'missing' }, env, 8, /^Can't read the file of --ca: there is no such file\.$/],
     ['a CA that is none', { ca: 'ODD' }, env, 2, /--ca must contain certificates in PEM/],
   ])('are refused for %s, without showing the content of a file', async (_what, values, given, exitCode, message) => {
     const odd = await folder.file('odd', 'two planted-words\nand lines');

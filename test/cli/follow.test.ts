@@ -74,7 +74,7 @@ describe('the endings of a command', () => {
     expect(await interrupted).toStrictEqual({ kind: 'interrupted', signal: 'SIGTERM' });
     const full = firstValueFrom(endings$(context));
     context.stdout.break('ENOSPC');
-    const error = { exitCode: 8, message: 'Cannot write to stdout: no space is left.' };
+    const error = { exitCode: 8, message: "Can't write to stdout: no space is left." };
     expect(await full).toMatchObject({ kind: 'failed', error });
   });
 

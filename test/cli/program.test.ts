@@ -114,7 +114,7 @@ describe('the program: listen', () => {
   it('reports an output that cannot be written', async () => {
     const listener = inShell('$FEED listen > /dev/full');
     expect(await listener.exit).toBe(8);
-    expect(listener.stderr()).toMatch(/rx-trade-feed: Cannot write to stdout: no space is left\.\n$/);
+    expect(listener.stderr()).toMatch(/rx-trade-feed: Can't write to stdout: no space is left\.\n$/);
   });
 
   it('trusts the CA of NODE_EXTRA_CA_CERTS', async () => {

@@ -235,8 +235,8 @@ describe('the text of a failure', () => {
     const facts = { stage: 'ticket', code: 'retries-exhausted', detail: 'maxAttempts is 2', cause: forbidden } as const;
     expect(failureWords(createTradeFeedError(facts))).toBe(
       'The feed gave up after --retries reconnects without a stable connection. ' +
-        'Before that: The account is inactive or is not entitled to the stream (HTTP 403). ' +
-        'See the cause; set a larger --retries to allow more reconnects.',
+        "Before that: The account is inactive or isn't entitled to the stream (HTTP 403). " +
+        'See the cause. To allow more reconnects, raise --retries.',
     );
   });
 

@@ -72,7 +72,7 @@ const rows: Readonly<Record<string, Row>> = {
   'NATS without JetStream': {
     kind: 'nats-core',
     start: async (server) => ({ engine: natsEngine(await server.nats()) }),
-    log: /cannot read the key .*: jetstream is not enabled\. JetStream is not enabled: start nats-server with -js\.$/i,
+    log: /can't read the cluster's key: jetstream is not enabled\. JetStream is not enabled: start nats-server with -js\.$/i,
     code: 'engine-refused',
   },
   'NATS with a full bucket': {
@@ -82,20 +82,20 @@ const rows: Readonly<Record<string, Row>> = {
       await new Kvm(connection).create('rx-trade-feed', { max_bytes: 100, allow_direct: false });
       return { engine: natsEngine(connection) };
     },
-    log: /cannot write the key .*: maximum bytes exceeded\. The store is full: raise its limit/i,
+    log: /can't write the cluster's key: maximum bytes exceeded\. The store is full: raise its limit/i,
     code: 'engine-refused',
   },
   'NATS without the permissions of the guide': {
     kind: 'nats',
     config: permissions,
     start: async (server) => ({ engine: natsEngine(await server.nats(user)) }),
-    log: /cannot read the key .*: Permissions Violation for Publish to "\$JS.API.INFO"\. Give the user/i,
+    log: /can't read the cluster's key: Permissions Violation for Publish to "\$JS.API.INFO"\. Give the user/i,
     code: 'engine-refused',
   },
   'NATS that is down': {
     kind: 'nats',
     start: async (server) => ({ engine: natsEngine(await server.nats()), fail: () => server.broker.kill() }),
-    log: /cannot reach the engine of the cluster: it does not answer\. Check that the engine runs/i,
+    log: /can't reach the cluster's engine: it doesn't answer\. Check that the engine runs/i,
     code: 'engine-refused',
     health: 'live',
   },
@@ -106,7 +106,7 @@ const rows: Readonly<Record<string, Row>> = {
       engine: natsEngine(await server.nats({ ...user, ignoreAuthErrorAbort: true })),
       fail: () => changePassword(server),
     }),
-    log: /cannot reach the engine of the cluster: Authorization Violation\. Check the user and the password/i,
+    log: /can't reach the cluster's engine: Authorization Violation\. Check the user and the password/i,
     code: 'engine-refused',
     health: 'live',
   },
@@ -114,14 +114,14 @@ const rows: Readonly<Record<string, Row>> = {
     kind: 'nats',
     config: passwords(user.pass),
     start: async (server) => ({ engine: natsEngine(await server.nats(user)), fail: () => changePassword(server) }),
-    log: /Stopped, engine-closed: The connection to the engine .*was closed.*\(Authorization Violation\)\. Restart the process/i,
+    log: /Stopped, engine-closed: The connection to the cluster's engine was closed.*\(Authorization Violation\)\. Restart the process/i,
     code: 'engine-closed',
   },
   'Redis that is read-only': {
     kind: 'redis',
     args: ['--replicaof', '127.0.0.1', '1'],
     start: (server) => ({ engine: redis(server) }),
-    log: /cannot write the key .*: READONLY .+\. Connect to the primary server/i,
+    log: /can't write the cluster's key: READONLY .+\. Connect to the primary server/i,
     code: 'engine-refused',
   },
   'Redis without permissions': {
@@ -130,20 +130,20 @@ const rows: Readonly<Record<string, Row>> = {
       await server.redis().call(...noAccess);
       return { engine: redis(server, { username: 'app', password: user.pass }) };
     },
-    log: /cannot read the key .*: NOPERM .+ 'hmget' command\. Give the user/i,
+    log: /can't read the cluster's key: NOPERM .+ 'hmget' command\. Give the user/i,
     code: 'engine-refused',
   },
   'Redis without memory': {
     kind: 'redis',
     args: ['--maxmemory', '1'],
     start: (server) => ({ engine: redis(server) }),
-    log: /cannot write the key .*: OOM .+\. The store is full/i,
+    log: /can't write the cluster's key: OOM .+\. The store is full/i,
     code: 'engine-refused',
   },
   'Redis that is down': {
     kind: 'redis',
     start: (server) => ({ engine: redis(server), fail: () => server.broker.kill() }),
-    log: /cannot reach the engine of the cluster: .*ECONNREFUSED.*\. Check that the engine runs/i,
+    log: /can't reach the cluster's engine: .*ECONNREFUSED.*\. Check that the engine runs/i,
     code: 'engine-refused',
     health: 'live',
   },
@@ -162,7 +162,7 @@ const rows: Readonly<Record<string, Row>> = {
       };
       return { engine: redisEngine(server.redis(), subscriber), owner: redis(server), fail };
     },
-    log: /cannot receive messages of the other replicas: no message of an owner has arrived for 3 s\. Run/i,
+    log: /can't receive messages from the other replicas: no message of an owner has arrived for 3 s\. Run/i,
     code: 'engine-refused',
   },
   'Redis whose client gives up': {
@@ -171,7 +171,7 @@ const rows: Readonly<Record<string, Row>> = {
       const commands = server.redis();
       return { engine: redisEngine(commands, server.redis()), fail: () => commands.disconnect() };
     },
-    log: /Stopped, engine-closed: The connection to the engine .*was closed.*\. Restart the process/i,
+    log: /Stopped, engine-closed: The connection to the cluster's engine was closed.*\. Restart the process/i,
     code: 'engine-closed',
   },
 };
@@ -382,7 +382,7 @@ describe('what an engine refuses', () => {
     faults.failed('connect', new Error('WRONGPASS'));
     jest.advanceTimersByTime(1_000);
     expect(events).toMatchObject([
-      { operation: 'connect', message: 'it does not answer' },
+      { operation: 'connect', message: "it doesn't answer" },
       { operation: 'connect', message: 'WRONGPASS', advice: 'Check the user and the password of the connection.' },
     ]);
     faults.worked('connect');
@@ -415,12 +415,12 @@ describe('a replica', () => {
     const { key, standbys } = await readClusterState(memory, 'main', 1_500);
     expect(key).toBeUndefined();
     expect(standbys).toMatchObject([
-      { refused: expect.stringMatching(/^Cannot write .+ exceeded\. The store is full/) },
+      { refused: expect.stringMatching(/^Can't write .+ exceeded\. The store is full/) },
     ]);
   });
 
   it.each<[string, Partial<Record<'error', Error>>, RegExp]>([
-    ['closed by the application', {}, /does not connect again\. Restart/],
+    ['closed by the application', {}, /won't connect again\. Restart/],
     ['given up', { error: new Error('Authorization Violation') }, /\(Authorization Violation\)\. Restart/],
   ])('ends at once with engine-closed when the connection to its engine was %s', async (_, { error }, message) => {
     const connected$ = new BehaviorSubject(true);

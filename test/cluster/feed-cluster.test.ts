@@ -36,7 +36,7 @@ describe('the options of a cluster', () => {
     ['handOverMs', { handOverMs: -1 }, /`handOverMs` must be a number of ms above 0/],
     ['receiveIn', { receiveIn: 'worker' }, /`receiveIn` must be 'main' in a cluster/],
     ['idleTimeoutMs', { idleTimeoutMs: -1 }, /`idleTimeoutMs` must be/],
-    ['lease', { lease: 1 }, /`lease` must be left out: the options are engine, account/],
+    ['lease', { lease: 1 }, /`lease` doesn't exist: the options are engine, account/],
   ])('throw for a wrong %s', (name, fields, message) => {
     expect(() => createFeedCluster('market', options(fields))).toThrow(
       expect.objectContaining({ code: 'invalid-options', option: name, message: expect.stringMatching(message) }),

@@ -8,7 +8,8 @@ import { join } from 'node:path';
 import type { AddressInfo } from 'node:net';
 import { lastValueFrom, take, toArray } from 'rxjs';
 import { marketBatches$, pendingTransactions$, startTradeFeedService } from 'rx-trade-feed/testing';
-import type { TradeFeedAccount } from 'rx-trade-feed/testing';
+import type { TradeFeedAccount, TradeFeedService } from 'rx-trade-feed/testing';
+import { transformSync } from 'esbuild';
 import { endPrograms, type Program, shellCommand } from '../cli/support/program.js';
 import { fencesOf, read, root } from './fences.js';
 
@@ -24,7 +25,7 @@ interface Code {
   readonly code: string;
   /** The name of the file. */
   readonly name?: string;
-  readonly env?: Readonly<Record<string, string>>;
+  readonly env?: Readonly<Record<string, string>> | ((service: TradeFeedService) => Readonly<Record<string, string>>);
   /** What reads stdout instead of the test. */
   readonly reader?: string;
 }
@@ -53,7 +54,7 @@ const inProject = async (
     const running = shellCommand(`cd ${folder} && ${command}`, {
       TRADE_FEED_BASE_URL: service.baseUrl,
       TRADE_FEED_API_KEY: account.createApiKey(),
-      ...env,
+      ...(typeof env === 'function' ? env(service) : env),
     });
     await check(running, account);
     await endPrograms();
@@ -237,6 +238,62 @@ it(
     return inProject({ code: trap }, async (running) => {
       expect(await terminated(running)).toBe('done\n');
     });
+  },
+  limitMs,
+);
+
+/** The JavaScript of a recipe with types, which Node 20 does not run. */
+const withoutTypes = (recipe: string): string => transformSync(programOf(recipe), { loader: 'ts' }).code;
+
+it(
+  'the race of two lines has the lead of Developer over Free',
+  () =>
+    inProject(
+      {
+        code: withoutTypes('race'),
+        env: (service) => ({ OTHER_API_KEY: service.createAccount({ plan: 'free' }).createApiKey(), EVERY_MS: '500' }),
+      },
+      async ({ untilStdout }) => {
+        // 500 ms of the plan, to 19 %; a busy machine adds to it.
+        await untilStdout(
+          /^both [1-9]\d*, ahead by (4[1-9]\d|[5-9]\d\d|\d{4,}) ms, only here \d+, only there -?\d+, unknown -?\d+$/m,
+        );
+      },
+    ),
+  limitMs,
+);
+
+it(
+  'the hit rate counts what the feed has shown of the blocks of a node',
+  async () => {
+    const hashes: string[] = [];
+    let height = 0;
+    let pushing: ReturnType<typeof setInterval> | undefined;
+    const node = createServer((_request, response) => {
+      const transactions = hashes.splice(0).map((hash) => ({ hash, from: '0x1', nonce: hash }));
+      height += 1;
+      const result = { hash: `b${height}`, parentHash: `b${height - 1}`, number: String(height), transactions };
+      response.end(JSON.stringify({ result }));
+    }).listen(0, '127.0.0.1');
+    await once(node, 'listening');
+    const env = (service: TradeFeedService) => {
+      let number = 0;
+      pushing = setInterval(() => {
+        const hash = `0x${(number += 1)}`;
+        hashes.push(hash);
+        service.push('raw', JSON.stringify({ hash, from: '0x1', nonce: hash }));
+      }, 50);
+      return { NODE_URL: `http://127.0.0.1:${(node.address() as AddressInfo).port}`, EVERY_MS: '500' };
+    };
+    try {
+      await inProject({ code: withoutTypes('hit-rate'), env }, async ({ untilStdout }) => {
+        await untilStdout(/^\d\d:\d\d:\d\d shown 100\.0 %, lead \d+ ms, unknown -?\d+(, incomplete)?$/m);
+      });
+    } finally {
+      clearInterval(pushing);
+      node.close();
+      node.closeAllConnections();
+    }
   },
   limitMs,
 );

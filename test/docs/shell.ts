@@ -9,7 +9,21 @@ for (const name of [undefined, ...commandNames]) helpTexts.set(name, await helpT
 const { scripts } = JSON.parse(read('package.json')) as { scripts: Readonly<Record<string, string>> };
 
 /** Programs on the reader's machine, whose arguments aren't checked. */
-const known = new Set(['cd', 'jq', 'head', 'tail', 'echo', 'cat', 'grep', 'curl', 'nest', 'ng', 'sort', 'uniq']);
+const known = new Set([
+  'cd',
+  'jq',
+  'head',
+  'tail',
+  'echo',
+  'cat',
+  'grep',
+  'curl',
+  'esbuild',
+  'nest',
+  'ng',
+  'sort',
+  'uniq',
+]);
 
 /**
  * Returns the problems of a shell fence: scripts, files, subcommands or flags that don't exist.
@@ -58,7 +72,7 @@ const problemOf = (words: readonly string[]): string | undefined => {
 };
 
 const npmProblem = (command: string, argument: string): string | undefined => {
-  if (['ci', 'pack', 'install', 'i', 'init'].includes(command)) return undefined;
+  if (['ci', 'pack', 'pkg', 'install', 'i', 'init'].includes(command)) return undefined;
   const script = command === 'run' ? argument : command;
   return script in scripts ? undefined : `the script "${script}" does not exist`;
 };

@@ -170,7 +170,7 @@ const addresses: Readonly<Record<string, string>> = {
   'feed.example.com': 'has no scheme: "feed.example.com". Begin it with https://',
   'localhost:8080': 'has no scheme: "localhost:8080". Begin it with https://',
   '/v1': 'has no scheme. Begin it with https://',
-  'https://': 'is not a complete address. Write it as https://feed.example.com',
+  'https://': "isn't a complete address. Write it as https://feed.example.com",
   'https://feed.example.com\n': 'contains a space or a line break. Remove it',
   'https://feed.example.com ': 'contains a space or a line break. Remove it',
   'http://feed.example.com/a?b': withQuery,
@@ -249,7 +249,7 @@ describe('the option backoff', () => {
 
   it('refuses an unknown name', () => {
     expect(refused('backoff', { maxDelay: 5 }).message).toContain(
-      `\`backoff.maxDelay\` must be left out: the options are ${Object.keys(policy).join(', ')}.`,
+      `\`backoff.maxDelay\` doesn't exist: the options are ${Object.keys(policy).join(', ')}.`,
     );
   });
 
@@ -274,7 +274,7 @@ describe('the option tls', () => {
   ])('refuses the unknown name %j from the call itself, and lists the known names', (name) => {
     const tls = JSON.parse(JSON.stringify({ ca: cert }).replace(/}$/, `,"${name}":"${marker}"}`)) as TlsOptions;
     const error = refusalOf(() => tradeFeed$('market', { ...valid, tls }));
-    expect(error.message).toContain(`\`tls.${name}\` must be left out: the options are ca, cert, key, passphrase, `);
+    expect(error.message).toContain(`\`tls.${name}\` doesn't exist: the options are ca, cert, key, passphrase, `);
     expect(everythingOf(error)).not.toContain(marker);
   });
 

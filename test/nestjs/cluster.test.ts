@@ -182,7 +182,7 @@ describe('TradeFeedModule with the option cluster', () => {
     await stopped(replica.feed);
     isAway = true;
     replica.feed.restart();
-    expect((await replica.log.line(/Cannot restart/)).text).toContain('no answer');
+    expect((await replica.log.line(/Can't restart/)).text).toContain('no answer');
     expect(replica.feed.status.state).toBe('stopped');
     foreign.unsubscribe();
   });

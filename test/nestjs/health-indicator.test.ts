@@ -40,7 +40,7 @@ describe('isHealthy', () => {
     [
       'down before the first connection is open',
       { state: 'connecting', since: at },
-      { status: 'down', reason: 'The first connection is not open yet.' },
+      { status: 'down', reason: "The first connection isn't open yet." },
     ],
     [
       'down in a long outage, with the reason and the next attempt',
@@ -63,7 +63,7 @@ describe('isHealthy', () => {
       {
         status: 'down',
         code: 'relay-source-failed',
-        reason: 'An error of the application stopped the feed. See the cause, or the log of the server.',
+        reason: "An error in the app stopped the feed. See the cause, or the server's log.",
       },
     ],
   ])('is %s', (_, status, expected) => {

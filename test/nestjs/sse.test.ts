@@ -397,7 +397,7 @@ it.each<[string, unknown, object]>([
   [
     'any other error without its text, and with its stack for the log',
     new RangeError('of something else'),
-    { message: 'The feed failed. See the log of the server.', stack: expect.stringContaining('of something else') },
+    { message: "The feed failed. See the server's log.", stack: expect.stringContaining('of something else') },
   ],
   ['a thrown text, too', 'of something else', { stack: 'of something else' }],
   [

@@ -152,7 +152,7 @@ describe('TradeFeedTestingModule', () => {
   it.each<[object, string]>([
     [{ baseUrl: 'http://127.0.0.1:1' }, '`baseUrl` must be left out: the local service provides it'],
     [{ apiKey: 'key' }, '`apiKey` must be left out'],
-    [{ conect: 1 }, '`conect` must be left out'],
+    [{ conect: 1 }, "`conect` doesn't exist"],
     [{ name: '' }, '`name` must be a string'],
   ])('refuses %j from the call itself', (options, message) => {
     expect(() => TradeFeedTestingModule.forRoot(options)).toThrow(message);

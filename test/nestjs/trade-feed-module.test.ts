@@ -62,14 +62,14 @@ class Reader {
 
 describe('forRoot', () => {
   it.each<[string, object, string]>([
-    ['an unknown option', { conect: 'bootstrap' }, '`conect` must be left out: the options are feed, connect, share'],
+    ['an unknown option', { conect: 'bootstrap' }, "`conect` doesn't exist: the options are feed, connect, share"],
     ['an unknown feed', { feed: 'other' }, "`feed` must be 'market' or 'raw'"],
     ['an invalid option in `share`', { share: { lingerMs: -1 } }, '`lingerMs`'],
     ['an invalid option in `freshness`', { freshness: { factor: 0 } }, '`freshness.factor`'],
     ['an invalid option in `relay`', { relay: { maxClients: 0 } }, '`relay.maxClients`'],
     ['an invalid option of the feed', { baseUrl: 'http://example.com' }, '`baseUrl`'],
     ['options that are not an object', null as unknown as object, '`options` must be an object'],
-    ['an empty name', { name: '' }, '`name` must be a string that is not empty'],
+    ['an empty name', { name: '' }, "`name` must be a string that isn't empty"],
     ['a flag that is not a boolean', { isGlobal: 1 }, '`isGlobal` must be true or false'],
   ])('refuses %s from the call itself', (_what, options, message) => {
     expect(() => TradeFeedModule.forRoot(options)).toThrow(TradeFeedError);
@@ -128,7 +128,7 @@ describe('forRootAsync', () => {
 
   it.each<[string, unknown, string]>([
     ['nothing', undefined, '`options` must be an object'],
-    ['an unknown option', { conect: 1 }, '`conect` must be left out'],
+    ['an unknown option', { conect: 1 }, "`conect` doesn't exist"],
     ['a name', { name: 'raw' }, '`name` must be set next to `useFactory`'],
   ])('fails to start if the factory returns %s', async (_what, options, message) => {
     const useFactory = () => options as TradeFeedModuleOptions;

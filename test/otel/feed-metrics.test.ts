@@ -271,7 +271,7 @@ describe('feedMetrics', () => {
     [{}, /`meter` must be a Meter of @opentelemetry\/api/],
     [{ tracer: {} }, /`tracer` must be a Tracer/],
     [{ drops$: {} }, /`drops\$` must be an Observable/],
-    [{ prefix: 'a' }, /`prefix` must be left out/],
+    [{ prefix: 'a' }, /`prefix` doesn't exist/],
   ])('refuses %j from the call itself', (options, message) => {
     expect(() => feedMetrics(options as FeedMetricsOptions)).toThrow(TradeFeedError);
     expect(() => feedMetrics(options as FeedMetricsOptions)).toThrow(message);

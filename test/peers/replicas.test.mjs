@@ -106,7 +106,7 @@ for (const kind of ['nats', 'redis']) {
       await send('c', [last]);
       assert.deepEqual([...new Set(framesIn(last.events))], ['a', 'b', 'c']);
       assert.deepEqual([...new Set(gapsIn(last.events))], ['owner-changed']);
-      await assert.rejects(command('resume'), { code: 5, stderr: 'rx-trade-feed: The cluster has not stopped.\n' });
+      await assert.rejects(command('resume'), { code: 5, stderr: "rx-trade-feed: The cluster hasn't stopped.\n" });
     },
   );
 }

@@ -134,7 +134,7 @@ describe('the message of a failure', () => {
       'The service has no room for another user (HTTP 503, x). Nothing to do: the feed tries again with backoff.',
     );
     expect(messageOf({ stage: 'stream', closeCode: 1006, reason: '' })).toBe(
-      'The connection broke off without a close frame (close code 1006). Nothing to do: the feed reconnects with a fresh ticket.',
+      'The connection dropped without a close frame (close code 1006). Nothing to do: the feed reconnects with a fresh ticket.',
     );
   });
 
@@ -214,7 +214,7 @@ describe('a TradeFeedError', () => {
   it('is plain data without cause and stack in JSON, with the failure before it', () => {
     const { message, advice } = second;
     const json: unknown = JSON.parse(JSON.stringify(copyFailure(second, { previous: first })));
-    const meaning = 'The service cannot issue tickets at the moment.';
+    const meaning = "The service can't issue tickets right now.";
     expect(json).toEqual({
       ...{ name: 'TradeFeedError', code: 'credential-service-unavailable', stage: 'ticket', verdict: 'backoff' },
       ...{ status: 503, retryAfterMs: 2_000, uptimeMs: 0, framesReceived: 0, endedAt: 2, message, meaning, advice },
@@ -238,7 +238,7 @@ describe('a TradeFeedError', () => {
       const changed = copyFailure(second, { advice: 'Pay $& and $1.' });
       expect(changed.advice).toBe('Pay $& and $1.');
       expect(changed.message).toBe(
-        `The service cannot issue tickets at the moment (HTTP 503). Pay $& and $1. See ${failurePage(second.code)}`,
+        `The service can't issue tickets right now (HTTP 503). Pay $& and $1. See ${failurePage(second.code)}`,
       );
       expect(copyFailure(second, { verdict: 'stop' }).message).toBe(second.message);
     });
@@ -280,7 +280,7 @@ describe('a TradeFeedError', () => {
         previous: shown.previous,
       });
       expect(shown.previous?.message).toBe(
-        'The `apiKey` function returned no key. See the cause, which your function threw; it is called again with backoff.',
+        'The `apiKey` function returned no key. See the cause for what your function threw. The feed calls it again with backoff.',
       );
       expect(shown.cause).toBeUndefined();
       expect(everythingIn(shown)).not.toContain('private');
@@ -304,7 +304,7 @@ describe('a TradeFeedError', () => {
         ...texts,
       });
       for (const each of [made, copyFailure(refused, { advice: 'private' })]) {
-        const [meaning, advice] = ['The feed failed.', 'See the log of the server.'];
+        const [meaning, advice] = ['The feed failed.', "See the server's log."];
         expect(each.toPublic()).toMatchObject({ code: each.code, message: `${meaning} ${advice}`, meaning, advice });
         expect(everythingIn(each.toPublic())).not.toContain('private');
       }
@@ -388,11 +388,11 @@ describe('readFailure', () => {
     expect(summaryOf('It ended. Wait.')).toBe('It ended.');
     expect(summaryOf('It ended.', '')).toBe('It ended.');
     const read = readFailure(written(before));
-    expect(read.summary).toBe('The service cannot issue tickets at the moment (HTTP 503).');
+    expect(read.summary).toBe("The service can't issue tickets right now (HTTP 503).");
     expect(readFailure(written(before.toPublic())).summary).toBe(before.summary);
     expect(read).not.toHaveProperty('detail');
     const changed = copyFailure(read, { advice: 'Stop.' }).message;
-    expect(changed).toMatch(/^The service cannot issue tickets at the moment \(HTTP 503\)\. Stop\. See \S+$/);
+    expect(changed).toMatch(/^The service can't issue tickets right now \(HTTP 503\)\. Stop\. See \S+$/);
   });
 });
 
@@ -404,7 +404,7 @@ it.each([new Error('secret'), 'secret', undefined, null, { code: 'connection-los
     expect(failure).toMatchObject({ code: 'relay-source-failed', stage: 'stream', verdict: 'stop' });
     expect([failure.cause, failure.toPublic().cause]).toEqual([error, undefined]);
     expect(failure.message).toMatch(
-      /^An error of the application stopped the feed\. See the cause, or the log of the server\. See \S+$/,
+      /^An error in the app stopped the feed\. See the cause, or the server's log\. See \S+$/,
     );
   },
 );

@@ -219,6 +219,8 @@ describe('relayHandler: authorize and select', () => {
     ['select returns a text', selecting('u-7'), '`select` returned string'],
     ['select returns null', selecting(null), '`select` returned object'],
     ['select returns a promise', selecting(Promise.resolve(filter(Boolean))), '`select` returned object'],
+    ['sinceMs throws', { sinceMs: fail }, 'private'],
+    ['sinceMs returns a text', { sinceMs: () => '1h' as unknown as number }, '`sinceMs` returned string'],
   ])(
     'answers 500 when %s; only the events and one warning of the process have the reason',
     async (_what, options, reason) => {

@@ -41,7 +41,7 @@ class Replica {
       ...{ joined: 0, scheduler: this.#scheduler, heartbeats$: NEVER, watermarks$: NEVER, tooOld$: NEVER },
       report: (event: object) => behind.push((event as { missed: number }).missed),
     };
-    const client = new RelayClient(this.run, hub, lastEventId, undefined);
+    const client = new RelayClient(this.run, hub, { lastEventId }, undefined);
     const next = (isFull = () => false): RelayMessage[] => {
       const sent: RelayMessage[] = [];
       client.send((message) => sent.push(message), isFull);

@@ -247,20 +247,14 @@ describe('errors of an `apiKey` function, and addresses, stay on the server', ()
         previous: createTradeFeedError({ stage: 'ticket', code: 'api-key-unavailable', detail: vault }),
       },
     );
-    const withAdvice = copyFailure(failure, { advice: vault });
-    const gaps = [failure, withAdvice].map((each): Gap => ({
-      type: 'gap',
-      from: 1,
-      to: 2,
-      durationMs: 1,
-      failure: each,
-    }));
+    const advised = copyFailure(failure, { advice: vault });
+    const gaps = [failure, advised].map((each): Gap => ({ type: 'gap', from: 1, to: 2, durationMs: 1, failure: each }));
     from([frame('one', 1), ...gaps, frame('two', 3)])
       .pipe(log.append())
       .subscribe();
     const bytes = await bytesUntil(await relayed(log.read$({ follow: false })), 'event: complete');
-    expect(bytes).toContain('The connection broke off without a close frame. Nothing to do');
-    expect(bytes).toContain('The feed failed. See the log of the server.');
+    expect(bytes).toContain('The connection dropped without a close frame. Nothing to do');
+    expect(bytes).toContain("The feed failed. See the server's log.");
     expect(bytes).not.toMatch(isPrivate);
   });
 

@@ -24,7 +24,7 @@ it.each([
       readonly arrayBuffers: number;
     };
     const decided = Object.values(states).reduce((sum, times) => sum + times, 0);
-    expect(decided).toBeGreaterThan(0.9 * count);
+    expect(decided).toBeGreaterThanOrEqual(count - 20_000);
     if (kind === 'standing') expect(states).toEqual({ unknown: decided });
     else expect(states['confirmed']).toBeGreaterThan(0.4 * count);
     // maxBytes, and what the collector of garbage has not reached.

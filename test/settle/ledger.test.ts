@@ -12,15 +12,10 @@ interface Block {
 
 // 1 - 2 - 3 - 4 and 3' - 4' - 5' on 2. The trade of a block has its id.
 const blocks: Readonly<Record<string, Block>> = Object.fromEntries(
-  [
-    ['1', '0', 1],
-    ['2', '1', 2],
-    ['3', '2', 3],
-    ['4', '3', 4],
-    ["3'", '2', 3],
-    ["4'", "3'", 4],
-    ["5'", "4'", 5],
-  ].map(([id, parent, height]) => [id, { id, parent, height } as Block]),
+  ['1 0 1', '2 1 2', '3 2 3', '4 3 4', "3' 2 3", "4' 3' 4", "5' 4' 5"].map((text): [string, Block] => {
+    const [id = '', parent = '', height] = text.split(' ');
+    return [id, { id, parent, height: Number(height) }];
+  }),
 );
 
 type Options = Partial<LedgerOptions<Block, string>>;
@@ -185,6 +180,15 @@ describe('ledger', () => {
     expect(lines.slice(2)).toEqual(['4: +2 late', '4: +3 late', '4: +4 late', '| 4']);
   });
 
+  it('goes on when the branch of a held block stays behind', () => {
+    const { receive, lines } = driven();
+    receive('1', '2', '4', "3'", "4'", "5'");
+    expect(lines.slice(4)).toEqual(["4: +3'", "5: +4'", "6: +5'"]);
+    const side = driven({ maxHeld: 1 });
+    side.receive('1', '2', '4', "3'", "4'", "5'");
+    expect(side.lines.slice(4)).toEqual(["4: +3'", "5: +4'", "6: +5'", 'gap 2-6', '| 6']);
+  });
+
   it('gives up after depth fetched blocks', () => {
     const fetched: string[] = [];
     const { receive, lines } = driven({
@@ -243,6 +247,6 @@ describe('ledger', () => {
     ['scheduler', { scheduler: 1 }],
   ])('names %s when it is wrong', (name, wrong) => {
     const fine = { id: String, parent: String, height: Number, entries: () => [] };
-    expect(() => ledger({ ...fine, ...wrong } as never)).toThrow(new RegExp(name));
+    expect(() => ledger({ ...fine, ...wrong })).toThrow(new RegExp(name));
   });
 });

@@ -254,6 +254,16 @@ describe('the rules', () => {
     expect(lines()).toEqual(['140 confirmed a 40 late']);
   });
 
+  it('a step that fills a hole does not overtake the steps before it', () => {
+    const { feed, ledger$, lines } = settled();
+    feed(100, 'a');
+    ledger$.next(stepOf(105, 'a'));
+    feed(140, 'b');
+    ledger$.next(stepOf(140, '', { late: true, doubted: entries('a'), gap: gapOf(104, 140) }));
+    ledger$.next(watermark(140));
+    expect(lines()).toEqual(['105 confirmed a 5', '140 unknown a ledger gap, was confirmed']);
+  });
+
   it('waits for late items, with allowedLatenessMs', () => {
     const { feed$, passTo, ledger, lines } = settled({ allowedLatenessMs: 5 });
     ledger(104, 'a');
@@ -479,7 +489,7 @@ describe('settle', () => {
     ['scheduler', { scheduler: {} }, /scheduler/],
     ['an unknown option', { within: 1 }, /within/],
   ])('names %s when it is wrong', (_name, wrong, expected) => {
-    expect(() => settle(NEVER, { key: () => 'a', withinMs: 1, ...wrong } as never)).toThrow(expected);
+    expect(() => settle(NEVER, { key: () => 'a', withinMs: 1, ...wrong })).toThrow(expected);
   });
 
   it('names ledger$ when it is no Observable', () => {

@@ -333,7 +333,7 @@ describe('restart', () => {
     await Promise.all([first, second, stopped]);
     await expect(postTicket(service, 'any-key')).rejects.toMatchObject({ code: 'ECONNREFUSED' });
     await expect(service.restart()).rejects.toThrow(
-      'The service was shut down, so it cannot restart. Start another one.',
+      "The service was shut down, so it can't restart. Start another one.",
     );
   });
 

@@ -323,15 +323,15 @@ describe('the options of the service', () => {
   const options = 'port, tls, publicUrl, sources, limits, subprotocols, errorBody, scheduler';
   it.each<[unknown, string]>([
     [null, '`options` must be an object'],
-    [{ prot: 1 }, `\`prot\` must be left out: the options are ${options}`],
+    [{ prot: 1 }, `\`prot\` doesn't exist: the options are ${options}`],
     [{ port: -1 }, '`port` must be a whole number from 0 to 65535, got -1'],
     [{ tls: 'secret pem' }, '`tls` must be an object'],
     [{ tls: { cert: 'x' } }, '`tls.key` must be a PEM text or a Buffer'],
     [{ tls: { key: 'x' } }, '`tls.cert` must be a PEM text or a Buffer'],
-    [{ tls: { key: 'x', cert: 'x', ca: 'x' } }, '`tls.ca` must be left out: the options are key, cert'],
+    [{ tls: { key: 'x', cert: 'x', ca: 'x' } }, "`tls.ca` doesn't exist: the options are key, cert"],
     [{ publicUrl: 1 }, `${origin}, got 1`],
     [{ sources: { market: [] } }, '`sources.market` must be an Observable of strings or bytes'],
-    [{ sources: { candles: NEVER } }, '`sources.candles` must be left out: the options are market, raw'],
+    [{ sources: { candles: NEVER } }, "`sources.candles` doesn't exist: the options are market, raw"],
     [{ limits: 1 }, '`limits` must be an object, got 1'],
     [{ subprotocols: { raw: 'two words' } }, `\`subprotocols.raw\` ${token}`],
     [{ errorBody: {} }, '`errorBody` must be a function'],
@@ -414,7 +414,7 @@ describe('calls with invalid values', () => {
   it.each<[string, unknown[], string]>([
     ['createAccount', [{ plan: 'gold' }], "`plan` must be 'free' or 'developer'"],
     ['createAccount', [{ active: 1 }], '`active` must be true or false, got 1'],
-    ['createAccount', [{ name: 'x' }], '`name` must be left out: the options are plan, active, entitled'],
+    ['createAccount', [{ name: 'x' }], "`name` doesn't exist: the options are plan, active, entitled"],
     ['setPlan', ['gold'], "`plan` must be 'free' or 'developer'"],
     ...['', 'two words', 'né', 'line\n', null, 7].map((value): [string, unknown[], string] => [
       'createApiKey',
@@ -430,7 +430,7 @@ describe('calls with invalid values', () => {
     ['setTicketEndpoint', [{ delayMs: -1 }], '`behavior.delayMs` must be a number of ms, from 0 to 2147483647, got -1'],
     ['setHandshake', [{ headers: { name: 'two\nlines' } }], headers],
     ['setTicketEndpoint', [{ body: {} }], '`behavior.body` must be a string'],
-    ['setTicketEndpoint', [{ subprotocol: 'x' }], '`behavior.subprotocol` must be left out: the options are delayMs'],
+    ['setTicketEndpoint', [{ subprotocol: 'x' }], "`behavior.subprotocol` doesn't exist: the options are delayMs"],
     ['setHandshake', [{ subprotocol: 'two words' }], token],
     ['closeConnections', [1006], code],
     ['closeConnections', [4000, 'é'.repeat(62)], '`reason` must be a string of at most 123 bytes'],

@@ -53,7 +53,7 @@ describe.each(sources)('%s', (_, source$) => {
     [{ seed: -1 }, '`seed` must be a whole number from 0 to 4294967295, got -1'],
     [{ seed: 0.5 }, '`seed` must be a whole number from 0 to 4294967295, got 0.5'],
     [{ scheduler: 1 }, '`scheduler` must be an RxJS scheduler, got 1'],
-    [{ speed: 1 }, '`speed` must be left out: the options are'],
+    [{ speed: 1 }, "`speed` doesn't exist: the options are"],
   ])('refuses %j', (options, message) => {
     expect(() => source$(options)).toThrow(message);
   });

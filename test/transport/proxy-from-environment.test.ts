@@ -131,7 +131,7 @@ describe('a failure while HTTPS_PROXY is set', () => {
     Object.assign(process.env, environment);
   });
 
-  const hint = /; HTTPS_PROXY is set, but the feed does not use it: pass `await proxyFromEnvironment\(\)`/;
+  const hint = /; HTTPS_PROXY is set, but the feed doesn't use it: pass `await proxyFromEnvironment\(\)`/;
   // DNS does not know the host, or does not answer.
   const direct = { baseUrl: `https://${host}`, apiKey: 'planted-key', ticketTimeoutMs: 1_000 };
   const failureOf = async (options: TradeFeedOptions = direct) => (await outcomeOf(options)).failure;

@@ -165,7 +165,7 @@ describe('a worker that ends early', () => {
     await using wire = await startWire();
     const error = await errorOf(inWorker(wire));
     expect(error).toMatchObject({ code: 'receiver-failed', verdict: 'stop', stage: 'ticket' });
-    expect((error as Error).message).toMatch(/could not be started \(.*there-is-none/);
+    expect((error as Error).message).toMatch(/couldn't be started \(.*there-is-none/);
     workers.instead = 'no path';
     expect(await errorOf(inWorker(wire))).toMatchObject({ code: 'receiver-failed', verdict: 'stop' });
     expect(wire.connections).toBe(0);

@@ -4,7 +4,7 @@
 //   npm run rolling-deploy
 //   npm run rolling-deploy -- --deploys 3 --pages 4 --clients 20 --rate 200
 //
-// Prints the steps, and what each page received. The exit code is 1 if a page stopped, did not reconnect, received a frame twice or in the
+// Prints the steps, and what each page received. The exit code is 1 if a page stopped, didn't reconnect, received a frame twice or in the
 // wrong order, or missed a frame without a gap.
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
@@ -70,7 +70,7 @@ const runDeploys = async () => {
   );
   const all = [...pages, ...clients];
 
-  /** Waits until all pages and clients have received a new frame. Returns those that have not. */
+  /** Waits until all pages and clients have received a new frame. Returns those that haven't. */
   const withoutFrames = async () => {
     const before = Math.max(...all.map(({ log }) => log.last));
     const deadline = performance.now() + maxWaitMs;

@@ -24,7 +24,7 @@ import {
 } from 'rx-trade-feed';
 import { untilAborted } from 'rx-trade-feed/interop';
 import { concat, defer, ignoreElements, map, merge, NEVER, of, retryWhen, tap, throwError, timer } from 'rxjs';
-import { messagesOf, runDiagram, sourceOf, unitMs } from './run.mjs';
+import { messagesOf, runDiagram, unitMs } from './run.mjs';
 import { runLoop, runOf } from './run-in-turns.mjs';
 
 const words = { 'ticket-requested': 'ticket', disconnected: 'lost', reconnecting: 'waiting', gap: 'gap' };

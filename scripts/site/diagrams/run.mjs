@@ -29,7 +29,7 @@ const labels = { T: 'ticket', O: 'opened', X: 'lost', R: 'waiting', S: 'stopped'
 
 /**
  * Reads a line such as `Oa-b--X---Oc|` into messages: `{ at, value, label, kind }`. `Oa` in parentheses have the same time: `(Oa)`. After an outage, `opened` is
- * followed by the gap, as in a feed. `payloads` has the text of a frame whose payload is not its letter.
+ * followed by the gap, as in a feed. `payloads` has the text of a frame whose payload isn't its letter.
  */
 export const messagesOf = (line, payloads = {}) => {
   const messages = [];

@@ -1,4 +1,4 @@
-// Draws the rows of a run as a marble diagram: light and dark, with a text for readers who do not see it.
+// Draws the rows of a run as a marble diagram: light and dark, with a text for readers who don't see it.
 
 const left = 24;
 /** Labels at the beginning need room. */

@@ -15,13 +15,13 @@ export const command = defineCommand({
   argument: wordArgument('<action>', 'status, hand-over or resume', 'action', ['status', 'hand-over', 'resume']),
   summary: 'show or change which replica owns a connection',
   description: `
-    status shows the owner, its generation, the replicas that could replace it, and the last changes of the owner.
-    hand-over moves the ownership to another replica. resume allows the replicas to connect again after another client
-    replaced their connection; the replicas that have stopped need a restart. resume also repairs a key that cannot be
-    read.
+    status shows which replica owns the connection, its generation, the replicas that could take over, and the last
+    changes of the owner. hand-over moves the ownership to another replica. After another client has replaced the
+    connection, resume lets the replicas connect again; restart those that have stopped. resume also repairs a key that
+    can't be read.
 
-    A user and a password in the address are visible in the list of processes. Use TRADE_FEED_CLUSTER for such an
-    address.
+    Other users can read an address with a user and a password in the list of processes. Set TRADE_FEED_CLUSTER to such
+    an address.
   `,
   options,
   examples: [
@@ -39,7 +39,7 @@ export const act = async (
 ): Promise<number> => {
   const address = engineAddress(values, context);
   if (address === undefined)
-    throw usageError('The address of the engine is missing. Set TRADE_FEED_CLUSTER or use --cluster URL.');
+    throw usageError('Missing address of the engine. Set TRADE_FEED_CLUSTER or use --cluster URL.');
   const account = values.account ?? defaultAccount;
   const { engine, close } = await connect(address);
   try {
@@ -56,12 +56,12 @@ type Act = (state: ClusterState, engine: ClusterEngine, account: string, json?: 
 const actions: Readonly<Record<Action, Act>> = {
   status: (state, _engine, _account, json) => (json ? JSON.stringify(state) : statusText(state, Date.now()).join('\n')),
   'hand-over': async ({ standbys }, engine, account) => {
-    if (standbys.length === 0) throw nothingToDo('There is no other replica that could own the connection.');
-    if (!(await requestHandOver(engine, account))) throw nothingToDo('There is no owner.');
+    if (standbys.length === 0) throw nothingToDo('No other replica could take the connection.');
+    if (!(await requestHandOver(engine, account))) throw nothingToDo('No replica owns the connection.');
     return 'The owner gives the ownership away.';
   },
   resume: async (_state, engine, account) => {
-    if (!(await resumeCluster(engine, account))) throw nothingToDo('The cluster has not stopped.');
+    if (!(await resumeCluster(engine, account))) throw nothingToDo("The cluster hasn't stopped.");
     return 'The replicas may connect again. Restart those that have stopped.';
   },
 };
@@ -110,7 +110,7 @@ const changeText = ({ owner, cause }: OwnerChange, before: OwnerChange | undefin
     first: `${next} is the first owner`,
     'hand-over': `${previous} handed over to ${next}`,
     released: `${next} claimed it after ${previous} had released it`,
-    silence: `${next} claimed it because ${previous} did not answer`,
+    silence: `${next} claimed it because ${previous} didn't answer`,
     resumed: `${next} claimed it after cluster resume`,
   }[cause];
 };

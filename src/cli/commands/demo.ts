@@ -25,7 +25,7 @@ export const command = defineCommand({
   argument: feedArgument,
   summary: 'show a live feed, from a local service by default',
   description: `
-    Starts a local service, connects to it and shows what happens. If TRADE_FEED_BASE_URL and TRADE_FEED_API_KEY are set
+    Starts a local service, connects to it and shows what happens. If you set TRADE_FEED_BASE_URL and TRADE_FEED_API_KEY
     (or --base-url and --key-file), it connects to that service instead. Ctrl-C ends it with a summary.
   `,
   options,
@@ -63,7 +63,7 @@ const demoService = async (feed: Feed, values: Values, context: CliContext): Pro
   if (baseUrl !== undefined && !hasKey) throw missing('an address', 'API key (TRADE_FEED_API_KEY or --key-file)');
   const listenLine = `npx rx-trade-feed listen${feed === 'market' ? '' : ` ${feed}`} | jq .`;
   if (baseUrl === undefined) {
-    if (values.ca !== undefined) throw usageError('--ca does not apply to the local service.');
+    if (values.ca !== undefined) throw usageError("--ca doesn't apply to the local service.");
     return localService(feed, values, listenLine);
   }
   const local = values.rate === undefined ? values.outageEvery !== undefined && '--outage-every' : '--rate';
@@ -103,7 +103,7 @@ const localService = async (feed: Feed, values: Values, listenLine: string): Pro
       backoff: { ...retryPolicy(values), ...(running && steady) },
     },
     service: `local service${running ? `, with an outage every ${duration(everyMs)}` : ''}`,
-    next: ['npx rx-trade-feed serve', `its two exports, then ${listenLine}`],
+    next: ['npx rx-trade-feed serve', `paste its two exports, then run ${listenLine}`],
     close: async () => {
       running?.unsubscribe();
       await service.shutdown();

@@ -13,18 +13,17 @@ const [plainColumns, maxColumns] = [80, 100];
 
 export const command = defineCommand({
   argument: feedArgument,
-  summary: 'find out why a feed does not work',
+  summary: "find out why a feed doesn't work",
   description: `
-    Checks Node, the settings, the proxy, DNS, TCP, TLS, the API key and the clock, and prints what is wrong and what to
-    do. It requests one ticket. Later checks are skipped after a check that failed.
+    Checks Node, the settings, the proxy, DNS, TCP, TLS, the API key and the clock, and prints what's wrong and what to
+    do. It requests one ticket. After a check that failed, it skips the rest.
 
     With --connect it also opens a connection, and waits 10 s for another client of the account and for the first frame.
-    A new connection closes the connection of another client of the account (4001), so it is not opened without
-    --connect.
+    A new connection kicks out any other client of the account (4001), so doctor doesn't open one without --connect.
   `,
   options: {
     ...service,
-    connect: flag('--connect', 'open a connection; closes the connection of another client of the account'),
+    connect: flag('--connect', 'open a connection, which kicks out any other client of the account'),
     frameWithin: option(
       '--frame-within <TIME>',
       timeMs,
@@ -106,7 +105,7 @@ const help = Object.assign(new Help(), { minWidthToWrap: 1 });
 
 export const conclusion = (findings: readonly Finding[]): string => {
   const number = (status: Finding['status']): number => findings.filter((each) => each.status === status).length;
-  if (number('failed') > 0) return 'The feed cannot work. The later checks were skipped.';
+  if (number('failed') > 0) return "The feed can't work. The remaining checks were skipped.";
   const warnings = number('warning');
-  return warnings === 0 ? 'No problem was found.' : `The feed works, with ${counted(warnings, 'warning')}.`;
+  return warnings === 0 ? 'No problems found.' : `The feed works, with ${counted(warnings, 'warning')}.`;
 };

@@ -10,12 +10,12 @@ export const command = defineCommand({
   argument: feedArgument,
   summary: 'write the frames of a feed to stdout, one per line',
   description: `
-    Writes a text payload unchanged, followed by a newline. A payload that contains newlines takes several lines. A
-    binary payload is written as base64. With --json each line is one JSON object, for every payload. On a terminal,
-    control characters of a payload are shown as symbols, so that a feed cannot control the terminal.
+    Writes each payload on a line. A text payload is unchanged, so if it contains newlines, it takes several lines. A
+    binary payload is base64. With --json, every line is one JSON object. A terminal shows control characters as
+    symbols, so that a feed can't control it.
 
-    Frames are read as fast as they arrive, even if the reader of stdout is slow. Up to 64 MiB wait for it. Then the
-    oldest lines are dropped. The number of dropped lines is reported on stderr, and with --json also in their place.
+    It reads frames as fast as they arrive, even if the reader of stdout is slow. Up to 64 MiB may wait for that reader.
+    Then it drops the oldest lines, and reports how many on stderr, and with --json also in their place.
   `,
   options: {
     ...connection,

@@ -79,7 +79,7 @@ export const statusText = (status: LogStatus, now: number): readonly string[] =>
   const files = segments
     .filter((_, n) => n === 0 || n > hidden)
     .map((each) => `${bytes(each.bytes).padStart(9)}  ${each.offset} to ${each.end}${time(each.from, ', from ')}`);
-  if (hidden > 0) files.splice(1, 0, `${`${count(hidden)} more`.padStart(9)}`);
+  if (hidden > 0) files.splice(1, 0, `${count(hidden)} more`.padStart(9));
   return [
     `log         ${printable(path)}${log === undefined ? '' : `, id ${log}`}`,
     `records     ${count(end - offset)} (${offset} to ${end}), ${counted(frames, 'frame')}, ${bytes(status.bytes)}`,

@@ -35,7 +35,7 @@ export const command = defineCommand({
   ],
   run: async (feed, values, context) => {
     const { output: path, maxSize: maxBytes, maxAge: maxAgeMs, maxFileSize: segmentBytes, compress } = values;
-    if (path === undefined) throw usageError('The folder is missing. Use --output FOLDER.');
+    if (path === undefined) throw usageError('Missing folder. Use --output FOLDER.');
     if (path === '-') throw usageError('record writes to a folder. To write to stdout, use listen --json.');
     const events$ = tradeFeedEvents$(feed, await connectionOptions(values, context));
     const view = statusView(values, context, () => printable(path));

@@ -88,9 +88,9 @@ const writeAll = async (
   const format = formatFor({ json }, context);
   let frames = 0;
   for (;;) {
-    const { done = false, value } = await batches.next();
-    if (done) return;
-    for (const record of value as readonly LogRecord[]) {
+    const batch = await batches.next();
+    if (batch.done === true) return;
+    for (const record of batch.value) {
       if (record.type === 'watermark') continue;
       stdout.write(lineOf(record, format, json), (error) => {
         if (!error) accept(progress, record);

@@ -15,15 +15,14 @@ import { counted, joined, logLine } from '../view/text.js';
 export const command = defineCommand({
   summary: 'run a local service that follows the whole contract',
   description: `
-    Prints its address, an API key for this run and the commands to type next. Reports its events on stderr. Ctrl-C ends
-    it (1001).
+    Prints its address, an API key for this run and the commands to type next. Reports what happens on stderr. Ctrl-C
+    ends it (1001).
 
-    With --source, the lines of a pipe or of stdin are sent as they arrive, with or without a client. The lines of a
-    file are sent at 20 per second, beginning when the first client of the feed connects. With --rate both are sent at
-    that rate, beginning with the first client. Empty lines are skipped. The other feed sends generated payloads.
+    With --source, it sends the lines of a pipe or of stdin as they arrive, with or without a client, and the lines of a
+    file at 20 per second, once the first client of the feed connects. With --rate, it sends both at that rate, once the
+    first client connects. It skips empty lines. The other feed sends generated payloads.
 
-    With --replay, each feed sends its recorded frames, beginning when its first client connects. A recorded gap is a
-    pause.
+    With --replay, each feed sends its recorded frames once its first client connects. A recorded gap is a pause.
   `,
   options: {
     plan: option(
@@ -42,7 +41,7 @@ export const command = defineCommand({
       'send a log of record: each frame to its feed, with the recorded intervals',
     ),
     speed: option('--speed <N|max>', speed, 'the speed of --replay, as a multiple (default: 1)'),
-    tls: flag('--tls', 'https: and wss: with a certificate that is created for this run'),
+    tls: flag('--tls', 'https: and wss: with a certificate created for this run'),
     cert: option('--cert <FILE>', anyText, 'https: and wss: with this PEM certificate'),
     key: option('--key <FILE>', anyText, 'the PEM key of --cert'),
   },
@@ -88,7 +87,7 @@ const start = async (options: TradeFeedServiceOptions & { readonly port: number 
     if (error instanceof TradeFeedError && error.option === 'tls')
       throw usageError('--cert and --key must contain a PEM certificate and its key.');
     const hint = 'Use another port with --port, or omit --port.';
-    throw localError(`Cannot listen on port ${options.port} of 127.0.0.1`, error, hint);
+    throw localError(`Can't listen on port ${options.port} of 127.0.0.1`, error, hint);
   }
 };
 
@@ -172,7 +171,7 @@ export const certificateFor = async (
 
 const notInstalled = (cause: unknown): never => {
   const text =
-    'serve --tls creates a certificate with the package selfsigned, which is not installed. ' +
+    "serve --tls creates a certificate with the package selfsigned, which isn't installed. " +
     'Install it (npm install --save-dev selfsigned), or use --cert and --key.';
   throw new CliError(ExitCode.local, text, cause);
 };

@@ -29,9 +29,9 @@ export const command = defineCommand({
     Shows the state, rate, age of the last frame, gaps, reconnects by cause, clients and replica of each source. On a
     terminal it updates a table, and q or Ctrl-C ends it. Otherwise it writes a line for each source every 2 s.
 
-    A source is the address at which an app shows its status as JSON: relay.status() with more fields, see the guide on
-    relays. Or it is a feed: then top opens a connection, which closes the connection of another client of the account
-    (4001). market:FILE uses the API key in the file, so that feeds of several accounts can be shown.
+    A source is the address at which your app shows its status as JSON: relay.status() with more fields, see the guide on
+    relays. Or it's a feed: then top opens a connection, which kicks out any other client of the account (4001).
+    market:FILE takes the API key from the file, so you can watch the feeds of several accounts.
   `,
   options,
   examples: [

@@ -100,7 +100,7 @@ const requestStatus = async (url: URL, { headers, dispatcher }: StatusRequest): 
     return problem(`The address answers with ${what} instead of a status as JSON.`);
   }
   const body: unknown = await answer.body.json();
-  return readStatus(body) ?? problem('The JSON at this address is not a status.');
+  return readStatus(body) ?? problem("The JSON at this address isn't a status.");
 };
 
 const problem = (text: string): Snapshot => ({ state: 'unknown', problem: text });

@@ -29,6 +29,9 @@ export type Rules<State> = {
     ((draft: Draft, state: State, happening: Extract<Happening, { readonly type: Type }>) => void) | undefined;
 };
 
+// An election and its states are plain data: they have no methods.
+const copyOf = <T extends object>(data: T): T => ({ ...data });
+
 /** A step while it is computed: a copy of the election, which the rules change, and the effects so far. */
 export class Draft {
   readonly election: Election;
@@ -40,7 +43,7 @@ export class Draft {
 
   constructor(before: Election, clock: Clock) {
     this.timers = { ...before.timers };
-    this.election = { ...before, timers: this.timers, state: { ...before.state } };
+    this.election = Object.assign(copyOf(before), { timers: this.timers, state: copyOf(before.state) });
     this.clock = clock;
     this.now = clock.now;
     this.settings = before.settings;

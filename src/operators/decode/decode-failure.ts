@@ -50,7 +50,7 @@ export class DecodeError extends Error {
     const { feed, bytes, issues } = failure;
     const { path, message } = issues[0] ?? { path: '', message: 'refused' };
     super(
-      `A frame of ${feed} (${bytes} bytes) does not match the codec: ${path || 'the document'}: ${message}. ` +
+      `A frame of ${feed} (${bytes} bytes) doesn't match the codec: ${path || 'the document'}: ${message}. ` +
         "Correct the codec, or set `onInvalid` to 'drop' or to a function: then the stream continues after such a frame.",
     );
     this.failure = failure;

@@ -85,7 +85,7 @@ const readable = <T>(
     next: (value) => {
       wants = false;
       if (value === null)
-        stream.destroy(new TypeError('null cannot be a chunk of a Node stream: remove it with filter()'));
+        stream.destroy(new TypeError("null can't be a chunk of a Node stream: remove it with filter()"));
       // `push` returns `true` when the reader wants more; it may also call `read` in between.
       else if (stream.push(value)) wants = true;
       // The chunk waits in the stream instead of the queue. A byte array stays as it is: the stream already has it.
@@ -100,4 +100,4 @@ const readable = <T>(
 };
 
 const errorOf = ({ error }: SourceError): Error =>
-  error instanceof Error ? error : new Error('The source errored with a value that is not an Error', { cause: error });
+  error instanceof Error ? error : new Error("The source errored with a value that isn't an Error", { cause: error });

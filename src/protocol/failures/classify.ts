@@ -91,11 +91,11 @@ const ticket = rowsOf('ticket', 'the request is repeated with backoff');
 const handshake = rowsOf('handshake', 'the feed tries again with backoff');
 const stream = rowsOf('stream', 'the feed reconnects with backoff');
 
-const ticketFailed = ['The service could not answer the ticket request.'] as const;
-const handshakeFailed = ['The service could not answer the handshake.'] as const;
+const ticketFailed = ["The service couldn't answer the ticket request."] as const;
+const handshakeFailed = ["The service couldn't answer the handshake."] as const;
 const untrusted = [
-  'This machine does not trust the certificate of the server, or it is for another host.',
-  'Set the option `tls: { ca }` to the CA of a private service, or check which server answers at that address.',
+  "This machine doesn't trust the server's certificate, or it's for another host.",
+  'If the service is private, set `tls: { ca }` to its CA. Otherwise check which server answers at that address.',
 ] as const;
 
 /**
@@ -104,33 +104,31 @@ const untrusted = [
  */
 export const serviceMeanings: readonly Meaning[] = [
   ticket({ status: 401 }, 'invalid-api-key', 'stop', [
-    'The service does not accept the API key.',
+    "The service doesn't accept the API key.",
     'Set the option `apiKey` or TRADE_FEED_API_KEY to a valid key.',
   ]),
   ticket({ status: 403 }, 'not-entitled', 'stop', [
-    'The account is inactive or is not entitled to the stream.',
+    "The account is inactive or isn't entitled to the stream.",
     'Restore access, or use a key of an account that has it.',
   ]),
   ticket({ status: 422 }, 'invalid-ticket-request', 'stop', [
-    'The service does not know the requested feed, or could not read the request.',
+    "The service doesn't know this feed, or couldn't read the request.",
     'Request `market` or `raw`.',
   ]),
   ticket({ status: 429 }, 'ticket-rate-limited', 'wait', [
     'Too many tickets were requested in this window.',
-    'If this happens often, look for a second client of the account; the feed waits as long as the service demands.',
+    'Nothing to do: the feed waits as long as the service asks. If this happens often, look for a second client of the account.',
   ]),
-  ticket({ status: 503 }, 'credential-service-unavailable', 'backoff', [
-    'The service cannot issue tickets at the moment.',
-  ]),
+  ticket({ status: 503 }, 'credential-service-unavailable', 'backoff', ["The service can't issue tickets right now."]),
   ticket({ status: 408 }, 'ticket-request-failed', 'backoff', ticketFailed),
   ticket({ status: '5xx' }, 'ticket-request-failed', 'backoff', ticketFailed),
   ticket({ status: 'other' }, 'ticket-request-rejected', 'stop', [
-    'Unexpected answer to the ticket request; a redirect is never followed with a key.',
+    "The ticket request got an unexpected answer; redirects aren't followed, to protect the key.",
     'Check `baseUrl`: it must be the address of the service itself.',
   ]),
   ticket({}, 'ticket-endpoint-unreachable', 'backoff', [
     'The ticket request got no answer.',
-    'If this continues, check the network, the name in `baseUrl` and the proxy; the request is repeated with backoff.',
+    'If this continues, check the network, the host in `baseUrl` and the proxy. The feed tries again with backoff.',
   ]),
   ticket({}, 'ticket-endpoint-without-tls', 'stop', [
     'The server answered without TLS, although the address begins with `https:`.',
@@ -139,19 +137,19 @@ export const serviceMeanings: readonly Meaning[] = [
   ticket({}, 'untrusted-certificate', 'stop', untrusted),
   ticket({}, 'api-key-unavailable', 'backoff', [
     'The `apiKey` function returned no key.',
-    'See the cause, which your function threw; it is called again with backoff.',
+    'See the cause for what your function threw. The feed calls it again with backoff.',
   ]),
   ticket({}, 'invalid-ticket', 'stop', [
-    'The service answered 200 with a body that is not a ticket.',
+    "The service answered 200, but the body isn't a ticket.",
     'Check `baseUrl`: it must be the address of the service itself; ' +
       'if it is, report the field that is named here to the service.',
   ]),
   handshake({ status: 400 }, 'handshake-rejected', 'stop', [
-    'The feed or the subprotocol of the handshake is not valid.',
+    'The service rejected the feed or the subprotocol of the handshake.',
     'Look for a proxy between this process and the service that changes the address or the headers.',
   ]),
   handshake({ status: 401 }, 'ticket-rejected', 'renew', [
-    'The service does not accept the ticket: expired, used or revoked.',
+    "The service doesn't accept the ticket: it's expired, used or revoked.",
   ]),
   handshake({ status: 503 }, 'capacity-full', 'backoff', ['The service has no room for another user.']),
   handshake({ status: '5xx' }, 'handshake-failed', 'backoff', handshakeFailed),
@@ -159,47 +157,47 @@ export const serviceMeanings: readonly Meaning[] = [
   handshake({ status: 408 }, 'handshake-failed', 'backoff', handshakeFailed),
   handshake({ status: 429 }, 'handshake-failed', 'backoff', handshakeFailed),
   handshake({ status: 'other' }, 'handshake-failed', 'stop', [
-    'Unexpected answer to the handshake; a redirect is never followed.',
+    "The handshake got an unexpected answer; redirects aren't followed.",
     'Check the proxy between this process and the service: it must forward a WebSocket upgrade.',
   ]),
   handshake({}, 'subprotocol-mismatch', 'stop', [
-    'The service did not agree to the subprotocol of the ticket.',
-    'Check the proxy between this process and the service, and whether this version of the library is current.',
+    "The service didn't agree to the ticket's subprotocol.",
+    'Check the proxy between this process and the service, and update this library.',
   ]),
   handshake({}, 'handshake-unreachable', 'backoff', [
     'The handshake got no answer.',
-    'If this continues, check the network and the proxy; the feed tries again with backoff.',
+    'If this continues, check the network and the proxy. The feed tries again with backoff.',
   ]),
   handshake({}, 'untrusted-certificate', 'stop', untrusted),
-  handshake({}, 'ticket-expired', 'renew', ['The ticket expired before the handshake was complete.']),
+  handshake({}, 'ticket-expired', 'renew', ['The ticket expired before the handshake finished.']),
   stream({ closeCode: CloseCode.connectionReplaced }, 'connection-replaced', 'stop', [
-    'Another connection of the same account took over: an account has one, across all keys and both feeds.',
-    'Find the other client, or share one feed in this process; a reconnect would disconnect the other client in turn.',
+    'Another client connected with this account, which gets one connection for all its keys and both feeds.',
+    'Find the other client, or share one feed in this process. Reconnecting would only kick the other client out.',
   ]),
   stream({ closeCode: CloseCode.serverPushOnly }, 'policy-violation', 'stop', [
-    'The service says that a message was sent to it; this library sends none.',
+    'The service says it was sent a message, but this library never sends one.',
     'Look for a proxy between this process and the service that writes to the connection.',
   ]),
   stream({ closeCode: CloseCode.accessLost, reason: CloseReason.accessExpired }, 'access-expired', 'renew', [
-    'The access of this connection expired.',
+    "This connection's access expired.",
   ]),
   stream({ closeCode: CloseCode.accessLost, reason: CloseReason.accessRevoked }, 'access-revoked', 'renew', [
     'Access was revoked.',
-    'Restore access, or use a key of an account that has it; the next ticket request shows whether it is back.',
+    "Restore access, or use a key of an account that has it. The next ticket request shows whether it's back.",
   ]),
   stream({ closeCode: CloseCode.accessLost }, 'connection-closed', 'renew', [
-    'Access was lost, for a reason that the contract does not name.',
+    "Access was lost, for a reason the contract doesn't name.",
   ]),
   stream({ closeCode: CloseCode.clientTooSlow }, 'client-too-slow', 'backoff', [
-    'This process did not read the stream as fast as it arrived.',
+    "This process didn't read the stream as fast as it arrived.",
     "Do less in each `next`, or set `receiveIn: 'worker'`: a blocked event loop reads nothing.",
   ]),
   stream({ closeCode: CloseCode.serverShutdown }, 'server-shutdown', 'backoff', ['The service shut down.']),
-  stream({ closeCode: 1006 }, 'connection-lost', 'renew', ['The connection broke off without a close frame.']),
-  stream({}, 'connection-stalled', 'renew', ['The connection was silent and did not answer a ping.']),
+  stream({ closeCode: 1006 }, 'connection-lost', 'renew', ['The connection dropped without a close frame.']),
+  stream({}, 'connection-stalled', 'renew', ["The connection went silent and didn't answer a ping."]),
   stream({}, 'invalid-frame', 'backoff', [
     'A frame violates the WebSocket protocol or is larger than `maxFrameBytes`.',
-    'Raise `maxFrameBytes` if large frames are expected; otherwise look for a proxy that changes the bytes.',
+    'If you expect large frames, raise `maxFrameBytes`. Otherwise look for a proxy that changes the bytes.',
   ]),
   stream({ closeCode: 'other' }, 'connection-closed', 'backoff', ['The connection was closed.']),
   invalidOptions,
@@ -209,23 +207,23 @@ export const serviceMeanings: readonly Meaning[] = [
 /** The failures between the replicas of a cluster. */
 export const clusterMeanings = {
   behind: row('stream', 'cluster-behind', 'renew', [
-    'Messages of the owner did not arrive at this replica.',
-    'If this happens often, look at the network, and at the limits of the engine for slow consumers.',
+    "Messages from the owner didn't reach this replica.",
+    "If this happens often, check the network, and the engine's limits for slow consumers.",
   ]),
   away: row('stream', 'cluster-away', 'renew', [
-    'This replica lost its connection to the engine, so it received no messages of the owner.',
+    'This replica lost its connection to the engine, so it got no messages from the owner.',
     'Nothing to do: the replica continues when the engine is back. If it stays away, check the engine.',
   ]),
   ownerChanged: row('stream', 'owner-changed', 'renew', [
     'Another replica owns the connection now.',
-    'Nothing to do: frames between both connections may be missing.',
+    'Nothing to do, but frames between the two connections may be missing.',
   ]),
   engineRefused: row('stream', 'engine-refused', 'stop', [
-    'The engine of the cluster refuses what this replica needs, or cannot be reached.',
-    'The event `engine-refused` in the log of this replica says what the engine refuses, and what to do.',
+    "The cluster's engine refuses what this replica needs, or can't be reached.",
+    "Look for `engine-refused` in this replica's log: it says what the engine refuses, and what to do.",
   ]),
   engineClosed: row('stream', 'engine-closed', 'stop', [
-    'The connection to the engine of the cluster was closed, and its client does not connect again.',
+    "The connection to the cluster's engine was closed, and its client won't connect again.",
     'Restart the process, or create a new connection, engine and cluster. Let the client reconnect without a limit.',
   ]),
 };
@@ -269,11 +267,11 @@ export const logErrors = {
     'Use one writer for each log, and `lock: false` only if nothing else writes to its folder.',
   ]),
   'log-corrupt': row(undefined, 'log-corrupt', 'stop', [
-    'A file of the log cannot be read, or is damaged.',
+    "A file of the log can't be read, or is damaged.",
     "Check the path and the disk; `rx-trade-feed log verify` names damaged lines. To read on after them, use `onDamage: 'gap'`.",
   ]),
   'log-write-failed': row(undefined, 'log-write-failed', 'stop', [
-    'The log cannot be written.',
+    "The log can't be written.",
     'Correct this and subscribe again. To go on without the lost frames, set `onError` to a function.',
   ]),
   'log-behind': row(undefined, 'log-behind', 'stop', [
@@ -287,19 +285,19 @@ const bundled = 'If your app is a bundle, mark `rx-trade-feed` as external (esbu
 /** The failures of the code that receives a feed: a worker, and the packages that open connections. */
 export const workerMeanings = {
   tooSlow: row('stream', 'receiver-too-slow', 'renew', [
-    'The main thread was slower than the feed, or was blocked until the store of the worker was full.',
+    "The main thread was slower than the feed, or was blocked until the worker's buffer was full.",
     'If this happens often, do less for each frame, or raise `receiveBufferBytes`.',
   ]),
   lost: row(undefined, 'receiver-failed', 'renew', [
     'The worker thread that received the feed has ended.',
-    'See the cause; another worker takes over, with a fresh ticket.',
+    'See the cause. Another worker takes over with a fresh ticket.',
   ]),
   notStarted: row(undefined, 'receiver-failed', 'stop', [
-    'The worker thread that receives the feed could not be started.',
-    `${bundled}, or leave out \`receiveIn\`; otherwise see the cause.`,
+    "The worker thread that receives the feed couldn't be started.",
+    `${bundled}, or leave out \`receiveIn\`. Otherwise see the cause.`,
   ]),
   notLoaded: row(undefined, 'receiver-failed', 'stop', [
-    'The packages that open connections (`undici` and `ws`) could not be loaded.',
-    `${bundled}; otherwise install the packages again.`,
+    "The packages that open connections (`undici` and `ws`) couldn't be loaded.",
+    `${bundled}. Otherwise install the packages again.`,
   ]),
 };

@@ -107,6 +107,7 @@ export interface Meaning {
   readonly advice: string;
 }
 
+/** What not every page needs is a literal instead of a row: a bundler can leave it out. */
 export const row = (
   stage: Stage | undefined,
   code: FailureCode,
@@ -115,53 +116,79 @@ export const row = (
   seen?: Pick<Meaning, 'status' | 'closeCode' | 'reason'>,
 ): Meaning => ({ stage, ...seen, code, verdict, meaning, advice });
 
-export const invalidOptions = row(undefined, 'invalid-options', 'stop', [
-  'An option is missing or invalid.',
-  'Correct it and start again.',
-]);
+export const invalidOptions: Meaning = {
+  code: 'invalid-options',
+  verdict: 'stop',
+  meaning: 'An option is missing or invalid.',
+  advice: 'Correct it and start again.',
+};
 
-export const retriesExhausted = row(undefined, 'retries-exhausted', 'stop', [
-  'The feed gave up after `maxAttempts` reconnects without a stable connection.',
-  'See the cause; set a larger `backoff.maxAttempts` to allow more reconnects.',
-]);
+export const retriesExhausted: Meaning = {
+  code: 'retries-exhausted',
+  verdict: 'stop',
+  meaning: 'The feed gave up after `maxAttempts` reconnects without a stable connection.',
+  advice: 'See the cause. To allow more reconnects, raise `backoff.maxAttempts`.',
+};
 
 /** The gap between two subscriptions: `repeat`, `concat` or `switchMap` have subscribed to the feed again. */
-export const subscribedAgain = row(undefined, 'connection-closed', 'backoff', [
-  'The feed ended, and was subscribed to again.',
-  'Nothing to do: the frames of that time are missing.',
-]);
+export const subscribedAgain: Meaning = {
+  code: 'connection-closed',
+  verdict: 'backoff',
+  meaning: 'The feed ended and was subscribed to again.',
+  advice: 'Nothing to do: the frames of that time are missing.',
+};
 
-export const sourceCompleted = row(undefined, 'relay-source-failed', 'stop', [
-  'The feed is over: its source completed.',
-  'Restart the feed to receive more.',
-]);
+export const sourceCompleted: Meaning = {
+  code: 'relay-source-failed',
+  verdict: 'stop',
+  meaning: 'The feed is over: its source completed.',
+  advice: 'Restart the feed to receive more.',
+};
 
 const again = 'Nothing to do: the client connects again.';
 
 /** The failures that a relay itself reports: the reasons for a gap, for a missing feed, and for the end of a stream. */
 export const relayReports = {
-  behind: row('stream', 'relay-behind', 'renew', [
-    'This client missed frames: it was away, or slower than the feed.',
-    'If this happens often, do less for each frame, or raise `capacity` of the relay.',
-  ]),
-  sourceFailed: row('stream', 'relay-source-failed', 'stop', [
-    'An error of the application stopped the feed.',
-    'See the cause, or the log of the server.',
-  ]),
-  closing: row('stream', 'relay-closing', 'backoff', ['The relay shuts down.', again]),
-  sessionEnded: row('stream', 'relay-session-ended', 'renew', [
-    'The relay requires this client to authorize again.',
-    again,
-  ]),
+  behind: {
+    stage: 'stream',
+    code: 'relay-behind',
+    verdict: 'renew',
+    meaning: 'This client missed frames: it was away, or slower than the feed.',
+    advice: "If this happens often, do less for each frame, or raise the relay's `capacity`.",
+  },
+  sourceFailed: {
+    stage: 'stream',
+    code: 'relay-source-failed',
+    verdict: 'stop',
+    meaning: 'An error in the app stopped the feed.',
+    advice: "See the cause, or the server's log.",
+  },
+  closing: {
+    stage: 'stream',
+    code: 'relay-closing',
+    verdict: 'backoff',
+    meaning: 'The relay is shutting down.',
+    advice: again,
+  },
+  sessionEnded: {
+    stage: 'stream',
+    code: 'relay-session-ended',
+    verdict: 'renew',
+    meaning: 'The relay requires this client to authorize again.',
+    advice: again,
+  },
   // Not `renew`: a page that was replaced by its duplicate would be refused at once.
-  replaced: row('stream', 'relay-replaced', 'backoff', [
-    'Another stream of this user continues from this one.',
-    'Nothing to do: the client connects again when the relay has room. If you duplicated a tab, close one.',
-  ]),
-};
+  replaced: {
+    stage: 'stream',
+    code: 'relay-replaced',
+    verdict: 'backoff',
+    meaning: 'Another stream of this user continues from this one.',
+    advice: 'Nothing to do: the client connects again when the relay has room. If you duplicated a tab, close one.',
+  },
+} satisfies Readonly<Record<string, Meaning>>;
 
 const refused = ['The relay refuses this client.', 'Sign in again.'] as const;
-const failed = ['The relay could not answer.', again] as const;
+const failed = ["The relay couldn't answer.", again] as const;
 
 /** The failures that a client of a relay observes. The first row that matches is used. */
 export const relayMeanings: readonly Meaning[] = [
@@ -171,21 +198,20 @@ export const relayMeanings: readonly Meaning[] = [
   row('handshake', 'relay-failed', 'backoff', failed, { status: 408 }),
   row('handshake', 'relay-failed', 'backoff', failed, { status: 429 }),
   row('handshake', 'relay-failed', 'backoff', failed, { status: '5xx' }),
-  row('handshake', 'invalid-relay', 'stop', ['There is no relay.', 'Check the address.'], { status: 'other' }),
-  row('handshake', 'relay-unreachable', 'backoff', ['The relay did not answer.', 'Check the network and the address.']),
-  row('handshake', 'relay-headers-failed', 'backoff', [
-    'The function `headers` of this page failed.',
-    'See the cause.',
-  ]),
+  row('handshake', 'invalid-relay', 'stop', ['No relay answers at this address.', 'Check the address.'], {
+    status: 'other',
+  }),
+  row('handshake', 'relay-unreachable', 'backoff', ["The relay didn't answer.", 'Check the network and the address.']),
+  row('handshake', 'relay-headers-failed', 'backoff', ["This page's `headers` function failed.", 'See the cause.']),
   row('handshake', 'relay-authorize-timeout', 'backoff', [
     'The relay took too long to authorize this client.',
-    'Nothing to do: the client connects again. If it happens often, make `authorize` of the server faster.',
+    "Nothing to do: the client connects again. If it happens often, make the server's `authorize` faster.",
   ]),
   // Not `renew`: when a relay restarts, all its clients would connect again at the same moment.
   row('stream', 'relay-lost', 'backoff', ['The connection to the relay ended.', again]),
   row('stream', 'relay-stalled', 'renew', ['The relay was silent for too long.', again]),
   row('stream', 'invalid-relay-data', 'backoff', [
-    'The data of the relay cannot be read.',
+    "The relay's data can't be read.",
     'Look for a proxy that changes it.',
   ]),
 ];

@@ -204,7 +204,7 @@ const publicCopy = (failure: TradeFeedError): TradeFeedError => {
 };
 
 /** The public texts of a failure that has no `meaning`. */
-const withoutMeaning = { meaning: 'The feed failed.', advice: 'See the log of the server.' };
+const withoutMeaning = { meaning: 'The feed failed.', advice: "See the server's log." };
 
 type KnownFields = Omit<FailureFields, 'summary' | 'detail' | 'option' | 'previous' | 'cause'>;
 

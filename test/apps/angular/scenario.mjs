@@ -82,7 +82,7 @@ export const runScenario = async (app, dist) => {
     for (const line of lines) assert.match(line, /^\{"n":\d+\}$/);
 
     await order('begin outage');
-    await shown.statusIs(/^No connection since .+cannot issue tickets.+Next attempt at /);
+    await shown.statusIs(/^No connection since .+can't issue tickets.+Next attempt at /);
     await order('end outage');
     await shown.statusIs(/^Live since /);
     await page.waitForFunction(() => document.querySelector('#figures').textContent.includes('1 gaps'));
@@ -95,7 +95,7 @@ export const runScenario = async (app, dist) => {
 
     await order('take over');
     await page.route('**/feed', retrySoon);
-    await shown.statusIs(/^Stopped\. Another connection of the same account took over/);
+    await shown.statusIs(/^Stopped\. Another client connected with this account/);
     const nextRequest = page.waitForRequest(/\/feed$/);
     await page.getByRole('button', { name: 'Try again' }).click();
     await nextRequest;

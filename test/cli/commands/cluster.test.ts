@@ -57,7 +57,7 @@ describe('the status of a cluster', () => {
     expect(fences.map(({ code }) => code.trimEnd())).toEqual([lines.join('\n')]);
   });
 
-  const refused = 'Cannot write the key of the cluster: maximum bytes exceeded. The store is full.';
+  const refused = "Can't write the cluster's key: maximum bytes exceeded. The store is full.";
   const others = [{ replica: 'b-1', since: 1, refused }];
   it.each<[string, readonly string[], RegExp]>([
     ['an owner that connects', text({ phase: 'opening' }), /^owner {7}a-1, which opens a connection, for 30 s\n/],
@@ -65,20 +65,16 @@ describe('the status of a cluster', () => {
     ['a resumed cluster', text({ phase: 'free', stop: { by: 'a', at: 0 } }), /none: the replicas may connect again\n/],
     ['a stop', text({ phase: 'stopped', stop: { by: 'a', at: 21_000 } }), /connection, 10 s ago; cluster resume/],
     ['a stop of an older version', text({ phase: 'stopped' }), /replaced the connection; cluster resume/],
-    [
-      'a cluster that never ran',
-      statusText({ key: undefined, standbys: others }, 0),
-      /^no replica has [^]*b-1: Cannot/,
-    ],
+    ['a cluster that never ran', statusText({ key: undefined, standbys: others }, 0), /^no replica has [^]*b-1: Can't/],
     [
       'what an engine refuses, and evictions',
       text({ evictions: [{ leftMs: 1 }] }, others),
-      /b-1: Cannot[^]*1 connection/,
+      /b-1: Can't[^]*1 connection/,
     ],
     [
       'a key that cannot be read',
       statusText({ key: undefined, isUnreadable: true, standbys: others }, 0),
-      /not known: the key .* is damaged[^]*cluster resume[^]*b-1: Cannot write/,
+      /not known: the key .* is damaged[^]*cluster resume[^]*b-1: Can't write/,
     ],
     ['a forged name without its control characters', text({ owner: '\x1b[31ma' }), /^owner {7}␛\[31ma, /],
   ])('shows %s', (_what, lines, words) => {
@@ -136,9 +132,9 @@ describe('cluster', () => {
 
   it('hand-over asks the owner to step down if another replica can take over', async () => {
     const engine = await engineWith();
-    const noStandby = { code: 5, text: 'There is no other replica that could own the connection.' };
+    const noStandby = { code: 5, text: 'No other replica could take the connection.' };
     expect(await act('hand-over', engine)).toEqual(noStandby);
-    expect(await act('hand-over', engine, {}, true)).toEqual({ code: 5, text: 'There is no owner.' });
+    expect(await act('hand-over', engine, {}, true)).toEqual({ code: 5, text: 'No replica owns the connection.' });
     const requests: string[] = [];
     const owner = engine.respond(names.handOver, (data) => {
       requests.push('hand-over');
@@ -152,7 +148,7 @@ describe('cluster', () => {
   });
 
   it('resume lets a stopped cluster connect again', async () => {
-    expect(await act('resume', await engineWith())).toEqual({ code: 5, text: 'The cluster has not stopped.' });
+    expect(await act('resume', await engineWith())).toEqual({ code: 5, text: "The cluster hasn't stopped." });
     const engine = await engineWith({ owner: '', phase: 'stopped', stop: { by: 'a-1', at: 0 } });
     const done = { code: 0, text: 'The replicas may connect again. Restart those that have stopped.\n' };
     expect(await act('resume', engine)).toEqual(done);
@@ -173,9 +169,9 @@ describe('cluster', () => {
     [
       'status',
       { read: fails('jetstream is not enabled') },
-      /cannot read .+: jetstream .+ start nats-server with -js\.$/,
+      /can't read .+: jetstream .+ start nats-server with -js\.$/,
     ],
-    ['resume', { compareAndSet: fails('READONLY a replica.') }, /cannot write .+: READONLY .+ Connect to the primary/],
+    ['resume', { compareAndSet: fails('READONLY a replica.') }, /can't write .+: READONLY .+ Connect to the primary/],
     ['status', { read: async () => new Promise(() => undefined) }, /no answer in 5 s\)\. Look at the load/],
   ])('%s prints what the engine refused and what to do', async (action, refusing, words) => {
     const stopped = { value: writeKey({ ...key, owner: '', phase: 'stopped' }), revision: 1 };
@@ -206,7 +202,7 @@ describe('the engine of a command', () => {
     async (begin) => {
       const address = `${begin}127.0.0.1:${await closedPort()}`;
       const env = { TRADE_FEED_BASE_URL: 'http://127.0.0.1:1', TRADE_FEED_API_KEY: 'key', TRADE_FEED_CLUSTER: address };
-      const words = /^rx-trade-feed: The (NATS|Redis) server of --cluster did not accept (?![^]*password)/;
+      const words = /^rx-trade-feed: The (NATS|Redis) server of --cluster didn't accept (?![^]*password)/;
       for (const line of [`cluster resume --cluster ${address} --account a`, 'cluster status', 'listen'])
         expect(await outcomeOf(line, env)).toEqual({ code: 7, printed: expect.stringMatching(words) });
     },
@@ -223,7 +219,7 @@ describe('the engine of a command', () => {
   });
 
   it.each([
-    ['cluster status', '', /The address of the engine is missing\. Set TRADE_FEED_CLUSTER or use --cluster URL\./],
+    ['cluster status', '', /Missing address of the engine\. Set TRADE_FEED_CLUSTER or use --cluster URL\./],
     ['cluster stat', '', /There is no action stat\. The actions are status, hand-over and resume\./],
     ['cluster status', 'redis://user:se#cret@127.0.0.1:1', /TRADE_FEED_CLUSTER must be an address such as/],
     ['cluster status', 'nats://user:se/cret@127.0.0.1:1', /TRADE_FEED_CLUSTER must be/],

@@ -36,9 +36,7 @@ describe('demo', () => {
     await stdout.until(/with an outage every 300 ms/);
     await stdout.until(/Frames may be missing/);
     expect(await end()).toBe(0);
-    expect(stdout.text).toMatch(
-      /Disconnected, access-expired: The access of this connection expired[^]*gaps {8}[1-9]\d*,/,
-    );
+    expect(stdout.text).toMatch(/Disconnected, access-expired: This connection's access expired[^]*gaps {8}[1-9]\d*,/);
   });
 
   it('makes each outage last 3 s, so that you can watch it', async () => {
@@ -73,7 +71,7 @@ describe('demo', () => {
     ['demo', { TRADE_FEED_BASE_URL: 'http://127.0.0.1:1' }, 'no API key (TRADE_FEED_API_KEY or --key-file)'],
     ['demo --rate 5', odd, '--rate applies only to the local service.'],
     ['demo --outage-every 5', odd, '--outage-every applies only to the local service.'],
-    ['demo --ca ca.pem', {}, '--ca does not apply to the local service.'],
+    ['demo --ca ca.pem', {}, "--ca doesn't apply to the local service."],
     ['demo', odd, 'the base URL has no scheme'],
   ])('refuses bad settings before drawing anything: `%s` with %j', async (line, env, words) => {
     const { stdout, stderr, exit } = command(line, { env, stdout: new FakeOutput({ columns: 80, rows: 24 }) });
@@ -90,6 +88,6 @@ describe('demo', () => {
     });
     expect(await exit).toBe(3);
     expect(stdout.text).toMatch(/\x1b\[\?1049lFollowed market/);
-    expect(stderr.text).toMatch(/^rx-trade-feed: The service does not accept the API key/);
+    expect(stderr.text).toMatch(/^rx-trade-feed: The service doesn't accept the API key/);
   });
 });

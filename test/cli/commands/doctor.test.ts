@@ -53,7 +53,7 @@ describe('doctor', () => {
       ...['node ok', 'settings ok', 'proxy ok', 'dns skipped', 'tcp ok', 'tls skipped', 'ticket ok', 'clock ok'],
       ...['handshake skipped', 'other skipped', 'first skipped'],
     ]);
-    expect(stdout.text).toMatch(/\nNo problem was found\.\n$/);
+    expect(stdout.text).toMatch(/\nNo problems found\.\n$/);
     const TRADE_FEED_BASE_URL = service.baseUrl.replace('127.0.0.1', 'localhost');
     const dns = says('ok', /^localhost: IPv4 127\.0\.0\.1; IPv6 /);
     expect(await findingsOf('', { ...envOf(service), TRADE_FEED_BASE_URL })).toMatchObject({ exitCode: 0, dns });
@@ -71,7 +71,7 @@ describe('doctor', () => {
     await stdout.until(/ok +other client +no other client of the account took over within 10 s\n/);
     jest.advanceTimersByTime(1);
     expect(await exit).toBe(0);
-    expect(stdout.text).toMatch(/ok +first frame +.*s after the opening\nNo problem was found\.\n$/);
+    expect(stdout.text).toMatch(/ok +first frame +.*s after the opening\nNo problems found\.\n$/);
   });
 
   it('reports a feed that sends no frames, and closes its connection', async () => {
@@ -85,7 +85,7 @@ describe('doctor', () => {
     jest.advanceTimersByTime(20_000);
     expect(await exit).toBe(124);
     expect(stdout.text).toMatch(
-      /failed +first frame +No frame of raw arrived within 30 s\.\n +→ [^]*--frame-within[^]*\nThe feed cannot work\. The later checks were skipped\.\n$/,
+      /failed +first frame +No frame of raw arrived within 30 s\.\n +→ [^]*--frame-within[^]*\nThe feed can't work\. The remaining checks were skipped\.\n$/,
     );
     expect(await closed).toMatchObject({ by: 'client', code: 1000 });
   });
@@ -113,12 +113,12 @@ describe('doctor', () => {
     expect(await findingsOf('', { ...env, TRADE_FEED_API_KEY: 'planted-wrong-key' })).toMatchObject({
       exitCode: 3,
       baseUrl: `${service.baseUrl}/`,
-      ticket: says('failed', /does not accept the API key \(HTTP 401\)/, /TRADE_FEED_API_KEY/),
+      ticket: says('failed', /doesn't accept the API key \(HTTP 401\)/, /TRADE_FEED_API_KEY/),
       handshake: says('skipped', /^after the failure of ticket$/),
     });
     expect(await findingsOf('', envOf(service, service.createAccount({ active: false })))).toMatchObject({
       exitCode: 3,
-      ticket: says('failed', /inactive or is not entitled to the stream \(HTTP 403\)/, /Restore access/),
+      ticket: says('failed', /inactive or isn't entitled to the stream \(HTTP 403\)/, /Restore access/),
     });
     expect(await findingsOf('', env)).toMatchObject({ exitCode: 0 });
     expect(await findingsOf('', env)).toMatchObject({
@@ -129,7 +129,7 @@ describe('doctor', () => {
 
   const TRADE_FEED_API_KEY = 'planted-key';
   it.each<[string, Env, string, number, string, RegExp, RegExp?]>([
-    ['no address', {}, '', 2, 'settings', /^The address of the service is missing\./],
+    ['no address', {}, '', 2, 'settings', /^Missing base URL\./],
     ['http:', { TRADE_FEED_BASE_URL: 'http://a.example' }, '', 2, 'settings', /http:\/\/a\.example: without TLS/],
     ['no file', { TRADE_FEED_BASE_URL: 'https://a.b' }, '--key-file missing', 8, 'settings', /there is no such file/],
     [
@@ -138,7 +138,7 @@ describe('doctor', () => {
       '',
       7,
       'dns',
-      /^DNS .* a\.invalid/,
+      /^a\.invalid doesn't resolve/,
       /HTTPS_PROXY/,
     ],
     [
@@ -148,7 +148,7 @@ describe('doctor', () => {
       7,
       'tcp',
       /^port 1: 127\.0\.0\.1 failed: ECONNREFUSED$/,
-      /^No program listens there\./,
+      /^Nothing is listening on that port\./,
     ],
   ])('reports %s', async (_what, env, args, exitCode, check, text, ...[advice]) => {
     const found = await findingsOf(args, { TRADE_FEED_API_KEY, ...env });
@@ -161,7 +161,7 @@ describe('doctor', () => {
     await using service = await startTradeFeedService({ tls: certificate });
     expect(await findingsOf('', envOf(service))).toMatchObject({
       exitCode: 6,
-      tls: says('failed', /^The certificate is not trusted \(DEPTH_ZERO_SELF_SIGNED_CERT\): localhost\.$/, /--ca FILE/),
+      tls: says('failed', /^The certificate isn't trusted \(DEPTH_ZERO_SELF_SIGNED_CERT\): localhost\.$/, /--ca FILE/),
     });
     const ca = await folder.file('ca.pem', certificate.cert);
     expect(await findingsOf(`--ca ${ca}`, envOf(service))).toMatchObject({
@@ -255,7 +255,7 @@ it.each<[Finding, Finding['status'], RegExp, RegExp?]>([
   [proxyFinding(https, { HTTPS_PROXY, NODE_USE_ENV_PROXY: '0' }), 'ok', /NODE_USE_ENV_PROXY is 0$/],
   [proxyFinding(https, { all_proxy: HTTPS_PROXY }), 'warning', /^none: ALL_PROXY has no effect on an https: /],
   [proxyFinding(new URL('http://127.0.0.1:1'), { HTTP_PROXY: HTTPS_PROXY }), 'ok', /^none$/],
-  [unknownHostFinding('a.b', 'EAI_AGAIN', proxyUrl), 'failed', /not answer for a\.b \(EAI_AGAIN\)/, /of the proxy/],
+  [unknownHostFinding('a.b', 'EAI_AGAIN', proxyUrl), 'failed', /didn't answer for a\.b \(EAI_AGAIN\)/, /of the proxy/],
   [tcpFinding(443, [four, { ...six, error: undefined }]), 'ok', /10\.0\.0\.1 in 12 ms; 2001:db8::1 in 1 ms$/],
   [tcpFinding(443, [four, six]), 'warning', /^port 443: 10\.0\.0\.1 in 12 ms; 2001:db8::1 failed: ENETUNREACH$/],
   [tcpFinding(443, [blocked]), 'failed', /failed: ETIMEDOUT/, /^A firewall.*of the base URL\. .*set HTTPS_PROXY\.$/],
@@ -266,17 +266,17 @@ it.each<[Finding, Finding['status'], RegExp, RegExp?]>([
     tlsOf(-dayMs, 'CERT_HAS_EXPIRED'),
     'failed',
     /expired on 2025-12-31, by/,
-    /set the clock .*: it is 2026-01-01T00:00/,
+    /set the clock .*: it says 2026-01-01T00:00/,
   ],
-  [tlsOf(dayMs, 'CERT_NOT_YET_VALID'), 'failed', /^The certificate is not valid yet/, /^Set the clock of this machine/],
+  [tlsOf(dayMs, 'CERT_NOT_YET_VALID'), 'failed', /^The certificate isn't valid yet/, /^Set the clock of this machine/],
   [tlsOf(dayMs, 'ERR_TLS_CERT_ALTNAME_INVALID', { subjectaltname }), 'failed', /is for a\.example, 10\.0\.0\.1\.$/],
   [
     tlsOf(dayMs, Object.assign(new Error(), { code: 'ERR_TLS' })),
     'failed',
-    /not trusted \(ERR_TLS\): feed/,
+    /isn't trusted \(ERR_TLS\): feed/,
     /--ca FILE/,
   ],
-  [tlsOf(dayMs, new Error('no code')), 'failed', /not trusted \(no code\)/],
+  [tlsOf(dayMs, new Error('no code')), 'failed', /isn't trusted \(no code\)/],
   [clockFinding(undefined), 'skipped', /no Date/],
   [clockFinding(-5_000), 'ok', /at most 5\.0 s/],
   [clockFinding(125_000), 'warning', /^This machine is 2 min 05 s ahead of the service\.$/],
@@ -287,7 +287,8 @@ it.each<[Finding, Finding['status'], RegExp, RegExp?]>([
 });
 
 it('the report fits any terminal with a hanging indent, and keeps long words whole', () => {
-  const advice = 'Use --ca FILE for the CA of a private service, or check which server answers at this address.';
+  const advice =
+    'If the service is private, pass its CA with --ca FILE. Otherwise check which server answers at this address.';
   for (let columns = 36; columns < 130; columns += 1) {
     const shown = findingLines({ name: 'first frame', status: 'warning', text: advice, advice }, columns, false);
     expect(Math.max(...shown.map(({ length }) => length))).toBeLessThanOrEqual(columns);

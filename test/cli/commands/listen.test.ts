@@ -96,7 +96,7 @@ describe('listen', () => {
       failure: { code: 'invalid-api-key' },
     });
     expect(stderr.text).toBe(
-      'rx-trade-feed: The service does not accept the API key (HTTP 401). Set TRADE_FEED_API_KEY to a valid key, or use --key-file.\n',
+      "rx-trade-feed: The service doesn't accept the API key (HTTP 401). Set TRADE_FEED_API_KEY to a valid key, or use --key-file.\n",
     );
   });
 
@@ -122,14 +122,14 @@ describe('listen', () => {
     await stderr.until(opened);
     const second = listen('market', { env: { TRADE_FEED_API_KEY: account.createApiKey() } });
     expect(await exit).toBe(4);
-    expect(stderr.text).toMatch(/rx-trade-feed: Another connection of the same account took over.*\(close code 4001/);
+    expect(stderr.text).toMatch(/rx-trade-feed: Another client connected with this account.*\(close code 4001/);
     await second.stderr.until(opened);
     expect(await second.end()).toBe(0);
   });
 
   it.each([
     ['EPIPE', 0, /; reconnects: none\n$/],
-    ['ENOSPC', 8, /rx-trade-feed: Cannot write to stdout: no space is left\.\n$/],
+    ['ENOSPC', 8, /rx-trade-feed: Can't write to stdout: no space is left\.\n$/],
   ] as const)('ends when stdout breaks with %s, with the exit code %d', async (code, exitCode, words) => {
     const { stdout, stderr, exit } = listen('--count 5');
     await stderr.until(opened);

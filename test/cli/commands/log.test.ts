@@ -109,7 +109,7 @@ describe('log verify', () => {
   });
 
   it('shows 20 damaged lines at most; --json has all', async () => {
-    const path = await folder.file('damaged', `${'{"type":"gap"}\n'.repeat(30)}`);
+    const path = await folder.file('damaged', '{"type":"gap"}\n'.repeat(30));
     const { stdout, exit } = log(`verify ${path}`);
     expect(await exit).toBe(5);
     expect(stdout.text).toContain('\n… and 10 lines more\n');

@@ -123,7 +123,7 @@ describe('record', () => {
   });
 
   it.each([
-    ['', 'The folder is missing. Use --output FOLDER.'],
+    ['', 'Missing folder. Use --output FOLDER.'],
     ['-o -', 'record writes to a folder. To write to stdout, use listen --json.'],
   ])('needs a folder: %s', async (args, words) => {
     const { stderr, exit } = record(args);
@@ -135,7 +135,7 @@ describe('record', () => {
     const path = folder.path('x'.repeat(300));
     const { stderr, exit } = record(`-o ${path}`);
     expect(await exit).toBe(8);
-    expect(stderr.text).toContain(`rx-trade-feed: Cannot write the log ${path}: the name or the path is too long. `);
+    expect(stderr.text).toContain(`rx-trade-feed: Can't write the log ${path}: the name or the path is too long. `);
   });
 
   it('reports that another process is writing the log', async () => {

@@ -143,7 +143,7 @@ describe('replay', () => {
     const missing = replay(folder.path('missing'));
     expect(await missing.exit).toBe(8);
     expect(missing.stderr.text).toMatch(
-      /^rx-trade-feed: Cannot read the log .*missing: there is no such file or folder\. .*\n$/,
+      /^rx-trade-feed: Can't read the log .*missing: there is no such file or folder\. .*\n$/,
     );
     const other = replay(await folder.file('no-recording', '{"secret":1}\n'));
     expect(await other.exit).toBe(8);

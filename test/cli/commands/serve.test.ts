@@ -139,7 +139,7 @@ describe('serve', () => {
     expect(await listen(`--count 1 --ca ${caFile}`, service).exit).toBe(0);
     const untrusting = listen('--count 1', service);
     expect(await untrusting.exit).toBe(6);
-    expect(untrusting.stderr.text).toContain('Use --ca FILE for the CA of a private service');
+    expect(untrusting.stderr.text).toContain('pass its CA with --ca FILE');
     expect(await service.end()).toBe(0);
     await expect(access(caFile)).rejects.toThrow();
   });
@@ -165,17 +165,17 @@ describe('serve', () => {
   it.each([
     ['--feed raw', 2, '--feed is the feed of --source: use both.'],
     ['--speed 2', 2, '--speed is the speed of --replay: use both.'],
-    ['--replay f --source g', 2, '--replay and --source cannot be combined: use one of them.'],
-    ['--replay f --rate 5', 2, '--rate and --seed do not apply to --replay; use --speed.'],
-    ['--replay f --seed 5', 2, '--rate and --seed do not apply to --replay; use --speed.'],
+    ['--replay f --source g', 2, "--replay and --source can't be combined: use one of them."],
+    ['--replay f --rate 5', 2, "--rate and --seed don't apply to --replay. Use --speed."],
+    ['--replay f --seed 5', 2, "--rate and --seed don't apply to --replay. Use --speed."],
     ['--cert x', 2, '--cert needs --key, and --key needs --cert: use both.'],
     ['--tls --key x', 2, 'use both.'],
     ['--cert TEXT --key TEXT', 2, '--cert and --key must contain a PEM certificate and its key.'],
-    ['--cert missing --key x', 8, 'Cannot read the file of --cert: there is no such file.'],
+    ['--cert missing --key x', 8, "Can't read the file of --cert: there is no such file."],
     ['--replay missing', 8, 'there is no such file or folder.'],
     ['--replay EMPTY', 8, 'contains no frame.'],
-    ['--source missing', 8, 'Cannot read the file of --source: there is no such file.'],
-    ['--source .', 8, 'Cannot read the file of --source: the path is a directory.'],
+    ['--source missing', 8, "Can't read the file of --source: there is no such file."],
+    ['--source .', 8, "Can't read the file of --source: the path is a directory."],
   ])('refuses `%s`', async (options, code, words) => {
     const [text, empty] = [await folder.file('text', 'x'), await folder.file('empty', '')];
     const { stderr, exit } = command(`serve ${options.replaceAll('TEXT', text).replace('EMPTY', empty)}`);
@@ -188,7 +188,7 @@ describe('serve', () => {
     const { stderr, exit } = command(`serve --port ${port}`);
     expect(await exit).toBe(8);
     expect(stderr.text).toBe(
-      `rx-trade-feed: Cannot listen on port ${port} of 127.0.0.1: the port is in use. Use another port with --port, or omit --port.\n`,
+      `rx-trade-feed: Can't listen on port ${port} of 127.0.0.1: the port is in use. Use another port with --port, or omit --port.\n`,
     );
   });
 

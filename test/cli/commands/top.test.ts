@@ -88,7 +88,7 @@ describe('top', () => {
     for (const line of [
       /\/status live\n/,
       /\/stream unknown · The address answers with text\/event-stream instead of a status as JSON\.\n/,
-      /\/other unknown · The JSON at this address is not a status\.\n/,
+      /\/other unknown · The JSON at this address isn't a status\.\n/,
       /\/bad unknown · No status: .*JSON/,
       /127\.0\.0\.1:1\/ unknown · No status: connect ECONNREFUSED/,
     ])
@@ -105,7 +105,7 @@ describe('top', () => {
     const keyFile = await folder.file('good.key', service.createAccount().createApiKey());
     const env = { TRADE_FEED_BASE_URL: service.baseUrl, TRADE_FEED_API_KEY: 'planted-wrong-key' };
     const { stdout, end } = command(`top market raw:${keyFile}`, { env });
-    await stdout.until(/market stopped .*The service does not accept the API key \(HTTP 401\)\./);
+    await stdout.until(/market stopped .*The service doesn't accept the API key \(HTTP 401\)\./);
     await stdout.until(/raw:.* live/);
     await service.shutdown();
     await stdout.until(
@@ -136,7 +136,7 @@ describe('top', () => {
     ['market raw', 2, /An account has one connection, so each feed needs the key of another account/],
     ['market:a raw:a', 2, /An account has one connection/],
     ['http://127.0.0.1:1/ --header-file BAD', 2, /The file of --header-file must contain lines such as Authorization/],
-    ['http://127.0.0.1:1/ --header-file missing', 8, /Cannot read the file of --header-file: there is no such file/],
+    ['http://127.0.0.1:1/ --header-file missing', 8, /Can't read the file of --header-file: there is no such file/],
   ])('refuses `%s`', async (args, code, message) => {
     const bad = await folder.file('bad-headers', 'planted\n');
     const { stderr, exit } = command(`top ${args.replace('BAD', bad)}`, { env: nowhere });

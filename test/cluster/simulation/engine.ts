@@ -1,29 +1,39 @@
-import type { CallResult, Input, Offer, Ownership } from '../../../src/cluster/election/election.js';
-import { type Chance, delayUpTo } from './chance.js';
+import type { CallResult, Input, Offer, Ownership, Report } from '../../../src/cluster/election/election.js';
+import { type Chance, type Conditions, delayUpTo } from './chance.js';
 import type { Schedule } from './schedule.js';
-import type { SimulatedReplica } from './simulated-replica.js';
 import type { Store } from './store.js';
 
-interface Member {
-  readonly replica: SimulatedReplica;
+/** What the engine needs of a replica. */
+interface Peer {
+  readonly id: string;
+  readonly conditions: Conditions;
+  readonly isServing: boolean;
+  run(action: () => void): void;
+  input(each: Input): void;
+  asked(question: Ownership, from: string): Report | undefined;
+  disconnected(): void;
+}
+
+interface Member<R> {
+  readonly replica: R;
   /** Whether the engine has a connection to the replica, also through a black hole. */
   isConnected: boolean;
 }
 
-export type SimulatedEngine = ReturnType<typeof createEngine>;
+export type SimulatedEngine<R extends Peer> = ReturnType<typeof createEngine<R>>;
 
 /** Creates the engine: the store, messages and requests, with their delays and losses. */
-export const createEngine = (schedule: Schedule, chance: Chance, store: Store) => {
-  const members = new Map<SimulatedReplica, Member>();
+export const createEngine = <R extends Peer>(schedule: Schedule, chance: Chance, store: Store) => {
+  const members = new Map<R, Member<R>>();
   /** When the last message of a pair of replicas arrives: messages stay in order. */
   const arrivals = new Map<string, number>();
   let isUp = true;
 
-  const memberOf = (replica: SimulatedReplica): Member | undefined => members.get(replica);
-  const reaches = ({ conditions }: SimulatedReplica): boolean =>
+  const memberOf = (replica: R): Member<R> | undefined => members.get(replica);
+  const reaches = ({ conditions }: R): boolean =>
     isUp && conditions.link === 'good' && !(conditions.loss > 0 && chance.isTrue(conditions.loss));
 
-  const deliver = (from: SimulatedReplica, to: SimulatedReplica, action: () => void): void => {
+  const deliver = (from: R, to: R, action: () => void): void => {
     const pair = `${from.id}>${to.id}`;
     const at = Math.max(schedule.now() + chance.between(0.2, 3), (arrivals.get(pair) ?? 0) + 0.001);
     arrivals.set(pair, at);
@@ -32,7 +42,7 @@ export const createEngine = (schedule: Schedule, chance: Chance, store: Store) =
     });
   };
 
-  const connect = (member: Member): void => {
+  const connect = (member: Member<R>): void => {
     const { replica } = member;
     const canConnect = (): boolean => isUp && replica.conditions.link !== 'refused' && members.has(replica);
     if (!canConnect()) {
@@ -56,18 +66,18 @@ export const createEngine = (schedule: Schedule, chance: Chance, store: Store) =
       isUp = up;
       for (const member of members.values()) connect(member);
     },
-    join: (replica: SimulatedReplica): void => {
+    join: (replica: R): void => {
       members.set(replica, { replica, isConnected: isUp });
     },
-    leave: (replica: SimulatedReplica): void => {
+    leave: (replica: R): void => {
       members.delete(replica);
     },
     /** Disconnects a replica that the engine refuses, and connects it when it does not. */
-    updateLink: (replica: SimulatedReplica): void => {
+    updateLink: (replica: R): void => {
       const member = memberOf(replica);
       if (member) connect(member);
     },
-    access: (replica: SimulatedReplica, id: number, access: (store: Store) => CallResult): void => {
+    access: (replica: R, id: number, access: (store: Store) => CallResult): void => {
       const { conditions } = replica;
       const end = (result: CallResult): void => replica.run(() => replica.input({ type: 'call', id, result }));
       if (!memberOf(replica)?.isConnected) return schedule.after(1, () => end({ type: 'unknown' }));
@@ -79,7 +89,7 @@ export const createEngine = (schedule: Schedule, chance: Chance, store: Store) =
         if (reaches(replica)) schedule.after(chance.between(0.2, 3), () => end(result));
       });
     },
-    ask: (replica: SimulatedReplica, id: number, question: Ownership): void => {
+    ask: (replica: R, id: number, question: Ownership): void => {
       if (!memberOf(replica)?.isConnected || !reaches(replica)) return;
       const answered = (result: Input): void =>
         schedule.after(chance.between(0.2, 3), () => {
@@ -93,11 +103,11 @@ export const createEngine = (schedule: Schedule, chance: Chance, store: Store) =
         if (report && reaches(owner.replica)) answered({ type: 'ask', id, result: report });
       });
     },
-    publish: (from: SimulatedReplica, receive: (to: SimulatedReplica) => void): void => {
+    publish: (from: R, receive: (to: R) => void): void => {
       if (!memberOf(from)?.isConnected || !reaches(from)) return;
       for (const to of members.keys()) deliver(from, to, () => receive(to));
     },
-    send: (replica: SimulatedReplica, id: string, offer: Offer): void => {
+    send: (replica: R, id: string, offer: Offer): void => {
       const to = [...members.keys()].find((each) => each.id === id);
       if (to && memberOf(replica)?.isConnected && reaches(replica))
         deliver(replica, to, () => to.input({ type: 'offer', offer }));

@@ -11,7 +11,7 @@ export interface FaultTargets {
   /** Runs a later part of a fault. The faults are over when no part is left. */
   readonly later: (delayMs: number, action: () => void) => void;
   readonly chance: Chance;
-  readonly engine: SimulatedEngine;
+  readonly engine: SimulatedEngine<SimulatedReplica>;
   readonly service: SimulatedService;
   readonly store: Store;
   /** A replica that is alive: often the owner. */

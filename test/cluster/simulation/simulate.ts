@@ -93,7 +93,7 @@ const run = (seed: number, options: RunOptions): Run => {
     () => (counts['pause'] ?? 0) === 0,
   );
   const service = createService(schedule, chance, record);
-  const engine = createEngine(schedule, chance, store);
+  const engine = createEngine<SimulatedReplica>(schedule, chance, store);
   const replicas: SimulatedReplica[] = [];
   const counts: Record<string, number> = {};
   const badKeys = new Set<string>();

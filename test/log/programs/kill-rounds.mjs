@@ -58,9 +58,10 @@ const following = log.read$().subscribe({ next: follower.receive, error: (error)
 let consumer = start(consumerProgram, join(folder, 'log'), applied);
 
 for (let run = 0; run < Number(rounds); run += 1) {
-  const before = follower.contents.size;
   const writer = start(writerProgram, join(folder, 'log'), run, 'Infinity', options);
-  await until(() => follower.contents.size > before + random() * 2_000);
+  await until(() => follower.id()?.run === run);
+  const enough = follower.contents.size + random() * 300;
+  await until(() => follower.contents.size > enough);
   if (run % 3 === 1) {
     sums.stops += 1;
     writer.kill('SIGSTOP');

@@ -63,13 +63,16 @@ export class SimulatedDisk {
   /** Ends a process: a write in flight reaches the disk in part. */
   kill(process: Process): void {
     process.isAlive = false;
-    for (const write of this.#pending) if (write.process === process) write.tear();
+    for (const write of this.#pending)
+      if (write.process === process) {
+        write.tear();
+        this.#pending.delete(write);
+      }
     for (const fd of process.fds) this.#close(fd);
   }
 
   /** Every byte that is not synced may vanish or become zero, and so may the names of new files. */
   failPower(): void {
-    for (const write of this.#pending) write.tear();
     for (const inode of new Set(this.#names.values())) {
       const { data, synced } = inode;
       if (data.equals(synced)) continue;
@@ -169,9 +172,11 @@ export class SimulatedDisk {
       },
       read: (fd: number, buffer: Buffer, offset: number, length: number, position: number, done: Done) => {
         const { inode } = this.#of(process, fd);
+        // What a read has found may be old when its callback runs.
+        const later: Done = (error, value) => this.#later(1, () => process.isAlive && done(error, value));
         async(
           () => (position >= inode.data.length ? 0 : inode.data.copy(buffer, offset, position, position + length)),
-          done,
+          later,
           undefined,
           false,
         );

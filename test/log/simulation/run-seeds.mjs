@@ -26,3 +26,15 @@ export const runSeeds = async (simulate, from, count) => {
   }
   return { ...sums, faults, seeds: seeds.slice(0, 20), timelines };
 };
+
+/** Returns the first seed with violations, and the first of them. A broken rule may also throw. */
+export const firstBad = async (simulate, seeds) => {
+  for (const seed of seeds) {
+    const violations = await simulate(seed).then(
+      (run) => run.violations,
+      (error) => [String(error)],
+    );
+    if (violations.length > 0) return { seed, violations: violations.slice(0, 3) };
+  }
+  return { seed: undefined, violations: [] };
+};

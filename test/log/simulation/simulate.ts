@@ -3,7 +3,8 @@ import { Bell } from '../../../src/log/bell.js';
 import { consume$ } from '../../../src/log/consume.js';
 import { committedIn } from '../../../src/log/cursor.js';
 import { type From, LogReader, type LogRecord, type ReaderSettings } from '../../../src/log/reader.js';
-import { LogWriter, type Machine, type WriterSettings } from '../../../src/log/writer.js';
+import type { Machine } from '../../../src/log/segments.js';
+import { LogWriter, type WriterSettings } from '../../../src/log/writer.js';
 import { logMeanings } from '../../../src/protocol/failures/classify.js';
 import { createFailure } from '../../../src/protocol/failures/trade-feed-error.js';
 import { Frame } from '../../../src/protocol/frame.js';
@@ -245,8 +246,8 @@ class Simulation {
         if (isTrue(0.3)) await this.#world.wait(between(0, 60));
       }
     };
-    run().catch((error: Error) => {
-      if (process.isAlive) this.#truth.wrong(`${name}: ${error.message} ${String((error.cause as Error)?.stack)}`);
+    run().catch((error: unknown) => {
+      if (process.isAlive) this.#truth.wrong(`${name}: ${String(error)}`);
     });
     this.#readers.set(name, { process, observer, reader, close: () => reader.close() });
   }

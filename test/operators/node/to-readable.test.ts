@@ -74,7 +74,7 @@ describe('toReadable', () => {
       const error = await once(stream, 'close').catch((caught: unknown) => caught);
       expect(error).toBeInstanceOf(Error);
       expect((error as Error).cause).toBe(thrown);
-      expect((error as Error).message).toBe('The source errored with a value that is not an Error');
+      expect((error as Error).message).toBe("The source errored with a value that isn't an Error");
     }
   });
 

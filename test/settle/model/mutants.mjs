@@ -30,6 +30,6 @@ export const mutants = [
     file: 'settle/settlement.ts',
     find: 'for (const { key } of doubted)',
     replacement: 'for (const { key } of doubted.slice(doubted.length))',
-    seed: 117,
+    seed: 47,
   },
 ];

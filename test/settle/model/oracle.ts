@@ -64,7 +64,7 @@ class Truth {
 
   problemOf(result: Result): string | undefined {
     const { key, at, state } = result;
-    const { graceMs, withinMs } = this.#world.limits;
+    const { withinMs } = this.#world.limits;
     switch (state) {
       case 'confirmed': {
         if (!this.#sights.some((sight) => sight.what === key && sight.at === result.seenAt))
@@ -75,10 +75,10 @@ class Truth {
       }
       case 'replaced':
         if (this.#slotOf(result.by) !== this.#slotOf(key)) return 'the other trade has another slot';
-        return this.#wasIn(result.by, at) ? undefined : 'the other trade was not in the chain';
+        // An outcome can have the time of a later one: its time never decreases.
+        return this.#wasIn(result.by, at, 2_000) ? undefined : 'the other trade was not in the chain';
       case 'expired': {
         const begin = result.previous?.state === 'reorged' ? result.previous.at + 1 : result.seenAt;
-        const from = begin === result.seenAt ? begin - graceMs : begin;
         const rivals = this.#rivalsOf(key);
         // A node that catches up after an outage says it later.
         const until = Math.min(at, begin + withinMs);
@@ -88,7 +88,10 @@ class Truth {
             rivals.includes(each.key) &&
             each.from <= until &&
             each.from < before &&
-            each.to > from &&
+            // What was taken back before does not count.
+            (result.previous?.state === 'reorged' ? each.from >= begin : each.to > begin) &&
+            // What a late step takes back counts from the beginning of its hole: a trade of that time never had it.
+            each.to > until &&
             !this.#isHidden(each),
         );
         return stay && `${stay.key} was in the chain from ${stay.from} to ${stay.to}`;
@@ -126,6 +129,9 @@ class Truth {
     }
     if (state === 'confirmed' && inTheEnd.key !== key) return `${inTheEnd.key} is in the chain`;
     if (state === 'replaced' && inTheEnd.key === key) return 'it is in the chain';
+    // Blocks below the first one were never received.
+    const lowest = this.#delivered[0]?.what.height ?? 0;
+    if ((this.#blockOf(inTheEnd.block)?.height ?? 0) < lowest) return undefined;
     // The confirmation came when the trade was forgotten.
     const isForgotten = last !== undefined && inTheEnd.from - last.at > limits.rememberMs;
     if (isForgotten || isHidden) return undefined;
@@ -170,15 +176,16 @@ class Truth {
         if (canFetch) return 'no block is missing';
         // A hole is from the last block before the outage to the one after it that shows it.
         return this.#holesFrom <= at ? undefined : 'the ledger had no outage';
-      default:
+      case 'end':
+      case 'evicted':
         return `${because.why} has no reason`;
     }
   }
 
   /** Whether a trade was in the chain of this node, or of one that misses some blocks. */
-  #wasIn(key: string, at: number): boolean {
-    const slackMs = this.#isBehind(at) ? Infinity : 0;
-    return this.#actual.some((each) => each.key === key && each.from <= at && each.to + slackMs > at);
+  #wasIn(key: string, at: number, lateMs = 0): boolean {
+    const slackMs = this.#isBehind(at) ? Infinity : lateMs;
+    return this.#actual.some((each) => each.key === key && each.from - slackMs <= at && each.to + slackMs > at);
   }
 
   /** When a node without outages has seen so many blocks that a trade expires. */
@@ -219,10 +226,9 @@ class Truth {
 }
 
 /** Follows the highest block, of two equal heights the later. Where blocks can't be fetched, one counts when all below it are there. */
-const staysOf = ({ blocks, canFetch, ledgerOutages }: World, shown: readonly At<Block>[]): readonly Stay[] => {
+const staysOf = ({ blocks, canFetch }: World, shown: readonly At<Block>[]): readonly Stay[] => {
   const byId = new Map(blocks.map(({ what }) => [what.id, what]));
   const lowest = shown[0]?.what.height ?? 0;
-  const isWhole = shown.length === blocks.length || ledgerOutages.length === 0;
   const known = new Set<string>();
   const waiting: Block[] = [];
   const stays: Stay[] = [];
@@ -231,8 +237,10 @@ const staysOf = ({ blocks, canFetch, ledgerOutages }: World, shown: readonly At<
     const below = byId.get(tip.parent);
     return below === undefined ? [tip] : [...branchOf(below), tip];
   };
+  // A block that nobody receives is not waited for.
+  const received = new Set(shown.map(({ what }) => what.id));
   const isThere = (block: Block): boolean =>
-    canFetch || !isWhole || branchOf(block).every(({ id, height }) => height < lowest || known.has(id));
+    canFetch || branchOf(block).every(({ id, height }) => height < lowest || known.has(id) || !received.has(id));
   for (const { at, what } of shown) {
     if (known.has(what.id)) continue;
     known.add(what.id);

@@ -65,7 +65,7 @@ const live = (world: World, feed: readonly At<FeedEvent>[]) => {
       entries: ({ entries }) => entries,
       ...(world.canFetch && { fetchParent: ({ parent }: Block) => of(byId.get(parent)) }),
       depth: world.depth,
-      maxHeld: 5,
+      maxHeld: 12,
       scheduler,
     }),
   );

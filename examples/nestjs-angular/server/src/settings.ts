@@ -30,7 +30,7 @@ export class SettingsError extends Error {}
 /**
  * Reads the settings.
  *
- * @throws SettingsError when a setting is not valid
+ * @throws SettingsError when a setting isn't valid
  */
 export const readSettings = (args: readonly string[], env: NodeJS.ProcessEnv): Settings => {
   const flags = flagsOf(args);

@@ -3,7 +3,7 @@ import { FeedGuard } from '../feed.guard.js';
 import { demoControls } from './demo-controls.js';
 import { LocalService } from './local-service.js';
 
-/** Lets a viewer cause events at the local service. With a real service this controller does not exist. */
+/** Lets a viewer cause events at the local service. With a real service this controller doesn't exist. */
 @Controller('demo')
 @UseGuards(FeedGuard)
 export class DemoController {

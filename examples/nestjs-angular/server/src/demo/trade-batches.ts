@@ -16,14 +16,14 @@ export interface TradeBatchesOptions {
  * Emits made-up batches of trades as JSON, one batch a frame. The prices go up and down at random. Never completes.
  * Subscribe once at a time: the prices are shared.
  *
- * The contract of the service does not describe the payload, so this one is invented for the demo. `server/src/markets/trade-batch.ts` reads it.
+ * The contract of the service doesn't describe the payload, so this one is invented for the demo. `server/src/markets/trade-batch.ts` reads it.
  */
 export const tradeBatches$ = ({
   rate,
   batchSize = 8,
   random = Math.random,
 }: TradeBatchesOptions): Observable<string> => {
-  // Prices outlive a subscription, so that they do not jump when the local service restarts.
+  // Prices outlive a subscription, so that they don't jump when the local service restarts.
   const quotes = markets.map((market) => quoteOf(market, rate, random));
   const nextHash = hashes();
   let batch = 0;

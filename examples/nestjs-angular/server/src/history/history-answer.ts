@@ -9,7 +9,7 @@ export interface HistoryAnswer {
   /** The first opening of the feed; `undefined` before that. */
   readonly openedAt: number | undefined;
   readonly totals: HistoryTotals;
-  /** The current outage. The totals do not contain it: the page counts it when it is over. */
+  /** The current outage. The totals don't contain it: the page counts it when it is over. */
   readonly down: Down | undefined;
   /** The seconds of the last minutes with frames, oldest first. */
   readonly seconds: readonly SecondRow[];
@@ -45,7 +45,7 @@ export interface Down {
   readonly failure: PublicFailure;
 }
 
-/** An event of the feed that is not a frame. */
+/** An event of the feed that isn't a frame. */
 export type HistoryEvent =
   | Opened
   | { readonly type: 'disconnected' | 'stopped'; readonly at: number; readonly failure: PublicFailure }

@@ -34,7 +34,7 @@ export class SecondCounts {
     if (this.current.delays.length < maxDelays) this.current.delays.push(delayMs);
   }
 
-  /** Returns the counts before a time, in epoch ms. The time must not be earlier than the newest frame. */
+  /** Returns the counts before a time, in epoch ms. The time mustn't be earlier than the newest frame. */
   before(until: number): { readonly frames: number; readonly bytes: number; readonly seconds: readonly SecondRow[] } {
     const { newest, current } = this;
     const later = newest.at < until ? { frames: 0, bytes: 0 } : newest;

@@ -3,7 +3,7 @@ import { conflate, Conflated, Decoded } from 'rx-trade-feed';
 import type { LastPrice } from './market-value.js';
 import type { TradeBatch, TradeEvent } from './trade-batch.js';
 
-/** The shortest time between two prices of a market, in ms. People cannot read faster changes. */
+/** The shortest time between two prices of a market, in ms. People can't read faster changes. */
 export const priceEveryMs = 100;
 
 /** Creates the operator that emits the last price of each market with new trades, at most ten times a second. */

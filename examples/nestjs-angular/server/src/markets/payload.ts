@@ -4,7 +4,7 @@ import { TradeBatch } from './trade-batch.js';
 
 /** Describes the payload of the frames. */
 export interface Payload {
-  /** Reads the trades in a frame; `undefined`: the payload is not known, so there are no candles. */
+  /** Reads the trades in a frame; `undefined`: the payload isn't known, so there are no candles. */
   readonly codec: Codec<TradeBatch> | undefined;
   /** Shown by the page. */
   readonly kind: PayloadKind;

@@ -4,7 +4,7 @@ import type { Decoded, Frame, LifecycleEvent } from 'rx-trade-feed';
 /**
  * Reads the payload of the demo's local service: several trades in a frame.
  *
- * These trades are made up: the contract of the service does not describe the payload. If you know the payload of your service, write its
+ * These trades are made up: the contract of the service doesn't describe the payload. If you know the payload of your service, write its
  * codec here and name it in `payload.ts`.
  */
 export const TradeBatch = t.type({

@@ -45,7 +45,7 @@ export const chartOptions = (parts: ChartParts): Omit<uPlot.Options, 'width' | '
         space: 52,
         // In seconds. A narrow chart needs the steps of two and three minutes.
         incrs: [5, 10, 15, 30, 60, 120, 180, 300, 600, 900],
-        // A label that is cut off at the edge cannot be read.
+        // A label that is cut off at the edge can't be read.
         values: (chart, splits) =>
           splits.map((split) => (chart.valToPos(split, 'x') > roomFor(chart) ? '' : timeLabel(split))),
       },

@@ -7,7 +7,7 @@ export type Tone = 'strong' | 'soft' | 'dashed';
 export interface Figure {
   readonly id: string;
   readonly title: string;
-  /** An explanation, if the title is not enough. */
+  /** An explanation, if the title isn't enough. */
   readonly help?: string;
   /** The lines, the most important one first. */
   readonly lines: readonly { readonly label: string; readonly tone: Tone }[];

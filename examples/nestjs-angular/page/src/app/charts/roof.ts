@@ -15,6 +15,6 @@ export const roof = (lines: readonly (readonly number[])[], least: number): numb
   return Math.max(least, (most > usual * outlier ? usual * 1.6 : most) * 1.15);
 };
 
-/** Returns the value that a share of the values do not exceed. */
+/** Returns the value that a share of the values don't exceed. */
 const atShare = (values: readonly number[], share: number): number =>
   values.slice().sort((one, other) => one - other)[Math.floor(values.length * share)] ?? 0;

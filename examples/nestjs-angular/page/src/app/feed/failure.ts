@@ -21,7 +21,7 @@ export interface Gap {
 /** Returns whether the failure belongs to the connection between the relay and this page. */
 export const isOfPage = ({ code }: Failure): boolean => /^(relay-(?!source)|invalid-relay)/.test(code);
 
-/** The failures after which a feed does not reconnect. This page keeps checking, so it receives them with the verdict `backoff`. */
+/** The failures after which a feed doesn't reconnect. This page keeps checking, so it receives them with the verdict `backoff`. */
 const stops: ReadonlySet<TradeFeedError['code']> = new Set([
   ...([
     'invalid-options',

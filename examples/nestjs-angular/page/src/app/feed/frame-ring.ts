@@ -25,7 +25,7 @@ export class FrameRing {
     this.slots[this.pushed % this.capacity] = new Row((this.pushed += 1), frame);
   }
 
-  /** Returns the frame with this number; `undefined` if it is not stored any more. */
+  /** Returns the frame with this number; `undefined` if it isn't stored any more. */
   row(number: number): Row | undefined {
     return number < this.oldest || number > this.pushed ? undefined : this.slots[(number - 1) % this.capacity];
   }

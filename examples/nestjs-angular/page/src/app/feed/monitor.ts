@@ -15,7 +15,7 @@ import { Tally, type Totals } from './tally';
 
 const maxFrames = 2_000;
 const historyMs = 15 * 60_000;
-/** How often the list of frames is updated, in ms. A person cannot read faster changes. */
+/** How often the list of frames is updated, in ms. A person can't read faster changes. */
 const updateEveryMs = 200;
 /** A second is complete this long after its end, in ms. */
 const completeAfterMs = 300;
@@ -48,7 +48,7 @@ export class Monitor {
     events: [],
     frames: [],
   };
-  /** Older frames and events are not counted here: the history of the server contains them. */
+  /** Older frames and events aren't counted here: the history of the server contains them. */
   private countsFrom = -Infinity;
   private isOpen = false;
   private completed = 0;
@@ -214,6 +214,6 @@ export class Monitor {
 
 const timeOf = (event: FeedEvent | LogEvent): number => (event.type === 'gap' ? event.to : event.at);
 
-/** Returns whether an event belongs to the connection of this page. The server does not know such events. */
+/** Returns whether an event belongs to the connection of this page. The server doesn't know such events. */
 const isOfThisPage = (event: FeedEvent): boolean =>
   'failure' in event && event.type !== 'gap' && isOfPage(event.failure);

@@ -2,7 +2,7 @@ import type { RelayedEvent } from 'rx-trade-feed/browser';
 import { type Failure, type Gap, isOfPage } from './failure';
 import type { ServerHistory } from './server-history';
 
-/** An event of the feed that is not a frame. */
+/** An event of the feed that isn't a frame. */
 export type FeedEvent = Exclude<RelayedEvent, { type: 'frame' }>;
 
 /** Measures outages, from the end of a connection to the next one. The whole page shows these figures. */
@@ -27,7 +27,7 @@ export class Outages {
       case 'disconnected':
       case 'stopped': {
         const { failure } = event;
-        // The relay stores frames while this page is away. If it cannot, it sends a gap.
+        // The relay stores frames while this page is away. If it can't, it sends a gap.
         if (failure.stage === 'stream' && !isOfPage(failure)) this.down ??= { from: failure.endedAt, failure };
         return undefined;
       }

@@ -14,7 +14,7 @@ export interface Totals {
   readonly lostMs: number;
   /** The start of the current outage, in epoch ms. */
   readonly downSince: number | undefined;
-  /** The frames that did not reach this page since it was loaded. */
+  /** The frames that didn't reach this page since it was loaded. */
   readonly dropped: number;
   /** The reconnects, by the code of the failure before each. */
   readonly reconnects: Readonly<Record<string, number>>;
@@ -43,7 +43,7 @@ export class Tally {
   /**
    * Counts an event.
    *
-   * @param stop - the failure that stopped the feed, while it is stopped. The page then checks the relay, which does not count as a reconnect
+   * @param stop - the failure that stopped the feed, while it is stopped. The page then checks the relay, which doesn't count as a reconnect
    */
   follow(event: FeedEvent, stop: Failure | undefined): void {
     if (event.type === 'gap') this.dropped += event.missed ?? 0;

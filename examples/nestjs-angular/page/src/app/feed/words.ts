@@ -51,7 +51,7 @@ export const time = (at: number): string => clock.format(at);
 /** Formats a time with milliseconds: `14:03:11.042`. */
 export const timeMs = (at: number): string => `${clock.format(at)}.${String(Math.floor(at) % 1_000).padStart(3, '0')}`;
 
-/** Formats a time, with the day if it is not today: `14:03:11`, `Fri 20 Nov, 14:03:11`. */
+/** Formats a time, with the day if it isn't today: `14:03:11`, `Fri 20 Nov, 14:03:11`. */
 export const moment = (at: number, now: number): string =>
   day.format(at) === day.format(now) ? time(at) : `${day.format(at)}, ${time(at)}`;
 
@@ -61,12 +61,12 @@ const replacements: readonly (readonly [ofLibrary: string, ofPage: string])[] = 
     "Do less in each `next`, or set `receiveIn: 'worker'`: a blocked event loop reads nothing.",
     'Reduce the work of the relay, or give it more processor time.',
   ],
-  ['This process did not read', 'The relay did not read'],
+  ["This process didn't read", "The relay didn't read"],
   ['share one feed in this process', 'let it read from this relay'],
-  ['the name in `baseUrl`', 'the address of the service'],
+  ['the host in `baseUrl`', 'the address of the service'],
   ['between this process and the service', 'between the relay and the service'],
-  ['this library sends none', 'the relay sends none'],
-  [' in the option `apiKey` or in TRADE_FEED_API_KEY', ' to the relay'],
+  ['this library never sends one', 'the relay never sends one'],
+  ['the option `apiKey` or TRADE_FEED_API_KEY', 'the API key of the relay'],
 ];
 
 const forViewers = (text: string): string =>

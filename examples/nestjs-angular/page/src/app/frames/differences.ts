@@ -4,7 +4,7 @@ import { jsonTokens } from './payload';
 
 /** A value in a payload. */
 export interface Field {
-  /** The key of the value; empty for a payload that is not JSON. */
+  /** The key of the value; empty for a payload that isn't JSON. */
   readonly name: string;
   readonly value: string;
   readonly isText: boolean;
@@ -36,7 +36,7 @@ export class Differences {
   private learned = 0;
   private newest = 0;
 
-  /** Learns from the newest frames. A difference stays one, so that the shown fields do not jump. */
+  /** Learns from the newest frames. A difference stays one, so that the shown fields don't jump. */
   learn(ring: FrameRing): void {
     const from = Math.max(this.newest, ring.newest - framesPerStep, ring.oldest - 1) + 1;
     for (let number = from; number <= ring.newest; number += 1) this.read(ring.row(number) as Row);
@@ -64,7 +64,7 @@ export class Differences {
 
   private differs(name: string): boolean {
     const common = this.names.get(name);
-    // A name that some frames do not have is a difference too.
+    // A name that some frames don't have is a difference too.
     return common === undefined || !common.isSame || common.frames < this.learned;
   }
 

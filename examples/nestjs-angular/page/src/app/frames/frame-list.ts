@@ -76,7 +76,7 @@ export class FrameList {
     this.follow();
   }
 
-  /** Returns the index of a frame in the list by its number; -1 if it is not in the list. */
+  /** Returns the index of a frame in the list by its number; -1 if it isn't in the list. */
   indexOf(number: number): number {
     const rows = untracked(this.shown);
     let [low, high] = [0, rows.length - 1];

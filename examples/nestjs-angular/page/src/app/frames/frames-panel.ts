@@ -80,7 +80,7 @@ export class FramesPanel {
     effect(() => {
       this.monitor.step();
       untracked(() => {
-        // The text of a paused row does not change.
+        // The text of a paused row doesn't change.
         if (!this.list.paused()) this.differences.learn(this.monitor.ring);
         this.list.follow();
       });

@@ -5,7 +5,7 @@ import { hexOf } from '../feed/row';
 export interface Token {
   readonly kind: 'plain' | 'key' | 'text' | 'number';
   readonly text: string;
-  /** Returns whether a character was added for display, and is not in the payload. */
+  /** Returns whether a character was added for display, and isn't in the payload. */
   readonly isAdded?: (letter: string, index: number) => boolean;
 }
 
@@ -29,7 +29,7 @@ export const rawTokens = ({ frame }: Row): readonly Token[] => [
   { kind: 'plain', text: frame.text().slice(0, mostBytes) },
 ];
 
-/** Returns how many bytes of a large payload are not shown. */
+/** Returns how many bytes of a large payload aren't shown. */
 export const hiddenBytes = ({ frame }: Row): number =>
   Math.max(0, frame.data.length - (frame.isBinary ? mostBytes / 4 : mostBytes));
 
@@ -52,7 +52,7 @@ const prettyText = (text: string): { readonly text: string; readonly isJson: boo
   try {
     if (text.length <= mostBytes) return { text: JSON.stringify(JSON.parse(text), null, 2), isJson: true };
   } catch {
-    // The text is not JSON.
+    // The text isn't JSON.
   }
   return { text: text.slice(0, mostBytes), isJson: false };
 };

@@ -75,7 +75,7 @@ export interface CandleView {
 export class CandleChart {
   readonly view = input.required<CandleView>();
   readonly minutes = input.required<number>();
-  /** The last price; `undefined` while the feed is not live, because it would look current. */
+  /** The last price; `undefined` while the feed isn't live, because it would look current. */
   readonly price = input.required<number | undefined>();
 
   private readonly clock = inject(Clock);

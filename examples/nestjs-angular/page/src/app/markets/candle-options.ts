@@ -42,7 +42,7 @@ export const candleOptions = (parts: CandleParts): Omit<uPlot.Options, 'width' |
         size: 24,
         grid: { show: false },
         space: 64,
-        // A label that is cut off at the edge cannot be read.
+        // A label that is cut off at the edge can't be read.
         values: (chart, splits) => splits.map((split) => (chart.valToPos(split, 'x') < 24 ? '' : timeLabel(split))),
       },
       {

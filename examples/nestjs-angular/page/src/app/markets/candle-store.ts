@@ -84,7 +84,7 @@ export class CandleStore {
     const candles = windows.map(({ candles }) => candles[symbol]).filter((candle) => candle !== undefined);
     const [first, last] = [candles[0], candles.at(-1)];
     if (first === undefined || last === undefined) return undefined;
-    // The newest candle still grows: windows in the future are not missing.
+    // The newest candle still grows: windows in the future aren't missing.
     const expected = (Math.min(end, this.newest) - start) / this.candleMs;
     return {
       start,

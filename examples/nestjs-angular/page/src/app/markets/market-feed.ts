@@ -34,7 +34,7 @@ import {
   type MarketValue,
 } from './market-stream';
 
-/** The delay before the next request when the server does not answer, in ms. */
+/** The delay before the next request when the server doesn't answer, in ms. */
 const retryAfterMs = 2_000;
 
 /** Receives candles and prices while the view is shown. The stream closes with the view. */
@@ -117,7 +117,7 @@ export class MarketFeed {
     const isPartial = !value.complete && value.gaps.length === 0;
     if (isPartial || this.store?.hasBefore(value.start) === false) this.holes.next();
     const lag = Date.now() - value.end;
-    // A delayed window does not change the clocks.
+    // A delayed window doesn't change the clocks.
     this.lag.update((known) => Math.min(known, lag));
   }
 }

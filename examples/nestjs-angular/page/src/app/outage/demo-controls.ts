@@ -44,7 +44,7 @@ export class DemoControls {
       const response = await fetch('/demo');
       if (response.ok) this.known.set((await response.json()) as readonly DemoControl[]);
     } catch {
-      // Without the list the panel is hidden. The status shows that the server does not answer.
+      // Without the list the panel is hidden. The status shows that the server doesn't answer.
     }
   }
 }

@@ -22,7 +22,7 @@ export interface StatusWords {
 /** The data of the status. */
 export interface StatusFacts {
   readonly status: FeedStatus;
-  /** Whether the newest frame is too old; `undefined` if that is not checked, or if all frames have arrived in time. */
+  /** Whether the newest frame is too old; `undefined` if that isn't checked, or if all frames have arrived in time. */
   readonly freshness?: Freshness | undefined;
   /** The failure that stopped the feed of the relay, while this page checks for a restart. */
   readonly stop: Failure | undefined;

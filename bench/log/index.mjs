@@ -1,0 +1,67 @@
+// A log: what appending, reading and a commit cost, compared with the same work written by hand, and the delay to another process.
+import { goal, interleaved, median, pairedRatio, report, sample, summary } from '../lib/bench.mjs';
+import { sizeLabel } from '../support/payloads.mjs';
+
+const file = new URL('sample.mjs', import.meta.url);
+const sizes = [200, 1024];
+const ways = ['append', 'fs.write', 'read', 'JSON.parse', 'consume, batches of 1'];
+
+const samples = await interleaved({
+  title: 'log',
+  contenders: {
+    ...Object.fromEntries(
+      sizes.flatMap((size) => ways.map((way) => [`${way} ${size}`, () => sample(file, [way, size])])),
+    ),
+    delay: () => sample(file, ['delay']),
+  },
+});
+const of = (way, size) => samples[`${way} ${size}`];
+const delays = samples.delay;
+/** What one commit adds to reading a record, in ns. */
+const cursor = (size) =>
+  summary(of('consume, batches of 1', size).map(({ ns }, round) => ns - of('read', size)[round].ns));
+
+await report({
+  bench: 'log',
+  command: 'npm run bench -- log',
+  goals: [
+    ...sizes.flatMap((size) => [
+      goal({
+        id: `log/append/${size}`,
+        what: `append / the line and fs.write of the same bytes, ${sizeLabel(size)}`,
+        ratio: pairedRatio(of('append', size), of('fs.write', size), 'ns'),
+        atMost: 1.3,
+      }),
+      goal({
+        id: `log/read/${size}`,
+        what: `read / JSON.parse and a frame of each line, ${sizeLabel(size)}`,
+        ratio: pairedRatio(of('read', size), of('JSON.parse', size), 'ns'),
+        atMost: 1,
+      }),
+      goal({
+        id: `log/cursor/${size}`,
+        what: `a batch of one record and its commit, ns, ${sizeLabel(size)}`,
+        ratio: cursor(size),
+        atMost: 10_000,
+      }),
+    ]),
+    goal({
+      id: 'log/delay',
+      what: 'from append to another process, median, ms',
+      ratio: summary(delays.map(({ p50 }) => p50)),
+      atMost: 1,
+    }),
+  ],
+  tables: [
+    {
+      title: 'CPU time of all threads of the process for each frame, in ns',
+      columns: ['', ...sizes.map(sizeLabel)],
+      rows: ways.map((way) => [way, ...sizes.map((size) => Math.round(median(of(way, size).map(({ ns }) => ns))))]),
+    },
+    {
+      title: 'From append to a reader in another process, 200 frames a second, in ms',
+      columns: ['', 'p50', 'p99'],
+      rows: [['delay', ...['p50', 'p99'].map((key) => median(delays.map((each) => each[key])).toFixed(2))]],
+    },
+  ],
+});

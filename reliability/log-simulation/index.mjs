@@ -1,0 +1,72 @@
+// Runs the writers, readers and a consumer of a log in virtual time with random faults, and with each rule broken on purpose.
+//
+//   npm run reliability -- log-simulation [--runs 2000] [--seed 1] [--mutant-runs 150]
+//   npm run reliability -- log-simulation --runs 1 --seed S      repeats one run, and prints its timeline
+import { parseArgs } from 'node:util';
+import { mutants } from '../../test/log/simulation/mutants.mjs';
+import { firstBad, runSeeds, simulation, timelineOf } from '../../test/log/simulation/run-seeds.mjs';
+import { exactly } from '../lib/goal.mjs';
+import { report } from '../lib/report.mjs';
+
+const { values } = parseArgs({
+  options: {
+    runs: { type: 'string', default: '2000' },
+    seed: { type: 'string', default: '1' },
+    'mutant-runs': { type: 'string', default: '150' },
+  },
+});
+const [runs, seed, mutantRuns] = ['runs', 'seed', 'mutant-runs'].map((name) => {
+  if (/^\d+$/.test(values[name])) return Number(values[name]);
+  console.error(`--${name} must be a whole number.`);
+  return process.exit(2);
+});
+
+const startedAt = performance.now();
+const { simulate } = await simulation();
+if (runs === 1) {
+  const run = await simulate(seed);
+  console.log(timelineOf(run));
+  process.exit(run.violations.length > 0 ? 1 : 0);
+}
+
+const { timelines, faults, ...sums } = await runSeeds(simulate, seed, runs);
+for (const timeline of timelines) console.log(timeline);
+const msPerRun = (performance.now() - startedAt) / runs;
+
+const broken = [];
+for (const mutant of mutants) {
+  const changed = await simulation(mutant);
+  const seeds = [mutant.seed, ...Array.from({ length: mutantRuns }, (_, n) => seed + n)];
+  broken.push({ ...mutant, ...(await firstBad(changed.simulate, seeds)) });
+}
+
+await report({
+  name: 'log-simulation',
+  command: `npm run reliability -- log-simulation --runs ${runs} --seed ${seed}`,
+  goals: [
+    exactly('runs in which a record is lost, repeated or changed, or a consumer skips one', sums.bad, 0),
+    exactly(
+      'rules broken on purpose that no run detects',
+      broken.filter((each) => each.violations.length === 0).length,
+      0,
+    ),
+  ],
+  tables: [
+    { title: 'Faults', columns: ['fault', 'times'], rows: Object.entries(faults).sort() },
+    {
+      title: 'Rules broken on purpose',
+      columns: ['rule', 'seed', 'what is found'],
+      rows: broken.map((each) => [each.name, each.violations.length > 0 ? each.seed : '–', each.violations[0] ?? '–']),
+    },
+  ],
+  facts: {
+    runs,
+    'frames sent': sums.frames,
+    'frames received': sums.received,
+    gaps: sums.gaps,
+    'hours of virtual time': Math.round(sums.virtualMs / 3_600_000),
+    'ms per run': Number(msPerRun.toFixed(1)),
+    seconds: Math.round((performance.now() - startedAt) / 1_000),
+  },
+  keep: runs >= 2_000,
+});

@@ -1,0 +1,50 @@
+import { describe, expect, it } from '@jest/globals';
+import { execFile } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { isAllCases } from '../support/cases.js';
+
+/** Runs a program of the folder `programs` outside jest, where no coverage slows it down. Returns what it prints. */
+const runProgram = async (name: string, ...args: readonly string[]): Promise<unknown> => {
+  const program = fileURLToPath(new URL(`programs/${name}`, import.meta.url));
+  const { stdout } = await promisify(execFile)(process.execPath, [program, ...args], { maxBuffer: 2 ** 24 });
+  return JSON.parse(stdout) as unknown;
+};
+
+interface Sums {
+  readonly bad: number;
+  readonly received: number;
+  readonly gaps: number;
+  readonly faults: Readonly<Record<string, number>>;
+  readonly timelines: readonly string[];
+}
+
+// A busy machine needs much longer than the few seconds of a free one.
+const limitMs = 300_000;
+
+describe('a log with kills, power failures and full disks, in virtual time', () => {
+  it(
+    'has each frame once or in a gap, and keeps what a reader has seen, in every seed',
+    async () => {
+      const sums = (await runProgram('run-seeds.mjs', '1', isAllCases ? '250' : '100')) as Sums;
+      expect(sums.timelines.join('\n\n')).toBe('');
+      expect(sums.bad).toBe(0);
+      expect(Object.keys(sums.faults)).toHaveLength(6);
+      for (const count of [sums.received, sums.gaps]) expect(count).toBeGreaterThan(1_000);
+    },
+    limitMs,
+  );
+
+  it(
+    'is found wrong when a rule is broken on purpose',
+    async () => {
+      const results = (await runProgram('run-mutants.mjs')) as readonly {
+        name: string;
+        violations: readonly string[];
+      }[];
+      expect(results.length).toBeGreaterThanOrEqual(isAllCases ? 12 : 4);
+      expect(results.filter(({ violations }) => violations.length === 0).map(({ name }) => name)).toEqual([]);
+    },
+    limitMs,
+  );
+});
