@@ -188,8 +188,7 @@ const kindOf = (id: unknown): string => {
 const authorizationFailed =
   "Authorization failed: the server's `authorize` threw an error, or returned neither a boolean nor a user.";
 
-const choiceFailed =
-  "Selection failed: the server's `select` or `sinceMs` threw an error, or returned something else.";
+const choiceFailed = "Selection failed: the server's `select` or `sinceMs` threw an error, or returned something else.";
 
 const chosen = (
   { select, sinceMs }: Pick<RelayHandlerOptions, 'select' | 'sinceMs'>,
