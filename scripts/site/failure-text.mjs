@@ -94,7 +94,7 @@ export const withPart = (text, mark, part) => fillBetween(text, `<!-- ${mark} --
 const nextStep = (code, meanings) => {
   if (code === 'connection-replaced') return '[share one connection](../sharing.md) in your process.';
   if (isOfRelay(code)) return '[see what a page does when it reconnects](../relay.md#when-the-page-reconnects).';
-  if (/^(cluster|engine|owner)-/.test(code)) return '[see how replicas behave](../replicas.md).';
+  if (/^(cluster|engine|owner)-/.test(code)) return 'see how replicas behave (`docs/replicas.md`).';
   if (code.startsWith('receiver-')) return '[keep a busy process reading](../slow-consumers.md#a-stalled-process).';
   return meanings.find((row) => row.code === code).verdict === 'stop'
     ? 'run `npx rx-trade-feed doctor`. It checks everything from Node to the ticket, and says what to fix.'

@@ -13,15 +13,15 @@ import { SHARED_FEED, whenDestroyed$ } from './shared-feed.js';
 export type FeedStatus = ConnectionStatus;
 
 /**
- * The feed of a component.
+ * Gives a component the feed.
  *
  * All components of a provider share the signals. A signal is set when its value changes, never for each frame.
  */
 export interface AngularTradeFeed {
   /**
-   * Emits the frames and the lifecycle events from now on. Completes when the component is destroyed. Never errors: a
-   * stop, or a source that completes, is the event `stopped`. Emits outside Angular's zone, so set a signal to update
-   * the view.
+   * Emits frames and lifecycle events from now on. Completes when the component is destroyed. Never errors: a stop, or
+   * a source that completes, becomes the event `stopped`. Emits outside Angular's zone, so set a signal to update the
+   * view.
    */
   readonly events$: Observable<RelayedEvent>;
   /** Emits the frames only. Otherwise like `events$`. */
@@ -29,18 +29,17 @@ export interface AngularTradeFeed {
   /** The status: `connecting`, `live`, `reconnecting` or `stopped`, with its start time and its reason. */
   readonly status: Signal<FeedStatus>;
   /**
-   * The figures of the last period; `undefined` before the end of the first one. Totals count from the opening of the
-   * feed.
+   * The figures of the last period; `undefined` until the first one ends. Totals count from when the feed was opened.
    */
   readonly stats: Signal<FeedStats | undefined>;
   /**
-   * The latest window; `undefined` before the end of the first one. Windows are only computed while a component uses
-   * this signal.
+   * The latest window; `undefined` until the first one ends. Windows are only computed while a component uses this
+   * signal.
    */
   readonly window: Signal<FeedWindow<Frame<Uint8Array>> | undefined>;
   /**
-   * Whether the newest frame is too old: `stale` with the time since when, or `fresh` after that. `undefined` while all
-   * frames have arrived in time, and without the option `freshness` of `provideTradeFeed`.
+   * Whether the newest frame is too old: `stale` with the time since when, or `fresh` after that. `undefined` while
+   * every frame has arrived in time, and if `provideTradeFeed` has no option `freshness`.
    */
   readonly freshness: Signal<Freshness | undefined>;
   /** The failure that stopped the feed; `undefined` while it runs. */
@@ -52,8 +51,8 @@ export interface AngularTradeFeed {
 /**
  * Returns the feed of the nearest `provideTradeFeed`, and keeps it open until the component is destroyed.
  *
- * Directives, services and other code with an injection context can call it too. All share one connection. The first
- * call opens it. It is closed `lingerMs` after the last caller is destroyed. On a server no connection is opened: the
+ * You can also call it in directives, services and other code with an injection context. The first call opens the
+ * connection, and all share it. It closes `lingerMs` after the last caller is destroyed. On a server nothing is opened:
  * signals keep their initial values, and `frames$` emits nothing.
  *
  * @throws Error when there is no `provideTradeFeed`, or outside an injection context

@@ -13,20 +13,20 @@ import { tryCall } from '../protocol/type-guards.js';
 import { aBoolean, anObject, checkRequired, objectWith, type Rule, validated } from '../protocol/validate.js';
 import { type FeedSignalOptions, feedSignalRules, resolveFeedSignals, SHARED_FEED, sharedFeed } from './shared-feed.js';
 
-/** The address of the relay, its request, and the signals. */
+/** Options of the relay's address, of its request, and of the signals. */
 export interface ProvideTradeFeedOptions extends Omit<RelayFeedOptions, 'resumeIn'>, FeedSignalOptions {
   /** The address of the relay. `/feed` is a path on the host of the page. */
   readonly url: string | URL;
   /**
-   * Headers of the request, such as a bearer token of your app, or a function that returns them. It is called before
-   * each request in the injection context of the provider, so `inject()` works before its first `await`. It may be
-   * async, and runs outside Angular's zone. HTTP interceptors do not see the request, because it uses `fetch`.
+   * Headers of the request, such as your app's bearer token, or a function that returns them. It's called before each
+   * request in the provider's injection context, so `inject()` works before its first `await`. It may be async, and
+   * runs outside Angular's zone. HTTP interceptors don't see the request, because it uses `fetch`.
    * @defaultValue none
    */
   readonly headers?: RelayFeedOptions['headers'];
   /**
-   * Whether the page resumes at its last position after a reload. The position is stored in the `sessionStorage` of the
-   * tab. @defaultValue `true`
+   * Whether the page resumes at its last position after a reload. The tab's `sessionStorage` stores it.
+   * @defaultValue `true`
    */
   readonly resume?: boolean | undefined;
 }
@@ -34,7 +34,7 @@ export interface ProvideTradeFeedOptions extends Omit<RelayFeedOptions, 'resumeI
 /**
  * Provides the feed of a relay to `injectTradeFeed`, for the app or for a route.
  *
- * The connection is opened when a component injects the feed, never on a server. All components share it.
+ * The first component that injects the feed opens the connection, never on a server. All components share it.
  *
  * @param options - see {@link ProvideTradeFeedOptions}; durations in ms
  * @throws TradeFeedError with code `invalid-options`, from the call itself
@@ -55,7 +55,7 @@ export const provideTradeFeed = (options: ProvideTradeFeedOptions): EnvironmentP
   const address = addressOf(url);
   const open = (injector?: Injector) =>
     relayFeed$(address, { ...relay, headers: headersIn(injector, headers), resumeIn: resumeStore(resume) });
-  // Validates the options. The connection is opened by a subscription.
+  // Validates the options. Only subscribing opens the connection.
   open();
   return provideFeed(open, { stats, window, freshness, lingerMs });
 };
@@ -65,7 +65,7 @@ const anAddress: Rule = {
   allowed: 'an http: or https: address without credentials',
   is: (v) => (typeof v === 'string' && v !== '') || v instanceof URL,
 };
-// The store for the position is this provider's own.
+// This provider stores the position itself.
 const { resumeIn: _, ...relayRules } = relayFeedRules;
 const rules: Readonly<Record<keyof ProvideTradeFeedOptions, Rule>> = {
   url: anAddress,
@@ -78,15 +78,15 @@ const rules: Readonly<Record<keyof ProvideTradeFeedOptions, Rule>> = {
 const headersIn = (injector: Injector | undefined, headers: RelayFeedOptions['headers']) =>
   injector !== undefined && typeof headers === 'function' ? () => runInInjectionContext(injector, headers) : headers;
 
-/** Resolves an address like `fetch`, against the page. On a server there is none: the address is only validated. */
+/** Resolves an address against the page, like `fetch`. A server has no page, so there it's only validated. */
 const addressOf = (url: string | URL): string | URL => {
   const { document } = globalThis as { readonly document?: { readonly baseURI?: string } };
   const page = document?.baseURI ?? 'http://localhost/';
-  // `relayFeed$` rejects a text that is not an address.
+  // `relayFeed$` rejects a text that isn't an address.
   return tryCall(() => new URL(url, page)) ?? url;
 };
 
-/** The position in the feed: a restart reads it from memory, a reload from the `sessionStorage` of the tab. */
+/** Stores the position: a restart reads it from memory, a reload from the tab's `sessionStorage`. */
 const resumeStore = (isForReload: boolean): ResumeStore => {
   const positions = new Map<string, string>();
   return {
@@ -98,8 +98,8 @@ const resumeStore = (isForReload: boolean): ResumeStore => {
   };
 };
 
-// Reading the property throws if the user blocks the storage of the site. A page that could not store its position
-// learns of it from the gap after its reload.
+// The property throws if the user blocks the site's storage. The gap after a reload then shows that the position was
+// lost.
 const inTab = <T>(use: (storage: ResumeStore) => T): T | undefined =>
   tryCall(() => {
     const { sessionStorage } = globalThis as { readonly sessionStorage?: ResumeStore };
@@ -109,8 +109,8 @@ const inTab = <T>(use: (storage: ResumeStore) => T): T | undefined =>
 /**
  * Provides the events of an Observable to `injectTradeFeed`, instead of a relay. In tests, pass a `Subject`.
  *
- * The first component subscribes, for all of them, outside Angular's zone. On a server there is no subscription. An
- * error of the source is a stop.
+ * The first component subscribes on behalf of all, outside Angular's zone. A server never subscribes. An error of the
+ * source is a stop.
  *
  * @param events$ - the source; each opening and each restart of the feed subscribes to it
  * @param options - see {@link FeedSignalOptions}

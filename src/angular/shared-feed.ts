@@ -52,8 +52,8 @@ import { anObject, durationMs, positiveMs, validated } from '../protocol/validat
 export const SHARED_FEED = new InjectionToken<ReturnType<typeof sharedFeed>>('rx-trade-feed: the shared feed');
 
 /**
- * Creates the feed of a provider, in its injection context. It subscribes to the events while `open$` is subscribed to,
- * never on a server.
+ * Creates a provider's feed, in its injection context. Subscribes to the events while `open$` has a subscriber, never
+ * on a server.
  *
  * @param openEvents - returns the events of the relay; called each time the feed is opened
  */
@@ -73,13 +73,13 @@ export const sharedFeed = (openEvents: () => Observable<RelayedEvent>, settings:
   const restarts$ = new Subject<void>();
 
   const runs$ = defer(() => {
-    // A restart subscribes again, and resumes at the position that this feed has reached.
+    // Restarting subscribes again, and resumes at the position this feed has reached.
     const run$ = untilStopped(openEvents(), status);
     return restarts$.pipe(
       filter(() => failure() !== undefined),
       startWith(undefined),
       tap(() => status.set(connecting())),
-      // A subscriber may restart on `stopped`: `concatMap` begins the next run after all have received the event.
+      // A subscriber may restart on `stopped`, so `concatMap` starts the next run only once all have received it.
       concatMap(() => run$),
       tap((event) => events$.next(event)),
     );
@@ -106,11 +106,11 @@ export const sharedFeed = (openEvents: () => Observable<RelayedEvent>, settings:
     window: window.asReadonly(),
     freshness: freshness.asReadonly(),
     failure,
-    /** Keeps the feed open while it is subscribed to. Emits nothing. */
+    /** Keeps the feed open while it has a subscriber. Emits nothing. */
     open$: isServer ? NEVER : open$.pipe(shareFeed({ lingerMs: settings.lingerMs })),
-    /** Computes the windows while it is subscribed to. */
+    /** Computes the windows while it has a subscriber. */
     windows$: isServer ? NEVER : windows$,
-    /** Causes no change detection. */
+    /** Runs code without change detection. */
     outside,
     restart: () => outside(() => restarts$.next()),
   };
@@ -125,7 +125,7 @@ const setIn =
       finalize(() => target.set(undefined)),
     );
 
-/** Runs the feed to its stop, which is an event: an error and the end of the source, too. Sets the status. */
+/** Runs the feed until it stops. An error, and the end of the source, become the event `stopped`. Sets the status. */
 const untilStopped = (
   source$: Observable<RelayedEvent>,
   status: WritableSignal<ConnectionStatus>,
@@ -137,7 +137,7 @@ const untilStopped = (
     };
     return concat(source$, throwError(isOver)).pipe(
       catchError((error: unknown) => {
-        // Windows and figures must treat the time until a restart as an outage, not as a time without frames.
+        // Until a restart, windows and figures must count an outage, not a quiet feed.
         const stopped = unannouncedStop(feed.state, error);
         return stopped ? of(stopped) : EMPTY;
       }),
@@ -150,14 +150,13 @@ const connecting = (): ConnectionStatus => ({ state: 'connecting', since: Date.n
 const stopOf = (status: ConnectionStatus): TradeFeedError | undefined =>
   status.state === 'stopped' ? status.failure : undefined;
 
-// A feed should never complete. Without this error, the status would stay `live` after the last event.
+// A feed should never complete. If this didn't error, the status would stay `live` after the last event.
 const isOver = (): TradeFeedError => createFailure(sourceCompleted, { stage: 'stream' });
 
 /**
- * Emits when the owner of `destroyRef`, such as a component, is destroyed. A late subscriber receives the value at
- * once.
+ * Emits when the owner of `destroyRef`, such as a component, is destroyed, or at once if it already was.
  *
- * `takeUntilDestroyed` of Angular 20.0 throws if the component is already destroyed, and a callback may run after that.
+ * Replaces `takeUntilDestroyed`, which throws for a destroyed component in Angular 20.0: callbacks may run after that.
  *
  * @param outside - calls a function outside Angular's zone
  */
@@ -171,15 +170,15 @@ export const whenDestroyed$ = (destroyRef: DestroyRef, outside: (work: () => voi
 export interface WindowSignalOptions extends TimeWindowOptions, FramesOptions {
   /** The length of a window in ms, an integer. @defaultValue 1 000 */
   readonly lengthMs?: number | undefined;
-  /** The maximum number of frames in a window. Further frames are counted in `dropped`. @defaultValue 1 000 */
+  /** The most frames in a window. Further ones are counted in `dropped`. @defaultValue 1 000 */
   readonly maxFrames?: number | undefined;
 }
 
-/** The options of the signals, and of the time that the feed stays open without a component. */
+/** Options of the signals, and of how long the feed stays open once no component uses it. */
 export interface FeedSignalOptions {
   /** How often the signal `stats` is set: `everyMs`, in ms. @defaultValue `{ everyMs: 1_000 }` */
   readonly stats?: { readonly everyMs?: number | undefined } | undefined;
-  /** The windows of the signal `window`, set at the end of each. @defaultValue `{ lengthMs: 1_000, maxFrames: 1_000 }` */
+  /** Windows of the signal `window`, set when each ends. @defaultValue `{ lengthMs: 1_000, maxFrames: 1_000 }` */
   readonly window?: WindowSignalOptions | undefined;
   /**
    * When the newest frame is too old: the options of `freshness`, for the signal `freshness`. @defaultValue none: the
@@ -187,7 +186,7 @@ export interface FeedSignalOptions {
    */
   readonly freshness?: FreshnessOptions | undefined;
   /**
-   * How long the feed stays open after its last component is destroyed, in ms, so that a change of route needs no
+   * How long the feed stays open after its last component is destroyed, in ms, so that changing the route doesn't
    * reconnect. 0 closes it at once.
    * @defaultValue 1 000
    */

@@ -1,4 +1,4 @@
-/** The globals of a page that this library uses. A worker has some of them, and Node 21 and later has `navigator`. */
+/** Globals of a page that this library uses. A worker has some of them, and Node 21 and later has `navigator`. */
 interface PageGlobals extends Partial<EventTarget> {
   readonly location?: { readonly href: string; readonly origin: string };
   readonly document?: { readonly visibilityState: string };

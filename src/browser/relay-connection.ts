@@ -9,8 +9,8 @@ import type { ResumePoint, StreamClock } from './resume-point.js';
 /**
  * Opens one connection to a relay, resumes at a point, and emits the events.
  *
- * Completes at the message `complete`. Errors with a {@link ConnectionEnd}: the failure that this client has detected,
- * or that the relay sent in `connect-again`.
+ * Completes at the message `complete`. Errors with a {@link ConnectionEnd}: the failure that this client detected, or
+ * that the relay sent in `connect-again`.
  */
 export const relayConnection$ = (settings: RelayFeedSettings, point: ResumePoint): Observable<Received> =>
   defer(() => {
@@ -21,7 +21,7 @@ export const relayConnection$ = (settings: RelayFeedSettings, point: ResumePoint
     const received = ({ event: type, id, data }: ServerSentEvent): Observable<Received> => {
       if (type === 'hello') facts.opened(readHello(data));
       const { shiftMs } = point.clock;
-      // A relay whose feed has stopped may send only this message, without `hello`.
+      // A relay whose feed has stopped may send only this message, and no `hello`.
       if (type === 'connect-again') throw facts.ofRelay(readFailure(JSON.parse(data.join('\n')), shiftMs));
       if (!facts.isOpen()) throw relayError({ code: 'invalid-relay' });
       const lines = type === '' ? data : [];
@@ -55,16 +55,16 @@ export const relayConnection$ = (settings: RelayFeedSettings, point: ResumePoint
 
 export type DetectedCode = 'relay-lost' | 'relay-stalled' | 'invalid-relay-data';
 
-/** The end of one connection to a relay, or of the attempt to open one. */
+/** How one connection to a relay, or the attempt to open one, has ended. */
 export interface ConnectionEnd {
   readonly failure: TradeFeedError;
-  /** Whether the relay sent the failure: its verdict `stop` then means that the feed of the relay has stopped. */
+  /** Whether the relay sent the failure. The verdict `stop` then means that the relay's feed has stopped. */
   readonly isOfFeed: boolean;
   /** Whether the feed was opened during this connection. */
   readonly hasOpened: boolean;
 }
 
-/** The facts about a connection that begins now, for the failure that ends it. */
+/** Collects facts about a new connection, for the failure that ends it. */
 export const createConnectionFacts = (clock: Pick<StreamClock, 'now' | 'measure'>) => {
   const now = () => clock.now();
   const requestedAt = now();
@@ -79,7 +79,7 @@ export const createConnectionFacts = (clock: Pick<StreamClock, 'now' | 'measure'
   const failure = (code: DetectedCode, cause?: unknown): TradeFeedError => {
     if (cause instanceof TradeFeedError) return cause;
     if (openedAt === undefined) return relayError({ code: 'relay-unreachable', cause });
-    // A stalled connection may have ended when its last bytes arrived.
+    // A stalled connection may already have ended when its last bytes arrived.
     const endedAt = code === 'relay-stalled' ? lastBytesAt : now();
     return relayError({ code, endedAt, cause, ...figures(endedAt) });
   };
@@ -99,7 +99,7 @@ export const createConnectionFacts = (clock: Pick<StreamClock, 'now' | 'measure'
       if (type === 'opened') hasOpened = true;
     },
     failure,
-    /** Returns a failure that the relay sent, with the stage, the uptime and the frames of this connection. */
+    /** Returns a failure from the relay with this connection's stage, uptime and frames. */
     ofRelay: (sent: TradeFeedError) => (failureOfRelay = copyFailure(sent, { stage: 'stream', ...figures(now()) })),
     end: (cause: unknown): ConnectionEnd => {
       const ended = failure('invalid-relay-data', cause);

@@ -7,7 +7,7 @@ import { aCount, aFunction, anObject, aScheduler, objectWith, oneOf, positiveMs 
 import { invalidOption, type Rule, validated } from '../protocol/validate.js';
 import { pageGlobals } from './page-globals.js';
 
-/** Stores the id of the last message: `sessionStorage` implements it. */
+/** Stores the id of the last message. `sessionStorage` implements it. */
 export interface ResumeStore {
   /** Returns the stored value; `null` if there is none. */
   getItem(key: string): string | null;
@@ -18,17 +18,17 @@ export interface ResumeStore {
 /** The options of `relayFeed$`. */
 export interface RelayFeedOptions {
   /**
-   * Headers of the request, such as a bearer token of your app; or a function that is called before each request (it
-   * may be async), so that a token can be renewed. @defaultValue none
+   * Headers of the request, such as your app's bearer token. Pass a function (it may be async) to renew a token: it's
+   * called before each request. @defaultValue none
    */
   readonly headers?: RequestHeaders | (() => RequestHeaders | Promise<RequestHeaders>) | undefined;
   /** Whether the request sends cookies, as in `fetch`. @defaultValue `'same-origin'` */
   readonly credentials?: 'omit' | 'same-origin' | 'include' | undefined;
-  /** How long to wait for the first message of the relay, in ms. @defaultValue 10 000 */
+  /** How long to wait for the relay's first message, in ms. @defaultValue 10 000 */
   readonly connectTimeoutMs?: number | undefined;
   /**
-   * How long the relay may send no bytes before this client closes the connection, in ms. A relay sends a heartbeat
-   * every 15 s.
+   * How long the relay may send no bytes before this client closes the connection, in ms. Relays send a heartbeat every
+   * 15 s.
    *
    * @defaultValue 45 000
    */
@@ -36,8 +36,8 @@ export interface RelayFeedOptions {
   /** Changes to the default reconnect policy. */
   readonly backoff?: BackoffOptions | undefined;
   /**
-   * After how many stops of the feed in a row this Observable errors: an integer, or `Infinity`. Until then the page
-   * reconnects, with backoff. An `opened` restarts the count. @defaultValue 5
+   * How many stops of the feed in a row make this Observable error: an integer, or `Infinity`. Until then the page
+   * reconnects, with backoff. `opened` restarts the count. @defaultValue 5
    */
   readonly maxFeedStops?: number | undefined;
   /** Returns the verdict for a failure, as in `tradeFeed$`. Called with the failure and the default verdict. */
@@ -49,11 +49,11 @@ export interface RelayFeedOptions {
    */
   readonly resumeIn?: ResumeStore | undefined;
   /**
-   * `'share'`: all tabs of this browser with the same `url` share one stream: one tab receives it for all. They must
+   * `'share'`: all tabs of this browser with the same `url` share one stream, which one of them receives. They must
    * belong to the same signed-in user, so unsubscribe when the user signs out. @defaultValue `'separate'`
    */
   readonly tabs?: 'share' | 'separate' | undefined;
-  /** For tests: the clock and the timers. @defaultValue `asyncScheduler` */
+  /** Clock and timers, for tests. @defaultValue `asyncScheduler` */
   readonly scheduler?: SchedulerLike | undefined;
 }
 
@@ -73,14 +73,14 @@ const defaults = Object.freeze({
   scheduler: asyncScheduler,
 } as const);
 
-/** @throws TypeError for what `fetch` refuses. Its message shows no name and no value, which may be a token */
+/** @throws TypeError for what `fetch` refuses. The message leaves out the name and the value, which may be a token */
 export const requestHeaders = (fields: RequestHeaders): Headers => {
   const headers = tryCall(() => new Headers(fields));
   if (headers === undefined) throw new TypeError("A header isn't valid.");
   return headers;
 };
 
-// Checked before any request, because each request would fail.
+// Checked up front, because every request would fail.
 const areHeaders = (value: unknown): boolean =>
   anObject.is(value) &&
   Object.values(value as RequestHeaders).every(isText) &&

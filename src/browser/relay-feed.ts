@@ -10,26 +10,25 @@ import { type RelayFeedOptions, type RelayFeedSettings, resolveRelayFeed } from 
 import { type OwnEvent, ResumePoint } from './resume-point.js';
 
 /**
- * Receives a feed from a relay, in a browser or in Node: the frames and the lifecycle events, in order, like
- * `tradeFeedEvents$` on the server.
+ * Receives a feed from a relay, in a browser or in Node: frames and lifecycle events in order, like `tradeFeedEvents$`
+ * on the server.
  *
- * Cold: each subscription is a client of the relay; the relay has one connection to the service for all of them. The
- * `data` of a frame is a `Uint8Array`. First emits the events that describe the current state of the feed. When the
- * connection to the relay ends, connects again with the backoff of `tradeFeed$`, and resumes after the last event: a
- * `gap` covers missing frames, if there are any. A `gap` with the code `relay-behind` and `missed` frames also reports
- * that this client was too slow. Times come from the clock of the relay. They are corrected if it differs from the
- * clock of this machine by more than a second at the first connection. They go on when the clock of this machine is set
- * after that.
+ * Cold: each subscription is a client of the relay, which has one connection to the service for all of them. A frame's
+ * `data` is a `Uint8Array`. First emits the events that describe the current state of the feed. When the connection to
+ * the relay ends, reconnects with the backoff of `tradeFeed$` and resumes after the last event; a `gap` covers frames
+ * that are missing. A `gap` with the code `relay-behind` and `missed` frames means that this client was too slow. Times
+ * come from the relay's clock, and are corrected if it differs from this machine's by more than a second at the first
+ * connection. Setting this machine's clock later doesn't move them.
  *
- * Completes when the feed of the relay completes. Errors with a `TradeFeedError`: the stop of the feed itself
+ * Completes when the relay's feed completes. Errors with a `TradeFeedError`: the stop of the feed itself
  * (`connection-replaced`, `invalid-api-key`, …) after `maxFeedStops` of them in a row, `relay-refused` (401, 403),
- * `invalid-relay` (no relay at that address), or `retries-exhausted`. Connects again after `relay-unreachable`,
+ * `invalid-relay` (no relay at that address), or `retries-exhausted`. Reconnects after `relay-unreachable`,
  * `relay-headers-failed`, `relay-full` (503, not before `Retry-After`), `relay-failed` (5xx, 408, 429), `relay-lost`,
- * `relay-stalled`, `invalid-relay-data`, `relay-closing` and `relay-session-ended`. A wait ends early when the browser
- * is online again, the page becomes visible, or the page returns from the back/forward cache.
+ * `relay-stalled`, `invalid-relay-data`, `relay-closing` and `relay-session-ended`. It stops waiting early when the
+ * browser is back online, the page becomes visible, or the page returns from the back/forward cache.
  *
  * @typeParam T - the type of the values of an operator on the server (`select`): each arrives as a {@link
- *   RelayedValue}. It is not checked here. Without `T` the type of the events has no values.
+ *   RelayedValue}. Not checked at runtime. If you leave `T` out, the type of the events has no values.
  * @param url - the address of the relay, absolute or relative to the page
  * @param options - see {@link RelayFeedOptions}; durations in ms
  * @throws TradeFeedError with code `invalid-options`, from the call itself, before any I/O
@@ -51,7 +50,7 @@ export const relayFeed$ = <T = never>(
   type Value = [T] extends [never] ? never : RelayedValue<T>;
   const settings = resolveRelayFeed(url, options);
   const page$ = pageFeed$.bind(undefined, settings);
-  // If the module cannot be loaded, this page has a separate stream.
+  // If the module can't be loaded, this page opens a separate stream.
   const shared = () =>
     import('./tabs/shared-feed.js').then(
       ({ sharedFeed$ }) => sharedFeed$(settings, page$),
@@ -65,7 +64,7 @@ const pageFeed$ = (settings: RelayFeedSettings, given?: ResumePoint): Observable
     const point = given ?? new ResumePoint(settings);
     return withEvents<Received>((deliver) => {
       const emit = (event: OwnEvent): void => {
-        deliver(point.own(event));
+        deliver(point.stamp(event));
       };
       const now = () => point.clock.now();
       const stop = (failure: unknown): void => {
@@ -83,14 +82,14 @@ const pageFeed$ = (settings: RelayFeedSettings, given?: ResumePoint): Observable
     });
   });
 
-// `scan` emits no seed.
+// `scan` doesn't emit its seed.
 const noStops = { stops: 0 } as ReturnType<typeof afterEnd>;
 
 /**
- * Counts the stops of the feed in a row. Changes the verdict of a stop to `backoff` until there are `maxFeedStops`. An
- * `opened` restarts the count.
+ * Counts the stops of the feed in a row. Changes their verdict to `backoff` until there are `maxFeedStops`. `opened`
+ * restarts the count.
  *
- * A relay that is replaced, or whose account is used elsewhere for a moment, sends a stop to all pages at once. They
+ * A relay that's being replaced, or whose account is briefly used elsewhere, sends a stop to all pages at once. They
  * retry instead of stopping.
  */
 export const afterEnd = (maxFeedStops: number, before: number, { failure, isOfFeed, hasOpened }: ConnectionEnd) => {
@@ -101,8 +100,8 @@ export const afterEnd = (maxFeedStops: number, before: number, { failure, isOfFe
 };
 
 /**
- * Emits when a connection is likely to work again: the browser is online, the page is shown again from the back/forward
- * cache, or the page becomes visible. Emits nothing without a page, for example in Node.
+ * Emits when a connection is likely to work again: the browser is online, or the page becomes visible or returns from
+ * the back/forward cache. Emits nothing where there's no page, for example in Node.
  */
 export const pageWakes$: Observable<Event> = defer(() =>
   pageGlobals.addEventListener === undefined
@@ -110,5 +109,5 @@ export const pageWakes$: Observable<Event> = defer(() =>
     : merge(...wakes.map((name) => fromEvent<Event>(pageGlobals as EventTarget, name))),
 ).pipe(filter(({ type }) => type !== 'visibilitychange' || pageGlobals.document?.visibilityState === 'visible'));
 
-// `visibilitychange` is an event of the document, and bubbles to the window.
+// `visibilitychange` fires on the document, and bubbles to the window.
 const wakes = ['online', 'pageshow', 'visibilitychange'];

@@ -3,7 +3,7 @@ import { checkFields } from '../protocol/failures/trade-feed-error.js';
 import { notBefore } from '../protocol/feed-state.js';
 import { isTime } from '../protocol/type-guards.js';
 
-/** One event of a stream of Server-Sent Events. A field that is absent is an empty string. */
+/** One event of a stream of Server-Sent Events. Missing fields are empty strings. */
 export interface ServerSentEvent {
   readonly event: string;
   readonly id: string;
@@ -11,12 +11,12 @@ export interface ServerSentEvent {
   readonly data: readonly string[];
 }
 
-/** Greater than any message of a relay. Without this limit, a message without an end would fill the memory. */
+/** Larger than any relay message. A message that never ends would otherwise fill the memory. */
 const maxLength = 2 ** 26;
 
 /**
- * Creates a reader of one stream of Server-Sent Events (HTML, 9.2.6). It returns the events that are complete with the
- * bytes that it is called with. Ignores comments, and an incomplete event at the end. Lines end with LF or CRLF.
+ * Creates a reader for one stream of Server-Sent Events (HTML, 9.2.6). Call it with bytes, and it returns the events
+ * they complete. Ignores comments, and an incomplete event at the end. Lines end with LF or CRLF.
  *
  * @throws RangeError, from the reader, for a message that is too long
  */
@@ -27,7 +27,7 @@ export const createServerSentEventReader = (): ((bytes: Uint8Array) => readonly 
     const text = decoder.decode(bytes, { stream: true }).replaceAll('\r', '');
     rest += text;
     if (rest.length > maxLength) throw new RangeError();
-    // A long line arrives in many parts. Searching all of them again with each part would take quadratic time.
+    // A long line arrives in many parts, and searching all of them each time would be quadratic.
     if (!text.includes('\n')) return [];
     const blocks = rest.split('\n\n');
     rest = blocks.pop() ?? '';
@@ -45,7 +45,7 @@ const fieldsOf = (block: string): ServerSentEvent => {
   return fields;
 };
 
-/** Returns the clock of the relay, in epoch ms. Throws for an invalid message. */
+/** Returns the relay's clock, in epoch ms. Throws for an invalid message. */
 export const readHello = (lines: readonly string[]): number => {
   const { at } = JSON.parse(lines.join('\n')) as { readonly at: unknown };
   checkFields(isTime(at), 'hello');
@@ -53,10 +53,10 @@ export const readHello = (lines: readonly string[]): number => {
 };
 
 /**
- * Reads the events of a message. If one line cannot be read, there are none: the relay sends the message again.
+ * Reads the events of a message. If one line is unreadable there are none, and the relay sends the message again.
  *
- * @param ownAt - a page that could not connect at first has emitted that, and the state of the feed of the relay may be
- *   older. Frames have the time of the service
+ * @param ownAt - time of the last event that a page emitted before its first connection: the state of the relay's feed
+ *   may be older. Frames keep the time of the service
  * @throws for an invalid line
  */
 export const eventsOf = (lines: readonly string[], shiftMs: number, ownAt = -Infinity): readonly Received[] =>

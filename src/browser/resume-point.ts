@@ -5,33 +5,33 @@ import { withTime } from '../protocol/feed-state.js';
 import { tryCall } from '../protocol/type-guards.js';
 import type { RelayFeedSettings } from './relay-feed-options.js';
 
-/** An event that a page creates itself. */
+/** An event that comes from the page, not from the relay. */
 export type OwnEvent = Exclude<LifecycleEvent, Gap>;
 
-/** Where one subscription resumes in the feed. The store keeps the id for the next one. Times are in epoch ms. */
+/** Tracks where a subscription resumes in the feed. The store keeps the id for the next one. Times are in epoch ms. */
 export class ResumePoint {
-  /** The id of the last message; `undefined` before the first one. */
+  /** The last message's id; `undefined` before the first one. */
   id: string | undefined;
-  /** The time of the stream, which continues over all connections. */
+  /** The time of the stream, which continues across connections. */
   readonly clock: StreamClock;
-  /** When the page emitted the last event of its own before the first event of the relay. */
+  /** When the page emitted its last event before the relay's first one. */
   ownAt = -Infinity;
   watcher:
-    { own(event: OwnEvent): void; message(from: string | undefined, lines: readonly string[]): void } | undefined;
+    { event(event: OwnEvent): void; message(from: string | undefined, lines: readonly string[]): void } | undefined;
   readonly #key: string;
   readonly #store: RelayFeedSettings['resumeIn'];
-  /** The latest time of the emitted events. A relay sends no earlier event. */
+  /** The latest time emitted. Relays send nothing earlier. */
   #reachedAt: number | undefined;
 
   constructor({ url, resumeIn, scheduler }: RelayFeedSettings) {
     this.#key = `rx-trade-feed:${url}`;
     this.#store = resumeIn;
-    // If the store throws, the page cannot resume after a reload, but the feed works.
+    // If the store throws, the page can't resume after a reload, but the feed works.
     const stored = tryCall(() => resumeIn?.getItem(this.#key));
     // An invalid id would make every request fail.
     this.id = /^[\w.-]{1,120}$/.exec(stored ?? '')?.[0];
     const wall = () => scheduler.now();
-    // Only the default scheduler has a clock that is corrected.
+    // Only the default scheduler's clock can be corrected.
     this.clock = new StreamClock(wall, scheduler === asyncScheduler ? () => performance.now() : wall);
   }
 
@@ -51,39 +51,36 @@ export class ResumePoint {
     this.#reachedAt = Math.max(this.#reachedAt ?? -Infinity, time);
   }
 
-  /** Returns an event of the page itself with the time of the stream: the next frames may be earlier than its clock. */
-  own(event: OwnEvent): OwnEvent {
-    const own = withTime(event, this.#reachedAt ?? (this.ownAt = event.at));
-    this.watcher?.own(own);
-    return own;
+  /** Gives an event of the page the time of the stream: the next frames may be earlier than the page's clock. */
+  stamp(event: OwnEvent): OwnEvent {
+    const stamped = withTime(event, this.#reachedAt ?? (this.ownAt = event.at));
+    this.watcher?.event(stamped);
+    return stamped;
   }
 }
 
-/** Clocks that differ by less count as equal, because a slow network does not allow a better estimate, in ms. */
+/** Clocks that differ by less count as equal, in ms: a slow network doesn't allow a better estimate. */
 const toleranceMs = 1_000;
-/**
- * The most by which the clocks of two replicas may differ, in ms. The stream follows them, because their times never go
- * back.
- */
+/** How much the clocks of two replicas may differ, in ms. The stream follows them, since their times never go back. */
 const replicaMs = 10_000;
-/** A clock may gain or lose one ms in this many: the greatest correction of NTP (RFC 5905). */
+/** A clock may gain or lose one ms in this many, the most that NTP corrects (RFC 5905). */
 const driftPerMs = 2_000;
 
 /**
- * The time of a stream: at first that of the clock of this machine, which may be wrong and corrected later. The stream
- * then keeps its time, so that windows neither stop for the length of the correction, nor contain time that never was.
+ * Keeps the time of a stream. It starts with this machine's clock, which may be wrong and corrected later. The stream
+ * keeps its own time, so windows neither stop for as long as the correction nor contain time that never passed.
  *
- * The time passes by the monotonic clock, which nobody corrects. That clock may stop while the machine sleeps, so after
- * a pause the clock of the relay decides, unless the other two agree that it has changed.
+ * Time passes by the monotonic clock, which is never corrected. It may stop while the machine sleeps, so after a pause
+ * the relay's clock decides, unless the other two agree that it's the one that changed.
  */
 export class StreamClock {
-  /** How far the times of the stream are ahead of the clock of the relay, in ms. */
+  /** How far the stream's times are ahead of the relay's clock, in ms. */
   shiftMs = 0;
   readonly #wall: () => number;
   readonly #monotonic: () => number;
   #base: number;
   #latest = -Infinity;
-  /** The two clocks of this machine when the relay's was last known. */
+  /** This machine's two clocks when the relay's was last known. */
   #known: readonly [monotonic: number, wall: number] | undefined;
 
   /**
@@ -96,19 +93,19 @@ export class StreamClock {
     this.#base = wall() - monotonic();
   }
 
-  /** How far the times of the stream are ahead of the clock of this machine: not 0 once that clock was corrected. */
+  /** How far the stream's times are ahead of this machine's clock: not 0 once that clock was corrected. */
   get aheadMs(): number {
     return Math.round(this.#base + this.#monotonic() - this.#wall());
   }
 
-  /** Returns the time of the stream, in epoch ms. It never goes back. */
+  /** Returns the time of the stream, in epoch ms. Never goes back. */
   now(): number {
     return (this.#latest = Math.max(this.#latest, this.#exact()));
   }
 
   /**
-   * Compares the clock of the relay with the time of the stream, at the first message of a connection, like NTP (RFC
-   * 5905, section 8).
+   * Compares the relay's clock with the time of the stream at a connection's first message, like NTP (RFC 5905, section
+   * 8).
    *
    * @param requestedAt - when the request was sent, by `now`
    * @param relayAt - when the answer was sent, by the clock of the relay
@@ -133,7 +130,7 @@ export class StreamClock {
     this.#remember();
   }
 
-  // The sum of two fractions can be a little less than a whole number.
+  // Adding two fractions can end up just below a whole number.
   #exact(): number {
     return Math.floor(this.#base + this.#monotonic() + 0.001);
   }
@@ -146,8 +143,8 @@ export class StreamClock {
     if (this.#known === undefined) return true;
     const elapsedMs = this.#monotonic() - this.#known[0];
     if (Math.abs(aheadMs) <= replicaMs + halfTripMs + elapsedMs / driftPerMs) return false;
-    // The monotonic clock is never ahead of real time. If it is behind, this machine has slept, and its other clock was
-    // not.
+    // The monotonic clock never runs ahead of real time. If it lags, this machine has slept, and its other clock wasn't
+    // set.
     return aheadMs < 0 || Math.abs(this.#wall() - this.#known[1] - elapsedMs) <= toleranceMs;
   }
 }

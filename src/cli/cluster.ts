@@ -10,8 +10,8 @@ import { type ConnectionValues, engineUrl, type ReplicaValues } from './options.
 export const defaultAccount = 'main';
 
 /**
- * Creates the feed of a command: over a connection of this process, or as a replica of a cluster. `close` gives the
- * ownership of a cluster away, and closes the connection to its engine.
+ * Creates the feed of a command: over its own connection, or as a replica of a cluster. `close` hands the cluster's
+ * connection over to another replica and disconnects from the engine.
  */
 export const replicaFeed = async (
   feed: Feed,
@@ -27,7 +27,7 @@ export const replicaFeed = async (
   if (address === undefined) return { events$: tradeFeedEvents$(feed, options), close: () => Promise.resolve() };
   const { engine, close } = await connectEngine(address);
   const cluster = createFeedCluster(feed, { ...options, engine, account: account ?? defaultAccount, replica });
-  // The command unsubscribes before it ends, but the replica must give the ownership away first.
+  // The command unsubscribes before it ends, but the replica must hand over its ownership first.
   const kept = cluster.events$.subscribe({ error: noop });
   return {
     events$: cluster.events$,
@@ -39,7 +39,7 @@ export const replicaFeed = async (
   };
 };
 
-/** Returns the address of the engine in the arguments or the environment. An error does not contain it. */
+/** Reads the engine's address from the arguments or the environment. No error shows it: it may hold a password. */
 export const engineAddress = (
   { cluster }: Pick<ReplicaValues, 'cluster'>,
   { env }: Pick<CliContext, 'env'>,
@@ -55,7 +55,7 @@ interface ConnectedEngine {
   readonly close: () => Promise<void>;
 }
 
-/** Connects to an engine. An error does not contain the address, which may have a password. */
+/** Connects to an engine. No error shows the address, which may hold a password. */
 export const connectEngine = async (address: string): Promise<ConnectedEngine> => {
   const url = new URL(address);
   return url.protocol.startsWith('redis') ? connectRedis(url) : connectNats(url);
@@ -87,7 +87,7 @@ const connectRedis = async (url: URL): Promise<ConnectedEngine> => {
     import('ioredis').catch(missing('ioredis')),
     import('../redis/index.js').catch(missing('ioredis')),
   ]);
-  // The client decodes the address as well, and throws for a `%` that begins no escape.
+  // The client decodes the address as well, and throws on a `%` that doesn't start an escape.
   const { user, password } = credentialsOf(url);
   const encoded = { username: encodeURIComponent(user), password: encodeURIComponent(password) };
   const { href } = Object.assign(new URL(url), encoded);
@@ -97,7 +97,7 @@ const connectRedis = async (url: URL): Promise<ConnectedEngine> => {
     return Promise.resolve();
   };
   try {
-    // The status of the engine shows a lost connection.
+    // The engine's status reports a lost connection.
     for (const connection of connections) connection.on('error', noop);
     await Promise.all(connections.map((connection) => connection.connect()));
   } catch (error) {

@@ -4,7 +4,7 @@ import type { CliContext } from './context.js';
 import { localError, usageError } from './errors.js';
 import type { ConnectionValues, ServiceValues } from './options.js';
 
-/** Returns the address that the arguments and the environment name, and whether there is a key. */
+/** Reads the address from the arguments or the environment, and checks whether there's a key. */
 export const targetOf = ({ baseUrl, keyFile }: ServiceValues, { env }: Pick<CliContext, 'env'>) => ({
   baseUrl: baseUrl ?? (env['TRADE_FEED_BASE_URL'] || undefined),
   hasKey: keyFile !== undefined || Boolean(env['TRADE_FEED_API_KEY']),
@@ -37,21 +37,21 @@ export const tlsOf = async ({ ca }: Pick<ServiceValues, 'ca'>): Promise<TradeFee
   return { ca: pem };
 };
 
-/** Reads the file of an option as text. Rejects with a CliError that names the option. */
+/** Reads a file that an option names. Rejects with a CliError that names the option. */
 export const readFileOf = (option: string, file: string): Promise<string> =>
   readFile(file, 'utf8').catch((error: unknown) => {
     throw localError(`Can't read the file of ${option}`, error);
   });
 
 /**
- * Reads the API key from a file. A regular file is read again for every ticket, so that the key can rotate. A pipe
- * (`--key-file <(pass show …)`) is read once. No error shows the content.
+ * Reads the API key from a file. Reads a regular file again for every ticket, so you can rotate the key; reads a pipe
+ * (`--key-file <(pass show …)`) once. No error shows the content.
  */
 const keyFromFile = async (file: string): Promise<string | (() => Promise<string>)> => {
   const readKey = async (): Promise<string> => {
     const key = (await readFileOf('--key-file', file)).replace(/[\r\n]+$/, '');
     if (/^[\x21-\x7e]+$/.test(key)) return key;
-    // Another program may be writing the file. If that happens for a later ticket, the feed retries with backoff.
+    // Another program may be writing the file. For a later ticket, the feed retries with backoff.
     throw usageError('The file of --key-file must contain only an API key: one line of visible ASCII characters.');
   };
   const key = await readKey();

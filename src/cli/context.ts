@@ -1,13 +1,13 @@
 import type { Readable, Writable } from 'node:stream';
 import { fromEvent, map, merge, type Observable, share, tap } from 'rxjs';
 
-/** The environment, streams and signals of the process. Tests replace them. */
+/** The environment, streams and signals of the process. Tests pass their own. */
 export interface CliContext {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly stdin: Input;
   readonly stdout: Output;
   readonly stderr: Output;
-  /** Emits a signal that asks the command to end. Without a subscriber, a signal has its default effect. */
+  /** Emits SIGINT and the like. As long as nothing subscribes, a signal has its default effect. */
   readonly interrupt$: Observable<Interrupt>;
 }
 
@@ -30,16 +30,16 @@ export const processContext = (process: NodeJS.Process): CliContext => {
   const signals = Object.keys(interrupts) as Interrupt[];
   const interrupt$ = merge(...signals.map((signal) => fromEvent(process, signal).pipe(map(() => signal)))).pipe(
     tap((signal) => {
-      // The terminal prints `^C` at the cursor. The next line, or the prompt of the shell, must not follow it.
+      // The terminal prints `^C` at the cursor. The newline keeps the next line, or the shell's prompt, off that row.
       if (signal === 'SIGINT') [stderr, stdout].find(({ isTTY }) => isTTY)?.write('\n');
     }),
-    // One newline for all subscribers.
+    // All subscribers share one newline.
     share(),
   );
   return { env, stdin, stdout, stderr, interrupt$ };
 };
 
-/** Returns whether a stream is a terminal that supports control sequences. */
+/** Returns whether a stream is a terminal that understands control sequences. */
 export const isTerminal = (output: Output, { env }: Pick<CliContext, 'env'>): boolean =>
   output.isTTY === true && env['TERM'] !== 'dumb';
 

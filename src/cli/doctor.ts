@@ -13,7 +13,7 @@ import type { ServiceValues } from './options.js';
 import { count, duration } from './view/text.js';
 
 export interface Finding {
-  /** `warning`: the feed works, but something needs attention. `failed`: the feed cannot work. */
+  /** `warning`: the feed works, but something needs attention. `failed`: the feed can't work. */
   readonly status: 'ok' | 'warning' | 'failed' | 'skipped';
   readonly text: string;
   readonly advice?: string | undefined;
@@ -37,8 +37,8 @@ export const checks = [
 type DoctorValues = ServiceValues & Readonly<{ connect?: boolean | undefined; frameWithin?: number | undefined }>;
 
 /**
- * Yields the finding of each check. Each check needs what the ones before it found, so the reader stops after a finding
- * that failed. The checks of the network send neither the key nor a ticket.
+ * Yields the finding of each check. Each check builds on the ones before it, so stop reading after one that failed.
+ * The network checks send neither the key nor a ticket.
  */
 export async function* diagnose(
   feed: Feed,
@@ -103,7 +103,7 @@ export const nodeFinding = (version: string): Finding => {
   return failed(ExitCode.local, `Node ${version} is too old.`, `Install Node ${oldestNode.join('.')} or later.`);
 };
 
-// The operator validates the options when it is created, before any input or output.
+// Creating the operator validates the options, before any I/O.
 const settingsOf = async (values: DoctorValues, env: CliContext['env']): Promise<TradeFeedOptions | Finding> => {
   try {
     const options = await connectionOptions(values, { env });
@@ -117,7 +117,7 @@ const settingsOf = async (values: DoctorValues, env: CliContext['env']): Promise
 const passTheProxy =
   "Pass `await proxyFromEnvironment()` to the feed in your app, too: it doesn't use HTTPS_PROXY by itself.";
 
-/** Reports which proxy is used for the address, and variables that have no effect. */
+/** Reports which proxy handles the address, and which proxy variables have no effect. */
 export const proxyFinding = (url: URL, env: CliContext['env']): Finding => {
   const proxy = proxyFor(url, env);
   if (proxy) return ok(`doctor used ${proxy.host}, from HTTPS_PROXY`, passTheProxy);
@@ -149,7 +149,7 @@ const codeOf = (error: unknown): string => {
 
 export const dnsTimeoutMs = 5_000;
 
-/** Rejects with `ETIMEDOUT` if DNS is silent: the system would wait for up to half a minute. */
+/** Rejects with `ETIMEDOUT` if DNS doesn't answer: the system would wait for up to half a minute. */
 export const addressesOf = (
   host: string,
   query: (host: string) => Promise<readonly { readonly address: string }[]> = (name) => lookup(name, { all: true }),
@@ -205,7 +205,7 @@ export const tcpFinding = (port: number, attempts: readonly Attempt[], proxy?: U
 const silenceMs = 10_000;
 
 const servedCertificate = async (url: URL, options: TradeFeedOptions, env: CliContext['env']): Promise<TLSSocket> => {
-  // An untrusted certificate is examined.
+  // Lets an untrusted certificate through, so that it can be examined.
   const tls = { ...options.tls, rejectUnauthorized: false };
   const [host, port] = [hostOf(url), portOf(url)];
   const { agent } = await proxyFromEnvironment({ env, tls });
@@ -228,7 +228,7 @@ const dayMs = 24 * 3_600_000;
 
 type Served = Pick<TLSSocket, 'getPeerCertificate' | 'getProtocol' | 'authorized' | 'destroy'>;
 
-/** Examines the certificate of a connection, which it closes. */
+/** Examines the certificate of a connection, then closes the connection. */
 export const tlsFinding = (socket: Served, now: number): Finding => {
   const certificate = socket.getPeerCertificate(true);
   const { authorizationError } = socket as { readonly authorizationError?: unknown };
@@ -269,7 +269,7 @@ export const tlsFinding = (socket: Served, now: number): Finding => {
 
 const findingFor = (code: FailureCode): Finding => findingOf(createTradeFeedError({ stage: 'ticket', code }));
 
-// A root certificate is its own issuer. An incomplete chain ends with a certificate that has none.
+// A root certificate is its own issuer. In an incomplete chain, the last certificate has no issuer.
 const chainOf = (certificate: Partial<DetailedPeerCertificate>): readonly string[] => {
   const { subject, issuerCertificate: issuer } = certificate;
   return [nameOf(subject), ...(issuer === undefined || issuer === certificate ? [] : chainOf(issuer))];
@@ -287,11 +287,11 @@ const noTlsFinding = ({ code, message }: NodeJS.ErrnoException): Finding =>
         'Check the base URL and the proxy. A firewall may also end the connection.',
       );
 
-// The deadline is the time of the request plus the lifetime, which is `expires_at` minus the `Date` of the response.
+// The deadline is the time of the request plus the lifetime (`expires_at` minus the response's `Date`).
 const skewOf = ({ deadlineMs, expires_at }: Ticket, startedMs: number, startedAt: number): number | undefined =>
   deadlineMs === undefined ? undefined : startedAt - (Date.parse(expires_at) - (deadlineMs - startedMs));
 
-/** A larger difference of the clocks is a problem, in ms. The `Date` of a response has a resolution of a second. */
+/** How far the clocks may differ, in ms. The `Date` header counts whole seconds. */
 const maxSkewMs = 5_000;
 
 export const clockFinding = (skewMs: number | undefined): Finding => {
@@ -310,7 +310,7 @@ const notConnected: readonly Finding[] = [
   noConnection,
 ];
 
-/** How long to wait for another client of the account, in ms. A client that reconnects does it within a few seconds. */
+/** How long to watch for another client of the account, in ms. It would reconnect within a few seconds. */
 const otherClientMs = 10_000;
 const frameWithinMs = 10_000;
 
@@ -340,7 +340,7 @@ async function* diagnoseConnection(
     const noOther = ok(`no other client of the account took over within ${duration(otherClientMs)}`);
     yield await until(timer(otherClientMs).pipe(map(() => noOther)));
     const openedMs = await firstValueFrom(opened$);
-    // The check for another client took the first seconds.
+    // The check for another client has already used the first seconds.
     const late$ = timer(Math.max(0, withinMs - otherClientMs)).pipe(map(() => Infinity));
     yield await until(merge(first$, late$).pipe(map((at) => firstFrameFinding(feed, at - openedMs, withinMs))));
   } finally {

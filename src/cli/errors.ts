@@ -16,7 +16,7 @@ export const ExitCode = {
 } as const;
 export type ExitCode = (typeof ExitCode)[keyof typeof ExitCode];
 
-/** A failure with a message for the user. It ends the command with its exit code and is printed without a stack. */
+/** A failure with a message for the user: ends the command with its exit code and is printed without a stack. */
 export class CliError extends Error {
   override readonly name = 'CliError';
   readonly exitCode: ExitCode;
@@ -54,7 +54,7 @@ const all = [...following, 'replay', 'log', 'serve', 'cluster', 'doctor', 'top']
 
 type Named = (typeof all)[number];
 
-/** Every exit code: the commands that end with it, and what it means for them. */
+/** Each exit code, with the commands that use it and what it means for them. */
 export const exitCodeRows: readonly (readonly [code: number, commands: readonly Named[], meaning: string])[] = [
   [0, ['demo'], endOf('--duration', 'the reader of stdout has exited')],
   [0, ['listen'], endOf('--count or --duration', 'the reader of stdout has exited')],
@@ -101,7 +101,7 @@ function endOf(bounds: string, more?: string): string {
   return `${bounds} reached, ${more ? `${more}, ` : ''}or Ctrl-C, SIGTERM or SIGHUP in a run without ${unbounded}`;
 }
 
-/** The exit codes of failures. Any other failure means that the service, or the engine, was not available. */
+/** The exit codes of failures. Any other failure means that the service or the engine wasn't available. */
 const ofFailure: Readonly<Partial<Record<FailureCode, ExitCode>>> = {
   'invalid-options': ExitCode.usage,
   'api-key-unavailable': ExitCode.access,
@@ -124,12 +124,12 @@ const ofFailure: Readonly<Partial<Record<FailureCode, ExitCode>>> = {
 
 interface CommandTexts {
   readonly summary?: string;
-  /** A detail that names options of the library is hidden. */
+  /** Hides the detail, which names options of the library. */
   readonly detail?: false;
   readonly advice?: string;
 }
 
-/** Texts in place of those of the library that are about the code of an app. */
+/** Texts that replace the library's advice about the code of an app. */
 const commandTexts: Readonly<Partial<Record<FailureCode, CommandTexts>>> = {
   'invalid-options': { summary: "The settings aren't valid.", advice: 'See --help.' },
   'retries-exhausted': { detail: false },
@@ -145,7 +145,7 @@ const commandTexts: Readonly<Partial<Record<FailureCode, CommandTexts>>> = {
   'client-too-slow': { advice: 'Stop other programs that use the CPU, or use a faster machine.' },
 };
 
-/** The names of options of the library for users of the command. */
+/** What users of the command call the library's options. */
 const settingNames: Readonly<Record<string, string>> = {
   baseUrl: 'the base URL',
   apiKey: 'the API key',
@@ -157,7 +157,7 @@ const settingNames: Readonly<Record<string, string>> = {
 const withSettings = (text: string): string =>
   text.replaceAll(/`([\w.]+)`/g, (quoted, option: string) => settingNames[option] ?? quoted);
 
-/** Describes a failure without the advice. */
+/** Says what happened, without the advice. */
 export const whatHappened = ({ code, summary, detail, option }: TradeFeedError): string => {
   const texts = commandTexts[code] ?? {};
   const setting = option === undefined ? [] : [settingNames[option] ?? option];
@@ -169,7 +169,7 @@ export const whatHappened = ({ code, summary, detail, option }: TradeFeedError):
 export const adviceFor = ({ code, advice }: TradeFeedError): string =>
   commandTexts[code]?.advice ?? withSettings(advice);
 
-/** Describes a failure, the failure before it, and what to do. */
+/** Says what happened, what had failed before, and what to do. */
 export const failureWords = (failure: TradeFeedError): string => {
   const { code, previous, cause } = failure;
   const before = cause instanceof TradeFeedError ? cause : previous;

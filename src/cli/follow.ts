@@ -6,13 +6,13 @@ import { type CliContext, type Interrupt, interrupts, type Output } from './cont
 import { ExitCode, localError } from './errors.js';
 import type { View } from './view/terminal.js';
 
-/** Why a command ends. `output-closed`: the reader of stdout has exited (`| head`). */
+/** Why a command ends. `output-closed`: whatever read stdout has exited (`| head`). */
 export type Ending =
   | { readonly kind: 'count-reached' | 'time-up' | 'output-closed' }
   | { readonly kind: 'interrupted'; readonly signal: Interrupt }
   | { readonly kind: 'failed'; readonly error: unknown };
 
-/** The events that a command shows. `stopped` is reported as the ending, and a watermark is only for windows. */
+/** The events that a command shows. The ending reports `stopped`, and only windows need watermarks. */
 export type ShownEvent = Exclude<ClusterLifecycleEvent, Stopped | Watermark>;
 
 export interface Ended {
@@ -21,7 +21,7 @@ export interface Ended {
   readonly ending: Ending;
 }
 
-/** A tick moves the time on between other events. Times are epoch ms. */
+/** A tick moves the clock on while nothing else happens. Times are epoch ms. */
 export type CliEvent = ShownEvent | Frame | { readonly type: 'tick'; readonly at: number } | Ended;
 
 /** What a command knows about its feed. Times are epoch ms. */
@@ -33,13 +33,13 @@ export interface Status {
   readonly frames: number;
   readonly bytes: number;
   readonly lastFrame: Frame | undefined;
-  /** The last events, as many as one reconnect has. */
+  /** The latest events, as many as one reconnect emits. */
   readonly recent: readonly ShownEvent[];
-  /** The totals at the start and at the last ticks. */
+  /** The totals at the start and at the latest ticks. */
   readonly samples: readonly Sample[];
 }
 
-/** Totals, or how many there are per second. */
+/** Totals, or rates per second. */
 type Flow = Pick<Status, 'frames' | 'bytes'>;
 type Sample = Flow & { readonly at: number };
 
@@ -88,7 +88,7 @@ const perSecond = (ms: number, { frames, bytes }: Flow): Flow =>
 export const perTick = ({ samples }: Status, what: keyof Flow): readonly number[] =>
   samples.slice(1).map((sample, n) => sample[what] - (samples[n] as Sample)[what]);
 
-/** The limits of a command: the number of frames, and the duration in ms. */
+/** When a command ends: after this many frames, or after this many ms. */
 export interface Bounds {
   readonly count?: number | undefined;
   readonly duration?: number | undefined;
@@ -102,10 +102,10 @@ export interface Step<E = CliEvent> {
 export const tickMs = 500;
 
 /**
- * Follows a feed to its end. Emits a step for each event, frame and tick. The last step is `ended`, then it completes.
+ * Follows a feed to its end. Emits a step for each event, frame and tick, then `ended`, then completes.
  * Never errors: a failure that stops the feed is an ending.
  *
- * @param endings$ - other causes of the end: a signal, a broken output
+ * @param endings$ - what else can end it: a signal, a broken output
  */
 export const follow =
   (
@@ -136,7 +136,7 @@ export const follow =
 
 const ended = (ending: Ending): Ended => ({ type: 'ended', at: Date.now(), ending });
 
-/** Shows each tick, the first frame, and each event that is not a frame. Resolves with the last step. */
+/** Shows each tick, the first frame, and all events except frames. Resolves with the last step. */
 export const lastStep = async (
   steps$: Observable<Step>,
   { show, close }: View<Step>,
@@ -154,14 +154,14 @@ export const lastStep = async (
 export const timeUp$ = (durationMs: number | undefined): Observable<Ending> =>
   durationMs === undefined ? NEVER : timer(durationMs).pipe(map(() => ({ kind: 'time-up' })));
 
-/** Emits when a signal arrives, when the reader of stdout exits, or when a write to stdout fails. */
+/** Emits when a signal arrives, when the reader of stdout exits, or when writing to stdout fails. */
 export const endings$ = ({ interrupt$, stdout }: Pick<CliContext, 'interrupt$' | 'stdout'>): Observable<Ending> =>
   merge(
     interrupt$.pipe(map((signal) => ({ kind: 'interrupted' as const, signal }))),
     defer(() => (stdout.errored ? of(stdout.errored) : fromEvent(stdout, 'error'))).pipe(map(brokenBy)),
   );
 
-/** Returns the ending that a broken output causes; `undefined` if the output is not broken. */
+/** Returns how a broken output ends the command; `undefined` if it isn't broken. */
 export const endingOf = ({ errored }: Output): Ending | undefined => (errored ? brokenBy(errored) : undefined);
 
 const brokenBy = (error: unknown): Ending =>
@@ -170,8 +170,8 @@ const brokenBy = (error: unknown): Ending =>
     : { kind: 'failed', error: localError("Can't write to stdout", error) };
 
 /**
- * Returns the exit code of an ending. Ctrl-C is the normal end of a run without bounds. A run with bounds is incomplete
- * then, and its exit code stops a script. Throws the failure of a failed ending.
+ * Returns the exit code of an ending. Ctrl-C is the normal way to end an unbounded run. It leaves a bounded run
+ * incomplete, so that exit code stops a script. Throws the failure of a failed ending.
  */
 export const finish = (ending: Ending, { count, duration }: Bounds, hasOpened: boolean): number => {
   switch (ending.kind) {

@@ -3,5 +3,5 @@ import { processContext } from './context.js';
 import { run } from './program.js';
 
 process.exitCode = await run(process.argv.slice(2), processContext(process));
-// Data that a slow reader has not read by now is discarded, because it would keep the process alive.
+// Discards what a slow reader hasn't read by now: it would keep the process alive.
 if (process.stdout.writableLength > 0) process.exit();

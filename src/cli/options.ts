@@ -7,13 +7,13 @@ import type { CliContext } from './context.js';
 import { usageError } from './errors.js';
 
 export type Typed<T> = Option & { readonly ofType?: T };
-/** The options of a command, by the names that commander gives them: `maxFileSize` for `--max-file-size`. */
+/** The options of a command under commander's names: `maxFileSize` for `--max-file-size`. */
 export type Options = Readonly<Record<string, Typed<unknown>>>;
 export type ValuesOf<O extends Options> = {
   readonly [Name in keyof O]?: O[Name] extends Typed<infer T> ? T | undefined : never;
 };
 
-/** A command: its argument, its options, the texts of its help, and what it does. */
+/** A command: its argument, its options, its help texts, and its action. */
 export interface CommandSpec<A, O extends Options> {
   readonly argument?: Argument & { readonly ofType?: A };
   readonly summary: string;
@@ -29,9 +29,9 @@ export type AnyCommand = Omit<CommandSpec<unknown, Options>, 'run'> & {
 };
 
 /**
- * Declares a command. The types of its argument and its options follow from their declarations.
+ * Declares a command. Infers the types of its argument and its options from their declarations.
  *
- * @param spec - in the description, an empty line begins a paragraph, and other line breaks mean nothing
+ * @param spec - in the description, an empty line starts a paragraph; other line breaks don't count
  */
 export const defineCommand = <A, O extends Options>(
   spec: Omit<CommandSpec<A, O>, 'description'> & { readonly description: string },
@@ -44,9 +44,7 @@ interface ValueRule<T> extends Rule {
   readonly read: (text: string) => T;
 }
 
-/**
- * Creates an option with a value. An invalid value is an error that does not repeat the value, which may be a secret.
- */
+/** Creates an option that takes a value. The error for an invalid value doesn't show it: it may be a secret. */
 export const option = <T>(flags: string, { read, is, allowed }: ValueRule<T>, help: string): Typed<T> => {
   const created = new Option(flags, help);
   return created.argParser((text) => {
@@ -97,27 +95,27 @@ export const speed: ValueRule<number> = {
   is: (value) => value === Infinity || between(Number.MIN_VALUE, 1e6)(value),
 };
 
-/** Reads an amount with a unit: returns the amount in the smallest unit. */
+/** Parses an amount with a unit. Returns it in the smallest unit. */
 const withUnit = (units: Readonly<Record<string, number>>) => (text: string) => {
   const amount = text.replace(/[a-z]*$/i, '');
   return decimal(amount) * (units[text.slice(amount.length)] ?? NaN);
 };
 
-/** A time in seconds or with a unit, in ms. */
+/** Parses a duration, in seconds or with a unit. Returns ms. */
 export const timeMs: ValueRule<number> = {
   read: withUnit({ '': 1_000, ms: 1, s: 1_000, m: 60_000, h: 3_600_000 }),
   allowed: 'a time of at most 24 days, such as 30, 1.5s, 10m or 2h',
   is: between(0, MAX_TIMER_MS),
 };
 
-/** An age with a unit, in ms. */
+/** Parses an age with a unit. Returns ms. */
 export const ageMs: ValueRule<number> = {
   read: withUnit({ s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }),
   allowed: 'an age such as 30m, 12h or 7d',
   is: between(1, Number.MAX_SAFE_INTEGER),
 };
 
-/** A place in a log: its end or beginning, an offset, a time, or how long ago. */
+/** Parses a position in a log: its end or beginning, an offset, a time, or how long ago. */
 export const place: ValueRule<From> = {
   read: (text) => {
     if (text === 'earliest' || text === 'latest') return text;
@@ -146,11 +144,11 @@ export const sizeBytes: ValueRule<number> = {
   is: positiveCount.is,
 };
 
-/** Repeats a word only if it looks like a misspelt name: any other word may be a secret. */
+/** Repeats a word only if it looks like a misspelled name: anything else may be a secret. */
 export const quoted = (word: string): string =>
   /^-{0,2}[a-z][a-z-]{0,15}$/i.test(word) ? ` ${word}` : ' of that name';
 
-/** `read` converts a word; `before` is the value of the words before it. */
+/** `read` parses a word; `before` is the value of the words before it. */
 export const argument = <A>(
   name: string,
   help: string,

@@ -11,12 +11,12 @@ type OutputLine = string | Uint8Array;
 
 export type Format = (event: CliEvent) => OutputLine | undefined;
 
-/** Returns the format for stdout: JSON or payloads, for a terminal or for another program. */
+/** Chooses the format for stdout: JSON or payloads, for a terminal or for another program. */
 export const formatFor = ({ json }: { readonly json?: boolean | undefined }, context: CliContext): Format => {
   const isShown = isTerminal(context.stdout, context);
   if (!json) return payloadFormat(isShown);
   if (!isShown) return jsonFormat;
-  // Characters that JSON does not escape but that can control a terminal.
+  // JSON doesn't escape these characters, but they can control a terminal.
   return (event) => jsonFormat(event)?.replaceAll(terminalControls, escapeCharacter);
 };
 
@@ -24,7 +24,7 @@ const terminalControls = /[\u007f-\u009f\u2028\u2029\u200e\u200f\u061c\u202a-\u2
 const escapeCharacter = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
 const newline = Buffer.from('\n');
 
-// A text payload is unchanged in a pipe or a file. On a terminal it must not control the terminal.
+// A pipe or a file gets text payloads unchanged. On a terminal, they mustn't be able to control it.
 const payloadFormat =
   (isShown: boolean): Format =>
   (event) => {
@@ -33,7 +33,7 @@ const payloadFormat =
     return isShown ? `${printable(event.text())}\n` : Buffer.concat([event.data, newline]);
   };
 
-/** The line of an event is its line in a log, without the offset. The failure that stopped the feed has a line, too. */
+/** Prints an event as its line in a log, without the offset, and the failure that stopped the feed as one more line. */
 export const jsonFormat = (event: CliEvent): string | undefined => {
   if (event.type === 'frame') return `${writeFrame(event)}\n`;
   if (event.type === 'tick') return undefined;
@@ -45,23 +45,23 @@ export const jsonFormat = (event: CliEvent): string | undefined => {
 };
 
 interface LineWriterOptions {
-  /** How many bytes may wait for the stream. When more wait, the oldest lines are dropped. */
+  /** How many bytes may wait for the stream. Beyond that, it drops the oldest lines. */
   readonly maxBytes: number;
   readonly onDropping: () => void;
-  /** Called when the stream accepts more. The returned line is written in place of the dropped ones. */
+  /** Called once the stream accepts more. Returns the line to write in place of the dropped ones. */
   readonly onDropped: (lines: number) => string | undefined;
 }
 
 /**
- * Writes lines to a stream that may be slow, and never waits. Without its queue, a slow reader of stdout would slow
- * down reading from the socket, and the service closes slow clients with 1013.
+ * Writes lines to a stream that may be slow, without waiting for it. If it waited, a slow reader of stdout would keep
+ * it from draining the socket, and the service closes slow clients with 1013.
  */
 export class LineWriter {
   readonly #stream: Writable;
   readonly #options: LineWriterOptions;
   readonly #queue: BoundedQueue<OutputLine>;
   readonly #emptied = new Subject<void>();
-  // A reader can exit while lines wait. Then there is neither `drain` nor another `error`.
+  // If the reader exits while lines are queued, neither `drain` nor another `error` follows.
   readonly #broken: Promise<unknown>;
   #dropped = 0;
   #unreported = 0;
@@ -89,7 +89,7 @@ export class LineWriter {
     this.#drop(waiting + 1 - this.#queue.size);
   }
 
-  /** Resolves when all lines are written or the stream is broken. After `withinMs`, it drops the remaining lines. */
+  /** Resolves when all lines are written or the stream is broken. Drops what's left after `withinMs`. */
   async flush(withinMs?: number): Promise<void> {
     await written(this.#stream, withinMs, this.#queue.size === 0 ? of(undefined) : this.#emptied, this.#broken);
     this.#stream.off('drain', this.#drain);
@@ -118,14 +118,14 @@ export class LineWriter {
   }
 }
 
-/** How long an interrupted command waits for a slow reader of stdout, in ms. */
+/** How long an interrupted command gives a slow reader of stdout, in ms. */
 export const lastFlushMs = 1_000;
 
 /**
- * Resolves when all data of a stream is written, the stream is broken, or the time is over.
+ * Resolves when a stream has written all its data, when it breaks, or when the time is up.
  *
- * @param complete$ - emits when the last data was passed to the stream
- * @param broken - emits when the stream is broken, or was before
+ * @param complete$ - emits after the last data has been passed to the stream
+ * @param broken - emits when the stream breaks, or at once if it's already broken
  */
 export const written = async (
   stream: Writable,

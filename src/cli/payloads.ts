@@ -10,7 +10,7 @@ import { printable } from '../protocol/printable.js';
 import { marketBatches$, pendingTransactions$ } from '../testing/index.js';
 import { CliError, ExitCode, localError, usageError } from './errors.js';
 
-/** The payloads of each feed, their description, and the feed to listen to. */
+/** The payloads of each feed, what to call them, and the feed to listen to. */
 export interface Payloads {
   readonly sources: Readonly<Record<Feed, Observable<string | Uint8Array>>>;
   readonly descriptions: Readonly<Record<Feed, string>>;
@@ -28,7 +28,7 @@ interface SourceValues {
 
 type Clients = (feed: Feed) => Observable<unknown>;
 
-/** Chooses the payloads of the feeds: a log, the lines of a source, or generated payloads. */
+/** Chooses the payloads of the feeds: from a log, from the lines of a source, or generated. */
 export const payloadsFor = async (values: SourceValues, stdin: Readable, clients: Clients): Promise<Payloads> => {
   checkOptions(values);
   const { rate, seed = 1, source, feed = 'market', replay, speed = 1 } = values;
@@ -54,7 +54,7 @@ const checkOptions = ({ feed, source, replay, speed, rate, seed }: SourceValues)
     throw usageError("--rate and --seed don't apply to --replay. Use --speed.");
 };
 
-/** Each feed has its recorded payloads with the recorded intervals, beginning when its first client connects. */
+/** Plays back each feed's recorded payloads at the recorded intervals, starting when its first client connects. */
 const recordedPayloads = async (path: string, speed: number, clients: Clients): Promise<Payloads> => {
   const { feeds, isComplete } = await feedsIn(path);
   if (isComplete && feeds.length === 0)
@@ -62,7 +62,7 @@ const recordedPayloads = async (path: string, speed: number, clients: Clients): 
   const payloads = (feed: Feed) =>
     clients(feed).pipe(
       take(1),
-      // From its first frame on, so that the replay doesn't wait for the time before it.
+      // Starts at its first frame, so that the replay doesn't sit through the time before it.
       switchMap(() => framesOf(path, { speed: Infinity }).pipe(first((frame) => frame.feed === feed))),
       switchMap(({ offset }) => framesOf(path, { speed, from: { offset } })),
       filter((frame) => frame.feed === feed),
@@ -95,7 +95,7 @@ const searchedBytes = 16 * 1024 * 1024;
 
 interface FoundFeeds {
   readonly feeds: readonly Feed[];
-  /** Whether the search ended at the end of the log, or when both feeds were found. */
+  /** Whether the search found both feeds or reached the end of the log, rather than its limit. */
   readonly isComplete: boolean;
 }
 
@@ -116,8 +116,8 @@ const feedsIn = (path: string): Promise<FoundFeeds> => {
 const fileRate = 20;
 
 /**
- * Opens a source of payloads, one per line. The lines of a pipe are sent as they arrive. A file, and any source with a
- * rate, begins when the first client connects, so that the client receives the first line.
+ * Opens a source of payloads, one per line. Sends the lines of a pipe as they arrive. Starts a file, or any source with
+ * a rate, when the first client connects, so that this client receives the first line.
  */
 export const openLines = async (
   source: string,
@@ -158,7 +158,7 @@ const isRegular = async (file: string): Promise<boolean> => {
 };
 
 /**
- * Yields the lines of a stream, without empty lines. Only a newline ends a line: `node:readline` would also split at
+ * Yields the lines of a stream, except empty ones. Splits at newlines only: `node:readline` would also split at
  * U+2028, which JSON may contain.
  */
 export async function* linesOf(stream: Readable): AsyncGenerator<string> {
@@ -181,13 +181,13 @@ const payloadsIn = (lines: string): readonly string[] =>
 
 const maxCatchUpMs = 100;
 
-/** Yields values at a maximum rate per second. It requests a value only when it is due, so a fast source waits. */
+/** Yields at most this many values per second. Doesn't pull a value before it's due, so a fast source waits. */
 export async function* pacedAt<T>(rate: number, values: AsyncIterable<T>, signal: AbortSignal): AsyncGenerator<T> {
   const stepMs = 1_000 / rate;
   let dueMs = performance.now();
   for await (const value of values) {
     const waitMs = dueMs - performance.now();
-    // Timers have a resolution of 1 ms. At a high rate, several values are sent in one turn.
+    // Timers can't be finer than 1 ms, so at a high rate one turn of the event loop sends several values.
     if (waitMs >= 1) await delay(waitMs, undefined, { signal });
     yield value;
     dueMs = Math.max(dueMs, performance.now() - maxCatchUpMs) + stepMs;

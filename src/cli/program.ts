@@ -9,7 +9,7 @@ import type { CliContext } from './context.js';
 import { CliError, ExitCode, exitCodeOf, exitCodeRows, failureWords, usageError } from './errors.js';
 import { type AnyCommand, quoted } from './options.js';
 
-/** Each command is loaded when it is needed, so `listen` does not load the local service. */
+/** Imports each command when it's needed, so `listen` doesn't load the local service. */
 const commands = {
   demo: () => import('./commands/demo.js'),
   listen: () => import('./commands/listen.js'),
@@ -36,10 +36,10 @@ export const loadCommands = async (
   return loaded;
 };
 
-/** Runs the command in the arguments. Returns the exit code; an error is printed on stderr. */
+/** Runs the command in the arguments. Prints an error to stderr and returns the exit code. */
 export const run = async (args: readonly string[], context: CliContext): Promise<number> => {
-  // Without a listener, the `error` event of an output whose reader has exited would crash the process. `endings$`
-  // handles the error of stdout.
+  // When the reader of an output exits, an `error` event that nothing listens to would crash the process. `endings$`
+  // handles the one of stdout.
   for (const output of [context.stdout, context.stderr]) output.on('error', noop);
   try {
     const parsed = await parse(args);
@@ -69,8 +69,8 @@ interface ParsedCommand {
 }
 
 /**
- * Parses the arguments. Returns the command, or a text to print: a help text or the version. An error names the problem
- * but never repeats a value, which may be a key in the wrong place.
+ * Parses the arguments. Returns the command, or a text to print: help or the version. An error names the problem but
+ * never shows a value, which may be a key in the wrong place.
  */
 export const parse = async (args: readonly string[]): Promise<ParsedCommand | { readonly text: string }> => {
   const [first, topic] = args;
@@ -94,7 +94,7 @@ export const parse = async (args: readonly string[]): Promise<ParsedCommand | { 
   return parsed ?? { text };
 };
 
-/** It never exits the process: it throws a CommanderError after a help text and for wrong arguments. */
+/** Never exits the process: throws a CommanderError after a help text and for wrong arguments. */
 const createProgram = (print: (text: string) => void): Command =>
   new Command('rx-trade-feed')
     .description('rx-trade-feed: the Real-time Trade Feed Service on the command line')
@@ -125,7 +125,7 @@ const addCommand = (
   const after = `${sections(lines, ...('keyFile' in options ? [environment] : []))}\n\nExit codes: rx-trade-feed help ${exitCodesTopic}`;
   command.addHelpText('after', after);
   command.action(() => {
-    // The only argument that may be missing is the feed.
+    // The feed is the only argument that can be missing.
     const given = argument && ((command.processedArgs as readonly unknown[])[0] ?? 'market');
     const values = command.opts();
     const runParsed = (context: CliContext) => run(given as never, values as never, context);
@@ -133,15 +133,15 @@ const addCommand = (
   });
 };
 
-// By the name of the package: the path from the built file differs from that of the source.
+// Found by the package's name, because the relative path differs between source and build.
 const version = (): string =>
   (createRequire(import.meta.url)('rx-trade-feed/package.json') as { version: string }).version;
 
 const listOfCommands = `The commands are ${commandNames.join(', ')}.`;
 
 /**
- * Checks the flags before commander does. Commander would use `--json` as the value in `--key-file --json`, and would
- * look for an option with the name `--cuont=5`. A negative number is a value: its option explains what is allowed.
+ * Checks the flags before commander does. Commander would take `--json` for the value in `--key-file --json`, and
+ * `--cuont=5` for the name of an option. A negative number counts as a value: its option says what's allowed.
  */
 const checkFlags = ({ options }: Command, args: readonly string[]): string[] =>
   args.map((arg, index) => {
@@ -181,7 +181,7 @@ const keyInArguments =
 
 const exitCodesTopic = 'exit-codes';
 
-/** Returns the text of `help exit-codes`: each meaning, with the commands that use it unless all do. */
+/** Renders `help exit-codes`: each meaning, with its commands unless it applies to all of them. */
 const exitCodesText = (): string => {
   const lines = exitCodeRows.map(([code, names, meaning], index, rows) => {
     const of = names.length === commandNames.length ? '' : `${names.join(', ')}: `;

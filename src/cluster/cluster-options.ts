@@ -22,42 +22,42 @@ export interface ClusterElectionOptions {
   /** The engine that connects the replicas. */
   readonly engine: ClusterEngine;
   /**
-   * The name under which replicas find each other: letters, digits, `-` and `_`. Replicas with the same API key need
-   * the same name; replicas of another feed or `baseUrl` need another one. It is never the key.
+   * The name replicas find each other by: letters, digits, `-` and `_`. Replicas with the same API key need the same
+   * name; replicas of another feed or `baseUrl` need another one. Never use the key itself.
    */
   readonly account: string;
   /**
-   * The name of this replica: letters, digits, `-` and `_`. A random part is added.
+   * The name of this replica: letters, digits, `-` and `_`. A random part is appended.
    *
    * @defaultValue host and process id
    */
   readonly replica?: string | undefined;
-  /** Whether this replica may own the connection. With `false` it only follows. @defaultValue `true` */
+  /** Whether this replica may own the connection. `false`: it only follows. @defaultValue `true` */
   readonly canOwn?: boolean | undefined;
-  /** How long an owner that does not answer keeps the ownership, in ms. @defaultValue 2 000 */
+  /** How long an unresponsive owner keeps the ownership, in ms. @defaultValue 2 000 */
   readonly leaseMs?: number | undefined;
-  /** Time between two renewals of the ownership, in ms; at most a third of `leaseMs`. @defaultValue 500 */
+  /** How often the owner renews its ownership, in ms; at most a third of `leaseMs`. @defaultValue 500 */
   readonly renewMs?: number | undefined;
   /**
-   * An owner sends no handshake in the last part of its lease, in ms; less than `leaseMs` minus `renewMs`.
+   * The last part of a lease in which the owner sends no handshake, in ms; less than `leaseMs` minus `renewMs`.
    *
    * @defaultValue 200
    */
   readonly marginMs?: number | undefined;
   /**
-   * Silence of the owner in ms after which a replica asks it; less than `leaseMs`, and more than the 250 ms between two
-   * beats.
+   * How long the owner may be silent before a replica asks it, in ms; less than `leaseMs`, and more than the 250 ms
+   * between two beats.
    *
    * @defaultValue 600
    */
   readonly suspectMs?: number | undefined;
-  /** Size limit of a message in bytes. A larger frame is sent in parts. @defaultValue 262 144 (256 KiB) */
+  /** Size limit of a message in bytes. Larger frames are sent in parts. @defaultValue 262 144 (256 KiB) */
   readonly batchBytes?: number | undefined;
   /** How long a hand-over may take, in ms. @defaultValue 5 000 */
   readonly handOverMs?: number | undefined;
 }
 
-/** The options of a cluster: those of the feed, which each replica needs, and those of the election. */
+/** Options of a cluster: those of the feed, which every replica needs, and those of the election. */
 export interface ClusterOptions extends TradeFeedOptions, ClusterElectionOptions {}
 
 type ClusterElectionSettings = {
@@ -122,22 +122,22 @@ const defaultReplica = (): string =>
     .replaceAll(/[^\w-]/g, '-')
     .slice(0, 60)}-${process.pid}`;
 
-/** Returns what the key says of a base address: its host, and a hash of all of it. The path may be private. */
+/** Returns how the key names a base address: its host, and a hash of the whole, because the path may be private. */
 export const serviceOf = (baseUrl: string): string => {
   const { host, href } = new URL(baseUrl);
   return `${host}#${hashOf(href.replace(/\/+$/, '')).slice(0, 10)}`;
 };
 
-/** Returns the id of a run: the name of the replica, a part that no other run has, and a hash of what it streams. */
+/** Returns the id of a run: the replica's name, a random part, and a hash of what it streams. */
 export const replicaId = (replica: string, { feed, service }: Source): string =>
   `${replica}-${randomBytes(6).toString('hex')}${hashOf(`${feed} ${service}`).slice(0, 8)}`;
 
-/** Creates the failure of a replica that streams something else than the owner of its account. */
-export const misfit = (account: string, other: Source, own: Source): TradeFeedError =>
+/** Creates the failure of a replica that streams something other than the owner of its account. */
+export const misfit = (account: string, other: Source, ours: Source): TradeFeedError =>
   invalidOption(
     'account',
     `a name that all replicas use for one feed and one \`baseUrl\`: ` +
-      `those of '${account}' stream ${described(other)}, this one ${described(own)}`,
+      `those of '${account}' stream ${described(other)}, this one ${described(ours)}`,
   );
 
 const described = ({ feed, service }: Source): string => (service === undefined ? feed : `${feed} from ${service}`);

@@ -7,23 +7,23 @@ import type { ClusterEngine } from './engine.js';
 
 export type Subjects = ReturnType<typeof subjectsOf>;
 
-/** Returns the names under which the replicas of an account exchange messages. */
+/** Returns the subjects over which an account's replicas exchange messages. */
 export const subjectsOf = (account: string) => {
   const of = (name: string): string => `rtf.v1.${account}.${name}`;
   return {
     key: `rtf.v1.${account}`,
-    /** The frames and events of the owner, and its beats. */
+    /** Frames and events of the owner, and its beats. */
     feed: of('feed'),
-    /** The beats of owners once more: an owner does not receive the messages with its own frames. */
+    /** Beats of owners once more, since an owner doesn't receive messages with its own frames. */
     beats: of('beats'),
     owner: of('owner'),
     standby: of('standby'),
     voided: of('voided'),
     evicted: of('evicted'),
     stop: of('stop'),
-    /** Requests of an operator to the owner: give the ownership away, and follow. */
+    /** An operator's request to the owner: give the ownership away, and follow. */
     handOver: of('hand-over'),
-    /** The messages to one replica. */
+    /** Messages to one replica. */
     to: (replica: string): string => of(`m.${replica}`),
   };
 };
@@ -33,14 +33,14 @@ export interface StandbyPresence extends Presence {
   readonly refused?: string;
 }
 
-/** A message between replicas that is not a frame. */
+/** A message between replicas other than a frame. */
 export type Control = Ownership | Report | StandbyPresence | Offer | Voided | Evicted;
 type Voided = Pick<Ownership, 'gen'>;
 type Evicted = Pick<ClusterKey, 'evictions'>;
 
 export const writeControl = (message: Control): Buffer => Buffer.from(JSON.stringify(message));
 
-// Nobody learns of other bytes: other programs may use the subject, and a replica of a newer version other messages.
+// Ignores other bytes: other programs may use the subject, and a newer replica sends messages this one doesn't know.
 const reader =
   <T>(codec: t.Decoder<unknown, T>) =>
   (data: Uint8Array): T | undefined => {
@@ -69,7 +69,7 @@ const received = <T>(
     map(inputOf),
   );
 
-/** Emits what the replicas tell all others. */
+/** Emits what replicas send to all others. */
 export const inputsOfAll = (engine: ClusterEngine, { standby, voided, evicted, stop }: Subjects) => [
   received(engine.subscribe(standby), readPresence, (presence) => ({ type: 'standby', presence })),
   received(engine.subscribe(voided), readVoided, ({ gen }) => ({ type: 'voided', gen })),

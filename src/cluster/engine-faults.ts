@@ -9,10 +9,10 @@ import { readKey } from './election/cluster-key.js';
 import { timing } from './election/timing.js';
 import type { ClusterEngine, EngineFailure, StoredKey } from './engine.js';
 
-/** `message`: on one line, without a full stop at the end. */
+/** `message`: on one line, and no full stop at the end. */
 type Refusal = Pick<EngineRefused, 'message' | 'advice'>;
 
-/** Only the advice depends on the text of the message, never what a replica does. */
+/** The text of an error only decides the advice, never what a replica does. */
 const describe = (error: unknown): Refusal => {
   const { name = '', message = String(error) } = error instanceof Error ? error : {};
   if (error === undefined) return { message: "it doesn't answer", advice: checkEngine };
@@ -21,9 +21,9 @@ const describe = (error: unknown): Refusal => {
   return { message: line || 'an error without a message', advice };
 };
 
-const checkEngine = 'Check that the engine runs, its log, and the network between this replica and the engine.';
+const checkEngine = 'Check that the engine runs, what it logs, and the network between it and this replica.';
 
-/** NATS names its errors; the first word of an error of Redis is its code. */
+/** NATS names its errors; Redis starts each one with a code. */
 const advices: readonly (readonly [pattern: RegExp, advice: string])[] = [
   [/JetStreamNotEnabled|jetstream (is )?not enabled/i, 'JetStream is not enabled: start nats-server with -js.'],
   [/\b(WRONGPASS|NOAUTH)\b|Authorization|Authentication/i, 'Check the user and the password of the connection.'],
@@ -31,14 +31,14 @@ const advices: readonly (readonly [pattern: RegExp, advice: string])[] = [
     /\bNOPERM\b|permission/i,
     'Give the user of this connection the permissions that the guide "Replicas" lists under "Permissions".',
   ],
-  [/\bREADONLY\b/, 'Connect to the primary server: this one is a read-only copy of it.'],
+  [/\bREADONLY\b/, 'Connect to the primary server: this one is its read-only copy.'],
   [
     /maximum (bytes|messages) exceeded|insufficient (storage )?resources|no space|\bOOM\b|\bMISCONF\b/i,
     'The store is full: raise its limit (max_bytes of the NATS bucket, maxmemory of Redis), or free space.',
   ],
   [
     /\b(MOVED|CLUSTERDOWN|CROSSSLOT)\b/,
-    "Use one primary Redis server, also with Sentinel: Redis Cluster isn't supported.",
+    "Use one primary Redis server, with or without Sentinel: Redis Cluster isn't supported.",
   ],
   [
     /not a key of this version/,
@@ -48,8 +48,8 @@ const advices: readonly (readonly [pattern: RegExp, advice: string])[] = [
   [/no answer in|timeout/i, 'Look at the load of the engine and of the replicas, and at the network between them.'],
   [
     /no message of an owner/,
-    "Run `npx rx-trade-feed cluster status`: if a replica owns the connection, the engine doesn't deliver " +
-      'its messages. Nothing else may unsubscribe on the connection of this engine.',
+    'Run `npx rx-trade-feed cluster status`: if a replica owns the connection, the engine loses ' +
+      "its messages. Make sure that no other code unsubscribes on this engine's connection.",
   ],
 ];
 
@@ -57,7 +57,7 @@ export const engineRefused = (operation: EngineOperation, error: unknown): Trade
   if (error instanceof TradeFeedError) return error;
   const { message, advice } = describe(error);
   const detail = `can't ${engineTasks[operation]}: ${printable(message)}`;
-  // Without the cause: an error of a client can contain the arguments of its command, for example a password.
+  // Leaves out the cause: a client's error can contain the arguments of its command, such as a password.
   return createFailure({ ...clusterMeanings.engineRefused, advice }, { stage: 'stream', detail });
 };
 
@@ -66,13 +66,13 @@ export const engineClosed = (reason?: unknown): TradeFeedError => {
   return createFailure(clusterMeanings.engineClosed, { stage: 'stream', detail });
 };
 
-/** How long a fault lasts before it is reported, in ms: one answer that is late or lost should not fill a log. */
+/** How long a fault lasts before it's reported, in ms: one late or lost answer shouldn't fill a log. */
 const graceMs = 1_000;
 /** The longest time between two reports of a fault, in ms. */
 const maxRepeatMs = 60_000;
 /**
- * A fault that was not seen again for this long is over, in ms. An owner publishes four times a second, a standby once.
- * A replica whose claims fail waits up to 30 s before the next one.
+ * A fault that hasn't recurred for this long is over, in ms. An owner publishes four times a second, a standby once. A
+ * replica whose claims fail waits up to 30 s before the next one.
  */
 const quietMs: Readonly<Record<EngineOperation, number>> = {
   connect: Infinity,
@@ -83,7 +83,7 @@ const quietMs: Readonly<Record<EngineOperation, number>> = {
   request: 5_000,
 };
 
-/** A fault of one operation. Its times are monotonic, in ms, but `since` is in epoch ms. */
+/** A fault of one operation. Times are monotonic, in ms, except that `since` is in epoch ms. */
 class Fault {
   readonly operation: EngineOperation;
   readonly since: number;
@@ -92,10 +92,10 @@ class Fault {
   #sightings = 0;
   #seenAt = 0;
   #dueAt: number;
-  /** The advice of the reports. Another advice is reported early. */
+  /** Advice already reported. New advice is reported early. */
   readonly #advised: string[] = [];
 
-  /** @param forMs - for how long it has lasted for certain: then one sighting is enough */
+  /** @param forMs - how long it has lasted for certain: then it needn't recur */
   constructor(operation: EngineOperation, forMs: number | undefined) {
     this.operation = operation;
     this.since = Date.now() - (forMs ?? 0);
@@ -108,15 +108,15 @@ class Fault {
   }
 
   /**
-   * When the next report is due. A lost connection is a state. Any other failure must be seen again before it is
-   * reported again, and twice before the first report.
+   * When the next report is due. A lost connection is a state; any other failure must recur before each report, and so
+   * twice before the first.
    */
   get reportsAt(): number {
     const isSeen = this.operation === 'connect' || this.#sightings >= (this.event === undefined ? 2 : 1);
     return isSeen ? this.#dueAt : Infinity;
   }
 
-  seen(error: unknown, now: number): void {
+  occurred(error: unknown, now: number): void {
     if (error !== undefined) this.#refusal = describe(error);
     this.#seenAt = now;
     this.#sightings += 1;
@@ -136,7 +136,7 @@ class Fault {
 }
 
 /**
- * What the engine of a replica refuses now. Reports a fault that lasts, repeats it with a backoff, and reports the end.
+ * Tracks what the engine currently refuses. Reports a fault that lasts, repeats it with a backoff, and reports its end.
  */
 export class EngineFaults {
   readonly #report: (event: EngineRefused | EngineRecovered) => void;
@@ -149,22 +149,22 @@ export class EngineFaults {
     this.#report = report;
   }
 
-  /** The newest fault that was reported and is not over. */
+  /** The newest reported fault that isn't over. */
   get current(): EngineRefused | undefined {
     const known = [...this.#faults.values()].flatMap(({ event }) => event ?? []);
     return known.toSorted((one, other) => other.at - one.at)[0];
   }
 
   /**
-   * @param error - `undefined` if nothing is known but the failure
-   * @param forMs - for how long it has failed for certain: it is reported at once. Otherwise it is reported if it lasts
+   * @param error - `undefined` if only the failure is known
+   * @param forMs - how long it has failed for certain: it's reported at once. Otherwise it's reported if it lasts
    */
   failed(operation: EngineOperation, error: unknown, forMs?: number): void {
-    // Without a connection nothing else can work.
+    // Nothing else can work while disconnected.
     if (operation !== 'connect' && this.#faults.has('connect')) return;
     const fault = this.#faults.get(operation) ?? new Fault(operation, forMs);
     if (operation === 'connect') this.#faults.clear();
-    fault.seen(error, performance.now());
+    fault.occurred(error, performance.now());
     this.#faults.set(operation, fault);
     this.#update();
   }
@@ -173,7 +173,7 @@ export class EngineFaults {
     if (this.#faults.delete(operation)) this.#update();
   }
 
-  /** Waits for an answer, and notes how that ended. `faultIn`: what is wrong with an answer. */
+  /** Awaits an answer, and records the outcome. `faultIn`: what's wrong with an answer. */
   async during<T>(
     operation: EngineOperation,
     start: () => Promise<T>,
@@ -182,9 +182,9 @@ export class EngineFaults {
   ): Promise<T> {
     const until = performance.now() + limitMs;
     const noAnswer = (): void => this.failed(operation, new Error(`no answer in ${limitMs} ms`));
-    // An owner that is silent, or is not there, is no failure of the engine.
+    // A silent or missing owner isn't a failure of the engine.
     const timer = operation === 'request' ? undefined : setTimeout(noAnswer, limitMs);
-    // The election does not wait for an answer that is late.
+    // The election doesn't wait for a late answer.
     const isInTime = (): boolean => performance.now() < until;
     try {
       const result = await start();
@@ -230,16 +230,16 @@ export class EngineFaults {
   }
 }
 
-/** The engine of a replica. Notes what fails and what works, so that no failure is silent. */
+/** A replica's engine that records what fails and what works, so that no failure is silent. */
 export interface WatchedEngine extends ClusterEngine {
   readonly failures$: Observable<EngineFailure>;
-  /** Never throws: the message is lost, and the numbers of the next one tell the followers. */
+  /** Never throws: the message is lost, and followers see it by the numbers of the next one. */
   publish(subject: string, data: Uint8Array): void;
-  /** Makes all subscriptions again: messages that must arrive do not. */
+  /** Renews all subscriptions, because messages that must arrive don't. */
   resubscribe(): void;
 }
 
-/** A subscription that the engine refuses errors with `engine-refused`. */
+/** Wraps an engine. Subscriptions that it refuses error with `engine-refused`. */
 export const watchEngine = (engine: ClusterEngine, faults: EngineFaults): WatchedEngine => {
   const again$ = new Subject<void>();
 
@@ -276,6 +276,6 @@ export const watchEngine = (engine: ClusterEngine, faults: EngineFaults): Watche
   };
 };
 
-// A healthy owner writes its key again at once, which is no fault that lasts.
+// A healthy owner rewrites its key at once, so that isn't a lasting fault.
 const unreadableKey = (stored: StoredKey | undefined): Error | undefined =>
   stored === undefined || readKey(stored.value) ? undefined : new Error("its value isn't a key of this version");

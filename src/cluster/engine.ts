@@ -7,71 +7,63 @@ export interface StoredKey {
   readonly revision: number;
 }
 
-/**
- * A failure of an engine that belongs to no call: a message that it refused to publish, or why it cannot be reached.
- */
+/** A failure that belongs to no call: a message that the engine refused to publish, or why it's unreachable. */
 export interface EngineFailure {
   readonly operation: 'connect' | 'publish';
-  /** Its message goes to the log of the operator. */
+  /** Its message goes into the operator's log. */
   readonly error: unknown;
 }
 
-/**
- * The answer to a request, or the reason why there is none. `no-responders`: no replica receives requests for this
- * subject.
- */
+/** The answer to a request, or why there is none. `no-responders`: no replica receives requests on this subject. */
 export type Reply = { readonly type: 'reply'; readonly data: Uint8Array } | { readonly type: 'no-responders' };
 
 /**
- * What a cluster needs from a message broker: one value with compare-and-set, and messages that may be lost.
+ * Connects a cluster to a message broker, which stores one value with compare-and-set, and may lose messages.
  *
- * Compare-and-set must be linearizable: all writes have one order, and a read returns the newest write before it.
- * Messages of one publisher to one subject must arrive in order. No message needs to be stored.
+ * Compare-and-set must be linearizable: all writes have one order, and reading returns the newest write before it.
+ * Messages of one publisher to one subject must arrive in order. Messages needn't be stored.
  */
 export interface ClusterEngine {
   /**
-   * Emits whether the engine can be reached: at once, and on each change. Completes, or errors with the reason, when
-   * the connection was closed for good: this ends the replica.
+   * Emits whether the engine is reachable: at once, and on each change. Completes, or errors with the reason, when the
+   * connection was closed for good, which ends the replica.
    */
   readonly connected$: Observable<boolean>;
   /** Emits failures that belong to no call. @defaultValue none */
   readonly failures$?: Observable<EngineFailure> | undefined;
   /**
-   * Returns the newest version of a key; `undefined` if the key does not exist. Rejects if the engine did not answer.
+   * Returns the newest version of a key; `undefined` if the key doesn't exist. Rejects if the engine doesn't answer.
    */
   read(key: string): Promise<StoredKey | undefined>;
   /**
    * Writes a key if its revision is the expected one.
    *
    * @param expected - the revision to replace; `undefined` creates the key
-   * @returns the new revision; `undefined` if the key has another revision. Rejects if the result is unknown: the write
-   * may still happen
+   * @returns the new revision; `undefined` if the key has another one. Rejects if the result is unknown: the
+   *   write may still happen
    */
   compareAndSet(key: string, value: string, expected: number | undefined): Promise<number | undefined>;
-  /**
-   * Returns the size limit of a message in bytes that the server announces now; `undefined` without one. Without it,
-   * `batchBytes` is the limit.
-   */
+  /** Returns the server's current size limit of a message in bytes. If it's `undefined`, `batchBytes` is the limit. */
   maxMessageBytes?(): number | undefined;
   /**
-   * Sends a message to all subscribers of a subject. Does nothing while the engine cannot be reached. Throws, or
-   * returns a promise that rejects, if the engine refuses the message. That message is lost, and followers see by the
-   * numbers of the next one how much they missed.
+   * Sends a message to all subscribers of a subject. Does nothing while the engine is unreachable. Throws, or returns a
+   * promise that rejects, if the engine refuses the message. The message is then lost, and the numbers of the next one
+   * show followers how much they missed.
    */
   publish(subject: string, data: Uint8Array): unknown;
   /**
-   * Emits the messages to a subject while there is a subscriber, also those of this replica. The bytes must not change
-   * afterwards. Errors if the engine refuses the subscription: this ends the replica.
+   * Emits the messages to a subject while there's a subscriber, including this replica's own. The bytes must not change
+   * afterwards. Errors if the engine refuses the subscription, which ends the replica.
    */
   subscribe(subject: string): Observable<Uint8Array>;
   /** Sends a request to a replica that responds. Rejects if no answer arrives in time. */
   request(subject: string, data: Uint8Array, timeoutMs: number): Promise<Reply>;
-  /** Answers the requests to a subject while there is a subscription. The Observable emits nothing. */
+  /** Answers requests to a subject while subscribed. Emits nothing. */
   respond(subject: string, answer: (data: Uint8Array) => Uint8Array): Observable<never>;
 }
 
 /**
- * Creates an engine for replicas of one process. For tests, and to try a cluster without a broker.
+ * Creates an engine for replicas in one process, for tests and for trying a cluster before you have a broker.
  *
  * Pass the same engine to all replicas. Messages arrive in a later microtask, in order, and are never lost.
  *
@@ -88,7 +80,7 @@ export const memoryEngine = (): ClusterEngine => {
   const keys = new Map<string, StoredKey>();
   const subjects = new Map<string, Subject<Uint8Array>>();
   const responders = new Map<string, Set<(data: Uint8Array) => Uint8Array>>();
-  // Revisions of all keys are one sequence, so that a key that was deleted never has the same revision again.
+  // All keys share one sequence, so a deleted key never gets the same revision again.
   let revisions = 0;
 
   const subjectOf = (name: string): Subject<Uint8Array> => entryOf(subjects, name, () => new Subject());

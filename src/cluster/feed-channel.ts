@@ -23,19 +23,19 @@ interface FeedChannelParts {
 }
 
 /**
- * An owner whose beats have not come back for this many leases sends only beats. Its connection may be cut off without
- * notice, and the client of the engine would store all frames.
+ * After this many leases without its own beats, an owner sends nothing but beats. Its connection may be silently dead,
+ * and the engine's client would queue all frames.
  */
 const silentLeases = 5;
 
-/** A silence is reported after the lease and this time, in ms: longer than a takeover takes. */
+/** A silence is reported this long after the lease, in ms: longer than a takeover takes. */
 const silenceMarginMs = 1_000;
-/** Its parts: after a stall of this process, its timer runs before the messages that wait are read. */
+/** Split into parts: after this process has stalled, its timer runs before the waiting messages are read. */
 const silenceTicks = 4;
 
 /**
- * The frames and events of the cluster: sends those of this replica while it owns, and emits those of the owner, which
- * can be this replica. It subscribes to the messages of owners when `report` is called.
+ * Carries the frames and events of the cluster: sends this replica's while it owns, and emits the owner's, whoever that
+ * is. Subscribes to the messages of owners when `report` is called.
  */
 export class FeedChannel implements PositionedFeed {
   readonly #leaseMs: number;
@@ -48,7 +48,7 @@ export class FeedChannel implements PositionedFeed {
   readonly #watchdog: NodeJS.Timeout;
   readonly #watchMs: number;
   #timer: NodeJS.Timeout | undefined;
-  /** How many ticks of the watchdog no message of an owner has arrived, also none of this replica. */
+  /** For how many watchdog ticks no owner's message has arrived, this replica's included. */
   #quietTicks = 0;
   #source = { subject: '', subscription: new Subscription() };
 
@@ -80,7 +80,7 @@ export class FeedChannel implements PositionedFeed {
   }
 
   /**
-   * Sets what the next messages report; `undefined` if this replica does not own. `isServing`: it owns, and no other
+   * Sets what the next messages report; `undefined` if this replica doesn't own. `isServing`: it owns, and no other
    * replica is known to.
    */
   report(report: Report | undefined, epoch: number, isServing: boolean): void {
@@ -91,14 +91,14 @@ export class FeedChannel implements PositionedFeed {
       }
       this.#publisher.report(report, epoch);
     }
-    // An owner that emits its own frames needs only the beats of another owner.
+    // An owner that emits its own frames only needs the beats of other owners.
     const isSource = isServing && report !== undefined && this.#follower.follows(report.gen, report.owner);
     this.#listen(isSource ? this.#subjects.beats : this.#subjects.feed);
   }
 
   frame(frame: Frame): void {
     if (!this.#isSilent) this.#outbox.frame(frame);
-    // Without its own beats, the follower must see that frames of this replica still arrive.
+    // If its own beats don't come back, the follower must check that this replica's frames still arrive.
     if (!this.#isSource || !this.#follower.expects(this.#publisher)) return this.#follow(this.#publisher.frame(frame));
     this.#publisher.count();
     this.#follower.next(frame, this.#publisher.timeOf(frame));
@@ -140,7 +140,7 @@ export class FeedChannel implements PositionedFeed {
     this.#source.subscription.unsubscribe();
   }
 
-  /** Whether the frames of this replica are emitted without the engine. */
+  /** Whether this replica's frames are emitted directly, not through the engine. */
   get #isSource(): boolean {
     return this.#source.subject === this.#subjects.beats;
   }
@@ -193,7 +193,7 @@ export class FeedChannel implements PositionedFeed {
     if (message.kind === 'beat') heard(message);
   }
 
-  /** Counts how long no message has arrived that must. Reports it, subscribes again, and repeats both while it lasts. */
+  /** Counts how long an expected message is overdue. While it lasts, reports it and renews the subscriptions. */
   #watch(): void {
     const { engine, faults, election } = this.#parts;
     const { isConnected, state } = election();
@@ -202,7 +202,7 @@ export class FeedChannel implements PositionedFeed {
     if (this.#quietTicks === 0 || this.#quietTicks % silenceTicks !== 0) return;
     if (!this.#isSource) this.#follower.away('behind');
     engine.resubscribe();
-    // Another fault is the reason why there is no owner.
+    // Another fault explains why there's no owner.
     if ((faults.current?.operation ?? 'subscribe') !== 'subscribe') return;
     const forMs = this.#quietTicks * this.#watchMs;
     faults.failed(

@@ -14,41 +14,40 @@ import { resumeCluster } from './operate.js';
 import { Replica } from './replica.js';
 import { type ClusterStatus, leftStatus } from './status.js';
 
-/** A feed that any number of processes share, although the account has one connection. */
+/** Shares one feed between any number of processes, although the account gets a single connection. */
 export interface FeedCluster extends PositionedFeed {
   readonly feed: Feed;
   /**
-   * Emits the frames and events of the feed, whichever replica owns the connection. Hot while there is a subscriber:
-   * all subscribers share this replica. Errors with a `TradeFeedError`: `connection-replaced` if a client outside the
-   * cluster replaced the connection. A subscription after that errors again until {@link FeedCluster.resume} was
-   * called. `engine-refused` if the engine refuses a subscription; `engine-closed` if its connection was closed for
-   * good.
+   * Emits the frames and events of the feed, whichever replica owns the connection. Hot while there's a subscriber: all
+   * subscribers share this replica. Errors with a `TradeFeedError`: `connection-replaced` if a client outside the
+   * cluster replaced the connection. Later subscriptions error as well until {@link FeedCluster.resume} is called.
+   * `engine-refused` if the engine refuses a subscription; `engine-closed` if its connection was closed for good.
    */
   readonly events$: Observable<FeedEvent | ClusterEvent>;
   /** Emits the frames of `events$`. */
   readonly frames$: Observable<Frame>;
   readonly status: ClusterStatus;
-  /** Emits the status at once, and each change. Does not complete. */
+  /** Emits the status at once, and each change. Never completes. */
   readonly status$: Observable<ClusterStatus>;
   /**
-   * Gives the ownership away, for a shutdown. Resolves when another replica has it, or when there is no other one, at
+   * Gives the ownership away before a shutdown. Resolves when another replica has it, or when there's no other one, at
    * most after `handOverMs`. This replica then follows until its subscribers unsubscribe.
    */
   handOver(): Promise<void>;
   /**
-   * Allows the replicas to connect again, after a client outside the cluster replaced the connection. Does nothing if
-   * the cluster has not stopped. Subscribe to `events$` afterwards. Rejects if the engine cannot be reached.
+   * Allows the replicas to connect again after a client outside the cluster replaced the connection. Does nothing if
+   * the cluster hasn't stopped. Subscribe to `events$` afterwards. Rejects if the engine is unreachable.
    */
   resume(): Promise<void>;
 }
 
 /**
- * Creates a replica of a cluster: the replicas elect one owner, which holds the connection to the service, and the
+ * Creates a replica of a cluster. The replicas elect one owner, which holds the connection to the service, and the
  * others receive its frames.
  *
- * Nothing happens before `events$` or `frames$` has a subscriber. All replicas need the same `account`, feed and
- * service, and engines that reach the same store. A change of the owner is a `gap` with the code `owner-changed`;
- * messages that did not arrive are one with the code `cluster-behind` and the number of `missed` frames.
+ * Nothing happens until `events$` or `frames$` has a subscriber. All replicas need the same `account`, feed and
+ * service, and engines that reach the same store. A new owner causes a `gap` with the code `owner-changed`; messages
+ * that didn't arrive cause one with the code `cluster-behind` and the number of `missed` frames.
  *
  * @param feed - `market` or `raw`
  * @param options - see {@link ClusterOptions}; durations in ms
@@ -65,7 +64,7 @@ export interface FeedCluster extends PositionedFeed {
 export const createFeedCluster = (feed: Feed, options: ClusterOptions): FeedCluster =>
   clusterOf(feed, options, { where: `createFeedCluster('${feed}') at ${callPlace()}` });
 
-/** Creates the same replica as {@link createFeedCluster}, for code inside this package that owns it. */
+/** Creates a replica like {@link createFeedCluster}, on behalf of other code in this package. */
 export const clusterOf = (feed: Feed, options: ClusterOptions, user: AccountUser): FeedCluster => {
   checkFeed(feed);
   const settings = resolveClusterOptions(options);
@@ -114,7 +113,7 @@ export const clusterOf = (feed: Feed, options: ClusterOptions, user: AccountUser
   };
 };
 
-// The feed of the owner reports every other event.
+// All other events come from the owner's feed.
 const isOfReplica = (event: Exclude<FeedEvent | ClusterEvent, Frame>): event is LoggableEvent =>
   isClusterEvent(event) || event.type === 'stopped' || ('failure' in event && clusterCodes.has(event.failure.code));
 

@@ -16,11 +16,11 @@ interface FeedRunHandlers {
 }
 
 /**
- * The connection of an owner to the service. It is closed until `open` is called, but has loaded what a connection
- * needs: a takeover must be fast.
+ * The owner's connection to the service. Stays closed until `open`, but preloads what a connection needs, because a
+ * takeover must be fast.
  */
 export class FeedRun {
-  /** The last error that no reconnect can help. */
+  /** The last error that reconnecting can't fix. */
   failure: unknown;
   readonly #handlers: FeedRunHandlers;
   readonly #events$: Observable<FeedEvent>;
@@ -37,7 +37,7 @@ export class FeedRun {
     const owner = { user, beforeHandshake: merge(this.#allowed$, asked$) };
     this.#events$ = feedEvents$(feed, { ...settings, classify: withAccess(settings.classify) }, owner);
     this.#handlers = handlers;
-    // A connection reports the failure again.
+    // Opening a connection reports the failure again.
     prepareConnections().catch(() => undefined);
   }
 
@@ -81,7 +81,7 @@ export class FeedRun {
     this.#replaced = undefined;
   }
 
-  /** All replicas are told why the feed ended, unless another client is the reason: that is for the election. */
+  /** Reports to all replicas why the feed ended, unless another client did it: the election decides about that. */
   #reportStop({ at, failure }: Stopped): void {
     if (failure.code === 'connection-replaced') return;
     this.#handlers.event({ type: 'disconnected', at, failure });
@@ -97,8 +97,7 @@ export class FeedRun {
   }
 }
 
-// A 403 concerns the account, so no other candidate can do better. The owner tries again, and uses access that is
-// restored.
+// A 403 concerns the account, so no other candidate does better. The owner retries until access is restored.
 const withAccess =
   (classify: TicketSettings['classify']): TicketSettings['classify'] =>
   (failure, verdict) => {

@@ -11,17 +11,15 @@ import { timing } from './election/timing.js';
 import type { FeedMessage, MessageHead } from './messages.js';
 import { maxSkewMs, type Publisher, shifted } from './publisher.js';
 
-/** Clocks of machines differ in speed: one is faster by this at most. */
+/** How much faster one machine's clock may run than another's. */
 const maxDrift = 0.001;
-/**
- * How many messages, and how many bytes of frames, may wait. With more, the new generation begins without the `end`.
- */
+/** How many messages, and bytes of frames, may wait. Beyond that, the new generation begins before the `end`. */
 const maxHeld = 10_000;
 const maxHeldBytes = 64 * 1024 * 1024;
 
 /**
- * Emits the frames and events of the current owner, in order and once, with a `gap` in place of those that did not
- * arrive. It has no timer and no I/O. `now` is a monotonic time in ms.
+ * Emits the current owner's frames and events, in order and once, with a `gap` in place of those that didn't arrive.
+ * Has no timer and no I/O. `now` is a monotonic time in ms.
  */
 export class Follower implements PositionedFeed {
   readonly #feed: Feed;
@@ -29,32 +27,31 @@ export class Follower implements PositionedFeed {
   #gen = 0;
   #owner = '';
   #run = '';
-  /** The numbers of the next frame or event of this generation, and of the next frame. */
+  /** The number of the next frame or event of this generation, and that of the next frame. */
   #sequence = 0;
   #frames = 0;
   #connection = 0;
-  /** The time of the last item of the stream, and of the last report of another owner. */
+  /** The time of the stream's last item, and of another owner's last report. */
   #lastAt = 0;
   #shownAt = 0;
-  /** What is added to the times of this owner. */
+  /** Added to this owner's times. */
   #shift = 0;
   /**
-   * How far the time of the stream is ahead of the monotonic clock: the most that a message has shown, because others
-   * were late.
+   * How far the stream is ahead of the monotonic clock: the most that any message has shown, since others were late.
    */
   #lead = { ms: 0, at: 0 };
   /** Why no messages arrive, while none do. */
   #isAway: 'away' | 'behind' | undefined;
-  /** Whether the engine was out of reach. The machine may have been suspended, and its monotonic clock with it. */
+  /** Whether the engine was unreachable. The machine may have been suspended, and its monotonic clock stopped. */
   #wasCutOff = false;
-  /** The reports of an owner without a connection that were emitted since its last failure. */
+  /** Reports emitted since the last failure, from an owner that has no connection. */
   #reported: readonly string[] = [];
   #hasEnded = false;
-  /** The messages of the next generations that wait, and when the first one arrived. */
+  /** Waiting messages of the next generations, and when the first one arrived. */
   #hold: { readonly messages: FeedMessage[]; bytes: number; readonly since: number } | undefined;
   /** When the last message of this generation arrived. */
   #heardAt = 0;
-  // A client that resumes before the gap receives `opened` and the gap. So only the gap moves the position.
+  // A client that resumes before the gap receives `opened` and the gap, so only the gap moves the position.
   #beforeGap: FeedPosition | undefined;
 
   constructor(feed: Feed, emit: (event: FeedEvent | OwnerChanged) => void) {
@@ -71,18 +68,18 @@ export class Follower implements PositionedFeed {
     if (this.#hasEnded) this.#release(now);
   }
 
-  /** Whether the next frame of a publisher of this replica is the one that it emits next. */
+  /** Whether a publisher of this replica sends next what this follower emits next. */
   expects({ place }: Publisher): boolean {
     return place.sequence === this.#sequence && this.follows(place.gen, place.owner) && !this.#isAway;
   }
 
-  /** Emits a frame that it expects. @param at - when the owner received it, as its messages say */
+  /** Emits the expected frame. @param at - when the owner received it, as its messages say */
   next(frame: Frame, at: number): void {
     this.#lastAt = at + this.#shift;
     this.#emitFrame(frameAt(frame, this.#lastAt, this.#connection));
   }
 
-  /** Whether it emits the frames of this owner, and no earlier ones are left. */
+  /** Whether it emits this owner's frames, with no earlier ones left. */
   follows(gen: number, owner: string): boolean {
     return this.#gen === gen && this.#owner === owner;
   }
@@ -95,7 +92,7 @@ export class Follower implements PositionedFeed {
     return this.#hold && this.#hold.since + timing.holdMs;
   }
 
-  /** The owner of the newest messages that it has emitted, or that wait. */
+  /** The owner of the newest messages, emitted or waiting. */
   get followed(): Ownership {
     return this.#hold?.messages.at(-1) ?? { gen: this.#gen, owner: this.#owner };
   }
@@ -104,17 +101,17 @@ export class Follower implements PositionedFeed {
     return this.#beforeGap ?? this.#positionNow();
   }
 
-  /** Handles that no messages of the owner arrive. @param why - `away` without the engine, `behind` with it */
+  /** Handles missing messages of the owner. @param why - `away` if the engine is unreachable, `behind` otherwise */
   away(why: 'away' | 'behind'): void {
     this.#wasCutOff ||= why === 'away';
     if (this.#gen === 0 || this.#isAway) return;
     this.#isAway = why;
-    // Messages that were sent before can still arrive, so the time of the stream stays where it is.
+    // Earlier messages can still arrive, so the time of the stream stays where it is.
     const failure = createFailure(clusterMeanings[why], { stage: 'stream', endedAt: this.#lastAt });
     this.#emit({ type: 'disconnected', at: this.#lastAt, failure });
   }
 
-  /** Returns the time that the stream has now, in epoch ms; `undefined` before the first message. */
+  /** Returns the stream's current time, in epoch ms; `undefined` before the first message. */
   timeAt(now: number): number | undefined {
     return this.#gen === 0 ? undefined : this.#lead.ms + now;
   }
@@ -125,7 +122,7 @@ export class Follower implements PositionedFeed {
 
   #receiveNext(message: FeedMessage, now: number): void {
     const newest = this.#hold?.messages.at(-1);
-    // The previous owner has the connection until the new one is open.
+    // The previous owner keeps the connection until the new one's is open.
     const isOpen = message.kind === 'batch' || message.phase === 'open';
     if (message.kind === 'end' || (!isOpen && (message.kind === 'beat' || newest === undefined))) return;
     if (newest && message.gen < newest.gen) return;
@@ -148,7 +145,7 @@ export class Follower implements PositionedFeed {
     this.#hold = undefined;
     for (const message of messages) {
       if (message.gen > this.#gen) this.#begin(message, since);
-      // After a loss of data in the store, two owners can use the same number.
+      // If the store has lost data, two owners can use the same number.
       if (message.owner === this.#owner) this.#receiveCurrent(message, now);
     }
   }
@@ -170,7 +167,7 @@ export class Follower implements PositionedFeed {
 
   #receiveCurrent(message: FeedMessage, now: number): void {
     this.#noteTime(message.at, now);
-    // Its own messages come back to the owner, too.
+    // An owner's messages come back to it.
     if (message.sequence < this.#sequence) return;
     const missed = message.frames - this.#frames;
     const hasMissed = message.sequence > this.#sequence;
@@ -183,7 +180,7 @@ export class Follower implements PositionedFeed {
     this.#emitItems(message);
   }
 
-  /** Emits what an owner without a connection reports, unless the previous one still has its connection. */
+  /** Emits what an owner without a connection reports, unless the previous one is still connected. */
   #receiveReport({ gen, owner, at, event }: MessageHead & { readonly event: LifecycleEvent }, now: number): void {
     const name = `${owner} ${event.type} ${'at' in event ? event.at : event.to}`;
     if (gen <= this.#gen || this.#isOpen(now) || this.#hold || this.#reported.includes(name)) return;
@@ -236,13 +233,13 @@ export class Follower implements PositionedFeed {
 
   /** Adapts to a message of this generation. */
   #noteTime(at: number, now: number): void {
-    // The first message was handled late, so less is enough. Times still do not go back.
+    // The first message was handled late, so a smaller shift is enough. Times still don't go back.
     if (this.#shift > 0) this.#shift = Math.max(0, this.#lastAt - at, Math.min(this.#shift, this.#lead.ms + now - at));
     // Clocks drift, so an old maximum counts less.
     this.#lead = { ms: Math.max(at + this.#shift - now, this.#lead.ms - (now - this.#lead.at) * maxDrift), at: now };
   }
 
-  /** Returns what must be added to the times of a new owner, so that they are neither far ahead nor go back. */
+  /** Returns what to add to a new owner's times, so that they're neither far ahead nor go back. */
   #shiftOf(at: number, now: number): number {
     if (this.#gen === 0) return 0;
     const aheadMs = at - (this.#lead.ms + now);

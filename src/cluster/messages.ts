@@ -10,11 +10,11 @@ import type { Report } from './election/election.js';
 export interface MessageHead extends Report {
   /** Identifies the generations: see `epoch` of the key. */
   readonly epoch: number;
-  /** How many frames and events of this generation precede the message. */
+  /** Counts the frames and events of this generation before the message. */
   readonly sequence: number;
-  /** How many of them are frames. */
+  /** Counts the frames among them. */
   readonly frames: number;
-  /** In epoch ms by the clock of the owner. No frame after a beat is earlier. */
+  /** In epoch ms by the owner's clock. No frame after a beat is earlier. */
   readonly at: number;
 }
 
@@ -22,31 +22,31 @@ export interface BatchMessage extends MessageHead {
   readonly kind: 'batch';
   /** The size of the payloads. */
   readonly bytes: number;
-  /** A frame has the number of its connection in this replica, and its time in the stream. */
+  /** Each frame gets the number of its connection in this replica, and its time in the stream. */
   readonly framesOf: (connection: number, laterMs: number) => readonly Frame[];
 }
 type Batch = Omit<BatchMessage, keyof MessageHead>;
 
 type PlainBody =
-  /** `report`: of an owner without a connection. It has no number, and is repeated with each beat. */
+  /** `report`: from an owner that has no connection. It isn't numbered, and comes with each beat. */
   { readonly kind: 'event' | 'report'; readonly event: LifecycleEvent } | { readonly kind: 'beat' | 'end' };
 
 export type PlainMessage = MessageHead & PlainBody;
 export type FeedMessage = BatchMessage | PlainMessage;
 
-// The layout of a message, in big-endian: version, kind, phase and the length of the owner's id (1 byte each), the
-// number of frames (Uint32), then epoch, generation, revision, sequence, frames and time (Float64, because they can be
-// greater than 2^32), the id of the owner, and the body.
+// The layout of a message, in big-endian: version, kind, phase and length of the owner's id (1 byte each), number of
+// frames (Uint32), then epoch, generation, revision, sequence, frames and time (Float64, since they can exceed 2^32),
+// the owner's id, and the body.
 //
-// The body of a batch has for each frame: its kind (1 byte), when it was received, in ms after the time of the message
-// (Int32), its length (Uint32), and its bytes. A part has one frame, and after the length of the whole frame the offset
-// of this part (Uint32).
+// A batch's body holds for each frame: its kind (1 byte), when it was received, in ms after the message's time (Int32),
+// its length (Uint32), and its bytes. A part holds one frame, and after the length of the whole frame the offset of
+// this part (Uint32).
 const version = 1;
 const headBytes = 8 + 6 * 8;
 export const frameHeadBytes = 9;
 const partHeadBytes = frameHeadBytes + 4;
 
-/** The kinds of messages: the first one has the number 1. A part is a piece of a frame that is too large for one message. */
+/** The kinds of messages, numbered from 1. A part is a piece of a frame too large for one message. */
 const kinds = ['batch', 'event', 'beat', 'end', 'part', 'report'] as const;
 type Kind = (typeof kinds)[number];
 
@@ -72,7 +72,7 @@ export const writeHead = (bytes: Buffer, head: MessageHead, kind: Kind, count: n
 /** @param laterMs - when the frame was received, in ms after the time of the message */
 export const writeFrameHead = (bytes: Buffer, at: number, frame: Frame, laterMs: number): void => {
   bytes[at] = kindOf(frame);
-  // The range of 32 bits is 24 days. A clock that was set by more than that must not make the message unreadable.
+  // 32 bits hold 24 days. Setting the clock by more than that must not make the message unreadable.
   bytes.writeInt32BE(Math.max(-(2 ** 31), Math.min(2 ** 31 - 1, Math.round(laterMs))), at + 1);
   bytes.writeUInt32BE(frame.byteLength, at + 5);
 };
@@ -84,14 +84,14 @@ export const encode = (message: PlainMessage): Buffer => {
   return bytes;
 };
 
-// Only the fixed texts of a failure leave the process.
+// Only a failure's fixed texts leave the process.
 const publicEvent = (event: LifecycleEvent): LifecycleEvent =>
   'failure' in event ? { ...event, failure: event.failure.toPublic() } : event;
 
-/** With less room a part is not worth its head: then it is larger than the limit, and the engine refuses it. */
+/** A part below this size isn't worth its head: it exceeds the limit instead, and the engine refuses it. */
 const minPartBytes = 256;
 
-/** Returns the messages for a frame that is too large for one message of `maxBytes`. */
+/** Returns the messages of a frame too large for one message of `maxBytes`. */
 export const encodeParts = (head: MessageHead, frame: Frame, maxBytes: number): readonly Buffer[] => {
   const data = payloadOf(frame);
   const begin = headBytesOf(head) + partHeadBytes;
@@ -106,14 +106,14 @@ export const encodeParts = (head: MessageHead, frame: Frame, maxBytes: number): 
   });
 };
 
-/** A frame of which some parts have arrived: the body of a batch. */
+/** A frame whose parts haven't all arrived: the body of a batch. */
 interface Incomplete {
   readonly head: MessageHead;
   readonly body: Buffer;
   received: number;
 }
 
-/** The payloads of the frames are views of the bytes of the message. It holds the parts of one frame at most. */
+/** Reads messages. Payloads are views of the message's bytes. Holds the parts of one frame at most. */
 export class Decoder {
   readonly #feed: Feed;
   readonly #maxFrameBytes: number;
@@ -122,7 +122,7 @@ export class Decoder {
 
   /**
    * @param maxFrameBytes - size limit of a frame that arrives in parts
-   * @param self - returns the id of this replica, whose messages it does not read
+   * @param self - returns this replica's id, whose messages are skipped
    */
   constructor(feed: Feed, maxFrameBytes: number, self: () => string) {
     this.#feed = feed;
@@ -130,13 +130,13 @@ export class Decoder {
     this.#self = self;
   }
 
-  /** Returns `undefined` for bytes that are not a message of another replica, and for a part that is not the last. */
+  /** Returns `undefined` for bytes that aren't another replica's message, and for every part but the last. */
   decode(data: Uint8Array): FeedMessage | undefined {
     const bytes = Buffer.from(data.buffer, data.byteOffset, data.byteLength);
     const head = readHead(bytes);
     if (head === undefined || head.owner === this.#self()) return undefined;
     const body = this.#readBody(head, bytes);
-    // A spread of the head takes longer than the rest of the work for a message.
+    // Spreading the head takes longer than the rest of the work for a message.
     return body && Object.assign(head, body);
   }
 
@@ -202,7 +202,7 @@ const readHead = (bytes: Buffer): MessageHead | undefined => {
 const isCount = (value: number): boolean => Number.isSafeInteger(value) && value >= 0;
 
 const readBatch = (feed: Feed, { at }: MessageHead, count: number, body: Buffer): Batch | undefined => {
-  // Each frame has a head, so a forged count cannot make a long loop.
+  // Each frame has a head, so this keeps a forged count from causing a long loop.
   if (count === 0 || count * frameHeadBytes > body.byteLength) return undefined;
   let end = 0;
   for (let n = 0; n < count; n += 1) {
@@ -226,7 +226,7 @@ const readBatch = (feed: Feed, { at }: MessageHead, count: number, body: Buffer)
 
 const kindIn = (bits: number): PayloadKind => (bits & PayloadKind.Binary || bits & PayloadKind.Ascii) as PayloadKind;
 
-// Without the event, the next message has a number that is one too high, so subscribers learn of it from a gap.
+// If the event is dropped, the next message's number is one too high, so subscribers see a gap.
 const readEvent = (body: Buffer): LifecycleEvent | undefined => {
   const event = tryCall(() => readEventLine(body.toString('utf8'), 0));
   return event === undefined || event.type === 'frame' || event.type === 'value' ? undefined : event;

@@ -6,15 +6,15 @@ import { engineRefused } from './engine-faults.js';
 import type { ClusterEngine } from './engine.js';
 
 export interface ClusterState {
-  /** The key of the account; `undefined` if no replica has ever owned it, or if it cannot be read. */
+  /** The key of the account; `undefined` if no replica has ever owned it, or if it's unreadable. */
   readonly key: ClusterKey | undefined;
-  /** Whether the key cannot be read: it is damaged, or of a newer version. */
+  /** Whether the key is unreadable: it's damaged, or of a newer version. */
   readonly isUnreadable?: true;
   /** The replicas that follow and could own the connection, the oldest first. */
   readonly standbys: readonly StandbyPresence[];
 }
 
-/** Reads the state of a cluster. Standbys report themselves once a second, so it waits a little longer. */
+/** Reads the state of a cluster. Waits a little over a second, because standbys announce themselves once a second. */
 export const readClusterState = async (
   engine: ClusterEngine,
   account: string,
@@ -43,7 +43,7 @@ export const requestHandOver = async (engine: ClusterEngine, account: string): P
   return reply.type === 'reply';
 };
 
-/** How long an operator waits for an answer of the engine, in ms. */
+/** How long an operator waits for the engine to answer, in ms. */
 const answerMs = 5_000;
 
 const asked = async <T>(operation: EngineOperation, answer: Promise<T>): Promise<T> => {
@@ -54,10 +54,7 @@ const asked = async <T>(operation: EngineOperation, answer: Promise<T>): Promise
   });
 };
 
-/**
- * Allows the replicas of a cluster to connect again: after a stop, or in place of a key that cannot be read. Returns
- * whether there was a reason for it.
- */
+/** Allows replicas to connect again after a stop, or replaces an unreadable key. Returns whether it was needed. */
 export const resumeCluster = async (engine: ClusterEngine, account: string): Promise<boolean> => {
   const { key: name } = subjectsOf(account);
   for (;;) {

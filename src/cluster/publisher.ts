@@ -17,20 +17,20 @@ import {
   writeHead,
 } from './messages.js';
 
-/** When the owner changes, a larger difference of the clocks is corrected, in ms. */
+/** A new owner corrects a larger difference between the clocks, in ms. */
 export const maxSkewMs = 500;
 
-/** Numbers the frames and events of an owner, and creates the messages for its followers. */
+/** Numbers an owner's frames and events, and creates the messages for its followers. */
 export class Publisher {
-  /** The place of the next frame or event: one object with plain fields, because they are read for each frame. */
+  /** The place of the next frame or event. One object with plain fields, because they're read for each frame. */
   readonly place = { epoch: 0, gen: 0, owner: '', phase: 'opening' as KeyPhase, revision: 0, sequence: 0, frames: 0 };
-  /** What is added to the times of this owner, so that those of the stream continue although its clock differs. */
+  /** Added to this owner's times, so the stream's times continue although its clock differs. */
   #shiftMs = 0;
   #hasOpened = false;
-  /** The last failure, and the wait after it, while there is no connection. */
+  /** While disconnected: the last failure, and the delay after it. */
   #trouble: readonly LifecycleEvent[] = [];
 
-  /** Sets what the next messages report. A new generation starts again at 0. */
+  /** Sets what the next messages report. A new generation restarts at 0. */
   report({ gen, owner, phase, revision }: Report, epoch: number): void {
     const isNew = gen !== this.place.gen;
     // An open connection continues in the new generation.
@@ -47,7 +47,7 @@ export class Publisher {
 
   /** Returns the head of a message that begins with the next frame. @param clock - its time, without the shift */
   head(clock: number): MessageHead {
-    // A spread takes longer than the rest of the work for a message.
+    // Spreading takes longer than the rest of the work for a message.
     const { epoch, gen, owner, phase, revision, sequence, frames } = this.place;
     return { epoch, gen, owner, phase, revision, sequence, frames, at: clock + this.#shiftMs };
   }
@@ -69,8 +69,7 @@ export class Publisher {
   }
 
   /**
-   * Before the first connection of a generation, only the failures concern the other replicas. Returns `undefined` for
-   * other events.
+   * Until a generation's first connection, other replicas only need the failures. Returns `undefined` for other events.
    */
   event(event: LifecycleEvent): PlainMessage | undefined {
     if (event.type === 'opened') [this.#hasOpened, this.#trouble] = [true, []];
@@ -82,7 +81,7 @@ export class Publisher {
     return message;
   }
 
-  /** Returns what an owner without a connection has reported last, for replicas that join or have missed it. */
+  /** Returns the last reports of a disconnected owner, for replicas that join or have missed them. */
   reports(): readonly PlainMessage[] {
     return this.#trouble.map((event) => this.#message('report', event));
   }
@@ -91,7 +90,7 @@ export class Publisher {
     return { ...this.head(clock), kind: 'beat' };
   }
 
-  /** Returns the last message of a generation; `undefined` for a generation that this replica does not publish. */
+  /** Returns a generation's last message; `undefined` if this replica doesn't publish that generation. */
   end(gen: number, clock: number): PlainMessage | undefined {
     return gen === this.place.gen ? { ...this.head(clock), kind: 'end' } : undefined;
   }
@@ -112,16 +111,15 @@ export const shifted = (event: LifecycleEvent, ms: number): LifecycleEvent => {
 const chunkBytes = 64 * 1024;
 
 /**
- * Sends the messages of an owner: the frames of one turn of the event loop together. It copies payloads at once,
- * because the memory of a read is used again. The frames use the memory of the message from then on, so their payloads
- * are not copied once more.
+ * Sends an owner's messages: all frames of one turn of the event loop together. Copies payloads at once, because read
+ * memory is reused. The frames point into the message from then on, so payloads aren't copied twice.
  */
 export class Outbox {
   readonly #publisher: Publisher;
   readonly #send: (bytes: Uint8Array) => void;
   readonly #maxBytes: () => number;
   #memory: Buffer = Buffer.alloc(0);
-  /** Where the next message is in the memory, how many frames it has, and when the first one was received. */
+  /** Where the next message starts in the memory, how many frames it has, and when the first one was received. */
   #start = 0;
   #end = 0;
   #count = 0;
@@ -182,7 +180,7 @@ export class Outbox {
     this.#count += 1;
   }
 
-  /** Makes room for more of the message. Frames that were added before continue to use the earlier memory. */
+  /** Makes room for more of the message. Frames already added keep using the earlier memory. */
   #reserve(bytes: number): void {
     if (this.#end + bytes <= this.#memory.byteLength) return;
     const begun = this.#memory.subarray(this.#start, this.#end);

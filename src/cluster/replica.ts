@@ -53,10 +53,10 @@ interface ReplicaHandlers {
   readonly status: (status: ClusterStatus) => void;
 }
 
-/** The limit of the engine for a question to the owner, in ms. That of the election is shorter. */
+/** How long the engine may take to ask the owner, in ms. The election gives up sooner. */
 const requestMs = 1_000;
 
-/** A replica that runs: gives the election its inputs, and performs its effects with the engine and the feed. */
+/** Runs a replica: gives the election its inputs, and performs its effects with the engine and the feed. */
 export class Replica implements PositionedFeed {
   readonly #settings: ClusterSettings;
   readonly #handlers: ReplicaHandlers;
@@ -70,9 +70,9 @@ export class Replica implements PositionedFeed {
   /** Completes when this replica has given the ownership away, or has ended. */
   readonly #left$ = new Subject<void>();
   readonly #elections$ = new Subject<Election>();
-  /** A replica that an operator asked for a hand-over joins again, with another election. Its id is never used again. */
+  /** After an operator's hand-over the replica rejoins with another election, and a new id. */
   #election: Election;
-  /** What ends with this election. It has no input before it joins, and none afterwards. */
+  /** Ends with this election. Takes no input before it joins, and none afterwards. */
   #term = Subscription.EMPTY;
   #inputs: Input[] = [];
   #timer: NodeJS.Timeout | undefined;
@@ -134,7 +134,7 @@ export class Replica implements PositionedFeed {
     return lastValueFrom(this.#left$, { defaultValue: undefined });
   }
 
-  /** Ends the replica. It gives the ownership away in the background. */
+  /** Ends the replica. Gives the ownership away in the background. */
   close(): void {
     this.#isClosed = true;
     this.#isLeaving = true;
@@ -185,7 +185,7 @@ export class Replica implements PositionedFeed {
 
   #input(each: Input): void {
     const [term, inputs] = [this.#term, this.#inputs];
-    // An effect can cause the next input before the other effects are done. The loop handles it as well.
+    // An effect can cause the next input before the other effects are done. The loop handles both.
     if (inputs.push(each) > 1) return;
     for (const next of inputs) if (!term.closed) this.#handle(next, term);
     inputs.length = 0;
@@ -196,7 +196,7 @@ export class Replica implements PositionedFeed {
     this.#reportStatus();
   }
 
-  /** The input is late: the replica may have joined again. */
+  /** The input is late: the replica may have rejoined. */
   #inputOf(term: Subscription, each: Input): void {
     if (!term.closed) this.#input(each);
   }
@@ -264,7 +264,7 @@ export class Replica implements PositionedFeed {
 
   async #ask({ id, question }: EffectOf<'ask'>): Promise<void> {
     const term = this.#term;
-    // The watched engine has reported a failure; for the election it is a question without an answer.
+    // The watched engine has reported any failure; to the election it's an unanswered question.
     const asked = this.#engine.request(this.#subjects.owner, writeControl(question), requestMs);
     const reply = await asked.catch(() => undefined);
     const report = reply?.type === 'reply' ? readReport(reply.data) : undefined;
@@ -280,7 +280,7 @@ export class Replica implements PositionedFeed {
   }
 
   #engineFailed({ operation, error }: EngineFailure): void {
-    // With a connection the error is of something that this replica sent.
+    // While connected, the error concerns something that this replica sent.
     const isConnected = operation === 'connect' && this.#election.isConnected;
     this.#faults.failed(isConnected ? 'publish' : operation, error);
   }
@@ -296,7 +296,7 @@ export class Replica implements PositionedFeed {
 
   #leave(): void {
     this.#channel.flush();
-    // The follower continues, so the application notices the change of the owner only.
+    // The follower continues, so the application only notices the change of the owner.
     if (this.#isRejoining && !this.#isLeaving) {
       this.#isRejoining = false;
       this.#term.unsubscribe();

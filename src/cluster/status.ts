@@ -5,41 +5,41 @@ import { type Election, ownerOf, type Role, roleOf } from './election/election.j
 /** The status of a replica. */
 export interface ClusterStatus {
   /**
-   * What this replica does: `following`, `claiming` or `owning` the connection; `isolated`: it cannot reach the engine,
-   * or was replaced and does not know by whom; `stopped`: another client replaced the connection; `left`: it gave the
-   * ownership away. Without a subscriber: `left`.
+   * What this replica does: `following`, `claiming` or `owning` the connection; `isolated`: it can't reach the engine,
+   * or was replaced and doesn't know by whom; `stopped`: another client replaced the connection; `left`: it gave the
+   * ownership away, or has no subscriber.
    */
   readonly role: Role;
   /** The id of this replica. */
   readonly replica: string;
-  /** The id of the owner; `undefined` if there is none, or if it is not known. */
+  /** The id of the owner; `undefined` if there is none, or it isn't known. */
   readonly owner: string | undefined;
-  /** The number of the ownership. It grows with each change of the owner. */
+  /** The number of the ownership. Grows with each change of the owner. */
   readonly generation: number;
-  /** Since when this replica knows this owner, in epoch ms. */
+  /** Since when this replica has known this owner, in epoch ms. */
   readonly since: number;
   /**
-   * What the engine refuses now, as last reported; `undefined` if nothing. For an operator: the message is text of
-   * other code.
+   * What the engine currently refuses, as last reported; `undefined` if nothing. For an operator: the message is text
+   * of other code.
    */
   readonly refused: EngineRefused | undefined;
   /**
-   * Why this replica could not own the connection when it tried last, for example `invalid-api-key`; `undefined`
-   * otherwise. It follows, and tries again at the next election: the function `apiKey` is called again.
+   * Why this replica couldn't own the connection when it last tried, for example `invalid-api-key`; `undefined`
+   * otherwise. It follows, and retries at the next election, calling the function `apiKey` again.
    */
   readonly cannotOwn: TradeFeedError | undefined;
 }
 
-/** Returns the status without a subscriber. */
+/** Returns the status while there's no subscriber. */
 export const leftStatus = (replica: string, before?: ClusterStatus): ClusterStatus => {
   const nothing = { owner: undefined, refused: undefined, cannotOwn: undefined };
   return { replica, generation: 0, since: Date.now(), ...before, role: 'left', ...nothing };
 };
 
 /**
- * Returns the same object as `before` if nothing has changed.
+ * Returns the new status, or `before` itself if nothing has changed.
  *
- * @param failure - the last error of its feed that no reconnect can help
+ * @param failure - the feed's last error that reconnecting can't fix
  */
 export const statusOf = (
   election: Election,

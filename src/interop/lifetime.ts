@@ -3,7 +3,7 @@ import { defer, fromEvent, type MonoTypeOperatorFunction, type Observable, type 
 /**
  * Completes when a signal aborts: `subscribe` of RxJS 7 ignores `{ signal }`.
  *
- * If the signal has aborted before, the source isn't subscribed to, so no ticket is requested. Errors with the source.
+ * If the signal has already aborted, it doesn't subscribe, so it requests no ticket. Errors with the source.
  * Leaves no listener on the signal. Memory: none.
  *
  * @example

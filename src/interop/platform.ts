@@ -2,7 +2,7 @@ import { isObservable, Observable, type Observer } from 'rxjs';
 import { aFunction, checkRequired } from '../protocol/validate.js';
 import { untilAborted } from './lifetime.js';
 
-/** What the producer of a platform Observable calls. The signal aborts after the last subscriber, and at the end. */
+/** What the producer of a platform Observable calls. The signal aborts after the last subscriber or at the end. */
 export type PlatformSubscriber<T> = Observer<T> & { readonly signal: AbortSignal };
 
 /** The Observable of browsers and of RxJS 9: `subscribe` returns nothing, and a signal unsubscribes. */
@@ -17,8 +17,8 @@ export type ObservableConstructor<T, O> = new (producer: (subscriber: PlatformSu
 /**
  * Turns an Observable of RxJS 7 into one of the platform, whose `Observable.from` refuses it.
  *
- * Subscribers of an `Observable` share one connection: it closes after the last one. Those of a `ColdObservable` open one
- * each, which evict each other. Emits, errors and completes with the source. Memory: the subscribers.
+ * Subscribers of an `Observable` share one connection until the last one leaves. Those of a `ColdObservable` open one
+ * each and kick each other out. Emits, errors and completes with the source. Memory: the subscribers.
  *
  * @param Kind - the class, which decides how many connections there are
  * @throws TradeFeedError with code `invalid-options`, from the call itself
@@ -55,7 +55,7 @@ export const fromPlatform = <T>(source: PlatformObservable<T>): Observable<T> =>
   if (isObservable(source)) return source as Observable<T>;
   return new Observable((subscriber) => {
     const controller = new AbortController();
-    // Before `subscribe`, because a source may emit synchronously, and without end.
+    // Comes before `subscribe`, because a source may emit synchronously and never stop.
     subscriber.add(() => controller.abort());
     source.subscribe(bound(subscriber), { signal: controller.signal });
   });

@@ -30,9 +30,9 @@ export const toStore =
     const changes$ = source.pipe(
       tap((value) => (state = { value })),
       catchError((error: unknown) => of((state = { ...state, failure: { error } }))),
-      // A listener that joins after the end must not subscribe again.
+      // A listener that joins after the end mustn't subscribe again.
       concatWith(NEVER),
-      // What a page shows when it tries again after an error.
+      // Forgets the error but keeps the value, for a page that tries again.
       finalize(() => (state = { value: state.value })),
       share(),
     );

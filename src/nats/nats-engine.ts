@@ -19,14 +19,13 @@ import { aName, checkRequired, invalidOption, objectWith, type Rule, validated }
 /** The options of {@link natsEngine}. */
 export interface NatsEngineOptions {
   /**
-   * The name of the key-value bucket, which is created if it does not exist: letters, digits, `-` and `_`.
+   * The name of the key-value bucket, created if it doesn't exist: letters, digits, `-` and `_`.
    *
    * @defaultValue `rx-trade-feed`
    */
   readonly bucket?: string | undefined;
   /**
-   * Precedes the names of all keys and subjects, for example `team-a.`: letters, digits, `-`, `_`, and dots between
-   * them.
+   * Prefix for all keys and subjects, for example `team-a.`: letters, digits, `-`, `_`, and dots between them.
    *
    * @defaultValue none
    */
@@ -47,11 +46,11 @@ const rules: Readonly<Record<keyof NatsEngineOptions, Rule>> = {
 };
 
 /**
- * Creates an engine for a cluster over NATS with JetStream. The key is in a key-value bucket, messages use core NATS.
+ * Creates an engine for a cluster over NATS with JetStream. The key is in a key-value bucket; messages use core NATS.
  *
- * The connection must reconnect without a limit, also when the server refuses the password for a while
- * (`ignoreAuthErrorAbort`). A ping interval and a timeout of a few seconds detect a server that does not answer. The
- * engine does not close the connection.
+ * Make the connection reconnect forever, even if the server refuses the password for a while (`ignoreAuthErrorAbort`),
+ * and set a ping interval and a timeout of a few seconds to detect a dead server. The engine doesn't close the
+ * connection.
  *
  * @param connection - an open connection of `@nats-io/transport-node`
  * @param options - see {@link NatsEngineOptions}
@@ -75,7 +74,7 @@ const rules: Readonly<Record<keyof NatsEngineOptions, Rule>> = {
 export const natsEngine = (connection: NatsConnection, options: NatsEngineOptions = {}): ClusterEngine => {
   checkConnection(connection);
   const { bucket, prefix, replicas } = { ...defaults, ...validated(options, rules) };
-  // While the client reconnects, it has no description of a server.
+  // While the client reconnects, there's no server info.
   const connected$ = new BehaviorSubject(!connection.isClosed() && connection.info !== undefined);
   const failures$ = new Subject<EngineFailure>();
   from(connection.status()).subscribe({
@@ -92,21 +91,21 @@ export const natsEngine = (connection: NatsConnection, options: NatsEngineOption
       if (reason) throw reason;
     }),
   );
-  // The client stores messages without a limit while it is not connected.
+  // A disconnected client buffers messages without a limit.
   const canPublish = (): boolean => connected$.value && !connection.isClosed() && !connection.isDraining();
 
   return {
     connected$: connected$.pipe(distinctUntilChanged(), takeUntil(closed$)),
-    // A call reports what the server refuses to it.
+    // What the server refuses to a call, the call reports itself.
     failures$: failures$.pipe(filter(({ error }) => !isOfCall(error))),
     maxMessageBytes: () => connection.info?.max_payload,
-    // Only the leader of the bucket reads the newest value for certain.
+    // Only the bucket's leader is sure to read the newest value.
     ...storeIn(prefix, () => new Kvm(connection).create(bucket, { history: 1, replicas, allow_direct: false })),
     ...messagesOver(connection, prefix, canPublish),
   };
 };
 
-/** The keys of a bucket. A server that has lost its data has no bucket, so each failure opens it again. */
+/** Accesses the keys of a bucket. A server may lose its data and the bucket with it, so each failure reopens it. */
 const storeIn = (prefix: string, open: () => Promise<KV>): Pick<ClusterEngine, 'read' | 'compareAndSet'> => {
   let opening: Promise<KV> | undefined;
   const access = async <T>(use: (store: KV) => Promise<T>): Promise<T> => {
@@ -167,7 +166,7 @@ const messagesOver = (
       messages$(subject).pipe(
         tap((message) => {
           const reply = answer(message.data);
-          // A connection that is being drained still receives requests.
+          // A connection that's draining still receives requests.
           if (canPublish()) message.respond(reply);
         }),
         ignoreElements(),
@@ -177,13 +176,10 @@ const messagesOver = (
 
 const checkConnection = (connection: NatsConnection): void => {
   checkRequired({ connection }, { connection: objectWith('status', 'an open connection: await connect(…)') });
-  // The type of the client hides its options.
+  // The client's type hides its options.
   const { options } = connection as { readonly options?: { readonly noEcho?: boolean } };
   if (options?.noEcho === true)
-    throw invalidOption(
-      'noEcho',
-      'left out of the connection: an owner needs its own messages to see that they arrive',
-    );
+    throw invalidOption('noEcho', 'left out of the connection: an owner checks that its own messages arrive');
 };
 
 const failureOf = (error: Error): EngineFailure => ({

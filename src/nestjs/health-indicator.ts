@@ -16,36 +16,36 @@ export type HealthSource = Pick<TradeFeed, 'status'> & Partial<Pick<TradeFeed, '
 export interface HealthOptions {
   /** The feed. @defaultValue the feed of the module that provides the indicator */
   readonly feed?: HealthSource | undefined;
-  /** How long an outage may last before the result is `down`, in ms. Most last a second or two. @defaultValue 5 000 */
+  /** How long an outage may last before the result is `down`, in ms. Most take a second or two. @defaultValue 5 000 */
   readonly maxOutageMs?: number | undefined;
 }
 
-/** The health of a feed. Safe to publish: it contains fixed texts, and in a cluster the names of replicas. */
+/** The health of a feed. Safe to publish: it holds fixed texts only, and in a cluster the names of replicas. */
 export interface FeedHealth {
   readonly status: 'up' | 'down';
   readonly state: FeedStatus['state'];
   /** When this state began: an RFC 3339 timestamp. */
   readonly since: string;
-  /** When live, and the newest frame is too old: when it was received. Missing if there was none. */
+  /** When live and the newest frame is too old: when it was received. Missing if none has arrived. */
   readonly newestFrameAt?: string;
   /** When live: the number of the connection, 1, 2, … */
   readonly connection?: number;
   /**
    * The code of the failure: when reconnecting or stopped, when the first connection takes longer than 5 s, when the
-   * engine of the cluster refuses something, or when the relay cannot admit pages.
+   * cluster's engine refuses something, or when the relay can't admit pages.
    */
   readonly code?: FailureCode;
-  /** The reason and what to do, in fixed texts. The log of the server has the details. */
+  /** The reason and what to do, in fixed texts. Your server's log has the details. */
   readonly reason?: string;
-  /** When reconnecting: the start of the next attempt. Missing during an attempt. */
+  /** When reconnecting: when the next attempt starts. Missing during an attempt. */
   readonly nextAttemptAt?: string;
   /** In a cluster: what this replica does, for example `owning` or `following`. */
   readonly role?: ClusterStatus['role'];
   /** In a cluster: the id of this replica. */
   readonly replica?: string;
-  /** In a cluster: the id of the owner of the connection. Missing if there is none, or if it is not known. */
+  /** In a cluster: the id of the replica that owns the connection. Missing if none does, or if it isn't known. */
   readonly owner?: string;
-  /** In a cluster: why this replica could not own the connection when it tried last, for example its API key. */
+  /** In a cluster: why this replica couldn't own the connection when it last tried, for example because of its key. */
   readonly cannotOwn?: { readonly code: FailureCode; readonly reason: string };
 }
 
@@ -53,12 +53,12 @@ export interface FeedHealth {
 export type TradeFeedHealthResult<Key extends string = string> = Readonly<Record<Key, FeedHealth>>;
 
 /**
- * Reports whether the feed is healthy, for a `HealthCheckService` of `@nestjs/terminus` 11 and 12, or for your own use.
+ * Reports whether the feed is healthy, to `@nestjs/terminus` 11 and 12 or to code of yours.
  *
- * The result is `up` while the feed is live, for the first `maxOutageMs` of an outage, and without a subscriber, when
- * no connection is needed. It is `down` before the first connection is open, in a longer outage, and after a stop. With
- * the option `freshness` of the module, it is also `down` when the connection is open and the newest frame is too old;
- * without it, a `reason` reports a silence of 5 s. The indicator opens no connection.
+ * It's `up` while the feed is live, for the first `maxOutageMs` of an outage, and while nothing is subscribed. It's
+ * `down` before the first connection opens, in a longer outage, and once the feed has stopped. If you set the module's
+ * `freshness`, it's also `down` while an open connection's newest frame is too old; otherwise a `reason` mentions a
+ * silence of 5 s. The indicator opens no connection.
  *
  * @example
  * ```ts
@@ -90,7 +90,7 @@ export class TradeFeedHealthIndicator {
   }
 
   /**
-   * Returns the health of the feed now.
+   * Returns the current health of the feed.
    *
    * @param key - the name of the result @defaultValue `'trade-feed'`
    * @param options - see {@link HealthOptions}
@@ -118,10 +118,10 @@ const healthOf = (feed: Watched, maxOutageMs: number): { readonly [Name in keyof
   const { role, replica, owner, refused, cannotOwn } = feed.cluster?.status ?? {};
   const { state } = status;
   const silence = silenceOf(feed);
-  // Without a connection to the engine, the replica may be back in a moment. An owner that receives frames can serve.
+  // A replica that has lost the engine may be back in a moment, and an owner that still receives frames can serve.
   const canServe = refused === undefined || refused.operation === 'connect' || state === 'live' || state === 'stopped';
   const isUp: Readonly<Record<FeedStatus['state'], boolean>> = {
-    // A source that has emitted nothing for a subscriber, such as a cluster without an owner, is down.
+    // A source that a subscriber gets nothing from, such as a cluster without an owner, is down.
     idle: watch?.waiting === undefined,
     connecting: false,
     live: silence === undefined,
@@ -145,19 +145,19 @@ const healthOf = (feed: Watched, maxOutageMs: number): { readonly [Name in keyof
 
 type Reason = Pick<FeedHealth, 'reason'> & { readonly code?: FailureCode | undefined };
 
-/** The most important thing to say. */
+/** Picks the most important problem to report. */
 const reasonFor = ({ status, cluster, relay, watch }: Watched, isSilent: boolean): Reason => {
   const { state } = status;
-  // The text of the engine goes to the log only.
+  // What the engine said goes to the log only.
   const ofEngine = cluster?.status.refused && state !== 'stopped' ? engineRefusal : undefined;
   const failure = ofEngine ?? ('failure' in status ? status.failure : undefined);
   if (failure) return { code: failure.code, reason: failure.toPublic().message };
   if (isSilent) return { reason: 'The connection is open, but the newest frame is older than expected.' };
-  // A feed may be quiet, so without the option `freshness` a silence is no failure.
+  // A feed may simply be quiet, so silence isn't a failure unless `freshness` is set.
   const waiting = watch?.waiting;
   if (waiting) return { code: state === 'live' ? undefined : waiting.code, reason: waitingText(waiting) };
   if (state === 'connecting') return { reason: "The first connection isn't open yet." };
-  // The feed is up, so other replicas and restarts can't help.
+  // The feed itself is up, so neither another replica nor a restart would help.
   const refused = relay?.status().refused;
   return refused === undefined ? {} : { code: refused.code, reason: relayReasons[refused.code] };
 };
@@ -170,7 +170,7 @@ const relayReasons = {
     'Pages receive 503, because `authorize` of the relay takes longer than `authorizeTimeoutMs`. Look at what it waits for.',
 };
 
-/** Returns since when an open connection has no current frames. A connection that has just opened has no frame yet. */
+/** Returns since when an open connection has had no new frames; the opening counts until the first one arrives. */
 const silenceOf = ({ status, freshness, watch }: Watched): Stale | undefined =>
   status.state === 'live' &&
   freshness?.state === 'stale' &&
@@ -178,7 +178,7 @@ const silenceOf = ({ status, freshness, watch }: Watched): Stale | undefined =>
     ? freshness
     : undefined;
 
-// A time in the future: the clock was set back. An outage must not look short for that reason.
+// A time in the future means that the clock was set back, which must not make an outage look short.
 const wallAgeMs = (since: number): number => (since > Date.now() ? Infinity : Date.now() - since);
 
 const isoTime = (at: number | undefined): string | undefined => (at === undefined ? at : new Date(at).toISOString());

@@ -19,7 +19,7 @@ export {
   type TradeFeedHealthResult,
 } from './health-indicator.js';
 
-// For the tests of an application
+// For tests of your application
 export {
   getTradeFeedTestingToken,
   TradeFeedTesting,

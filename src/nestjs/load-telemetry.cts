@@ -1,17 +1,17 @@
 import type { metrics, trace } from '@opentelemetry/api';
 
-/** The part of `@opentelemetry/api` that is used here. */
+/** What the module uses of `@opentelemetry/api`. */
 interface TelemetryApi {
   readonly metrics: Pick<typeof metrics, 'getMeter'>;
   readonly trace: Pick<typeof trace, 'getTracer'>;
 }
 
 /**
- * Loads the optional package. This file is CommonJS, because a constructor cannot wait for `import()`, and
- * `createRequire` needs `import.meta`, which is a syntax error in programs that are tested as CommonJS. The globals of
- * the API are the same for `require` and `import`.
+ * Loads the optional package. This file is CommonJS because a constructor can't wait for `import()`, and
+ * `createRequire` needs `import.meta`, a syntax error in programs that run their tests as CommonJS. `require` and
+ * `import` get the same globals of the API.
  *
- * @throws Error when the package is not installed
+ * @throws Error when the package isn't installed
  */
 const loadTelemetry = (): TelemetryApi => require('@opentelemetry/api') as TelemetryApi;
 

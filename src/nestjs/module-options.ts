@@ -10,61 +10,60 @@ import { aBoolean, aFunction, anObject, oneOf, type Rule, validated } from '../p
 import { Secret } from '../protocol/secret.js';
 import { type RelayOptions, resolveRelayOptions } from '../relay/relay-options.js';
 
-/** The options of a {@link TradeFeedModule}: those of the feed, and those of the module. */
+/** The options of a {@link TradeFeedModule}: everything the feed takes, and what the module adds. */
 export interface TradeFeedModuleOptions extends TradeFeedOptions {
   /** The feed. @defaultValue `'market'` */
   readonly feed?: Feed | undefined;
   /**
-   * When the connection is opened: with the first subscriber, or when the application has started. With `'bootstrap'`
-   * it stays open without subscribers.
+   * When to open the connection: with the first subscriber, or as soon as the application has started (`'bootstrap'`),
+   * which also keeps it open when the last subscriber leaves.
    *
-   * In a cluster it is when this replica joins. Then it can own the connection, and pages of other replicas can
+   * In a cluster, when this replica joins: from then on it can own the connection, and pages of other replicas can
    * continue here.
    *
    * @defaultValue `'first-subscriber'`; with `cluster`: `'bootstrap'`
    */
   readonly connect?: 'first-subscriber' | 'bootstrap' | undefined;
-  /** How the connection is shared. */
+  /** How subscribers share the connection. */
   readonly share?: ShareFeedOptions | undefined;
   /** How often `stats$` emits. */
   readonly stats?: FeedStatsOptions | undefined;
   /**
-   * When the newest frame is too old: see `freshness`. The feed then logs a warning, and its health is `down`.
+   * When the newest frame counts as too old: see `freshness`. The feed then logs a warning, and its health is `down`.
    *
    * @defaultValue none: the age of the frames is not checked
    */
   readonly freshness?: FreshnessOptions | undefined;
   /**
-   * Whether the feed is measured with the global meter and tracer of OpenTelemetry: see `feedMetrics` of
+   * Whether to measure the feed with the global meter and tracer of OpenTelemetry: see `feedMetrics` of
    * `rx-trade-feed/otel`. Needs the package `@opentelemetry/api`. Start the SDK before the application.
    *
    * @defaultValue false
    */
   readonly telemetry?: boolean | undefined;
-  /** The limits of the relay to browsers. */
+  /** The limits of the relay that serves browsers. */
   readonly relay?: RelayOptions | undefined;
   /**
-   * One connection for all replicas of the application: its engine, the name of the account, and the options of
-   * `createFeedCluster`. Import `memoryEngine`, `natsEngine` or `redisEngine` for the engine.
+   * Gives all replicas of the application one connection: pass the engine (import `memoryEngine`, `natsEngine` or
+   * `redisEngine`), the name of the account, and the options of `createFeedCluster`.
    *
-   * @defaultValue none: each process has a connection
+   * @defaultValue none: each process opens its own connection
    */
   readonly cluster?: ClusterElectionOptions | undefined;
 }
 
 /**
- * The options that are needed before `useFactory` is called. Pass them next to `useFactory`; the factory cannot return
- * them.
+ * The options that the module needs before it calls `useFactory`. Pass them next to `useFactory`: the factory can't
+ * return them.
  */
 export interface TradeFeedModuleExtras {
   /**
-   * The name of an additional feed, which is injected with `@InjectTradeFeed(name)`. Each feed of an application needs
-   * a separate account.
+   * The name of an additional feed, for `@InjectTradeFeed(name)`. Each feed of an application needs a separate account.
    *
-   * @defaultValue none: the feed is injected by its type, `TradeFeed`
+   * @defaultValue none: Nest injects the feed by its type, `TradeFeed`
    */
   readonly name?: string | undefined;
-  /** Whether every module can inject the feed without importing this one. @defaultValue false */
+  /** Lets every module inject the feed without importing this one. @defaultValue false */
   readonly isGlobal?: boolean | undefined;
 }
 
@@ -78,14 +77,14 @@ export type TradeFeedOptionsFactory = ConfigurableModuleOptionsFactory<
 export type TradeFeedAsyncOptions = ConfigurableModuleAsyncOptions<TradeFeedModuleOptions, 'createTradeFeedOptions'> &
   TradeFeedModuleExtras;
 
-/** The validated options, with the key wrapped. The address and the key may still be missing. */
+/** The validated options, with a wrapped key. The address and the key may still be missing. */
 export interface ModuleSettings extends Omit<TradeFeedModuleOptions, keyof TradeFeedOptions> {
   readonly feed: Feed;
   readonly settings: Settings;
 }
 
 export const moduleSettings = (options: TradeFeedModuleOptions): ModuleSettings => {
-  // The module is created before its factory is called, so these options of a factory would have no effect.
+  // Nest creates the module before it calls the factory, so a factory that returns these is too late.
   const { name, isGlobal } = Object(options) as TradeFeedModuleExtras;
   validated({ name, isGlobal }, { name: nextToFactory, isGlobal: nextToFactory });
   const valid = validated(options, rules);
@@ -96,8 +95,8 @@ export const moduleSettings = (options: TradeFeedModuleOptions): ModuleSettings 
   if (freshness) checkFreshness(freshness, 'freshness.');
   resolveRelayOptions(relay, 'relay.');
   if (cluster) resolveElectionOptions(cluster, 'cluster.');
-  const own = { feed, connect, share, stats, freshness, telemetry, relay, cluster };
-  return { ...own, settings: resolveOptions(feedOptions) };
+  const moduleOptions = { feed, connect, share, stats, freshness, telemetry, relay, cluster };
+  return { ...moduleOptions, settings: resolveOptions(feedOptions) };
 };
 
 export const splitOptions = (options: TradeFeedModuleOptions & TradeFeedModuleExtras) => {
@@ -107,14 +106,14 @@ export const splitOptions = (options: TradeFeedModuleOptions & TradeFeedModuleEx
   return { extras: { name, isGlobal }, moduleOptions: wrappedOptions(moduleOptions) };
 };
 
-/** Validates the options of `forRootAsync`. The options that its factory returns are validated later. */
+/** Validates the options of `forRootAsync`, but not yet what its factory will return. */
 export const checkAsyncOptions = (options: TradeFeedAsyncOptions): void => {
   validated<TradeFeedAsyncOptions>(options, asyncRules);
   const { useFactory, useClass, useExisting } = options;
   validated({ useFactory: useFactory ?? useClass ?? useExisting ?? null }, { useFactory: oneSource });
 };
 
-/** Validates options, and wraps the key in them: Nest stores them, and all code of the application can print them. */
+/** Validates options and wraps their key: Nest stores them, and any code of the application can print them. */
 export const wrappedOptions = (options: TradeFeedModuleOptions): TradeFeedModuleOptions => {
   moduleSettings(options);
   return typeof options.apiKey === 'string' ? { ...options, apiKey: new Secret(options.apiKey) } : options;

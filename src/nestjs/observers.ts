@@ -15,7 +15,7 @@ import type { RelayActivity, RelayRefusal } from '../relay/index.js';
 import { refusals as answers } from '../relay/refusals.js';
 import loadTelemetry from './load-telemetry.cjs';
 
-/** The log of a feed. The context is `TradeFeed`, followed by the name of the feed if it has one. */
+/** Writes the log of a feed. The context is `TradeFeed`, plus the name of the feed if it has one. */
 export class FeedLog {
   readonly logger: Logger;
 
@@ -23,12 +23,12 @@ export class FeedLog {
     this.logger = new Logger(name === undefined ? 'TradeFeed' : `TradeFeed:${name}`);
   }
 
-  /** Logs like `logEvents`, and in addition the stack of an exception of the application, and why the feed is closed. */
+  /** Logs like `logEvents`, plus the stack of the application's own exceptions, and why the feed closes. */
   feed(): MonoTypeOperatorFunction<FeedEvent | ClusterEvent> {
     return pipe(
       logEvents(this.logger, { level: 'info' }),
       tap({
-        // The stack of a `TradeFeedError` shows this library only.
+        // The stack of a `TradeFeedError` leads into this library only.
         error: (error: unknown) => {
           if (!(error instanceof TradeFeedError)) this.#exception('An exception stopped the feed', error);
         },
@@ -57,7 +57,7 @@ export class FeedLog {
       case 'client-behind':
         return logger.warn(`Client ${event.client} reads too slowly: ${event.missed} frames missed`);
       case 'source-stopped':
-        // The log of the feed reports it.
+        // The feed's log reports it.
         return undefined;
       case 'topic-stopped':
         return this.#exception('A topic of `select` stopped', event.error);
@@ -98,17 +98,17 @@ export class FeedMemory {
   /** The time of the last frame, in epoch ms. */
   #newestAt = -Infinity;
 
-  /** What the subscription of the feed waits for, and for how long; `undefined` without a subscription. */
+  /** What the feed is waiting for, and for how long; `undefined` if nothing has subscribed. */
   get watch(): FeedWatch | undefined {
     return this.#watch;
   }
 
-  /** The events that describe the feed now. A new subscriber must receive them first. */
+  /** Returns the events that describe the feed's current status. A new subscriber must receive them first. */
   get snapshot(): readonly FeedEvent[] {
     if (this.#watch === undefined) return [];
     const { events, watermark } = this.#watch.state;
     if (watermark === undefined) return snapshotSince(events, Date.now());
-    // Only a feed in a worker has watermarks: the last frame may be later.
+    // Only a feed in a worker emits watermarks, and the last frame may be newer.
     const since = Math.max(watermark, this.#newestAt);
     return [...snapshotSince(events, since), { type: 'watermark', at: watermark }];
   }
@@ -120,7 +120,7 @@ export class FeedMemory {
         const watch = new FeedWatch();
         this.#watch = watch;
         this.#newestAt = -Infinity;
-        // A replica of a cluster has no event before it follows an owner.
+        // A replica of a cluster emits nothing before it follows an owner.
         if (this.status$.value.state === 'idle') this.status$.next({ state: 'connecting', since: Date.now() });
         return source.pipe(
           tap({
@@ -128,7 +128,7 @@ export class FeedMemory {
               if (event.type === 'frame') this.#newestAt = event.receivedAt;
               if (event.type === 'frame') return watch.item(event);
               watch.event(event);
-              // The status changes with the error that follows, when this run is over: a subscriber may then restart.
+              // The error that follows changes the status: by then, a subscriber can restart the feed.
               if (event.type !== 'stopped') this.#setStatus(statusOf(watch.state));
             },
             error: (error: unknown) => this.status$.next(stoppedBy(error)),
@@ -156,7 +156,7 @@ interface MeasuredFeed {
   readonly relay?: RelayGate | undefined;
 }
 
-/** Measures with the global meter and tracer, which the application registers when it starts the SDK. */
+/** Measures with the global meter and tracer that the application registered when it started the SDK. */
 export const telemetry = (
   { feed, name, cluster, relay }: MeasuredFeed,
   load = loadTelemetry,

@@ -26,33 +26,33 @@ import { isClosing, isConnectAgain } from '../relay/relay-message.js';
 /** The options of `TradeFeed.sse`. */
 export interface SseOptions {
   /**
-   * Which clients may read. `'guard'`: a guard of the route or of the application decides. `'everybody'`: each client
-   * that reaches the route may read. There is no default. This option does not check whether there is a guard.
+   * Which clients may read. `'guard'`: a guard of the route or of the application decides. `'everybody'`: any client
+   * that reaches the route may read. There's no default, and this option doesn't check whether there's a guard.
    */
   readonly authorize: 'guard' | 'everybody';
   /**
    * The id of the user that the guard accepted, for `relay.maxClientsPerUser` and `relay.disconnect(id)`.
    *
-   * @defaultValue none: the limit does not count this stream
+   * @defaultValue none: the limit doesn't count this stream
    */
   readonly user?: string | number | undefined;
   /**
-   * An operator over the events of the feed, whose output this browser receives instead of every frame. It runs once
-   * for all browsers that use the same function. Create it once, as a constant: each new function is a new topic.
+   * An operator over the feed's events. This browser receives its output instead of every frame. It runs once for all
+   * browsers that use the same function, so create it once, as a constant: each new function is a new topic.
    *
    * @defaultValue the complete feed
    */
   readonly select?: RelayTopic | undefined;
   /**
-   * Other origins whose pages may read, such as `https://app.example.com`, or `'*'` for every page. Enable CORS in Nest
-   * for them too: Nest sends the headers that allow a page to read the response.
+   * Other origins whose pages may read, such as `https://app.example.com`, or `'*'` for every page. Enable CORS for
+   * them in Nest as well, because Nest sends the headers that permit a page to read the response.
    *
-   * @defaultValue none: only the origin of the server
+   * @defaultValue none: only the server's own origin
    */
   readonly allowOrigins?: AllowedOrigins | undefined;
 }
 
-/** Returns the stream for one browser. Calls `onResponse` with its response when the stream begins. */
+/** Creates the stream for one browser. Calls `onResponse` with its response when the stream starts. */
 export const sseMessages = (
   relay: Relay,
   request: SseRequest,
@@ -78,7 +78,7 @@ const checkRequest = (request: SseRequest, allowOrigins: AllowedOrigins, respons
     setHeader(response, 'Allow', 'GET');
     throw new MethodNotAllowedException(methodRefused);
   }
-  // Otherwise one connection could use up `relay.maxClients`.
+  // One connection could otherwise use up `relay.maxClients`.
   if (isPipelined(request)) throw new BadRequestException(connectionBusy);
 };
 
@@ -95,7 +95,7 @@ const rules: Readonly<Record<keyof SseOptions, Rule>> = {
   allowOrigins: originsRule,
 };
 
-/** A request of Express, Fastify or `node:http`, as far as `sse()` uses it. */
+/** What `sse()` needs of a request of Express, Fastify or `node:http`. */
 export interface SseRequest {
   readonly headers: IncomingHttpHeaders;
   /** The method: only `GET` receives the feed. */
@@ -107,8 +107,8 @@ export interface SseRequest {
 }
 
 /**
- * Express stores the response in the request. On Fastify, Node stores the response that is being sent in the socket.
- * Over HTTP/2 neither exists: the stream or the socket under the response reports backpressure as well.
+ * Finds the response. Express stores it in the request; under Fastify, Node stores the one being sent in the socket.
+ * Over HTTP/2 neither exists, but the stream or the socket underneath reports backpressure just as well.
  */
 export const responseOf = (request: SseRequest): Writable | undefined => {
   if (isWritable(request.res)) return request.res;
@@ -120,12 +120,12 @@ export const responseOf = (request: SseRequest): Writable | undefined => {
 };
 
 /**
- * Whether a request was sent before the previous response on its connection was complete (RFC 9112, 9.3.2), so that its
- * response has to wait; or its connection has ended.
+ * Returns whether a response can't start now: because its request was pipelined after one whose response isn't
+ * complete (RFC 9112, 9.3.2), or because the connection has ended.
  */
 export const isPipelined = (request: SseRequest): boolean => {
   const raw = rawOf(request);
-  // HTTP/2 has a stream for each response.
+  // HTTP/2 gives each response a separate stream.
   if (raw.stream !== undefined) return false;
   if (isWritable(request.res)) return (request.res as Partial<ServerResponse>).socket === null;
   const sending = raw.socket?._httpMessage;
@@ -143,11 +143,11 @@ const isWritable = (value: unknown): value is Writable =>
   typeof (value as Writable | undefined)?.write === 'function' && typeof (value as Writable).once === 'function';
 
 /**
- * Emits the messages of a relay for one client. Nest writes them.
+ * Emits a relay's messages for one client. Nest writes them.
  *
- * Nest (11.2 and 12.5) subscribes, and sends the headers in the next turn or before the first message. Its exception
- * filters answer an error that is emitted before that. It unsubscribes when the request's socket closes, and ends the
- * response on completion. It adds ids to messages without one; all messages of a relay have an id.
+ * Nest (11.2 and 12.5) subscribes, and sends the headers in the next turn of the event loop or before the first
+ * message. Until then, its exception filters answer an error. It unsubscribes when the request's socket closes, and
+ * ends the response on completion. It adds ids to messages without one, but all messages of a relay have an id.
  */
 export const sseMessages$ = (
   relay: Relay,
@@ -156,7 +156,7 @@ export const sseMessages$ = (
 ): Observable<MessageEvent> =>
   defer(() => {
     const target = new SseResponse(response);
-    // Nest waits for the end of the socket, which all streams of an HTTP/2 session share.
+    // Nest waits for the socket to end, but all streams of an HTTP/2 session share it.
     const stream = response && destroyWhenAborted(response);
     return relay.messages$({ ...receiver, response: target }).pipe(
       tap({
@@ -173,7 +173,7 @@ export const sseMessages$ = (
     );
   }).pipe(catchError((error: unknown) => throwError(() => exceptionFor(error, response))));
 
-/** 503 with `Retry-After` when the relay refuses the client. The text of any other error is only in the log. */
+/** Answers 503 with `Retry-After` if the relay refuses the client. The text of any other error stays in the log. */
 const exceptionFor = (error: unknown, response: Writable | undefined): unknown => {
   if (!(error instanceof RelayFullError)) return failedBy(error);
   setHeader(response, 'Retry-After', retryAfterOf(error));
@@ -182,19 +182,19 @@ const exceptionFor = (error: unknown, response: Writable | undefined): unknown =
   return new ServiceUnavailableException({ statusCode: 503, error: 'Service Unavailable', code, message });
 };
 
-// Nest logs the stack, but it may send the message to the client when the headers are sent.
+// Nest logs the stack, but may send the message to the client once the headers are sent.
 const failedBy = (cause: unknown): Error =>
   Object.assign(new Error("The feed failed. See the server's log.", { cause }), {
     stack: cause instanceof Error ? cause.stack : String(cause),
   });
 
-/** How many characters Nest may receive before the state of the response is read again. */
+/** How many characters Nest may receive before the response's backpressure is checked again. */
 const maxPerTurn = 64 * 1024;
 
 /**
- * Tells a relay the backpressure of a response that Nest writes to. Nest accepts every message
- * into a queue, writes it some ticks later, and drops the client at 4 Mi characters. So this is full when the response
- * is, and when Nest has received `maxPerTurn` characters in this turn of the event loop.
+ * Reports the backpressure of a response that Nest writes to. Nest queues every message, writes it some ticks later,
+ * and drops the client at 4 Mi characters. So this counts as full when the response is, or when Nest has received
+ * `maxPerTurn` characters in this turn of the event loop.
  */
 class SseResponse extends EventEmitter implements RelayResponse {
   readonly #response: Writable | undefined;
@@ -210,7 +210,7 @@ class SseResponse extends EventEmitter implements RelayResponse {
   }
 
   handOver(length: number): void {
-    // In the next turn Nest has written them to the response, unless the response is full.
+    // By the next turn, Nest has written them to the response unless that's full.
     if (this.#acceptedChars === 0) setImmediate(() => this.#nextTurn());
     this.#acceptedChars += length;
   }
@@ -233,7 +233,7 @@ class SseResponse extends EventEmitter implements RelayResponse {
   }
 }
 
-// Has no effect after the headers are sent. On Fastify, Nest answers with the headers of the response of Node.
+// Has no effect once the headers are sent. Under Fastify, Nest sends the headers that are set on Node's response.
 const setHeader = (response: Writable | undefined, name: string, value: string, status?: number): void => {
   const http = (response ?? {}) as Partial<ServerResponse>;
   if (http.headersSent !== false) return;

@@ -32,22 +32,22 @@ import {
   wrappedOptions,
 } from './module-options.js';
 
-/** The options of a {@link TradeFeedTestingModule}: those of the module, the local service and its account. */
+/** The options of a {@link TradeFeedTestingModule}: for the module, the local service and its account. */
 export type TradeFeedTestingOptions = Omit<TradeFeedModuleOptions, 'baseUrl' | 'apiKey'> &
   TradeFeedModuleExtras & {
-    /** How the local service is started. Its `sources` begin with the first connection. */
+    /** How to start the local service. Its `sources` start with the first connection. */
     readonly service?: TradeFeedServiceOptions | undefined;
     /** The account of the feed. @defaultValue `{ plan: 'developer' }`: frames arrive without delay */
     readonly account?: AccountOptions | undefined;
   };
 
 /**
- * Provides the same as a `TradeFeedModule`, connected to a local service on 127.0.0.1, for tests of an application.
+ * Replaces `TradeFeedModule` in tests of your application: same providers, connected to a local service on 127.0.0.1.
  *
  * The service implements the complete contract (see `rx-trade-feed/testing`), and starts and stops with the
- * application. Its code is loaded when this module is used, not by an import of `rx-trade-feed/nestjs`. Reconnects are
- * fast: the first delay is 10 ms, unless you set `backoff`. The service does not keep the process running before the
- * feed is connected, so a `compile()` that rejects needs no cleanup.
+ * application. Importing `rx-trade-feed/nestjs` doesn't load it; using this module does. The feed reconnects quickly:
+ * the first delay is 10 ms unless you set `backoff`. If `compile()` rejects, there's nothing to clean up, because the
+ * service doesn't keep the process running before the feed is connected.
  *
  * @example
  * ```ts
@@ -103,7 +103,7 @@ Module({ imports: [AppFeedsModule] })(TradeFeedTestingModule);
 
 const optionsToken = 'TRADE_FEED_TESTING_OPTIONS';
 
-// When another provider fails, Nest calls no hook of this module. So nothing may keep the process running before a
+// If another provider fails, Nest doesn't call this module's hooks. So nothing may keep the process running before a
 // connection is open.
 const start = async (
   options: TradeFeedServiceOptions | undefined,
@@ -123,7 +123,7 @@ const start = async (
   return new TradeFeedTesting(service, service.createAccount(account), feed);
 };
 
-/** Delays the sources of a service: their timers would keep the process running. */
+/** Delays a service's sources until a client connects: their timers would keep the process running. */
 const withSourcesFrom = (
   begin$: Observable<unknown>,
   options: TradeFeedServiceOptions = {},
@@ -141,9 +141,9 @@ const withSourcesFrom = (
  * Get it with `app.get(TradeFeedTesting)`. For a feed with a name, use {@link getTradeFeedTestingToken}.
  */
 export class TradeFeedTesting implements OnApplicationShutdown {
-  /** The service: see `startTradeFeedService` of `rx-trade-feed/testing`. */
+  /** The local service: see `startTradeFeedService` of `rx-trade-feed/testing`. */
   readonly service: TradeFeedService;
-  /** The account of the feed. `account.expireAccess()` and similar methods cause failures. */
+  /** The account of the feed. Call `account.expireAccess()` and the like to cause failures. */
   readonly account: TradeFeedAccount;
   readonly #feed: Feed;
   readonly #open$ = new ReplaySubject<boolean>(1);
@@ -163,24 +163,24 @@ export class TradeFeedTesting implements OnApplicationShutdown {
   }
 
   /**
-   * Waits until the feed is connected, then sends it one frame for each payload.
+   * Waits until the feed is connected, then sends it each payload as a frame.
    *
    * @param payloads - a string becomes a text frame, bytes become a binary frame
-   * @throws EmptyError when the application shuts down before that
+   * @throws EmptyError when the application shuts down first
    */
   async push(...payloads: readonly Payload[]): Promise<void> {
     await firstValueFrom(this.#open$.pipe(filter(Boolean)));
     for (const payload of payloads) this.service.push(this.#feed, payload);
   }
 
-  /** Shuts down the service with the application. Nest calls it. */
+  /** Shuts the service down with the application. Nest calls it. */
   async onApplicationShutdown(): Promise<void> {
     await this.service.shutdown();
   }
 }
 
 /**
- * Returns the token of the `TradeFeedTesting` of a feed: the class, or a string for a feed with a name.
+ * Returns the token of a feed's `TradeFeedTesting`: the class, or a string for a feed with a name.
  *
  * @param name - the `name` of the module @defaultValue none: the feed without a name
  */

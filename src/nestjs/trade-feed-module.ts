@@ -30,10 +30,10 @@ const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<TradeFeedModul
   .build();
 
 /**
- * Provides a `TradeFeed`, and a `TradeFeedHealthIndicator`, to an application of NestJS 11 or 12.
+ * Provides a `TradeFeed` and a `TradeFeedHealthIndicator` to an application of NestJS 11 or 12.
  *
- * Import it once for each account: each module opens a connection, and an account has only one (contract, section 3.2).
- * With `isGlobal` every module of the application can inject the feed.
+ * Import it once for each account: each module opens a connection, and an account gets only one (contract, section
+ * 3.2). Set `isGlobal` if every module of the application should be able to inject the feed.
  *
  * @example
  * ```ts
@@ -47,8 +47,8 @@ const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<TradeFeedModul
  */
 export class TradeFeedModule extends ConfigurableModuleClass {
   /**
-   * Creates the module from options. The address and the key may come from the environment, which is read when the
-   * application starts.
+   * Creates the module from options. If they lack the address or the key, it reads the environment when the application
+   * starts.
    *
    * @param options - see {@link TradeFeedModuleOptions} and {@link TradeFeedModuleExtras}
    * @throws TradeFeedError with code `invalid-options`, from the call itself
@@ -59,8 +59,8 @@ export class TradeFeedModule extends ConfigurableModuleClass {
   }
 
   /**
-   * Creates the module from options of a factory, which can read a `ConfigService` or a vault. The options are
-   * validated when the application starts. The start fails if they are not valid.
+   * Creates the module from the options that a factory returns, for example from a `ConfigService` or a vault. The
+   * application fails to start if they aren't valid.
    *
    * @param options - see {@link TradeFeedAsyncOptions}
    * @throws TradeFeedError with code `invalid-options`, from the call itself
@@ -91,7 +91,7 @@ const feedModule = (definition: DynamicModule, extras: TradeFeedModuleExtras, wh
   ...feedProviders(optionsToken, { name: extras.name, where }, (definition.providers ?? []).map(withKeyWrapped)),
 });
 
-/** Wraps the key in the options of the factory: Nest can print the value of a provider, and all code can inject it. */
+/** Wraps the key that the factory returned: Nest can print a provider's value, and any code can inject it. */
 const withKeyWrapped = (provider: Provider): Provider => {
   if (!('useFactory' in provider) || provider.provide !== optionsToken) return provider;
   const useFactory = async (...args: unknown[]) =>
@@ -101,11 +101,11 @@ const withKeyWrapped = (provider: Provider): Provider => {
 
 interface FeedPlace {
   readonly name: string | undefined;
-  /** The place in the program that defines the feed. */
+  /** Where the program defines the feed, for the log. */
   readonly where: string;
 }
 
-/** Adds the feed and its health indicator to the other providers of a module, among them its options. */
+/** Adds the feed and its health indicator to a module's other providers, which include its options. */
 export const feedProviders = (
   optionsToken: InjectionToken,
   { name, where }: FeedPlace,
@@ -115,10 +115,10 @@ export const feedProviders = (
   const place: FeedPlace = { name, where };
   const providers: Provider[] = [
     ...others,
-    // With `moduleIdGeneratorAlgorithm: 'deep-hash'` Nest treats equal definitions as one module.
+    // Under `moduleIdGeneratorAlgorithm: 'deep-hash'`, Nest treats equal definitions as one module.
     { provide: 'TRADE_FEED_ID', useValue: randomUUID() },
     {
-      // Separate from the feed, which a test may replace. Created as often as the options are.
+      // Separate from the feed, because a test may replace that. Nest creates it as often as the options.
       provide: addedToken,
       inject: [AppFeeds, optionsToken],
       useFactory: (feeds: AppFeeds) => feeds.add(place),
@@ -129,7 +129,7 @@ export const feedProviders = (
       useFactory: (options: TradeFeedModuleOptions) => new TradeFeed(options, name, where),
     },
   ];
-  // Only the feed without a name has an indicator: with two, the order of imports would decide which one is injected.
+  // Only the feed without a name gets an indicator: if there were two, the order of imports would decide between them.
   if (name !== undefined) return { providers, exports: [token] };
   const health: Provider = {
     provide: TradeFeedHealthIndicator,
@@ -141,7 +141,7 @@ export const feedProviders = (
 
 const addedToken = 'TRADE_FEED_ADDED';
 
-/** The feeds of one application. Refuses two with one name, and a feed that is created for each request. */
+/** Tracks the feeds of one application. Refuses two with the same name, and feeds created for each request. */
 class AppFeeds {
   readonly #feeds: FeedPlace[] = [];
 
@@ -164,7 +164,7 @@ const createdPerRequest = ({ where }: FeedPlace): string =>
   'and close the previous one. Inject providers with the default scope; for a key that changes, pass a function: ' +
   '`apiKey: () => …`';
 
-/** Nest creates this module once for an application, because it is a class without a definition. */
+/** Nest creates this module once per application, because it's a plain class, not a dynamic module. */
 // eslint-disable-next-line @typescript-eslint/no-extraneous-class -- a module of Nest is a class
 export class AppFeedsModule {}
 Module({ providers: [AppFeeds], exports: [AppFeeds] })(AppFeedsModule);
@@ -191,8 +191,8 @@ export const getTradeFeedToken = (name?: string): string | typeof TradeFeed =>
   name === undefined ? TradeFeed : `TradeFeed:${name}`;
 
 /**
- * Injects a feed into a constructor parameter or a property. The feed without a name is injected by its type, without
- * this decorator.
+ * Injects a feed with a name into a constructor parameter or a property. The feed without a name needs no decorator:
+ * Nest injects it by its type.
  *
  * @param name - the `name` of the module @defaultValue none: the feed without a name
  * @example

@@ -45,9 +45,8 @@ import { sseMessages, type SseOptions, type SseRequest } from './sse.js';
 /**
  * The feed of a module: one connection for all code that injects it.
  *
- * All Observables share one subscription. It begins with their first subscriber, or at bootstrap with `connect:
- * 'bootstrap'`. It ends `share.lingerMs` after the last subscriber has left. The Observables complete when the
- * application shuts down.
+ * All its Observables share one subscription, from the first subscriber (or from bootstrap, with `connect:
+ * 'bootstrap'`) until `share.lingerMs` after the last one has left. They complete when the application shuts down.
  *
  * @example
  * ```ts
@@ -69,31 +68,31 @@ import { sseMessages, type SseOptions, type SseRequest } from './sse.js';
  */
 export class TradeFeed implements OnApplicationBootstrap, BeforeApplicationShutdown {
   /**
-   * Emits the frames and the lifecycle events, in order. Errors with the failure that stopped the feed. A subscription
-   * after that restarts the feed with a new ticket.
+   * Emits frames and lifecycle events, in order. Errors with the failure that stopped the feed. Subscribing after that
+   * restarts the feed with a new ticket.
    */
   readonly events$: Observable<FeedEvent>;
-  /** Emits the frames. Errors and restarts like `events$`. */
+  /** Emits frames. Errors and restarts like `events$`. */
   readonly frames$: Observable<Frame>;
   /**
-   * Emits the current status first, then each change. A subscription opens the connection, but does not restart a feed
-   * that has stopped. Never errors: a stop is a status.
+   * Emits the current status first, then each change. Subscribing opens the connection, but doesn't restart a feed that
+   * has stopped. Never errors: `stopped` is a status.
    */
   readonly status$: Observable<FeedStatus>;
   /**
-   * Emits the figures of each period, and totals since the first subscriber. A later subscriber receives the latest
-   * figures at once. Errors with the failure that stopped the feed, and does not restart it.
+   * Emits the figures of each period, and totals since the first subscriber. Later subscribers get the latest figures
+   * at once. Errors with the failure that stopped the feed; subscribing doesn't restart it.
    */
   readonly stats$: Observable<FeedStats>;
-  /** Forwards the feed to browsers. A controller uses it through {@link TradeFeed.sse}. */
+  /** Forwards the feed to browsers. Controllers call {@link TradeFeed.sse} instead. */
   readonly relay: Relay;
-  /** The cluster, for its `status`; `undefined` without the option `cluster`. */
+  /** The cluster, for its `status`; `undefined` unless the option `cluster` is set. */
   readonly cluster: FeedCluster | undefined;
 
   readonly #log: FeedLog;
   readonly #memory = new FeedMemory();
   readonly #closed$ = new AsyncSubject<void>();
-  /** What a shutdown waits for: connections that are closing, and responses to browsers that are being sent. */
+  /** What a shutdown waits for: connections that are still closing, and responses to browsers that aren't complete. */
   readonly #closing = new Set<Promise<void>>();
   readonly #responses = new Set<Writable>();
   readonly #atBootstrap: boolean;
@@ -103,11 +102,11 @@ export class TradeFeed implements OnApplicationBootstrap, BeforeApplicationShutd
   /**
    * @param options - the options of the module
    * @param name - the name of the feed in the log
-   * @throws TradeFeedError with code `invalid-options`, also when neither the options nor the environment have an
-   *   address and a key
+   * @throws TradeFeedError with code `invalid-options`, for example when neither the options nor the environment have
+   *   an address and a key
    */
   constructor(options: TradeFeedModuleOptions, name?: string);
-  /** @internal `where` is the place in the program that created the feed, for the log. */
+  /** @internal `where`: where the program created the feed, for the log. */
   constructor(options: TradeFeedModuleOptions, name: string | undefined, where: string);
   constructor(options: TradeFeedModuleOptions, name?: string, where = `new TradeFeed at ${callPlace()}`) {
     const { feed, settings, cluster, connect: when, ...more } = moduleSettings(options);
@@ -119,7 +118,7 @@ export class TradeFeed implements OnApplicationBootstrap, BeforeApplicationShutd
     if (cluster) {
       this.cluster = clusterOf(feed, { ...settings, ...cluster }, user);
       source$ = this.cluster.events$;
-      // Replicas share an account: that is what they are for.
+      // Replicas share an account on purpose.
       this.#useAccount = () => noop;
     } else {
       const feedSettings = resolveTicketOptions(settings);
@@ -128,18 +127,18 @@ export class TradeFeed implements OnApplicationBootstrap, BeforeApplicationShutd
     }
 
     const begin$ = defer(() => {
-      // A relay does not restart automatically after a stop.
+      // A relay doesn't restart a feed that has stopped.
       if (this.status.state === 'stopped') this.relay.restart();
       return source$.pipe(takeUntil(this.#closed$));
     });
-    // The relay exists when the meter collects, not yet here.
+    // The relay doesn't exist yet, but it will when the meter collects.
     const relayGate = { status: () => this.relay.status() };
     const measured = { feed, name, cluster: this.cluster, relay: relayGate };
     this.events$ = begin$.pipe(
-      // The log is the first operator: a subscriber of the status may unsubscribe while it is notified.
+      // The log comes first, because a subscriber of the status may unsubscribe while it's being notified.
       this.#log.feed(),
       more.telemetry === true ? telemetry(measured) : identity,
-      // The status of the cluster shows the owner.
+      // The cluster's status names the owner.
       filter((event): event is FeedEvent => !isClusterEvent(event)),
       more.freshness ? this.#trackFreshness(more.freshness) : identity,
       this.#memory.track(),
@@ -154,7 +153,7 @@ export class TradeFeed implements OnApplicationBootstrap, BeforeApplicationShutd
     this.stats$ = this.#unlessStopped$(this.events$.pipe(feedStats(more.stats))).pipe(
       share({ connector: () => new ReplaySubject(1) }),
     );
-    // The relay may subscribe while the feed is open, or in an outage: its clients need that status first.
+    // The relay may subscribe when the feed is already open, or in an outage: its clients need that status first.
     const withSnapshot$ = defer(() => merge(this.#memory.snapshot, this.#unlessStopped$(this.events$)));
     this.relay = createRelay(withSnapshot$, { ...more.relay, cluster: this.cluster });
     this.relay.events$.subscribe((event) => this.#log.client(event));
@@ -166,25 +165,25 @@ export class TradeFeed implements OnApplicationBootstrap, BeforeApplicationShutd
   }
 
   /**
-   * Returns whether the newest frame is too old, as of the last change; `undefined` while all frames have arrived in
-   * time, without a subscriber, and without the option `freshness`.
+   * Returns whether the newest frame is too old, as of the last change; `undefined` while frames arrive in time, while
+   * nothing has subscribed, or if `freshness` isn't set.
    */
   get freshness(): Freshness | undefined {
     return this.#freshness;
   }
 
-  /** @internal What the feed waits for, and for how long, for the health. */
+  /** @internal What the feed is waiting for, and for how long: for the health indicator. */
   get watch(): FeedWatch | undefined {
     return this.#memory.watch;
   }
 
   /**
    * Restarts a feed that has stopped, with a new ticket, for later subscribers and browsers. Keeps the feed subscribed
-   * until it is open. Does nothing while the feed has not stopped. A person should decide: after `connection-replaced`
-   * it closes the other client's connection.
+   * until it's open. Does nothing unless the feed has stopped. A person should decide: after `connection-replaced` it
+   * kicks out the other client.
    *
-   * In a cluster it also allows the other replicas to connect again. Each of them that has stopped needs a restart,
-   * too.
+   * In a cluster it also allows the other replicas to connect again, but each of them that has stopped needs its own
+   * restart.
    */
   restart(): void {
     if (this.status.state !== 'stopped') return;
@@ -196,14 +195,14 @@ export class TradeFeed implements OnApplicationBootstrap, BeforeApplicationShutd
   }
 
   /**
-   * Returns the stream for one browser, for a handler of `@Sse()`. The page reads it with `relayFeed$` of
+   * Returns the stream for one browser: return it from a handler of `@Sse()`. The page reads it with `relayFeed$` of
    * `rx-trade-feed/browser`, or with an `EventSource`. A browser that reconnects resumes after its last message. A
-   * browser that does not read does not delay others.
+   * browser that doesn't read doesn't hold up the others.
    *
-   * Protect the route with a guard: without `authorize` the answer is 500. A page of another origin receives 403,
-   * unless `allowOrigins` names the origin; `HEAD` receives 405. When `relay.maxClients` is reached, or
+   * Protect the route with a guard: if `authorize` is missing, the answer is 500. A page of another origin gets 403
+   * unless `allowOrigins` names it, and `HEAD` gets 405. When `relay.maxClients` is reached, or
    * `relay.maxClientsPerUser` for this `user`, the answer is 503 with `Retry-After`. A pipelined request, sent before
-   * the previous response on its connection was complete, receives 400.
+   * the previous response on its connection was complete, gets 400.
    *
    * @param request - the request that `@Req()` injects, on Express and on Fastify
    * @param options - see {@link SseOptions}
@@ -229,11 +228,11 @@ export class TradeFeed implements OnApplicationBootstrap, BeforeApplicationShutd
   }
 
   /**
-   * Opens the connection with `connect: 'bootstrap'`, and warns of another feed with the same account. Nest calls it.
+   * Opens the connection if `connect` is `'bootstrap'`, and warns if another feed uses the same account. Nest calls it.
    */
   onApplicationBootstrap(): void {
     this.#closed$.subscribe(this.#useAccount());
-    // The log and the status report a stop.
+    // The log and the status report it if the feed stops.
     if (!this.#atBootstrap) return;
     this.events$.subscribe({ error: noop });
     if (this.cluster) this.#holdLog();
@@ -243,26 +242,26 @@ export class TradeFeed implements OnApplicationBootstrap, BeforeApplicationShutd
    * Closes the connection, ends the responses to browsers with the message `connect-again`, and closes their
    * connections. Waits until all are closed: about a second at most, or three seconds for a worker. Nest calls it after
    * `onModuleDestroy` of the application's services, and before it waits for open responses. In a cluster it first
-   * gives the ownership to another replica, which takes `cluster.handOverMs` at most.
+   * hands the connection over to another replica, which takes at most `cluster.handOverMs`.
    */
   async beforeApplicationShutdown(): Promise<void> {
-    // The relay closes first: browsers must reconnect, to another replica or after the restart, instead of seeing the
-    // end of the feed.
+    // Closes the relay first: browsers must reconnect, to another replica or after the restart, rather than see the
+    // feed end.
     this.relay.close();
     await this.cluster?.handOver();
     this.#closed$.next();
     this.#closed$.complete();
-    // The transport limits how long a connection takes.
+    // The transport limits how long closing a connection takes.
     await Promise.all([...this.#closing, ...Array.from(this.#responses, waitForClose)]);
   }
 
   #restart(): void {
     const untilOpen$ = this.events$.pipe(takeWhile(({ type }) => type !== 'opened'));
-    // The log and the status report another stop.
+    // The log and the status report it if the feed stops again.
     untilOpen$.subscribe({ error: noop });
   }
 
-  // Pages of other replicas can continue here. After a restart the relay has a new log.
+  // Lets pages of other replicas continue here. A restart gives the relay a new log.
   #holdLog(): void {
     const isActive$ = this.#memory.status$.pipe(
       map(({ state }) => state !== 'stopped'),
@@ -283,7 +282,7 @@ export class TradeFeed implements OnApplicationBootstrap, BeforeApplicationShutd
     };
     return (source) =>
       source.pipe(
-        // The events have the same error.
+        // The events report the same error.
         connect((events$) =>
           merge(
             events$.pipe(
@@ -299,7 +298,7 @@ export class TradeFeed implements OnApplicationBootstrap, BeforeApplicationShutd
       );
   }
 
-  /** Opens no connection after a stop. */
+  /** Subscribes unless the feed has stopped, so it never restarts one. */
   #unlessStopped$<T>(source: Observable<T>): Observable<T> {
     return defer(() => {
       const { status } = this;

@@ -18,7 +18,7 @@ export interface FeedMetricsOptions {
   readonly meter: Meter;
   /** The tracer that creates a span for each attempt: `trace.getTracer('my-app')`. @defaultValue none: no spans */
   readonly tracer?: Tracer | undefined;
-  /** Attributes for all instruments and spans. Two operators with one meter need different ones. @defaultValue none */
+  /** Attributes for all instruments and spans. Two operators on one meter need different ones. @defaultValue none */
   readonly attributes?: Attributes | undefined;
   /** The drop reports of bounded operators of this feed, for `trade_feed.frames.dropped`. @defaultValue none */
   readonly drops$?: Observable<DropReport> | undefined;
@@ -32,11 +32,11 @@ export interface FeedMetricsOptions {
  * Measures a feed with OpenTelemetry: frames, bytes, the age of the newest frame, the state, reconnects, gaps and
  * attempts. Emits everything unchanged.
  *
- * A frame adds to a tally, which the meter reads when it collects. The SDK is called for lifecycle events only, never
- * for a frame. The instruments are listed in the guide "Metrics and alerts".
+ * Frames only add to a tally, which the meter reads when it collects: the SDK is called for lifecycle events, never for
+ * a frame. The guide "Metrics and alerts" lists the instruments.
  *
- * Create the operator once for each feed, at the start of the program: its counters continue in a new subscription, and
- * the meter has no way to forget it. Apply it before `shareFeed`, because each subscription counts its frames. Errors
+ * Create the operator once for each feed, when the program starts: its counters continue across subscriptions, and you
+ * can't unregister it from the meter. Apply it before `shareFeed`, because each subscription counts its frames. Errors
  * and completes with the source. Memory: the figures.
  * ```ts
  * // source                    --ticket-requested--opened--frame--frame--disconnected--
@@ -59,7 +59,7 @@ export interface FeedMetricsOptions {
 export const feedMetrics = (options: FeedMetricsOptions): (<E>(source: Observable<E>) => Observable<E>) =>
   metricsOf(options);
 
-/** Measures as {@link feedMetrics} does. With the name of the feed, its metrics exist before the first subscription. */
+/** Measures like {@link feedMetrics}. If you name the feed, its metrics exist before the first subscription. */
 export const metricsOf = (
   options: FeedMetricsOptions,
   feed?: string,
@@ -67,7 +67,7 @@ export const metricsOf = (
   const { meter, tracer, attributes = {}, drops$ = EMPTY, cluster, relay } = validated(options, rules);
   checkRequired({ meter }, { meter: rules.meter });
   const feeds = new Map<string, FeedFigures>();
-  // A page that has never reached its relay does not know the name of its feed.
+  // A page that has never reached its relay doesn't know the name of its feed.
   const unnamed = new FeedFigures(undefined, attributes);
   let isUnnamedShown = false;
   const shown = (): readonly FeedFigures[] => {
@@ -77,7 +77,7 @@ export const metricsOf = (
   const instruments = createInstruments(meter, shown, { cluster, relay });
   const figuresOf = (feed: string): FeedFigures => {
     const figures = feeds.get(feed) ?? new FeedFigures(feed, attributes);
-    // The counter exists before the first reconnect: a query then reads 0, not nothing.
+    // Creates the counter before the first reconnect, so that queries read 0 instead of nothing.
     if (!feeds.has(feed)) instruments.reconnects.add(0, figures.attributes);
     feeds.set(feed, figures);
     return figures;
@@ -89,7 +89,7 @@ export const metricsOf = (
     defer(() => {
       const drops = new Subscription();
       const measured = new MeasuredFeed(instruments, tracer, unnamed);
-      // Each subscription is of one feed, which its first event names.
+      // A subscription has only one feed, and its first event names it.
       const nameFeed = (feed: string): void => {
         if (measured.figures !== unnamed) return;
         measured.join(figuresOf(feed));
@@ -110,10 +110,10 @@ export const metricsOf = (
 };
 
 /**
- * Measures one subscription: adds it to the figures of its feed, and has a span for each attempt.
+ * Measures one subscription: adds it to the figures of its feed, and creates a span for each attempt.
  *
- * A span ends when the connection is open, not with the stream: it is exported when it ends, and a stream can last for
- * weeks. The span of the next attempt names the failure that ended the stream.
+ * Ends a span when the connection opens, not with the stream: spans are exported when they end, and a stream can last
+ * for weeks. The next attempt's span names the failure that ended the stream.
  */
 class MeasuredFeed implements FollowedFeed {
   figures: FeedFigures;
@@ -161,7 +161,7 @@ class MeasuredFeed implements FollowedFeed {
     figures.newestAt = timeOf(frame) ?? figures.newestAt;
   }
 
-  // An error of an operator before this one, for example of `append`, has no event.
+  // If an operator before this one fails, for example `append`, no event reports it.
   error(error: unknown): void {
     const stopped = unannouncedStop(this.#watch.state, error);
     if (stopped) this.#addEvent(stopped);
@@ -185,14 +185,14 @@ class MeasuredFeed implements FollowedFeed {
       this.#instruments.gapDuration.record(event.durationMs / 1_000, this.#with(event.failure));
     } else if (event.type === 'opened') {
       this.#finish(event.at);
-      // Before the first frame, the silence begins here.
+      // Until the first frame arrives, the silence counts from here.
       if (figures.newestAt === undefined) {
         figures.newestAt = event.at;
-        figures.seen = { frames: figures.frames, atMs: performance.now() };
+        figures.collected = { frames: figures.frames, atMs: performance.now() };
       }
     } else if (event.type === 'disconnected' || event.type === 'stopped') {
       this.#finish(event.at, event.failure);
-      // A relay whose feed has stopped emits `disconnected`, too, and then waits for a restart.
+      // A relay whose feed has stopped also emits `disconnected`, and then waits for a restart.
       if (event.type === 'disconnected' && event.failure.verdict !== 'stop')
         this.#instruments.reconnects.add(1, this.#with(event.failure));
     }
@@ -206,7 +206,7 @@ class MeasuredFeed implements FollowedFeed {
       'trade_feed.attempt': this.#watch.state.totals.attempts,
       ...(previous && { 'trade_feed.previous.error.type': previous.code }),
     };
-    // The request in which the application subscribed ends long before the feed does, so it is not the parent.
+    // A root span: the request that subscribed ends long before the feed does.
     const options = { startTime: at, kind: client, root: true, attributes };
     this.#attempt = { from: at, span: this.#tracer?.startSpan('trade_feed.attempt', options) };
   }
@@ -225,7 +225,7 @@ class MeasuredFeed implements FollowedFeed {
   }
 }
 
-// The values of the enums: with their types only, this package needs no code of the API.
+// Copies the values of the enums, so that this package needs only the types of the API.
 const client: SpanKind.CLIENT = 2;
 const error: SpanStatusCode.ERROR = 2;
 

@@ -1,7 +1,7 @@
 import type { Attributes, Meter } from '@opentelemetry/api';
 import type { ConnectionStatus } from '../operators/connection-status.js';
 
-/** The figures of one feed. All subscriptions of an operator add to them, so a counter never goes back. */
+/** The figures of one feed. All subscriptions of an operator add to them, so no counter ever decreases. */
 export class FeedFigures {
   readonly attributes: Attributes;
   frames = 0;
@@ -9,16 +9,16 @@ export class FeedFigures {
   missed = 0;
   dropped = 0;
   handovers = 0;
-  /** When the newest frame was received, in epoch ms. Before the first one: when the connection opened. */
+  /** When the newest frame was received, or until there is one, when the connection opened. In epoch ms. */
   newestAt: number | undefined;
-  /** The frames at the last collection, and when that number was first collected, in ms on a monotonic clock. */
-  seen = { frames: 0, atMs: performance.now() };
-  /** The codes that outages had. `undefined` is the series without a code. */
+  /** The frame count of the last collection, and when it was first collected, in ms on a monotonic clock. */
+  collected = { frames: 0, atMs: performance.now() };
+  /** The codes of past outages. `undefined` is the series without a code. */
   readonly outageCodes = new Set<string | undefined>([undefined]);
-  /** The subscriptions. One that the failure of the feed ended stays, as `stopped`, until the next one begins. */
+  /** The subscriptions. One that ended with the feed's failure stays, as `stopped`, until the next one starts. */
   readonly subscriptions = new Set<FollowedFeed>();
 
-  /** @param feed - its name; `undefined` for a source that has not named it yet */
+  /** @param feed - its name; `undefined` until the source names it */
   constructor(feed: string | undefined, attributes: Attributes) {
     const name = feed !== undefined && { 'messaging.destination.name': feed };
     const fixed = { 'messaging.system': 'trade_feed', 'messaging.operation.name': 'receive' };
@@ -26,45 +26,45 @@ export class FeedFigures {
   }
 }
 
-/** One subscription of a feed, as of now. */
+/** The current state of one subscription. */
 export interface FollowedFeed {
   readonly state: ConnectionStatus['state'] | undefined;
-  /** The code of the failure, without an open connection. */
+  /** The code of the failure; `undefined` while a connection is open. */
   readonly code: string | undefined;
-  /** How long no connection has been open, in ms; `undefined` while one is open. */
+  /** How long there has been no connection, in ms; `undefined` while one is open. */
   readonly downMs: number | undefined;
 }
 
-/** The part of a cluster that shows which replica owns the connection. */
+/** What the metrics read of a cluster: which replica owns the connection. */
 export interface ClusterOwner {
-  /** With it the instruments exist before the first event. */
+  /** The feed's name, so that the instruments exist before the first event. */
   readonly feed?: string | undefined;
   readonly status: {
     /** The id of this replica. */
     readonly replica: string;
-    /** The id of the owner; `undefined` if there is none, or if it is not known. */
+    /** The id of the owner; `undefined` if there's none, or if it isn't known. */
     readonly owner: string | undefined;
-    /** What the engine refuses now; `undefined` if nothing. */
+    /** What the engine currently refuses; `undefined` if nothing. */
     readonly refused?: object | undefined;
   };
 }
 
-/** The part of a relay that shows whether it can admit clients. */
+/** What the metrics read of a relay: whether it can admit clients. */
 export interface RelayGate {
   /** Returns the current status. */
   status(): {
-    /** Why it cannot; `undefined` if it can. */
+    /** Why it can't; `undefined` if it can. */
     readonly refused?: { readonly code: string } | undefined;
   };
 }
 
-/** What the metrics read besides the feed. */
+/** What the metrics read in addition to the feed. */
 interface Parts {
   readonly cluster?: ClusterOwner | undefined;
   readonly relay?: RelayGate | undefined;
 }
 
-/** The values of an instrument, with attributes besides those of the feed. The SDK repeats a value that is missing. */
+/** The values of an instrument, with extra attributes. The SDK repeats the last value of a series that's left out. */
 type Read = (figures: FeedFigures, parts: Parts) => readonly (readonly [value: number, more?: Attributes])[];
 
 const kind = (type: 'Counter' | 'Gauge' | 'UpDownCounter') => (unit: string, description: string, read: Read) => ({
@@ -73,7 +73,7 @@ const kind = (type: 'Counter' | 'Gauge' | 'UpDownCounter') => (unit: string, des
 });
 const [counter, gauge, current] = [kind('Counter'), kind('Gauge'), kind('UpDownCounter')];
 
-/** What the meter reads when it collects: so a frame costs no call of the SDK. */
+/** What the meter reads when it collects, so that frames never call the SDK. */
 const observed = Object.entries({
   'messaging.client.consumed.messages': counter('{message}', 'Frames that the feed delivered.', (f) => [[f.frames]]),
   'trade_feed.io': counter('By', 'Bytes of the frames that the feed delivered.', (f) => [[f.bytes]]),
@@ -84,9 +84,9 @@ const observed = Object.entries({
       const { frames, newestAt } = figures;
       if (newestAt === undefined) return [];
       const nowMs = performance.now();
-      // A clock that was set back must hide no silence: since an earlier collection no frame has arrived.
-      if (figures.seen.frames !== frames) figures.seen = { frames, atMs: nowMs };
-      return [[Math.max(Date.now() - newestAt, nowMs - figures.seen.atMs) / 1_000]];
+      // If the clock was set back, counts the silence from the earlier collection that had the same number of frames.
+      if (figures.collected.frames !== frames) figures.collected = { frames, atMs: nowMs };
+      return [[Math.max(Date.now() - newestAt, nowMs - figures.collected.atMs) / 1_000]];
     },
   ),
   'trade_feed.outage.age': gauge(
@@ -95,7 +95,7 @@ const observed = Object.entries({
     ({ subscriptions, outageCodes }) => {
       const [longest] = [...subscriptions].sort((one, other) => (other.downMs ?? -1) - (one.downMs ?? -1));
       const seconds = (longest?.downMs ?? 0) / 1_000;
-      // The codes of earlier outages are 0 from then on.
+      // Reports 0 for the codes of earlier outages.
       const ofCode = (code: string | undefined) => (code === longest?.code ? seconds : 0);
       return [...outageCodes.add(longest?.code)].map((code) => [ofCode(code), code ? { 'error.type': code } : {}]);
     },
@@ -142,7 +142,7 @@ const observed = Object.entries({
   ),
 });
 
-/** The instruments that are not observed. */
+/** The instruments that events call, rather than the meter. */
 export type Instruments = ReturnType<typeof createInstruments>;
 
 /** @param figures - returns the figures of all feeds */
@@ -157,7 +157,7 @@ export const createInstruments = (meter: Meter, figures: () => Iterable<FeedFigu
     },
     created.map(({ instrument }) => instrument),
   );
-  // The default buckets of OpenTelemetry are for ms.
+  // OpenTelemetry's default buckets are meant for ms.
   const seconds = (name: string, longest: number, description: string) => {
     const explicitBucketBoundaries = boundaries.filter((boundary) => boundary <= longest);
     return meter.createHistogram(name, { unit: 's', description, advice: { explicitBucketBoundaries } });

@@ -8,7 +8,7 @@ import { checkRequired, invalidOption, objectWith, type Rule, validated } from '
 /** The options of {@link redisEngine}. */
 export interface RedisEngineOptions {
   /**
-   * Precedes the names of all keys and channels, for example `team-a.`: letters, digits, `-`, `_`, `.`, `:` and `/`.
+   * Prefix for all keys and channels, for example `team-a.`: letters, digits, `-`, `_`, `.`, `:` and `/`.
    *
    * @defaultValue none
    */
@@ -21,10 +21,10 @@ const aPrefix: Rule = {
 };
 
 /**
- * Creates an engine for a cluster over Redis. The key is a hash that a script replaces, messages use Pub/Sub.
+ * Creates an engine for a cluster over Redis. The key is a hash that a script replaces; messages use Pub/Sub.
  *
- * Both connections must be to the same primary server; Redis Cluster isn't supported. The engine opens a connection
- * with `lazyConnect` when a replica starts. It closes none.
+ * Connect both clients to the same primary server; Redis Cluster isn't supported. The engine opens connections with
+ * `lazyConnect` when a replica starts, and closes none.
  *
  * @param commands - a connection of `ioredis`
  * @param subscriber - another connection, because a connection with subscriptions accepts no commands
@@ -47,9 +47,9 @@ export const redisEngine = (commands: Redis, subscriber: Redis, options: RedisEn
   const failures$ = new Subject<EngineFailure>();
 
   const publish = async (channel: string, data: Uint8Array): Promise<number | undefined> => {
-    // Without a connection the client would store commands.
+    // A disconnected client would queue the command.
     if (commands.status !== 'ready') return undefined;
-    // With `stringNumbers` the client returns a text.
+    // With `stringNumbers` the client returns a string.
     const receivers: unknown = await commands.publish(channel, asBuffer(data));
     return Number(receivers);
   };
@@ -99,17 +99,17 @@ export const redisEngine = (commands: Redis, subscriber: Redis, options: RedisEn
 const checkConnections = (commands: Redis, subscriber: Redis): void => {
   const aConnection = objectWith('subscribe', 'a Redis of ioredis');
   checkRequired({ commands, subscriber }, { commands: aConnection, subscriber: aConnection });
-  const another = 'another connection than commands: a connection with subscriptions accepts no commands';
+  const another = "a second connection: one with subscriptions doesn't accept commands";
   if (commands === subscriber) throw invalidOption('subscriber', another);
   for (const [name, { isCluster, options }] of Object.entries({ commands, subscriber })) {
     if (isCluster) throw invalidOption(name, 'a connection to one primary server, not to a Redis Cluster');
-    const empty = 'empty, because it precedes no channels: use the option prefix of redisEngine';
+    const empty = "empty, because it doesn't apply to channels: use the option `prefix` of redisEngine";
     if (options.keyPrefix) throw invalidOption(`${name}.keyPrefix`, empty);
   }
 };
 
 const isReady$ = (connection: Redis): Observable<boolean> => {
-  // With `lazyConnect`. The client emits the failure as `error`, which `failures$` reports, and tries again.
+  // With `lazyConnect`. The client emits the failure as `error`, which `failures$` reports, and retries.
   if (connection.status === 'wait') connection.connect().catch(() => undefined);
   return merge(fromEvent(connection, 'ready'), fromEvent(connection, 'close')).pipe(
     startWith(undefined),
@@ -120,13 +120,13 @@ const isReady$ = (connection: Redis): Observable<boolean> => {
 const connectionError$ = (connection: Redis): Observable<EngineFailure> =>
   fromEvent(connection, 'error').pipe(map((error) => ({ operation: 'connect', error })));
 
-// The client doesn't connect again by itself. Deferred, so that the last state comes first.
+// After `end` the client doesn't reconnect. Deferred, so that the last state comes first.
 const isEnded$ = (connection: Redis): Observable<unknown> =>
   defer(() => (connection.status === 'end' ? timer(0) : fromEvent(connection, 'end')));
 
 /**
- * Replaces the value if the revision is the expected one. Revisions are times in microseconds, so that a server that
- * has lost its data never uses one again.
+ * Replaces the value if the revision is the expected one. Revisions are times in microseconds, so a server that lost
+ * its data never reuses one.
  */
 const replaceScript = `
 local revision = redis.call('HGET', KEYS[1], 'revision')
@@ -137,13 +137,13 @@ redis.call('HSET', KEYS[1], 'revision', string.format('%.0f', next), 'value', AR
 return next
 `;
 
-/** Emits the messages of a channel, and `undefined` when they arrive from now on: also after each reconnect. */
+/** Emits a channel's messages, and `undefined` whenever they start arriving, which includes each reconnect. */
 type Listen = (channel: string) => Observable<Uint8Array | undefined>;
 
-// All engines of a connection share its channels, because the end of a subscription ends it for the whole connection.
+// Engines on one connection share its channels, because unsubscribing counts for the whole connection.
 const ofConnection = new WeakMap<Redis, Listen>();
 
-/** Returns the channels of a connection: one subscription for each, with any number of listeners. */
+/** Returns a connection's channels: one subscription each, with any number of listeners. */
 const channelsOf = (subscriber: Redis): Listen => {
   const known = ofConnection.get(subscriber);
   if (known) return known;
@@ -153,7 +153,7 @@ const channelsOf = (subscriber: Redis): Listen => {
     void subscriber.subscribe(channel).then(
       () => channels.get(channel)?.next(undefined),
       (error: unknown) => {
-        // Without a connection the next one subscribes again.
+        // If the connection is lost, the next one subscribes again.
         if (!(error instanceof Error) || error.name !== 'ReplyError') return;
         const messages$ = channels.get(channel);
         if (isPassing.test(error.message))
@@ -164,7 +164,7 @@ const channelsOf = (subscriber: Redis): Listen => {
     );
 
   subscriber.on('messageBuffer', (channel: Buffer, data: Buffer) => channels.get(channel.toString())?.next(data));
-  // The client gives up subscriptions that were not confirmed for a while.
+  // The client forgets subscriptions that stay unconfirmed for a while.
   subscriber.on('ready', () => [...channels.keys()].forEach(subscribe));
 
   const listen: Listen = (channel) =>
@@ -172,13 +172,13 @@ const channelsOf = (subscriber: Redis): Listen => {
       const messages$ = channels.get(channel) ?? new Subject();
       channels.set(channel, messages$);
       listener.add(messages$.subscribe(listener));
-      // Also for a channel that has listeners: it may have died in silence, and a confirmed subscription costs Redis
+      // Even if the channel has listeners: the subscription may have died silently, and renewing it costs Redis
       // nothing.
       subscribe(channel);
       listener.add(() => {
         if (messages$.observed || channels.get(channel) !== messages$) return;
         channels.delete(channel);
-        // It fails without a connection, whose end is in `connected$` and ends the subscription, too.
+        // Fails on a lost connection, which ends the subscription anyway and shows in `connected$`.
         subscriber.unsubscribe(channel).catch(() => undefined);
       });
     });
@@ -186,14 +186,14 @@ const channelsOf = (subscriber: Redis): Listen => {
   return listen;
 };
 
-/** How long Redis has time to load its data, to run a slow script, or to wait for its primary, in ms. */
+/** How long Redis gets to load its data, finish a slow script, or reach its primary, in ms. */
 const retryMs = 500;
-// Every command gets this answer, so reads and writes report it.
+// Redis answers every command like this, so reads and writes report it.
 const isPassing = /^(LOADING|BUSY|MASTERDOWN|TRYAGAIN)\b/;
 
 const asBuffer = (data: Uint8Array): Buffer => Buffer.from(data.buffer, data.byteOffset, data.byteLength);
 
-/** Writes a request, because Redis has none: the length of the channel of the reply, its name, and the data. */
+/** Writes a request, which Redis lacks: the length of the reply channel's name, the name, and the data. */
 const writeRequest = (replyTo: string, data: Uint8Array): Buffer => {
   const name = Buffer.from(replyTo);
   return Buffer.concat([Buffer.from([name.byteLength >> 8, name.byteLength & 0xff]), name, data]);

@@ -19,26 +19,26 @@ import { isTime } from '../protocol/type-guards.js';
 import { publicEvent } from './public-json.js';
 import { dataIn } from './relay-message.js';
 
-/** A position between two events of a log. Times are in epoch ms. */
+/** Marks a point between two events of a log. Times are in epoch ms. */
 export interface Position {
-  /** The number of events before it. */
+  /** Counts the events before it. */
   readonly seq: number;
-  /** The number of frames before it; for a topic, the values count too. */
+  /** Counts the frames before it. In a topic, values count as well. */
   readonly frames: number;
-  /** The latest time of the events before it. It never decreases. */
+  /** The latest time of the events before it. Never decreases. */
   readonly at: number;
-  /** A client at this position has every frame up to this time. */
+  /** A client at this position has received every frame up to this time. */
   readonly complete: number;
   readonly state: FeedState;
-  /** No event after the position is older. `-Infinity` before the first event. */
+  /** No later event is older than this. `-Infinity` before the first event. */
   readonly watermark: number;
-  /** The position in the feed of a cluster; `undefined` without a cluster, and before its first event. */
+  /** The position in a cluster's feed; `undefined` outside a cluster, and before its first event. */
   readonly shared: FeedPosition | undefined;
 }
 
-/** Consecutive events, and the position and the watermark after them. */
+/** Consecutive events, with the position and the watermark after them. */
 export interface Batch {
-  /** Lines of JSON in the format of `dataFields`. */
+  /** JSON lines in the format of `dataFields`. */
   readonly fields: readonly Buffer[];
   readonly end: Position;
   readonly watermark: number;
@@ -51,27 +51,27 @@ export interface LogBounds {
   readonly maxReplayBytes: number;
 }
 
-/** The size at which a batch ends. It bounds the bytes that a client needs in addition to the log. */
+/** A batch ends at this size, which limits the memory a client needs on top of the log. */
 const maxBatchBytes = 64 * 1024;
 
-/** The size of a block, unless a line is longer. A block is freed with its last line. */
+/** Blocks have this size, unless a single line is longer. A block is freed with its last line. */
 const blockBytes = 64 * 1024;
 
 /**
- * Stores the newest events as the lines that clients receive, and finds positions by number and by time (epoch ms). The
- * lines are in blocks outside the heap, because the garbage collector would copy each string twice.
+ * Stores the newest events as the lines that clients receive, and finds positions by number and by time (epoch ms).
+ * Lines live in blocks outside the heap: the garbage collector would copy strings twice.
  */
 export class EventLog {
   readonly clock: () => number;
   readonly #bounds: LogBounds;
   readonly #time: EventTime;
   readonly #entries = new Ring<Entry>();
-  /** The last removed entry, without its block, so that this can be freed. */
+  /** The last entry removed. It doesn't hold its block, so the block can be freed. */
   #removed: Pick<Entry, 'end' | 'written'>;
   #block = Buffer.alloc(0);
   #used = 0;
   #endedAt: number | undefined;
-  // Most clients are at the same position, so they share one batch.
+  // Most clients are at the same position and share this batch.
   #lastRead: { readonly from: number; readonly newest: Position; readonly batch: Batch } | undefined;
 
   constructor(bounds: LogBounds, clock: () => number) {
@@ -100,21 +100,21 @@ export class EventLog {
   }
 
   /**
-   * Adds an event, with the public version of its failure. A watermark of the source is not stored: it sets the
-   * watermarks of batches and positions.
+   * Adds an event, with the public version of its failure. Watermarks aren't stored, but they set those of batches and
+   * positions.
    *
    * @param shared - the position of a cluster after the event
-   * @throws TypeError for a time that is not a finite number, because JSON has no such number
+   * @throws TypeError for a time that isn't finite, because JSON has no such number
    */
   append(added: LoggedEvent, shared?: FeedPosition): void {
     const event = publicEvent(added);
-    // Checks the event, before any state changes.
+    // Throws for a bad event before any state changes.
     const line = lineOf(event);
     const { newest } = this;
     const time = event.type === 'value' ? event.at : (timeOf(event) ?? newest.at);
     this.#time.receive(event, time);
     if (event.type === 'watermark') return;
-    // The first event of a late source, or of a log, is older than the log.
+    // The first event can be older than the log itself: the source may lag, or be a log.
     const startAt = Math.min(newest.at, time);
     if (newest.seq === 0) this.#removed = { ...this.#removed, end: { ...this.oldest, at: startAt, complete: startAt } };
     const { seq, frames, at, complete, state } = this.newest;
@@ -129,48 +129,48 @@ export class EventLog {
     });
   }
 
-  /** The time that the feed has reached. It is before that of the clock if the source is late. */
+  /** The time the feed has reached. It lags the clock if the source does. */
   get timeNow(): number {
     return this.newest.seq === 0 ? this.clock() : this.#time.now();
   }
 
-  /** The time that the feed reaches once it catches up: the connection to its relay may have stalled. */
+  /** The time the feed will have once it catches up, in case the connection to its relay has stalled. */
   get timeSoon(): number {
     return Math.max(this.timeNow, this.newest.seq === 0 ? -Infinity : this.#time.expected());
   }
 
-  /** The source has ended: the clock moves the time no further. */
+  /** Stops the time: the source has ended. */
   end(): void {
     this.#endedAt = this.#time.now();
   }
 
   /**
-   * Returns the watermark of a position. At the newest one it follows the clock, unless the source sends watermarks.
+   * Returns the watermark at a position. At the newest one it follows the clock, unless the source sends watermarks.
    */
   watermarkAt({ seq, state, watermark }: Position): number {
     if (seq !== this.newest.seq || seq === 0) return watermark;
-    // Before the first connection the clock proves nothing: the source may be a relay, whose first events are older.
+    // Before the first connection the clock proves nothing: the source may be a relay whose first events are older.
     const hasClock = state.events.length === 0 || state.hasOpened;
     return this.#endedAt ?? (hasClock ? this.#time.now() : this.#time.known());
   }
 
-  /** Returns the position after `seq` events; `undefined` if it is removed, or not reached yet. */
+  /** Returns the position after `seq` events; `undefined` if it's been removed, or isn't reached yet. */
   positionAt(seq: number): Position | undefined {
     const index = seq - this.oldest.seq;
     return index < 0 || index > this.size ? undefined : this.#before(index).end;
   }
 
-  /** Returns the position after the last event that is not later than `time`. */
+  /** Returns the position after the last event that isn't later than `time`. */
   positionAfter(time: number): Position {
     let index = this.size;
-    // No binary search, because times may decrease: a clock can be set back.
+    // No binary search: times decrease when a clock is set back.
     while (index > 0 && this.#entries.at(index - 1).time > time) index -= 1;
     return this.#before(index).end;
   }
 
   /**
-   * Returns the last position that is not after a position of the cluster; `undefined` if it is removed. A position of
-   * another store or owner that has the same number is not after it.
+   * Returns the last position that isn't after a position of the cluster; `undefined` if it's been removed. A position
+   * with the same number, but of another store or owner, isn't after it.
    */
   positionUntil(of: FeedPosition): Position | undefined {
     const isAfter = ({ shared }: Position) => shared !== undefined && isAfterPosition(shared, of) === true;
@@ -178,13 +178,13 @@ export class EventLog {
     return index === 0 ? undefined : this.#before(index - 1).end;
   }
 
-  /** Returns the oldest position from which a joining client may receive every event: at most `maxReplayBytes`. */
+  /** Returns the oldest position a client may join at: `maxReplayBytes` before the newest, at most. */
   replayStart(): Position {
     const from = this.#before(this.size).written - this.#bounds.maxReplayBytes;
     return this.#before(firstIndexWhere(0, this.size, (n) => this.#before(n).written >= from)).end;
   }
 
-  /** Returns the time of a position: no event after it is earlier, also if a clock was set back. */
+  /** Returns the time of a position. No later event is earlier, even if a clock was set back. */
   timeAt({ seq, at }: Position): number {
     return Math.min(at, this.earliestAfter(seq));
   }
@@ -196,12 +196,12 @@ export class EventLog {
     return earliest;
   }
 
-  /** Whether the event before a stored position is a gap. */
+  /** Returns whether the event before a stored position is a gap. */
   isGap({ seq }: Position): boolean {
     return linesOf(this.#batchAfter(seq - 1, 0)).startsWith('{"type":"gap"');
   }
 
-  /** Returns the next events after a position, which must be stored; `undefined` if there are none. */
+  /** Returns the next events after a stored position; `undefined` at the end. */
   read({ seq }: Position): Batch | undefined {
     const { newest } = this;
     if (seq === newest.seq) return undefined;
@@ -210,7 +210,7 @@ export class EventLog {
     return this.#lastRead.batch;
   }
 
-  /** Returns the first event after a position, which must be stored; `undefined` if there is none. */
+  /** Returns the first event after a stored position; `undefined` at the end. */
   readOne({ seq }: Position): Batch | undefined {
     return seq === this.newest.seq ? undefined : this.#batchAfter(seq, 0);
   }
@@ -263,21 +263,21 @@ interface Entry {
   readonly end: Position;
   /** In epoch ms. */
   readonly time: number;
-  /** Where its line is: the bytes of `dataFields`. */
+  /** Its line in the block, in the format of `dataFields`. */
   readonly block: Buffer;
   readonly from: number;
   readonly to: number;
-  /** The UTF-8 bytes of this line and of all lines before it, also of removed ones. */
+  /** UTF-8 bytes of all lines up to and including this one, removed lines included. */
   readonly written: number;
 }
 
-// A line has no newline, so it is one field of `dataFields`.
+// A line contains no newline, so it's one field of `dataFields`.
 const linePrefix = 'data: ';
 const fieldBytes = linePrefix.length + 1;
 
 export const linesOf = ({ fields }: Pick<Batch, 'fields'>): string => dataIn(Buffer.concat(fields).toString());
 
-/** Finds the first index that matches, by binary search: all later ones must match too. `end` if none does. */
+/** Binary search for the first index that matches, or `end`. Every index after the first match must match as well. */
 const firstIndexWhere = (begin: number, end: number, matches: (index: number) => boolean): number => {
   let [from, until] = [begin, end];
   while (from < until) {
@@ -288,7 +288,7 @@ const firstIndexWhere = (begin: number, end: number, matches: (index: number) =>
   return from;
 };
 
-// A value changes nothing: in an outage it is the delayed output of an operator.
+// Values don't change the state: during an outage they're the delayed output of an operator.
 const stateAfter = (state: FeedState, event: RelayedEvent | LoggedValue, newestAt: number): FeedState => {
   if (event.type === 'frame') return afterItem(state, event.receivedAt, event);
   return isLifecycle(event) ? afterEvent(state, event, newestAt) : state;
@@ -313,9 +313,8 @@ const lineOf = (event: LoggedEvent): string => {
   if (event.type === 'frame') return writeFrame(event);
   const times = event.type === 'gap' ? [event.from, event.to, event.durationMs] : [event.at as number | undefined];
   if (times.every((time) => time === undefined || isTime(time))) return writeEventLine(event);
-  // Clients could not read the line, and after `Infinity` the time could not move.
+  // JSON has no such number, and `Infinity` would stop the time of the log.
   throw new TypeError(
-    `An event of the type ${event.type} has a time that isn't a finite number, so it can't be sent. ` +
-      'Set its time in epoch ms.',
+    `A \`${event.type}\` event can't be sent, because its time isn't a finite number. Set its time in epoch ms.`,
   );
 };

@@ -15,31 +15,30 @@ export const originsRule: Rule = {
     (Array.isArray(v) && v.every((each) => URL.canParse(each as string) && new URL(each as string).origin === each)),
 };
 
-/** The result of the check of where a request comes from (Fetch, 3.2; Fetch Metadata, 2.4). */
+/** The outcome of checking a request's origin (Fetch, 3.2; Fetch Metadata, 2.4). */
 export interface Cors {
-  /** The text of a 403; `undefined` if the request is allowed. */
+  /** The text of the 403; `undefined` if the request is allowed. */
   readonly refusal?: string;
-  /** The headers of every answer. Without them a page cannot read even the status. */
+  /** Headers of every answer. A page can't even read the status if they're missing. */
   readonly headers: Readonly<Record<string, string>>;
 }
 
-const originRefused = 'Pages of this origin may not receive the feed. To allow them, add the origin to `allowOrigins`.';
+const originRefused = "Pages of this origin can't receive the feed. To allow them, add the origin to `allowOrigins`.";
 const siteRefused =
-  'Another site made this request without CORS. Request the feed with `fetch` or `relayFeed$`, ' +
+  'Another site made this request without CORS. Use `fetch` or `relayFeed$`, ' +
   'and add the origin to `allowOrigins`.';
 
 /**
- * Checks where a request comes from. A request with the origin of the server is allowed, and a request without an
- * origin unless a browser says that another site made it: `no-cors` sends cookies, but no origin. Clients that are no
- * browsers send neither header.
+ * Checks where a request comes from. Allows the server's own origin, and requests that have no origin unless the
+ * browser reports another site: `no-cors` sends cookies but no origin. Clients other than browsers send neither header.
  */
 export const checkCors = ({ headers }: { readonly headers: IncomingHttpHeaders }, allowed: AllowedOrigins): Cors => {
   const { origin, host, 'sec-fetch-site': site, 'access-control-request-headers': requested } = headers;
   const varies = { vary: 'Origin' };
-  // `none` is an address that a person typed.
+  // `none`: the user typed the address.
   const isOfOtherSite = site !== undefined && site !== 'same-origin' && site !== 'none';
   if (origin === undefined && allowed !== '*' && isOfOtherSite) return { refusal: siteRefused, headers: varies };
-  // The scheme may differ from that of the server, because a proxy may terminate TLS.
+  // Compares hosts only: a proxy that terminates TLS changes the scheme.
   if (origin === undefined || (URL.canParse(origin) && new URL(origin).host === host)) return { headers: varies };
   if (allowed !== '*' && !allowed.includes(origin)) return { refusal: originRefused, headers: varies };
   const withCookies = { ...varies, 'access-control-allow-origin': origin, 'access-control-allow-credentials': 'true' };
@@ -58,13 +57,13 @@ export interface StreamResponse extends RelayResponse {
 }
 
 /**
- * Wraps a response. The compatibility API of HTTP/2 lacks `writableNeedDrain` and `destroyed`, so this uses the result of
- * `write`, `drain` and `close` instead.
+ * Wraps a response. HTTP/2's compatibility API lacks `writableNeedDrain` and `destroyed`, so this tracks them through
+ * the result of `write`, and through `drain` and `close`.
  */
 export const streamResponse = (response: ServerResponse): StreamResponse => {
   let isFull = false;
   destroyWhenAborted(response);
-  // The listener below misses a `close` that was emitted before this call.
+  // Such a response emits no more `close`.
   let isGone = response.destroyed;
   response.on('drain', () => (isFull = false)).once('close', () => (isGone = true));
   return {
@@ -83,31 +82,31 @@ export const streamResponse = (response: ServerResponse): StreamResponse => {
   };
 };
 
-/** How long a client may take to read the end of a response, in ms. */
+/** Time a client gets to read the end of a response, in ms. */
 const graceMs = 1_000;
 
-/** Destroys a response that the client does not read to the end in that time. */
+/** Waits until the client has read the response to its end, and destroys it after `graceMs`. */
 export const waitForClose = async (response: Writable): Promise<void> => {
   try {
-    // `finished` of node:stream resolves at once for a response that has ended, although the client has not read it.
+    // `finished` of node:stream resolves as soon as the response has ended, even if the client hasn't read it.
     await once(response, 'close', { signal: AbortSignal.timeout(graceMs) });
   } catch {
     destroyResponse(response);
   }
 };
 
-/** Also discards the data that is not sent. */
+/** Destroys a response, and discards data that wasn't sent. */
 export const destroyResponse = (response: Writable): void => {
   const stream = http2StreamOf(response);
-  // A destroyed HTTP/2 stream still waits until its data is sent, so the server would not close. A reset does not.
+  // A destroyed HTTP/2 stream waits for its data to be sent, so the server wouldn't close. A reset doesn't wait.
   if (stream === undefined) response.destroy();
   else stream.close(constants.NGHTTP2_CANCEL);
 };
 
 /**
- * Destroys the HTTP/2 stream of a response as soon as the client resets it with NO_ERROR, and returns the stream;
- * `undefined` over HTTP/1.1. Node destroys a stream after any other reset. After this one it waits until the client has
- * read what was written, which it never does.
+ * Destroys a response's HTTP/2 stream as soon as the client resets it with NO_ERROR, and returns the stream;
+ * `undefined` over HTTP/1.1. Node destroys streams on any other reset, but after this one it waits for the client to
+ * read the rest, which never happens.
  */
 export const destroyWhenAborted = (response: Writable): Http2Stream | undefined => {
   const stream = http2StreamOf(response);
@@ -118,17 +117,17 @@ export const destroyWhenAborted = (response: Writable): Http2Stream | undefined 
   return stream?.once('aborted', destroy);
 };
 
-/** Closes the connection after a response: the next request can reach a server that is not shutting down. */
+/** Closes the connection after a response, so that the next request can reach a server that isn't shutting down. */
 export const closeConnectionAfter = (response: Writable): void => {
   const session = http2StreamOf(response)?.session;
-  // Open streams continue, and the client opens new ones on another connection.
+  // Open streams continue; the client opens new ones on another connection.
   if (session !== undefined) return session.close();
   const { socket, headersSent, setHeader } = response as Partial<ServerResponse>;
   if (headersSent === false) setHeader?.call(response, 'Connection', 'close');
   response.once('finish', () => socket?.destroySoon());
 };
 
-// In the compatibility API of HTTP/2 it is a property; otherwise the response may be the stream.
+// HTTP/2's compatibility API has it as a property; otherwise the response may be the stream itself.
 const http2StreamOf = (response: unknown): Http2Stream | undefined => {
   const { stream } = response as { readonly stream?: Http2Stream };
   if (stream !== undefined) return stream;

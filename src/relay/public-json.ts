@@ -3,13 +3,13 @@ import { Conflated, Decoded, isFrame } from '../operators/items/item.js';
 import { writeFrame } from '../operators/node/write-frame.js';
 import { failureOf, TradeFeedError } from '../protocol/failures/trade-feed-error.js';
 
-/** Returns the event that clients receive: its failure has only the fixed texts of the library. */
+/** Returns the event for clients: its failure carries only the library's fixed texts. */
 export const publicEvent = <E extends object>(event: E): E =>
   !isFrame(event) && 'failure' in event ? { ...event, failure: publicFailure(event.failure) } : event;
 
 /**
- * Returns the failure that clients receive. The text of an error that is not a `TradeFeedError` may be private, so none
- * of it is sent.
+ * Returns the failure for clients. Drops the text of any error that isn't a `TradeFeedError`, because it may be
+ * private.
  */
 export const publicFailure = (error: unknown): TradeFeedError => failureOf(error).toPublic();
 
@@ -23,17 +23,16 @@ export const publicFailure = (error: unknown): TradeFeedError => failureOf(error
  */
 export const publicJson = (value: unknown): string => {
   const json = JSON.stringify(value, publicReplacer) as string | undefined;
-  if (json === undefined) throw new TypeError("The operator of a topic emitted a value that can't be written as JSON.");
+  if (json === undefined) throw new TypeError("A topic's operator emitted a value that JSON can't represent.");
   return json;
 };
 
-// Not an arrow function: `this[key]` is the value before `toJSON`, whose result would include the private fields of a
-// failure.
+// Not an arrow function: `this[key]` is the value before `toJSON`, which would write a failure's private fields.
 function publicReplacer(this: Readonly<Record<string, unknown>>, key: string, json: unknown): unknown {
   return publicValue(this[key], key, () => json);
 }
 
-/** Returns the value for `JSON.stringify`, which calls neither `toJSON` nor the replacer for this value again. */
+/** Returns the value for `JSON.stringify`, so that neither `toJSON` nor the replacer runs for it again. */
 const publicValue = (value: unknown, key: string, jsonOf: (value: unknown, key: string) => unknown): unknown => {
   if (value instanceof Decoded) return publicValue(value.value, key, callToJson);
   if (value instanceof Conflated)

@@ -2,7 +2,7 @@ import type { RelayFailureCode } from '../protocol/failures/meanings.js';
 import type { TradeFeedError } from '../protocol/failures/trade-feed-error.js';
 import type { RelayMessage } from './relay-message.js';
 
-/** Shortest wait of a client that is refused, in ms. Until then a load balancer can remove this replica. */
+/** Shortest wait of a refused client, in ms. It gives a load balancer time to remove this replica. */
 export const minRetryMs = 5_000;
 
 /**
@@ -18,7 +18,7 @@ export const minRetryMs = 5_000;
 export type RelayRefusal = 'full' | 'user' | 'closed' | 'authorize-timeout' | 'session-ended' | 'topics';
 
 /**
- * The error for a client that a relay refuses for now: see {@link RelayRefusal}. Over HTTP it is a 503 with
+ * Tells a client that a relay can't take it right now: see {@link RelayRefusal}. Over HTTP it's a 503 with
  * `Retry-After`.
  *
  * @example
@@ -41,13 +41,13 @@ export class RelayFullError extends Error {
   constructor(message: string, reason: RelayRefusal = 'full') {
     super(message);
     this.reason = reason;
-    // When a relay shuts down, another replica may accept the client at once.
+    // While a relay shuts down, another replica can usually take the client at once.
     this.retryAfterMs = reason === 'closed' ? 1_000 : minRetryMs;
   }
 }
 
 /**
- * The error for a client that `authorize` refuses (403), or for which `authorize` or `select` fails (500). The client
+ * Rejects a client because `authorize` refused it (403), or because `authorize` or `select` failed (500). The client
  * receives the message, but not the cause.
  */
 export class NotAuthorizedError extends Error {
@@ -64,26 +64,24 @@ const relayFull = (message: string): { readonly code: RelayFailureCode; readonly
   return { code: 'relay-full', message };
 };
 
-/** The body of each 503, with the code of the failure in a page. Anyone can read it, so it has no number of clients. */
+/** The body of each 503, with the code that pages look for. It's public, so it doesn't count the clients. */
 export const refusals: Readonly<Record<RelayRefusal, ReturnType<typeof relayFull>>> = {
   full: relayFull('The relay has no room. Retry later.'),
   topics: relayFull('The relay has no room. Retry later.'),
   user: relayFull('This user has as many streams as the relay allows. Close one, or retry later.'),
   closed: relayFull('The relay is shutting down. Retry later.'),
-  'session-ended': relayFull('The session of this user ended meanwhile. Retry later.'),
+  'session-ended': relayFull('The session of this user has just ended. Retry later.'),
   'authorize-timeout': { code: 'relay-authorize-timeout', message: 'The authorization took too long. Retry later.' },
 };
 
 /** The text of a 405. */
-export const methodRefused = 'A relay accepts GET only.';
+export const methodRefused = 'A relay only accepts GET.';
 
 /** The text of a 400 for a pipelined request. */
 export const connectionBusy =
-  'This connection is still sending another response. Wait for its end, or open another connection.';
+  'This connection is still sending another response. Wait until it ends, or open another one.';
 
-/**
- * Returns the `Retry-After` of a 503 (RFC 9110, 10.2.3): for a refusal, or for `connect-again` as the first message.
- */
+/** Returns the `Retry-After` of a 503 (RFC 9110, 10.2.3): for a refusal, or for an initial `connect-again`. */
 export const retryAfterOf = (refusal: { readonly retryAfterMs: number } | Pick<RelayMessage, 'data'>): string => {
   const { retryAfterMs = minRetryMs } = 'data' in refusal ? (JSON.parse(refusal.data) as TradeFeedError) : refusal;
   return String(Math.ceil(retryAfterMs / 1_000));

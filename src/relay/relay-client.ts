@@ -39,27 +39,29 @@ export interface ClientHub {
   readonly scheduler: SchedulerLike;
   readonly heartbeats$: Observable<unknown>;
   readonly watermarks$: Observable<unknown>;
-  /** Emits for each subscriber when its stream has reached `maxAgeMs`. */
+  /** Emits per subscriber once its stream has reached `maxAgeMs`. */
   readonly tooOld$: Observable<unknown>;
   readonly report: (event: Report) => void;
-  /** The number of clients that have joined so far. */
+  /** Counts the clients that have joined. */
   joined: number;
 }
 
-/** Why the relay ends a stream that could continue. */
+/** Why the relay ends a stream while the feed goes on. */
 export type EndReason = 'closing' | 'sessionEnded' | 'replaced';
 
-/** The slot of one client, from its request until its stream has ended. */
+/** Holds a client's place from its request until its stream has ended. */
 export class Slot {
-  /** Once it is authorized. `stream` names it, if `maxClientsPerUser` applies: the next one of the client replaces it. */
+  /**
+   * Set once authorized. `stream` names its stream, if `maxClientsPerUser` applies: the client's next one replaces it.
+   */
   admitted: { readonly user: string | undefined; readonly stream: string | undefined } | undefined;
   client: RelayClient | undefined;
   readonly ended$ = new ReplaySubject<void>(1);
   endReason: EndReason | undefined;
-  /** Users that were disconnected while this client was being authorized. */
+  /** Users disconnected while this client was being authorized. */
   readonly disconnected = new Set<string>();
 
-  /** Ends the stream. A client that still reads after another end learns that the relay closes, or what replaced it. */
+  /** Ends the stream. A client still reading the end of a run learns that the relay closes, or what replaced it. */
   end(reason: EndReason): void {
     const isFinal = this.endReason === 'closing' || (this.endReason === 'replaced' && reason === 'sessionEnded');
     if (!isFinal) this.endReason = reason;
@@ -67,18 +69,18 @@ export class Slot {
   }
 }
 
-/** After this number of heartbeats without a read, a client is stuck. */
+/** A client that hasn't read for this many heartbeats is stuck. */
 const maxSilentBeats = 4;
 
-/** How long a client may read the remaining events of a stream that ends, in ms: between reads, and in total. */
+/** Time a client gets to read the remaining events of an ending stream, in ms: between reads, and in total. */
 const lastRead = { maxPauseMs: 500, maxMs: 5_000 };
 
 /**
- * Sends the messages of one client: after new events, after its response has drained, and at each watermark and
- * heartbeat. They go directly to `subscriber`, past the operators that decide when: that is most of what a page costs.
+ * Sends one client its messages: after new events, when its response has drained, and at each watermark and heartbeat.
+ * They bypass the operators that time them and go straight to `subscriber`: that's most of what a page costs.
  *
- * Completes the subscriber after the last message of the run. Completes when the client is stuck, and when the relay
- * ends the stream. In the last case the client first receives the events that are due, if it reads, and `connect-again`.
+ * Completes the subscriber after the last message of the run. Completes when the client is stuck, or when the relay
+ * ends the stream: the client then first receives the events that are due, if it still reads, and `connect-again`.
  */
 export const sendTo = (
   subscriber: Subscriber<RelayMessage>,
@@ -107,7 +109,7 @@ export const sendTo = (
     }),
   );
   const live$ = merge(
-    // Ends once the subscriber is closed: a client that has the last message must not subscribe to the source.
+    // A client that already has the last message must not subscribe to the source, so this checks `closed`.
     merge([undefined], batches$, drained$).pipe(filter(send), take(1), ignoreElements()),
     whileRead$(hub.heartbeats$, isFull, () => emit(client.heartbeat())),
     whileRead$(hub.watermarks$, isFull, () => emit(client.watermark())),
@@ -126,14 +128,14 @@ const whileRead$ = (source: Observable<unknown>, isFull: () => boolean, act: () 
     ignoreElements(),
   );
 
-// The response of a slow client may be full at each heartbeat and drain in between, so each `drain` restarts the count.
+// Every `drain` restarts the count: a slow client's response may be full at each heartbeat and still drain in between.
 const isStuck$ = (heartbeats$: Observable<unknown>, drained$: Observable<void>, isFull: () => boolean) =>
   merge(heartbeats$.pipe(map(() => 1)), drained$.pipe(map(() => 0))).pipe(
     scan((beats, beat) => (beat === 1 && isFull() ? beats + 1 : 0), 0),
     filter((beats) => beats === maxSilentBeats),
   );
 
-/** Sends the rest as long as the client reads. */
+/** Sends the rest for as long as the client reads. */
 const lastSends$ = (
   drained$: Observable<void>,
   send: () => unknown,
@@ -144,7 +146,7 @@ const lastSends$ = (
   const paused$ = reads$.pipe(switchMap(() => timer(lastRead.maxPauseMs, scheduler)));
   return reads$.pipe(
     tap(send),
-    // If the response is not full after these messages, it has taken all of them.
+    // A response that isn't full after these messages has taken them all.
     takeWhile(isFull),
     takeUntil(merge(paused$, timer(lastRead.maxMs, scheduler))),
   );
@@ -156,7 +158,7 @@ const drains$ = (response: RelayResponse): Observable<void> =>
     (listener) => response.off('drain', listener),
   );
 
-/** Creates the messages of one client, from its position in the log on. */
+/** Creates one client's messages, starting at its position in the log. */
 export class RelayClient {
   readonly number: number;
   readonly since: number;
@@ -164,14 +166,14 @@ export class RelayClient {
   readonly #run: RelayRun;
   readonly #isLate: boolean;
   readonly #report: ClientHub['report'];
-  /** The `Last-Event-ID` of a client that resumes. The messages before the first events repeat it. */
+  /** The `Last-Event-ID` of a resuming client, repeated by the messages before its first events. */
   readonly #requestId: string | undefined;
   readonly #stream: string | undefined;
   #progress: Progress;
-  /** `undefined` once they are sent. */
+  /** `undefined` once sent. */
   #firstEvents: readonly LifecycleEvent[] | undefined;
   #isBehindReported = false;
-  /** The last watermark that was sent; for a client that resumes, also by another relay. */
+  /** The last watermark the client received, possibly from another relay. */
   #watermark: number;
   #reached: number;
 
@@ -205,8 +207,8 @@ export class RelayClient {
 
   send(emit: (message: RelayMessage) => void, isStopped: () => boolean): void {
     const events = this.#firstEvents;
-    // The feed has stopped, and the client has every event. The relay starts no stream: over HTTP the client receives a
-    // 503, so a load balancer can try another replica.
+    // The feed has stopped and the client has every event, so no stream starts: it gets a 503, and a load balancer can
+    // try another replica.
     if (events !== undefined && this.#isAtNewest && this.#isLate && this.#run.ended?.failure !== undefined)
       return this.#sendLast(emit);
     if (events !== undefined) {
@@ -221,7 +223,7 @@ export class RelayClient {
     }
   }
 
-  /** Returns the watermark at the position of this client, unless events are due or the client has this watermark. */
+  /** Returns the watermark at the client's position, unless events are due or the client already has it. */
   watermark(): RelayMessage | undefined {
     const watermark = this.#watermarkHere;
     const areEventsDue = this.#firstEvents !== undefined || !this.#isAtNewest;
@@ -234,7 +236,7 @@ export class RelayClient {
     return this.#message('', 'heartbeat');
   }
 
-  /** Returns the last message of a stream that the relay ends: the client resumes here on another connection. */
+  /** Returns the last message of a stream that the relay ends. The client resumes here on its next connection. */
   connectAgain(reason: EndReason): RelayMessage {
     const failure = createFailure(relayReports[reason], { stage: 'stream', endedAt: this.#run.log.clock() });
     return this.#message(JSON.stringify(failure), 'connect-again');
@@ -247,7 +249,7 @@ export class RelayClient {
     this.#progress = progress;
     if (wasBehind) this.#reportBehind();
     if (events.length > 0) return this.#messageOf(events);
-    if (progress.missingSince !== undefined) return this.#nextBeforeGap(progress.missingSince);
+    if (progress.pendingGapFrom !== undefined) return this.#nextBeforeGap(progress.pendingGapFrom);
     const batch = log.read(progress.position);
     if (batch === undefined) return undefined;
     this.#progress = advance(progress, batch.end);
@@ -268,13 +270,13 @@ export class RelayClient {
     return this.#progress.position.seq === this.#run.log.newest.seq;
   }
 
-  // One report until the client has caught up. Otherwise a client that is always too slow would fill the app's log.
+  // Reports once until the client has caught up. Otherwise a client that's always too slow would flood the app's log.
   #reportBehind(): void {
     if (!this.#isBehindReported) this.#report({ type: 'client-behind', client: this.number, missed: this.missed });
     this.#isBehindReported = true;
   }
 
-  // Sends single events, because the gap must follow `opened` directly.
+  // Sends events one by one, because the gap must directly follow `opened`.
   #nextBeforeGap(from: number): RelayMessage | undefined {
     const { position } = this.#progress;
     const one = this.#run.log.readOne(position);
@@ -283,7 +285,7 @@ export class RelayClient {
     const { open } = one.end.state;
     const lines = linesOf(one);
     if (open === undefined) return this.#message(lines);
-    this.#progress = { ...this.#progress, missingSince: undefined };
+    this.#progress = { ...this.#progress, pendingGapFrom: undefined };
     const gap = writeEventLine(relayGap({ from, to: open.at, frames: undefined }));
     const isFrame = one.end.frames > position.frames;
     return this.#message(isFrame ? `${gap}\n${lines}` : `${lines}\n${gap}`);
@@ -295,7 +297,7 @@ export class RelayClient {
     return this.#message(withWatermark(lines, this.#watermark));
   }
 
-  // A client of a relay whose clock was ahead has a later watermark, and receives no event from before it.
+  // A client of a relay whose clock was ahead may have a later watermark, and must not receive events from before it.
   get #watermarkHere(): number {
     return Math.max(this.#run.log.watermarkAt(this.#progress.position), this.#watermark);
   }
@@ -312,7 +314,7 @@ export class RelayClient {
 
   get #id(): string {
     const { position } = this.#progress;
-    // If the connection is lost before the first events are sent, the next connection must send them.
+    // If the connection drops before the first events are sent, the next one must send them.
     if (this.#firstEvents !== undefined && this.#requestId !== undefined) return this.#requestId;
     const at = Math.max(this.#reached, position.at);
     return idWithoutPosition(this.#progress, at) ?? this.#run.idAt(position, at);

@@ -28,9 +28,9 @@ import type { RelayRefused } from './relay-reports.js';
 import type { Relay } from './relay.js';
 import type { RelayTopic } from './topic.js';
 
-/** The user of a client, for `maxClientsPerUser` and `relay.disconnect`. */
+/** Identifies a client's user, for `maxClientsPerUser` and `relay.disconnect`. */
 export interface RelayUser {
-  /** The same for every client of this user: a text that is not empty, or a number, which equals its text. */
+  /** The same for all clients of this user: a non-empty text, or a number, which equals its text. */
   readonly id: string | number;
 }
 
@@ -40,19 +40,19 @@ export type Authorize = (request: IncomingMessage) => boolean | RelayUser | Prom
 /** The options of a request listener. */
 export interface RelayHandlerOptions {
   /**
-   * Decides whether a request may receive the feed, for example by the session cookie or the bearer token of your app.
-   * It may be async. `true` allows the client. A user `{ id }` also allows it, and is used for `maxClientsPerUser` and
-   * {@link Relay.disconnect}. `false`, `undefined` and `null` are a 403. An exception and any other result are a 500:
-   * `relay.events$` emits `client-failed`, and the first one is a warning of the process. There is no default: `() =>
-   * true` allows every client.
+   * Decides whether a request may receive the feed, for example by your app's session cookie or bearer token. May be
+   * async. `true` allows the client. A user `{ id }` allows it too, and counts for `maxClientsPerUser` and {@link
+   * Relay.disconnect}. `false`, `undefined` and `null` answer 403. Anything else, or an exception, answers 500:
+   * `relay.events$` emits `client-failed`, and the first one is also a process warning. There's no default; `() =>
+   * true` allows everyone.
    */
   readonly authorize: Authorize;
-  /** How long `authorize` may take, in ms. After that the answer is 503 with `Retry-After`. @defaultValue 5 000 */
+  /** How long `authorize` may take, in ms, before the answer is a 503 with `Retry-After`. @defaultValue 5 000 */
   readonly authorizeTimeoutMs?: number | undefined;
   /**
    * Returns an operator over the events of the feed. An authorized client receives its output instead of every frame.
-   * The operator runs once for all clients with the same function. `undefined` selects the complete feed. Any other
-   * result, and an exception, is a 500. @defaultValue the complete feed
+   * Clients with the same function share one run of the operator. `undefined` selects the complete feed. Anything else,
+   * or an exception, answers 500. @defaultValue the complete feed
    */
   readonly select?: ((request: IncomingMessage) => RelayTopic | undefined) | undefined;
   /**
@@ -68,25 +68,24 @@ export interface RelayHandlerOptions {
 }
 
 /**
- * Creates a request listener of `node:http` that answers with the messages of a relay, as Server-Sent Events (HTML,
- * 9.2).
+ * Creates a `node:http` request listener that sends a relay's messages as Server-Sent Events (HTML, 9.2).
  *
- * Answers `GET` with 200 and the stream, and the preflight of CORS with 204. The other answers:
+ * Answers `GET` with 200 and the stream, and a CORS preflight with 204. The other answers:
  *
  * - 400: the client sent the request before the previous answer on the same connection was complete (pipelining).
- * - 403: `authorize` refuses, the origin is not allowed, or another site made the request without CORS
+ * - 403: `authorize` refuses, the origin isn't allowed, or another site made the request without CORS
  *   (`Sec-Fetch-Site`).
  * - 405: another method.
  * - 500: `authorize` or `select` throws, or returns something invalid.
- * - 503 with `Retry-After`: there is no room, `authorize` takes too long, the user was disconnected meanwhile, or the
- *   relay is closed.
+ * - 503 with `Retry-After`: the relay is full or closed, `authorize` takes too long, or the user has just been
+ *   disconnected.
  * - 503 with `Retry-After` and the message `connect-again`: the feed has stopped, and the client has every event.
  *
- * The body of a refusal is JSON: `{ "error": { "status", "code", "message" } }`, with the code of the failure in the
- * page. A client counts for `maxClients` from its request on. While the response is full, messages wait. Over HTTP/1.1
+ * The body of a refusal is JSON: `{ "error": { "status", "code", "message" } }`, with the code that the page
+ * reports. A client counts for `maxClients` from its request on. Messages wait while the response is full. Over HTTP/1.1
  * the connection ends with the stream.
  *
- * In Express use `app.all('/feed', handler)`: a page of another origin sends an `OPTIONS` request first. In NestJS use
+ * In Express, use `app.all('/feed', handler)`, because pages of other origins send `OPTIONS` first. In NestJS use
  * `TradeFeed.sse`.
  *
  * @param relay - see {@link createRelay}
@@ -119,8 +118,7 @@ export const relayHandler = (
     if (cors.refusal !== undefined) refuse(403, cors.refusal);
     else if (request.method === 'OPTIONS') response.writeHead(204, cors.headers).end();
     else if (request.method !== 'GET') refuse(405, methodRefused, { allow: 'GET, OPTIONS' });
-    // Node assigns no socket to the response of a pipelined request until the previous one ends. One connection could
-    // take every slot.
+    // Node gives a pipelined response no socket until the previous one ends, so one connection could take every slot.
     else if (!response.socket) refuse(400, connectionBusy, connectionClose(response));
     else {
       const target = streamResponse(response);
@@ -145,14 +143,14 @@ const rules: Readonly<Record<keyof RelayHandlerOptions, Rule>> = {
   allowOrigins: originsRule,
 };
 
-/** Emits the id of the user of an authorized request; `undefined` for `true`. */
+/** Emits the user's id for an authorized request; `undefined` for `true`. */
 const authorized$ = (
   authorize: Authorize,
   request: IncomingMessage,
   timeoutMs: number,
 ): Observable<string | undefined> =>
   defer(async () => userIdIn(await authorize(request))).pipe(
-    // The text of the app's error may be private, so it stays on the server.
+    // The app's error may contain private text, so it stays on the server.
     catchError((cause: unknown) => throwError(() => new NotAuthorizedError(500, authorizationFailed, { cause }))),
     map((id) => {
       if (id === false) throw new NotAuthorizedError(403, "This client isn't authorized. Sign in again.");
@@ -162,12 +160,12 @@ const authorized$ = (
   );
 
 const lateReason = 'authorize-timeout';
-const lateText = 'The authorization took longer than `authorizeTimeoutMs`. Retry later.';
+const lateText = '`authorize` took longer than `authorizeTimeoutMs`. Retry later.';
 
 /**
  * Returns the id of the user, `undefined` for `true`, and `false` for a refusal.
  *
- * @throws TypeError for a result that decides nothing. It shows no value, because an id may be private
+ * @throws TypeError for any other result. The text leaves the value out, because an id may be private
  */
 const userIdIn = (result: unknown): string | false | undefined => {
   if (result === true) return undefined;
@@ -188,11 +186,9 @@ const kindOf = (id: unknown): string => {
 };
 
 const authorizationFailed =
-  'The authorization failed: the function `authorize` of the server threw an error, ' +
-  'or returned neither a boolean nor a user.';
+  "Authorization failed: the server's `authorize` threw an error, or returned neither a boolean nor a user.";
 
-const choiceFailed =
-  "The selection failed: the server's `select` or `sinceMs` threw an error, or returned something else.";
+const choiceFailed = "Selection failed: the server's `select` or `sinceMs` threw an error, or returned something else.";
 
 const chosen = (
   { select, sinceMs }: Pick<RelayHandlerOptions, 'select' | 'sinceMs'>,
@@ -210,7 +206,7 @@ const chosen = (
   }
 };
 
-/** Emits a warning of the process for the first failure with a code: they may be the same for each client. */
+/** Warns only about the first failure of each code, because every client may cause the same one. */
 const warnOnce = (): ((code: RelayRefused['code'], text: string) => void) => {
   const warned = new Set<string>();
   return (code, text) => {
@@ -222,11 +218,11 @@ const warnOnce = (): ((code: RelayRefused['code'], text: string) => void) => {
 
 const failedText = (cause: unknown): string =>
   `A relay answered 500, because \`authorize\` or \`select\` failed: ${String(cause)} ` +
-  '(Later ones: `client-failed` in `relay.events$`.)';
+  '(This warning appears once. For later failures see `client-failed` in `relay.events$`.)';
 
 const lateWarning =
-  'A relay answered 503, because `authorize` took longer than `authorizeTimeoutMs`. Look at what it waits for. ' +
-  '(Later ones: `client-refused` in `relay.events$`.)';
+  'A relay answered 503, because `authorize` took longer than `authorizeTimeoutMs`. Check what it waits for. ' +
+  '(This warning appears once. For later clients see `client-refused` in `relay.events$`.)';
 
 const refusal =
   (response: ServerResponse, { headers }: Cors) =>
@@ -237,7 +233,7 @@ const refusal =
       ...headers,
       ...more,
       'content-type': 'application/json',
-      // A page reads only a body with a known, short length.
+      // A page only reads a body whose known length is short.
       'content-length': String(Buffer.byteLength(body)),
       'cache-control': 'no-store',
     });
@@ -259,12 +255,12 @@ const stream = (
 ): void => {
   const messages = messages$.subscribe({
     next: (message) => {
-      // For example, a middleware with a time limit has ended the response. A write after the end would emit `error`,
-      // which has no listener.
+      // A middleware with a time limit may have ended the response. Writing now would emit `error`, and nothing listens
+      // for it.
       if (target.isOver) return;
       if (!response.headersSent) {
         const [status, more] = isConnectAgain(message) ? [503, { 'retry-after': retryAfterOf(message) }] : [200, {}];
-        // The connection ends with the stream, so it needs no chunks: they would cost three more writes a message.
+        // The connection ends with the stream, so chunks aren't needed. They'd cost three more writes a message.
         response.removeHeader('transfer-encoding');
         response.writeHead(status, { ...cors.headers, ...streamHeaders, ...connectionClose(response), ...more });
       }
@@ -291,15 +287,14 @@ const stream = (
 };
 
 /**
- * Ends the connection with the answer, so that the next request of a page may reach another replica. HTTP/2 forbids
- * this header.
+ * Ends the connection with the answer, so a page's next request can reach another replica. HTTP/2 forbids this header.
  */
 const connectionClose = ({ req }: ServerResponse): Readonly<Record<string, string>> =>
   req.httpVersionMajor === 1 ? { connection: 'close' } : {};
 
 const streamHeaders = {
   'content-type': 'text/event-stream; charset=utf-8',
-  // Prevents that a cache or a compressing middleware delays frames. The last header is for nginx.
+  // Keeps caches and compressing middleware from delaying frames. The last header is for nginx.
   'cache-control': 'no-cache, no-transform',
   'x-accel-buffering': 'no',
 };

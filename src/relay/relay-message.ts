@@ -1,22 +1,20 @@
 import type { TradeFeedError } from '../protocol/failures/trade-feed-error.js';
 
-/**
- * One message for one client: an event of Server-Sent Events. It is also a valid `MessageEvent` for `@Sse()` of NestJS.
- */
+/** One message for one client: an event of Server-Sent Events, and a valid `MessageEvent` for NestJS's `@Sse()`. */
 export interface RelayMessage {
-  /** The position of the client after this message. The client sends it as `Last-Event-ID`. */
+  /** The client's position after this message. The client sends it back as `Last-Event-ID`. */
   readonly id: string;
   /**
-   * The `event` field of Server-Sent Events (HTML, 9.2); absent for a message with events. `hello` is the first message,
-   * with the clock of the relay (`{"at": …}`, epoch ms). `heartbeat` shows that the relay is alive. `connect-again` and
-   * `complete` are the last message: the relay ends this stream with a failure, or the feed is complete.
+   * The `event` field of Server-Sent Events (HTML, 9.2); absent for a message with events. `hello` comes first, with
+   * the clock of the relay (`{"at": …}`, epoch ms). `heartbeat` shows that the relay is alive. `connect-again` or
+   * `complete` comes last: the relay ends this stream with a failure, or the feed is complete.
    */
   readonly type?: string;
-  /** For a message with events: one line of JSON for each, as `rx-trade-feed listen --json` writes it. */
+  /** For a message with events: one JSON line each, as `rx-trade-feed listen --json` writes it. */
   readonly data: string;
 }
 
-/** Writes a message in the format of Server-Sent Events (HTML, 9.2.6). A heartbeat is a comment there. */
+/** Writes a message as Server-Sent Events (HTML, 9.2.6). A heartbeat becomes a comment. */
 export const sseText = ({ id, type, data }: RelayMessage): string => {
   if (type === 'heartbeat') return ': heartbeat\n\n';
   const event = type === undefined ? '' : `event: ${type}\n`;
@@ -25,13 +23,13 @@ export const sseText = ({ id, type, data }: RelayMessage): string => {
 
 const idField = (id: string): string => `id: ${id}\n`;
 
-/** Writes the data of a message as fields of Server-Sent Events: one for each line. */
+/** Writes the data of a message as Server-Sent Events, one field a line. */
 export const dataFields = (data: string): string => `data: ${data.replaceAll('\n', '\ndata: ')}\n`;
 
-/** Returns the data of {@link dataFields}. No line begins with `data: `, because lines are JSON. */
+/** Reverses {@link dataFields}. Lines are JSON, so none begins with `data: `. */
 export const dataIn = (fields: string): string => fields.slice('data: '.length, -1).replaceAll('\ndata: ', '\n');
 
-/** Adds the name of a stream (8 hex digits) to an id: two clients at the same position can then be told apart. */
+/** Appends a stream's name (8 hex digits) to an id, which distinguishes two clients at the same position. */
 export const withStream = (id: string, stream: string | undefined): string =>
   stream === undefined ? id : `${id}-${stream}`;
 
@@ -45,8 +43,8 @@ export const splitStream = (lastEventId: string | undefined): { readonly id?: st
 const written = new WeakMap<RelayMessage, readonly Uint8Array[]>();
 
 /**
- * Creates a message for all clients from the fields of {@link dataFields}. Its text is created when it is read: over HTTP
- * only the bytes are.
+ * Creates a message that all clients share, from the fields of {@link dataFields}. HTTP only needs the bytes, so the
+ * text is created on demand.
  */
 export const messageOfFields = (id: string, fields: readonly Uint8Array[]): RelayMessage => {
   const head = idField(id);
@@ -62,7 +60,7 @@ export const messageOfFields = (id: string, fields: readonly Uint8Array[]): Rela
   return message;
 };
 
-/** Returns a message of all clients with the id of one stream. The data is still encoded once. */
+/** Returns a shared message with the id of one stream. The data isn't encoded again. */
 export const messageOfStream = (message: RelayMessage, stream: string | undefined): RelayMessage => {
   if (stream === undefined) return message;
   const id = withStream(message.id, stream);
@@ -77,7 +75,7 @@ export const messageOfStream = (message: RelayMessage, stream: string | undefine
   return own;
 };
 
-/** Returns a message in the format of Server-Sent Events. */
+/** Returns a message as bytes of Server-Sent Events. */
 export const sseBytes = (message: RelayMessage): readonly Uint8Array[] =>
   written.get(message) ?? [Buffer.from(sseText(message))];
 

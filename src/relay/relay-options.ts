@@ -14,55 +14,55 @@ import type { RelayTopic } from './topic.js';
 /** The limits and intervals of a relay. */
 export interface RelayOptions {
   /**
-   * How many events are stored, for all clients together. A client that is further behind, or away for longer, receives
-   * a gap. @defaultValue 50 000
+   * How many events are stored, for all clients together. A client further behind, or away for longer, receives a gap.
+   * @defaultValue 50 000
    */
   readonly capacity?: number | undefined;
   /**
-   * The most bytes of stored events, as UTF-8. They are in memory outside the heap.
+   * How many bytes of events are stored at most, as UTF-8. They're outside the heap.
    * @defaultValue 33 554 432 (32 MiB)
    */
   readonly capacityBytes?: number | undefined;
   /**
-   * The most bytes of stored events that a joining client receives, also one that reconnects to the same relay. A gap
+   * How many bytes of stored events a joining client receives at most, even when reconnecting to the same relay. A gap
    * replaces older events. @defaultValue 8 388 608 (8 MiB)
    */
   readonly maxReplayBytes?: number | undefined;
-  /** Events of this interval are sent together, in ms. 0: the events of one turn of the event loop. @defaultValue 16 */
+  /** Sends the events of this interval together, in ms. 0: those of one turn of the event loop. @defaultValue 16 */
   readonly batchMs?: number | undefined;
   /** How often a client receives a heartbeat, in ms. @defaultValue 15 000 */
   readonly heartbeatMs?: number | undefined;
-  /** The most clients at a time, including those that are being authorized. @defaultValue 1 000 */
+  /** How many clients are connected at most, including those being authorized. @defaultValue 1 000 */
   readonly maxClients?: number | undefined;
   /**
-   * The most streams of one user at a time. Each tab has one, except with `tabs: 'share'`. Applies to clients with a
-   * user. @defaultValue no limit
+   * How many streams a user may have at a time. Each tab has one, except with `tabs: 'share'`. Applies to clients with
+   * a user. @defaultValue no limit
    */
   readonly maxClientsPerUser?: number | undefined;
   /**
-   * The maximum age of a stream, in ms: it ends at a random time within the last tenth, so that clients that joined
-   * together do not reconnect together. The client reconnects at once, is authorized again, and misses nothing.
+   * The maximum age of a stream, in ms. It ends at a random time in the last tenth, so clients that joined together
+   * don't reconnect together. The client reconnects at once, is authorized again, and misses nothing.
    *
    * @defaultValue no limit
    */
   readonly maxAgeMs?: number | undefined;
   /**
-   * The most topics of `select` at a time, including those without clients that remain for `lingerMs`. Clients of
-   * further topics are refused with 503. Each topic has a separate log. An operator that is created for each request is
-   * a new topic each time. @defaultValue 100
+   * How many topics of `select` exist at most, including unused ones kept for `lingerMs`. Clients that ask for another
+   * topic receive a 503. Each topic has its own log. An operator created per request is a new topic each time.
+   * @defaultValue 100
    */
   readonly maxTopics?: number | undefined;
-  /** How long the feed stays open after the last client has left, so that clients can resume, in ms. @defaultValue 60 000 */
+  /** How long the feed stays open after the last client has left, so clients can resume, in ms. @defaultValue 60 000 */
   readonly lingerMs?: number | undefined;
   /**
-   * The cluster whose `events$` is the source. The ids of messages are then the same in every replica: a page that a
-   * load balancer sends to another replica resumes there, without a gap unless no replica has the frames. Between
-   * `events$` and the relay there must be no operator that delays events. Clients with a topic resume by time.
+   * The cluster whose `events$` is the source. All replicas then use the same message ids: a page that a load balancer
+   * sends to another replica resumes there, and sees a gap only if no replica has the frames. Don't put operators that
+   * delay events between `events$` and the relay. Clients with a topic resume by time.
    *
    * @defaultValue none: each relay has separate ids
    */
   readonly cluster?: PositionedFeed | undefined;
-  /** For tests: the clock and the timers. @defaultValue `asyncScheduler` */
+  /** Clock and timers, for tests. @defaultValue `asyncScheduler` */
   readonly scheduler?: SchedulerLike | undefined;
 }
 
@@ -112,7 +112,7 @@ export const resolveRelayOptions = (options: RelayOptions = {}, prefix = ''): Re
 
 /** One client of a relay. */
 export interface RelayReceiver {
-  /** The `Last-Event-ID` of the request: the client receives every event since then, or a gap. */
+  /** The `Last-Event-ID` of the request. The client receives every event since then, or a gap. */
   readonly lastEventId?: string | undefined;
   /**
    * How much of the past a client without `lastEventId` receives first, in ms; `maxReplayBytes` limits it.
@@ -123,19 +123,19 @@ export interface RelayReceiver {
   readonly response?: RelayResponse | undefined;
   /** An operator whose output replaces the frames: see {@link RelayTopic}. @defaultValue the complete feed */
   readonly select?: RelayTopic | undefined;
-  /** The id of the user, for `maxClientsPerUser` and {@link Relay.disconnect}. */
+  /** The user's id, for `maxClientsPerUser` and {@link Relay.disconnect}. */
   readonly user?: string | undefined;
 }
 
-/** The part of a response that a relay uses. The `ServerResponse` of Node has it. */
+/** The part of a response that a relay uses. Node's `ServerResponse` has it. */
 export interface RelayResponse {
   /** Whether the buffer is full. The relay then waits for `drain`. */
   readonly writableNeedDrain: boolean;
-  /** Adds a listener that is called when the buffer has room again. */
+  /** Adds a listener for when the buffer has room again. */
   on(event: 'drain', listener: () => void): unknown;
   /** Removes the listener. */
   off(event: 'drain', listener: () => void): unknown;
-  /** Called when the client has read nothing for four heartbeats. */
+  /** Called when the client hasn't read for four heartbeats. */
   destroy(): unknown;
 }
 

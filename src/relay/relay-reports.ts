@@ -1,7 +1,7 @@
 import type { RelayRefusal } from './refusals.js';
 import type { JoinKind } from './resume.js';
 
-/** A change of the clients or the source of a relay, for the log of your app. Discriminated by `type`. */
+/** Reports a change of a relay's clients or source, for your app's log. Discriminated by `type`. */
 export type RelayActivity =
   | {
       readonly type: 'client-joined';
@@ -13,15 +13,15 @@ export type RelayActivity =
       readonly joined: JoinKind;
     }
   | {
-      /** The client reads too slowly: frames are skipped, and it receives gaps. Emitted once until it has caught up. */
+      /** The client reads too slowly, so frames are skipped and gaps sent. Emitted once until it has caught up. */
       readonly type: 'client-behind';
       readonly at: number;
       readonly client: number;
-      /** The number of frames that it has missed since it joined. */
+      /** Frames it has missed since it joined. */
       readonly missed: number;
     }
   | {
-      /** The client read nothing for four heartbeats: its connection is closed. */
+      /** The client read nothing for four heartbeats, so its connection is closed. */
       readonly type: 'client-stuck';
       readonly at: number;
       readonly client: number;
@@ -30,56 +30,56 @@ export type RelayActivity =
       readonly type: 'client-left';
       readonly at: number;
       readonly client: number;
-      /** The number of frames that were sent. */
+      /** Frames sent. */
       readonly sent: number;
-      /** The number of frames that were not sent, and that a gap has reported. */
+      /** Frames skipped, which a gap has reported. */
       readonly missed: number;
     }
   | {
-      /** The source errored. Clients receive only the public version of the error, and connect again. */
+      /** The source errored. Clients receive only the public version of the error, and reconnect. */
       readonly type: 'source-stopped';
       readonly at: number;
       readonly error: unknown;
     }
   | {
-      /** The operator of a topic failed, or emitted a value that has no JSON. Clients do not receive the error. */
+      /** A topic's operator failed, or emitted a value that JSON can't represent. Clients don't receive the error. */
       readonly type: 'topic-stopped';
       readonly at: number;
       readonly error: unknown;
     }
   | {
-      /** `authorize` or `select` threw, or returned something invalid. The client received a 500 without the error. */
+      /** `authorize` or `select` threw, or returned something invalid. The client got a 500, but not the error. */
       readonly type: 'client-failed';
       readonly at: number;
       readonly error: unknown;
     }
   | {
-      /** The relay refused a client: see {@link RelayRefusal}. A client that `authorize` refuses is not reported. */
+      /** The relay refused a client: see {@link RelayRefusal}. Clients that `authorize` refuses aren't reported. */
       readonly type: 'client-refused';
       readonly at: number;
       readonly reason: RelayRefusal;
     };
 
-/** A report without its time. */
+/** A report that doesn't have its time yet. */
 export type Report = RelayActivity extends infer E ? (E extends RelayActivity ? Omit<E, 'at'> : never) : never;
 
 /** The status of a relay. */
 export interface RelayStatus {
-  /** The number of stored events of the complete feed and all topics, and their bytes. */
+  /** Events stored for the complete feed and all topics, and their bytes. */
   readonly stored: { readonly events: number; readonly bytes: number };
   readonly clients: readonly RelayClientStatus[];
   /**
-   * The number of topics of `select`, including those that remain for `lingerMs`. If it grows, your app creates a new
-   * operator for each request.
+   * Counts the topics of `select`, including unused ones kept for `lingerMs`. If it keeps growing, your app creates a
+   * new operator for each request.
    */
   readonly topics: number;
-  /** The number of other clients, which wait for `authorize`. They count for `maxClients`. */
+  /** Clients still waiting for `authorize`. They count for `maxClients`. */
   readonly authorizing: number;
-  /** Why the relay cannot admit clients, until one joins. Missing if it can. */
+  /** Why the relay can't admit clients, until one joins. Missing if it can. */
   readonly refused?: RelayRefused;
 }
 
-/** What your app does to clients: `authorize` or `select` fails, or `authorize` does not answer in time. */
+/** What keeps your app from admitting clients: `authorize` or `select` fails, or `authorize` takes too long. */
 export interface RelayRefused {
   /** The code that the clients report. */
   readonly code: 'relay-failed' | 'relay-authorize-timeout';
@@ -91,13 +91,13 @@ export interface RelayRefused {
 export interface RelayClientStatus {
   /** The number of the client: 1, 2, … */
   readonly client: number;
-  /** The id of its user, if `authorize` returned one. */
+  /** The user's id, if `authorize` returned one. */
   readonly user?: string;
   /** When it joined, in epoch ms. */
   readonly since: number;
-  /** The number of frames that were sent. */
+  /** Frames sent. */
   readonly sent: number;
-  /** The number of frames that were not sent, and that a gap has reported. */
+  /** Frames skipped, which a gap has reported. */
   readonly missed: number;
 }
 

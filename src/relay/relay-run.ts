@@ -39,12 +39,12 @@ export type RunSettings = Pick<
   'capacity' | 'capacityBytes' | 'maxReplayBytes' | 'scheduler' | 'cluster'
 >;
 
-/** One subscription of a source, shared by all clients: the log of its events, and how it has ended. */
+/** One subscription to a source, shared by all clients: the log of its events, and how it ended. */
 export class RelayRun {
-  /** Names the log in the ids of its messages: a position of another log is not valid here. */
+  /** Names the log in message ids. Positions of other logs aren't valid here. */
   readonly epoch = randomBytes(6).toString('base64url');
   readonly log: EventLog;
-  /** Whether the positions of a cluster are the ids of the messages. */
+  /** Whether message ids are positions of a cluster. */
   readonly isInCluster: boolean;
   ended: { readonly failure?: TradeFeedError } | undefined;
   readonly #cluster: RunSettings['cluster'];
@@ -56,7 +56,7 @@ export class RelayRun {
     this.isInCluster = settings.cluster !== undefined;
   }
 
-  /** Adds an event to the log: `stopped` as `disconnected`, because the clients connect again. */
+  /** Adds an event to the log. `stopped` becomes `disconnected`, because the clients reconnect. */
   append(event: TopicEvent): void {
     const shared = this.#cluster?.position;
     if (isRelayedValue(event)) this.log.append({ type: 'value', at: event.at, json: publicJson(event.value) }, shared);
@@ -74,9 +74,9 @@ export class RelayRun {
   }
 
   /**
-   * Returns the last message of a client; `undefined` while the source is active.
+   * Returns a client's last message; `undefined` while the source is active.
    *
-   * @param isLate - whether the client joined after a stop. Without a delay a page would soon use up its retries
+   * @param isLate - whether the client joined after a stop. It gets a delay, or a page would soon use up its retries
    */
   lastMessage(isLate: boolean): Pick<RelayMessage, 'type' | 'data'> | undefined {
     if (this.ended === undefined) return undefined;
@@ -104,10 +104,10 @@ export class RelayRun {
   }
 }
 
-/** The time that a client reaches with a batch, in epoch ms. */
+/** Returns the time a client reaches with a batch, in epoch ms. */
 export const reachedWith = ({ end, watermark }: Batch): number => Math.max(end.at, watermark);
 
-/** Adds a watermark after lines, if there is one. Clients use it to close windows. */
+/** Appends a watermark, if there is one. Clients use it to close windows. */
 export const withWatermark = (lines: string, at: number): string => {
   if (at === -Infinity) return lines;
   const watermark = writeEventLine({ type: 'watermark', at });
@@ -117,25 +117,25 @@ export const withWatermark = (lines: string, at: number): string => {
 /** A topic; `undefined` is the complete feed. */
 type Topic = RelayTopic | undefined;
 
-/** A run that clients join: its source is subscribed with the first one, until `lingerMs` after the last one. */
+/** A run that clients join. Subscribes to its source from the first client until `lingerMs` after the last one. */
 export interface LiveRun {
   readonly topic: Topic;
   readonly run: RelayRun;
-  /** Emits after the run has received events, at most every `batchMs`. */
+  /** Emits after new events, at most every `batchMs`. */
   readonly batches$: Observable<unknown>;
-  /** Makes new clients join another run. This run is released with its last client. */
+  /** Makes new clients join another run, and releases this one with its last client. */
   readonly detach: () => void;
 }
 
-/** The runs of a relay: of the complete feed, and of each topic, which is the source piped through its operator. */
+/** The runs of a relay: one for the complete feed, and one per topic, whose source is piped through its operator. */
 export class Feeds {
   readonly #source: ReturnType<typeof shareSource>;
   readonly #settings: RelaySettings;
   readonly #report: (event: Report) => void;
   readonly #closed = new AsyncSubject<void>();
-  /** What new clients join. */
+  /** The runs that new clients join. */
   readonly #current = new Map<Topic, LiveRun>();
-  /** Each run that stores events, also a former one that still has clients. */
+  /** All runs that store events, including former ones that still have clients. */
   readonly #stored = new Set<LiveRun>();
 
   constructor(events$: Observable<RelayedEvent>, settings: RelaySettings, report: (event: Report) => void) {
@@ -144,7 +144,7 @@ export class Feeds {
     this.#report = report;
   }
 
-  /** The topics that store events, without the complete feed. */
+  /** The topics that store events, not counting the complete feed. */
   get topics(): ReadonlySet<RelayTopic> {
     return new Set([...this.#stored].flatMap(({ topic }) => topic ?? []));
   }
@@ -156,7 +156,7 @@ export class Feeds {
   }
 
   /**
-   * Returns the run of a topic for a client that joins now.
+   * Returns the run of a topic for a joining client.
    *
    * @throws RelayFullError when there are `maxTopics`
    */
@@ -171,13 +171,13 @@ export class Feeds {
     return this.#begin(topic, this.#source.events$.pipe(asTopic(topic, scheduler)));
   }
 
-  /** Makes the next client of an ended run begin a new one. Current clients read their run to its end. */
+  /** Makes the next client of an ended run start a new one. Current clients read theirs to its end. */
   restart(): void {
     this.#source.restart();
     for (const { run, detach } of this.#current.values()) if (run.ended !== undefined) detach();
   }
 
-  /** Ends the subscription of the source. Current clients can still read the stored events. */
+  /** Ends the subscription to the source. Current clients can still read the stored events. */
   close(): void {
     finish(this.#closed);
   }
@@ -191,8 +191,8 @@ export class Feeds {
       finish(detached);
     };
     const lingered$ = timer(clampMs(lingerMs), scheduler);
-    // An ended source is not subscribed to again: each page that reloads would take the connection from another client
-    // of the account. An ended topic runs again, even if clients keep joining.
+    // An ended source isn't subscribed to again, or each reloading page would evict another client of the account. An
+    // ended topic does run again, even if clients keep joining.
     const stays = () => topic === undefined && run.ended !== undefined;
     const expired$ = topic === undefined ? NEVER : lingered$.pipe(tap(detach), ignoreElements());
     const batches$ = defer(() => {
@@ -214,14 +214,14 @@ export class Feeds {
     return live;
   }
 
-  /** Adds the events of a source to the log of a run. Emits at most every `batchMs` while it receives events. */
+  /** Logs the events of a source. Emits at most every `batchMs` while events arrive. */
   #logged$({ topic, run }: LiveRun, source$: Observable<TopicEvent>): Observable<void> {
     const { batchMs, scheduler } = this.#settings;
     const stop = (error: unknown): void => {
       const isOfSource = this.#source.hasFailedWith(error);
-      // The error of an operator is private, also if it is a `TradeFeedError`.
+      // An operator's error is private, even a `TradeFeedError`.
       run.stop(isOfSource || topic === undefined ? error : undefined);
-      // The source reports its error itself, once for all runs.
+      // The source reports its own error, once for all runs.
       if (!isOfSource) this.#report({ type: topic === undefined ? 'source-stopped' : 'topic-stopped', error });
     };
     return source$.pipe(
@@ -232,8 +232,8 @@ export class Feeds {
 }
 
 /**
- * Emits `ms` after the first value since it last emitted, and completes `ms` after the end. `auditTime` creates more for
- * each batch, and `catchError` would cost each frame a call.
+ * Emits `ms` after the first value since it last emitted, and completes `ms` after the end. `auditTime` allocates more
+ * per batch, and `catchError` would cost a call per frame.
  */
 const batched =
   (ms: number, scheduler: SchedulerLike, onError: (error: unknown) => void, onComplete: () => void) =>
@@ -276,7 +276,7 @@ const finish = (subject: AsyncSubject<void>): void => {
   subject.complete();
 };
 
-/** Shares a source among the complete feed and all topics. Subscribes to an ended source only after `restart`. */
+/** Shares a source between the complete feed and all topics. Subscribes to an ended source only after `restart`. */
 const shareSource = (source: Observable<RelayedEvent>, scheduler: SchedulerLike, onStop: (error: unknown) => void) => {
   const restarted = new Subject<void>();
   let followed = new FollowedSource({ scheduler });
@@ -295,18 +295,18 @@ const shareSource = (source: Observable<RelayedEvent>, scheduler: SchedulerLike,
         error: (error: unknown) => (failed = ended = { error }),
         unsubscribe: reset,
       }),
-      // Calls `onStop` after the subscribers have received the error, because `onStop` may call `restart`.
+      // Calls `onStop` after the subscribers have received the error, because it may call `restart`.
       finalize(() => ended && onStop(ended.error)),
     );
   }).pipe(share({ resetOnError: () => reset$, resetOnComplete: () => reset$ }));
   const current = (): readonly RelayedEvent[] => {
     const { time, state } = followed;
-    // With watermarks, a frame may be later than the last one.
+    // When the source sends watermarks, a frame may be later than the last one.
     const events = snapshotSince(state.events, Math.max(time.newestAt, time.now()));
     return state.watermark === undefined ? events : [...events, { type: 'watermark', at: state.watermark }];
   };
   return {
-    // A later subscriber first receives the state of the feed. Not with `merge`: it would cost each frame two calls.
+    // Late subscribers first receive the state of the feed. `merge` would cost each frame two calls.
     events$: new Observable<RelayedEvent>((subscriber) => {
       for (const event of current()) subscriber.next(event);
       return shared$.subscribe(subscriber);

@@ -45,30 +45,29 @@ export interface Relay {
   /**
    * Streams the messages of one client; each subscription is a client.
    *
-   * Completes after the message `connect-again` or `complete`, and when the client reads nothing for four heartbeats.
+   * Completes after the message `connect-again` or `complete`, or when the client reads nothing for four heartbeats.
    * Sends `connect-again` when the source has stopped, when the relay closes, after `maxAgeMs`, and after {@link
    * Relay.disconnect}. Errors with a {@link RelayFullError} when the relay refuses the client.
    */
   messages$(receiver?: RelayReceiver): Observable<RelayMessage>;
   /**
-   * Emits each change of the clients and of the source, from now on. Completes when the relay is closed and the last
+   * Emits each change of the clients and of the source from now on. Completes once the relay is closed and the last
    * client has left.
    */
   readonly events$: Observable<RelayActivity>;
   /** Returns the current status. */
   status(): RelayStatus;
   /**
-   * Makes the next client subscribe to the source again, after it has stopped or completed. Current clients still
-   * receive the stored events, and `connect-again` or `complete`. You may call it in a listener of `source-stopped`.
-   * Changes nothing while the source is active, nor in a closed relay.
+   * Makes the next client subscribe to the source again after it has stopped or completed. Current clients still
+   * receive the stored events, and `connect-again` or `complete`. You may call it in a listener for `source-stopped`.
+   * Does nothing while the source is active, or once the relay is closed.
    */
   restart(): void;
   /**
-   * Subscribes to the source and stores its events, also without clients. In a cluster each replica needs it: a page of
-   * another replica then continues here without a gap.
+   * Subscribes to the source and stores its events even if there are no clients. In a cluster every replica needs it,
+   * so that a page from another replica continues here and sees no gap.
    *
-   * @returns a subscription that ends it. It has no effect on a source that has ended: after {@link Relay.restart},
-   *   call it again
+   * @returns a subscription that ends it. It can't revive an ended source: after {@link Relay.restart}, call it again
    */
   hold(): Unsubscribable;
   /**
@@ -80,9 +79,8 @@ export interface Relay {
    */
   disconnect(id: string | number): number;
   /**
-   * Ends the subscription of the source and the streams of all clients, permanently. Clients that read receive the
-   * remaining events, then all receive `connect-again`, so that they connect to another replica. Later clients are
-   * refused.
+   * Ends the subscription to the source and all streams, for good. Clients that still read receive the remaining
+   * events, then all receive `connect-again` and move to another replica. Later clients are refused.
    */
   close(): void;
 }
@@ -92,17 +90,17 @@ export interface Relay {
  * a key.
  *
  * Subscribes to the source with the first client, once for all of them, and stays subscribed for `lingerMs` after the
- * last one has left. The newest events are stored once for all clients; each client has a position in that log. A
- * client that is slow or away for longer than the log reaches receives a `gap` with the number of frames (`missed`,
- * code `relay-behind`) and continues; other clients are not affected. When the source errors, current and later clients
- * receive the failure and `connect-again`. The relay does not subscribe to the source again, since each page that
- * reloads would take the connection from another client of the account. To subscribe again, call {@link Relay.restart}.
+ * last one has left. The newest events are stored once, and each client has a position in that log. A client that's
+ * slow, or away for longer than the log reaches, receives a `gap` with the number of frames (`missed`, code
+ * `relay-behind`) and continues; other clients aren't affected. When the source errors, current and later clients
+ * receive the failure and `connect-again`. The relay doesn't subscribe again, since each page that reloads would take
+ * the connection from another client of the account. To subscribe again, call {@link Relay.restart}.
  *
- * If the source is another relay, set `maxFeedStops: Infinity`: `relayFeed$(url, { maxFeedStops: Infinity })`. With the
- * default it errors after five stops of the feed in a row, and this relay does not subscribe to it again.
+ * If the source is another relay, set `maxFeedStops: Infinity`: `relayFeed$(url, { maxFeedStops: Infinity })`.
+ * Otherwise it errors after five stops of the feed in a row, and this relay doesn't subscribe again.
  *
- * Over `read$` of a log, the ids of messages are those of its records. So a page continues without a gap after a restart
- * of the relay: read the log from some minutes ago on, and call {@link Relay.hold} before you accept pages.
+ * Over `read$` of a log, message ids are those of the records, so pages continue across a restart of the relay and see
+ * no gap. Read the log from some minutes ago on, and call {@link Relay.hold} before you accept pages.
  *
  * @param source - `tradeFeedEvents$`, `relayFeed$`, `read$` of a log or the `events$` of a cluster; it may also emit the
  *   values of another relay
@@ -133,14 +131,14 @@ export const createRelay = (
     positions.receive(event);
     return !isClusterEvent(event);
   };
-  // The cast is safe: the runs also accept the values of another relay.
+  // The cast is safe: runs also accept values of another relay.
   const events$ = source.pipe(filter(isRelayed)) as Observable<RelayedEvent>;
   const feeds = new Feeds(events$, { ...settings, cluster: settings.cluster ?? positions }, report);
   const clients: ClientHub = {
     scheduler,
     heartbeats$: interval(clampMs(heartbeatMs), scheduler).pipe(share()),
     watermarks$: interval(watermarkMs, scheduler).pipe(share()),
-    // At a random time in the last tenth, so that clients that joined together do not reconnect together.
+    // At a random time in the last tenth, so clients that joined together don't reconnect together.
     tooOld$: defer(() =>
       maxAgeMs === Infinity ? NEVER : timer(clampMs(maxAgeMs) * (1 - Math.random() / 10), scheduler),
     ),
@@ -169,7 +167,7 @@ export const createRelay = (
   };
 };
 
-/** How often a client receives a watermark while no event arrives, in ms. The client uses it to close windows. */
+/** How often a client receives a watermark while no events arrive, in ms. Clients use it to close windows. */
 const watermarkMs = 250;
 
 const client$ = (
@@ -191,7 +189,7 @@ const client$ = (
           sendTo(subscriber, feeds.join(select), clients, slot, { lastEventId, response, sinceMs }),
         ),
         finalize(() => {
-          // Reports before the slot is free: when the last slot of a closed relay is freed, `events$` completes.
+          // Reports before freeing the slot: freeing the last one of a closed relay completes `events$`.
           const { client } = slot;
           slot.client = undefined;
           if (client) report({ type: 'client-left', client: client.number, sent: client.sent, missed: client.missed });
@@ -211,7 +209,6 @@ const client$ = (
     });
   });
 
-/** The slots for the clients of a relay. */
 class ClientSlots {
   readonly #bounds: Pick<RelaySettings, 'maxClients' | 'maxClientsPerUser'>;
   readonly #onEmpty: () => void;
@@ -247,12 +244,11 @@ class ClientSlots {
   }
 
   /**
-   * Admits the client of a slot. Ends the stream of the same user that it continues, which may be on a connection that
-   * is dead but not closed. The name of a replaced stream is gone, so a page that was replaced by its duplicate cannot
-   * replace it in turn.
+   * Admits the client of a slot. Ends the same user's stream that it continues, whose connection may be dead but not
+   * closed yet. A replaced stream loses its name, so a page replaced by its duplicate can't replace it back.
    *
    * @param continued - the name of the stream that the client continues
-   * @throws RelayFullError when the user has as many streams as allowed, or was disconnected in the meantime
+   * @throws RelayFullError when the user has too many streams, or was disconnected in the meantime
    */
   admit(slot: Slot, user: string | undefined, continued: string | undefined): void {
     if (user === undefined) {
@@ -261,7 +257,7 @@ class ClientSlots {
     }
     const { maxClientsPerUser } = this.#bounds;
     if (slot.disconnected.has(user))
-      throw new RelayFullError('The session of this user ended meanwhile. Retry later.', 'session-ended');
+      throw new RelayFullError('The session of this user has just ended. Retry later.', 'session-ended');
     const others = this.#of(user);
     const replaced = others.find(({ admitted }) => continued !== undefined && admitted?.stream === continued);
     if (others.length - (replaced ? 1 : 0) >= maxClientsPerUser)
@@ -275,7 +271,7 @@ class ClientSlots {
     if (this.#isClosed && this.#taken.size === 0) this.#onEmpty();
   }
 
-  /** Also refuses this user in authorizations that have already started. */
+  /** Also refuses this user in authorizations already under way. */
   disconnect(user: string): number {
     for (const { admitted, disconnected } of this.#taken) if (admitted === undefined) disconnected.add(user);
     const slots = this.#of(user);
@@ -289,7 +285,7 @@ class ClientSlots {
     if (this.#taken.size === 0) this.#onEmpty();
   }
 
-  // A replaced stream still ends, but no longer counts for its user.
+  // A replaced stream is still ending, but no longer counts for its user.
   #of(user: string): readonly Slot[] {
     return [...this.#taken].filter(({ admitted, endReason }) => admitted?.user === user && endReason !== 'replaced');
   }

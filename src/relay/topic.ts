@@ -39,7 +39,7 @@ import { FollowedSource } from './event-log.js';
 import { publicJson } from './public-json.js';
 
 /**
- * An operator over the events of a feed, such as a filter, a conflation, a decoder or windows. Clients that select it
+ * Turns the events of a feed into something else: a filter, a conflation, a decoder or windows. Clients that select it
  * receive its output instead of every frame.
  *
  * The same function is the same topic, so create it once, as a constant.
@@ -53,12 +53,12 @@ export type TopicEvent = RelayedEvent | LoggedValue;
  *
  * Emits the outputs of the operator: frames and values of another relay unchanged, a `disconnected`, `stopped` or `gap`
  * with a `TradeFeedError` as an event, anything else as a value. Emits each lifecycle event of the feed after the
- * outputs for it. Outputs before the first event wait for it. Times never decrease: a delayed output gets the time of
- * the event before it. A watermark precedes each event: the log then takes the time from watermarks, not from the
- * clock, so an operator may delay values.
+ * outputs for it. Holds outputs back until the first event. Times never decrease: a delayed output gets the time of the
+ * event before it. A watermark precedes each event: the log then takes the time from watermarks, not from the clock, so
+ * operators may delay values.
  *
  * Completes when the operator completes. Errors with the error of the feed, or after `stopped` with that of the
- * operator, or for a value that has no JSON.
+ * operator, or for a value that JSON can't represent.
  */
 export const asTopic =
   (topic: RelayTopic, scheduler: SchedulerLike): OperatorFunction<RelayedEvent, TopicEvent> =>
@@ -75,7 +75,7 @@ export const asTopic =
         }),
         connect((events$) =>
           merge(
-            // Subscribed first, so that the outputs for an event precede the event.
+            // Subscribed first, so that the outputs for an event precede it.
             events$.pipe(
               topic,
               bufferUntil(begun),
@@ -103,10 +103,10 @@ export const asTopic =
 
 const ended = Symbol('ended');
 
-/** Outputs that wait for the first event. */
+/** How many outputs may wait for the first event. */
 const maxBuffered = 1_000;
 
-// An output has the time of an event. The clock is not used, because the source may be late, or a log.
+// Outputs take their time from an event, not from the clock: the source may lag, or be a log.
 const bufferUntil = (begun$: Observable<void>): MonoTypeOperatorFunction<unknown> =>
   connect((outputs$) => concat(outputs$.pipe(takeUntil(begun$), takeLast(maxBuffered)), outputs$));
 
@@ -114,8 +114,8 @@ const bufferUntil = (begun$: Observable<void>): MonoTypeOperatorFunction<unknown
 const watermarkMs = 100;
 
 /**
- * Completes a source: with `opened` before a frame, if the source emits no lifecycle events, and with watermarks, if it
- * sends none. An operator that delays values delays them too, so the topic knows the time that the operator has reached.
+ * Adds what a source leaves out: `opened` before a frame if there are no lifecycle events, and watermarks. Operators
+ * that delay values delay watermarks too, which shows how far they've got.
  */
 const completed =
   (scheduler: SchedulerLike): MonoTypeOperatorFunction<RelayedEvent> =>
@@ -145,10 +145,9 @@ const completed =
       );
     });
 
-/** Turns the outputs of an operator into the events of a topic. */
 class TopicOutput {
   readonly #clock: () => number;
-  // The lifecycle events and values that the operator received, by identity: a parsed payload can have the same shape.
+  // Lifecycle events and values that the operator received, by identity: a parsed payload can have the same shape.
   readonly #inputs = new WeakSet();
   #latestAt: number | undefined;
   #inputAt: number | undefined;
@@ -164,7 +163,7 @@ class TopicOutput {
     return this.#latestAt ?? this.#clock();
   }
 
-  /** Returns whether this is the first input of the operator. */
+  /** Returns whether this is the operator's first input. */
   input(event: RelayedEvent): boolean {
     const isFirst = this.#latestAt === undefined;
     this.#inputAt = timeOf(event) ?? this.#inputAt ?? this.latestAt;
@@ -177,7 +176,7 @@ class TopicOutput {
     return this.#emit(notBefore(event, this.#emittedAt) as typeof event);
   }
 
-  /** There are no events for a lifecycle event of the feed: {@link ofLifecycle} emits it. */
+  /** Returns nothing for the feed's own lifecycle events: {@link ofLifecycle} emits them. */
   ofOutput(output: unknown): readonly TopicEvent[] {
     if (isFrame(output))
       return this.#emit(frameAt(output, Math.max(output.receivedAt, this.#emittedAt), output.connection));
@@ -189,9 +188,9 @@ class TopicOutput {
   }
 
   #value(valueAt: number | undefined, value: unknown): readonly TopicEvent[] {
-    // If the feed ends inside a window, the end of the window is in the future.
+    // If the feed ends inside a window, the window's end is in the future.
     const time = Math.min(valueAt ?? this.#inputAt ?? Infinity, this.latestAt);
-    // A watermark precedes each emitted event, so it is the latest time of both.
+    // Each emitted event has a watermark before it, so this is the latest time of both.
     return this.#emit({ type: 'value', at: Math.max(time, this.#watermark), json: publicJson(value) });
   }
 
@@ -207,12 +206,12 @@ class TopicOutput {
   }
 }
 
-// A parsed payload of the same shape has no `TradeFeedError`.
+// A parsed payload can't contain a `TradeFeedError`.
 const isFailureEvent = (output: unknown): output is Disconnected | Stopped | Gap =>
   isLifecycle(output) && 'failure' in output && output.failure instanceof TradeFeedError;
 
-// The time of a frame, or the end of a window. A payload may look like a lifecycle event, but its time is not of the
-// feed.
+// The time of a frame, or the end of a window. A payload may look like a lifecycle event, but its time isn't the
+// feed's.
 const timeOfValue = (value: unknown): number | undefined => {
   if (isLifecycle(value)) return undefined;
   const time = isWindow(value) ? value.end : timeOf(value);

@@ -7,7 +7,7 @@ export const ticketPath = '/v1/wss/tickets';
 /** The path of the data connection (contract, section 4.2). */
 export const streamPath = '/ws';
 
-/** The codes of all refusals of the service. */
+/** Every code that the service refuses a request with. */
 export type RefusalCode =
   | 'not-found'
   | 'method-not-allowed'
@@ -48,7 +48,7 @@ export const refusal = (
 
 export const shuttingDown = refusal(503, 'shutting-down', 'The service is shutting down.', { Connection: 'close' });
 
-/** Returns the refusal of an address or a method: the contract has two addresses, each with one method (section 4). */
+/** Refuses other addresses and methods: the contract has two addresses, each with one method (section 4). */
 export const refusalOfRoute = (target: string, method: string): Refusal | undefined => {
   const path = pathOf(target);
   const notAllowed = (allow: string, purpose: string): Refusal | undefined =>
@@ -67,11 +67,11 @@ export interface Answer {
 }
 
 /**
- * No cache may store an answer, because tickets are secrets. `Date` has the clock of `expires_at`: if a test mocks
- * `Date`, the header of Node would show the real time.
+ * No cache may store an answer, because tickets are secrets. `Date` uses the clock of `expires_at`: if a test mocks
+ * `Date`, Node's own header would show the real time.
  */
 export const jsonAnswer = (status: number, value: unknown, headers: Refusal['headers'] = {}): Answer => {
-  // `undefined` has no JSON: the body is empty.
+  // `JSON.stringify(undefined)` isn't a string, so the body is empty.
   const body = (JSON.stringify(value) as string | undefined) ?? '';
   const ours = {
     Date: new Date().toUTCString(),
@@ -82,7 +82,7 @@ export const jsonAnswer = (status: number, value: unknown, headers: Refusal['hea
   return { status, headers: { ...ours, ...headers }, body };
 };
 
-/** If the user's `errorBody` throws, the default body reports the error. */
+/** Creates the answer. If the user's `errorBody` throws, the default body reports that error. */
 export const refusalAnswer = (refused: Refusal, errorBody: ErrorBody): Answer => {
   const { status, headers } = refused;
   try {
@@ -101,13 +101,13 @@ export const endHandshake = (request: IncomingMessage, socket: Socket, answer: A
   const response = new ServerResponse(request);
   response.shouldKeepAlive = false;
   response.assignSocket(socket);
-  // The client may have closed already. Its socket error is not reported.
+  // The client may already be gone. Nothing reports that socket error.
   socket.on('error', () => socket.destroy());
   response.on('finish', () => socket.destroySoon());
   sendAnswer(response, answer);
 };
 
-/** Returns the body of a refusal: any JSON value. The contract does not show its format. */
+/** Returns the body of a refusal: any JSON value, because the contract doesn't show its format. */
 export type ErrorBody = (refusal: Refusal) => unknown;
 
 /** The default: `{ "error": { "code": …, "message": … } }`. */

@@ -6,11 +6,11 @@ import type { ClusterEngine } from '../cluster/engine.js';
 /** A test of an engine, for any test runner. */
 export interface ClusterEngineTest {
   readonly name: string;
-  /** Resolves if the engine passes, otherwise rejects with an `AssertionError`. */
+  /** Resolves if the engine passes; rejects with an `AssertionError` if not. */
   readonly run: () => Promise<void>;
 }
 
-/** Two connections to the same broker, as two replicas have them, and names that no other test uses. */
+/** Two connections to the same broker, like those of two replicas, and names that no other test uses. */
 interface Replicas {
   readonly one: ClusterEngine;
   readonly other: ClusterEngine;
@@ -19,10 +19,10 @@ interface Replicas {
 }
 
 /**
- * Returns the tests that each engine of a cluster must pass. They need no test runner: `memoryEngine`, `natsEngine` and
- * `redisEngine` pass them.
+ * Returns the tests that an engine of a cluster must pass, as `memoryEngine`, `natsEngine` and `redisEngine` do. Run
+ * them with any test runner, or with none.
  *
- * @param connect - returns two engines with different connections to the same broker. It is called for each test
+ * @param connect - returns two engines with separate connections to the same broker. Called once for each test
  * @example
  * ```ts
  * import { test } from 'node:test';
@@ -45,10 +45,10 @@ export const clusterEngineTests = (
     },
   }));
 
-/** How long an answer may take. It is long, because it only ends a test that fails. */
+/** How long an answer may take, in ms. Generous, because it only ends tests that fail anyway. */
 const timeoutMs = 20_000;
 
-/** Waits until the broker has handled all subscriptions that an engine has begun or ended. */
+/** Waits until the broker has handled everything that an engine has subscribed to or unsubscribed from. */
 const settled = async (engine: ClusterEngine, subject: string): Promise<void> => {
   const probe = `${subject}.probe.${randomUUID()}`;
   const send$ = interval(5).pipe(

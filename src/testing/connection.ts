@@ -19,7 +19,7 @@ export const closing = {
   accessRevoked: { code: CloseCode.accessLost, reason: CloseReason.accessRevoked },
   clientTooSlow: { code: CloseCode.clientTooSlow, reason: CloseReason.clientTooSlow },
   shutdown: { code: CloseCode.serverShutdown, reason: CloseReason.serverShutdown },
-  // The contract does not define it: RFC 6455, section 7.4.1.
+  // Not in the contract: RFC 6455, section 7.4.1.
   protocolError: { code: 1002, reason: '' },
 } as const;
 
@@ -27,7 +27,7 @@ type ConnectionEnd = Pick<ServiceConnectionClosed, 'code' | 'reason' | 'by' | 'f
 
 interface ConnectionObserver {
   readonly onViolation: (rule: 'client-message' | 'protocol-error') => void;
-  /** Called once, at the first end: later ones are not reported. */
+  /** Called once, for whatever ends the connection first. */
   readonly onClosed: (end: ConnectionEnd) => void;
 }
 
@@ -36,21 +36,22 @@ interface Message {
   readonly binary: boolean;
 }
 
-/** Copies a payload, which may change later, once for all connections. */
+/** Copies a payload once for all connections, because its sender may change it later. */
 export const messageOf = (payload: Payload): Message => ({
   data: Buffer.from(payload as Uint8Array),
   binary: typeof payload !== 'string',
 });
 
-/** After this many bytes, the frames of a turn are passed to the socket before the end of the turn. */
+/** Passes frames to the socket once they reach this many bytes, rather than at the end of the event loop's turn. */
 const burstBytes = 64 * 1024;
 
 /**
- * An open connection of an account (contract, section 3.2). It writes the frames of one turn in one system call.
+ * An open connection of an account (contract, section 3.2). Writes the frames of one turn of the event loop in a single
+ * system call.
  *
- * The backlog is the bytes in the socket that the operating system does not accept, because the client does not read. A
- * client with more than `backlogBytes` of them when a burst begins is too slow. The frames of the burst do not count,
- * so a single frame may be larger.
+ * The backlog is what the operating system won't take from the socket because the client doesn't read. A client that
+ * has more than `backlogBytes` of it when a burst starts is too slow. The burst itself doesn't count, so a single frame
+ * may be larger.
  */
 export class Connection {
   readonly feed: Feed;
@@ -59,12 +60,12 @@ export class Connection {
   readonly #settings: ServiceSettings;
   readonly #observer: ConnectionObserver;
   #isDelayed = false;
-  /** The messages that wait for the delay of the Free plan, in order. */
+  /** The messages that the Free plan's delay holds back, in order. */
   #waiting: { readonly message: Message; readonly due: number }[] = [];
   #timer: Subscription | undefined;
   #isOpen = true;
   #frames = 0;
-  /** The bytes of a burst, while the socket is corked for it. */
+  /** The bytes of the current burst, while the socket is corked for it. */
   #corkedBytes: number | undefined;
 
   constructor(feed: Feed, ws: WebSocket, socket: Duplex, settings: ServiceSettings, observer: ConnectionObserver) {
@@ -74,7 +75,7 @@ export class Connection {
     this.#settings = settings;
     this.#observer = observer;
     ws.on('message', () => this.#violate('client-message', closing.clientMessage));
-    // `ws` has begun to close here: for a message that is too large, `PushOnlySocket` sends 1008 instead of 1009.
+    // `ws` is already closing here. If the message was too large, `PushOnlySocket` sends 1008 instead of 1009.
     ws.on('error', ({ code }: NodeJS.ErrnoException) => {
       if (code === 'WS_ERR_UNSUPPORTED_MESSAGE_LENGTH') this.#violate('client-message', closing.clientMessage);
       else this.#violate('protocol-error', closing.protocolError);
@@ -89,7 +90,7 @@ export class Connection {
     this.#timer ??= this.#releaseAfter(limits.freeDelayMs);
   }
 
-  /** Turns the delay of the Free plan on or off. Messages that wait are sent when it ends. */
+  /** Turns the Free plan's delay on or off. Turning it off sends what it holds back. */
   setDelayed(isDelayed: boolean): void {
     this.#isDelayed = isDelayed && this.#settings.limits.freeDelayMs > 0;
     if (this.#isDelayed) return;
@@ -98,17 +99,17 @@ export class Connection {
     this.#timer = undefined;
   }
 
-  /** Closes with a close frame, unless the client has begun to close. */
+  /** Closes with a close frame, unless the client is already closing. */
   close(frame: CloseFrame): void {
     if (this.#isWritable) this.#end(frame, 'service', () => this.#ws.close(frame.code, frame.reason));
   }
 
-  /** Ends the connection without a close frame, after the frames before. */
+  /** Ends the connection without a close frame, once the frames before are out. */
   drop(): void {
     if (this.#isWritable) this.#end({ code: 1006, reason: '' }, 'service', () => this.#socket.destroy());
   }
 
-  // A client that has begun to close receives no more frames, although its socket is still open.
+  // A client that is closing gets no more frames, although its socket is still open.
   get #isWritable(): boolean {
     return this.#isOpen && this.#ws.readyState === WebSocket.OPEN;
   }
@@ -118,7 +119,7 @@ export class Connection {
     return scheduler.schedule(() => {
       this.#release(scheduler.now());
       const [next] = this.#waiting;
-      // Rounded up: timers cut off fractions of a millisecond, and no message may be early.
+      // Rounds up: timers drop fractions of a millisecond, and no message may be early.
       this.#timer = next && this.#releaseAfter(Math.ceil(next.due - scheduler.now()));
     }, ms);
   }

@@ -9,7 +9,7 @@ import { closing, Connection } from './connection.js';
 import { type HttpHandlers, type ServerRequest, whenAnswering, whenResumed } from './http.js';
 import type { ServiceState, TicketRecord } from './state.js';
 
-/** The maximum size of a client's message, in bytes. A client must send no messages, so none needs to be read. */
+/** The largest message that a client can send, in bytes. Tiny, because a client mustn't send any. */
 const maxMessageBytes = 1024;
 
 /** Creates the WebSocket side of the HTTP server: handshakes (contract, section 4.2), and the connections they open. */
@@ -28,7 +28,7 @@ export const createUpgrades = (state: ServiceState) => {
     const { authorization = '', 'x-api-key': apiKey } = request.headers;
     if (apiKey !== undefined) state.emit({ type: 'violation', rule: 'api-key-in-handshake' });
     const bearer = /^Bearer +(\S+)$/i.exec(authorization)?.[1];
-    // Reserved before it is checked: the ticket cannot be used again, even after a refusal.
+    // Reserves the ticket before checking it, so that it can't be used again even after a refusal.
     const ticket = bearer === undefined ? undefined : state.tickets.move(bearer, 'consumed');
     const admitted = bearer === undefined ? ticketMissing : admit(state, request, ticket);
     if ('code' in admitted) return refuse(request, socket, admitted, ticket);
@@ -50,9 +50,9 @@ export const createUpgrades = (state: ServiceState) => {
     });
   };
 
-  // Waits until all connections are closed and their `connection-closed` events are emitted.
+  // Waits until all connections are closed and have emitted `connection-closed`.
   const close = (): Promise<void> => {
-    // A closed server of `ws` accepts no more handshakes, so a restart needs another one.
+    // A closed `ws` server accepts no more handshakes, so a restart needs a new one.
     const ended = sockets;
     sockets = createWebSocketServer(state);
     return promisify(ended.close.bind(ended))();
@@ -86,7 +86,7 @@ const connectionOpener = (state: ServiceState) => {
   };
 };
 
-// During a stall nothing is read, and what the service writes waits in the socket.
+// A stalled service reads nothing, and what it writes waits in the socket.
 const followStalls = ({ stalled$ }: ServiceState, ws: WebSocket, socket: Socket): void => {
   const following = stalled$
     .pipe(
@@ -105,8 +105,8 @@ const followStalls = ({ stalled$ }: ServiceState, ws: WebSocket, socket: Socket)
   ws.once('close', () => following.unsubscribe());
 };
 
-// Reads the socket of a handshake that waits, because Node notices that a client leaves only while it reads. Returns
-// the function that ends this and returns the bytes that have arrived.
+// Reads the socket of a pending handshake: Node notices that a client leaves only while it's reading. Returns a
+// function that stops reading and returns the bytes that have arrived.
 const waitWith = (socket: Socket, head: Buffer): (() => Buffer) => {
   const chunks = [head];
   const keep = (chunk: Buffer): unknown => chunks.push(chunk);
@@ -123,7 +123,7 @@ const createWebSocketServer = ({ settings, endpoints }: ServiceState): WebSocket
     noServer: true,
     perMessageDeflate: false,
     maxPayload: maxMessageBytes,
-    // With the check of `ws`, a text message with invalid UTF-8 would be closed with 1007 instead of 1008.
+    // If `ws` checked text messages, invalid UTF-8 would close with 1007 instead of 1008.
     skipUTF8Validation: true,
     closeTimeout: settings.limits.closeTimeoutMs,
     WebSocket: PushOnlySocket,
@@ -136,8 +136,7 @@ const createWebSocketServer = ({ settings, endpoints }: ServiceState): WebSocket
 };
 
 /**
- * Returns the refusal of a request that is not a valid WebSocket handshake (RFC 6455, section 4.2.2). It does not
- * reserve its ticket.
+ * Refuses a request that isn't a valid WebSocket handshake (RFC 6455, section 4.2.2). Doesn't reserve its ticket.
  */
 const refusalOfUpgrade = ({ url, headers }: ServerRequest): Refusal | undefined => {
   const malformed = (message: string): Refusal => refusal(400, 'not-a-websocket-handshake', message);
@@ -156,12 +155,11 @@ const unauthorized = (why: 'missing' | 'unknown' | 'consumed' | 'expired' | 'rev
 const ticketMissing = unauthorized('missing', 'The Authorization header has no Bearer ticket.');
 
 /**
- * Returns the refusal of a handshake (contract, section 7.2), or the ticket that admits it.
+ * Refuses a handshake (contract, section 7.2), or returns the ticket that admits it.
  *
- * The ticket is checked first, because it determines the feed. Only the address could request another feed, so an
- * address with any addition (`/ws?feed=raw`) gets the 400 for a feed that does not match. If subprotocols are
- * requested, the subprotocol of the ticket must be the only one. A request without a subprotocol is accepted, because
- * 7.2 refuses "an explicitly requested subprotocol".
+ * Checks the ticket first, because it determines the feed. Only the address could ask for another feed, so any addition
+ * to it (`/ws?feed=raw`) gets the 400 for a feed that doesn't match. If the client requests subprotocols, the ticket's
+ * must be the only one. If it requests none, that's fine, because 7.2 refuses "an explicitly requested subprotocol".
  */
 const admit = (
   { settings, capacity, connections }: ServiceState,
@@ -183,8 +181,8 @@ const admit = (
 };
 
 /**
- * A server's WebSocket. It closes with 1008 `server push only` (contract, section 3.2), even if a client's message is
- * too large. `ws` would close with 1009, and without a reason.
+ * A WebSocket that closes with 1008 `server push only` (contract, section 3.2) even if a client's message is too large.
+ * `ws` would close with 1009 and no reason.
  */
 class PushOnlySocket extends WebSocket {
   override close(code?: number, reason?: string | Buffer): void {

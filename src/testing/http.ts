@@ -12,7 +12,7 @@ import { pathOf, type Refusal, refusal, refusalOfRoute, shuttingDown, ticketPath
 import type { Endpoints, HandshakeBehavior, ServiceSettings } from './options.js';
 import { type AccountRecord, countInWindow, type ServiceState } from './state.js';
 
-/** A request that a server received: `url` and `method` are always set. */
+/** A request that a server has received, so `url` and `method` are set. */
 export type ServerRequest = IncomingMessage & { readonly url: string; readonly method: string };
 
 export interface HttpHandlers {
@@ -23,8 +23,8 @@ export interface HttpHandlers {
 /**
  * Starts an HTTP server, with TLS if `tls` is set.
  *
- * @throws TradeFeedError with code `invalid-options` for the key or the certificate; the error of the system if it
- *   cannot listen on the port
+ * @throws TradeFeedError with code `invalid-options` for the key or the certificate; the system's error if it can't
+ *   listen on the port
  */
 export const startHttpServer = async (
   { port, tls, limits: { requestTimeoutMs } }: Pick<ServiceSettings, 'port' | 'tls' | 'limits'>,
@@ -33,7 +33,7 @@ export const startHttpServer = async (
   const timeouts = {
     requestTimeout: requestTimeoutMs,
     headersTimeout: requestTimeoutMs,
-    // Node checks its timeouts at this interval, so a request may last longer than its timeout, by one interval.
+    // Node checks its timeouts at this interval, so a request can outlast its timeout by that much.
     connectionsCheckingInterval: Math.min(Math.ceil(requestTimeoutMs / 10), 1_000),
   };
   const listener = onRequest as RequestListener;
@@ -41,7 +41,7 @@ export const startHttpServer = async (
     ? createSecure({ ...timeouts, ...tls, handshakeTimeout: requestTimeoutMs }, listener)
     : createServer(timeouts, listener);
   const sockets = new Set<Socket>();
-  // All TCP sockets: Node's server does not track sockets below TLS and sockets after an upgrade.
+  // Tracks all TCP sockets, because Node's server loses sight of those under TLS and after an upgrade.
   server.on('connection', (socket: Socket) => {
     sockets.add(socket);
     socket.once('close', () => sockets.delete(socket));
@@ -52,7 +52,7 @@ export const startHttpServer = async (
   return {
     port: (server.address() as AddressInfo).port,
     unref: () => void server.unref(),
-    // Waits until all clients have disconnected.
+    // Resolves once all clients have disconnected.
     close: async (timeoutMs) => {
       const closed = once(server, 'close');
       server.close();
@@ -80,13 +80,13 @@ export const createRequestHandler = (state: ServiceState): HttpHandlers['onReque
 
   const answerOf = (request: IncomingMessage, body: Buffer | 'too-large'): Answer => {
     if (body === 'too-large') return refusalAnswer(tooLarge, errorBody);
-    // Checked after reading the body, because a shutdown may have begun in the meantime.
+    // Comes after reading the body, because a shutdown may have started in the meantime.
     if (state.isShuttingDown) return refusalAnswer(shuttingDown, errorBody);
     const { 'content-type': contentType = '', 'x-api-key': apiKey } = request.headers;
-    // Section 7.1 refuses invalid content, not a wrong `Content-Type`.
+    // Section 7.1 refuses invalid content, but not a wrong `Content-Type`.
     if (body.byteLength > 0 && !/^application\/json *(;|$)/i.test(contentType))
       state.emit({ type: 'violation', rule: 'content-type' });
-    // Node joins the values of a header that is sent twice. The joined value is not a valid key.
+    // If a client sends the header twice, Node joins the values, and the result isn't a valid key.
     return answerTicketRequest(state, (apiKey ?? '') as string, body);
   };
 
@@ -106,8 +106,8 @@ export const createRequestHandler = (state: ServiceState): HttpHandlers['onReque
 };
 
 /**
- * Calls `then` once with the body of a request, or with `too-large`; never if the client disconnects first. The rest of
- * a larger body is read and dropped, so that the client can read the answer. The server limits the time.
+ * Calls `then` once with the body of a request, or with `too-large`; never if the client disconnects first. Drains the
+ * rest of a larger body, so that the client gets to read the answer. The server's timeouts apply.
  */
 const readBody = (request: IncomingMessage, maxBytes: number, then: (body: Buffer | 'too-large') => void): void => {
   const chunks: Buffer[] = [];
@@ -139,7 +139,7 @@ const answerTicketRequest = (state: ServiceState, apiKey: string, body: Buffer):
   const ticket: WireTicket = {
     ticket: tickets.issue(owner, feed),
     token_type: 'Bearer',
-    // The clock of the `Date` header: a client subtracts one from the other.
+    // Uses the same clock as the `Date` header, because a client subtracts one from the other.
     expires_at: new Date(Date.now() + settings.limits.ticketLifetimeMs).toISOString(),
     wss_url,
     feed,
@@ -150,11 +150,11 @@ const answerTicketRequest = (state: ServiceState, apiKey: string, body: Buffer):
 };
 
 /**
- * Returns the refusal of a ticket request (contract, section 7.1), or whose ticket it gets.
+ * Refuses a ticket request (contract, section 7.1), or returns the account that gets the ticket.
  *
- * The contract defines no order. Without the credential service no key can be checked, so its 503 is first. The window
- * belongs to an account, so 429 follows 401 and 403. The window limits requests, not tickets, so a request that gets
- * 422 counts, and 422 is last.
+ * The contract doesn't say in which order. No key can be checked while the credential service is down, so its 503 comes
+ * first. The window belongs to an account, so 429 follows 401 and 403. It limits requests, not tickets, so a request
+ * that gets 422 counts too, and 422 comes last.
  */
 const admit = (
   { credentialsFail, settings: { limits, scheduler } }: ServiceState,
@@ -183,8 +183,8 @@ const admit = (
 const notAnObject = Symbol('not a JSON object');
 
 /**
- * Returns the feed that an optional body selects, unchecked (contract, section 2.2): `market` without a body, or
- * without `feed`. A body must be a JSON object in UTF-8; other fields are ignored.
+ * Returns the feed that the optional body selects, unchecked (contract, section 2.2): `market` if there's no body or no
+ * `feed` in it. A body must be a JSON object in UTF-8; other fields are ignored.
  */
 const feedIn = (body: Buffer): unknown => {
   if (body.byteLength === 0) return 'market';
@@ -194,7 +194,7 @@ const feedIn = (body: Buffer): unknown => {
 };
 
 /**
- * Calls `next` when a request may be answered: after the delay, and not during a stall. A shutdown ends both waits.
+ * Calls `next` once a request may be answered: after the delay, and not during a stall. A shutdown cuts both short.
  * Never calls it if the client leaves first.
  */
 export const whenResumed = (state: ServiceState, socket: Socket, next: () => void, delayMs = 0): void => {
@@ -211,8 +211,8 @@ export const whenResumed = (state: ServiceState, socket: Socket, next: () => voi
 };
 
 /**
- * Calls `answer` when an endpoint answers a request: with the answer that a test has set, or `undefined` for that of
- * the contract. Cuts the connection instead if the endpoint is unreachable.
+ * Calls `answer` when it's time to answer a request: with the answer that a test has set, or `undefined` for the
+ * contract's. Cuts the connection instead if the endpoint is unreachable.
  */
 export const whenAnswering = (
   state: ServiceState,
@@ -237,7 +237,7 @@ const replacedAnswer = (behavior: HandshakeBehavior): Answer | 'unreachable' | u
   const { status = 200, headers, body = '' } = behavior;
   if (behavior.status === undefined && headers === undefined && behavior.body === undefined) return undefined;
   const ours = jsonAnswer(status, undefined, { 'Content-Length': String(Buffer.byteLength(body)) }).headers;
-  // In lower case, so that a header of the test replaces that of the service.
+  // In lower case, so that a test's header replaces the service's.
   const named = Object.entries({ ...ours, ...headers }).map(([name, value]) => [name.toLowerCase(), value]);
   return { status, headers: Object.fromEntries(named) as Answer['headers'], body };
 };

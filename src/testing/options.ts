@@ -10,31 +10,31 @@ import { defaultErrorBody, type ErrorBody } from './answers.js';
 /** A plan (contract, section 1): `free` delays each frame by `limits.freeDelayMs`, `developer` does not. */
 export type Plan = 'free' | 'developer';
 
-/** The limits of the service. Two defaults are from the contract, the others are chosen by this library. */
+/** The limits of the service. Two defaults come from the contract; this library chose the others. */
 export interface ServiceLimits {
   /** How long a ticket is valid, in ms. @defaultValue 60 000 (contract, section 8) */
   readonly ticketLifetimeMs: number;
-  /** The duration of the fixed window of ticket requests, in ms. @defaultValue 60 000 */
+  /** How long the fixed window of ticket requests lasts, in ms. @defaultValue 60 000 */
   readonly windowMs: number;
-  /** The maximum number of ticket requests of an account in a window. @defaultValue 60 */
+  /** How many ticket requests an account gets per window. @defaultValue 60 */
   readonly ticketsPerWindow: number;
-  /** The maximum number of users with a live connection; a further user gets 503. @defaultValue Infinity */
+  /** How many users can have a live connection; one more gets 503. @defaultValue Infinity */
   readonly capacity: number;
   /**
-   * The maximum number of bytes that may wait for the client of a connection. If more wait when a frame is sent, the
-   * service closes the connection with 1013. Frames that wait for the delay of the Free plan do not count.
+   * How many bytes may wait for a slow client. If there are more when the next frame is sent, the service closes the
+   * connection with 1013. Frames that the Free plan's delay holds back don't count.
    * @defaultValue 1 MiB
    */
   readonly backlogBytes: number;
   /** The delay of each frame on the Free plan, in ms. @defaultValue 500 (contract, section 8) */
   readonly freeDelayMs: number;
-  /** The maximum size of the body of a ticket request, in bytes; a larger body gets 413. @defaultValue 16 KiB */
+  /** The largest body of a ticket request, in bytes; a larger one gets 413. @defaultValue 16 KiB */
   readonly requestBytes: number;
-  /** How long a client may take to send a request, in ms; then it gets 408. @defaultValue 10 000 */
+  /** How long a client may take to send a request, in ms, before it gets 408. @defaultValue 10 000 */
   readonly requestTimeoutMs: number;
-  /** How long a client may take to answer a close frame, in ms; then its socket is destroyed. @defaultValue 10 000 */
+  /** How long a client may take to answer a close frame, in ms, before its socket is destroyed. @defaultValue 10 000 */
   readonly closeTimeoutMs: number;
-  /** How long `shutdown()` waits for clients, in ms; then their sockets are destroyed. @defaultValue 1 000 */
+  /** How long `shutdown()` waits for clients, in ms, before it destroys their sockets. @defaultValue 1 000 */
   readonly shutdownTimeoutMs: number;
 }
 
@@ -46,32 +46,32 @@ export type ServiceSources = { readonly [F in Feed]?: Observable<Payload> | unde
 
 /** The options of {@link startTradeFeedService}. */
 export interface TradeFeedServiceOptions {
-  /** The port on 127.0.0.1; 0 selects a free port. @defaultValue 0 */
+  /** The port on 127.0.0.1; 0 picks a free one. @defaultValue 0 */
   readonly port?: number | undefined;
   /** Key and certificate in PEM, for `https:` and `wss:`. @defaultValue none: `http:` and `ws:` */
   readonly tls?: { readonly key: string | Buffer; readonly cert: string | Buffer } | undefined;
   /**
-   * The address that clients use if they connect through a proxy, for example one that terminates TLS: an origin with
-   * `https:`, or with `http:` for a loopback host. The `wss_url` of tickets uses it, `baseUrl` does not.
+   * The address for clients that connect through a proxy, for example one that terminates TLS: an origin with `https:`,
+   * or with `http:` for a loopback host. Changes the `wss_url` of tickets, but not `baseUrl`.
    * @defaultValue the address of the service
    */
   readonly publicUrl?: string | undefined;
   /**
-   * The payloads of each feed. The service subscribes to each Observable once, from start to shutdown, and sends its
+   * The payloads of each feed. The service subscribes once to each Observable, from start to shutdown, and sends its
    * payloads to all open connections of the feed. @defaultValue none: only `push` sends payloads
    */
   readonly sources?: ServiceSources | undefined;
   /** See {@link ServiceLimits}. */
   readonly limits?: { readonly [L in keyof ServiceLimits]?: ServiceLimits[L] | undefined } | undefined;
-  /** The subprotocol of each feed. The contract doesn't show that of `raw`: `mmp.pending-transaction.v1` is ours. */
+  /** The subprotocol of each feed. The contract doesn't show the one of `raw`: `mmp.pending-transaction.v1` is ours. */
   readonly subprotocols?: { readonly [F in Feed]?: string | undefined } | undefined;
   /** The JSON body of a refusal. @defaultValue `{ "error": { "code": …, "message": … } }` */
   readonly errorBody?: ErrorBody | undefined;
-  /** The clock of tickets, windows and the delay of the Free plan. @defaultValue real time */
+  /** The clock of tickets, windows and the Free plan's delay. @defaultValue real time */
   readonly scheduler?: SchedulerLike | undefined;
 }
 
-/** The options with all defaults. */
+/** The options with all defaults filled in. */
 export interface ServiceSettings {
   readonly port: number;
   readonly tls: TradeFeedServiceOptions['tls'];
@@ -83,15 +83,15 @@ export interface ServiceSettings {
   readonly scheduler: SchedulerLike;
 }
 
-/** What an endpoint does with a request. Without `status`, `headers` and `body` it answers as the contract says. */
+/** What an endpoint does with a request. It follows the contract unless you set `status`, `headers` or `body`. */
 export interface EndpointAnswer {
-  /** How long a request waits for its answer, in ms. @defaultValue 0 */
+  /** How long to delay the answer, in ms. @defaultValue 0 */
   readonly delayMs?: number | undefined;
   /** The status of the answer, from 200 to 599. @defaultValue 200 */
   readonly status?: number | undefined;
   /** Headers of the answer, such as `Retry-After`. @defaultValue those of a JSON body */
   readonly headers?: Readonly<Record<string, string>> | undefined;
-  /** The body of the answer, sent as it is. @defaultValue empty */
+  /** The body of the answer, sent unchanged. @defaultValue empty */
   readonly body?: string | undefined;
 }
 
@@ -101,10 +101,10 @@ export interface HandshakeAnswer extends EndpointAnswer {
   readonly subprotocol?: string | undefined;
 }
 
-/** How the ticket endpoint behaves: `normal` as the contract says, `unreachable` cuts each request's connection. */
+/** How the ticket endpoint behaves: `normal` follows the contract, `unreachable` cuts each request's connection. */
 export type TicketEndpointBehavior = 'normal' | 'unreachable' | EndpointAnswer;
 
-/** How the handshake behaves: `normal` as the contract says, `unreachable` cuts the connection of each handshake. */
+/** How the handshake behaves: `normal` follows the contract, `unreachable` cuts the connection of each handshake. */
 export type HandshakeBehavior = 'normal' | 'unreachable' | HandshakeAnswer;
 
 export interface Endpoints {
@@ -112,7 +112,7 @@ export interface Endpoints {
   handshake: HandshakeBehavior;
 }
 
-/** Real time in epoch ms, with fractions, from the monotonic clock. So a delay of 500 ms never ends after 499.9 ms. */
+/** Real time in epoch ms, with the monotonic clock's fractions: a delay of 500 ms mustn't end after 499.9 ms. */
 export const systemScheduler: SchedulerLike = {
   now: () => performance.timeOrigin + performance.now(),
   schedule: (...args: Parameters<SchedulerLike['schedule']>) => asyncScheduler.schedule(...args),
@@ -210,7 +210,7 @@ const pemRules = { key: pem, cert: pem };
 const observable: Rule = { allowed: 'an Observable of strings or bytes', is: isObservable };
 const perFeed = (rule: Rule) => Object.fromEntries(feeds.map((feed) => [feed, rule])) as Record<Feed, Rule>;
 
-// Clients accept a `wss_url` without TLS only if its host is this machine, so the same rule applies here.
+// Clients accept a `wss_url` without TLS only for a loopback host, so the same rule applies here.
 const isOrigin = (value: unknown): boolean => {
   if (!isText(value) || !/^https?:\/\/[^/\s?#@\\]+\/?$/i.test(value) || !URL.canParse(value)) return false;
   const url = new URL(value);

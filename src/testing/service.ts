@@ -5,21 +5,21 @@ import type { HandshakeBehavior, Payload, Plan, TicketEndpointBehavior } from '.
 
 /** The options of {@link TradeFeedService.restart}. */
 export interface RestartOptions {
-  /** How open connections end: `close` with 1001, `drop` without a close frame. @defaultValue `close` */
+  /** How to end open connections: `close` with 1001, `drop` without a close frame. @defaultValue `close` */
   readonly connections?: 'close' | 'drop' | undefined;
 }
 
 /**
- * A Real-time Trade Feed Service that runs in this process, on loopback. {@link startTradeFeedService} starts one. A call
- * with an invalid value throws a `TradeFeedError` with code `invalid-options`.
+ * A Real-time Trade Feed Service in this process, on loopback. {@link startTradeFeedService} starts one. Its methods
+ * throw a `TradeFeedError` with code `invalid-options` for invalid values.
  *
  * @see the contract, all sections
  */
 export interface TradeFeedService extends AsyncDisposable {
-  /** The base address: `http://127.0.0.1:PORT`, or `https:` with the option `tls`. `publicUrl` does not change it. */
+  /** The base address: `http://127.0.0.1:PORT`, or `https:` if `tls` is set. `publicUrl` doesn't change it. */
   readonly baseUrl: string;
   /**
-   * Emits the events of the service: tickets, handshakes, closes, violations. Hot; continues through a restart,
+   * Emits what the service sees: tickets, handshakes, closes, violations. Hot; continues through a restart,
    * completes at the shutdown, never errors. No event contains a key or a ticket.
    */
   readonly events$: Observable<ServiceEvent>;
@@ -27,13 +27,13 @@ export interface TradeFeedService extends AsyncDisposable {
   createAccount(options?: AccountOptions): TradeFeedAccount;
   /** Revokes a ticket (contract, section 3.1). Returns `false` if it is unknown, used, expired or already revoked. */
   revokeTicket(ticket: string): boolean;
-  /** Sets the maximum number of live users. Open connections stay open. */
+  /** Sets how many users can be live. Open connections stay open. */
   setCapacity(users: number): void;
-  /** Makes the credential service fail (503 for each ticket request), or work again. */
+  /** Makes the credential service fail (every ticket request gets 503) or recover. */
   failCredentials(isFailing: boolean): void;
   /**
-   * Makes the ticket endpoint slow or unreachable, or lets it answer what you like, for the requests from now on.
-   * `normal` ends that. An answer of yours is the event `fault`.
+   * Makes the ticket endpoint slow, unreachable or answer whatever you like, from the next request on.
+   * `normal` ends that. An answer of yours emits the event `fault`.
    *
    * @example
    * ```ts
@@ -49,47 +49,47 @@ export interface TradeFeedService extends AsyncDisposable {
    * ```
    */
   setTicketEndpoint(behavior: TicketEndpointBehavior): void;
-  /** Does the same for the handshake. An answer of yours doesn't use up the ticket. Open connections stay open. */
+  /** Does the same to the handshake. An answer of yours doesn't use up the ticket. Open connections stay open. */
   setHandshake(behavior: HandshakeBehavior): void;
-  /** Drops every open connection without a close frame: clients see 1006. Frames that were pushed before are sent. */
+  /** Drops every open connection without a close frame: clients see 1006. Sends the frames that you pushed before. */
   dropConnections(): void;
   /**
    * Closes every open connection with a close frame.
    *
-   * @param code - 1000 to 1003, 1007 to 1014 or 3000 to 4999: the codes that a close frame can have
+   * @param code - 1000 to 1003, 1007 to 1014 or 3000 to 4999: the codes that a close frame can carry
    * @param reason - at most 123 bytes. @defaultValue none
    */
   closeConnections(code: number, reason?: string): void;
   /**
-   * Makes the service silent, as a network that loses every packet. Open connections send no bytes, not even pongs and
-   * close frames, and read none. Ticket requests and handshakes get no answer; TCP and TLS connections are still
-   * accepted. Frames that you push wait: more than `limits.backlogBytes` of them make the client too slow (1013). Lasts
+   * Makes the service silent, like a network that loses every packet. Open connections neither send (not even pongs or
+   * close frames) nor read. TCP and TLS connections are still accepted, but ticket requests and handshakes get no
+   * answer. Frames that you push wait: more than `limits.backlogBytes` of them make the client too slow (1013). Lasts
    * until {@link TradeFeedService.resume}, a restart or the shutdown.
    */
   stall(): void;
-  /** Ends a stall: sends what waited, and answers the requests whose clients still wait. */
+  /** Ends a stall: sends the pushed frames, and answers the requests whose clients are still waiting. */
   resume(): void;
   /**
-   * Restarts the service on the same port, which refuses connections in between. Open connections end, and tickets are
-   * gone. Accounts, keys, `events$`, sources, and what you set stay.
+   * Restarts the service on the same port, which refuses connections in between. Ends open connections and forgets all
+   * tickets, but keeps accounts, keys, `events$`, sources and everything you have set.
    *
    * @returns resolves when the service listens again; rejects with a TradeFeedError (`invalid-options`), an Error after
-   *   the shutdown, or the error of the system if another program took the port
+   *   the shutdown, or the system's error if another program took the port
    */
   restart(options?: RestartOptions): Promise<void>;
   /**
    * Sends a payload to every open connection of a feed: a text frame for a string, a binary frame for bytes. The
-   * service stores no payloads: a connection receives only payloads that are pushed while it is open.
+   * service doesn't store payloads, so a connection gets only what you push while it's open.
    */
   push(feed: Feed, payload: Payload): void;
   /**
-   * Allows the process to exit while the service listens, as `server.unref()` of Node does. Open connections and
-   * sources with timers still keep the process running.
+   * Allows the process to exit while the service is listening, like Node's `server.unref()`. Open connections and
+   * sources with timers still keep it running.
    */
   unref(): void;
   /**
-   * Closes every connection with 1001 `server shutdown`, stops listening, and releases all resources. Sockets of
-   * clients that do not answer within `limits.shutdownTimeoutMs` are destroyed. Further calls return the same promise.
+   * Closes every connection with 1001 `server shutdown`, stops listening, and releases all resources. Destroys the
+   * sockets of clients that don't answer within `limits.shutdownTimeoutMs`. Further calls return the same promise.
    */
   shutdown(): Promise<void>;
 }
@@ -126,7 +126,7 @@ export interface ServiceTicketRevoked extends TimedEvent {
   readonly feed: Feed;
 }
 
-/** A handshake was answered with 101 and the connection is registered (contract, section 3.2). */
+/** A handshake got 101, and the connection is registered (contract, section 3.2). */
 export interface ServiceHandshakeAccepted extends TimedEvent {
   readonly type: 'handshake-accepted';
   readonly account: string;
@@ -145,22 +145,22 @@ export interface ServiceHandshakeRefused extends TimedEvent {
   readonly feed: Feed | undefined;
 }
 
-/** A connection left the state `open` (contract, section 7.3). */
+/** A connection is no longer `open` (contract, section 7.3). */
 export interface ServiceConnectionClosed extends TimedEvent {
   readonly type: 'connection-closed';
   readonly account: string;
   readonly feed: Feed;
   readonly connection: number;
-  /** The close code that the service or the client sent; 1006 without a close frame. */
+  /** The close code that the service or the client sent; 1006 if there was no close frame. */
   readonly code: number;
-  /** The close reason of the service; empty if the client closed. */
+  /** The service's close reason; empty if the client closed. */
   readonly reason: string;
   readonly by: 'service' | 'client';
-  /** Frames that were written to this connection. */
+  /** How many frames were written to this connection. */
   readonly frames: number;
 }
 
-/** The rules of the contract that a client can violate. */
+/** The rules of the contract that a client can break. */
 export type ViolationRule =
   /** A text or binary message (section 3.2): closes with 1008. */
   | 'client-message'
@@ -179,7 +179,7 @@ export type ViolationRule =
   /** A method that the contract does not allow at this address. */
   | 'wrong-method';
 
-/** A client violated a rule of the contract. The service may accept the request nevertheless. */
+/** A client broke a rule of the contract. The service may still accept the request. */
 export interface ServiceViolation extends TimedEvent {
   readonly type: 'violation';
   readonly rule: ViolationRule;
@@ -188,7 +188,7 @@ export interface ServiceViolation extends TimedEvent {
   readonly connection?: number | undefined;
 }
 
-/** A request got the answer that a test has set with `setTicketEndpoint` or `setHandshake`. */
+/** A request got the answer that you set with `setTicketEndpoint` or `setHandshake`. */
 export interface ServiceFault extends TimedEvent {
   readonly type: 'fault';
   readonly endpoint: 'ticket' | 'handshake';
@@ -196,7 +196,7 @@ export interface ServiceFault extends TimedEvent {
   readonly status: number | undefined;
 }
 
-/** A source ended. The service and its connections continue. */
+/** A source ended. The service and its connections carry on. */
 export interface ServiceSourceEnded extends TimedEvent {
   readonly type: 'source-ended';
   readonly feed: Feed;
@@ -218,16 +218,16 @@ export type ServiceEvent =
 
 /** The options of {@link TradeFeedService.createAccount}. */
 export interface AccountOptions {
-  /** The plan of the account. @defaultValue `free`, as for new accounts in the contract (section 1) */
+  /** The plan of the account. @defaultValue `free`, like new accounts in the contract (section 1) */
   readonly plan?: Plan | undefined;
-  /** Whether the account is active. Ticket requests of an inactive account get 403. @defaultValue true */
+  /** Whether the account is active. If not, its ticket requests get 403. @defaultValue true */
   readonly active?: boolean | undefined;
-  /** Whether the account is entitled to the stream. Without it, ticket requests get 403. @defaultValue true */
+  /** Whether the account is entitled to the stream. If not, its ticket requests get 403. @defaultValue true */
   readonly entitled?: boolean | undefined;
 }
 
 /**
- * An account of the service: a user of the contract, with at most one live connection for all its keys and both feeds.
+ * An account of the service (the contract says "user"): at most one live connection for all its keys and both feeds.
  *
  * @see the contract, sections 1, 2.3 and 5
  */
@@ -237,7 +237,7 @@ export interface TradeFeedAccount {
   /** The current plan. */
   readonly plan: Plan;
   /**
-   * Creates an API key and returns it. The key cannot be read again.
+   * Creates an API key and returns it. You can't read it again later.
    *
    * @param key - a fixed key, such as the one in the configuration of your app. @defaultValue a random key
    */
@@ -252,8 +252,8 @@ export interface TradeFeedAccount {
   /** Makes the account active and entitled. */
   restoreAccess(): void;
   /**
-   * Changes the plan, also for the live connection. `developer`: delayed frames are sent at once, and further frames
-   * without delay. `free`: the delay begins with the next frame. The order of frames does not change.
+   * Changes the plan, even for the live connection. `developer` sends delayed frames at once and stops the delay;
+   * `free` delays from the next frame on. Frames stay in order.
    */
   setPlan(plan: Plan): void;
 }

@@ -6,15 +6,15 @@ import type { ServiceState } from './state.js';
 
 /** The options of {@link marketBatches$}. */
 export interface MarketBatchesOptions extends SourceOptions {
-  /** The number of trades in a batch, 1 to 1 000. @defaultValue 8 */
+  /** How many trades a batch holds, 1 to 1 000. @defaultValue 8 */
   readonly batchSize?: number | undefined;
 }
 
 /**
  * Emits random batches of trades, one JSON object per frame: a source for the `market` feed. Never completes.
  *
- * The contract does not show the payload (section 6, rule 5), so its format is chosen by this library. It contains no
- * time, so the same seed produces the same payloads. `batch` counts from 1.
+ * The contract doesn't show the payload (section 6, rule 5), so this library chose a format. It holds no time, so the
+ * same seed produces the same payloads. `batch` counts from 1.
  *
  * @throws TradeFeedError with code `invalid-options`, from the call itself
  * @example
@@ -55,9 +55,9 @@ const batchFactory = (random: Random, batchSize: number): (() => string) => {
   };
 };
 
-/** The minimum time between two bursts, in ms: more timers would cost too much CPU time. */
+/** The shortest time between two bursts, in ms: more timers would cost too much CPU time. */
 const shortestTickMs = 4;
-/** How much time a blocked process catches up on, in seconds. Skips values beyond it, to avoid one very large burst. */
+/** How much a blocked process catches up on, in seconds. Skips older values rather than send one huge burst. */
 const longestCatchUpS = 0.1;
 
 /**
@@ -83,8 +83,8 @@ export const paced$ = <T>(rate: number, createFactory: () => () => T, scheduler:
 /**
  * Emits random pending transactions, one JSON object per frame: a source for the `raw` feed. Never completes.
  *
- * The contract does not show the payload (section 6, rule 5). This source uses the format of a pending transaction of
- * an Ethereum node. A payload contains no time, so the same seed produces the same payloads.
+ * The contract doesn't show the payload (section 6, rule 5). This source uses an Ethereum node's format of a pending
+ * transaction. A payload holds no time, so the same seed produces the same payloads.
  *
  * @throws TradeFeedError with code `invalid-options`, from the call itself
  * @example
@@ -125,8 +125,7 @@ const transactionFactory = (random: Random): (() => string) => {
 };
 
 /**
- * Subscribes to each source once. Emits an event when a source ends; the other sources continue. Unsubscribe to stop
- * all sources.
+ * Subscribes to each source once. Emits an event when a source ends; the others carry on. Unsubscribe to stop them all.
  */
 export const runSources = (state: ServiceState, push: (feed: Feed, payload: Payload) => void): Subscription => {
   const running = new Subscription();
@@ -141,7 +140,7 @@ export const runSources = (state: ServiceState, push: (feed: Feed, payload: Payl
 // A whole number from 0 to 2^32-1.
 type Random = () => number;
 
-/** Creates a sequence of random numbers (mulberry32). The same seed creates the same sequence. Not for secrets. */
+/** Creates a random number generator (mulberry32). The same seed gives the same sequence. Not for secrets. */
 export const seededRandom = (seed: number): Random => {
   let state = seed >>> 0;
   return () => {
@@ -154,17 +153,17 @@ export const seededRandom = (seed: number): Random => {
 
 const below = (random: Random, bound: number): number => Math.floor((random() / 2 ** 32) * bound);
 
-/** Returns `0x` and `bytes` random bytes in hex. `bytes` must be a multiple of 4. */
+/** Returns `0x` and `bytes` random bytes in hex, where `bytes` is a multiple of 4. */
 const hexBytes = (random: Random, bytes: number): string => {
   let hex = '0x';
   for (let written = 0; written < bytes; written += 4) hex += random().toString(16).padStart(8, '0');
   return hex;
 };
 
-/** Creates values to pick from later: at 50 000 frames per second, creating each value again costs too much. */
+/** Creates values to pick from later: at 50 000 frames per second, creating a new one each time costs too much. */
 const poolOf = <T>(size: number, create: () => T): readonly T[] => Array.from({ length: size }, create);
 
-/** Creates a function that returns hashes. 4 bytes are random, the other 28 are from two pools of 1 024 values. */
+/** Creates a function that returns hashes: 4 random bytes, and 28 from two pools of 1 024 values. */
 const hashFactory = (random: Random): (() => string) => {
   const heads = poolOf(1_024, () => hexBytes(random, 12));
   const tails = poolOf(1_024, () => hexBytes(random, 16).slice(2));

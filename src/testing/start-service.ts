@@ -12,11 +12,11 @@ import { runSources } from './sources.js';
 import { type AccountRecord, ServiceState } from './state.js';
 
 /**
- * Starts a local service that implements the complete contract, on 127.0.0.1. Use it in tests of your program;
- * `rx-trade-feed serve` and the tests of this library use it, too. Several services can run at once, independently.
+ * Starts a local service on 127.0.0.1 that implements the complete contract, for tests of your program. It's what
+ * `rx-trade-feed serve` and this library's own tests run. Start as many as you like: they're independent.
  *
  * @returns the running service; rejects with a TradeFeedError (`invalid-options`) that names an option, or with the
- *   error of the system if it cannot listen on the port
+ *   system's error if it can't listen on the port
  * @see the contract, all sections
  * @example
  * ```ts
@@ -102,7 +102,7 @@ const controlsOf = (state: ServiceState) =>
     resume: () => state.stalled$.next(false),
   }) satisfies Partial<TradeFeedService>;
 
-// RFC 6455, 7.4: the other codes are never in a close frame.
+// No close frame can carry the other codes (RFC 6455, 7.4).
 const closeCode: Rule = {
   allowed: 'a close code from 1000 to 1003, 1007 to 1014 or 3000 to 4999',
   is: (v) => [integerIn(1000, 1003), integerIn(1007, 1014), integerIn(3000, 4999)].some(({ is }) => is(v)),
@@ -153,7 +153,7 @@ const accountOf = (state: ServiceState, account: AccountRecord): TradeFeedAccoun
 
 type Ending = Exclude<RestartOptions['connections'], undefined>;
 
-/** Starts the server of a service: on one port, from its start to its shutdown. */
+/** Starts a service's server, which keeps its port until the shutdown. */
 const startServiceServer = async (state: ServiceState) => {
   const { settings } = state;
   const upgrades = createUpgrades(state);
@@ -164,7 +164,7 @@ const startServiceServer = async (state: ServiceState) => {
   let isStopped = false;
   let current: Promise<void> | undefined;
 
-  // Begins at once, or after the restart that is under way, even if that fails: it has told its caller.
+  // Starts at once, or after the current restart even if that fails, because its own caller gets that error.
   const inTurn = (work: () => Promise<void>): Promise<void> => (current = current?.then(work, work) ?? work());
 
   const end = async (connections: Ending): Promise<void> => {

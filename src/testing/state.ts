@@ -8,17 +8,17 @@ import type { ServiceEvent } from './service.js';
 
 type Untimed<E> = E extends ServiceEvent ? Omit<E, 'at'> : never;
 
-/** The state of one service, which all endpoints use. */
+/** The state of one service, shared by its endpoints. */
 export class ServiceState {
   readonly settings: ServiceSettings;
   readonly events = new Subject<ServiceEvent>();
-  /** The accounts by API key. An account may have several keys, which are stored only here. */
+  /** The accounts by API key. An account may have several keys, and nothing else stores them. */
   readonly keys = new Map<string, AccountRecord>();
   readonly tickets: TicketStore;
   /** The open connections, one for each account that has one. */
   readonly connections = new Set<Connection>();
   readonly endpoints: Endpoints = { ticket: 'normal', handshake: 'normal' };
-  /** Whether the service is stalled. Emits again at a shutdown, which ends what waits. */
+  /** Whether the service is stalled. The shutdown emits once more, to end whatever is still waiting. */
   readonly stalled$ = new BehaviorSubject(false);
   capacity: number;
   credentialsFail = false;
@@ -42,7 +42,7 @@ export class ServiceState {
     return revoked;
   }
 
-  /** Reports a request target that contains an API key or a ticket (contract, sections 4.1 and 4.2). */
+  /** Reports a request whose URL contains an API key or a ticket (contract, sections 4.1 and 4.2). */
   checkTarget(target: string): void {
     const pieces = target.split(/[/?&=;]/).map((piece) => unescape(piece));
     if (pieces.some((piece) => this.keys.has(piece) || this.tickets.has(piece)))
@@ -70,7 +70,7 @@ export interface TicketRecord {
   state: TicketState;
 }
 
-/** The tickets of a service. It has no timers: a ticket expires when it is next looked up. */
+/** The tickets of a service. Uses no timers: a ticket expires when it's next looked up. */
 export class TicketStore {
   readonly #tickets = new Map<string, TicketRecord>();
   readonly #lifetimeMs: number;
@@ -82,7 +82,7 @@ export class TicketStore {
   }
 
   issue(account: AccountRecord, feed: Feed): string {
-    // A ticket is stored until one lifetime after its deadline, so that a late handshake gets the exact refusal.
+    // Keeps tickets for one more lifetime after the deadline, so that a late handshake gets the exact refusal.
     for (const [old, { deadline }] of this.#tickets) {
       if (this.#now() < deadline + this.#lifetimeMs) break;
       this.#tickets.delete(old);
@@ -92,7 +92,7 @@ export class TicketStore {
     return ticket;
   }
 
-  /** Moves a ticket that is still issued to the next state. Returns the ticket as it was before. */
+  /** Moves a ticket that's still `issued` to the next state. Returns its record from before. */
   move(ticket: string, next: 'consumed' | 'revoked'): TicketRecord | undefined {
     const record = this.#tickets.get(ticket);
     if (record === undefined) return undefined;
@@ -102,7 +102,7 @@ export class TicketStore {
     return before;
   }
 
-  /** Revokes a ticket, or all tickets of an account. Returns those that were still issued. */
+  /** Revokes a ticket, or all tickets of an account. Returns those that were still `issued`. */
   revoke(which: string | AccountRecord): readonly TicketRecord[] {
     const tickets = [...this.#tickets].filter(([ticket, { account }]) => ticket === which || account === which);
     return tickets.flatMap(([ticket]) => {
@@ -126,10 +126,10 @@ export interface FixedWindow {
 }
 
 /**
- * Counts a ticket request in the fixed window of its account (contract, sections 7.1 and 8): a window begins with the
- * first request after the previous one.
+ * Counts a ticket request in its account's fixed window (contract, sections 7.1 and 8). A window starts with the first
+ * request after the previous one.
  *
- * @returns the window, and how long to wait if it was full: rounded up, so that it is over after the wait
+ * @returns the window, and if it was full, how long to wait: rounded up, so that it's over by then
  */
 export const countInWindow = (
   window: FixedWindow | undefined,

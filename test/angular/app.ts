@@ -84,7 +84,7 @@ export class Reader {
 /** Creates a component that injects the feed, and returns the feed. */
 export const readFeed = (): AngularTradeFeed => show(Reader).componentInstance.feed;
 
-/** A zone of Angular that knows whether code runs inside of it. */
+/** An Angular zone that knows whether code runs inside it. */
 export const fakeZone = () => {
   let isInside = false;
   const within =

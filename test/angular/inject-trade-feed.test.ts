@@ -125,7 +125,7 @@ describe('the connection', () => {
       component.destroy();
     });
     expect(callsInside).toEqual([]);
-    // The timers are the period of the figures, and `lingerMs`.
+    // The timers are those of the figures and of `lingerMs`.
     expect(jest.getTimerCount()).toBe(2);
     await after(1_000);
     expect([connections, isOpen, jest.getTimerCount()]).toEqual([2, false, 0]);

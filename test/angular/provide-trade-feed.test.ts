@@ -195,7 +195,7 @@ describe('provideTradeFeed', () => {
     const [isBack, gaps] = [joined(), event(feed.events$, 'gap')];
     feed.restart();
     await isBack;
-    // The end of the gap is known when the feed is open again.
+    // The gap has an end once the feed is open again.
     emitOpened();
     expect(await gaps).toMatchObject([{ type: 'gap', failure: { code: 'relay-behind' } }]);
     expect([feed.failure(), stored.size]).toEqual([undefined, 0]);

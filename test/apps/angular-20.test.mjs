@@ -1,4 +1,4 @@
-// docs/angular.md in an Angular 20 app, the oldest supported version. A new app of that version uses zone.js.
+// docs/angular.md in an Angular 20 app, the oldest supported version. New apps of that version use zone.js.
 import { after, before, test } from 'node:test';
 import assert from 'node:assert/strict';
 import { createApp } from './angular/app.mjs';
@@ -15,7 +15,7 @@ before(
 );
 after(() => app?.remove());
 
-test('compiles without types of Node, and shows frames, an outage, a reload and a stop', async (t) => {
+test('the Angular 20 app compiles without the types of Node, and shows frames, an outage, a reload and a stop', async (t) => {
   assert.match(await app.ng('build', '--output-path', 'dist/zone'), /Application bundle generation complete/);
   t.diagnostic(await runScenario(app, 'dist/zone'));
 });

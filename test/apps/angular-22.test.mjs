@@ -17,30 +17,30 @@ before(
 );
 after(() => app?.remove());
 
-test('compiles without types of Node, and shows frames, an outage, a reload and a stop', async (t) => {
+test('the Angular 22 app compiles without the types of Node, and shows frames, an outage, a reload and a stop', async (t) => {
   const output = await app.ng('build', '--output-path', 'dist/zoneless');
   assert.match(output, /Application bundle generation complete/);
   assert.doesNotMatch(output, /WARNING/);
   t.diagnostic(`zoneless: ${await runScenario(app, 'dist/zoneless')}`);
 });
 
-test('works the same with zone.js', async (t) => {
+test('the Angular 22 app works the same with zone.js', async (t) => {
   await app.ng('build', '--browser', 'src/main.zone.ts', '--polyfills', 'zone.js', '--output-path', 'dist/zone');
   t.diagnostic(`zone.js: ${await runScenario(app, 'dist/zone')}`);
 });
 
-test('renders on a server without a request', async () => {
+test('the Angular 22 app renders on a server without sending a request', async () => {
   await app.add('ssr.mjs');
   const { html, requests } = JSON.parse(/^\{"html".*$/m.exec(await app.node('ssr.mjs'))[0]);
   assert.match(html, /<p role="status">Connecting\.<\/p>/);
   assert.deepEqual(requests, []);
 });
 
-test('the development server shows the frames of the relay of the guide', async () => {
+test('the development server of Angular 22 shows the frames of the relay in the guide', async () => {
   const [port, target] = ["listen(3000, '127.0.0.1')", 'http://127.0.0.1:3000'];
   const [relay, proxy] = [await app.read('relay.mjs'), await app.read('proxy.conf.json')];
   assert.ok(relay.includes(port) && proxy.includes(target));
-  // Uses a free port, and sends it to this process. The rest is unchanged.
+  // Uses a free port and reports it to this process. The rest is unchanged.
   const freePort = "listen(0, '127.0.0.1', function () { process.send({ port: this.address().port }); })";
   await app.write('relay.mjs', relay.replace(port, freePort));
   const { program, url } = await startProgram(app, 'relay.mjs');

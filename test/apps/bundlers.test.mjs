@@ -14,7 +14,7 @@ import { buildImage } from './bundlers/build-image.mjs';
 import { npmInstall, root, run as execute, tableOf, tarball, temporaryFolder } from './support.mjs';
 
 const outside = temporaryFolder('rx-trade-feed-bundles-');
-/** Creates a folder outside the project, where a bundle finds no packages. */
+/** Creates a folder outside the project, so that a bundle finds no packages. */
 const newFolder = () => mkdtempSync(join(outside, 'bundle-'));
 
 const here = join(import.meta.dirname, 'bundlers');
@@ -98,7 +98,7 @@ const run = async (program, receiveIn) => {
   return result;
 };
 
-test('the table has all bundlers', () =>
+test('the table in docs/how-to/bundling.md has all bundlers', () =>
   assert.deepEqual([...new Set(rows.map(({ bundler }) => bundler))], Object.keys(forServer)));
 
 for (const { bundler, code, main, worker } of rows) {
@@ -165,7 +165,7 @@ for (const [bundler, write] of Object.entries(forPage)) {
   });
 }
 
-/** Starts a server. Returns its process, and a function that waits until it has printed a text. */
+/** Starts a server. Returns its process and a function that waits until it has printed a text. */
 const startServer = ([command, ...args], apiKey, options = {}) => {
   const env = { PATH: process.env.PATH, TRADE_FEED_BASE_URL: service.baseUrl, TRADE_FEED_API_KEY: apiKey };
   const child = spawn(command, args, {
@@ -201,7 +201,7 @@ test('the Dockerfile of examples/docker builds a bundle that receives, and ends 
   copyFileSync(packed, join(context, 'rx-trade-feed.tgz'));
   await npmInstall(context, ['--package-lock-only']);
   const dockerfile = readFileSync(join(root, 'examples/docker/Dockerfile'), 'utf8');
-  // The tarball stands for the registry: each stage finds it.
+  // The tarball replaces the registry, so every stage finds it.
   const { cwd, env, command } = buildImage(dockerfile, context, () => {
     const root = newFolder();
     mkdirSync(join(root, 'app'));
@@ -234,7 +234,7 @@ test('a frozen instance of a function loses frames', async () => {
   const { child, printed } = startServer([process.execPath, await bundled('server.mjs')], newKey());
   await printed('opened');
   child.kill('SIGSTOP');
-  // More than the buffers of the service and the system hold, and slowly, so that an instance that runs keeps up.
+  // More than the buffers of service and system hold, but slow enough for an instance that isn't frozen.
   for (let sent = 0; sent < 500; sent += 1) {
     service.push('market', Buffer.alloc(2 ** 16));
     await setTimeout(1);

@@ -15,7 +15,7 @@ before(
   { timeout: 600_000 },
 );
 
-/** Runs the deploy, and returns its output and exit code. */
+/** Runs the deploy. Returns its output and exit code. */
 const runDeploy = (...args) =>
   new Promise((done) => {
     const { folder, env } = built;
@@ -32,10 +32,10 @@ const counts = [
   'missing without a gap',
 ];
 
-test('two deploys stop no page, and no page receives a frame twice', { timeout: 600_000 }, async () => {
+test('two deploys of the example app stop no page, and no page gets a frame twice', { timeout: 600_000 }, async () => {
   const { code, stdout, stderr } = await runDeploy('--deploys', '2', '--pages', '2', '--clients', '20');
   for (const count of counts) assert.match(stdout, new RegExp(`${count}: 0$`, 'm'), `${stdout}${stderr}`);
-  // Each new server took over the connection. Otherwise the test would prove nothing.
+  // Each new server took over the connection, or the test would prove nothing.
   assert.equal(stdout.match(/a connection ended with 4001/g)?.length, 2, stdout);
   assert.match(stdout, /page 2 .* 'Live'/);
   assert.equal(code, 0, stderr);

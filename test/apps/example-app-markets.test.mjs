@@ -1,5 +1,5 @@
-// The view of the markets in the example app. Its candles are compared with a separate count of the frames, with and without an outage, and its
-// bytes with those of the feed.
+// The market view of the example app. Compares its candles with a separate count of the frames, with and without an
+// outage, and its bytes with the feed's.
 import { after, afterEach, before, describe, test } from 'node:test';
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
@@ -23,7 +23,7 @@ import {
 
 const importBuilt = (path) => import(pathToFileURL(join(built.folder, path)).href);
 const historyOf = async ({ url }) => (await fetch(`${url}/markets/history`)).json();
-/** Opens the page at the markets, and waits for the first market. */
+/** Opens the page at the markets and waits for the first one. */
 const openMarkets = async (t, { url }, options) => {
   const view = await openPage(t, `${url}/#markets`, options);
   await view.page.locator('app-candle-chart canvas').waitFor();
@@ -166,7 +166,7 @@ describe('on the local service of the demo', () => {
   let app;
   let view;
   before(async () => {
-    // An outage ends when the test has seen it.
+    // Outages last until the test has noticed them.
     app = await startApp(built, { args: ['--rate', '300', '--outage', '600'] });
     view = await openMarkets(undefined, app);
   });
@@ -175,7 +175,7 @@ describe('on the local service of the demo', () => {
     await app?.stop();
   });
   afterEach(async () => {
-    // A failed test must not affect the next one.
+    // A failed test mustn't affect the next one.
     for (const path of ['demo/restore', 'feed/restart']) await fetch(`${app.url}/${path}`, { method: 'POST' });
   });
   const live = (which = view) =>
@@ -189,7 +189,7 @@ describe('on the local service of the demo', () => {
     await markets.until((messages) => hasCandles(messages, 6));
     const windows = valuesOf(markets.messages()).filter(({ kind }) => kind === 'candles');
     const { windows: stored } = await historyOf(app);
-    // The two streams are independent: the last frames of these windows may arrive after them.
+    // The two streams are independent, so the last frames of these windows may arrive later.
     await feed.until((messages) =>
       framesOf(messages.slice(-1)).some(({ receivedAt }) => receivedAt >= windows.at(-1).end),
     );
@@ -299,7 +299,7 @@ describe('on the local service of the demo', () => {
       .filter(({ start, candles }) => candles[symbol] && start >= starts[0] && start <= starts.at(-1))
       .map(({ start }) => start);
     assert.deepEqual(starts, expected);
-    // The stream may have begun during a second. The server has the whole second.
+    // The stream may have started mid-second, but the server has the whole second.
     const complete = new Map(windows.map(({ start, complete }) => [start, complete]));
     for (const { start, cells } of rows)
       assert.equal(cells[8] === 'complete', complete.get(start), `${new Date(start).toISOString()}`);
@@ -308,7 +308,7 @@ describe('on the local service of the demo', () => {
   test('longer candles are merged from the short ones', async () => {
     await view.button('5 min').click();
     const symbol = await view.page.locator('#large-title').innerText();
-    // The table changes after the click, and receives the newest candle later than the server.
+    // The table changes after the click, and gets the newest candle later than the server.
     await eventually(async () => {
       const { windows } = await historyOf(app);
       const whole = (await tableOf(view)).filter(
@@ -465,7 +465,7 @@ describe('at 5,000 frames a second', () => {
     const seconds = candlesOf(markets.messages()).slice(1, 6);
     const trades = seconds.flatMap(({ candles }) => Object.values(candles)).reduce((sum, candle) => sum + candle[5], 0);
 
-    // Computes the bytes of the feed in the same time from a sample, because this process may be too slow to read all of them.
+    // Extrapolates the feed's bytes from a sample, because this process may be too slow to read them all.
     const feed = await observe(t, `${app.url}/feed`);
     await feed.until((messages) => framesOf(messages).length >= 2_000);
     feed.stop();

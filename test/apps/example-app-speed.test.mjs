@@ -1,4 +1,4 @@
-// How smooth the page of the example app is at 5,000 frames a second. It measures, so no other test may run at the same time.
+// How smooth the example app's page is at 5,000 frames a second. It measures time, so run no other test next to it.
 import { after, before, describe, test } from 'node:test';
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
@@ -77,7 +77,7 @@ describe('at 5,000 frames a second', () => {
     );
     await screenshot(view, 'fast');
     assert.ok(frames > ofService - 5_000, `the page received ${frames} of ${ofService} frames`);
-    // A task also takes long if other processes use the processor. That time does not count.
+    // A task also takes long while other processes use the CPU. That time doesn't count.
     const waited = Math.max(0, ...tasks.map(({ ms, busyMs }) => ms - busyMs));
     const longest = Math.max(0, ...longTasks);
     if (longest > 200) t.diagnostic(`the machine is busy: ${JSON.stringify(tasks.slice(0, 5))}`);

@@ -1,4 +1,4 @@
-// The example app in Chromium, started like `npm start`: what the page shows, and its texts after each event.
+// The example app in Chromium, started like `npm start`: what the page shows and says after each event.
 import { after, afterEach, before, describe, test } from 'node:test';
 import assert from 'node:assert/strict';
 import { filter, interval, map, merge, Subject } from 'rxjs';
@@ -24,7 +24,7 @@ describe('on the local service of the demo', () => {
   let app;
   let view;
   before(async () => {
-    // An outage ends when the test has seen it.
+    // Outages last until the test has noticed them.
     app = await startApp(built, { args: ['--rate', '300', '--outage', '600'] });
     view = await openPage(undefined, app.url);
   });
@@ -33,7 +33,7 @@ describe('on the local service of the demo', () => {
     await app?.stop();
   });
   afterEach(async () => {
-    // A failed test must not affect the next one.
+    // A failed test mustn't affect the next one.
     await view.page.setViewportSize({ width: 1440, height: 1000 });
     await restoreService();
     await fetch(`${app.url}/feed/restart`, { method: 'POST' });
@@ -88,7 +88,7 @@ describe('on the local service of the demo', () => {
     await view.button('Close').first().click();
   });
 
-  // A short reconnect is visible only in the log.
+  // Only the log shows a short reconnect.
   const recovered = [
     ['Drop connection', /The connection dropped without a close frame\. 1006 connection lost Lasted/],
     ['Let access expire', /This connection's access expired\. 4003 access expired Lasted/],
@@ -154,7 +154,7 @@ describe('on the local service of the demo', () => {
       await cause(title);
       await view.state(words);
       await view.happened(/Stopped\. /);
-      // What the relay does is in the status; what this page does is next to the button.
+      // The status says what the relay does, and the text next to the button what this page does.
       await expectText(view.page.locator('.state .next'), /^The relay does not reconnect automatically\. [^.]+\.$/);
       await expectText(view.page.locator('.state .again'), /^Connect again This page checks again (in \d+ s|now)\.$/);
       await expectText(view.page.locator('.cdk-live-announcer-element'), /^The feed has stopped\. /);
@@ -163,7 +163,7 @@ describe('on the local service of the demo', () => {
       await view.button('Connect again').click();
       await view.state(/^Live Connected /);
       assert.equal(await connection(), 1);
-      // The numbers of the library begin again after a stop, so the page shows none.
+      // The library's numbers start over after a stop, so the page shows none.
       assert.doesNotMatch(await view.page.locator('body').innerText(), /connection #?\d/i);
       const before = await view.total('Frames');
       await view.page.waitForFunction(
@@ -189,13 +189,13 @@ describe('with the service of the test', () => {
   let local;
   let app;
   before(async () => {
-    // The payloads are numbered, so that the test detects missing and duplicate frames.
+    // Numbers the payloads, so that the test detects missing and duplicate frames.
     const source = interval(5).pipe(
       map((number) => JSON.stringify({ number, market: number % 10 === 0 ? 'RARE' : 'ETH-USD' })),
     );
     local = await startTestService(built, { source });
     // The built server also runs on the oldest supported Node.
-    // It is started again on the same port.
+    // Starts it again on the same port.
     const args = ['--port', String(await freePort())];
     app = await startApp({ ...built, node: process.execPath }, { variables: local.variables, args });
   });
@@ -231,7 +231,7 @@ describe('with the service of the test', () => {
     const view = await openPage(t, app.url, {
       before: async (page) => {
         network = await recordNetwork(page);
-        // The event id that the page had stored before the reload.
+        // The event id that the page stored before the reload.
         await page.addInitScript(() => {
           window.storedEventId = Object.values({ ...sessionStorage }).find((value) => /^[\w-]+\.\d+\./.test(value));
         });
@@ -239,7 +239,7 @@ describe('with the service of the test', () => {
     });
     await view.live();
     await view.rows.nth(10).waitFor();
-    // The request is delayed until more frames have arrived.
+    // Delays the request until more frames have arrived.
     await view.page.route('**/feed', async (route) => {
       const from = Date.now();
       const isLater = ({ type, receivedAt }) => type === 'frame' && receivedAt > from;
@@ -425,7 +425,7 @@ describe('with the service of the test', () => {
       /^Reconnecting The relay did not answer\. .*Attempt|^Reconnecting The relay did not answer\. Next attempt in/,
     );
     await view.page.locator('.hops li').nth(1).locator('.link.trying').waitFor();
-    // After the restart, the server has no frames of the time before.
+    // The restarted server has no earlier frames.
     app = await startApp(
       { ...built, node: process.execPath },
       { variables: local.variables, args: ['--port', new URL(app.url).port] },
@@ -494,7 +494,7 @@ describe('figures, log and history', () => {
       );
     await other.happened(/Stopped\./);
     const entries = await other.log.count();
-    // The page checks again several times. That adds no entry.
+    // The page checks several more times, which adds no entry.
     await other.page.waitForResponse('**/feed');
     await other.page.waitForResponse('**/feed');
     await other.state(/^Stopped/);
@@ -513,7 +513,7 @@ describe('figures, log and history', () => {
   test('an outage that ends in a stop: status, log and totals show the same duration', async (t) => {
     const view = await openPage(t, app.url);
     await view.live();
-    // Not from the page: it shows 0 until the history of the server has arrived.
+    // Doesn't ask the page, which shows 0 until the server's history has arrived.
     const before = (await history()).totals.lostMs / 1_000;
     local.service.failCredentials(true);
     local.account.expireAccess();
@@ -537,7 +537,7 @@ describe('figures, log and history', () => {
       return seconds;
     });
 
-    // A page that is loaded later shows the same. The server received the opening some ms earlier.
+    // A page loaded later shows the same. The server noticed the opening some ms earlier.
     await view.page.reload();
     await eventually(async () => {
       const [later] = await view.state(/^Live .* Last outage at \d\d:\d\d:\d\d, for [\d.]+ (min \d+ )?s: /);
@@ -567,7 +567,7 @@ describe('figures, log and history', () => {
         assert.equal(await total(view, 'Gaps'), gaps);
       });
     }
-    // No second is counted twice in the charts either.
+    // The charts don't count a second twice either.
     const slider = view.page.getByRole('slider', { name: /^Frames per second/ });
     await view.page.waitForFunction((element) => Number(element.ariaValueMax) > 5, await slider.elementHandle());
     await slider.focus();
@@ -578,7 +578,7 @@ describe('figures, log and history', () => {
       const rate = /frames per second ([\d.]+)$/.exec(await slider.getAttribute('aria-valuetext'))?.[1];
       if (rate !== undefined) rates.push(Number(rate));
     }
-    // About 250, and more in a second in which a busy machine received those of the one before.
+    // About 250, or more in a second in which a busy machine caught up on the one before.
     const most = Math.max(...(await history()).seconds.map(([, frames]) => frames));
     assert.ok(
       rates.length >= 3 && Math.max(...rates) < 1.6 * most,
@@ -621,7 +621,7 @@ describe('figures, log and history', () => {
     const view = await openPage(t, app.url, {
       before: withHistory(({ until }) => ({ since: until - 3_600_000, eventsSince: until - 900_000, events: [] })),
     });
-    // The history arrives after the stream has begun.
+    // The history arrives after the stream has started.
     await view.page.waitForFunction(() => {
       const times = ['totals-title', 'log-title'].map((id) => document.getElementById(id).innerText.slice(-8));
       return times[0] !== times[1];
@@ -675,7 +675,7 @@ describe('figures, log and history', () => {
     await inspector.getByRole('button', { name: 'Next match' }).click();
     await expectText(inspector.locator('.matches'), /^1 of 3/);
     await screenshot(view, 'matches');
-    // The filter matches the payload without the spaces that the page adds.
+    // The filter matches the payload, without the spaces that the page adds.
     await page.fill('#filter', '"price":"eth');
     await expectText(inspector.locator('pre mark.current').first(), /^"price":/);
   });

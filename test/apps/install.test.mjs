@@ -10,7 +10,7 @@ import { tarball, temporaryFolder } from './support.mjs';
 const warningsOf = (...packages) => {
   const project = temporaryFolder('rx-trade-feed-install-');
   writeFileSync(join(project, 'package.json'), '{}');
-  // Settings of the machine could hide a warning.
+  // The machine's settings could hide a warning.
   const shown = ['--loglevel=warn', '--no-color', '--no-legacy-peer-deps'];
   const args = ['install', ...packages, '--no-audit', '--no-fund', '--prefer-offline', ...shown];
   const { status, stderr } = spawnSync('npm', args, { cwd: project, encoding: 'utf8' });
@@ -19,7 +19,7 @@ const warningsOf = (...packages) => {
 };
 
 test('npm installs the package without a warning', { timeout: 600_000 }, async () => {
-  // npm also warns about the settings of the machine, but then it does for rxjs alone as well.
+  // npm may also warn about the machine's settings, but then it does so for rxjs alone as well.
   const ofMachine = new Set(warningsOf('rxjs@7'));
   const warnings = warningsOf(await tarball(), 'rxjs@7');
   assert.deepEqual(

@@ -49,7 +49,7 @@ const rx9 = () => import(pathToFileURL(createRequire(join(project, 'index.js')).
 describe('Node, RxJS 9', () => testPins(test, { ...today, ...bridged, ...cold }, rx9));
 describe('Node, RxJS 9, received in a worker', () => testPins(test, bridged, rx9, { receiveIn: 'worker' }));
 
-/** Serves a page with a script and a relay. `streams` counts the requests of the feed. */
+/** Serves a page with a script and a relay. `streams` counts the feed's requests. */
 const serve = async (t, script, from = root) => {
   const settings = { stdin: { contents: script, resolveDir: from, loader: 'jsx' }, jsx: 'automatic' };
   const { outputFiles } = await build({
@@ -161,23 +161,23 @@ describe('docs/interop.md', () => {
     assert.deepEqual(of('a'), of('b'));
   });
 
-  test('Effect: three frames, then the program ends', async () => {
+  test('Effect: the program prints three frames and ends', async () => {
     assert.match(await printed(programWith("'effect'")), /^(\{"batch":.+\}\n){3}$/);
   });
 
-  test('a browser: three frames of its own Observable', async (t) => {
+  test('a browser shows three frames of its own Observable', async (t) => {
     const { page, errors } = await serve(t, programWith('toPlatform(Observable)(relayFeed$'), project);
     await page.waitForFunction(() => document.title === '3 frames');
     assert.deepEqual(errors, []);
   });
 
-  test('a web stream of a browser', async (t) => {
+  test('a browser reads a web stream of frames', async (t) => {
     const { page, errors } = await serve(t, programWith('new ReadableStream'), project);
     await page.waitForFunction(() => document.title.startsWith('{"batch":'));
     assert.deepEqual(errors, []);
   });
 
-  test('React', async (t) => {
+  test('React renders the number of frames', async (t) => {
     const { page, errors, state } = await serve(t, programWith('useSyncExternalStore'), project);
     await page.getByText(/^[1-9]\d* frames$/).waitFor();
     assert.equal(state.streams, 1);
@@ -262,7 +262,7 @@ test('the types: toPlatform returns the Observable of RxJS 9 with the type of it
     const cold: ColdObservable<Frame> = toPlatform(ColdObservable)(tradeFeed$('market'));
     shared.map((frame) => frame.text()).subscribe((text: string) => console.log(text));
     fromPlatform(cold).subscribe((frame) => console.log(frame.text()));
-    // @ts-expect-error: a text is no frame
+    // @ts-expect-error: a text isn't a frame
     const wrong: Observable<string> = toPlatform(Observable)(tradeFeed$('market'));`;
   writeFileSync(join(project, 'types.ts'), program);
   const settings = '--ignoreConfig --noEmit --strict --skipLibCheck --target es2022 --lib es2022,dom --module nodenext';

@@ -6,9 +6,9 @@ import { testGuide } from './nestjs/follow-guide.mjs';
 
 testGuide({
   version: 11,
-  // It replaces the section `jest` of `nest new`.
+  // Replaces the section `jest` that `nest new` writes.
   section: jestSection(),
-  // The settings of the template skip declarations. Here they do not, so that the declarations of the package are checked against those of NestJS 11.
+  // The template skips declarations. Here they're checked, so that the package's declarations fit those of NestJS 11.
   prepare: async (app) => {
     const tsconfig = join(app, 'tsconfig.json');
     const text = await readFile(tsconfig, 'utf8');

@@ -12,7 +12,7 @@ import { fencesOf, launchChromium, newPage, npmInstall, tarball, temporaryFolder
 
 const guides = ['docs/how-to/browsers.md', 'docs/recipes/plain-page.md', 'docs/recipes/postgres.md'];
 /** Returns the code blocks of a guide in a language. */
-const codeOf = (guide, wanted) => fencesOf(guide).flatMap(({ language, code }) => (language === wanted ? [code] : []));
+const codeOf = (guide, lang) => fencesOf(guide).flatMap(({ language, code }) => (language === lang ? [code] : []));
 const [browsers, plainPage, postgres] = guides;
 
 /** Postgres as WebAssembly, with its wire protocol. */
@@ -37,7 +37,7 @@ after(async () => {
   await service?.shutdown();
 });
 
-/** Runs a program of the project with an account of its own. It is killed when the test ends. */
+/** Runs a program of the project with a separate account. Kills it when the test ends. */
 const run = (t, name, { account = service.createAccount({ plan: 'developer' }), env = {} } = {}) => {
   const child = spawn(process.execPath, [name], {
     cwd: project,
@@ -82,9 +82,9 @@ const openPage = async (t, guide, script) => {
   page.on('console', (message) => message.type() === 'error' && errors.push(message.text()));
   const response = await page.goto(address);
   assert.equal(response.status(), 200);
-  // A page without an icon asks for one.
-  const own = () => errors.filter((text) => !text.includes('404'));
-  return { account, address, page, errors: own };
+  // The browser requests an icon, which the page doesn't have.
+  const realErrors = () => errors.filter((text) => !text.includes('404'));
+  return { account, address, page, errors: realErrors };
 };
 
 test('the address that the guide for browsers prints opens a page with live frames, and nobody else receives the feed', async (t) => {
@@ -110,7 +110,7 @@ test('the page without a framework shows prices, survives a reload, and says whe
   assert.deepEqual(errors(), []);
 });
 
-/** Starts a database, and returns its address and a function that queries it. */
+/** Starts a database. Returns its address and a function that queries it. */
 const startDatabase = async (t) => {
   const require = createRequire(join(project, 'index.js'));
   const { PGlite } = require('@electric-sql/pglite');
@@ -135,7 +135,7 @@ const storedFrames = `
 test('the frames in Postgres have no duplicate and no hidden hole, after an outage, a lost reply, a crash and SIGTERM', async (t) => {
   const { env, query } = await startDatabase(t);
   writeFileSync(join(project, 'store.mjs'), codeOf(postgres, 'ts')[0]);
-  // The second commit arrives, but its reply does not.
+  // The second commit arrives, but its reply gets lost.
   writeFileSync(
     join(project, 'lost-reply.mjs'),
     `import pg from 'pg';
@@ -168,7 +168,7 @@ test('the frames in Postgres have no duplicate and no hidden hole, after an outa
   );
   const trusted = new Set((await query(codeOf(postgres, 'sql')[0])).map(({ start }) => start.getTime()));
   assert.ok(trusted.size >= 5, `${trusted.size} complete seconds`);
-  // Between two frames that follow each other, either no frame is missing, or one of their seconds is not trusted or absent.
+  // Between two neighboring frames, either no frame is missing, or one of their seconds is absent or marked as incomplete.
   rows.slice(1).forEach(({ start, batch }, index) => {
     const before = rows[index];
     if (batch === null || before.batch === null || batch === before.batch + 1) return;

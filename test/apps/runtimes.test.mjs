@@ -38,7 +38,7 @@ const certificate = JSON.stringify({ cert: pems.cert, key: pems.private });
 
 const [[, ...runtimes], , ...rows] = tableOf('docs/project/runtimes.md');
 
-test('the table has all runtimes', () => assert.deepEqual(runtimes, Object.keys(commands)));
+test('the table in docs/project/runtimes.md has all runtimes', () => assert.deepEqual(runtimes, Object.keys(commands)));
 
 for (const [at, runtime] of runtimes.entries()) {
   const [command, ...args] = commands[runtime];
@@ -51,7 +51,7 @@ for (const [at, runtime] of runtimes.entries()) {
     assert.equal(stdout.trim(), working.map((feature) => `${feature}: works`).join('\n'), stderr);
     assert.equal(status, 0, stderr);
   });
-  // Each in a process of its own, because it may crash.
+  // Runs each in a separate process, because it may crash.
   for (const feature of featuresWith('no'))
     test(`${runtime}: not ${feature}`, { timeout: 120_000 }, () => {
       const { status, stdout } = run(feature);
@@ -59,7 +59,7 @@ for (const [at, runtime] of runtimes.entries()) {
     });
 }
 
-test('each cell of the table is yes or no', () =>
+test('each cell of the table in docs/project/runtimes.md is yes or no', () =>
   assert.deepEqual(
     rows.flat().filter((cell) => !['yes', 'no'].includes(cell)),
     rows.map(([feature]) => feature),

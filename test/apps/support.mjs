@@ -1,5 +1,5 @@
-// What the tests of whole apps share: the package as npm would publish it, a Node for Angular, Chromium. `npm run test:apps` prepares these once and
-// passes the paths in the environment. A single test (`node --test test/apps/angular-22.test.mjs`) prepares them here.
+// What the tests of whole apps share: the package as npm would publish it, a Node for Angular, Chromium. `npm run test:apps`
+// prepares these once and passes the paths in the environment. A single test file prepares them here.
 import { execFile } from 'node:child_process';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -11,10 +11,10 @@ import { chromium } from '../peers/packages.mjs';
 
 export const root = resolve(import.meta.dirname, '../..');
 
-/** How long a page or a program may take, in ms. A machine can be busy. */
+/** How long a page or a program may take on a busy machine, in ms. */
 export const patienceMs = 60_000;
 
-/** Runs a program to its end. Resolves with its output. When it fails, the error contains the output. */
+/** Runs a program to its end. Resolves with its output. If it fails, the error contains the output. */
 export const run = async (command, args, options = {}) => {
   try {
     const { stdout, stderr } = await promisify(execFile)(command, args, { maxBuffer: 2 ** 26, ...options });
@@ -25,8 +25,8 @@ export const run = async (command, args, options = {}) => {
 };
 
 /**
- * Installs packages in a folder as its package.json says, and those that are named. npm may warn about the settings of the machine, so what it
- * prints counts only when it fails.
+ * Installs the packages of a folder's package.json, plus those that are named. npm may warn about the machine's settings,
+ * so what it prints only matters if it fails.
  */
 export const npmInstall = (cwd, packages = [], options = {}) =>
   run('npm', ['install', '--ignore-scripts', '--no-audit', '--no-fund', '--prefer-offline', ...packages], {
@@ -58,7 +58,7 @@ export const newerNode = () =>
     ? dirname(process.execPath)
     : installNode(nodeVersions.find((version) => version.startsWith('24.'))));
 
-// They disable all network use of the browser itself.
+// Keeps the browser itself off the network.
 const chromiumArgs = [
   ...['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking'],
   ...['--disable-component-update', '--disable-sync', '--disable-dev-shm-usage'],

@@ -1,4 +1,4 @@
-// Checks tabs of Chromium that share one stream of a relay: the events of each tab, and the number of streams, after changes and failures of tabs.
+// Checks Chromium tabs that share a relay's stream: each tab's events and the number of streams as tabs change and fail.
 import { after, afterEach, before, beforeEach, describe, test } from 'node:test';
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -10,7 +10,7 @@ import { Frame, createTradeFeedError } from 'rx-trade-feed';
 import { createRelay, relayHandler } from 'rx-trade-feed/relay';
 import { launchChromium, patienceMs } from './support.mjs';
 
-/** A page that records the events. */
+/** A page that records its events. */
 const program = `
   import { relayFeed$ } from 'rx-trade-feed/browser';
 
@@ -101,7 +101,7 @@ const openTab = async (options = {}) => {
   return page;
 };
 
-/** Opens tabs, waits until all have received `opened`, and starts sending frames. */
+/** Opens tabs, waits until all have emitted `opened`, and starts sending frames. */
 const openTabs = async (count, options) => {
   const pages = [await openTab(options)];
   await waitUntil('a stream', () => streams() === 1);
@@ -130,7 +130,7 @@ const leaderOf = async (pages) => {
   return leaders[0];
 };
 
-/** Dispatches the event that a browser dispatches before it freezes a page, or when it resumes it. Pages of a driver are never frozen. */
+/** Dispatches what a browser does before it freezes or after it resumes a page. It never freezes a driver's pages. */
 const fire = (page, type) => page.evaluate((name) => document.dispatchEvent(new Event(name)), type);
 
 const after100Frames = () => {
@@ -217,7 +217,7 @@ describe('a tab', () => {
     });
     await blocked;
     await waitUntil('one stream', async () => streams() === 1 && (await isCurrent(leader)));
-    // The others wait equally long, but only one takes over, so none of them misses a frame.
+    // The others wait just as long, but only one takes over, so none of them misses a frame.
     const results = await finish(others);
     for (const { numbers, types } of results) {
       assert.deepEqual(numbers, inOrder(1));

@@ -21,7 +21,7 @@ const tsc = (version, folder, ...args) => {
 };
 
 /**
- * Compiles a file with settings, as a module of each type, in one compilation. Returns the output for each: the part about its file, or `works`.
+ * Compiles a file as a module of each type, in one compilation. Returns each one's errors, or `works`.
  */
 const compile = (version, code, types, compilerOptions) => {
   const folder = mkdtempSync(join(project, 'app-'));
@@ -30,14 +30,14 @@ const compile = (version, code, types, compilerOptions) => {
     writeFileSync(join(folder, type, 'package.json'), JSON.stringify({ type }));
     writeFileSync(join(folder, type, 'feed.ts'), code);
   }
-  // The declarations of TypeScript itself are not ours to check, and take most of the time.
-  const own = { noEmit: true, strict: true, target: 'es2022', skipDefaultLibCheck: true };
-  const options = { ...own, ...compilerOptions };
+  // TypeScript's own declarations aren't ours to check, and take most of the time.
+  const baseOptions = { noEmit: true, strict: true, target: 'es2022', skipDefaultLibCheck: true };
+  const options = { ...baseOptions, ...compilerOptions };
   const files = types.map((type) => `${type}/feed.ts`);
   writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions: options, files }));
   const { status, stdout } = tsc(version, folder, '-p', '.');
   if (status === 0) return types.map(() => 'works');
-  // An error in the settings, or in a declaration, is one of all files.
+  // An error in the settings or in a declaration belongs to all files.
   const isOfFile = (line) => /^(module|commonjs)\/feed\.ts/.test(line);
   const lines = stdout.split('\n');
   const ofAll = lines.filter((line) => line.includes('error TS') && !isOfFile(line));
@@ -46,7 +46,7 @@ const compile = (version, code, types, compilerOptions) => {
 
 const [head, , ...rows] = tableOf('docs/how-to/typescript.md');
 
-test('the table has all versions', () =>
+test('the table in docs/how-to/typescript.md has all versions', () =>
   assert.deepEqual(
     head.slice(3),
     versions.map((version) => `TypeScript ${version}`),
@@ -55,8 +55,8 @@ test('the table has all versions', () =>
 for (const [module, moduleResolution, types, ...results] of rows) {
   for (const [at, version] of versions.entries()) {
     test(`TypeScript ${version}, ${module}, ${moduleResolution}, ${types}: ${results[at]}`, () => {
-      // The declarations themselves are checked once for each version, below: it takes three times as long.
-      // Without the declarations of pages, which are the largest.
+      // Another test checks the declarations themselves once per version, because that takes three times as long.
+      // Leaves out the declarations for pages, which are the largest.
       const settings = { module, types: ['node'], lib: ['es2023'], skipLibCheck: true };
       if (moduleResolution !== '–') settings.moduleResolution = moduleResolution;
       for (const result of compile(version, tenLines, types === 'either' ? ['module', 'commonjs'] : [types], settings))
@@ -98,7 +98,7 @@ export const newest$ = frames$.pipe(conflate((frame) => frame.feed, 1));
 
 for (const version of versions) {
   test(`TypeScript ${version} checks a page and all its declarations without types of Node`, () => {
-    // The declarations are checked once: it takes three times as long.
+    // Checks the declarations only once, because that takes three times as long.
     for (const settings of [
       { module: 'nodenext', skipLibCheck: false },
       { module: 'esnext', moduleResolution: 'bundler', skipLibCheck: true },

@@ -52,7 +52,7 @@ describe('the bundle of rx-trade-feed/browser', () => {
     expectLess(gzipped(text), 7_100, inputsOf(metafile));
   });
 
-  it('has a file for shared tabs, with which a page loads less than 11,200 bytes with gzip', async () => {
+  it('has a file for shared tabs, and a page that loads it stays below 11,200 bytes with gzip', async () => {
     const { outputFiles, metafile } = await build({
       ...{ absWorkingDir: root, entryPoints: ['src/browser/index.ts'], ...rxjs, outdir: 'out', splitting: true },
       ...{ bundle: true, minify: true, format: 'esm', platform: 'browser', target: 'es2022', logLevel: 'silent' },
@@ -81,7 +81,7 @@ describe('the bundle of rx-trade-feed/operators', () => {
     expect(importsOf(metafile).filter((path) => built.has(path))).toEqual([]);
     expect(importsOf(metafile).filter((path) => !path.startsWith('rxjs'))).toEqual([]);
     expect(inputsOf(metafile).filter((path) => /(^|\/)(node|transport|testing|relay|cli)\//.test(path))).toEqual([]);
-    // `logEvents` asks whether it runs in Node, and uses nothing of it.
+    // `logEvents` checks whether it's in Node, and uses nothing else of it.
     expect(text.replace('"process"in globalThis', '')).not.toMatch(/\b(Buffer|process|require|__dirname)\b/);
   });
 });

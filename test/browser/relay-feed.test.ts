@@ -34,7 +34,7 @@ const line = frameLineOf;
 const statusOf = (events: readonly RelayedEvent[]) =>
   firstValueFrom(from(events).pipe(connectionStatus(), toArray())).then((all) => all.at(-1));
 
-/** A page without a network, whose waits grow from 100 ms on. */
+/** A page that has no network, whose delays start at 100 ms and grow. */
 const receiveInVirtualTime = (options: RelayFeedOptions = {}) => {
   const clock = new Clock(Date.now());
   const { scheduler } = clock;
@@ -367,7 +367,7 @@ describe('relayFeed$: `connect-again`', () => {
       await write(connectAgain(failure));
       clock.pass(waits().at(-1)!);
     }
-    // A session that has ended is renewed at once.
+    // An ended session is renewed at once.
     expect(waits()).toEqual([100, 200, 100, 200, 0]);
     expect(receiver.types.filter((type) => type !== 'reconnecting')).toEqual([
       ...[
@@ -492,7 +492,7 @@ describe('relayFeed$: events of the page', () => {
     page.dispatch('online');
     clock.pass(0);
     await receiver.until(({ texts }) => texts.length === 1);
-    // No listener is left while it is connected.
+    // While connected there's no listener.
     expect([requests.length, page.listeners]).toEqual([2, []]);
   });
 
@@ -620,7 +620,7 @@ describe('relayFeed$ as a client of a user with one stream', () => {
     const upstreams: Socket[] = [];
     const sockets: Socket[] = [];
     const proxy = createServer((socket) => {
-      // Only what the client sends and receives is cut: the connection to the relay stays open.
+      // Cuts only what the client sends and receives: the connection to the relay stays open.
       const upstream = connect(web.port, '127.0.0.1').on('error', () => undefined);
       upstreams.push(upstream);
       sockets.push(socket, upstream);
@@ -710,7 +710,7 @@ describe('afterEnd', () => {
           names.map((name) => kinds[name]),
         );
         for (const [n, name] of names.entries()) {
-          // Computed backwards: the stops since the last end with an `opened`.
+          // Computed backwards: the stops since the last end that included an `opened`.
           const begin = names.slice(0, n + 1).findLastIndex((each) => each.endsWith('AfterOpened'));
           const inRow = names.slice(Math.max(begin, 0), n + 1).filter((each) => each.startsWith('stop')).length;
           expect(seen[n]).toBe(name.startsWith('stop') && inRow >= max ? 'stop' : 'backoff');

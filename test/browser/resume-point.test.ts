@@ -17,7 +17,7 @@ import { resolveRelayFeed, type ResumeStore } from '../../src/browser/relay-feed
 describe('clock', () => {
   const hour = 3_600_000;
 
-  /** A machine and a relay: real time passes for all clocks, each clock can be set, and the machine can sleep. */
+  /** A machine and a relay: real time passes on all clocks, each can be set, and the machine can sleep. */
   const machine = (wallOff = 0, relayOff = 0) => {
     let real = 1e12;
     let asleepMs = 0;
@@ -113,7 +113,7 @@ describe('clock', () => {
         change(all);
         const after = all.connect(20, 20);
         expect(Math.abs(after - before - passedMs)).toBeLessThan(100);
-        // Where the relay is behind, the clock waits for it.
+        // Where the relay lags, the clock waits for it.
         expect(all.clock.now()).toBeGreaterThanOrEqual(after - 100);
         expect(all.clock.now()).toBeLessThan(after + 15_100);
       }
@@ -145,7 +145,7 @@ describe('clock', () => {
             all.sleep(sleepMs);
             all.off.wall += wallMs;
             const next = all.connect(there);
-            // The clock of the relay is right, so exactly the real time has passed.
+            // The relay's clock is right, so exactly the real time has passed.
             expect(next - event).toBe(passMs + sleepMs + there);
             expect(all.clock.now()).toBeGreaterThanOrEqual(latest);
             [latest, event] = [all.clock.now(), next];

@@ -10,7 +10,6 @@ import { writeFrame } from '../../src/operators/node/write-frame.js';
 import { frame, isFrame, isLifecycle, Source, Web } from '../relay/support.js';
 import { waitFor } from '../support/wait-for.js';
 
-/** Answers one request. */
 export type Step = (response: ServerResponse, request: IncomingMessage) => void;
 
 /** Starts a server that answers the n-th request by the n-th step; the last one repeats. */
@@ -28,7 +27,7 @@ afterEach(async () => {
   for (const close of closing.splice(0).reverse()) await close();
 });
 
-/** Calls these at the end of the test, the last one first. */
+/** Calls these at the end of the test, last one first. */
 export const atEnd = (...actions: readonly (() => unknown)[]): void => void closing.push(...actions);
 
 /** Starts a server as {@link startSteps} does, until the end of the test. */
@@ -64,7 +63,7 @@ type ServeArguments = [options?: RelayOptions, handler?: Partial<RelayHandlerOpt
 
 /** Replaces `fetch` until the end of the test: answers with a status, or with a stream if there is none. */
 export const withoutNetwork = (...statuses: readonly (number | undefined)[]) => {
-  // Without a network, written bytes arrive in the next turn.
+  // There's no network, so written bytes arrive in the next turn of the event loop.
   const turn = () => new Promise((resolve) => setImmediate(resolve));
   const { fetch } = globalThis;
   atEnd(() => (globalThis.fetch = fetch));
@@ -134,7 +133,7 @@ export const message = (id: string, ...events: readonly unknown[]): string =>
 
 export const frameLineOf = (text: string | number, at?: number): string => writeFrame(frame(text, at));
 
-/** Short waits, no jitter. */
+/** Short delays, no jitter. */
 export const quick: RelayFeedOptions = { backoff: { initialDelayMs: 1, maxDelayMs: 5, jitter: 'none' } };
 
 /** Records the events of one subscription. */

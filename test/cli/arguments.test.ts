@@ -60,7 +60,7 @@ describe('parse', () => {
       { headerFile: 'h', every: 5_000 },
     ],
     ['doctor raw --connect --frame-within 1m --json', 'raw', { connect: true, frameWithin: 60_000, json: true }],
-  ])('reads `%s`', async (line, argument, values) => {
+  ])('parses `%s`', async (line, argument, values) => {
     const [command] = line.split(' ');
     expect(await parse(line.split(' '))).toStrictEqual({ command, argument, values, run: expect.any(Function) });
   });
@@ -130,7 +130,7 @@ describe('parse', () => {
     'listen --x-api-key=planted-secret',
     'replay --token planted-secret',
     '--api-key planted-secret listen',
-  ])('explains why `%s` is refused, without the value', async (line) => {
+  ])('explains why it refuses `%s`, without showing the value', async (line) => {
     const { message } = await refusalOf(line);
     expect(message).toMatch(/Don't pass the API key as an argument: .*history.*process list.*--key-file/);
     expect(message).not.toContain('planted-secret');
@@ -142,7 +142,7 @@ describe('parse', () => {
     'replay file SECRET_KEY_0123456789',
     'listen --SECRET_KEY_0123456789',
     'top SECRET_KEY_0123456789',
-  ])('never repeats what may be a key in the wrong place: `%s`', async (line) => {
+  ])('never shows what may be a key in the wrong place: `%s`', async (line) => {
     expect((await refusalOf(line)).message).not.toContain('SECRET');
   });
 });
@@ -155,7 +155,7 @@ describe('run', () => {
     expect(context.stdout.text).toBe(`${version}\n`);
   });
 
-  it('explains the problem, and how to get help', async () => {
+  it('says what is wrong with the arguments, and how to get help', async () => {
     const context = fakeContext();
     expect(await run(['serve', '-x'], context)).toBe(2);
     expect(context.stderr.text).toBe('rx-trade-feed: There is no option -x.\nTry rx-trade-feed serve --help.\n');
@@ -165,7 +165,7 @@ describe('run', () => {
   it.each([
     [new Error('odd'), /^rx-trade-feed: an unexpected error occurred; this is a bug\.\nError: odd\n {4}at /],
     ['odd', /^rx-trade-feed: an unexpected error occurred; this is a bug\.\n'odd'\n$/],
-  ])('shows the stack of a bug: %s', async (bug, says) => {
+  ])('prints the stack if the error is a bug: %s', async (bug, says) => {
     const context = fakeContext({
       env: { TRADE_FEED_BASE_URL: 'http://127.0.0.1:1', TRADE_FEED_API_KEY: 'planted-key' },
     });
@@ -175,7 +175,7 @@ describe('run', () => {
 });
 
 describe('the help', () => {
-  it.each([undefined, ...commandNames])('of %s fits 80 columns, except for command lines', async (name) => {
+  it.each([undefined, ...commandNames])('fits 80 columns for %s, except for command lines', async (name) => {
     const text = await helpText(name);
     const wide = text.split('\n').filter((line) => line.length > 80 && !line.startsWith('  rx-trade-feed'));
     expect(wide).toStrictEqual([]);
@@ -184,7 +184,7 @@ describe('the help', () => {
     expect(/^ {2}TRADE_FEED_API_KEY [^]*^ {2}HTTPS_PROXY /m.test(text)).toBe(connects);
   });
 
-  it.each(commandNames)('of %s has examples that are valid command lines', async (name) => {
+  it.each(commandNames)('shows only valid command lines in the examples of %s', async (name) => {
     const { examples = [] } = commands[name] ?? {};
     expect(examples.length).toBeGreaterThan(1);
     for (const [line] of examples) {
@@ -195,14 +195,14 @@ describe('the help', () => {
 });
 
 describe('the exit codes', () => {
-  it('fit 80 columns in their help, which names the commands of a meaning that not all of them have', async () => {
+  it('fit 80 columns in their help, which names the commands unless a meaning applies to all of them', async () => {
     const context = fakeContext();
     expect(await run(['help', 'exit-codes'], context)).toBe(0);
     expect(context.stdout.text.split('\n').filter((line) => line.length > 80)).toEqual([]);
     expect(context.stdout.text).toMatch(/^ {2}1 +an unexpected error[^]* {8}doctor: the service isn't available\n/m);
   });
 
-  it('are explained only with options of the command', () => {
+  it('are explained without naming options of the library', () => {
     for (const [, names, meaning] of exitCodeRows)
       for (const name of names)
         for (const long of meaning.match(/--[a-z-]+/g) ?? [])
@@ -231,7 +231,7 @@ describe('the exit codes', () => {
   it.each([
     ['EODD', '', 'Cannot read it: EODD, odd.'],
     ['EADDRINUSE', 'Choose another.', 'Cannot read it: the port is in use. Choose another.'],
-  ])('of a local error come with its cause: %s', (code, hint, message) => {
+  ])('come with the cause of a local error: %s', (code, hint, message) => {
     const error = localError('Cannot read it', Object.assign(new Error('EODD, odd'), { code }), hint);
     expect(error).toMatchObject({ message, exitCode: 8 });
   });
@@ -245,7 +245,7 @@ const keyReader = async (keyFile: string): Promise<() => Promise<string>> =>
   (await connectionOptions({ keyFile }, { env })).apiKey as () => Promise<string>;
 
 describe('the options of a connection', () => {
-  it('are read from the environment, or from arguments and files first', async () => {
+  it('come from arguments and files first, then from the environment', async () => {
     const { cert } = await certificateFor();
     const ca = await folder.file('ca.pem', cert);
     const options = { baseUrl: env.TRADE_FEED_BASE_URL, apiKey: 'planted-key', tls: undefined, backoff: undefined };
@@ -256,7 +256,7 @@ describe('the options of a connection', () => {
     expect(await (given.apiKey as () => Promise<string>)()).toBe('a-key');
   });
 
-  it('have a key that is read again for every ticket, so it can rotate, and be missing for a moment', async () => {
+  it('read the key file again for every ticket, so the key can rotate and the file be missing for a moment', async () => {
     const readKey = await keyReader(await folder.file('rotating', 'first'));
     await folder.file('rotating', '');
     await expect(readKey()).rejects.toThrow(/--key-file must contain only an API key/);
@@ -264,7 +264,7 @@ describe('the options of a connection', () => {
     expect(await readKey()).toBe('second');
   });
 
-  it('have a key that is read once from a pipe', async () => {
+  it('read the key from a pipe only once', async () => {
     const pipe = folder.path('pipe');
     await promisify(execFile)('mkfifo', [pipe]);
     const written = folder.file('pipe', 'key-of-the-pipe\n');
@@ -279,7 +279,7 @@ describe('the options of a connection', () => {
     ['another file', { keyFile: 'ODD' }, env, 2, /--key-file must contain only an API key/],
     ['no CA', { ca: 'missing' }, env, 8, /^Can't read the file of --ca: there is no such file\.$/],
     ['a CA that is none', { ca: 'ODD' }, env, 2, /--ca must contain certificates in PEM/],
-  ])('are refused with %s, and the content of a file is not shown', async (_what, values, given, exitCode, message) => {
+  ])('are refused for %s, without showing the content of a file', async (_what, values, given, exitCode, message) => {
     const odd = await folder.file('odd', 'two planted-words\nand lines');
     const files = Object.fromEntries(Object.entries(values).map(([name, file]) => [name, file === 'ODD' ? odd : file]));
     const error = (await connectionOptions(files, { env: given }).catch((thrown: unknown) => thrown)) as Error;
@@ -301,7 +301,7 @@ describe('the signals of the process', () => {
   };
   const [terminal, pipe] = [() => new FakeOutput({ columns: 80, rows: 24 }), () => new FakeOutput()];
 
-  it.each(Object.keys(interrupts))('include %s, while there is a subscriber', (signal) => {
+  it.each(Object.keys(interrupts))('include %s while something is subscribed', (signal) => {
     expect(signalled({ stdout: pipe(), stderr: pipe() }, signal)).toStrictEqual([signal]);
   });
 
@@ -311,13 +311,13 @@ describe('the signals of the process', () => {
     ['SIGINT', terminal(), pipe(), ['\n', '']],
     ['SIGINT', pipe(), pipe(), ['', '']],
     ['SIGTERM', terminal(), terminal(), ['', '']],
-  ])('end the line of the ^C that a terminal prints, once: %s (%#)', (signal, stdout, stderr, written) => {
+  ])('end the line of the ^C that a terminal prints, but only once: %s (%#)', (signal, stdout, stderr, written) => {
     signalled({ stdout, stderr }, signal);
     expect([stdout.text, stderr.text]).toEqual(written);
   });
 });
 
-it('uses control sequences on a terminal unless it is dumb, and colors unless NO_COLOR is set', () => {
+it('the command uses control sequences on a terminal unless it is dumb, and colors unless NO_COLOR is set', () => {
   const terminal = new FakeOutput({ columns: 80, rows: 24 });
   const envs = [{}, { TERM: 'dumb' }, { NO_COLOR: '' }, { NO_COLOR: '1' }];
   expect(envs.map((given) => isTerminal(terminal, { env: given }))).toEqual([true, false, true, true]);

@@ -36,7 +36,7 @@ describe('follow', () => {
     });
   });
 
-  it('ends with the last frame of the count, for each subscription', () => {
+  it('ends with the last frame of the count, counting each subscription separately', () => {
     marbles(({ cold, expectObservable, expectSubscriptions }) => {
       const source = cold<FeedEvent>('--f-f-(fff)', { f });
       const expected = '              --f-f-(fC|)';
@@ -48,7 +48,7 @@ describe('follow', () => {
     });
   });
 
-  it('ends when the duration has passed, also without a frame', () => {
+  it('ends when the duration has passed, even if no frame arrived', () => {
     marbles(({ cold, expectObservable, expectSubscriptions }) => {
       const source = cold<FeedEvent>('-', { f });
       const expected = '              100ms (T|)';
@@ -67,7 +67,7 @@ describe('follow', () => {
 });
 
 describe('the endings of a command', () => {
-  it('are a signal, and a stdout that cannot be written', async () => {
+  it('include a signal and a broken stdout', async () => {
     const context = fakeContext();
     const interrupted = firstValueFrom(endings$(context));
     context.interrupt$.next('SIGTERM');
@@ -78,7 +78,7 @@ describe('the endings of a command', () => {
     expect(await full).toMatchObject({ kind: 'failed', error });
   });
 
-  it('tell that the reader of stdout has exited, immediately or later', async () => {
+  it('report that the reader of stdout has exited, at once or later', async () => {
     const context = fakeContext();
     const later = firstValueFrom(endings$(context));
     context.stdout.break('EPIPE');
@@ -108,18 +108,18 @@ const statusOf = (...events: readonly CliEvent[]): Status => events.reduce(statu
 const tick = (ms: number): CliEvent => ({ type: 'tick', at: start + ms });
 
 describe('the status of a feed', () => {
-  it('counts frames and bytes, and has the last frame', () => {
+  it('counts frames and bytes, and keeps the last frame', () => {
     const last = frameAt(40, 'four');
     const status = statusOf(...opening(0, 1), frameAt(30, 'one'), last);
     expect(status).toMatchObject({ frames: 2, bytes: 7, now: start + 40, lastFrame: last });
   });
 
-  it('has the last events, as many as one reconnect has', () => {
+  it('keeps the latest events, as many as one reconnect emits', () => {
     const outage = [...ending(10_000, expired, 0), ...opening(10_000, 2), gap(10_000, 10_020, expired)];
     expect(statusOf(...opening(0, 1), ...outage).recent).toStrictEqual(outage);
   });
 
-  it('has no rate at the start, the current one over the last 3 s, and the average over all time', () => {
+  it('has no rate at the start, then a current one over 3 s and an average over the whole time', () => {
     expect([currentRate(statusOf()), averageRate(statusOf())]).toEqual(Array(2).fill({ frames: 0, bytes: 0 }));
     const seconds = Array.from({ length: 10 }, (_, s) => [
       frameAt(s * 1_000 + 1, s < 7 ? 'slow' : 'x'.repeat(40)),

@@ -14,7 +14,7 @@ describe('the format of payloads', () => {
   const plain = formatFor({}, fakeContext());
   const shown = formatFor({}, fakeContext({ env: { TERM: 'xterm' }, stdout: new FakeOutput({}) }));
 
-  it('are text unchanged with a newline, or base64, and cannot control a terminal', () => {
+  it('writes text unchanged with a newline, or base64, and cannot control a terminal', () => {
     expect(plain(text)).toStrictEqual(Buffer.concat([text.data, Buffer.from('\n')]));
     expect(shown(text)).toBe('{"名":"a␊b�␛"}\n');
     expect([plain(binary), shown(binary)]).toEqual(Array(2).fill(`${binary.data.toString('base64')}\n`));
@@ -26,14 +26,14 @@ describe('the format of payloads', () => {
 describe('the JSON format', () => {
   const parsed = (event: CliEvent): unknown => JSON.parse(jsonFormat(event) ?? 'null');
 
-  it('is a frame with its metadata, in one line', () => {
+  it('puts a frame with its metadata on one line', () => {
     const [frame, data] = [{ type: 'frame', feed: 'market', connection: 1, isBinary: false }, text.text()];
     expect(parsed(text)).toStrictEqual({ ...frame, receivedAt: start + 5, encoding: 'utf8', data });
     expect(parsed(binary)).toMatchObject({ isBinary: true, encoding: 'base64', connection: 2, data: 'AMO/' });
     expect(jsonFormat(text)).toMatch(/^[^\n]*\n$/);
   });
 
-  it('includes the failure that stopped the feed, and no other ending', () => {
+  it('includes the failure that stopped the feed, but no other ending', () => {
     const error = createTradeFeedError({ stage: 'ticket', status: 401 });
     const stopped = { type: 'stopped', at: start, failure: { code: 'invalid-api-key' } };
     expect(parsed(ended({ kind: 'failed', error }))).toMatchObject(stopped);
@@ -69,7 +69,7 @@ const slowWriter = (marker?: string, maxBytes = 1_000) => {
 const upTo = (count: number): number[] => [...Array(count).keys()];
 
 describe('the writer of lines', () => {
-  it('keeps the order of the lines that wait for a slow reader', async () => {
+  it('keeps lines in order while they wait for a slow reader', async () => {
     const { output, writer, reports, write, numbers } = slowWriter(undefined, 1_000_000);
     output.block();
     write(0, 5_000);
@@ -83,7 +83,7 @@ describe('the writer of lines', () => {
     expect([writer.dropped, reports]).toStrictEqual([0, []]);
   });
 
-  it('drops the oldest lines when the queue is full, and reports the beginning and the end', async () => {
+  it('drops the oldest lines when the queue is full, and reports when that starts and ends', async () => {
     const { output, writer, reports, write, numbers } = slowWriter();
     output.block();
     write(0, 40);
@@ -109,7 +109,7 @@ describe('the writer of lines', () => {
     expect(reports).toStrictEqual(['dropping', 'dropped 9', 'dropping', 'dropped 9']);
   });
 
-  it('drops a line that is longer than the queue, and only that one', async () => {
+  it('drops a line that is longer than the queue, and no other', async () => {
     const { output, writer, write, numbers } = slowWriter();
     output.block();
     write(0, 12);
@@ -121,7 +121,7 @@ describe('the writer of lines', () => {
     expect(writer.dropped).toBe(1);
   });
 
-  it('drops the remaining lines when the time for the flush is over', async () => {
+  it('drops the remaining lines when flushing takes too long', async () => {
     const { output, writer, reports, write } = slowWriter();
     output.block();
     write(0, 16);
@@ -137,7 +137,7 @@ describe('the writer of lines', () => {
     output.block();
     write(0, 16);
     const flushed = writer.flush();
-    // Node does not destroy stdout after an error, so there is neither `drain` nor `close`.
+    // Node doesn't destroy stdout after an error, so neither `drain` nor `close` follows.
     output.emit('error', Object.assign(new Error('write EPIPE'), { code: 'EPIPE' }));
     await flushed;
     await writer.flush();

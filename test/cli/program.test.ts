@@ -11,12 +11,12 @@ import { envOf } from './support/fakes.js';
 import { endPrograms, type Program, program, shellCommand } from './support/program.js';
 import { tempFolder } from './support/temp-folder.js';
 
-// Runs the built program in separate processes, with real pipes, signals and terminals. The tests of the commands run in this process.
+// Runs the built program in separate processes, with real pipes, signals and terminals. The commands' own tests don't.
 const folder = tempFolder();
 
 type Env = ReturnType<typeof envOf>;
 
-// The tests start programs.
+// Starting programs takes time.
 const limitMs = 150_000;
 jest.setTimeout(limitMs);
 
@@ -71,11 +71,11 @@ describe('the program: top', () => {
 });
 
 describe('the program: Ctrl-C on a terminal', () => {
-  it('ends the line of the ^C, so the prompt is on a line of its own', async () => {
-    // Without frames: one that arrives while the signal is on its way would be printed after the ^C.
+  it('ends the line of the ^C, so that the prompt starts on a new line', async () => {
+    // Sends no frames: one that arrives while the signal is on its way would be printed after the ^C.
     await using silent = await startTradeFeedService();
     const opened = firstValueFrom(silent.events$.pipe(filter(({ type }) => type === 'handshake-accepted')));
-    // As an interactive shell, this one survives the signal.
+    // Survives the signal, like an interactive shell.
     const lines = 'trap : INT; $FEED listen; printf PROMPT';
     const run = inShell(`TERM=xterm script -qec 'stty cols 80 rows 24; ${lines}' /dev/null`, envOf(silent));
     await opened;
@@ -98,13 +98,13 @@ describe('the program: listen', () => {
     expect(await help.exit).toBe(0);
   });
 
-  it('ends although stdout is not read', async () => {
-    await using own = await startTradeFeedService({ limits: { backlogBytes: Infinity } });
-    const listener = feed('listen', envOf(own));
+  it('ends even if nothing reads its stdout', async () => {
+    await using otherService = await startTradeFeedService({ limits: { backlogBytes: Infinity } });
+    const listener = feed('listen', envOf(otherService));
     await listener.untilStderr(/\(connection 1\)/);
     listener.child.stdout.pause();
-    own.push('market', `${'x'.repeat(4 * 1024 * 1024)}\n`);
-    // The first bytes have arrived, and the others wait.
+    otherService.push('market', `${'x'.repeat(4 * 1024 * 1024)}\n`);
+    // The first bytes have arrived, and the rest are stuck.
     await waitFor(() => listener.child.stdout.readableLength > 0, { limitMs });
     listener.child.kill('SIGTERM');
     expect(await once(listener.child, 'exit')).toStrictEqual([0, null]);
@@ -119,15 +119,15 @@ describe('the program: listen', () => {
 
   it('trusts the CA of NODE_EXTRA_CA_CERTS', async () => {
     const tls = await certificateFor();
-    await using own = await startTradeFeedService({ tls, sources: { market: marketBatches$() } });
+    await using otherService = await startTradeFeedService({ tls, sources: { market: marketBatches$() } });
     const caFile = await folder.file('ca.pem', tls.cert);
-    const listener = feed('listen --count 1', envOf(own), { NODE_EXTRA_CA_CERTS: caFile });
+    const listener = feed('listen --count 1', envOf(otherService), { NODE_EXTRA_CA_CERTS: caFile });
     expect(await listener.exit).toBe(0);
   });
 });
 
 describe('the program: record and replay', () => {
-  it('records until it is interrupted, and replays the same; replay ends with exit code 0 when the reader exits', async () => {
+  it('records until interrupted and replays the same, and replay ends with exit code 0 when the reader exits', async () => {
     const file = folder.path('market');
     const lines = () => {
       const [name = ''] = readdirSync(file).filter((each) => each.endsWith('.ndjson'));
@@ -151,7 +151,7 @@ describe('the program: record and replay', () => {
 });
 
 describe('the program', () => {
-  it('says what to do in a clone that is not built', async () => {
+  it('says what to do in a clone that has not been built', async () => {
     const clone = folder.path('clone');
     cpSync(new URL('../../bin', import.meta.url), join(clone, 'bin'), { recursive: true });
     writeFileSync(join(clone, 'package.json'), '{"type":"module"}');

@@ -29,7 +29,7 @@ describe('a text', () => {
     [-5, stopwatch, '0:00'],
     [3_723_000, stopwatch, '1:02:03'],
     [99.96, amount, '100'],
-  ])('of %d (with %p) is %s', (number, format, text) => expect(format(number)).toBe(text));
+  ])('for %d (with %p) is %s', (number, format, text) => expect(format(number)).toBe(text));
 
   it.each([
     ['abcdef', 6, 'abcdef'],
@@ -51,7 +51,7 @@ describe('a text', () => {
     expect(printable(String.fromCharCode(...Array(256).keys()))).not.toMatch(/[\p{Cc}]/u);
   });
 
-  it('is cut at the width with the colors of its spans, and loses a right part that does not fit', () => {
+  it('is cut at the width, keeps the colors of its spans, and loses a right part that does not fit', () => {
     expect(printed([['abc'], ['def', 'red'], ['ghi', 'dim']], 5, true)).toBe('abc\x1b[31md…\x1b[39m');
     expect(printed([['abc', 'red']], 0, true)).toBe('');
     expect(printed(spread([['ab']], [['cd']], 8), 8)).toBe('ab    cd');
@@ -60,7 +60,7 @@ describe('a text', () => {
 });
 
 describe('a terminal', () => {
-  it('is drawn without clearing it first, and restored', () => {
+  it('is drawn without clearing it first, and restored at the end', () => {
     const output = new FakeOutput({ columns: 20, rows: 5 });
     const picture = screen(output);
     picture.draw(['one', 'two']);
@@ -69,7 +69,7 @@ describe('a terminal', () => {
     expect(output.text).toBe(`\x1b[?1049h\x1b[?25l${drawn}\x1b[?25h\x1b[?1049l`);
   });
 
-  it('has a status line in its bottom row, which follows the size and is removed at the end', () => {
+  it('has a status line on its bottom row, which follows the size and goes away at the end', () => {
     const output = new FakeOutput({ columns: 20, rows: 10 });
     const line = pinnedLine(output);
     line.draw(['the status']);
@@ -99,7 +99,7 @@ describe('a terminal', () => {
     expect([interrupts, modes, stdin.isPaused()]).toEqual([['SIGINT'], [true, false], true]);
   });
 
-  it('that is gone interrupts', () => {
+  it('interrupts the command when it is gone', () => {
     const stdin = Object.assign(new PassThrough({ autoDestroy: false }), {
       isTTY: true,
       setRawMode: (isRaw: boolean) => isRaw || stdin.emit('error', new Error('setRawMode EIO')),
@@ -154,7 +154,7 @@ describe('the panel', () => {
       }
   });
 
-  it('is drawn again when the size of the terminal changes, with the same text in color', () => {
+  it('is redrawn when the terminal is resized, with the same text in color', () => {
     const stdout = new FakeOutput({ columns: 80, rows: 24 });
     const view = panelView(fakeContext({ stdout }), content);
     view.show({ event: { type: 'tick', at: start }, status: live });
@@ -170,7 +170,7 @@ describe('the panel', () => {
     expect(stdout.text).toBe('');
   });
 
-  it('shows no control characters of a payload', () => {
+  it('shows no control characters from a payload', () => {
     const lines = drawn(statusOf(...opening(0, 1), frameAt(30, '\x1b[2J\x1b]0;owned\x07')));
     expect(lines.join('\n')).toContain('␛[2J␛]0;owned␇');
     expect(lines.join('')).not.toMatch(/\p{Cc}/u);
@@ -189,7 +189,7 @@ describe('the status line and the summary', () => {
     expect(printed(statusLine(status), 200)).toMatch(line);
   });
 
-  it('count the reconnects by cause, and say that there was no connection at the end', () => {
+  it('count the reconnects by cause, and say at the end if there was never a connection', () => {
     const twice = [...ending(1, expired, 0), ...ending(2, expired, 0)];
     const causes = statusOf(...twice, ...ending(3, { stage: 'ticket', status: 503 }, 0));
     expect(summaryLines(causes)).toContain('  reconnects  3: 2 access-expired, 1 credential-service-unavailable\n');
@@ -225,7 +225,7 @@ describe('the text of a failure', () => {
     expect(failureWords(failure)).toMatch(/^[A-Z].*\.$/);
   });
 
-  it('names the failure before it, once, and ends with the advice', () => {
+  it('names the previous failure once, and ends with the advice', () => {
     const revoked = createTradeFeedError({ stage: 'stream', closeCode: 4003, reason: 'access revoked' });
     const forbidden = createTradeFeedError({ stage: 'ticket', status: 403 });
     expect(failureWords(copyFailure(forbidden, { previous: revoked }))).toContain(
@@ -240,7 +240,7 @@ describe('the text of a failure', () => {
     );
   });
 
-  it('has no control characters of a close reason', () => {
+  it('shows no control characters from a close reason', () => {
     const failure = createTradeFeedError({ stage: 'stream', closeCode: 4999, reason: '\x1b[31mred' });
     expect(whatHappened(failure)).toBe('The connection was closed (close code 4999, "␛[31mred").');
     expect(whatHappened(new TradeFeedError({ ...failure, summary: 'Its own words.' }))).toBe('Its own words.');

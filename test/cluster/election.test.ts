@@ -32,7 +32,7 @@ const asked = (gen: number, of: string): Input => ({ type: 'asked', question: { 
 const current = ({ store }: DrivenElection): ClusterKey | undefined => store.current();
 
 /** Starts an election over an empty store. */
-const alone = (...steps: readonly Step[]): DrivenElection => {
+const fresh = (...steps: readonly Step[]): DrivenElection => {
   const replica = new DrivenElection();
   replica.give(...steps, 'start');
   return replica;
@@ -45,7 +45,7 @@ const after = (key: Partial<ClusterKey>, ...steps: readonly Step[]): DrivenElect
   return replica;
 };
 
-/** Another replica writes the key. */
+/** Writes the key as another replica. */
 const written =
   (fields: Partial<ClusterKey> = {}): Change =>
   (replica) =>
@@ -54,14 +54,14 @@ const wiped: Change = ({ store }) => store.wipe();
 const damaged: Change = ({ store }) => store.damage();
 const untilClaiming: Change = (replica) => replica.passUntil(() => replica.state.name === 'claiming');
 
-/** Starts an election that plans to claim a free key, and finds another owner of that generation after a loss of data. */
+/** Starts an election that plans a claim, and finds another owner of the generation, because data was lost. */
 const foundOther = (): DrivenElection => {
   const replica = after(free, untilClaiming, wiped, written({ owner: 'third' }), 50);
   expect(replica.writes).toEqual([]);
   return replica;
 };
 
-/** Starts an election whose account is used for another feed or service, by an owner that does not answer. */
+/** Starts an election whose account is used for another feed or service, by a silent owner. */
 const misfit = (settings: Partial<ElectionSettings> = {}, key: Partial<ClusterKey> = {}): DrivenElection => {
   const replica = new DrivenElection({ feed: 'raw', service: 'a#1', ...settings }, storeWith(key));
   replica.owner = 'no-answer';
@@ -69,7 +69,7 @@ const misfit = (settings: Partial<ElectionSettings> = {}, key: Partial<ClusterKe
   return replica;
 };
 
-/** Replicas wait for a random time of 0 to 50 ms before a claim, and these for the half of it. */
+/** Replicas delay a claim by a random 0 to 50 ms; these take the middle. */
 const spread = 25;
 
 describe('a replica claims', () => {
@@ -78,16 +78,16 @@ describe('a replica claims', () => {
   const newest = heard({ gen: 5, owner: 'newest' });
 
   const repaired = (): DrivenElection => {
-    const replica = alone(damaged);
+    const replica = fresh(damaged);
     replica.give(30_000, ({ store }) => store.write(keyOf(free), 1));
     return replica;
   };
 
   it.each<[string, number, afterMs: number, () => DrivenElection, credits?: ClusterKey['credits']]>([
-    ['a key that does not exist, after two questions without a responder', 1, 150, () => alone()],
-    ['a key that does not exist after a lease, if nobody answers', 1, 2_000, () => alone(noAnswer)],
-    ['a key that does not exist, also if its clock is at 10 s', 1, 2_000, () => alone(noAnswer, { now: 10_000 })],
-    ['above frames whose keys the store has lost', 4, 150, () => alone({ followed: { gen: 3, owner: 'other' } })],
+    ['a key that does not exist, after two questions without a responder', 1, 150, () => fresh()],
+    ['a key that does not exist after a lease, if nobody answers', 1, 2_000, () => fresh(noAnswer)],
+    ['a key that does not exist, also if its clock is at 10 s', 1, 2_000, () => fresh(noAnswer, { now: 10_000 })],
+    ['above frames whose keys the store has lost', 4, 150, () => fresh({ followed: { gen: 3, owner: 'other' } })],
     ['a free key at once', 4, 0, () => joined(free)],
     [
       'when a silent owner has no responder twice, with its credits',
@@ -154,7 +154,7 @@ describe('a replica that joins', () => {
     expect(replica.give('start', 'hand-over', engine(false))).toBe('');
   });
 
-  it('reads again if the store did not answer, or if the engine was away from the beginning', () => {
+  it('reads again if the store did not answer, or if the engine was unreachable from the start', () => {
     for (const back of [[], [engine(false), engine(true)]]) {
       const replica = new DrivenElection({}, storeWith());
       replica.give({ mode: 'away' }, 'start', 1_000, { mode: 'good' }, ...back, 500);
@@ -178,7 +178,7 @@ describe('a follower', () => {
     expect(seconds).toEqual([1, 1, 1, 3, 5, 9]);
   });
 
-  it('only follows with `canOwn: false`, also when it hears a free key', () => {
+  it('only follows with `canOwn: false`, even if the key is free', () => {
     const replica = joined({}, { canOwn: false });
     replica.give(heard(), heard({ owner: '', phase: 'free' }));
     expect(replica.pass(60_000)).toBe('');
@@ -202,7 +202,7 @@ describe('a follower', () => {
   });
 });
 
-it('asks on if an owner of an earlier generation answers', () => {
+it('keeps asking if an owner of an earlier generation answers', () => {
   const replica = after({}, heard({ gen: 5, owner: 'newest' }), { owner: reportOf() }, 1_999);
   expect(replica.questions.length).toBeGreaterThan(5);
 });
@@ -257,14 +257,14 @@ describe('a replica whose claim has no result', () => {
     expect(claiming(false).give('hand-over')).toBe('left');
   });
 
-  it('and that leaves, leaves if another replica has claimed', () => {
+  it('leaves, if it must, once another replica has claimed', () => {
     const replica = claiming(true);
     replica.give('hand-over', { mode: 'good' }, written({ gen: 4, owner: 'third' }));
     expect(replica.answer({ type: 'conflict' })).toBe('left');
     expect(current(replica)).toMatchObject({ gen: 4, owner: 'third' });
   });
 
-  it('and that leaves releases the key if it finds that the claim was written', () => {
+  it('releases the key, if it must leave, once it finds that the claim was written', () => {
     const replica = claiming(true);
     replica.give('hand-over');
     overwrite(replica, replica.election.call!.key!);
@@ -340,7 +340,7 @@ describe('an owner', () => {
     expect(replica.state).toMatchObject({ name: 'opening', gen: 8, credits: [] });
   });
 
-  it('claims again in a higher generation for a replica that knows the release of its own: the store has lost that', () => {
+  it('claims again in a higher generation when a replica knows of its release, which the store has lost', () => {
     const replica = owner();
     expect(replica.give(asked(1, ''))).toMatch(/^answer beat/);
     expect(current(replica)).toMatchObject({ gen: 2, owner: 'me' });
@@ -377,7 +377,7 @@ describe('an owner', () => {
     expect(current(replica)).toMatchObject({ gen, owner: 'me' });
   });
 
-  it('stops, and does not write over the stop of a later generation, when a replica asks that knows that one', () => {
+  it('stops when the replica that asks knows a later generation, and does not overwrite the stop of that one', () => {
     const replica = owner();
     overwrite(replica, { gen: 2, owner: '', phase: 'stopped' });
     expect(replica.give(asked(2, 'third'))).toContain('fail');
@@ -422,7 +422,7 @@ describe('an owner', () => {
 });
 
 describe('an owner whose connection was replaced', () => {
-  it('stops, and tells all replicas, without a credit', () => {
+  it('stops and notifies all replicas if there is no credit', () => {
     const replica = owner();
     expect(replica.give(replaced)).toBe('stop-notice close end fail');
     expect(current(replica)).toMatchObject({ phase: 'stopped', owner: '', stop: { by: 'me' } });
@@ -441,7 +441,7 @@ describe('an owner whose connection was replaced', () => {
     expect(replica.give(replaced)).toContain('fail');
   });
 
-  it('stops at the fourth time in a minute, also with a credit', () => {
+  it('stops at the fourth eviction in a minute, even with a credit', () => {
     const evictions = [50_000, 40_000, 30_000].map((leftMs) => ({ leftMs }));
     for (const [count, end] of [
       [3, 'fail'],
@@ -469,7 +469,7 @@ describe('an owner whose connection was replaced', () => {
     expect(replica.writes).toHaveLength(length);
   });
 
-  it('claims no sooner than a lease after the engine is back, also if that has lost the key', () => {
+  it('claims no sooner than a lease after the engine is back, even if the key is lost', () => {
     const replica = owner();
     replica.give({ owner: 'no-answer' }, engine(false), replaced, 60_000, wiped, engine(true));
     const { length } = replica.writes;
@@ -479,7 +479,7 @@ describe('an owner whose connection was replaced', () => {
     expect(replica.writes.slice(length)).toEqual(['opening 2']);
   });
 
-  it('does not explain it after its lease, but follows, and reports the eviction to the next owner', () => {
+  it('follows once its lease is over, and reports the eviction to the next owner', () => {
     const replica = owner();
     replica.give({ mode: 'away' }, 2_100);
     expect(replica.give(replaced)).not.toContain('fail');
@@ -599,7 +599,7 @@ describe('a replica whose key the service refuses', () => {
     const store = storeWith(free);
     let hasRead = false;
     const read: Store['read'] = () => {
-      if (!hasRead && replica.election.call?.purpose === 'alone') {
+      if (!hasRead && replica.election.call?.purpose === 'check-unowned') {
         hasRead = true;
         before(replica, store);
       }
@@ -613,7 +613,7 @@ describe('a replica whose key the service refuses', () => {
 });
 
 describe('a replica whose account is used for another feed or service', () => {
-  it.each([true, false])('fails when the owner answers, and names what that streams (canOwn: %s)', (canOwn) => {
+  it.each([true, false])('fails when the owner answers, and names what the owner streams (canOwn: %s)', (canOwn) => {
     const replica = misfit({ canOwn }, { service: 'a#1' });
     replica.owner = reportOf();
     replica.pass(0);
@@ -621,7 +621,7 @@ describe('a replica whose account is used for another feed or service', () => {
     expect(replica.writes).toEqual([]);
   });
 
-  it('fails for another service of the same feed, also after a stop', () => {
+  it('fails for another service of the same feed, even after a stop', () => {
     expect(misfit({ feed: 'market' }, { service: 'b#2', owner: '', phase: 'stopped' }).state.name).toBe('stopped');
   });
 
@@ -662,14 +662,14 @@ describe('a key that cannot be read', () => {
     expect(current(replica)).toMatchObject({ phase: 'free' });
   });
 
-  it('is not claimed by a replica that saw it free before, which follows', () => {
+  it('is not claimed by a replica that saw it free before: that one follows', () => {
     const replica = after(free, damaged, 50);
     expect(replica.writes).toEqual([]);
     expect(replica.state.name).toBe('following');
   });
 
   it('does not delay a replica that leaves', () => {
-    expect(alone(damaged).give('hand-over')).toBe('left');
+    expect(fresh(damaged).give('hand-over')).toBe('left');
   });
 });
 

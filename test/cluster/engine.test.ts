@@ -27,11 +27,11 @@ describe('the engine in memory', () => {
   );
 });
 
-/** Real servers, each with one fault. Each output alone must show it within this time, in ms. */
+/** Real servers with one fault each. Every output alone must show it within this time, in ms. */
 const limitMs = 5_000;
 const tickMs = 50;
 
-/** A replica, and the fault that begins when it runs; without `fail` it was there before. */
+/** A replica, and the fault that begins once it runs. If `fail` is missing, the fault was there before. */
 interface Faulty {
   readonly engine: ClusterEngine;
   /** Another replica, which owns the connection. */
@@ -44,7 +44,7 @@ interface Row {
   readonly args?: readonly string[];
   readonly config?: string;
   readonly start: (server: RealServer) => Faulty | Promise<Faulty>;
-  /** A line of the log: what the replica cannot do, the message of the engine, what to do. */
+  /** A log line: what the replica can't do, the engine's message, what to do. */
   readonly log: RegExp;
   readonly code: FailureCode;
   /** `live`: the owner still receives frames, so a load balancer should keep it. @defaultValue `down` */
@@ -153,7 +153,7 @@ const rows: Readonly<Record<string, Row>> = {
       const subscriber = server.redis();
       const subscribe = subscriber.subscribe.bind(subscriber);
       let isDead = false;
-      // Redis confirms new subscriptions, and no message arrives: as behind a proxy that has lost them.
+      // Redis confirms new subscriptions but delivers nothing, like a proxy that has lost them.
       subscriber.subscribe = (async (...channels: string[]) =>
         isDead ? 1 : subscribe(...channels)) as Redis['subscribe'];
       const fail = () => {
@@ -176,7 +176,7 @@ const rows: Readonly<Record<string, Row>> = {
   },
 };
 
-/** What a row showed: when each output showed the fault after it began, in ms, and the texts. */
+/** What a row showed: how long after the fault each output showed it, in ms, and the texts. */
 interface Shown {
   readonly log: number;
   readonly health: number;
@@ -189,9 +189,9 @@ let sdk: ReturnType<typeof startSdk>;
 let service: TradeFeedService;
 let apiKey: string;
 const closing: (() => unknown)[] = [];
-/** The time in which this process could run, in ms: a busy machine makes its timers late, those of the replicas and this one alike. */
+/** The time this process got to run, in ms: a busy machine delays its timers as well as the replicas'. */
 let ownMs = 0;
-/** What the meter collected last. All rows read it: a collection of one would remove that of another. */
+/** The meter's last collection. All rows share it, because collecting for one would reset the others. */
 let collected: Awaited<ReturnType<typeof sdk.collect>> = {};
 
 beforeAll(async () => {
@@ -263,7 +263,7 @@ describe.each(['nats', 'redis'] as const)('a replica over a real %s-server', (ki
   describeInstalled(kind, 'with a fault', () => {
     const faults = Object.entries(rows).filter(([, row]) => row.kind.startsWith(kind));
     const shown = new Map<string, Promise<Shown>>();
-    // All at once: most of the time is waiting.
+    // In parallel: most of the time is waiting.
     beforeAll(() => {
       for (const [name, row] of faults) {
         const result = show(name, row);
@@ -353,7 +353,7 @@ describe('what an engine refuses', () => {
     expect(times()).toEqual([]);
   });
 
-  it('is over when the replica no longer sees it, and nothing else follows', () => {
+  it('is over once it stops recurring, and nothing else follows', () => {
     using _timers = fakeTimers();
     const { faults, times } = faultsOf();
     fail(faults, 'publish', 2_000);
@@ -403,7 +403,7 @@ describe('what an engine refuses', () => {
 });
 
 describe('a replica', () => {
-  it('that cannot claim tells an operator why', async () => {
+  it('reports to an operator why it cannot claim', async () => {
     const memory = memoryEngine();
     const engine: ClusterEngine = {
       ...memory,
@@ -439,7 +439,7 @@ describe('a replica', () => {
     expect(replica.cluster.status.role).toBe('left');
   });
 
-  it('that has left notices no closed connection: the application closes it in a shutdown', async () => {
+  it('ignores a closed connection after it has left: applications close it when they shut down', async () => {
     const connected$ = new BehaviorSubject(true);
     await using test = await startTestCluster(memoryEngine());
     const replica = test.start('a', { engine: { ...memoryEngine(), connected$ } });
@@ -449,10 +449,10 @@ describe('a replica', () => {
     expect(replica.error()).toBeUndefined();
   });
 
-  it('that receives no messages has a disconnected, subscribes again, and has a gap with the exact number of frames', async () => {
+  it('emits `disconnected` when no messages arrive, subscribes again, and emits a gap with the exact number of frames', async () => {
     const memory = memoryEngine();
     const [live, dead] = [new Set<Subscriber<Uint8Array>>(), new Set<Subscriber<Uint8Array>>()];
-    // Subscriptions die in silence; requests are answered as before.
+    // Subscriptions die silently, while requests are still answered.
     const engine: ClusterEngine = {
       ...memory,
       subscribe: (subject) =>

@@ -15,7 +15,7 @@ import { receivedIn } from '../support/received-in.js';
 
 const subjects = subjectsOf('main');
 
-/** An engine that records to what it subscribes. */
+/** An engine that records its subscriptions. */
 const watched = (engine: ClusterEngine) => {
   const subscribed = new Set<string>();
   const subscribe = (subject: string) =>
@@ -95,7 +95,7 @@ describe('the channel of a replica', () => {
     expect(follower.codes()).toEqual([]);
   });
 
-  it('hears another owner, and receives its frames when it does not own any more', async () => {
+  it('notices another owner, and receives its frames once it no longer owns', async () => {
     using replicas = await start();
     const { owner, follower } = replicas;
     owner.push('1');
@@ -126,7 +126,7 @@ describe('the channel of a replica', () => {
     expect(owner.subscribed()).toEqual([subjects.feed]);
   });
 
-  it('emits its own last frames before those of the next owner, also if that one needs long to open', async () => {
+  it('emits its own last frames before those of the next owner, even if that one opens slowly', async () => {
     using _timers = fakeTimers();
     using replicas = await start();
     const { owner, follower } = replicas;
@@ -172,7 +172,7 @@ describe('the channel of a replica', () => {
     }
   });
 
-  it('sends the bytes that the service sent, also if a subscriber changes those of its frame', async () => {
+  it('sends the bytes that the service sent, even if a subscriber changes its frame', async () => {
     using replicas = await start();
     const { owner, follower } = replicas;
     const other = replicaOf(replicas.engine, 'c');
@@ -190,7 +190,7 @@ describe('the channel of a replica', () => {
     other.channel.close();
   });
 
-  it('sends frames of a read buffer before it is used again, and keeps none of it', async () => {
+  it('sends the frames of a read buffer before the buffer is reused, and keeps none of it', async () => {
     using replicas = await start();
     const { owner, follower } = replicas;
     const memory = Buffer.from('onetwonaïve');

@@ -81,7 +81,7 @@ const started = async (names: string, options: Partial<ClusterOptions> = {}) => 
 };
 
 describe('replicas of an account', () => {
-  it('share one connection: all of them emit all frames, and say what they do', async () => {
+  it('share one connection: each emits all frames, and its status shows what it does', async () => {
     await using test = await startTestCluster(memoryEngine());
     const first = test.start('a');
     const roles: string[] = [];
@@ -177,7 +177,7 @@ describe('replicas of an account', () => {
     await push(replicas, 'before');
     for (const { engine } of replicas) engine.cut('refused');
     await push([owner], '1', '2', '3');
-    // The owner sends the frames of a turn at its end, which must be before the engine is back.
+    // The owner sends a turn's frames at its end, which must come before the engine is back.
     await nextTurn();
     for (const { cluster, events } of others) {
       expect(cluster.status.role).toBe('isolated');
@@ -259,7 +259,7 @@ describe('replicas of an account', () => {
     await test.owner(owner, follower);
     test.push('before');
     await received(follower, 'before');
-    // A message of this size has no room for any frame.
+    // A message this small has no room for a frame.
     maxMessageBytes = 100;
     const tooLarge = 'x'.repeat(1_000);
     test.push(tooLarge);
@@ -389,7 +389,7 @@ describe('the operator of a cluster', () => {
       [['a', 'b'], undefined],
       [['a', 'b'], undefined],
     ]);
-    // The old run of a replica has a separate id.
+    // A replica's old run has a different id.
     const after = (await readClusterState(engine, 'main', 1)).key;
     expect(after?.owner).toBe(owner.cluster.status.replica);
     const names = after?.changes.map((change) => [change.owner.replace(/-[^-]*$/, ''), change.cause]);

@@ -222,7 +222,7 @@ describe('a follower', () => {
     expect(positions.map((each) => (each as unknown[]).join(' ')).join(', ')).toBe(expected);
   });
 
-  it('has the generation of its newest message, also of one that waits, and needs a tick while one waits', () => {
+  it('has the generation of its newest message, even one that waits, and needs a tick while one waits', () => {
     const { follower, go } = follow();
     expect([follower.followed.gen, follower.nextTick]).toEqual([0, undefined]);
     go(begun, [10, batch(3, 0, 'b')]);

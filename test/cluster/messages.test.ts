@@ -143,7 +143,7 @@ describe('the messages of an owner', () => {
     expect(kinds).toEqual(Object.values(PayloadKind));
   });
 
-  it('of a frame without one of its parts are no frame, and the next frame is read', () => {
+  it('give no frame if one of its parts is missing, and the next frame is read', () => {
     const parts = encodeParts(head0, ofSize(5_000), 1_024);
     const next = encodeParts({ ...head0, sequence: 8, frames: 8 }, ofSize(5_000), 1_024);
     for (const missing of parts.keys()) {
@@ -156,7 +156,7 @@ describe('the messages of an owner', () => {
     expect(mixed.filter((each) => each !== undefined)).toEqual([]);
   });
 
-  it('that were changed on the way, or are something else, never throw', () => {
+  it('never throw if they were corrupted on the way, or are something else', () => {
     const changed = fc.array(fc.tuple(fc.nat(), fc.integer({ min: 0, max: 255 })), { maxLength: 5 });
     const bytesOfAny = fc.oneof(
       batches.map(({ head, frames }) => bytesOf(head, frames)),
@@ -204,7 +204,7 @@ describe('the messages of an owner', () => {
 describe('the outbox of an owner', () => {
   const frameOf = (text: string): Frame => new Frame('market', Buffer.from(text), false, 5, 1);
 
-  /** The messages of an outbox: the sequence and the texts of each. */
+  /** Reads an outbox's messages: the sequence and the texts of each. */
   const read = (sent: readonly Buffer[]) => {
     const decoder = decoderOf();
     return sent.flatMap((bytes) => {

@@ -27,11 +27,11 @@ const beatOf = (fields: Partial<MessageHead>): Buffer =>
 
 const revisionOf = async (engine: ClusterEngine) => (await engine.read(names.key))?.revision;
 
-/** Replaces the key, whatever it is. */
+/** Replaces any key. */
 const overwrite = async (engine: ClusterEngine, text: string) =>
   engine.compareAndSet(names.key, text, await revisionOf(engine));
 
-/** Holds the results of calls between `on` and `release`. */
+/** Holds back results of calls between `on` and `release`. */
 const held = () => {
   const gate$ = new BehaviorSubject(true);
   return {
@@ -161,7 +161,7 @@ describe('a replica that joins again after a hand-over', () => {
     const { replica: before } = replica.cluster.status;
     late.on();
     expect(await requestHandOver(memory, 'main')).toBe(true);
-    // Without the result of its write, the earlier run leaves after `handOverMs`.
+    // The earlier run doesn't get the result of its write, so it leaves after `handOverMs`.
     await waitFor(() => replica.cluster.status.replica !== before);
     late.release();
     await waitFor(() => replica.events.some(({ type }) => type === 'gap'));
@@ -169,13 +169,13 @@ describe('a replica that joins again after a hand-over', () => {
     test.push('a');
     await waitFor(() => replica.texts().length === 1);
     expect(replica.cluster.status).toMatchObject({ role: 'owning', generation: 2 });
-    // One for questions, and one for operators: those of the earlier run have ended.
+    // One for questions and one for operators. Those of the earlier run are gone.
     expect(responders).toBe(2);
   });
 });
 
 describe('a replica that gives the ownership away for a shutdown', () => {
-  it('does not own again because an operator asks for a hand-over at the same time', async () => {
+  it('does not take it back when an operator asks for a hand-over at the same time', async () => {
     const engine = memoryEngine();
     await using test = await startTestCluster(engine);
     const replica = test.start('a');
@@ -191,7 +191,7 @@ describe('a replica that gives the ownership away for a shutdown', () => {
 });
 
 describe('a replica that streams something else than the others of its account', () => {
-  /** Waits until a replica has ended because it does not fit, and returns the message. */
+  /** Waits until a misfit replica has ended, and returns the message. */
   const refusal = async (replica: TestReplica): Promise<string> => {
     const { code, option, message } = await waitFor(() => replica.error());
     expect([code, option]).toEqual(['invalid-options', 'account']);
@@ -215,7 +215,7 @@ describe('a replica that streams something else than the others of its account',
     },
   );
 
-  it('is refused if its service is another one, and the message names no path', async () => {
+  it('is refused if it uses another service, and the message shows no path', async () => {
     await using test = await startTestCluster(memoryEngine());
     const owner = test.start('a');
     await test.owner(owner);
@@ -250,7 +250,7 @@ describe('a cluster that the service refuses', () => {
   const backoff = { initialDelayMs: 300, maxDelayMs: 300 };
 
   it.each(['open', 'not open yet'])(
-    'tells all replicas of a 403 within a second, lets one ask again, and continues when access is restored: %s',
+    'reports a 403 to all replicas within a second, retries in one, and continues when access is restored: %s',
     async (before) => {
       const memory = memoryEngine();
       const replicas: TestReplica[] = [];
@@ -292,7 +292,7 @@ describe('a cluster that the service refuses', () => {
     },
   );
 
-  it('tells a replica that joins later of the 403, although the owner waits before it asks again', async () => {
+  it('reports the 403 to a replica that joins late, although the owner waits before it retries', async () => {
     await using test = await startTestCluster(memoryEngine());
     test.account.revokeAccess();
     const slow = { backoff: { initialDelayMs: 600_000, maxDelayMs: 600_000 } };

@@ -35,7 +35,7 @@ interface Sums {
   readonly timelines: readonly string[];
 }
 
-// A slow machine with the coverage needs much longer than the 5 s of a fast one.
+// A slow machine with coverage needs much longer than the 5 s of a fast one.
 const limitMs = 300_000;
 
 describe('every order of the events of two replicas', () => {
@@ -85,7 +85,7 @@ describe('the election in virtual time, with random faults', () => {
   );
 
   it(
-    'stops for a stubborn foreign client, without a fight',
+    'stops for a foreign client that keeps reconnecting, and does not fight it',
     () => {
       for (const { isStopped } of simulated(1, cases(100), { faultNames: ['hand-over'], foreign: 'stubborn' }))
         expect(isStopped).toBe(true);

@@ -6,7 +6,7 @@ import { fencesOf, root } from './fences.js';
 
 let folder: string;
 
-// A separate app with the package installed. Node finds the dependencies of the package in the parent folders.
+// A separate app with the package installed. Node finds the package's dependencies in the parent folders.
 beforeAll(async () => {
   await mkdir(join(root, 'temp'), { recursive: true });
   folder = await mkdtemp(join(root, 'temp/commonjs-jest-'));

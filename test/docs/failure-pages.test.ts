@@ -33,7 +33,7 @@ const pageOf = (code: string): string => `docs/failures/${code}.md`;
 /** The limit of a test that runs programs, in ms: longer than the limit of the programs. */
 const limitMs = 120_000;
 
-it('every failure code has a page, and no other', () => {
+it('every failure code has a page, and every page has a code', () => {
   expect(documentedCodes()).toEqual(codes);
 });
 
@@ -49,7 +49,7 @@ it.each(meanings.map((meaning) => [meaning.code, meaning] as const))(
   },
 );
 
-it('the list of codes is that of the library', () => {
+it('the page that lists the codes has those of the library', () => {
   expect(read(pageOf('index'))).toBe(failureIndex(read(pageOf('index')), tables));
 });
 
@@ -67,7 +67,7 @@ describe.each(codes)('the page of %s', (code) => {
   });
 });
 
-// Those of a worker thread block their process.
+// Programs with a worker thread block their process.
 const blocking: readonly FailureCode[] = ['receiver-too-slow', 'receiver-failed'];
 
 describe.each([

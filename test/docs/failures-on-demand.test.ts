@@ -8,7 +8,7 @@ import { type Row, tablesUnder } from './tables.js';
 
 const [before = [], whileOpen = []] = tablesUnder('docs/testing.md', 'Failures on demand');
 
-/** The codes that neither the service nor the network causes. */
+/** The codes that neither the service nor the network can cause. */
 const ofYourCode = ['api-key-unavailable', 'invalid-options'];
 
 let certificate: Certificate;
@@ -16,7 +16,7 @@ beforeAll(async () => {
   certificate = await certificateFor();
 });
 
-/** Runs code of the page with these names in scope. */
+/** Runs code from the page with these names in scope. */
 const run = (code: string, names: Readonly<Record<string, unknown>>): unknown =>
   // eslint-disable-next-line @typescript-eslint/no-implied-eval, @typescript-eslint/no-unsafe-call -- code of the page
   new Function(...Object.keys(names), `return ${code}`)(...Object.values(names));

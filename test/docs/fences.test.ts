@@ -21,11 +21,11 @@ const expectedOutputOf = ({ mark }: Fence): string | undefined => /^prints: (.+)
 
 const asProgram = (fence: Fence): [string, string] => [
   fileOf(fence) ?? `${fence.at.replace(':', '-line-')}.ts`,
-  // The export makes each fence a separate module. The application of a `.spec.ts` has the functions of jest or vitest as globals.
+  // The export makes each fence a separate module. In a `.spec.ts`, the functions of jest or vitest are globals.
   `${isSpec(fence) ? "import { afterEach, beforeEach, expect, it } from '@jest/globals'; " : ''}${fence.code}\nexport {};`,
 ];
 
-/** A fence that begins with the path of a file is that file. Other fences of the document can import it. */
+/** A fence that starts with a file's path is that file, and other fences of the document can import it. */
 const fileOf = ({ at, code }: Fence): string | undefined => {
   const [, path] = /^\/\/ (src\/\S+\.ts)\n/.exec(code) ?? [];
   return path && `${documentOf(at)}/${path}`;
@@ -33,7 +33,7 @@ const fileOf = ({ at, code }: Fence): string | undefined => {
 
 const isSpec = ({ code }: Fence): boolean => /^\/\/ src\/\S+\.spec\.ts\n/.test(code);
 
-/** Files of `nest new` that the guide for NestJS imports. */
+/** Files from `nest new` that the NestJS guide imports. */
 const ofNestNew = {
   'docs/nestjs.md/src/app.controller.ts': 'export class AppController {}',
   'docs/nestjs.md/src/app.service.ts': 'export class AppService {}',
@@ -44,7 +44,7 @@ const isOfFailure = ({ at }: Fence): boolean => at.startsWith('docs/failures/');
 
 const documentOf = (at: string): string => at.replace(/:.*/, '');
 
-/** Fences in other languages, by document, and the test that runs them. */
+/** Fences in other languages, by document, with the test that runs them. */
 const readBy: Readonly<Record<string, string>> = {
   'docs/testing.md js': 'test/docs/commonjs-jest.test.ts',
   'docs/how-to/browsers.md html': 'test/apps/recipes.test.mjs',
@@ -64,7 +64,7 @@ const readBy: Readonly<Record<string, string>> = {
 const isRead = ({ at, language }: Fence): boolean => `${documentOf(at)} ${language}` in readBy;
 
 describe('every fence', () => {
-  it('is in a language that a test checks, or is marked as not checked', () => {
+  it('is in a language that a test checks, or marked as not checked', () => {
     const isChecked = (fence: Fence): boolean => ['ts', 'bash'].includes(fence.language) || isRead(fence);
     const strays = fences.filter((fence) => !isChecked(fence) && !isUnchecked(fence));
     expect(strays.map(({ at, language }) => `${at} (${language})`)).toEqual([]);
@@ -76,20 +76,20 @@ describe('every fence', () => {
     expect(read(test)).toContain(document);
   });
 
-  it('has a known mark, or none', () => {
+  it('has a known mark or none', () => {
     const strays = fences.filter(
       (fence) => fence.mark !== '' && !isUnchecked(fence) && expectedOutputOf(fence) === undefined,
     );
     expect(strays.map(({ at, mark }) => `${at} (${mark})`)).toEqual([]);
   });
 
-  it('with expected output is TypeScript, or a command of the page whose test runs it', () => {
+  it('is TypeScript if it has expected output, or a command that the test of its page runs', () => {
     const strays = fences.filter((fence) => expectedOutputOf(fence) !== undefined && !isTypeScript(fence));
     const documents = new Set(strays.map(({ at, language }) => `${documentOf(at)} ${language}`));
     expect([...documents]).toEqual(['docs/command-line.md bash']);
   });
 
-  it('of a TSDoc comment is TypeScript', () => {
+  it('is TypeScript if it is in a TSDoc comment', () => {
     expect(commentFences.filter((fence) => !isTypeScript(fence)).map(({ at }) => at)).toEqual([]);
     expect(commentFences.length).toBeGreaterThan(10);
   });
@@ -101,7 +101,7 @@ describe('a fence for NestJS', () => {
   const ofNest = [...fences, ...commentFences].filter((fence) => isTypeScript(fence) && isForNest(fence));
   // The `.prettierrc` of `nest new`: test/apps/nestjs/app.mjs compares it.
   const rules = { singleQuote: true, trailingComma: 'all' } as const;
-  // Without `prettier` itself, which opens a pipe when it is imported.
+  // Avoids `prettier` itself, which opens a pipe when it's imported.
   const formatted = (code: string) => format(code, { ...rules, parser: 'typescript', plugins: [estree, typescript] });
 
   it.each(ofNest.map(({ at, code }) => [at, code] as const))('%s has the format of `nest new`', async (_at, code) => {
@@ -113,7 +113,7 @@ it(
   'TypeScript of the documents, the TSDoc comments and the examples has no type error',
   () => {
     const programs = Object.fromEntries([...fences.filter(isTypeScript), ...commentFences].map(asProgram));
-    // This error is intended, and must be the only one: it shows that the check works.
+    // A deliberate error that must be the only one: it proves that the check works.
     const canary = { 'canary.ts': "import { tradeFeed$ } from 'rx-trade-feed';\ntradeFeed$('nothing');\n" };
     expect(typeErrors({ ...programs, ...ofNestNew, ...canary }, filesIn('examples', '.mjs'))).toEqual([
       expect.stringMatching(/^canary\.ts, line 2: Argument of type '"nothing"'/),
@@ -134,7 +134,7 @@ describe('a fence with expected output', () => {
       printing.map((fence) => ({
         code: fence.code,
         expected: new RegExp(expectedOutputOf(fence) as string),
-        // One account each, because an account has only one connection.
+        // Gives each an account, because an account gets only one connection.
         env: {
           TRADE_FEED_BASE_URL: service.baseUrl,
           TRADE_FEED_API_KEY: service.createAccount({ plan: 'developer' }).createApiKey(),

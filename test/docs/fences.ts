@@ -3,11 +3,11 @@ import { join, relative } from 'node:path';
 
 /** A code block between two lines of three backticks, in a document or in a comment of the source. */
 export interface Fence {
-  /** The position, such as `README.md:12`: editors make it a link. */
+  /** The position, such as `README.md:12`, which editors turn into a link. */
   readonly at: string;
   readonly language: string;
   readonly code: string;
-  /** The text of the HTML comment before the fence; empty without one. */
+  /** The text of the HTML comment before the fence; empty if there's none. */
   readonly mark: string;
 }
 
@@ -16,10 +16,10 @@ export const root = join(import.meta.dirname, '../..');
 /** Returns the paths of the README and the guides. */
 export const documents = (): readonly string[] => ['README.md', ...filesIn('docs', '.md')];
 
-/** The example app is a separate package with separate tools. `npm run docs` generates the reference. */
+/** Left out: the example app, which has its own tools, and the reference, which `npm run docs` generates. */
 const others = ['nestjs-angular/', 'api/'];
 
-/** Returns the files of a folder with this ending, sorted and without the example app and the reference. */
+/** Returns the files of a folder with this extension, sorted, except for the example app and the reference. */
 export const filesIn = (folder: string, ending: string): readonly string[] =>
   readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
     .filter((name) => name.endsWith(ending) && !others.some((folder) => name.startsWith(folder)))
@@ -28,7 +28,7 @@ export const filesIn = (folder: string, ending: string): readonly string[] =>
 
 export const read = (file: string): string => readFileSync(join(root, file), 'utf8');
 
-/** Returns a document without code blocks, because a comment in a shell fence looks like a heading. */
+/** Removes the code blocks from a document, because comments in shell fences look like headings. */
 export const proseOf = (file: string): string => read(file).replaceAll(/^```[\s\S]*?^```$/gm, '');
 
 /** Returns the fences of a document. */

@@ -5,7 +5,7 @@ import type { TradeFeedService } from 'rx-trade-feed/testing';
 import { commentFencesOf, filesIn } from './fences.js';
 import { runFences, type RunningFences } from './run-fences.js';
 
-/** A line of the output of each example in the comments of the operators. */
+/** A line that each example in the operators' comments prints. */
 const prints: Readonly<Record<string, RegExp>> = {
   'conflate.ts': /^\{"batch":\d+,.* and \d+ older ones$/,
   'connection-status.ts': /^next attempt in -?\d+ ms$/,
@@ -51,9 +51,9 @@ describe('the example in the comment of', () => {
 
   beforeAll(async () => {
     service = await startTradeFeedService({ sources: { market: marketBatches$({ rate: 1_000, batchSize: 1 }) } });
-    // One account each, because an account has only one connection.
+    // Gives each an account, because an account gets only one connection.
     const accounts = examples.map(() => service.createAccount({ plan: 'developer' }));
-    // Each example has one outage, soon after its first connection.
+    // Each example goes through one outage, soon after it first connects.
     outages = service.events$
       .pipe(
         filter((event) => event.type === 'handshake-accepted'),
@@ -85,7 +85,7 @@ describe('the example in the comment of', () => {
     limitMs,
   );
 
-  it('is in the list above', () => {
+  it('every operator is in the list of this test', () => {
     expect([...new Set(examples.map(([name]) => name))].sort()).toEqual(Object.keys(prints).sort());
   });
 });

@@ -13,7 +13,7 @@ import { transformSync } from 'esbuild';
 import { endPrograms, type Program, shellCommand } from '../cli/support/program.js';
 import { fencesOf, read, root } from './fences.js';
 
-// The samples that a newcomer copies, and the recipes. Those that need a database or a browser are in test/apps/recipes.test.mjs.
+// The samples that a newcomer copies, and the recipes. test/apps/recipes.test.mjs has those with a database or a browser.
 
 /** The limit of a test that starts programs, in ms. */
 const limitMs = 150_000;
@@ -26,11 +26,11 @@ interface Code {
   /** The name of the file. */
   readonly name?: string;
   readonly env?: Readonly<Record<string, string>> | ((service: TradeFeedService) => Readonly<Record<string, string>>);
-  /** What reads stdout in place of the test. */
+  /** What reads stdout instead of the test. */
   readonly reader?: string;
 }
 
-/** Runs code as a reader does: in a project that has the package installed, with the address and the key of a local service in the environment. */
+/** Runs code like a reader: in a project with the package, and with the settings of a local service in the environment. */
 const inProject = async (
   { code, name = 'program.mjs', env, reader }: Code,
   check: (running: Program, account: TradeFeedAccount) => Promise<void>,
@@ -40,7 +40,7 @@ const inProject = async (
     await using service = await startTradeFeedService({
       sources: { market: marketBatches$(), raw: pendingTransactions$({ rate: 200 }) },
     });
-    // What npm 11 writes, and installed packages.
+    // Writes what npm 11 does, and installs the packages.
     writeFileSync(join(folder, 'package.json'), '{ "name": "my-project", "version": "1.0.0", "type": "commonjs" }');
     mkdirSync(join(folder, 'node_modules'));
     symlinkSync(root, join(folder, 'node_modules/rx-trade-feed'));
@@ -66,7 +66,7 @@ const inProject = async (
 
 afterEach(endPrograms);
 
-/** The samples that a newcomer copies, as JavaScript: every fence that subscribes to a feed. */
+/** The samples that a newcomer copies, as JavaScript: all fences that subscribe to a feed. */
 const samples = [
   'README.md',
   ...['index', 'start/first-frame', 'start/from-ws', 'start/rxjs'].map((name) => `docs/${name}.md`),
@@ -134,7 +134,7 @@ it(
 it(
   'the whale alert goes on without its webhook, and prints what it could not send',
   () =>
-    // Nothing listens on port 1.
+    // Nothing is listening on port 1.
     inProject(
       { code: programOf('whale-alert'), env: { WEBHOOK_URL: 'http://127.0.0.1:1', MIN_ETH: '0.9' } },
       async (running) => {
@@ -163,7 +163,7 @@ it(
           expect(stdout()).not.toContain(second.toLowerCase());
           writeFileSync(list, `${first}\n${second}\n`);
           await untilStdout(line(second, ''));
-          // Nearly all wallets: at least one of them receives something in the second of the outage.
+          // Watches nearly all wallets, so that at least one receives something in the second of the outage.
           const many$ = pendingTransactions$({ rate: 10_000 }).pipe(take(400), toArray());
           const many = (await lastValueFrom(many$)).map((text) => (JSON.parse(text) as { readonly to: string }).to);
           writeFileSync(list, many.join('\n'));
@@ -179,7 +179,7 @@ it(
   limitMs,
 );
 
-// A feed that opens at the start of a candle misses none of it: at an odd ms, none starts.
+// A feed that opens just as a candle starts misses none of it. No candle starts at an odd ms.
 const oddTimes = 'const { now } = Date; Date.now = () => 2 * Math.floor(now() / 2) + 1;\n';
 
 it(
@@ -203,7 +203,7 @@ it(
 
 const lastWindow = /^[1-9]\d* frames, incomplete\ndone$/m;
 
-/** Waits until frames flow, ends the program with SIGTERM, and returns what it printed. */
+/** Waits until frames flow, stops the program with SIGTERM, and returns what it printed. */
 const terminated = async ({ child, exit, stdout, untilStderr }: Program): Promise<string> => {
   await untilStderr(/third frame/);
   child.kill('SIGTERM');
@@ -213,7 +213,7 @@ const terminated = async ({ child, exit, stdout, untilStderr }: Program): Promis
 
 /** The recipe, with a line on stderr for the third frame. */
 const counting = programOf('graceful-end')
-  // No window ends by itself.
+  // No window ends on its own.
   .replace('lengthMs: 60_000', 'lengthMs: 86_400_000')
   .replace(
     'add: (frames) => frames + 1',

@@ -27,7 +27,7 @@ const fenceWith = (text: string): string => {
 const subjects = subjectsOf('main');
 const bytes = (text: string): Buffer => Buffer.from(text);
 
-/** Two replicas: one owns and publishes, the other follows, and each becomes the owner by a hand-over. */
+/** Runs two replicas: one owns and publishes, the other follows, and each becomes the owner through a hand-over. */
 const shareTheConnection = async (connectMain: () => Promise<ClusterEngine>): Promise<void> => {
   const engines = [await connectMain(), await connectMain()] as const;
   await using test = await startTestCluster(engines[0]);
@@ -41,7 +41,7 @@ const shareTheConnection = async (connectMain: () => Promise<ClusterEngine>): Pr
       return replicas.every((replica) => replica.texts().includes(text));
     });
     const other = replicas.find((replica) => replica !== owner)!;
-    // An owner that knows no standby only releases the connection.
+    // An owner that doesn't know of a standby only releases the connection.
     await waitFor(async () => (await readClusterState(engines[0], 'main', 300)).standbys.length > 0);
     await requestHandOver(engines[0], 'main');
     await waitFor(() => other.cluster.status.role === 'owning');
@@ -121,7 +121,7 @@ describeInstalled('nats', 'the NATS permissions of the guide', () => {
     const [user] = /^ {4}\{\n[\s\S]*?^ {4}\}\n/m.exec(config) ?? [];
     expect(user).toContain('user: app_main');
     const file = join(folder, 'server.conf');
-    // In a regular expression's replacement, `$` has a meaning.
+    // `$` is special in the replacement of a regular expression.
     writeFileSync(
       file,
       config.replace(user!, () => user! + user!.replaceAll('main', 'other')),

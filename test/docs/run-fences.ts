@@ -20,17 +20,17 @@ interface Output {
   readonly stderr: string;
 }
 
-/** A line of `logEvents`, except of a stop. */
+/** A line that `logEvents` writes, unless the feed has stopped. */
 const logLine = /^(Requesting|Ticket issued|Connected|Disconnected|Reconnect|Frames may be missing|Waiting)\b/;
 
 /** Fences that run. */
 export interface RunningFences {
   /**
-   * Waits until a fence prints its line, and returns the output. Rejects if it ends without that line, or writes to stderr. A fence with
-   * `logEvents(console)` writes its log there, so its line can be in both streams, and any other line on stderr rejects.
+   * Waits until a fence prints its line, and returns the output. Rejects if it ends without that line or writes to stderr.
+   * A fence with `logEvents(console)` logs to stderr, so its line can be in either stream; other lines there reject.
    */
   printed(index: number): Promise<string>;
-  /** Ends all fences: a fence may stream without end. */
+  /** Stops all fences, because a fence may stream forever. */
   end(): Promise<void>;
 }
 
@@ -74,7 +74,7 @@ export const runFences = async (fences: readonly FenceRun[]): Promise<RunningFen
             isLogging ? logLine.test(text) : text === '' || isWarningOf(expected, text) || slowMachine.test(text),
           );
       const output = await lastValueFrom(
-        outputs[index]!.pipe(takeWhile((seen) => isClean(seen) && !isFound(seen), true)),
+        outputs[index]!.pipe(takeWhile((output) => isClean(output) && !isFound(output), true)),
       );
       const { stdout, stderr } = output;
       if (isFound(output) && isClean(output)) return stdout + stderr;
@@ -87,6 +87,6 @@ export const runFences = async (fences: readonly FenceRun[]): Promise<RunningFen
   };
 };
 
-// A server with the failure warns its operator.
+// A server that fails warns its operator.
 const isWarningOf = (expected: RegExp, text: string): boolean =>
   expected.test(/\[(.+)\] TradeFeedWarning: /.exec(text)?.[1] ?? '') || text.startsWith('(Use `node --trace-warnings');

@@ -20,12 +20,12 @@ const headings = [
   'Dependencies and the package',
 ];
 
-/** Returns the items of the list under a heading: the threat, which is in bold, and the text after it. */
+/** Returns the list items under a heading: the threat, in bold, and the text after it. */
 const threatsUnder = (file: string, heading: string): readonly (readonly [threat: string, text: string])[] => {
   const [, section = ''] = proseOf(file).split(`## ${heading}\n`);
-  const [own = ''] = section.split(/^## /m);
-  // An item is its first line, and the lines below that are indented.
-  return [...own.matchAll(/^- (.*\n(?: .*\n)*)/gm)].map(([, item = '']) => {
+  const [list = ''] = section.split(/^## /m);
+  // An item is its first line and the indented lines below.
+  return [...list.matchAll(/^- (.*\n(?: .*\n)*)/gm)].map(([, item = '']) => {
     const [, threat = '', text = ''] = /^\*\*(.+?)\.\*\* ?(.*)$/.exec(item.replaceAll(/\s+/g, ' ').trim()) ?? [];
     return [threat, text];
   });
@@ -36,14 +36,14 @@ interface Named {
   readonly title: string;
 }
 
-/** Reads the tests of a threat. Each has the form: - `file`: title. */
+/** Parses the tests of a threat. Each has the form: - `file`: title. */
 const testsOf = (text: string): readonly Named[] =>
   text
     .split(/(?:^|\s)- (?=`test\/)/)
     .map((one) => /^`(test\/[\w./-]+\.test\.ts)`: (.+)$/.exec(one.trim()))
     .flatMap((match) => (match ? [{ file: match[1] ?? '', title: match[2] ?? '' }] : []));
 
-/** Returns the test titles of a file: the first string argument of each call of a test function. */
+/** Returns the test titles of a file: the first string argument of each call to a test function. */
 const titlesIn = (file: string): readonly string[] => {
   const quoted = String.raw`('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")`;
   const calls = [String.raw`\b(?:it|test)\(\s*`, String.raw`\b(?:it|test)\.each[\s\S]*?\)\(\s*`];

@@ -8,7 +8,7 @@ const helpTexts = new Map<string | undefined, string>();
 for (const name of [undefined, ...commandNames]) helpTexts.set(name, await helpText(name));
 const { scripts } = JSON.parse(read('package.json')) as { scripts: Readonly<Record<string, string>> };
 
-/** Programs of the reader's machine. Their arguments are not checked. */
+/** Programs on the reader's machine, whose arguments aren't checked. */
 const known = new Set([
   'cd',
   'jq',
@@ -26,7 +26,7 @@ const known = new Set([
 ]);
 
 /**
- * Returns the problems of a shell fence: scripts, files, subcommands or flags that do not exist.
+ * Returns the problems of a shell fence: scripts, files, subcommands or flags that don't exist.
  *
  * @param code - the fence
  * @param saved - the programs that the page tells the reader to save
@@ -41,7 +41,7 @@ export const shellProblems = (code: string, saved: readonly string[] = []): read
 const commandsOf = (code: string): readonly string[] =>
   code
     .replaceAll(/\\\n/g, ' ')
-    // A quoted text can contain the characters between commands, and a comment can contain a quote.
+    // A quoted text can contain command separators, and a comment can contain a quote.
     .replaceAll(/'[^']*'|(?<=^|\s)#.*$/gm, (part) => (part.startsWith("'") ? "''" : ''))
     .split('\n')
     .flatMap((line) => line.split(/&&|\||;|\s&(?=\s|$)/))

@@ -14,7 +14,7 @@ const { performancePages, reliabilityPages } = await siteLibrary(
 );
 const { diagrams, runNamed, altTextOf, diagramSvg } = ofDiagrams;
 
-// The anchors of repository pages and typedoc: lower case, dashes for spaces, no punctuation.
+// Anchors as GitHub and typedoc make them: lower case, dashes for spaces, no punctuation.
 const anchorsOf = (file: string): readonly string[] =>
   [...proseOf(file).matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) =>
     heading
@@ -36,11 +36,11 @@ it.each([...documents(), 'examples/README.md'])('every relative link of %s has a
   expect(links.flatMap((link) => problemOf(file, link) ?? [])).toEqual([]);
 });
 
-it('the goals of a cluster are those of the results: run scripts/site/update.mjs cluster-goals', () => {
+it('the goals of a cluster match the results: run scripts/site/update.mjs cluster-goals', () => {
   expect(read('docs/reliability/replicas.md')).toBe(withClusterGoals(read('docs/reliability/replicas.md')));
 });
 
-it('the lines for nginx in docs/how-to/proxies.md are those of the nginx that the tests run', () => {
+it('docs/how-to/proxies.md shows the nginx configuration that the tests run', () => {
   const tested = read('test/peers/nginx.mjs')
     .split('\n')
     .map((line) => line.trim());
@@ -51,7 +51,7 @@ it('the lines for nginx in docs/how-to/proxies.md are those of the nginx that th
 });
 
 describe('the promises of the landing page', () => {
-  it('have the figures of the guides', () => {
+  it('show the same figures as the guides', () => {
     for (const { figure } of promises()) expect(figure).toMatch(/^\d[\d\u00a0]*(\.\d)?(×| million)?$/);
     expect(promises()).toHaveLength(3);
   });
@@ -62,7 +62,7 @@ describe('the promises of the landing page', () => {
     return { ...results, soak: { ...results['soak']!, goals } };
   };
 
-  it('are not shown without their result, or if the soak run lost a frame', () => {
+  it('disappear if their result is missing or the soak run lost a frame', () => {
     expect(() => promises(undefined, { ...resultsOfChecks(), soak: { goals: [] } })).toThrow('has no rule "sent =');
     expect(() => promises(undefined, soakOf('5 = 3 + 1'))).toThrow(
       'The soak run lost frames without a gap: 5 = 3 + 1.',
@@ -75,7 +75,7 @@ describe('the pages of performance and reliability', () => {
   it.each<[string, () => Readonly<Record<string, string>>]>([
     ['npm run bench -- all --write', performancePages],
     ['node reliability/lib/update-docs.mjs', reliabilityPages],
-  ])('have the figures and tables of the results: run %s', (_command, pagesOf) => {
+  ])('show the figures and tables of the results: run %s', (_command, pagesOf) => {
     for (const [file, text] of Object.entries(pagesOf())) expect([file, read(file)]).toEqual([file, text]);
   });
 });
@@ -87,7 +87,7 @@ describe('a diagram of an operator', () => {
     expect(read(`docs/diagrams/${name}.svg`)).toBe(diagramSvg(await runNamed(name)));
   });
 
-  it('is on the page of the diagrams, each once, with its text', async () => {
+  it('is on the page of the diagrams once, with its text', async () => {
     const images = [...read('docs/diagrams/index.md').matchAll(/^!\[(.*)\]\((.+)\.svg\)$/gm)];
     expect(images.map(([, , name]) => name).sort()).toEqual([...names].sort());
     for (const [, text, name = ''] of images) expect(text).toBe(altTextOf(await runNamed(name)));

@@ -23,10 +23,10 @@ interface SiteLibrary {
   readonly reliabilityPages: () => Readonly<Record<string, string>>;
 }
 
-/** Imports JavaScript modules as one object. Their paths begin in `scripts/site`. */
+/** Imports JavaScript modules as one object, by paths relative to `scripts/site`. */
 export const siteLibrary = async (...files: readonly string[]): Promise<SiteLibrary> => {
   const library = {};
-  // One after the other: the module loader of jest loses a module that two imports load at the same time.
+  // Loads one after the other, because jest's module loader loses a module that two imports load at once.
   for (const file of files) Object.assign(library, await import(pathToFileURL(join(root, 'scripts/site', file)).href));
   return library as SiteLibrary;
 };

@@ -11,12 +11,12 @@ import { resolveRelayOptions } from '../../src/relay/relay-options.js';
 import { defaultBackoff } from '../../src/feed/backoff.js';
 import { type Row, tablesUnder } from './tables.js';
 
-/** Returns all keys of a type, sorted. The compiler rejects a missing key and an unknown one. */
+/** Returns all keys of a type, sorted. The compiler rejects missing and unknown ones. */
 const namesOf = <K extends string>(names: Readonly<Record<K, true>>): readonly string[] => Object.keys(names).sort();
 
 const column = (rows: readonly Row[], name: string): readonly string[] => rows.map((row) => row[name] as string);
 
-// 10 000, 'main' and Math.random in the notation of the documents.
+// Writes 10 000, 'main' and Math.random the way the documents do.
 const names = new Map<unknown, string>([
   [Math.random, 'Math.random'],
   [asyncScheduler, 'asyncScheduler'],
@@ -28,7 +28,7 @@ const textOf = (value: unknown): string => {
   return names.get(value) ?? '–';
 };
 
-/** The functions of the main entry point that are no operators: sources, parts of a feed, errors. */
+/** The functions of the main entry point that aren't operators: sources, parts of a feed, errors. */
 const others = [
   ...['tradeFeed$', 'tradeFeedEvents$', 'requestTicket', 'openConnection', 'proxyFromEnvironment'],
   ...['backoff', 'retryDelay', 'classify', 'createTradeFeedError', 'isTradeFeedError'],
@@ -45,7 +45,7 @@ describe('the options of docs/options.md', () => {
   const [options = []] = tablesUnder('docs/options.md', 'The feed');
   const [policy = []] = tablesUnder('docs/options.md', 'The reconnect policy');
 
-  it('are those of the type', () => {
+  it('match the type', () => {
     const names = namesOf<keyof TradeFeedOptions>({
       baseUrl: true,
       apiKey: true,
@@ -72,10 +72,10 @@ describe('the options of docs/options.md', () => {
       baseUrl: 'environment `TRADE_FEED_BASE_URL`',
       apiKey: 'environment `TRADE_FEED_API_KEY`',
       backoff: 'see below',
-      // The resolved options leave it undefined, which means the main thread.
+      // It's undefined in the resolved options, which means the main thread.
       receiveIn: "'main'",
       receiveBufferBytes: '268 435 456',
-      // The resolved options leave it undefined, which means that warnings are on.
+      // It's undefined in the resolved options, which means that warnings are on.
       warnings: 'true',
     };
     for (const { option = '', default: shown } of options) {
@@ -84,7 +84,7 @@ describe('the options of docs/options.md', () => {
     }
   });
 
-  it('of the reconnect policy are those of the type, with the defaults of the library', () => {
+  it('match the type and the defaults of the reconnect policy', () => {
     const names = namesOf<keyof BackoffPolicy>({
       initialDelayMs: true,
       maxDelayMs: true,
@@ -108,7 +108,7 @@ it('the options of a relay in docs/relay.md have the defaults of the library', (
   expect(rows.map((row) => [row['option'], row['default']])).toEqual(defaults);
 });
 
-it('the events of docs/events.md are those of the type', () => {
+it('docs/events.md lists exactly the events of the type', () => {
   const types = namesOf<(FeedEvent | ClusterEvent)['type']>({
     'ticket-requested': true,
     'ticket-issued': true,
@@ -153,7 +153,7 @@ it('docs/operators.md names every operator', () => {
   for (const name of names) expect(inGroups).toContain(name);
 });
 
-it('the limits of docs/testing.md are those of the service, with the defaults of the library', () => {
+it('docs/testing.md lists the limits of the service with their defaults', () => {
   const [limits = []] = tablesUnder('docs/testing.md', 'Its limits');
   const shown = limits.map((row) => [row['limits'], Number(row['default']?.replaceAll(' ', ''))]);
   expect(shown).toEqual(Object.entries(serviceDefaults.limits));
@@ -171,12 +171,12 @@ describe('the table of docs/limits.md', () => {
     ['windows', windowDefaults],
     ['createRelay', resolveRelayOptions()],
     ['local service', serviceDefaults.limits],
-  ])('has exactly the defaults of the library that are numbers: %s', (part, defaults) => {
+  ])('lists exactly the numeric defaults of the library: %s', (part, defaults) => {
     const numbers = Object.entries(defaults).filter(([, value]) => typeof value === 'number');
     expect(ofPart(part)).toEqual(Object.fromEntries(numbers.map(([name, value]) => [name, textOf(value)])));
   });
 
-  it('has the limits of the contract', () => {
+  it('lists the limits of the contract', () => {
     const [contract = []] = tablesUnder('docs/service-contract.md', '8. Limits');
     for (const [name, value] of Object.entries(ofPart('service')))
       expect([name, contract.find((row) => row['Limit'] === name)?.['Value']]).toEqual([

@@ -5,7 +5,7 @@ import { root } from './fences.js';
 
 const compiler = join(root, 'node_modules/typescript-7/bin/tsc');
 
-// Options of NestJS and Angular applications. A snippet may declare a variable without using it.
+// Options for NestJS and Angular applications. A snippet may declare a variable without using it.
 const compilerOptions = {
   allowJs: true,
   checkJs: true,
@@ -18,17 +18,17 @@ const compilerOptions = {
 };
 
 /**
- * Type-checks programs with the options of tsconfig.json, each as a separate module, all in one compilation. Errors in the files that they
- * import are not returned, because those have other options.
+ * Type-checks programs with the options of tsconfig.json, as separate modules in one compilation. Leaves out errors in
+ * the files they import, because those have other options.
  *
- * @param programs - source texts by name. A name ends in `.ts` or `.mjs`, and errors refer to it
+ * @param programs - source texts by name. Names end in `.ts` or `.mjs`, and errors refer to them
  * @param files - files of the project to check as well
  * @returns one line for each error
  */
 export const typeErrors = (programs: Readonly<Record<string, string>>, files: readonly string[]): readonly string[] => {
   const temp = join(root, 'temp');
   mkdirSync(temp, { recursive: true });
-  // In the project, so that imports find its packages.
+  // Inside the project, so that imports find its packages.
   const folder = mkdtempSync(join(temp, 'snippets-'));
   try {
     for (const [name, text] of Object.entries(programs)) {

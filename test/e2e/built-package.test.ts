@@ -10,7 +10,7 @@ import { runProgram } from '../support/run-program.js';
 const dist = resolve(import.meta.dirname, '../../dist');
 const worker = join('worker', 'inside', 'feed-worker.js');
 
-/** The names of the built JavaScript files, with their code. */
+/** The built JavaScript files by name, with their code. */
 const builtFiles = async (): Promise<readonly (readonly [string, string])[]> => {
   const names = (await readdir(dist, { recursive: true })).filter((name) => name.endsWith('.js'));
   return Promise.all(names.map(async (name) => [name, await readFile(join(dist, name), 'utf8')] as const));
@@ -22,7 +22,7 @@ const printedBy = async (program: string, args: readonly string[] = []): Promise
   return JSON.parse(stdout);
 };
 
-/** Bundles the browser entry as an app does. Returns the gzipped size of each file that a page loads at its start. */
+/** Bundles the browser entry like an app. Returns the gzipped size of each file that a page loads when it starts. */
 const pageFiles = async (options: BuildOptions): Promise<readonly number[]> => {
   const { outputFiles, metafile } = await build({
     ...options,
@@ -47,7 +47,7 @@ const pageFiles = async (options: BuildOptions): Promise<readonly number[]> => {
 };
 
 describe('the built package', () => {
-  it('has one class for each name, in all entry points, in a worker and in the command', async () => {
+  it('has a single class for each name in all entry points, a worker and the command', async () => {
     const { classes, ...others } = (await printedBy('one-class.mjs')) as { classes: readonly string[] };
     expect(others).toMatchObject({
       shared: expect.arrayContaining(['Frame', 'TradeFeedError']),
@@ -57,7 +57,7 @@ describe('the built package', () => {
       failure: ['not-entitled', true],
     });
     expect(classes).toEqual(expect.arrayContaining(['DecodeError', 'Frame', 'LogError', 'TradeFeedError']));
-    // The worker is bundled alone. The checks above show that its values have the classes of the entry points.
+    // The worker is a separate bundle. The checks above prove that its values have the entry points' classes.
     const files = (await builtFiles()).filter(([name]) => name !== worker);
     const declaration = (name: string) =>
       new RegExp(`(?:^|[;},])\\s*(?:class ${name}\\b|(?:var )?${name}\\s*=\\s*class\\b)`, 'm');
@@ -83,7 +83,7 @@ describe('the built package', () => {
     60_000,
   );
 
-  it('names the file and the line of the caller in the stack of a wrong option, and its own functions by name', async () => {
+  it('shows the caller and the names of its own functions in the stack of an invalid option', async () => {
     const { code, stdout, stderr } = await runProgram('wrong-option.mjs', [], {});
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
     expect(stderr).toContain('Invalid option: `idleTimeoutMs` must be a number of ms, 0 or more, got -1.');
@@ -100,7 +100,7 @@ describe('the built package', () => {
     ]);
   });
 
-  it('has a worker in one file, which imports only Node, and ws and undici when it connects', async () => {
+  it('has a worker in one file that imports only Node, plus ws and undici once it connects', async () => {
     const code = await readFile(join(dist, worker), 'utf8');
     const imported = [...code.matchAll(/\bfrom ?"([^"]+)"/g)].map(([, path]) => path);
     expect(imported.filter((path) => !path?.startsWith('node:'))).toEqual([]);
@@ -108,7 +108,7 @@ describe('the built package', () => {
     expect(await readFile(join(dist, worker, '../rxjs-license.txt'), 'utf8')).toContain('Apache License');
   });
 
-  it('throws in a page that imports the entry point for servers', async () => {
+  it('throws if a page imports the entry point for servers', async () => {
     const contents = "import { tradeFeed$ } from 'rx-trade-feed'; tradeFeed$();";
     const { outputFiles } = await build({
       ...{ stdin: { contents, resolveDir: dist }, bundle: true, write: false },
@@ -148,17 +148,17 @@ describe('the built package', () => {
     }
   });
 
-  it('has declarations for pages that need no types of Node', async () => {
-    // Those of Angular itself load the types of Node, so `/angular` is tested in whole apps.
+  it('has declarations for pages that do not need the types of Node', async () => {
+    // Angular's own declarations load Node's types, so whole apps test `/angular`.
     const names = ['browser', 'operators', 'interop', 'settle'].map((name) => join(dist, name, 'index.d.ts'));
     const tsc = join(dist, '../node_modules/typescript-7/bin/tsc');
-    // TypeScript 7 includes no types of packages unless `types` names them.
+    // TypeScript 7 only includes the types of packages that `types` names.
     const settings = '--ignoreConfig --noEmit --strict --target es2022 --lib es2022,dom --module nodenext';
     const { code, stdout } = await runProgram(tsc, [...settings.split(' '), ...names], {});
     expect({ code, stdout }).toEqual({ code: 0, stdout: '' });
   }, 120_000);
 
-  it('is small in a page without shared tabs: in one file, and in the files of a bundler that splits', async () => {
+  it('stays small in a page without shared tabs, bundled as one file or split', async () => {
     const rxjs = ['rxjs', 'rxjs/*'];
     const [oneFile, ...others] = await pageFiles({ external: [...rxjs, '*/shared-feed.js'] });
     expect(others).toEqual([]);

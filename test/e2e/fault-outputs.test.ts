@@ -35,29 +35,29 @@ import { workers } from '../support/start-worker.js';
 import { waitFor } from '../support/wait-for.js';
 import * as wire from '../support/wire.js';
 
-/** Longer than this, a failure is visible in each output. Frames are looked for twice a second. */
+/** After this time, each output shows a failure, in ms. A check looks for new frames twice a second. */
 const visibleAfterMs = 5_500;
 
-/** A feed, and how a fault begins. */
+/** A feed, and how to cause its fault. */
 interface Fault {
   readonly options?: TradeFeedOptions;
-  /** An operator before the log and the metrics, for example of a log. */
+  /** An operator before the log and the metrics, such as that of a `feedLog`. */
   readonly operator?: (source: Observable<unknown>) => Observable<unknown>;
-  /** A source instead of the feed of the module: the page of a relay, a source of the application. */
+  /** A source that replaces the module's feed: a relay's page, or a source of the application. */
   readonly source?: Observable<unknown>;
-  /** A page of the relay of the module, as the source. */
+  /** Makes a page of the module's relay the source. */
   readonly pageOf?: (relay: Relay) => Observable<unknown>;
-  /** The part of the 5 s that `begin` waits, in ms. */
+  /** How much of the 5 s `begin` itself takes, in ms. */
   readonly passedMs?: number;
-  /** Begins the fault. `seen` waits for an event of the feed. The default waits for a failure. */
-  readonly begin?: (seen: (type: string) => Promise<unknown>) => Promise<unknown>;
+  /** Causes the fault. `until` waits for an event of the feed. By default, waits for a failure. */
+  readonly begin?: (until: (type: string) => Promise<unknown>) => Promise<unknown>;
 }
 
-/** What each output says 5 s after a fault of a kind began: a row of the guide. */
+/** What each output says 5 s after a kind of fault: a row in the guide. */
 interface Kind {
   /** The level of the line that names the code. */
   readonly log: 'warn' | 'error';
-  /** A page has no health. */
+  /** `none`: a page has no health. */
   readonly health: 'down' | 'up, with a reason' | 'none';
   readonly metric: 'trade_feed.outage.age' | 'trade_feed.frame.age' | 'trade_feed.relay.refused';
 }
@@ -77,24 +77,24 @@ const kinds = {
   },
 } as const satisfies Readonly<Record<string, Kind>>;
 
-/** A fault, the code that each output names, and the text of the log that says more than the code. */
+/** A fault, the code that each output names, and what the log says beyond the code. */
 type Row = readonly [
   title: string,
   code: FailureCode,
-  fault: (own: Own) => Fault | Promise<Fault>,
+  fault: (use: Use) => Fault | Promise<Fault>,
   names?: string | RegExp,
 ];
 type StartFault = Row[2];
 
-/** Disposes what a fault uses, after its test. */
-type Own = <T extends AsyncDisposable>(disposable: T) => T;
+/** Disposes of what a fault uses when its test ends, like `DisposableStack.use`. */
+type Use = <T extends AsyncDisposable>(disposable: T) => T;
 
 type Script = Parameters<typeof wire.startWire>[0];
 
 const wired =
   (script: Script, more: Fault = {}): StartFault =>
-  async (own) => {
-    const { baseUrl } = own(await wire.startWire(script));
+  async (use) => {
+    const { baseUrl } = use(await wire.startWire(script));
     return { ...more, options: { baseUrl, ...more.options } };
   };
 const ticket = (step: wire.TicketStep, more?: Fault) => wired({ ticket: [step] }, more);
@@ -105,32 +105,32 @@ const never = () => undefined;
 const withKey = (apiKey: () => string | Promise<string>, more: Fault = {}) =>
   wired({}, { options: { apiKey }, ...more });
 
-/** The service shuts down when the process clock has moved. */
+/** The service shuts down after the process clock has moved. */
 const afterClock =
   (movedMs: number): StartFault =>
-  async (own) => {
+  async (use) => {
     const end = new Subject<void>();
     const step: wire.HandshakeStep = (peer, ...rest) => {
       open(peer, ...rest);
       end.subscribe(() => peer.socket.write(wire.close(1001, 'server shutdown')));
     };
-    const begin: Fault['begin'] = async (seen) => {
-      await seen('frame');
+    const begin: Fault['begin'] = async (until) => {
+      await until('frame');
       end.next();
-      await seen('reconnecting');
+      await until('reconnecting');
       jest.setSystemTime(Date.now() + movedMs);
     };
-    return handshake(step, { begin })(own);
+    return handshake(step, { begin })(use);
   };
 
-/** The feed is appended to a log. */
+/** Appends the feed to a log. */
 const logging =
   (path: () => string): StartFault =>
-  (own) =>
-    handshake(open, { operator: feedLog(path()).append() })(own);
+  (use) =>
+    handshake(open, { operator: feedLog(path()).append() })(use);
 const folder = tempFolder();
 
-/** A log whose writer is another one. */
+/** A log that another writer holds. */
 const usedLog = (): string => {
   const path = folder.path('used');
   NEVER.pipe(feedLog(path).append(), takeUntil(closed)).subscribe();
@@ -143,57 +143,57 @@ const page = (url: string): Fault => ({ source: relayFeed$(url, { backoff: slow 
 /** A relay with this `authorize`, and its page. */
 const pageOf =
   (authorize: RelayHandlerOptions['authorize'], passedMs = 0): StartFault =>
-  async (own) => {
+  async (use) => {
     let handler: RequestListener = never;
-    const web = own(await Web.start((request, response) => handler(request, response)));
+    const web = use(await Web.start((request, response) => handler(request, response)));
     const { url } = web;
     const pageOf: Fault['pageOf'] = (relay) => {
       handler = relayHandler(relay, { authorize });
       return page(url).source as Observable<unknown>;
     };
-    // The request and its answer need real time.
-    const begin: Fault['begin'] = async (seen) => {
+    // The request and its answer take real time.
+    const begin: Fault['begin'] = async (until) => {
       await waitFor(() => web.requests.length === 1);
       await jest.advanceTimersByTimeAsync(passedMs);
-      await seen('failure');
+      await until('failure');
     };
     return { pageOf, begin, passedMs };
   };
-const gateAddress = async (own: Own, fate: 'silence' | 'reset'): Promise<string> =>
-  `http://127.0.0.1:${own(await startGate([fate])).port}/`;
+const gateAddress = async (use: Use, fate: 'silence' | 'reset'): Promise<string> =>
+  `http://127.0.0.1:${use(await startGate([fate])).port}/`;
 
-const halfOpen: StartFault = async (own) => {
-  const proxy = own(await startFaultProxy({}));
+const halfOpen: StartFault = async (use) => {
+  const proxy = use(await startFaultProxy({}));
   const issue = wire.issue({ wss_url: `ws://127.0.0.1:${proxy.port}/ws` });
-  const service = own(await wire.startWire({ ticket: [issue], handshake: [open] }));
+  const service = use(await wire.startWire({ ticket: [issue], handshake: [open] }));
   proxy.target = Number(new URL(service.baseUrl).port);
-  const begin: Fault['begin'] = async (seen) => {
-    await seen('frame');
+  const begin: Fault['begin'] = async (until) => {
+    await until('frame');
     proxy.halfOpen();
   };
   return { options: { baseUrl: `http://127.0.0.1:${proxy.port}` }, begin };
 };
 
-const endWorker: Fault['begin'] = async (seen) => {
-  await seen('frame');
+const endWorker: Fault['begin'] = async (until) => {
+  await until('frame');
   await workers.started[0]?.terminate();
-  await seen('reconnecting');
+  await until('reconnecting');
 };
 
-// After the first failure the feed waits, so that the outputs can be read.
+// The feed waits after the first failure, so that the test can read the outputs.
 const slow = { initialDelayMs: 60_000, maxDelayMs: 60_000, jitter: 'none' } as const;
 
 const explode = (message: string) => (): never => {
   throw new Error(message);
 };
-const asked: Fault['begin'] = (seen) => seen('ticket-requested');
-const framed: Fault['begin'] = (seen) => seen('frame');
+const asked: Fault['begin'] = (until) => until('ticket-requested');
+const framed: Fault['begin'] = (until) => until('frame');
 const openThenReset: wire.HandshakeStep = (peer, ...rest) => {
   open(peer, ...rest);
   setImmediate(() => (peer.socket as { resetAndDestroy?: () => void }).resetAndDestroy?.());
 };
-const clockBack: Fault['begin'] = async (seen) => {
-  await seen('frame');
+const clockBack: Fault['begin'] = async (until) => {
+  await until('frame');
   jest.setSystemTime(Date.now() - 3_600_000);
 };
 const throwingOperator = tap<unknown>((event) => {
@@ -204,15 +204,15 @@ const endingSource = () =>
     [opened(1)],
     throwError(() => new Error('of the app')),
   );
-const untrusted: StartFault = async (own) => wired({ tls: await certificateFor() })(own);
-const unanswered: StartFault = async (own) => ({
-  options: { baseUrl: await gateAddress(own, 'silence') },
+const untrusted: StartFault = async (use) => wired({ tls: await certificateFor() })(use);
+const unanswered: StartFault = async (use) => ({
+  options: { baseUrl: await gateAddress(use, 'silence') },
   begin: asked,
 });
-const silentRelay: StartFault = async (own) => ({ ...page(await gateAddress(own, 'silence')), begin: async () => {} });
+const silentRelay: StartFault = async (use) => ({ ...page(await gateAddress(use, 'silence')), begin: async () => {} });
 const readOnly = /permission denied|read-only/;
 
-// Grouped by what the outputs say. The title of a test is the fault.
+// Grouped by what the outputs say. Each test is named after its fault.
 const rows: Readonly<Record<keyof typeof kinds, readonly Row[]>> = {
   'the feed stops': [
     ['the ticket is refused: 401', 'invalid-api-key', ticket(wire.refuse(401))],
@@ -271,7 +271,7 @@ const rows: Readonly<Record<keyof typeof kinds, readonly Row[]>> = {
     [
       'the handshake gets no answer',
       'handshake-unreachable',
-      handshake(never, { begin: (seen) => seen('ticket-issued') }),
+      handshake(never, { begin: (until) => until('ticket-issued') }),
     ],
   ],
   'an open connection is silent': [
@@ -289,7 +289,7 @@ const rows: Readonly<Record<keyof typeof kinds, readonly Row[]>> = {
     ['the source of a relay errors', 'relay-source-failed', () => ({ operator: endingSource }), 'of the app'],
   ],
   'a page does not reach its relay': [
-    ['the relay is gone', 'relay-unreachable', async (own) => page(await gateAddress(own, 'reset'))],
+    ['the relay is gone', 'relay-unreachable', async (use) => page(await gateAddress(use, 'reset'))],
     ['the relay does not answer', 'relay-unreachable', silentRelay],
   ],
   'a relay cannot authorize its pages': [
@@ -312,7 +312,7 @@ beforeAll(async () => {
   jest.spyOn(debug, 'isOn').mockReturnValue(true);
   jest.spyOn(debug, 'write').mockImplementation((line) => void debugLines.push(line));
   app = await Test.createTestingModule({ imports: [TerminusModule.forRoot({ logger: false })] }).compile();
-  // The testing module sets a logger, too.
+  // The testing module also sets a logger.
   Logger.overrideLogger({
     log: (...args: unknown[]) => nest.log(...args),
     warn: (...args: unknown[]) => nest.warn(...args),
@@ -332,7 +332,7 @@ const consoleLike = (lines: Line[]) => {
   return { debug: method('debug'), info: method('info'), warn: method('warn'), error: method('error') };
 };
 
-/** What one feed says about its fault. */
+/** What a feed's outputs say about its fault. */
 interface Outputs {
   readonly logs: Readonly<Record<'logEvents' | 'NODE_DEBUG' | 'nest', readonly string[]>>;
   readonly health: { readonly status: string; readonly code?: string; readonly reason?: string };
@@ -340,18 +340,18 @@ interface Outputs {
   readonly series: (metric: string) => readonly { readonly code: unknown; readonly value: unknown }[];
 }
 
-const untilFailure: NonNullable<Fault['begin']> = (seen) => seen('failure');
+const untilFailure: NonNullable<Fault['begin']> = (until) => until('failure');
 
-/** Runs a feed with a fault until 5 s after the fault began, and returns what each output says then. */
+/** Runs a feed until 5 s after its fault. Returns what each output says by then. */
 const outputsOf = async (fault: StartFault, afterMs = visibleAfterMs): Promise<Outputs> => {
   await using owned = ownedResources();
-  const { options, operator = identity, source, pageOf, passedMs = 0, begin = untilFailure } = await fault(owned.own);
+  const { options, operator = identity, source, pageOf, passedMs = 0, begin = untilFailure } = await fault(owned.use);
   await using sdk = startSdk();
   using _time = fakeTimers();
   nest = new Log();
   debugLines.splice(0);
   const lines: Line[] = [];
-  const seen = new Set<string>();
+  const emitted = new Set<string>();
   const isOfApp = operator !== identity;
   let status: ConnectionStatus | undefined;
 
@@ -364,15 +364,15 @@ const outputsOf = async (fault: StartFault, afterMs = visibleAfterMs): Promise<O
       tap({
         next: (event) => {
           const { type } = event as { readonly type: string };
-          seen.add(type);
-          if (type === 'reconnecting' || type === 'stopped') seen.add('failure');
+          emitted.add(type);
+          if (type === 'reconnecting' || type === 'stopped') emitted.add('failure');
         },
-        error: () => seen.add('failure').add('error'),
+        error: () => emitted.add('failure').add('error'),
       }),
       connectionStatus(),
     )
     .subscribe({ next: (now) => (status = now), error: never });
-  await begin(async (type) => waitFor(() => seen.delete(type), { what: () => `${type} of ${[...seen].join()}` }));
+  await begin(async (type) => waitFor(() => emitted.delete(type), { what: () => `${type} of ${[...emitted].join()}` }));
   // The exporter answers after a timer.
   const collected = async () => (await Promise.all([sdk.collect(), jest.advanceTimersByTimeAsync(1)]))[0];
   await collected();
@@ -405,12 +405,12 @@ const textsOf = (lines: readonly Line[]): readonly string[] => lines.map(({ leve
 
 const ownedResources = () => {
   const owned: AsyncDisposable[] = [];
-  const own: Own = (disposable) => {
+  const use: Use = (disposable) => {
     owned.push(disposable);
     return disposable;
   };
   return {
-    own,
+    use,
     [Symbol.asyncDispose]: async () => {
       for (const each of owned.reverse()) await each[Symbol.asyncDispose]();
       workers.started.splice(0);
@@ -428,20 +428,20 @@ describe.each(Object.entries(rows))('if %s', (name, faults) => {
   it.each(faults)('the log, the health and the metrics each name it after 5 s: %s', async (...row) => {
     const [, code, fault, names = code] = row;
     const outputs = await outputsOf(fault);
-    const { logEvents: own, NODE_DEBUG: debugLog, nest: ofNest } = outputs.logs;
-    expect([own, debugLog, ofNest].join()).not.toContain(plantedKey);
-    expect(own.find((line) => line.startsWith(`${log} `) && line.includes(code))).toMatch(names);
-    // An exception of your app is an error, whatever it costs the page.
+    const { logEvents: logged, NODE_DEBUG: debugLog, nest: ofNest } = outputs.logs;
+    expect([logged, debugLog, ofNest].join()).not.toContain(plantedKey);
+    expect(logged.find((line) => line.startsWith(`${log} `) && line.includes(code))).toMatch(names);
+    // Your app's own exceptions are errors, no matter what they cost the page.
     const isOfNest = (line: string) =>
       line.includes(code) && (line.startsWith(`${log} `) || line.includes('received 500'));
     if (health !== 'none') expect(ofNest.find(isOfNest)).toMatch(names);
-    // NODE_DEBUG shows the feed and the log, nothing of your app.
+    // NODE_DEBUG shows the feed and the log, but nothing of your app.
     if (health !== 'none' && !ofApp.includes(kind))
       expect(debugLog.find((line) => line.includes(kind === 'a log on disk fails' ? 'log: ' : code))).toMatch(names);
 
     if (health !== 'none') {
       const expected = { status: health === 'down' ? 'down' : 'up', ...(kind !== quiet && { code }) };
-      // What happened, and what to do.
+      // Says what happened and what to do.
       expect(outputs.health).toMatchObject({ ...expected, reason: expect.stringMatching(/[\w`]\. \w.*\.$/) });
       expect(outputs.terminus).toEqual(outputs.health);
     }
@@ -450,28 +450,28 @@ describe.each(Object.entries(rows))('if %s', (name, faults) => {
     if (metric === 'trade_feed.relay.refused') return expect(series).toEqual({ code, value: 1 });
     expect(series?.value).toBeGreaterThanOrEqual(5);
     expect(series?.value).toBeLessThan(60);
-    // A page learns the code at its deadline, 10 s after it began.
+    // A page gets the code at its deadline, 10 s after it started.
     if (metric === 'trade_feed.outage.age') expect([code, health === 'none' && undefined]).toContain(series?.code);
   });
 });
 
-it('if nothing fails, the log has no warning, the health is up and no metric shows an outage', async () => {
+it('as long as nothing fails, the log has no warning, the health is up and no metric shows an outage', async () => {
   const frames = new Subject<void>();
   const step: wire.HandshakeStep = (peer, ...rest) => {
     open(peer, ...rest);
     frames.subscribe(() => peer.socket.write(wire.text('b')));
   };
-  // A wrong clock of the service is no failure.
+  // If the service's clock is wrong, that's not a failure.
   for (const date of [-3_600_000, 0, 3_600_000]) {
     const issue: wire.TicketStep = (response, ...rest) =>
       wire.issue({}, { date: new Date(Date.now() + date).toUTCString() })(response, ...rest);
-    const begin: Fault['begin'] = async (seen) => {
+    const begin: Fault['begin'] = async (until) => {
       for (let second = 0; second < 12; second += 1) {
-        await seen('frame');
+        await until('frame');
         await jest.advanceTimersByTimeAsync(1_000);
         frames.next();
       }
-      await seen('frame');
+      await until('frame');
     };
     const outputs = await outputsOf(wired({ ticket: [issue], handshake: [step] }, { begin }), 0);
     expect(outputs.logs.logEvents.filter((line) => /^(warn|error)/.test(line))).toEqual([]);
@@ -483,7 +483,7 @@ it('if nothing fails, the log has no warning, the health is up and no metric sho
   }
 });
 
-it('the guide shows what each output says', () => {
+it('the guide shows what each output actually says', () => {
   const [table] = tablesUnder('docs/operating.md', 'What shows up where');
   const expected = Object.entries(kinds).map(([what, kind]) => {
     const codes = rows[what as keyof typeof kinds].map(([, code]) => code);

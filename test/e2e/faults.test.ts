@@ -28,11 +28,11 @@ const failuresOf = (events: readonly FeedEvent[]): string[] =>
 
 const gapsOf = (events: readonly FeedEvent[]): number => events.filter(({ type }) => type === 'gap').length;
 
-/** Expects these failures and this number of gaps, and whole frames in order. */
+/** Expects these failures, this number of gaps, and complete frames in order. */
 const expectLoss = (events: readonly FeedEvent[], failures: readonly string[], gaps: number): void =>
   expect([failuresOf(events), gapsOf(events), frameErrors(events)]).toEqual([failures, gaps, []]);
 
-/** Applies faults to one connection: the first connection of a feed is for the ticket, the second for the stream. */
+/** Applies faults to one connection. A feed's first connection carries the ticket request, its second the stream. */
 const only =
   (connection: number, faults: Faults) =>
   (n: number): Faults =>
@@ -81,7 +81,7 @@ describe('a fault that breaks the stream', () => {
     expectLoss(events, [failure], 1);
   });
 
-  it('and stops the service leads to attempts until the service is back, and to one gap', async () => {
+  it('and stops the service leads to attempts until it is back, then to one gap', async () => {
     await using net = await startFaultyService({});
     const { target } = net.proxy;
     const events = await run(net, 100, (event, n) => {
@@ -106,7 +106,7 @@ describe('a fault that breaks an attempt', () => {
     ]),
     ['a request cut (reset)', { toServer: { cut: { afterBytes: 100, how: 'reset' } } }],
   ];
-  /** Runs a feed whose first ticket request has the fault, and another one whose first handshake has it. */
+  /** Runs a feed with the fault in its first ticket request, and another with it in its first handshake. */
   const bothFail = async (faults: Faults, tls?: Certificate, options?: TradeFeedOptions): Promise<void> => {
     const fails = async (connection: number, failure: string) => {
       await using net = await startFaultyService({ faults: only(connection, faults), ...(tls && { tls }) }, options);
@@ -121,7 +121,7 @@ describe('a fault that breaks an attempt', () => {
     await bothFail({ toClient: { cut: { afterBytes: 100, how } } }, await certificateFor());
   });
 
-  it('by a half-open connection ends at the deadline and leads to another attempt', async () => {
+  it('because the connection is half-open ends at the deadline and leads to another attempt', async () => {
     const halfOpen = (afterBytes: number) => ({ cut: { afterBytes, how: 'half-open' as const } });
     const plain = [{ toClient: halfOpen(0) }, { toClient: halfOpen(10) }, { toServer: halfOpen(100) }];
     const tls = await certificateFor();
@@ -150,8 +150,8 @@ describe('random faults', () => {
       await using net = await startFaultyService({ random, faults }, short);
       const events = await run(net, 300);
       expect(frameErrors(events)).toEqual([]);
-      // A deadline can cut a slow request in two, which is answered with 400. A used ticket is answered with 401.
-      const wrong = net.seen.filter(
+      // A deadline can cut a slow request short, which gets 400. A used ticket gets 401.
+      const wrong = net.serviceEvents.filter(
         (event) => event.type === 'violation' || (event.type === 'handshake-refused' && event.status !== 400),
       );
       expect(wrong).toEqual([]);

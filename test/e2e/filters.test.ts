@@ -70,7 +70,7 @@ const numbers = <E>(source: Observable<E>) =>
   );
 
 type Operator = <E extends RelayedEvent>(source: Observable<E>) => Observable<unknown>;
-/** Each operator, and the numbers of the payloads that it emits. */
+/** Each operator, with the numbers of the payloads that it emits. */
 const operators: Readonly<Record<string, readonly [Operator, readonly number[]]>> = {
   'whereField with a value': [(source) => source.pipe(whereField('to', 'a'), numbers), [0, 4, 5, 7]],
   'whereField with a set, and ignoreCase': [
@@ -108,7 +108,7 @@ const operators: Readonly<Record<string, readonly [Operator, readonly number[]]>
     [5, 6, 7, 8],
   ],
 };
-const wanted = Object.fromEntries(Object.entries(operators).map(([name, [, numbers]]) => [name, numbers]));
+const expected = Object.fromEntries(Object.entries(operators).map(([name, [, numbers]]) => [name, numbers]));
 
 /** Applies each operator to its own subscription of one shared feed. */
 const throughAll = async (feed$: Observable<RelayedEvent>): Promise<unknown> => {
@@ -151,23 +151,23 @@ const feedAfter = (hop: Hop, service: TradeFeedService, options: TradeFeedOption
 };
 
 describe.each<Hop>(['in the main thread', 'in a worker', 'over a relay', 'from a log'])('filters %s', (hop) => {
-  it('emit the same frames next to each other, also after a new subscription', async () => {
+  it('emit the same frames side by side, even after subscribing again', async () => {
     const { service, options } = await started();
-    expect(await throughAll(feedAfter(hop, service, options))).toEqual(wanted);
+    expect(await throughAll(feedAfter(hop, service, options))).toEqual(expected);
     if (hop === 'from a log') return;
-    // Until the first connection is closed, also that of the relay.
+    // Waits until the first connection is closed, the relay's included.
     await lastValueFrom(timer(200));
-    expect(await throughAll(feedAfter(hop, service, options))).toEqual(wanted);
+    expect(await throughAll(feedAfter(hop, service, options))).toEqual(expected);
   });
 });
 
-/** The filter directly after the feed, which then creates no frame that is refused, and behind another operator. */
+/** The filter directly after the feed, where refused frames are never created, and after another operator. */
 const places: readonly (readonly [string, <E>(source: Observable<E>) => Observable<E>])[] = [
   ['directly after a feed', identity],
   ['behind another operator', (source) => source.pipe(tap(noop))],
 ];
 describe.each(places)('filters %s', (_, between) => {
-  it.each(['main', 'worker'] as const)('emit the wanted frames that are received in: %s', async (receiveIn) => {
+  it.each(['main', 'worker'] as const)('emit exactly the matching frames when received in: %s', async (receiveIn) => {
     const { service, options } = await started();
     const feed$ = tradeFeedEvents$('market', { ...options, receiveIn }).pipe(
       between,
@@ -180,13 +180,13 @@ describe.each(places)('filters %s', (_, between) => {
     expect(await lastValueFrom(feed$)).toEqual([4, 5, 7, 8]);
   });
 
-  it('see each change of a set before the next frame, and emit bytes that stay', async () => {
+  it('notice each change of a set before the next frame, and emit bytes that never change', async () => {
     const names = Array.from({ length: 1_000 }, (_, n) => `0x${String(n).padStart(40, 'a')}`);
     const sent = Array.from({ length: 8_000 }, (_, n) => names[(n * 37) % 1_000] as string);
     const frameOf = (to: string) => text(JSON.stringify({ to }));
     const fragments = [wsFrame(1, '{"to":', false), wsFrame(0, `"${names[3]}"}`)];
     await using wire = await startWire({ handshake: [accept(...sent.map(frameOf), ...fragments, frameOf('end'))] });
-    // The subscriber replaces the name that it gets, so the set always has the same size.
+    // The subscriber swaps out the name that it gets, so the set keeps its size.
     const accepted = new Set(['end', ...names.slice(0, 50)]);
     const replace = (set: Set<string>, to: string) =>
       set.delete(to) && set.add(names[(names.indexOf(to) * 7 + 11) % 1_000] as string);
@@ -205,7 +205,7 @@ describe.each(places)('filters %s', (_, between) => {
     expect(received.map(({ data }) => data.toString())).toEqual(expected.map((to) => JSON.stringify({ to })));
   });
 
-  it('see a change of a set between two reads', async () => {
+  it('notice a change of a set between two reads', async () => {
     const { service, options } = await started();
     const push = (...all: readonly string[]) => all.forEach((to) => service.push('market', JSON.stringify({ to })));
     const refused = Array.from({ length: 100 }, (_, n) => `refused ${n}`);
@@ -228,7 +228,7 @@ describe.each(places)('filters %s', (_, between) => {
     expect(await lastValueFrom(events$)).toEqual(['first', 'new']);
   });
 
-  it('end the feed with the exception of a function, which is not repeated', async () => {
+  it('end the feed with the exception of a function, without retrying', async () => {
     const thrown = new Error('of the function');
     await using wire = await startWire({
       handshake: [accept(text('{"to":"a"}'), text('{"to":"b"}'), text('{"to":"c"}'))],
@@ -253,7 +253,7 @@ describe.each(places)('filters %s', (_, between) => {
 const toOf = (frame: Frame): string => (frame.json() as { readonly to: string }).to;
 
 describe('filters', () => {
-  it('leave the outage to a window after them', async () => {
+  it('pass the outage on to a window after them', async () => {
     const { service, options } = await started();
     const wallets = new Set(['a']);
     const windows = tradeFeedEvents$('market', { ...options, backoff: { initialDelayMs: 1 } }).pipe(

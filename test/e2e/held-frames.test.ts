@@ -12,16 +12,16 @@ import { Web } from '../relay/support.js';
 import { optionsFor, until } from '../support/feed.js';
 import { startWire, switching, type Wire, wsFrame } from '../support/wire.js';
 
-/** The payloads that are held. They fit into the queues of the holders. */
+/** The payloads that the holders keep. They fit into the holders' queues. */
 const payloads = Array.from({ length: 120 }, (_, n) => {
   const text = [`{"n":${n}}`, `${n} € \u{1f642} `.repeat(20), 'x'.repeat(n % 7 === 0 ? 6_000 : n)][n % 3] as string;
   return { opcode: n % 4 === 3 ? 2 : 1, bytes: Buffer.from(text.padEnd(4)) };
 });
-/** A frame that is not held. A few of them fill the read buffer, so all memory of earlier reads is used again. */
+/** A frame that nothing keeps. A few of them fill the read buffer, so that earlier memory gets reused. */
 const filler = wsFrame(2, Buffer.alloc(200_000, 0xee));
 const isHeld = ({ byteLength }: Frame): boolean => byteLength < 200_000;
 
-/** Counts payloads outside the library: what was sent. */
+/** Counts the payloads that were sent, independently of the library. */
 const checksum = (bytes: Uint8Array): string => createHash('sha1').update(bytes).digest('hex');
 const sent = payloads.map(({ bytes }) => checksum(bytes));
 
@@ -79,20 +79,20 @@ const modes: readonly (readonly [string, () => TradeFeedOptions])[] = [
   ['in a worker', () => ({ receiveIn: 'worker' })],
 ];
 
-describe.each(modes)('frames that are received %s', (_, optionsOf) => {
+describe.each(modes)('frames received %s', (_, optionsOf) => {
   it.each(Object.entries(hops))('keep their bytes in %s', async (name, hold) => {
     await using wire = await start();
     const frames = tradeFeed$('market', optionsFor(wire, optionsOf())).pipe(share());
     const drain = hold(frames.pipe(filter(isHeld)));
-    let seen = 0;
-    await until(frames, (frame) => !isHeld(frame) && (seen += 1) === fillers);
+    let count = 0;
+    await until(frames, (frame) => !isHeld(frame) && (count += 1) === fillers);
     const held = (await drain()).map(checksum);
     // This operator drops the older frames of a key.
     if (name === 'conflate, recurring keys') {
       expect(held.length).toBeGreaterThan(10);
       expect(held.filter((each) => !sent.includes(each))).toEqual([]);
     } else {
-      // The consumer of a queue takes the first frame at once.
+      // A queue's consumer takes the first frame at once.
       expect(held.length).toBeGreaterThanOrEqual(sent.length - 1);
       expect(held).toEqual(sent.slice(-held.length));
     }
@@ -106,8 +106,8 @@ describe.each(modes)('frames that are received %s', (_, optionsOf) => {
     );
     const relay = createRelay(events, { batchMs: 0, lingerMs: 0 });
     await using web = await Web.start(relayHandler(relay, { authorize: () => true }));
-    let seen = 0;
-    const received = await until(relayFeed$(web.url), ({ type }) => type === 'frame' && (seen += 1) === sent.length);
+    let count = 0;
+    const received = await until(relayFeed$(web.url), ({ type }) => type === 'frame' && (count += 1) === sent.length);
     relay.close();
     expect(received.flatMap((event) => (event.type === 'frame' ? [checksum(event.data)] : []))).toEqual(sent);
   });

@@ -35,7 +35,7 @@ describe('a process whose only work was a feed', () => {
     },
   );
 
-  it('leaks no listener, timer or socket in many reconnects, and its heap does not grow', async () => {
+  it('leaks no listener, timer or socket over many reconnects, and its heap does not grow', async () => {
     const [warmUp, reconnects] = [200, isAllCases ? 1_000 : 300];
     await using wire = await startWire({ handshake: [accept(text('a'), close(1001, 'server shutdown'))] });
     const { stdout, stderr } = await runProgram(
@@ -47,7 +47,7 @@ describe('a process whose only work was a feed', () => {
     expect(stderr).toBe('');
     const { heapGrowth, before, ...others } = JSON.parse(stdout) as { readonly [name: string]: unknown };
     expect(others).toEqual({ connection: warmUp + reconnects, after: before, warnings: [] });
-    // Optimized code grows by about 0.5 MB until 3,000 reconnects. A leak of one object graph per reconnect is 8 MB in 1,000 reconnects.
+    // Optimized code adds about 0.5 MB over 3,000 reconnects. Leaking one object graph each would add 8 MB per 1,000.
     expect(heapGrowth).toBeLessThan(1_500_000);
     expect(wire.handshakes.length).toBeGreaterThanOrEqual(warmUp + reconnects);
   }, 120_000);
@@ -70,7 +70,7 @@ describe('the memory that an operator retains next to conflate, measured by the 
 const run = (baseUrl: string, more: Readonly<Record<string, string>> = {}) =>
   runProgram('wrong-address.mjs', [], { TRADE_FEED_BASE_URL: baseUrl, TRADE_FEED_API_KEY: plantedKey, ...more });
 
-describe('a program with a wrong address', () => {
+describe('a program with the wrong address', () => {
   it('prints one warning with the address, the code, the advice and the debug switch', async () => {
     const baseUrl = await deadAddress();
     const { code, stdout, stderr } = await run(baseUrl);
@@ -96,7 +96,7 @@ describe('a program with a wrong address', () => {
     expect(stderr).not.toContain(plantedKey);
   });
 
-  it('prints the ticket and the opening of a connection with NODE_DEBUG, but no secret and no frame', async () => {
+  it('prints that it got a ticket and opened a connection with NODE_DEBUG, but no secret and no frame', async () => {
     const frames = ['a', 'b', 'c'].map((payload) => text(`planted-${payload}`));
     await using wire = await startWire({ handshake: [accept(...frames)] });
     const { stdout, stderr } = await runProgram('take-three.mjs', [], {

@@ -22,7 +22,7 @@ const untrusted = await certificateFor();
 const otherName = await certificateFor('elsewhere.example');
 const ca = { tls: { ca: tls.cert } };
 
-/** Returns the first failure of a ticket request or handshake, after a number of successful connections. */
+/** Returns the first failure of a ticket request or handshake after a number of successful connections. */
 const failureAfter = async (
   service: TwoOrigins,
   good: number,
@@ -45,7 +45,7 @@ const failureAfter = async (
     });
   });
   const failure = await failed;
-  // Fates belong to connections. On a busy machine, a connection that took too long was replaced before its handshake.
+  // Fates belong to connections. On a busy machine, one that took too long was replaced before its handshake.
   expect(service.stream.handshakes.length).toBeGreaterThanOrEqual(Math.min(good, 1));
   return failure;
 };
@@ -99,7 +99,7 @@ describe('a failure', () => {
 });
 
 describe('unsubscribing', () => {
-  /** Unsubscribes when a condition is fulfilled, and checks that all sockets close and no other opens. */
+  /** Unsubscribes once a condition holds. Checks that all sockets close and no others open. */
   const releasedAfter = async (
     service: TwoOrigins,
     condition: () => boolean,
@@ -154,7 +154,7 @@ describe('unsubscribing', () => {
     await releasedAfter(service, () => isReady(service));
   });
 
-  it('on the event of a ticket request opens no spare connection', async () => {
+  it('when a ticket is requested opens no spare connection', async () => {
     await using service = await startTwoOrigins({ handshake: [expired] });
     let requests = 0;
     const events$ = tradeFeedEvents$('market', optionsFor(service, { backoff: stable }));

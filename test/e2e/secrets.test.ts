@@ -14,7 +14,7 @@ const long = (text: string, times: number) => text.repeat(times);
 const longKey = { apiKey: () => long(plantedKey, 3_000) };
 const longTicket = [issue({ ticket: long(plantedTicket, 3_000) })];
 
-/** Services that return the secrets in texts that they can send. The fuzz tests send them in others. */
+/** Services that return the secrets in some of the texts they can send. The fuzz tests cover others. */
 const hostile: readonly (WireScript & { readonly what: string; readonly options?: TradeFeedOptions })[] = [
   {
     what: 'error bodies and headers',
@@ -51,19 +51,19 @@ describe('rule 2: secrets', () => {
   it.each(hostile)('appear in no event and no error: $what', async (script) => {
     await using wire = await startWire(script);
     const options = optionsFor(wire, { ...script.options, backoff: { maxAttempts: 0, ...script.options?.backoff } });
-    const seen: unknown[] = [];
+    const emitted: unknown[] = [];
     const feed$ = tradeFeedEvents$('market', options);
     await new Promise<void>((resolve) => {
       feed$.subscribe({
-        next: (event) => seen.push(event),
+        next: (event) => emitted.push(event),
         error: (error: unknown) => {
-          seen.push(error);
+          emitted.push(error);
           resolve();
         },
       });
     });
-    expect(seen.length).toBeGreaterThan(1);
-    const everything = everythingIn([feed$, ...seen]);
+    expect(emitted.length).toBeGreaterThan(1);
+    const everything = everythingIn([feed$, ...emitted]);
     expect(everything).toContain('TradeFeedError');
     expect(everything).not.toContain(plantedKey);
     expect(everything).not.toContain(plantedTicket);
@@ -87,7 +87,7 @@ describe('rule 2: secrets', () => {
     expect(everything).not.toContain(plantedTicket);
   });
 
-  it('are sent in one header each, and in no address', async () => {
+  it('are each sent in a single header, and never in an address', async () => {
     await using wire = await startWire({ handshake: [accept(close(1001)), accept(close(4001))] });
     await tradeFeedEvents$('market', optionsFor(wire))
       .forEach(() => undefined)

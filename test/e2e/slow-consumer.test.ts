@@ -16,7 +16,7 @@ const sum = (reports: readonly DropReport[]): number => reports.reduce((total, {
 it('a slow consumer after mergeMapBounded causes no 1013, and every frame is either processed or counted as dropped', async () => {
   const service = await startTradeFeedService({ limits: { backlogBytes: 256 * 1024 } });
   try {
-    // The same burst for a client that stops reading: it is closed with 1013.
+    // Proves that the burst is large enough: a client that stops reading is closed with 1013.
     const stopped = await connectAs(service, service.createAccount({ plan: 'developer' }).createApiKey());
     stopped.ws.pause();
 

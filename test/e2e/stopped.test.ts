@@ -39,7 +39,7 @@ const started = async () => {
 type Hop = 'in the main thread' | 'in a worker' | 'over a relay';
 const hops: readonly Hop[] = ['in the main thread', 'in a worker', 'over a relay'];
 
-/** Returns the feed after a hop. Each subscription creates a new relay, as after a restart. */
+/** Returns the feed after a hop. Each subscription creates a new relay, like after a restart. */
 const feedAfter = (hop: Hop, options: TradeFeedOptions): Observable<RelayedEvent> => {
   if (hop !== 'over a relay')
     return tradeFeedEvents$('market', { ...options, receiveIn: hop === 'in a worker' ? 'worker' : 'main' });
@@ -76,7 +76,7 @@ describe.each(hops)('a feed that stops, %s', (hop) => {
     expect(events.filter(({ type }) => type === 'stopped')).toHaveLength(1);
   });
 
-  it('emits `stopped` also if it was never open', async () => {
+  it('emits `stopped` even if it was never open', async () => {
     const { service } = await started();
     const events: RelayedEvent[] = [];
     const error: unknown = await feedAfter(hop, { baseUrl: service.baseUrl, apiKey: 'wrong' })
@@ -86,7 +86,7 @@ describe.each(hops)('a feed that stops, %s', (hop) => {
     expect(events.at(-1)).toMatchObject({ type: 'stopped', failure: error });
   });
 
-  it('is one outage for every operator, from the stop to the next `opened` of another subscription', async () => {
+  it('is a single outage for every operator, until the next subscription emits `opened`', async () => {
     const { account, service, options } = await started();
     const pump = setInterval(() => service.push('market', '{}'), 5);
     closing.push(() => clearInterval(pump));
@@ -130,7 +130,7 @@ describe.each(hops)('a feed that stops, %s', (hop) => {
       all(feed$.pipe(log.append())),
     ]);
 
-    // The expected gap: from the end of the connection in the failure to the next `opened`.
+    // The expected gap: from the end of the failure's connection to the next `opened`.
     const { failure } = events.find(({ type }) => type === 'stopped') as Stopped;
     const reopened = events.findLast((event) => event.type === 'opened')!;
     const [from, to] = [failure.endedAt, reopened.at];
@@ -176,7 +176,7 @@ describe.each(hops)('a feed that stops, %s', (hop) => {
 });
 
 describe('an exception of the caller', () => {
-  it('is not a failure of the feed, so no `stopped` is emitted', async () => {
+  it('is not a failure of the feed, which emits no `stopped`', async () => {
     const { options } = await started();
     const thrown = new Error('mine');
     const events: RelayedEvent[] = [];

@@ -44,7 +44,7 @@ import {
   wsFrame,
 } from '../support/wire.js';
 
-/** Waits for a condition: at least this time, and at least 100 turns, because a busy machine may let a process pause that long. */
+/** Waits for a condition at least this long and at least 100 turns, because a busy machine can pause the process. */
 const turnsUntil = async (condition: () => boolean, limitMs: number): Promise<void> => {
   const end = performance.now() + limitMs;
   for (let turn = 0; !condition() && (turn < 100 || performance.now() < end); turn += 1) await turns(1);
@@ -52,7 +52,7 @@ const turnsUntil = async (condition: () => boolean, limitMs: number): Promise<vo
 
 const allClosed = (wire: Wire): Promise<unknown> => Promise.all([...wire.open].map(closed));
 
-/** Runs until the events so far fulfil a condition, then unsubscribes. */
+/** Runs until the events so far meet a condition, then unsubscribes. */
 const eventsUntil = (wire: Wire, last: (events: readonly FeedEvent[]) => boolean, options?: TradeFeedOptions) => {
   const events: FeedEvent[] = [];
   return until(tradeFeedEvents$('market', optionsFor(wire, options)), (event) =>
@@ -64,7 +64,7 @@ const count = (events: readonly FeedEvent[], type: FeedEvent['type']): number =>
   events.filter((event) => event.type === type).length;
 
 describe('rule 1: nothing of an attempt outlives it', () => {
-  it('uses every ticket once, also after failed handshakes', async () => {
+  it('uses every ticket once, even after failed handshakes', async () => {
     await using wire = await startWire({
       handshake: [
         refuseHandshake(401),
@@ -84,7 +84,7 @@ describe('rule 1: nothing of an attempt outlives it', () => {
   it.each([
     ['stalled', text('a')],
     ['broken', wsFrame(3, 'a reserved opcode')],
-  ])('destroys a %s connection before the next attempt begins', async (_what, frame) => {
+  ])('destroys a %s connection before the next attempt starts', async (_what, frame) => {
     let first: unknown;
     let openAtSecond: boolean | undefined;
     await using wire = await startWire({
@@ -92,7 +92,7 @@ describe('rule 1: nothing of an attempt outlives it', () => {
         issue(),
         (response, wire, n) => {
           const isOpen = () => [...wire.open].some((socket) => socket === first);
-          // The server may see the end of the first connection some turns later. A closing handshake would take a second.
+          // The server may notice the end of the first connection some turns later. A closing handshake would take a second.
           void turnsUntil(() => !isOpen(), 500).then(() => {
             openAtSecond = isOpen();
             issue()(response, wire, n);
@@ -113,7 +113,7 @@ describe('rule 1: nothing of an attempt outlives it', () => {
     expect(openAtSecond).toBe(false);
   });
 
-  it('emits nothing of a connection that has ended', async () => {
+  it('emits nothing from a connection that has ended', async () => {
     let old: Parameters<HandshakeStep>[0]['socket'] | undefined;
     await using wire = await startWire({
       handshake: [
@@ -167,12 +167,12 @@ describe('rule 4: unsubscribing releases everything', () => {
     const subscription = tradeFeedEvents$('market', optionsFor(wire, options)).subscribe((event) => events.push(event));
     while (!(await ready(events.at(-1)))) await turns(1);
     const { connections } = wire;
-    const seen = events.length;
+    const count = events.length;
     subscription.unsubscribe();
     await allClosed(wire);
     await turns(20);
     expect(wire.connections).toBe(connections);
-    expect(events).toHaveLength(seen);
+    expect(events).toHaveLength(count);
   };
 
   const silent = (): void => undefined;
@@ -215,7 +215,7 @@ describe('rule 4: unsubscribing releases everything', () => {
     await Promise.all([...silent.open].map(closed));
   });
 
-  it('at the deadline also ends a connection that is being established', async () => {
+  it('is what the deadline does to a connection that is being established', async () => {
     await using silent = await startGate(['silence']);
     const options = { baseUrl: `https://127.0.0.1:${silent.port}`, apiKey: 'k', ticketTimeoutMs: 40 };
     const feed$ = tradeFeed$('market', { ...options, backoff: { maxAttempts: 0 } });
@@ -254,18 +254,18 @@ describe('rule 4: unsubscribing releases everything', () => {
 });
 
 describe('rule 5: frames arrive once, in order, and none after unsubscribing', () => {
-  it('allows a new subscription inside `next`', async () => {
+  it('allows subscribing again inside `next`', async () => {
     await using wire = await startWire({ handshake: [accept(text('a'), text('b')), accept(text('c'))] });
     const feed$ = tradeFeed$('market', optionsFor(wire));
-    const seen: string[] = [];
+    const received: string[] = [];
     await new Promise<void>((resolve) => {
       const first: Subscription = feed$.subscribe((frame) => {
-        seen.push(frame.text());
+        received.push(frame.text());
         first.unsubscribe();
-        feed$.pipe(take(1)).subscribe({ next: (other) => seen.push(other.text()), complete: resolve });
+        feed$.pipe(take(1)).subscribe({ next: (other) => received.push(other.text()), complete: resolve });
       });
     });
-    expect(seen).toEqual(['a', 'c']);
+    expect(received).toEqual(['a', 'c']);
     await allClosed(wire);
   });
 
@@ -299,7 +299,7 @@ describe('rule 5: frames arrive once, in order, and none after unsubscribing', (
 });
 
 describe('rule 7: delays between reconnects', () => {
-  it('end when the fresh ticket is refused after access was revoked', async () => {
+  it('end when the service refuses a fresh ticket after revoking access', async () => {
     await using wire = await startWire({
       ticket: [issue(), refuse(403)],
       handshake: [accept(close(4003, 'access revoked'))],
@@ -318,7 +318,7 @@ describe('rule 8: an exception of the consumer', () => {
     throw thrown;
   };
 
-  it('in an operator after the feed becomes the error and is not retried', async () => {
+  it('in an operator after the feed becomes its error and is not retried', async () => {
     await using wire = await startWire({ handshake: [accept(text('a'))] });
     await expect(firstValueFrom(tradeFeed$('market', optionsFor(wire)).pipe(map(explode)))).rejects.toBe(thrown);
     await allClosed(wire);
@@ -342,26 +342,26 @@ describe('rule 8: an exception of the consumer', () => {
 
   it('in an operator of a custom feed is not retried', async () => {
     await using wire = await startWire({ handshake: [accept(text('a'))] });
-    const own$ = defer(() => of<Feed>('market')).pipe(
+    const custom$ = defer(() => of<Feed>('market')).pipe(
       requestTicket(optionsFor(wire)),
       openConnection(optionsFor(wire)),
       map(explode),
       retryWhen(backoff({ initialDelayMs: 1 })),
     );
-    await expect(firstValueFrom(own$)).rejects.toBe(thrown);
+    await expect(firstValueFrom(custom$)).rejects.toBe(thrown);
     expect(wire.tickets).toHaveLength(1);
   });
 
-  it('in an observer goes to `onUnhandledError` of RxJS, and the feed continues', async () => {
+  it('in an observer goes to `onUnhandledError` of RxJS, and the feed carries on', async () => {
     await using wire = await startWire({ handshake: [accept(text('a'), text('b'))] });
     const unhandled = jest.fn();
     const before = config.onUnhandledError;
     config.onUnhandledError = unhandled;
-    const seen: string[] = [];
+    const received: string[] = [];
     await new Promise<void>((resolve) => {
       const subscription = tradeFeed$('market', optionsFor(wire)).subscribe((frame) => {
-        seen.push(frame.text());
-        if (seen.length === 1) throw thrown;
+        received.push(frame.text());
+        if (received.length === 1) throw thrown;
         subscription.unsubscribe();
         resolve();
       });
@@ -369,14 +369,14 @@ describe('rule 8: an exception of the consumer', () => {
     await allClosed(wire);
     await new Promise((resolve) => setTimeout(resolve));
     config.onUnhandledError = before;
-    expect(seen).toEqual(['a', 'b']);
+    expect(received).toEqual(['a', 'b']);
     expect(unhandled.mock.calls).toEqual([[thrown]]);
     expect(wire.tickets).toHaveLength(1);
   });
 });
 
-describe('before any I/O', () => {
-  it('does nothing until subscribed', async () => {
+describe('an unused feed', () => {
+  it('does no I/O until something subscribes', async () => {
     await using wire = await startWire();
     tradeFeed$('market', optionsFor(wire));
     tradeFeedEvents$('market', optionsFor(wire)).pipe(mergeMap(() => []));

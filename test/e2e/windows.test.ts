@@ -37,7 +37,7 @@ const steadyService = async (): Promise<{ service: TradeFeedService; options: Tr
   return { service, options: { baseUrl: service.baseUrl, apiKey } };
 };
 
-/** Starts a relay of a feed. It is closed after the test. */
+/** Starts a relay of a feed, and closes it after the test. */
 const relayOf = async (events$: Observable<FeedEvent>, options?: RelayOptions): Promise<Web> => {
   const relay = createRelay(events$, options);
   const web = await Web.start(relayHandler(relay, { authorize: () => true }));
@@ -48,7 +48,7 @@ const relayOf = async (events$: Observable<FeedEvent>, options?: RelayOptions): 
   return web;
 };
 
-/** Blocks the thread for 20 ms from time to time, like a page that renders. */
+/** Blocks the thread for 20 ms now and then, like a page that renders. */
 const withWork = <E>(source: Observable<E>): Observable<E> =>
   defer(() => {
     const work = setInterval(() => {
@@ -95,7 +95,7 @@ const expectExact = (windows: Awaited<ReturnType<typeof windowsOf>>): void => {
 };
 
 describe('windows contain exactly the frames that were received in their time', () => {
-  /** Completes with the first frame that was received long enough after the first one, if `isEnough`. */
+  /** Completes with the first frame that was received long enough after the first one, once `isEnough`. */
   const forAWhile = <E extends RelayedEvent | FeedEvent>(source: Observable<E>, isEnough = (): boolean => true) =>
     defer(() => {
       let begin: number | undefined;
@@ -108,18 +108,18 @@ describe('windows contain exactly the frames that were received in their time', 
       );
     });
 
-  it('of a feed in a worker, while the main thread is busy at times', async () => {
+  it('of a feed in a worker, even if the main thread is busy at times', async () => {
     const { options } = await steadyService();
     expectExact(await windowsOf(withWork(forAWhile(tradeFeedEvents$('market', { ...options, receiveIn: 'worker' })))));
   });
 
-  it.each(['main', 'worker'] as const)('of a relay of a feed that is received in: %s', async (receiveIn) => {
+  it.each(['main', 'worker'] as const)('of a relay whose feed is received in: %s', async (receiveIn) => {
     const { options } = await steadyService();
     const web = await relayOf(tradeFeedEvents$('market', { ...options, receiveIn }), { lingerMs: 0 });
     expectExact(await windowsOf(withWork(forAWhile(relayFeed$(web.url)))));
   });
 
-  it('of a relay whose connection breaks, where resumed frames are in the windows of their time', async () => {
+  it('of a relay whose connection breaks, with resumed frames in the windows of their own time', async () => {
     const { options } = await steadyService();
     const web = await relayOf(tradeFeedEvents$('market', options));
     const backoff = { initialDelayMs: 100, maxDelayMs: 100, jitter: 'none' } as const;
@@ -148,7 +148,7 @@ describe('windows contain exactly the frames that were received in their time', 
 describe('windows of a quiet feed', () => {
   const isEmpty = ({ count }: FeedWindow<unknown>) => count === 0;
 
-  it.each(['a worker', 'a relay'])('close without a frame: over %s', async (hop) => {
+  it.each(['a worker', 'a relay'])('close even if no frame arrives: over %s', async (hop) => {
     const service = await startTradeFeedService({ sources: {} });
     closing.push(() => service.shutdown());
     const apiKey = service.createAccount({ plan: 'developer' }).createApiKey();

@@ -6,7 +6,7 @@ import type { TradeFeedService } from 'rx-trade-feed/testing';
 import { type Run, runExample, type ServiceVariables } from './run-example.js';
 import { runTogether } from './run-together.js';
 
-// The output of each example, in this order, with the local service that it starts.
+// What each example prints, in this order, with the local service that it starts.
 const examples: Readonly<Record<string, readonly RegExp[]>> = {
   'listen.mjs': [
     /^ticket-requested\nticket-issued\nopened\n/,
@@ -87,7 +87,7 @@ const inOrder = (text: string, patterns: readonly RegExp[]): void => {
   }
 };
 
-it('there is an expected output for every program of examples/', () => {
+it('this test has an expected output for every program in examples/', () => {
   expect(Object.keys(examples).sort()).toEqual([...programs].sort());
 });
 
@@ -95,7 +95,7 @@ const isTest = (name: string): boolean => name.endsWith('.test.mjs');
 const names = Object.keys(examples).filter((name) => !isTest(name));
 
 let service: TradeFeedService;
-/** The variables of the service with a new account, because an account has only one connection. */
+/** The service's variables with a new account, because an account gets only one connection. */
 const newAccount = (): ServiceVariables => ({
   TRADE_FEED_BASE_URL: service.baseUrl,
   TRADE_FEED_API_KEY: service.createAccount({ plan: 'developer' }).createApiKey(),

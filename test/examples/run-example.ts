@@ -7,7 +7,7 @@ import { withoutSlowness } from '../support/run-modules.js';
 
 /** The result of a program. */
 export interface Run {
-  /** The exit code; `null` when the program was killed. */
+  /** The exit code; `null` if the program was killed. */
   readonly exitCode: number | null;
   readonly stdout: string;
   readonly stderr: string;
@@ -19,17 +19,17 @@ export interface Run {
 export type ServiceVariables = Readonly<Record<`TRADE_FEED_${string}`, string>>;
 
 export const root = join(import.meta.dirname, '../..');
-/** The URL of the module that writes secrets to the file in SECRETS_FILE. */
+/** The URL of the module that writes secrets to the file that SECRETS_FILE names. */
 export const spy = pathToFileURL(join(import.meta.dirname, 'secret-spy.mjs')).href;
 
-/** Ends a program that hangs. No test needs a program to be faster than this. */
+/** Kills a program that hangs. No test needs a program to be faster than this. */
 const limitMs = 100_000;
 
 /**
  * Runs a program with the built package in a child process.
  *
  * @param args - the arguments of `node`
- * @param service - environment variables with the address and the key of a service; without them the program starts one
+ * @param service - environment variables with a service's address and key; if missing, the program starts a service
  */
 export const runExample = async (args: readonly string[], service: ServiceVariables = {}): Promise<Run> => {
   const folder = await mkdtemp(join(tmpdir(), 'example-'));
@@ -57,7 +57,7 @@ export const runExample = async (args: readonly string[], service: ServiceVariab
   return { exitCode, stdout: printed.stdout, stderr: withoutSlowness(printed.stderr), secrets };
 };
 
-/** Returns the secrets in a file of the spy. */
+/** Returns the secrets in a file that the spy wrote. */
 export const secretsIn = async (file: string): Promise<readonly string[]> => [
   ...new Set((await readFile(file, 'utf8')).split('\n').filter(Boolean)),
 ];

@@ -12,14 +12,14 @@ export interface Example {
   readonly service?: ServiceVariables;
 }
 
-/** Runs examples in one process, each like a separate program. They have exited when the process has: one that leaks keeps it running. */
+/** Runs examples in one process, each like a separate program. An example that leaks keeps the process running. */
 export const runTogether = async (examples: readonly Example[]): Promise<readonly Run[]> => {
   const folder = await mkdtemp(join(tmpdir(), 'examples-'));
   const modules = await Promise.all(
     examples.map(async ({ name, service }, index) => {
       const SECRETS_FILE = join(folder, `secrets-${index}`);
       await writeFile(SECRETS_FILE, '');
-      // The query makes each run a separate module.
+      // The query string makes each run a separate module.
       return { url: `${pathToFileURL(join(root, 'examples', name)).href}?${index}`, env: { SECRETS_FILE, ...service } };
     }),
   );

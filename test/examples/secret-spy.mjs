@@ -1,5 +1,5 @@
-// Loaded before an example runs: writes each key and ticket that the library reveals to a file. The test then searches the
-// output of the example for them.
+// Loaded before an example runs: writes each key and ticket that the library reveals to a file, so that the test can
+// search the example's output for them.
 import { appendFileSync } from 'node:fs';
 import { Secret } from 'rx-trade-feed';
 

@@ -17,10 +17,10 @@ const small = fc.uint8Array({ maxLength: 125 });
 const ping = small.map((payload) => frame(9, payload));
 const pong = small.map((payload) => frame(10, payload));
 
-/** Frames that a client may send. The service answers the pings. */
+/** Frames that a client is allowed to send. The service answers pings. */
 export const harmless: Arbitrary<readonly ClientFrame[]> = fc.array(fc.oneof(ping, pong), { maxLength: 6 });
 
-/** Frames that violate a rule, and the close code for each. */
+/** Frames that break a rule, with the close code for each. */
 export interface Abuse {
   readonly frames: readonly ClientFrame[];
   readonly closeCode: number;
@@ -32,7 +32,7 @@ const closedWith = (closeCode: number, ...abuses: readonly Arbitrary<readonly Cl
 const data = fc.constantFrom(1, 2);
 const sizes = fc.constantFrom(0, 1, 125, 126, 1_024, 1_025, 65_535, 65_536, 300_000);
 
-// The contract, section 3.2: any text or binary message closes with 1008; also one that is too large, or not UTF-8.
+// Contract, section 3.2: any text or binary message closes with 1008, even if it's too large or not UTF-8.
 const messages = closedWith(
   1008,
   fc.tuple(data, small).map(([opcode, payload]) => [frame(opcode, payload)]),
@@ -79,7 +79,7 @@ const goodbyes: Arbitrary<Abuse> = fc
     closeCode,
   }));
 
-/** All bytes that close a connection, and the close code. */
+/** All bytes that close a connection, with the close code. */
 export const abuses: Arbitrary<Abuse> = fc.oneof(messages, breaches, goodbyes);
 
 /** The control frames that a service sent, and whether it sent other frames. */

@@ -2,10 +2,10 @@ import fc, { type Arbitrary } from 'fast-check';
 import { handshakeLines } from '../testing/bare-client.js';
 import { changed, changes } from './mutated.js';
 
-/** The place of the API key in a request. */
+/** Where a request carries the API key. */
 const KEY = '@KEY@';
 
-/** A well-formed request, and the status of its answer. */
+/** A well-formed request, with the status of its answer. */
 export interface Request {
   readonly line: string;
   readonly headers: readonly string[];
@@ -70,13 +70,13 @@ export const bytesOf = (all: readonly Request[], apiKey: string): Buffer =>
 const handshake = (ticket: string, key: string): string =>
   [...handshakeLines(ticket, { 'Sec-WebSocket-Key': key }), '', ''].join('\r\n');
 
-/** Random bytes of a client. */
+/** Random bytes from a client. */
 export const garbage: Arbitrary<Buffer> = fc.oneof(
   fc.tuple(requests, changes(5)).map(([all, change]) => changed(bytesOf(all, 'nobody'), change)),
   fc
     .tuple(fc.string({ maxLength: 40 }), fc.constantFrom('dGhlIHNhbXBsZSBub25jZQ==', '', 'short'), changes(5))
     .map(([ticket, key, change]) => changed(Buffer.from(handshake(ticket, key)), change)),
-  // A handshake that is sent before the previous answer.
+  // A handshake sent before the previous answer.
   requests.map((all) =>
     Buffer.concat([bytesOf(all, 'nobody'), Buffer.from(handshake('ticket', 'dGhlIHNhbXBsZSBub25jZQ=='))]),
   ),

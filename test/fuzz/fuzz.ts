@@ -5,23 +5,23 @@ import { cases } from '../support/cases.js';
 
 const { FUZZ_SEED, FUZZ_PATH, FUZZ_RUNS, FUZZ_REPORT } = process.env;
 
-/** The seed of this run. It is part of the titles, so each failed test shows it. */
+/** The seed of this run. It's part of the titles, so failed tests show it. */
 export const seed = Number(FUZZ_SEED ?? Math.floor(Math.random() * 2 ** 31));
 
-/** The number of cases that run at the same time. A case waits most of its time. */
+/** How many cases run at the same time, because a case mostly waits. */
 const LANES = 24;
-/** The number of smaller cases to try after a failure. */
+/** How many smaller cases to try after a failure. */
 const MOST_SHRINKS = 300;
 /** The time limit of a case on a busy machine, in ms. */
 const CASE_MS = 250;
 
 /**
- * Declares the test of a property of random values. `holds` returns a name for the outcome of a value, and the outcomes are counted.
+ * Declares a test of a property of random values. `holds` returns the name of a value's outcome, and the report counts them.
  *
- * A failure is reported with the seed and the path of the smallest case. Set both as `FUZZ_SEED` and `FUZZ_PATH` to run that case alone.
+ * A failure names the seed and the path of the smallest case. Run only that with `FUZZ_SEED` and `FUZZ_PATH`.
  *
  * @param property - the name of the property in the report
- * @param byDefault - how many cases run, unless `FUZZ_RUNS` is set
+ * @param byDefault - how many cases to run unless `FUZZ_RUNS` is set
  */
 export const fuzz = <T>(
   title: string,
@@ -77,7 +77,7 @@ export const report = (row: Readonly<Record<string, unknown>>): void => {
   if (FUZZ_REPORT !== undefined) appendFileSync(FUZZ_REPORT, `${JSON.stringify(row)}\n`);
 };
 
-/** Returns the result of a promise. Throws if the promise hangs. */
+/** Returns the result of a promise. Throws if it hangs. */
 export const within = async <T>(ms: number, what: string, promise: Promise<T>): Promise<T> => {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {

@@ -7,7 +7,7 @@ const ACCEPT = '@ACCEPT@';
 const LENGTH = '@LENGTH@';
 export const WSS = '@WSS@';
 
-/** A valid answer, which the cases change. */
+/** A valid answer that the cases modify. */
 export interface Right {
   readonly line: string;
   readonly headers: readonly string[];
@@ -22,7 +22,7 @@ export interface HttpBytes extends Right {
   readonly end: End;
 }
 
-/** The answer that accepts a handshake, and a close frame after it. */
+/** The answer that accepts a handshake, followed by a close frame. */
 export const rightHandshake: Right = {
   line: 'HTTP/1.1 101 Switching Protocols',
   headers: [
@@ -43,7 +43,7 @@ export const rightTicket = (body: string): Right => ({
 
 const anyOf = (texts: string): Arbitrary<string> => fc.constantFrom(...texts.split('|'));
 
-/** The secrets of a case, in the forms that a server may write. */
+/** The secrets of a case, in the forms that a server could write. */
 const secrets = anyOf(`${plantedKey}|${plantedTicket}|Bearer ${plantedTicket}|x-api-key: ${plantedKey}`);
 /** Random bytes, one for each character. */
 const latin1 = fc.uint8Array({ maxLength: 40 }).map((bytes) => Buffer.from(bytes).toString('latin1'));
@@ -122,7 +122,7 @@ export const written = ({
     const length = body.replaceAll(WSS, wssUrl).length;
     const head = [line, ...headers, '', ''].join('\r\n').replace(ACCEPT, acceptFor(request));
     const whole = `${before.join('')}${head.replace(LENGTH, String(length))}${body}`;
-    // Inserted after the changes, because a changed address could be that of another server on this machine.
+    // Inserted after the changes, because a changed address could lead to another server on this machine.
     const bytes = changed(Buffer.from(whole, 'latin1'), changes).toString('latin1').replaceAll(WSS, wssUrl);
     return cutAt(Buffer.from(bytes, 'latin1'), cuts);
   },

@@ -17,7 +17,7 @@ const run = (stage: string, answer: Answer, options = {}) => {
   return scripted.run(script, options);
 };
 
-/** Short timeouts for a silent server, long ones for a server that ends the connection. */
+/** Short timeouts for a silent server, long ones for one that ends the connection. */
 const deadlines = ({ end }: HttpBytes) => {
   const ms = end === 'stay' ? 60 : 15_000;
   return { ticketTimeoutMs: ms, handshakeTimeoutMs: ms };
@@ -27,7 +27,7 @@ const tickets = httpAround(rightTicket(JSON.stringify(ticketFields(WSS))));
 const handshakes = httpAround(rightHandshake);
 const stages = fc.constantFrom('ticket' as const, 'handshake' as const);
 
-/** Bytes that a server sends before its answer, or without end. */
+/** Bytes that a server sends before its answer, or forever. */
 const endless = fc.record({
   start: fc.constantFrom('', 'HTTP/1.1 200 OK\r\n', 'HTTP/1.1 101 Switching Protocols\r\n', 'HTTP/1.1 200 OK\r\nX: '),
   again: fc.constantFrom('X: y\r\n', 'x', '\r\n', ' ', '\0', 'HTTP/1.1 100 Continue\r\n\r\n', '1\r\nx\r\n'),
@@ -68,7 +68,7 @@ describe(`HTTP answers of a hostile server, with FUZZ_SEED=${seed}`, () => {
     };
     const { code, failure } = await run('handshake', answer, { ...deadlines(http), ticketTimeoutMs: 15_000 });
     expect(failure.stage).not.toBe('ticket');
-    // Only the valid answer to this handshake opens a connection.
+    // Only a valid answer to this handshake opens a connection.
     if (failure.stage === 'stream') expect(isAccepted).toBe(true);
     return code;
   });
@@ -77,7 +77,7 @@ describe(`HTTP answers of a hostile server, with FUZZ_SEED=${seed}`, () => {
   fuzz(ofStatus, 'HTTP statuses', 72, statuses, async ({ status, phrase, stage, end }) => {
     const answer = { line: `HTTP/1.1 ${status} ${phrase}`, headers: ['Content-Length: 0'], body: '', end };
     const { code, failure } = await run(stage, written(answer));
-    // A 200 without a body is not a ticket.
+    // A 200 without a body isn't a ticket.
     const isIssued = stage === 'ticket' && status === 200;
     expect(code).toBe(isIssued ? 'invalid-ticket' : expectedFailure({ stage, status }).code);
     expect(failure.status).toBe(isIssued ? undefined : status);
@@ -109,7 +109,7 @@ describe(`HTTP answers of a hostile server, with FUZZ_SEED=${seed}`, () => {
   });
 });
 
-/** A value of the header, and the wait in ms; `undefined` if the value is not valid. */
+/** A value of the header, and how long it means to wait, in ms; `undefined` if the value isn't valid. */
 interface Asked {
   readonly value: string;
   readonly date?: string;
@@ -175,7 +175,7 @@ describe(`Retry-After, with FUZZ_SEED=${seed}`, () => {
     const { code, failure, delayMs = 0 } = await run(stage, { bytes, end: 'end' });
     expect(failure.status).toBe(Number.parseInt(status));
     expect(failure.retryAfterMs).toBe(ms);
-    // Without a floor the longest wait of the policy applies.
+    // If there's no floor, the policy's longest delay applies.
     if (ms === undefined) expect(delayMs).toBeLessThanOrEqual(5);
     return ms === undefined ? `${code}, as if missing` : code;
   });

@@ -27,7 +27,7 @@ export const changed = (bytes: Buffer, all: readonly Change[]): Buffer =>
     return Buffer.concat([before, added, rest]);
   }, bytes);
 
-/** Splits bytes at some positions, as a network does. */
+/** Splits bytes at some positions, like a network. */
 export const cutAt = (bytes: Buffer, places: readonly number[]): Buffer[] => {
   const ends = [...places.map((share) => Math.floor(share * bytes.length)), bytes.length].sort((a, b) => a - b);
   return ends.map((end, i) => bytes.subarray(ends[i - 1] ?? 0, end)).filter(({ length }) => length > 0);

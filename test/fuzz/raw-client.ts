@@ -3,10 +3,10 @@ import type { TradeFeedService } from 'rx-trade-feed/testing';
 import { connectAs, postTicket } from '../testing/bare-client.js';
 import { within } from './fuzz.js';
 
-/** A connection that takes longer hangs, in ms. */
+/** After this time a connection counts as hung, in ms. */
 const BOUND_MS = 20_000;
 
-/** Connects to a service. Errors of the socket are ignored. */
+/** Connects to a service. Ignores errors of the socket. */
 export const connectTo = ({ baseUrl }: Pick<TradeFeedService, 'baseUrl'>): Socket =>
   connect({ port: Number(new URL(baseUrl).port), host: '127.0.0.1' })
     .setNoDelay()
@@ -26,14 +26,14 @@ export interface RawAnswer {
   readonly body: string;
 }
 
-/** Splits the bytes of a service into answers. Throws if they are not HTTP. */
+/** Splits the bytes of a service into answers. Throws if they aren't HTTP. */
 export const answersIn = (bytes: Buffer): RawAnswer[] => {
   const answers: RawAnswer[] = [];
   for (let rest = bytes.toString('latin1'); rest.length > 0;) {
     const head = /^HTTP\/1\.1 (\d{3}) [^\r\n]*\r\n(?:[!-9;-~]+: [^\r\n]*\r\n)*\r\n/.exec(rest);
     if (head === null) throw new Error(`This is no answer: ${JSON.stringify(rest.slice(0, 200))}`);
     const length = Number(/\r\ncontent-length: (\d+)\r\n/i.exec(head[0])?.[1] ?? 0);
-    // The refusals of Node itself are chunked and empty.
+    // Node's own refusals are chunked and empty.
     const isChunked = /\r\ntransfer-encoding: chunked\r\n/i.test(head[0]);
     const end = head[0].length + (isChunked ? '0\r\n\r\n'.length : length);
     answers.push({ status: Number(head[1]), body: rest.slice(head[0].length, end) });
@@ -42,7 +42,7 @@ export const answersIn = (bytes: Buffer): RawAnswer[] => {
   return answers;
 };
 
-/** A valid client among the invalid ones. Its connection must stay open, and its key must get tickets. */
+/** A valid client among invalid ones. Its connection must stay open, and its key must keep getting tickets. */
 export interface GoodClient extends AsyncDisposable {
   /** Checks that its connection still receives frames. */
   readonly getsFrame: () => Promise<void>;

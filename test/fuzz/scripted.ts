@@ -12,7 +12,7 @@ import { within } from './fuzz.js';
 export const plantedKey = 'planted-key-5be1';
 export const plantedTicket = 'planted-ticket-90c4';
 
-/** What a server does with a connection after its last byte. */
+/** What a server does to a connection after its last byte. */
 export type End = 'end' | 'reset' | 'stay';
 
 /** Returns the bytes of an answer, one item for each write of the server. Receives the request and the address of the stream. */
@@ -68,10 +68,10 @@ interface Case {
   readonly requests: string[];
 }
 
-/** A case that takes longer hangs, in ms. */
+/** After this time a case counts as hung, in ms. */
 const BOUND_MS = 20_000;
 
-/** Starts one TCP server for the concurrent cases of a file, which have separate paths, and stops it after the last test. */
+/** Starts a TCP server for a file's concurrent cases, which use separate paths. Stops it after the last test. */
 export const scriptedServer = () => {
   const cases = new Map<string, Case>();
   let made = 0;
@@ -102,7 +102,7 @@ export const scriptedServer = () => {
     const path = `/c${(made += 1)}`;
     const one: Case = { scripts, sockets: new Set(), requests: [] };
     cases.set(path, one);
-    // No connection is stable on any machine, so no reconnect is immediate.
+    // Keeps connections from ever counting as stable, so that no reconnect is immediate.
     const backoff = { initialDelayMs: 1, maxDelayMs: 5, stableAfterMs: 1e9, ...options.backoff };
     const settings = { baseUrl: `http://127.0.0.1:${running.port}${path}`, apiKey: plantedKey, ...options, backoff };
     const outcomes = await within(BOUND_MS, 'a feed', outcomesOf(settings, attempts));
@@ -111,13 +111,13 @@ export const scriptedServer = () => {
     return { outcomes, requests: one.requests };
   };
   return {
-    /** Runs the first attempt of a feed against a script. Returns the outcome after all connections are closed. */
+    /** Runs a feed's first attempt against a script. Returns the outcome once all connections are closed. */
     run: async (script: Script, options: TradeFeedOptions = {}): Promise<Ran> => {
       const { outcomes, requests } = await ended([script], options, 1);
       const outcome = outcomes[0] as Outcome;
       return { ...outcome, code: checkOutcome(outcome), requests };
     },
-    /** Runs a feed until it stops, the n-th attempt against the n-th script (the last one repeats). Returns the code of each end. */
+    /** Runs a feed until it stops, attempt n against script n (the last one repeats). Returns the code of each failure. */
     runAll: async (scripts: readonly Script[], options: TradeFeedOptions): Promise<readonly string[]> =>
       (await ended(scripts, options)).outcomes.map(checkOutcome),
   };
@@ -129,7 +129,7 @@ const endOfRequest = (heard: string): number | undefined => {
   return head > 3 && heard.length >= end ? end : undefined;
 };
 
-/** Sends each piece in a separate write, and then ends the connection in the requested way. */
+/** Sends each piece in a separate write, then ends the connection as requested. */
 export const play = async (socket: Socket, pieces: readonly Buffer[], end: End): Promise<void> => {
   for (const piece of pieces) {
     if (socket.destroyed) return;
@@ -140,14 +140,14 @@ export const play = async (socket: Socket, pieces: readonly Buffer[], end: End):
   if (end === 'reset') socket.resetAndDestroy();
 };
 
-// No answer of a server causes these: the options are valid, and there is no TLS.
+// No server can cause these: the options are valid, and there's no TLS.
 const notFromServer = ['api-key-unavailable', 'invalid-options', 'retries-exhausted', 'untrusted-certificate'];
 
-// Characters that could move a cursor, forge a line of a log, or reverse text.
+// Characters that could move the cursor, forge a log line, or reverse text.
 const harmful = /[\p{Cc}\p{Bidi_Control}\u2028\u2029]/u;
 const longestTimerMs = 2 ** 31 - 1;
 
-/** Checks the rules for every end of an attempt at any server. Returns the code. */
+/** Checks the rules that hold however an attempt ends at any server. Returns the code. */
 const checkOutcome = ({ failure, goesOn, delayMs, events }: Outcome): string => {
   expect(failure).toBeInstanceOf(TradeFeedError);
   const { code, stage, verdict, message, advice, retryAfterMs } = failure;

@@ -17,7 +17,7 @@ import { type End, play } from './scripted.js';
 
 const refusals = [400, 401, 403, 404, 405, 408, 413, 417, 422, 426, 431, 501, 505];
 
-/** Starts a service and a valid client before the tests of a block, and stops both after them. */
+/** Starts a service and a valid client before a block's tests, and stops both afterwards. */
 const serviceWith = (limits: TradeFeedServiceOptions['limits']) => {
   let service: TradeFeedService;
   let good: GoodClient;
@@ -61,9 +61,9 @@ describe(`the local service and hostile HTTP, with FUZZ_SEED=${seed}`, () => {
 describe(`the local service and hostile WebSocket clients, with FUZZ_SEED=${seed}`, () => {
   const { service, isServed } = serviceWith({ closeTimeoutMs: 100 });
 
-  /** Sends a handshake and bytes after it, in one write or two. Returns the frames after the headers of the answer. */
+  /** Sends a handshake and more bytes, in one write or two. Returns the frames after the answer's headers. */
   const framesAfter = async (bytes: Buffer, cuts: readonly number[], isWithHead: boolean, then: 'end' | 'stay') => {
-    // One account for each case: a second connection of an account would replace the first.
+    // One account for each case, because an account's second connection would replace the first.
     const apiKey = service().createAccount({ plan: 'developer' }).createApiKey();
     const { ticket, subprotocol } = await takeTicket(service(), apiKey);
     const lines = handshakeLines(ticket, { 'Sec-WebSocket-Protocol': subprotocol });
@@ -105,7 +105,7 @@ describe(`the local service and hostile WebSocket clients, with FUZZ_SEED=${seed
     const last = frames.find(({ opcode }) => opcode === 8)?.payload;
     if (last === undefined) return 'no close frame';
     const code = last.length === 0 ? 1005 : last.readUInt16BE(0);
-    // The service returns the code of the client, if it may be sent (RFC 6455, 7.4). 1005 means no code.
+    // The service returns the client's code if it's allowed on the wire (RFC 6455, 7.4). 1005 means no code.
     const maySend = (code >= 1000 && code <= 1014 && ![1004, 1006].includes(code)) || (code >= 3000 && code <= 4999);
     expect([code, maySend]).toEqual([code, true]);
     return [1002, 1008].includes(code) ? String(code) : "the client's code";
@@ -116,7 +116,7 @@ setFlagsFromString('--expose-gc');
 const collectGarbage = runInNewContext('gc') as () => void;
 
 const heapAfterGc = async (): Promise<number> => {
-  // Closed sockets are released some turns later.
+  // Node releases closed sockets some turns later.
   for (let turn = 0; turn < 5; turn += 1) await nextTurn();
   collectGarbage();
   collectGarbage();
@@ -127,7 +127,7 @@ describe('the local service under handshakes with bad tickets', () => {
   const handshakes = 10_000;
   const parallel = 50;
 
-  // Minimal on purpose: values that the test stores would look like a leak.
+  // Minimal on purpose, because values that the test stores would look like a leak.
   const statusOf = (service: TradeFeedService, n: number): Promise<string> =>
     new Promise((resolve) => {
       let status = 'none';
@@ -137,14 +137,14 @@ describe('the local service under handshakes with bad tickets', () => {
       socket.write([...handshakeLines(`ticket_${n}`), '', ''].join('\r\n'));
     });
 
-  // Each ticket is new: a service that stored each one would grow.
+  // Every ticket is new, so a service that stored them would grow.
   let made = 0;
-  const refuseMany = async (service: TradeFeedService, count: number, seen: Map<string, number>): Promise<void> => {
+  const refuseMany = async (service: TradeFeedService, count: number, statuses: Map<string, number>): Promise<void> => {
     const end = made + count;
     const one = async () => {
       while (made < end) {
         const status = await statusOf(service, (made += 1));
-        seen.set(status, (seen.get(status) ?? 0) + 1);
+        statuses.set(status, (statuses.get(status) ?? 0) + 1);
       }
     };
     await within(120_000, 'refusing', Promise.all(Array.from({ length: parallel }, one)));
@@ -153,17 +153,17 @@ describe('the local service under handshakes with bad tickets', () => {
   it(`refuses ${handshakes} handshakes with 401, stores none of them, and serves a valid client meanwhile`, async () => {
     await using service = await startTradeFeedService();
     await using good = await goodClient(service);
-    const seen = new Map<string, number>();
-    await refuseMany(service, handshakes / 5, seen);
+    const statuses = new Map<string, number>();
+    await refuseMany(service, handshakes / 5, statuses);
     const before = await heapAfterGc();
     const startedMs = performance.now();
     for (let round = 0; round < 4; round += 1)
-      await Promise.all([refuseMany(service, handshakes / 5, seen), good.getsFrame()]);
+      await Promise.all([refuseMany(service, handshakes / 5, statuses), good.getsFrame()]);
     const seconds = secondsSince(startedMs);
     const heapGrowthBytes = (await heapAfterGc()) - before;
     await good.isServed();
-    expect([...seen]).toEqual([['401', handshakes]]);
-    // A stored handshake would need more memory than this.
+    expect([...statuses]).toEqual([['401', handshakes]]);
+    // Storing a handshake would take more memory than this.
     expect(heapGrowthBytes).toBeLessThan(handshakes * 0.8 * 100);
     report({ property: 'handshakes with bad tickets', cases: handshakes, failures: 0, seconds, heapGrowthBytes });
   }, 180_000);
@@ -208,7 +208,7 @@ describe('the local service under slow clients', () => {
       const slow = Array.from({ length: 100 }, () => connectTo(service));
       const received = slow.map(receivedBy);
       for (const socket of slow) socket.write(head);
-      // Slow bytes are activity, but the time of a request is still bounded.
+      // Slow bytes count as activity, but the request still has a deadline.
       const drip = setInterval(() => {
         for (const socket of slow) if (head !== '' && socket.writable) socket.write('1');
       }, 20);
@@ -230,7 +230,7 @@ describe('the local service under slow clients', () => {
     },
   );
 
-  it('shuts down in bounded time while they are connected', async () => {
+  it('shuts down in bounded time even while they are connected', async () => {
     const service = await start({ requestTimeoutMs: 60_000 });
     await using _good = await goodClient(service);
     const slow = Object.values(heads).flatMap((head) =>
@@ -249,7 +249,7 @@ describe('the local service under slow clients', () => {
     ['say nothing', ''],
     ['begin with a part of a hello', '\x16\x03\x01\x02\x00\x01\x00'],
     ['speak no TLS', 'GET / HTTP/1.1\r\n\r\n'],
-  ])('closes the connections of clients that %s on a TLS port, and shuts down', async (_what, bytes) => {
+  ])('closes the connections of clients that %s on a TLS port, and still shuts down', async (_what, bytes) => {
     const service = await start({ requestTimeoutMs }, await certificateFor());
     const received = Array.from({ length: 50 }, () => {
       const socket = connectTo(service);

@@ -27,12 +27,12 @@ interface Stream {
   readonly bytes: Buffer;
   readonly cut: (bytes: Buffer) => Buffer[];
   readonly isWithHead: boolean;
-  /** Whether the socket belongs to an agent of the user. `ws` reads such a socket, not this library. */
+  /** Whether the socket belongs to the user's agent. If so, `ws` reads it instead of this library. */
   readonly isOfAgent: boolean;
   readonly end: End;
 }
 
-// A silent server is dropped after a short time, but not before it ends the connection.
+// Drops a silent server quickly, but not before a server that ends the connection gets to do so.
 const run = ({ bytes, cut, isWithHead, isOfAgent, end }: Stream) => {
   const handshake: Answer = {
     end,
@@ -88,7 +88,7 @@ describe(`WebSocket bytes of a hostile server, with FUZZ_SEED=${seed}`, () => {
   });
 });
 
-/** A server that answers a TLS client with other bytes. */
+/** A server that answers a TLS client with something else. */
 const startGarbler = async (bytes: Buffer, end: End) => {
   const server = createServer((socket) => socket.once('data', () => void play(socket, [bytes], end)));
   const { port, open } = await listen(server);
@@ -118,7 +118,7 @@ const garbled = fc.record({
   stage: fc.constantFrom('ticket', 'handshake'),
 });
 
-// The answer of a server without TLS stops the feed. Of other bytes OpenSSL decides whether they are a TLS record.
+// The answer of a server without TLS stops the feed. For other bytes, it depends on whether OpenSSL sees a TLS record.
 const codesFor = (stage: string, bytes: Buffer, end: End): readonly string[] => {
   if (stage === 'handshake') return ['handshake-unreachable'];
   const isWholeHttp = end === 'end' && bytes.toString('latin1', 0, 5) === 'HTTP/';

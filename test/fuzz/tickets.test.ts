@@ -13,7 +13,7 @@ type Field = 'ticket' | 'token_type' | 'expires_at' | 'wss_url' | 'feed' | 'subp
 
 const soon = (): string => new Date(Date.now() + 60_000).toISOString();
 
-/** Values that a client must accept. The server identifies a stream by the path of the address alone. */
+/** Values that a client must accept. The server identifies a stream only by its path. */
 const accepted: Readonly<Record<Field, readonly unknown[]>> = {
   ticket: [plantedTicket, `${plantedTicket}.=+/!#$~`, plantedTicket.repeat(50), plantedTicket.repeat(800)],
   token_type: ['Bearer'],
@@ -41,7 +41,7 @@ const rejected: Readonly<Record<Field, readonly unknown[]>> = {
   subprotocol: ['a,b', 'a b', 'a/b', 'a\r\nb', 'é', '(x)', '', '\0'],
 };
 
-/** A body as an object of fields, and whether it is a ticket. */
+/** A body as an object of fields, and whether it's a ticket. */
 interface Fields {
   readonly fields: Readonly<Record<string, unknown>>;
   readonly isTicket: boolean;
@@ -58,7 +58,7 @@ const valueOf = (name: Field): Arbitrary<{ readonly value: unknown; readonly isG
     },
   );
 
-// Unknown fields, and names that a careless parser would not treat as data.
+// Unknown fields, and names that a careless parser wouldn't treat as data.
 const extras = fc.dictionary(
   fc.oneof(fc.constantFrom('__proto__', 'constructor', 'toJSON', 'redact', 'deadlineMs', 'api_key'), fc.string()),
   fc.oneof(fc.jsonValue(), fc.constantFrom(plantedKey, plantedTicket, -1, 0)),
@@ -98,7 +98,7 @@ const withAddress = (body: Buffer, wssUrl: string): Buffer =>
 const json = (value: unknown) => (wssUrl: string) => withAddress(Buffer.from(JSON.stringify(value)), wssUrl);
 const good = (wssUrl: string) => Buffer.from(JSON.stringify(ticketFields(wssUrl)));
 
-/** The outcomes of an attempt with an accepted ticket: the handshake sends that ticket, or no server listens at the address. */
+/** What can come of an accepted ticket: the handshake sends it, or nothing is listening at its address. */
 const afterTicket = ['connection-replaced', 'subprotocol-mismatch', 'handshake-unreachable'];
 
 const isTaken = ({ code, failure, requests }: Ran, body: string): boolean => {
@@ -107,7 +107,7 @@ const isTaken = ({ code, failure, requests }: Ran, body: string): boolean => {
     return false;
   }
   expect(afterTicket).toContain(code);
-  // The handshake sends the ticket of the body, and only the ticket request sends the key.
+  // The handshake sends the body's ticket, and only the ticket request sends the key.
   const { ticket } = JSON.parse(body) as { ticket: string };
   for (const handshake of requests.slice(1)) {
     expect(/^authorization: (.*)\r$/im.exec(handshake)?.[1]).toBe(`Bearer ${ticket}`);
@@ -132,7 +132,7 @@ const others: Arbitrary<Buffer | Nested> = fc.oneof(
   fc.uint8Array({ maxLength: 300 }).map((bytes) => Buffer.from(bytes)),
   fc.jsonValue().map((value) => Buffer.from(JSON.stringify(value))),
   fc.constantFrom('', ' ', 'null', '[]', '""', 'NaN', '{}', '{"__proto__":{}}').map((text) => Buffer.from(text)),
-  // Short bodies: the error of a parser quotes the text that it has read.
+  // Short bodies, because a parser's error quotes the text it has read.
   fc
     .constantFrom(plantedKey, plantedTicket, `{"ticket":"${plantedTicket}`, `"${plantedTicket}"x`)
     .map((text) => Buffer.from(text)),
@@ -143,11 +143,11 @@ const bodyOf = (what: Buffer | Nested | readonly Change[], wssUrl: string): Buff
   if (Buffer.isBuffer(what)) return what;
   return 'open' in what
     ? Buffer.from(`${what.open.repeat(what.times)}1${what.shut.repeat(what.times)}`)
-    : // The address itself is left alone: it would lead to whoever else listens on this machine.
+    : // The address stays unchanged, because it could lead to another server on this machine.
       withAddress(changed(good(WSS), what), wssUrl);
 };
 
-/** Changes of a whole valid body, and whether the result is a ticket. */
+/** Changes to a whole valid body, and whether the result is a ticket. */
 const wrappings: readonly (readonly [string, (body: Buffer) => Buffer, boolean])[] = [
   ['none', (body) => body, true],
   ['BOM', (body) => Buffer.concat([Buffer.from('\ufeff'), body]), false],
@@ -180,7 +180,7 @@ describe(`the body of a ticket response, with FUZZ_SEED=${seed}`, () => {
     async ([{ fields, isTicket }, date, cuts]) => {
       const ran = await scripted.run(answering(json(fields), date, cuts), { handshakeTimeoutMs: 5_000 });
       expect([isTaken(ran, JSON.stringify(fields)), ran.failure.message]).toEqual([isTicket, ran.failure.message]);
-      // A `Date` after `expires_at` does not expire a new ticket: the client tries it.
+      // A `Date` after `expires_at` doesn't expire a new ticket, so the client tries it.
       expect(ran.code).not.toBe('ticket-expired');
       return ran.code;
     },
@@ -202,13 +202,13 @@ describe(`the body of a ticket response, with FUZZ_SEED=${seed}`, () => {
   });
 });
 
-// The test ignores the wait that the server demands.
+// The test ignores how long the server wants it to wait.
 const atOnce = (http: HttpBytes): HttpBytes => ({
   ...http,
   headers: http.headers.filter((header) => !header.startsWith('Retry-After')),
 });
 
-/** One attempt. Most parts are valid, so that an attempt starts with the state that the last one left. */
+/** One attempt. Mostly valid, so that attempts build on the state that the previous ones left. */
 const attempt: Arbitrary<Script> = fc.oneof(
   httpAround(rightTicket(JSON.stringify(ticketFields(WSS)))).map((http) => ({
     ticket: written(atOnce(http)),

@@ -22,7 +22,7 @@ export const testPins = (test, pins, rx9, { receiveIn = 'main', ...options } = {
   }
 };
 
-/** Resolves with the name of the first uncaught error. The runner of the tests sees none of those of the pins. */
+/** Resolves with the name of the first uncaught error. Keeps the pins' errors from the test runner. */
 const uncaught = () =>
   new Promise((done) => {
     const listeners = process.listeners('uncaughtException');

@@ -13,7 +13,7 @@ import { marketBatches$, startTradeFeedService, type TradeFeedService } from 'rx
 import { commentFencesOf, filesIn } from '../docs/fences.js';
 import { runFences, type RunningFences } from '../docs/run-fences.js';
 
-// Those with RxJS 9, Chromium, React and Effect are in test/apps/interop.test.mjs.
+// test/apps/interop.test.mjs has the tests with RxJS 9, Chromium, React and Effect.
 
 /** Counts the subscriptions to a source: all, and those that are open. */
 const counted = <T>(source: Observable<T>) => {
@@ -57,38 +57,38 @@ class Platform<T> implements PlatformObservable<T> {
 }
 
 /** Subscribes, and returns what arrives. */
-const seenBy = <T>(source: Observable<T>) => {
-  const seen: unknown[] = [];
+const subscribeTo = <T>(source: Observable<T>) => {
+  const received: unknown[] = [];
   const subscription = source.subscribe({
-    next: (value) => seen.push(value),
-    error: (error: unknown) => seen.push({ error }),
-    complete: () => seen.push('complete'),
+    next: (value) => received.push(value),
+    error: (error: unknown) => received.push({ error }),
+    complete: () => received.push('complete'),
   });
-  return { seen, subscription };
+  return { received, subscription };
 };
 
 describe('untilAborted', () => {
   it('completes when the signal aborts, and unsubscribes', () => {
     const { counts, counted$ } = counted(concat(of(1), NEVER));
     const controller = new AbortController();
-    const { seen } = seenBy(counted$.pipe(untilAborted(controller.signal)));
-    expect({ seen, ...counts }).toEqual({ seen: [1], all: 1, open: 1 });
+    const { received } = subscribeTo(counted$.pipe(untilAborted(controller.signal)));
+    expect({ received, ...counts }).toEqual({ received: [1], all: 1, open: 1 });
     controller.abort();
-    expect({ seen, ...counts }).toEqual({ seen: [1, 'complete'], all: 1, open: 0 });
+    expect({ received, ...counts }).toEqual({ received: [1, 'complete'], all: 1, open: 0 });
   });
 
-  it('does not subscribe to the source after the signal has aborted', () => {
+  it('does not subscribe if the signal has already aborted', () => {
     const { counts, counted$ } = counted(of(1));
-    expect(seenBy(counted$.pipe(untilAborted(AbortSignal.abort()))).seen).toEqual(['complete']);
+    expect(subscribeTo(counted$.pipe(untilAborted(AbortSignal.abort()))).received).toEqual(['complete']);
     expect(counts.all).toBe(0);
   });
 
-  it('reads the signal for each subscription', () => {
+  it('reads the signal again for each subscription', () => {
     const controller = new AbortController();
     const source$ = of(1).pipe(untilAborted(controller.signal));
-    expect(seenBy(source$).seen).toEqual([1, 'complete']);
+    expect(subscribeTo(source$).received).toEqual([1, 'complete']);
     controller.abort();
-    expect(seenBy(source$).seen).toEqual(['complete']);
+    expect(subscribeTo(source$).received).toEqual(['complete']);
   });
 
   it.each([
@@ -109,7 +109,7 @@ describe('untilAborted', () => {
       listeners -= 1;
       removeEventListener.apply(signal, args);
     };
-    const { subscription } = seenBy((source as Observable<number>).pipe(untilAborted(signal)));
+    const { subscription } = subscribeTo((source as Observable<number>).pipe(untilAborted(signal)));
     if (action === 'unsubscribe') subscription.unsubscribe();
     if (action === 'abort') controller.abort();
     expect(listeners).toBe(0);
@@ -121,33 +121,33 @@ describe('the bridges', () => {
   const thereAndBack = <T>(source: Observable<T>) => fromPlatform(there(source));
 
   it('pass values and the completion', () => {
-    expect(seenBy(thereAndBack(of(1, 2))).seen).toEqual([1, 2, 'complete']);
+    expect(subscribeTo(thereAndBack(of(1, 2))).received).toEqual([1, 2, 'complete']);
   });
 
-  it('pass the error itself', () => {
+  it('pass on the same error object', () => {
     const error = new Error('stop');
-    expect(seenBy(thereAndBack(throwError(() => error))).seen).toEqual([{ error }]);
+    expect(subscribeTo(thereAndBack(throwError(() => error))).received).toEqual([{ error }]);
   });
 
   it('unsubscribe from the source when their subscriber leaves, and subscribe again for the next one', () => {
     const { counts, counted$ } = counted(concat(of(1), NEVER));
     const bridged$ = thereAndBack(counted$);
-    const { seen, subscription } = seenBy(bridged$);
+    const { received, subscription } = subscribeTo(bridged$);
     expect(counts).toEqual({ all: 1, open: 1 });
     subscription.unsubscribe();
     expect(counts).toEqual({ all: 1, open: 0 });
-    expect(seenBy(bridged$.pipe(take(1))).seen).toEqual([1, 'complete']);
-    expect({ seen, ...counts }).toEqual({ seen: [1], all: 2, open: 0 });
+    expect(subscribeTo(bridged$.pipe(take(1))).received).toEqual([1, 'complete']);
+    expect({ received, ...counts }).toEqual({ received: [1], all: 2, open: 0 });
   });
 
-  it('keep the values before a synchronous unsubscribe, and end the source there', () => {
+  it('keep the values before unsubscribing synchronously, and end the source there', () => {
     let produced = 0;
     const { counts, counted$ } = counted(range(1, 1_000).pipe(tap((n) => (produced = n))));
-    expect(seenBy(thereAndBack(counted$).pipe(take(3))).seen).toEqual([1, 2, 3, 'complete']);
+    expect(subscribeTo(thereAndBack(counted$).pipe(take(3))).received).toEqual([1, 2, 3, 'complete']);
     expect({ produced, ...counts }).toEqual({ produced: 3, all: 1, open: 0 });
   });
 
-  it('do not subscribe for a subscriber that has left', () => {
+  it('do not subscribe for a subscriber that has already left', () => {
     const { counts, counted$ } = counted(of(1));
     const observer = { next: () => {}, error: () => {}, complete: () => {} };
     there(counted$).subscribe(observer, { signal: AbortSignal.abort() });
@@ -158,7 +158,7 @@ describe('the bridges', () => {
     expect(fromPlatform(NEVER as unknown as PlatformObservable<never>)).toBe(NEVER);
   });
 
-  it('name the class if there is none, as in a browser without Observable', () => {
+  it('name the missing class, as in a browser without Observable', () => {
     expect(() => toPlatform(undefined as unknown as typeof Platform)).toThrow(
       expect.objectContaining({ code: 'invalid-options', option: 'Kind' }),
     );
@@ -166,16 +166,16 @@ describe('the bridges', () => {
 });
 
 describe('subscribed', () => {
-  it('unsubscribes at the end of the block, also after an exception', () => {
+  it('unsubscribes at the end of the block, even after an exception', () => {
     const { counts, counted$ } = counted(concat(of(1), NEVER));
-    const seen: number[] = [];
+    const received: number[] = [];
     const block = () => {
-      using _ = subscribed(counted$, (value) => seen.push(value));
+      using _ = subscribed(counted$, (value) => received.push(value));
       expect(counts.open).toBe(1);
       throw new RangeError('mine');
     };
     expect(block).toThrow(RangeError);
-    expect({ seen, ...counts }).toEqual({ seen: [1], all: 1, open: 0 });
+    expect({ received, ...counts }).toEqual({ received: [1], all: 1, open: 0 });
   });
 
   it('passes the error to an observer', () => {
@@ -189,7 +189,7 @@ describe('subscribed', () => {
 });
 
 describe('toStore', () => {
-  it('subscribes once while there are listeners, and again after the last one has left; the value stays', () => {
+  it('subscribes once for all listeners, and keeps the value when the last one leaves', () => {
     const { counts, counted$ } = counted(concat(of('a'), NEVER));
     const store = toStore('none')(counted$);
     expect({ now: store.getSnapshot(), ...counts }).toEqual({ now: 'none', all: 0, open: 0 });
@@ -201,7 +201,7 @@ describe('toStore', () => {
     expect(counts).toEqual({ all: 2, open: 0 });
   });
 
-  it('has the same snapshot between values, and calls each listener once for each value', () => {
+  it('returns the same snapshot between values, and calls each listener once per value', () => {
     const source$ = new Subject<object>();
     const store = toStore(undefined)(source$);
     const calls = { one: 0, two: 0 };
@@ -214,7 +214,7 @@ describe('toStore', () => {
     expect(calls).toEqual({ one: 1, two: 2 });
   });
 
-  it('throws the error to its readers until the last listener has left, then has the last value and tries again', () => {
+  it('throws the error to readers until the last listener leaves, then returns the last value and tries again', () => {
     const error = new Error('stop');
     const { counts, counted$ } = counted(
       concat(
@@ -225,7 +225,7 @@ describe('toStore', () => {
     const store = toStore('none')(counted$);
     let calls = 0;
     const leave = [store.subscribe(() => (calls += 1)), store.subscribe(() => (calls += 1))];
-    // The first listener alone was there before the end.
+    // Only the first listener joined before the end.
     expect({ calls, ...counts }).toEqual({ calls: 2, all: 1, open: 0 });
     expect(() => store.getSnapshot()).toThrow(error);
     leave[0]?.();
@@ -255,7 +255,7 @@ describe('toStore', () => {
   });
 });
 
-/** A line of the output of the examples that need no browser. */
+/** A line that the examples without a browser print. */
 const prints: Readonly<Record<string, RegExp>> = {
   untilAborted: /^over$/,
   subscribed: /^\{"batch":/,

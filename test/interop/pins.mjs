@@ -41,7 +41,7 @@ const follow = (source) => {
 
 const ticks$ = rx.interval(1);
 
-/** Without a bridge. `Kind` is the Observable of the platform. */
+/** Pins that use no bridge. `Kind` is the Observable of the platform. */
 export const today = {
   'Observable.from refuses an Observable of RxJS 7': ({ Kind }) => {
     equal(
@@ -63,7 +63,7 @@ export const today = {
     equal(await rx.lastValueFrom(seen$.pipe(rx.take(2), rx.toArray())), [0, 1]);
     subscription.unsubscribe();
   },
-  'takeUntil(fromEvent(signal)) never ends for a signal that has aborted before': async () => {
+  'takeUntil(fromEvent(signal)) never ends for a signal that has already aborted': async () => {
     const aborted$ = rx.fromEvent(AbortSignal.abort(), 'abort');
     equal(await rx.lastValueFrom(ticks$.pipe(rx.takeUntil(aborted$), rx.take(2), rx.toArray())), [0, 1]);
     equal(await rx.lastValueFrom(ticks$.pipe(untilAborted(AbortSignal.abort()), rx.toArray())), []);
@@ -74,9 +74,9 @@ export const today = {
   },
 };
 
-/** With the bridges. `feed$` is a live feed, and `isStopped` resolves when the feed was made to stop. */
+/** Pins that use the bridges. `feed$` is a live feed, and `isStopped` resolves once it was made to stop. */
 export const bridged = {
-  'two subscribers of an Observable share one connection, which closes after the last one; the next one opens another':
+  'two subscribers of an Observable share one connection, which closes after the last one, and the next one opens another':
     async ({ Kind, feed$ }) => {
       const { counts, counted$ } = counted(feed$);
       const platform = toPlatform(Kind)(counted$);
@@ -176,9 +176,9 @@ export const bridged = {
   },
 };
 
-/** Needs the `ColdObservable` of RxJS 9. */
+/** Pins that need the `ColdObservable` of RxJS 9. */
 export const cold = {
-  'two subscribers of a ColdObservable have a connection each, and the second one evicts the first': async ({
+  'two subscribers of a ColdObservable open a connection each, and the second kicks out the first': async ({
     Cold,
     feed$,
   }) => {
@@ -195,7 +195,7 @@ export const cold = {
   },
 };
 
-/** What Chromium does, and RxJS 9 does not. */
+/** What Chromium does but RxJS 9 doesn't. */
 export const native = {
   'a Subscriber of RxJS 7 loses the values of the platform, which calls next without `this`': async ({
     Kind,

@@ -99,7 +99,7 @@ describeServer(
       expect(textOf(await received)).toBe('message');
     });
 
-    it('is away if it is created during an outage, and connected after it', async () => {
+    it('is disconnected when it is created during an outage, and connected afterwards', async () => {
       const { connection } = await open();
       await server().broker.kill();
       await waitFor(() => connection.info === undefined);
@@ -147,7 +147,7 @@ describeServer(
       await expect(firstValueFrom(engine.respond('denied.b', (data) => data))).rejects.toThrow(/permission/i);
     });
 
-    it('is away after its connection was closed, and rejects', async () => {
+    it('is disconnected after its connection was closed, and rejects calls', async () => {
       const { connection, engine } = await open();
       await engine.read('closed');
       await connection.close();

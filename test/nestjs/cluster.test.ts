@@ -34,10 +34,10 @@ beforeEach(() => {
 });
 afterEach(() => {
   for (const page of pages.splice(0)) page.leave();
-  // Without the engine no replica waits for another one that ends, too.
+  // Cuts off the engine, so that no replica waits for another one that's shutting down.
   connected$.next(false);
 });
-// The replicas are closed after that.
+// Closes the replicas after that.
 const local = new LocalService();
 
 const start = async (replica: string, options: TradeFeedModuleOptions = {}): Promise<Replica> => {
@@ -55,7 +55,7 @@ const start = async (replica: string, options: TradeFeedModuleOptions = {}): Pro
 const owns = async ({ cluster }: Replica) => when(cluster.status$, ({ role }) => role === 'owning');
 const receives = async ({ feed }: Replica, text: string) => when(feed.frames$, (frame) => frame.text() === text);
 
-/** Three replicas, the first of which owns the connection. */
+/** Starts three replicas, the first of which owns the connection. */
 const startThree = async (): Promise<[Replica, Replica, Replica]> => {
   const first = await start('a');
   await owns(first);
@@ -85,7 +85,7 @@ const textsOf = ({ events }: SseClient) => events.flatMap(({ type, data }) => (t
 const typesOf = ({ events }: SseClient) => events.map(({ type }) => type);
 
 describe('TradeFeedModule with the option cluster', () => {
-  it('shows in its health that the service refuses the key of this replica, without details', async () => {
+  it('reports in its health that the service refuses the key of this replica, without details', async () => {
     const second = await start('b');
     await owns(second);
     await live(second.feed);
@@ -101,7 +101,7 @@ describe('TradeFeedModule with the option cluster', () => {
     expect(health().cannotOwn!.reason).not.toContain('HTTP');
   });
 
-  it('keeps two feeds with a name each apart, and refuses one name for both', async () => {
+  it('keeps two named feeds apart, and refuses one name for both', async () => {
     const rawKey = local.otherKey();
     const raw = await start('b', { feed: 'raw', apiKey: rawKey, cluster: { engine, account: 'raw' } });
     const market = await start('a');
@@ -118,7 +118,7 @@ describe('TradeFeedModule with the option cluster', () => {
 
   it('reports the role, the replica and the owner in the health', async () => {
     const [first, second, third] = await startThree();
-    // Replicas share an account: that is what they are for.
+    // Replicas share an account on purpose.
     expect([first, second, third].flatMap(({ log }) => log.ofFeeds.filter((line) => line.startsWith('warn')))).toEqual(
       [],
     );
@@ -134,7 +134,7 @@ describe('TradeFeedModule with the option cluster', () => {
     expect(idle.app.get(TradeFeedHealthIndicator).isHealthy()['trade-feed']).not.toHaveProperty('owner');
   });
 
-  it('gives the ownership away when the application shuts down', async () => {
+  it('hands over the ownership when the application shuts down', async () => {
     const [first, second, third] = await startThree();
     await push([first, second, third], 'a');
     const gap = firstValueFrom(second.feed.events$.pipe(filter(({ type }) => type === 'gap')));
@@ -145,13 +145,13 @@ describe('TradeFeedModule with the option cluster', () => {
     await push([second, third], 'b');
     expect([second, third].map(({ texts }) => texts.join())).toEqual(['a,b', 'a,b']);
     expect(local.handshakes).toBe(2);
-    // Nest has one logger for the process: the one of the last application.
+    // A process has only one Nest logger: that of the last application.
     expect(third.log.ofFeeds).toContainEqual(
       `log ${owner?.cluster.status.replica} owns the connection now (generation 2)`,
     );
   });
 
-  it('stops all replicas after a foreign client has replaced the connection, and restart resumes them', async () => {
+  it('stops all replicas after another client took over the connection, and restart resumes them', async () => {
     const three = await startThree();
     const foreign = tradeFeed$('market', local.options).subscribe({ error: () => undefined });
     await Promise.all(three.map(({ feed }) => stopped(feed)));
@@ -187,7 +187,7 @@ describe('TradeFeedModule with the option cluster', () => {
     foreign.unsubscribe();
   });
 
-  it('continues the pages of the owner that shuts down, with one gap', async () => {
+  it('continues the pages of an owner that shuts down, with one gap', async () => {
     const [first, second, third] = await startThree();
     const [page, stays] = [await openPage(first), await openPage(third)];
     await push([first, second, third], '1', '2');

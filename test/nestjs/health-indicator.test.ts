@@ -93,7 +93,7 @@ describe('isHealthy', () => {
     expect(() => healthOf(live, {}, -1)).toThrow('`maxOutageMs`');
   });
 
-  it('names what the first attempt waits for after 5 s, and is down if a source emits nothing for a subscriber', () => {
+  it('says after 5 s what the first attempt is waiting for, and is down if a subscriber gets nothing', () => {
     using _time = fakeTimers();
     const watch = new FeedWatch();
     expect(healthOf(idle, { watch })).toEqual({ status: 'up', state: 'idle', since });
@@ -114,7 +114,7 @@ describe('isHealthy', () => {
     watch.end();
   });
 
-  it('is down in a long outage although the clock was set back, and up in a short one although it was set forward', () => {
+  it('is down in a long outage even if the clock was set back, and up in a short one even if it was set forward', () => {
     using _time = fakeTimers();
     expect(healthOf(outage(Date.now() + 3_600_000)).status).toBe('down');
     const watch = new FeedWatch();
@@ -133,7 +133,7 @@ describe('isHealthy', () => {
     });
     expect(healthOf(live, never)).not.toHaveProperty('newestFrameAt');
     expect(healthOf(live, never).status).toBe('down');
-    // After an outage the first frame is not there at once.
+    // The first frame after an outage doesn't arrive at once.
     const fresh = { freshness: { state: 'fresh', since: at } };
     const ups = [healthOf(live, fresh), healthOf({ ...live, since: Date.now() }, never), healthOf(idle, never)];
     expect(ups.map(({ status }) => status)).toEqual(['up', 'up', 'up']);
@@ -155,7 +155,7 @@ it('answers 200 or 503 with @nestjs/terminus, for the feed of the module and for
       ]);
     }
   }
-  // The module without a name provides the indicator, although it is not the first one.
+  // The module without a name provides the indicator, although it isn't the first one.
   const feeds = [TradeFeedTestingModule.forRoot({ name: 'raw', feed: 'raw' }), TradeFeedTestingModule.forRoot()];
   const { app, url } = await startApp({ imports: [TerminusModule, ...feeds], controllers: [HealthController] });
   const health = async () => {

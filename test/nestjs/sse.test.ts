@@ -82,7 +82,7 @@ const idOf = async ({ messages$ }: SseClient, payload: string): Promise<string> 
   return id ?? '';
 };
 
-/** Opens a stream that leaves after a frame. Returns the id of that message. */
+/** Opens a stream, closes it after a frame, and returns the id of that message. */
 const leaveAfter = async (payload: string): Promise<string> => {
   const client = await open();
   await testing.push(payload);
@@ -92,7 +92,7 @@ const leaveAfter = async (payload: string): Promise<string> => {
   return id;
 };
 
-/** Restores the access of the account. Returns the requests that the service receives from then on. */
+/** Restores the account's access. Returns the requests that the service receives from then on. */
 const requestsAfterRestore = (): readonly unknown[] => {
   testing.account.restoreAccess();
   const requests: unknown[] = [];
@@ -143,7 +143,7 @@ describe('sse', () => {
     expect(client.events.map(({ type }) => type)).toEqual(['opened', 'frame']);
   });
 
-  it('resumes where a browser was when it reconnects', async () => {
+  it('resumes after the last message of a browser that reconnects', async () => {
     await start();
     const id = await leaveAfter('one');
     await testing.push('two');
@@ -181,7 +181,7 @@ describe('sse', () => {
     expect((await started.log.line(/^A client was refused/)).level).toBe('warn');
   });
 
-  it('forwards a stop, and sends it to later browsers at once, without another ticket', async () => {
+  it('tells browsers that the feed has stopped, later ones at once, without requesting another ticket', async () => {
     await start();
     const client = await open();
     await when(feed.status$, ({ state }) => state === 'live');
@@ -194,7 +194,7 @@ describe('sse', () => {
     await expectAgain();
   });
 
-  it('starts again with `restart`, for later browsers too', async () => {
+  it('starts again after `restart`, also for later browsers', async () => {
     await start();
     feed.restart();
     expect(feed.status).toMatchObject({ state: 'idle' });
@@ -210,7 +210,7 @@ describe('sse', () => {
   });
 });
 
-it('a browser does not restart a feed that stopped before', async () => {
+it('a browser does not restart a feed that has already stopped', async () => {
   await start();
   testing.account.revokeAccess();
   await expect(firstValueFrom(feed.frames$)).rejects.toMatchObject({ code: 'not-entitled' });
@@ -238,7 +238,7 @@ describe('a route with `select`', () => {
 describe('a browser that does not read', () => {
   const payload = (n: number) => `${n} `.padEnd(10_000, 'x');
   const count = 2_000;
-  /** Sends frames, at the speed of a browser that reads. */
+  /** Sends frames as fast as a browser that keeps up can read them. */
   const flood = async (reader: SseClient, frames = count) => {
     for (let n = 0; n < frames; n += 50) {
       await testing.push(...Array.from({ length: 50 }, (_, m) => payload(n + m)));
@@ -251,7 +251,7 @@ describe('a browser that does not read', () => {
     return stuck;
   };
 
-  it('receives a gap, needs a bounded amount of memory, and delays no other browser', async () => {
+  it('gets a gap, uses a bounded amount of memory, and delays no other browser', async () => {
     await start({ relay: { capacityBytes: 1024 * 1024, batchMs: 0 } });
     const stuck = await openStuck();
     const reader = await open();
@@ -264,24 +264,24 @@ describe('a browser that does not read', () => {
     const gaps = events.filter(({ type }) => type === 'gap') as unknown as { missed: number }[];
     expect(gaps.length).toBeGreaterThan(0);
     expect(frames + gaps.reduce((sum, { missed }) => sum + missed, 0)).toBe(count);
-    // Nest logs this when it drops a client with too many queued messages.
+    // Nest logs this when it drops a client that has too many messages queued.
     expect(started.log.raw).not.toContain('not reading its events');
     expect((await started.log.line(/reads too slowly/)).level).toBe('warn');
   }, 120_000);
 
-  it('is disconnected when it does not read for a few heartbeats', async () => {
+  it('is disconnected after not reading for a few heartbeats', async () => {
     await start({ relay: { heartbeatMs: 20, batchMs: 0 } });
     const stuck = await openStuck();
     const reader = await open();
     await flood(reader, 1_200);
-    expect((await started.log.line(/^Client 1 does not read/)).level).toBe('warn');
+    expect((await started.log.line(/^Client 1 doesn't read/)).level).toBe('warn');
     const ended = new Promise((resolve) => stuck.response.once('close', resolve));
     stuck.response.resume();
     await ended;
     expect(stuck.response.complete).toBe(false);
   }, 120_000);
 
-  it('receives a long history in parts, because Nest drops a client at 4 Mi characters', async () => {
+  it('gets a long history in parts, because Nest drops a client at 4 Mi characters', async () => {
     await start({ relay: { batchMs: 0, maxReplayBytes: 1e8 } });
     const first = await open();
     await testing.push('one');
@@ -300,7 +300,7 @@ describe('the user of a stream', () => {
   const headers = { Authorization: 'Bearer of-the-app' };
   const relay = { maxClientsPerUser: 1, batchMs: 0 };
 
-  it('is counted, and can be disconnected with the message to connect again', async () => {
+  it('counts towards the limit, and can be disconnected with `connect-again`', async () => {
     await start({ relay });
     const [ann, other] = [await open('/guarded', headers), await open()];
     expect(feed.relay.status().clients.map(({ user }) => user)).toEqual(['ann', undefined]);
@@ -324,7 +324,7 @@ describe('requests that are refused before the feed opens', () => {
     expect([feed.status.state, feed.relay.status().clients]).toEqual(['idle', []]);
   });
 
-  it('answers a request of another site without CORS with 403', async () => {
+  it('answers a request from another site with 403 if CORS is off', async () => {
     await start();
     const refused = await open('/feed', { 'Sec-Fetch-Site': 'cross-site', 'Sec-Fetch-Mode': 'no-cors' });
     await lastValueFrom(refused.messages$, { defaultValue: undefined });
@@ -334,13 +334,13 @@ describe('requests that are refused before the feed opens', () => {
     expect((await open('/feed', { 'Sec-Fetch-Site': 'same-origin' })).response.statusCode).toBe(200);
   });
 
-  it('after the first one receive 400, so that one connection cannot use up the limit', async () => {
+  it('answers pipelined requests with 400, so that one connection cannot use up the limit', async () => {
     await start();
     const raw = await Raw.open(Number(new URL(started.url).port), 'GET /feed HTTP/1.1\r\nhost: x\r\n\r\n'.repeat(100));
     await raw.until((text) => text.includes('event: hello'));
     await new Promise((resolve) => setTimeout(resolve, 0));
     expect([feed.relay.status().clients.length, feed.relay.status().authorizing]).toEqual([1, 0]);
-    // Node sends the other responses after the first one has ended.
+    // Node sends the other responses once the first one has ended.
     feed.relay.disconnect('unknown');
     raw.socket.destroy();
     await when(feed.relay.events$, ({ type }) => type === 'client-left');
@@ -349,7 +349,7 @@ describe('requests that are refused before the feed opens', () => {
 });
 
 describe('a shutdown', () => {
-  it('asks browsers to connect again, and closes their connections, so that they reach another server', async () => {
+  it('tells browsers to connect again and closes their connections, so that they reach another server', async () => {
     await start();
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
     const request = async () => {
@@ -365,10 +365,10 @@ describe('a shutdown', () => {
     const first = await request();
     await when(feed.status$, ({ state }) => state === 'live');
     const text = textOf(first.response);
-    // The server still listens, like while a load balancer removes it.
+    // The server is still listening, as it does while a load balancer removes it.
     feed.relay.close();
     expect(await text).toMatch(/event: connect-again\nid: .*\ndata: .*"relay-closing".*\n\n$/);
-    // The server closes the connection after the response, although the headers of Nest say keep-alive.
+    // The server closes the connection after the response, although Nest's headers say keep-alive.
     if (!first.socket.destroyed) await once(first.socket, 'close');
     const second = await request();
     expect(second.socket).not.toBe(first.socket);
@@ -405,11 +405,11 @@ it.each<[string, unknown, object]>([
     new RelayFullError('There are 2 clients.'),
     { status: 503, message: 'The relay has no room. Retry later.' },
   ],
-])('a relay that fails answers %s', async (_, cause, error) => {
+])('a failing relay answers %s', async (_, cause, error) => {
   await expect(lastValueFrom(sseMessages$(relayWithError(cause as Error), {}, undefined))).rejects.toMatchObject(error);
 });
 
-it('frees the place of a client over HTTP/2 when it closes its stream, while its session stays open', async () => {
+it('an HTTP/2 client that closes its stream frees its place, even while its session stays open', async () => {
   const relay = createRelay(NEVER);
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -428,7 +428,7 @@ it('frees the place of a client over HTTP/2 when it closes its stream, while its
   await once(server, 'close');
 });
 
-it('the response is that of Express, Fastify or node:http, the stream of HTTP/2, or else the socket', () => {
+it('sse finds the response of Express, Fastify or node:http, the stream of HTTP/2, or else the socket', () => {
   const headers = {};
   const socket = new PassThrough() as PassThrough & { _httpMessage?: unknown };
   const raw = { headers, socket };
@@ -443,7 +443,7 @@ it('the response is that of Express, Fastify or node:http, the stream of HTTP/2,
   expect(responseOf({ headers })).toBeUndefined();
 });
 
-it('a request is pipelined while its response has no socket, or while its socket sends another response', () => {
+it('a request counts as pipelined while its response has no socket or its socket sends another response', () => {
   const headers = {};
   const sending = (req: unknown) => ({ _httpMessage: req === null ? null : { req } });
   const express = (socket: unknown) => isPipelined({ headers, res: Object.assign(new PassThrough(), { socket }) });
@@ -453,7 +453,7 @@ it('a request is pipelined while its response has no socket, or while its socket
   const own = { headers, socket: {} };
   own.socket = sending(own);
   expect([isPipelined({ headers, raw: own }), isPipelined(own)]).toEqual([false, false]);
-  // Over HTTP/2, and for an unknown request.
+  // What it falls back to over HTTP/2, and for an unknown request.
   const others = [{ stream: {}, socket: sending('another') }, undefined, { socket: sending(null) }];
   expect(others.map((raw) => isPipelined({ headers, raw }))).toEqual([false, false, false]);
 });

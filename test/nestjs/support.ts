@@ -20,18 +20,18 @@ import {
   type TradeFeedServiceOptions,
 } from '../../src/testing/index.js';
 
-/** A line that Nest passes to a logger. */
+/** A line that Nest has passed to a logger. */
 export interface Line {
   readonly level: string;
   readonly text: string;
   readonly context: string;
 }
 
-/** A logger that stores its lines. A test can wait for a line. */
+/** A logger that stores its lines, and that a test can wait on. */
 export class Log implements LoggerService {
   readonly lines: Line[] = [];
   readonly lines$ = new ReplaySubject<Line>();
-  /** All arguments of all lines, also those of Nest itself. */
+  /** All arguments of all lines, including Nest's own. */
   raw = '';
 
   log = (...args: unknown[]) => this.#store('log', args);
@@ -59,7 +59,7 @@ export class Log implements LoggerService {
 
 const isOfFeed = ({ context }: Line): boolean => context.startsWith('TradeFeed');
 
-/** An application that listens on a free port. */
+/** An application listening on a free port. */
 export interface App {
   readonly app: INestApplication;
   readonly url: string;
@@ -76,7 +76,7 @@ export const startApp = async (metadata: ModuleMetadata): Promise<App> => {
   return { app, url: `http://127.0.0.1:${port}`, log };
 };
 
-/** Starts a service with an account. Returns options for it that reconnect fast. */
+/** Starts a service with an account. Returns options that connect to it and reconnect fast. */
 export const startService = async (options?: TradeFeedServiceOptions) => {
   const service = await startTradeFeedService(options);
   const account = service.createAccount({ plan: 'developer' });
@@ -86,7 +86,7 @@ export const startService = async (options?: TradeFeedServiceOptions) => {
 
 export const fast = { initialDelayMs: 1, maxDelayMs: 5 };
 
-/** A service of each test, and the applications that the test starts. They are closed before the service. */
+/** Starts a service for each test. Closes it after the test, and before that the test's applications. */
 export class LocalService {
   readonly events: ServiceEvent[] = [];
   readonly apps = new Set<{ close(): Promise<void> }>();
@@ -111,7 +111,7 @@ export class LocalService {
   get account() {
     return this.#started.account;
   }
-  /** Options of a module for the service, with the key of the account. */
+  /** The options of a module that connects to the service, with the key of the account. */
   get options() {
     return this.#started.options;
   }
@@ -122,7 +122,7 @@ export class LocalService {
   otherKey = (): string => this.service.createAccount({ plan: 'developer' }).createApiKey();
   push = (text: string): void => this.service.push('market', text);
 
-  /** Starts an application with a module for the service, and returns the feed, too. */
+  /** Starts an application with a module for the service. Also returns the feed. */
   async start(options: Parameters<typeof TradeFeedModule.forRoot>[0] = {}, metadata: ModuleMetadata = {}) {
     const imports = [TradeFeedModule.forRoot({ ...this.options, ...options })];
     const started = await startApp({ ...metadata, imports });
@@ -154,7 +154,7 @@ export const live = async ({ status$ }: TradeFeed) => when(status$, ({ state }) 
 export const stopped = async ({ status$ }: TradeFeed) => when(status$, ({ state }) => state === 'stopped');
 
 /** Waits for an event of a service. Call it before the event happens. */
-export const seen = async (service: TradeFeedService, type: string) =>
+export const serviceEvent = async (service: TradeFeedService, type: string) =>
   firstValueFrom(service.events$.pipe(filter((event) => event.type === type)));
 
 /** Waits for the first value that satisfies a condition. */
@@ -168,7 +168,7 @@ export interface SseMessage {
   readonly data: string;
 }
 
-/** A client of Server-Sent Events that can stop reading. */
+/** A client of Server-Sent Events that can pause reading. */
 export interface SseClient {
   readonly response: IncomingMessage;
   readonly messages$: ReplaySubject<SseMessage>;
@@ -181,7 +181,7 @@ export interface SseClient {
   leave(): void;
 }
 
-/** Sends a request, and resolves with the response when its headers have arrived. */
+/** Sends a request. Resolves with the response once its headers have arrived. */
 export const get = async (url: string, headers: Record<string, string> = {}): Promise<IncomingMessage> =>
   new Promise((resolve, reject) => {
     request(url, { headers }).once('response', resolve).once('error', reject).end();

@@ -24,7 +24,7 @@ class Newest {
   text = () => firstValueFrom(this.feed.frames$.pipe(map((frame) => frame.text())));
 }
 
-// The module of an application. Its address does not exist, so a test that connects to it fails.
+// The module of an application. Its address doesn't exist, so a test that connects to it fails.
 const tradeFeed = TradeFeedModule.forRoot({ baseUrl: 'https://feed.invalid', apiKey: 'real', isGlobal: true });
 
 @Module({ imports: [tradeFeed, { module: class {}, providers: [Newest], exports: [Newest] }] })
@@ -40,7 +40,7 @@ afterEach(async () => {
   await Promise.all(apps.splice(0).map((app) => app.close()));
 });
 
-/** Waits for frames, as texts. */
+/** Waits for frames. Returns their texts. */
 const framesOf = (app: TestingModule, n: number) =>
   firstValueFrom(
     app.get(TradeFeed).frames$.pipe(
@@ -85,7 +85,7 @@ describe('TradeFeedTestingModule', () => {
     ['the access expired', ({ account }) => account.expireAccess()],
     ['the network dropped the connection', ({ service }) => service.dropConnections()],
     ['the service restarted', ({ service }) => service.restart({ connections: 'drop' })],
-  ])('pushes to the feed of the module, and again after %s', async (_, cause) => {
+  ])('pushes to the feed of the module, even after %s', async (_, cause) => {
     const app = await compile(TradeFeedTestingModule.forRoot({ feed: 'raw' }));
     const testing = app.get(TradeFeedTesting);
     expect(testing.account.plan).toBe('developer');
@@ -96,7 +96,7 @@ describe('TradeFeedTestingModule', () => {
     expect(await texts).toEqual(['raw 1 one', 'raw 2 two']);
   });
 
-  it('stops the service with the application, and rejects a waiting push', async () => {
+  it('stops the service with the application, and rejects a pending push', async () => {
     const app = await compile(TradeFeedTestingModule.forRoot());
     const { service, account } = app.get(TradeFeedTesting);
     const push = app.get(TradeFeedTesting).push('unsent');
@@ -109,7 +109,7 @@ describe('TradeFeedTestingModule', () => {
     });
   });
 
-  it('starts the service and the account with its options, and a service for each name', async () => {
+  it('passes its options to the service and the account, and starts a service for each name', async () => {
     const app = await compile(
       TradeFeedTestingModule.forRoot({ account: { entitled: false } }),
       TradeFeedTestingModule.forRoot({ name: 'raw', feed: 'raw', service: { subprotocols: { raw: 'of.test' } } }),
@@ -122,7 +122,7 @@ describe('TradeFeedTestingModule', () => {
     expect(app.get(getTradeFeedTestingToken())).toBe(app.get(TradeFeedTesting));
   });
 
-  it('begins its sources with the first connection', async () => {
+  it('starts its sources with the first connection', async () => {
     const service = { sources: { market: of('first', 'second') } };
     const app = await compile(TradeFeedTestingModule.forRoot({ service }));
     expect(await framesOf(app, 2)).toEqual(['market 1 first', 'market 1 second']);
@@ -133,7 +133,7 @@ describe('TradeFeedTestingModule', () => {
     await expect(compile(TradeFeedTestingModule.forRoot(options))).rejects.toThrow('`sources');
   });
 
-  it('does not keep a process running whose compile() rejects, also with a source', async () => {
+  it('does not keep the process running when compile() rejects, even with a source', async () => {
     const output = await runProgram(`
       import 'reflect-metadata';
       import { Test } from '@nestjs/testing';
@@ -154,7 +154,7 @@ describe('TradeFeedTestingModule', () => {
     [{ apiKey: 'key' }, '`apiKey` must be left out'],
     [{ conect: 1 }, "`conect` doesn't exist"],
     [{ name: '' }, '`name` must be a string'],
-  ])('refuses %j at once', (options, message) => {
+  ])('refuses %j from the call itself', (options, message) => {
     expect(() => TradeFeedTestingModule.forRoot(options)).toThrow(message);
   });
 });

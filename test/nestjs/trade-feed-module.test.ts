@@ -71,12 +71,12 @@ describe('forRoot', () => {
     ['options that are not an object', null as unknown as object, '`options` must be an object'],
     ['an empty name', { name: '' }, "`name` must be a string that isn't empty"],
     ['a flag that is not a boolean', { isGlobal: 1 }, '`isGlobal` must be true or false'],
-  ])('refuses %s at once', (_what, options, message) => {
+  ])('refuses %s from the call itself', (_what, options, message) => {
     expect(() => TradeFeedModule.forRoot(options)).toThrow(TradeFeedError);
     expect(() => TradeFeedModule.forRoot(options)).toThrow(message);
   });
 
-  it('refuses a bad key without showing it', () => {
+  it('refuses an invalid key without showing it', () => {
     expect(() => TradeFeedModule.forRoot({ apiKey: 'planted key' })).toThrow(/^(?!.*planted).*`apiKey`/s);
   });
 
@@ -98,7 +98,7 @@ describe('forRoot', () => {
     }
   });
 
-  it('is global only with `isGlobal`', async () => {
+  it('is global only if `isGlobal` is set', async () => {
     @Module({ providers: [Reader], exports: [Reader] })
     class FeatureModule {}
     const imports = (isGlobal?: boolean) => [TradeFeedModule.forRoot({ ...local.options, isGlobal }), FeatureModule];
@@ -109,7 +109,7 @@ describe('forRoot', () => {
 });
 
 describe('forRootAsync', () => {
-  it('uses the options of a factory, with a ConfigService', async () => {
+  it('uses the options of a factory that reads a ConfigService', async () => {
     const module = TradeFeedModule.forRootAsync({
       imports: [ConfigModule.forRoot({ ignoreEnvFile: true, load: [() => ({ feed: local.options })] })],
       inject: [ConfigService],
@@ -120,9 +120,9 @@ describe('forRootAsync', () => {
 
   it.each<[string, object, string]>([
     ['no source of options', {}, '`useFactory` must be set, or `useClass` or `useExisting`'],
-    ['an unknown option', { useFactory: () => ({}), baseUrl: 'https://example.com' }, '`baseUrl` must be left out'],
+    ['an unknown option', { useFactory: () => ({}), baseUrl: 'https://example.com' }, "`baseUrl` doesn't exist"],
     ['an empty name', { useFactory: () => ({}), name: '' }, '`name`'],
-  ])('refuses %s at once', (_what, options, message) => {
+  ])('refuses %s from the call itself', (_what, options, message) => {
     expect(() => TradeFeedModule.forRootAsync(options)).toThrow(message);
   });
 
@@ -130,30 +130,30 @@ describe('forRootAsync', () => {
     ['nothing', undefined, '`options` must be an object'],
     ['an unknown option', { conect: 1 }, "`conect` doesn't exist"],
     ['a name', { name: 'raw' }, '`name` must be set next to `useFactory`'],
-  ])('does not start with a factory that returns %s', async (_what, options, message) => {
+  ])('fails to start if the factory returns %s', async (_what, options, message) => {
     const useFactory = () => options as TradeFeedModuleOptions;
     await expect(start([TradeFeedModule.forRootAsync({ useFactory })])).rejects.toThrow(message);
   });
 });
 
 describe('the container', () => {
-  /** Returns everything that Nest stores: the instance of each module, the providers, and their values. */
+  /** Returns everything that Nest stores: module instances, providers, and their values. */
   const storedIn = (app: INestApplicationContext): readonly unknown[] =>
     Array.from(app.get(ModulesContainer).values()).flatMap(({ instance, providers }) => [
       instance as unknown,
       ...Array.from(providers, ([token, wrapper]): unknown => [token, wrapper.instance, wrapper.inject, wrapper.name]),
     ]);
-  /** Returns all strings that can be reached from values, also in non-enumerable properties, maps and sets. */
+  /** Returns all strings reachable from values, including non-enumerable properties, maps and sets. */
   const textsIn = (values: readonly unknown[]): readonly string[] => {
-    const seen = new Set<unknown>(values);
+    const reachable = new Set<unknown>(values);
     // The set grows during the iteration.
-    for (const value of seen) {
+    for (const value of reachable) {
       if ((typeof value !== 'object' && typeof value !== 'function') || value === null) continue;
-      if (types.isMap(value) || types.isSet(value)) for (const each of value) seen.add(each);
-      for (const { value: own } of Object.values<PropertyDescriptor>(Object.getOwnPropertyDescriptors(value)))
-        seen.add(own);
+      if (types.isMap(value) || types.isSet(value)) for (const each of value) reachable.add(each);
+      for (const { value: property } of Object.values<PropertyDescriptor>(Object.getOwnPropertyDescriptors(value)))
+        reachable.add(property);
     }
-    return Array.from(seen).filter((value) => typeof value === 'string');
+    return Array.from(reachable).filter((value) => typeof value === 'string');
   };
   const plain = 'planted-key';
 
@@ -164,7 +164,7 @@ describe('the container', () => {
     ['useExisting', () => TradeFeedModule.forRootAsync({ useExisting: Factory, imports: [FactoryModule] })],
   ])('stores the key wrapped, so that no code can print or inject it: %s', async (_way, define) => {
     const given = (): TradeFeedModuleOptions => ({ ...local.options, apiKey: plain });
-    // A class creates its options: those of this test would be stored with it.
+    // A class creates its own options, and Nest would store this test's along with it.
     Object.defineProperty(Factory, 'options', { configurable: true, get: given });
     const log = new Log();
     const app = await start([define(given())], { log });
@@ -213,7 +213,7 @@ describe.each<IdAlgorithm>(['reference', 'deep-hash'])("two modules, with the mo
     expect(text.match(/trade-feed-module\.test\.ts:\d+:\d+/g)).toHaveLength(2);
   });
 
-  it('share one feed when both import one definition', async () => {
+  it('share one feed if they import the same definition', async () => {
     const tradeFeed = TradeFeedModule.forRoot(local.options);
     const features = [1, 2].map(() => {
       class Own extends Reader {}
@@ -275,7 +275,7 @@ describe('options that are created for each request', () => {
     ['a dependency of `inject`', { imports, inject: [DependsOnRequest], useFactory }],
     ['`useClass`', { useClass: OfRequest }],
     ['`useExisting`', { imports, useExisting: OfRequest }],
-  ])('are refused at the second request, before it opens a connection: %s', async (_what, options) => {
+  ])('are refused at the second request, before a connection opens: %s', async (_what, options) => {
     const app = await start([TradeFeedModule.forRootAsync(options)]);
     await app.resolve(TradeFeed);
     const second = app.resolve(TradeFeed);
@@ -284,7 +284,7 @@ describe('options that are created for each request', () => {
     await expect(second).rejects.toThrow(message);
   });
 
-  it('start with a transient provider, which is created once', async () => {
+  it('are fine with a transient provider, which Nest creates once', async () => {
     let created = 0;
     @Injectable({ scope: Scope.TRANSIENT })
     class OfEach {
@@ -327,7 +327,7 @@ describe('a module that is loaded lazily', () => {
     await feed.beforeApplicationShutdown();
   });
 
-  it('cannot have the name of another feed', async () => {
+  it('is refused if it has the name of another feed', async () => {
     const app = await start([TradeFeedModule.forRoot(local.options)]);
     await expect(load(app, 'first-subscriber')).rejects.toThrow('`name` must be different');
   });
@@ -340,7 +340,7 @@ describe('two feeds of one account', () => {
   const matching = (text: string) => new RegExp(text.replaceAll(/[$()]/g, String.raw`\$&`).replaceAll('PLACE', place));
   const startLogged = (...imports: Imports) => start(imports, { log });
 
-  it('cause a warning at the start that names both places, and does not show the key', async () => {
+  it('log a warning at the start that names both places without showing the key', async () => {
     const raw = { name: 'raw', useFactory: () => ({ ...local.options, feed: 'raw' }) as const };
     await startLogged(TradeFeedModule.forRoot(local.options), TradeFeedModule.forRootAsync(raw));
     const [warning, ...others] = warnings();
@@ -351,7 +351,7 @@ describe('two feeds of one account', () => {
     expect(log.raw).not.toContain(local.options.apiKey);
   });
 
-  it('cause no warning with keys of two accounts, with two services, with functions that have not returned one yet, or after a start that failed', async () => {
+  it('log no warning for two accounts, two services, functions that have not returned a key yet, or after a failed start', async () => {
     const failing = {
       module: class {},
       providers: [{ provide: 'other', useFactory: () => Promise.reject(new Error()) }],
@@ -365,7 +365,7 @@ describe('two feeds of one account', () => {
     await other.service.shutdown();
   });
 
-  it('are found when their functions have returned the same key', async () => {
+  it('are detected once their functions have returned the same key', async () => {
     const apiKey = () => local.options.apiKey;
     const created = new TradeFeed({ ...local.options, apiKey });
     const app = await startLogged(TradeFeedModule.forRoot({ ...local.options, apiKey, name: 'raw' }));
@@ -379,7 +379,7 @@ describe('two feeds of one account', () => {
     expect(warnings()).toHaveLength(1);
   });
 
-  it('are found in two applications while both run', async () => {
+  it('are detected in two applications while both run', async () => {
     const module = () => TradeFeedModule.forRoot({ ...local.options, baseUrl: `${local.service.baseUrl}/` });
     await (await startLogged(module())).close();
     await startLogged(module());

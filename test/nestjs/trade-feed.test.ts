@@ -14,7 +14,7 @@ import { plantedKey } from '../support/feed.js';
 import { waitFor } from '../support/wait-for.js';
 import { accept, close, issue, refuse, refuseHandshake, startWire, text } from '../support/wire.js';
 import type { Wire, WireScript } from '../support/wire.js';
-import { fast, live, LocalService, seen, stopped, when } from './support.js';
+import { fast, live, LocalService, serviceEvent, stopped, when } from './support.js';
 
 const local = new LocalService();
 const typesOf = (events: readonly { readonly type: string }[]) => events.map(({ type }) => type);
@@ -32,14 +32,14 @@ describe('the connection', () => {
     expect((await Promise.all(frames)).map((frame) => frame.text())).toEqual(['hello', 'hello']);
     const stats = await when(feed.stats$, ({ totalFrames }) => totalFrames > 0);
     expect(stats).toMatchObject({ totalFrames: 1, totalBytes: 5 });
-    // A later subscriber receives the latest figures at once.
+    // Later subscribers get the latest figures at once.
     expect((await firstValueFrom(feed.stats$)).totalFrames).toBe(1);
     expect(typesOf(await events)).toEqual(['ticket-requested', 'ticket-issued', 'opened', 'frame']);
     expect(typesOf(local.events)).toEqual(['ticket-issued', 'handshake-accepted']);
     counting.unsubscribe();
   });
 
-  it('is not opened without a subscriber, and with `bootstrap` is, and stays open', async () => {
+  it('opens with the first subscriber, or with `bootstrap` at once, and then stays open', async () => {
     const { feed, app } = await local.start();
     expect(feed.status.state).toBe('idle');
     await app.close();
@@ -50,9 +50,9 @@ describe('the connection', () => {
     expect(local.handshakes).toBe(1);
   });
 
-  it('is closed after the last subscriber has left, and opened again by the next one', async () => {
+  it('closes after the last subscriber has left, and opens again for the next one', async () => {
     const { feed, log } = await local.start({ share: { lingerMs: 0 } });
-    const closed = seen(local.service, 'connection-closed');
+    const closed = serviceEvent(local.service, 'connection-closed');
     await live(feed);
     expect(await closed).toMatchObject({ by: 'client', code: 1000 });
     expect(feed.status.state).toBe('idle');
@@ -63,7 +63,7 @@ describe('the connection', () => {
 });
 
 describe('status$', () => {
-  it('emits connecting first, reports an outage, and emits the current status to a late subscriber at once', async () => {
+  it('emits connecting first, then an outage, and the current status to late subscribers at once', async () => {
     const { feed } = await local.start();
     const statuses = lastValueFrom(feed.status$.pipe(take(4), toArray()));
     await live(feed);
@@ -75,7 +75,7 @@ describe('status$', () => {
     await live(feed);
   });
 
-  it('opens no connection after a stop, and emits the stop instead of an error', async () => {
+  it('opens no connection after the feed has stopped, and emits `stopped` instead of an error', async () => {
     const { feed } = await local.start();
     local.account.revokeAccess();
     const status = await stopped(feed);
@@ -86,14 +86,14 @@ describe('status$', () => {
   });
 });
 
-it('the option freshness makes the feed log silence and its end, and report it as unhealthy', async () => {
+it('the option freshness makes the feed log when it goes silent and recovers, and be unhealthy in between', async () => {
   const { feed, log, app } = await local.start({ freshness: { maxAgeMs: 100 }, connect: 'bootstrap' });
   const health = () => app.get(TradeFeedHealthIndicator).isHealthy('feed').feed;
   await live(feed);
   await log.line(/^No frame has arrived yet: older than 100 ms$/);
   await waitFor(() => health().status === 'down');
   expect(health()).toMatchObject({ state: 'live', connection: 1 });
-  // On a slow machine a frame can be too old when it arrives.
+  // On a slow machine, a frame can already be too old when it arrives.
   await waitFor(() => {
     local.push('hello');
     return log.ofFeeds.includes('log Frames arrive again');
@@ -105,20 +105,20 @@ it('the option freshness makes the feed log silence and its end, and report it a
 });
 
 describe('a stop', () => {
-  it('is an error for each subscriber and a line in the log, and does not end the process', async () => {
+  it('reaches each subscriber as an error and the log as a line, without ending the process', async () => {
     const { feed } = await local.start({ connect: 'bootstrap', freshness: { factor: 20 } });
     await live(feed);
     const errors = [feed.frames$, feed.events$].map((feed$) => lastValueFrom(feed$));
     const other = await local.start();
     other.feed.frames$.subscribe();
     for (const error of errors) await expect(error).rejects.toMatchObject({ code: 'connection-replaced' });
-    // All applications of a process write to the log of the last one.
+    // All applications of a process log through the last one.
     expect((await other.log.line(/^Stopped/)).level).toBe('error');
     expect(feed.status).toMatchObject({ state: 'stopped', failure: { code: 'connection-replaced' } });
     expect(feed.freshness).toBe(undefined);
   });
 
-  it('by an error of the application is a TradeFeedError with that error as its cause', async () => {
+  it('wraps an error of the application in a TradeFeedError, as its cause', async () => {
     const cause = new RangeError('of the application');
     const classify = () => {
       throw cause;
@@ -132,7 +132,7 @@ describe('a stop', () => {
     await expect(firstValueFrom(feed.stats$)).rejects.toEqual(failure);
   });
 
-  it('is followed by another attempt when the frames are subscribed to again', async () => {
+  it('ends with another attempt when somebody subscribes to the frames again', async () => {
     const { feed } = await local.start();
     local.account.revokeAccess();
     await expect(firstValueFrom(feed.frames$)).rejects.toMatchObject({ code: 'not-entitled' });
@@ -189,7 +189,7 @@ describe('the log', () => {
     expect(log.raw).toContain('trade-feed.test');
   });
 
-  it('reports where an operator of `select` threw an error, and no stop of the feed', async () => {
+  it('reports where an operator of `select` threw, but not that the feed has stopped', async () => {
     const { log, feed } = await run({ handshake: [accept(text('one'))] });
     await log.line(/^Connected/);
     const select = map((): unknown => {
@@ -255,7 +255,7 @@ describe('the option telemetry', () => {
   const seriesOf = async (name: string) => (await sdk.collect())[name]?.series ?? [];
   const messages = 'messaging.client.consumed.messages';
 
-  it('measures the feed once with the global meter and tracer, for all its subscribers; it is off by default', async () => {
+  it('measures the feed once for all subscribers with the global meter and tracer, and is off by default', async () => {
     const unmeasured = await local.start({ apiKey: local.otherKey() });
     await local.receive(unmeasured.feed);
     expect([await sdk.collect(), sdk.spans()]).toEqual([{}, []]);
@@ -268,7 +268,7 @@ describe('the option telemetry', () => {
     expect(sdk.spans().map(({ name }) => name)).toEqual(['trade_feed.attempt']);
   });
 
-  it('shows all counters and states of the feed with 0 from the start, with its name, without a subscriber', async () => {
+  it('exports all counters and states of the named feed as 0 from the start, before anything subscribes', async () => {
     await local.start({ telemetry: true, name: 'second' });
     const collected = await sdk.collect();
     for (const { series } of Object.values(collected))
@@ -284,7 +284,7 @@ describe('the option telemetry', () => {
     expect(collected['trade_feed.connection.state']?.series).toHaveLength(4);
   });
 
-  it('shows a relay that cannot admit clients, until one joins', async () => {
+  it('reports a relay that cannot admit clients until one joins', async () => {
     const { relay } = (await local.start({ telemetry: true })).feed;
     const refused = async () => (await seriesOf('trade_feed.relay.refused')).map(({ value }) => value);
     let isDown = true;
@@ -304,7 +304,7 @@ describe('the option telemetry', () => {
     ended.abort();
   });
 
-  it('shows which replica of a cluster owns the connection, and counts the changes', async () => {
+  it('reports which replica of a cluster owns the connection, and counts the changes', async () => {
     const cluster = { engine: memoryEngine(), account: 'main' };
     const { feed } = await local.start({ telemetry: true, cluster });
     const values = () =>
@@ -345,7 +345,7 @@ it.each<[string, readonly FeedEvent[], readonly FeedEvent[]]>([
     [opened(8), watermark(7)],
   ],
   ['in an outage: its events unchanged', [opened(5), watermark(7), end, watermark(9)], [end, watermark(9)]],
-])('a new subscriber of the relay first receives the status of a feed that is %s', (_, events, expected) => {
+])('a new subscriber of the relay first gets the status of a feed that is %s', (_, events, expected) => {
   const now = jest.spyOn(Date, 'now').mockReturnValue(20);
   const [memory, source] = [new FeedMemory(), new Subject<FeedEvent>()];
   const subscription = source.pipe(memory.track()).subscribe();

@@ -27,10 +27,10 @@ const base = {
   'messaging.destination.name': 'market',
 };
 
-/** Returns the value of the only series with these attributes, which are all but those of the feed. */
+/** Returns the value of the only series with these attributes plus the feed's. */
 const valueIn = (metrics: Readonly<Record<string, Metric>>, name: string, more: Attributes = {}): unknown => {
-  const wanted = JSON.stringify({ ...base, ...more });
-  const found = metrics[name]?.series.filter(({ attributes }) => JSON.stringify(attributes) === wanted) ?? [];
+  const expected = JSON.stringify({ ...base, ...more });
+  const found = metrics[name]?.series.filter(({ attributes }) => JSON.stringify(attributes) === expected) ?? [];
   return found.length === 1 ? found[0]?.value : found;
 };
 
@@ -67,7 +67,7 @@ describe('feedMetrics', () => {
     });
   });
 
-  it('counts frames and bytes, also before an event and of items that operators created from frames', async () => {
+  it('counts frames and bytes, even before the first event and in items that operators made from frames', async () => {
     await using sdk = start();
     sdk.emit(frameOf('one'), frameOf('three'), 'not a frame', { type: 'opened' });
     const metrics = await sdk.collect();
@@ -76,7 +76,7 @@ describe('feedMetrics', () => {
     expect(statesIn(metrics)).toEqual({ connecting: 0, live: 1, reconnecting: 0, stopped: 0 });
   });
 
-  it('calls no instrument and no span for a frame', async () => {
+  it('calls neither an instrument nor a span for a frame', async () => {
     await using real = startSdk();
     const calls: string[] = [];
     const spied = <T extends object>(name: string, target: T): T =>
@@ -101,7 +101,7 @@ describe('feedMetrics', () => {
     expect(calls).toEqual([]);
   });
 
-  it('shows the age of the newest frame when the meter collects, before the first one that of the connection', async () => {
+  it('reports the age of the newest frame when the meter collects, or of the connection until one arrives', async () => {
     await using sdk = start();
     sdk.emit(requested(1));
     expect(valueIn(await sdk.collect(), 'trade_feed.frame.age')).toEqual([]);
@@ -117,7 +117,7 @@ describe('feedMetrics', () => {
     expect([ageByClockThatIsBehind, age]).toEqual([0, 2.5]);
   });
 
-  it('shows the state of the connection, also after the stop, until the next subscription', async () => {
+  it('reports the state of the connection, and `stopped` until the next subscription', async () => {
     await using sdk = startSdk();
     const measure = feedMetrics(sdk.options);
     const run = () => {
@@ -146,7 +146,7 @@ describe('feedMetrics', () => {
     expect(await states()).toEqual([]);
   });
 
-  it('shows how long no connection has been open, by the code, and 0 for the codes of earlier outages', async () => {
+  it('reports by code how long there has been no connection, and 0 for the codes of earlier outages', async () => {
     using time = fakeTimers();
     await using sdk = start();
     const collected = async () => (await Promise.all([sdk.collect(), jest.advanceTimersByTimeAsync(1)]))[0];
@@ -174,7 +174,7 @@ describe('feedMetrics', () => {
     time[Symbol.dispose]();
   });
 
-  it('shows a source that never names its feed, and an error that no event announced', async () => {
+  it('reports a source that never names its feed, and an error that no event announced', async () => {
     using time = fakeTimers();
     await using sdk = start();
     const collected = async () => (await Promise.all([sdk.collect(), jest.advanceTimersByTimeAsync(1)]))[0];
@@ -191,7 +191,7 @@ describe('feedMetrics', () => {
     time[Symbol.dispose]();
   });
 
-  it('shows a silence although the clock was set back', async () => {
+  it('reports silence even if the clock was set back', async () => {
     await using sdk = start();
     sdk.emit(opened(Date.now()), frameOf('a', Date.now() + 3_600_000));
     await sdk.collect();
@@ -203,7 +203,7 @@ describe('feedMetrics', () => {
     sdk.subscription.unsubscribe();
   });
 
-  it('shows the longest outage of several subscriptions', async () => {
+  it('reports the longest outage of several subscriptions', async () => {
     await using sdk = startSdk();
     const measure = feedMetrics(sdk.options);
     const now = Date.now();
@@ -221,7 +221,7 @@ describe('feedMetrics', () => {
     const metrics = await sdk.collect();
     expect(valueIn(metrics, 'trade_feed.reconnects', { 'error.type': 'connection-lost' })).toBe(2);
     expect(valueIn(metrics, 'trade_feed.reconnects', { 'error.type': 'client-too-slow' })).toBe(1);
-    // The series without a code is there from the start, so that a query reads 0 before the first reconnect.
+    // The series without a code exists from the start, so that queries read 0 before the first reconnect.
     expect(valueIn(metrics, 'trade_feed.reconnects')).toBe(0);
     expect(metrics['trade_feed.reconnects']?.series).toHaveLength(3);
     const gaps = valueIn(metrics, 'trade_feed.gap.duration', { 'error.type': 'connection-lost' });
@@ -229,7 +229,7 @@ describe('feedMetrics', () => {
     expect(valueIn(metrics, 'trade_feed.frames.missed')).toBe(3);
   });
 
-  it('counts the drops of bounded operators while it is subscribed to', async () => {
+  it('counts the drops of bounded operators while it has a subscriber', async () => {
     const drops$ = new Subject<DropReport>();
     await using sdk = start({ drops$ });
     sdk.emit(opened(1));
@@ -240,7 +240,7 @@ describe('feedMetrics', () => {
     expect(valueIn(await sdk.collect(), 'trade_feed.frames.dropped')).toBe(5);
   });
 
-  it('shows whether this replica owns the connection, and counts the changes, also without the option', async () => {
+  it('reports whether this replica owns the connection, and counts the changes even without the option', async () => {
     const cluster = { status: { replica: 'a', owner: 'a' as string | undefined } };
     await using sdk = start({ cluster });
     await using without = start();
@@ -256,7 +256,7 @@ describe('feedMetrics', () => {
     expect(valueIn(await without.collect(), 'trade_feed.cluster.handovers')).toBe(1);
   });
 
-  it('has the attributes of the options, which can replace its own', async () => {
+  it('adds the attributes of the options, which can replace its own', async () => {
     const attributes = { 'messaging.destination.name': 'trades', zone: 'b' };
     await using sdk = start({ attributes });
     sdk.emit(requested(1), opened(2), frameOf('a'));
@@ -272,7 +272,7 @@ describe('feedMetrics', () => {
     [{ tracer: {} }, /`tracer` must be a Tracer/],
     [{ drops$: {} }, /`drops\$` must be an Observable/],
     [{ prefix: 'a' }, /`prefix` doesn't exist/],
-  ])('refuses %j at once', (options, message) => {
+  ])('refuses %j from the call itself', (options, message) => {
     expect(() => feedMetrics(options as FeedMetricsOptions)).toThrow(TradeFeedError);
     expect(() => feedMetrics(options as FeedMetricsOptions)).toThrow(message);
   });
@@ -282,7 +282,7 @@ describe('the span of an attempt', () => {
   const ms = ([seconds, nanoseconds]: readonly [number, number]) => seconds * 1_000 + nanoseconds / 1e6;
   const unavailable = disconnected(1_030, { stage: 'ticket', status: 503, closeCode: undefined });
 
-  it('covers the ticket and the handshake, and ends when the connection is open', async () => {
+  it('covers the ticket and the handshake, and ends when the connection opens', async () => {
     await using sdk = start();
     // The SDK takes a small number for a time since the start of the process.
     const t = Date.UTC(2026, 0);
@@ -302,7 +302,7 @@ describe('the span of an attempt', () => {
     expect(valueIn(await sdk.collect(), 'trade_feed.attempt.duration')).toEqual({ count: 1, sum: 0.045 });
   });
 
-  it('shows the failure of the attempt, and the next span names it', async () => {
+  it('carries the failure of the attempt, and the next span names it', async () => {
     await using sdk = start();
     sdk.emit(requested(1_000), unavailable, reconnecting(1_030, 5), requested(1_035), opened(1_040));
     const [failed, next] = sdk.spans();
@@ -318,7 +318,7 @@ describe('the span of an attempt', () => {
     expect(valueIn(metrics, 'trade_feed.attempt.duration', byCode)).toEqual({ count: 1, sum: 0.03 });
   });
 
-  it('ends without an error when the subscriber unsubscribes, and with one when the feed stops', async () => {
+  it('ends without an error on unsubscribing, and with one when the feed stops', async () => {
     await using sdk = start();
     sdk.emit(requested(Date.now()));
     sdk.subscription.unsubscribe();
@@ -332,13 +332,13 @@ describe('the span of an attempt', () => {
     expect(series.map(({ attributes }) => attributes['error.type'])).toEqual(['invalid-api-key']);
   });
 
-  it('ends when the source begins another attempt', async () => {
+  it('ends when the source starts another attempt', async () => {
     await using sdk = start();
     sdk.emit(requested(1_000), requested(1_005), opened(1_007));
     expect(sdk.spans().map(({ attributes }) => attributes['trade_feed.attempt'])).toEqual([1, 2]);
   });
 
-  it('has no parent: the request in which the application subscribed ends before the feed', async () => {
+  it('has no parent, because the request that subscribed ends before the feed', async () => {
     await using real = startSdk();
     const { tracer } = real.options;
     const active = trace.setSpan(ROOT_CONTEXT, tracer.startSpan('request'));
@@ -372,7 +372,7 @@ describe('each source of events', () => {
     },
   );
 
-  it('a stop and a new subscription: the counters continue', async () => {
+  it('continues the counters in a new subscription after the feed has stopped', async () => {
     await using sdk = startSdk();
     const run$: Observable<unknown> = concat(
       [requested(1), opened(2), frameOf('a'), stopped(4)],

@@ -36,7 +36,7 @@ interface Alerts {
 const dashboard = JSON.parse(read('dashboard.json')) as Dashboard;
 const alerts = (parse(read('alerts.yml')) as Alerts).groups.flatMap(({ rules }) => rules);
 
-/** Returns the metrics and labels that a query names. Throws if it is not valid in the grammar of Prometheus. */
+/** Returns the metrics and labels that a query names. Throws if it isn't valid in Prometheus' grammar. */
 const namesIn = (query: string) => {
   const metrics = new Set<string>();
   const labels = new Set<string>();
@@ -51,7 +51,7 @@ const namesIn = (query: string) => {
   return { metrics: [...metrics], labels: [...labels] };
 };
 
-/** Returns the labels of each metric in a text of Prometheus. */
+/** Returns the labels of each metric in a Prometheus scrape. */
 const labelsByMetric = (text: string): ReadonlyMap<string, ReadonlySet<string>> => {
   const found = new Map<string, Set<string>>();
   for (const [, metric = '', labels = ''] of text.matchAll(/^([a-z_]+)(?:\{(.*)\})? \S+$/gm)) {
@@ -62,7 +62,7 @@ const labelsByMetric = (text: string): ReadonlyMap<string, ReadonlySet<string>> 
   return found;
 };
 
-/** Grafana replaces its variables before Prometheus reads a query. */
+/** Replaces Grafana's variables, as Grafana does before Prometheus reads a query. */
 const asPrometheus = (query: string): string =>
   query.replaceAll('$__rate_interval', '1m').replaceAll(/\$(job|instance)\b/g, '.+');
 
@@ -80,7 +80,7 @@ let scraped: ReadonlyMap<string, ReadonlySet<string>>;
 /** What was scraped before the first connection. */
 let atStart: string;
 
-// A feed over two connections, whose metrics the exporter of Prometheus offers over HTTP.
+// Runs a feed over two connections, with metrics that the Prometheus exporter serves over HTTP.
 beforeAll(async () => {
   const exporter = new PrometheusExporter({ preventServerStart: true });
   provider = new MeterProvider({ readers: [exporter] });
@@ -103,7 +103,7 @@ beforeAll(async () => {
   requesting.unsubscribe();
   const feed$ = tradeFeedEvents$('market', optionsFor(wire)).pipe(measure);
   await until(feed$, (event) => event.type === 'frame' && event.text() === 'two');
-  // A feed that has stopped shows its outage.
+  // A feed that has stopped reports its outage.
   await until(feed$, () => false).catch(() => undefined);
   scraped = labelsByMetric(await scrape());
 });
@@ -123,7 +123,7 @@ describe('the queries of the dashboard and of the alerts', () => {
     expect(labels.filter((label) => !known.has(label))).toEqual([]);
   });
 
-  it('read each metric of the guide', () => {
+  it('use every metric in the guide', () => {
     const used = new Set(queries.flatMap(([, query]) => namesIn(query).metrics));
     const [rows = []] = tablesUnder('docs/operating.md', 'The instruments');
     const names = rows.map(({ 'in Prometheus': name = '' }) => name);
@@ -134,14 +134,14 @@ describe('the queries of the dashboard and of the alerts', () => {
   });
 });
 
-it('the metrics that were scraped are those of the guide', () => {
+it('the guide lists exactly the metrics that were scraped', () => {
   const [rows = []] = tablesUnder('docs/operating.md', 'The instruments');
   const ofFeeds = [...scraped.keys()].filter((name) => /^(trade_feed|messaging)_/.test(name));
   const families = new Set(ofFeeds.map((name) => name.replace(/_(bucket|sum|count)$/, '')));
   expect([...families].sort()).toEqual(rows.map((row) => row['in Prometheus']).sort());
 });
 
-it('each counter of the guide is scraped as 0 before the first connection', () => {
+it('each counter in the guide is 0 before the first connection', () => {
   const [rows = []] = tablesUnder('docs/operating.md', 'The instruments');
   const counters = rows.filter(({ kind }) => kind === 'counter').map((row) => row['in Prometheus'] ?? '');
   expect(counters).toHaveLength(6);

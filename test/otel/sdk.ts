@@ -24,7 +24,7 @@ export interface Metric {
 /** Starts the real SDK with exporters in memory. */
 export const startSdk = () => {
   const metricExporter = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE);
-  // The tests collect, not the clock.
+  // The tests collect, rather than the clock.
   const reader = new PeriodicExportingMetricReader({ exporter: metricExporter, exportIntervalMillis: 2 ** 31 - 1 });
   const meters = new MeterProvider({ readers: [reader] });
   const spanExporter = new InMemorySpanExporter();

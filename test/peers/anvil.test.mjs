@@ -13,11 +13,11 @@ import { freePort } from './program.mjs';
 
 installAnvil();
 
-/** Sends transactions between the accounts of the node once the feed is open. Resolves with frames of the feed as JSON, and with the hashes. */
+/** Sends transactions between the node's accounts once the feed is open. Resolves with the feed's frames as JSON, and the hashes. */
 const exchange = async (node, feed, options, { transactions, frames: count }) => {
   const accounts = await node.call('eth_accounts');
   let sent = Promise.resolve([]);
-  // Each account sends one, because the node counts the transactions of an account.
+  // Each account sends one, because the node numbers an account's transactions.
   const send = (from) =>
     node.call('eth_sendTransaction', { from, to: accounts.at(-1), value: '0x1', data: '0xc0ffee' });
   const payloads = await lastValueFrom(
@@ -33,7 +33,7 @@ const exchange = async (node, feed, options, { transactions, frames: count }) =>
   return { payloads: payloads.map((frame) => frame.json()), hashes: await sent };
 };
 
-/** Starts a service with the transactions of a node. `until` resolves when the log matches. */
+/** Starts a service that sends a node's transactions. `until` resolves when the log matches. */
 const serve = async (url) => {
   let text = '';
   let check = () => undefined;
@@ -52,7 +52,7 @@ const serve = async (url) => {
 };
 
 test('Anvil', { timeout: 110_000 }, async (t) => {
-  // A second node listens on the same port later.
+  // A second node uses the same port later.
   const port = await freePort();
   const first = await startAnvil({ port });
   t.after(() => first.close());
@@ -80,7 +80,7 @@ test('Anvil', { timeout: 110_000 }, async (t) => {
     const [{ batch, transactions }] = payloads;
     assert.ok(batch >= 1);
     assert.ok(transactions.length >= 1);
-    // The first batch may also have the last transactions of the previous test.
+    // The first batch may include the last transactions of the previous test.
     for (const hash of hashes) sent.add(hash);
     for (const { hash } of transactions) assert.ok(sent.has(hash));
   });

@@ -79,7 +79,7 @@ export const connectEngine = async (kind, port) => {
   }
   const connections = [0, 1].map(() => {
     const connection = new Redis(port, '127.0.0.1', { retryStrategy: () => 100 });
-    // The engine reports the loss of a connection; ioredis also prints errors that nobody listens to.
+    // The engine reports lost connections itself. ioredis also prints errors that nothing listens to.
     connection.on('error', () => undefined);
     return connection;
   });

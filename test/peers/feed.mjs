@@ -8,7 +8,7 @@ const fillingOf = (n) => (n % 100 === 99 ? 200_000 : n % 100 === 49 ? 1_000 : n 
 
 const counted$ = timer(0, 2).pipe(map((n) => `${n} ${'x'.repeat(fillingOf(n))}`));
 
-/** Starts a service with one account. With `isQuiet` it sends no frames. */
+/** Starts a service with one account. Sends no frames if `isQuiet`. */
 export const startService = async (t, { isQuiet = false, ...options }) => {
   const service = await startTradeFeedService({
     sources: { market: isQuiet ? NEVER : counted$ },
@@ -16,11 +16,11 @@ export const startService = async (t, { isQuiet = false, ...options }) => {
     ...options,
   });
   t.after(() => service.shutdown());
-  const seen = [];
-  service.events$.subscribe((event) => seen.push(event));
+  const serviceEvents = [];
+  service.events$.subscribe((event) => serviceEvents.push(event));
   return {
     service,
-    seen,
+    serviceEvents,
     port: Number(new URL(service.baseUrl).port),
     apiKey: service.createAccount({ plan: 'developer' }).createApiKey(),
   };

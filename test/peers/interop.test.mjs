@@ -1,4 +1,4 @@
-// The pins of test/interop/pins.mjs with the newest RxJS 9, also a beta. It may change at any time, so these tests report, and never fail.
+// The pins of test/interop/pins.mjs with the newest RxJS 9, even a beta. It can change any time, so these tests only report.
 import { writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';

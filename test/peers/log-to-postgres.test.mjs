@@ -70,7 +70,7 @@ test('stores each frame of the log once, although it is killed again and again',
   append(100);
   const total = 1_000;
 
-  /** Runs the program, and kills it after some lines of output, at the latest when everything is stored. The log grows meanwhile. */
+  /** Runs the program and kills it after some lines of output, or once everything is stored. The log grows meanwhile. */
   const run = async (lines) => {
     const child = spawn(process.execPath, [program, path], { env, stdio: ['ignore', 'pipe', 'ignore'] });
     const exit = once(child, 'exit');
@@ -88,7 +88,7 @@ test('stores each frame of the log once, although it is killed again and again',
   // After its first line, and after some commits.
   for (let round = 0; round < 12; round += 1) await run(1 + (round % 4));
   assert.ok(Number(query('select count(*) from frames')) > 0);
-  // The psql of a killed program may still be committing, and then ends the next program.
+  // A killed program's psql may still be committing, which makes the next program exit.
   const isComplete = () => Number(query('select count(*) from frames')) === total;
   for (let tries = 0; tries < 5 && !isComplete(); tries += 1) await run(Infinity);
   writer.unsubscribe();

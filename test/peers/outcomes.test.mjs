@@ -1,5 +1,5 @@
-// `settle` and `ledger` with a real Ethereum node (Anvil, from npm), through ticket, service and feed. The blocks have the fields that viem gives,
-// read over JSON-RPC: viem is not a dependency.
+// `settle` and `ledger` with a real Ethereum node (Anvil, from npm), through ticket, service and feed. Reads blocks over
+// JSON-RPC with the fields that viem returns, because viem isn't a dependency.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { test } from 'node:test';

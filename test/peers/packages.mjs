@@ -9,7 +9,7 @@ export const haproxy = '/usr/sbin/haproxy';
 export const natsServer = '/usr/sbin/nats-server';
 export const redisServer = '/usr/bin/redis-server';
 
-/** Returns the folder of the server's programs, of the newest version; `undefined` if there is none. */
+/** Returns the folder with the programs of the newest server; `undefined` if there's none. */
 export const postgresPrograms = () => {
   const versions = '/usr/lib/postgresql';
   const found = existsSync(versions) ? readdirSync(versions).map((version) => `${versions}/${version}/bin`) : [];
@@ -37,11 +37,11 @@ const isInstalled = {
 };
 const ofPeers = Object.keys(isInstalled).filter((name) => name !== 'chromium');
 
-/** Installs the packages that are missing, those of the peers if none is named. Returns their names. */
+/** Installs the missing packages, by default those of the peers. Returns their names. */
 export const install = (...names) => {
   const packages = (names.length === 0 ? ofPeers : names).filter((name) => !isInstalled[name]());
   if (packages.length === 0) return packages;
-  // One lost download must not fail everything, and another program may hold the lock for a while.
+  // A lost download mustn't fail everything, and another program may hold the lock for a while.
   const patience = ['-o', 'Acquire::Retries=5', '-o', 'DPkg::Lock::Timeout=300'];
   const apt = (...args) =>
     execFileSync('apt-get', [...patience, ...args], {
@@ -60,10 +60,10 @@ export const install = (...names) => {
 const browsers = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
 const installedChromium = () => [process.env.CHROMIUM_PATH, ...browsers].find((path) => path && existsSync(path));
 
-/** Returns the path of Chromium, that of CHROMIUM_PATH if it is set. Installs the Debian package if there is none. */
+/** Returns the path of Chromium: CHROMIUM_PATH if it's set. Installs the Debian package if there's none. */
 export const chromium = () => {
-  const wanted = process.env.CHROMIUM_PATH;
-  if (wanted && !existsSync(wanted)) throw new Error(`CHROMIUM_PATH names a missing file (${wanted}).`);
+  const chosen = process.env.CHROMIUM_PATH;
+  if (chosen && !existsSync(chosen)) throw new Error(`CHROMIUM_PATH names a missing file (${chosen}).`);
   install('chromium');
   return installedChromium();
 };

@@ -1,4 +1,4 @@
-// Starts programs for a test without root privileges, and ends them with the test.
+// Starts programs for a test without root privileges and stops them with the test.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, chownSync, mkdtempSync, rmSync } from 'node:fs';
@@ -12,7 +12,7 @@ export { freePort } from '../support/free-port.mjs';
 const nobody = 65_534;
 const unprivileged = process.getuid() === 0 ? { uid: nobody, gid: nobody } : {};
 
-/** Creates a folder for a program. It is deleted after the test. */
+/** Creates a folder for a program. Deletes it after the test. */
 export const folderFor = (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'rx-trade-feed-peer-'));
   chmodSync(folder, 0o700);
@@ -21,14 +21,14 @@ export const folderFor = (t) => {
   return folder;
 };
 
-/** Starts a program. It is ended after the test. */
+/** Starts a program. Stops it after the test. */
 export const start = (t, command, args, options = {}) => {
   const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'], ...unprivileged, ...options });
   let stderr = '';
   child.stderr.on('data', (chunk) => (stderr += chunk));
   const ended = once(child, 'close').then(() => stderr);
   t.after(async () => {
-    // On SIGTERM a program also ends its workers.
+    // On SIGTERM, a program also stops its workers.
     child.kill('SIGTERM');
     await ended;
   });

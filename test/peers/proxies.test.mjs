@@ -19,7 +19,7 @@ const certificate = await generate([{ name: 'commonName', value: 'proxy' }], {
 });
 const tls = { ca: certificate.cert };
 
-/** Starts a service and a proxy in front of it, and returns the options of a client. */
+/** Starts a service with a proxy in front. Returns the options of a client. */
 const withProxy = async (t, startProxy, { isQuiet, ...settings } = {}) => {
   const port = await freePort();
   const baseUrl = `https://127.0.0.1:${port}`;
@@ -30,7 +30,7 @@ const withProxy = async (t, startProxy, { isQuiet, ...settings } = {}) => {
   return { ...upstream, proxy, options: { baseUrl, apiKey: upstream.apiKey, tls } };
 };
 
-/** Requests a ticket without a key, and returns the status, if there is an answer: a reload can reset a new connection. */
+/** Requests a ticket without a key. Returns the status if there's an answer: a reload can reset a new connection. */
 const statusOf = async ({ baseUrl }) => {
   const request = post(`${baseUrl}/v1/wss/tickets`, { method: 'POST', agent: false, ...tls }).end();
   try {
@@ -42,31 +42,31 @@ const statusOf = async ({ baseUrl }) => {
   }
 };
 
-const handshakes = (seen) => seen.filter(({ type }) => type === 'handshake-accepted').length;
-const tickets = (seen) => seen.filter(({ type }) => type === 'ticket-issued').length;
-const bad = (seen) => seen.filter(({ type }) => type === 'violation' || type.endsWith('-refused'));
+const handshakes = (serviceEvents) => serviceEvents.filter(({ type }) => type === 'handshake-accepted').length;
+const tickets = (serviceEvents) => serviceEvents.filter(({ type }) => type === 'ticket-issued').length;
+const bad = (serviceEvents) => serviceEvents.filter(({ type }) => type === 'violation' || type.endsWith('-refused'));
 
 for (const [name, startProxy] of Object.entries({ nginx: startNginx, haproxy: startHaproxy })) {
   test(name, { timeout: 60_000 }, async (t) => {
     await t.test('terminates TLS: frames of all sizes arrive once and in order', async (t) => {
-      const { options, seen } = await withProxy(t, startProxy);
+      const { options, serviceEvents } = await withProxy(t, startProxy);
       const feed = follow(t, options);
       await feed.frames(250);
-      assert.deepEqual([feed.failures(), wrongFrames(feed.events), bad(seen)], [[], [], []]);
+      assert.deepEqual([feed.failures(), wrongFrames(feed.events), bad(serviceEvents)], [[], [], []]);
     });
 
     await t.test('is not trusted without its CA', async (t) => {
-      const { options, seen } = await withProxy(t, startProxy);
+      const { options, serviceEvents } = await withProxy(t, startProxy);
       const { code, verdict, stage } = await follow(t, { ...options, tls: undefined }).stopped();
       assert.deepEqual([code, verdict, stage], ['untrusted-certificate', 'stop', 'ticket']);
-      assert.deepEqual(seen, []);
+      assert.deepEqual(serviceEvents, []);
     });
 
     await t.test('closes a quiet stream: the feed reconnects with a fresh ticket and reports a gap', async (t) => {
-      const { options, seen } = await withProxy(t, startProxy, { isQuiet: true, quietMs: 300 });
+      const { options, serviceEvents } = await withProxy(t, startProxy, { isQuiet: true, quietMs: 300 });
       const feed = follow(t, { ...options, idleTimeoutMs: 0 });
       await feed.when(() => feed.of('opened').length === 3);
-      // The limit of nginx also holds for the answer to the handshake, which can take longer on a busy machine.
+      // nginx's limit also applies to the handshake's answer, which can take longer on a busy machine.
       const failures = feed.of('disconnected').filter(({ failure }) => failure.stage === 'stream');
       assert.deepEqual(
         failures.map(({ failure: { code, verdict } }) => [code, verdict]),
@@ -74,20 +74,20 @@ for (const [name, startProxy] of Object.entries({ nginx: startNginx, haproxy: st
       );
       for (const { failure } of failures) assert.ok(failure.uptimeMs >= 250, `${failure.uptimeMs} ms`);
       assert.equal(feed.of('gap').length, 2);
-      assert.equal(tickets(seen), feed.of('ticket-issued').length);
-      assert.deepEqual(bad(seen), []);
+      assert.equal(tickets(serviceEvents), feed.of('ticket-issued').length);
+      assert.deepEqual(bad(serviceEvents), []);
     });
 
     await t.test('keeps a quiet stream open when the feed pings it more often', async (t) => {
-      const { options, seen } = await withProxy(t, startProxy, { isQuiet: true, quietMs: 4_000 });
+      const { options, serviceEvents } = await withProxy(t, startProxy, { isQuiet: true, quietMs: 4_000 });
       const feed = follow(t, { ...options, idleTimeoutMs: 1_500 });
       await feed.when(() => feed.of('opened').length === 1);
       await delay(6_000);
-      assert.deepEqual([feed.failures(), handshakes(seen), bad(seen)], [[], 1, []]);
+      assert.deepEqual([feed.failures(), handshakes(serviceEvents), bad(serviceEvents)], [[], 1, []]);
     });
 
     await t.test('reloads during a stream: no frame arrives twice, and every loss has a gap', async (t) => {
-      const { options, seen, proxy } = await withProxy(t, startProxy, { drainMs: 100 });
+      const { options, serviceEvents, proxy } = await withProxy(t, startProxy, { drainMs: 100 });
       const feed = follow(t, options);
       for (const connection of [1, 2, 3]) {
         await feed.frames(60, connection);
@@ -98,19 +98,19 @@ for (const [name, startProxy] of Object.entries({ nginx: startNginx, haproxy: st
       assert.deepEqual(feed.failures(), Array(3).fill('connection-lost, renew'));
       assert.equal(feed.of('gap').length, 3);
       assert.deepEqual(wrongFrames(feed.events), []);
-      assert.equal(tickets(seen), 4);
-      assert.deepEqual(bad(seen), []);
+      assert.equal(tickets(serviceEvents), 4);
+      assert.deepEqual(bad(serviceEvents), []);
     });
 
     await t.test('keeps a stream open during a reload while connections may drain', async (t) => {
-      const { options, seen, proxy } = await withProxy(t, startProxy, { drainMs: 30_000 });
+      const { options, serviceEvents, proxy } = await withProxy(t, startProxy, { drainMs: 30_000 });
       const feed = follow(t, options);
       await feed.frames(60);
       await proxy.reload({ ticketPort: await freePort() });
       // The new settings are active, and the stream is unchanged.
       while ((await statusOf(options)) !== startProxy.down.status);
       await feed.frames(feed.of('frame').length + 200);
-      assert.deepEqual([feed.failures(), wrongFrames(feed.events), handshakes(seen)], [[], [], 1]);
+      assert.deepEqual([feed.failures(), wrongFrames(feed.events), handshakes(serviceEvents)], [[], [], 1]);
     });
 
     const { status, ticket, handshake } = startProxy.down;
@@ -118,7 +118,9 @@ for (const [name, startProxy] of Object.entries({ nginx: startNginx, haproxy: st
     await t.test(
       `answers a handshake with ${status} while the port is closed: the feed retries until it is open`,
       async (t) => {
-        const { options, seen, proxy, port } = await withProxy(t, startProxy, { streamPort: await freePort() });
+        const { options, serviceEvents, proxy, port } = await withProxy(t, startProxy, {
+          streamPort: await freePort(),
+        });
         const feed = follow(t, options);
         await feed.when(() => feed.of('disconnected').length === 3);
         await proxy.reload({ streamPort: port });
@@ -126,7 +128,7 @@ for (const [name, startProxy] of Object.entries({ nginx: startNginx, haproxy: st
         for (const { failure } of feed.of('disconnected').slice(0, 3)) {
           assert.deepEqual([failure.code, failure.status, failure.verdict], [handshake, status, 'backoff']);
         }
-        assert.deepEqual([feed.of('gap'), wrongFrames(feed.events), bad(seen)], [[], [], []]);
+        assert.deepEqual([feed.of('gap'), wrongFrames(feed.events), bad(serviceEvents)], [[], [], []]);
       },
     );
 
@@ -137,7 +139,7 @@ for (const [name, startProxy] of Object.entries({ nginx: startNginx, haproxy: st
       await feed.frames(60);
       await service.shutdown();
       const failed = () => feed.of('disconnected').filter(({ failure }) => failure.code === ticket);
-      // During the delay, so that no request with the old key is in progress.
+      // Runs during the delay, when no request with the old key is in progress.
       await feed.when(() => failed().length >= 3 && feed.events.at(-1).type === 'reconnecting');
       key = startService(t, { port, publicUrl: options.baseUrl }).then((next) => next.apiKey);
       await feed.frames(60, 2);

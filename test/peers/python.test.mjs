@@ -57,7 +57,7 @@ test('python3-websockets', { timeout: 60_000 }, async (t) => {
   await t.test('answers pings: a quiet stream stays open', async (t) => {
     const feed = connect(t, 'quiet', { idleTimeoutMs: 1_500 });
     await feed.frames(1);
-    // Longer than the idle timeout and the wait for an answer together, twice.
+    // More than twice as long as the idle timeout plus the time for an answer.
     await delay(6_500);
     assert.deepEqual([feed.of('opened').length, feed.failures()], [1, []]);
   });
@@ -92,11 +92,11 @@ test('python3-websockets', { timeout: 60_000 }, async (t) => {
   ];
 
   await t.test('closes with every code of the failure table', () => {
-    const wanted = failureTable.flatMap(({ closeCode }) => (typeof closeCode === 'number' ? [closeCode] : []));
+    const closeCodes = failureTable.flatMap(({ closeCode }) => (typeof closeCode === 'number' ? [closeCode] : []));
     // 1006 means that there was no close frame: the test `aborts the connection`.
     const tested = new Set([1006, ...closes.map(([closeCode]) => closeCode)]);
     assert.deepEqual(
-      wanted.filter((closeCode) => !tested.has(closeCode)),
+      closeCodes.filter((closeCode) => !tested.has(closeCode)),
       [],
     );
   });

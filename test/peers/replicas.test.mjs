@@ -73,7 +73,7 @@ for (const kind of ['nats', 'redis']) {
       const replicas = [listen(t, env, 'one'), listen(t, env, 'two')];
       const all = (is) => Promise.all(replicas.map((replica) => replica.until(is)));
       await all((events) => events.some(({ type }) => type === 'opened'));
-      /** Sends a frame until these replicas have it: it is lost if a busy machine moves the connection at that moment. */
+      /** Sends a frame until these replicas have it, because it's lost if a busy machine moves the connection just then. */
       const send = async (text, some = replicas) => {
         const sending = setInterval(() => service.push('market', text), 50);
         t.after(() => clearInterval(sending));
@@ -88,7 +88,7 @@ for (const kind of ['nats', 'redis']) {
       while (!status.includes(`standbys    ${other}-`)) status = await command('status');
       assert.match(status, new RegExp(`^owner       ${owner}-[\\da-f]{20}, for `));
 
-      // On a busy machine the other replica may not answer in time: then nothing is asked of the owner.
+      // On a busy machine, the other replica may not answer in time, and then the owner gets no request.
       let answer;
       while (answer === undefined) answer = await command('hand-over').catch(({ code }) => assert.equal(code, 5));
       assert.equal(answer, 'The owner gives the ownership away.\n');
@@ -96,7 +96,7 @@ for (const kind of ['nats', 'redis']) {
       await send('b');
       assert.match(await command('status'), new RegExp(`^owner       ${other}-`));
 
-      // On SIGTERM the owner gives the ownership away before it ends.
+      // On SIGTERM, the owner hands over its ownership before it exits.
       const last = replicas[owner === 'one' ? 0 : 1];
       const { child } = replicas[owner === 'one' ? 1 : 0];
       const ended = once(child, 'exit');
@@ -120,7 +120,7 @@ test(
     });
     t.after(() => example.kill('SIGKILL'));
     const ended = once(example, 'exit');
-    // Any replica can be the first owner, which no line tells: they are stopped until another one owns the connection.
+    // Any replica can be the first owner, and no line says which: stops them until another one owns the connection.
     const keys = ['1s', '2s', '1r', '3s'];
     let seconds = 0;
     let owner;

@@ -7,7 +7,7 @@ import { clusterEngineTests } from '../../src/testing/index.js';
 import { becomes, describeServer, type RealServer } from '../cluster/support/real-server.js';
 import { waitFor } from '../support/wait-for.js';
 
-/** A connection that connects to nothing. */
+/** A connection that never connects. */
 const idle = (fields: object = {}): Redis => Object.assign(new Redis({ lazyConnect: true }), fields);
 
 describe('redisEngine', () => {
@@ -83,7 +83,7 @@ describeServer('redis', (server) => {
     expect(textOf(await received)).toBe('message');
   });
 
-  it('subscribes again for one of two replicas on the same connections: a channel that died in silence is alive for both', async () => {
+  it('revives a silently dead channel for both replicas of a connection when one subscribes again', async () => {
     const subscriber = open();
     const [one, other] = [redisEngine(open(), subscriber), redisEngine(open(), subscriber)];
     await Promise.all([connected(one), connected(other)]);
@@ -92,7 +92,7 @@ describeServer('redis', (server) => {
     const first = one.subscribe('dead').subscribe();
     other.subscribe('dead').subscribe(ofOther$);
     expect(await subscriber.unsubscribe('dead')).toBe(0);
-    // What a follower without messages does.
+    // A follower does this when no messages arrive.
     first.unsubscribe();
     one.subscribe('dead').subscribe(ofOne$);
     const publisher = open();
@@ -100,7 +100,7 @@ describeServer('redis', (server) => {
     expect((await received).map(textOf)).toEqual(['message', 'message']);
   });
 
-  /** Waits until the server has handled the subscriptions that an engine has begun. */
+  /** Waits until the server has handled an engine's subscriptions. */
   const settled = (engine: ClusterEngine): Promise<unknown> => engine.request('settled', bytes(''), 20_000);
 
   it('puts the prefix before keys and channels', async () => {
@@ -115,7 +115,7 @@ describeServer('redis', (server) => {
     expect(textOf(await received)).toBe('message');
   });
 
-  it('subscribes anew if a subscriber subscribes again because of a refusal', async () => {
+  it('subscribes again when a refused subscriber retries', async () => {
     const subscriber = open();
     const engine = await connected(redisEngine(open(), subscriber));
     const refusal = Object.assign(new Error('NOPERM'), { name: 'ReplyError' });

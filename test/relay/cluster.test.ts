@@ -140,7 +140,7 @@ describe('the relays of replicas', () => {
     viewer.leave();
   });
 
-  it('report one gap for a change of the owner, also if the page moves at that time', () => {
+  it('report one gap for a change of the owner, even if the page moves at that time', () => {
     const { owners, one, other, both, page } = cluster();
     both(owners.next());
     const [stays, moves] = [page().join(one), page().join(one)];
@@ -167,7 +167,7 @@ describe('the relays of replicas', () => {
     expect(moved.gaps).toMatchObject([{ missed: 6 }]);
   });
 
-  it('send a page with the position of another owner of the same number a gap', () => {
+  it('send a gap to a page whose position is of another owner with the same number', () => {
     const { clock, owners, one, page } = cluster();
     const other = new Owners(clock);
     const restored = new Replica(clock.scheduler);
@@ -215,7 +215,7 @@ describe('the relays of replicas', () => {
   });
 });
 
-it('a page receives no event about the engine of the cluster, whose message is text of other code', () => {
+it('send pages no event about the engine of the cluster, because its message is text of other code', () => {
   const source = new Subject<FeedEvent | ClusterEvent>();
   const clock = new Clock(begin);
   const client = new Client(createRelay(source, { batchMs: 0, scheduler: clock.scheduler }), {});
@@ -285,7 +285,7 @@ describe('a page that moves between replicas at random', () => {
   });
 });
 
-/** Frames ascend. Missing frames are in gaps; if all gaps at a place have a number, it is exact. */
+/** Frames ascend and missing ones are in gaps; numbers are exact if every gap in that place has one. */
 const checkReceived = (events: readonly WireEvent[]): void => {
   let last: number | undefined;
   let gaps: WireEvent[] = [];

@@ -21,7 +21,7 @@ describe('restart', () => {
   const end = (how: 'stops' | 'completes', source: Source): void =>
     how === 'stops' ? source.subject.error(replaced) : source.subject.complete();
 
-  /** A relay with a new source for each subscription. */
+  /** Creates a relay whose source is new for each subscription. */
   const restartable = () => {
     const clock = new Clock();
     const sources: Source[] = [];
@@ -34,7 +34,7 @@ describe('restart', () => {
     return { clock, sources, relay, join, source: () => sources.at(-1)! };
   };
 
-  it('changes nothing while the source is active', () => {
+  it('does nothing while the source is active', () => {
     const { relay, join, source } = restartable();
     const client = join();
     relay.restart();
@@ -59,7 +59,6 @@ describe('restart', () => {
         end(how, source());
         relay.restart();
         expect([sources.length, relay.status().topics]).toEqual([1, select === undefined ? 0 : 1]);
-        // The next run is separate from the previous one.
         const next = join({ select });
         source().frames('e');
         response.drain();
@@ -101,7 +100,7 @@ describe('restart', () => {
     expect([sources.length, next.payloads, next.isComplete]).toEqual([2, ['b'], false]);
   });
 
-  it.each(['stops', 'completes'] as const)('begins without the state of a source that %s', (how) => {
+  it.each(['stops', 'completes'] as const)('starts without the state of a source that %s', (how) => {
     for (const select of [undefined, whole]) {
       const { clock, source, relay, join } = restartable();
       const begin = clock.now;
@@ -125,7 +124,7 @@ describe('restart', () => {
     expect(join().error).toEqual(expect.any(RelayFullError));
   });
 
-  it('of the source by `retry` sends its stop to the clients at once as `disconnected`, and they stay', () => {
+  it('by the `retry` of the source sends the stop to the clients at once as `disconnected`, and keeps them', () => {
     const clock = new Clock();
     const { scheduler } = clock;
     const source = new Source();
@@ -140,7 +139,7 @@ describe('restart', () => {
   });
 });
 
-describe('a relay of', () => {
+describe('a relay', () => {
   const folder = tempFolder();
 
   const serve = (source: Parameters<typeof createRelay>[0], options?: RelayOptions) =>
@@ -149,7 +148,7 @@ describe('a relay of', () => {
   // The page stops at the first stop of the feed.
   const receive = (url: string): Receiver => receiveFrom(url, { maxFeedStops: 1 });
 
-  it('`tradeFeedEvents$` sends frames, outages with their gaps, and the stop to many clients over one connection', async () => {
+  it('sends the frames, the outages with their gaps, and the stop of `tradeFeedEvents$` to many clients over one connection', async () => {
     const service = await startTradeFeedService({ limits: { ticketsPerWindow: 1_000 } });
     atEnd(() => service.shutdown());
     const account = service.createAccount({ plan: 'developer' });
@@ -180,11 +179,11 @@ describe('a relay of', () => {
     }
     const late = await receive(web.url).over();
     expect(late.error).toMatchObject({ code: 'connection-replaced' });
-    // The relay has not taken the connection back.
+    // The relay hasn't taken the connection back.
     expect(usurper.closed).toBe(false);
   });
 
-  it('`tradeFeedEvents$` never sends any part of the key or of a ticket', async () => {
+  it('never sends any part of the key or of a ticket', async () => {
     const wire = await startWire({
       ticket: [issue(), refuse(429, { 'retry-after': '0' }, `{"key":"${plantedKey}"}`), issue()],
       handshake: [
@@ -212,7 +211,7 @@ describe('a relay of', () => {
     expect(inspect(late.error, { depth: 9, showHidden: true })).not.toMatch(/planted-/);
   });
 
-  it('a log that is read is sent with its gaps and its end', async () => {
+  it('sends a log with its gaps and its end', async () => {
     const log = feedLog(folder.path('log'));
     const recorded = [
       frame('a', 1_000),

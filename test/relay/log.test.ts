@@ -11,7 +11,7 @@ import { frame } from './support.js';
 const folder = tempFolder();
 let count = 0;
 
-/** A log that grows, and the payloads that are in it: the count from outside. */
+/** A growing log, and its payloads as counted from outside. */
 class Growing {
   readonly log = feedLog(folder.path(`log-${(count += 1)}`));
   readonly payloads: string[] = [];
@@ -31,7 +31,7 @@ class Growing {
   }
 }
 
-/** Starts a relay over a log, on the port of the one before. */
+/** Starts a relay over a log, on the previous relay's port. */
 const start = ({ log }: Growing, read: ReadOptions = {}, options: RelayOptions = {}, port?: number) =>
   serveFeed(log.read$(read), { lingerMs: Infinity, ...options }, {}, port);
 type Served = Awaited<ReturnType<typeof start>>;
@@ -58,7 +58,7 @@ describe('a page of a relay over a log', () => {
     for (let restart = 1; restart <= 3; restart += 1) {
       growing.add(3);
       const port = await stop(served);
-      // Nobody sends these.
+      // No relay sends these.
       growing.add(4);
       served = await start(growing, {}, {}, port);
       growing.add(2);
@@ -68,7 +68,7 @@ describe('a page of a relay over a log', () => {
     expect(page.events.filter(({ type }) => type === 'gap')).toEqual([]);
   });
 
-  it('also if the new relay is still reading the past when the page comes back', async () => {
+  it('continues even if the new relay is still reading the past when the page returns', async () => {
     const growing = new Growing();
     growing.add(5_000);
     const first = await start(growing, { from: { offset: 5_001 } });
@@ -78,7 +78,7 @@ describe('a page of a relay over a log', () => {
     await has(page, 10);
     const port = await stop(first);
     growing.add(10);
-    // It subscribes to the log, and reads it from the beginning, when the page is there.
+    // It subscribes once the page is there, and reads the log from the beginning.
     await start(growing, { from: 'earliest' }, {}, port);
     await has(page, 20);
     growing.add(1);
@@ -87,7 +87,7 @@ describe('a page of a relay over a log', () => {
     expect(page.events.filter(({ type }) => type === 'gap')).toEqual([]);
   });
 
-  it('gets a gap with the exact number if the new relay does not read so far back', async () => {
+  it('gets a gap with the exact number of frames if the new relay does not read back far enough', async () => {
     const growing = new Growing();
     const first = await start(growing);
     const page = receive(first.web.url, quick);
@@ -105,7 +105,7 @@ describe('a page of a relay over a log', () => {
     ]);
   });
 
-  it('gets a gap with the exact number if the memory of the new relay is too small', async () => {
+  it('gets a gap with the exact number of frames if the new relay stores too few events', async () => {
     const growing = new Growing();
     const first = await start(growing);
     const page = receive(first.web.url, quick);

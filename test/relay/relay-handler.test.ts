@@ -74,7 +74,7 @@ const openStream = async (port: number, headers?: Readonly<Record<string, string
 
 const lastIdIn = (text: string): string => /.*\nid: (\S+)/s.exec(text)![1]!;
 
-/** An `authorize` whose calls the test resolves one after the other. */
+/** An `authorize` that the test resolves call by call. */
 const decided = () => {
   const waiting: { resolve: (answer: unknown) => void; reject: (error: unknown) => void }[] = [];
   const authorize = () => new Promise((resolve, reject) => waiting.push({ resolve, reject }));
@@ -108,7 +108,7 @@ describe('relayHandler: the options', () => {
   });
 });
 
-describe('relayHandler: a request that is answered without a call of authorize', () => {
+describe('relayHandler: a request that is answered without calling authorize', () => {
   // Browsers send no credentials with a preflight.
   it.each<[string, string | undefined, AllowedOrigins, number]>([
     ['POST', undefined, [], 405],
@@ -231,7 +231,7 @@ describe('relayHandler: authorize and select', () => {
       const error = {
         status: 500,
         code: 'relay-failed',
-        message: expect.stringMatching(/^The (?:auth|sel)\w+ failed: /),
+        message: expect.stringMatching(/^(?:Auth|Sel)\w+ failed: /),
       };
       expect([status, JSON.parse(body)]).toEqual([500, { error }]);
       const failed = { type: 'client-failed', error: { message: expect.stringContaining(reason) } };
@@ -308,7 +308,7 @@ describe('relayHandler: the stream', () => {
       'content-type': 'text/event-stream; charset=utf-8',
       'cache-control': 'no-cache, no-transform',
       'x-accel-buffering': 'no',
-      // Of a middleware.
+      // Set by a middleware.
       'x-frame-options': 'DENY',
     });
     for (const name of ['content-encoding', 'transfer-encoding']) expect(headers).not.toHaveProperty(name);
@@ -350,7 +350,7 @@ describe('relayHandler: the stream', () => {
     const { authorize, waiting } = decided();
     const { port, relay, reports } = await serve({ authorize }, {}, (feed) => (request, response) => {
       feed(request, response);
-      // More than the socket buffers take, so that the response is not sent completely when it ends.
+      // More than the socket buffers take, so part of the response is unsent when it ends.
       response.writeHead(418).end('x'.repeat(16_000_000));
     });
     const raw = await Raw.get(port);
@@ -381,7 +381,7 @@ describe('relayHandler: the stream', () => {
     expect(await (await Raw.get(port)).closed()).toBe('');
   });
 
-  it('of a client that does not read has one gap; other clients receive every frame, in bounded memory', async () => {
+  it('has one gap if its client does not read; other clients receive every frame, in bounded memory', async () => {
     const { port, source, relay, reports } = await serve(open, { capacity: 100, batchMs: 0 });
     const [stuck, reader] = [await openStream(port), await openStream(port)];
     stuck.socket.pause();
@@ -601,7 +601,7 @@ describe('relayHandler over HTTP/2', () => {
       const { session, stream } = open();
       const taken = () => relay.status().clients.length + relay.status().authorizing;
       await waitFor(() => taken() === 1);
-      // Fills the window of the stream, so that a write waits for a client that never reads it.
+      // Fills the stream's window, so that a write waits for a client that never reads it.
       for (let n = 0; n < 100; n += 1) source.frames('x'.repeat(4_096));
       if (authorize !== pending) await waitFor(() => stream.readableLength > 0);
       leave(stream);

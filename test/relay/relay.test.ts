@@ -64,7 +64,7 @@ describe('createRelay: the source', () => {
     expect(gap).not.toHaveProperty('missed');
   });
 
-  it('stays open for 24.8 days at most with a greater lingerMs', () => {
+  it('stays open for at most 24.8 days, even if lingerMs is greater', () => {
     const { clock, source, join } = virtualRelay({ lingerMs: Infinity, heartbeatMs: Infinity });
     join().leave();
     clock.pass(2 ** 31 - 2);
@@ -76,7 +76,7 @@ describe('createRelay: the source', () => {
     const messages = await firstValueFrom(relay.messages$().pipe(toArray()));
     expect(messages.map(({ type }) => type)).toEqual(['hello', undefined, 'complete']);
     expect(eventsIn(messages[1]!).map(({ type }) => type)).toEqual(['opened', 'frame', 'frame']);
-    // A later client has missed nothing since it joined.
+    // A late client has missed nothing since it joined.
     const late = new Client(relay);
     expect([late.types, late.isComplete]).toEqual([['hello', 'events', 'complete'], true]);
     expect(late.events.map(({ type }) => type)).toEqual(['opened']);
@@ -91,7 +91,7 @@ describe('createRelay: the source', () => {
 });
 
 describe('createRelay: a source that has ended', () => {
-  it('sends the stop to current clients, and to later ones alone, with a delay', () => {
+  it('sends the stop to current clients, and nothing but the stop to later ones, after a delay', () => {
     const { clock, source, join } = virtualRelay({ lingerMs: 1_000 });
     const clients = [join(), join()];
     source.frames('a');
@@ -233,7 +233,7 @@ describe('createRelay: slow clients', () => {
     expect(client.payloads.map((text) => text.trim())).toEqual(range(1, 10).map(String));
   });
 
-  it('stay while they read from time to time; after four heartbeats without a read they leave, which frees the slot', () => {
+  it('stay while they read now and then, and lose their slot after four heartbeats without reading', () => {
     const { clock, join, relay, reports } = virtualRelay({ heartbeatMs: 1_000, maxClients: 1 });
     const response = new Response();
     const slow = join({ response });
@@ -534,7 +534,7 @@ describe('createRelay: close', () => {
     relay.close();
     expect(clients.map(({ isComplete }) => isComplete)).toEqual([true, true, false]);
     expect([source.active, isOver]).toEqual([0, false]);
-    // The one that does not read.
+    // The client that isn't reading.
     clock.pass(500);
     expect(clients.map(({ isComplete }) => isComplete)).toEqual([true, true, true]);
     expect(clients.map(({ types }) => types)).toEqual([
@@ -619,7 +619,7 @@ describe('createRelay: the streams of a user', () => {
     const next = join({ user: 'ann', lastEventId });
     expect([next.error, other.isComplete]).toEqual([undefined, false]);
     expect(relay.status().clients).toHaveLength(3);
-    // The page of the replaced stream is alive: a duplicated tab. It cannot replace its duplicate.
+    // The replaced page is alive: its tab was duplicated. It can't replace its duplicate.
     expect(join({ user: 'ann', lastEventId }).error).toEqual(refusedFor('user'));
     expect(relay.disconnect('ann')).toBe(2);
     response.drain();

@@ -12,7 +12,7 @@ import { eventsIn, frame, isFrame, range, watermarkIn, type WireEvent } from './
 
 const begin = 1_000_000;
 
-/** One run of a relay, with a clock that the test sets. */
+/** One run of a relay, with a clock set by the test. */
 class Replica {
   now = begin;
   readonly run: RelayRun;
@@ -29,13 +29,13 @@ class Replica {
     return this;
   }
 
-  /** Takes frames with these numbers, one each ms. */
+  /** Receives frames with these numbers, one per ms. */
   frames(from: number, to: number): this {
     return this.take(...framesOf(range(from, to)));
   }
 
   join(lastEventId?: string) {
-    /** The number of missed frames in each report that the client is behind. */
+    /** Missed frames in each report that the client is behind. */
     const behind: number[] = [];
     const hub = {
       ...{ joined: 0, scheduler: this.#scheduler, heartbeats$: NEVER, watermarks$: NEVER, tooOld$: NEVER },
@@ -265,7 +265,7 @@ describe('a client of another relay, before the feed was open,', () => {
     expect(messages.at(-1)!.id).toBe(replica.id(3, 1, begin + 210));
   });
 
-  it('receives the gap also when it joins after the first events, and when its connection is lost before `opened`', () => {
+  it('still receives the gap if it joins after the first events, or loses its connection before `opened`', () => {
     const replica = new Replica().take(requested);
     const [hello, first] = replica.join(id).next();
     expect([hello!.id, first!.id]).toEqual([id, `-.0.0.${begin + 9}.${begin - 100}`]);
@@ -309,7 +309,7 @@ describe('a client of another relay', () => {
     expect(received[1]).toMatchObject({ failure: { endedAt: begin + 5 } });
   });
 
-  it('receives no event twice from a relay that is later: frames up to its time become a gap', () => {
+  it('receives no event twice from a relay that lags: frames up to its time become a gap', () => {
     const replica = new Replica().take(opened(begin), ...framesOf(range(1, 5)));
     const { read } = replica.join(elsewhere(begin + 8));
     const first = read().filter(isBatch).flatMap(eventsIn);
@@ -322,7 +322,7 @@ describe('a client of another relay', () => {
     expect(second.flatMap(eventsIn)).toEqual([
       expect.objectContaining({ type: 'gap', from: begin + 6, to: begin + 9 }),
     ]);
-    // The id makes another relay, or this one, skip them too.
+    // The id makes any relay, this one included, skip them as well.
     expect(second.at(-1)!.id).toBe(`-.0.0.${begin + 8}`);
     const again = replica.join(second.at(-1)!.id);
     expect(again.client.joined).toBe('behind');
@@ -394,7 +394,7 @@ describe('maxReplayBytes', () => {
     expect(typesOf(wide.eventsFor(elsewhere(begin - 1)))).toEqual(['opened', 'gap']);
   });
 
-  it('limits the replay for any header', () => {
+  it('limits the replay for any `Last-Event-ID`', () => {
     const replica = new Replica({ maxReplayBytes: 2_000 }).take(opened(begin), ...lines(500));
     const number = fc.oneof(
       fc.nat(600),
@@ -412,7 +412,7 @@ describe('maxReplayBytes', () => {
   });
 });
 
-/** The steps of a page: it reads, or it joins a replica with its last id. */
+/** What a page does: it reads, or joins a replica with its last id. */
 const moves = fc.array(
   fc.record({
     events: fc.nat(12),
@@ -444,7 +444,7 @@ const timeline = fc
 const clocks = fc.tuple(fc.integer({ min: -5_000, max: 5_000 }), fc.integer({ min: -5_000, max: 5_000 }));
 
 describe('a page that switches between relays', () => {
-  /** Makes a page switch between two relays, and returns all messages that it received. */
+  /** Switches a page between two relays, and returns all messages that it received. */
   const switchBetween = (
     sources: readonly [readonly RelayedEvent[], readonly RelayedEvent[]],
     steps: readonly { events: number; lag: number; to: number | undefined; reads: boolean }[],
@@ -500,7 +500,7 @@ describe('a page that switches between relays', () => {
         const numbers = numbersOf(received);
         expect(new Set(numbers).size).toBe(numbers.length);
         inOrder(received.map(timeIn));
-        // Between frames of two sources there is always a gap.
+        // Frames of two sources always have a gap between them.
         const order = received.flatMap((event) =>
           event.type === 'gap' ? '|' : numbersOf([event]).map((n) => (n < 1e4 ? 'a' : 'b')),
         );
@@ -508,7 +508,7 @@ describe('a page that switches between relays', () => {
         if (other !== undefined) return;
         inOrder(numbers);
         const gaps = received.filter(({ type }) => type === 'gap') as unknown as { from: number; to: number }[];
-        // A late relay will still send the frames after the last one.
+        // A lagging relay will still send the frames after the last one.
         const last = timeIn(received.at(-1)!);
         const lost = source
           .filter(isFrame)

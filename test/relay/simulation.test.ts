@@ -22,13 +22,13 @@ interface Sums {
 
 interface Result {
   readonly violations: readonly string[];
-  /** The gaps of the page, from the beginning of the fault on. */
+  /** Gaps of the page, from the fault on. */
   readonly gaps: readonly { readonly from: number; readonly to: number }[];
-  /** The frames that the page has not received. */
+  /** How many frames the page hasn't received. */
   readonly missing: number;
 }
 
-// A busy machine needs much longer than the few seconds of a free one.
+// A busy machine needs much longer than the few seconds of an idle one.
 const limitMs = 300_000;
 
 describe('pages of relays with outages, in virtual time', () => {
@@ -51,7 +51,7 @@ describe('pages of relays with outages, in virtual time', () => {
   );
 
   it(
-    'receive each frame once or in a gap, and no wrong complete window, in every seed',
+    'receive each frame once or in a gap, and no wrong complete window, for every seed',
     async () => {
       const sums = (await runProgram('run-seeds.mjs', '1', isAllCases ? '200' : '50')) as Sums;
       expect(sums.timelines.join('\n\n')).toBe('');
@@ -63,7 +63,7 @@ describe('pages of relays with outages, in virtual time', () => {
   );
 
   it(
-    'are found when a rule is broken on purpose',
+    'fail the checks when a rule is broken on purpose',
     async () => {
       const results = (await runProgram('run-mutants.mjs')) as readonly {
         name: string;

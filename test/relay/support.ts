@@ -33,7 +33,7 @@ export class Clock {
   }
 }
 
-/** A response whose buffer state the test sets. */
+/** A response whose buffer the test fills and drains. */
 export class Response extends EventEmitter {
   writableNeedDrain = false;
   isDestroyed = false;
@@ -149,7 +149,7 @@ export const virtualRelay = (options: RelayOptions = {}) => {
 export const frame = (payload: string | number, receivedAt = 1_000_000, connection = 1): Frame =>
   new Frame('market', Buffer.from(String(payload)), false, receivedAt, connection);
 
-/** Returns the whole numbers from `from` to `to`, both included. */
+/** Returns the integers from `from` to `to`, inclusive. */
 export const range = (from: number, to: number): number[] =>
   Array.from({ length: Math.max(0, to - from + 1) }, (_, n) => from + n);
 
@@ -215,7 +215,7 @@ export class Web implements AsyncDisposable {
   }
 }
 
-/** Starts an address that leads to one listener after another, like a load balancer, or to none. */
+/** Starts an address that forwards to one listener after another, like a load balancer, or to none. */
 export const startBalancer = async (first: RequestListener) => {
   let current: RequestListener | undefined = first;
   const web = await Web.start((request, response) => {
@@ -229,7 +229,7 @@ export const startBalancer = async (first: RequestListener) => {
   return { web, switchTo };
 };
 
-/** A TCP client that sends one request. The test can pause its reads. */
+/** Sends one request over TCP. The test can pause reading. */
 export class Raw {
   readonly socket: Socket;
   text = '';

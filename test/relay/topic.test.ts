@@ -81,7 +81,7 @@ describe('a topic', () => {
     const client = join(isEven);
     clock.pass(1);
     expect(client.events).toEqual([opened(begin + 95, 2)]);
-    // The source sends watermarks, so the clock does not move the time.
+    // The source sends watermarks, so the clock doesn't move the time.
     clock.pass(2_000);
     expect(Math.max(...marksOf(client))).toBeLessThanOrEqual(begin + 95);
   });
@@ -129,7 +129,7 @@ describe('a topic', () => {
     expect([runs, source.subscriptions]).toEqual([2, 2]);
   });
 
-  it('that starts later receives the current state of the feed', () => {
+  it('receives the current state of the feed when it starts late', () => {
     const { of: join, join: joinAll, emit } = start();
     joinAll();
     emit(opened(begin), frame(1, begin + 1), disconnected(begin + 5), reconnecting(begin + 5, 50));
@@ -138,7 +138,7 @@ describe('a topic', () => {
     expect(typesOf(client)).toEqual(['disconnected', 'reconnecting', 'opened', 'frame']);
   });
 
-  it('of a source without lifecycle events emits `opened` before the first frame', () => {
+  it('emits `opened` before the first frame of a source without lifecycle events', () => {
     const { of: join, emit } = start();
     const client = join(decodeWith(Numbered));
     emit(json(1), json(2));
@@ -277,7 +277,7 @@ describe('a topic of values', () => {
     }
   });
 
-  it('has no time before a watermark that the operator has forwarded', () => {
+  it('never goes back behind a watermark that the operator has forwarded', () => {
     const { of: join, emit, clock } = start();
     const late: RelayTopic = (events$) =>
       merge(
@@ -354,7 +354,7 @@ describe('an output before the first event', () => {
     expect(valuesOf(client).slice(0, 3)).toEqual(['at once', 'and more', 'watermark']);
   });
 
-  it('is stored up to 1,000 values, the newest ones', () => {
+  it('is kept if it is among the newest 1,000', () => {
     const { of: join, emit } = start();
     const client = join((events$) => events$.pipe(frames(), startWith(...range(1, 1_003))));
     emit(opened(begin));
@@ -483,7 +483,7 @@ describe('a topic that fails', () => {
     expect(reports.filter(({ type }) => type === 'topic-stopped')).toHaveLength(1);
   });
 
-  it('with the feed sends the failure of the feed, and the relay reports the error once', () => {
+  it('because the feed failed sends the failure of the feed, and the relay reports the error once', () => {
     const { of: join, join: joinAll, emit, reports, source, clock, relay } = start();
     const failure = createTradeFeedError({ stage: 'stream', closeCode: 4001, reason: 'connection replaced' });
     const clients = [join(isEven), join(decodeWith(Numbered)), joinAll()];
@@ -563,7 +563,7 @@ describe('public JSON', () => {
 
   const decoded = (value: unknown): Decoded<unknown> => new Decoded(value, frame(mark));
 
-  /** The places where an object can be in a value, and the expected JSON. */
+  /** Where in a value an object can be, and the expected JSON. */
   const places: readonly (readonly [string, (value: unknown) => unknown, (json: unknown) => unknown])[] = [
     ['alone', (value) => value, (json) => json],
     ['in an object', (value) => ({ deep: [value] }), (json) => ({ deep: [json] })],

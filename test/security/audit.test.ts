@@ -33,7 +33,7 @@ afterEach(async () => {
   await once(server, 'close');
 });
 
-/** Runs the audit of a project with one dependency against a registry with this answer. */
+/** Audits a project with one dependency against a registry that gives this answer. */
 const audit = async (registry: RequestListener) => {
   server = createServer(registry).listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -69,13 +69,13 @@ const finding = {
 };
 
 describe('the audit of what users install', () => {
-  it('passes if the registry reports no finding', async () => {
+  it('passes if the registry reports nothing', async () => {
     const { code, said } = await audit((_, response) => response.end('{}'));
     expect(said).toContain('audit: 0 vulnerable packages');
     expect(code).toBe(0);
   });
 
-  it('fails for a finding, and names it', async () => {
+  it('fails and names the finding if there is one', async () => {
     const { code, said } = await audit((request, response) =>
       response.end(JSON.stringify(request.method === 'POST' ? { left: [finding] } : left)),
     );
@@ -84,7 +84,7 @@ describe('the audit of what users install', () => {
     expect(code).toBe(1);
   });
 
-  it.each([405, 503])('fails and reports that nothing was checked if the registry answers %i', async (status) => {
+  it.each([405, 503])('fails and says that nothing was checked if the registry answers %i', async (status) => {
     const { code, said } = await audit((_, response) => response.writeHead(status).end());
     expect(said).toContain('NOT CHECKED');
     expect(code).toBe(3);

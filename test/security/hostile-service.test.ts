@@ -11,7 +11,7 @@ import { listen } from '../support/listen.js';
 import { accept, type HandshakeStep, issue, refuse, refuseHandshake, startWire } from '../support/wire.js';
 import { switching, text, ticketBody, type TicketStep, wsFrame } from '../support/wire.js';
 
-/** Writes the same bytes while the socket is open. */
+/** Writes the same bytes as long as the socket is open. */
 const endless = (socket: Duplex | null, first: string, again: string | Buffer): void => {
   const bytes = Buffer.isBuffer(again) ? again : Buffer.from(again.repeat(1_000));
   const write = () => {
@@ -21,7 +21,7 @@ const endless = (socket: Duplex | null, first: string, again: string | Buffer): 
   socket?.write(first, 'latin1');
   write();
 };
-/** Accepts a handshake, and then writes the same bytes while the socket accepts them. It reads nothing. */
+/** Accepts a handshake, then writes the same bytes as long as the socket takes them. Reads nothing. */
 const flood =
   (bytes: Buffer, ...first: readonly Buffer[]): HandshakeStep =>
   (peer, wire, n) => {
@@ -30,7 +30,7 @@ const flood =
     endless(peer.socket, '', bytes);
   };
 
-/** Runs a feed to its end. Returns the failure and the largest growth of the memory of this process, in MiB. */
+/** Runs a feed to its end. Returns the failure, and how much this process's memory grew at most, in MiB. */
 const peakOf = async (step: HandshakeStep): Promise<{ failure: TradeFeedError; mebibytes: number }> => {
   await using wire = await startWire({ handshake: [step] });
   const usedNow = () => {
@@ -50,26 +50,26 @@ const peakOf = async (step: HandshakeStep): Promise<{ failure: TradeFeedError; m
 const many = (frame: Buffer): Buffer => Buffer.concat(Array.from({ length: 4_096 }, () => frame));
 
 describe('frames of a hostile service', () => {
-  it('that never end, in fragments of one byte, need a bounded amount of memory', async () => {
+  it('take a bounded amount of memory if they never end, in fragments of one byte', async () => {
     const { failure, mebibytes } = await peakOf(flood(many(wsFrame(0, 'x', false)), wsFrame(1, 'x', false)));
     expect(failure).toMatchObject({ code: 'invalid-frame' });
     expect(mebibytes).toBeLessThan(96);
   });
 
-  it('that are pings of a service that reads no answer need a bounded amount of memory', async () => {
+  it('take a bounded amount of memory if they are pings and the service reads no answer', async () => {
     const { failure, mebibytes } = await peakOf(flood(many(wsFrame(9, Buffer.alloc(125)))));
     expect(failure).toMatchObject({ code: 'connection-lost', verdict: 'renew' });
     expect(mebibytes).toBeLessThan(128);
   });
 
-  it('that announce 2^63 bytes reserve no memory', async () => {
+  it('reserve no memory if they announce 2^63 bytes', async () => {
     const head = Buffer.from([0x82, 127, 0x7f, 255, 255, 255, 255, 255, 255, 255]);
     const { failure, mebibytes } = await peakOf(accept(head));
     expect(failure).toMatchObject({ code: 'invalid-frame' });
     expect(mebibytes).toBeLessThan(64);
   });
 
-  it('that are compressed are not inflated: compression is neither offered nor accepted', async () => {
+  it('are not inflated if they are compressed, because compression is neither offered nor accepted', async () => {
     const bomb = wsFrame(2, deflateRawSync(Buffer.alloc(48 * 1024 * 1024), { level: 1 }));
     bomb[0] = 0xc2; // RSV1: compressed (RFC 7692, 6)
     const { failure, mebibytes } = await peakOf(accept(bomb));
@@ -88,7 +88,7 @@ describe('frames of a hostile service', () => {
 const unreachable = { code: 'ticket-endpoint-unreachable', verdict: 'backoff' };
 
 describe('a hostile ticket endpoint', () => {
-  it('with endless headers is aborted when they are too many, long before the deadline', async () => {
+  it('that sends endless headers is cut off long before the deadline', async () => {
     await using wire = await startWire({
       ticket: [({ socket }) => endless(socket, 'HTTP/1.1 200 OK\r\n', 'x-more: of the same\r\n')],
     });
@@ -96,7 +96,7 @@ describe('a hostile ticket endpoint', () => {
     expect(failure).toMatchObject(unreachable);
   });
 
-  it('that only sends 1xx is aborted when they are too many, long before the deadline', async () => {
+  it('that only sends 1xx answers is cut off long before the deadline', async () => {
     const hints = 'HTTP/1.1 103 Early Hints\r\nlink: <a>\r\n\r\n';
     await using wire = await startWire({ ticket: [({ socket }) => endless(socket, '', hints)] });
     const { failure } = await outcomeOf(optionsFor(wire, { ticketTimeoutMs: 600_000 }));
@@ -104,7 +104,7 @@ describe('a hostile ticket endpoint', () => {
     expect(failure.message).toContain('more than 65536 bytes of informational responses');
   });
 
-  it('that compresses its body is not inflated: compression is neither requested nor accepted', async () => {
+  it('that compresses its body is refused, because compression is neither requested nor accepted', async () => {
     const bomb: TicketStep = (response, wire, n) => {
       const body = `${JSON.stringify(ticketBody(wire, n)).slice(0, -1)}${' '.repeat(30_000_000)}}`;
       response.writeHead(200, { 'content-encoding': 'gzip' }).end(gzipSync(body));
@@ -115,7 +115,7 @@ describe('a hostile ticket endpoint', () => {
     expect(wire.tickets[0]?.headers).toMatchObject({ 'accept-encoding': 'identity' });
   });
 
-  it('may name another host as wss_url, which receives the ticket but not the key', async () => {
+  it('may name another host in wss_url, which gets the ticket but not the key', async () => {
     await using stream = await startWire({ handshake: [accept(text('a'))] });
     await using wire = await startWire({ ticket: [issue({ wss_url: stream.wssUrl })] });
     await firstValueFrom(tradeFeed$('market', optionsFor(wire)));
@@ -125,7 +125,7 @@ describe('a hostile ticket endpoint', () => {
     expect(wire.handshakes).toHaveLength(0);
   });
 
-  it('cannot change a prototype, neither with a ticket nor with a frame', async () => {
+  it('cannot change a prototype with a ticket or a frame', async () => {
     const prototypes = '"__proto__":{"isAdmin":true},"constructor":{"prototype":{"isAdmin":true}}';
     const step: TicketStep = (response, wire, n) =>
       void response.end(`{${prototypes},${JSON.stringify(ticketBody(wire, n)).slice(1)}`);
@@ -138,7 +138,7 @@ describe('a hostile ticket endpoint', () => {
 });
 
 describe('a hostile answer to the handshake', () => {
-  it('with too many headers is aborted, long before the deadline', async () => {
+  it('that has too many headers is cut off long before the deadline', async () => {
     const endlessHeaders: HandshakeStep = (peer) => {
       const [head = ''] = switching(peer).split('\r\n\r\n');
       endless(peer.socket, `${head}\r\n`, 'x-more: of the same\r\n');
@@ -148,7 +148,7 @@ describe('a hostile answer to the handshake', () => {
     expect(failure).toMatchObject({ code: 'handshake-unreachable', verdict: 'backoff' });
   });
 
-  it('that refuses with an endless body is read up to the headers only', async () => {
+  it('that refuses with an endless body is not read beyond the headers', async () => {
     await using wire = await startWire({
       handshake: [({ socket }) => endless(socket, 'HTTP/1.1 503 Busy\r\ncontent-length: 1000000000000\r\n\r\n', 'x')],
     });
@@ -158,7 +158,7 @@ describe('a hostile answer to the handshake', () => {
 });
 
 describe.each([301, 302, 303, 307, 308])('a redirect with %i is not followed', (status) => {
-  it('by the ticket request: no other server receives the key', async () => {
+  it('by the ticket request, so no other server gets the key', async () => {
     await using other = await startWire();
     await using wire = await startWire({ ticket: [refuse(status, { location: `${other.baseUrl}/v1/wss/tickets` })] });
     const { failure } = await outcomeOf(optionsFor(wire));
@@ -167,7 +167,7 @@ describe.each([301, 302, 303, 307, 308])('a redirect with %i is not followed', (
     expect(failure.message).not.toContain(plantedKey);
   });
 
-  it('by the handshake: no other server receives the ticket', async () => {
+  it('by the handshake, so no other server gets the ticket', async () => {
     await using other = await startWire();
     await using wire = await startWire({ handshake: [refuseHandshake(status, { location: other.wssUrl })] });
     const { failure } = await outcomeOf(optionsFor(wire));
@@ -189,7 +189,7 @@ const listening = async (answer: string) => {
 };
 
 describe('a connection without TLS, or with a weaker one', () => {
-  it('receives no key: a service that answers https: without TLS', async () => {
+  it('gets no key if the service answers https: without TLS', async () => {
     await using plain = await listening('HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n');
     const { failure } = await outcomeOf(optionsFor({ baseUrl: `https://${plain.host}` }));
     expect(failure).toMatchObject({ code: 'ticket-endpoint-without-tls', verdict: 'stop' });
@@ -197,8 +197,8 @@ describe('a connection without TLS, or with a weaker one', () => {
     expect(plain.heard()).not.toContain(plantedKey);
   });
 
-  it('is refused: TLS 1.1 and older', async () => {
-    // Such a server receives a ClientHello that offers 1.2 or later.
+  it('is refused if it uses TLS 1.1 or older', async () => {
+    // The server gets a ClientHello that offers 1.2 or later.
     const offers: string[] = [];
     const old = createTls({ ...certificate, minVersion: 'TLSv1', maxVersion: 'TLSv1.1', ciphers: 'ALL:@SECLEVEL=0' });
     old.on('tlsClientError', (error: NodeJS.ErrnoException) => offers.push(String(error.code)));
@@ -209,7 +209,7 @@ describe('a connection without TLS, or with a weaker one', () => {
     expect(offers).toContain('ERR_SSL_UNSUPPORTED_PROTOCOL');
   });
 
-  it('has an untrusted certificate: the key is sent only if `rejectUnauthorized` is false', async () => {
+  it('gets the key despite an untrusted certificate only if `rejectUnauthorized` is false', async () => {
     await using wire = await startWire({ tls: certificate });
     const { failure } = await outcomeOf(optionsFor(wire));
     expect(failure).toMatchObject({ code: 'untrusted-certificate', verdict: 'stop' });

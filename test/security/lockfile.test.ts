@@ -28,11 +28,11 @@ const read = (path: string): unknown =>
 
 const entriesOf = ({ packages }: Lockfile) => Object.entries(packages).filter(([path]) => path !== '');
 
-/** Returns the error in the source or the hash of an entry. */
+/** Returns what's wrong with the source or the hash of an entry. */
 const problemOf = ([path, { integrity, resolved, link }]: [string, Entry]): string | undefined => {
   if (link) return `${path} is a link`;
   if (!/^sha512-[A-Za-z0-9+/]{86}==$/.test(integrity ?? '')) return `${path} has no sha512`;
-  // Without an address it comes from the registry of the installer's configuration.
+  // An entry without an address comes from the registry that the installer has configured.
   return resolved !== undefined && !resolved.startsWith('https://') ? `${path} does not come over https` : undefined;
 };
 
@@ -49,12 +49,12 @@ const lockfiles = [
 describe.each(lockfiles.map((folder) => `${folder}package-lock.json`))('%s', (file) => {
   const lockfile = read(file) as Lockfile;
 
-  it('is of version 3, has a hash for every package, and downloads over https only', () => {
+  it('has version 3, a hash for every package, and only https downloads', () => {
     expect(lockfile.lockfileVersion).toBe(3);
     expect(entriesOf(lockfile).length).toBeGreaterThan(5);
-    // The app has this package itself as a separate tarball, or from the registry.
-    const own = ([path]: [string, Entry]) => path === 'node_modules/rx-trade-feed';
-    const others = entriesOf(lockfile).filter((entry) => !own(entry));
+    // The app gets this package itself from a separate tarball or from the registry.
+    const isThisPackage = ([path]: [string, Entry]) => path === 'node_modules/rx-trade-feed';
+    const others = entriesOf(lockfile).filter((entry) => !isThisPackage(entry));
     expect(others.flatMap((entry) => problemOf(entry) ?? [])).toEqual([]);
   });
 });
@@ -64,13 +64,13 @@ describe('the installation of a user', () => {
   const manifest = read('package.json') as Manifest;
   const installed = entriesOf(lockfile).filter(([, { dev, devOptional }]) => !dev && !devOptional);
 
-  it('runs no install script: neither of this package nor of a dependency', () => {
+  it('runs no install script, neither this package nor its dependencies', () => {
     expect(installed.filter(([, { hasInstallScript }]) => hasInstallScript)).toEqual([]);
     const hooks = ['preinstall', 'install', 'postinstall', 'prepare'];
     expect(Object.keys(manifest.scripts).filter((name) => hooks.includes(name))).toEqual([]);
   });
 
-  it('has seven packages, one of them with five dependencies of one maintainer', () => {
+  it('has seven packages, one of which has five dependencies by one maintainer', () => {
     const names = ['@standard-schema/spec', 'commander', 'fp-ts', 'fs-native-extensions', 'io-ts', 'undici', 'ws'];
     // They find the binary of fs-native-extensions for the system.
     const further = ['bare-addon-resolve', 'bare-module-resolve', 'bare-semver', 'require-addon', 'which-runtime'];
@@ -86,7 +86,7 @@ describe('the installation of a user', () => {
     expect(ownDependencies).toEqual([]);
   });
 
-  it('has the command, the built files, the guides, the README and the license, each named in the list', () => {
+  it('contains only the command, the built files, the guides, the README and the license', () => {
     const allowed = /^(?:bin|dist|README\.md|LICENSE|!?docs\/.*)$/;
     expect(manifest.files.filter((pattern) => !allowed.test(pattern))).toEqual([]);
   });

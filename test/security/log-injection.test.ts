@@ -3,19 +3,19 @@ import { inspect } from 'node:util';
 import { optionsFor, outcomeOf } from '../support/feed.js';
 import { accept, close, startWire, text } from '../support/wire.js';
 
-/** Characters that end a line, move a cursor, set colours, or reverse text. */
+/** Characters that end a line, move the cursor, set colors, or reverse text. */
 const harmful = /[\u0000-\u001f\u007f-\u009f\u2028\u2029\u200e\u200f\u061c\u202a-\u202e\u2066-\u2069]/;
 
 const forged = 'bye\r\n[Nest] 1 - LOG signed in as root\u001b[2K\u001b]0;title\u0007\u009b31m\u202e';
 
 describe('a text of the service in a log', () => {
-  it('cannot end a line or move a cursor: a message with a close reason has no control character', async () => {
+  it('cannot end a line or move the cursor, because no message keeps control characters of a close reason', async () => {
     await using wire = await startWire({ handshake: [accept(text('a'), close(4999, forged))] });
     const { failure } = await outcomeOf(optionsFor(wire));
     expect(failure.reason).toBe(forged);
     expect(failure.message).toContain('signed in as root');
     expect(failure.message).not.toMatch(harmful);
-    // A log also prints the stack. Its first line is the whole message.
+    // A log also prints the stack, which starts with the whole message.
     expect(failure.stack?.split('\n')[0]).toContain(failure.advice);
     expect(inspect(failure).split('\n')[0]).toContain(failure.advice);
     expect(inspect(failure)).not.toMatch(/[\u001b\u0007\r]/);

@@ -7,7 +7,7 @@ import { feedLog } from '../../src/log/index.js';
 import { optionsFor, plantedKey } from '../support/feed.js';
 import { accept, close, startWire, text } from '../support/wire.js';
 
-/** Logs a feed that is closed with its secrets as the reason, and then stops. Returns the files, by name. */
+/** Logs a feed that gets closed with its secrets as the reason, and then stops. Returns the files by name. */
 const logged = async (umask: number) => {
   const folder = mkdtempSync(join(tmpdir(), 'security-'));
   const path = join(folder, 'log');
@@ -38,7 +38,7 @@ const logged = async (umask: number) => {
 };
 
 describe('a log on disk', () => {
-  it('contains frames and events, and no secret', async () => {
+  it('contains frames and events, but no secret', async () => {
     const files = [...(await logged(0o022))];
     const lines =
       files
@@ -53,13 +53,13 @@ describe('a log on disk', () => {
   it.each([
     [0o077, 0o600],
     [0o027, 0o640],
-  ])('has the permissions of the umask of the process: umask %i', async (umask, mode) => {
+  ])('gets its permissions from the umask of the process: umask %i', async (umask, mode) => {
     const files = await logged(umask);
     files.delete('of-another-program');
     expect([...files.values()].map((file) => file.mode)).toEqual([...files.keys()].map(() => mode));
   });
 
-  it('changes no file of another program in its folder', async () => {
+  it('does not touch files of other programs in its folder', async () => {
     expect((await logged(0o022)).get('of-another-program')?.content).toBe('mine');
   });
 });

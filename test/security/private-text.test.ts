@@ -48,7 +48,7 @@ const rows: readonly Meaning[] = [
   ...Object.values(workerMeanings),
 ];
 
-/** A failure of any code and origin, with private text in every field that can contain text. */
+/** A failure of any code and origin, with private text in every field that can hold text. */
 const anyFailure = (): fc.Arbitrary<TradeFeedError> => {
   const texts = fc.constantFrom(vault, mark, `\n${vault}\n`, `"${mark}"`);
   const made = fc.record({
@@ -101,7 +101,7 @@ const relayed = async (source: Observable<RelayedEvent>): Promise<Web> => {
   return web;
 };
 
-/** Reads the bytes that a page receives until a text is in them. */
+/** Reads the bytes that a page receives until they contain a text. */
 const bytesUntil = async (web: Web, awaited: string): Promise<string> => {
   const raw = await Raw.get(web.port);
   closing.push(() => raw.socket.destroy());
@@ -109,7 +109,7 @@ const bytesUntil = async (web: Web, awaited: string): Promise<string> => {
 };
 
 describe('a page receives only the fixed texts of the library', () => {
-  it('of a random failure in every event and in the end of the stream, early and late', async () => {
+  it('for a random failure in every event and at the end of the stream, early or late', async () => {
     await fc.assert(
       fc.asyncProperty(anyFailure(), async (failure) => {
         const source = new Source();
@@ -145,7 +145,7 @@ describe('a page receives only the fixed texts of the library', () => {
     },
   );
 
-  it('of a verdict that `classify` has changed, with advice that says so', async () => {
+  it('for a verdict that `classify` has changed, with advice that says so', async () => {
     await using wire = await startWire();
     const web = await relayed(tradeFeedEvents$('market', { ...throwingKey(wire), classify: () => 'stop' }));
     const bytes = await bytesUntil(web, 'event: connect-again');
@@ -156,7 +156,7 @@ describe('a page receives only the fixed texts of the library', () => {
   });
 });
 
-/** Options of a feed whose key function throws private text. */
+/** The options of a feed whose key function throws private text. */
 const throwingKey = (wire: { readonly baseUrl: string }): TradeFeedOptions => {
   const apiKey = (): string => {
     throw new Error(vault);
@@ -164,7 +164,7 @@ const throwingKey = (wire: { readonly baseUrl: string }): TradeFeedOptions => {
   return optionsFor(wire, { apiKey });
 };
 
-/** Options of a feed whose proxy or service refuses the connection. The error of the system contains the address. */
+/** The options of a feed whose proxy or service refuses the connection. The system's error contains the address. */
 const refusedAt = (port: number): Readonly<Record<string, Troubled>> => ({
   'a proxy that refuses the ticket request': {
     options: (wire) => optionsFor(wire, { dispatcher: new ProxyAgent(`http://127.0.0.1:${port}`) }),
@@ -181,13 +181,13 @@ const refusedAt = (port: number): Readonly<Record<string, Troubled>> => ({
 interface Troubled {
   readonly options: (wire: Wire) => TradeFeedOptions;
   readonly code: string;
-  /** The text that the log of the server contains, and a page must not receive. */
+  /** What the server's log contains but a page mustn't receive. */
   readonly text: string;
 }
 
 const vaultThrows: Troubled = { options: throwingKey, code: 'api-key-unavailable', text: vault };
 
-/** Runs a failing feed through some relays to a page, and compares the log of the server with the bytes of the page. */
+/** Runs a failing feed through relays to a page. Compares the server's log with the bytes that the page gets. */
 const compare = async (wire: Wire, { options, code, text }: Troubled, more: TradeFeedOptions, hops: 1 | 2) => {
   const log: string[] = [];
   const source = tradeFeedEvents$('market', { ...options(wire), ...more }).pipe(
@@ -230,7 +230,7 @@ describe('errors of an `apiKey` function, and addresses, stay on the server', ()
     await compare(wire, vaultThrows, more, hops);
   });
 
-  it('over a relay, of a connection that a proxy or the service refuses', async () => {
+  it('over a relay, if a proxy or the service refuses the connection', async () => {
     const port = portOf(await deadAddress());
     for (const troubled of Object.values(refusedAt(port))) {
       await using wire = await startWire({ ticket: [issue({ wss_url: `ws://127.0.0.1:${port}/` })] });
@@ -239,7 +239,7 @@ describe('errors of an `apiKey` function, and addresses, stay on the server', ()
     }
   });
 
-  it('over a relay of a log that is read', async () => {
+  it('over a relay that serves a log', async () => {
     const log = feedLog(folder.path('log'));
     const failure = copyFailure(
       createTradeFeedError({ stage: 'stream', closeCode: 1006, reason: vault, detail: vault }),
@@ -247,8 +247,8 @@ describe('errors of an `apiKey` function, and addresses, stay on the server', ()
         previous: createTradeFeedError({ stage: 'ticket', code: 'api-key-unavailable', detail: vault }),
       },
     );
-    const own = copyFailure(failure, { advice: vault });
-    const gaps = [failure, own].map((each): Gap => ({ type: 'gap', from: 1, to: 2, durationMs: 1, failure: each }));
+    const advised = copyFailure(failure, { advice: vault });
+    const gaps = [failure, advised].map((each): Gap => ({ type: 'gap', from: 1, to: 2, durationMs: 1, failure: each }));
     from([frame('one', 1), ...gaps, frame('two', 3)])
       .pipe(log.append())
       .subscribe();
@@ -258,7 +258,7 @@ describe('errors of an `apiKey` function, and addresses, stay on the server', ()
     expect(bytes).not.toMatch(isPrivate);
   });
 
-  it('over NestJS: only the log contains the text, not pages and the health answer', async () => {
+  it('over NestJS, where only the log contains the text, not pages or the health answer', async () => {
     await using wire = await startWire();
     const { app, url, log } = await startApp({
       imports: [TradeFeedModule.forRoot({ ...throwingKey(wire), relay: { batchMs: 0 } })],
@@ -271,11 +271,11 @@ describe('errors of an `apiKey` function, and addresses, stay on the server', ()
     const health = await (await fetch(`${url}/health`)).text();
     expect(JSON.parse(health)).toMatchObject({ 'trade-feed': { code: 'api-key-unavailable' } });
     expect((await log.line(/returned no key/)).text).toContain(vault);
-    for (const seen of [page.text(), health]) expect(seen).not.toMatch(isPrivate);
+    for (const published of [page.text(), health]) expect(published).not.toMatch(isPrivate);
   });
 });
 
-it('the answer of a full relay does not contain the number of clients', async () => {
+it('the answer of a full relay does not give away the number of clients', async () => {
   const relay = createRelay(NEVER, { maxClients: 7 });
   await using web = await Web.start(relayHandler(relay, { authorize: () => true }));
   closing.push(() => relay.close());

@@ -46,13 +46,13 @@ const ask = async (path: string, headers: Record<string, string> = {}) => {
 };
 
 describe('the module of NestJS', () => {
-  it('creates no route: a page cannot read before the application defines one', async () => {
+  it('creates no route, so no page can read before the application defines one', async () => {
     started = await startApp({ imports: [TradeFeedTestingModule.forRoot()] });
     for (const path of ['/', '/feed', '/relay', '/events', '/status', '/health'])
       expect(await ask(path)).toMatchObject({ status: 404 });
   });
 
-  it('answers a page of another origin with 403, unless `sse()` allows the origin', async () => {
+  it('answers a page of another origin with 403 unless `sse()` allows that origin', async () => {
     started = await startApp({ imports: [TradeFeedTestingModule.forRoot()], controllers: [FeedController] });
     for (const origin of [app, 'null', 'http://127.0.0.1'])
       expect(await ask('/feed', { origin })).toEqual({ status: 403, cors: [] });
@@ -73,7 +73,7 @@ describe('the module of NestJS', () => {
 
 const other = 'https://other.example';
 
-/** A relay that authorizes every client, without allowed origins. */
+/** A relay that authorizes every client but allows no other origins. */
 const openRelay = async () => {
   const source = new Source();
   const relay = createRelay(source.events$, { batchMs: 0, lingerMs: 0 });
@@ -108,7 +108,7 @@ describe('a relay with default options', () => {
     expect(await headOf(relay.web, { origin: `http://127.0.0.1:${relay.web.port}` })).toMatch(/^http\/1\.1 200 /);
   });
 
-  it('calls `authorize` again each time that a page reconnects', async () => {
+  it('calls `authorize` again each time a page reconnects', async () => {
     let isIn = true;
     const relay = createRelay(NEVER);
     await using web = await Web.start(relayHandler(relay, { authorize: () => isIn }));
@@ -119,7 +119,7 @@ describe('a relay with default options', () => {
   });
 });
 
-it('a payload cannot end its message and start another: it keeps line ends of any kind', async () => {
+it('a payload cannot end its message and start another, whatever line ends it contains', async () => {
   const forged = [
     'a\n\nevent: complete\ndata: {}\n\n',
     'b\r\rid: 9\r\rdata: x',

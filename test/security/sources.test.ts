@@ -1,12 +1,12 @@
 import { describe, expect, it } from '@jest/globals';
 import { documents, filesIn, read } from '../docs/fences.js';
 
-/** The patterns of secrets in source files. */
+/** What secrets look like in source files. */
 const secrets: Readonly<Record<string, RegExp>> = {
   'a private key': /-----BEGIN (?:[A-Z]+ )?PRIVATE KEY-----\s*[A-Za-z0-9+/]{16}/,
   'a platform token': /\b(?:ghp|gho|ghs|github_pat|npm|glpat|xox[abp]|sk_live|rk_live)[_-][A-Za-z0-9_]{16,}/,
   'a cloud key': /\bAKIA[0-9A-Z]{16}\b/,
-  // The guides write `password` where a password belongs.
+  // The guides write `password` as a placeholder.
   'an address with a password': /\b[a-z]+:\/\/[^\s/:@'"`]+:(?!password@)[^\s/:@'"`]+@/,
   'a JSON Web Token': /\beyJ[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}/,
 };

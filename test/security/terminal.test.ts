@@ -7,12 +7,12 @@ import { fakeContext, FakeOutput } from '../cli/support/fakes.js';
 const everything = `${String.fromCharCode(...Array(0x300).keys())}\u061c\u200e\u200f\u2028\u2029\u202e\u2066\u2069`;
 const harmful = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/;
 
-it.each([{}, { json: true as const }])('cannot be controlled by a payload, in text or in JSON (%j)', (options) => {
+it.each([{}, { json: true as const }])('no payload can control a terminal, in text or in JSON (%j)', (options) => {
   const terminal = fakeContext({ env: { TERM: 'xterm' }, stdout: new FakeOutput({ columns: 80, rows: 24 }) });
   const line = String(formatFor(options, terminal)(frameAt(1, everything)));
   expect(line).not.toMatch(harmful);
   expect(line.split('\n')).toHaveLength(2);
-  // JSON still has the same value, and a pipe receives the original bytes.
+  // The JSON still has the same value, and a pipe gets the original bytes.
   if ('json' in options) expect(JSON.parse(line)).toMatchObject({ data: everything });
   else expect(String(formatFor(options, fakeContext())(frameAt(1, everything)))).toBe(`${everything}\n`);
 });

@@ -35,7 +35,7 @@ after(async () => {
   site?.close();
 });
 
-/** The guides, which a reader may open on a phone: without the reference and the failure pages, whose tables have the same form. */
+/** The guides, which people read on phones. Leaves out the reference and the failure pages, which all look alike. */
 const guides = filesOf('.html')
   .filter((file) => !/^(404|api\/|failures\/(?!index)|examples\/)/.test(file))
   .map((file) => `/${file.replace('.html', '')}`);
@@ -47,7 +47,7 @@ const open = async (path, options) => {
   return { page, errors, close };
 };
 
-// The size decides about the width, the theme about contrast: so each page is checked in both sizes and both themes, not in all four pairs.
+// Width depends on the size and contrast on the theme, so both sizes and both themes are enough, not all four pairs.
 for (const [size, colorScheme] of [
   ['phone', 'light'],
   ['desktop', 'dark'],
@@ -75,7 +75,7 @@ for (const [size, colorScheme] of [
   }
 }
 
-test('on a phone no guide scrolls sideways, and a table with prose shows each cell whole', async () => {
+test('no guide scrolls sideways on a phone, and tables with prose show each cell whole', async () => {
   const { page, close } = await open('/options', { viewport: sizes.phone });
   const found = [];
   for (const path of guides) {
@@ -104,7 +104,7 @@ test('on a phone no guide scrolls sideways, and a table with prose shows each ce
   await close();
 });
 
-test('with the keyboard alone, the search finds a page and opens it', async () => {
+test('the search finds a page and opens it with the keyboard alone', async () => {
   const { page, close } = await open('/', { viewport: sizes.desktop });
   await page.keyboard.press('Control+k');
   await page.locator('#localsearch-input').waitFor();
@@ -115,7 +115,7 @@ test('with the keyboard alone, the search finds a page and opens it', async () =
   await close();
 });
 
-/** Presses Tab until an element has the focus. */
+/** Presses Tab until an element has focus. */
 const tabTo = async (page, selector) => {
   for (let presses = 0; presses < 40; presses += 1) {
     await page.keyboard.press('Tab');
@@ -124,7 +124,7 @@ const tabTo = async (page, selector) => {
   assert.fail(`Tab does not reach ${selector}`);
 };
 
-test('with the keyboard alone, a reader opens the search', async () => {
+test('the search opens with the keyboard alone', async () => {
   const { page, close } = await open('/sharing', { viewport: sizes.desktop });
   await tabTo(page, '.DocSearch-Button');
   await page.keyboard.press('Enter');
@@ -132,7 +132,7 @@ test('with the keyboard alone, a reader opens the search', async () => {
   await close();
 });
 
-test('with the keyboard alone, a reader opens both menus on a phone', async () => {
+test('both menus on a phone open with the keyboard alone', async () => {
   const { page, close } = await open('/sharing', { viewport: sizes.phone });
   await tabTo(page, '.VPNavBarHamburger');
   await page.keyboard.press('Enter');
@@ -145,7 +145,7 @@ test('with the keyboard alone, a reader opens both menus on a phone', async () =
   await close();
 });
 
-/** Returns the color of the corner of an image on the page. */
+/** Returns the color in the corner of an image on the page. */
 const cornerOf = async (page, image) => {
   const { x, y } = await image.boundingBox();
   const png = await page.screenshot({ clip: { x: x + 12, y: y + 4, width: 1, height: 1 } });
@@ -161,7 +161,7 @@ const cornerOf = async (page, image) => {
   );
 };
 
-test('with the keyboard alone, a reader changes the theme, and the diagrams change with it', async () => {
+test('the keyboard alone changes the theme, and the diagrams change with it', async () => {
   const { page, close } = await open('/diagrams/', { viewport: sizes.desktop, colorScheme: 'light' });
   const image = page.locator('.vp-doc img').first();
   assert.deepEqual(await cornerOf(page, image), [255, 255, 255, 255]);
@@ -172,7 +172,7 @@ test('with the keyboard alone, a reader changes the theme, and the diagrams chan
   await close();
 });
 
-test('the first key press of Tab shows the link that skips to the content', async () => {
+test('pressing Tab first shows the link that skips to the content', async () => {
   const { page, close } = await open('/sharing', { viewport: sizes.desktop });
   await page.keyboard.press('Tab');
   await page.locator('.VPSkipLink:focus').waitFor();

@@ -36,7 +36,7 @@ test('the site has the guides, the failure codes and the reference', () => {
     assert.ok(html.has(`${page}.html`), page);
 });
 
-test('every link and anchor of the site has a target', () => {
+test('every link and anchor of the site works', () => {
   assert.deepEqual(
     pages.flatMap((page) => attributesOf(page, 'href').flatMap((href) => problemOf(page, href) ?? [])),
     [],
@@ -66,12 +66,12 @@ test('no heading in the text of a page skips a level', () => {
   assert.deepEqual(pages.filter(skips), []);
 });
 
-test('every page is also there as plain Markdown, without includes', () => {
+test('every page also exists as plain Markdown, without includes', () => {
   for (const page of pages) assert.doesNotMatch(textOf(page.replace('.html', '.md')), /<!--@include/, page);
   assert.match(textOf('project/overview.md'), /^# rx-trade-feed$/m);
 });
 
-test('llms.txt lists the guides and the failure codes, and its links have a target', () => {
+test('llms.txt lists the guides and the failure codes, and its links work', () => {
   const links = [...textOf('llms.txt').matchAll(/\]\(\/(.+)\)$/gm)].map(([, path]) => path);
   for (const page of ['sharing.md', 'failures/connection-replaced.md', posix.join('api', 'index.md')])
     assert.ok(links.includes(page), page);

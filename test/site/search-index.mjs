@@ -1,4 +1,4 @@
-// Reads the search of the built site, and searches as the page does.
+// Reads the search index of the built site and searches it like the page.
 import MiniSearch from 'minisearch';
 import { readdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -17,8 +17,8 @@ const index = MiniSearch.loadJSON(json, {
   searchOptions: ranking,
 });
 
-/** Returns the sections that match a text, the best first. */
+/** Returns the sections that match a text, best first. */
 export const sections = (text) => index.search(text);
 
-/** Returns the pages that match a text, the best first, each once and without its ending. */
+/** Returns the pages that match a text, best first, each once and without its extension. */
 export const search = (text) => [...new Set(sections(text).map(({ id }) => id.replace(/(\.html)?(#.*)?$/, '')))];

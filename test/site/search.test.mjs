@@ -89,7 +89,7 @@ for (const [text, page] of Object.entries(first)) {
 const isOfApi = (page) => page.startsWith('/api/');
 const isName = (text) => /[a-z][A-Z$]/.test(text);
 
-test('the search ranks the reference last, unless the text is its name', () => {
+test('the search ranks the reference last unless the text is a name in it', () => {
   const early = Object.keys(first).filter((text) => {
     const pages = search(text).slice(isName(text) && isOfApi(first[text]) ? 1 : 0);
     return pages.findIndex(isOfApi) !== -1 && pages.findIndex(isOfApi) < pages.findLastIndex((page) => !isOfApi(page));
@@ -97,10 +97,10 @@ test('the search ranks the reference last, unless the text is its name', () => {
   assert.deepEqual(early, []);
 });
 
-test('the search for a number finds that number alone', () => {
+test('the search for a number finds only that number', () => {
   for (const number of ['4001', '1001', '400', '429', '1013'])
     assert.deepEqual([...new Set(sections(number).flatMap(({ terms }) => terms))], [number]);
   assert.deepEqual(search('40017'), []);
 });
 
-test('the search for a text that is nowhere finds nothing', () => assert.deepEqual(search('xyzzyqwert'), []));
+test('the search for a text that occurs nowhere finds nothing', () => assert.deepEqual(search('xyzzyqwert'), []));

@@ -5,13 +5,13 @@ import { extname, join, resolve } from 'node:path';
 /** The folder of the built site. */
 export const site = resolve(import.meta.dirname, '../../site');
 
-/** Returns the paths of all files of the site with this ending. */
+/** Returns the paths of all files of the site with this extension. */
 export const filesOf = (ending) =>
   readdirSync(site, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith(ending));
 
 export const textOf = (file) => readFileSync(join(site, file), 'utf8');
 
-/** Returns the file of an address of the site; `undefined` if there is none. */
+/** Returns the file behind an address of the site; `undefined` if there's none. */
 export const fileOf = (path) => {
   const file = join(site, decodeURIComponent(path));
   const found = [file, join(file, 'index.html'), `${file}.html`].find(
@@ -30,7 +30,7 @@ const types = {
   '.woff2': 'font/woff2',
 };
 
-/** Starts a server of the site, and returns it with its address. */
+/** Serves the site. Returns the server and its address. */
 export const serveSite = async () => {
   const server = createServer(({ url }, response) => {
     const file = fileOf(new URL(url, 'http://site').pathname);

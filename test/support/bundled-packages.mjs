@@ -9,7 +9,7 @@ const folder = join(root, 'temp/packages');
 
 const write = (file, text) => {
   mkdirSync(folder, { recursive: true });
-  // Rename is atomic: another run of the tests may write the same file.
+  // Renames, which is atomic, because another run of the tests may write the same file.
   writeFileSync(`${file}.${process.pid}`, text);
   renameSync(`${file}.${process.pid}`, file);
 };
@@ -26,7 +26,7 @@ const bundled = (name, contents = `module.exports = require('${name}');`) => {
     target: 'node20',
     minifyWhitespace: true,
     minifySyntax: true,
-    // When an assertion fails, Node searches the line of its source for its text. In one long line that takes seconds.
+    // When an assertion fails, Node searches its source line for the text. In one long line, that takes seconds.
     lineLimit: 200,
     write: false,
     logLevel: 'error',
@@ -35,15 +35,15 @@ const bundled = (name, contents = `module.exports = require('${name}');`) => {
   return file;
 };
 
-// jest searches the text of a CommonJS module for names of exports, for each test file. This one has none: jest takes the names from
-// the object that it loads.
+// jest searches the text of a CommonJS module for export names, for each test file. This one has none, so jest takes them
+// from the object that it loads.
 const entry = (name, file, part = '') => {
   const path = join(folder, `${name}.cjs`);
   write(path, `const bundle = require(${JSON.stringify(file)});\nmodule.exports = bundle${part};\n`);
   return path;
 };
 
-// `rxjs/operators` and the like share classes with `rxjs`, so they are parts of the same file.
+// `rxjs/operators` and the like share classes with `rxjs`, so they go into the same file.
 const rxjsParts = ['operators', 'testing', 'fetch'];
 const rxjs = bundled(
   'rxjs',
@@ -52,8 +52,8 @@ const rxjs = bundled(
 for (const part of rxjsParts) entry(`rxjs-${part}`, rxjs, `.${part}`);
 
 /**
- * The packages that jest loads as one file. It loads every file of a package again for each test file, and these packages have 100 to
- * 300 files.
+ * The packages that jest loads as one file each. It loads a package's files again for each test file, and these packages
+ * have 100 to 300 of them.
  */
 export const bundledPackages = {
   '^rxjs$': entry('rxjs', rxjs),

@@ -7,19 +7,19 @@ import { fileURLToPath } from 'node:url';
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
 /**
- * Bundles programs with the sources that they use, before the tests of a file, and removes the bundles after them.
+ * Bundles programs with the sources they use before the tests of a file, and removes the bundles afterwards.
  *
- * A bundle starts in a fraction of the time that the import of the package takes, because it contains only what the program uses.
+ * A bundle starts in a fraction of the time that importing the package takes, because it contains only what's used.
  *
- * @param folder - the folder of the programs, relative to the root of the project
+ * @param folder - the folder of the programs, relative to the project's root
  * @param names - the names of the programs
- * @returns a function that returns the path of a bundle, by the name of its program
+ * @returns a function that returns a bundle's path for the name of its program
  */
 export const bundledPrograms = (folder: string, names: readonly string[]): ((name: string) => string) => {
   let bundles = '';
   beforeAll(async () => {
     await mkdir(join(root, 'temp'), { recursive: true });
-    // Inside the project, so that the native package can be loaded.
+    // Inside the project, so that the native package can load.
     bundles = await mkdtemp(join(root, 'temp/programs-'));
     await build({
       entryPoints: names.map((name) => join(root, folder, name)),
@@ -29,10 +29,10 @@ export const bundledPrograms = (folder: string, names: readonly string[]): ((nam
       format: 'esm',
       platform: 'node',
       target: 'node20',
-      // With the names of the package as in tsconfig.json, which refer to the sources.
+      // Resolves the package's names to the sources, like tsconfig.json.
       tsconfig: join(root, 'tsconfig.json'),
       external: ['fs-native-extensions'],
-      // For the packages in CommonJS.
+      // CommonJS packages need it.
       banner: { js: `import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);` },
       minifyWhitespace: true,
       minifySyntax: true,

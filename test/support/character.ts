@@ -5,10 +5,10 @@ const afterSurrogates = 0xe000;
 const surrogates = afterSurrogates - firstSurrogate;
 
 /**
- * Generates each character of Unicode, as the unit of `fc.string`.
+ * Generates any Unicode character, as the unit of `fc.string`.
  *
- * It generates the same strings as the unit `binary` of fast-check. That unit builds a table of a million characters, which takes a second
- * in each test file.
+ * Generates the same strings as fast-check's unit `binary`, which spends a second per test file on a table of a million
+ * characters.
  */
 export const character: fc.Arbitrary<string> = fc.nat({ max: 0x10_ffff - surrogates }).map(
   (index) => String.fromCodePoint(index < firstSurrogate ? index : index + surrogates),

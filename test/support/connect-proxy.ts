@@ -7,17 +7,17 @@ import { listen } from './listen.js';
 
 /** How a proxy behaves. */
 export interface ConnectProxyOptions {
-  /** The ports on 127.0.0.1 by `host:port`, as clients request them. Any other request is answered with 502. */
+  /** The ports on 127.0.0.1, by the `host:port` that clients request. Any other request gets 502. */
   readonly targets: Readonly<Record<string, number>>;
   /** The status of every answer. @defaultValue 200 */
   readonly status?: number;
-  /** Makes it a proxy with an `https:` address. */
+  /** The key and certificate of a proxy with an `https:` address. */
   readonly tls?: Certificate;
-  /** Answers nothing. */
+  /** Never answers. */
   readonly isSilent?: boolean;
 }
 
-/** Starts an HTTP proxy for CONNECT (RFC 9110, 9.3.6). It knows hosts that DNS does not know. */
+/** Starts an HTTP proxy for CONNECT (RFC 9110, 9.3.6), which also knows hosts that DNS doesn't. */
 export const startConnectProxy = async ({ targets, status = 200, tls, isSilent = false }: ConnectProxyOptions) => {
   const requests: { authority: string; headers: IncomingHttpHeaders }[] = [];
   let tunnels = 0;

@@ -9,7 +9,7 @@ export interface Observed {
   readonly code?: string | undefined;
 }
 
-/** One row of the table: what is observed, and what it means. */
+/** One row of the table: what happened, and what it means. */
 export interface FailureRow {
   /** Absent: any stage. */
   readonly stage?: Stage;
@@ -31,11 +31,11 @@ const close = (closeCode: number | 'other', verdict: Verdict, reason?: string): 
   ...{ stage: 'stream', closeCode, verdict },
   ...(reason !== undefined && { reason }),
 });
-// The client itself observes these: there is no status and no close code.
+// The client observes these itself, without a status or a close code.
 const local = (stage: Stage, verdict: Verdict): Row => ({ stage, verdict });
 
 /**
- * The meaning of every failure, written from the service contract (section 7) and not from src. Tests compare src with it.
+ * The meaning of every failure, taken from the service contract (section 7) rather than src, so that tests can compare.
  * The compiler requires every code of {@link ServiceFailureCode}.
  */
 const rowsByCode = {
@@ -95,7 +95,7 @@ export const stoppingCodes: readonly string[] = failureCodes.filter((code) =>
 );
 
 /**
- * Returns the row for what was observed. A status or a close code decides, if there is one; otherwise the code decides.
+ * Returns the row for what happened. The status or close code decides, or the code if there's neither.
  *
  * @throws Error when the table has no such row
  */
@@ -114,7 +114,7 @@ export const failureRow = (observed: Observed): FailureRow => {
   return row;
 };
 
-/** Returns the expected code and verdict of what was observed, with its stage. */
+/** Returns the expected code and verdict for what happened, with its stage. */
 export const expectedFailure = (
   observed: Observed,
 ): { readonly stage: Stage; readonly code: ServiceFailureCode; readonly verdict: Verdict } => {

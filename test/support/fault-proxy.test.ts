@@ -67,10 +67,10 @@ const connectThrough = async (faults: Faults | ((n: number) => Faults), options:
   };
 };
 
-/** Creates bytes whose values show their position. */
+/** Creates bytes whose values encode their position. */
 const kilobytes = (count: number): Buffer => Buffer.from(Array.from({ length: count * 1_024 }, (_, i) => i % 251));
 
-it('forwards all bytes in both directions, FIN and a reset', async () => {
+it('the proxy forwards all bytes, FIN and resets in both directions', async () => {
   await using net = await connectThrough({});
   const [client, other] = [net.client(), net.client()];
   client.socket.end('question');
@@ -86,7 +86,7 @@ it('forwards all bytes in both directions, FIN and a reset', async () => {
 });
 
 describe('connections', () => {
-  it('are refused on request, and without a target', async () => {
+  it('are refused on request, or if there is no target', async () => {
     await using net = await connectThrough((n) => ({ refuse: n === 1 }));
     expect(await net.client().ended).toBe('ECONNRESET');
     const { target } = net.proxy;
@@ -98,7 +98,7 @@ describe('connections', () => {
     expect([net.services.length, net.proxy.connections, net.proxy.open]).toEqual([1, 3, 1]);
   });
 
-  it('are reordered: one connects to the target after the next', async () => {
+  it('are reordered, so that one reaches the target after the next', async () => {
     await using net = await connectThrough((n) => (n === 1 ? { connectAfter: 'next' } : {}), { holdMs: 5_000 });
     net.client().socket.write('first');
     await once(net.client().socket.setNoDelay(), 'connect');
@@ -110,14 +110,14 @@ describe('connections', () => {
   it.each([
     ['reset', 'ECONNRESET'],
     ['end', 'FIN'],
-  ] as const)('that are open end with %s()', async (method, seen) => {
+  ] as const)('end with %s() if they are open', async (method, ending) => {
     await using net = await connectThrough({});
     const ends = [net.client(), net.client(), await net.service(1), await net.service(2)];
     net.proxy[method]();
-    for (const { ended } of ends) expect(await ended).toBe(seen);
+    for (const { ended } of ends) expect(await ended).toBe(ending);
   });
 
-  it('that are open become half-open with halfOpen(), later ones do not', async () => {
+  it('become half-open with halfOpen() if they are open, but later ones do not', async () => {
     await using net = await connectThrough({});
     const before = net.client();
     const service = await net.service(1);
@@ -131,7 +131,7 @@ describe('connections', () => {
 });
 
 describe('the flow of bytes', () => {
-  it('is delayed in order, and the delays of chunks overlap', async () => {
+  it('stays in order when delayed, and the delays of chunks overlap', async () => {
     await using net = await connectThrough({ toClient: { delayMs: 600, jitterMs: 100 } });
     const client = net.client();
     const service = await net.service();
@@ -151,7 +151,7 @@ describe('the flow of bytes', () => {
     ['limited to a number of bytes per second', { bytesPerSecond: 100_000 }, 20, (_, ms) => ms > 150],
     ['split into small pieces', { segments: 'split' }, 8, (count) => count >= 8],
     ['split into bytes', { segments: 'drip' }, 2, (count) => count >= 200],
-  ])('is %s, and complete', async (_, toClient, size, isSo) => {
+  ])('is %s but complete', async (_, toClient, size, isSo) => {
     await using net = await connectThrough({ toClient });
     const client = net.client();
     const startedMs = performance.now();
@@ -161,11 +161,11 @@ describe('the flow of bytes', () => {
     expect(client.bytes().equals(kilobytes(size))).toBe(true);
   });
 
-  it('is joined into one chunk', async () => {
+  it('can be joined into one chunk', async () => {
     await using net = await connectThrough({ toClient: { segments: 'coalesced', delayMs: 1_500 } });
     const client = net.client();
     const service = await net.service();
-    // All arrive long before the first one is due, on a busy machine, too.
+    // All arrive long before the first one is due, even on a busy machine.
     for (const digit of '01234') {
       service.socket.write(digit);
       await delay(5);
@@ -187,7 +187,7 @@ describe('a cut', () => {
     expect(await service.ended).toBe('ECONNRESET');
   });
 
-  it('ends one direction with FIN and keeps the other open', async () => {
+  it('can end one direction with FIN and keep the other open', async () => {
     await using net = await connectThrough({ toClient: { cut: { afterBytes: 3, how: 'end' } } });
     const client = net.client();
     const service = await net.service();
@@ -198,7 +198,7 @@ describe('a cut', () => {
     expect(client.text()).toBe('abc');
   });
 
-  it('discards everything in both directions from then on', async () => {
+  it('can discard everything in both directions from then on', async () => {
     await using net = await connectThrough({ toServer: { cut: { afterBytes: 3, how: 'half-open' } } });
     const client = net.client();
     client.socket.write('abcdef');
@@ -228,7 +228,7 @@ describe('random faults', () => {
         await using net = await connectThrough({ toClient: faults }, { random: seededRandom(seed) });
         const client = net.client();
         const service = await net.service();
-        // Some faults send each byte separately: more of them take seconds on a busy machine.
+        // Some faults send byte by byte, so more bytes would take seconds on a busy machine.
         service.socket.end(kilobytes(1));
         const expected = Math.min(faults.cut?.afterBytes ?? Infinity, 1_024);
         await client.received(expected);

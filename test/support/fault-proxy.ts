@@ -15,7 +15,7 @@ export interface FaultProxyOptions {
 
 export type FaultProxy = Awaited<ReturnType<typeof startFaultProxy>>;
 
-/** Starts a faulty network in front of a service: a TCP proxy on loopback. Disposing it closes all sockets and timers. */
+/** Starts a TCP proxy that acts like a bad network before a service. Disposing it closes all sockets and timers. */
 export const startFaultProxy = async ({
   target,
   faults = () => ({}),
@@ -27,8 +27,8 @@ export const startFaultProxy = async ({
   let joinBefore = (): void => undefined;
 
   const server = createServer({ allowHalfOpen: true, pauseOnConnect: true, noDelay: true }, (client) => {
-    const own = faults((connections += 1));
-    const connection = faultConnection(client, own, [
+    const connectionFaults = faults((connections += 1));
+    const connection = faultConnection(client, connectionFaults, [
       seededRandom(random() * 2 ** 32),
       seededRandom(random() * 2 ** 32),
     ]);
@@ -38,12 +38,12 @@ export const startFaultProxy = async ({
 
     const join = async (): Promise<void> => {
       clearTimeout(timer);
-      if (own.refuse === true || proxy.target === undefined) connection.reset();
+      if (connectionFaults.refuse === true || proxy.target === undefined) connection.reset();
       else await connection.join(proxy.target);
       joinPrevious();
     };
     let timer: NodeJS.Timeout | undefined;
-    if (own.connectAfter === 'next') {
+    if (connectionFaults.connectAfter === 'next') {
       let isJoined = false;
       joinBefore = () => {
         if (!isJoined) void join();
@@ -70,7 +70,7 @@ export const startFaultProxy = async ({
     get open() {
       return openConnections().length;
     },
-    /** The port of the service. Without one, connections are refused. */
+    /** The port of the service. If it's missing, connections are refused. */
     target,
     /** Makes all open connections discard everything in both directions. */
     halfOpen: () => openConnections().forEach((connection) => connection.halfOpen()),
@@ -115,10 +115,10 @@ const faultConnection = (
   /** From now on discards everything in both directions, FIN included. */
   const halfOpen = (): void => {
     discard();
-    // Keep-alive detects a peer that no longer exists; an idle peer stays connected.
+    // Keep-alive detects a peer that no longer exists, but leaves an idle one connected.
     for (const socket of both) socket.setKeepAlive(true, 1_000);
   };
-  /** Sends FIN to both sides. Bytes that are not forwarded yet are lost. */
+  /** Sends FIN to both sides. Loses bytes that haven't been forwarded yet. */
   const end = (): void => {
     discard();
     for (const socket of both) socket.end();
@@ -127,7 +127,7 @@ const faultConnection = (
   const flow = (from: Socket, to: Socket, faults: Flow, draw: () => number): void => {
     const ends: Readonly<Record<FlowEnd, () => void>> = {
       'source-ended': () => to.end(),
-      // The other direction continues.
+      // The other direction carries on.
       end: () => {
         from.resume();
         to.end();
@@ -144,7 +144,7 @@ const faultConnection = (
   };
 
   for (const socket of both) {
-    // An error on one side resets the other, unless the two are already separated.
+    // An error on one side resets the other, unless they're already separated.
     socket.on('error', () => !stop.signal.aborted && reset());
   }
   return {
@@ -196,7 +196,7 @@ const forward = async (
       await pace(piece.length);
       await write(to, piece, signal);
       left -= piece.length;
-      // Otherwise the kernel joins the pieces again.
+      // Keeps the kernel from joining the pieces again.
       if (segments === 'split' || segments === 'drip') await nextTurn(undefined, { signal });
     }
   }
@@ -238,10 +238,10 @@ const write = (to: Socket, piece: Buffer, signal: AbortSignal): Promise<void> =>
     to.write(piece, () => (signal.aborted ? reject(signal.reason as Error) : resolve()));
   });
 
-/** Above this size the source is paused, so that its own buffers fill up, as on a slow network. */
+/** Pauses the source above this size, so that its buffers fill up like on a slow network. */
 const mostBytes = 1024 * 1024;
 
-/** Reads a socket and returns each chunk with the time when it is due. Stops reading when disposed. */
+/** Reads a socket. Returns each chunk with the time when it's due. Stops reading when disposed of. */
 const holdArrivals = (from: Socket, holdMs: () => number, signal: AbortSignal) => {
   const held: { readonly bytes: Buffer; readonly dueMs: number }[] = [];
   let size = 0;

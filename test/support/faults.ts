@@ -2,7 +2,7 @@ import { seededRandom as seededWords } from '../../src/testing/sources.js';
 
 /** The faults of one direction of a connection. */
 export interface Flow {
-  /** Delays each chunk by this time, plus up to `jitterMs`. The order is kept. */
+  /** Delays each chunk by this time, plus up to `jitterMs`. Chunks stay in order. */
   readonly delayMs?: number;
   readonly jitterMs?: number;
   readonly bytesPerSecond?: number;
@@ -17,13 +17,13 @@ export interface Cut {
   readonly how: 'reset' | 'end' | 'half-open';
 }
 
-/** The faults of one connection. Without any, all bytes are forwarded at once. */
+/** The faults of one connection. If there are none, all bytes are forwarded at once. */
 export interface Faults {
   readonly toClient?: Flow;
   readonly toServer?: Flow;
   /** Closes the connection at once, with RST. */
   readonly refuse?: boolean;
-  /** Reorders: connects to the target only after the next connection did, or after a time limit. */
+  /** Reorders: connects to the target only after the next connection has, or after a time limit. */
   readonly connectAfter?: 'next';
 }
 
@@ -50,7 +50,7 @@ const oneFault = (random: () => number): Faults => {
   const kind = random();
   if (kind < 0.08) return { refuse: true };
   if (kind < 0.16) return { connectAfter: 'next' };
-  // The service answers a request that FIN cuts off with 400: that is an answer, not a network fault.
+  // The service answers a request that FIN cuts off with 400, which is an answer rather than a network fault.
   return random() < 0.7
     ? { toClient: oneFlow(random, ['reset', 'end', 'half-open']) }
     : { toServer: oneFlow(random, ['reset', 'half-open']) };
@@ -70,5 +70,5 @@ const below = (random: () => number, bound: number): number => Math.floor(random
 
 const pick = <T>(random: () => number, values: readonly T[]): T => values[below(random, values.length)] as T;
 
-// Every order of magnitude has the same probability.
+// All orders of magnitude are equally likely.
 const between = (random: () => number, low: number, high: number): number => Math.round(low * (high / low) ** random());

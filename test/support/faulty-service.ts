@@ -7,7 +7,7 @@ import { optionsFor } from './feed.js';
 
 export type FaultyService = Awaited<ReturnType<typeof startFaultyService>>;
 
-/** Starts a service whose n-th payload begins with n, and the proxy that every client connects through. */
+/** Starts a service whose n-th payload starts with n, and a proxy that every client connects through. */
 export const startFaultyService = async (
   { tls, ...network }: FaultProxyOptions & { readonly tls?: Certificate },
   options: TradeFeedOptions = {},
@@ -21,14 +21,14 @@ export const startFaultyService = async (
     limits: { ticketsPerWindow: Infinity, shutdownTimeoutMs: 0 },
   });
   proxy.target = Number(new URL(service.baseUrl).port);
-  const seen: ServiceEvent[] = [];
-  service.events$.subscribe((event) => seen.push(event));
+  const serviceEvents: ServiceEvent[] = [];
+  service.events$.subscribe((event) => serviceEvents.push(event));
   const apiKey = service.createAccount({ plan: 'developer' }).createApiKey();
   return {
     proxy,
     options: optionsFor({ baseUrl: publicUrl }, { apiKey, ...(tls && { tls: { ca: tls.cert } }), ...options }),
     /** The events of the service. */
-    seen,
+    serviceEvents,
     [Symbol.asyncDispose]: async () => {
       await proxy[Symbol.asyncDispose]();
       await service.shutdown();
@@ -36,7 +36,7 @@ export const startFaultyService = async (
   };
 };
 
-// Many sizes: from a few bytes to more than one read.
+// From a few bytes to more than a single read.
 const fillingOf = (n: number): number => (n % 100 === 99 ? 70_000 : n % 100);
 const counted$: Observable<string> = timer(0, 1).pipe(map((n) => `${n} ${'x'.repeat(fillingOf(n))}`));
 

@@ -14,7 +14,7 @@ export const optionsFor = (
   backoff: { initialDelayMs: 1, maxDelayMs: 5, ...options.backoff },
 });
 
-/** How an attempt ended: the failure, whether the feed reconnects, and the events since the attempt before. */
+/** How an attempt ended: the failure, whether the feed reconnects, and the events since the previous attempt. */
 export interface Outcome {
   readonly failure: TradeFeedError;
   readonly goesOn: boolean;
@@ -41,7 +41,7 @@ export const outcomesOf = (options: TradeFeedOptions, attempts = Infinity): Prom
       },
       error: (error: unknown) => {
         if (!(error instanceof TradeFeedError)) return reject(new Error('not a TradeFeedError', { cause: error }));
-        // `retries-exhausted` replaces the last failure, which is its cause.
+        // `retries-exhausted` wraps the last failure as its cause.
         const goesOn = attempts === Infinity && error.code === 'retries-exhausted';
         const last = goesOn ? (error.cause as TradeFeedError) : error;
         resolve([...outcomes, { failure: last, goesOn, delayMs: undefined, events }]);
@@ -53,7 +53,7 @@ export const outcomesOf = (options: TradeFeedOptions, attempts = Infinity): Prom
 export const outcomeOf = async (options: TradeFeedOptions): Promise<Outcome> =>
   (await outcomesOf(options, 1))[0] as Outcome;
 
-/** Collects values up to the first one that satisfies the predicate, inclusive. */
+/** Collects values up to and including the first one that satisfies the predicate. */
 export const until = <T>(source$: Observable<T>, last: (value: T) => boolean): Promise<T[]> =>
   lastValueFrom(
     source$.pipe(

@@ -1,7 +1,7 @@
 import { connect, createServer, type Socket } from 'node:net';
 import { listen } from './listen.js';
 
-/** What happens to a connection: it is forwarded to a port, reset, ended, answered with garbage, or never answered. */
+/** What happens to a connection: forwarded to a port, reset, ended, answered with garbage, or never answered. */
 export type Fate = { readonly port: number } | 'reset' | 'end' | 'garbage' | 'silence';
 
 export type Gate = Awaited<ReturnType<typeof startGate>>;

@@ -16,9 +16,9 @@ export interface HeldServiceOptions {
   /** Called with everything that the service sees of a subscription. */
   readonly see: (subscription: number, seen: Seen) => void;
   readonly tls?: Certificate | undefined;
-  /** The port that clients connect to, when there is a proxy in front. */
+  /** The port that clients connect to if there's a proxy in front. */
   readonly publicPort?: () => number;
-  /** Called when a ticket request or a handshake arrives. A test can answer it here. */
+  /** Called for each ticket request or handshake. A test can answer it here. */
   readonly onTicket?: (ticket: HeldTicket) => void;
   readonly onHandshake?: (handshake: HeldHandshake) => void;
 }
@@ -28,8 +28,8 @@ const subscriptionOf = (text: unknown): number =>
   Number(/^(?:Bearer )?planted-(?:key|ticket)-(\d+)-/.exec(String(text))?.[1]);
 
 /**
- * Starts a service on loopback that holds every request until the test answers it. It reports everything that it sees of each subscription, which
- * it recognizes by the API key. Shares no code with src.
+ * Starts a service on loopback that holds every request until the test answers it. Reports everything it sees of each
+ * subscription, which it recognizes by the API key. Shares no code with src.
  */
 export const startHeldService = async ({ see, tls, publicPort, onTicket, onHandshake }: HeldServiceOptions) => {
   const tickets = new Map<number, HeldTicket>();
@@ -38,7 +38,7 @@ export const startHeldService = async ({ see, tls, publicPort, onTicket, onHands
   const allStreams = new Set<Stream>();
   const open = new Set<Socket>();
   let count = 0;
-  // It goes down, and is back on the same port.
+  // Goes down and comes back on the same port.
   const port = await freePort();
 
   const origin = () => `127.0.0.1:${publicPort?.() ?? port}`;
@@ -86,7 +86,7 @@ export const startHeldService = async ({ see, tls, publicPort, onTicket, onHands
   let server: Server;
   const listen = async () => {
     server = tls ? createHttps(tls) : createHttp();
-    // No timeout of the server may end a held request.
+    // The server's timeouts mustn't end a held request.
     Object.assign(server, { keepAliveTimeout: 0, headersTimeout: 0, requestTimeout: 0, timeout: 0 });
     server
       .on('connection', (socket: Socket) => {
@@ -117,7 +117,7 @@ export const startHeldService = async ({ see, tls, publicPort, onTicket, onHands
     get port() {
       return port;
     },
-    /** Requests that wait for an answer, and open streams, by subscription. */
+    /** Unanswered requests and open streams, by subscription. */
     ...{ tickets, handshakes, streams },
     /** All open streams. A subscription can have two: an abandoned handshake may arrive late. */
     allStreams,
@@ -154,7 +154,7 @@ const requestsOver = new WeakMap<object, number>();
 
 export type HeldTicket = ReturnType<typeof heldTicket>;
 
-/** A ticket request that waits for an answer from the test. */
+/** A ticket request that the test hasn't answered yet. */
 const heldTicket = ({ subscription, n, address, response, see }: TicketRequest) => {
   const { socket } = response;
   const before = requestsOver.get(socket as object) ?? 0;
@@ -173,15 +173,15 @@ const heldTicket = ({ subscription, n, address, response, see }: TicketRequest) 
 
   return {
     subscription,
-    /** Whether the connection served an earlier request. The client may then repeat the request once. */
+    /** Whether the connection served an earlier request. If so, the client may repeat the request once. */
     isWarm: before > 0,
     /** Answers 200 with a ticket of this lifetime. */
     issue: (lifetimeMs: number) => {
-      // Every ticket has a different address and subprotocol: the client must use the returned ones.
+      // Varies the address and the subprotocol with each ticket, because the client must use the returned ones.
       const ticket = `planted-ticket-${subscription}-${n}`;
       const path = `/ws/${n}?session=${n}`;
       const subprotocol = `mmp.trade-batch.v${n}`;
-      // A `Date` header has whole seconds.
+      // A `Date` header counts whole seconds.
       const now = Math.floor(Date.now() / 1_000) * 1_000;
       end({ ticket: { ticket, path, subprotocol } });
       response.writeHead(200, { 'content-type': 'application/json', date: new Date(now).toUTCString() }).end(
@@ -225,7 +225,7 @@ interface Handshake {
 
 export type HeldHandshake = ReturnType<typeof heldHandshake>;
 
-/** A handshake that waits for an answer from the test. */
+/** A handshake that the test hasn't answered yet. */
 const heldHandshake = ({ subscription, socket, request, duplex, head, see }: Handshake) => {
   let finish: (stream?: Stream) => void;
   const done = new Promise<Stream | undefined>((resolve) => (finish = resolve));
@@ -277,7 +277,7 @@ const heldHandshake = ({ subscription, socket, request, duplex, head, see }: Han
       resetSocket(duplex);
       finish();
     },
-    /** Resolves with the stream when it is open, or with `undefined` when it failed. */
+    /** Resolves with the stream once it's open, or with `undefined` if it failed. */
     done,
   };
 };
@@ -341,7 +341,7 @@ const streamOver = ({ subscription, socket, duplex, head, see }: Handshake) => {
   };
 };
 
-/** Ends a connection abruptly: with RST, or for TLS with `destroy`, because a TLS socket cannot send RST. */
+/** Ends a connection abruptly: with RST, or with `destroy` for TLS, because a TLS socket can't send RST. */
 const resetSocket = (socket: Socket): void => {
   if (socket instanceof TLSSocket) socket.destroy();
   else socket.resetAndDestroy();

@@ -6,10 +6,10 @@ const { releaseAsyncStorages } = require('./release-async-storages.cjs');
 const release = releaseAsyncStorages(AsyncLocalStorage);
 
 /**
- * The runtime of jest, at less cost for each test file.
+ * jest's runtime, at a lower cost per test file.
  *
- * It compiles the files of jest and of the bundled packages once for each process instead of once for each test file: V8 caches the code
- * of a `Script` by its text, but not that of `compileFunction`, which jest calls.
+ * Compiles the files of jest and of the bundled packages once per process instead of once per test file: V8 caches the
+ * code of a `Script` by its text, but not that of `compileFunction`, which jest calls.
  */
 module.exports = class extends Runtime {
   constructor(config, environment, ...others) {
@@ -20,7 +20,7 @@ module.exports = class extends Runtime {
     const head = `(function(${executor.injectedModuleParameters.join()}){`;
     executor.compile = (source, filename) => {
       const context = environment.getVmContext();
-      // V8 does not cache a script that has `importModuleDynamically`.
+      // V8 doesn't cache a script that has `importModuleDynamically`.
       if (context === null || source.includes('import(')) return compileWithoutCache(source, filename);
       try {
         return new Script(`${head}${source}\n})`, { filename, columnOffset: -head.length }).runInContext(context);

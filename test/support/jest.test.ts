@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { basename, join, resolve } from 'node:path';
 import { releaseAsyncStorages } from './release-async-storages.cjs';
 
-// Small test files, each with one passing test, and the expected message of the gate; empty: it passes.
+// Small test files with a passing test each, and the gate's expected message; empty if it passes.
 const files: readonly (readonly [name: string, source: string, message: string])[] = [
   ['leaves-a-timer', `it('passes', () => { setTimeout(() => {}, 60_000); });`, 'leaks: 1 Timeout '],
   [
@@ -44,7 +44,7 @@ const files: readonly (readonly [name: string, source: string, message: string])
   ['closes-a-little-later', `it('passes', () => { setTimeout(() => {}, 300); });`, ''],
 ];
 
-// A leaked resource stays active, so a short wait is enough. The one file that closes something later has the default wait.
+// A leaked resource stays active, so a short grace period is enough. The file that closes late has the default.
 const options = `/** @jest-environment-options {"leakGraceMs": 100} */`;
 
 const prelude = `
@@ -89,7 +89,7 @@ describe('the leak gate', () => {
   });
 });
 
-// A class with separate methods: the storage of this test file must not be disabled.
+// A subclass with separate methods, so that this test file's storage isn't disabled.
 const trackedStorage = () => {
   class Tracked extends AsyncLocalStorage<string> {}
   for (const method of ['run', 'enterWith'] as const) {
@@ -98,7 +98,7 @@ const trackedStorage = () => {
   return Tracked;
 };
 
-it('disables each storage that was used since the last call', () => {
+it('releaseAsyncStorages disables each storage that was used since the last call', () => {
   const Tracked = trackedStorage();
   const release = releaseAsyncStorages(Tracked);
   const [entered, ran, unused] = [new Tracked(), new Tracked(), new Tracked()];

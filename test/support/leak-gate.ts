@@ -2,15 +2,15 @@ import { TestEnvironment } from 'jest-environment-node';
 import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises';
 
 /**
- * The test environment of this project. It fails a test file that leaves a timer, socket or server open.
+ * The test environment of this project: fails a test file that leaves a timer, socket or server open.
  *
- * An environment, because jest runs the `afterAll` of a setup file before that of the test file, which closes sockets. Fake
- * timers do not affect an environment either.
+ * It's an environment because jest runs a setup file's `afterAll` before that of the test file, which closes sockets, and
+ * because fake timers don't affect it.
  *
- * Resources are counted by kind, so jest's own timers must be in another process: `workerIdleMemoryLimit` in jest.config.mjs
- * makes jest use workers, also for a single file. With `--runInBand` the gate detects less.
+ * It counts resources by kind, so jest's own timers must be in another process: `workerIdleMemoryLimit` in jest.config.mjs
+ * makes jest use workers even for a single file. Under `--runInBand`, the gate detects less.
  *
- * A resource that is still closing has 3 s to do so, in CI 15 s. A test file can set another time:
+ * A resource that's still closing gets 3 s, or 15 s in CI. A test file can change that:
  * `@jest-environment-options {"leakGraceMs": 100}`.
  */
 export default class LeakGate extends TestEnvironment {
@@ -25,9 +25,9 @@ export default class LeakGate extends TestEnvironment {
 
   override async setup(): Promise<void> {
     await super.setup();
-    // jest sets 100, and looks up the source of each line of a stack. That takes a millisecond for each TradeFeedError. Node's default is 10.
+    // Node's default. jest sets 100, and looks up the source of each stack line: a millisecond for each TradeFeedError.
     this.global.Error.stackTraceLimit = 10;
-    // Node creates both pipes on first use: without this, a test that logs would count as a leak.
+    // Node creates both pipes on first use, so a test that logs would otherwise count as a leak.
     for (const stream of [process.stdout, process.stderr]) stream.write('');
     this.#before = activeResources();
   }
@@ -57,8 +57,8 @@ const leaksNow = (before: ReadonlyMap<string, number>): string[] =>
     .filter(([, more]) => more > 0)
     .map(([kind, more]) => `${more} ${kind}`);
 
-// A handle closes some turns after close(), so the gate waits a limited time. It always waits two turns, so that jest still
-// reports an unhandled rejection.
+// A handle closes some turns after close(), so the gate gives it some time. It always waits two turns, so that jest still
+// reports unhandled rejections.
 const leaksSince = async (before: ReadonlyMap<string, number>, graceMs: number): Promise<string[]> => {
   const deadline = performance.now() + graceMs;
   await nextTurn();
@@ -75,7 +75,7 @@ const leakError = (leaks: readonly string[], graceMs: number): Error => {
   const error = new Error(
     `This test file leaks: ${leaks.join(', ')} (still active ${graceMs} ms after its last test).`,
   );
-  // The stack would point to this file instead of the leak.
+  // A stack would point here instead of at the leak.
   error.stack = error.message;
   return error;
 };

@@ -5,7 +5,7 @@ import { freePort } from './free-port.mjs';
 /**
  * Starts a server on loopback. Disposing it destroys its connections and closes it.
  *
- * @param event - the event that has the sockets of a connection: `secureConnection` for those of TLS
+ * @param event - the event that carries the sockets: `secureConnection` for TLS
  */
 export const listen = async (server: Server, event: 'connection' | 'secureConnection' = 'connection') => {
   const open = new Set<Socket>();
@@ -19,7 +19,7 @@ export const listen = async (server: Server, event: 'connection' | 'secureConnec
   await once(server, 'listening');
   return {
     port: (server.address() as AddressInfo).port,
-    /** The open connections, in the order of arrival. */
+    /** The open connections, in order of arrival. */
     open: open as ReadonlySet<Socket>,
     /** The number of connections so far. */
     get connections() {
@@ -34,5 +34,5 @@ export const listen = async (server: Server, event: 'connection' | 'secureConnec
   };
 };
 
-/** Returns a loopback address where nothing listens. */
+/** Returns a loopback address where nothing is listening. */
 export const deadAddress = async (): Promise<string> => `http://127.0.0.1:${await freePort()}`;

@@ -1,5 +1,5 @@
-// Runs modules in one process, each like a separate program: with its own environment variables and output. The package is loaded once, which
-// takes most of the CPU time of a short program.
+// Runs modules in one process, each like a separate program with its own environment variables and output. Loads the
+// package only once, which takes most of a short program's CPU time.
 //
 // Argument: a JSON list of { url, env }. Prints JSON lines with the index of the module: { index, stream, text } for its output, and
 // { index, hasEnded: true } when it has been evaluated, { index, hasFailed: true } after an error. An error that belongs to no module has no index.

@@ -1,7 +1,7 @@
 /**
- * Deletes APIs that are newer than the oldest supported browser (docs/relay.md), and returns the names that it could not delete.
+ * Deletes APIs that are newer than the oldest supported browser (docs/relay.md). Returns the names it couldn't delete.
  *
- * Other contexts run the source text of this function, so it must not refer to anything outside.
+ * Other contexts run this function's source text, so it mustn't refer to anything outside.
  */
 export const withoutNewerApis = (): string[] => {
   const root = globalThis as unknown as Record<string, object | undefined>;

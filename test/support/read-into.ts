@@ -1,6 +1,6 @@
 import type { ReadBuffer } from '../../src/transport/frame-socket.js';
 
-/** Delivers bytes to a buffer as Node does: in reads that are not larger than the space in the buffer. */
+/** Delivers bytes to a buffer like Node: in reads no larger than the space in the buffer. */
 export const readInto = ({ onread }: ReadBuffer, bytes: Buffer): void => {
   for (let at = 0; at < bytes.length;) {
     const space = (onread.buffer as () => Buffer)();

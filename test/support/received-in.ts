@@ -7,7 +7,7 @@ const defaults = {
   connection: 1,
 };
 
-/** Creates a frame whose payload is in memory from `start` to `end`: a read buffer, if nothing else is said. */
+/** Creates a frame whose payload lies in memory from `start` to `end`, by default in a read buffer. */
 export const receivedIn = (memory: Buffer, start: number, end: number, options: Partial<typeof defaults> = {}) => {
   const { kind, use, receivedAt, connection } = { ...defaults, ...options };
   return new ReceivedFrame('market', new Payload(memory, start, end, kind, use), receivedAt, connection);

@@ -1,8 +1,8 @@
 /**
- * Returns a function that disables each AsyncLocalStorage that was used since its last call.
+ * Returns a function that disables every AsyncLocalStorage that was used since its last call.
  *
- * jest-circus uses one for each test file and never disables it. Before Node 24 each of them makes every promise of the process slower:
- * after 150 test files an `await` takes 24 µs instead of 0.1.
+ * jest-circus uses one for each test file and never disables it. Before Node 24, each of them slows down every promise of
+ * the process: after 150 test files, an `await` takes 24 µs instead of 0.1.
  */
 const releaseAsyncStorages = ({ prototype }) => {
   const used = new Set();

@@ -8,20 +8,20 @@ export interface Module {
   readonly env: Readonly<Record<string, string>>;
 }
 
-/** What a module has printed until now. */
+/** What a module has printed so far. */
 export interface ModuleOutput {
   readonly stdout: string;
   readonly stderr: string;
-  /** Whether the module has been evaluated, with all its top-level `await`. */
+  /** Whether the module has been evaluated, including its top-level `await`. */
   readonly hasEnded: boolean;
-  /** Whether it threw, or an error that belongs to no module did. */
+  /** Whether it threw, or whether an error occurred that belongs to no module. */
   readonly hasFailed: boolean;
 }
 
-/** A line on stderr that tells nothing of the program: it is warned when no attempt succeeds for some seconds, which they take on a busy machine. */
+/** The warning that no attempt has succeeded for some seconds: on a busy machine, it says nothing about the program. */
 export const slowMachine = /TradeFeedWarning: No connection to |^\(Use `node --trace-warnings /;
 
-/** Removes these lines. */
+/** Removes that warning. */
 export const withoutSlowness = (stderr: string): string =>
   stderr
     .split('\n')
@@ -30,7 +30,7 @@ export const withoutSlowness = (stderr: string): string =>
 
 const host = new URL('module-host.mjs', import.meta.url).pathname;
 
-/** Ends a process that hangs. No test needs a program to be faster than this. */
+/** Kills a process that hangs. No test needs a program to be faster than this. */
 const limitMs = 100_000;
 
 interface Message extends Partial<ModuleOutput> {
@@ -40,13 +40,13 @@ interface Message extends Partial<ModuleOutput> {
 }
 
 /**
- * Runs modules with the built package in one child process. Each has separate environment variables and a separate output.
+ * Runs modules with the built package in one child process, each with its own environment variables and output.
  *
  * @param cwd - the working directory
  * @param nodeArgs - options of Node
  */
 export const runModules = (modules: readonly Module[], cwd: string, nodeArgs: readonly string[] = []) => {
-  // A late subscriber receives the last output, also after the end of the process.
+  // A late subscriber gets the last output, even after the process has ended.
   const outputs = modules.map(() => new ReplaySubject<ModuleOutput>(1));
   const latest = modules.map((): ModuleOutput => ({ stdout: '', stderr: '', hasEnded: false, hasFailed: false }));
   outputs.forEach((output, index) => output.next(latest[index]!));

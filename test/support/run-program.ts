@@ -9,7 +9,7 @@ export interface Ended {
 }
 
 /**
- * Runs a program in a child process, and waits until it exits.
+ * Runs a program in a child process and waits until it exits.
  *
  * @param name - a program of test/e2e/programs, which uses the built package, or the path of a program
  */
@@ -33,6 +33,6 @@ export const runProgram = async (
   });
 };
 
-/** Removes the warning that an attempt takes some seconds, as it does on a busy machine. */
+/** Removes the warning that an attempt takes some seconds, which happens on a busy machine. */
 const fast = (output: string): string =>
   output.replace(/^.*No connection to \S+ has opened after \d+ s of .*\n(\(Use `node --trace-warnings .*\n)?/gm, '');

@@ -15,7 +15,7 @@ const payloads = fc
 const texts = fc
   .tuple(sizes, fc.constantFrom('a', 'é', '€', '😀', '{"n":1}', '\0'))
   .map(([size, unit]) => Buffer.from(unit.repeat(Math.ceil(size / unit.length))).subarray(0, size))
-  // A cut within a character makes the text invalid. This removes the partial character in most cases.
+  // A cut within a character makes the text invalid, so this removes the partial character in most cases.
   .map((text) =>
     text.length > 0 && (text.at(-1) as number) > 0x7f ? Buffer.from(text.toString('utf8').slice(0, -1)) : text,
   );
@@ -114,6 +114,6 @@ export const cuts: Arbitrary<(bytes: Buffer) => Buffer[]> = fc
     const inTheMiddle = [...at.map((share) => Math.floor(share * bytes.length)), ...Array(each).keys()];
     const places = new Set([...inTheMiddle, bytes.length]);
     const ends = [...places].filter((place) => place > 0 && place <= bytes.length).sort((a, b) => a - b);
-    // A separate buffer for each part, as from a socket.
+    // A separate buffer for each part, like from a socket.
     return ends.map((end, i) => Buffer.from(bytes.subarray(ends[i - 1] ?? 0, end)));
   });

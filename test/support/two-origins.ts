@@ -36,7 +36,7 @@ export const startTwoOrigins = async ({
   };
 };
 
-/** Every connection counts as stable, so a renew follows at once. */
+/** Makes every connection count as stable, so that a renew happens at once. */
 export const stable: TradeFeedOptions['backoff'] = { stableAfterMs: 0 };
 /** Accepts the handshake, sends a frame, and closes with `access expired`. */
 export const expired: HandshakeStep = accept(text('a frame'), close(4003, 'access expired'));
@@ -47,7 +47,7 @@ export const frames = accept(text('a frame'));
 export const turns = async (count = 20): Promise<void> => {
   for (let n = 0; n < count; n += 1) await new Promise((resolve) => setImmediate(resolve));
 };
-/** Runs a step when a condition is fulfilled. */
+/** Runs a step once a condition holds. */
 export const after =
   (condition: () => boolean, step: TicketStep): TicketStep =>
   (response, wire, n) =>

@@ -3,20 +3,20 @@ import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promi
 
 const defaultLimitMs = process.env['CI'] ? 50_000 : 8_000;
 
-/** How often the condition is read once per turn of the event loop, before it is read once per ms. */
+/** For how many turns of the event loop to check the condition every turn, before checking once per ms. */
 const TURNS = 100;
 
 export interface WaitForOptions {
-  /** What the error says was missing. @defaultValue the source text of the condition */
+  /** What the error says is missing. @defaultValue the source text of the condition */
   readonly what?: () => string;
   /** @defaultValue 8 000, and 50 000 in CI: less than the timeout of a test */
   readonly limitMs?: number;
 }
 
 /**
- * Waits until a condition returns a truthy value, and returns that value. Fake timers and a mocked `Date` do not affect it.
+ * Waits until a condition returns a truthy value, and returns it. Fake timers and a mocked `Date` don't affect it.
  *
- * @throws Error when the condition is still not fulfilled after `limitMs`
+ * @throws Error when the condition still doesn't hold after `limitMs`
  */
 export const waitFor = async <T>(
   condition: () => T | Promise<T>,

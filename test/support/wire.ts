@@ -7,7 +7,7 @@ import type { Certificate } from './certificate.js';
 import { listen } from './listen.js';
 
 /**
- * A service whose bytes the test controls. It implements WebSocket itself and shares no code with src, not even with src/testing.
+ * A service whose bytes the test controls. Implements WebSocket itself and shares no code with src, not even src/testing.
  * The n-th step of a script answers the n-th ticket request or handshake; the last step repeats.
  */
 export interface Wire extends AsyncDisposable {
@@ -40,7 +40,7 @@ export interface WireScript {
   readonly ticket?: readonly TicketStep[];
   readonly handshake?: readonly HandshakeStep[];
   readonly tls?: Certificate;
-  /** Does not answer a close frame of the client. */
+  /** Doesn't answer the client's close frame. */
   readonly ignoresClose?: boolean;
   /** Keeps the server's half of a connection open after the client's FIN. */
   readonly staysOpen?: boolean;
@@ -117,7 +117,7 @@ export interface FrameFields {
   readonly isFinal?: boolean;
   readonly isMasked?: boolean;
   readonly reserved?: number;
-  /** The length in the header, if it is not that of the payload, and the number of extra bytes that encode it. */
+  /** The length in the header, if it isn't the payload's, and the number of extra bytes that encode it. */
   readonly length?: bigint;
   readonly lengthBytes?: 0 | 2 | 8;
 }
@@ -153,7 +153,7 @@ export const pong = (payload = ''): Buffer => wsFrame(10, payload);
 export const close = (code?: number, reason: string | Uint8Array = ''): Buffer =>
   wsFrame(8, code === undefined ? '' : closePayload(code, reason));
 
-/** The payload of a close frame, cut off at its largest size. */
+/** Returns the payload of a close frame, cut off at the maximum size. */
 export const closePayload = (code: number, reason: string | Uint8Array = ''): Buffer =>
   Buffer.concat([Buffer.from([code >> 8, code & 255]), Buffer.from(reason)]).subarray(0, 125);
 
@@ -187,7 +187,7 @@ export const startWire = async ({
         opcodes.push(opcode);
         if (opcode === 8 && !ignoresClose) socket.end();
       });
-      // An HTTP server keeps its half of a connection open, also after an upgrade.
+      // An HTTP server keeps its half of a connection open, even after an upgrade.
       if (!staysOpen) socket.on('end', () => socket.end());
       step(handshake, handshakes.length)({ socket, request }, wire, handshakes.length);
     });

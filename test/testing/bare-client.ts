@@ -5,7 +5,7 @@ import { Agent, request } from 'undici';
 import WebSocket from 'ws';
 import type { ServiceEvent, TradeFeedService } from 'rx-trade-feed/testing';
 
-/** An unchecked ticket response: the tests check its form. */
+/** A ticket response whose form the tests check. */
 export interface BareTicket {
   readonly ticket: string;
   readonly token_type: string;
@@ -25,7 +25,7 @@ export interface BareAnswer {
 /** Returns the code of the default error body. */
 export const errorCode = ({ body }: BareAnswer): unknown => (body as { error: { code: unknown } }).error.code;
 
-/** Waits for `close`, also after an error. `once` of `node:events` would reject at the error. */
+/** Waits for `close`, even after an error. `once` of `node:events` would reject at the error. */
 export const closeOf = (emitter: EventEmitter): Promise<unknown[]> =>
   new Promise((resolve) => {
     emitter.on('error', () => undefined);
@@ -63,7 +63,7 @@ export const postTicket = (
     ...(ca === undefined ? {} : { ca }),
   });
 
-/** Requests a ticket, and expects that it is granted. */
+/** Requests a ticket, and expects to get it. */
 export const takeTicket = async (service: TradeFeedService, apiKey: string, feed?: string): Promise<BareTicket> => {
   const { status, body } = await postTicket(service, apiKey, feed === undefined ? undefined : { feed });
   if (status !== 200) throw new Error(`The ticket was refused with ${status}.`);
@@ -75,7 +75,7 @@ export interface BareSocket {
   readonly ws: WebSocket;
   readonly messages: { readonly data: Buffer; readonly isBinary: boolean }[];
   readonly closed: Promise<{ readonly code: number; readonly reason: string }>;
-  /** Returns the first `count` messages as text, when they have arrived. */
+  /** Returns the first `count` messages as text, once they have arrived. */
   first(count: number): Promise<string[]>;
 }
 
@@ -87,7 +87,7 @@ export interface HandshakeOptions {
   readonly ca?: string;
 }
 
-/** Tries a handshake. Returns the open socket or the refusal. */
+/** Attempts a handshake. Returns the open socket or the refusal. */
 export const tryHandshake = async (
   { ticket, wss_url, subprotocol }: Pick<BareTicket, 'ticket' | 'wss_url' | 'subprotocol'>,
   { url = wss_url, protocols = [subprotocol], headers, ca }: HandshakeOptions = {},
@@ -123,14 +123,14 @@ export const tryHandshake = async (
   });
 };
 
-/** Performs a handshake, and expects that it succeeds. */
+/** Performs a handshake that should succeed. */
 export const openSocket = async (ticket: BareTicket, options?: HandshakeOptions): Promise<BareSocket> => {
   const result = await tryHandshake(ticket, options);
   if ('status' in result) throw new Error(`The handshake was refused with ${result.status}.`);
   return result;
 };
 
-/** Performs a handshake, and expects a refusal. */
+/** Performs a handshake that should be refused. */
 export const refusedHandshake = async (
   ticket: Pick<BareTicket, 'ticket' | 'wss_url' | 'subprotocol'>,
   options?: HandshakeOptions,
@@ -159,7 +159,7 @@ export const recordEvents = ({ events$ }: TradeFeedService): ServiceEvent[] => {
   return events;
 };
 
-/** Sends raw bytes over TCP, and returns all received bytes when the service has closed the connection. */
+/** Sends raw bytes over TCP. Returns all received bytes once the service has closed the connection. */
 export const sendRaw = async ({ baseUrl }: TradeFeedService, ...lines: string[]): Promise<string> => {
   const socket = connect(Number(new URL(baseUrl).port), '127.0.0.1');
   let text = '';
@@ -170,7 +170,7 @@ export const sendRaw = async ({ baseUrl }: TradeFeedService, ...lines: string[])
   return text;
 };
 
-/** Returns the lines of a valid handshake, with some changes. */
+/** Returns the lines of a valid handshake with some changes. */
 export const handshakeLines = (
   ticket: string,
   changes: Readonly<Record<string, string | undefined>> = {},
@@ -189,10 +189,10 @@ export const handshakeLines = (
   return [`${target} HTTP/1.1`, ...lines];
 };
 
-/** A TCP connection with an accepted handshake: the test decides what it sends. */
+/** A TCP connection with an accepted handshake, over which a test can send anything. */
 export interface RawSocket {
   readonly socket: Socket;
-  /** Returns all received bytes when the connection is closed. */
+  /** All received bytes, once the connection is closed. */
   readonly received: Promise<Buffer>;
 }
 

@@ -103,7 +103,7 @@ describe('stall', () => {
     expect((await closed).code).toBe(1008);
   });
 
-  it('holds over TLS, and from the event of the handshake on', async () => {
+  it('works over TLS, and right from the event of the handshake', async () => {
     const tls = await certificateFor();
     const service = await start({ tls });
     const { body } = await postTicket(service, service.createAccount().createApiKey(), undefined, tls.cert);
@@ -161,7 +161,7 @@ describe('stall', () => {
     await takeTicket(service, other);
   });
 
-  it('makes a client too slow when more than the backlog waits for it', async () => {
+  it('makes a client too slow once more than the backlog waits for it', async () => {
     const service = await start({ limits: { backlogBytes: 1_000 } });
     const { closed, messages } = await live(service);
     service.stall();
@@ -176,7 +176,7 @@ describe('stall', () => {
     expect(messages).toHaveLength(2);
   });
 
-  it('ends at the shutdown, which closes with 1001 and answers what waits with 503', async () => {
+  it('ends at the shutdown, which closes with 1001 and answers pending requests with 503', async () => {
     const { service, key } = await withKey(start());
     const { closed, first } = await live(service);
     service.stall();
@@ -191,7 +191,7 @@ describe('stall', () => {
 });
 
 describe('setTicketEndpoint', () => {
-  it('delays each answer by delayMs of the clock, then answers as the contract says', async () => {
+  it('delays each answer by delayMs of the clock, then follows the contract', async () => {
     const { scheduler, advance } = manualClock();
     const { service, key } = await withKey(start({ scheduler }));
     service.setTicketEndpoint({ delayMs: 3_600_000 });
@@ -205,7 +205,7 @@ describe('setTicketEndpoint', () => {
     expect(await answer).toBe(200);
   });
 
-  it('cuts the connection of each request while it is unreachable, and is normal again afterwards', async () => {
+  it('cuts the connection of each request while the endpoint is unreachable, and recovers afterwards', async () => {
     const { service, key } = await withKey(start());
     const events = recordEvents(service);
     service.setTicketEndpoint('unreachable');
@@ -219,7 +219,7 @@ describe('setTicketEndpoint', () => {
     ]);
   });
 
-  it('answers any request with a status, headers and a body of the test, and counts no ticket', async () => {
+  it('answers any request with the status, headers and body of the test, and counts no ticket', async () => {
     const service = await start({ limits: { ticketsPerWindow: 1 } });
     const events = recordEvents(service);
     const key = service.createAccount().createApiKey();
@@ -233,7 +233,7 @@ describe('setTicketEndpoint', () => {
     expect(events).toMatchObject([{ type: 'fault', endpoint: 'ticket', status: 429 }, { type: 'ticket-issued' }]);
   });
 
-  it('answers what waits with 503 at the shutdown, and does not delay it', async () => {
+  it('answers pending requests with 503 at the shutdown, without delaying it', async () => {
     const service = await start();
     service.setTicketEndpoint({ delayMs: 60_000, status: 500 });
     const answer = postTicket(service, service.createAccount().createApiKey());
@@ -284,7 +284,7 @@ describe('restart', () => {
   it.each([
     ['close', { code: 1001, reason: 'server shutdown' }],
     ['drop', { code: 1006, reason: '' }],
-  ] as const)('comes back on the same port with the same keys, without tickets: %s', async (connections, end) => {
+  ] as const)('comes back on the same port with the same keys but no tickets: %s', async (connections, end) => {
     const { service, key } = await withKey(start());
     const socket = await connectAs(service, key);
     const unused = await takeTicket(service, key);
@@ -319,10 +319,10 @@ describe('restart', () => {
     expect(await first(1)).toEqual(['from the source']);
   });
 
-  it('refuses connections in between, one restart after the other, and a shutdown comes last', async () => {
+  it('refuses connections in between, runs one restart at a time, and shuts down last', async () => {
     const service = await start();
     const { ws } = await live(service);
-    // A client that does not answer keeps the first restart waiting.
+    // A client that doesn't answer holds up the first restart.
     ws.pause();
     const first = service.restart();
     await expect(postTicket(service, 'any-key')).rejects.toMatchObject({ code: 'ECONNREFUSED' });
@@ -337,7 +337,7 @@ describe('restart', () => {
     );
   });
 
-  it('rejects when another program took the port, and the next restart succeeds', async () => {
+  it('rejects if another program has taken the port, and the next restart succeeds', async () => {
     const service = await start();
     const { ws } = await live(service);
     ws.pause();
@@ -369,7 +369,7 @@ describe('createApiKey', () => {
   });
 });
 
-/** Mocks only `Date`, as tests of dates do. Timers run in real time. */
+/** Mocks only `Date`, as users do in tests of dates. Timers stay real. */
 const mockDate = (now: number): void => {
   jest.useFakeTimers({
     now,

@@ -27,7 +27,7 @@ describe('one live connection per user (contract 3.2, 8)', () => {
     ['another key', 'market', true],
     ['another feed', 'raw', false],
     ['another key and feed', 'raw', true],
-  ])('4001 connection replaced by a new one with %s', async (_, feed, isOtherKey) => {
+  ])('closes with 4001 when the user opens another one with %s', async (_, feed, isOtherKey) => {
     const service = await start({ limits: { freeDelayMs: 0 } });
     const { account, key, socket: old } = await live(service, 'market');
     const events = recordEvents(service);
@@ -43,7 +43,7 @@ describe('one live connection per user (contract 3.2, 8)', () => {
     ]);
   });
 
-  it('is the new one from its registration on: it alone receives a payload that is pushed during the event', async () => {
+  it('is the new one once it is registered, so only that gets a payload pushed during the event', async () => {
     const service = await start({ limits: { freeDelayMs: 0 } });
     const { key, socket: old } = await live(service);
     service.events$.subscribe(({ type }) => {
@@ -56,7 +56,7 @@ describe('one live connection per user (contract 3.2, 8)', () => {
   });
 });
 
-describe('1008 server push only (contract 3.2, 4.2 rule 3)', () => {
+describe('a message from a client (contract 3.2, 4.2 rule 3)', () => {
   const messages: [string, (ws: WebSocket) => void][] = [
     ['a text message', (ws) => ws.send('{"method":"subscribe"}')],
     ['a binary message', (ws) => ws.send(Buffer.from([1]))],
@@ -64,7 +64,7 @@ describe('1008 server push only (contract 3.2, 4.2 rule 3)', () => {
     ['text that is not UTF-8', (ws) => ws.send(Buffer.from([0xff]), { binary: false })],
     ['a message of 2 MiB', (ws) => ws.send(Buffer.alloc(2 * 1024 * 1024))],
   ];
-  it.each(messages)('%s', async (_, act) => {
+  it.each(messages)('closes with 1008 server push only: %s', async (_, act) => {
     const service = await start();
     const { socket } = await live(service, 'raw');
     const events = recordEvents(service);
@@ -76,7 +76,7 @@ describe('1008 server push only (contract 3.2, 4.2 rule 3)', () => {
     ]);
   });
 
-  it('does not apply to control frames: a ping is answered, a pong is accepted', async () => {
+  it('may be a control frame: a ping is answered, a pong is accepted', async () => {
     const service = await start({ limits: { freeDelayMs: 0 } });
     const { socket } = await live(service);
     const pong = once(socket.ws, 'pong');
@@ -88,12 +88,12 @@ describe('1008 server push only (contract 3.2, 4.2 rule 3)', () => {
   });
 });
 
-describe('4003 access lost (contract 3.2, 5 rule 4)', () => {
+describe('an account that loses access (contract 3.2, 5 rule 4)', () => {
   const rows: [string, (account: TradeFeedAccount) => void, number][] = [
     ['access expired', (account) => account.expireAccess(), 200],
     ['access revoked', (account) => account.revokeAccess(), 403],
   ];
-  it.each(rows)('%s; the next ticket request gets %3$d', async (reason, act, status) => {
+  it.each(rows)('is closed with 4003 %s, and its next ticket request gets %3$d', async (reason, act, status) => {
     const service = await start({ limits: { freeDelayMs: 0 } });
     const other = await live(service);
     const { account, key, socket } = await live(service);
@@ -107,7 +107,7 @@ describe('4003 access lost (contract 3.2, 5 rule 4)', () => {
     expect((await postTicket(service, key)).status).toBe(status);
   });
 
-  it('drops the frames that wait for their delay, and their timer', async () => {
+  it('loses its delayed frames and their timer', async () => {
     const { scheduler, advance } = manualClock();
     const timers: Subscription[] = [];
     const schedule = (...work: Parameters<SchedulerLike['schedule']>): Subscription => {
@@ -128,7 +128,7 @@ describe('4003 access lost (contract 3.2, 5 rule 4)', () => {
   });
 });
 
-describe('1013 client too slow (contract 3.2, 8)', () => {
+describe('a slow client (contract 3.2, 8)', () => {
   const untilClosed = async (service: TradeFeedService, feed: 'market' | 'raw', payload: Buffer) => {
     const closed = nextEvent(service, 'connection-closed');
     const pushing = interval(0).subscribe(() => {
@@ -139,7 +139,7 @@ describe('1013 client too slow (contract 3.2, 8)', () => {
     return event;
   };
 
-  it('closes a client that does not read, delivers the frames before, and does not affect other clients', async () => {
+  it('is closed with 1013 if it does not read, after the frames before, without affecting other clients', async () => {
     const service = await start({ limits: { backlogBytes: 256 * 1024 } });
     const slow = await live(service, 'raw', { plan: 'developer' });
     const quick = await live(service, 'raw', { plan: 'developer' });
@@ -152,7 +152,7 @@ describe('1013 client too slow (contract 3.2, 8)', () => {
     expect(quick.socket.ws.readyState).toBe(quick.socket.ws.OPEN);
   });
 
-  it('does not count the frames that wait for their delay', async () => {
+  it('is not blamed for frames that wait for their delay', async () => {
     const { scheduler, advance } = manualClock();
     const service = await start({ scheduler, limits: { backlogBytes: 1_000 } });
     const { socket } = await live(service);
@@ -162,7 +162,7 @@ describe('1013 client too slow (contract 3.2, 8)', () => {
     expect(socket.ws.readyState).toBe(socket.ws.OPEN);
   });
 
-  it('allows one frame of 16 MiB, which is larger than the limit', async () => {
+  it('may get one frame of 16 MiB, although that exceeds the limit', async () => {
     const service = await start({ limits: { freeDelayMs: 0 } });
     const { socket } = await live(service);
     service.push('market', Buffer.alloc(16 * 1024 * 1024));
@@ -171,7 +171,7 @@ describe('1013 client too slow (contract 3.2, 8)', () => {
     expect(socket.ws.readyState).toBe(socket.ws.OPEN);
   });
 
-  it('destroys the socket if the client does not answer within limits.closeTimeoutMs', async () => {
+  it('loses its socket if it does not answer within limits.closeTimeoutMs', async () => {
     const service = await start({ limits: { closeTimeoutMs: 20 } });
     const account = service.createAccount();
     const { received } = await openRaw(service, await takeTicket(service, account.createApiKey()));
@@ -181,7 +181,7 @@ describe('1013 client too slow (contract 3.2, 8)', () => {
 });
 
 describe('the delay of a plan (contract 1, 6 rule 3, 8)', () => {
-  it('applies to a new account: its plan is Free', async () => {
+  it('applies to a new account, because its plan is Free', async () => {
     const { scheduler, advance } = manualClock();
     const service = await start({ scheduler });
     const { account, socket } = await live(service);
@@ -198,7 +198,7 @@ describe('the delay of a plan (contract 1, 6 rule 3, 8)', () => {
     expect(await socket.first(2)).toEqual(['1', '2']);
   });
 
-  it('ends with a change to Developer: delayed frames are sent first, at once', async () => {
+  it('ends when the plan changes to Developer, which sends the delayed frames first', async () => {
     const { scheduler } = manualClock();
     const service = await start({ scheduler });
     const { account, socket } = await live(service);
@@ -210,7 +210,7 @@ describe('the delay of a plan (contract 1, 6 rule 3, 8)', () => {
     expect(account.plan).toBe('developer');
   });
 
-  it('begins with a change to Free, for the frames after it', async () => {
+  it('starts with the next frame when the plan changes to Free', async () => {
     const { scheduler, advance } = manualClock();
     const service = await start({ scheduler });
     const { account, socket } = await live(service, 'market', { plan: 'developer' });
@@ -225,7 +225,7 @@ describe('the delay of a plan (contract 1, 6 rule 3, 8)', () => {
     expect(await socket.first(2)).toEqual(['1', '2']);
   });
 
-  it('is never shorter by the fraction that a timer cuts off', async () => {
+  it('is never too short by the fraction that a timer drops', async () => {
     const { scheduler, advance } = manualClock();
     const service = await start({ scheduler });
     const { account } = await live(service);
@@ -268,7 +268,7 @@ describe('a close by the client', () => {
   it.each([
     [1000, 'done'],
     [4999, 'mine'],
-  ])('with %d: the event has its code but not its reason', async (code, reason) => {
+  ])('with %d is reported with its code but without its reason', async (code, reason) => {
     const service = await start();
     const { socket } = await live(service);
     const closed = nextEvent(service, 'connection-closed');
@@ -276,7 +276,7 @@ describe('a close by the client', () => {
     expect(await closed).toMatchObject({ code, reason: '', by: 'client', frames: 0 });
   });
 
-  it('without a close frame has the code 1006', async () => {
+  it('without a close frame is reported as 1006', async () => {
     const service = await start();
     const { socket } = await live(service);
     const closed = nextEvent(service, 'connection-closed');
@@ -284,7 +284,7 @@ describe('a close by the client', () => {
     expect(await closed).toMatchObject({ code: 1006, by: 'client' });
   });
 
-  it('before the service closes: during the closing handshake it receives no frame, and no other end is reported', async () => {
+  it('stops the frames during the closing handshake, and no other end is reported', async () => {
     const service = await start({ limits: { freeDelayMs: 0 } });
     const account = service.createAccount();
     const ticket = await takeTicket(service, account.createApiKey());
@@ -302,14 +302,14 @@ describe('a close by the client', () => {
     expect(events).toMatchObject([{ type: 'connection-closed', code: 1000, by: 'client', frames: 0 }]);
   });
 
-  it('by a broken frame: 1002, reported as a violation', async () => {
+  it('by a broken frame gets 1002 and is reported as a violation', async () => {
     const service = await start();
     const { socket, received } = await openRaw(
       service,
       await takeTicket(service, service.createAccount().createApiKey()),
     );
     const events = recordEvents(service);
-    // A frame of a client must be masked; this one is not.
+    // A client must mask its frames; this one isn't masked.
     socket.end(Buffer.from([0x81, 0x00]));
     // FIN and close, two bytes: 1002.
     expect((await received).subarray(-4)).toEqual(Buffer.from([0x88, 0x02, 0x03, 0xea]));
@@ -341,7 +341,7 @@ const slowClient = (backlogBytes: number) => {
 };
 
 describe('the backlog of a connection', () => {
-  it('is written in one write for each turn, and earlier when 64 KiB are reached', async () => {
+  it('is written once per turn of the event loop, or earlier at 64 KiB', async () => {
     const { send, writes } = slowClient(1_000_000);
     for (let n = 0; n < 5; n += 1) send(Buffer.alloc(10));
     expect(writes).toEqual([]);
@@ -360,7 +360,7 @@ describe('the backlog of a connection', () => {
     expect([writes, ends]).toEqual([[10], [1006]]);
   });
 
-  it('may be at the limit when a burst begins, and closes with 1013 beyond it', async () => {
+  it('may reach the limit when a burst starts, and closes with 1013 beyond it', async () => {
     const { send, ends } = slowClient(100);
     send(Buffer.alloc(100));
     await endOfTurn();

@@ -26,7 +26,7 @@ const newTicket = async (feed?: string, service?: TradeFeedService) => {
   return { service: running, account, key, ticket: await takeTicket(running, key, feed) };
 };
 
-describe('101: the handshake (contract 4.2, 7.2)', () => {
+describe('a valid handshake (contract 4.2, 7.2)', () => {
   it.each(['market', 'raw'])('opens the %s feed with its subprotocol and no extension', async (feed) => {
     const { ticket } = await newTicket(feed);
     const { ws } = await openSocket(ticket);
@@ -38,7 +38,7 @@ describe('101: the handshake (contract 4.2, 7.2)', () => {
     await openSocket(ticket, { headers: { Authorization: `bearer  ${ticket.ticket}` } });
   });
 
-  it('receives payloads from the event of its acceptance on, without a subscribe message', async () => {
+  it('gets payloads as soon as its acceptance is reported, without a subscribe message', async () => {
     const { service, ticket } = await newTicket();
     const accepted = nextEvent(service, 'handshake-accepted');
     const opened = openSocket(ticket);
@@ -48,7 +48,7 @@ describe('101: the handshake (contract 4.2, 7.2)', () => {
     expect((await opened).messages).toEqual([]);
   });
 
-  it('is accepted without a requested subprotocol, which is reported as a violation', async () => {
+  it('may request no subprotocol, although that is reported as a violation', async () => {
     const { service, ticket } = await newTicket();
     const violation = nextEvent(service, 'violation');
     const { ws } = await openSocket(ticket, { protocols: [] });
@@ -56,7 +56,7 @@ describe('101: the handshake (contract 4.2, 7.2)', () => {
     expect(await violation).toMatchObject({ rule: 'no-subprotocol', account: 'account-1', feed: 'market' });
   });
 
-  it('with an API key reports a violation; the key does not authorize', async () => {
+  it('is reported as a violation if it carries an API key, which does not authorize it', async () => {
     const { service, ticket, key } = await newTicket();
     const violation = nextEvent(service, 'violation');
     await openSocket(ticket, { headers: { Authorization: `Bearer ${ticket.ticket}`, 'X-API-Key': key } });
@@ -64,7 +64,7 @@ describe('101: the handshake (contract 4.2, 7.2)', () => {
   });
 });
 
-describe('401: the ticket (contract 3.1, 5, 7.2)', () => {
+describe('a handshake gets 401 (contract 3.1, 5, 7.2)', () => {
   type Place = (ticket: string, key: string) => HandshakeOptions & { query?: string };
   const places: [string, string, Place][] = [
     ['missing', 'ticket-missing', () => ({ headers: {} })],
@@ -81,7 +81,7 @@ describe('401: the ticket (contract 3.1, 5, 7.2)', () => {
     ['an API key as Bearer', 'ticket-unknown', (_, key) => ({ headers: { Authorization: `Bearer ${key}` } })],
     ['only an API key', 'ticket-missing', (_, key) => ({ headers: { 'X-API-Key': key } })],
   ];
-  it.each(places)('%s: %s; the ticket stays valid', async (_, code, place) => {
+  it.each(places)('if the ticket is %s (%s), and the ticket stays valid', async (_, code, place) => {
     const { ticket, key } = await newTicket();
     const { query = '', ...options } = place(ticket.ticket, key);
     const answer = await refusedHandshake(ticket, { ...options, url: ticket.wss_url + query });
@@ -91,7 +91,7 @@ describe('401: the ticket (contract 3.1, 5, 7.2)', () => {
     await openSocket(ticket);
   });
 
-  it('already used, while its connection is open and after it closed', async () => {
+  it('if the ticket is already used, both while its connection is open and afterwards', async () => {
     const { ticket, service } = await newTicket();
     const { ws } = await openSocket(ticket);
     expect(errorCode(await refusedHandshake(ticket))).toBe('ticket-consumed');
@@ -102,7 +102,7 @@ describe('401: the ticket (contract 3.1, 5, 7.2)', () => {
     expect([answer.status, errorCode(answer)]).toEqual([401, 'ticket-consumed']);
   });
 
-  it('accepts one of two simultaneous handshakes', async () => {
+  it('if another handshake uses the same ticket at the same time', async () => {
     const { ticket, service } = await newTicket();
     const events = recordEvents(service);
     await Promise.allSettled([openSocket(ticket), openSocket(ticket)]);
@@ -113,7 +113,7 @@ describe('401: the ticket (contract 3.1, 5, 7.2)', () => {
     [59_999, 'accepted'],
     [60_000, 'ticket-expired'],
     [119_000, 'ticket-expired'],
-  ])('after %d ms: %s', async (ms, expected) => {
+  ])('after %d ms only if the ticket has expired: %s', async (ms, expected) => {
     const { scheduler, advance } = manualClock();
     const { ticket } = await newTicket('market', await start({ scheduler }));
     advance(ms);
@@ -124,7 +124,7 @@ describe('401: the ticket (contract 3.1, 5, 7.2)', () => {
     }
   });
 
-  it('unknown one lifetime after it has expired: the service forgets it with the next ticket', async () => {
+  it('as unknown one lifetime after the ticket has expired, because the service forgets it with the next ticket', async () => {
     const { scheduler, advance } = manualClock();
     const { service, key, ticket } = await newTicket('market', await start({ scheduler }));
     advance(119_999);
@@ -135,7 +135,7 @@ describe('401: the ticket (contract 3.1, 5, 7.2)', () => {
     expect(errorCode(await refusedHandshake(ticket))).toBe('ticket-unknown');
   });
 
-  it('revoked, which is reported once', async () => {
+  it('if the ticket was revoked, which is reported once', async () => {
     const { service, ticket } = await newTicket('raw');
     const events = recordEvents(service);
     expect(service.revokeTicket(ticket.ticket)).toBe(true);
@@ -149,7 +149,7 @@ describe('401: the ticket (contract 3.1, 5, 7.2)', () => {
     ]);
   });
 
-  it('issued before its account lost access', async () => {
+  it('if the ticket was issued before its account lost access', async () => {
     const { account, ticket } = await newTicket();
     account.revokeAccess();
     account.restoreAccess();
@@ -157,7 +157,7 @@ describe('401: the ticket (contract 3.1, 5, 7.2)', () => {
   });
 });
 
-describe('400: the feed or the subprotocol (contract 7.2)', () => {
+describe('a handshake gets 400 (contract 7.2)', () => {
   const rows: [string, string, (ticket: BareTicket) => HandshakeOptions, string?][] = [
     ['market', 'the subprotocol of raw', () => ({ protocols: ['mmp.pending-transaction.v1'] })],
     ['raw', 'the subprotocol of market', () => ({ protocols: ['mmp.trade-batch.v1'] })],
@@ -170,7 +170,7 @@ describe('400: the feed or the subprotocol (contract 7.2)', () => {
       'address-mismatch',
     ]),
   ];
-  it.each(rows)('%s ticket, %s: the ticket is used up', async (...[feed, , options, code = 'subprotocol-mismatch']) => {
+  it.each(rows)('and uses up a %s ticket with %s', async (...[feed, , options, code = 'subprotocol-mismatch']) => {
     const { ticket } = await newTicket(feed);
     const answer = await refusedHandshake(ticket, options(ticket));
     expect([answer.status, errorCode(answer)]).toEqual([400, code]);
@@ -178,15 +178,15 @@ describe('400: the feed or the subprotocol (contract 7.2)', () => {
     expect([again.status, errorCode(again)]).toEqual([401, 'ticket-consumed']);
   });
 
-  it('an empty subprotocol header', async () => {
+  it('for an empty subprotocol header', async () => {
     const { service, ticket } = await newTicket();
     const answer = await sendRaw(service, ...handshakeLines(ticket.ticket, { 'Sec-WebSocket-Protocol': '' }));
     expect(answer).toMatch(/^HTTP\/1\.1 400 [^]*subprotocol-mismatch/);
   });
 });
 
-describe('503: capacity (contract 7.2)', () => {
-  it('refuses a new user while the service is full, uses up the ticket, and does not affect other users', async () => {
+describe('the capacity (contract 7.2)', () => {
+  it('refuses a new user with 503 while the service is full, uses up the ticket, and does not affect other users', async () => {
     const service = await start({ limits: { capacity: 1, freeDelayMs: 0 } });
     const live = await connectAs(service, service.createAccount().createApiKey());
     const { ticket } = await newTicket('market', service);
@@ -197,7 +197,7 @@ describe('503: capacity (contract 7.2)', () => {
     expect(await live.first(1)).toEqual(['still here']);
   });
 
-  it('never refuses the connection that replaces that of the same user', async () => {
+  it('never refuses a connection that replaces one of the same user', async () => {
     const service = await start({ limits: { capacity: 1 } });
     const account = service.createAccount();
     const old = await connectAs(service, account.createApiKey());
@@ -264,7 +264,7 @@ describe('a request that is not a WebSocket handshake (RFC 6455 4.2)', () => {
     ['the ticket endpoint, GET', 405, {}, 'GET /v1/wss/tickets', /^allow: POST\r$/im],
     ['the ticket endpoint, POST', 400, {}, 'POST /v1/wss/tickets', anyHead],
   ];
-  it.each(rows)('%s: %d, and no ticket is reserved', async (_, status, changes, target, head) => {
+  it.each(rows)('reserves no ticket: %s gets %d', async (_, status, changes, target, head) => {
     const { service, ticket } = await newTicket();
     const refused = nextEvent(service, 'handshake-refused');
     const answer = await sendRaw(service, ...handshakeLines(ticket.ticket, changes, target));

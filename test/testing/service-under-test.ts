@@ -2,7 +2,7 @@ import { afterEach } from '@jest/globals';
 import { VirtualTimeScheduler } from 'rxjs';
 import { startTradeFeedService, type TradeFeedService, type TradeFeedServiceOptions } from 'rx-trade-feed/testing';
 
-/** Starts services that are shut down after each test. */
+/** Starts services. Shuts them down after each test. */
 export const serviceFactory = (): ((options?: TradeFeedServiceOptions) => Promise<TradeFeedService>) => {
   const running: TradeFeedService[] = [];
   afterEach(async () => {
@@ -15,7 +15,7 @@ export const serviceFactory = (): ((options?: TradeFeedServiceOptions) => Promis
   };
 };
 
-/** Returns a service that has started, and the key of a new account. */
+/** Waits for a service to start. Returns it with the key of a new account. */
 export const withKey = async (starting: Promise<TradeFeedService>) => {
   const service = await starting;
   return { service, key: service.createAccount().createApiKey() };

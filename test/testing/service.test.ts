@@ -43,7 +43,7 @@ const canConnect = async (host: string, port: number): Promise<boolean> => {
   }
 };
 
-describe('where the service listens', () => {
+describe('the service listens', () => {
   it('on 127.0.0.1 and nowhere else, on a free port', async () => {
     const service = await start();
     expect(service.baseUrl).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
@@ -72,13 +72,13 @@ describe('where the service listens', () => {
   });
 });
 
-describe('TLS', () => {
+describe('a service with TLS', () => {
   let tls: Certificate;
   beforeAll(async () => {
     tls = await certificateFor();
   });
 
-  it('serves the ticket and the stream, and shuts down', async () => {
+  it('serves tickets and streams, and shuts down', async () => {
     const service = await start({ ...atOnce, tls });
     expect(service.baseUrl).toMatch(/^https:\/\/127\.0\.0\.1:\d+$/);
     const ca = tls.cert;
@@ -116,7 +116,7 @@ describe('TLS', () => {
 });
 
 describe('push', () => {
-  it('sends a string as text and bytes as binary, unchanged and in order, for any size', async () => {
+  it('sends a string as text and bytes as binary, unchanged and in order, whatever their size', async () => {
     const service = await start(atOnce);
     const socket = await live(service);
     const payloads: Payload[] = [0, 1, 125, 126, 65_535, 65_536].flatMap((size) => [
@@ -152,12 +152,12 @@ describe('push', () => {
 
 describe('sources', () => {
   it('are subscribed to once, from start to shutdown, and sent to all connections of their feed', async () => {
-    const seen: string[] = [];
+    const calls: string[] = [];
     const payloads = new Subject<string>();
     const raw = defer(() => {
-      seen.push('subscribed');
+      calls.push('subscribed');
       return payloads;
-    }).pipe(finalize(() => seen.push('unsubscribed')));
+    }).pipe(finalize(() => calls.push('unsubscribed')));
     const service = await start({ ...atOnce, sources: { raw } });
     const sockets = await Promise.all(['raw', 'raw', 'market'].map((feed) => live(service, feed)));
     payloads.next('1');
@@ -166,9 +166,9 @@ describe('sources', () => {
     expect(await sockets[0]?.first(2)).toEqual(['1', '2']);
     expect(await sockets[1]?.first(2)).toEqual(['1', '2']);
     expect(await sockets[2]?.first(1)).toEqual(['pushed']);
-    expect(seen).toEqual(['subscribed']);
+    expect(calls).toEqual(['subscribed']);
     await service.shutdown();
-    expect(seen).toEqual(['subscribed', 'unsubscribed']);
+    expect(calls).toEqual(['subscribed', 'unsubscribed']);
     expect(payloads.observed).toBe(false);
   });
 
@@ -176,7 +176,7 @@ describe('sources', () => {
     ['completes', EMPTY, undefined],
     ['errors', throwError(() => new Error('boom')), new Error('boom')],
     ['emits a value that is not a payload', of({ a: 1 }), expect.objectContaining({ option: 'payload' })],
-  ])('report one that %s, and the service continues', async (_, ending, error) => {
+  ])('emit an event when one %s, and the service carries on', async (_, ending, error) => {
     const begin = new Subject<void>();
     const market = new Observable<Payload>((subscriber) =>
       begin.subscribe(() => ending.subscribe(subscriber as Subscriber<unknown>)),
@@ -191,8 +191,8 @@ describe('sources', () => {
   });
 });
 
-describe('1001: shutdown (contract 3.2, 7.3)', () => {
-  it('closes every connection with its reason, emits this, and completes the events', async () => {
+describe('the shutdown (contract 3.2, 7.3)', () => {
+  it('closes every connection with 1001 and its reason, reports that, and completes the events', async () => {
     const service = await start();
     const sockets = await Promise.all(['market', 'raw'].map((feed) => live(service, feed)));
     const events = recordEvents(service);
@@ -205,7 +205,7 @@ describe('1001: shutdown (contract 3.2, 7.3)', () => {
     expect(isCompleted).toBe(true);
   });
 
-  it('refuses new connections, and later calls do not fail', async () => {
+  it('refuses new connections, and can be called again', async () => {
     const service = await start();
     const account = service.createAccount();
     await service.shutdown();
@@ -215,7 +215,7 @@ describe('1001: shutdown (contract 3.2, 7.3)', () => {
     account.revokeAccess();
   });
 
-  it('ends in time if clients do not answer, do not finish, or send nothing', async () => {
+  it('ends in time even if clients do not answer, do not finish, or send nothing', async () => {
     const service = await start({ limits: { shutdownTimeoutMs: 50 } });
     const port = Number(new URL(service.baseUrl).port);
     const paused = await live(service);
@@ -231,7 +231,7 @@ describe('1001: shutdown (contract 3.2, 7.3)', () => {
     paused.ws.terminate();
   });
 
-  it('503 for a request and a handshake that began before it', async () => {
+  it('answers 503 to a request and a handshake that were already under way', async () => {
     const service = await start();
     const account = service.createAccount();
     const ticket = await takeTicket(service, account.createApiKey());
@@ -248,7 +248,7 @@ describe('1001: shutdown (contract 3.2, 7.3)', () => {
     const head = [`X-API-Key: ${account.createApiKey()}`, 'Content-Type: application/json', 'Content-Length: 2'];
     const handshake = await begun(...handshakeLines(ticket.ticket), '');
     const request = await begun('POST /v1/wss/tickets HTTP/1.1', 'Host: a', 'Expect: 100-continue', ...head, '', '');
-    // When the service answers with 100, it has read the heads of both, in the order in which they began.
+    // When the service answers with 100, it has read the heads of both, in the order in which they were sent.
     await once(request.socket, 'data');
     const events = recordEvents(service);
     const stopped = service.shutdown();
@@ -263,7 +263,7 @@ describe('1001: shutdown (contract 3.2, 7.3)', () => {
 });
 
 describe('secrets', () => {
-  it('are not in events, nor visible in the service or an account', async () => {
+  it('appear neither in events nor in the service or an account', async () => {
     const service = await start(atOnce);
     const events = recordEvents(service);
     const account = service.createAccount();
@@ -302,7 +302,7 @@ const refused = (options: unknown): string => {
 };
 
 describe('the options of the service', () => {
-  it('replace the defaults one by one; undefined means the default; the object is not changed', () => {
+  it('replace single defaults, use the default for undefined, and are not changed', () => {
     const options = Object.freeze({
       port: undefined,
       tls: undefined,
@@ -336,11 +336,11 @@ describe('the options of the service', () => {
     [{ subprotocols: { raw: 'two words' } }, `\`subprotocols.raw\` ${token}`],
     [{ errorBody: {} }, '`errorBody` must be a function'],
     [{ scheduler: {} }, '`scheduler` must be an RxJS scheduler'],
-  ])('%j is refused', (options, message) => {
+  ])('are refused if they are invalid: %j', (options, message) => {
     expect(refused(options)).toContain(message);
   });
 
-  it('bound each limit', () => {
+  it('keep each limit within bounds', () => {
     const wrong = {
       ...{ ticketLifetimeMs: -1, windowMs: 0, ticketsPerWindow: 1.5, capacity: -1, backlogBytes: NaN },
       ...{ freeDelayMs: 2 ** 31, requestBytes: '1', requestTimeoutMs: Infinity, closeTimeoutMs: NaN },
@@ -351,7 +351,7 @@ describe('the options of the service', () => {
       expect(refused({ limits: { [name]: value } })).toContain(`\`limits.${name}\` must be a`);
   });
 
-  it('accept only an origin as publicUrl, without TLS only on this machine', () => {
+  it('accept only an origin as publicUrl, and http: only for a loopback host', () => {
     const accepted = `https://feed.example https://feed.example/ HTTPS://FEED.example:444 http://127.0.0.1:80
       http://localhost https://[::1]:8443`;
     for (const publicUrl of accepted.split(/\s+/)) expect(serviceSettings({ publicUrl }).publicUrl).toBe(publicUrl);
@@ -366,7 +366,7 @@ type Method = 'GET' | 'POST' | 'PUT' | 'DELETE' | 'OPTIONS';
 
 describe('the addresses of the service (contract 4)', () => {
   it.each(['/', '/v1', '/v1/wss/tickets/', '/v2/wss/tickets', '/V1/wss/tickets', '/ws/', '/ws/market', '//', '/%'])(
-    '404 for %s',
+    'answer 404 to %s',
     async (path) => {
       const service = await start();
       const violation = nextEvent(service, 'violation');
@@ -383,7 +383,7 @@ describe('the addresses of the service (contract 4)', () => {
     ['OPTIONS', '/v1/wss/tickets', 'POST'],
     ['POST', '/ws', 'GET'],
     ['OPTIONS', '/ws', 'GET'],
-  ])('405 for %s %s: Allow: %s', async (method, path, allow) => {
+  ])('answer 405 to %s %s, with Allow: %s', async (method, path, allow) => {
     const service = await start();
     const violation = nextEvent(service, 'violation');
     const answer = await send(service.baseUrl + path, { method });
@@ -391,7 +391,7 @@ describe('the addresses of the service (contract 4)', () => {
     expect(await violation).toMatchObject({ rule: 'wrong-method' });
   });
 
-  it('405 for HEAD, without a body; 426 for a GET without an upgrade', async () => {
+  it('answer 405 without a body to HEAD, and 426 to a GET without an upgrade', async () => {
     const service = await start();
     const head = await send(`${service.baseUrl}/v1/wss/tickets`, { method: 'HEAD' });
     expect([head.status, head.headers['allow'], head.body]).toEqual([405, 'POST', undefined]);
@@ -399,7 +399,7 @@ describe('the addresses of the service (contract 4)', () => {
     expect([get.status, errorCode(get), get.headers['upgrade']]).toEqual([426, 'upgrade-required', 'websocket']);
   });
 
-  it('400 for a request that is not HTTP', async () => {
+  it('answer 400 to a request that is not HTTP', async () => {
     const service = await start();
     expect(await sendRaw(service, 'this is not HTTP')).toMatch(/^HTTP\/1\.1 400 /);
   });
@@ -434,7 +434,7 @@ describe('calls with invalid values', () => {
     ['setHandshake', [{ subprotocol: 'two words' }], token],
     ['closeConnections', [1006], code],
     ['closeConnections', [4000, 'é'.repeat(62)], '`reason` must be a string of at most 123 bytes'],
-  ])('%s refuses %j with the reason', async (method, values, message) => {
+  ])('%s refuses %j and says why', async (method, values, message) => {
     const service = await start();
     const calls = { ...service, ...service.createAccount() } as unknown as Record<
       string,

@@ -18,7 +18,7 @@ import { manualClock, serviceFactory, withKey } from './service-under-test.js';
 const start = serviceFactory();
 
 describe('a ticket (contract 2.1, 4.1)', () => {
-  it('is granted without a body, for the market feed', async () => {
+  it('is for the market feed if the request has no body', async () => {
     const { service, key } = await withKey(start());
     const before = Date.now();
     const { status, headers, body } = await postTicket(service, key);
@@ -36,7 +36,7 @@ describe('a ticket (contract 2.1, 4.1)', () => {
     const expiresAt = Date.parse((body as BareTicket).expires_at);
     expect(expiresAt).toBeGreaterThanOrEqual(before + 60_000);
     expect(expiresAt).toBeLessThanOrEqual(after + 60_000);
-    // The header has whole seconds, and Node writes the same one for up to a second.
+    // The header counts whole seconds, and Node reuses it for up to a second.
     const date = Date.parse(String(headers['date']));
     expect(date).toBeGreaterThan(before - 2_000);
     expect(date).toBeLessThanOrEqual(after);
@@ -46,7 +46,7 @@ describe('a ticket (contract 2.1, 4.1)', () => {
     [{}, 'market', 'mmp.trade-batch.v1'],
     [{ feed: 'market' }, 'market', 'mmp.trade-batch.v1'],
     [{ feed: 'raw' }, 'raw', 'mmp.pending-transaction.v1'],
-  ])('for %j has the feed %s and the subprotocol %s, at the same address', async (request, feed, subprotocol) => {
+  ])('for %j names feed %s and subprotocol %s, at the same address', async (request, feed, subprotocol) => {
     const service = await start();
     const { status, body } = await postTicket(service, service.createAccount().createApiKey(), request);
     expect([status, body]).toEqual([
@@ -56,7 +56,7 @@ describe('a ticket (contract 2.1, 4.1)', () => {
   });
 });
 
-it('a ticket has the subprotocol and the lifetime of the options', async () => {
+it('a ticket gets its subprotocol and lifetime from the options', async () => {
   const { service, key } = await withKey(
     start({ subprotocols: { raw: 'mine.v9' }, limits: { ticketLifetimeMs: 5_000 } }),
   );
@@ -65,7 +65,7 @@ it('a ticket has the subprotocol and the lifetime of the options', async () => {
   expect(Date.parse(raw.expires_at) - Date.now()).toBeLessThanOrEqual(5_000);
 });
 
-describe('401: the API key (contract 4.1 rule 1, 5, 7.1)', () => {
+describe('a ticket request gets 401 (contract 4.1 rule 1, 5, 7.1)', () => {
   type Place = (key: string, ticket: string) => { path?: string; headers?: Record<string, string | string[]> };
   const places: [string, Place][] = [
     ['missing', () => ({})],
@@ -79,7 +79,7 @@ describe('401: the API key (contract 4.1 rule 1, 5, 7.1)', () => {
     ['a ticket', (_, ticket) => ({ headers: { 'X-API-Key': ticket } })],
   ];
 
-  it.each(places)('%s', async (_, place) => {
+  it.each(places)('if the API key is %s', async (_, place) => {
     const { service, key } = await withKey(start());
     const { ticket } = await takeTicket(service, key);
     const { path = '', headers = {} } = place(key, ticket);
@@ -88,7 +88,7 @@ describe('401: the API key (contract 4.1 rule 1, 5, 7.1)', () => {
     expect(answer.headers['www-authenticate']).toBe('ApiKey');
   });
 
-  it('in the query is reported as a violation, even if the header is valid', async () => {
+  it('unless it has a valid header, but a key in the query is still reported as a violation', async () => {
     const { service, key } = await withKey(start());
     const violation = nextEvent(service, 'violation');
     const { status } = await send(`${service.baseUrl}/v1/wss/tickets?k=${key.replaceAll('_', '%5F')}`, {
@@ -100,7 +100,7 @@ describe('401: the API key (contract 4.1 rule 1, 5, 7.1)', () => {
   });
 });
 
-describe('403: the account (contract 5 rule 2, 7.1)', () => {
+describe('a ticket request gets 403 (contract 5 rule 2, 7.1)', () => {
   const rows: [string, string, (service: TradeFeedService) => TradeFeedAccount][] = [
     ['inactive', 'account-inactive', (service) => service.createAccount({ active: false })],
     ['not entitled', 'not-entitled', (service) => service.createAccount({ entitled: false })],
@@ -114,7 +114,7 @@ describe('403: the account (contract 5 rule 2, 7.1)', () => {
       },
     ],
   ];
-  it.each(rows)('%s; restored, it gets a ticket', async (_, code, create) => {
+  it.each(rows)('if the account is %s, until its access is restored', async (_, code, create) => {
     const service = await start();
     const account = create(service);
     const key = account.createApiKey();
@@ -125,20 +125,20 @@ describe('403: the account (contract 5 rule 2, 7.1)', () => {
   });
 });
 
-describe('422: the body (contract 2.2, 7.1)', () => {
+describe('a ticket request gets 422 (contract 2.2, 7.1)', () => {
   it.each([
     ['{"feed":', 'invalid-body'],
     ['[]', 'invalid-body'],
     ['"raw"', 'invalid-body'],
     ['{"feed":"candles"}', 'unknown-feed'],
     ['{"feed":null}', 'unknown-feed'],
-  ])('%s', async (body, code) => {
+  ])('for the body %s', async (body, code) => {
     const service = await start();
     const answer = await postTicket(service, service.createAccount().createApiKey(), body);
     expect([answer.status, errorCode(answer)]).toEqual([422, code]);
   });
 
-  it('does not apply to a JSON body with another content type, which is reported as a violation', async () => {
+  it('but not for a JSON body with another content type, which is reported as a violation', async () => {
     const service = await start();
     const violation = nextEvent(service, 'violation');
     const answer = await send(`${service.baseUrl}/v1/wss/tickets`, {
@@ -151,8 +151,8 @@ describe('422: the body (contract 2.2, 7.1)', () => {
   });
 });
 
-describe('429: the fixed window (contract 7.1, 8)', () => {
-  it('has the remaining seconds in Retry-After, and ends after them', async () => {
+describe('the fixed window of ticket requests (contract 7.1, 8)', () => {
+  it('answers 429 with the remaining seconds in Retry-After, and ends after them', async () => {
     const { scheduler, advance } = manualClock();
     const { service, key } = await withKey(start({ scheduler, limits: { ticketsPerWindow: 2, windowMs: 30_000 } }));
     const ask = async () => {
@@ -169,7 +169,7 @@ describe('429: the fixed window (contract 7.1, 8)', () => {
     expect(await ask()).toEqual([200, undefined]);
   });
 
-  it('applies to all keys of an account together, also to requests with an invalid body, and to no other account', async () => {
+  it('covers all keys of an account, including requests with an invalid body, but no other account', async () => {
     const service = await start({ limits: { ticketsPerWindow: 2 } });
     const account = service.createAccount();
     expect((await postTicket(service, account.createApiKey())).status).toBe(200);
@@ -191,8 +191,8 @@ describe('429: the fixed window (contract 7.1, 8)', () => {
   });
 });
 
-describe('503: the credential service (contract 7.1)', () => {
-  it('refuses every key, also an invalid one, until it works again', async () => {
+describe('a failing credential service (contract 7.1)', () => {
+  it('refuses every key with 503, even an invalid one, until it works again', async () => {
     const { service, key } = await withKey(start());
     service.failCredentials(true);
     for (const sent of [key, 'key_0', undefined]) {
@@ -204,8 +204,8 @@ describe('503: the credential service (contract 7.1)', () => {
   });
 });
 
-describe('the bounds of a request', () => {
-  it('413 for a body beyond limits.requestBytes, and the connection ends', async () => {
+describe('the limits of a ticket request', () => {
+  it('answer 413 to a body beyond limits.requestBytes, and end the connection', async () => {
     const { service, key } = await withKey(start({ limits: { requestBytes: 100 } }));
     const padded = (length: number) => `{}${' '.repeat(length - 2)}`;
     expect((await postTicket(service, key, padded(100))).status).toBe(200);
@@ -217,7 +217,7 @@ describe('the bounds of a request', () => {
     ]);
   });
 
-  it('408 for a body that does not come within limits.requestTimeoutMs', async () => {
+  it('answer 408 to a body that takes longer than limits.requestTimeoutMs', async () => {
     const service = await start({ limits: { requestTimeoutMs: 50 } });
     const answer = await sendRaw(
       service,
@@ -232,7 +232,7 @@ describe('the bounds of a request', () => {
     expect(answer).toMatch(/^HTTP\/1\.1 408 /);
   });
 
-  it('does not affect other clients when a client disconnects during a request', async () => {
+  it('protect other clients when one disconnects during a request', async () => {
     const { service, key } = await withKey(start());
     const socket = connect(Number(new URL(service.baseUrl).port), '127.0.0.1');
     socket.write(`POST /v1/wss/tickets HTTP/1.1\r\nHost: a\r\nX-API-Key: ${key}\r\nContent-Length: 9\r\n\r\n{`, () =>
@@ -260,14 +260,14 @@ describe('the events and bodies of ticket requests', () => {
     ]);
   });
 
-  it('have the error body that the option returns; none if it returns undefined', async () => {
+  it('have the error body that errorBody returns, or none if it returns undefined', async () => {
     const service = await start({ errorBody: ({ status, code }) => ({ status, why: code }) });
     expect((await postTicket(service)).body).toEqual({ status: 401, why: 'invalid-api-key' });
     const bare = await start({ errorBody: () => undefined });
     expect(await postTicket(bare)).toMatchObject({ status: 401, body: undefined });
   });
 
-  it('have the default error body if the option throws', async () => {
+  it('have the default error body if errorBody throws', async () => {
     const errorBody = (): never => {
       throw new Error('mine');
     };

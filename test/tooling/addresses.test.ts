@@ -28,7 +28,7 @@ describe('the check of the addresses before a release', () => {
     expect(() => repositoryIn('export const other = 1;')).toThrow('has no constant `repository`');
   });
 
-  it('names each field of package.json that differs, and writes all of them on demand', () => {
+  it('names each field of package.json that differs, and writes them all on demand', () => {
     const { homepage: _, repository: __, bugs: ___, ...without } = manifest as Manifest & Record<string, unknown>;
     expect(addressProblems(address, without).map((line) => /^package\.json: `(\w+)`/.exec(line)?.[1])).toEqual([
       ...['homepage', 'repository', 'bugs'],

@@ -13,7 +13,7 @@ interface Violation {
 
 const folders: string[] = [];
 
-/** Creates a project with these sources and with stub packages, and returns its folder. */
+/** Creates a project with these sources and stub packages. Returns its folder. */
 const projectWith = async (sources: Readonly<Record<string, string>>): Promise<string> => {
   const folder = await mkdtemp(join(tmpdir(), 'import-rules-'));
   folders.push(folder);
@@ -32,7 +32,7 @@ const projectWith = async (sources: Readonly<Record<string, string>>): Promise<s
   return folder;
 };
 
-/** Returns the violations of each project. One process checks all of them. */
+/** Returns the violations of each project. Checks them all in one process. */
 const violationsOf = async (projects: readonly string[]): Promise<readonly (readonly Violation[])[]> => {
   const args = [join(import.meta.dirname, 'programs/cruise.mjs'), ...projects];
   const { stdout } = await promisify(execFile)(process.execPath, args, { maxBuffer: 1e8 });
@@ -67,24 +67,24 @@ const found = (rule: string): readonly string[] =>
   [...new Set(oddities.filter(({ rule: { name } }) => name === rule).map(({ from, to }) => `${from} -> ${to}`))].sort();
 
 describe('the import rules', () => {
-  it('refuse an import that the row of a folder does not name, a type-only one too', () => {
+  it('refuse an import that is missing from the row of its folder, even a type-only one', () => {
     expect(found('imports-of-protocol/')).toEqual(['src/protocol/up.ts -> src/feed/trade-feed.ts']);
   });
 
-  it('refuse cycles, those of a type and those of tests too', () => {
+  it('refuse cycles, even of types and tests', () => {
     expect(found('no-cycles')).toEqual(['src/protocol/a.ts -> src/protocol/b.ts', 'test/one.ts -> test/two.ts']);
   });
 
-  it('refuse a file that only a test reaches', () => {
+  it('refuse a file that only a test imports', () => {
     const unreached = found('no-orphans').map((edge) => edge.split(' -> ')[1]);
     expect([...new Set(unreached)]).toEqual(['src/protocol/dead.ts', 'src/protocol/up.ts', 'src/utils/helper.ts']);
   });
 
-  it('refuse a file in a folder without a row', () => {
+  it('refuse a file in a folder that has no row', () => {
     expect(found('no-row')).toEqual(['src/utils/helper.ts -> src/protocol/a.ts']);
   });
 
-  it('refuse a Node built-in or a socket library that the browser reaches by way of others', () => {
+  it('refuse a Node built-in or a socket library that the browser imports indirectly', () => {
     const reached = found('browser-without-node').map((edge) => edge.split(' -> ')[1]);
     expect(reached).toEqual(['fs', 'node_modules/ws/index.js']);
   });

@@ -16,10 +16,10 @@ type PageFeed = (point: ResumePoint) => Observable<Received>;
 /**
  * Receives a feed over one stream for all tabs of a browser with the same address.
  *
- * The tab that holds the lock of that address leads: it receives the stream, and posts the events to the other tabs.
- * When the leader leaves, the next tab receives the lock, and resumes at the id that it has reached. A silent leader
- * loses the lock. When the feed ends, it ends in all tabs. A page over plain `http:`, and Node, have a separate stream,
- * because they have no locks or no secure context.
+ * The tab that holds the address's lock leads: it receives the stream, and posts the events to the other tabs. When the
+ * leader leaves, the next tab gets the lock and resumes at the id it has reached. A silent leader loses the lock. The
+ * feed ends in all tabs at once. Pages over plain `http:`, and Node, have separate streams, because they lack locks or
+ * a secure context.
  *
  * @param page$ - creates the stream of this page, which resumes at a point
  */
@@ -30,7 +30,7 @@ export const sharedFeed$ = (settings: RelayFeedSettings, page$: PageFeed): Obser
     if (locks === undefined) return page$(point);
     const tab = new TabState(point);
     return pageActive$(pageGlobals as EventTarget).pipe(
-      // A frozen page can neither lead nor read messages. So it leaves, and joins again when it is active.
+      // A frozen page can neither lead nor read messages, so it leaves, and rejoins once it's active.
       switchMap((isActive) => (isActive ? member$(tab, locks, settings, page$) : NEVER)),
       dematerialize(),
       tap((event) => tab.emitted(event)),
@@ -39,12 +39,12 @@ export const sharedFeed$ = (settings: RelayFeedSettings, page$: PageFeed): Obser
     );
   });
 
-/** The role of a tab: a leader after the loss of the previous one, a follower, or a leader whose lock was stolen. */
+/** What a tab does: leads after losing the previous leader, follows, or leads no more because its lock was stolen. */
 type Role = LeaderLoss | 'follower' | 'replaced';
 
 const member$ = (tab: TabState, locks: Locks, settings: RelayFeedSettings, page$: PageFeed): Observable<Notification> =>
   defer(() => {
-    // The number is the version of this protocol: tabs with an older version of an app may be open.
+    // The number is the version of this protocol, because tabs with an older version of the app may be open.
     const name = `rx-trade-feed/tabs-5:${settings.url}`;
     const channel = openChannel(name);
     const lock$ = (steal: boolean, loss: LeaderLoss) => tabLock$(locks, name, steal).pipe(map((): Role => loss));
@@ -52,7 +52,7 @@ const member$ = (tab: TabState, locks: Locks, settings: RelayFeedSettings, page$
       lock$(false, 'relay-lost'),
       takeover$(tab, channel, settings, locks, name).pipe(switchMap(() => lock$(true, 'relay-stalled'))),
     ).pipe(
-      // The lock may arrive before the last messages of the previous leader.
+      // The lock may arrive before the previous leader's last messages.
       delayWhen(() => channel.caughtUp$),
       startWith<Role>('follower'),
       endWith<Role>('replaced'),
@@ -65,7 +65,7 @@ const member$ = (tab: TabState, locks: Locks, settings: RelayFeedSettings, page$
     );
   });
 
-/** Emits the events that the leader posts. Asks each new leader until one has answered. */
+/** Emits the events that the leader posts. Asks each new leader until one answers. */
 const follow$ = (tab: TabState, { messages$, post }: TabChannel): Observable<Notification> =>
   defer(() => {
     const ask = () => post({ type: 'ask', term: tab.term });
@@ -77,7 +77,7 @@ const follow$ = (tab: TabState, { messages$, post }: TabChannel): Observable<Not
         filter(isOfLeader),
         concatMap((message) => {
           if (message.type === 'ended') return message.term < tab.term ? EMPTY : of(endOf(message.failure));
-          // The leader does not know the term of this tab if the clock was set back since: it then begins a later one.
+          // If the clock was set back, the leader may have an earlier term than this tab: asking corrects it.
           if (message.type === 'leads' && (!tab.isWelcome || message.term < tab.term)) ask();
           return tab.receive(message).pipe(map(nextOf));
         }),
@@ -86,11 +86,11 @@ const follow$ = (tab: TabState, { messages$, post }: TabChannel): Observable<Not
   });
 
 /**
- * Emits once when this tab must take over: the leader has answered nothing within `idleTimeoutMs`, or
- * `connectTimeoutMs` if it has never answered.
+ * Emits once when this tab must take over: no answer from the leader within `idleTimeoutMs`, or `connectTimeoutMs` if
+ * it has never answered.
  *
- * One tab decides at a time, under a lock of its own, and only if the tab that was asked still leads.
- * Its request to steal precedes the release of that lock, so the next tab sees the new leader.
+ * One tab decides at a time, under a second lock, and only if the leader it asked still leads. It requests the steal
+ * before releasing that lock, so the next tab sees the new leader.
  */
 const takeover$ = (
   tab: TabState,
@@ -105,14 +105,14 @@ const takeover$ = (
     switchMap(() => {
       const half = clampMs((tab.isWelcome ? idleTimeoutMs : connectTimeoutMs) / 2);
       const wait$ = timer(half, scheduler);
-      // The tab that decides can be blocked, too: the others then use the next lock. No address contains a space.
+      // The deciding tab may be blocked as well: the others then use the next lock. Addresses contain no space.
       const deciding$ = (n = 1): Observable<void> =>
         tabLock$(locks, `${name} takeover ${n}`, false).pipe(
           timeout({ first: half, scheduler, with: () => deciding$(n + 1) }),
         );
       return wait$.pipe(
         tap(() => post({ type: 'ask', term: tab.term })),
-        // Two timers in a row: if this page was blocked, it reads its queued messages between them.
+        // Two timers in a row: a page that was blocked reads its queued messages between them.
         switchMap(() => forkJoin([holderOf(locks, name), wait$])),
         switchMap(([silent]) =>
           deciding$().pipe(
@@ -143,7 +143,7 @@ const lead$ = (
     };
     post({ type: 'leads', term: tab.term });
     point.watcher = {
-      own: (event) => post(tab.update('batch', point.id, [writeEventLine(event)])),
+      event: (event) => post(tab.update('batch', point.id, [writeEventLine(event)])),
       message: (from, lines) => post(tab.update('batch', from, lines, point.ownAt)),
     };
     return merge(
@@ -179,9 +179,9 @@ const openChannel = (name: string) => {
   );
   return {
     messages$,
-    /** Emits once, after all messages that were posted before the subscription. */
+    /** Emits once, after every message posted before the subscription. */
     caughtUp$: defer(() => {
-      // A `BroadcastChannel` does not receive the messages that it posts, so a second one posts the mark.
+      // A `BroadcastChannel` doesn't receive its own messages, so a second one posts the mark.
       const other = new BroadcastChannel(name);
       const tab = crypto.randomUUID();
       other.postMessage({ type: 'mark', tab });
@@ -199,15 +199,15 @@ const holderOf = async (locks: Locks, name: string): Promise<string | undefined>
   (await locks.query()).held.find((lock) => lock.name === name)?.clientId;
 
 /**
- * Requests a lock of the browser (Web Locks), and holds it until the subscription ends. Emits once, when it is granted.
- * Completes when another tab has stolen it. Errors when the browser refuses locks to this page.
+ * Requests a lock of the browser (Web Locks), and holds it until unsubscribed. Emits once, when it's granted. Completes
+ * when another tab steals it. Errors when the browser refuses locks to this page.
  */
 const tabLock$ = (locks: Locks, name: string, steal: boolean): Observable<void> =>
   new Observable((subscriber) => {
     const waiting = new AbortController();
     let isGranted = false;
     const granted = () => {
-      // Unsubscribing does not abort a request that steals.
+      // Unsubscribing doesn't abort a request that steals.
       if (subscriber.closed) return undefined;
       isGranted = true;
       const released = new Promise<void>((release) => subscriber.add(release));
@@ -220,7 +220,7 @@ const tabLock$ = (locks: Locks, name: string, steal: boolean): Observable<void> 
     subscriber.add(() => waiting.abort());
   });
 
-/** Emits whether the scripts of a page run: `false` before the browser freezes, caches or unloads the page. */
+/** Emits whether the page's scripts run: `false` before the browser freezes, caches or unloads the page. */
 const pageActive$ = (page: EventTarget): Observable<boolean> =>
   merge(
     ...Object.entries(pageEvents).map(([type, isActive]) =>
@@ -228,5 +228,5 @@ const pageActive$ = (page: EventTarget): Observable<boolean> =>
     ),
   ).pipe(startWith(true), distinctUntilChanged());
 
-// `freeze` and `resume` are events of the document. The window receives them in the capture phase.
+// `freeze` and `resume` fire on the document. The window gets them in the capture phase.
 const pageEvents = { pagehide: false, freeze: false, pageshow: true, resume: true };

@@ -15,46 +15,46 @@ import { createConnectionFacts } from '../relay-connection.js';
 import { eventsOf } from '../relay-stream.js';
 import type { ResumePoint } from '../resume-point.js';
 
-/** The messages between tabs: plain data, because a structured clone loses the class of an object. */
+/** Messages between tabs. They're plain data, because a structured clone loses an object's class. */
 export type TabMessage =
-  /** A follower asks for the state, to join or to see whether the leader is there. It knows a leader of this term. */
+  /** A follower asks for the state, to join or to check on the leader. It knows a leader of this term. */
   | { readonly type: 'ask'; readonly term: number }
-  /** A tab receives its own mark after all messages that were posted before it. */
+  /** A tab receives its own mark after every message posted before it. */
   | { readonly type: 'mark'; readonly tab: string }
   | FromLeader;
 
-/** The messages of a leader. Each leader has a higher term than the previous one. */
+/** Messages of a leader. Each leader has a higher term than the previous one. */
 export type FromLeader = { readonly term: number } & (
   | Update
   /** A leader starts. */
   | { readonly type: 'leads' }
-  /** The feed has ended, for all tabs: with a failure as JSON, or complete. */
+  /** The feed has ended for all tabs: with a failure as JSON, or complete. */
   | { readonly type: 'ended'; readonly failure: string | undefined }
 );
 
 export interface Update {
-  /** The state of the feed, for tabs that ask; or one message of the relay, or of the connection of the leader. */
+  /** The state of the feed, for tabs that ask; or one message of the relay or of the leader's connection. */
   readonly type: 'welcome' | 'batch';
-  /** The ids before and after the events. They are equal for events that are not from the relay. */
+  /** The ids before and after the events. They're equal if the events don't come from the relay. */
   readonly from: string | undefined;
   readonly to: string | undefined;
   readonly lines: readonly string[];
-  /** How far the times of the stream are ahead: of the relay's clock, and of this machine's, in ms. */
+  /** How far the stream's times are ahead of the relay's clock, and of this machine's, in ms. */
   readonly shiftMs: number;
   readonly aheadMs: number;
-  /** Set for lines of the relay, which have its clock: no lifecycle event is earlier than this, in epoch ms. */
+  /** Set for lines of the relay, whose clock may lag: no lifecycle event is earlier than this, in epoch ms. */
   readonly ownAt?: number | undefined;
 }
 
-/** How a leader was lost: it has released the lock, or it was silent and its lock was stolen. */
+/** How a leader was lost: it has released the lock, or it fell silent and its lock was stolen. */
 export type LeaderLoss = 'relay-lost' | 'relay-stalled';
 
 /** The state of one subscription, as a leader or as a follower. */
 export class TabState {
   readonly point: ResumePoint;
-  /** Of the newest leader. */
+  /** The newest leader's term. */
   term = 0;
-  /** Whether a leader has answered: batches after its answer are for this tab. */
+  /** Whether a leader has answered. Later batches are then for this tab. */
   isWelcome = false;
   #snapshot: Snapshot = [];
   #watermark: Watermark | undefined;
@@ -79,7 +79,7 @@ export class TabState {
     this.#snapshot = nextSnapshot(this.#snapshot, event);
   }
 
-  /** Processes a message of a leader, and emits the events of this tab for it. Ignores an earlier leader. */
+  /** Handles a leader's message, and emits this tab's events for it. Ignores earlier leaders. */
   receive(message: FromLeader): Observable<Received> {
     if (message.term < this.term) return EMPTY;
     this.term = message.term;
@@ -87,14 +87,14 @@ export class TabState {
     if (message.type !== 'welcome' && message.type !== 'batch') return EMPTY;
     const { point } = this;
     point.clock.follow(message.shiftMs, message.aheadMs);
-    // The first answer, and the batches after it, are for this tab.
+    // Only the first answer, and the batches after it, are for this tab.
     if (this.isWelcome === (message.type === 'welcome')) return EMPTY;
     this.isWelcome = true;
     const { events, id = '' } = applyUpdate(point.id, message, point.clock.now());
     return from(events).pipe(tap({ complete: () => point.reached(id, []) }));
   }
 
-  /** Begins a term as the leader. `other`: a later term of another tab, if the clock was set back since. */
+  /** Starts a term as the leader. `other`: a later term of another tab, if the clock was set back since. */
   lead(other = this.term): void {
     this.term = Math.max(other + 1, Date.now());
   }
@@ -104,21 +104,21 @@ export class TabState {
     return this.update('welcome', this.point.id, events.map(writeEventLine));
   }
 
-  /** Creates a message about events after which this leader has reached its id. */
+  /** Creates a message about the events that brought this leader to its id. */
   update(type: Update['type'], from: Id, lines: readonly string[], ownAt?: number): FromLeader {
     const { id: to, clock } = this.point;
     return { type, term: this.term, from, to, lines, shiftMs: clock.shiftMs, aheadMs: clock.aheadMs, ownAt };
   }
 
-  /** Returns the events for the loss of the leader, if the feed was open: as after the end of a connection. */
+  /** Returns the events for losing the leader while the feed was open: the same as for a lost connection. */
   interrupted(code: LeaderLoss): readonly LifecycleEvent[] {
     if (openedIn(this.#snapshot) === undefined) return [];
     const failure = this.#facts.failure(code);
     const at = this.point.clock.now();
     return [
-      this.point.own({ type: 'disconnected', at, failure }),
-      // The first reconnect, without a wait.
-      this.point.own({ type: 'reconnecting', at, delayMs: 0, attempt: 1, verdict: failure.verdict }),
+      this.point.stamp({ type: 'disconnected', at, failure }),
+      // The first attempt doesn't wait.
+      this.point.stamp({ type: 'reconnecting', at, delayMs: 0, attempt: 1, verdict: failure.verdict }),
     ];
   }
 }
@@ -126,10 +126,10 @@ export class TabState {
 type Id = string | undefined;
 
 /**
- * Returns the events that are new for a tab, and the id that it reaches.
+ * Returns the events that are new for a tab, and the id it reaches with them.
  *
- * A new leader resumes at the last id that it has reached: a tab that has reached a later id drops the events that it
- * has already emitted. One with an earlier id emits a gap, also after a reload, because the leader stores no events.
+ * A new leader resumes at its own last id. A tab with a later id drops the events it has already emitted. A tab with an
+ * earlier one emits a gap, as after a reload, because the leader stores no events.
  *
  * @param lastId - the id that the tab has reached; `undefined` if it has none
  * @param now - in epoch ms
@@ -143,7 +143,7 @@ export const applyUpdate = (
   const begin = from ?? to;
   const missed = missedBetween(lastId, begin, shiftMs);
   const id = isAfter(lastId, to) ? lastId : (to ?? lastId);
-  // A frame may be later than the last watermark. The leader has reached its time.
+  // A frame may be later than the last watermark, but the leader has reached its time.
   const reachedAt = (parseEventId(to)?.at ?? -Infinity) + shiftMs;
   if (type === 'welcome') return { events: stateFor(events, missed, reachedAt, now), id };
   if (missed !== undefined) return { events: [relayGap(missed), ...events], id };
@@ -163,8 +163,8 @@ const stateFor = (
   return watermark === undefined ? state : [...state, watermark];
 };
 
-// An id counts every event except watermarks. In a cluster a change of the owner adds events that no id counts, and a
-// relay may have skipped events: then only the frames are counted, from the end.
+// An id counts every event except watermarks. If a cluster's owner changed, or a relay skipped events, ids and events
+// don't match, and only frames are counted, from the end.
 const newEvents = (lastId: Id, from: Id, to: Id, events: readonly Received[]): readonly Received[] => {
   const [reached, begin, end] = [lastId, from, to].map(parseEventId);
   if (hasReached(lastId, to)) return [];
@@ -181,7 +181,7 @@ const newEvents = (lastId: Id, from: Id, to: Id, events: readonly Received[]): r
   });
 };
 
-/** Returns the loss of a tab between its id and the next one; `undefined` if there is none. */
+/** Returns what a tab has lost between its id and the next one, if anything. */
 const missedBetween = (lastId: Id, next: Id, shiftMs: number): Missed | undefined => {
   if (lastId === undefined || next === undefined || lastId === next) return undefined;
   if (hasReached(lastId, next)) return undefined;
@@ -195,7 +195,7 @@ const hasReached = (lastId: Id, other: Id): boolean => (order(lastId, other) ?? 
 
 const isAfter = (lastId: Id, other: Id): boolean => (order(lastId, other) ?? 0) > 0;
 
-/** Returns by how much an id is after another one; `undefined` if they are of logs that cannot be compared. */
+/** Returns how far one id is after the other; `undefined` if their logs can't be compared. */
 const order = (one: Id, other: Id): number | undefined => {
   const [reached, next] = [parseEventId(one), parseEventId(other)];
   if (reached === undefined || next === undefined) return undefined;

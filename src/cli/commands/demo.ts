@@ -56,7 +56,7 @@ interface DemoService extends PanelContent {
   close(): Promise<void>;
 }
 
-/** Returns the service in the arguments or the environment, or starts a local one. */
+/** Connects to the service in the arguments or the environment, or starts a local one. */
 const demoService = async (feed: Feed, values: Values, context: CliContext): Promise<DemoService> => {
   const { baseUrl, hasKey } = targetOf(values, context);
   if (baseUrl === undefined && hasKey) throw missing('an API key', 'address (TRADE_FEED_BASE_URL or --base-url)');
@@ -76,7 +76,7 @@ const missing = (present: string, absent: string): Error =>
   usageError(`There is ${present}, but no ${absent}. Set both to use that service, or neither to use a local one.`);
 
 const defaultOutageMs = 30_000;
-/** How long an outage of the local service lasts, in ms. It's shorter if outages are less than twice as long apart. */
+/** How long an outage of the local service lasts, in ms, unless outages are less than twice as far apart. */
 const longestOutageMs = 3_000;
 
 const localService = async (feed: Feed, values: Values, listenLine: string): Promise<DemoService> => {
@@ -85,7 +85,7 @@ const localService = async (feed: Feed, values: Values, listenLine: string): Pro
   const account = service.createAccount({ plan: 'developer' });
   const everyMs = values.outageEvery ?? defaultOutageMs;
   const lastsMs = Math.min(longestOutageMs, everyMs / 2);
-  // One attempt at once and three more. The last one succeeds because the service is back half a wait earlier.
+  // One attempt at once, then three more. The service comes back halfway through the last delay, so the last succeeds.
   const waitMs = lastsMs / 3;
   const outages = interval(everyMs).pipe(
     switchMap(() => {

@@ -8,7 +8,7 @@ import { defineCommand, feedArgument, flag, option, service, timeMs } from '../o
 import { sizeOf } from '../view/terminal.js';
 import { counted, type Line, printed, symbols } from '../view/text.js';
 
-/** The width of the report outside a terminal, and the largest one on a terminal. */
+/** The width of the report in columns; a terminal can make it narrower. */
 const [plainColumns, maxColumns] = [80, 100];
 
 export const command = defineCommand({
@@ -73,10 +73,10 @@ const marks = {
 
 const [statusWidth, nameWidth] = [9, 14];
 const textColumn = 3 + statusWidth + nameWidth;
-/** On a narrower terminal the text is below the name of the check. */
+/** A narrower terminal shows the text below the name of the check. */
 const minColumns = 50;
 
-/** Returns the lines of a finding, wrapped with a hanging indent: what is the case, and what to do. */
+/** Wraps a finding with a hanging indent: what was found, then what to do. */
 export const findingLines = (
   { name, status, text, advice }: NamedFinding,
   columns: number,
@@ -98,7 +98,7 @@ export const findingLines = (
   return lines.map((line) => printed(line, Infinity, hasColors));
 };
 
-// A word that is too long for a line, such as an address, stays whole, so that it can be copied.
+// Keeps a word that's too long for a line whole: it may be an address that somebody wants to copy.
 const wrapped = (text: string, columns: number): readonly string[] =>
   help.boxWrap(printable(text), columns).split('\n');
 const help = Object.assign(new Help(), { minWidthToWrap: 1 });

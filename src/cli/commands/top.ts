@@ -41,7 +41,7 @@ export const command = defineCommand({
   run: async (sources, values, context) => {
     checkKeys(sources);
     const request = await statusRequest(values, context);
-    // Not before: undici and io-ts would take most of the time of `--help`.
+    // Loaded late: `--help` would spend most of its time on undici and io-ts.
     const snapshots = await import('../top/snapshots.js');
     const rows = await Promise.all(sources.map((source) => rows$(source, values, context, request, snapshots)));
     const view = topView(context);
@@ -64,12 +64,12 @@ export const command = defineCommand({
 
 const drawEveryMs = 100;
 
-/** A feed, with the file of its API key unless `--key-file` or the environment has it, or the address of an app. */
+/** A feed, with its key file unless `--key-file` or the environment has the key; or an app, by its address. */
 type TopSource =
   | { readonly name: string; readonly feed: Feed; readonly keyFile: string | undefined }
   | { readonly name: string; readonly url: URL };
 
-// The word may be a secret, so an error does not repeat it.
+// The word may be a secret, so no error shows it.
 const topSource = (word: string): TopSource => {
   const [, feed, keyFile] = /^(market|raw)(?::(.+))?$/.exec(word) ?? [];
   if (feed !== undefined) return { name: word, feed: feed as Feed, keyFile };
@@ -83,7 +83,7 @@ const topSource = (word: string): TopSource => {
   return { name: `${url.host}${url.pathname}`, url };
 };
 
-/** Checks that no two feeds use the same key: the service closes the connection of one of them (4001). */
+/** Refuses two feeds with the same key: the service would close one of the connections (4001). */
 const checkKeys = (sources: readonly TopSource[]): void => {
   const files = sources.flatMap((source) => ('feed' in source ? [source.keyFile] : []));
   if (new Set(files).size < files.length)
@@ -132,7 +132,7 @@ const headersIn = (text: string): Readonly<Record<string, string>> => {
   );
 };
 
-/** How often each status is written to a log, in ms. A change of its state is written at once. */
+/** How often each status goes to a log, in ms. A new state is written at once. */
 const logEveryMs = 2_000;
 
 const topView = (context: CliContext): View<readonly Row[]> => {
@@ -141,7 +141,7 @@ const topView = (context: CliContext): View<readonly Row[]> => {
   const tableOf = (rows: readonly Row[], size: TerminalSize) => table(rows, { startedAt, now: Date.now(), ...size });
   return screenView<readonly Row[]>(context, {
     lines: tableOf,
-    // Without the title, and without the line about the keys.
+    // Leaves out the title and the line about the keys.
     last: (rows, size) => tableOf(rows, size).slice(2, -2),
     logEveryMs,
     log: (rows, isDue) => {

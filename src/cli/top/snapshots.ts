@@ -8,7 +8,7 @@ import { whatHappened } from '../errors.js';
 import { type marks, waitOf } from '../view/status.js';
 import { duration } from '../view/text.js';
 
-// Fields of other types, and unknown fields, would not make a status unusable. So each part is read alone.
+// Reads each part separately, so that an unknown field or an unexpected type doesn't spoil the rest.
 const connection = t.intersection([
   t.type({ state: t.keyof({ connecting: null, live: null, reconnecting: null, stopped: null, idle: null }) }),
   t.partial({ failure: t.type({ code: t.string }) }),
@@ -24,23 +24,23 @@ const stats = t.partial({
 const clients = t.array(t.type({ sent: t.number, missed: t.number }));
 const cluster = t.intersection([t.type({ role: t.string, replica: t.string }), t.partial({ owner: t.string })]);
 
-/** The status of a source now. Times are epoch ms. A field is missing if the source does not know it. */
+/** The current status of a source. Times are epoch ms. Fields that the source doesn't know are missing. */
 export interface Snapshot {
-  /** `unknown`: there is no status. */
+  /** `unknown`: the source has no status. */
   readonly state: keyof typeof marks;
   readonly problem?: string | undefined;
   /** The figures of a feed, as `feedStats` counts them. */
   readonly stats?: t.TypeOf<typeof stats> | undefined;
   readonly lastFrameAt?: number | undefined;
-  /** The clients of a relay. `authorizing`: the number of those that wait for `authorize`. */
+  /** The clients of a relay. `authorizing` counts those whose `authorize` is still pending. */
   readonly clients?: Readonly<Record<'count' | 'authorizing' | 'sent' | 'missed', number>> | undefined;
-  /** This replica, if the app has several. */
+  /** The replica that answered, if the app has several. */
   readonly cluster?: t.TypeOf<typeof cluster> | undefined;
 }
 
 const snapshotEveryMs = 200;
 
-/** Emits the status of a feed. After the feed has stopped, the last status remains. */
+/** Emits the status of a feed. Keeps the last status after the feed has stopped. */
 export const feedSnapshots$ = (feed: Feed, events$: Observable<FeedEvent>): Observable<Snapshot> =>
   events$.pipe(follow(feed, {}, NEVER), auditTime(snapshotEveryMs), map(snapshotOf));
 
@@ -75,7 +75,7 @@ export interface StatusRequest {
   readonly dispatcher: Dispatcher;
 }
 
-/** Requests the status of an app at intervals. A request that fails is a status with its problem. */
+/** Polls the status of an app. Emits a status with the problem if a request fails. */
 export const statusSnapshots$ = (url: URL, settings: StatusRequest, everyMs = 1_000): Observable<Snapshot> =>
   timer(0, everyMs).pipe(
     exhaustMap(() =>
@@ -94,7 +94,7 @@ const requestStatus = async (url: URL, { headers, dispatcher }: StatusRequest): 
   const type = String(answer.headers['content-type'] ?? 'no type');
   const isStatus = answer.statusCode === 200 && type.includes('json');
   if (!isStatus) {
-    // A stream never ends.
+    // The body of a stream would never end.
     answer.body.on('error', () => undefined).destroy();
     const what = answer.statusCode === 200 ? type.split(';', 1).join('') : `HTTP ${answer.statusCode}`;
     return problem(`The address answers with ${what} instead of a status as JSON.`);
@@ -107,8 +107,8 @@ const problem = (text: string): Snapshot => ({ state: 'unknown', problem: text }
 const noStatus = ({ message, code }: NodeJS.ErrnoException) => problem(`No status: ${message || String(code)}`);
 
 /**
- * Reads the status of an app: `relay.status()`, with `connection` (of `connectionStatus`), `stats` (of `feedStats`),
- * `lastFrameAt` and `cluster`. Each part may be missing. Returns `undefined` if there is no part.
+ * Reads the status of an app: `relay.status()`, with `connection` (from `connectionStatus`), `stats` (from `feedStats`),
+ * `lastFrameAt` and `cluster`. Any part may be missing. Returns `undefined` if all are.
  */
 export const readStatus = (body: unknown): Snapshot | undefined => {
   if (!t.UnknownRecord.is(body)) return undefined;

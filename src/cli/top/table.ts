@@ -17,7 +17,7 @@ interface Column {
   readonly isMarked?: (value: number, snapshot: Snapshot) => boolean;
 }
 
-/** A live feed without a frame for longer than this is marked, in ms. */
+/** How long a live feed may be silent before it's marked, in ms. */
 const oldMs = 10_000;
 
 const ageOf = ({ lastFrameAt }: Snapshot, now: number): number | undefined =>
@@ -27,8 +27,8 @@ const reconnectsOf = ({ stats }: Snapshot): number | undefined =>
   stats?.reconnects && sum(Object.values(stats.reconnects));
 
 /**
- * The columns of numbers with their minimum widths, so that changing numbers do not move them. Those at the end are
- * removed first on a narrow terminal.
+ * The number columns, with minimum widths so that they don't jump as numbers change. A narrow terminal drops the last
+ * ones first.
  */
 const numberColumns: readonly Column[] = [
   { title: 'frames/s', minWidth: 8, value: ({ stats }) => stats?.framesPerSecond, format: amount },
@@ -55,8 +55,8 @@ const maxNameWidth = 36;
 const frameLines = 5;
 
 /**
- * Renders the table of `top`: one row for each source, with details below it if there is room, and the totals of
- * several sources. The lines fit the terminal. On a narrow one the last columns are missing.
+ * Renders the table of `top`: a row for each source, with details below it if there's room, and totals if there are
+ * several sources. The lines fit the terminal; a narrow one drops the last columns.
  */
 export const table = (
   sources: readonly Row[],
@@ -111,7 +111,7 @@ const totalCells = (rows: readonly Row[], now: number): readonly Line[] => [
 
 const liveOf = (rows: readonly Row[]): number => rows.filter(({ state }) => state === 'live').length;
 
-/** Adds up a number of all sources. The sum is missing if no source knows the number. */
+/** Adds up a number over all sources. Returns `undefined` if no source knows it. */
 const totalOf = (rows: readonly Row[], value: (row: Row) => number | undefined): number | undefined => {
   const known = rows.flatMap((row) => value(row) ?? []);
   return known.length === 0 ? undefined : sum(known);
@@ -121,7 +121,7 @@ const sum = (numbers: readonly number[]): number => numbers.reduce((total, numbe
 
 const separator: Span = ['  '];
 
-/** Returns the widths of the columns that fit. The first one is always shown. */
+/** Returns the widths of the columns that fit, always including the first. */
 const fittingWidths = (all: readonly (readonly Line[])[], width: number): readonly number[] => {
   const widths = allColumns.map(({ minWidth }, column) =>
     Math.max(minWidth, ...all.map((row) => lineWidth(row[column] ?? []))),

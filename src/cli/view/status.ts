@@ -30,7 +30,7 @@ const phaseOf = ({ life, now, feed }: Status) => {
   return { mark: marks.reconnecting, title, reason: whatHappened(failure) };
 };
 
-/** Returns the wait before the next attempt; `undefined` if it is over. */
+/** Returns how long until the next attempt, in ms; `undefined` once it has started. */
 export const waitOf = ({ events }: Status['life'], now: number) => {
   const last = events.at(-1);
   if (last?.type !== 'reconnecting') return undefined;
@@ -52,7 +52,7 @@ export const statusLine = (status: Status): Line => {
   ];
 };
 
-// The text of a failure is that of the command: advice for users of the library would not help.
+// Uses the command's text of a failure: advice for users of the library wouldn't help here.
 const eventWords = (event: ShownEvent): string =>
   event.type === 'disconnected'
     ? `Disconnected, ${event.failure.code}: ${whatHappened(event.failure)}`
@@ -67,14 +67,14 @@ const eventTexts = ({ event, status }: Step): readonly string[] => {
   return [eventWords(event), ...advice];
 };
 
-/** How often the log has the status of record or replay, in ms. */
+/** How often `record` and `replay` log their status, in ms. */
 export const progressEveryMs = 10_000;
 const maxStatusColumns = 200;
 
 /**
- * Shows a feed on stderr: a status line at the bottom of a terminal, otherwise its events as lines of a log.
+ * Shows a feed on stderr: a status line at the bottom of a terminal, or else its events as log lines.
  *
- * @param more - returns a text for the end of the status. With it, a log has the status at intervals
+ * @param more - returns a text to append to the status. If it's set, a log also shows the status at intervals
  */
 export const statusView = (values: StatusOptions, context: CliContext, more?: () => string): View<Step> => {
   const line = (step: Step): Line => [...statusLine(step.status), [more ? ` · ${more()}` : '']];
@@ -94,8 +94,8 @@ export interface PanelContent {
 const maxPlainColumns = 160;
 
 /**
- * Shows the panel of `demo` on a terminal, otherwise its content as lines of a log: events, the first frame, and the
- * status every 2 s.
+ * Shows the panel of `demo` on a terminal, or else its content as log lines: events, the first frame, and the status
+ * every 2 s.
  */
 export const panelView = (context: CliContext, content: PanelContent): View<Step> =>
   screenView(context, {
@@ -121,7 +121,7 @@ const startOf = ({ data, isBinary }: Frame): string => {
 const labelWidth = 12;
 const labelled = (label: string, ...spans: Line): Line => [[` ${label.padEnd(labelWidth)}`, 'dim'], ...spans];
 
-/** Renders the panel of `demo`. It fits the terminal; the most important lines are at the top. */
+/** Renders the panel of `demo` to fit the terminal, with the most important lines at the top. */
 export const panel = (
   status: Status,
   { service, next, columns, rows }: PanelContent & TerminalSize,
@@ -176,7 +176,7 @@ const lastFrameWords = ({ lastFrame, now }: Status): string => {
 const gapWords = ({ life: { totals } }: Status): string =>
   totals.gaps === 0 ? 'none' : `${count(totals.gaps)}, ${duration(totals.lostMs)} without frames`;
 
-/** Describes the reconnects by the failure before them: `none`, `3: 2 connection-lost, 1 capacity-full`. */
+/** Counts the reconnects by the failure that caused them: `none`, `3: 2 connection-lost, 1 capacity-full`. */
 const reconnectCauses = ({ life }: Status): string => {
   const causes = Object.entries(life.totals.reconnects);
   const [first] = causes;

@@ -4,7 +4,7 @@ import { type Line, logLine, printed } from './text.js';
 
 export type TerminalSize = Readonly<Record<'columns' | 'rows', number>>;
 
-/** Returns the size of a terminal. One without a known size, which some report as 0, has 80 columns and 24 rows. */
+/** Returns the size of a terminal. Defaults to 80 columns and 24 rows if it's unknown, which some report as 0. */
 export const sizeOf = ({ columns = 0, rows = 0 }: Output): TerminalSize => ({
   columns: columns > 0 ? columns : 80,
   rows: rows > 0 ? rows : 24,
@@ -15,12 +15,12 @@ export interface View<S> {
   readonly close: () => void;
 }
 
-/** What a command shows of a state: lines on a terminal, lines of a log in a pipe or a file. */
+/** How a command shows a state: as lines on a terminal, or as log lines in a pipe or a file. */
 export interface Look<S> {
   readonly lines: (state: S, size: TerminalSize) => readonly Line[];
-  /** What stays on the terminal after the end. */
+  /** Returns what stays on the terminal after the command has ended. */
   readonly last?: Look<S>['lines'];
-  /** A log has what is new, and the status at intervals: `isDue`. */
+  /** Returns the log lines for what's new, plus the status if `isDue`. */
   readonly log: (state: S, isDue: boolean) => readonly string[];
   readonly logEveryMs: number;
   /** When the first status is due. @defaultValue `logEveryMs` */
@@ -28,7 +28,7 @@ export interface Look<S> {
   readonly maxColumns?: number;
 }
 
-/** Shows a state on stdout: on all of a terminal, or as a log. */
+/** Shows a state on stdout: on the whole terminal, or as a log. */
 export const screenView = <S>(context: CliContext, look: Look<S>): View<S> =>
   viewOn(context.stdout, context, screen, look);
 
@@ -37,7 +37,7 @@ export interface StatusOptions {
   readonly status?: boolean | undefined;
 }
 
-/** Shows a state on stderr: in the last line of a terminal, or as a log. */
+/** Shows a state on stderr: on the bottom line of a terminal, or as a log. */
 export const lineView = <S>({ quiet, status }: StatusOptions, context: CliContext, look: Look<S>): View<S> =>
   quiet ? { show: noop, close: noop } : viewOn(context.stderr, context, status ? pinnedLine : undefined, look);
 
@@ -89,13 +89,13 @@ interface Surface {
   readonly close: () => void;
 }
 
-// The control sequences of xterm.
+// Control sequences of xterm.
 const esc = '\x1b[';
 const [alternateScreen, normalScreen] = [`${esc}?1049h`, `${esc}?1049l`];
 const [hideCursor, showCursor, saveCursor, restoreCursor] = [`${esc}?25l`, `${esc}?25h`, '\x1b7', '\x1b8'];
 const [home, eraseRest, eraseBelow, eraseLine] = [`${esc}H`, `${esc}K`, `${esc}J`, `${esc}2K`];
 
-/** Draws on all of a terminal, in one write and without clearing it first, which would flicker. */
+/** Draws on the whole terminal, in one write and without clearing it first: that would flicker. */
 export const screen = (output: Output): Surface => {
   output.write(alternateScreen + hideCursor);
   return {
@@ -107,8 +107,8 @@ export const screen = (output: Output): Surface => {
 /**
  * Reserves the bottom row of a terminal for a status line.
  *
- * The rows above become a scrolling region (DECSTBM), as in apt. All output scrolls there and cannot overwrite the
- * line, including the output of another program such as `jq`.
+ * The rows above become a scrolling region (DECSTBM), as in apt, so no output can overwrite the line, not even that of
+ * another program such as `jq`.
  */
 export const pinnedLine = (output: Output): Surface => {
   const bottom = (): number => sizeOf(output).rows;
@@ -121,7 +121,7 @@ export const pinnedLine = (output: Output): Surface => {
     row = bottom();
   };
   output.on('resize', onResize);
-  // If the cursor is in the bottom row, the newline scrolls it up into the region.
+  // If the cursor is on the bottom row, the newline scrolls it up into the region.
   output.write(`\n${region()}${esc}1A`);
   return {
     draw: ([line = '']) => output.write(at(row, line)),
@@ -135,9 +135,9 @@ export const pinnedLine = (output: Output): Surface => {
 const endKeys = /[q\x03]/i;
 
 /**
- * Adds the keys q and Ctrl-C to the interrupts of a command that draws a full screen, if stdin is a terminal.
+ * Makes the keys q and Ctrl-C interrupt a command that draws a full screen, if stdin is a terminal.
  *
- * While they are read, Ctrl-C sends no signal. The signal would also end the shell between npm and the command (`npm
+ * Reads Ctrl-C as a key instead of a signal: the signal would also kill the shell between npm and the command (`npm
  * start`, `npx`), and npm would return 130.
  */
 export const withKeys = (context: CliContext): CliContext => {
@@ -145,7 +145,7 @@ export const withKeys = (context: CliContext): CliContext => {
   if (!stdin.isTTY) return context;
   const keys$ = defer(() => {
     stdin.setRawMode?.(true);
-    // A terminal that is gone causes errors, also at the end. Without a listener they would crash the process.
+    // A closed terminal causes errors, even at the end, and they'd crash the process if nothing listened.
     stdin.on('error', noop);
     const gone$ = fromEvent(stdin, 'error').pipe(mergeMap((error) => throwError(() => error)));
     return merge(fromEvent(stdin, 'data').pipe(mergeMap((typed) => String(typed))), gone$);
@@ -157,7 +157,7 @@ export const withKeys = (context: CliContext): CliContext => {
     }),
     filter((key) => endKeys.test(key)),
     map(() => 'SIGINT' as const),
-    // The terminal is gone, for example after an ssh session was lost.
+    // The terminal is gone, for example because the ssh session was lost.
     catchError(() => of('SIGHUP' as const)),
   );
   return { ...context, interrupt$: merge(interrupt$, typed$) };

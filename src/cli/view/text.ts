@@ -10,7 +10,7 @@ export const amount = (number: number): string => (number < 99.95 ? oneDigit : w
 
 export const counted = (number: number, thing: string): string => `${count(number)} ${thing}${number === 1 ? '' : 's'}`;
 
-/** Formats a number of bytes, with decimal units: `421 B`, `8.4 kB`. */
+/** Formats a number of bytes with decimal units: `421 B`, `8.4 kB`. */
 export const bytes = (number: number): string => {
   if (number < 1_000) return `${count(number)} B`;
   const step = Math.min(4, Math.floor(Math.log10(number) / 3));
@@ -26,7 +26,7 @@ export const duration = (ms: number): string => {
   return h === 0 ? `${min} min ${padded(s)} s` : `${count(h)} h ${padded(min)} min`;
 };
 
-/** Formats a duration as on a stopwatch: `0:07`, `1:02:03`. */
+/** Formats a duration like a stopwatch: `0:07`, `1:02:03`. */
 export const stopwatch = (ms: number): string => {
   const { h, min, s } = clock(Math.max(0, Math.floor(ms / 1_000)));
   return h === 0 ? `${min}:${padded(s)}` : `${h}:${padded(min)}:${padded(s)}`;
@@ -50,10 +50,10 @@ export const logLine = (text: string, at = Date.now()): string => `${new Date(at
 type Style = 'bold' | 'dim' | 'red' | 'green' | 'yellow' | 'cyan';
 
 export type Span = readonly [text: string, style?: Style | undefined];
-/** A line of a terminal, as plain data. {@link printed} converts it to text. */
+/** A line of a terminal as plain data. {@link printed} turns it into text. */
 export type Line = readonly Span[];
 
-/** The symbols of all commands. Each has one meaning everywhere; a word beside it says the same without color. */
+/** The symbols of all commands. Each means the same everywhere, and a word next to it says so without color. */
 export const symbols = {
   good: ['●', 'green'],
   inProgress: ['◐', 'yellow'],
@@ -73,7 +73,7 @@ export const printed = (line: Line, columns: number, hasColors = false): string 
   return parts.join('').trimEnd();
 };
 
-/** Aligns the right part of a line to the right edge, or removes it if it does not fit next to the left part. */
+/** Aligns the right part of a line to the right edge, or drops it if it doesn't fit next to the left part. */
 export const spread = (left: Line, right: Line, columns: number): Line => {
   const gap = columns - lineWidth(left) - lineWidth(right);
   return gap < 2 ? left : [...left, [' '.repeat(gap)], ...right];
@@ -85,7 +85,7 @@ const twoColumns =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Emoji_Presentation}\u3000-\u303e\uff01-\uff60\uffe0-\uffe6]/u;
 const noColumn = /[\p{Mark}\p{Format}]/u;
 
-/** Returns the number of terminal columns of a text. The result is approximate for rare scripts. */
+/** Returns how many terminal columns a text takes: an approximation for rare scripts. */
 export const widthOf = (text: string): number => [...text].reduce((sum, char) => sum + charWidth(char), 0);
 
 const charWidth = (char: string): number => {
@@ -93,7 +93,7 @@ const charWidth = (char: string): number => {
   return twoColumns.test(char) ? 2 : 1;
 };
 
-/** Shortens a text to a number of columns, with an ellipsis in place of the removed part. */
+/** Shortens a text to a number of columns, ending in an ellipsis. */
 export const shortened = (text: string, columns: number): string => {
   if (text.length <= columns / 2 || widthOf(text) <= columns) return text;
   let [start, width] = ['', 0];

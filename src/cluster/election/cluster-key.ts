@@ -2,7 +2,7 @@ import * as t from 'io-ts';
 import { isRight, tryCall } from '../../protocol/type-guards.js';
 import { Feed } from '../../protocol/feed.js';
 
-/** The key has an owner in the first two phases only. */
+/** Only the first two phases have an owner. */
 export const KeyPhase = t.keyof({ opening: null, open: null, free: null, stopped: null }, 'KeyPhase');
 export type KeyPhase = t.TypeOf<typeof KeyPhase>;
 
@@ -17,7 +17,7 @@ export type Eviction = t.TypeOf<typeof Eviction>;
 const ChangeCause = t.keyof({ first: null, 'hand-over': null, released: null, silence: null, resumed: null });
 /**
  * Why the owner changed. `first`: there was no key. `hand-over`: the previous owner offered the ownership to this one.
- * `released`: it gave the ownership away without a successor. `silence`: it did not answer. `resumed`: an operator
+ * `released`: it gave the ownership away, with no successor. `silence`: it didn't answer. `resumed`: an operator
  * allowed the replicas to connect again.
  */
 export type ChangeCause = t.TypeOf<typeof ChangeCause>;
@@ -33,23 +33,23 @@ export const KeyCodec = t.readonly(
     t.type({
       v: t.literal(1),
       feed: Feed,
-      /** Identifies the generations of a store: after a loss of all data they start at 1 again. */
+      /** Identifies a store's generations: after losing all data they restart at 1. */
       epoch: count,
       gen: count,
-      /** The id of the replica that owns the connection; empty without an owner. */
+      /** The id of the replica that owns the connection; empty if there's no owner. */
       owner: t.string,
       phase: KeyPhase,
       /** When the owner claimed the key, in epoch ms by its clock. */
       since: t.number,
       credits: t.readonlyArray(Credit),
-      /** The evictions of owners in the last minute. */
+      /** Evictions of owners in the last minute. */
       evictions: t.readonlyArray(Eviction),
-      /** The last changes of the owner, the oldest first. The election does not read them. */
+      /** The last changes of the owner, the oldest first. The election doesn't read them. */
       changes: t.readonlyArray(OwnerChange),
     }),
     t.partial({
       stop: t.readonly(t.type({ by: t.string, at: t.number })),
-      /** The base address that the owner uses: see {@link serviceOf}. The first versions did not write it. */
+      /** The owner's base address: see {@link serviceOf}. The first versions didn't write it. */
       service: t.string,
     }),
   ]),
@@ -60,45 +60,45 @@ export type ClusterKey = t.TypeOf<typeof KeyCodec>;
 
 export const writeKey = (key: ClusterKey): string => JSON.stringify(key);
 
-/** Reads the text of a key; `undefined` for a text that is not a key of this version. */
+/** Reads a key; `undefined` for a text that isn't a key of this version. */
 export const readKey = (text: string): ClusterKey | undefined => {
-  // The caller reports a text that is none: a replica as a fault of the engine, an operator as a damaged key.
+  // The caller reports the bad text: a replica as a fault of the engine, an operator as a damaged key.
   const decoded = KeyCodec.decode(parsed(text));
   return isRight(decoded) ? decoded.right : undefined;
 };
 
 const parsed = (text: string): unknown => tryCall(() => JSON.parse(text) as unknown);
 
-/** What the replicas of an account stream: all of them the same. */
+/** What all replicas of an account stream. */
 export type Source = Pick<ClusterKey, 'feed' | 'service'>;
 
 export const sourceOf = ({ feed, service }: Source): Source => ({ feed, ...(service !== undefined && { service }) });
 
-/** Returns whether a replica that streams `own` fits a key. A key of the first versions names no service. */
-export const isSameSource = (own: Source, key: Source): boolean =>
-  own.feed === key.feed && (key.service === undefined || own.service === undefined || own.service === key.service);
+/** Returns whether a replica that streams `ours` fits a key. Keys of the first versions name no service. */
+export const isSameSource = (ours: Source, key: Source): boolean =>
+  ours.feed === key.feed && (key.service === undefined || ours.service === undefined || ours.service === key.service);
 
-/** Returns whether the ids of two replicas show that they stream different feeds, or from different services. */
+/** Returns whether the ids of two replicas reveal that their feeds or services differ. */
 export const areOfDifferentSources = (one: string, other: string): boolean => {
   const [mine, theirs] = [sourceIn(one), sourceIn(other)];
   return mine !== undefined && theirs !== undefined && mine !== theirs;
 };
 
-// The ids of the first versions end with the random part.
+// Ids of the first versions end with the random part.
 const sourceIn = (id: string): string | undefined => /-[\da-f]{12}([\da-f]{8})$/.exec(id)?.[1];
 
-/** Returns credits or evictions with the time of their end on this clock, in place of the time that is left. */
+/** Returns credits or evictions with the time they end on this clock, in place of the time left. */
 export const lasting = <T extends { readonly leftMs: number }>(entries: readonly T[], now: number) =>
   entries.map(({ leftMs, ...rest }) => ({ ...rest, until: now + leftMs }));
 
-/** Returns those that still count, with the time that is left. */
+/** Returns those that still count, with the time left. */
 export const remaining = <T extends { readonly until: number }>(entries: readonly T[], now: number) =>
   entries.filter(({ until }) => until > now).map(({ until, ...rest }) => ({ ...rest, leftMs: until - now }));
 
 /** Returns the epoch of a new key. @param random - from 0 up to 1 */
 export const newEpoch = (random: number): number => 1 + Math.floor(random * (Number.MAX_SAFE_INTEGER - 1));
 
-/** Returns a key that a replica can claim, in place of a text that is not a key. It keeps the numbers of the text. */
+/** Returns a claimable key to replace a text that isn't one. Keeps the numbers in the text. */
 export const repairedKey = (text: string): ClusterKey => {
   const { feed, epoch, gen } = Object(parsed(text)) as Readonly<Record<string, unknown>>;
   return {
@@ -113,8 +113,8 @@ export const repairedKey = (text: string): ClusterKey => {
 };
 
 /**
- * Returns a key that a replica can claim, after an operator allowed it. It keeps `stop` as the reason of the next
- * claim. The higher generation shows that an old `stopped` is out of date.
+ * Returns a claimable key after an operator allowed it. Keeps `stop` as the reason of the next claim. The higher
+ * generation marks an old `stopped` as out of date.
  */
 export const resumedKey = (key: ClusterKey): ClusterKey => ({ ...key, gen: key.gen + 1, ...unowned });
 

@@ -19,11 +19,11 @@ import {
 } from './election.js';
 import { timing } from './timing.js';
 
-/** What happens to a replica: an input, the end of a timer, or the end of an access to the store. */
+/** What happens to a replica: an input, a timer, or the end of a call to the store. */
 export type Happening =
   Input | { readonly type: TimerName } | { readonly type: 'result'; readonly call: Call; readonly result: CallResult };
 
-/** A row for each thing that changes something in a state. */
+/** One row for each happening that changes something in a state. */
 export type Rules<State> = {
   readonly [Type in Happening['type']]?:
     ((draft: Draft, state: State, happening: Extract<Happening, { readonly type: Type }>) => void) | undefined;
@@ -49,7 +49,7 @@ export class Draft {
     this.settings = before.settings;
   }
 
-  /** Replaces the timers of a state. Those of every state go on. */
+  /** Replaces the timers of a state. Those common to all states go on. */
   setStateTimers(set: Partial<Timers>): void {
     const { 'call-over': call, 'leave-over': leave, 'retry-due': retry } = this.timers;
     Object.assign(this.timers, noTimers, { 'call-over': call, 'leave-over': leave, 'retry-due': retry }, set);
@@ -63,7 +63,7 @@ export class Draft {
     this.timers[name] = this.now + ms;
   }
 
-  /** Whether no access to the store can begin now. */
+  /** Whether no call to the store can start now. */
   get isBusy(): boolean {
     const { call, isConnected } = this.election;
     return call !== undefined || !isConnected || this.timers['retry-due'] !== Infinity;
@@ -89,7 +89,7 @@ export class Draft {
     return id;
   }
 
-  /** Closes the feed, if there is one, and reports the end of its generation. */
+  /** Closes the feed, if any, and reports the end of its generation. */
   endFeed(): void {
     const follower = followerOf(this.election);
     const gen = follower ? follower.draining : ownerOf(this.election)?.gen;
@@ -98,7 +98,7 @@ export class Draft {
     if (follower) follower.draining = undefined;
   }
 
-  /** Ends the election of this replica with an error. `other`: what the owner streams, if this replica does not fit. */
+  /** Ends this replica's election with an error. `other`: what the owner streams, if this replica doesn't fit. */
   fail(isReplaced: boolean, other?: Source): void {
     this.endFeed();
     this.effects.push({ type: 'fail', isReplaced, ...(other && { other }) });
@@ -116,7 +116,7 @@ export class Draft {
     Object.assign(this.timers, noTimers);
   }
 
-  /** Notes what is known of the owner. A new revision shows that it renewed its lease. */
+  /** Records what's known of the owner. A new revision shows that it renewed its lease. */
   note({ gen, owner, phase, revision }: Omit<Election['known'], 'revisionAt'>): void {
     const { election } = this;
     const { known, refusal } = election;
@@ -126,14 +126,14 @@ export class Draft {
     if (refusal !== undefined && phase === 'open' && gen > refusal.gen) election.refusal = { ...refusal, isPast: true };
   }
 
-  noteKey(me: Following, key: ClusterKey, revision: Revision): void {
+  noteKey(state: Following, key: ClusterKey, revision: Revision): void {
     this.note({ ...key, revision });
     this.election.epoch = key.epoch;
-    if (key.owner === '' || isSameSource(this.settings, key)) me.other = undefined;
+    if (key.owner === '' || isSameSource(this.settings, key)) state.other = undefined;
   }
 
-  /** Notes a message of the owner. Returns whether it is not of an earlier generation, which changes nothing. */
-  noteOwner(me: Following, report: Report): boolean {
+  /** Records a message of the owner. Returns `false`, and changes nothing, if it's of an earlier generation. */
+  noteOwner(state: Following, report: Report): boolean {
     const { election, now, timers } = this;
     if (report.owner === this.settings.replica || this.isOutdated(report)) return false;
     this.note(report);
@@ -141,27 +141,27 @@ export class Draft {
     const evictions = remaining(election.evictions, now);
     if (evictions.length > 0) this.effects.push({ type: 'evicted', evictions });
     election.evictions = [];
-    if (me.draining !== undefined && report.gen > me.draining && report.phase === 'open')
+    if (state.draining !== undefined && report.gen > state.draining && report.phase === 'open')
       timers['drain-over'] = Math.min(timers['drain-over'], now + timing.drainMs);
-    me.heardAt = now;
+    state.heardAt = now;
     return true;
   }
 
   /**
-   * Whether a report or a key is of an earlier generation than this replica has seen. A store that has lost data can
-   * use the number of a generation again, for another owner, also after its release: the next owner has a higher one.
+   * Returns whether a report or a key belongs to an earlier generation than the one this replica knows. A store that
+   * lost data can give another owner the same number, even after its release. The next owner gets a higher one.
    */
-  isOutdated(seen: Ownership): boolean {
+  isOutdated(reported: Ownership): boolean {
     const { gen, known } = this.election;
     const { followed } = this.clock;
-    if (seen.gen < Math.max(gen, followed.gen)) return true;
-    const isOther = (one: Ownership): boolean => one.gen === seen.gen && one.owner !== seen.owner;
-    return seen.owner !== '' && ((known.gen === gen && isOther(known)) || isOther(followed));
+    if (reported.gen < Math.max(gen, followed.gen)) return true;
+    const isOther = (one: Ownership): boolean => one.gen === reported.gen && one.owner !== reported.owner;
+    return reported.owner !== '' && ((known.gen === gen && isOther(known)) || isOther(followed));
   }
 
   /**
-   * Returns the newest owner that this replica knows. With two of one generation it is neither: the one that answers
-   * needs a higher number.
+   * Returns the newest owner this replica knows. If it knows two of one generation it's neither: an owner that answers
+   * then needs a higher number.
    */
   get newest(): Ownership {
     const { gen, known } = this.election;

@@ -21,64 +21,64 @@ import {
 import { timing } from './timing.js';
 
 const follower: Rules<Following> = {
-  start: (draft, me) => follow(draft, me),
-  engine: (draft, me, { isConnected }) => {
-    if (me.name !== 'joining') follow(draft, me);
+  start: (draft, state) => follow(draft, state),
+  engine: (draft, state, { isConnected }) => {
+    if (state.name !== 'joining') follow(draft, state);
     if (isConnected) return join(draft);
-    me.wanted = undefined;
-    me.ask = undefined;
+    state.nextRead = undefined;
+    state.ask = undefined;
   },
-  heard: (draft, me, { report }) => heardOwner(draft, me, report),
-  'ask-due': (draft, me) => (me.ask === undefined ? askOwner(draft, me) : unanswered(draft, me, false)),
-  ask: (draft, me, { id, result }) => {
-    if (me.ask !== id) return;
+  heard: (draft, state, { report }) => heardOwner(draft, state, report),
+  'ask-due': (draft, state) => (state.ask === undefined ? askOwner(draft, state) : unanswered(draft, state, false)),
+  ask: (draft, state, { id, result }) => {
+    if (state.ask !== id) return;
     draft.stop('ask-due');
-    if (typeof result === 'string') return unanswered(draft, me, result === 'no-responders');
-    // An owner of an earlier generation learns from the question that there was a later one, and claims again.
-    if (draft.isOutdated(result)) return unanswered(draft, me, false);
-    heardOwner(draft, me, result);
+    if (typeof result === 'string') return unanswered(draft, state, result === 'no-responders');
+    // The question shows an owner of an earlier generation that there was a later one, so it claims again.
+    if (draft.isOutdated(result)) return unanswered(draft, state, false);
+    heardOwner(draft, state, result);
   },
-  'lease-over': (draft, me) => planClaim(draft, me),
-  'claim-due': (draft, me) => want(draft, me, 'claim'),
-  'stop-notice': (draft, me) => want(draft, me, 'orient'),
-  result: (draft, me, { call, result }) => {
-    if (result.type === 'written' && call.key) return own(draft, call.key, result.revision, call);
-    if (result.type === 'entry') entryRead(draft, me, call.purpose, result);
-    else if (result.type === 'unreadable') waitForRepair(draft, me);
-    else if (call.purpose !== 'look') me.wanted = 'orient';
-    startWanted(draft);
+  'lease-over': (draft, state) => planClaim(draft, state),
+  'claim-due': (draft, state) => readNext(draft, state, 'claim'),
+  'stop-notice': (draft, state) => readNext(draft, state, 'orient'),
+  result: (draft, state, { call, result }) => {
+    if (result.type === 'written' && call.key) return becomeOwner(draft, call.key, result.revision, call);
+    if (result.type === 'entry') entryRead(draft, state, call.purpose, result);
+    else if (result.type === 'unreadable') waitForRepair(draft, state);
+    else if (call.purpose !== 'look') state.nextRead = 'orient';
+    startNextRead(draft);
   },
-  'retry-due': (draft) => startWanted(draft),
-  offer: (draft, me, { offer: { key, revision } }) => {
+  'retry-due': (draft) => startNextRead(draft),
+  offer: (draft, state, { offer: { key, revision } }) => {
     const { gen, refusal } = draft.election;
     const isFit = refusal === undefined && key.gen >= gen && isSameSource(draft.settings, key);
     if (!isFit || !mayOwn(draft) || isClaimSent(draft)) return;
-    draft.noteKey(me, key, revision);
-    me.name = 'claiming';
-    me.wanted = undefined;
+    draft.noteKey(state, key, revision);
+    state.name = 'claiming';
+    state.nextRead = undefined;
     draft.stop('ask-due', 'lease-over', 'claim-due');
     claim(draft, { key, revision }, key, 'hand-over');
   },
-  'presence-due': (draft, me) => {
+  'presence-due': (draft, state) => {
     const { election } = draft;
     const { replica, since } = draft.settings;
     draft.set('presence-due', timing.presenceMs);
     if (election.refusal === undefined) draft.effects.push({ type: 'presence', presence: { replica, since } });
-    // One that was refused, and may not claim again, looks whether anybody else can own.
+    // A refused replica that may not claim again checks whether any other replica can own.
     if (election.refusal?.isPast !== false || election.call !== undefined) return;
-    const isSilent = draft.now - Math.max(me.heardAt, election.known.revisionAt) >= timing.standbyMs;
-    if (isSilent && isAlone(draft)) draft.read('alone');
+    const isSilent = draft.now - Math.max(state.heardAt, election.known.revisionAt) >= timing.standbyMs;
+    if (isSilent && hasNoStandby(draft)) draft.read('check-unowned');
   },
   'drain-over': (draft) => drained(draft),
-  disconnected: (draft, me) => {
-    if (me.draining !== undefined) drained(draft);
+  disconnected: (draft, state) => {
+    if (state.draining !== undefined) drained(draft);
   },
-  failed: (draft, me, { isReplaced }) => {
-    if (me.draining !== undefined) return drained(draft);
+  failed: (draft, state, { isReplaced }) => {
+    if (state.draining !== undefined) return drained(draft);
     if (!isReplaced) draft.election.refusal = { gen: 0, isPast: false };
   },
-  'hand-over': (draft, me) => {
-    if (!isClaimSent(draft) && me.draining === undefined) draft.leave();
+  'hand-over': (draft, state) => {
+    if (!isClaimSent(draft) && state.draining === undefined) draft.leave();
   },
 };
 
@@ -88,27 +88,27 @@ export const following: Readonly<Record<Following['name'], Rules<Following>>> = 
     start: (draft) => {
       if (draft.election.isConnected) join(draft);
     },
-    heard: (draft, me, { report }) => void draft.noteOwner(me, report),
+    heard: (draft, state, { report }) => void draft.noteOwner(state, report),
   },
   following: follower,
   claiming: follower,
   isolated: follower,
 };
 
-/** Announces this replica before it has read the key, so that an owner that leaves at this moment can choose it. */
+/** Announces this replica before it reads the key, so that an owner that's just leaving can choose it. */
 const join = (draft: Draft): void => {
   const { election } = draft;
-  // An owner without a key has a full lease to answer.
+  // An owner that isn't in the key gets a full lease to answer.
   election.known = { ...election.known, revisionAt: draft.now };
   if (draft.settings.canOwn) draft.set('presence-due', 0);
   draft.read('orient');
 };
 
-const follow = (draft: Draft, me: Following, heardAt = draft.now): void => {
+const follow = (draft: Draft, state: Following, heardAt = draft.now): void => {
   const { now, settings, timers } = draft;
   const { isConnected } = draft.election;
   const isCandidate = isConnected && settings.canOwn;
-  Object.assign(me, { name: isConnected ? 'following' : 'isolated', heardAt, ask: undefined, unanswered: 0 });
+  Object.assign(state, { name: isConnected ? 'following' : 'isolated', heardAt, ask: undefined, unanswered: 0 });
   draft.setStateTimers({
     'ask-due': isCandidate ? now + settings.suspectMs : Infinity,
     'presence-due': isCandidate ? now : Infinity,
@@ -116,49 +116,49 @@ const follow = (draft: Draft, me: Following, heardAt = draft.now): void => {
   });
 };
 
-/** Closes the connection that is still open although another replica owns the key. */
+/** Closes the connection that was kept open although another replica owns the key. */
 const drained = (draft: Draft): void => {
   draft.endFeed();
   draft.stop('drain-over');
   if (draft.election.isLeaving) draft.leave();
 };
 
-const heardOwner = (draft: Draft, me: Following, report: Report): void => {
+const heardOwner = (draft: Draft, state: Following, report: Report): void => {
   const { known } = draft.election;
   const { replica, canOwn, suspectMs } = draft.settings;
   const isKnown = report.gen === known.gen && report.owner === known.owner;
-  if (!draft.noteOwner(me, report) || isClaimSent(draft)) return;
-  if (me.other !== undefined && isKnown) return draft.fail(false, me.other);
-  Object.assign(me, { name: 'following', ask: undefined, unanswered: 0, wanted: undefined, isUnreadable: false });
+  if (!draft.noteOwner(state, report) || isClaimSent(draft)) return;
+  if (state.other !== undefined && isKnown) return draft.fail(false, state.other);
+  Object.assign(state, { name: 'following', ask: undefined, unanswered: 0, nextRead: undefined, isUnreadable: false });
   draft.stop('lease-over', 'claim-due');
   draft.set('ask-due', canOwn ? suspectMs : Infinity);
-  if (me.other !== undefined || areOfDifferentSources(replica, report.owner)) want(draft, me, 'orient');
-  else if (report.phase === 'free') planClaim(draft, me);
+  if (state.other !== undefined || areOfDifferentSources(replica, report.owner)) readNext(draft, state, 'orient');
+  else if (report.phase === 'free') planClaim(draft, state);
 };
 
 const isClaimSent = ({ election: { call } }: Draft): boolean => call?.purpose === 'claim' && call.key !== undefined;
 
-const askOwner = (draft: Draft, me: Following): void => {
+const askOwner = (draft: Draft, state: Following): void => {
   const { election, now, settings, timers } = draft;
   const { known, precedenceUntil } = election;
   election.lastId += 1;
-  me.ask = election.lastId;
-  draft.effects.push({ type: 'ask', id: me.ask, question: draft.newest });
+  state.ask = election.lastId;
+  draft.effects.push({ type: 'ask', id: state.ask, question: draft.newest });
   draft.set('ask-due', timing.askMs);
   if (timers['lease-over'] !== Infinity) return;
   timers['lease-over'] = Math.max(known.revisionAt + settings.leaseMs, precedenceUntil, now);
-  // The owner may have written a revision that it could not report any more.
+  // The owner may have written a revision that it could no longer report.
   if (election.call === undefined && mayOwn(draft)) draft.read('look');
 };
 
-const unanswered = (draft: Draft, me: Following, isNoResponders: boolean): void => {
+const unanswered = (draft: Draft, state: Following, isNoResponders: boolean): void => {
   const { known, precedenceUntil } = draft.election;
-  me.ask = undefined;
-  me.unanswered = isNoResponders ? me.unanswered + 1 : 0;
-  draft.set('ask-due', me.other ? timing.presenceMs : timing.askAgainMs);
-  if (me.unanswered < 2 || draft.now < precedenceUntil || me.other !== undefined) return;
+  state.ask = undefined;
+  state.unanswered = isNoResponders ? state.unanswered + 1 : 0;
+  draft.set('ask-due', state.other ? timing.presenceMs : timing.askAgainMs);
+  if (state.unanswered < 2 || draft.now < precedenceUntil || state.other !== undefined) return;
   // An owner that was opening may have sent a handshake, so its lease must end first.
-  if (known.phase !== 'opening') planClaim(draft, me);
+  if (known.phase !== 'opening') planClaim(draft, state);
 };
 
 const mayOwn = ({ election, settings }: Draft): boolean => {
@@ -168,16 +168,16 @@ const mayOwn = ({ election, settings }: Draft): boolean => {
 };
 
 /**
- * Plans a claim, after a random time. A replica that has claimed often waits longer; one that was refused leaves it to
- * the others first.
+ * Plans a claim after a random time. A replica that has claimed often waits longer; a refused one gives the others a
+ * head start.
  */
-const planClaim = (draft: Draft, me: Following): void => {
+const planClaim = (draft: Draft, state: Following): void => {
   const { clock, settings } = draft;
   if (!mayOwn(draft) || draft.timers['claim-due'] !== Infinity) return;
   const surplus = recentClaims(draft).length - timing.freeClaims;
   const waitMs = surplus < 0 ? 0 : Math.min(timing.maxClaimWaitMs, settings.leaseMs * 2 ** surplus);
   const othersMs = draft.election.refusal === undefined ? 0 : settings.suspectMs;
-  me.name = 'claiming';
+  state.name = 'claiming';
   draft.stop('ask-due', 'lease-over');
   draft.set('claim-due', waitMs + othersMs + clock.random * timing.spreadMs);
 };
@@ -185,103 +185,104 @@ const planClaim = (draft: Draft, me: Following): void => {
 const recentClaims = ({ election, now }: Draft): readonly number[] =>
   election.claims.filter((at) => now - at < timing.windowMs);
 
-/** Reads the key, after the access that is in progress. */
-const want = (draft: Draft, me: Following, purpose: 'orient' | 'claim'): void => {
-  me.wanted = purpose;
-  startWanted(draft);
+/** Reads the key once the current call has ended. */
+const readNext = (draft: Draft, state: Following, purpose: 'orient' | 'claim'): void => {
+  state.nextRead = purpose;
+  startNextRead(draft);
 };
 
-const startWanted = (draft: Draft): void => {
-  const me = followerOf(draft.election);
-  if (me?.wanted === undefined || draft.isBusy) return;
-  const { wanted } = me;
-  me.wanted = undefined;
-  draft.read(wanted);
+const startNextRead = (draft: Draft): void => {
+  const state = followerOf(draft.election);
+  if (state?.nextRead === undefined || draft.isBusy) return;
+  const { nextRead } = state;
+  state.nextRead = undefined;
+  draft.read(nextRead);
 };
 
-const entryRead = (draft: Draft, me: Following, purpose: Call['purpose'], entry: Entry): void => {
-  me.isUnreadable = false;
-  if (purpose === 'look') lookedAt(draft, me, entry);
-  else if (purpose === 'claim') claimRead(draft, me, entry);
-  else if (purpose === 'alone' && isUnowned(draft, entry)) draft.fail(false);
-  else orient(draft, me, entry);
+const entryRead = (draft: Draft, state: Following, purpose: Call['purpose'], entry: Entry): void => {
+  state.isUnreadable = false;
+  if (purpose === 'look') lookedAt(draft, state, entry);
+  else if (purpose === 'claim') claimRead(draft, state, entry);
+  else if (purpose === 'check-unowned' && isUnowned(draft, entry)) draft.fail(false);
+  else orient(draft, state, entry);
 };
 
-const orient = (draft: Draft, me: Following, { key, revision }: Entry): void => {
+const orient = (draft: Draft, state: Following, { key, revision }: Entry): void => {
   const { election, now, settings, timers } = draft;
   if (key === undefined || draft.isOutdated(key)) {
     // The store has no key, or has lost writes. An owner that still answers writes its key again.
-    follow(draft, me);
+    follow(draft, state);
     if (election.gen === 0) draft.note({ gen: 0, owner: '', phase: undefined, revision });
     timers['ask-due'] = settings.canOwn ? now : Infinity;
-    return leaveIfDone(draft, me);
+    return leaveIfDone(draft, state);
   }
-  draft.noteKey(me, key, revision);
+  draft.noteKey(state, key, revision);
   const other = isSameSource(settings, key) ? undefined : sourceOf(key);
   if (key.phase === 'stopped') return draft.fail(other === undefined, other);
   // A write whose result was lost has made this replica the owner.
-  if (key.owner === settings.replica && key.gen > election.lastOwned) return own(draft, key, revision);
-  follow(draft, me, me.name === 'joining' ? now : me.heardAt);
-  if (key.phase === 'free') planClaim(draft, me);
+  if (key.owner === settings.replica && key.gen > election.lastOwned) return becomeOwner(draft, key, revision);
+  follow(draft, state, state.name === 'joining' ? now : state.heardAt);
+  if (key.phase === 'free') planClaim(draft, state);
   if (other !== undefined && key.owner !== '') {
-    // If that owner answers, this replica does not fit. Otherwise it claims later than the replicas that do.
-    me.other = other;
+    // If that owner answers, this replica doesn't fit. Otherwise it claims later than replicas that do.
+    state.other = other;
     draft.stop('presence-due');
     timers['ask-due'] = now;
     timers['lease-over'] = now + settings.leaseMs + timing.standbyMs;
   }
-  leaveIfDone(draft, me);
+  leaveIfDone(draft, state);
 };
 
-const leaveIfDone = (draft: Draft, me: Following): void => {
-  if (draft.election.isLeaving && me.draining === undefined) draft.leave();
+const leaveIfDone = (draft: Draft, state: Following): void => {
+  if (draft.election.isLeaving && state.draining === undefined) draft.leave();
 };
 
 /**
- * Waits while the key cannot be read. A healthy owner writes its own again with its next renewal. Nobody else may
- * replace the value: it can be the key of a newer version.
+ * Waits while the key is unreadable. A healthy owner rewrites it with its next renewal. Other replicas mustn't replace
+ * it: it may be the key of a newer version.
  */
-const waitForRepair = (draft: Draft, me: Following): void => {
-  me.wanted = 'orient';
-  me.isUnreadable = true;
-  if (me.name === 'claiming') follow(draft, me, me.heardAt);
+const waitForRepair = (draft: Draft, state: Following): void => {
+  state.nextRead = 'orient';
+  state.isUnreadable = true;
+  if (state.name === 'claiming') follow(draft, state, state.heardAt);
   draft.set('retry-due', draft.settings.renewMs);
-  leaveIfDone(draft, me);
+  leaveIfDone(draft, state);
 };
 
-/** Notes the key of an owner that is silent. Its lease begins again if it has written the key. */
-const lookedAt = (draft: Draft, me: Following, entry: Entry): void => {
+/** Records the key of a silent owner, whose lease restarts if it has written the key. */
+const lookedAt = (draft: Draft, state: Following, entry: Entry): void => {
   const { election, settings, timers } = draft;
   const { key, revision } = entry;
-  if (me.name !== 'following' || key === undefined || draft.isOutdated(key)) return;
-  if (key.gen !== election.known.gen || key.owner === '') return orient(draft, me, entry);
-  draft.noteKey(me, key, revision);
+  if (state.name !== 'following' || key === undefined || draft.isOutdated(key)) return;
+  if (key.gen !== election.known.gen || key.owner === '') return orient(draft, state, entry);
+  draft.noteKey(state, key, revision);
   if (timers['lease-over'] === Infinity) return;
   timers['lease-over'] = Math.max(timers['lease-over'], election.known.revisionAt + settings.leaseMs);
 };
 
-/** Whether no replica owns, or could own, as far as the key and the messages of standbys show. */
+/** Whether no replica owns or could own, judging by the key and the standbys' messages. */
 const isUnowned = (draft: Draft, { key, revision }: Entry): boolean =>
-  isAlone(draft) && (key === undefined || key.phase === 'free' || revision === draft.election.known.revision);
+  hasNoStandby(draft) && (key === undefined || key.phase === 'free' || revision === draft.election.known.revision);
 
-/** Standbys can be cut off from the engine for a while, so a replica that has heard of one waits longer. */
-const isAlone = ({ election, now }: Draft): boolean => election.standbys.every(({ at }) => now - at >= timing.goneMs);
+/** Standbys can be cut off from the engine for a while, so a replica that knows one waits longer. */
+const hasNoStandby = ({ election, now }: Draft): boolean =>
+  election.standbys.every(({ at }) => now - at >= timing.goneMs);
 
-/** Claims the key that was read, unless another replica has written it since the claim was planned. */
-const claimRead = (draft: Draft, me: Following, entry: Entry): void => {
+/** Claims the key it has read, unless another replica has written it since the claim was planned. */
+const claimRead = (draft: Draft, state: Following, entry: Entry): void => {
   const { election } = draft;
   const { key, revision } = entry;
   const { known, gen } = election;
-  if (me.name !== 'claiming' || !mayOwn(draft)) return orient(draft, me, entry);
+  if (state.name !== 'claiming' || !mayOwn(draft)) return orient(draft, state, entry);
   if (key === undefined || draft.isOutdated(key)) {
     if (key === undefined || known.phase !== 'free') return claim(draft, entry, known, gen === 0 ? 'first' : 'silence');
-    // The store has lost a release. Without an answer of the owner that it shows, the claim is planned again.
+    // The store has lost a release. If the owner it shows doesn't answer, the claim is planned again.
     election.known = { ...known, phase: undefined };
-    return orient(draft, me, entry);
+    return orient(draft, state, entry);
   }
   const isUnchanged = key.gen === known.gen && revision === known.revision;
-  if (key.phase === 'stopped' || (!isUnchanged && key.phase !== 'free')) return orient(draft, me, entry);
-  draft.noteKey(me, key, revision);
+  if (key.phase === 'stopped' || (!isUnchanged && key.phase !== 'free')) return orient(draft, state, entry);
+  draft.noteKey(state, key, revision);
   const released = key.stop === undefined ? 'released' : 'resumed';
   claim(draft, entry, key, key.phase === 'free' ? released : 'silence');
 };
@@ -317,8 +318,8 @@ const claim = (
   draft.write('claim', claimed, revision);
 };
 
-/** Makes this replica the owner. @param call - the access that wrote the key; without it, the key was found */
-const own = (draft: Draft, key: ClusterKey, revision: Revision, call?: Call): void => {
+/** Makes this replica the owner. @param call - the call that wrote the key; `undefined` if the key was found */
+const becomeOwner = (draft: Draft, key: ClusterKey, revision: Revision, call?: Call): void => {
   const { election } = draft;
   draft.endFeed();
   Object.assign(election, { gen: key.gen, epoch: key.epoch, lastOwned: key.gen, evictions: [] });

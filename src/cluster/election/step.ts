@@ -1,18 +1,18 @@
-// The election of one owner. Which connection lives is the decision of the service: the newest one. So safety rests on
-// the service and on compare-and-set of one key; clocks decide only how soon something happens (timing.ts).
+// The election of one owner. The service decides which connection lives: the newest one. So safety rests on the service
+// and on compare-and-set of one key; clocks only decide how soon something happens (timing.ts).
 //
-// GENERATION. Each claim writes the key, before it opens anything, with a higher generation than any that was seen.
-// Whoever knows a lower one is out of date: its messages are dropped, and the next compare-and-set tells it so. A store
-// that loses data can show a generation twice; then the owner of the lower one claims again, above both (own.ts).
+// GENERATION. Before it opens anything, each claim writes the key with a higher generation than any it knows. A replica
+// that knows a lower one is out of date: its messages are dropped, and its next compare-and-set fails. A store that
+// loses data can repeat a generation; the owner of the lower one then claims again, above both (own.ts).
 //
 // LEASE. An owner renews its key, and sends a handshake only if a write that said `opening` is recent (`leaseMs` less
-// `marginMs`). Others claim when the key says `free`, when nobody answers a question twice, or when a lease has passed
-// without a new revision: an owner that was opening may have a handshake under way, one that does not answer may be cut
-// off. A replica that loses the engine claims nothing, and an owner that does keeps its connection.
+// `marginMs`). Others claim when the key says `free`, when two questions find no responder, or when a lease has passed
+// without a new revision: an owner that was opening may have a handshake under way, and a silent one may be cut off. A
+// replica that loses the engine claims nothing, and an owner that loses it keeps its connection.
 //
-// CREDIT. A handshake without an answer can still arrive, and evict the owner (4001). So whoever displaces an owner
-// that was opening, or gets no answer itself, writes a credit into the key. An evicted owner writes the key first. If
-// that fails, another replica has claimed: follow it. If a credit explains the eviction, it is used up, and the owner
+// CREDIT. An unanswered handshake can still arrive, and evict the owner (4001). So a replica that displaces an owner
+// that was opening, or gets no answer itself, writes a credit into the key. An evicted owner first writes the key. If
+// that fails, another replica has claimed: follow it. If a credit explains the eviction, it's used up, and the owner
 // opens once more. Otherwise the client is a stranger: the key says `stopped`, and no replica fights.
 //
 // The states, and what leads to the next one:
@@ -43,7 +43,7 @@ import { following } from './follow.js';
 import { owning } from './own.js';
 import { timing } from './timing.js';
 
-/** What happens in every state, before the rule of that state. */
+/** What happens in every state, before the state's own rule. */
 const always: Rules<unknown> = {
   // Runs the timers that are due, the earliest first.
   tick: (draft) => {
@@ -55,7 +55,7 @@ const always: Rules<unknown> = {
   },
   engine: (draft, _, { isConnected }) => {
     draft.election.isConnected = isConnected;
-    // The owner may need more time than this replica to connect again.
+    // The owner may need longer than this replica to reconnect.
     if (isConnected) draft.election.precedenceUntil = draft.now + draft.settings.leaseMs;
     else draft.endCall();
   },
@@ -76,7 +76,7 @@ const always: Rules<unknown> = {
     election.standbys = [...others, { replica, since, at: now }];
   },
   'hand-over': (draft) => {
-    // Without the engine no other replica can learn of it.
+    // While the engine is unreachable, no other replica can learn of it.
     if (!draft.election.isConnected) return draft.leave();
     draft.election.isLeaving = true;
     draft.stop('claim-due', 'presence-due');
@@ -85,7 +85,7 @@ const always: Rules<unknown> = {
   'leave-over': (draft) => draft.leave(),
 };
 
-/** What each state does. What has no rule changes nothing. */
+/** What each state does. Happenings that have no rule change nothing. */
 const table = { ...following, ...owning, stopped: undefined, left: undefined };
 
 export interface Step {
@@ -95,7 +95,7 @@ export interface Step {
 
 /**
  * Computes the next state of an election. Pure: time, random numbers, the store, messages and the feed are inputs, and
- * everything that the replica does is an effect.
+ * everything the replica does is an effect.
  */
 export const step = (before: Election, input: Input, clock: Clock): Step => {
   const draft = new Draft(before, clock);

@@ -1,4 +1,4 @@
-// Creates an Angular app in a temporary folder like a reader does: with `ng new`, then with the code fences of docs/angular.md. Runs programs in it.
+// Creates an Angular app in a temporary folder like a reader: runs `ng new`, then follows docs/angular.md. Runs programs in it.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
@@ -6,14 +6,14 @@ import { copyFile, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promis
 import { delimiter, dirname, join } from 'node:path';
 import { fencesOf, newerNode, npmInstall, root, run, tarball, temporaryFolder } from '../support.mjs';
 
-/** The files of the guide: the fences with a path in their first line, and `proxy.conf.json`. */
+/** The files of the guide: the fences whose first line is a path, and `proxy.conf.json`. */
 const guideFiles = () => {
   const fences = fencesOf('docs/angular.md');
   const named = fences.flatMap(({ path, code }) => (path === undefined ? [] : [[path, code]]));
   return [...named, ['proxy.conf.json', fences.find(({ language }) => language === 'json').code]];
 };
 
-/** The packages that the guide installs, with the tarball instead of this package. */
+/** The packages that the guide installs, with a tarball in place of this package. */
 const guidePackages = async () => {
   const [, packages] = /^npm install (.+)$/m.exec(readFileSync(join(root, 'docs/angular.md'), 'utf8'));
   const packed = await tarball();
@@ -40,7 +40,7 @@ export const createApp = async (versions) => {
   };
   const within = (cwd, ...args) => run(node, args, { cwd, env, timeout: 180_000 });
 
-  // One installation for the Angular CLI, and for the app with the packages of the guide.
+  // Installs once for both the Angular CLI and the app with the guide's packages.
   const files = ['package.json', 'package-lock.json'];
   for (const file of files) await copyFile(join(root, 'test/apps', versions, file), join(scratch, file));
   await npmInstall(scratch, await guidePackages(), { env });
@@ -61,7 +61,7 @@ export const createApp = async (versions) => {
     folder,
     ng: (...args) => within(folder, ng, ...args),
     node: (...args) => within(folder, ...args),
-    /** Starts a program. Its output is collected in `output`, because a program fails if nobody reads it. */
+    /** Starts a program. Collects its output in `output`, because a program fails if nothing reads that. */
     spawn: (...args) => {
       const program = spawn(node, args, { cwd: folder, env, stdio: ['ignore', 'pipe', 'pipe', 'ipc'] });
       program.output = '';
@@ -77,7 +77,7 @@ export const createApp = async (versions) => {
   };
 };
 
-/** Stops a program, and waits for its exit. */
+/** Stops a program and waits until it has exited. */
 export const stopProgram = async (program) => {
   if (program.exitCode !== null || program.signalCode !== null) return;
   const ended = once(program, 'exit');
@@ -85,7 +85,7 @@ export const stopProgram = async (program) => {
   await ended;
 };
 
-/** Starts a program in the folder of the app. Resolves with its address when it has sent `{ port }`. */
+/** Starts a program in the app's folder. Resolves with its address once it has sent `{ port }`. */
 export const startProgram = async (app, ...args) => {
   const program = app.spawn(...args);
   const [first] = await Promise.race([once(program, 'message'), once(program, 'exit')]);

@@ -1,10 +1,10 @@
 import { launchChromium, newPage } from '../support.mjs';
 
-/** Starts Chromium with a page of the app of the guide. `errors` collects the errors of its console and scripts. */
+/** Opens the guide's app in Chromium. `errors` collects the errors of its console and scripts. */
 export const openPage = async () => {
   const browser = await launchChromium();
   const { page, errors } = await newPage(browser);
-  // Chromium logs each 503 as an error. A relay answers 503 while its feed is stopped.
+  // Chromium logs each 503 as an error, and a relay answers 503 once its feed has stopped.
   const isError = (message) => message.type() === 'error' && !/status of 503/.test(message.text());
   page.on('console', (message) => isError(message) && errors.push(message.text()));
   return {
@@ -20,7 +20,7 @@ export const openPage = async () => {
         throw new Error(`The status does not match ${pattern}. The page contains: ${text}`, { cause });
       }
     },
-    /** Returns the number of frames that the page has received, and of the runs of change detection, at one time, in seconds. */
+    /** Returns how many frames the page has received and how often change detection ran, with the time in seconds. */
     counts: () =>
       page.evaluate(() => ({
         frames: Number(/(\d+) in all/.exec(document.querySelector('#figures').textContent)?.[1]),

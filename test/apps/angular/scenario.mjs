@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { startProgram, stopProgram } from './app.mjs';
 import { openPage } from './page.mjs';
 
-/** Returns `src/main.ts` with a count of the runs of change detection in `renders`. */
+/** Makes `src/main.ts` count in `renders` how often change detection runs. */
 export const countingMain = (isZoned) => `
 import { afterEveryRender, mergeApplicationConfig, provideAppInitializer${isZoned ? ', provideZoneChangeDetection' : ''} } from '@angular/core';
 import { bootstrapApplication } from '@angular/platform-browser';
@@ -20,7 +20,7 @@ const providers = [counted${isZoned ? ', provideZoneChangeDetection()' : ''}];
 bootstrapApplication(App, mergeApplicationConfig(appConfig, { providers })).catch((error) => console.error(error));
 `;
 
-/** A file that compiles only if the types of the library exist, and none of them is \`any\`. */
+/** A file that compiles only if the library's types exist and none of them is \`any\`. */
 export const typeProof = `
 import type { AngularTradeFeed } from 'rx-trade-feed/angular';
 import type { AnyFrame, Frame, TradeFeedError } from 'rx-trade-feed/browser';
@@ -43,7 +43,7 @@ export const check = (feed: AngularTradeFeed): void => {
 };
 `;
 
-/** Shortens the wait of 5 s that a stopped relay demands, because the page shows the stop only after several of them. */
+/** Shortens the 5 s that a stopped relay asks pages to wait: the page reports it only after several such waits. */
 const retrySoon = async (route) => {
   const response = await route.fetch();
   const body = (await response.text()).replace(/"retryAfterMs":\d+/, '"retryAfterMs":1000');
@@ -51,7 +51,7 @@ const retrySoon = async (route) => {
 };
 
 /**
- * Opens a built app of the guide in Chromium, and checks frames, an outage, a reload and a stop.
+ * Opens the built app of the guide in Chromium. Checks frames, an outage, a reload and a stop.
  *
  * @param dist - the output path of the build, in the folder of the app
  * @returns a text about the runs of change detection
@@ -74,7 +74,7 @@ export const runScenario = async (app, dist) => {
     await shown.framesReach(before.frames + 10_000);
     const after = await shown.counts();
     const [frames, renders, seconds] = ['frames', 'renders', 'seconds'].map((name) => after[name] - before[name]);
-    // By the time, because a busy machine sends fewer frames a second.
+    // Goes by time, because a busy machine sends fewer frames a second.
     const text = `${renders} runs of change detection for ${frames} frames in ${seconds} s`;
     assert.ok(renders >= 2 && renders < 10 * seconds && renders < frames, text);
     const lines = await shown.lines();

@@ -1,5 +1,5 @@
-// The server of the app, which runs in the folder of the app. It serves the built page and a relay of the local service, and executes the orders of
-// its parent process.
+// The app's server, run in the app's folder. Serves the built page and a relay of the local service, and does what its
+// parent process orders.
 import { createServer } from 'node:http';
 import { readFile } from 'node:fs/promises';
 import { extname, join } from 'node:path';

@@ -1,4 +1,4 @@
-// Renders the app of the guide on a server. Runs in the folder of the app. Prints the HTML and the network requests.
+// Renders the guide's app on a server. Runs in the app's folder. Prints the HTML and the network requests.
 import '@angular/compiler';
 import { readFile, writeFile } from 'node:fs/promises';
 import { mergeApplicationConfig } from '@angular/core';

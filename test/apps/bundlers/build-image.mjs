@@ -1,4 +1,4 @@
-// Follows a Dockerfile without Docker: each stage is a folder, and the Node of the tests runs its commands.
+// Follows a Dockerfile without Docker: each stage is a folder, and the tests' Node runs its commands.
 import { execSync } from 'node:child_process';
 import { cpSync, mkdirSync } from 'node:fs';
 import { basename, join } from 'node:path';
@@ -7,7 +7,7 @@ import { basename, join } from 'node:path';
 export const buildImage = (dockerfile, context, newFolder) => {
   const stages = {};
   let stage;
-  // Vite sets NODE_ENV in the process of the tests; with `production`, npm would leave out what builds the image.
+  // Vite sets NODE_ENV in this process, and under `production`, npm would leave out what builds the image.
   const env = { ...process.env, NODE_ENV: '' };
   const inStage = (path) => join(stage.root, path.startsWith('/') ? '.' : stage.workdir, path);
   const instructions = {

@@ -11,8 +11,8 @@ const source = join(root, 'examples/nestjs-angular');
 const skipped = new Set(['node_modules', 'dist'].map((name) => join(source, name)));
 
 /**
- * Copies the app, installs it with the packed library instead of the checkout, and builds it. `npm run test:apps` does this once for all
- * tests, and passes the folder in the environment.
+ * Copies the app, installs it with the packed library instead of the checkout, and builds it. `npm run test:apps` does
+ * this once for all tests and passes the folder in the environment.
  */
 export const buildApp = async () => {
   const node = newerNode();
@@ -20,7 +20,7 @@ export const buildApp = async () => {
   const built = (folder) => ({ folder, node: join(node, 'node'), env });
   const existing = process.env.RX_TRADE_FEED_EXAMPLE;
   if (existing) return built(existing);
-  // CI runs several commands with the same app.
+  // CI runs several commands on the same app.
   const folder = process.env.RX_TRADE_FEED_EXAMPLE_IN ?? temporaryFolder('rx-trade-feed-example-');
   cpSync(source, folder, { recursive: true, filter: (path) => !skipped.has(path) });
   const packageFile = join(folder, 'package.json');
@@ -32,7 +32,7 @@ export const buildApp = async () => {
   return built(folder);
 };
 
-/** Starts the app like `npm start`, on a free port. Resolves when the app has printed its address. */
+/** Starts the app like `npm start`, on a free port. Resolves once the app has printed its address. */
 export const startApp = async ({ folder, node, env }, { args = [], variables = {} } = {}) => {
   const program = spawn(node, ['scripts/start.mjs', '--port', '0', ...args], {
     cwd: folder,
@@ -63,7 +63,7 @@ export const startApp = async ({ folder, node, env }, { args = [], variables = {
   };
 };
 
-/** Starts a service with a source of payloads, and a proxy in front of it that stores the tickets, so that the test knows every secret. */
+/** Starts a service and a proxy that stores the tickets, so that the test knows every secret. `source` emits the payloads. */
 export const startTestService = async ({ folder }, { source } = {}) => {
   const testing = join(folder, 'node_modules/rx-trade-feed/dist/testing/index.js');
   const { startTradeFeedService, marketBatches$ } = await import(pathToFileURL(testing).href);
@@ -104,7 +104,7 @@ export const startTestService = async ({ folder }, { source } = {}) => {
   };
 };
 
-/** Undoes what a test did to the service and to the feed, so that a failed test does not affect the next one. */
+/** Undoes what a test did to the service and the feed, so that a failed test doesn't affect the next one. */
 export const restore = async ({ service, account }, { url }) => {
   service.failCredentials(false);
   account.restoreAccess();

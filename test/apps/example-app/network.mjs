@@ -1,6 +1,6 @@
-// Records everything that a page receives, with the DevTools protocol: a stream has no end to wait for.
+// Records everything that a page receives through the DevTools protocol, because a stream never ends.
 
-/** Records the network of a page from now on, across reloads. */
+/** Records a page's network traffic from now on, across reloads. */
 export const recordNetwork = async (page) => {
   const session = await page.context().newCDPSession(page);
   const texts = [];
@@ -48,9 +48,9 @@ export const recordNetwork = async (page) => {
   await session.send('Network.enable');
 
   return {
-    /** Returns the requests of the feed: the event id, the time, and the messages of the response. */
+    /** Returns the feed's requests: the event id, the time, and the messages of the response. */
     feeds: () => feeds.map(({ lastEventId, at, bytes }) => ({ lastEventId, at, messages: messagesOf(bytes) })),
-    /** Returns everything that was received, as texts. */
+    /** Returns everything received so far, as texts. */
     async everything() {
       await Promise.all(pending);
       return [...texts, ...feeds.map(({ bytes }) => Buffer.concat(bytes).toString('utf8'))];
@@ -58,7 +58,7 @@ export const recordNetwork = async (page) => {
   };
 };
 
-/** Parses Server-Sent Events. Data after the last blank line is an incomplete message, and ignored. */
+/** Parses Server-Sent Events. Ignores data after the last blank line: an incomplete message. */
 export const messagesOf = (bytes) => {
   const blocks = Buffer.concat(bytes).toString('utf8').split('\n\n').slice(0, -1);
   return blocks.map((block) => {
@@ -69,7 +69,7 @@ export const messagesOf = (bytes) => {
   });
 };
 
-/** Another client of the relay: it receives the same as the page, and is never reloaded. It reads a stream until the test ends, or `stop()` is called. */
+/** Another client of the relay, which gets the same as the page but never reloads. Reads until the test ends or `stop()`. */
 export const observe = async (t, url) => {
   const stop = new AbortController();
   t.after(() => stop.abort());

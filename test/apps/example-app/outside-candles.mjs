@@ -1,4 +1,4 @@
-// Counts the expected candles from the frames alone, without code of the app or of the library.
+// Computes the expected candles from the frames, without any code of the app or the library.
 
 /** Returns the frames in messages of the feed, with their parsed payloads. */
 export const framesOf = (messages) =>
@@ -12,7 +12,7 @@ export const framesOf = (messages) =>
 export const valuesOf = (messages) =>
   messages.flatMap(({ events }) => events.filter(({ type }) => type === 'value').map(({ value }) => value));
 
-/** Counts the candles of a time, market by market. Sizes are added up in thousandths, so that nothing is rounded. */
+/** Computes the candles of a period, market by market. Adds up sizes in thousandths, so that nothing gets rounded. */
 export const countCandles = (frames, start, end) => {
   const trades = frames
     .filter(({ receivedAt }) => receivedAt >= start && receivedAt < end)

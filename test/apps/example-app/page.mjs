@@ -20,7 +20,7 @@ before(
 );
 after(() => browser?.close());
 
-/** Repeats a check until it passes: a page changes with its next animation frame, and frames may still be on their way. */
+/** Repeats a check until it passes: a page changes at its next animation frame, and frames may still be on their way. */
 export const eventually = async (check) => {
   for (const end = performance.now() + patienceMs; ; await delay(20)) {
     try {
@@ -31,19 +31,19 @@ export const eventually = async (check) => {
   }
 };
 
-/** Waits until the text of an element, in one line, matches a pattern. Returns the match. */
+/** Waits until an element's text, on one line, matches a pattern. Returns the match. */
 export const expectText = (locator, pattern) =>
   eventually(async () => {
     const text = (await locator.innerText()).replace(/\s+/g, ' ').trim();
     return pattern.exec(text) ?? assert.match(text, pattern);
   });
 
-/** Waits until an element has the focus. */
+/** Waits until an element has focus. */
 export const expectFocus = ({ page }, id) => page.waitForFunction((id) => document.activeElement.id === id, id);
 
-/** A duration of whole seconds, as a pattern: after a minute it has another form. */
+/** A pattern for a duration in whole seconds, which looks different after a minute. */
 export const seconds = String.raw`(?:\d+ min )?\d+ s`;
-/** A duration of at least this number of seconds, below ten, as a pattern. */
+/** A pattern for a duration of at least this many seconds, but less than ten. */
 export const secondsFrom = (least) => String.raw`(?:\d+ min \d+|[${least}-9]|\d\d) s`;
 
 const viewOf = (page, errors) => {
@@ -74,7 +74,7 @@ const viewOf = (page, errors) => {
   };
 };
 
-/** Opens the page in a new browser context. It is closed after the test `t`, if there is one, and may have caused no error. */
+/** Opens the page in a new browser context. Closes it after the test `t`, if any, and fails that if there was an error. */
 export const openPage = async (t, url, { before, ...options } = {}) => {
   const { page, errors } = await newPage(browser, { viewport: { width: 1440, height: 1000 }, ...options });
   const view = viewOf(page, errors);
@@ -95,7 +95,7 @@ export const openTab = async ({ page, errors }, url) => {
 /** The options of a page on a phone. */
 export const phone = { viewport: { width: 360, height: 780 }, isMobile: true, hasTouch: true, deviceScaleFactor: 2 };
 
-/** Takes a screenshot of the whole page, or of the visible part with `fullPage: false`, if RX_TRADE_FEED_SCREENSHOTS is a folder for it. */
+/** Takes a screenshot of the page (only the visible part with `fullPage: false`) if RX_TRADE_FEED_SCREENSHOTS is a folder. */
 export const screenshot = async ({ page }, name, { fullPage = true } = {}) => {
   const folder = process.env.RX_TRADE_FEED_SCREENSHOTS;
   if (folder === undefined) return;
@@ -103,13 +103,13 @@ export const screenshot = async ({ page }, name, { fullPage = true } = {}) => {
   await page.screenshot({ path: join(folder, `${name}.png`), fullPage });
 };
 
-/** Checks that axe finds no accessibility violation, in light and in dark. Takes a screenshot of both, if there is a name. */
+/** Checks with axe that the page is accessible, in light and in dark. Takes a screenshot of both if there's a name. */
 export const expectAccessible = async (view, name) => {
   const { page } = view;
   await page.evaluate(readFileSync(join(built.folder, 'node_modules/axe-core/axe.min.js'), 'utf8'));
   for (const colorScheme of ['light', 'dark']) {
     await page.emulateMedia({ colorScheme });
-    // A color may be on its way to another one.
+    // A color may still be in transition.
     await page.evaluate(() =>
       Promise.all(document.getAnimations().map((animation) => animation.finished.catch(() => undefined))),
     );
@@ -122,7 +122,7 @@ export const expectAccessible = async (view, name) => {
   }
 };
 
-/** Checks that the page is not wider than the window. */
+/** Checks that the page isn't wider than the window. */
 export const expectToFit = async ({ page }, what) =>
   assert.equal(
     await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth),

@@ -15,7 +15,7 @@ class FeedController {
     return this.tradeFeed.sse(request, { authorize: 'everybody' });
   }
 }
-// The compiled form of decorators.
+// What decorators compile to.
 Sse('feed')(FeedController.prototype, 'feed', Object.getOwnPropertyDescriptor(FeedController.prototype, 'feed'));
 Req()(FeedController.prototype, 'feed', 0);
 Reflect.defineMetadata('design:paramtypes', [TradeFeed], FeedController);
@@ -49,7 +49,7 @@ const open = async (headers = {}) => {
 };
 const read = async (client, pattern) => {
   for (;;) {
-    // Searches the newest part only, because the whole text has megabytes.
+    // Searches only the newest part, because the whole text is megabytes long.
     const [found] = pattern.exec(client.text.slice(-300_000)) ?? [];
     if (found !== undefined) return found;
     const { done, value } = await client.reader.read();
@@ -73,7 +73,7 @@ first.leave.abort();
 await left;
 await testing.push('two');
 
-// A client that resumes receives a long history, and does not read at first. Nest must not receive more than it can queue.
+// A client that resumes gets a long history but doesn't read at first. Nest mustn't get more than it can queue.
 const long = 'x'.repeat(100_000);
 for (let n = 0; n < 100; n += 1) await testing.push(long);
 const second = await open({ 'last-event-id': id });
@@ -85,7 +85,7 @@ assert.ok(!second.text.includes('"type":"gap"'));
 const end = (async () => {
   while (!(await second.reader.read()).done);
 })();
-// An open response would delay this for ever.
+// An open response would hold this up indefinitely.
 await app.close();
 await end;
 console.log(`${adapter} passed`);

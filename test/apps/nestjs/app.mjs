@@ -1,4 +1,4 @@
-// Creates an application of NestJS with its CLI, and adds the files of docs/nestjs.md.
+// Creates a NestJS application with its CLI and adds the files of docs/nestjs.md.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { copyFile, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
@@ -10,7 +10,7 @@ const guide = fencesOf('docs/nestjs.md');
 /** The section `jest` of package.json for NestJS 11. */
 export const jestSection = () => JSON.parse(guide.find(({ language }) => language === 'json').code);
 
-/** The packages that the guide installs for a version, with the tarball instead of this package. */
+/** The packages that the guide installs for a version, with a tarball in place of this package. */
 const packagesOf = async (version) => {
   const commands = guide.filter(({ language }) => language === 'bash').flatMap(({ code }) => code.split('\n'));
   const [, names] = commands
@@ -24,8 +24,8 @@ const isInstalled = (name) => !/lint|prettier|supertest|globals|coverage|mau/.te
 const readJson = async (file) => JSON.parse(await readFile(file, 'utf8'));
 
 /**
- * Creates an application with the CLI of a version of NestJS, and follows the guide. One installation, with the lockfile of `test/apps` and the packages
- * of the guide, serves the CLI, the application and all its tests. Packages for linting and formatting are not installed.
+ * Creates an application with the CLI of a version of NestJS and follows the guide. Installs the guide's packages once,
+ * with the lockfile in `test/apps`, for the CLI, the application and all its tests. Leaves out linters and formatters.
  *
  * @param version - 11 or 12
  * @param section - what the guide adds to package.json
@@ -40,7 +40,7 @@ export const createApp = async (folder, version, section) => {
   await run(nest, ['new', 'app', '--skip-install', '--skip-git', '--package-manager', 'npm'], { cwd: folder });
   const app = join(folder, 'app');
   await rename(join(folder, 'node_modules'), join(app, 'node_modules'));
-  // A test of the guides formats with these rules.
+  // A test of the guides formats by these rules.
   assert.deepEqual(await readJson(join(app, '.prettierrc')), { singleQuote: true, trailingComma: 'all' });
   const { dependencies } = await readJson(join(folder, 'package.json'));
   for (const file of files) await rm(join(folder, file));

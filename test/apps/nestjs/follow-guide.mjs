@@ -42,7 +42,7 @@ export const testGuide = ({ version, section, prepare, compiled, passed }) =>
     });
   });
 
-/** Runs the built application with the local service, until the function has ended. */
+/** Runs the built application with the local service until the function has finished. */
 const withProgram = async (app, check) => {
   const service = await startTradeFeedService({ sources: { market: marketBatches$({ rate: 50 }) } });
   const apiKey = service.createAccount({ plan: 'developer' }).createApiKey();
@@ -59,7 +59,7 @@ const withProgram = async (app, check) => {
   }
 };
 
-/** Opens the page of the guide in Chromium, and waits for frames. */
+/** Opens the guide's page in Chromium and waits for frames. */
 const checkPage = (app) =>
   withProgram(app, async ({ url }) => {
     const browser = await launchChromium();
@@ -92,7 +92,7 @@ const checkStreams = (app) =>
     const sent = await textUntil(response, /"type":"frame"/);
     assert.match(sent, /"type":"opened","at":\d+,"feed":"market","connection":1/);
 
-    // A connected browser would delay the shutdown for ever.
+    // A connected browser would hold up the shutdown indefinitely.
     const connected = await fetch(`${url}/feed`, { headers: { authorization: 'Bearer of-your-app' } });
     const closed = firstValueFrom(service.events$.pipe(filter(({ type }) => type === 'connection-closed')));
     const ended = once(program.child, 'close');

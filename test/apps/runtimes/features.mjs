@@ -17,7 +17,7 @@ const [, , certificate, ...names] = process.argv;
 const tls = JSON.parse(certificate);
 const limitMs = 60_000;
 
-/** Runs `use` with a local service that sends a frame on each new connection, and expires the access of the first one. */
+/** Runs `use` with a local service that sends a frame on each connection, and expires the access of the first. */
 const withService = async (use, settings) => {
   const service = await startTradeFeedService(settings);
   const account = service.createAccount({ plan: 'developer' });
@@ -42,7 +42,7 @@ const hasGap = (events$) =>
       map((event) => (event.type === 'gap' ? 'gap' : event.text())),
       take(3),
       toArray(),
-      map((seen) => seen.join(', ') === 'frame of 1, gap, frame of 2'),
+      map((events) => events.join(', ') === 'frame of 1, gap, frame of 2'),
     ),
   );
 
@@ -85,5 +85,5 @@ for (const name of names) {
   console.log(`${name}: ${works ? 'works' : 'returned something else'}`);
   if (!works) process.exit(1);
 }
-// A runtime that leaves a handle open would not end.
+// A runtime that leaves a handle open would never exit.
 process.exit(0);

@@ -11,7 +11,7 @@ interface Request {
 const abortError = () => new DOMException('The request was aborted.', 'AbortError');
 
 /**
- * Web Locks in one process, as specified: exclusive locks in the order of the requests, with abort and steal. Each request counts as another page.
+ * Web Locks in one process, as specified: exclusive, in request order, with abort and steal. Each request is a page.
  */
 export class FakeLocks implements Locks {
   /** How often a lock was stolen. */
@@ -61,12 +61,10 @@ export class FakeLocks implements Locks {
     return new Promise((resolve) => setImmediate(() => resolve({ held })));
   }
 
-  /** The number of requests that wait for a lock. */
   get waiting(): number {
     return this.#waiting.length;
   }
 
-  /** The number of granted locks. */
   get held(): number {
     return this.#held.size;
   }

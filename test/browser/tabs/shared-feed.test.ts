@@ -38,7 +38,7 @@ const openTabs = async (url: string, source: Source, count: number): Promise<rea
   return tabs;
 };
 
-/** Joins the channel of the tabs: posts messages, and records those of the tabs. */
+/** Joins the tabs' channel: posts messages, and records theirs. */
 const openChannel = (url: string) => {
   const channel = new BroadcastChannel(`rx-trade-feed/tabs-5:${url}`);
   atEnd(() => channel.close());
@@ -79,7 +79,7 @@ describe('relayFeed$ with tabs: share', () => {
     const send = (count: number) => source.frames(...range(sent + 1, (sent += count)));
     for (const [n, leader] of tabs.slice(0, 9).entries()) {
       send(50);
-      // At different times: with frames on the way to the leader, to the other tabs, and to none.
+      // At different times: while frames are on the way to the leader, to the other tabs, or nowhere.
       if (n % 3 > 0) await waitFor(() => leader.frames.length >= sent - 25 * (n % 3));
       leader.subscription.unsubscribe();
       send(50);
@@ -172,7 +172,7 @@ describe('tabs of a machine whose clock is set', () => {
 
   it.each([3_600_000, -3_600_000])('keep their time with a new leader and in a new tab: by %d ms', async (ms) => {
     const { now } = Date;
-    // Only the clock of the page is set, not the one of the relay in the same process.
+    // Sets only the page's clock, not that of the relay in the same process.
     const scheduler = Object.create(asyncScheduler, { now: { value: () => now() } }) as SchedulerLike;
     const { source, web } = await serveRelay({ scheduler });
     const send = (n: number) => source.emit(frame(n, now()));
@@ -210,7 +210,7 @@ describe('tabs of a machine whose clock is set', () => {
 describe('a follower', () => {
   const url = 'http://127.0.0.1:9/feed';
 
-  /** A leader that the test controls: it holds the lock, and posts messages. */
+  /** A leader controlled by the test: it holds the lock, and posts messages. */
   const lead = (at: string, term = 1) => {
     const channel = openChannel(at);
     const lock = `rx-trade-feed/tabs-5:${at}`;
@@ -280,8 +280,8 @@ describe('a follower', () => {
     expect((await tab.until(isIn)).types).toEqual(['opened']);
   });
 
-  describe('takes over from a silent leader, and other followers stay with it', () => {
-    /** Opens followers of a silent leader whose waits end at the same moment. */
+  describe('takes over from a silent leader', () => {
+    /** Opens followers of a silent leader that stop waiting at the same moment. */
     const openFollowers = async () => {
       const { source, web } = await serveRelay();
       const other = lead(web.url);
@@ -306,7 +306,7 @@ describe('a follower', () => {
       return { other, clock, web, expectOneLeader };
     };
 
-    it('when their waits end at the same moment', async () => {
+    it('once, even if several followers stop waiting at the same moment', async () => {
       const { other, clock, expectOneLeader } = await openFollowers();
       clock.pass(20_000);
       await waitFor(() => other.received.filter(({ type }) => type === 'ask').length === 10);
@@ -314,7 +314,7 @@ describe('a follower', () => {
       await expectOneLeader();
     });
 
-    it('but not from a new leader that has said nothing yet', async () => {
+    it('but not from a new leader that has posted nothing yet', async () => {
       const { other, clock, web } = await openFollowers();
       const name = `rx-trade-feed/tabs-5:${web.url}`;
       let release = (): void => undefined;
@@ -330,7 +330,7 @@ describe('a follower', () => {
       expect(locks.stolen).toBe(1);
     });
 
-    it('also when the tab that decides is blocked', async () => {
+    it('even if the tab that decides is blocked', async () => {
       const { other, clock, web, expectOneLeader } = await openFollowers();
       const blocked = new AbortController();
       void locks.request(`rx-trade-feed/tabs-5:${web.url} takeover 1`, blocked, () => new Promise(() => undefined));
@@ -372,7 +372,7 @@ describe('a follower', () => {
     expect([tab.texts, tab.isOver]).toEqual([['2'], false]);
   });
 
-  it('tells its term to a leader of an earlier one', async () => {
+  it('sends its term to a leader with an earlier one', async () => {
     const other = lead(url, 7);
     const tab = openTab(url);
     await other.welcome(1);
@@ -402,7 +402,7 @@ describe('a follower', () => {
   });
 });
 
-describe('a tab that is loaded again with resumeIn', () => {
+describe('a reloaded tab with resumeIn', () => {
   const loadAgain = (tab: Receiver, url: string, resumeIn: ResumeStore) => {
     tab.subscription.unsubscribe();
     return openTab(url, { resumeIn });

@@ -41,7 +41,7 @@ const text = (fields: Partial<typeof key> = {}, others: ClusterState['standbys']
   statusText({ key: { ...key, ...fields }, standbys: others }, 31_000);
 
 describe('the status of a cluster', () => {
-  it('is as docs/replicas.md shows it', () => {
+  it('prints what docs/replicas.md shows', () => {
     const now = 100_000_000;
     const [first, second, owner] = ['app-1-0f52c1aa93be', 'app-2-77ab3e0c6d15', 'app-3-51c0a8e2f9d4'] as const;
     const since = now - 725_000;
@@ -130,10 +130,10 @@ describe('cluster', () => {
     expect(other.text).toBe('no replica has owned the connection of this account yet\n');
   });
 
-  it('hand-over asks the owner, if another replica could own the connection', async () => {
+  it('hand-over asks the owner to step down if another replica can take over', async () => {
     const engine = await engineWith();
-    const alone = { code: 5, text: 'No other replica could take the connection.' };
-    expect(await act('hand-over', engine)).toEqual(alone);
+    const noStandby = { code: 5, text: 'No other replica could take the connection.' };
+    expect(await act('hand-over', engine)).toEqual(noStandby);
     expect(await act('hand-over', engine, {}, true)).toEqual({ code: 5, text: 'No replica owns the connection.' });
     const requests: string[] = [];
     const owner = engine.respond(names.handOver, (data) => {
@@ -147,7 +147,7 @@ describe('cluster', () => {
     subscription.unsubscribe();
   });
 
-  it('resume frees the key of a cluster that has stopped', async () => {
+  it('resume lets a stopped cluster connect again', async () => {
     expect(await act('resume', await engineWith())).toEqual({ code: 5, text: "The cluster hasn't stopped." });
     const engine = await engineWith({ owner: '', phase: 'stopped', stop: { by: 'a-1', at: 0 } });
     const done = { code: 0, text: 'The replicas may connect again. Restart those that have stopped.\n' };
@@ -155,7 +155,7 @@ describe('cluster', () => {
     expect(await keyIn(engine)).toMatchObject({ phase: 'free', gen: 8 });
   });
 
-  it('resume repairs a key that cannot be read, and keeps the generation that it shows', async () => {
+  it('resume repairs an unreadable key and keeps its generation', async () => {
     const engine = memoryEngine();
     await engine.compareAndSet(names.key, writeKey(key).replace('"v":1', '"v":2'), undefined);
     expect((await act('status', engine)).text).toMatch(/^owner {7}not known/);
@@ -173,7 +173,7 @@ describe('cluster', () => {
     ],
     ['resume', { compareAndSet: fails('READONLY a replica.') }, /can't write .+: READONLY .+ Connect to the primary/],
     ['status', { read: async () => new Promise(() => undefined) }, /no answer in 5 s\)\. Look at the load/],
-  ])('%s prints what an engine refused and what to do', async (action, refusing, words) => {
+  ])('%s prints what the engine refused and what to do', async (action, refusing, words) => {
     const stopped = { value: writeKey({ ...key, owner: '', phase: 'stopped' }), revision: 1 };
     const engine = { ...memoryEngine(), read: async () => Promise.resolve(stopped), ...refusing };
     expect(await act(action, engine)).toEqual({ code: 7, text: expect.stringMatching(words) });
@@ -186,7 +186,7 @@ const outcomeOf = async (line: string, env: Readonly<Record<string, string>> = {
   return { code, printed: stdout.text + stderr.text };
 };
 
-/** An address where no server listens. */
+/** An address where nothing is listening. */
 const closedPort = async (): Promise<number> => {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -208,7 +208,7 @@ describe('the engine of a command', () => {
     },
   );
 
-  it('has two seconds to answer', async () => {
+  it('counts as unreachable after two seconds', async () => {
     const sockets: Socket[] = [];
     const server = createServer((socket) => sockets.push(socket)).listen(0, '127.0.0.1');
     await once(server, 'listening');
@@ -228,14 +228,14 @@ describe('the engine of a command', () => {
     ['listen --cluster nats://a --account a.b', '', /--account must be 1 to 80 letters/],
     ['listen --account main', '', /--account applies only to a cluster/],
     ['listen --replica a', '', /--replica applies only to a cluster/],
-  ])('is refused for wrong usage: `%s` with %j', async (line, TRADE_FEED_CLUSTER, message) => {
+  ])('is a usage error: `%s` with %j', async (line, TRADE_FEED_CLUSTER, message) => {
     const { code, printed } = await outcomeOf(line, { TRADE_FEED_CLUSTER });
     expect([code, printed]).toEqual([2, expect.stringMatching(message)]);
     expect(printed).not.toContain('cret');
   });
 });
 
-/** Passwords, as they are in an address and as the server knows them. */
+/** Passwords: encoded for the address, and what the server compares. */
 const passwords = [
   ['plain', 'plain'],
   ['a%zz', 'a%zz'],
@@ -280,14 +280,14 @@ for (const kind of ['redis', 'nats'] as const)
       await close();
     });
 
-    it('does not print a password that the server refuses', async () => {
+    it('is refused without printing the password', async () => {
       const { code, printed } = await outcomeOf('cluster status', { TRADE_FEED_CLUSTER: addressOf(0, 'wr%ng-secret') });
       expect(code).toBe(ExitCode.unavailable);
       expect(printed).not.toMatch(/secret|malformed/);
     });
 
     if (kind === 'nats')
-      it('is made again after the server has refused its password for a while', async () => {
+      it('reconnects after the server has refused its password for a while', async () => {
         const { engine, close } = await connectEngine(addressOf(0, 'plain'));
         const restart = async (allowed: readonly string[]): Promise<void> => {
           await broker.kill();
@@ -313,7 +313,7 @@ for (const kind of ['redis', 'nats'] as const)
     it.each([
       ['main', {}],
       ['other', { account: 'other', replica: 'two' }],
-    ])('carries a feed, and gives the ownership of %s away before it ends', async (account, values) => {
+    ])('carries a feed, and hands over the ownership of %s before it ends', async (account, values) => {
       await using service = await startTradeFeedService();
       const TRADE_FEED_CLUSTER = addressOf(0, 'plain');
       const { engine, close: closeEngine } = await connectEngine(TRADE_FEED_CLUSTER);

@@ -6,7 +6,7 @@ import { commandRunner, envOf, FakeOutput } from '../support/fakes.js';
 const command = commandRunner();
 
 describe('demo', () => {
-  it('draws a panel on a terminal, and leaves a summary', async () => {
+  it('draws a panel on a terminal, and leaves a summary when it ends', async () => {
     const stdout = new FakeOutput({ columns: 60, rows: 24 });
     const { stderr, end } = command('demo --rate 200', { stdout });
     await stdout.until(/live: market, connection 1[^]*in all/);
@@ -18,7 +18,7 @@ describe('demo', () => {
     expect(stderr.text).toBe('');
   });
 
-  it('writes log lines to a pipe: events, the first frame, the status', async () => {
+  it('writes events, the first frame and the status to a pipe as log lines', async () => {
     const { stdout, stderr, end } = command('demo raw --rate 500');
     await stdout.until(/streaming from local service, with an outage every 30 s\n/);
     await stdout.until(/Ticket issued[^]*\(connection 1\)/);
@@ -31,7 +31,7 @@ describe('demo', () => {
     expect(stdout.text).not.toContain('\x1b');
   });
 
-  it('shows a reconnect at intervals', async () => {
+  it('makes the feed reconnect at intervals', async () => {
     const { stdout, end } = command('demo --outage-every 300ms');
     await stdout.until(/with an outage every 300 ms/);
     await stdout.until(/Frames may be missing/);
@@ -39,7 +39,7 @@ describe('demo', () => {
     expect(stdout.text).toMatch(/Disconnected, access-expired: This connection's access expired[^]*gaps {8}[1-9]\d*,/);
   });
 
-  it('lasts 3 s in each outage, so that one can see it', async () => {
+  it('makes each outage last 3 s, so that you can watch it', async () => {
     using _timers = fakeTimers();
     const { stdout, end } = command('demo');
     await stdout.until(/\(connection 1\)/);
@@ -52,7 +52,7 @@ describe('demo', () => {
     expect(await end()).toBe(0);
   });
 
-  it('streams from the service of the environment', async () => {
+  it('streams from the service that the environment names', async () => {
     const service = await startTradeFeedService();
     const { stdout, end } = command('demo', { env: envOf(service) });
     await stdout.until(/\(connection 1\)/);
@@ -73,14 +73,14 @@ describe('demo', () => {
     ['demo --outage-every 5', odd, '--outage-every applies only to the local service.'],
     ['demo --ca ca.pem', {}, "--ca doesn't apply to the local service."],
     ['demo', odd, 'the base URL has no scheme'],
-  ])('refuses settings before it draws: `%s` with %j', async (line, env, words) => {
+  ])('refuses bad settings before drawing anything: `%s` with %j', async (line, env, words) => {
     const { stdout, stderr, exit } = command(line, { env, stdout: new FakeOutput({ columns: 80, rows: 24 }) });
     expect(await exit).toBe(2);
     expect(stdout.text).toBe('');
     expect(stderr.text).toContain(words);
   });
 
-  it('restores the terminal before it prints the failure', async () => {
+  it('restores the terminal before printing the failure', async () => {
     await using service = await startTradeFeedService();
     const { stdout, stderr, exit } = command('demo', {
       env: { ...envOf(service), TRADE_FEED_API_KEY: 'planted-key' },

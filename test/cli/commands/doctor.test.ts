@@ -21,7 +21,7 @@ beforeAll(async () => {
 
 type Env = Readonly<Record<string, string>>;
 
-/** The end of a run: the exit code, and the status, the text and the advice of each check. */
+/** The result of a run: the exit code, and the status, text and advice of each check. */
 const findingsOf = async (args: string, env: Env) => {
   const { stdout, exit } = command(`doctor ${args} --json`, { env });
   const exitCode = await exit;
@@ -43,10 +43,10 @@ const says = (status: string, text: RegExp, advice?: RegExp): object => ({
 });
 
 describe('doctor', () => {
-  it('finds no problem in a healthy service, and opens no connection', async () => {
+  it('finds nothing wrong with a healthy service, without opening a connection', async () => {
     await using service = await startTradeFeedService();
-    const seen: string[] = [];
-    service.events$.subscribe(({ type }) => seen.push(type));
+    const types: string[] = [];
+    service.events$.subscribe(({ type }) => types.push(type));
     const { stdout, stderr, exit } = command('doctor', { env: envOf(service) });
     expect(await exit).toBe(0);
     expect([...stdout.text.matchAll(/^ \S (\w+) +(\w+)/gm)].map(([, status, name]) => `${name} ${status}`)).toEqual([
@@ -58,10 +58,10 @@ describe('doctor', () => {
     const dns = says('ok', /^localhost: IPv4 127\.0\.0\.1; IPv6 /);
     expect(await findingsOf('', { ...envOf(service), TRADE_FEED_BASE_URL })).toMatchObject({ exitCode: 0, dns });
     expect(stderr.text).toBe('');
-    expect(seen).not.toContain('handshake-accepted');
+    expect(types).not.toContain('handshake-accepted');
   });
 
-  it('with --connect waits for another client and for the first frame', async () => {
+  it('watches for another client and for the first frame with --connect', async () => {
     using _timers = fakeTimers();
     await using service = await startTradeFeedService();
     const { stdout, exit } = command('doctor --connect', { env: envOf(service) });
@@ -74,7 +74,7 @@ describe('doctor', () => {
     expect(stdout.text).toMatch(/ok +first frame +.*s after the opening\nNo problems found\.\n$/);
   });
 
-  it('reports a feed without frames, and closes its connection', async () => {
+  it('reports a feed that sends no frames, and closes its connection', async () => {
     using _timers = fakeTimers();
     await using service = await startTradeFeedService();
     const closed = firstValueFrom(service.events$.pipe(filter(({ type }) => type === 'connection-closed')));
@@ -90,7 +90,7 @@ describe('doctor', () => {
     expect(await closed).toMatchObject({ by: 'client', code: 1000 });
   });
 
-  it('reports another client of the account, and a connection that is refused', async () => {
+  it('reports another client of the account, and a refused connection', async () => {
     await using service = await startTradeFeedService();
     const account = service.createAccount({ plan: 'developer' });
     const { stdout, exit } = command('doctor --connect', { env: envOf(service, account) });
@@ -107,7 +107,7 @@ describe('doctor', () => {
     });
   });
 
-  it('tells a wrong key, an account without access and a rate limit apart', async () => {
+  it('distinguishes a wrong key, an account without access and a rate limit', async () => {
     await using service = await startTradeFeedService({ limits: { ticketsPerWindow: 1 } });
     const env = envOf(service);
     expect(await findingsOf('', { ...env, TRADE_FEED_API_KEY: 'planted-wrong-key' })).toMatchObject({
@@ -157,7 +157,7 @@ describe('doctor', () => {
     if (check === 'settings') expect(found.baseUrl).toBeUndefined();
   });
 
-  it('examines the certificate, with and without its CA, and a server without TLS', async () => {
+  it('examines the certificate with and without its CA, and reports a server without TLS', async () => {
     await using service = await startTradeFeedService({ tls: certificate });
     expect(await findingsOf('', envOf(service))).toMatchObject({
       exitCode: 6,
@@ -184,7 +184,7 @@ describe('doctor', () => {
     });
   });
 
-  it('uses the proxy of the environment for every check', async () => {
+  it('sends every check through the proxy of the environment', async () => {
     const named = await certificateFor('feed.example');
     await using service = await startTradeFeedService({ tls: named, publicUrl: 'https://feed.example' });
     const targets = { 'feed.example:443': Number(new URL(service.baseUrl).port) };
@@ -205,13 +205,13 @@ describe('doctor', () => {
     });
   });
 
-  it('uses colors on a terminal only', async () => {
+  it('uses colors only on a terminal', async () => {
     const stdout = new FakeOutput({ columns: 80, rows: 24 });
     expect(await command('doctor', { stdout }).exit).toBe(2);
     expect(stdout.text).toMatch(/\x1b\[31m ■ failed +\x1b\[39m\x1b\[1msettings/);
   });
 
-  it('does not wait for a DNS that is silent', async () => {
+  it('gives up on a DNS server that does not answer', async () => {
     using _timers = fakeTimers();
     const addresses = addressesOf('a.example', () => new Promise(() => undefined));
     jest.advanceTimersByTime(dnsTimeoutMs);
@@ -228,7 +228,7 @@ const four = { address: '10.0.0.1', ms: 12 };
 const six = { address: '2001:db8::1', ms: 1, error: 'ENETUNREACH' };
 const blocked = { ...four, error: 'ETIMEDOUT' };
 
-/** The finding of a certificate of feed.example, issued by an unnamed one, issued by a root. */
+/** The finding for a certificate of feed.example whose issuer has no name and is issued by a root. */
 const tlsOf = (validMs: number, authorizationError?: unknown, certificate: object = {}): Finding => {
   const root: { subject: object; issuerCertificate?: object } = { subject: { O: 'Root' } };
   root.issuerCertificate = root;
@@ -281,12 +281,12 @@ it.each<[Finding, Finding['status'], RegExp, RegExp?]>([
   [clockFinding(-5_000), 'ok', /at most 5\.0 s/],
   [clockFinding(125_000), 'warning', /^This machine is 2 min 05 s ahead of the service\.$/],
   [clockFinding(-125_000), 'warning', /^This machine is 2 min 05 s behind the service\.$/],
-])('a finding says what is the case and what to do: %j', (finding, status, text, ...[advice]) => {
+])('a finding says what was found and what to do: %j', (finding, status, text, ...[advice]) => {
   expect(finding).toMatchObject(says(status, text, advice));
   expect(JSON.stringify(finding)).not.toContain('planted');
 });
 
-it('the report fits every terminal with a hanging indent, and keeps a long word whole', () => {
+it('the report fits any terminal with a hanging indent, and keeps long words whole', () => {
   const advice =
     'If the service is private, pass its CA with --ca FILE. Otherwise check which server answers at this address.';
   for (let columns = 36; columns < 130; columns += 1) {

@@ -5,7 +5,7 @@ import { commandRunner, envOf, fakeContext, FakeOutput } from '../support/fakes.
 
 let service: TradeFeedService;
 beforeAll(async () => {
-  // The service must not close a slow client in this test.
+  // Keeps the service from closing a slow client.
   service = await startTradeFeedService({ limits: { backlogBytes: Infinity } });
 });
 afterAll(() => service.shutdown());
@@ -19,7 +19,7 @@ const listen = (args: string, given: Parameters<typeof fakeContext>[0] = {}) => 
 const opened = /\(connection 1\)/;
 
 describe('listen', () => {
-  it('writes frames as lines up to --count, and prints a summary on stderr', async () => {
+  it('writes frames as lines until --count is reached, and a summary to stderr', async () => {
     const { stdout, stderr, exit } = listen('--count 3');
     await stderr.until(opened);
     for (const payload of ['{"n":1}', Buffer.of(0, 255), 'three', 'four']) service.push('market', payload);
@@ -28,7 +28,7 @@ describe('listen', () => {
     expect(stderr.text).toMatch(/^\S+Z 3 frames, 14 B in .*; gaps: none; reconnects: none\n$/m);
   });
 
-  it('writes JSON with gaps in their place', async () => {
+  it('writes JSON, with gaps where they happened', async () => {
     const { stdout, stderr, account, exit } = listen('raw --json --count 2');
     await stdout.until(/"opened"/);
     service.push('raw', 'one');
@@ -64,7 +64,7 @@ describe('listen', () => {
     expect(stderr.text).not.toMatch(/\d{4}-\d\d-\d\dT/);
   });
 
-  it('writes plain lines on a terminal with --no-status, and nothing with -q', async () => {
+  it('writes plain log lines on a terminal with --no-status, and none with -q', async () => {
     const plain = listen('--no-status', { stderr: new FakeOutput({}) });
     await plain.stderr.until(opened);
     expect(await plain.end()).toBe(0);
@@ -75,7 +75,7 @@ describe('listen', () => {
     expect(quiet.stderr.text).toBe('');
   });
 
-  it('has an exit code for the time that is over and for a signal, before --count', async () => {
+  it('has an exit code each for running out of time and for a signal before --count is reached', async () => {
     using _timers = fakeTimers();
     for (const [args, code] of [['--duration 100ms', 0] as const, ['--duration 100ms --count 1', 124] as const]) {
       const { stderr, exit } = listen(args);
@@ -88,7 +88,7 @@ describe('listen', () => {
     expect(await end('SIGTERM')).toBe(143);
   });
 
-  it('explains why the feed stopped, with an exit code, and in the JSON on stdout', async () => {
+  it('says why the feed stopped: on stderr, by its exit code, and in the JSON on stdout', async () => {
     const { stdout, stderr, exit } = listen('--json -q', { env: { TRADE_FEED_API_KEY: 'planted-key' } });
     expect(await exit).toBe(3);
     expect(JSON.parse(stdout.text.trim().split('\n').at(-1) ?? '')).toMatchObject({
@@ -117,7 +117,7 @@ describe('listen', () => {
     expect(stderr.text).toMatch(words);
   });
 
-  it('stops when another client takes the connection over', async () => {
+  it('stops when another client takes over the connection', async () => {
     const { stderr, account, exit } = listen('raw');
     await stderr.until(opened);
     const second = listen('market', { env: { TRADE_FEED_API_KEY: account.createApiKey() } });
@@ -138,7 +138,7 @@ describe('listen', () => {
     expect(stderr.text).toMatch(words);
   });
 
-  it('continues to read while stdout is blocked, and reports dropped lines, with --json also in their place', async () => {
+  it('keeps reading while stdout is blocked, and reports dropped lines, with --json also where they were', async () => {
     const { stdout, stderr, exit } = listen('--count 6 --json');
     await stderr.until(opened);
     stdout.block();

@@ -67,7 +67,7 @@ describe('record', () => {
     ]);
   });
 
-  it('begins another file when one is full', async () => {
+  it('starts another file when one is full', async () => {
     const path = fresh();
     const { stderr, exit } = record(`raw -o ${path} --max-file-size 0.2kB --count 3`);
     await stderr.until(opened);
@@ -88,7 +88,7 @@ describe('record', () => {
     expect(recordsOf(path)).toHaveLength(1);
   });
 
-  it('writes the status to a log of its own every 10 s', async () => {
+  it('logs the status every 10 s when stderr is not a terminal', async () => {
     using _timers = fakeTimers();
     const path = fresh();
     const { stderr, end } = record(`-o ${path}`);
@@ -113,7 +113,7 @@ describe('record', () => {
     expect(await exit).toBe(3);
   });
 
-  it('refuses a file before it connects, and leaves it unchanged', async () => {
+  it('refuses a file before connecting, and leaves it unchanged', async () => {
     const path = await folder.file('mine', 'mine');
     const { stderr, exit } = record(`--output ${path}`);
     expect(await exit).toBe(8);
@@ -131,14 +131,14 @@ describe('record', () => {
     expect(stderr.text).toBe(`rx-trade-feed: ${words}\nTry rx-trade-feed record --help.\n`);
   });
 
-  it('explains a name that is too long, and prints nothing else', async () => {
+  it('says that a name is too long, and prints nothing else', async () => {
     const path = folder.path('x'.repeat(300));
     const { stderr, exit } = record(`-o ${path}`);
     expect(await exit).toBe(8);
     expect(stderr.text).toContain(`rx-trade-feed: Can't write the log ${path}: the name or the path is too long. `);
   });
 
-  it('reports that another process writes the log', async () => {
+  it('reports that another process is writing the log', async () => {
     const path = fresh();
     mkdirSync(path);
     const first = record(`-o ${path}`);

@@ -15,14 +15,14 @@ const folder = tempFolder();
 const command = commandRunner();
 const replay = (args: string, given?: Parameters<typeof command>[1]) => command(`replay ${args}`, given);
 
-/** Replaces the timers. Files and streams continue in real time. */
+/** Fakes the timers. Files and streams stay in real time. */
 const fakeTime = (): void => {
   jest.useFakeTimers({ doNotFake: ['hrtime', 'nextTick', 'performance', 'queueMicrotask', 'setImmediate'] });
 };
 afterEach(() => {
   jest.useRealTimers();
 });
-/** Waits until the command waits for the time of the next event: one timer is for it, one for the status. */
+/** Waits until the command waits for the next event: one timer for that, one for the status. */
 const isWaiting = () => waitFor(() => jest.getTimerCount() === 2);
 const turns = async (count: number): Promise<void> => {
   for (let turn = 0; turn < count; turn += 1) await nextTurn();
@@ -60,7 +60,7 @@ describe('replay', () => {
     expect(second.stderr.text).toMatch(/continue with --from 4\n$/);
   });
 
-  it('begins at a time', async () => {
+  it('starts at a given time', async () => {
     const { stdout, exit } = replay(`${usual()} --speed max --from 2026-01-01T00:00:00.030Z`);
     expect(await exit).toBe(0);
     expect(stdout.text).toBe('three\n');
@@ -168,7 +168,7 @@ describe('replay for a slow reader of stdout', () => {
     expect(stdout.text.match(/^\d+/gm)).toEqual(frames.map((_, n) => String(n)));
   });
 
-  it('keeps the recorded intervals across the wait, minus the time of the wait', async () => {
+  it('resumes the recorded intervals after waiting for stdout, minus the time it waited', async () => {
     const path = recorded(frameAt(0, 'x'.repeat(1_200_000)), frameAt(400, 'second'), frameAt(500, 'third'));
     fakeTime();
     const { stdout, exit } = replay(path);
@@ -190,7 +190,7 @@ describe('replay for a slow reader of stdout', () => {
     expect(await exit).toBe(0);
   });
 
-  it('counts the lines that stdout has accepted, and prints the offset after them when it is interrupted', async () => {
+  it('counts the lines that stdout has accepted, and prints the offset after them when interrupted', async () => {
     const path = recorded(frameAt(0, 'first'), frameAt(1, 'x'.repeat(2_000)), hole, frameAt(60_000, 'last'));
     const stuck = replay(`${path} --speed 10000`);
     stuck.stdout.block();
@@ -215,7 +215,7 @@ describe('replay for a slow reader of stdout', () => {
   it.each([
     ['little', 10],
     ['much', 1_200_000],
-  ])('ends when everything is read, also when %s waits at the end', async (_much, length) => {
+  ])('ends once everything is read, even if %s is still queued', async (_much, length) => {
     const path = recorded(frameAt(0, 'first'), frameAt(1, 'x'.repeat(length)));
     const { stdout, exit } = replay(`${path} --speed max`);
     stdout.block();
@@ -239,7 +239,7 @@ describe('replay for a slow reader of stdout', () => {
     expect(await exit).toBe(exitCode);
     const atEnd = replay(`${usual()} --speed max`);
     atEnd.stdout.block();
-    // It listens for the close of the output once it waits for the last lines.
+    // Once it waits for the last lines, it listens for `close` on the output.
     await waitFor(() => atEnd.stdout.listenerCount('close') > 0);
     atEnd.stdout.break(code);
     expect(await atEnd.exit).toBe(exitCode);

@@ -51,7 +51,7 @@ describe('serve', () => {
     expect(await listener.end()).toBe(0);
   });
 
-  it('sends the lines of a file to the first client, from the first line', async () => {
+  it('sends a file from its first line to the first client', async () => {
     const lines = '{"n":1}\n{"n":2}\n{"n":3}\n';
     const service = await serve(`--source ${await folder.file('frames', lines)} --rate 1000 --plan developer`);
     const listener = listen('--count 3', service);
@@ -61,7 +61,7 @@ describe('serve', () => {
     expect(await service.end('SIGTERM')).toBe(0);
   });
 
-  it('sends the lines of stdin as they arrive to the feed of --feed', async () => {
+  it('sends the lines of stdin to the feed of --feed as they arrive', async () => {
     const service = await serve('--source - --feed raw --plan developer');
     expect(service.stdout.text).toMatch(/raw {6}the lines of stdin, as they arrive[^]*listen raw\n/);
     const listener = listen('raw --count 2', service);
@@ -74,7 +74,7 @@ describe('serve', () => {
     expect(service.stdin.destroyed).toBe(true);
   });
 
-  it('sends the recorded frames of each feed with their intervals, from its first client on', async () => {
+  it('plays back the recorded frames of each feed at their intervals, from its first client on', async () => {
     const file = logged('both', [frame('raw', 0, 'r0'), frame('market', 200, 'm1'), frame('raw', 400, 'r2', true)]);
     const service = await serve(`--replay ${file} --speed 2 --plan developer`);
     expect(service.stdout.text).toMatch(
@@ -86,7 +86,7 @@ describe('serve', () => {
     const frameLines = raw.stdout.text.split('\n').filter((line) => line.includes('"frame"'));
     const [first, second] = frameLines.map((line) => JSON.parse(line) as { data: string; receivedAt: number });
     expect([first?.data, second?.data]).toEqual(['r0', 'cjI=']);
-    // Not since the first frame was received: that may be late.
+    // Doesn't measure from the first frame, which may arrive late.
     expect((second?.receivedAt ?? 0) - startedAt).toBeGreaterThanOrEqual(200);
     await service.stderr.until(/the source of raw has ended; the service continues to run/);
     const market = listen('market --count 1', service);
@@ -94,7 +94,7 @@ describe('serve', () => {
     expect(market.stdout.text).toBe('m1\n');
   });
 
-  it('serves a log to listen as replay writes it', async () => {
+  it('serves a log so that listen prints what replay prints', async () => {
     const file = logged(
       'twelve',
       [...Array(12).keys()].map((n) => frame('market', n, `{"n":${n}}`)),
@@ -109,14 +109,14 @@ describe('serve', () => {
   it.each([
     ['1', 'as recorded'],
     ['max', 'as fast as possible'],
-  ])('describes a log at --speed %s, and a feed that it lacks', async (speed, words) => {
+  ])('describes a log at --speed %s, and names a feed that it lacks', async (speed, words) => {
     const file = logged(`of-${speed}`, [frame('market', 1, 'x')]);
     const { stdout } = await serve(`--replay ${file} --speed ${speed}`);
     expect(stdout.text).toContain(`of-${speed}, ${words}, from when`);
     expect(stdout.text).toMatch(/ raw {6}nothing: .* contains no frame of this feed\n/);
   });
 
-  it('begins a feed with its first frame, even if it came late', async () => {
+  it('starts a feed at its first frame, even if that was recorded late', async () => {
     const [day, later] = [3_600_000, 3_600_100];
     const [one, two] = [frame('market', day, 'one'), frame('market', later, 'two')];
     const file = logged('late', [frame('raw', 0, 'r'), one, frame('raw', day + 10, 'r'), two]);
@@ -152,7 +152,7 @@ describe('serve', () => {
     expect(await service.end()).toBe(0);
   });
 
-  it('creates a certificate for this machine, if the package for it is installed', async () => {
+  it('creates a certificate for this machine if the package for it is installed', async () => {
     const { tls, close } = await servedCertificate({ tls: true });
     const certificate = new X509Certificate(tls?.cert ?? '');
     expect([certificate.checkIP('127.0.0.1'), certificate.checkHost('localhost')]).toEqual(['127.0.0.1', 'localhost']);
@@ -241,7 +241,7 @@ describe('the lines of a source', () => {
   ) => openLines(source, rate, stdin, firstClient$);
   const listOf = (lines$: Observable<string>): Promise<string[]> => lastValueFrom(lines$.pipe(toArray()));
 
-  it('end only at newlines, for any size of the chunks, and empty ones are skipped', async () => {
+  it('end only at newlines, whatever the size of the chunks, and leave out empty ones', async () => {
     const text = Buffer.from('{"名":"🚀"}\n\r\n\na\u2028b\rc\r\nlast');
     const lines = ['{"名":"🚀"}', 'a\u2028b\rc', 'last'];
     for (const chunks of [[...text].map((byte) => Buffer.of(byte)), [text]])
@@ -249,22 +249,22 @@ describe('the lines of a source', () => {
     expect(await all(linesOf(Readable.from([])))).toStrictEqual([]);
   });
 
-  it('of stdin arrive without a client, and stdin is closed at the end', async () => {
+  it('arrive from stdin even without a client, and stdin is closed at the end', async () => {
     const stdin = new PassThrough();
     const { lines$, description } = await begun('-', undefined, stdin, NEVER);
     expect(description).toBe('the lines of stdin, as they arrive');
-    const seen = new PassThrough({ objectMode: true });
-    const subscription = lines$.subscribe((line) => seen.write(line));
+    const received = new PassThrough({ objectMode: true });
+    const subscription = lines$.subscribe((line) => received.write(line));
     stdin.write('one\ntw');
-    expect(await once(seen, 'data')).toEqual(['one']);
+    expect(await once(received, 'data')).toEqual(['one']);
     stdin.write('o\n');
-    expect(await once(seen, 'data')).toEqual(['two']);
+    expect(await once(received, 'data')).toEqual(['two']);
     const closed = once(stdin, 'close');
     subscription.unsubscribe();
     await closed;
   });
 
-  it('of a file, and those with a rate, begin when the first client connects', async () => {
+  it('start when the first client connects if they are from a file or have a rate', async () => {
     const file = await folder.file('three', 'one\ntwo\nthree\n');
     const stdin = Readable.from([Buffer.from('one\ntwo\nthree\n')]);
     for (const [source, name] of [
@@ -282,7 +282,7 @@ describe('the lines of a source', () => {
     expect((await begun(file)).description).toContain('20 a second');
   });
 
-  it('of a named pipe arrive without a client', async () => {
+  it('arrive from a named pipe even without a client', async () => {
     const pipe = folder.path('pipe');
     await promisify(execFile)('mkfifo', [pipe]);
     const { lines$, description } = await begun(pipe, undefined, undefined, NEVER);
@@ -295,7 +295,7 @@ describe('the lines of a source', () => {
   it.each([
     [100, 6],
     [10_000, 600],
-  ])('have at most the rate %d', async (rate, count) => {
+  ])('never exceed the rate %d', async (rate, count) => {
     const startedAt = performance.now();
     expect(await all(pacedAt(rate, Readable.from(Array(count).keys()), new AbortController().signal))).toHaveLength(
       count,
@@ -303,7 +303,7 @@ describe('the lines of a source', () => {
     expect(performance.now() - startedAt).toBeGreaterThan(45);
   });
 
-  it('do not wait any longer when nobody listens', async () => {
+  it('stop waiting when aborted', async () => {
     const abort = new AbortController();
     const paced = pacedAt(0.001, Readable.from([0, 1]), abort.signal);
     expect(await paced.next()).toMatchObject({ value: 0 });

@@ -23,7 +23,7 @@ beforeAll(async () => {
   certificate = await certificateFor('app.example');
 });
 
-/** Starts an app that shows a status. */
+/** Starts an app that serves a status. */
 const startApp = async (listener: RequestListener, tls?: Certificate) => {
   const server = tls ? createSecureServer(tls, listener) : createServer(listener);
   server.listen(0, '127.0.0.1');
@@ -48,7 +48,7 @@ const json =
 const nowhere = { TRADE_FEED_BASE_URL: 'http://127.0.0.1:1', TRADE_FEED_API_KEY: 'planted-key' };
 
 describe('top', () => {
-  it('draws a feed and the status of an app, follows the size of the terminal, and leaves the last table', async () => {
+  it('draws a feed and the status of an app, follows the size of the terminal, and leaves the last table behind', async () => {
     await using service = await startTradeFeedService({ sources: { market: marketBatches$({ rate: 50 }) } });
     const key = service.createAccount({ plan: 'developer' }).createApiKey();
     const keyFile = await folder.file('one.key', `${key}\n`);
@@ -74,7 +74,7 @@ describe('top', () => {
     expect(stderr.text).toBe('');
   });
 
-  it('shows why there is no status, and sends the headers of --header-file', async () => {
+  it('says why a status is missing, and sends the headers of --header-file', async () => {
     const headers = await folder.file('headers', 'Authorization: Bearer planted\n\n');
     await using app = await startApp((request, response) => {
       const { url, headers } = request;
@@ -100,7 +100,7 @@ describe('top', () => {
     expect(await refused.end()).toBe(0);
   });
 
-  it('shows a feed that has stopped, and one that reconnects, and continues', async () => {
+  it('keeps running while one feed has stopped and another reconnects', async () => {
     const service = await startTradeFeedService();
     const keyFile = await folder.file('good.key', service.createAccount().createApiKey());
     const env = { TRADE_FEED_BASE_URL: service.baseUrl, TRADE_FEED_API_KEY: 'planted-wrong-key' };
@@ -114,7 +114,7 @@ describe('top', () => {
     expect(await end('SIGTERM')).toBe(0);
   });
 
-  it('ends after its duration, and when the output cannot be written', async () => {
+  it('ends after its duration, or when it cannot write its output', async () => {
     expect(await command('top market --duration 10ms', { env: nowhere }).exit).toBe(0);
     const { stdout, exit } = command('top market', { env: nowhere });
     stdout.break('ENOSPC');
@@ -167,14 +167,14 @@ const shown = (sources: readonly Row[], columns: number, height: number): readon
   table(sources, { startedAt: now - 42_000, now, columns, rows: height }).map((line) => printed(line, columns - 1));
 
 describe('the table of top', () => {
-  it('has a row for each source, with details below it, and the totals of the numbers that are known', () => {
+  it('has a row for each source, with details below it, and totals of the known numbers', () => {
     expect(shown(rows, 90, 24).join('\n').replaceAll(/ +/g, ' ')).toMatch(
       /market ● live 20\.1 48 ms 2 3 - 8\.4 kB\n reconnects after [^]*status ▲ unknown - - - - 3 -\n 3 clients, [^]* total 1 of 4 live 20\.1 2 3 3 8\.4 kB\n/,
     );
     expect(shown(rows.slice(2), 90, 24).at(-3)?.replaceAll(/ +/g, ' ')).toBe(' total 0 of 2 live - - - - -');
   });
 
-  it('leaves out columns, details and rows that do not fit, and says how many', () => {
+  it('drops columns, details and rows that do not fit, and says how many', () => {
     expect(shown(rows, 46, 9).join('\n')).toMatch(/state +frames\/s\n[^]* … and 2 more\n total +1 of 4 live +20\.1\n/);
     for (const columns of [1, 5, 20, 46, 90, 300])
       for (const height of [1, 2, 6, 9, 50]) {
@@ -184,7 +184,7 @@ describe('the table of top', () => {
       }
   });
 
-  it('marks a live feed without frames, and shows no control character of a name', () => {
+  it('marks a live feed that is silent, and shows no control characters from a name', () => {
     const row = { ...live, name: '\x1b[2Jx', lastFrameAt: now - 12_000 };
     const lines = table([row], { startedAt: now, now, columns: 90, rows: 24 });
     const colored = lines.map((line) => printed(line, 89, true)).join('\n');
@@ -192,7 +192,7 @@ describe('the table of top', () => {
     expect(colored).not.toContain('\x1b[2J');
   });
 
-  it('is a line for each source and one for the totals in a log', () => {
+  it('becomes one line for each source and one for the totals in a log', () => {
     expect(rowWords(live, now)).toBe(
       'market live · 20.1 frames/s · last frame 48 ms ago · 2 gaps · reconnects after server-shutdown (2), access-expired (1); 1.2 s without frames',
     );
@@ -206,7 +206,7 @@ describe('the table of top', () => {
 });
 
 describe('the status of an app', () => {
-  it('is that of a relay, and the output of connectionStatus and feedStats', async () => {
+  it('comes from a relay, connectionStatus and feedStats', async () => {
     const events$ = of(...opening(0, 1), ...ending(1_000, expired, 500));
     const connection = await lastValueFrom(events$.pipe(connectionStatus()));
     const stats = await firstValueFrom(events$.pipe(feedStats()));
@@ -226,7 +226,7 @@ describe('the status of an app', () => {
     });
   });
 
-  it('adds up the clients, and has the replica', () => {
+  it('adds up the clients, and names the replica', () => {
     const clients = [
       { client: 1, sent: 10, missed: 1 },
       { client: 2, sent: 20, missed: 2 },
@@ -240,7 +240,7 @@ describe('the status of an app', () => {
     });
   });
 
-  it('has no part that is not valid, and is none without a part', () => {
+  it('leaves out invalid parts, and is missing if no part is left', () => {
     const odd = { stats: { gaps: 'many' }, clients: [{}], cluster: 5 };
     expect(readStatus({ connection: { state: 'live' }, ...odd })).toEqual({ state: 'live' });
     for (const body of [null, 'text', [], {}, { status: 'ok' }, { connection: { state: 'odd' } }])

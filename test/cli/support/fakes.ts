@@ -71,7 +71,7 @@ export const fakeContext = (given: Given = {}): FakeContext => ({
   ...given,
 });
 
-/** A command that runs in this process. */
+/** A command running in this process. */
 export interface Running extends FakeContext {
   /** The exit code. */
   readonly exit: Promise<number>;
@@ -80,7 +80,7 @@ export interface Running extends FakeContext {
 }
 
 /**
- * Returns a function that runs command lines in this process. After each test the commands are ended, and none may have
+ * Returns a function that runs command lines in this process. Ends the commands after each test, and fails it if one
  * printed its key or a ticket.
  */
 export const commandRunner = (): ((line: string, given?: Given) => Running) => {
@@ -105,7 +105,7 @@ export const commandRunner = (): ((line: string, given?: Given) => Running) => {
   };
 };
 
-/** Returns the settings of a service, with the key of a new account. */
+/** Returns the settings for a service, with the key of a new account. */
 export const envOf = (
   { baseUrl, createAccount }: TradeFeedService,
   account = createAccount({ plan: 'developer' }),

@@ -2,7 +2,7 @@ import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { waitFor } from '../../support/wait-for.js';
 
-/** The command. It loads the built program: `npm test` builds it first; by hand, `npm run build`. */
+/** The command. It loads the built program, so run `npm run build` first; `npm test` does. */
 const main = new URL('../../../bin/rx-trade-feed.js', import.meta.url).pathname;
 const built = new URL('../../../dist/cli/main.js', import.meta.url).pathname;
 
@@ -17,7 +17,7 @@ export interface Program {
   readonly exit: Promise<number | NodeJS.Signals | null>;
 }
 
-/** Longer than any machine needs to start a program, in ms. */
+/** Longer than even a busy machine takes to start a program, in ms. */
 const limitMs = 55_000;
 
 const running = new Set<ChildProcessWithoutNullStreams>();
@@ -30,7 +30,7 @@ export const program = (args: readonly string[], env: Readonly<Record<string, st
 export const shellCommand = (command: string, env: Readonly<Record<string, string>> = {}): Program =>
   shell(['bash', '-c', command], { ...env, FEED: `${process.execPath} ${main}` });
 
-/** Ends all programs that are still running. */
+/** Kills all programs that are still running. */
 export const endPrograms = async (): Promise<void> => {
   await Promise.all(
     [...running].map(

@@ -17,11 +17,11 @@ export const createChance = (seed: number) => {
 
 /** The conditions between one replica, the engine and the service. Faults change them for some time. */
 export interface Conditions {
-  /** `refused`: the replica knows that the engine is away. `black-hole`: it does not, and nothing arrives. */
+  /** `refused`: the replica knows that the engine is away. `black-hole`: it doesn't, and nothing arrives. */
   link: 'good' | 'refused' | 'black-hole';
   /** Probability that a message or an answer of the engine is lost. */
   loss: number;
-  /** Longest delay of an access to the store, in ms. */
+  /** Longest delay of a call to the store, in ms. */
   storeMs: number;
   /** Longest time that a handshake needs to reach the service, in ms. */
   handshakeMs: number;
@@ -38,6 +38,6 @@ export const goodConditions = (): Conditions => ({
   ticketMs: 20,
 });
 
-/** Returns a delay: mostly a short one, also with bad conditions. */
+/** Returns a delay: mostly a short one, even in bad conditions. */
 export const delayUpTo = (chance: Chance, mostMs: number): number =>
   chance.isTrue(0.5) ? chance.between(0.2, Math.min(3, mostMs)) : chance.between(0.2, mostMs);

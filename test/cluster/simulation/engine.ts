@@ -52,7 +52,7 @@ export const createEngine = <R extends Peer>(schedule: Schedule, chance: Chance,
       return;
     }
     if (member.isConnected) return;
-    // A client of an engine connects again after a wait.
+    // An engine's client waits before it reconnects.
     schedule.after(delayUpTo(chance, 2_000), () => {
       if (!canConnect() || member.isConnected) return;
       member.isConnected = true;
@@ -82,7 +82,7 @@ export const createEngine = <R extends Peer>(schedule: Schedule, chance: Chance,
       const end = (result: CallResult): void => replica.run(() => replica.input({ type: 'call', id, result }));
       if (!memberOf(replica)?.isConnected) return schedule.after(1, () => end({ type: 'unknown' }));
       if (!reaches(replica)) return;
-      // A request that is under way arrives also if the replica does not wait any more.
+      // A request under way arrives even if the replica has stopped waiting.
       schedule.after(delayUpTo(chance, conditions.storeMs), () => {
         if (!isUp) return;
         const result = access(store);

@@ -20,13 +20,13 @@ export interface ExploreOptions {
   /** How many faults a path may contain; one of each kind at most. */
   readonly faults: number;
   readonly maxStates: number;
-  /** From how many of the deepest states a fair continuation is run. */
+  /** How many of the deepest states get a fair continuation. */
   readonly settle: number;
 }
 
 type EffectOf<Type extends Effect['type']> = Extract<Effect, { readonly type: Type }>;
 
-/** What is under way. Time does not pass before it arrives, unless it is slow. */
+/** What's under way. Time doesn't pass before it arrives, unless it's slow. */
 type Pending = { readonly node: number; readonly isSlow?: true } & (
   EffectOf<'read'> | EffectOf<'write'> | { readonly type: 'handshake'; readonly feed: number }
 );
@@ -46,7 +46,7 @@ interface Node {
   notices: readonly { readonly feed: number; readonly what: 'opened' | 'replaced' | 'dropped' }[];
 }
 
-/** Two replicas, the store, the service and everything that is under way. Plain data, which only its move changes. */
+/** Two replicas, the store, the service and everything under way. Plain data that only its own move changes. */
 interface Place {
   now: number;
   readonly nodes: readonly [Node, Node];
@@ -156,7 +156,7 @@ const remove = (place: Place, pending: Pending): void => {
   place.pending = place.pending.filter((each) => each !== pending);
 };
 
-/** Performs an access to the store, and delivers its result unless `isLost`. */
+/** Performs a call to the store, and delivers its result unless `isLost`. */
 const access = (place: Place, call: Exclude<Pending, { readonly type: 'handshake' }>, isLost = false): void => {
   const entry = entryOf(place);
   const { node, id } = call;
@@ -170,7 +170,7 @@ const access = (place: Place, call: Exclude<Pending, { readonly type: 'handshake
   give(place, node, { type: 'call', id, result });
 };
 
-/** The end of the connection that the service has. */
+/** Ends the service's current connection. */
 const endLive = (place: Place, what: 'replaced' | 'dropped'): void => {
   const { live } = place;
   place.live = undefined;
@@ -247,7 +247,7 @@ const arrivals = ({ pending }: Place, areSlow: boolean): readonly Move[] =>
       (place) => (each.type === 'handshake' ? arrive(place, each) : access(place, each)),
     ]);
 
-/** What can happen without a fault. Time passes only when nothing else is due. */
+/** Moves without a fault. Time passes only when nothing else is due. */
 const moves = (place: Place): readonly Move[] => {
   const awake = [...place.nodes.entries()].filter(([, { isAlive, isPaused }]) => isAlive && !isPaused);
   const due: readonly Move[] = [
@@ -318,10 +318,10 @@ const faultMoves = (place: Place): readonly Move[] =>
     });
   });
 
-/** The limit of a store that loses acknowledged writes: one replica has stopped, and the store cannot show it to the other one. */
+/** A store that loses acknowledged writes can't help this: one replica has stopped, and the other can't know. */
 const lostStop = 'the store has lost the stop';
 
-/** Continues without faults: everything under way arrives before time passes. Returns what is wrong in the end. */
+/** Continues without faults: all that's under way arrives before time passes. Returns what's wrong at the end. */
 const settle = (start: Place): string | undefined => {
   let place = start;
   const until = place.now + 45_000;
@@ -334,7 +334,7 @@ const settle = (start: Place): string | undefined => {
   if (alive.length === 0) return undefined;
   const owners = alive.filter(({ election }) => ownerOf(election) !== undefined);
   const isPartlyStopped = alive.length < running.length;
-  // A store that has lost the stop cannot show it to the other replica.
+  // A store that has lost the stop can't show it to the other replica.
   const hasLostData = place.faults.some((fault) => ['wipe', 'roll back'].includes(fault));
   if (isPartlyStopped && !hasLostData) return 'one replica has stopped, and another one has not';
   if (owners.length !== 1) return `${owners.length} owners in the end`;
@@ -347,11 +347,11 @@ const settle = (start: Place): string | undefined => {
 const relativeNames = new Set([
   ...['revisionAt', 'heardAt', 'precedenceUntil', 'at', 'wall', 'until', 'sentAt', 'sentWall', 'now'],
 ]);
-// Places that differ only in these are equal: they are constant, or no decision depends on them.
+// Places that differ only in these are equal: they're constant, or no decision depends on them.
 const ignoredNames = new Set(['settings', 'lastId', 'since', 'changes']);
 const relativeLists = new Set(['timers', 'claims']);
 
-/** Returns the text of a place in which times are relative, so that places that differ only in time are equal. */
+/** Returns a place as text with relative times, so that places that differ only in time are equal. */
 const keyOf = (place: Place): string => {
   const ids = new Map<number, number>();
   const idOf = (id: number): number => ids.get(id) ?? ids.set(id, ids.size).size - 1;

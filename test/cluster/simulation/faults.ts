@@ -8,7 +8,7 @@ import type { Store } from './store.js';
 
 /** What a fault can change. */
 export interface FaultTargets {
-  /** Runs a later part of a fault. The faults are over when no part is left. */
+  /** Runs a later part of a fault. Faults are over once no part is left. */
   readonly later: (delayMs: number, action: () => void) => void;
   readonly chance: Chance;
   readonly engine: SimulatedEngine<SimulatedReplica>;
@@ -19,7 +19,7 @@ export interface FaultTargets {
   readonly alive: () => readonly SimulatedReplica[];
   /** The replica that owns, but not `except`. */
   readonly owner: (except?: SimulatedReplica) => SimulatedReplica | undefined;
-  /** Notes that a fault concerns all replicas from now on. */
+  /** Marks all replicas as disturbed from now on. */
   readonly disturbAll: (forMs: number) => void;
   readonly replace: (replica: SimulatedReplica, how: 'kill' | 'hand-over') => void;
   readonly record: (text: string) => void;
@@ -57,7 +57,7 @@ const condition = <Name extends keyof Conditions>(
   return onReplica(`${name} ${value}`, set(value), set(normal));
 };
 
-/** A fault of attempts. Without a new attempt it would have no effect, so it drops the connection of some owners. */
+/** A fault of attempts. It also drops some owners' connections, or there might be no attempt. */
 const attempts =
   (...[name, value, normal]: Parameters<typeof condition>): Fault =>
   (targets, durationMs) => {
@@ -65,7 +65,7 @@ const attempts =
     if (targets.chance.isTrue(0.5)) targets.service.drop();
   };
 
-/** The owner loses the engine. Then another node of the engine takes over, which has the data of the owner, or older data, or none. */
+/** The owner loses the engine. Another node of the engine takes over, with the owner's data, older data, or none. */
 const failOver: Fault = ({ alive, chance, engine, later, owner, record, replace, store }) => {
   const replica = owner();
   if (replica === undefined) return;
@@ -90,7 +90,7 @@ const failOver: Fault = ({ alive, chance, engine, later, owner, record, replace,
   });
 };
 
-/** The network of the owner fails: its connection drops, its next handshake is under way for long, and the engine is out of reach. */
+/** The owner's network fails: its connection drops, its next handshake is slow, and the engine is unreachable. */
 const networkFails: Fault = ({ chance, engine, later, owner, record, replace, service }) => {
   const replica = owner();
   if (replica === undefined) return;
@@ -112,10 +112,10 @@ const networkFails: Fault = ({ chance, engine, later, owner, record, replace, se
   });
 };
 
-/** How long an owner without a fault may take to write a damaged key again: until its next renewal, and until its access ends. */
+/** How long a healthy owner may take to rewrite a damaged key: until its next renewal, plus its call. */
 const maxRepairMs = 2_000;
 
-/** Repairs a key that cannot be read, as an operator does. */
+/** Repairs an unreadable key, like an operator. */
 export const repair = (store: Store, record: (text: string) => void): void => {
   const read = store.read();
   if (read.type !== 'unreadable') return;

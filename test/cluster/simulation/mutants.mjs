@@ -7,40 +7,40 @@ election/follow.ts, seed 15
 +[]
 # no credit for a handshake without an answer
 election/own.ts, seed 118
--if (isUnanswered) addCredit(draft, own);
+-if (isUnanswered) addCredit(draft, state);
 # no credit for a handshake of an owner that leaves
 election/own.ts, seed 139
--if (own.name !== 'evicted' && phaseOf(own) === 'opening' && own.isSent) addCredit(draft, own);
+-if (state.name !== 'evicted' && phaseOf(state) === 'opening' && state.isSent) addCredit(draft, state);
 # no credit for an owner whose claim the store has lost
 election/own.ts, seed 11346, faults: engine fails over, suspend
--addCredit(draft, own, gen);
+-addCredit(draft, state, gen);
 # a credit is voided although the handshake was sent
 election/own.ts, seed 15
--if (!isOpen && !own.isSent) draft.effects.push
+-if (!isOpen && !state.isSent) draft.effects.push
 +draft.effects.push
 # no compare-and-set before opening again
 election/own.ts, seed 6384, faults: late handshakes, suspend, black hole
--draft.write('evicted', keyOf(draft, own, isExplained ? { credits } : stopped), own.revision);
-+if (!isExplained) return draft.write('evicted', keyOf(draft, own, stopped), own.revision);
-+own.name = 'opening';
-+own.credits = lasting(credits, now);
-+own.lease = { phase: 'opening', at: now, wall: clock.wall };
+-draft.write('evicted', keyOf(draft, state, isExplained ? { credits } : stopped), state.revision);
++if (!isExplained) return draft.write('evicted', keyOf(draft, state, stopped), state.revision);
++state.name = 'opening';
++state.credits = lasting(credits, now);
++state.lease = { phase: 'opening', at: now, wall: clock.wall };
 +draft.effects.push({ type: 'open' });
 # every 4001 is by another client
 election/own.ts, seed 5
--own.name = 'evicted';
+-state.name = 'evicted';
 +draft.effects.push({ type: 'stop-notice' });
 +return draft.fail(true);
 # every 4001 is by a replica
 election/own.ts, seed 4
--const isExplained = credit !== undefined && remaining(own.evictions, now).length <= timing.maxEvictions;
+-const isExplained = credit !== undefined && remaining(state.evictions, now).length <= timing.maxEvictions;
 +const isExplained = true;
 # an owner without a lease explains an eviction
 election/own.ts, seed 164
--if (now - own.lease.at >= leaseMs) return abandon(draft, own);
+-if (now - state.lease.at >= leaseMs) return abandon(draft, state);
 # a store that has lost data explains an eviction
 election/own.ts, seed 94
--if (own.name === 'evicted' && (hasLostData || later > 0)) return abandon(draft, own);
+-if (state.name === 'evicted' && (hasLostData || later > 0)) return abandon(draft, state);
 # a generation number that was used again is not noticed
 election/draft.ts, seed 94
 -((known.gen === gen && isOther(known)) || isOther(followed))
@@ -51,11 +51,11 @@ election/draft.ts, seed 4351, faults: late handshakes, pause, link refused, engi
 +)
 # an owner does not claim again when it learns of a later generation
 election/own.ts, seed 2100
--if (!isNewest) suspectLater(draft, own, gen);
+-if (!isNewest) suspectLater(draft, state, gen);
 # a stop does not end the other replicas
 election/follow.ts, seed 4
 -if (key.phase === 'stopped') return draft.fail(other === undefined, other);
-+if (key.phase === 'stopped') return planClaim(draft, me);
++if (key.phase === 'stopped') return planClaim(draft, state);
 # followers accept earlier generations
 follower.ts, seed 98
 -if (message.gen < this.#gen || message.owner !== this.#owner) return;
@@ -83,15 +83,15 @@ election/own.ts, seed 2826
 +return lease.phase === 'opening';
 # claims without a wait after the owner has no responder
 election/follow.ts, seed 11303
--if (me.unanswered < 2 ||
-+if (me.unanswered < 1 ||
+-if (state.unanswered < 2 ||
++if (state.unanswered < 1 ||
 # an owner does not write its key again when it cannot be read
 election/own.ts, seed 64, faults: key damaged, kill, pause, hand-over
--if (result.type === 'unreadable') return confirmed(draft, own, { key: undefined, revision: result.revision });
+-if (result.type === 'unreadable') return confirmed(draft, state, { key: undefined, revision: result.revision });
 # a replica that has heard an owner still waits for a key that can be read
 election/follow.ts, seed 2709
--wanted: undefined, isUnreadable: false }
-+wanted: undefined }
+-nextRead: undefined, isUnreadable: false }
++nextRead: undefined }
 # followers do not correct the time of a new owner
 follower.ts, seed 16
 -this.#shift = this.#shiftOf(sentAt, now);

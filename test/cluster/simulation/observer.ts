@@ -8,7 +8,7 @@ interface Seen {
   number: number;
   gen: string;
   index: number;
-  /** The frames of the gaps since the last frame; `undefined` if one of them has no number. */
+  /** Frames in the gaps since the last frame; `undefined` if a gap has no number. */
   missed: number | undefined;
   hasGap: boolean;
 }
@@ -22,7 +22,7 @@ export const payloadOf = (number: number): Buffer => {
 
 export const numberOf = ({ data }: Frame): number => data.readUInt32BE();
 
-/** The times of a replica may be ahead of the real time by this, in ms: the difference of clocks that is not corrected, and messages that waited. */
+/** How far a replica may be ahead of real time, in ms: uncorrected clock differences, and messages that waited. */
 const maxAheadMs = 1_000;
 
 /**
@@ -42,7 +42,7 @@ export const createObserver = (
   const places = new Map<number, { readonly gen: string; readonly index: number }>();
   const counts = new Map<string, number>();
   const seen = new Map<string, Seen>();
-  /** The last time of each replica, and the most by which one was ahead of the virtual time. */
+  /** Each replica's last time, and the most that one was ahead of virtual time. */
   const times = new Map<string, { readonly at: number; readonly ahead: number; readonly isCutOff: boolean }>();
   let framesChecked = 0;
 
@@ -58,7 +58,7 @@ export const createObserver = (
     seen.set(replica, { at: now(), number, ...place, missed: 0, hasGap: false });
     if (last === undefined) return;
     const { gen, index } = place;
-    // After a loss of data a new owner can have a lower generation than one whose last frames are still under way. A gap precedes them.
+    // Once data is lost, a new owner may have a lower generation than one with frames under way. A gap is between.
     if (number <= last.number && gen !== last.gen && last.hasGap && hasLostHistory()) return;
     if (number <= last.number) return report(`${replica} emits frame ${number} after ${last.number}`);
     if (number > last.number + 1 && !last.hasGap)
@@ -72,11 +72,11 @@ export const createObserver = (
       report(`${replica} misses ${missing} frames before ${number}, its gaps say ${last.missed}`);
   };
 
-  /** Times never go back, and are never far ahead, although the clocks of the owners differ by up to a minute. */
+  /** Times never go back, and never get far ahead, although the owners' clocks differ by up to a minute. */
   const checkTime = (replica: string, event: FeedEvent | OwnerChanged): void => {
     const at = event.type === 'frame' ? event.receivedAt : event.type === 'gap' ? event.to : event.at;
     const last = times.get(replica);
-    // A replica that was cut off accepts the next time as it is: it may have slept.
+    // A replica that was cut off accepts any next time, because it may have slept.
     const isOfOwner = event.type === 'frame' || event.type === 'watermark';
     const isCutOff = event.type === 'disconnected' || (last?.isCutOff === true && !isOfOwner);
     const ahead = at - now();
@@ -101,7 +101,7 @@ export const createObserver = (
       const last = seen.get(replica);
       if (event.type !== 'gap' || last === undefined) return;
       last.hasGap = true;
-      // A gap of the service has no number, and no frame of the owner is missing in it.
+      // A gap of the service has no number, and none of the owner's frames are missing in it.
       if (event.failure.code === 'owner-changed') last.missed = undefined;
       else if (last.missed !== undefined) last.missed += event.missed ?? 0;
     },

@@ -1,7 +1,7 @@
 import type { Chance } from './chance.js';
 import { faults } from './faults.js';
 
-/** Another client with the account. `polite`: it connects once. `stubborn`: it connects again after each eviction. */
+/** Another client of the account. `polite`: it connects once. `stubborn`: it reconnects after each eviction. */
 export type Foreign = 'none' | 'polite' | 'stubborn';
 
 /** What happens in a run, unless the seed decides. */
@@ -10,7 +10,7 @@ export interface RunOptions {
   readonly foreign?: Foreign;
 }
 
-/** What the seed of a run decides before the run begins. Times in ms. */
+/** What a run's seed decides in advance. Times in ms. */
 export interface Plan {
   readonly foreign: Foreign;
   readonly foreignAtMs: number;
@@ -27,7 +27,7 @@ interface PlannedFault {
 
 const maxFaults = 12;
 const maxDurationMs = 8_000;
-/** A fault that the next one follows within this time. */
+/** A fault followed by the next one within this time. */
 const closeMs = 1_500;
 
 /** Decides what happens in a run. */
@@ -47,10 +47,10 @@ export const createPlan = (chance: Chance, options: RunOptions): Plan => {
   return { foreign, foreignAtMs: chance.between(1_000, faultsUntilMs), faultsUntilMs, faults: planned };
 };
 
-/** With this fault a run takes several times as long, so few runs have it. */
+/** Runs with this fault take several times as long, so few have it. */
 const slowKind = 'very late handshakes';
 
-// With few kinds in a run, each combination of some of them is frequent.
+// Few kinds per run make each combination of some of them frequent.
 const kindsOf = (chance: Chance): readonly string[] => {
   const all = Object.keys(faults).filter((name) => name !== slowKind || chance.isTrue(0.1));
   const count = Math.ceil(chance.between(0, 6));

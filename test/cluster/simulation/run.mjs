@@ -9,7 +9,7 @@ import { bundled as bundledProgram } from '../../support/bundle.mjs';
 export const bundled = (file, mutant) =>
   bundledProgram(new URL(file, import.meta.url), mutant && { mutant: { ...mutant, file: `cluster/${mutant.file}` } });
 
-/** Returns whether a run is bad, or endless, because of a broken rule. One that is bad anyway detects nothing. */
+/** Returns whether a broken rule makes a run bad, or endless. A run that's bad anyway detects nothing. */
 export const detects = (broken, simulate, seed, options) => {
   try {
     if (broken(seed, options).violations.length === 0) return false;
@@ -21,7 +21,7 @@ export const detects = (broken, simulate, seed, options) => {
 
 const maxTimelines = 3;
 
-/** Returns the timeline of a run as text, with what is wrong at its beginning. */
+/** Returns the timeline of a run as text, violations first. */
 export const timelineOf = ({ seed, violations, timeline }) => [`Seed ${seed}:`, ...violations, ...timeline].join('\n');
 
 /** Runs seeds one after the other. Returns sums, and the timelines of the first runs with violations. */

@@ -10,9 +10,9 @@ export interface Client {
   readonly frame: (number: number) => void;
   /** The generation in which a replica has sent its handshake; `undefined` for another program. */
   readonly generation: () => number | undefined;
-  /** When a fault has concerned this client last, or when it ends, in ms. */
+  /** When a fault last disturbed this client, or when it ends, in ms. */
   readonly disturbedAt: () => number;
-  /** When this owner first answered a question of another replica since then, in ms. `Infinity`: it has not. */
+  /** When this owner first answered another replica's question after that, in ms; `Infinity` if never. */
   readonly answeredAt: (replica: string) => number;
   /** Whether the client still has its socket. The service notices a closed socket after the handshake. */
   readonly isThere: () => boolean;
@@ -27,28 +27,28 @@ export interface Eviction {
   readonly by: Client;
   /** Whether the new client had left before its handshake arrived. */
   readonly isLate: boolean;
-  /** Whether the new client had ended when its handshake arrived: it was killed, or has left for a shutdown. */
+  /** Whether the new client had been killed, or was shutting down, when its handshake arrived. */
   readonly hasLeft: boolean;
-  /** Whether the handshake was under way so long that another replica can have claimed in between. */
+  /** Whether the handshake took so long that another replica may have claimed in between. */
   readonly isSlow: boolean;
   readonly wasHealthy: boolean;
   readonly generations: readonly [number | undefined, number | undefined];
-  /** Whether the client had evicted another one itself. */
+  /** Whether the client had itself evicted another one. */
   readonly hasEvicted: boolean;
 }
 
-/** A handshake that takes longer is a slow one. The margin of a lease is longer. */
+/** Slower handshakes count as slow. The margin of a lease is longer. */
 const slowMs = 100;
 
 /** How long after a fault an owner may lose the ownership because of it. */
 const healthyMs = 4_000;
-/** How long after the answer of an owner a claim that was already under way can replace it. */
+/** How long after an owner's answer a claim already under way can replace it. */
 const answerMs = 500;
 
 export type SimulatedService = ReturnType<typeof createService>;
 
 /**
- * Creates the service of the contract, as far as one account is concerned: the newest connection evicts the older one.
+ * Creates the contract's service for one account: the newest connection evicts the older one.
  *
  * @param record - receives what happens, for the timeline
  */
@@ -102,7 +102,7 @@ export const createService = (schedule: Schedule, chance: Chance, record: (text:
   };
 
   return {
-    /** Delivers a handshake after a delay. It arrives also if the client has left. */
+    /** Delivers a handshake after a delay, even if the client has left. */
     handshake: (client: Client, delayMs: number, ticketUntil: number): void => {
       expected += 1;
       schedule.after(delayMs, () => {
@@ -115,7 +115,7 @@ export const createService = (schedule: Schedule, chance: Chance, record: (text:
       schedule.after(chance.between(0.5, 5), () => {
         if (live === client) live = undefined;
       }),
-    /** Ends the connection as a network failure does. */
+    /** Ends the connection like a network failure. */
     drop: (): void => {
       const dropped = live;
       live = undefined;
@@ -124,7 +124,7 @@ export const createService = (schedule: Schedule, chance: Chance, record: (text:
     setUp: (up: boolean): void => {
       isUp = up;
     },
-    /** Whether the account may use the stream. Otherwise every ticket request is answered with 403. */
+    /** Sets whether the account may use the stream. If not, every ticket request gets a 403. */
     setEntitled: (entitled: boolean): void => {
       isEntitled = entitled;
     },
@@ -136,7 +136,7 @@ export const createService = (schedule: Schedule, chance: Chance, record: (text:
       if (client) send(client, () => client.frame(number));
     },
     live: (): Client | undefined => live,
-    /** Whether a handshake has been sent and has not arrived yet. */
+    /** Whether a handshake is under way. */
     isExpecting: (): boolean => expected > 0,
     evictions: evictions as readonly Eviction[],
   };

@@ -16,7 +16,7 @@ export type { RunOptions } from './plan.js';
 /** The result of a run. */
 export interface Run {
   readonly seed: number;
-  /** What the observer found wrong. */
+  /** The observer's findings. */
   readonly violations: readonly string[];
   readonly faults: Readonly<Record<string, number>>;
   readonly isStopped: boolean;
@@ -24,14 +24,14 @@ export interface Run {
   readonly frames: number;
   /** How often a replica replaced the connection of another one. */
   readonly takeovers: number;
-  /** Whether the replicas stopped because the store lost a claim or a credit, and no replica could notice it. */
+  /** Whether the replicas stopped because the store lost a claim or a credit, unnoticed by all. */
   readonly isUnnoticedLoss: boolean;
   /** The virtual time of the run, in ms. */
   readonly durationMs: number;
   readonly timeline: readonly string[];
 }
 
-/** Faults with which the store loses writes. */
+/** Faults that make the store lose writes. */
 const losses = ['store wiped', 'store rolled back', 'engine fails over', 'key damaged'];
 
 /** How often in a minute the replicas may evict a foreign client that has evicted one of them. A store that loses data loses the count. */
@@ -39,7 +39,7 @@ const maxEvictions = 3;
 /** Whether an owner that was cut off sent the handshake within its lease, after another one had claimed. */
 const isOfEarlier = ({ generations: [gen = 0, by = gen] }: Eviction): boolean => by < gen;
 
-/** With these faults a replica cannot see all others, so one with a bad key can give up although another one could own. */
+/** Faults that hide replicas from each other, so one with a bad key can give up although another one could own. */
 const hiding = [
   'network fails',
   'engine fails over',
@@ -53,7 +53,7 @@ const hiding = [
   'slow store',
 ];
 
-/** The key has credits for so many late handshakes at a time. One more looks like another client. */
+/** The key holds credits for this many late handshakes. One more looks like another client. */
 const maxCredits = 2;
 
 const frameEveryMs = 200;
@@ -68,7 +68,7 @@ const lookEveryMs = 250;
 /** Runs three replicas with random faults in virtual time. The same seed creates the same run. */
 export const simulate = (seed: number, options: RunOptions = {}): Run => withoutStacks(() => run(seed, options));
 
-/** Errors are part of the gaps. To format their stacks would take a third of the time of a run. */
+/** Gaps contain errors, and formatting their stacks would take a third of a run's time. */
 const withoutStacks = <T>(action: () => T): T => {
   const { stackTraceLimit } = Error;
   Error.stackTraceLimit = 0;
@@ -103,7 +103,7 @@ const run = (seed: number, options: RunOptions): Run => {
   let uncounted = 0;
   let started = 0;
   let starting = 0;
-  /** Faults can overlap, so good conditions do not show that all are over. */
+  /** Faults can overlap, so good conditions don't prove that all are over. */
   let partsLeft = 0;
   let lastTarget: SimulatedReplica | undefined;
 
@@ -126,7 +126,7 @@ const run = (seed: number, options: RunOptions): Run => {
     },
     onFailed: (replica, isReplaced) => {
       if (!isReplaced) {
-        // A replica that a foreign client has stopped still runs, but is no candidate.
+        // A replica stopped by a foreign client still runs, but isn't a candidate.
         if (Object.keys(counts).every((name) => !hiding.includes(name)) && alive().some(({ id }) => !badKeys.has(id)))
           observer.report(`${replica.id} gives up although there are other candidates`);
         return;
@@ -210,10 +210,10 @@ const run = (seed: number, options: RunOptions): Run => {
   };
   if (plan.foreign !== 'none') schedule.after(plan.foreignAtMs, openForeign);
 
-  /** Returns what is wrong in the status of all parts, if it is the last one. */
+  /** Returns the final disagreements between all parts. */
   const disagreements = (): readonly string[] => {
     const running = alive();
-    // A store that has lost the stop cannot show it to the others.
+    // A store that has lost the stop can't show it to the others.
     if (isStopped && historyLosses() > 0) return [];
     if (isStopped) return running.map(({ id }) => `stopped, but ${id} still runs`);
     if (running.every(({ id }) => badKeys.has(id))) return [];
@@ -227,7 +227,7 @@ const run = (seed: number, options: RunOptions): Run => {
     const live = service.live();
     return [
       ...(owner.hasConnection ? [] : [`${owner.id} owns, but has no connection`]),
-      // A late handshake of the owner itself ends its connection, of which it learns a little later.
+      // The owner's own late handshake ends its connection, which it learns a little later.
       ...(live?.name === owner.id && live.isThere() ? [] : [`the service is connected to ${live?.name}`]),
       ...running
         .filter((each) => each.followed !== run)

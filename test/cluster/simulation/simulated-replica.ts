@@ -34,9 +34,9 @@ export interface World {
   readonly service: SimulatedService;
   readonly observer: Observer;
   readonly record: (text: string) => void;
-  /** `isExact`: the store has lost a claim, and no replica can notice it. */
+  /** `isExact`: the store lost a claim, and no replica can notice it. */
   readonly onStopWritten: (isExact: boolean) => void;
-  /** The eviction of an owner is not counted, because another replica has claimed at the same time. */
+  /** An owner's eviction isn't counted, because another replica has claimed at the same time. */
   readonly onUncounted: () => void;
   readonly onFailed: (replica: SimulatedReplica, isReplaced: boolean) => void;
 }
@@ -93,12 +93,12 @@ export class SimulatedReplica {
     return this.#feed.hasConnection;
   }
 
-  /** The run of the owner whose frames it emits: an `end` of another owner, which its follower drops, does not change it. */
+  /** The run whose frames it emits. An `end` of another owner, which its follower drops, doesn't change it. */
   get followed(): string | undefined {
     return this.#follower.position?.run;
   }
 
-  /** How long no fault has concerned it, in ms. */
+  /** How long no fault has disturbed it, in ms. */
   get undisturbedMs(): number {
     return this.world.schedule.now() - this.disturbedAt;
   }
@@ -115,13 +115,13 @@ export class SimulatedReplica {
     this.world.record(`${this.id}: ${text}`);
   }
 
-  /** Notes that a fault concerns this replica from now on. */
+  /** Marks this replica as disturbed from now on. */
   disturb(forMs = 0): void {
     this.disturbedAt = Math.max(this.disturbedAt, this.world.schedule.now() + forMs);
     this.answers.clear();
   }
 
-  /** Runs an action in this replica: at once, or when it continues. */
+  /** Runs an action in this replica: now, or once it continues. */
   run(action: () => void): void {
     if (!this.isAlive) return;
     if (this.#pausedAt !== undefined) this.#inbox.push(action);
@@ -159,7 +159,7 @@ export class SimulatedReplica {
 
   receive(message: FeedMessage): void {
     if (message.owner === this.id && message.phase !== 'free') return;
-    // An owner that emits its own frames receives only the beats of others.
+    // An owner that emits its own frames only receives the beats of others.
     const isSource = this.isServing && this.#follower.follows(ownerOf(this.election)!.gen, this.id);
     if (message.kind !== 'beat' && isSource) return;
     this.#follower.receive(message, this.#monotonic);
@@ -196,7 +196,7 @@ export class SimulatedReplica {
     this.#pausedAt ??= this.world.schedule.now();
   }
 
-  /** Continues. A suspended machine has a monotonic clock that stood still. */
+  /** Continues. After a suspend, the monotonic clock has stood still. */
   resume(wasSuspended: boolean): void {
     if (this.#pausedAt === undefined) return;
     if (wasSuspended) this.#suspendedMs += this.world.schedule.now() - this.#pausedAt;
@@ -230,12 +230,12 @@ export class SimulatedReplica {
     this.#follower.receive(message, this.#monotonic);
   }
 
-  // A little later, because a rounding error must not make the tick too early.
+  // A little later, so that a rounding error can't make the tick too early.
   get #neededTick(): number {
     return Math.min(nextTick(this.election), this.#follower.nextTick ?? Infinity) + this.#suspendedMs + 0.001;
   }
 
-  // Most ticks are put off before they are due. One that is too early schedules the next one.
+  // Most ticks are postponed before they're due. One that's too early schedules the next.
   #scheduleTick(): void {
     const { schedule } = this.world;
     const at = this.#neededTick;
@@ -303,7 +303,7 @@ export class SimulatedReplica {
     const sentAt = this.#monotonic;
     this.world.engine.access(this, id, (store) => {
       const result = store.write(key, expected);
-      // The store can have lost the claim of a newer owner exactly back to the last write of this one, before its lease has ended.
+      // The store may have rolled back to just this owner's last write, and lost a newer claim, before its lease ended.
       const { revision, at = 0 } = this.#lastWrite ?? {};
       const isExact = store.highest() > gen && expected === revision && sentAt - at < timingDefaults.leaseMs;
       if (phase === 'stopped' && result.type === 'written') this.world.onStopWritten(isExact);

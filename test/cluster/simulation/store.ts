@@ -2,7 +2,7 @@ import type { ClusterKey } from '../../../src/cluster/election/cluster-key.js';
 import type { CallResult } from '../../../src/cluster/election/election.js';
 
 interface Version {
-  /** A value that is not a key: something has damaged it. */
+  /** `'damaged'`: something has overwritten the key. */
   readonly key: ClusterKey | 'damaged' | undefined;
   readonly revision: number;
 }
@@ -48,7 +48,7 @@ export const createStore = () => {
       return { type: 'written', revision };
     },
     wipe: (): void => keep(1),
-    /** Replaces the value with one that is not a key. Returns a function that returns whether the store has it since then. */
+    /** Damages the key. Returns a function that returns whether it is still damaged. */
     damage: (): (() => boolean) => {
       noteLost(newest().key);
       const version: Version = { key: 'damaged', revision: newest().revision + 1 };
@@ -58,7 +58,7 @@ export const createStore = () => {
     /** Removes the newest writes. The next writes have the same revisions again. */
     rollBack: (writes: number): void => keep(versions.length - writes),
     rollBackTo: (revision: number): void => keep(versions.filter((each) => each.revision <= revision).length),
-    /** The highest generation that the store has had, also in writes that it has lost. */
+    /** The highest generation the store has ever had, lost writes included. */
     highest: (): number => highest,
     /** Whether it has lost that the owner of this generation was opening, and still had that it was open. The next claim issues no credit. */
     hasHiddenOpening: (gen = 0): boolean => hiddenOpenings.has(gen),

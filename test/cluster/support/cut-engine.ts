@@ -3,7 +3,7 @@ import type { ClusterEngine } from '../../../src/cluster/engine.js';
 
 /** An engine whose connection can be cut. */
 export interface CutEngine extends ClusterEngine {
-  /** `refused`: the replica knows that the engine is away. `black-hole`: nothing arrives, and the replica does not know why. */
+  /** `refused`: the replica knows that the engine is away. `black-hole`: nothing arrives, and it doesn't know why. */
   readonly cut: (how: 'refused' | 'black-hole') => void;
   readonly restore: () => void;
 }
@@ -17,7 +17,7 @@ export const cutEngine = (engine: ClusterEngine): CutEngine => {
   const call = async <T>(start: () => Promise<T>): Promise<T> => {
     if (link$.value === 'refused') throw new Error('The engine is away.');
     const result = link$.value === 'good' ? await start() : undefined;
-    // A black hole also hides the result of a call that was sent before.
+    // A black hole also swallows the results of earlier calls.
     return link$.value === 'good' ? (result as T) : new Promise<T>(() => undefined);
   };
   return {
@@ -27,7 +27,7 @@ export const cutEngine = (engine: ClusterEngine): CutEngine => {
     publish: (subject, data) => (link$.value === 'good' ? engine.publish(subject, data) : undefined),
     subscribe: (subject) => whileGood(engine.subscribe(subject)),
     request: (subject, data, timeoutMs) => call(() => engine.request(subject, data, timeoutMs)),
-    // The engine keeps the subscription of a replica in a black hole, which answers too late.
+    // The engine keeps a replica's subscription in a black hole, so it answers too late.
     respond: (subject, answer) =>
       link$.pipe(
         switchMap((link) => {

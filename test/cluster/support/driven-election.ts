@@ -51,7 +51,7 @@ export const reportOf = (fields: Partial<Report> = {}): Report => ({
 export const heard = (fields: Partial<Report> = {}): Input => ({ type: 'heard', report: reportOf(fields) });
 
 type Bare = 'start' | 'stop-notice' | 'hand-over' | 'handshake' | 'opened';
-/** What happens to a replica: an input, a time that passes in ms, new fields, or anything else. */
+/** What happens to a replica: an input, time that passes in ms, new fields, or anything else. */
 export type Step = Input | Bare | number | Fields | Change;
 type Fields = Partial<Pick<DrivenElection, 'mode' | 'now' | 'owner' | 'followed' | 'wallShift'>>;
 export type Change = (replica: DrivenElection) => unknown;
@@ -60,16 +60,16 @@ type View = Partial<Omit<Following, 'name'> & Omit<Owning, 'name'>> & {
   readonly phase?: string;
 };
 
-/** An election with a store and a clock that a test controls. Questions have no responder until the test sets another result. */
+/** An election with a store and a clock set by a test. Questions find no responder unless the test says so. */
 export class DrivenElection {
-  /** `away`: the store does not answer. `lost`: it writes, but its answers do not arrive. */
+  /** `away`: the store doesn't answer. `lost`: it writes, but its answers get lost. */
   mode: 'good' | 'away' | 'lost' = 'good';
   /** The result of the next questions to the owner. */
   owner: Extract<Input, { readonly type: 'ask' }>['result'] = 'no-responders';
   /** The newest owner whose frames the replica emits. */
   followed: Ownership = { gen: 0, owner: '' };
   now = 0;
-  /** By how much only the wall clock has passed. */
+  /** How far the wall clock alone has moved. */
   wallShift = 0;
   /** The effects of the last call of `give` or `pass`, without those of the store and of questions. */
   effects: readonly Effect[] = [];
@@ -109,7 +109,7 @@ export class DrivenElection {
     return [];
   }
 
-  /** Gives the result of the access to the store that is under way. */
+  /** Gives the result of the current call to the store. */
   answer(result: CallResult = this.store.read()): string {
     return this.give({ type: 'call', id: this.#election.call!.id, result });
   }
@@ -182,7 +182,7 @@ export const owner = (): DrivenElection => {
   return replica;
 };
 
-/** Such an owner, after a handshake without an answer. */
+/** Starts such an owner, after an unanswered handshake. */
 export const ownerWithCredit = (): DrivenElection => {
   const replica = owner();
   replica.give({ type: 'disconnected', isUnanswered: true }, 'handshake', 'opened');

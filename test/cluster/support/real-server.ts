@@ -83,7 +83,7 @@ export const describeServer = (kind: BrokerKind, tests: (server: () => RealServe
 
     it.each(clusterEngineTests(() => engines).map(({ name, run }) => [name, run] as const))('%s', (_, run) => run());
 
-    /** Repeats a call until it succeeds, as a replica does. */
+    /** Retries a call until it succeeds, like a replica. */
     const eventually = <T>(call: () => Promise<T>): Promise<readonly [T]> =>
       waitFor(() =>
         call().then(
@@ -106,7 +106,7 @@ export const describeServer = (kind: BrokerKind, tests: (server: () => RealServe
       await broker.start();
       await becomes(one);
       expect(await eventually(() => one.read(id))).toEqual([{ value: 'before', revision }]);
-      // The other connection may need longer.
+      // The other connection may take longer.
       await waitFor(() => {
         one.publish(id, Buffer.from('after'));
         return texts.length > 0;
@@ -130,7 +130,7 @@ export const describeServer = (kind: BrokerKind, tests: (server: () => RealServe
       expect(await eventually(() => one.read(id))).toEqual([undefined]);
       const [revision] = await eventually(() => one.compareAndSet(id, 'after', undefined));
       expect(await one.read(id)).toEqual({ value: 'after', revision });
-      // Its revisions are times, so none is used again.
+      // Its revisions are times, so none is reused.
       if (kind === 'redis') expect(revision).toBeGreaterThan(before as number);
     }, 60_000);
 

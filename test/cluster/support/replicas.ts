@@ -16,11 +16,11 @@ export interface TestReplica {
   readonly texts: () => readonly string[];
   readonly error: () => TradeFeedError | undefined;
   readonly unsubscribe: () => void;
-  /** Ends the replica as `kill -9` does: it cannot say anything to the others. */
+  /** Ends the replica like `kill -9`: it can't notify the others. */
   readonly kill: () => void;
 }
 
-/** A short lease. The times between messages are not options. */
+/** A short lease. The intervals between messages aren't options. */
 export const shortTimes = { leaseMs: 900, renewMs: 150, marginMs: 150, suspectMs: 780 };
 
 /** Replicas of one account, and the service. */
@@ -62,7 +62,7 @@ export const startTestCluster = async (engine: ClusterEngine): Promise<TestClust
       error: () => error,
       unsubscribe: () => subscription.unsubscribe(),
       kill: () => {
-        // A replica that leaves still needs the engine.
+        // A leaving replica still needs the engine.
         if (subscription.closed) return;
         link.cut('refused');
         subscription.unsubscribe();

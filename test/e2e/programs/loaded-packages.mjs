@@ -1,4 +1,4 @@
-// Imports a module, and prints the packages that this loads. All dependencies of the package are CommonJS, so Node stores them in this cache.
+// Imports a module and prints the packages that this loads. All dependencies are CommonJS, so they end up in this cache.
 import { createRequire } from 'node:module';
 
 await import(process.argv[2]);

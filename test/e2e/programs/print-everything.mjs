@@ -1,4 +1,4 @@
-// Prints everything that a program can see of a feed, in every way that Node offers.
+// Prints everything that a program can get at in a feed, in every way that Node offers.
 import { Agent } from 'node:http';
 import { inspect } from 'node:util';
 import { take } from 'rxjs';
@@ -9,8 +9,10 @@ const print = (value) => {
   console.log(value, String(value), JSON.stringify(value));
   console.log(inspect(value, { depth: null, showHidden: true, getters: true }));
 };
-const own = process.argv.includes('own') ? { agent: new Agent({ keepAlive: true }), dispatcher: new Dispatcher() } : {};
-const options = { ...own, backoff: { initialDelayMs: 1, maxDelayMs: 2 } };
+const agents = process.argv.includes('own')
+  ? { agent: new Agent({ keepAlive: true }), dispatcher: new Dispatcher() }
+  : {};
+const options = { ...agents, backoff: { initialDelayMs: 1, maxDelayMs: 2 } };
 
 print(tradeFeed$('market', options));
 tradeFeedEvents$('market', options)
@@ -19,6 +21,6 @@ tradeFeedEvents$('market', options)
     next: print,
     error: (error) => {
       print(error);
-      own.dispatcher?.close();
+      agents.dispatcher?.close();
     },
   });

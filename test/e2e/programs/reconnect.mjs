@@ -9,7 +9,7 @@ const resources = () =>
     .getActiveResourcesInfo()
     .filter((kind) => /Timeout|TCP|TLS|HTTP|Pipe/.test(kind))
     .sort();
-// Each collection runs in a separate turn: a WeakRef keeps its target alive until the end of the turn.
+// Each collection needs a separate turn, because a WeakRef keeps its target alive until the turn ends.
 const heap = async () => {
   for (let i = 0; i < 8; i += 1) {
     await turn();
@@ -20,7 +20,7 @@ const heap = async () => {
 
 const warnings = [];
 process.on('warning', (warning) => warnings.push(String(warning)));
-// The first connection loads undici, which opens an output of this process.
+// The first connection loads undici, which opens one of this process's outputs.
 await import('undici');
 const before = resources();
 const backoff = { initialDelayMs: 1, maxDelayMs: 1 };

@@ -19,7 +19,7 @@ const framesFrom = (first) => {
 };
 
 const numberOf = (frame) => frame.data.readUInt32LE();
-/** Few frames of each read remain the newest of their key. */
+/** Keys for which only a few frames of each read stay the newest. */
 const keyOf = (frame) => Math.floor(4_000 * (((numberOf(frame) * 2_654_435_761) >>> 0) / 2 ** 32) ** 2);
 const oneOfRead = filter((frame) => numberOf(frame) % 65 === 7);
 const queue = (capacityBytes) => mergeMapBounded(() => NEVER, { capacity: 1e6, capacityBytes });
@@ -33,12 +33,12 @@ const operators = {
 
 const afterCollection = async () => {
   globalThis.gc();
-  // Another thread frees buffers, and a busy machine lets it wait.
+  // Another thread frees buffers, and may get no CPU time on a busy machine.
   await delay(10);
   return process.memoryUsage().arrayBuffers;
 };
 
-/** Collects garbage until the size is stable: V8 frees buffers in another thread, with a delay. */
+/** Collects garbage until the size is stable: V8 frees buffers later, in another thread. */
 const aliveBytes = async () => {
   let least = await afterCollection();
   for (let same = 0; same < 20; same += 1) {

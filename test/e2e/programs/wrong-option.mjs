@@ -1,4 +1,4 @@
-// Calls the feed with a wrong option, and leaves the error uncaught.
+// Calls the feed with an invalid option and doesn't catch the error.
 import { tradeFeed$ } from 'rx-trade-feed';
 
 function ownFunction() {

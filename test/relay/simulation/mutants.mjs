@@ -63,15 +63,15 @@ export const mutants = [
   {
     name: 'a client that lacks its gap has the position of the log',
     file: 'relay/resume.ts',
-    find: 'const complete = missingSince ?? until;',
+    find: 'const complete = pendingGapFrom ?? until;',
     replacement: 'const complete = until;',
     seed: 3,
   },
   {
     name: 'a client that skips the events of another relay has the position of the log',
     file: 'relay/resume.ts',
-    find: 'const complete = missingSince ?? until;',
-    replacement: 'const complete = missingSince;',
+    find: 'const complete = pendingGapFrom ?? until;',
+    replacement: 'const complete = pendingGapFrom;',
     seed: 1991,
   },
   {

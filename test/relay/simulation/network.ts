@@ -3,7 +3,7 @@ import { relayError } from '../../../src/protocol/failures/trade-feed-error.js';
 import type { Relay, RelayTopic } from '../../../src/relay/index.js';
 import { sseText } from '../../../src/relay/relay-message.js';
 
-/** The relay that an address leads to now; `undefined` while nothing listens there. */
+/** The relay that an address currently leads to; `undefined` while nothing is listening. */
 export interface Target {
   readonly relay: Relay | undefined;
   readonly select?: RelayTopic | undefined;
@@ -16,7 +16,7 @@ export interface Link {
   target: Target;
   /** Ends the current connection. */
   cut(): void;
-  /** From now on no bytes arrive over the current connection. */
+  /** Loses all bytes of the current connection from now on. */
   stall(): void;
 }
 
@@ -29,7 +29,7 @@ const encoder = new TextEncoder();
 /** Removes all links, before a run. */
 export const resetNetwork = (): void => links.clear();
 
-/** Creates the link behind an address. */
+/** Creates the link of an address. */
 export const createLink = (url: string, target: Target, latencyMs: number, scheduler: SchedulerLike): Link => {
   let cut = new Subject<never>();
   let isStalled = false;
@@ -51,7 +51,7 @@ export const createLink = (url: string, target: Target, latencyMs: number, sched
           complete: () => subscriber.complete(),
         }),
       );
-      // After the last message the response ends, which the client sees as the end of its body.
+      // After the last message the response ends, which the client sees as the end of the body.
       return concat(
         messages$.pipe(
           delay(latencyMs, scheduler),

@@ -18,7 +18,7 @@ interface ClosedWindow extends WindowFacts {
 export class Observer {
   readonly events: { readonly at: number; readonly event: Received }[] = [];
   readonly windows: ClosedWindow[] = [];
-  /** As `gaps()` reports them: also for an outage without a gap event. */
+  /** As `gaps()` reports them, even for an outage that has no gap event. */
   readonly gaps: Gap[] = [];
   readonly received = new Map<number, number>();
   readonly violations: string[] = [];
@@ -42,7 +42,7 @@ export class Observer {
     });
   }
 
-  /** Returns what is wrong, after the run. */
+  /** Returns the violations of a run. */
   check(sent: readonly SentFrame[], feeds: readonly DirectFeed[], end: number): readonly string[] {
     const stalls = feeds.flatMap((feed) => feed.stalls);
     return [
@@ -56,7 +56,7 @@ export class Observer {
   #record(event: Received, now: number): void {
     this.events.push({ at: now, event });
     const at = timeOf(event) as number;
-    // A watermark says that no earlier event follows, so it may be before the last event.
+    // A watermark only promises that nothing earlier follows, so it may precede the last event.
     const before = event.type === 'watermark' ? this.#watermark : this.#latest;
     if (at < before) this.violations.push(`${event.type} of ${at} follows ${before}`);
     if (event.type === 'watermark') this.#watermark = at;
@@ -81,7 +81,7 @@ export class Observer {
       .filter(({ at }) => !this.gaps.some((gap) => gap.from <= at && at <= gap.to));
   }
 
-  // While a direct connection has stalled and nobody has noticed it, windows close as complete: see docs/windows.md.
+  // Windows close as complete until a stall of a direct connection is noticed: see docs/windows.md.
   #wrong(window: ClosedWindow, sent: readonly SentFrame[], stalls: DirectFeed['stalls']): readonly string[] {
     const { start, end, count, complete, at } = window;
     const inside = sent.filter((frame) => frame.at >= start && frame.at < end);

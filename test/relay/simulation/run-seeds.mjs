@@ -8,7 +8,7 @@ export const simulation = (mutant, program = 'simulate.ts') =>
 
 const maxTimelines = 3;
 
-/** Returns the timeline of a run as text, with what is wrong at its beginning. */
+/** Returns the timeline of a run as text, violations first. */
 export const timelineOf = ({ seed, violations, timeline }) =>
   [`Seed ${seed}:`, ...violations.slice(0, 20), ...timeline].join('\n');
 

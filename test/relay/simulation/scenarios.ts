@@ -1,7 +1,7 @@
 import { createChance } from '../../cluster/simulation/chance.js';
 import { inVirtualTime, type World } from './simulate.js';
 
-/** Runs one scenario: the fault begins at 0, after two seconds. Page 0 receives from the first relay, or from the one behind it. */
+/** Runs a scenario, with the fault at 0, after two seconds. Page 0 uses the first relay, or one that relays it. */
 const run = (receivesFrom: number, fault: (world: World) => void) => {
   let result: object = {};
   const { violations } = inVirtualTime(createChance(1), (world) => {
@@ -24,7 +24,7 @@ const run = (receivesFrom: number, fault: (world: World) => void) => {
   return { violations, ...result };
 };
 
-/** The relay of the page loses its feed for six seconds. Then the page moves to a relay that has received every frame. */
+/** The page's relay loses its feed for six seconds. Then the page moves to a relay that has every frame. */
 export const moves = () =>
   run(0, (world) => {
     const { feed } = world.nodes[0]!;
@@ -36,7 +36,7 @@ export const moves = () =>
     world.pass(1_000);
   });
 
-/** The relay of the page loses its feed, and is restarted five seconds later. */
+/** The page's relay loses its feed, and restarts five seconds later. */
 export const restarts = () =>
   run(0, (world) => {
     const { feed } = world.nodes[0]!;
@@ -50,7 +50,7 @@ export const restarts = () =>
     world.pass(2_000);
   });
 
-/** The connection from the relay of the page to the relay before it stalls. The relay of the page notices it, and is restarted. */
+/** The page's relay loses its upstream connection to a stall, notices it, and restarts. */
 export const stalls = () =>
   run(2, (world) => {
     const node = world.nodes[2]!;

@@ -44,9 +44,9 @@ export class Service {
   }
 }
 
-/** A feed over a direct connection: the events of `tradeFeedEvents$`, with the faults that a test causes. */
+/** A feed over a direct connection: the events of `tradeFeedEvents$`, with faults caused by the test. */
 export class DirectFeed {
-  /** When frames were lost in connections that had stalled: until the client noticed it. */
+  /** When stalled connections lost frames, until the client noticed. */
   readonly stalls: { readonly from: number; to: number }[] = [];
   isRefused = false;
   readonly #service: Service;
@@ -82,13 +82,13 @@ export class DirectFeed {
     this.#subscriber?.next(new Frame('market', Buffer.from(String(n)), false, this.#lastBytesAt, this.#connection));
   }
 
-  /** The connection ends, and the service refuses the next ones while `isRefused`. */
+  /** Ends the connection. The service refuses new ones while `isRefused`. */
   drop(): void {
     if (this.#isOpen && !this.#isStalled)
       this.#fail(createTradeFeedError({ stage: 'stream', closeCode: 1001, endedAt: this.#now }));
   }
 
-  /** From now on no bytes arrive. */
+  /** Loses all bytes from now on. */
   stall(): void {
     if (!this.#isOpen || this.#isStalled) return;
     this.#isStalled = true;
@@ -101,7 +101,7 @@ export class DirectFeed {
     });
   }
 
-  /** Another client of the account takes over: the feed stops. */
+  /** Stops the feed, as another client of the account does. */
   stop(): void {
     if (!this.#isOpen || this.#isStalled) return;
     const failure = createTradeFeedError({ stage: 'stream', closeCode: 4001, endedAt: this.#now });

@@ -18,17 +18,17 @@ const topics: readonly (RelayTopic | undefined)[] = [
     events$.pipe(map((event) => (event.type === 'frame' ? { receivedAt: event.receivedAt, n: event.text() } : event))),
 ];
 
-/** One process with a relay: of a direct feed, or of another relay. */
+/** A process with a relay of a direct feed, or of another relay. */
 interface Node {
   readonly name: string;
   readonly feed: DirectFeed | undefined;
-  /** The relay that a relay of a relay receives from, and the connection to it. */
+  /** The upstream relay, if any, and the connection to it. */
   readonly before: Node | undefined;
   readonly upstream: Link | undefined;
   relay: Relay | undefined;
 }
 
-/** What a run has done. */
+/** What happened in a run. */
 export interface Run {
   readonly seed: number;
   readonly violations: readonly string[];
@@ -42,7 +42,7 @@ export interface Run {
   readonly virtualMs: number;
 }
 
-/** The world of one run: a service, two relays of direct feeds, two relays behind these, and two pages. */
+/** The world of a run: a service, two relays of direct feeds, two relays of those, and two pages. */
 export class World {
   readonly scheduler = new VirtualTimeScheduler(undefined, Infinity);
   readonly timeline: string[] = [];
@@ -107,7 +107,7 @@ export class World {
     this.#lead(node, undefined, relay);
   }
 
-  /** Ends the process: with a goodbye to the clients, or without. */
+  /** Ends the process, gracefully or not. */
   end(node: Node, isGraceful: boolean): void {
     const { relay } = node;
     if (relay === undefined) return;
@@ -116,7 +116,7 @@ export class World {
     relay.close();
   }
 
-  /** Everything works again. */
+  /** Ends all faults. */
   heal(): void {
     for (const node of this.nodes) {
       if (node.feed !== undefined) node.feed.isRefused = false;
@@ -252,7 +252,7 @@ export const simulate = (seed: number): Run => {
   );
 };
 
-/** Runs a scenario in a world of its own, and checks what the pages have received. */
+/** Runs a scenario in a new world, and checks what the pages have received. */
 export const inVirtualTime = (chance: Chance, scenario: (world: World) => void, seed = 0): Run => {
   const realNow = Date.now;
   const realRandom = Math.random;
@@ -260,7 +260,7 @@ export const inVirtualTime = (chance: Chance, scenario: (world: World) => void, 
   let world: World | undefined;
   Date.now = () => world?.now ?? begin;
   Math.random = chance.random;
-  // A run creates thousands of failures, and most of its time would go into their stacks.
+  // A run creates thousands of failures, and formatting their stacks would take most of its time.
   Error.stackTraceLimit = 0;
   try {
     world = new World(chance);

@@ -104,13 +104,13 @@ const afterTheEnd = (log: readonly Seen[]): readonly string[] => {
   if (end === -1) return [];
   const after = log.slice(end + 1);
   const emitted = entriesOf(after, 'event', 'frame', 'errored').map(({ what }) => `emitted ${what} after the end`);
-  // Requests that were already sent may still arrive.
+  // Requests that are already under way may still arrive.
   const settled = after.findIndex(({ what }) => what === 'settled');
   if (settled === -1) return emitted;
   const late = entriesOf(after.slice(settled), 'ticket-request', 'handshake').map(
     ({ what }) => `a ${what} after the end`,
   );
-  // A closing handshake takes at most a second, plus the time until the service sees that the socket is closed.
+  // A closing handshake takes at most a second, plus the time until the service notices that the socket is closed.
   const endedAt = (log[end] as Seen).at;
   const last = log.findLastIndex(({ what, at }) => what === 'settled' && at > endedAt + CLOSING_MS);
   const open = new Set(entriesOf(log.slice(0, Math.max(0, last)), 'handshake').map(({ socket }) => socket));
@@ -128,7 +128,7 @@ const verdicts = (log: readonly Seen[], isOwnError: (error: unknown) => boolean)
     .map(({ error }) => `stopped with ${error instanceof TradeFeedError ? error.code : inspect(error)}`),
 ];
 
-// The options of these feeds are valid, so `invalid-options` must not occur.
+// These feeds have valid options, so `invalid-options` mustn't occur.
 const mayStop = (failure: TradeFeedError): boolean =>
   failure.code !== 'invalid-options' && expectedFailure(failure).verdict === 'stop';
 
@@ -155,7 +155,7 @@ const frames = (log: readonly Seen[], { subscription }: Subscribed): readonly st
   return [...wrong, ...undelivered(log, received)];
 };
 
-// As long as the feed runs, every frame that was sent has arrived when the log is settled, unless the connection was cut.
+// While the feed runs, every frame sent has arrived once the log is settled, unless the connection was cut.
 const undelivered = (log: readonly Seen[], received: ReadonlyMap<number, number>): readonly string[] => {
   if (log.some(({ what }) => what === 'unsubscribed' || what === 'errored')) return [];
   const settled = log.slice(0, log.findLastIndex(({ what }) => what === 'settled') + 1);
@@ -167,7 +167,7 @@ const undelivered = (log: readonly Seen[], received: ReadonlyMap<number, number>
     .map(([socket, seq]) => `${seq} frames were sent and ${received.get(socket) ?? 0} delivered`);
 };
 
-// All frames that were sent before a close frame arrive before it is reported.
+// All frames sent before a close frame arrive before that is reported.
 const lostBeforeClose = (log: readonly Seen[]): readonly string[] => {
   const sent = new Map<number, number>();
   for (const { socket, seq } of entriesOf(log, 'sent')) sent.set(socket, seq);
@@ -213,8 +213,8 @@ const floors = (log: readonly Seen[]): readonly string[] => {
   });
 };
 
-// The next attempt does not begin before the reported delay is over, and no delay exceeds the policy or `Retry-After`. This uses the
-// times of the events, because a worker may emit several events together.
+// No attempt starts before the reported delay is over, and no delay exceeds the policy or `Retry-After`. Goes by the
+// events' own times, because a worker may emit several of them together.
 const observedDelays = (
   log: readonly Seen[],
   { initialDelayMs, maxDelayMs, earlyMs }: Subscribed,
@@ -249,7 +249,7 @@ const zeros = (log: readonly Seen[], { stableAfterMs }: Subscribed): readonly st
 /** Returns the violations of a rule, as text. */
 type RuleCheck = (log: readonly Seen[], facts: Subscribed) => readonly string[];
 
-/** The ten rules of the feed, as far as the log of one subscription shows them. */
+/** The ten rules of the feed, as far as the log of one subscription can show them. */
 const rules: Readonly<Record<string, RuleCheck>> = {
   '1: one attempt at a time, with one open connection': (log) => [...grammar(log), ...connectionsAtOnce(log)],
   '2: the key is only in the ticket request, the ticket only in the handshake': (log, facts) => [

@@ -1,6 +1,6 @@
 import type { FeedEvent, TradeFeedError } from 'rx-trade-feed';
 
-/** One entry of the log of a subscription and the service. Times are in ms of one monotonic clock. */
+/** One entry in the log of what a subscription and the service have observed. Times are ms of one monotonic clock. */
 export type Seen =
   | { readonly what: 'subscribed'; readonly at: number }
   | { readonly what: 'event'; readonly at: number; readonly event: Lifecycle }
@@ -18,15 +18,15 @@ export type Seen =
       readonly retryAfterMs?: number;
     }
   | { readonly what: 'sent'; readonly at: number; readonly socket: number; readonly seq: number }
-  /** Frames may be lost from here on: the connection was reset, or is no longer read. */
+  /** Frames may get lost from here on: the connection was reset, or nothing reads it any more. */
   | { readonly what: 'cut'; readonly at: number; readonly socket: number }
   /** The service sent its close frame. */
   | { readonly what: 'closed'; readonly at: number; readonly socket: number }
   /** A WebSocket frame from the client. */
   | { readonly what: 'client-frame'; readonly at: number; readonly socket: number; readonly opcode: number }
-  /** The service sees that the socket is closed. */
+  /** The service has noticed that the socket is closed. */
   | { readonly what: 'gone'; readonly at: number; readonly socket: number }
-  /** Nothing is in transit. */
+  /** Nothing is in transit any more. */
   | { readonly what: 'settled'; readonly at: number };
 
 export type Lifecycle = Exclude<FeedEvent, { readonly type: 'frame' }>;

@@ -8,7 +8,7 @@ if (hasKeyFunction) options.apiKey = async () => process.env.TRADE_FEED_API_KEY;
 process.on('warning', ({ name, code, message }) => console.log(`${name} ${code}: ${message}`));
 
 const all = new Subscription();
-/** Calls the function with the first frame. The program exits when a feed has ended, or when there is nothing more to do. */
+/** Calls the function with the first frame. The program exits when a feed ends, or when there's nothing left to do. */
 const observer = (name, onFirst = () => all.unsubscribe()) => {
   let isFirst = true;
   return {
