@@ -45,7 +45,7 @@ describe('a log with kills, power failures and full disks, in virtual time', () 
         name: string;
         violations: readonly string[];
       }[];
-      expect(results.length).toBeGreaterThanOrEqual(isAllCases ? 20 : 7);
+      expect(results.length).toBeGreaterThanOrEqual(isAllCases ? 21 : 7);
       expect(results.filter(({ violations }) => violations.length === 0).map(({ name }) => name)).toEqual([]);
     },
     limitMs,

@@ -50,7 +50,11 @@ lines.ts, seed 6
 +? { offset: offset + 1, frames, holes, at }
 # no second read before a later segment
 reader.ts, seed 127
--if (current !== undefined && !this.#isReplaced(current) && (await this.#read())) return true;
+-if (current !== undefined && (await this.#read())) return true;
+# no second read of a segment that was compressed meanwhile
+reader.ts, seed 20775
+-if (current !== undefined && (await this.#read())) return true;
++if (current !== undefined && !this.#isReplaced(current) && (await this.#read())) return true;
 # repair while a write is in flight
 writer.ts, seed 30
 -if (this.#outage?.isPaused !== true || this.#inFlight !== undefined || this.#hasEnded) return;
