@@ -14,7 +14,8 @@ import {
 import { openCursor, type Cursor } from './cursor.js';
 import { closes, onceClosed } from './lock.js';
 import { LogError } from './log-error.js';
-import { type From, isFrom, type LogPosition, type LogReader, type LogRecord, type ReaderSettings } from './reader.js';
+import type { LogReader } from './reader.js';
+import { type From, isFrom, type LogPosition, type LogRecord, type ReaderSettings } from './records.js';
 import { readPadded, type Tip, tipPath, type Machine } from './segments.js';
 
 /** The options of {@link FeedLog.consume$}. */

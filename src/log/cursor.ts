@@ -1,7 +1,7 @@
 // The cursor of a consumer: how far it has worked, in a file that is locked while the consumer runs.
 import { join } from 'node:path';
 import { LogError, toLogError } from './log-error.js';
-import type { LogPosition } from './reader.js';
+import type { LogPosition } from './records.js';
 import { openInPlace } from './recovery.js';
 import { padded, readPadded, syncFolder, type Machine } from './segments.js';
 

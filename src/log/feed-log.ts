@@ -28,7 +28,8 @@ import { Bell } from './bell.js';
 import { type Committed, consume$, type ConsumeOptions } from './consume.js';
 import { committedIn } from './cursor.js';
 import type { LogError } from './log-error.js';
-import { type From, isFrom, type LogPosition, LogReader, type LogRecord, type ReaderSettings } from './reader.js';
+import { LogReader } from './reader.js';
+import { type From, isFrom, type LogPosition, type LogRecord, type ReaderSettings } from './records.js';
 import { isFile, type Machine } from './segments.js';
 import { LogWriter, type WriterSettings } from './writer.js';
 

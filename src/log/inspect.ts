@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { committedIn } from './cursor.js';
 import { toLogError } from './log-error.js';
 import { isOther, newline, readHeader, readRecord, stamped } from './lines.js';
-import { goneMs, type LogPosition } from './reader.js';
+import { goneMs, type LogPosition } from './records.js';
 import {
   filesOf,
   headOf,

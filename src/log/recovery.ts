@@ -56,7 +56,8 @@ export const openLog = (
     const place = end === undefined ? { offset: 0, frames: 0, holes: 0 } : placeAfter(end);
     // After a power failure lines that readers saw may be gone, so their offsets are never used again.
     const isComplete = end?.header?.boot === boot || (tip?.closed === true && tip.offset === end?.offset);
-    const isNew = end === undefined && tip === undefined;
+    const isUnused = tip === undefined || (tip.offset === 0 && (tip.closed || tip.boot === boot));
+    const isNew = end === undefined && isUnused;
     if (isNew || (end !== undefined && isComplete))
       return persisted(folder, disk, { lockFd, log, boot, place, after: undefined });
     const known = Math.max(place.offset, tip?.offset ?? 0, segments.at(-1)?.offset ?? 0);

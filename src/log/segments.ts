@@ -58,10 +58,11 @@ export interface Segment {
 /** Lists the segments, oldest first. While a segment is being compressed it exists twice: the compressed one counts. */
 export const listSegments = (disk: Pick<Disk, 'readdirSync'>, folder: string): readonly Segment[] => {
   const found = new Map<number, Segment>();
+  const start = join(folder, '/');
   for (const name of namesIn(disk, folder)) {
     const [, number, gz] = /^(\d{16})\.ndjson(\.gz)?$/.exec(name) ?? [];
     if (number === undefined) continue;
-    const segment = { offset: Number(number), path: join(folder, name), isCompressed: gz !== undefined };
+    const segment = { offset: Number(number), path: `${start}${name}`, isCompressed: gz !== undefined };
     if (segment.isCompressed || !found.has(segment.offset)) found.set(segment.offset, segment);
   }
   return [...found.values()].sort((one, other) => one.offset - other.offset);

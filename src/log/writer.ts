@@ -2,6 +2,7 @@
 //
 // In: frames and events of a feed. Out: complete lines at the end of the newest segment, and a ring of the bell.
 // Never: a byte of a record written over, an offset with a second content, a frame that is neither in the log nor counted in a gap.
+import { noop } from 'rxjs';
 import { EventTime } from '../operators/items/event-time.js';
 import { unannouncedStop } from '../operators/items/follow-feed.js';
 import { isWatermark } from '../operators/items/item.js';
@@ -17,6 +18,8 @@ import {
 } from '../protocol/feed-state.js';
 import type { AnyFrame } from '../protocol/frame.js';
 import { ring } from './bell.js';
+import { Durable } from './durable.js';
+import { LineQueue } from './line-queue.js';
 import { closes } from './lock.js';
 import { LogError, toLogError } from './log-error.js';
 import { afterRecord, headerLine, isStored, logGap, type Place, recordLine, stamped, type Stored } from './lines.js';
@@ -34,17 +37,6 @@ export interface WriterSettings extends RetentionLimits {
 const tipMs = 250;
 const repairMs = 1_000;
 const minuteMs = 60_000;
-const maxSegmentAgeMs = 3_600_000;
-const chunkBytes = 1024 * 1024;
-
-/** Lines that wait for the disk, all of one segment. */
-interface Chunk {
-  /** The place before the segment that the chunk begins. */
-  readonly begins: Place | undefined;
-  text: string;
-  bytes: number;
-}
-
 interface Write {
   readonly fd: number;
   readonly bytes: Buffer;
@@ -77,17 +69,11 @@ export class LogWriter {
   #fd: number | undefined;
   #begun: Place;
   #position = 0;
-  /** Complete files. A write in flight may need one of them. */
-  readonly #complete: number[] = [];
-  /** The first offset, the length and the age of the newest segment, with what waits. */
-  #newest: { readonly offset: number; readonly since: number; bytes: number } | undefined;
-  #queue: Chunk[] = [];
-  #queuedBytes = 0;
+  readonly #queue: LineQueue;
+  readonly #durable: Durable;
   #inFlight: Write | undefined;
   #isScheduled = false;
   #outage: Outage | undefined;
-  #isDirty = false;
-  #isSyncing = false;
   #hasEnded = false;
   #release!: () => void;
   readonly #closed = new Promise<void>((done) => (this.#release = done));
@@ -103,6 +89,11 @@ export class LogWriter {
     };
     this.#time = new EventTime(machine.now);
     this.#retention = new Retention(folder, settings, machine);
+    this.#queue = new LineQueue(settings, machine.now);
+    this.#durable = new Durable(folder, settings.syncMs, machine.disk, {
+      closed: () => this.#retention.tidy(),
+      failed: (error) => this.#unsynced(error),
+    });
     this.#log = openLog(folder, machine, settings.lock);
     this.#begun = this.#end = this.#log.place;
     const { at } = this.#end;
@@ -157,36 +148,9 @@ export class LogWriter {
     // The gap after the outage takes the offset.
     this.#end = this.#outage?.isPaused === true ? { ...after, offset: before.offset } : after;
     if (this.#outage?.isPaused === true) return;
-    this.#queueLine(recordLine(before.offset, record, at), before);
+    this.#queue.add(recordLine(before.offset, record, at), before, () => headerLine(this.#header(before)));
     if (this.#waitingBytes > this.#settings.maxWaitingBytes) this.#flush();
     else this.#schedule();
-  }
-
-  #queueLine(line: string, place: Place): void {
-    const { now } = this.#machine;
-    const bytes = Buffer.byteLength(line);
-    let chunk = this.#queue.at(-1);
-    if (this.#newest === undefined || this.#isFull(this.#newest, bytes, place)) {
-      chunk = { begins: place, text: headerLine(this.#header(place)), bytes: 0 };
-      chunk.bytes = Buffer.byteLength(chunk.text);
-      this.#newest = { offset: place.offset, since: now(), bytes: chunk.bytes };
-      this.#queuedBytes += chunk.bytes;
-      this.#queue.push(chunk);
-    } else if (chunk === undefined || chunk.bytes > chunkBytes) {
-      chunk = { begins: undefined, text: '', bytes: 0 };
-      this.#queue.push(chunk);
-    }
-    chunk.text += line;
-    chunk.bytes += bytes;
-    this.#queuedBytes += bytes;
-    this.#newest.bytes += bytes;
-  }
-
-  #isFull({ offset, since, bytes }: { offset: number; since: number; bytes: number }, more: number, place: Place) {
-    const { segmentBytes, maxAgeMs } = this.#settings;
-    const age = Math.abs(this.#machine.now() - since);
-    const isOld = age > Math.min(maxAgeMs / 8, maxSegmentAgeMs);
-    return place.offset > offset && (bytes + more > segmentBytes || isOld);
   }
 
   #header(place: Place) {
@@ -199,7 +163,7 @@ export class LogWriter {
   }
 
   get #waitingBytes(): number {
-    return this.#queuedBytes + (this.#inFlight ? this.#inFlight.bytes.length - this.#inFlight.written : 0);
+    return this.#queue.bytes + (this.#inFlight ? this.#inFlight.bytes.length - this.#inFlight.written : 0);
   }
 
   #schedule(): void {
@@ -237,7 +201,7 @@ export class LogWriter {
   /** The disk has finished. Until then nothing may be closed, cut or repaired: the write might come later. */
   #returned(error?: unknown): void {
     this.#inFlight = undefined;
-    this.#isDirty = true;
+    this.#durable.isDirty = true;
     this.#closeComplete();
     if (this.#hasEnded) return this.#close();
     if (this.#outage?.isPaused === true) return;
@@ -250,11 +214,10 @@ export class LogWriter {
 
   /** Takes the next lines from the queue, and begins their segment: all lines before it are written. */
   #nextWrite(): Write | undefined {
-    const [chunk] = this.#queue;
+    const chunk = this.#queue.first;
     if (chunk === undefined) return undefined;
     if (chunk.begins !== undefined) this.#begin(chunk.begins);
     this.#queue.shift();
-    this.#queuedBytes -= chunk.bytes;
     const bytes = Buffer.from(chunk.text);
     const write = { fd: this.#fd as number, bytes, at: this.#position, written: 0 };
     this.#position += bytes.length;
@@ -270,26 +233,16 @@ export class LogWriter {
       if ((cause as NodeJS.ErrnoException).code !== 'EEXIST') throw cause;
       throw new LogError('log-fenced', `Another process continues the log ${this.#folder}.`, { path, cause });
     }
-    if (this.#fd !== undefined) this.#complete.push(this.#fd);
+    if (this.#fd !== undefined) this.#durable.complete(this.#fd);
     this.#fd = fd;
     this.#begun = place;
     this.#position = 0;
     this.#closeComplete();
-    this.#syncFolder();
+    this.#durable.syncFolder();
   }
 
   #closeComplete(): void {
-    if (this.#inFlight !== undefined) return;
-    const { disk } = this.#machine;
-    for (const fd of this.#complete.splice(0)) {
-      const close = (error: Error | null): void => {
-        disk.close(fd, ignored);
-        if (error) this.#unsynced(error);
-        else this.#retention.tidy();
-      };
-      if (this.#settings.syncMs === Infinity) close(null);
-      else disk.fdatasync(fd, close);
-    }
+    if (this.#inFlight === undefined) this.#durable.closeComplete();
   }
 
   /** Writes everything that waits, synchronously. A write in flight is repeated at its place: the same bytes are allowed. */
@@ -298,7 +251,7 @@ export class LogWriter {
     try {
       let write = this.#inFlight ?? this.#nextWrite();
       for (; write !== undefined; write = this.#nextWrite()) {
-        this.#isDirty = true;
+        this.#durable.isDirty = true;
         while (write.written < write.bytes.length) {
           const { fd, bytes, at, written } = write;
           const count = this.#machine.disk.writeSync(fd, bytes, written, bytes.length - written, at + written);
@@ -317,8 +270,7 @@ export class LogWriter {
     const isReported = this.#outage !== undefined;
     this.#outage ??= { from: this.#end.at ?? this.#machine.now(), isPaused: true };
     this.#outage.isPaused = true;
-    this.#queue = [];
-    this.#queuedBytes = 0;
+    this.#queue.clear();
     const error = toLogError('write', this.#folder, cause);
     if (!isReported) this.#fail(error);
     if (error.code === 'log-fenced') this.#stop();
@@ -342,7 +294,6 @@ export class LogWriter {
       const { from } = this.#outage;
       const times = { from, to: Math.max(now(), from) };
       this.#outage.isPaused = false;
-      this.#newest = undefined;
       this.#end = stored;
       this.#before = noFeed;
       const { events } = this.#state;
@@ -357,21 +308,19 @@ export class LogWriter {
     }
   }
 
-  /** Returns the place after the last complete line in the files. */
+  /** Cuts a torn line off, and returns the place after the last complete one. */
   #stored(): Place {
     if (this.#fd === undefined) return this.#begun;
-    const end = scanSegment(readAll(this.#machine.disk, this.#fd), this.#begun.offset);
-    return end === undefined ? this.#begun : placeAfter(end);
+    const { disk } = this.#machine;
+    const bytes = readAll(disk, this.#fd);
+    const end = scanSegment(bytes, this.#begun.offset);
+    if (end === undefined) return this.#begun;
+    if (bytes.length > end.length) disk.ftruncateSync(this.#fd, end.length);
+    return placeAfter(end);
   }
 
   #sync(): void {
-    if (!this.#isDirty || this.#isSyncing || this.#hasEnded || this.#fd === undefined) return;
-    this.#isDirty = false;
-    this.#isSyncing = true;
-    this.#machine.disk.fdatasync(this.#fd, (error) => {
-      this.#isSyncing = false;
-      if (error) this.#unsynced(error);
-    });
+    if (!this.#hasEnded && this.#fd !== undefined) this.#durable.sync(this.#fd);
   }
 
   /** Never repeated: after a failure the kernel may have dropped the bytes, and the next call succeeds. */
@@ -379,17 +328,6 @@ export class LogWriter {
     if (this.#hasEnded) return;
     this.#fail(toLogError('write', this.#folder, error));
     this.#stop();
-  }
-
-  #syncFolder(): void {
-    const { disk } = this.#machine;
-    if (this.#settings.syncMs === Infinity) return;
-    try {
-      const fd = disk.openSync(this.#folder, 'r');
-      disk.fsync(fd, () => disk.close(fd, ignored));
-    } catch {
-      // Windows can't open a folder; its file system writes the entry with the file.
-    }
   }
 
   #writeTip(closed: boolean): void {
@@ -426,19 +364,15 @@ export class LogWriter {
     if (this.#inFlight !== undefined) return;
     const { disk } = this.#machine;
     try {
-      if (this.#settings.syncMs !== Infinity && this.#fd !== undefined && this.#outage === undefined)
-        disk.fdatasyncSync(this.#fd);
+      if (this.#fd !== undefined && this.#outage === undefined) this.#durable.syncNow(this.#fd);
       this.#writeTip(true);
     } catch (cause) {
       this.#fail(toLogError('write', this.#folder, cause));
     } finally {
-      if (this.#fd !== undefined) disk.close(this.#fd, ignored);
+      if (this.#fd !== undefined) disk.close(this.#fd, noop);
       disk.closeSync(this.#log.lockFd);
       this.#release();
       ring(this.#folder);
     }
   }
 }
-
-// Nothing depends on the result: the file is complete, and synchronized.
-const ignored = (): void => undefined;

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { firstValueFrom, from, lastValueFrom, NEVER, Observable, Subject, take, toArray } from 'rxjs';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { feedLog } from '../../src/log/feed-log.js';
-import type { LogRecord } from '../../src/log/reader.js';
+import type { LogRecord } from '../../src/log/records.js';
 import { Frame } from '../../src/protocol/frame.js';
 
 const frame = (n: number, at = 1_000 + n) => new Frame('market', Buffer.from(`{"n":${n}}`), false, at, 1);

@@ -69,7 +69,7 @@ describe('advisoryLock', () => {
         path: '/mnt/writer.json',
         message: expect.stringMatching(
           new RegExp(
-            `^Cannot lock /mnt/writer.json: ${detail}\\. Use a folder on a disk of this machine; .*lock: false`,
+            `^Can't lock /mnt/writer.json: ${detail}\\. Use a folder on a disk of this machine; .*lock: false`,
           ),
         ),
       }),

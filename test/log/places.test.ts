@@ -12,6 +12,8 @@ import {
   share,
   Subject,
   take,
+  takeWhile,
+  tap,
   toArray,
   VirtualTimeScheduler,
 } from 'rxjs';
@@ -255,6 +257,48 @@ describe('consume$', () => {
     expect(await log.committed('db')).toMatchObject({ offset: 1 });
     await again('gap');
     expect((await log.committed('db'))!.offset).toBeGreaterThan(10);
+  });
+
+  it('goes on after a restart behind the finished batches without a hole, with three in work', async () => {
+    const log = feedLog(folder);
+    await lastValueFrom(from(numbered(50)).pipe(log.append()));
+    const begun: { readonly texts: readonly string[]; readonly done: () => void; readonly fail: () => void }[] = [];
+    const work = (records: readonly LogRecord[]) =>
+      new Promise<void>((done, fail) => {
+        begun.push({ texts: texts(records), done, fail: () => fail(new Error('killed')) });
+      });
+    const committed: number[] = [];
+    const run = () =>
+      lastValueFrom(
+        log.consume$('db', work, { maxBatch: 5, maxInFlight: 3 }).pipe(
+          tap((each) => committed.push(each.committed)),
+          takeWhile(({ behind }) => behind > 0, true),
+        ),
+      );
+    const first = run();
+    await waitFor(() => begun.length === 3);
+    begun[2]!.done();
+    begun[0]!.done();
+    await waitFor(() => committed.length === 1);
+    begun[1]!.fail();
+    // Those that have begun meanwhile finish, behind the hole.
+    await waitFor(() => begun.length > 3);
+    for (const { done } of begun.slice(3)) done();
+    await expect(first).rejects.toThrow('killed');
+    expect(committed).toEqual([5]);
+    expect(await log.committed('db')).toMatchObject({ offset: 5 });
+
+    const before = begun.splice(0).length;
+    const second = run();
+    for (let n = 0; n < 9; n += 1) {
+      await waitFor(() => begun.length > n);
+      begun[n]!.done();
+    }
+    await second;
+    expect(before).toBeGreaterThan(3);
+    expect(begun.flatMap((batch) => batch.texts)).toEqual(texts(numbered(50).slice(5) as never));
+    expect(committed).toEqual([...committed].sort((one, other) => one - other));
+    expect(await log.committed('db')).toMatchObject({ offset: 50 });
   });
 
   it('errors with what the work throws, and repeats that batch', async () => {

@@ -1,5 +1,5 @@
-import { afterAll, describe, expect, it } from '@jest/globals';
-import { execFile, spawn, spawnSync } from 'node:child_process';
+import { afterAll, afterEach, describe, expect, it } from '@jest/globals';
+import { type ChildProcess, execFile, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -19,6 +19,15 @@ afterAll(() => {
   if (isMounted) spawnSync('umount', [disk]);
   for (const folder of folders) rmSync(folder, { recursive: true, force: true });
 });
+const children: ChildProcess[] = [];
+afterEach(() => {
+  for (const child of children.splice(0)) child.kill('SIGKILL');
+});
+const start = (name: string, ...args: readonly string[]): ChildProcess => {
+  const child = spawn(process.execPath, [program(name), ...args], { stdio: 'ignore' });
+  children.push(child);
+  return child;
+};
 const fresh = (): string => {
   const folder = mkdtempSync(join(tmpdir(), 'feed-log-'));
   folders.push(folder);
@@ -33,7 +42,8 @@ describe('processes that are killed and stopped', () => {
     async () => {
       const args = [program('kill-rounds.mjs'), fresh(), program('writer.mjs'), program('consumer.mjs')];
       const rounds = isAllCases ? '12' : '4';
-      const { stdout } = await promisify(execFile)(process.execPath, [...args, rounds, '2']);
+      // SIGTERM: it ends the processes that it has started.
+      const { stdout } = await promisify(execFile)(process.execPath, [...args, rounds, '2'], { timeout: 240_000 });
       const result = JSON.parse(stdout) as Record<string, unknown>;
       expect(result['violations']).toEqual([]);
       expect(result).toMatchObject({ kills: Number(rounds) });
@@ -47,8 +57,8 @@ describe('processes that are killed and stopped', () => {
     'do not keep their lock, and a stopped one does, for the writer and for a consumer',
     async () => {
       const folder = fresh();
-      const writer = spawn(process.execPath, [program('writer.mjs'), folder, '0']);
-      const consumer = spawn(process.execPath, [program('consumer.mjs'), folder, join(folder, 'applied')]);
+      const writer = start('writer.mjs', folder, '0');
+      const consumer = start('consumer.mjs', folder, join(folder, 'applied'));
       await waitFor(() => statSync(join(folder, 'applied'), { throwIfNoEntry: false }), { limitMs: 60_000 });
       writer.kill('SIGSTOP');
       consumer.kill('SIGSTOP');

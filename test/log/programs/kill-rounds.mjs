@@ -19,15 +19,25 @@ const options = JSON.stringify({ segmentBytes: 60_000, compress: true, syncMs: 2
 const violations = [];
 const sums = { kills: 0, stops: 0, consumerKills: 0, frames: 0, gaps: 0 };
 
-const start = (program, ...args) =>
-  spawn(process.execPath, [program, ...args], { stdio: ['ignore', 'pipe', 'inherit'] });
+const children = new Set();
+const start = (program, ...args) => {
+  const child = spawn(process.execPath, [program, ...args], { stdio: ['ignore', 'pipe', 'inherit'] });
+  children.add(child);
+  return child.once('exit', () => children.delete(child));
+};
+process.on('exit', () => children.forEach((child) => child.kill('SIGKILL')));
+process.on('SIGTERM', () => process.exit(1));
+
 const ended = async (child, signal) => {
+  if (!children.has(child)) return;
   const exit = once(child, 'exit');
   if (signal) child.kill(signal);
   await exit;
 };
+const limitMs = 60_000;
 const until = async (isTrue) => {
-  while (!isTrue()) await setTimeout(2);
+  for (const startedAt = performance.now(); !isTrue(); await setTimeout(2))
+    if (performance.now() - startedAt > limitMs) throw new Error(`Waited ${limitMs} ms in vain for: ${isTrue}`);
 };
 
 /** Checks the order of what a reader receives. */
@@ -92,13 +102,13 @@ for (const [offset, content] of follower.contents)
   if (again.contents.get(offset) !== content) violations.push(`offset ${offset} has changed`);
 const ids = [...again.contents.values()].flatMap((text) => JSON.parse(text).id ?? []);
 sums.frames = ids.length;
-const lines = () => (existsSync(applied) ? new Set(readFileSync(applied, 'utf8').split('\n')) : new Set());
-await until(() => lines().has(`${rounds}:${count - 1}`) || consumer.exitCode !== null);
-// Other batches may still be in work.
-await until(() => ids.every((id) => lines().has(id)) || consumer.exitCode !== null);
+const unworked = () => {
+  const worked = new Set(existsSync(applied) ? readFileSync(applied, 'utf8').split('\n') : []);
+  return ids.filter((id) => !worked.has(id));
+};
+await until(() => unworked().length === 0 || consumer.exitCode !== null);
 await ended(consumer, 'SIGKILL');
-const missing = ids.filter((id) => !lines().has(id));
-if (missing.length > 0) violations.push(`the consumer has not worked on ${missing.slice(0, 5)}`);
+if (unworked().length > 0) violations.push(`the consumer has not worked on ${unworked().slice(0, 5)}`);
 const { damaged } = await verifyLog(join(folder, 'log'));
 violations.push(...damaged.map(({ path, line, problem }) => `${path}:${line}: ${problem}`));
 console.log(JSON.stringify({ ...sums, violations: violations.slice(0, 20) }));

@@ -21,6 +21,10 @@ type Done = (error: NodeJS.ErrnoException | null, value?: unknown) => void;
 
 const failure = (code: string) => Object.assign(new Error(code), { code });
 
+const slowestMs = { read: [300], write: [300, 300, 1_500], sync: [300] };
+/** How many of the errors of the disk reach this kind of call. A failed `fsync` ends a writer, and with it what else could happen. */
+const errorShares = { read: 0, write: 1, sync: 0.1 };
+
 /** One disk of one machine, with processes that can be killed, a power that can fail, and space that can run out. */
 export class SimulatedDisk {
   /** Free space, in bytes. */
@@ -102,18 +106,19 @@ export class SimulatedDisk {
       if (!process.isAlive) throw failure('EKILLED');
     };
     const name = (path: string) => path.slice(process.folder.length + 1);
-    const failing = () => {
-      if (this.errors > 0 && this.#chance.isTrue(this.errors)) throw failure('EIO');
+    const failing = (share = 1) => {
+      if (this.errors > 0 && this.#chance.isTrue(this.errors * share)) throw failure('EIO');
     };
-    const async = (call: () => unknown, done: Done, tear = () => {}, canFail = true) => {
+    const async = (kind: keyof typeof slowestMs, call: () => unknown, done: Done, tear = () => {}) => {
       check();
       const pending = { process, tear };
       this.#pending.add(pending);
-      this.#later(this.#chance.between(0, this.#chance.isTrue(0.1) ? 300 : 3), () => {
+      const { between, isTrue, oneOf } = this.#chance;
+      this.#later(between(0, isTrue(0.1) ? oneOf(slowestMs[kind]) : 3), () => {
         if (!this.#pending.delete(pending) || !process.isAlive) return;
         let value: unknown;
         try {
-          if (canFail) failing();
+          failing(errorShares[kind]);
           value = call();
         } catch (error) {
           done(error as NodeJS.ErrnoException);
@@ -173,12 +178,13 @@ export class SimulatedDisk {
       read: (fd: number, buffer: Buffer, offset: number, length: number, position: number, done: Done) => {
         const { inode } = this.#of(process, fd);
         // What a read has found may be old when its callback runs.
-        const later: Done = (error, value) => this.#later(1, () => process.isAlive && done(error, value));
+        const { between, isTrue } = this.#chance;
+        const later: Done = (error, value) =>
+          isTrue(0.2) ? this.#later(between(0, 10), () => process.isAlive && done(error, value)) : done(error, value);
         async(
+          'read',
           () => (position >= inode.data.length ? 0 : inode.data.copy(buffer, offset, position, position + length)),
           later,
-          undefined,
-          false,
         );
       },
       writeSync: (fd: number, buffer: Buffer, offset: number, length: number, position: number) => {
@@ -192,6 +198,7 @@ export class SimulatedDisk {
         const tear = () =>
           this.#put(inode, bytes().subarray(0, Math.floor(this.#chance.between(0, length + 1))), position, false);
         async(
+          'write',
           () => {
             // Now and then the disk takes a part of it.
             const part = this.#chance.isTrue(0.1) ? Math.ceil(length * this.#chance.random()) : length;
@@ -210,7 +217,7 @@ export class SimulatedDisk {
       fdatasync: (fd: number, done: Done) => {
         const { inode } = this.#of(process, fd);
         const { data } = inode;
-        async(() => (inode.synced = Buffer.from(data)), done);
+        async('sync', () => (inode.synced = Buffer.from(data)), done);
       },
       fsyncSync: (fd: number) => {
         check();
@@ -222,7 +229,7 @@ export class SimulatedDisk {
         check();
         const isCursors = this.#of(process, fd).path === 'cursors';
         const names = [...this.#unsynced].filter((each) => each.startsWith('cursors/') === isCursors);
-        async(() => names.forEach((each) => this.#unsynced.delete(each)), done);
+        async('sync', () => names.forEach((each) => this.#unsynced.delete(each)), done);
       },
       ftruncateSync: (fd: number, length: number) => {
         check();

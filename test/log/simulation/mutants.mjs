@@ -1,7 +1,7 @@
 // Rules that are broken on purpose, each as a patch of a file in src/log/. The simulation finds violations of each. `seed`: a run that does.
 const patches = `
 # offsets are used again after a power failure
-recovery.ts, seed 5
+recovery.ts, seed 6
 -const isComplete = end?.header?.boot === boot ||
 +const isComplete = true ||
 # segments without a record stay
@@ -12,11 +12,11 @@ consume.ts, seed 1
 -while (this.#batches[0]?.isDone === true) done = this.#batches.shift()?.position;
 +done = this.#batches.pop()?.position; this.#batches.length = 0;
 # no gap after retention
-reader.ts, seed 6
+records.ts, seed 3
 -this.#lost(before, place, true);
 +void 0;
 # no gap after a restart
-writer.ts, seed 2
+writer.ts, seed 1
 -this.#state = at === undefined ? noFeed : stoppedAt(at, logGap('paused', { from: at, to: at }).failure);
 +this.#state = noFeed;
 # the lock is free while a write is in flight
@@ -25,29 +25,66 @@ writer.ts, seed 1
 -    if (this.#inFlight !== undefined) return;
 +  #close(): void {
 # a full disk loses frames without a number
-writer.ts, seed 29
+writer.ts, seed 11
 -const missed = this.#end.frames - stored.frames;
 +const missed = 0;
 # lines that reached the disk are counted as lost
-writer.ts, seed 6
--return end === undefined ? this.#begun : placeAfter(end);
+writer.ts, seed 4
+-return placeAfter(end);
 +return this.#begun;
 # nobody says that the writer is gone
-reader.ts, seed 1
--const isGone = tip.closed || now() - tip.writtenAt > goneMs;
+records.ts, seed 1
+-const isGone = tip.closed || this.#now() - tip.writtenAt > goneMs;
 +const isGone = false;
 # a reader enters the segment before its own again
-reader.ts, seed 151
+reader.ts, seed 56
 -offset <= current.offset) return undefined;
 +offset === current.offset) return undefined;
 # a reader does not notice that a new writer has replaced its empty segment
-reader.ts, seed 2
+reader.ts, seed 4
 -return !this.#isFile && fd !== undefined && this.#machine.disk.fstatSync(fd).nlink === 0;
 +return false;
 # a gap without a number is not counted
-lines.ts, seed 7
+lines.ts, seed 6
 -? { offset: offset + 1, frames, holes: holes + 1, at }
 +? { offset: offset + 1, frames, holes, at }
+# no second read before a later segment
+reader.ts, seed 127
+-if (current !== undefined && !this.#isReplaced(current) && (await this.#read())) return true;
+# repair while a write is in flight
+writer.ts, seed 30
+-if (this.#outage?.isPaused !== true || this.#inFlight !== undefined || this.#hasEnded) return;
++if (this.#outage?.isPaused !== true || this.#hasEnded) return;
+# the tip of a new writer is not durable
+recovery.ts, seed 32
+-disk.fdatasyncSync(lockFd);
+# a torn line stays after a kill
+recovery.ts, seed 2
+-if (bytes.length > end.length) disk.ftruncateSync(fd, end.length);
+# a torn line stays after a full disk
+writer.ts, seed 21
+-if (bytes.length > end.length) disk.ftruncateSync(this.#fd, end.length);
+# a log without a record has a gap of its own after a power failure
+recovery.ts, seed 208
+-end?.at === undefined ? null : end.offset;
++end?.offset ?? null;
+# a log that never had a record jumps as after a power failure
+recovery.ts, seed 120
+-const isUnused = tip === undefined || (tip.offset === 0 && (tip.closed || tip.boot === boot));
++const isUnused = tip === undefined;
+# a writer appends to an old segment
+writer.ts, seed 5
+-if (chunk.begins !== undefined) this.#begin(chunk.begins);
++const { disk } = this.#machine;
++const old = this.#fd ? undefined : disk.readdirSync(this.#folder).filter((name) => name.endsWith('.ndjson')).sort().at(-1);
++if (old === undefined) {
++  if (chunk.begins !== undefined) this.#begin(chunk.begins);
++} else {
++  this.#fd = disk.openSync(this.#folder + '/' + old, 'r+');
++  this.#begun = scanSegment(readAll(disk, this.#fd).subarray(0, 500), Number.parseInt(old));
++  this.#position = disk.fstatSync(this.#fd).size;
++  chunk.text = chunk.text.slice(chunk.text.indexOf('\\n') + 1);
++}
 `;
 
 /** @type {readonly { readonly name: string, readonly file: string, readonly seed: number, readonly find: string, readonly replacement: string }[]} */

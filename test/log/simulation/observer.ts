@@ -1,4 +1,4 @@
-import type { LogPosition, LogRecord } from '../../../src/log/reader.js';
+import type { LogPosition, LogRecord } from '../../../src/log/records.js';
 
 /** What all observers of a log have seen. */
 export interface Truth {
@@ -6,6 +6,8 @@ export interface Truth {
   readonly contents: Map<number, string>;
   /** The offsets that were seen since the last power failure: they stay. */
   readonly sinceBoot: Set<number>;
+  /** Whether records can be gone: by retention or a power failure. */
+  canLose: boolean;
   readonly wrong: (text: string) => void;
   received: number;
   gaps: number;
@@ -58,6 +60,8 @@ export class Observer {
       return;
     }
     if (record.type === 'gap') this.#gap(record.missed);
+    if (record.type === 'gap' && record.offset === undefined && !this.#truth.canLose)
+      this.#wrong(`a gap at ${this.#offset}, but all records are there`);
     if (record.type === 'disconnected' && record.failure.code === 'log-writer-gone') this.isGone = true;
     if (record.offset === undefined) return;
     this.isGone = false;

@@ -57,5 +57,5 @@ export class World {
 
 // More than the longest chain of promises in the log.
 const settled = async (): Promise<void> => {
-  for (let n = 0; n < 20; n += 1) await Promise.resolve();
+  for (let n = 0; n < 10; n += 1) await Promise.resolve();
 };
