@@ -167,12 +167,12 @@ export class Settlement<V, K> {
     const { origin } = this;
     for (const list of [this.#decided, this.#shallow])
       for (let trade = list.first; trade !== undefined; trade = trade.after) {
-        const { state, seenAt = 0, confirmedAt = 0, decidedAt } = trade;
+        const { state, waitedFrom, waitedUntil, confirmedAt = 0 } = trade;
         const isOpen = state === (side === 'ledger' ? 'expired' : 'unseen');
         const gap = !isOpen
           ? undefined
           : side === 'ledger'
-            ? this.#ledger.newHoleIn(origin + seenAt - graceMs, origin + decidedAt)
+            ? this.#ledger.newHoleIn(origin + waitedFrom, origin + waitedUntil)
             : this.#feed.newHoleIn(origin + confirmedAt - rememberMs, origin + confirmedAt + graceMs);
         if (gap !== undefined) this.#emit(trade, 'unknown', this.#now, { because: { side, why: 'gap', gap } });
       }
@@ -315,7 +315,11 @@ export class Settlement<V, K> {
   }
 
   #expire(trade: Trade<V, K>, at: number): void {
-    const because = this.#lacksLedger(trade, at);
+    const { since, seenAt } = trade;
+    // A trade that was taken back has waited from then on.
+    trade.waitedFrom = since === seenAt ? seenAt - this.#limits.graceMs : since;
+    trade.waitedUntil = at;
+    const because = this.#lacksLedger(trade);
     if (because === undefined) this.#emit(trade, 'expired', at, undefined);
     else this.#emit(trade, 'unknown', at, { because });
     this.#remember(trade);
@@ -343,11 +347,10 @@ export class Settlement<V, K> {
     this.#remember(trade);
   }
 
-  #lacksLedger(trade: Trade<V, K>, until: number): Because | undefined {
-    const { since, seenAt = since } = trade;
-    // A trade that was taken back has waited from then on.
-    const from = since === seenAt ? seenAt - this.#limits.graceMs : since;
-    const because = this.#ledger.lacks(this.origin + from, this.origin + until) ?? this.#lost('ledger', trade, seenAt);
+  #lacksLedger(trade: Trade<V, K>): Because | undefined {
+    const { waitedFrom, waitedUntil, seenAt = waitedFrom } = trade;
+    const because =
+      this.#ledger.lacks(this.origin + waitedFrom, this.origin + waitedUntil) ?? this.#lost('ledger', trade, seenAt);
     if (because !== undefined) return because;
     for (const { doubt, confirmedAt } of this.#rivalsOf(trade))
       if (doubt !== undefined && confirmedAt === undefined) return { side: 'ledger', why: 'gap', gap: doubt };

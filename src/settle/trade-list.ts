@@ -19,6 +19,9 @@ export class Trade<V, K> {
   block = 0;
   isLate = false;
   state: OutcomeState | undefined = undefined;
+  /** The time in which the ledger did not have it, when it expired. Ends before `decidedAt` if a late step came first. */
+  waitedFrom = 0;
+  waitedUntil = 0;
   /** The `at` of its last outcome. */
   decidedAt = 0;
   doubt: Gap | undefined = undefined;

@@ -1,6 +1,6 @@
 import type { Result } from './simulate.js';
 import { deliveredBlocks } from './simulate.js';
-import type { At, Block, Period, World } from './world.js';
+import { type At, type Block, maxHeld, type Period, type World } from './world.js';
 
 /** A time in which a trade was in the chain that a node followed. `to` is exclusive. */
 interface Stay {
@@ -90,9 +90,8 @@ class Truth {
             each.from < before &&
             // What was taken back before does not count.
             (result.previous?.state === 'reorged' ? each.from >= begin : each.to > begin) &&
-            // What a late step takes back counts from the beginning of its hole: a trade of that time never had it.
-            each.to > until &&
-            !this.#isHidden(each),
+            !this.#isHidden(each, until) &&
+            !this.#isTakenBackLate(each, begin),
         );
         return stay && `${stay.key} was in the chain from ${stay.from} to ${stay.to}`;
       }
@@ -122,7 +121,8 @@ class Truth {
     if (state === 'unknown') return undefined;
     if (last !== undefined && last.at > end - limits.withinMs) return undefined;
     if (inTheEnd === undefined) {
-      if (state === 'confirmed' || state === 'unseen' || state === 'replaced') return 'it is not in the chain';
+      if (state === 'confirmed' || state === 'unseen' || state === 'replaced')
+        return isHidden && this.#standsStill(last!) ? undefined : 'it is not in the chain';
       const hasExpired =
         isShown && last?.state !== 'expired' && !(last?.state === 'reorged' && last.seenAt === undefined);
       return hasExpired && !isHidden ? 'it has expired' : undefined;
@@ -141,6 +141,14 @@ class Truth {
     return state === (isShown ? 'confirmed' : 'unseen') ? undefined : `it is in the chain since ${inTheEnd.from}`;
   }
 
+  /** Whether blocks are missing since a trade was taken back, and the ledger still waits for them. */
+  #standsStill(last: Result): boolean {
+    const key = last.state === 'replaced' ? last.by : last.key;
+    const until = this.#actual.findLast((stay) => stay.key === key)?.to ?? -Infinity;
+    const since = this.#delivered.filter(({ at }) => at >= until).map(({ what }) => what.id);
+    return new Set(since).size <= maxHeld;
+  }
+
   /** Returns when a feed without outages shows a trade, in the time around its confirmation that counts. */
   #sightNear(key: string, confirmedAt: number): At<string> | undefined {
     const { graceMs, rememberMs } = this.#world.limits;
@@ -154,6 +162,10 @@ class Truth {
     const { feedOutages, canFetch, begin, limits } = this.#world;
     const { graceMs, rememberMs } = limits;
     const confirmedAt = this.#actual.filter((each) => each.key === key && each.from <= at).map((each) => each.from);
+    // A node that gives up a hole goes on with the highest block that it has.
+    if (this.#isBehind(at))
+      for (const { at: arrivedAt, what } of this.#delivered)
+        if (arrivedAt <= at && what.entries.some((entry) => entry.key === key)) confirmedAt.push(arrivedAt);
     const overlaps = (periods: readonly Period[], from: number, to: number) =>
       periods.some((period) => period.from <= to && period.to >= from);
     switch (because.why) {
@@ -197,14 +209,37 @@ class Truth {
     return Infinity;
   }
 
-  /** Whether a block was in the chain only while this node was down: the chain that it fetches later does not have it. */
-  #isHidden({ from, block }: Stay): boolean {
+  /**
+   * Whether a block was in the chain only while this node was down, and the chain that it fetches later does not have it;
+   * or it is the next one that the node shows: it was late, and nothing was missing.
+   */
+  #isHidden({ from, block }: Stay, until: number): boolean {
     return this.#world.ledgerOutages.some((outage) => {
       if (from < outage.from || from > outage.to) return false;
-      const next = this.#delivered.find(({ at }) => at >= outage.to)?.what;
-      for (let each = next; each !== undefined; each = this.#blockOf(each.parent)) if (each.id === block) return false;
+      const next = this.#delivered.find(({ at }) => at >= outage.to);
+      if (next?.what.id === block) return next.at > until;
+      for (let each = next?.what; each !== undefined; each = this.#blockOf(each.parent))
+        if (each.id === block) return false;
       return true;
     });
+  }
+
+  /** Whether a trade was first shown in a hole whose late step takes the block back: that counts from the hole's begin. */
+  #isTakenBackLate({ from, to }: Stay, seenAt: number): boolean {
+    if (from > seenAt) return false;
+    return !this.#delivered.some(({ at, what }) => at > seenAt && at < to && this.#isWhole(what, at));
+  }
+
+  /** Whether a node had all blocks below one. */
+  #isWhole(block: Block, at: number): boolean {
+    if (this.#world.canFetch) return true;
+    const arrivals = this.#delivered.filter(({ at: arrivedAt }) => arrivedAt <= at).map(({ what }) => what.id);
+    const has = new Set(arrivals);
+    const lowest = this.#delivered[0]?.what.height ?? 0;
+    for (let each = this.#blockOf(block.parent); each !== undefined && each.height >= lowest;)
+      if (!has.has(each.id)) return false;
+      else each = this.#blockOf(each.parent);
+    return true;
   }
 
   #blockOf(id: string): Block | undefined {

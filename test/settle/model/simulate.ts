@@ -6,7 +6,7 @@ import { ledger } from '../../../src/settle/ledger.js';
 import type { LedgerStep, Outcome } from '../../../src/settle/outcome.js';
 import { settle } from '../../../src/settle/settle.js';
 import { judge } from './oracle.js';
-import { type At, type Block, createWorld, type World } from './world.js';
+import { type At, type Block, createWorld, maxHeld, type World } from './world.js';
 
 export type Result = Outcome<undefined, string>;
 
@@ -65,7 +65,7 @@ const live = (world: World, feed: readonly At<FeedEvent>[]) => {
       entries: ({ entries }) => entries,
       ...(world.canFetch && { fetchParent: ({ parent }: Block) => of(byId.get(parent)) }),
       depth: world.depth,
-      maxHeld: 12,
+      maxHeld,
       scheduler,
     }),
   );

@@ -50,6 +50,9 @@ interface Pending {
 
 const begin = 1_000_000;
 
+/** How many blocks wait for a missing one that can't be fetched. */
+export const maxHeld = 12;
+
 /** Creates the world of a seed. */
 export const createWorld = (seed: number): World => {
   const chance = createChance(seed);
