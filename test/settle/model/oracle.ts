@@ -227,19 +227,21 @@ class Truth {
   /** Whether a trade was first shown in a hole whose late step takes the block back: that counts from the hole's begin. */
   #isTakenBackLate({ from, to }: Stay, seenAt: number): boolean {
     if (from > seenAt) return false;
-    return !this.#delivered.some(({ at, what }) => at > seenAt && at < to && this.#isWhole(what, at));
+    return !this.#delivered.some(({ at }) => at > seenAt && at < to && this.#isWhole(at));
   }
 
-  /** Whether a node had all blocks below one. */
-  #isWhole(block: Block, at: number): boolean {
+  /** Whether a node has all blocks below those that it has. */
+  #isWhole(at: number): boolean {
     if (this.#world.canFetch) return true;
-    const arrivals = this.#delivered.filter(({ at: arrivedAt }) => arrivedAt <= at).map(({ what }) => what.id);
-    const has = new Set(arrivals);
     const lowest = this.#delivered[0]?.what.height ?? 0;
-    for (let each = this.#blockOf(block.parent); each !== undefined && each.height >= lowest;)
-      if (!has.has(each.id)) return false;
-      else each = this.#blockOf(each.parent);
-    return true;
+    const missing = new Set(this.#delivered.filter((each) => each.at > at).map(({ what }) => what.id));
+    const arrived = this.#delivered.filter((each) => each.at <= at).map(({ what }) => what);
+    for (const { id } of arrived) missing.delete(id);
+    return !arrived.some((block) => {
+      for (let each: Block | undefined = block; each !== undefined; each = this.#blockOf(each.parent))
+        if (each.height >= lowest && missing.has(each.id)) return true;
+      return false;
+    });
   }
 
   #blockOf(id: string): Block | undefined {
