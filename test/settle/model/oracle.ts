@@ -45,7 +45,7 @@ class Truth {
   readonly #sights: readonly At<string>[];
   readonly #startOfLedger: number;
   readonly #delivered: readonly At<Block>[];
-  /** The last block before the first outage. */
+  /** The last block before the first outage at which none was missing. */
   readonly #holesFrom: number;
   readonly #rivals = new Map<string, string[]>();
 
@@ -58,7 +58,8 @@ class Truth {
     this.#sights = world.sights.filter(({ at }) => !world.feedOutages.some(({ from, to }) => at >= from && at < to));
     this.#startOfLedger = delivered[0]?.at ?? Infinity;
     const down = world.ledgerOutages[0]?.from ?? Infinity;
-    this.#holesFrom = down === Infinity ? down : (delivered.filter(({ at }) => at < down).at(-1)?.at ?? -Infinity);
+    const lastWhole = delivered.findLast(({ at }) => at < down && this.#isWhole(at, world.blocks));
+    this.#holesFrom = down === Infinity ? down : (lastWhole?.at ?? -Infinity);
     for (const [key, slot] of world.slotOf) this.#rivals.set(slot, [...(this.#rivals.get(slot) ?? []), key]);
   }
 
@@ -83,11 +84,15 @@ class Truth {
         // A node that catches up after an outage says it later.
         const until = Math.min(at, begin + withinMs);
         const before = this.#blocksAfter(begin);
+        // A node that has missed blocks counts from those that it had.
+        const had = this.#delivered.filter(({ at: arrivedAt }) => arrivedAt <= begin).map(({ what }) => what.height);
+        const lastHeight = Math.max(0, ...had) + this.#world.limits.withinBlocks;
         const stay = this.#ideal.find(
           (each) =>
             rivals.includes(each.key) &&
             each.from <= until &&
             each.from < before &&
+            this.#heightOf(each.block) <= lastHeight &&
             // What was taken back before does not count.
             (result.previous?.state === 'reorged' ? each.from >= begin : each.to > begin) &&
             !this.#isHidden(each, until) &&
@@ -131,7 +136,7 @@ class Truth {
     if (state === 'replaced' && inTheEnd.key === key) return 'it is in the chain';
     // Blocks below the first one were never received.
     const lowest = this.#delivered[0]?.what.height ?? 0;
-    if ((this.#blockOf(inTheEnd.block)?.height ?? 0) < lowest) return undefined;
+    if (this.#heightOf(inTheEnd.block) < lowest) return undefined;
     // The confirmation came when the trade was forgotten.
     const isForgotten = last !== undefined && inTheEnd.from - last.at > limits.rememberMs;
     if (isForgotten || isHidden) return undefined;
@@ -186,7 +191,7 @@ class Truth {
             ? undefined
             : 'the feed had no outage';
         if (canFetch) return 'no block is missing';
-        // A hole is from the last block before the outage to the one after it that shows it.
+        // A hole is from the last whole chain before the outage to the block after it that shows it.
         return this.#holesFrom <= at ? undefined : 'the ledger had no outage';
       case 'end':
       case 'evicted':
@@ -227,14 +232,14 @@ class Truth {
   /** Whether a trade was first shown in a hole whose late step takes the block back: that counts from the hole's begin. */
   #isTakenBackLate({ from, to }: Stay, seenAt: number): boolean {
     if (from > seenAt) return false;
-    return !this.#delivered.some(({ at }) => at > seenAt && at < to && this.#isWhole(at));
+    return !this.#delivered.some(({ at }) => at > seenAt && at < to && this.#isWhole(at, this.#delivered));
   }
 
-  /** Whether a node has all blocks below those that it has. */
-  #isWhole(at: number): boolean {
+  /** Whether a node has all expected blocks below those that it has. */
+  #isWhole(at: number, expected: readonly At<Block>[]): boolean {
     if (this.#world.canFetch) return true;
     const lowest = this.#delivered[0]?.what.height ?? 0;
-    const missing = new Set(this.#delivered.filter((each) => each.at > at).map(({ what }) => what.id));
+    const missing = new Set(expected.map(({ what }) => what.id));
     const arrived = this.#delivered.filter((each) => each.at <= at).map(({ what }) => what);
     for (const { id } of arrived) missing.delete(id);
     return !arrived.some((block) => {
@@ -242,6 +247,10 @@ class Truth {
         if (each.height >= lowest && missing.has(each.id)) return true;
       return false;
     });
+  }
+
+  #heightOf(id: string): number {
+    return this.#blockOf(id)?.height ?? 0;
   }
 
   #blockOf(id: string): Block | undefined {
