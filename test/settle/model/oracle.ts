@@ -215,18 +215,16 @@ class Truth {
   }
 
   /**
-   * Whether a block was in the chain only while this node was down, and the chain that it fetches later does not have it;
-   * or it is the next one that the node shows: it was late, and nothing was missing.
+   * Whether a block came while this node was down, and its chain then has no such trade, or only after the decision: what
+   * fills a hole counts from the last block before it, what was only late does not.
    */
-  #isHidden({ from, block }: Stay, until: number): boolean {
-    return this.#world.ledgerOutages.some((outage) => {
-      if (from < outage.from || from > outage.to) return false;
-      const next = this.#delivered.find(({ at }) => at >= outage.to);
-      if (next?.what.id === block) return next.at > until;
-      for (let each = next?.what; each !== undefined; each = this.#blockOf(each.parent))
-        if (each.id === block) return false;
-      return true;
-    });
+  #isHidden({ key, from, to, block }: Stay, until: number): boolean {
+    if (!this.#world.ledgerOutages.some((outage) => from >= outage.from && from <= outage.to)) return false;
+    const learnedAt = this.#actual.find((stay) => stay.key === key && stay.from >= from && stay.from < to)?.from;
+    if (learnedAt === undefined) return true;
+    if (this.#delivered.find(({ at }) => at === learnedAt)?.what.id === block) return learnedAt > until;
+    const before = this.#delivered.findLast(({ at }) => at < learnedAt && this.#isWhole(at, this.#delivered));
+    return before !== undefined && before.at > until;
   }
 
   /** Whether a trade was first shown in a hole whose late step takes the block back: that counts from the hole's begin. */
