@@ -1,16 +1,10 @@
-import type { Because, LedgerEntry, LedgerStep, Outcome, OutcomeState, PreviousOutcome } from './outcome.js';
+import type { Because, LedgerEntry, LedgerStep, Outcome, OutcomeState } from './outcome.js';
 import type { Side } from './side.js';
-import { Trade, TradeList } from './trade-list.js';
+import { factsOf, previousOf, Slots, Trade, TradeList } from './trade.js';
 
-/** How long trades wait and are remembered, and how many. */
-export interface SettlementLimits {
-  readonly withinMs: number;
-  readonly withinBlocks: number;
-  readonly graceMs: number;
-  readonly rememberMs: number;
-  readonly maxTrades: number;
-  readonly maxBytes: number;
-}
+export type SettlementLimits = Readonly<
+  Record<'withinMs' | 'withinBlocks' | 'graceMs' | 'rememberMs' | 'maxTrades' | 'maxBytes', number>
+>;
 
 /**
  * What is known about each trade, as a fold over sights and steps in the order of their time. It reads no clock: so a
@@ -20,13 +14,13 @@ export class Settlement<V, K> {
   readonly #limits: SettlementLimits;
   readonly #feed: Side;
   readonly #ledger: Side;
+  readonly #push: (outcome: Outcome<V, K>) => void;
   /** The trades that are not folded yet. They count, too. */
   readonly queued = new TradeList<V, K>();
   queuedEntries = 0;
 
   readonly #trades = new Map<K, Trade<V, K>>();
-  /** The first trade of each slot. */
-  readonly #slots = new Map<unknown, Trade<V, K>>();
+  readonly #slots = new Slots<V, K>();
   /** Each trade is in one list: it waits for the ledger, … */
   readonly #waiting = new TradeList<V, K>();
   /** … it waits for the feed, … */
@@ -50,20 +44,16 @@ export class Settlement<V, K> {
   /** Until when a trade would have been remembered that was evicted. */
   #lostUntil = -Infinity;
   #lostUntilBlock = -Infinity;
-  #ready: Outcome<V, K>[] = [];
 
-  constructor(limits: SettlementLimits, feed: Side, ledger: Side) {
+  constructor(limits: SettlementLimits, feed: Side, ledger: Side, push: (outcome: Outcome<V, K>) => void) {
     this.#limits = limits;
     this.#feed = feed;
     this.#ledger = ledger;
+    this.#push = push;
   }
 
   get origin(): number {
     return this.#origin ?? 0;
-  }
-
-  get hasOutcomes(): boolean {
-    return this.#ready.length > 0;
   }
 
   get isWaiting(): boolean {
@@ -87,12 +77,6 @@ export class Settlement<V, K> {
       waiting === undefined ? Infinity : waiting.since + this.#limits.withinMs,
       lone === undefined ? Infinity : lone.since + this.#limits.graceMs,
     );
-  }
-
-  take(): readonly Outcome<V, K>[] {
-    const ready = this.#ready;
-    this.#ready = [];
-    return ready;
   }
 
   queue(key: K, slot: unknown, value: V, bytes: number, seenAt: number): void {
@@ -203,9 +187,13 @@ export class Settlement<V, K> {
   /** Nothing more can be decided. */
   end(): void {
     while (this.queued.first !== undefined) this.see();
-    for (let trade = this.#waiting.first; trade !== undefined; trade = this.#waiting.first)
-      this.#close(trade, 'ledger');
-    for (let trade = this.#lone.first; trade !== undefined; trade = this.#lone.first) this.#close(trade, 'feed');
+    for (const side of ['ledger', 'feed'] as const) {
+      const list = side === 'ledger' ? this.#waiting : this.#lone;
+      for (let trade = list.first; trade !== undefined; trade = list.first) {
+        this.#emit(trade, 'unknown', this.#now, { because: { side, why: 'end' } });
+        this.#remember(trade);
+      }
+    }
   }
 
   #isOverfull(): boolean {
@@ -216,7 +204,7 @@ export class Settlement<V, K> {
   #begin(trade: Trade<V, K>): void {
     trade.block = this.#blocks;
     this.#trades.set(trade.key, trade);
-    this.#takePlace(trade);
+    this.#slots.add(trade);
     this.#wait(trade, trade.since);
   }
 
@@ -227,7 +215,7 @@ export class Settlement<V, K> {
     known.seenAt = since;
     if (known.slot === undefined) {
       known.slot = slot;
-      this.#takePlace(known);
+      this.#slots.add(known);
     }
     if (known.confirmedAt !== undefined) this.#settle(known);
     else if (known.doubt !== undefined && known.state === undefined) this.#emitDoubt(known, known.doubt, since);
@@ -240,7 +228,7 @@ export class Settlement<V, K> {
   /** A trade that the feed has shown waits for the ledger, unless the ledger has another one of its slot. */
   #wait(trade: Trade<V, K>, since: number): void {
     trade.since = since;
-    const winner = this.#winnerOf(trade);
+    const winner = this.#slots.rivalsOf(trade).find(({ confirmedAt }) => confirmedAt !== undefined);
     if (winner !== undefined) this.#replace(trade, winner);
     else this.#waiting.add(trade);
   }
@@ -258,7 +246,7 @@ export class Settlement<V, K> {
     trade.block = this.#blocks;
     if (trade.slot === undefined && slot !== undefined) {
       trade.slot = slot;
-      this.#takePlace(trade);
+      this.#slots.add(trade);
     }
     if (trade.seenAt !== undefined) return this.#settle(trade);
     trade.since = at;
@@ -269,40 +257,42 @@ export class Settlement<V, K> {
   /** A trade that was shown is confirmed. */
   #settle(trade: Trade<V, K>): void {
     const { confirmedAt, seenAt } = trade as { confirmedAt: number; seenAt: number };
-    this.#emit(trade, 'confirmed', Math.max(confirmedAt, seenAt), undefined);
-    this.#keepShallow(trade);
+    this.#emit(trade, 'confirmed', Math.max(confirmedAt, seenAt));
+    this.#keep(trade);
     this.#replaceRivals(trade);
   }
 
   /** A trade is in another block now. */
   #move(trade: Trade<V, K>): void {
-    for (const each of [trade, ...this.#rivalsOf(trade)]) {
+    for (const each of [trade, ...this.#slots.rivalsOf(trade)]) {
       if (each !== trade && each.state !== 'replaced') continue;
       each.block = this.#blocks;
-      if (each.list !== this.#lone) this.#keepShallow(each);
+      if (each.list !== this.#lone) this.#keep(each);
     }
   }
 
   #takeBack(trade: Trade<V, K>, at: number): void {
-    for (const rival of this.#rivalsOf(trade))
+    for (const rival of this.#slots.rivalsOf(trade))
       if (rival.state === 'replaced') {
-        this.#emit(rival, 'reorged', at, undefined);
-        rival.since = at;
-        rival.block = this.#blocks;
-        this.#waiting.add(rival);
+        this.#emit(rival, 'reorged', at);
+        this.#waitAgain(rival, at);
       }
     if (trade.state === undefined) return this.#forget(trade);
-    if (trade.state !== 'reorged') this.#emit(trade, 'reorged', at, undefined);
+    if (trade.state !== 'reorged') this.#emit(trade, 'reorged', at);
     trade.confirmedAt = undefined;
+    if (trade.seenAt === undefined) this.#remember(trade);
+    else this.#waitAgain(trade, at);
+  }
+
+  #waitAgain(trade: Trade<V, K>, since: number): void {
+    trade.since = since;
     trade.block = this.#blocks;
-    if (trade.seenAt === undefined) return this.#remember(trade);
-    trade.since = at;
     this.#waiting.add(trade);
   }
 
   #doubt(trade: Trade<V, K> | undefined, { gap }: LedgerStep<K>, at: number): void {
     if (trade?.confirmedAt === undefined || gap === undefined) return;
-    for (const rival of this.#rivalsOf(trade)) if (rival.state === 'replaced') this.#emitDoubt(rival, gap, at);
+    for (const rival of this.#slots.rivalsOf(trade)) if (rival.state === 'replaced') this.#emitDoubt(rival, gap, at);
     trade.doubt = gap;
     if (trade.list !== this.#lone) this.#emitDoubt(trade, gap, at);
     trade.confirmedAt = undefined;
@@ -311,7 +301,7 @@ export class Settlement<V, K> {
   #emitDoubt(trade: Trade<V, K>, gap: NonNullable<LedgerStep<K>['gap']>, at: number): void {
     this.#emit(trade, 'unknown', at, { because: { side: 'ledger', why: 'gap', gap } });
     trade.block = this.#blocks;
-    this.#keepShallow(trade);
+    this.#keep(trade);
   }
 
   #expire(trade: Trade<V, K>, at: number): void {
@@ -319,9 +309,7 @@ export class Settlement<V, K> {
     // A trade that was taken back has waited from then on.
     trade.waitedFrom = since === seenAt ? seenAt - this.#limits.graceMs : since;
     trade.waitedUntil = at;
-    const because = this.#lacksLedger(trade);
-    if (because === undefined) this.#emit(trade, 'expired', at, undefined);
-    else this.#emit(trade, 'unknown', at, { because });
+    this.#conclude(trade, 'expired', at, this.#lacksLedger(trade));
     this.#remember(trade);
   }
 
@@ -336,15 +324,8 @@ export class Settlement<V, K> {
   /** The feed has not shown a confirmed trade in time. */
   #miss(trade: Trade<V, K>, at: number): void {
     if (trade.doubt !== undefined) return this.#emitDoubt(trade, trade.doubt, at);
-    const because = this.#lacksFeed(trade);
-    if (because === undefined) this.#emit(trade, 'unseen', at, undefined);
-    else this.#emit(trade, 'unknown', at, { because });
-    this.#keepShallow(trade);
-  }
-
-  #close(trade: Trade<V, K>, side: Because['side']): void {
-    this.#emit(trade, 'unknown', this.#now, { because: { side, why: 'end' } });
-    this.#remember(trade);
+    this.#conclude(trade, 'unseen', at, this.#lacksFeed(trade));
+    this.#keep(trade);
   }
 
   #lacksLedger(trade: Trade<V, K>): Because | undefined {
@@ -352,7 +333,7 @@ export class Settlement<V, K> {
     const because =
       this.#ledger.lacks(this.origin + waitedFrom, this.origin + waitedUntil) ?? this.#lost('ledger', trade, seenAt);
     if (because !== undefined) return because;
-    for (const { doubt, confirmedAt } of this.#rivalsOf(trade))
+    for (const { doubt, confirmedAt } of this.#slots.rivalsOf(trade))
       if (doubt !== undefined && confirmedAt === undefined) return { side: 'ledger', why: 'gap', gap: doubt };
     return undefined;
   }
@@ -368,10 +349,11 @@ export class Settlement<V, K> {
     return time <= this.#lostUntil || block < this.#lostUntilBlock ? evicted(side) : undefined;
   }
 
-  #keepShallow(trade: Trade<V, K>): void {
+  /** Keeps a decided trade until its block is deep enough, and then for a while. */
+  #keep(trade: Trade<V, K>): void {
+    if (this.#depth === 0) return this.#remember(trade);
     trade.since = Math.max(this.#now, this.#lastAt);
-    if (this.#depth === 0) this.#decided.add(trade);
-    else this.#shallow.add(trade);
+    this.#shallow.add(trade);
   }
 
   #remember(trade: Trade<V, K>): void {
@@ -384,40 +366,11 @@ export class Settlement<V, K> {
     if (trade.list !== this.queued) this.#trades.delete(trade.key);
     trade.list?.remove(trade);
     this.#bytes -= trade.bytes;
-    if (trade.slot !== undefined) this.#leavePlace(trade);
-  }
-
-  #takePlace(trade: Trade<V, K>): void {
-    if (trade.slot === undefined) return;
-    trade.rival = this.#slots.get(trade.slot);
-    this.#slots.set(trade.slot, trade);
-  }
-
-  #leavePlace(trade: Trade<V, K>): void {
-    let other = this.#slots.get(trade.slot);
-    if (other === trade) {
-      if (trade.rival === undefined) this.#slots.delete(trade.slot);
-      else this.#slots.set(trade.slot, trade.rival);
-      return;
-    }
-    while (other !== undefined && other.rival !== trade) other = other.rival;
-    if (other !== undefined) other.rival = trade.rival;
-  }
-
-  *#rivalsOf(trade: Trade<V, K>): Generator<Trade<V, K>, void, undefined> {
-    if (trade.slot === undefined) return;
-    for (let other = this.#slots.get(trade.slot); other !== undefined; other = other.rival)
-      if (other !== trade) yield other;
-  }
-
-  #winnerOf(trade: Trade<V, K>): Trade<V, K> | undefined {
-    for (const rival of this.#rivalsOf(trade)) if (rival.confirmedAt !== undefined) return rival;
-    return undefined;
+    this.#slots.remove(trade);
   }
 
   #replaceRivals(winner: Trade<V, K>): void {
-    if (winner.slot === undefined || (winner.rival === undefined && this.#slots.get(winner.slot) === winner)) return;
-    for (const rival of this.#rivalsOf(winner))
+    for (const rival of this.#slots.rivalsOf(winner))
       if (rival.confirmedAt === undefined && rival.seenAt !== undefined && rival.state !== 'replaced')
         this.#replace(rival, winner);
   }
@@ -426,14 +379,14 @@ export class Settlement<V, K> {
     const at = Math.max(winner.confirmedAt as number, trade.seenAt as number);
     this.#emit(trade, 'replaced', at, { by: winner.key });
     trade.block = winner.block;
-    this.#keepShallow(trade);
+    this.#keep(trade);
   }
 
   #emit(
     trade: Trade<V, K>,
-    state: Outcome<V, K>['state'],
+    state: OutcomeState,
     at: number,
-    more: { readonly because: Because } | { readonly by: K } | undefined,
+    more?: { readonly because: Because } | { readonly by: K },
   ): void {
     if (at > this.#lastAt) this.#lastAt = at;
     const facts = factsOf(trade, state, this.#lastAt, this.origin);
@@ -441,30 +394,14 @@ export class Settlement<V, K> {
     if (trade.state !== undefined) Object.assign(facts, { previous: previousOf(trade, trade.state, this.origin) });
     trade.state = state;
     trade.decidedAt = this.#lastAt;
-    this.#ready.push(facts as Outcome<V, K>);
+    this.#push(facts as Outcome<V, K>);
+  }
+
+  /** Emits a state that only a time without holes proves. */
+  #conclude(trade: Trade<V, K>, state: 'expired' | 'unseen', at: number, because: Because | undefined): void {
+    if (because === undefined) this.#emit(trade, state, at);
+    else this.#emit(trade, 'unknown', at, { because });
   }
 }
 
 const evicted = (side: Because['side']): Because => ({ side, why: 'evicted' });
-
-const factsOf = <V, K>(trade: Trade<V, K>, state: OutcomeState, time: number, origin: number): object => {
-  const { key, value } = trade;
-  const at = origin + time;
-  const seenAt = trade.seenAt === undefined ? undefined : origin + trade.seenAt;
-  const confirmedAt = trade.confirmedAt === undefined ? undefined : origin + trade.confirmedAt;
-  if (seenAt === undefined)
-    return { type: 'outcome', state, key, at, ...(state === 'unseen' && { confirmedAt: confirmedAt as number }) };
-  if (state !== 'confirmed' || confirmedAt === undefined) return { type: 'outcome', state, key, at, value, seenAt };
-  const leadMs = confirmedAt - seenAt;
-  const facts = { type: 'outcome', state, key, at, value, seenAt, confirmedAt, leadMs };
-  return trade.isLate ? { ...facts, late: true } : facts;
-};
-
-const previousOf = <V, K>(
-  { decidedAt, confirmedAt, seenAt }: Trade<V, K>,
-  state: OutcomeState,
-  origin: number,
-): PreviousOutcome =>
-  state === 'confirmed' && confirmedAt !== undefined && seenAt !== undefined
-    ? { state, at: origin + decidedAt, leadMs: confirmedAt - seenAt }
-    : { state, at: origin + decidedAt };

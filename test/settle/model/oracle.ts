@@ -218,13 +218,25 @@ class Truth {
    * Whether a block came while this node was down, and its chain then has no such trade, or only after the decision: what
    * fills a hole counts from the last block before it, what was only late does not.
    */
-  #isHidden({ key, from, to, block }: Stay, until: number): boolean {
+  #isHidden({ key, from, to }: Stay, until: number): boolean {
     if (!this.#world.ledgerOutages.some((outage) => from >= outage.from && from <= outage.to)) return false;
-    const learnedAt = this.#actual.find((stay) => stay.key === key && stay.from >= from && stay.from < to)?.from;
-    if (learnedAt === undefined) return true;
-    if (this.#delivered.find(({ at }) => at === learnedAt)?.what.id === block) return learnedAt > until;
+    const learned = this.#actual.find((stay) => stay.key === key && stay.from >= from && stay.from < to);
+    if (learned === undefined) return true;
+    const { from: learnedAt, block } = learned;
+    const isNext = this.#delivered.some(({ at, what }) => at === learnedAt && what.id === block);
+    if (isNext && this.#had(this.#blockOf(block)!.parent, learnedAt)) return learnedAt > until;
     const before = this.#delivered.findLast(({ at }) => at < learnedAt && this.#isWhole(at, this.#delivered));
     return before !== undefined && before.at > until;
+  }
+
+  /** Whether a node had a block before a time. */
+  #had(id: string, before: number): boolean {
+    return this.#delivered.some(({ at, what }) => {
+      if (at >= before) return false;
+      let each: Block | undefined = what;
+      while (each !== undefined && each.id !== id) each = this.#world.canFetch ? this.#blockOf(each.parent) : undefined;
+      return each !== undefined;
+    });
   }
 
   /** Whether a trade was first shown in a hole whose late step takes the block back: that counts from the hole's begin. */

@@ -1,5 +1,5 @@
 import type { Gap } from '../protocol/event.js';
-import type { OutcomeState } from './outcome.js';
+import type { OutcomeState, PreviousOutcome } from './outcome.js';
 
 /**
  * A trade that the feed or the ledger has shown. It is its own place in a list: a queued trade needs no other object.
@@ -71,3 +71,57 @@ export class TradeList<V, K> {
     this.size -= 1;
   }
 }
+
+/** The trades of each slot, of which a ledger can have one. */
+export class Slots<V, K> {
+  readonly #firsts = new Map<unknown, Trade<V, K>>();
+
+  add(trade: Trade<V, K>): void {
+    if (trade.slot === undefined) return;
+    trade.rival = this.#firsts.get(trade.slot);
+    this.#firsts.set(trade.slot, trade);
+  }
+
+  remove(trade: Trade<V, K>): void {
+    if (trade.slot === undefined) return;
+    let other = this.#firsts.get(trade.slot);
+    if (other !== trade) {
+      while (other !== undefined && other.rival !== trade) other = other.rival;
+      if (other !== undefined) other.rival = trade.rival;
+    } else if (trade.rival === undefined) this.#firsts.delete(trade.slot);
+    else this.#firsts.set(trade.slot, trade.rival);
+  }
+
+  rivalsOf(trade: Trade<V, K>): readonly Trade<V, K>[] {
+    if (trade.slot === undefined) return none;
+    const first = this.#firsts.get(trade.slot);
+    if (first === trade && trade.rival === undefined) return none;
+    const rivals: Trade<V, K>[] = [];
+    for (let other = first; other !== undefined; other = other.rival) if (other !== trade) rivals.push(other);
+    return rivals;
+  }
+}
+
+const none: readonly never[] = [];
+
+export const factsOf = <V, K>(trade: Trade<V, K>, state: OutcomeState, time: number, origin: number): object => {
+  const { key, value } = trade;
+  const at = origin + time;
+  const seenAt = trade.seenAt === undefined ? undefined : origin + trade.seenAt;
+  const confirmedAt = trade.confirmedAt === undefined ? undefined : origin + trade.confirmedAt;
+  if (seenAt === undefined)
+    return { type: 'outcome', state, key, at, ...(state === 'unseen' && { confirmedAt: confirmedAt as number }) };
+  if (state !== 'confirmed' || confirmedAt === undefined) return { type: 'outcome', state, key, at, value, seenAt };
+  const leadMs = confirmedAt - seenAt;
+  const facts = { type: 'outcome', state, key, at, value, seenAt, confirmedAt, leadMs };
+  return trade.isLate ? { ...facts, late: true } : facts;
+};
+
+export const previousOf = <V, K>(
+  { decidedAt, confirmedAt, seenAt }: Trade<V, K>,
+  state: OutcomeState,
+  origin: number,
+): PreviousOutcome =>
+  state === 'confirmed' && confirmedAt !== undefined && seenAt !== undefined
+    ? { state, at: origin + decidedAt, leadMs: confirmedAt - seenAt }
+    : { state, at: origin + decidedAt };
