@@ -1,6 +1,6 @@
 import type { Because, LedgerEntry, LedgerStep, Outcome, OutcomeState } from './outcome.js';
 import type { Side } from './side.js';
-import { factsOf, previousOf, Slots, Trade, TradeList } from './trade.js';
+import { factsOf, previousOf, Trade, Trades } from './trade.js';
 
 export type SettlementLimits = Readonly<
   Record<'withinMs' | 'withinBlocks' | 'graceMs' | 'rememberMs' | 'maxTrades' | 'maxBytes', number>
@@ -15,28 +15,12 @@ export class Settlement<V, K> {
   readonly #feed: Side;
   readonly #ledger: Side;
   readonly #push: (outcome: Outcome<V, K>) => void;
-  /** The trades that are not folded yet. They count, too. */
-  readonly queued = new TradeList<V, K>();
+  /** How many entries wait in the steps of the ledger. They count, too. */
   queuedEntries = 0;
-
-  readonly #trades = new Map<K, Trade<V, K>>();
-  readonly #slots = new Slots<V, K>();
-  /** Each trade is in one list: it waits for the ledger, … */
-  readonly #waiting = new TradeList<V, K>();
-  /** … it waits for the feed, … */
-  readonly #lone = new TradeList<V, K>();
-  /** … it is decided, and its block can be taken back, … */
-  readonly #shallow = new TradeList<V, K>();
-  /** … or it is decided, and remembered for a while. */
-  readonly #decided = new TradeList<V, K>();
-
-  #bytes = 0;
+  readonly #trades = new Trades<V, K>();
   #blocks = 0;
   #depth = 0;
-  /**
-   * Times count from here, in epoch ms. V8 stores such small whole numbers in the trade, and a large one in an object of
-   * its own.
-   */
+  /** Times count from here, in epoch ms: V8 stores small whole numbers in the trade, and large ones outside. */
   #origin: number | undefined;
   /** The time up to which everything is folded. */
   #now = -Infinity;
@@ -57,7 +41,7 @@ export class Settlement<V, K> {
   }
 
   get isWaiting(): boolean {
-    return this.#waiting.size > 0 || this.queued.size > 0;
+    return this.#trades.waiting.size > 0 || this.#trades.queued.size > 0;
   }
 
   /** The time of the next decision. It is made when all values up to that time are folded. */
@@ -65,14 +49,13 @@ export class Settlement<V, K> {
     return this.#nextDue + this.origin;
   }
 
-  /** The time of the next trade in the queue. */
   get nextSeenAt(): number {
-    return (this.queued.first?.since ?? Infinity) + this.origin;
+    return (this.#trades.queued.first?.since ?? Infinity) + this.origin;
   }
 
   get #nextDue(): number {
-    const waiting = this.#waiting.first;
-    const lone = this.#lone.first;
+    const waiting = this.#trades.waiting.first;
+    const lone = this.#trades.lone.first;
     return Math.min(
       waiting === undefined ? Infinity : waiting.since + this.#limits.withinMs,
       lone === undefined ? Infinity : lone.since + this.#limits.graceMs,
@@ -86,8 +69,8 @@ export class Settlement<V, K> {
     trade.value = value;
     trade.bytes = bytes;
     trade.seenAt = at;
-    this.queued.add(trade);
-    this.#bytes += bytes;
+    this.#trades.queued.add(trade);
+    this.#trades.bytes += bytes;
   }
 
   /** Moves the time, before what has that time is folded. */
@@ -95,30 +78,31 @@ export class Settlement<V, K> {
     const time = epochMs - (this.#origin ??= epochMs);
     if (time <= this.#now) return;
     this.#now = time;
-    for (let trade = this.#decided.first; trade !== undefined; trade = this.#decided.first) {
-      if (trade.since + this.#limits.rememberMs >= time) return;
-      this.#forget(trade);
-    }
+    const { decided } = this.#trades;
+    const before = time - this.#limits.rememberMs;
+    for (let trade = decided.first; trade !== undefined && trade.since < before; trade = decided.first)
+      this.#trades.forget(trade);
   }
 
   decide(): void {
     const due = this.#nextDue;
-    const lone = this.#lone.first;
+    const lone = this.#trades.lone.first;
     if (lone !== undefined && lone.since + this.#limits.graceMs === due) this.#miss(lone, due);
-    else this.#expire(this.#waiting.first as Trade<V, K>, due);
+    else this.#expire(this.#trades.waiting.first as Trade<V, K>, due);
   }
 
   /** Folds the first trade of the queue. */
   see(): void {
-    const trade = this.queued.first as Trade<V, K>;
-    this.queued.remove(trade);
+    const trade = this.#trades.queued.first as Trade<V, K>;
+    this.#trades.queued.remove(trade);
     const known = this.#trades.get(trade.key);
-    if (known === undefined) this.#begin(trade);
+    if (known === undefined) {
+      this.#trades.add(trade);
+      this.#wait(trade, trade.since);
+    } else if (known.seenAt === undefined) this.#show(known, trade);
     else {
-      const isFirst = known.seenAt === undefined;
-      this.#bytes -= isFirst ? 0 : trade.bytes;
-      if (isFirst) this.#show(known, trade);
-      else if (known.list === this.#decided) this.#remember(known);
+      this.#trades.bytes -= trade.bytes;
+      if (known.list === this.#trades.decided) this.#remember(known);
     }
   }
 
@@ -138,26 +122,21 @@ export class Settlement<V, K> {
     }
     for (const { key } of doubted) this.#doubt(this.#trades.get(key), step, at);
     for (const entry of confirmed) this.#confirm(entry, at, step.late === true);
-    this.#expireByBlocks(at);
-    for (let trade = this.#shallow.first; trade !== undefined; trade = this.#shallow.first) {
-      if (trade.block + this.#depth > this.#blocks) break;
+    const { waiting, shallow } = this.#trades;
+    const lowest = this.#blocks - this.#limits.withinBlocks;
+    for (let trade = waiting.first; trade !== undefined && trade.block <= lowest; trade = waiting.first)
+      this.#expire(trade, at);
+    const deep = this.#blocks - depth;
+    for (let trade = shallow.first; trade !== undefined && trade.block <= deep; trade = shallow.first)
       this.#remember(trade);
-    }
   }
 
   /** Corrects what was decided before a hole of a side became known. */
   revise(side: Because['side']): void {
-    const { graceMs, rememberMs } = this.#limits;
-    const { origin } = this;
-    for (const list of [this.#decided, this.#shallow])
+    const [state, of] = side === 'ledger' ? (['expired', this.#ledger] as const) : (['unseen', this.#feed] as const);
+    for (const list of [this.#trades.decided, this.#trades.shallow])
       for (let trade = list.first; trade !== undefined; trade = trade.after) {
-        const { state, waitedFrom, waitedUntil, confirmedAt = 0 } = trade;
-        const isOpen = state === (side === 'ledger' ? 'expired' : 'unseen');
-        const gap = !isOpen
-          ? undefined
-          : side === 'ledger'
-            ? this.#ledger.newHoleIn(origin + waitedFrom, origin + waitedUntil)
-            : this.#feed.newHoleIn(origin + confirmedAt - rememberMs, origin + confirmedAt + graceMs);
+        const gap = trade.state === state ? of.newHoleIn(...this.#neededOf(trade)) : undefined;
         if (gap !== undefined) this.#emit(trade, 'unknown', this.#now, { because: { side, why: 'gap', gap } });
       }
   }
@@ -167,28 +146,28 @@ export class Settlement<V, K> {
    * Returns whether only steps of the ledger are left to remove.
    */
   evict(): boolean {
-    while (this.#isOverfull()) {
-      const trade =
-        this.#decided.first ?? this.#shallow.first ?? this.#lone.first ?? this.#waiting.first ?? this.queued.first;
+    const trades = this.#trades;
+    const { maxTrades, maxBytes, withinMs, rememberMs, graceMs } = this.#limits;
+    while (trades.size + this.queuedEntries > maxTrades || trades.bytes > maxBytes) {
+      const trade = trades.leastNeeded;
       if (trade === undefined) return true;
       const at = this.#now === -Infinity ? trade.since : this.#now;
-      if (trade.list === this.#lone) this.#emit(trade, 'unknown', at, { because: evicted('feed') });
-      else if (trade.list === this.#waiting || trade.list === this.queued)
-        this.#emit(trade, 'unknown', at, { because: evicted('ledger') });
-      const { withinMs, rememberMs, graceMs } = this.#limits;
-      const waitMs = trade.list === this.#waiting || trade.list === this.queued ? withinMs : graceMs;
+      const isOpen = trade.list === trades.waiting || trade.list === trades.queued;
+      if (isOpen) this.#emit(trade, 'unknown', at, { because: evicted('ledger') });
+      else if (trade.list === trades.lone) this.#emit(trade, 'unknown', at, { because: evicted('feed') });
+      const waitMs = isOpen ? withinMs : graceMs;
       this.#lostUntil = Math.max(this.#lostUntil, trade.since + waitMs + rememberMs);
       this.#lostUntilBlock = this.#blocks + this.#depth;
-      this.#forget(trade);
+      this.#trades.forget(trade);
     }
     return false;
   }
 
   /** Nothing more can be decided. */
   end(): void {
-    while (this.queued.first !== undefined) this.see();
+    while (this.#trades.queued.first !== undefined) this.see();
     for (const side of ['ledger', 'feed'] as const) {
-      const list = side === 'ledger' ? this.#waiting : this.#lone;
+      const list = side === 'ledger' ? this.#trades.waiting : this.#trades.lone;
       for (let trade = list.first; trade !== undefined; trade = list.first) {
         this.#emit(trade, 'unknown', this.#now, { because: { side, why: 'end' } });
         this.#remember(trade);
@@ -196,41 +175,22 @@ export class Settlement<V, K> {
     }
   }
 
-  #isOverfull(): boolean {
-    const { maxTrades, maxBytes } = this.#limits;
-    return this.#trades.size + this.queued.size + this.queuedEntries > maxTrades || this.#bytes > maxBytes;
-  }
-
-  #begin(trade: Trade<V, K>): void {
-    trade.block = this.#blocks;
-    this.#trades.set(trade.key, trade);
-    this.#slots.add(trade);
-    this.#wait(trade, trade.since);
-  }
-
   /** The feed shows a trade that the ledger had before. */
   #show(known: Trade<V, K>, { value, bytes, since, slot }: Trade<V, K>): void {
     known.value = value;
     known.bytes = bytes;
     known.seenAt = since;
-    if (known.slot === undefined) {
-      known.slot = slot;
-      this.#slots.add(known);
-    }
+    this.#trades.setSlot(known, slot);
     if (known.confirmedAt !== undefined) this.#settle(known);
     else if (known.doubt !== undefined && known.state === undefined) this.#emitDoubt(known, known.doubt, since);
-    else if (known.state === 'reorged') {
-      known.block = this.#blocks;
-      this.#wait(known, since);
-    }
+    else if (known.state === 'reorged') this.#wait(known, since);
   }
 
   /** A trade that the feed has shown waits for the ledger, unless the ledger has another one of its slot. */
   #wait(trade: Trade<V, K>, since: number): void {
-    trade.since = since;
-    const winner = this.#slots.rivalsOf(trade).find(({ confirmedAt }) => confirmedAt !== undefined);
+    const winner = this.#trades.rivalsOf(trade).find(({ confirmedAt }) => confirmedAt !== undefined);
     if (winner !== undefined) this.#replace(trade, winner);
-    else this.#waiting.add(trade);
+    else this.#waitFrom(trade, since);
   }
 
   #confirm({ key, slot }: LedgerEntry<K>, at: number, isLate: boolean): void {
@@ -238,23 +198,19 @@ export class Settlement<V, K> {
     if (trade?.confirmedAt !== undefined) return;
     if (trade === undefined) {
       trade = new Trade<V, K>(key, at);
-      this.#trades.set(key, trade);
+      this.#trades.add(trade);
     }
     trade.confirmedAt = at;
     trade.isLate = isLate;
     trade.doubt = undefined;
     trade.block = this.#blocks;
-    if (trade.slot === undefined && slot !== undefined) {
-      trade.slot = slot;
-      this.#slots.add(trade);
-    }
+    this.#trades.setSlot(trade, slot);
     if (trade.seenAt !== undefined) return this.#settle(trade);
     trade.since = at;
-    this.#lone.add(trade);
+    this.#trades.lone.add(trade);
     this.#replaceRivals(trade);
   }
 
-  /** A trade that was shown is confirmed. */
   #settle(trade: Trade<V, K>): void {
     const { confirmedAt, seenAt } = trade as { confirmedAt: number; seenAt: number };
     this.#emit(trade, 'confirmed', Math.max(confirmedAt, seenAt));
@@ -262,39 +218,38 @@ export class Settlement<V, K> {
     this.#replaceRivals(trade);
   }
 
-  /** A trade is in another block now. */
   #move(trade: Trade<V, K>): void {
-    for (const each of [trade, ...this.#slots.rivalsOf(trade)]) {
+    for (const each of [trade, ...this.#trades.rivalsOf(trade)]) {
       if (each !== trade && each.state !== 'replaced') continue;
       each.block = this.#blocks;
-      if (each.list !== this.#lone) this.#keep(each);
+      if (each.list !== this.#trades.lone) this.#keep(each);
     }
   }
 
   #takeBack(trade: Trade<V, K>, at: number): void {
-    for (const rival of this.#slots.rivalsOf(trade))
+    for (const rival of this.#trades.rivalsOf(trade))
       if (rival.state === 'replaced') {
         this.#emit(rival, 'reorged', at);
-        this.#waitAgain(rival, at);
+        this.#waitFrom(rival, at);
       }
-    if (trade.state === undefined) return this.#forget(trade);
+    if (trade.state === undefined) return this.#trades.forget(trade);
     if (trade.state !== 'reorged') this.#emit(trade, 'reorged', at);
     trade.confirmedAt = undefined;
     if (trade.seenAt === undefined) this.#remember(trade);
-    else this.#waitAgain(trade, at);
+    else this.#waitFrom(trade, at);
   }
 
-  #waitAgain(trade: Trade<V, K>, since: number): void {
+  #waitFrom(trade: Trade<V, K>, since: number): void {
     trade.since = since;
     trade.block = this.#blocks;
-    this.#waiting.add(trade);
+    this.#trades.waiting.add(trade);
   }
 
   #doubt(trade: Trade<V, K> | undefined, { gap }: LedgerStep<K>, at: number): void {
     if (trade?.confirmedAt === undefined || gap === undefined) return;
-    for (const rival of this.#slots.rivalsOf(trade)) if (rival.state === 'replaced') this.#emitDoubt(rival, gap, at);
+    for (const rival of this.#trades.rivalsOf(trade)) if (rival.state === 'replaced') this.#emitDoubt(rival, gap, at);
     trade.doubt = gap;
-    if (trade.list !== this.#lone) this.#emitDoubt(trade, gap, at);
+    if (trade.list !== this.#trades.lone) this.#emitDoubt(trade, gap, at);
     trade.confirmedAt = undefined;
   }
 
@@ -313,14 +268,6 @@ export class Settlement<V, K> {
     this.#remember(trade);
   }
 
-  #expireByBlocks(at: number): void {
-    const { withinBlocks } = this.#limits;
-    for (let trade = this.#waiting.first; trade !== undefined; trade = this.#waiting.first) {
-      if (trade.block + withinBlocks > this.#blocks) return;
-      this.#expire(trade, at);
-    }
-  }
-
   /** The feed has not shown a confirmed trade in time. */
   #miss(trade: Trade<V, K>, at: number): void {
     if (trade.doubt !== undefined) return this.#emitDoubt(trade, trade.doubt, at);
@@ -328,21 +275,24 @@ export class Settlement<V, K> {
     this.#keep(trade);
   }
 
+  /** Returns the time, in epoch ms, that must be without holes for `expired`, or without a sight for `unseen`. */
+  #neededOf({ seenAt, waitedFrom, waitedUntil, confirmedAt = 0 }: Trade<V, K>): [from: number, until: number] {
+    const { origin } = this;
+    if (seenAt !== undefined) return [origin + waitedFrom, origin + waitedUntil];
+    return [origin + confirmedAt - this.#limits.rememberMs, origin + confirmedAt + this.#limits.graceMs];
+  }
+
   #lacksLedger(trade: Trade<V, K>): Because | undefined {
-    const { waitedFrom, waitedUntil, seenAt = waitedFrom } = trade;
-    const because =
-      this.#ledger.lacks(this.origin + waitedFrom, this.origin + waitedUntil) ?? this.#lost('ledger', trade, seenAt);
+    const because = this.#ledger.lacks(...this.#neededOf(trade)) ?? this.#lost('ledger', trade, trade.seenAt as number);
     if (because !== undefined) return because;
-    for (const { doubt, confirmedAt } of this.#slots.rivalsOf(trade))
-      if (doubt !== undefined && confirmedAt === undefined) return { side: 'ledger', why: 'gap', gap: doubt };
-    return undefined;
+    const gap = this.#trades
+      .rivalsOf(trade)
+      .find(({ confirmedAt, doubt }) => confirmedAt === undefined && doubt !== undefined)?.doubt;
+    return gap && { side: 'ledger', why: 'gap', gap };
   }
 
   #lacksFeed(trade: Trade<V, K>): Because | undefined {
-    const at = trade.confirmedAt as number;
-    const { rememberMs, graceMs } = this.#limits;
-    const epochMs = this.origin + at;
-    return this.#feed.lacks(epochMs - rememberMs, epochMs + graceMs) ?? this.#lost('feed', trade, at);
+    return this.#feed.lacks(...this.#neededOf(trade)) ?? this.#lost('feed', trade, trade.confirmedAt as number);
   }
 
   #lost(side: Because['side'], { block }: Trade<V, K>, time: number): Because | undefined {
@@ -353,24 +303,16 @@ export class Settlement<V, K> {
   #keep(trade: Trade<V, K>): void {
     if (this.#depth === 0) return this.#remember(trade);
     trade.since = Math.max(this.#now, this.#lastAt);
-    this.#shallow.add(trade);
+    this.#trades.shallow.add(trade);
   }
 
   #remember(trade: Trade<V, K>): void {
     trade.since = Math.max(this.#now, this.#lastAt);
-    this.#decided.add(trade);
-  }
-
-  #forget(trade: Trade<V, K>): void {
-    // A trade of the queue can have the key of another one.
-    if (trade.list !== this.queued) this.#trades.delete(trade.key);
-    trade.list?.remove(trade);
-    this.#bytes -= trade.bytes;
-    this.#slots.remove(trade);
+    this.#trades.decided.add(trade);
   }
 
   #replaceRivals(winner: Trade<V, K>): void {
-    for (const rival of this.#slots.rivalsOf(winner))
+    for (const rival of this.#trades.rivalsOf(winner))
       if (rival.confirmedAt === undefined && rival.seenAt !== undefined && rival.state !== 'replaced')
         this.#replace(rival, winner);
   }

@@ -72,24 +72,54 @@ export class TradeList<V, K> {
   }
 }
 
-/** The trades of each slot, of which a ledger can have one. */
-export class Slots<V, K> {
+/** The trades by key and by slot. Each is in one list. */
+export class Trades<V, K> {
+  /** Not folded yet. They count, too. */
+  readonly queued = new TradeList<V, K>();
+  /** Waits for the ledger. */
+  readonly waiting = new TradeList<V, K>();
+  /** Only the ledger has it: it waits for the feed. */
+  readonly lone = new TradeList<V, K>();
+  /** Decided, and its block can be taken back. */
+  readonly shallow = new TradeList<V, K>();
+  /** Decided, and remembered for a while. */
+  readonly decided = new TradeList<V, K>();
+  bytes = 0;
+  readonly #byKey = new Map<K, Trade<V, K>>();
+  /** The first trade of each slot, of which a ledger can have one. */
   readonly #firsts = new Map<unknown, Trade<V, K>>();
 
-  add(trade: Trade<V, K>): void {
-    if (trade.slot === undefined) return;
-    trade.rival = this.#firsts.get(trade.slot);
-    this.#firsts.set(trade.slot, trade);
+  get size(): number {
+    return this.#byKey.size + this.queued.size;
   }
 
-  remove(trade: Trade<V, K>): void {
-    if (trade.slot === undefined) return;
-    let other = this.#firsts.get(trade.slot);
-    if (other !== trade) {
-      while (other !== undefined && other.rival !== trade) other = other.rival;
-      if (other !== undefined) other.rival = trade.rival;
-    } else if (trade.rival === undefined) this.#firsts.delete(trade.slot);
-    else this.#firsts.set(trade.slot, trade.rival);
+  /** The trade that is missed least. */
+  get leastNeeded(): Trade<V, K> | undefined {
+    return this.decided.first ?? this.shallow.first ?? this.lone.first ?? this.waiting.first ?? this.queued.first;
+  }
+
+  get(key: K): Trade<V, K> | undefined {
+    return this.#byKey.get(key);
+  }
+
+  add(trade: Trade<V, K>): void {
+    this.#byKey.set(trade.key, trade);
+    if (trade.slot !== undefined) this.#takeSlot(trade);
+  }
+
+  /** Sets the slot of a trade that had none. */
+  setSlot(trade: Trade<V, K>, slot: unknown): void {
+    if (trade.slot !== undefined || slot === undefined) return;
+    trade.slot = slot;
+    this.#takeSlot(trade);
+  }
+
+  forget(trade: Trade<V, K>): void {
+    // A trade of the queue can have the key of another one.
+    if (trade.list !== this.queued) this.#byKey.delete(trade.key);
+    trade.list?.remove(trade);
+    this.bytes -= trade.bytes;
+    if (trade.slot !== undefined) this.#leaveSlot(trade);
   }
 
   rivalsOf(trade: Trade<V, K>): readonly Trade<V, K>[] {
@@ -99,6 +129,20 @@ export class Slots<V, K> {
     const rivals: Trade<V, K>[] = [];
     for (let other = first; other !== undefined; other = other.rival) if (other !== trade) rivals.push(other);
     return rivals;
+  }
+
+  #takeSlot(trade: Trade<V, K>): void {
+    trade.rival = this.#firsts.get(trade.slot);
+    this.#firsts.set(trade.slot, trade);
+  }
+
+  #leaveSlot(trade: Trade<V, K>): void {
+    let other = this.#firsts.get(trade.slot);
+    if (other !== trade) {
+      while (other !== undefined && other.rival !== trade) other = other.rival;
+      if (other !== undefined) other.rival = trade.rival;
+    } else if (trade.rival === undefined) this.#firsts.delete(trade.slot);
+    else this.#firsts.set(trade.slot, trade.rival);
   }
 }
 
