@@ -2,9 +2,12 @@ import type { Because, LedgerEntry, LedgerStep, Outcome, OutcomeState } from './
 import type { Side } from './side.js';
 import { factsOf, previousOf, Trade, Trades } from './trade.js';
 
-export type SettlementLimits = Readonly<
+export interface SettlementLimits extends Readonly<
   Record<'withinMs' | 'withinBlocks' | 'graceMs' | 'rememberMs' | 'maxTrades' | 'maxBytes', number>
->;
+> {
+  /** Without it no trade is replaced. */
+  readonly slot?: unknown;
+}
 
 /**
  * What is known about each trade, as a fold over sights and steps in the order of their time. It reads no clock: so a
@@ -204,7 +207,7 @@ export class Settlement<V, K> {
     trade.isLate = isLate;
     trade.doubt = undefined;
     trade.block = this.#blocks;
-    this.#trades.setSlot(trade, slot);
+    if (this.#limits.slot !== undefined) this.#trades.setSlot(trade, slot);
     if (trade.seenAt !== undefined) return this.#settle(trade);
     trade.since = at;
     this.#trades.lone.add(trade);
