@@ -2,12 +2,9 @@ import type { Because, LedgerEntry, LedgerStep, Outcome, OutcomeState } from './
 import type { Side } from './side.js';
 import { factsOf, previousOf, Trade, Trades } from './trade.js';
 
-export interface SettlementLimits extends Readonly<
-  Record<'withinMs' | 'withinBlocks' | 'graceMs' | 'rememberMs' | 'maxTrades' | 'maxBytes', number>
-> {
-  /** Without it no trade is replaced. */
-  readonly slot?: unknown;
-}
+type Limit = 'withinMs' | 'withinBlocks' | 'graceMs' | 'rememberMs' | 'maxTrades' | 'maxBytes';
+
+export type SettlementLimits = Readonly<Record<Limit, number>> & { readonly slot?: unknown };
 
 /**
  * What is known about each trade, as a fold over sights and steps in the order of their time. It reads no clock: so a
