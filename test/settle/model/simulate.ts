@@ -3,10 +3,10 @@ import { createTradeFeedError } from '../../../src/protocol/failures/classify.js
 import type { FeedEvent, Gap, Watermark } from '../../../src/protocol/event.js';
 import { Frame } from '../../../src/protocol/frame.js';
 import { ledger } from '../../../src/settle/ledger.js';
-import type { LedgerStep, Outcome } from '../../../src/settle/outcome.js';
+import type { LedgerStep } from '../../../src/settle/outcome.js';
 import { settle } from '../../../src/settle/settle.js';
 import { judge } from './oracle.js';
-import { type At, createWorld, deliveredBlocks, maxHeld, type Result, type World } from './world.js';
+import { type At, type Block, createWorld, deliveredBlocks, maxHeld, type Result, type World } from './world.js';
 
 /** What a run has done. */
 export interface Run {
