@@ -50,7 +50,7 @@ export class Join<V, K> extends BatchCollector<unknown> {
     this.#options = options;
     this.#feed = new Side('feed', options.allowedLatenessMs, clock);
     this.#ledger = new Side('ledger', options.allowedLatenessMs, clock);
-    this.#settlement = new Settlement(options, this.#feed, this.#ledger);
+    this.#settlement = new Settlement(options, this.#feed, this.#ledger, (outcome) => this.ready.push(outcome));
   }
 
   add(value: unknown): boolean {
@@ -73,7 +73,6 @@ export class Join<V, K> extends BatchCollector<unknown> {
     const settlement = this.#settlement;
     this.#fold();
     while (settlement.evict() && this.#steps.length > 0) settlement.step(this.#shiftStep());
-    if (settlement.hasOutcomes) this.ready.push(...settlement.take());
     this.#mark();
     if (this.#feed.isOver && !settlement.isWaiting) this.isDecided$.next();
     return this.ready.length > 0;
@@ -81,9 +80,9 @@ export class Join<V, K> extends BatchCollector<unknown> {
 
   override end(): void {
     for (const side of [this.#feed, this.#ledger]) if (!side.isOver) side.end();
+    this.ready.push(...this.#gaps);
     this.#fold();
     this.#settlement.end();
-    this.ready.push(...this.#gaps, ...this.#settlement.take());
   }
 
   /** Returns how long until the clock moves something, in ms. */
@@ -105,7 +104,7 @@ export class Join<V, K> extends BatchCollector<unknown> {
   #feedEvent(event: ClusterLifecycleEvent): void {
     if (this.#feed.event(event)) this.#settlement.revise('feed');
     // Outcomes that the event has corrected come before it.
-    if (event.type !== 'watermark') this.ready.push(...this.#settlement.take(), event);
+    if (event.type !== 'watermark') this.ready.push(event);
   }
 
   #fromLedger(value: unknown): void {

@@ -58,6 +58,20 @@ describe('an outcome', () => {
     expect(lines()).toEqual(['104 confirmed A 4', '106 replaced a by A']);
   });
 
+  it('is not replaced without slot, also if the ledger has slots', () => {
+    const { feed, ledger, lines } = settled({ slot: undefined });
+    feed(100, 'a');
+    ledger(104, 'a');
+    ledger(106, 'A', { reverted: entries('a') });
+    ledger(120);
+    expect(lines()).toEqual([
+      '104 confirmed a 4',
+      '106 reorged a, was confirmed',
+      '109 unseen A',
+      '116 expired a, was reorged',
+    ]);
+  });
+
   it('is not replaced by a rival that is only shown', () => {
     const { feed, ledger, lines } = settled();
     feed(100, 'a');
@@ -244,6 +258,28 @@ describe('the rules', () => {
     expect(lines()).toEqual(['110 expired a']);
     ledger$.next(disconnected(113, { endedAt: 108 }));
     expect(lines().at(-1)).toMatch(/unknown a ledger gap, was expired$/);
+  });
+
+  it('a hole corrects what has expired only if it is in the time that the trade waited', () => {
+    const { feed, ledger, ledger$, lines } = settled();
+    feed(100, 'a', 'b');
+    ledger(105);
+    // It fills a hole, so `a` expires after it, with its time.
+    ledger(140, 'b', { late: true });
+    ledger$.next(gapOf(120, 145));
+    expect(lines()).toEqual(['140 confirmed b 40 late', '140 expired a']);
+    ledger$.next(gapOf(108, 146));
+    expect(lines().slice(2)).toEqual(['140 unknown a ledger gap, was expired']);
+  });
+
+  it('a hole from before its block was taken back does not correct what has expired', () => {
+    const { feed, ledger, ledger$, lines } = settled();
+    feed(100, 'a');
+    ledger(104, 'a');
+    ledger(106, '', { reverted: entries('a') });
+    ledger(120);
+    ledger$.next(gapOf(101, 103));
+    expect(lines().slice(2)).toEqual(['116 expired a, was reorged']);
   });
 
   it('a step that fills a hole counts before the decisions in the hole, and its outcomes are late', () => {

@@ -1,6 +1,4 @@
-import type { Result } from './simulate.js';
-import { deliveredBlocks } from './simulate.js';
-import type { At, Block, Period, World } from './world.js';
+import { type At, type Block, deliveredBlocks, maxHeld, type Period, type Result, type World } from './world.js';
 
 /** A time in which a trade was in the chain that a node followed. `to` is exclusive. */
 interface Stay {
@@ -45,7 +43,7 @@ class Truth {
   readonly #sights: readonly At<string>[];
   readonly #startOfLedger: number;
   readonly #delivered: readonly At<Block>[];
-  /** The last block before the first outage. */
+  /** The last block before the first outage at which none was missing. */
   readonly #holesFrom: number;
   readonly #rivals = new Map<string, string[]>();
 
@@ -58,7 +56,8 @@ class Truth {
     this.#sights = world.sights.filter(({ at }) => !world.feedOutages.some(({ from, to }) => at >= from && at < to));
     this.#startOfLedger = delivered[0]?.at ?? Infinity;
     const down = world.ledgerOutages[0]?.from ?? Infinity;
-    this.#holesFrom = down === Infinity ? down : (delivered.filter(({ at }) => at < down).at(-1)?.at ?? -Infinity);
+    const lastWhole = delivered.findLast(({ at }) => at < down && this.#isWhole(at, world.blocks));
+    this.#holesFrom = down === Infinity ? down : (lastWhole?.at ?? -Infinity);
     for (const [key, slot] of world.slotOf) this.#rivals.set(slot, [...(this.#rivals.get(slot) ?? []), key]);
   }
 
@@ -83,16 +82,19 @@ class Truth {
         // A node that catches up after an outage says it later.
         const until = Math.min(at, begin + withinMs);
         const before = this.#blocksAfter(begin);
+        // A node that has missed blocks counts from those that it had.
+        const had = this.#delivered.filter(({ at: arrivedAt }) => arrivedAt <= begin).map(({ what }) => what.height);
+        const lastHeight = Math.max(0, ...had) + this.#world.limits.withinBlocks;
         const stay = this.#ideal.find(
           (each) =>
             rivals.includes(each.key) &&
             each.from <= until &&
             each.from < before &&
+            this.#heightOf(each.block) <= lastHeight &&
             // What was taken back before does not count.
             (result.previous?.state === 'reorged' ? each.from >= begin : each.to > begin) &&
-            // What a late step takes back counts from the beginning of its hole: a trade of that time never had it.
-            each.to > until &&
-            !this.#isHidden(each),
+            !this.#isHidden(each, until) &&
+            !this.#isTakenBackLate(each, begin),
         );
         return stay && `${stay.key} was in the chain from ${stay.from} to ${stay.to}`;
       }
@@ -122,7 +124,8 @@ class Truth {
     if (state === 'unknown') return undefined;
     if (last !== undefined && last.at > end - limits.withinMs) return undefined;
     if (inTheEnd === undefined) {
-      if (state === 'confirmed' || state === 'unseen' || state === 'replaced') return 'it is not in the chain';
+      if (state === 'confirmed' || state === 'unseen' || state === 'replaced')
+        return isHidden && this.#standsStill(last!) ? undefined : 'it is not in the chain';
       const hasExpired =
         isShown && last?.state !== 'expired' && !(last?.state === 'reorged' && last.seenAt === undefined);
       return hasExpired && !isHidden ? 'it has expired' : undefined;
@@ -131,7 +134,7 @@ class Truth {
     if (state === 'replaced' && inTheEnd.key === key) return 'it is in the chain';
     // Blocks below the first one were never received.
     const lowest = this.#delivered[0]?.what.height ?? 0;
-    if ((this.#blockOf(inTheEnd.block)?.height ?? 0) < lowest) return undefined;
+    if (this.#heightOf(inTheEnd.block) < lowest) return undefined;
     // The confirmation came when the trade was forgotten.
     const isForgotten = last !== undefined && inTheEnd.from - last.at > limits.rememberMs;
     if (isForgotten || isHidden) return undefined;
@@ -139,6 +142,14 @@ class Truth {
     // It may have been shown outside of the time that counts.
     if (last?.state === 'unseen') return this.#sightNear(key, last.confirmedAt) && 'it was shown';
     return state === (isShown ? 'confirmed' : 'unseen') ? undefined : `it is in the chain since ${inTheEnd.from}`;
+  }
+
+  /** Whether blocks are missing since a trade was taken back, and the ledger still waits for them. */
+  #standsStill(last: Result): boolean {
+    const key = last.state === 'replaced' ? last.by : last.key;
+    const until = this.#actual.findLast((stay) => stay.key === key)?.to ?? -Infinity;
+    const since = this.#delivered.filter(({ at }) => at >= until).map(({ what }) => what.id);
+    return new Set(since).size <= maxHeld;
   }
 
   /** Returns when a feed without outages shows a trade, in the time around its confirmation that counts. */
@@ -154,6 +165,10 @@ class Truth {
     const { feedOutages, canFetch, begin, limits } = this.#world;
     const { graceMs, rememberMs } = limits;
     const confirmedAt = this.#actual.filter((each) => each.key === key && each.from <= at).map((each) => each.from);
+    // A node that gives up a hole goes on with the highest block that it has.
+    if (this.#isBehind(at))
+      for (const { at: arrivedAt, what } of this.#delivered)
+        if (arrivedAt <= at && what.entries.some((entry) => entry.key === key)) confirmedAt.push(arrivedAt);
     const overlaps = (periods: readonly Period[], from: number, to: number) =>
       periods.some((period) => period.from <= to && period.to >= from);
     switch (because.why) {
@@ -174,7 +189,7 @@ class Truth {
             ? undefined
             : 'the feed had no outage';
         if (canFetch) return 'no block is missing';
-        // A hole is from the last block before the outage to the one after it that shows it.
+        // A hole is from the last whole chain before the outage to the block after it that shows it.
         return this.#holesFrom <= at ? undefined : 'the ledger had no outage';
       case 'end':
       case 'evicted':
@@ -197,14 +212,53 @@ class Truth {
     return Infinity;
   }
 
-  /** Whether a block was in the chain only while this node was down: the chain that it fetches later does not have it. */
-  #isHidden({ from, block }: Stay): boolean {
-    return this.#world.ledgerOutages.some((outage) => {
-      if (from < outage.from || from > outage.to) return false;
-      const next = this.#delivered.find(({ at }) => at >= outage.to)?.what;
-      for (let each = next; each !== undefined; each = this.#blockOf(each.parent)) if (each.id === block) return false;
-      return true;
+  /**
+   * Whether a block came while this node was down, and its chain then has no such trade, or only after the decision: what
+   * fills a hole counts from the last block before it, what was only late does not.
+   */
+  #isHidden({ key, from, to }: Stay, until: number): boolean {
+    if (!this.#world.ledgerOutages.some((outage) => from >= outage.from && from <= outage.to)) return false;
+    const learned = this.#actual.find((stay) => stay.key === key && stay.from >= from && stay.from < to);
+    if (learned === undefined) return true;
+    const { from: learnedAt, block } = learned;
+    const isNext = this.#delivered.some(({ at, what }) => at === learnedAt && what.id === block);
+    if (isNext && this.#had(this.#blockOf(block)!.parent, learnedAt)) return learnedAt > until;
+    const before = this.#delivered.findLast(({ at }) => at < learnedAt && this.#isWhole(at, this.#delivered));
+    return before !== undefined && before.at > until;
+  }
+
+  /** Whether a node had a block before a time. */
+  #had(id: string, before: number): boolean {
+    return this.#delivered.some(({ at, what }) => {
+      if (at >= before) return false;
+      let each: Block | undefined = what;
+      while (each !== undefined && each.id !== id) each = this.#world.canFetch ? this.#blockOf(each.parent) : undefined;
+      return each !== undefined;
     });
+  }
+
+  /** Whether a trade was first shown in a hole whose late step takes the block back: that counts from the hole's begin. */
+  #isTakenBackLate({ from, to }: Stay, seenAt: number): boolean {
+    if (from > seenAt) return false;
+    return !this.#delivered.some(({ at }) => at > seenAt && at < to && this.#isWhole(at, this.#delivered));
+  }
+
+  /** Whether a node has all expected blocks below those that it has. */
+  #isWhole(at: number, expected: readonly At<Block>[]): boolean {
+    if (this.#world.canFetch) return true;
+    const lowest = this.#delivered[0]?.what.height ?? 0;
+    const missing = new Set(expected.map(({ what }) => what.id));
+    const arrived = this.#delivered.filter((each) => each.at <= at).map(({ what }) => what);
+    for (const { id } of arrived) missing.delete(id);
+    return !arrived.some((block) => {
+      for (let each: Block | undefined = block; each !== undefined; each = this.#blockOf(each.parent))
+        if (each.height >= lowest && missing.has(each.id)) return true;
+      return false;
+    });
+  }
+
+  #heightOf(id: string): number {
+    return this.#blockOf(id)?.height ?? 0;
   }
 
   #blockOf(id: string): Block | undefined {

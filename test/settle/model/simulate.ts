@@ -3,12 +3,10 @@ import { createTradeFeedError } from '../../../src/protocol/failures/classify.js
 import type { FeedEvent, Gap, Watermark } from '../../../src/protocol/event.js';
 import { Frame } from '../../../src/protocol/frame.js';
 import { ledger } from '../../../src/settle/ledger.js';
-import type { LedgerStep, Outcome } from '../../../src/settle/outcome.js';
+import type { LedgerStep } from '../../../src/settle/outcome.js';
 import { settle } from '../../../src/settle/settle.js';
 import { judge } from './oracle.js';
-import { type At, type Block, createWorld, type World } from './world.js';
-
-export type Result = Outcome<undefined, string>;
+import { type At, type Block, createWorld, deliveredBlocks, maxHeld, type Result, type World } from './world.js';
 
 /** What a run has done. */
 export interface Run {
@@ -65,7 +63,7 @@ const live = (world: World, feed: readonly At<FeedEvent>[]) => {
       entries: ({ entries }) => entries,
       ...(world.canFetch && { fetchParent: ({ parent }: Block) => of(byId.get(parent)) }),
       depth: world.depth,
-      maxHeld: 12,
+      maxHeld,
       scheduler,
     }),
   );
@@ -91,10 +89,6 @@ const optionsOf = ({ limits }: World, scheduler: VirtualTimeScheduler) => ({
   ...limits,
   scheduler,
 });
-
-/** The blocks that arrive: those of an outage do not. */
-export const deliveredBlocks = ({ blocks, ledgerOutages }: World): readonly At<Block>[] =>
-  blocks.filter(({ at }) => !ledgerOutages.some(({ from, to }) => at >= from && at < to));
 
 /** The events of the feed: those of an outage are missing. */
 const feedOf = ({ sights, feedOutages, begin }: World): readonly At<FeedEvent>[] => {

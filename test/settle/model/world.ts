@@ -1,3 +1,4 @@
+import type { Outcome } from '../../../src/settle/outcome.js';
 import { type Chance, createChance } from '../../cluster/simulation/chance.js';
 
 /** A block as a node has it. */
@@ -49,6 +50,9 @@ interface Pending {
 }
 
 const begin = 1_000_000;
+
+/** How many blocks wait for a missing one that can't be fetched. */
+export const maxHeld = 12;
 
 /** Creates the world of a seed. */
 export const createWorld = (seed: number): World => {
@@ -155,3 +159,10 @@ const mine = (chance: Chance, { pending, intervalMs, busyUntil, end }: Mining): 
   }
   return shown.sort((a, b) => a.at - b.at);
 };
+
+/** The blocks that arrive: those of an outage do not. */
+export const deliveredBlocks = ({ blocks, ledgerOutages }: World): readonly At<Block>[] =>
+  blocks.filter(({ at }) => !ledgerOutages.some(({ from, to }) => at >= from && at < to));
+
+/** What `settle` emits in a world. */
+export type Result = Outcome<undefined, string>;
