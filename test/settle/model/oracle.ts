@@ -238,8 +238,7 @@ class Truth {
   }
 
   /** Whether a trade was first shown in a hole whose late step takes the block back: that counts from the hole's begin. */
-  #isTakenBackLate({ from, to }: Stay, seenAt: number): boolean {
-    if (from > seenAt) return false;
+  #isTakenBackLate({ to }: Stay, seenAt: number): boolean {
     return !this.#delivered.some(({ at }) => at > seenAt && at < to && this.#isWhole(at, this.#delivered));
   }
 
