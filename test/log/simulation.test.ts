@@ -3,6 +3,7 @@ import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { isAllCases } from '../support/cases.js';
+import { simulate } from './simulation/simulate.js';
 
 /** Runs a program of the folder `programs` outside jest, where no coverage slows it down. Returns what it prints. */
 const runProgram = async (name: string, ...args: readonly string[]): Promise<unknown> => {
@@ -34,6 +35,15 @@ describe('a log with kills, power failures and full disks, in virtual time', () 
       expect(sums.bad).toBe(0);
       expect(Object.keys(sums.faults)).toHaveLength(6);
       for (const count of [sums.received, sums.gaps]) expect(count).toBeGreaterThan(1_000);
+    },
+    limitMs,
+  );
+
+  it(
+    'does so in this process as well, where the coverage is measured',
+    async () => {
+      for (let seed = 301; seed <= (isAllCases ? 340 : 305); seed += 1)
+        expect([seed, (await simulate(seed)).violations]).toEqual([seed, []]);
     },
     limitMs,
   );
