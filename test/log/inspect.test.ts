@@ -1,0 +1,114 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { firstValueFrom, from, lastValueFrom, skipWhile } from 'rxjs';
+import { feedLog, inspectLog, LogError, verifyLog } from '../../src/log/index.js';
+import { readHeader } from '../../src/log/lines.js';
+import { gapOf, opened } from '../operators/stream.js';
+import { Frame } from '../../src/protocol/frame.js';
+
+const frame = (n: number) => new Frame('market', Buffer.from(`{"n":${n}}`), false, 1_000 + n, 1);
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'log-inspect-'));
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+const write = (events: readonly unknown[], options = {}) =>
+  lastValueFrom(from(events).pipe(feedLog(folder).append(options)), { defaultValue: undefined });
+const segments = () =>
+  readdirSync(folder)
+    .filter((name) => name.includes('.ndjson'))
+    .sort()
+    .map((name) => join(folder, name));
+
+describe('inspectLog', () => {
+  it('shows an empty folder as a log without records', async () => {
+    expect(await inspectLog(folder)).toMatchObject({
+      ...{ log: undefined, segments: [], offset: 0, end: 0, frames: 0, bytes: 0, from: undefined, to: undefined },
+      ...{ writer: undefined, consumers: [] },
+    });
+    mkdirSync(join(folder, 'cursors'));
+    expect((await inspectLog(folder)).consumers).toEqual([]);
+  });
+
+  it.each([inspectLog, verifyLog])('rejects with a LogError if there is no such folder: %p', async (read) => {
+    const path = join(folder, 'missing');
+    await expect(read(path)).rejects.toThrow(LogError);
+    await expect(read(path)).rejects.toMatchObject({ path });
+  });
+
+  it('shows segments, the writer, and how far each consumer is behind', async () => {
+    await write([opened(1_000), ...Array.from({ length: 200 }, (_, n) => frame(n))], { segmentBytes: 4_000 });
+    const consume = (name: string, until: number) =>
+      firstValueFrom(
+        feedLog(folder)
+          .consume$(name, () => Promise.resolve(), { maxBatch: 10, from: 'earliest' })
+          .pipe(skipWhile(({ committed }) => committed < until)),
+      );
+    await consume('done', 201);
+    const { committed } = await consume('half', 100);
+    const status = await inspectLog(folder);
+    expect(status).toMatchObject({ offset: 0, end: 201, frames: 200, from: 1_000, to: 1_199 });
+    expect(status.segments.length).toBeGreaterThan(3);
+    expect(status.segments.map(({ end }) => end).slice(0, -1)).toEqual(status.segments.map((s) => s.offset).slice(1));
+    expect(status.writer).toMatchObject({ closed: true, isRunning: false, offset: 201 });
+    expect(status.consumers).toMatchObject([
+      { name: 'done', behind: 0, behindMs: 0 },
+      { name: 'half', behind: 201 - committed },
+    ]);
+  });
+
+  it('reads a last segment that is compressed, and one whose header is damaged', async () => {
+    await write([opened(1_000), frame(1)]);
+    const [path] = segments();
+    const bytes = readFileSync(path!);
+    writeFileSync(`${path}.gz`, gzipSync(bytes));
+    rmSync(path!);
+    expect(await inspectLog(folder)).toMatchObject({ end: 2, frames: 1, segments: [{ isCompressed: true }] });
+    rmSync(`${path}.gz`);
+    writeFileSync(path!, bytes.toString().replace('"type":"segment"', '"type":"sediment"'));
+    expect(await inspectLog(folder)).toMatchObject({ frames: 0, segments: [{ offset: 0, from: 1_000, to: 1_001 }] });
+  });
+});
+
+describe('verifyLog', () => {
+  it('names each line that is damaged, counts the bytes of a torn one, and reports its progress', async () => {
+    await write([opened(1_000), frame(1), gapOf(1_001, 1_002), { ...gapOf(1_002, 1_003), missed: 7 }, frame(4)]);
+    const [path] = segments();
+    const progress: number[] = [];
+    const whole = await verifyLog(folder, ({ records }) => progress.push(records));
+    expect(whole).toMatchObject({ records: 5, frames: 9, damaged: [], tornBytes: 0 });
+    expect(progress).toEqual([5]);
+
+    const lines = readFileSync(path!, 'utf8').split('\n');
+    lines[0] = lines[0]!.replace('"offset":0', '"offset":9');
+    lines[2] = 'no record';
+    lines[5] = lines[5]!.replace('"offset":4', '"offset":44');
+    writeFileSync(path!, `${lines.join('\n')}{"offs`);
+    const check = await verifyLog(folder);
+    expect(check.damaged.map(({ line, problem }) => [line, problem])).toEqual([
+      [1, 'it is not the header of this segment'],
+      [3, 'it is not a record'],
+      [6, 'its offset is 44, not 4'],
+    ]);
+    expect(check.damaged[1]).toMatchObject({ path, lineAt: lines.slice(0, 2).join('\n').length + 1 });
+    expect(check.tornBytes).toBe(6);
+  });
+});
+
+it.each([
+  ['text that is no JSON', 'x'],
+  ['bytes that are not UTF-8', Buffer.from([0xff])],
+  ['a number', '5'],
+  ['null', 'null'],
+  ['a record', '{"offset":0,"type":"opened"}'],
+  ['an offset that is not a whole number', '{"offset":0.5,"type":"segment"}'],
+  ['fields that are missing', '{"offset":0,"type":"segment","log":"a"}'],
+  ['a state that is no list', '{"offset":0,"type":"segment","frames":0,"holes":0,"log":"a","boot":"b","state":{}}'],
+])('takes no header from %s', (_what, line) => {
+  expect(readHeader(Buffer.from(line))).toBeUndefined();
+});
