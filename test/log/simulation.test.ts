@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { isAllCases } from '../support/cases.js';
 
-/** Runs a program of the folder `programs` outside jest, where no coverage slows it down. Returns what it prints. */
+/** Runs a program from `programs` outside jest, where coverage can't slow it down. Returns what it prints. */
 const runProgram = async (name: string, ...args: readonly string[]): Promise<unknown> => {
   const program = fileURLToPath(new URL(`programs/${name}`, import.meta.url));
   const { stdout } = await promisify(execFile)(process.execPath, [program, ...args], {
@@ -22,12 +22,12 @@ interface Sums {
   readonly timelines: readonly string[];
 }
 
-// A busy machine needs much longer than the few seconds of a free one.
+// A busy machine takes much longer than the few seconds of an idle one.
 const limitMs = 300_000;
 
 describe('a log with kills, power failures and full disks, in virtual time', () => {
   it(
-    'has each frame once or in a gap, and keeps what a reader has seen, in every seed',
+    'has each frame once or in a gap, and keeps what a reader has received, in every seed',
     async () => {
       const sums = (await runProgram('run-seeds.mjs', '1', isAllCases ? '200' : '80')) as Sums;
       expect(sums.timelines.join('\n\n')).toBe('');
@@ -39,7 +39,7 @@ describe('a log with kills, power failures and full disks, in virtual time', () 
   );
 
   it(
-    'is found wrong when a rule is broken on purpose',
+    'shows violations of each rule that is broken on purpose',
     async () => {
       const results = (await runProgram('run-mutants.mjs')) as readonly {
         name: string;
