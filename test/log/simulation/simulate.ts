@@ -277,7 +277,7 @@ class Simulation {
     const process = this.#begin();
     const machine = this.#machine(process);
     const before = committedIn(process.folder, 'db', machine)?.offset;
-    // A power failure makes the cursor older than what a consumer has reported, a kill makes it newer.
+    // After a power failure the cursor is older than what a consumer has reported, after a kill it is newer.
     const observer = new Observer('consumer', this.#truth, before);
     const batches: { readonly offsets: readonly number[]; isDone: boolean }[] = [];
     let position: LogReader | undefined;
