@@ -183,7 +183,7 @@ describe('windows over a log', () => {
 });
 
 describe('speed', () => {
-  it("waits between records as recorded, divided by the speed, but not if the clock was set back", async () => {
+  it('waits between records as recorded, divided by the speed, but not if the clock was set back', async () => {
     const times = [1_000, 1_100, 1_300, 500, 600, 1_000];
     await lastValueFrom(from(times.map((at, n) => frame(n, at))).pipe(feedLog(folder).append()));
     const scheduler = new VirtualTimeScheduler();
