@@ -94,7 +94,7 @@ describe('toReadable', () => {
   });
 
   it("is destroyed with an explanation when a value can't be a chunk", async () => {
-    await expect(toReadable()(of(1, null)).toArray()).rejects.toThrow(/null cannot be a chunk/);
+    await expect(toReadable()(of(1, null)).toArray()).rejects.toThrow(/null can't be a chunk/);
     const wrong = of({}) as unknown as Observable<string>;
     await expect(toReadable({ objectMode: false })(wrong).toArray()).rejects.toThrow(/chunk/);
   });
