@@ -15,7 +15,7 @@ const relayReactions = {
 };
 const logReactions = {
   stop: 'The Observable errors with a `LogError`. Nothing is tried again until you subscribe again.',
-  backoff: 'It is the reason of a `gap`, or of a `disconnected`, that the log adds. Readers go on by themselves.',
+  backoff: 'It is the reason of a `gap`, or of a `disconnected`, that the log adds. Readers continue.',
 };
 const stages = { ticket: 'at the ticket request', handshake: 'at the handshake', stream: 'on the open stream' };
 

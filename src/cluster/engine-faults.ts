@@ -41,7 +41,7 @@ const advices: readonly (readonly [pattern: RegExp, advice: string])[] = [
     "Use one primary Redis server, with or without Sentinel: Redis Cluster isn't supported.",
   ],
   [
-    /not a key of this version/,
+    /isn't a key of this version/,
     'The key is damaged, or of a newer version. If no replica of a newer version uses it, run ' +
       '`npx rx-trade-feed cluster resume`.',
   ],

@@ -72,7 +72,7 @@ export interface ReadOptions {
   readonly follow?: boolean | undefined;
   /** How fast records are emitted: 1 as they happened, 10 ten times as fast, `Infinity` at once. @defaultValue `Infinity` */
   readonly speed?: number | undefined;
-  /** What stands for damaged lines: a `gap`, or a LogError with the code `log-corrupt`. @defaultValue `'gap'` */
+  /** What replaces damaged lines: a `gap`, or a LogError with the code `log-corrupt`. @defaultValue `'gap'` */
   readonly onDamage?: 'gap' | 'error' | undefined;
   /** The clock of `speed`. @defaultValue `asyncScheduler` */
   readonly scheduler?: SchedulerLike | undefined;

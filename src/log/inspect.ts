@@ -74,7 +74,7 @@ export interface DamagedLine {
 
 /** What {@link verifyLog} has read so far. */
 export interface LogProgress {
-  /** Of the files, as they are on the disk. */
+  /** The bytes of the files on the disk. */
   readonly bytes: number;
   readonly totalBytes: number;
   readonly records: number;

@@ -20,7 +20,7 @@ export interface Place {
   readonly offset: number;
   /** The frames of the feed before it: stored, or counted in a gap. */
   readonly frames: number;
-  /** The gaps before it whose frames nobody has counted. */
+  /** The gaps before it with an unknown number of frames. */
   readonly holes: number;
   /** The log time of the record before it, in epoch ms; `undefined` at the beginning of a log. */
   readonly at?: number | undefined;
@@ -34,7 +34,7 @@ export interface Header extends Place {
   readonly boot: string;
   /** The status of the feed before this segment. */
   readonly state: Snapshot;
-  /** After a power failure: the end of what is left of the records before; `null` if nothing is left. */
+  /** After a power failure: the end of the remaining records; `null` if none remain. */
   readonly after?: number | null | undefined;
 }
 

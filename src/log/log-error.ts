@@ -2,7 +2,7 @@ import { logErrors } from '../protocol/failures/classify.js';
 import { failurePage } from '../protocol/failures/meanings.js';
 
 /**
- * What is wrong with a log: another writer has it, another process has this consumer, a later writer has taken over, a
+ * The code of a {@link LogError}: another writer has it, another process has this consumer, a later writer has taken over, a
  * file is damaged or can't be read, the disk can't be written, or the log no longer has what a consumer needs next.
  */
 export type LogErrorCode =

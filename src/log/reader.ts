@@ -153,7 +153,7 @@ export class LogReader {
     const found = this.#exact(current) ?? this.#listed(current);
     if (found === undefined) return false;
     // The writer creates a segment after the last line of the one before it. So a second read finds that line.
-    if (current !== undefined && !this.#isReplaced(current) && (await this.#read())) return true;
+    if (current !== undefined && (await this.#read())) return true;
     if (!this.#isClosed) await this.#enter(found);
     return true;
   }

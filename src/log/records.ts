@@ -316,5 +316,5 @@ export const notALog = (path: string): LogError =>
     { path, lineAt: 0 },
   );
 
-/** After a power failure the log has a gap of its own for whoever was at the end. */
+/** After a power failure the log itself has the gap, for a reader that was at the end. */
 const hasOwnGap = ({ after }: Header, next: number): boolean => typeof after === 'number' && next >= after;

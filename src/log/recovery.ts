@@ -24,7 +24,7 @@ export interface Opened {
   readonly boot: string;
   /** Where the next segment begins. */
   readonly place: Place;
-  /** After a power failure: the end of what is left; `null` if nothing is left. */
+  /** After a power failure: the end of the remaining records; `null` if none remain. */
   readonly after: number | null | undefined;
 }
 

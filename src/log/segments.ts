@@ -118,8 +118,8 @@ export interface SegmentEnd extends Place {
 export const placeAfter = ({ offset, frames, holes, at }: SegmentEnd): Place => ({ offset, frames, holes, at });
 
 /**
- * Scans a segment. Returns `undefined` if it has no complete line. A damaged line stands for one record, of which nobody
- * knows how many frames it was.
+ * Scans a segment. Returns `undefined` if it has no complete line. A damaged line counts as one record
+ * with an unknown number of frames.
  */
 export const scanSegment = (bytes: Buffer, first: number): SegmentEnd | undefined => {
   let to = bytes.indexOf(newline);

@@ -299,7 +299,7 @@ export class LogWriter {
       const { events } = this.#state;
       // As after every gap: `opened` comes first. Other events that were lost end with these.
       const status = snapshotSince(events, stored.at ?? -Infinity) as readonly Stored[];
-      // The feed had a gap of its own meanwhile, whose frames nobody has counted.
+      // The feed itself had a gap meanwhile, with an unknown number of frames.
       const gaps = [logGap('writeFailed', { ...times, missed }), ...(hasOwn ? [logGap('writeFailed', times)] : [])];
       for (const event of openedIn(events) ? [...status, ...gaps] : [...gaps, ...status]) this.#record(event);
     } catch {

@@ -278,7 +278,7 @@ class Chain<B, K> {
     return createGap(this.#markedAt, this.#now, failure);
   }
 
-  /** Nobody knows what is between the tree and the held blocks: begins a new tree with the highest of them. */
+  /** The blocks between the tree and the held ones can't be had: begins a new tree with the highest held block. */
   #giveUp(cause: unknown): readonly Output<K>[] {
     const tip = this.#tip as Block<B, K>;
     const doubted = this.#branchOf(tip).flatMap(({ entries }) => entries);

@@ -50,14 +50,14 @@ export interface Unseen<K> extends OutcomeFacts<'unseen', K> {
   readonly confirmedAt: number;
 }
 
-/** Nobody can tell: the feed or the ledger was not observed for all of the time that counts. */
+/** Can't be decided: the feed or the ledger wasn't observed for all of the time that counts. */
 export interface Unknown<V, K> extends OutcomeFacts<'unknown', K>, Partial<Shown<V>> {
   readonly because: Because;
 }
 
 /** Why an outcome is unknown. */
 export interface Because {
-  /** What was not observed. */
+  /** The side that wasn't observed. */
   readonly side: 'feed' | 'ledger';
   /**
    * `'gap'`: an outage, or blocks that are missing. `'start'`: the time before it began. `'end'`: the time after it
@@ -77,7 +77,7 @@ export interface PreviousOutcome {
   readonly leadMs?: number;
 }
 
-/** What became of a trade, told apart by `state`. See {@link settle}. */
+/** What became of a trade; `state` distinguishes the outcomes. See {@link settle}. */
 export type Outcome<V, K> =
   Confirmed<V, K> | Replaced<V, K> | Expired<V, K> | Reorged<V, K> | Unseen<K> | Unknown<V, K>;
 
@@ -96,7 +96,7 @@ export interface LedgerStep<K> {
   readonly confirmed: readonly LedgerEntry<K>[];
   /** What it took back. An entry that is in `confirmed`, too, only moves. */
   readonly reverted?: readonly LedgerEntry<K>[];
-  /** Confirmed before, and nobody knows whether it still is: blocks are missing. */
+  /** Confirmed before, but blocks are missing, so it may not be any more. */
   readonly doubted?: readonly LedgerEntry<K>[];
   /** The time of the missing blocks, with `doubted`. */
   readonly gap?: Gap;

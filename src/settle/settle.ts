@@ -57,7 +57,7 @@ export interface SettleOptions<T, K, V = T> {
 /**
  * Says what became of each trade of a feed: joins it with a ledger, by the time of both.
  *
- * Emits an {@link Outcome} as soon as it is certain: `confirmed`, with its lead; `replaced` by another trade of its
+ * Emits an {@link Outcome} once it's certain: `confirmed`, with its lead; `replaced` by another trade of its
  * slot; `expired`; `unseen`, if only the ledger has it; `reorged`, if the ledger takes it back. Where the feed or the
  * ledger was not observed, the outcome is `unknown` and says why. A later outcome of a key has `previous`: add each and
  * subtract its `previous`, and your sums are exact at every moment. `tumblingWindow({ ...outcomeStats })` does.

@@ -7,7 +7,7 @@ type Limit = 'withinMs' | 'withinBlocks' | 'graceMs' | 'rememberMs' | 'maxTrades
 export type SettlementLimits = Readonly<Record<Limit, number>> & { readonly slot?: unknown };
 
 /**
- * What is known about each trade, as a fold over sights and steps in the order of their time. It reads no clock: so a
+ * The state of each trade, as a fold over sights and steps in the order of their time. It reads no clock: so a
  * recording has the outcomes of the live streams.
  */
 export class Settlement<V, K> {

@@ -106,7 +106,7 @@ type Written = Exclude<LogRecord, Watermark>;
 /** In JSON, the offset is first, as in the files of the log. A gap that the reader has found has none. */
 const lineOf = (record: Written, format: Format, json = false): string | Uint8Array => {
   const { offset, position: _position, ...event } = record;
-  // The only event that other commands don't show is `stopped`, which is written as it is.
+  // The only event that other commands don't show is `stopped`, written unchanged.
   const line = format((record.type === 'frame' ? record : event) as CliEvent) ?? '';
   return json && offset !== undefined ? `{"offset":${offset},${String(line).slice(1)}` : line;
 };

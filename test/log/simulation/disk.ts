@@ -109,7 +109,7 @@ export class SimulatedDisk {
     const failing = (share = 1) => {
       if (this.errors > 0 && this.#chance.isTrue(this.errors * share)) throw failure('EIO');
     };
-    const async = (kind: keyof typeof slowestMs, call: () => unknown, done: Done, tear = () => {}) => {
+    const inBackground = (kind: keyof typeof slowestMs, call: () => unknown, done: Done, tear = () => {}) => {
       check();
       const pending = { process, tear };
       this.#pending.add(pending);
@@ -181,7 +181,7 @@ export class SimulatedDisk {
         const { between, isTrue } = this.#chance;
         const later: Done = (error, value) =>
           isTrue(0.2) ? this.#later(between(0, 10), () => process.isAlive && done(error, value)) : done(error, value);
-        async(
+        inBackground(
           'read',
           () => (position >= inode.data.length ? 0 : inode.data.copy(buffer, offset, position, position + length)),
           later,
@@ -197,7 +197,7 @@ export class SimulatedDisk {
         const bytes = () => buffer.subarray(offset, offset + length);
         const tear = () =>
           this.#put(inode, bytes().subarray(0, Math.floor(this.#chance.between(0, length + 1))), position, false);
-        async(
+        inBackground(
           'write',
           () => {
             // Now and then the disk only takes part of it.
@@ -217,7 +217,7 @@ export class SimulatedDisk {
       fdatasync: (fd: number, done: Done) => {
         const { inode } = this.#of(process, fd);
         const { data } = inode;
-        async('sync', () => (inode.synced = Buffer.from(data)), done);
+        inBackground('sync', () => (inode.synced = Buffer.from(data)), done);
       },
       fsyncSync: (fd: number) => {
         check();
@@ -229,7 +229,7 @@ export class SimulatedDisk {
         check();
         const isCursors = this.#of(process, fd).path === 'cursors';
         const names = [...this.#unsynced].filter((each) => each.startsWith('cursors/') === isCursors);
-        async('sync', () => names.forEach((each) => this.#unsynced.delete(each)), done);
+        inBackground('sync', () => names.forEach((each) => this.#unsynced.delete(each)), done);
       },
       ftruncateSync: (fd: number, length: number) => {
         check();

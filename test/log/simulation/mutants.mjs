@@ -29,7 +29,7 @@ writer.ts, seed 11
 -const missed = this.#end.frames - stored.frames;
 +const missed = 0;
 # lines that reached the disk are counted as lost
-writer.ts, seed 4
+writer.ts, seed 5
 -return placeAfter(end);
 +return this.#begun;
 # nobody says that the writer is gone
@@ -50,13 +50,17 @@ lines.ts, seed 6
 +? { offset: offset + 1, frames, holes, at }
 # no second read before a later segment
 reader.ts, seed 127
--if (current !== undefined && !this.#isReplaced(current) && (await this.#read())) return true;
+-if (current !== undefined && (await this.#read())) return true;
+# no second read of a segment that was compressed meanwhile
+reader.ts, seed 20775
+-if (current !== undefined && (await this.#read())) return true;
++if (current !== undefined && !this.#isReplaced(current) && (await this.#read())) return true;
 # repair while a write is in flight
 writer.ts, seed 30
 -if (this.#outage?.isPaused !== true || this.#inFlight !== undefined || this.#hasEnded) return;
 +if (this.#outage?.isPaused !== true || this.#hasEnded) return;
 # the tip of a new writer is not durable
-recovery.ts, seed 32
+recovery.ts, seed 85
 -disk.fdatasyncSync(lockFd);
 # a torn line stays after a kill
 recovery.ts, seed 2
@@ -73,7 +77,7 @@ recovery.ts, seed 120
 -const isUnused = tip === undefined || (tip.offset === 0 && (tip.closed || tip.boot === boot));
 +const isUnused = tip === undefined;
 # a writer appends to an old segment
-writer.ts, seed 5
+writer.ts, seed 11
 -if (chunk.begins !== undefined) this.#begin(chunk.begins);
 +const { disk } = this.#machine;
 +const old = this.#fd ? undefined : disk.readdirSync(this.#folder).filter((name) => name.endsWith('.ndjson')).sort().at(-1);

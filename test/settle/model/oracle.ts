@@ -238,8 +238,7 @@ class Truth {
   }
 
   /** Whether a trade first appeared in a hole whose late step takes its block back, counted from the hole's start. */
-  #isTakenBackLate({ from, to }: Stay, seenAt: number): boolean {
-    if (from > seenAt) return false;
+  #isTakenBackLate({ to }: Stay, seenAt: number): boolean {
     return !this.#delivered.some(({ at }) => at > seenAt && at < to && this.#isWhole(at, this.#delivered));
   }
 
