@@ -6,22 +6,22 @@ import { Conflated, isLifecycle, type ItemOf, type NotInferred, withOwnBytes } f
 
 /** The options of {@link conflate}. */
 export interface ConflateOptions {
-  /** The maximum number of keys in a period. When it is reached, all values are emitted. @defaultValue 100 000 */
+  /** How many keys a period can have. The operator emits early once it has that many. @defaultValue 100 000 */
   readonly maxKeys?: number | undefined;
   /** The clock of the periods. @defaultValue `asyncScheduler` */
   readonly scheduler?: SchedulerLike | undefined;
 }
 
 /**
- * Emits the newest value of each key once per period, with the number of values of the key in that period.
+ * Emits the newest value of each key once per period, and says how many values the key had in that period.
  *
- * Conflation as in market data: at most one value per key and period. Each value counts in exactly one
- * {@link Conflated}. The first period begins with the subscription. At its end, the keys are emitted in the order in
- * which they first arrived; a period without values emits nothing.
+ * This is conflation as in market data: you get at most one value per key and period, and each value counts in exactly
+ * one {@link Conflated}. The first period begins when you subscribe. Keys come out in the order they first arrived; an
+ * empty period emits nothing.
  *
- * Lifecycle events such as `gap` keep their place: waiting values are emitted before them. A watermark waits with the
- * values before it. When the source completes or errors, waiting values are emitted first. Errors when `key` throws.
- * Memory: one value for each key of the period, at most `maxKeys`.
+ * Lifecycle events such as `gap` keep their place: waiting values come out before them. A watermark waits with the
+ * values before it. When the source completes or errors, waiting values come out first. Errors when `key` throws.
+ * Memory: one value per key of the period, at most `maxKeys`.
  * ```ts
  * // - is 100 ms; a, b, c: values of one key; p, q: of another; g: a gap
  * // source              -a-p-b-------c-g-----q--------
@@ -29,7 +29,7 @@ export interface ConflateOptions {
  * // U: b (2 values) and p; V: c, and then g; W: q
  * ```
  *
- * @param key - returns the key of a value, such as its symbol; keys are compared as by a `Map`. Called once per value
+ * @param key - returns the key of a value, such as its symbol; compared as in a `Map`, called once per value
  * @param everyMs - the period in ms
  * @throws TradeFeedError with code `invalid-options`, from the call itself
  * @example
@@ -89,7 +89,7 @@ class NewestValues<E, K> extends BatchCollector<EventOf<E> | Conflated<ItemOf<E>
     this.release();
   }
 
-  /** Ends the period. Returns whether there is something to emit. */
+  /** Ends the period. Returns whether there's something to emit. */
   release(): boolean {
     for (const [key, { value, count }] of this.#waiting) this.ready.push(new Conflated(key, value, count));
     this.#waiting = new Map();

@@ -3,36 +3,36 @@ import { failureOf, type TradeFeedError } from '../protocol/failures/trade-feed-
 import { failureIn, type FeedState } from '../protocol/feed-state.js';
 import { FeedFollower } from './items/follow-feed.js';
 
-/** The first attempt is in progress: no connection has been open since the subscription. */
+/** The first attempt is in progress: no connection has opened since you subscribed. */
 export interface ConnectingStatus {
   readonly state: 'connecting';
-  /** When the attempt began, in epoch ms; if before the subscription, the time of its first event here. */
+  /** When the attempt began, in epoch ms; if you subscribed later, the time of the first event you saw. */
   readonly since: number;
 }
 
 /** A connection is open. */
 export interface LiveStatus {
   readonly state: 'live';
-  /** When the connection was opened, in epoch ms; if before the subscription, the time of its first frame here. */
+  /** When the connection opened, in epoch ms; if you subscribed later, the time of the first frame you saw. */
   readonly since: number;
   /** The number of the connection: 1, 2, … */
   readonly connection: number;
 }
 
-/** There is no connection: another attempt is in progress, or will begin. */
+/** The connection is down: another attempt is in progress, or about to begin. */
 export interface ReconnectingStatus {
   readonly state: 'reconnecting';
-  /** When the last connection ended, in epoch ms; if there was none, when the first attempt ended. */
+  /** When the last connection ended, in epoch ms; if none ever opened, when the first attempt ended. */
   readonly since: number;
   /** When the next attempt begins, in epoch ms; `undefined` while an attempt is in progress. */
   readonly nextAttemptAt: number | undefined;
-  /** The number of the reconnect since the last stable connection: 1, 2, … */
+  /** Counts attempts since the last stable connection: 1, 2, … */
   readonly attempt: number;
-  /** The failure that ended the last attempt; `undefined` if the attempt ended before the subscription. */
+  /** The failure that ended the last attempt; `undefined` if it ended before you subscribed. */
   readonly failure: TradeFeedError | undefined;
 }
 
-/** The feed has stopped and does not reconnect. The Observable errors next. */
+/** The feed has stopped and won't reconnect. The Observable errors next. */
 export interface StoppedStatus {
   readonly state: 'stopped';
   /** When the feed stopped, in epoch ms. */
@@ -49,11 +49,11 @@ export type ConnectionStatus = ConnectingStatus | LiveStatus | ReconnectingStatu
  * `stopped`.
  *
  * Emits each status once, when it begins. Errors with the source, after the status `stopped`. Completes with the
- * source. With a `retry` before this operator, `reconnecting` follows `stopped`, or `connecting` if no connection was
+ * source. If you `retry` before this operator, `stopped` turns into `reconnecting`, or into `connecting` if nothing was
  * open before. Memory: the current status.
  *
- * The status depends on the events since the subscription: a late subscriber of a shared feed has none before the next
- * event or frame, and in an outage a `since` that is too late. So subscribe together with the feed, and share the
+ * It only knows the events since you subscribed: subscribe late to a shared feed, and you get no status until the next
+ * event or frame, and a `since` that's too late in an outage. So subscribe together with the feed, and share the
  * status: `feed$.pipe(connectionStatus(), shareReplay({ bufferSize: 1, refCount: true }))`.
  * ```ts
  * // source                --ticket-requested--opened--frame--frame--disconnected+reconnecting--ticket-requested--opened--
@@ -77,7 +77,7 @@ export const connectionStatus = (): ((source: Observable<unknown>) => Observable
     const feed = new FeedFollower();
     return source.pipe(
       map((event) => feed.next(event)),
-      // An error that no event announces, for example of `append`, stops the feed too.
+      // Some errors have no event before them, such as those of `append`, and they stop the feed as well.
       catchError((thrown: unknown) => {
         const errored = throwError(() => thrown);
         return feed.error(thrown) ? concat(of(feed.state), errored) : errored;
@@ -94,7 +94,7 @@ export const stoppedBy = (error: unknown): StoppedStatus => {
   return { state: 'stopped', since: failure.endedAt, failure };
 };
 
-/** `undefined` before the first event, and between an end and its wait. */
+/** Returns `undefined` before the first event, and between `disconnected` and `reconnecting`. */
 export const statusOf = (state: FeedState): ConnectionStatus | undefined => {
   const { open, outage, events } = state;
   if (open !== undefined) return { state: 'live', since: open.at, connection: open.connection };
@@ -111,7 +111,7 @@ export const statusOf = (state: FeedState): ConnectionStatus | undefined => {
   });
   if (last?.type === 'disconnected') {
     const { code, endedAt } = last.failure;
-    // A replica without messages makes no attempt of its own, so no `reconnecting` follows.
+    // A replica that gets no messages doesn't connect anywhere itself, so no `reconnecting` follows.
     return code === 'cluster-away' || code === 'cluster-behind' ? reconnecting(outage?.from ?? endedAt) : undefined;
   }
   const began = first?.type === 'disconnected' ? first.failure.endedAt : undefined;

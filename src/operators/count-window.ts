@@ -8,19 +8,19 @@ import type { AccumulatedWindow, Accumulator, FeedWindow, WindowSource } from '.
 
 /** The options of {@link countWindow}. */
 export interface CountWindowOptions {
-  /** The clock for items without a time. @defaultValue `asyncScheduler` */
+  /** The clock for items that have no time. @defaultValue `asyncScheduler` */
   readonly scheduler?: SchedulerLike | undefined;
 }
 
 /**
  * Groups the items of a feed into windows of `n` items, and reports gaps in each window.
  *
- * Emits a {@link FeedWindow} at every `n`-th item. With `seed` and `add`, emits an {@link AccumulatedWindow}: a
- * computed value instead of the items. `start` and `end` are the times of the first and the last item. A gap belongs to
- * the window that is being filled, even if it is still empty; that window has `complete: false`. When the source
- * completes or errors, the started window, if any, is emitted first, with `complete: false`.
+ * Emits a {@link FeedWindow} at every `n`-th item. Pass `seed` and `add` to get an {@link AccumulatedWindow}: a value
+ * you compute instead of the items. `start` and `end` are the times of the first and the last item. A gap counts for
+ * the window being filled, even if it's still empty, and sets its `complete` to `false`. When the source completes or
+ * errors, a window in progress comes out first, with `complete: false`.
  *
- * Memory: at most `n` items, with their bytes, or the value of the accumulator; and the gaps since the last window.
+ * Memory: at most `n` items and their bytes, or the value of the accumulator; and the gaps since the last window.
  * ```ts
  * // o: opened, with the gap; x: disconnected
  * // source              o-a--b--c--x----o--d--
@@ -54,18 +54,18 @@ export function countWindow(n: number, options: CountWindowOptions = {}): Operat
   return (source) => defer(() => collect$(source, new CountWindows(n, contents, () => scheduler.now())));
 }
 
-/** Collects items into windows of `n`. The time comes from the items and never decreases. */
+/** Collects items into windows of `n`. Takes the time from the items; it never goes back. */
 class CountWindows extends BatchCollector<unknown> {
   private readonly n: number;
   private readonly contents: WindowContents;
   private readonly clock: () => number;
   private readonly outages = new Outages();
   private now = -Infinity;
-  /** The window that is being filled, and the time of its first item. */
+  /** The window being filled, and the time of its first item. */
   private open: OpenWindow | undefined;
   private start = 0;
 
-  /** @param clock - returns the time in epoch ms, for an item without a time */
+  /** @param clock - returns the time in epoch ms, for items that have none */
   constructor(n: number, contents: WindowContents, clock: () => number) {
     super();
     this.n = n;
@@ -75,7 +75,7 @@ class CountWindows extends BatchCollector<unknown> {
 
   add(event: unknown): boolean {
     if (isLifecycle(event)) {
-      // A watermark moves the time, but only an item ends a window of `n` items.
+      // A watermark moves the time, but only items end a window of `n` items.
       if (event.type === 'watermark') return false;
       this.outages.event(event, -Infinity, this.now);
       this.now = Math.max(this.now, timeOf(event) as number);

@@ -9,8 +9,8 @@ import { Decoded, type FrameIn, isFrame } from './items/item.js';
 /**
  * Decodes frames as {@link decodeWith} does, and emits an fp-ts `Either` for each: the failure or the {@link Decoded}.
  *
- * Emits all other values unchanged, in order. Completes and errors with the source. Also errors when a function in the
- * codec throws, and with `invalid-options` when the schema is asynchronous. Memory: none.
+ * Everything else passes unchanged, in order. Completes and errors with the source. Also errors when a function in the
+ * codec throws, and with `invalid-options` if the schema is asynchronous. Memory: none.
  * ```ts
  * // source                 --{"n":1}----------{"n":"x"}--gap--|
  * // decodeEither(codec)    --right({ n: 1 })--left(/n)---gap--|

@@ -9,22 +9,22 @@ import { Decoded, type FrameIn, isFrame } from './items/item.js';
 /** The options of {@link decodeWith}. */
 export interface DecodeOptions {
   /**
-   * What happens to a frame that the codec refuses: `'drop'`; `'error'` errors with a {@link DecodeError}; a function
-   * is called with the failure, and the frame is dropped. @defaultValue `'drop'`
+   * What to do with a frame the codec refuses: `'drop'` it, `'error'` with a {@link DecodeError}, or call your function
+   * with the failure and drop the frame. @defaultValue `'drop'`
    */
   readonly onInvalid?: 'drop' | 'error' | ((failure: DecodeFailure) => void) | undefined;
 }
 
 /**
- * Parses the JSON of text frames, and checks it with an io-ts codec or any Standard Schema (zod, valibot, arktype).
+ * Parses the JSON of text frames and checks it with an io-ts codec or any Standard Schema (zod, valibot, arktype).
  *
- * Emits a {@link Decoded} for each valid frame, and all other values unchanged, in order. An invalid frame is binary,
- * not JSON, refused by the codec, or nested so deeply that the codec runs out of stack: `onInvalid` decides what
- * happens to it. The failure contains the path in the document, but not the payload.
+ * Emits a {@link Decoded} for each valid frame; everything else passes unchanged, in order. A frame is invalid if it's
+ * binary, not JSON, refused by the codec, or nested so deeply that the codec runs out of stack: `onInvalid` decides
+ * what happens to it. The failure says where in the document the problem is, but doesn't contain the payload.
  *
  * Completes and errors with the source. Also errors when a function in the codec or `onInvalid` throws, and with
- * `invalid-options` when the schema is asynchronous. Memory: none. If an io-ts codec returns valid documents unchanged,
- * its `is` checks them, and only frames that it refuses are decoded.
+ * `invalid-options` if the schema is asynchronous. Memory: none. If an io-ts codec returns valid documents unchanged,
+ * its `is` checks them, and only frames it refuses are decoded.
  * ```ts
  * // source               --{"n":1}---{"n":"x"}--gap--{"n":2}---|
  * // decodeWith(codec)    --{ n: 1 }-------------gap--{ n: 2 }--|

@@ -5,27 +5,27 @@ import { isLifecycle, type ItemOf, type NotInferred, timeOf } from './items/item
 
 /** The options of {@link distinctRecent}. */
 export interface DistinctRecentOptions {
-  /** The maximum number of stored keys, 1 or more. @defaultValue 10 000 */
+  /** How many keys to remember, 1 or more. @defaultValue 10 000 */
   readonly max?: number | undefined;
-  /** How long a key is stored, in ms. @defaultValue 60 000 */
+  /** How long to remember a key, in ms. @defaultValue 60 000 */
   readonly ttlMs?: number | undefined;
-  /** The clock for items without a time. @defaultValue `asyncScheduler` */
+  /** The clock for items that have no time. @defaultValue `asyncScheduler` */
   readonly scheduler?: SchedulerLike | undefined;
 }
 
 /**
  * Drops an item if its key is among the last `max` keys and arrived less than `ttlMs` ago.
  *
- * For the overlap when one connection replaces another, and for frames that arrive over two. A repeated item does not
- * renew the time of its key. The time is the `receivedAt` of the frame, also for decoded frames and those of a log; for
- * other items, the time of the scheduler. It never decreases. Lifecycle events are emitted unchanged. Errors when `key`
- * throws. Completes and errors with the source. Memory: at most `max` keys, no items.
+ * Use it where connections overlap: one replaces another, or the same frames arrive over two. Repeating an item doesn't
+ * renew its key. An item's time is the `receivedAt` of its frame, even if it's decoded or from a log; anything else
+ * takes the scheduler's time. Time never goes back. Lifecycle events pass unchanged. Errors when `key` throws.
+ * Completes and errors with the source. Memory: at most `max` keys, no items.
  * ```ts
  * // source                                      --a-b-a-gap-a-b--|
  * // distinctRecent(item => item, { ttlMs: 8 })  --a-b---gap-a-b--|   a and b arrived again after 10
  * ```
  *
- * @param key - returns the key of an item, compared as by a `Map`: a text or a number, not a new object for each item
+ * @param key - returns the key of an item, compared as in a `Map`: a text or a number, not a new object each time
  * @throws TradeFeedError with code `invalid-options`, from the call itself
  * @example
  * ```ts
@@ -58,7 +58,7 @@ export const distinctRecent = <E>(
 
 const newness = (max: number, ttlMs: number): ((key: unknown, at: number) => boolean) => {
   const firstSeen = new Map<unknown, number>();
-  // In order of arrival: in a Map, finding the oldest entry is slow after many deletions.
+  // In order of arrival, because finding the oldest entry of a Map gets slow after many deletions.
   const inOrder = new Ring<unknown>();
   let now = -Infinity;
 

@@ -11,49 +11,49 @@ import { FeedFollower } from './items/follow-feed.js';
 export interface FeedStatsOptions {
   /** The period, in ms. @defaultValue 1 000 */
   readonly everyMs?: number | undefined;
-  /** The drop reports of bounded operators of this feed. @defaultValue none */
+  /** Drop reports from the bounded operators on this feed. @defaultValue none */
   readonly drops$?: Observable<DropReport> | undefined;
   /** The clock of the periods; for tests. @defaultValue `asyncScheduler` */
   readonly scheduler?: SchedulerLike | undefined;
 }
 
-/** The figures of a feed: of one period, and since the subscription. */
+/** The figures of a feed: for one period, and since you subscribed. */
 export interface FeedStats {
   readonly type: 'stats';
   /** When the period began, in epoch ms. */
   readonly from: number;
   /** When the period ended, in epoch ms. */
   readonly to: number;
-  /** Frames of this period. */
+  /** Frames in this period. */
   readonly frames: number;
-  /** Bytes of this period. */
+  /** Bytes in this period. */
   readonly bytes: number;
   readonly framesPerSecond: number;
   readonly bytesPerSecond: number;
-  /** Frames since the subscription. */
+  /** Frames since you subscribed. */
   readonly totalFrames: number;
-  /** Bytes since the subscription. */
+  /** Bytes since you subscribed. */
   readonly totalBytes: number;
-  /** Outages that began or ended since the subscription. */
+  /** Outages that began or ended since you subscribed. */
   readonly gaps: number;
   /**
-   * How long these outages lasted, in ms, in full. An outage that is not over counts up to the last watermark, or to
-   * now if there is none.
+   * How long these outages lasted in full, in ms. An ongoing outage counts up to the last watermark, or up to now if
+   * there is none.
    */
   readonly lostMs: number;
-  /** Reconnects since the subscription, by the code of the failure before each. */
+  /** How often the feed has reconnected since you subscribed, by the code of the failure before. */
   readonly reconnects: Readonly<Partial<Record<FailureCode, number>>>;
-  /** Values that bounded operators have reported as dropped since the subscription, and frames that a relay skipped. */
+  /** Values that bounded operators reported as dropped since you subscribed, plus frames that a relay skipped. */
   readonly dropped: number;
 }
 
 /**
  * Counts frames, bytes, gaps, lost time, reconnects by cause, and drops.
  *
- * Emits {@link FeedStats} at the end of each period, also without frames. When the source completes or errors, the
- * figures of the last period are emitted first. Errors with `drops$`, too; its completion changes nothing. Memory: the
- * figures. Apply it to the feed itself, after a `shareFeed`: after operators that drop or decode, it would count their
- * output instead of the feed.
+ * Emits {@link FeedStats} at the end of each period, even if no frame arrived. When the source completes or errors, the
+ * figures of the last period come out first. Also errors with `drops$`, but doesn't mind when that completes. Memory:
+ * the figures. Apply it to the feed itself, right after `shareFeed`: behind operators that drop or decode, it would
+ * count what they emit.
  * ```ts
  * // source                        --f--f--f-----f--------
  * // feedStats({ everyMs: 10 })    ----------s---------s--
@@ -138,7 +138,7 @@ class FeedTally {
     const { outage, unconfirmed, watermark, totals } = this.#feed.state;
     const [from, frames, bytes] = [this.#from, this.#frames, this.#bytes];
     const seconds = (to - from) / 1_000;
-    // While the connection to a relay is down, the status of the feed is unknown, so no outage is counted.
+    // While the relay can't be reached, the feed itself may well be up, so this isn't an outage yet.
     const openFrom = unconfirmed?.from ?? (outage && !isOfRelay(outage) ? outage.from : undefined);
     const openUntil = unconfirmed?.to ?? watermark ?? to;
     this.#totalFrames += frames;

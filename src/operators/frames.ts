@@ -4,8 +4,8 @@ import { isLifecycle, type ItemOf } from './items/item.js';
 /**
  * Emits the frames, or the values created from them, and drops lifecycle events.
  *
- * Completes and errors with the source. Memory: none. A lifecycle event is recognized by its `type` and time, so a
- * mapped item such as `{ type: 'opened', at: 1 }` is dropped, too: use other names in mapped items.
+ * Completes and errors with the source. Memory: none. Lifecycle events are recognized by `type` and time, so an item
+ * you map to `{ type: 'opened', at: 1 }` is dropped as well: choose other names for your own items.
  * ```ts
  * // source      --opened--frame--frame--disconnected--gap--frame--|
  * // frames()    ----------frame--frame---------------------frame--|

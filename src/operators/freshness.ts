@@ -3,13 +3,13 @@ import { aScheduler, clampMs, invalidOption, type Rule, timerMs, validated } fro
 import { isLifecycle, isLogged, timeOf } from './items/item.js';
 import { BatchCollector, collect$ } from './items/collect.js';
 
-/** The options of {@link freshness}: at least one of `maxAgeMs` and `factor`. With both, the lower limit applies. */
+/** The options of {@link freshness}: `maxAgeMs`, `factor` or both. If you set both, the lower limit applies. */
 export interface FreshnessOptions {
   /** The limit: how old the newest frame may become, in ms. */
   readonly maxAgeMs?: number | undefined;
   /**
-   * The limit as a multiple of the observed time between frames: of the 99th percentile of the last 1,024 intervals. It
-   * is at least 1 s, and unknown before 100 intervals. A new limit is used when the time of the previous one is over.
+   * The limit as a multiple of the usual time between frames, the 99th percentile of the last 1,024 intervals. It's at
+   * least 1 s, and unknown for the first 100 intervals. A new limit applies once the previous one has run out.
    */
   readonly factor?: number | undefined;
   /** The clock; for tests. @defaultValue `asyncScheduler` */
@@ -21,32 +21,32 @@ export interface Stale {
   readonly state: 'stale';
   /** When the newest frame became too old, in epoch ms. */
   readonly since: number;
-  /** When the newest frame was received, in epoch ms; `undefined` if there was no frame since the subscription. */
+  /** When the newest frame was received, in epoch ms; `undefined` if none has arrived since you subscribed. */
   readonly newestAt: number | undefined;
   /** The limit that was exceeded, in ms. */
   readonly maxAgeMs: number;
 }
 
-/** A frame has arrived after a time without frames. */
+/** Frames arrive again after a silence. */
 export interface Fresh {
   readonly state: 'fresh';
-  /** When that frame was received, in epoch ms. */
+  /** When the first of them was received, in epoch ms. */
   readonly since: number;
 }
 
-/** Whether the frames of a feed are current. */
+/** Says whether the frames of a feed are current. */
 export type Freshness = Stale | Fresh;
 
 /**
  * Emits `stale` when the newest frame is older than expected, and `fresh` when a current frame arrives after that.
  *
- * A connection can be open and healthy while the service sends nothing, and no event reports that. This operator waits
- * 10 ms longer than the limit, for frames that a busy process has not read yet. Before the first frame, the age counts
- * from the subscription. In an outage the frames become stale, too; {@link connectionStatus} distinguishes the two. A
- * frame that a relay sends late does not make the feed fresh, unless it is young enough.
+ * A connection can be open and healthy while the service sends nothing, and no event tells you. This operator waits
+ * 10 ms longer than the limit, for frames that a busy process hasn't read yet. Until the first frame, the age counts
+ * from when you subscribed. Frames go stale in an outage as well; {@link connectionStatus} tells you which it is. If a
+ * relay sends a frame late, the feed only becomes fresh if that frame is young enough.
  *
- * While a log is read, the times of its records are the clock, so a pause is reported by the next record. Completes and
- * errors with the source. Memory: the last 1,024 intervals with `factor`, otherwise one time.
+ * While reading a log, the times of its records are the clock, so the next record reports a pause. Completes and errors
+ * with the source. Memory: with `factor` the last 1,024 intervals, otherwise one time.
  * ```ts
  * // source                       --f--f--f-----------------f--f--
  * // freshness({ maxAgeMs: 8 })   ----------------stale-----fresh-
@@ -87,24 +87,24 @@ export const checkFreshness = (options: FreshnessOptions, prefix = ''): Freshnes
   return valid;
 };
 
-/** The lowest limit of `factor`. A shorter pause can be caused by the process or the network. */
+/** The lowest limit of `factor`: the process or the network can cause shorter pauses. */
 const lowestLimitMs = 1_000;
-/** A frame from further in the future is of a clock that differs. */
+/** If a frame is from further in the future than this, another clock timed it. */
 const toleranceMs = 1_000;
-/** How long to wait for frames before `stale`: after a blocked event loop, timers run before sockets are read. */
+/** How long to wait before `stale`: when a blocked event loop continues, Node runs timers before it reads sockets. */
 const graceMs = 10;
 
 class FreshnessWatch extends BatchCollector<Freshness> {
   readonly #maxAgeMs: number;
   readonly #factor: number | undefined;
   readonly #clock: () => number;
-  /** Epoch ms that nobody sets. Frames of a page have this time, those of a server the clock's. */
+  /** Epoch ms from a monotonic clock. Frames received in a page use it; a server's use the wall clock. */
   readonly #unset: () => number;
   readonly #intervals = new RecentIntervals();
   readonly #startedAt: number;
   #limitMs: number;
   #newestAt: number | undefined;
-  /** The time of the frame before, for the next interval; `undefined` after an outage. */
+  /** When the previous frame arrived, to measure the next interval; `undefined` after an outage. */
   #previousAt: number | undefined;
   #isStale = false;
   #isReplay = false;
@@ -127,9 +127,9 @@ class FreshnessWatch extends BatchCollector<Freshness> {
   add(event: unknown): boolean {
     const isRecord = isLogged(event);
     if (isLifecycle(event)) {
-      // The time of an outage is not an interval between frames.
+      // An outage isn't an interval between frames.
       if (event.type !== 'watermark') this.#previousAt = undefined;
-      // A log emits it at its end: from then on, it is live.
+      // A log emits a watermark at its end: from then on, it's live.
       else this.#isReplay = false;
       if (isRecord) this.#passTo(timeOf(event) as number);
       return this.ready.length > 0;
@@ -152,17 +152,17 @@ class FreshnessWatch extends BatchCollector<Freshness> {
     if (this.#isSuspected) return graceMs;
     this.#hasArrived = false;
     this.#limitMs = this.#computeLimitMs();
-    // The limit of `factor` can become known later.
+    // The limit of `factor` may become known later.
     if (this.#limitMs === Infinity) return lowestLimitMs;
-    // The next change comes with an item, not with the clock.
+    // Only an item can change the state now, not the clock.
     if (this.#isStale || this.#isReplay) return this.#limitMs;
-    // A clock that was set back must not extend the wait.
+    // Setting the clock back must not make this wait longer.
     return Math.min(Math.max(0, this.#limitMs - this.#ageMs()), this.#limitMs);
   }
 
-  /** Checks the age of the newest frame at the end of a wait. Returns whether there is something to emit. */
+  /** Checks the age of the newest frame when the timer fires. Returns whether there's something to emit. */
   check(): boolean {
-    // Without a frame since the timer was set, the clock does not matter.
+    // If no frame has arrived since the timer was set, the limit is over whatever the clock says.
     const isInTime = this.#hasArrived && this.#ageMs() < this.#limitMs;
     const isTooOld = !this.#isStale && !this.#isReplay && this.#limitMs < Infinity && !isInTime;
     if (isTooOld && this.#isSuspected) this.#becomeStale();
@@ -170,11 +170,11 @@ class FreshnessWatch extends BatchCollector<Freshness> {
     return this.ready.length > 0;
   }
 
-  /** Moves the time of a log that is read. */
+  /** Moves the time while reading a log. */
   #passTo(at: number): void {
     this.#isReplay = true;
     const pauseMs = at - (this.#newestAt ?? at);
-    // Sorting the intervals takes long, and is only needed after a pause.
+    // Sorting the intervals is slow, and only needed after a pause.
     if (this.#isStale || pauseMs < Math.min(lowestLimitMs, this.#maxAgeMs)) return;
     this.#limitMs = this.#computeLimitMs();
     if (pauseMs >= this.#limitMs) this.#becomeStale();
@@ -183,7 +183,7 @@ class FreshnessWatch extends BatchCollector<Freshness> {
   #addInterval(at: number): void {
     const ms = at - (this.#previousAt ?? at);
     this.#previousAt = at;
-    // Frames of one read have the same time.
+    // Frames that were read together have the same time.
     if (this.#factor !== undefined && ms > 0) this.#intervals.add(ms);
   }
 
@@ -193,7 +193,7 @@ class FreshnessWatch extends BatchCollector<Freshness> {
     return Math.min(this.#maxAgeMs, Math.max(lowestLimitMs, clampMs((this.#factor as number) * usualMs)));
   }
 
-  // By the clock that the newest frame is of: when the clock is set, the two differ, and a frame is of one of them.
+  // Setting the wall clock makes the two clocks differ. Only one timed the frame: the one by which it's younger.
   #ageMs(): number {
     const at = this.#newestAt ?? this.#startedAt;
     const ages = [this.#clock() - at, this.#unset() - at].filter((ms) => ms > -toleranceMs);
@@ -213,9 +213,9 @@ const rules: Readonly<Record<keyof FreshnessOptions, Rule>> = {
   scheduler: aScheduler,
 };
 
-/** How many intervals are stored: the newest ones. */
+/** How many intervals to store: the newest ones. */
 const capacity = 1_024;
-/** With fewer known intervals, the 99th percentile would be the longest of them. */
+/** The 99th percentile of fewer intervals would simply be the longest. */
 const leastKnown = 100;
 
 export class RecentIntervals {
@@ -227,7 +227,7 @@ export class RecentIntervals {
     this.#count += 1;
   }
 
-  /** Returns the 99th percentile in ms. Sorts the intervals, so do not call it for each frame. */
+  /** Returns the 99th percentile in ms. Sorts the intervals, so don't call it for each frame. */
   p99(): number | undefined {
     if (this.#count < leastKnown) return undefined;
     const known = this.#intervals.slice(0, this.#count).sort();

@@ -3,11 +3,11 @@ import type { Gap } from '../protocol/event.js';
 import { FeedFollower } from './items/follow-feed.js';
 
 /**
- * Emits the gaps: outages that are over, in which frames may be missing.
+ * Emits the gaps: outages that are over and may have cost you frames.
  *
- * Emits each `gap` event when the feed is open again. After a `retry` the feed emits no gap, so this operator emits one
- * from the stop to `opened`. Completes and errors with the source. Memory: the outage that is not over. A mapped item
- * with the `type`, the time and the failure of a `gap` counts as a gap, too: use other names in mapped items.
+ * Emits each `gap` event once the feed is open again. After a `retry` the feed emits no gap, so this operator emits one
+ * from the stop to `opened`. Completes and errors with the source. Memory: the ongoing outage. An item you map to the
+ * `type`, time and failure of a `gap` counts as a gap as well: choose other names for your own items.
  * ```ts
  * // source    --opened--frame--disconnected--reconnecting--opened--gap--frame--|
  * // gaps()    -----------------------------------------------------gap---------|

@@ -1,4 +1,4 @@
-// The operators of the main entry point that need neither Node nor a socket, for a browser.
+// The operators of the main entry point that also run in a browser: they need neither Node nor a socket.
 
 // Decode and filter
 export { decodeWith, type DecodeOptions } from './decode-with.js';

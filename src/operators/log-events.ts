@@ -13,29 +13,29 @@ export type LogMethod = (record: EventRecord) => unknown;
 export type EventLogger = Readonly<Record<'debug' | 'warn' | 'error', LogMethod>> &
   (
     | { readonly info: LogMethod }
-    /** Loggers of NestJS have `log` instead of `info`. */
+    /** NestJS calls it `log` instead of `info`. */
     | { readonly log: LogMethod }
   );
 
 /** The options of {@link logEvents}. */
 export interface LogEventsOptions {
-  /** The least important level that is logged. @defaultValue `'debug'`: every event */
+  /** The least important level to log. @defaultValue `'debug'`: every event */
   readonly level?: EventLevel | undefined;
 }
 
 /**
  * Logs each lifecycle event on one line. Emits all events and items unchanged.
  *
- * Calls the method of the level with one `EventRecord`: a console prints its text, and a structured logger such as pino
- * writes its fields, with the text as `msg`. The levels are `debug` for tickets, `info` for `opened`, `error` for
- * `stopped`, and `warn` for any other event. Frames and watermarks are never logged. No record contains a secret.
+ * Each event is one call to the method of its level, with one `EventRecord`: a console prints its text, a structured
+ * logger such as pino writes its fields, with the text as `msg`. Tickets are `debug`, `opened` is `info`, `stopped` is
+ * `error`, and everything else is `warn`. Frames and watermarks are never logged. No record contains a secret.
  *
- * The global `console` of Node writes all of it to stderr, so that stdout has only what your program prints. A failure
- * that repeats is logged without its advice, and the third one in a row says how to find the cause.
+ * Node's global `console` writes all of it to stderr, which leaves stdout to your program. If a failure repeats, its
+ * advice isn't logged again, and the third in a row says how to find the cause.
  *
- * Also logs what no event reports: once that the feed has waited for 5 s (`waiting`) for a ticket, an answer to its
- * handshake or a frame (a quiet feed less often), and as `stopped` an error that no event announced, for example of
- * `append`. Errors and completes with the source, and errors if the logger throws. Memory: none.
+ * Also logs what no event reports: `waiting`, once the feed has waited 5 s for a ticket, an answer to its handshake or
+ * a frame (less often if the feed is quiet), and `stopped` for an error that had no event, such as one from `append`.
+ * Errors and completes with the source, and errors if the logger throws. Memory: none.
  * ```ts
  * // source               --opened--frame--frame--disconnected+reconnecting--opened+gap--
  * // logEvents(console)   --opened--frame--frame--disconnected+reconnecting--opened+gap--
@@ -61,7 +61,7 @@ export const logEvents = <E>(logger: EventLogger, options: LogEventsOptions = {}
     defer(() => {
       const record = eventRecords();
       const log = (entry: LogEntry): void => {
-        // Also records what is not logged: `opened` ends a row of failures.
+        // Create the record even if its level isn't logged: `opened` resets the count of repeated failures.
         const entryRecord = record(entry);
         if (logged.includes(levelOf(entry))) write(logger, levelOf(entry), entryRecord);
       };
@@ -86,10 +86,10 @@ export const logEvents = <E>(logger: EventLogger, options: LogEventsOptions = {}
     });
 };
 
-// The console of Node writes `info` and `debug` to stdout, where a program writes its frames.
+// Node's console writes `info` and `debug` to stdout, where your program writes its frames.
 const isNode = 'process' in globalThis;
 
-// Called as methods: loggers use `this`.
+// Call them as methods: loggers use `this`.
 const write = (logger: EventLogger, level: EventLevel, record: EventRecord): void => {
   if (logger === console && isNode) return console.error(record);
   if (level !== 'info') logger[level](record);

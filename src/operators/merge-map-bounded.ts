@@ -6,34 +6,34 @@ import { boundDefaults, type BoundOptions, type Bounds, boundRules } from './bou
 
 /** The options of {@link mergeMapBounded}. */
 export interface MergeMapBoundedOptions<T = unknown> extends BoundOptions<T> {
-  /** The maximum number of inner Observables that are subscribed to at a time, 1 or more. @defaultValue 1 */
+  /** How many inner Observables may run at a time, 1 or more. @defaultValue 1 */
   readonly concurrency?: number | undefined;
 }
 
 /**
  * Maps each value to an inner Observable, as `mergeMap` does, and limits how many values wait.
  *
- * The operator never blocks the source. So the socket is always read, even if the work is slow, and the service does
- * not close with `1013`. While `concurrency` inner Observables are active, further values wait in order; beyond the
- * bounds, `overflow` decides: by default, the oldest waiting values are dropped.
+ * It never blocks the source, so the socket is always read, however slow your work is, and the service doesn't close
+ * with `1013`. While `concurrency` inner Observables are active, further values wait in order. When the bounds are
+ * reached, `overflow` decides: by default, the oldest waiting values are dropped.
  *
  * Emits the values of the inner Observables. Completes when the source, all waiting values and all inner Observables
  * are done. Errors at once with the source, an inner Observable, `project`, `bytesOf` or `onDrop`, and with an
  * {@link OverflowError} when `overflow` is `error`.
  *
- * `onDrop` is called once for each overflow, when at most half of the bounds is in use again, and during a long
- * overflow at most once a second. Values that wait at an error or when the consumer unsubscribes are reported as
- * dropped, too, with the reason `ended`: each received value is either projected or dropped. Memory: `capacity` values
- * of at most `capacityBytes` in total, and the inner Observables.
+ * Calls `onDrop` once per overflow, when the queue is down to half of its bounds, and at most once a second while a
+ * long overflow lasts. Values still waiting when the stream errors or you unsubscribe are reported as well, with the
+ * reason `ended`: each value you receive is either projected or reported as dropped. Memory: `capacity` values of at
+ * most `capacityBytes` in total, and the inner Observables.
  * ```ts
  * // source                                           --a-b-c-d-e-------|
  * // mergeMapBounded(x => work of 5, { capacity: 1 })  -------a----c----e|   c replaces b, and e replaces d
  * ```
  *
- * Any value may be dropped, a `gap` too: apply `frames()` to a stream of events first.
+ * Any value may be dropped, even a `gap`: apply `frames()` to a stream of events first.
  *
- * @param project - returns the inner Observable, a Promise, or another input of `from`; `index` is the number of
- *   projected values before: 0, 1, …
+ * @param project - returns the inner Observable, a Promise, or another input of `from`; `index` counts the projected
+ *   values: 0, 1, …
  * @throws TradeFeedError with code `invalid-options`, from the call itself
  * @example
  * ```ts
@@ -57,7 +57,7 @@ export const mergeMapBounded = <T, O extends ObservableInput<unknown>>(
 
   return (source) =>
     defer(() => {
-      const { values$, done, end } = turns(source, concurrency, bounds);
+      const { values$, done, end } = startedInTurn(source, concurrency, bounds);
       return values$.pipe(
         mergeMap((value, index) => from(project(value, index)).pipe(finalize(done))),
         tap({ error: end }), // reports drops before the error
@@ -65,8 +65,8 @@ export const mergeMapBounded = <T, O extends ObservableInput<unknown>>(
     });
 };
 
-/** Starts a limited number of values at a time: `values$` emits each when its turn begins, and `done` ends a turn. */
-const turns = <T>(source: Observable<T>, concurrency: number, bounds: Bounds<T>) => {
+/** Limits how many values are in work: `values$` emits each when its work may start, `done` says that it's finished. */
+const startedInTurn = <T>(source: Observable<T>, concurrency: number, bounds: Bounds<T>) => {
   let active = 0;
   let subscriber: Subscriber<T> | undefined;
   const reader = new BoundedReader<T>(source, bounds, {
@@ -86,7 +86,7 @@ const turns = <T>(source: Observable<T>, concurrency: number, bounds: Bounds<T>)
   const end = (): void => reader.cancel();
   const values$ = new Observable<T>((values) => {
     subscriber = values;
-    // Added before subscribing, so that the queue has ended when later teardowns run.
+    // Add it before subscribing, so the queue has ended by the time later teardowns run.
     values.add(end);
     reader.pull();
   });

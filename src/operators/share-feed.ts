@@ -4,7 +4,7 @@ import { aScheduler, clampMs, durationMs, validated } from '../protocol/validate
 /** The options of {@link shareFeed}. */
 export interface ShareFeedOptions {
   /**
-   * How long the connection stays open after the last subscriber unsubscribed, in ms. 0 closes it at once.
+   * How long to keep the connection open after the last subscriber has left, in ms. 0 closes it at once.
    * @defaultValue 1 000
    */
   readonly lingerMs?: number | undefined;
@@ -13,12 +13,12 @@ export interface ShareFeedOptions {
 }
 
 /**
- * Shares one connection among all subscribers: an account can have only one live connection (contract, section 3.2).
+ * Shares one connection among all subscribers: an account only gets one live connection (contract, section 3.2).
  *
- * The first subscriber opens the connection; a later one receives the values that follow. The connection is closed
- * `lingerMs` after the last subscriber unsubscribed, unless another one subscribes before. Completes and errors with
- * the source, for all subscribers; a subscriber after that starts a new attempt, with a new ticket. Share one
- * Observable: each call of `shareFeed` creates a separate connection. Memory: the subscribers.
+ * The first subscriber opens the connection; later ones get the values from then on. The connection closes `lingerMs`
+ * after the last subscriber has left, unless another one comes before. Completes and errors with the source, for all
+ * subscribers; subscribing after that starts a new attempt, with a new ticket. Keep the Observable and share that: each
+ * call of `shareFeed` opens its own connection. Memory: the subscribers.
  * ```ts
  * // source              --a--b--c--d--     subscribed once
  * // subscriber 1        --a--b!
@@ -43,8 +43,8 @@ export const shareFeed = (options: ShareFeedOptions = {}): (<E>(source: Observab
 };
 
 /**
- * A connector of `share`. A Subject creates a closure and an iterator for each value, which takes longer than the
- * subscribers do. It repeats no end to a later subscriber.
+ * Creates a connector for `share`. A Subject creates a closure and an iterator for each value, which costs more than
+ * the subscribers do. Unlike a Subject, this doesn't repeat its end to later subscribers.
  */
 export const fanOut = <T>(): SubjectLike<T> => {
   let subscribers: readonly Subscriber<T>[] = [];

@@ -16,9 +16,9 @@ export interface SlidingWindowOptions extends TimeWindowOptions {
 /**
  * Groups the items of a feed into overlapping windows of `lengthMs`, one every `everyMs`, and reports gaps in each.
  *
- * Like `tumblingWindow`, but each item belongs to about `lengthMs / everyMs` windows, and costs one step in each. The
- * first windows began before the feed opened and have `complete: false`; with `align: 'start'` there are none. When the
- * source completes or errors, the open windows are emitted first, oldest first.
+ * Works like `tumblingWindow`, but each item is in about `lengthMs / everyMs` windows and costs a step in each. The
+ * first windows began before the feed opened, so they have `complete: false`; `align: 'start'` avoids them. When the
+ * source completes or errors, the open windows come out first, oldest first.
  *
  * Memory: the bytes of each item once, and for each of the `lengthMs / everyMs` open windows `maxFrames` references or
  * the value of its accumulator.

@@ -7,19 +7,19 @@ import { Ring } from './bounded/ring.js';
 /**
  * Converts an Observable to an `AsyncIterable` for `for await`, and limits how many values wait for the loop.
  *
- * Each loop has a separate subscription. It begins when the loop requests the first value, and ends when the loop ends
- * by `break`, `return` or an exception. Values that arrive while the loop is busy wait in order, within the bounds of
+ * Each loop subscribes separately: when it requests its first value, until it ends by `break`, `return` or an
+ * exception. Values that arrive while the loop is busy wait in order, within the same bounds as in
  * {@link mergeMapBounded}, which also says when `onDrop` is called.
  *
- * After the waiting values, the loop ends when the source completes, and throws when the source errors. It also throws
- * an {@link OverflowError} with `overflow: 'error'`, and the error of `onDrop`. Memory: `capacity` values of at most
- * `capacityBytes` in total.
+ * The loop gets the waiting values first. Then it ends if the source completed, and throws if the source errored. It
+ * also throws an {@link OverflowError} with `overflow: 'error'`, and what `onDrop` throws. Memory: `capacity` values of
+ * at most `capacityBytes` in total.
  * ```ts
  * // source                            --a-b-c-d-------|
  * // toAsyncIterable({ capacity: 1 })  --a------d------|   while the loop is busy with a, c replaces b, and d replaces c
  * ```
  *
- * The result is not an Observable, so call the function with an Observable, or pass it last to the standalone `pipe()`
+ * The result isn't an Observable, so call the function with an Observable, or pass it last to the standalone `pipe()`
  * of RxJS.
  *
  * @throws TradeFeedError with code `invalid-options`, from the call itself
@@ -45,7 +45,7 @@ interface PendingNext<T> {
   reject(error: unknown): void;
 }
 
-// Not a generator: `return()` of a generator waits until the pending value arrives.
+// Not a generator: its `return()` would wait until the pending value arrives.
 const iterate = <T>(source: Observable<T>, bounds: Bounds<T>): AsyncIterableIterator<T, undefined> => {
   const requests = new Ring<PendingNext<T>>();
   let isOver = false;

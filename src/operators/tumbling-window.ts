@@ -14,23 +14,22 @@ export interface TumblingWindowOptions extends TimeWindowOptions {
 /**
  * Groups the items of a feed into windows of `lengthMs`, and reports gaps in each window.
  *
- * Each item belongs to one window, by the time of the item, not of its arrival here. So a relay, a worker and a
- * log produce the same windows as the feed itself. Emits each window when its time is over, also an empty one, as
- * a {@link FeedWindow}. With `seed` and `add`, emits an {@link AccumulatedWindow}: a computed value instead of the
+ * Each item belongs to one window, by the time of the item, not by when it got here. So you get the same windows from a
+ * relay, a worker and a log as from the feed itself. Emits each window as a {@link FeedWindow} when its time is over,
+ * even if it's empty. Pass `seed` and `add` to get an {@link AccumulatedWindow}: a value you compute instead of the
  * items.
  *
  * The clock moves the time. If the source sends a {@link Watermark}, only watermarks do; in a log, its records do.
  *
- * With `by`, emits one window for each key that had items, with its {@link WindowKey}, in the order of their first
+ * Pass `by` to get one window for each key that had items, with its {@link WindowKey}, in the order of their first
  * items. Errors when `by` or `add` throws.
  *
- * A window that overlaps an outage has `complete: false` and the `gaps`. `complete` is also `false` if the window began
- * before the feed opened, dropped items, contains a late item of an earlier window, or ended early: see its `reason`.
- * More than 10 000 empty windows that end at once (a clock that jumped, a wrong recorded time) are emitted as one
- * incomplete window. When the source completes or errors, the open window is emitted first.
+ * If an outage overlaps a window, the window has `complete: false` and the `gaps`. `complete` is also `false` if the
+ * window began before the feed opened, dropped items, got a late item of an earlier window, or ended early: see its
+ * `reason`. If more than 10 000 empty windows end at once (the clock jumped, or a recorded time is wrong), you get one
+ * incomplete window for all of them. When the source completes or errors, the open window comes out first.
  *
- * Memory: at most `maxFrames` items, with their bytes, or the value of the accumulator; and the gaps of the open
- * window.
+ * Memory: at most `maxFrames` items and their bytes, or the value of the accumulator; and the gaps of the open window.
  * ```ts
  * // - is 100 ms; o: opened, with the gap; x: disconnected
  * // source              oa--b--------x--------o-c------

@@ -4,12 +4,12 @@ import { aFunction, checkRequired } from '../protocol/validate.js';
 import { isLifecycle, type ItemOf, type NotInferred } from './items/item.js';
 
 /**
- * Changes the values of a feed, such as frames or what {@link decodeWith} emits, and lets its events pass.
+ * Maps the values of a feed, such as frames or what {@link decodeWith} emits, and leaves its events alone.
  *
- * Emits what `fn` returns, as it is, also `undefined`. Errors when `fn` throws, as `map` does. Completes and errors with
- * the source. Memory: none. Windows know the time of a frame and of a {@link Decoded}. Any other value counts when it
- * arrives, so keep the frame if the time matters, as below. A value with the `type` and time of an event is taken for
- * an event.
+ * Emits whatever `fn` returns, even `undefined`. Errors when `fn` throws, as `map` does. Completes and errors with the
+ * source. Memory: none. Windows know the time of a frame and of a {@link Decoded}. Any other value counts when it
+ * arrives, so keep the frame if the time matters, as below. If a value has the `type` and time of an event, it's taken
+ * for one.
  * ```ts
  * // source                 --1--opened--2--gap--|
  * // mapValues(n => n * 10) --10-opened--20-gap--|
@@ -46,10 +46,10 @@ export const mapValues = <E, R>(
 };
 
 /**
- * Drops the values of a feed that a predicate refuses, and lets its events pass.
+ * Drops the values of a feed that a predicate refuses, and leaves its events alone.
  *
- * Unlike `filter`, it keeps the events that windows and {@link gaps} need. Errors when `predicate` throws. Completes and
- * errors with the source. Memory: none. To filter frames before they are parsed, see {@link whereField}.
+ * Unlike `filter`, it keeps the events that windows and {@link gaps} need. Errors when `predicate` throws. Completes
+ * and errors with the source. Memory: none. To filter frames before parsing them, use {@link whereField}.
  * ```ts
  * // source                     --1--opened--2--gap--3--|
  * // filterValues(n => n > 1)   -----opened--2--gap--3--|

@@ -5,11 +5,11 @@ import { Needle, Needles } from './filter/search.js';
 import { wherePayload } from './filter/where-payload.js';
 
 /**
- * Emits the frames whose bytes contain one of the needles, and all values that are not frames.
+ * Emits the frames whose bytes contain one of the needles, and everything that isn't a frame.
  *
- * A cheap filter before {@link decodeWith}: it creates no text and no object. It compares bytes: `0xAB` does not match
- * `0xab`, and what JSON escapes (`"`, `\`, control characters) must be escaped in the needle. A frame with a needle in
- * another field is emitted, too, so check the decoded value. Completes and errors with the source. Memory: none.
+ * It's a cheap filter before {@link decodeWith}: it creates no text and no object. It compares bytes, so `0xAB` doesn't
+ * match `0xab`, and what JSON escapes (`"`, `\`, control characters) must be escaped in the needle. A frame also passes
+ * if another field contains the needle, so check the decoded value. Completes and errors with the source. Memory: none.
  * ```ts
  * // source               --{"to":"a"}--{"to":"b"}--opened--{"to":"a"}--|
  * // whereBytes('"a"')    --{"to":"a"}--------------opened--{"to":"a"}--|
@@ -35,7 +35,7 @@ export const whereBytes = (
   if (needles.length === 0 || !needles.every(isNeedle)) throw invalidOption('needles', allowed);
   const encoder = new TextEncoder();
   const bytes = needles.map((needle) => (isText(needle) ? encoder.encode(needle) : new Uint8Array(needle)));
-  // A short needle would shorten the steps of the search for the others.
+  // Search short needles separately, because the shortest one limits how far the search can skip ahead.
   const groups = [bytes.filter(isLong), bytes.filter((each) => !isLong(each))].filter(({ length }) => length > 0);
   const searches = groups.map((group) => (group.length > 1 ? new Needles(group) : new Needle(group[0] as Uint8Array)));
   return wherePayload((payload) => searches.some((search) => search.isIn(payload)));

@@ -15,7 +15,7 @@ import { wherePayload } from './filter/where-payload.js';
 
 /** The options of {@link whereField}. */
 export interface WhereFieldOptions {
-  /** Whether `0xAB` and `0xab` are the same text, as in hex addresses. Not with a function. @defaultValue `false` */
+  /** Treats `0xAB` and `0xab` as the same text, for hex addresses. Not with a function. @defaultValue `false` */
   readonly ignoreCase?: boolean | undefined;
 }
 
@@ -23,14 +23,14 @@ export interface WhereFieldOptions {
 export type AcceptedValues = FieldValue | readonly FieldValue[] | ReadonlySet<FieldValue> | ((text: string) => boolean);
 
 /**
- * Emits the frames whose JSON has an accepted value at a path, and all values that are not frames.
+ * Emits the frames whose JSON has an accepted value at a path, and everything that isn't a frame.
  *
- * A filter before {@link decodeWith}: it searches the bytes of a frame where they are, in a fraction of the time of
- * `JSON.parse`, and accepts exactly the frames for which `JSON.parse` gives such a value. Escapes and spaces, objects
- * with the same names, and the spelling of numbers (`1`, `1.0`, `1e0`) make no difference. Of several members with one
- * name, the last one counts. A frame that is not JSON may pass, so decode what passes. Binary frames don't pass.
+ * Use it before {@link decodeWith}: it searches the bytes in place, in a fraction of the time that `JSON.parse` takes,
+ * and accepts exactly the frames in which `JSON.parse` would find such a value. Escapes and spaces, other objects with
+ * the same names, and the spelling of numbers (`1`, `1.0`, `1e0`) make no difference. If a name occurs twice in an
+ * object, the last one counts. A frame that isn't JSON may pass, so decode what passes. Binary frames don't pass.
  *
- * Directly after `tradeFeed$` or `tradeFeedEvents$` it's fastest: frames that it refuses are not even created.
+ * It's fastest directly after `tradeFeed$` or `tradeFeedEvents$`, where frames it refuses aren't even created.
  *
  * Completes and errors with the source. Also errors when the function throws. Memory: an index of the values.
  * ```ts
@@ -39,8 +39,8 @@ export type AcceptedValues = FieldValue | readonly FieldValue[] | ReadonlySet<Fi
  * ```
  *
  * @param path - names of members: `'to'`, `'tx.to'`; `[]` means any element of a list: `'trades[].market'`, `'[].to'`
- * @param accepted - a text, number, boolean or `null`; or several; or a `Set`, which is read for each frame, so it may
- *   change; or a function of the text of each value at the path, where a number is as the service wrote it
+ * @param accepted - a text, number, boolean or `null`; or several; or a `Set`, which you may change at any time; or a
+ *   function that gets the text of each value at the path, with numbers as the service wrote them
  * @throws TradeFeedError with code `invalid-options`, from the call itself
  * @example
  * ```ts
@@ -89,7 +89,7 @@ const acceptable: Rule = {
     (Array.isArray(v) ? v.length > 0 && v.every(isValue) : isSet(v) && [...v].every(isValue)),
 };
 
-/** Returns the decision about a value, and the quick one before it. */
+/** Returns what decides about a value, and what can refuse it faster before that. */
 const acceptance = (accepted: AcceptedValues, ignoreCase: boolean): readonly [Accepts, QuickAccepts?] => {
   const fold = (value: FieldValue): FieldValue => (ignoreCase && isText(value) ? value.toLowerCase() : value);
   if (typeof accepted === 'function') return [(payload, ...place) => accepted(writtenAs(payload, ...place))];
@@ -104,28 +104,28 @@ const acceptance = (accepted: AcceptedValues, ignoreCase: boolean): readonly [Ac
 };
 
 /**
- * The texts of a set that may change, as a list. A list is quicker than the set, which needs a string for each value. But
- * it's only current until the code of the user runs again, and comparing it with the set takes as long as some values.
+ * Copies the texts of a set that may change. Looking in the copy is faster, because the set needs a string for each
+ * value. But the copy is only current until user code runs again, and comparing it with the set costs time.
  */
 class ListOfSet implements QuickAccepts {
   private readonly set: ReadonlySet<FieldValue>;
   private readonly isPlain: boolean;
   private values: readonly FieldValue[] = [];
   private endings = new Endings([]);
-  /** Whether the list has the texts of the set; `undefined` if that is unknown. */
+  /** Whether the list has the texts of the set; `undefined` until it's compared. */
   private isCurrent: boolean | undefined;
-  /** How many values were decided about since the code of the user ran, in the time before, and with an old list. */
+  /** How many values were checked since user code last ran, between its two runs before, and since the last copy. */
   private count = 0;
   private countBefore = 0;
   private countSinceRead = Infinity;
 
   constructor(set: ReadonlySet<FieldValue>) {
     this.set = set;
-    // The methods of another class are code of the user.
+    // The methods of any other class are user code.
     this.isPlain = set.has === Set.prototype.has && set[Symbol.iterator] === Set.prototype[Symbol.iterator];
   }
 
-  /** Is called before each payload. `isUndisturbed`: no code of the user has run since the last call. */
+  /** Call it before each payload. `isUndisturbed`: no user code has run since the last call. */
   moment(isUndisturbed: boolean): void {
     if (isUndisturbed) return;
     this.isCurrent = undefined;
@@ -147,7 +147,7 @@ class ListOfSet implements QuickAccepts {
     let isSame = this.values.length === this.set.size;
     for (const value of this.set) if (this.values[n++] !== value) isSame = false;
     if (isSame) return true;
-    // A new list takes as long as the decision about so many values, and the set may change all the time.
+    // Copying costs about as much as checking that many values, and the set may change all the time.
     if (this.countSinceRead < this.set.size) return false;
     this.countSinceRead = 0;
     this.values = [...this.set];
@@ -156,7 +156,7 @@ class ListOfSet implements QuickAccepts {
   }
 }
 
-/** How long a text with capital letters may not count if it takes the place of another, in ms. */
+/** How long it may take to notice a text with capital letters that replaced another, in ms. */
 const READ_EVERY_MS = 1_000;
 
 const foldedSet = (set: ReadonlySet<FieldValue>, fold: (value: FieldValue) => FieldValue) => {
@@ -165,7 +165,7 @@ const foldedSet = (set: ReadonlySet<FieldValue>, fold: (value: FieldValue) => Fi
   return (value: FieldValue): boolean => {
     if (set.has(value)) return true;
     const now = performance.now();
-    // Reading a whole set for each frame would be slow.
+    // Reading the whole set for each frame would be slow.
     if (set.size !== size || now - readAt >= READ_EVERY_MS) {
       spellings = new Map(Array.from(set, (each) => [fold(each), each]));
       [size, readAt] = [set.size, now];

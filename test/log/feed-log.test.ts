@@ -41,7 +41,7 @@ describe('a log', () => {
     expect(short(await readAllOf(folder))).toEqual(['0:opened', '1:{"n":1}', '2:{"n":2}']);
   });
 
-  it('goes on in a new segment, with a gap for the time between', async () => {
+  it('continues in a new segment, with a gap for the time between', async () => {
     await write(folder, [opened(), frame(1)]);
     await write(folder, [opened(5_000), frame(2, 5_001)]);
     expect(short(await readAllOf(folder))).toEqual([
@@ -54,7 +54,7 @@ describe('a log', () => {
     expect(readdirSync(folder).sort()).toEqual(['0000000000000000.ndjson', '0000000000000002.ndjson', 'writer.json']);
   });
 
-  it('rotates, and is read from an offset and from a time', async () => {
+  it('rotates, and can be read from an offset and from a time', async () => {
     const events = [opened(), ...Array.from({ length: 500 }, (_, n) => frame(n + 1))];
     await write(folder, events, { segmentBytes: 4_000 });
     expect(readdirSync(folder).length).toBeGreaterThan(10);
@@ -72,7 +72,7 @@ describe('a log', () => {
     ]);
   });
 
-  it('follows a log that grows, and tells the time', async () => {
+  it('can be followed while it grows, and tells the time', async () => {
     const source = new Subject<unknown>();
     const subscription = source.pipe(feedLog(folder).append()).subscribe();
     const received: LogRecord[] = [];
@@ -107,7 +107,7 @@ describe('a log', () => {
     await write(folder, [opened()]);
   });
 
-  it('cuts a torn line, and reports a damaged one', async () => {
+  it('cuts off a torn line, and reports a damaged one', async () => {
     await write(folder, [opened(), frame(1), frame(2), frame(3)]);
     const path = join(folder, '0000000000000000.ndjson');
     truncateSync(path, statSync(path).size - 10);
@@ -132,7 +132,7 @@ describe('a log', () => {
     await expect(readAllOf(folder, { onDamage: 'error' })).rejects.toMatchObject({ code: 'log-corrupt', path });
   });
 
-  it('keeps the newest segments, and a reader learns how many frames are gone', async () => {
+  it('keeps the newest segments, and tells a reader how many frames are gone', async () => {
     const source = new Subject<unknown>();
     const subscription = source.pipe(feedLog(folder).append({ segmentBytes: 4_000, maxBytes: 12_000 })).subscribe();
     source.next(opened());
@@ -147,7 +147,7 @@ describe('a log', () => {
     expect(all.at(-1)).toBe('500:{"n":500}');
   });
 
-  it('compresses closed segments, which read the same', async () => {
+  it('compresses closed segments, which still read the same', async () => {
     const source = new Subject<unknown>();
     const subscription = source.pipe(feedLog(folder).append({ segmentBytes: 4_000, compress: true })).subscribe();
     source.next(opened());
@@ -161,7 +161,7 @@ describe('a log', () => {
 });
 
 describe('a consumer', () => {
-  it('goes on where it was', async () => {
+  it('continues where it left off', async () => {
     await write(folder, [opened(), ...Array.from({ length: 100 }, (_, n) => frame(n))]);
     const log = feedLog(folder);
     const seen: string[] = [];

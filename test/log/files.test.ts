@@ -34,13 +34,13 @@ const read = async (name: string, options = {}) => {
 };
 
 describe('a file as a log', () => {
-  it('has line numbers as offsets, and skips what it does not know', async () => {
+  it("uses line numbers as offsets, and skips what it doesn't know", async () => {
     writeFileSync(path(), `{"type":"ticket-requested","at":1}\n${line(1)}\n{"type":"new"}\n${line(2)}{"type":"fr`);
     expect(await read('x.ndjson')).toEqual(['0 ticket-requested', '1 1', '4 2']);
     expect(await read('x.ndjson', { from: { offset: 2 } })).toContain('4 2');
   });
 
-  it('continues in the other files of a recording of version 0.2', async () => {
+  it('continues in the other files of a recording from version 0.2', async () => {
     writeFileSync(path(), lines(1, 2));
     writeFileSync(path('x.ndjson.1'), lines(3));
     writeFileSync(path('x.ndjson.2'), lines(4));
@@ -52,20 +52,20 @@ describe('a file as a log', () => {
     ]);
   });
 
-  it('is read compressed, too', async () => {
+  it('can be read compressed', async () => {
     writeFileSync(path('x.ndjson.gz'), gzipSync(lines(1, 2)));
     expect(await read('x.ndjson.gz')).toEqual(['0 1', '1 2']);
     expect(await verifyLog(path('x.ndjson.gz'))).toMatchObject({ records: 2, damaged: [] });
   });
 
-  it('is followed while it grows', async () => {
+  it('can be followed while it grows', async () => {
     writeFileSync(path(), lines(1));
     const two = lastValueFrom(feedLog(path()).read$().pipe(take(2), toArray()));
     writeFileSync(path(), lines(1, 2));
     expect((await two).map((record) => (record as Frame).text())).toEqual(['1', '2']);
   });
 
-  it('reports a damaged line in its place', async () => {
+  it('reports a damaged line where it is', async () => {
     writeFileSync(path(), `${line(1)}{"type":"frame"}\n${line(3)}`);
     expect(await read('x.ndjson')).toEqual(['0 1', '- gap', '2 3']);
     await expect(read('x.ndjson', { onDamage: 'error' })).rejects.toMatchObject({
@@ -78,17 +78,17 @@ describe('a file as a log', () => {
     ]);
   });
 
-  it.each(['text\n', '{"a":1}\n', '\u0000'.repeat(300_000)])('refuses a file of another format', async (text) => {
+  it.each(['text\n', '{"a":1}\n', '\u0000'.repeat(300_000)])('refuses a file in another format', async (text) => {
     writeFileSync(path(), text);
     await expect(read('x.ndjson')).rejects.toMatchObject({ code: 'log-corrupt', path: path() });
   });
 
-  it('is missing', async () => {
+  it('is reported if it is missing', async () => {
     await expect(read('missing')).rejects.toMatchObject({ code: 'log-corrupt', path: path('missing') });
     await expect(inspectLog(path('missing'))).rejects.toMatchObject({ code: 'log-corrupt' });
   });
 
-  it('is not written', async () => {
+  it('is never written to', async () => {
     writeFileSync(path(), lines(1));
     await expect(lastValueFrom(from([frame(2)]).pipe(feedLog(path()).append()))).rejects.toMatchObject({
       code: 'log-write-failed',
@@ -106,7 +106,7 @@ describe('inspectLog and verifyLog', () => {
       ),
     );
 
-  it('shows segments, times, the writer, its retention and consumers', async () => {
+  it('show segments, times, the writer, its retention and consumers', async () => {
     await write(1, 20, { maxAgeMs: 60_000 });
     await lastValueFrom(
       log()
@@ -125,7 +125,7 @@ describe('inspectLog and verifyLog', () => {
     expect(checked.segments).toEqual(status.segments);
   });
 
-  it('says which line of which file is wrong', async () => {
+  it('say which line of which file is wrong', async () => {
     await write(1, 3, { segmentBytes: 100_000 });
     const file = path('market/0000000000000000.ndjson');
     const text = readFileSync(file, 'utf8').split('\n');

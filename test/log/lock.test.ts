@@ -25,7 +25,7 @@ describe('lockFile', () => {
     writeFileSync(path, 'text');
     const [first, second, reader] = [open(path), open(path), open(path)];
     expect([lockFile(first, path), lockFile(second, path)]).toEqual([true, false]);
-    // An operating system may drop the locks of a process with any file descriptor of the file.
+    // An operating system may drop a process's locks when it closes any file descriptor of the file.
     close(reader);
     expect(lockFile(second, path)).toBe(false);
     close(first);
@@ -48,7 +48,7 @@ describe('advisoryLock', () => {
     expect(tryLock.mock.calls).toEqual([[7, offset, length]]);
   });
 
-  it('loads the native package when a file is locked', () => {
+  it('loads the native package only when a file is locked', () => {
     const load = jest.fn(() => ({ tryLock }));
     const lock = advisoryLock(load);
     expect(load).not.toHaveBeenCalled();
@@ -77,7 +77,7 @@ describe('advisoryLock', () => {
   });
 });
 
-it('locks on Alpine as well, for which the package has no binary of its own', () => {
+it('locks a file on Alpine, even though the package has no binary for it', () => {
   const program = `
     const fs = require('node:fs');
     const exists = fs.existsSync;

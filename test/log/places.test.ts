@@ -44,7 +44,7 @@ const texts = (records: readonly LogRecord[]) =>
   records.flatMap((record) => (record.type === 'frame' ? [record.text()] : []));
 
 describe('append', () => {
-  it('records every frame next to another operator on a shared feed, and after a new subscription', async () => {
+  it('records every frame beside another operator on a shared feed, and after a new subscription', async () => {
     const source = new Subject<unknown>();
     const feed = source.pipe(share());
     const other: unknown[] = [];
@@ -63,14 +63,14 @@ describe('append', () => {
     expect(other).toHaveLength(71);
   });
 
-  it('forwards everything unchanged, also what it does not write', async () => {
+  it("forwards everything unchanged, even what it doesn't write", async () => {
     const values = [opened(), frame(1), 7, { type: 'watermark', at: 2_000 }, 'text'];
     const forwarded = await lastValueFrom(from(values).pipe(feedLog(folder).append(), toArray()));
     expect(forwarded).toEqual(values);
     expect((await all()).map(({ type }) => type)).toEqual(['opened', 'frame']);
   });
 
-  it('writes a frame of 16 MiB, and frames around it', async () => {
+  it('writes a frame of 16 MiB and the frames around it', async () => {
     const large = new Frame('market', Buffer.alloc(16 * 1024 * 1024, '"'), false, 1_005, 1);
     await lastValueFrom(from([frame(0), large, frame(1)]).pipe(feedLog(folder).append()));
     const records = (await all()) as Frame[];
@@ -90,13 +90,13 @@ describe('retention', () => {
   const append = (options = {}) =>
     lastValueFrom(from([opened(), ...numbered(100)]).pipe(feedLog(folder).append({ segmentBytes: 2_000, ...options })));
 
-  it('removes segments by age, and none because a clock was set back', async () => {
+  it('removes segments by age, but none because the clock was set back', async () => {
     await append();
     const before = names();
     expect(before.length).toBeGreaterThan(5);
     const hourAgo = Date.now() / 1_000 - 3_600;
     for (const name of before.slice(0, 3)) utimesSync(join(folder, name), hourAgo, hourAgo);
-    // To before these segments were written.
+    // Set it to before these segments were written.
     const now = jest.spyOn(Date, 'now').mockReturnValue((hourAgo - 60) * 1_000);
     await append({ maxAgeMs: 1_800_000 });
     expect(names()).toEqual(expect.arrayContaining([...before]));
@@ -106,7 +106,7 @@ describe('retention', () => {
     expect(names()).toContain(before[3]);
   });
 
-  it('begins a new segment after an eighth of the age, also with a clock that was set back', async () => {
+  it('begins a new segment after an eighth of the age, even if the clock was set back', async () => {
     let time = 1_000_000_000_000;
     jest.spyOn(Date, 'now').mockImplementation(() => time);
     const source = new Subject<Frame>();
@@ -123,7 +123,7 @@ describe('retention', () => {
 });
 
 describe('windows over a log', () => {
-  // The source says its time, so that windows of the live feed do not depend on the clock.
+  // The source emits its time, so windows over the live feed don't depend on the clock.
   const live = [
     opened(1_000),
     ...[0, 3, 7, 12, 13, 20].map((n) => frame(n)),
@@ -183,7 +183,7 @@ describe('windows over a log', () => {
 });
 
 describe('speed', () => {
-  it('keeps the times between records, divided by the speed, and waits not for a clock that was set back', async () => {
+  it('waits between records as recorded, divided by the speed, but not if the clock was set back', async () => {
     const times = [1_000, 1_100, 1_300, 500, 600, 1_000];
     await lastValueFrom(from(times.map((at, n) => frame(n, at))).pipe(feedLog(folder).append()));
     const scheduler = new VirtualTimeScheduler();
@@ -201,7 +201,7 @@ describe('speed', () => {
 });
 
 describe('the tip', () => {
-  it('tells the time of a quiet feed, then that the writer has ended, and the status when it is back', async () => {
+  it("tells the time of a quiet feed, then that the writer has ended, and its status once it's back", async () => {
     const log = feedLog(folder);
     const source = new Subject<unknown>();
     const writer = source.pipe(log.append()).subscribe();
@@ -226,21 +226,21 @@ describe('the tip', () => {
 });
 
 describe('from', () => {
-  it('begins at the beginning of another log in the same folder, with a gap', async () => {
+  it('starts from the beginning if the folder has another log, with a gap', async () => {
     await lastValueFrom(from(numbered(5)).pipe(feedLog(folder).append()));
     const records = await all(folder, { from: { offset: 3, log: 'another' } });
     expect(records[0]).toMatchObject({ type: 'gap', failure: { code: 'log-behind' } });
     expect(texts(records)).toHaveLength(5);
   });
 
-  it('goes on at the end after a position behind it, with a gap', async () => {
+  it('continues at the end if the position is beyond it, with a gap', async () => {
     await lastValueFrom(from(numbered(5)).pipe(feedLog(folder).append()));
     expect((await all(folder, { from: { offset: 9 } })).map(({ type }) => type)).toContain('gap');
   });
 });
 
 describe('consume$', () => {
-  it('errors on a loss, if it must not pass one, and stays before it', async () => {
+  it('errors on a loss if it may not skip one, and stays before it', async () => {
     const log = feedLog(folder);
     await lastValueFrom(from(numbered(100)).pipe(log.append({ segmentBytes: 2_000 })));
     await lastValueFrom(log.consume$('db', () => Promise.resolve(), { maxBatch: 1 }).pipe(take(1)));
@@ -259,7 +259,7 @@ describe('consume$', () => {
     expect((await log.committed('db'))!.offset).toBeGreaterThan(10);
   });
 
-  it('goes on after a restart behind the finished batches without a hole, with three in work', async () => {
+  it('continues after the finished batches on restart, without a hole, with three in progress', async () => {
     const log = feedLog(folder);
     await lastValueFrom(from(numbered(50)).pipe(log.append()));
     const begun: { readonly texts: readonly string[]; readonly done: () => void; readonly fail: () => void }[] = [];
@@ -281,7 +281,7 @@ describe('consume$', () => {
     begun[0]!.done();
     await waitFor(() => committed.length === 1);
     begun[1]!.fail();
-    // Those that have begun meanwhile finish, behind the hole.
+    // Batches already in progress finish, after the hole.
     await waitFor(() => begun.length > 3);
     for (const { done } of begun.slice(3)) done();
     await expect(first).rejects.toThrow('killed');
@@ -301,7 +301,7 @@ describe('consume$', () => {
     expect(await log.committed('db')).toMatchObject({ offset: 50 });
   });
 
-  it('errors with what the work throws, and repeats that batch', async () => {
+  it('errors when the work throws, and repeats that batch', async () => {
     const log = feedLog(folder);
     await lastValueFrom(from(numbered(10)).pipe(log.append()));
     const fails = () => Promise.reject(new Error('database'));
@@ -311,7 +311,7 @@ describe('consume$', () => {
     expect(committed).toMatchObject({ committed: 10, behind: 0 });
   });
 
-  it('refuses a cursor that it cannot read', async () => {
+  it("refuses a cursor that it can't read", async () => {
     const log = feedLog(folder);
     await lastValueFrom(from(numbered(10)).pipe(log.append()));
     await lastValueFrom(log.consume$('db', () => Promise.resolve()).pipe(take(1)));

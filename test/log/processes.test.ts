@@ -38,11 +38,11 @@ const limitMs = 300_000;
 
 describe('processes that are killed and stopped', () => {
   it(
-    'lose no record that a reader has seen, repeat none, and skip none in a consumer',
+    'lose no record that a reader has received, repeat none, and skip none in a consumer',
     async () => {
       const args = [program('kill-rounds.mjs'), fresh(), program('writer.mjs'), program('consumer.mjs')];
       const rounds = isAllCases ? '12' : '4';
-      // SIGTERM: it ends the processes that it has started.
+      // On timeout it gets SIGTERM, and ends the processes it has started.
       const { stdout } = await promisify(execFile)(process.execPath, [...args, rounds, '2'], { timeout: 240_000 });
       const result = JSON.parse(stdout) as Record<string, unknown>;
       expect(result['violations']).toEqual([]);
@@ -54,7 +54,7 @@ describe('processes that are killed and stopped', () => {
   );
 
   it(
-    'do not keep their lock, and a stopped one does, for the writer and for a consumer',
+    'lose their lock when killed but keep it while stopped, for the writer and for a consumer',
     async () => {
       const folder = fresh();
       const writer = start('writer.mjs', folder, '0');
@@ -84,7 +84,7 @@ describe('processes that are killed and stopped', () => {
 const disk = fresh();
 isMounted = spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', disk]).status === 0;
 describe('a full disk of 1 MB', () => {
-  // Only root may mount.
+  // Only root can mount.
   (isMounted ? it : it.skip)(
     'has every frame in the log, or in the number of a gap',
     async () => {
@@ -115,7 +115,7 @@ describe('a full disk of 1 MB', () => {
       rmSync(filler);
       const end = async () =>
         (await lastValueFrom(log.read$({ from: 'latest', follow: false }).pipe(toArray()))).length;
-      // It tries again every second.
+      // It retries every second.
       const records = async () => lastValueFrom(log.read$({ follow: false }).pipe(toArray()));
       await waitFor(async () => (await records()).some(({ type }) => type === 'gap'), { limitMs: 60_000 });
       send();

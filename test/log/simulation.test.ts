@@ -5,7 +5,7 @@ import { promisify } from 'node:util';
 import { isAllCases } from '../support/cases.js';
 import { simulate } from './simulation/simulate.js';
 
-/** Runs a program of the folder `programs` outside jest, where no coverage slows it down. Returns what it prints. */
+/** Runs a program from `programs` outside jest, where coverage can't slow it down. Returns what it prints. */
 const runProgram = async (name: string, ...args: readonly string[]): Promise<unknown> => {
   const program = fileURLToPath(new URL(`programs/${name}`, import.meta.url));
   const { stdout } = await promisify(execFile)(process.execPath, [program, ...args], {
@@ -23,12 +23,12 @@ interface Sums {
   readonly timelines: readonly string[];
 }
 
-// A busy machine needs much longer than the few seconds of a free one.
+// A busy machine takes much longer than the few seconds of an idle one.
 const limitMs = 300_000;
 
 describe('a log with kills, power failures and full disks, in virtual time', () => {
   it(
-    'has each frame once or in a gap, and keeps what a reader has seen, in every seed',
+    'has each frame once or in a gap, and keeps what a reader has received, in every seed',
     async () => {
       const sums = (await runProgram('run-seeds.mjs', '1', isAllCases ? '200' : '80')) as Sums;
       expect(sums.timelines.join('\n\n')).toBe('');
@@ -40,7 +40,7 @@ describe('a log with kills, power failures and full disks, in virtual time', () 
   );
 
   it(
-    'does so in this process as well, where the coverage is measured',
+    'has no violation in this process either, where the coverage is measured',
     async () => {
       for (let seed = 301; seed <= (isAllCases ? 340 : 305); seed += 1)
         expect([seed, (await simulate(seed)).violations]).toEqual([seed, []]);
@@ -49,7 +49,7 @@ describe('a log with kills, power failures and full disks, in virtual time', () 
   );
 
   it(
-    'is found wrong when a rule is broken on purpose',
+    'shows violations of each rule that is broken on purpose',
     async () => {
       const results = (await runProgram('run-mutants.mjs')) as readonly {
         name: string;

@@ -15,7 +15,7 @@ import { accept, close, startWire, text } from '../support/wire.js';
 const folder = tempFolder();
 const payloads = (from: number, to: number) => Array.from({ length: to - from }, (_, n) => `{"n":${from + n}}`);
 
-/** Appends a feed up to the payload `last`. Returns the records of the log. */
+/** Appends a feed up to the payload `last`. Returns the log's records. */
 const appended = async (name: string, events$: Observable<unknown>, last: string): Promise<readonly LogRecord[]> => {
   const log = feedLog(folder.path(name));
   const isLast = (event: unknown) => (event as LogRecord).type === 'frame' && textOf(event as LogRecord) === last;
@@ -47,7 +47,7 @@ describe('a log of a feed in a worker', () => {
 });
 
 describe('a log of a relay', () => {
-  it('has each frame of the service or counts it in a gap, over a page that the relay loses for a while', async () => {
+  it('has each frame of the service or counts it in a gap, even if the relay loses the page for a while', async () => {
     const source = new Source();
     const served = await serveFeed(source.events$, { lingerMs: Infinity, capacity: 30 });
     served.relay.hold();
@@ -63,7 +63,7 @@ describe('a log of a relay', () => {
     send(20);
     await waitFor(() => received === 20);
     served.web.reset();
-    // The relay keeps the last 30.
+    // The relay keeps the last 30 frames.
     send(60);
     await waitFor(() => received > 20);
     send(20);

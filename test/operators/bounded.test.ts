@@ -49,7 +49,7 @@ const numbersIn = (queue: BoundedQueue<Sized>): number[] =>
 const sum = (numbers: readonly number[]): number => numbers.reduce((a, b) => a + b, 0);
 
 describe('BoundedQueue', () => {
-  it('throws an OverflowError with a readable message when the bounds are reached and the policy is `error`', () => {
+  it('throws a readable OverflowError when the bounds are reached and the policy is `error`', () => {
     const { queue, reports } = queueOf({ capacity: 2, capacityBytes: 10, overflow: 'error' });
     offerAll(queue, 1, 2);
     expect(() => queue.offer({ n: 3, bytes: 3 })).toThrow(
@@ -70,7 +70,7 @@ describe('BoundedQueue', () => {
     ]);
   });
 
-  it('reports an overflow once, when at most half of the values are left', () => {
+  it("reports an overflow once, when it's down to half of the values", () => {
     const { queue, reports, clock } = queueOf({ capacity: 4 });
     clock.now = 100;
     offerAll(queue, 1, 1, 1, 1, 1);
@@ -105,7 +105,7 @@ describe('BoundedQueue', () => {
     ]);
   });
 
-  it('has reset its counts before `onDrop` throws or causes another drop', () => {
+  it('resets its counts before `onDrop` can throw or cause another drop', () => {
     const dropped: number[] = [];
     const { queue, clock } = queueOf({
       capacity: 1,
@@ -125,7 +125,7 @@ describe('BoundedQueue', () => {
     expect(dropped).toEqual([2, 2]);
   });
 
-  it('reports an overflow of bytes when at most half of the bytes are left', () => {
+  it("reports an overflow of bytes when it's down to half of the bytes", () => {
     const { queue, reports } = queueOf({ capacityBytes: 8 });
     offerAll(queue, 1, 1, 6, 1);
     for (const expected of [0, 1]) {
@@ -135,7 +135,7 @@ describe('BoundedQueue', () => {
     }
   });
 
-  it('reports a long overflow when the clock was set back by a second', () => {
+  it('reports a long overflow even if the clock was set back by a second', () => {
     const { queue, reports, clock } = queueOf({ capacity: 1 });
     for (const now of [5_000, 5_000, 4_001, 4_000]) {
       clock.now = now;
@@ -232,7 +232,7 @@ describe('BoundedQueue', () => {
 });
 
 describe('BoundedReader', () => {
-  it('accepts no value after it reported a failure, even if the source continues', () => {
+  it('accepts no value after reporting a failure, even if the source continues', () => {
     const source = new Subject<number>();
     const seen: unknown[] = [];
     const taker = {
@@ -256,7 +256,7 @@ describe('BoundedReader', () => {
     expect(source.observed).toBe(false);
   });
 
-  it('passes a value on that arrived during `next`, also if the consumer does not pull for it', () => {
+  it("passes on a value that arrived during `next`, even if the consumer doesn't pull for it", () => {
     const source = new Subject<number>();
     const seen: number[] = [];
     const taker = {
@@ -304,7 +304,7 @@ describe('Ring', () => {
     );
   });
 
-  it('keeps no removed value alive', async () => {
+  it("doesn't keep removed values alive", async () => {
     const ring = new Ring<object>();
     const collected = await collectedOf((tracked) => {
       for (let i = 0; i < 40; i += 1) ring.push(tracked({}));
@@ -318,7 +318,7 @@ describe('Ring', () => {
   });
 });
 
-// Counts how many of the created objects the garbage collector frees.
+// Counts how many of the created objects get garbage-collected.
 const collectedOf = async (use: (tracked: (object: object) => object) => void): Promise<number> => {
   const references: WeakRef<object>[] = [];
   use((object) => {

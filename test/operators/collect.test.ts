@@ -3,7 +3,7 @@ import { EMPTY, interval, Subject, tap, throwError } from 'rxjs';
 import { type Collector, collect$ } from '../../src/operators/items/collect.js';
 import { marbles } from './stream.js';
 
-/** Collects letters. They are ready at a capital letter, at a tick and at the end. */
+/** Collects letters until a capital letter, a tick or the end. */
 const collector = (): Collector<string> & { tick(): void } => {
   let waiting: string[] = [];
   const ready: string[] = [];
@@ -40,7 +40,7 @@ const check = (source: string, expected: string, sub?: string, everyMs = 5): voi
   });
 
 describe('collect$', () => {
-  it('emits when `add` returns true, and at each tick', () => {
+  it('emits when `add` returns true and at each tick', () => {
     const source = '  ab-C--d----e-';
     const sub = '     ^-----------!';
     const expected = '---(abC)--d--';
@@ -53,7 +53,7 @@ describe('collect$', () => {
     check('|', '|');
   });
 
-  it('errors when the collector throws, after the results before, and unsubscribes from the source', () => {
+  it('emits earlier results, then errors when the collector throws and unsubscribes from the source', () => {
     const source = new Subject<string>();
     const emitted: unknown[] = [];
     collect$(source, collector()).subscribe({
@@ -66,7 +66,7 @@ describe('collect$', () => {
     expect(source.observed).toBe(false);
   });
 
-  it('emits the rest before the error also when the consumer makes the source error during an emission', () => {
+  it('emits the rest before the error, even if the consumer makes the source error during an emission', () => {
     const source = new Subject<string>();
     const emitted: unknown[] = [];
     const failure = new Error('failed');

@@ -7,7 +7,7 @@ import type { FeedEvent } from '../../src/protocol/event.js';
 import { gapOf, marbles, watermark } from './stream.js';
 import { cases } from '../support/cases.js';
 
-// A letter with a number: a1 is the value 1 of the key a.
+// Letter and number: a1 is the value 1 of the key a.
 const item = (text: string) => ({ key: text[0] as string, n: Number(text[1]) });
 const newest = (text: string, count: number) => new Conflated(text[0] as string, item(text), count);
 
@@ -31,7 +31,7 @@ const check = (
   });
 
 describe('conflate', () => {
-  it('emits the newest value of each key once per period, with the number of values', () => {
+  it('emits the newest value of each key once per period, and how many values it had', () => {
     const source = '  -a-p-b-c-----p--q--------------';
     const sub = '     ^-----------------------------!';
     const expected = '----------(VW)------X----------';
@@ -64,14 +64,14 @@ describe('conflate', () => {
     check('-----|', '-----|', {});
   });
 
-  it('emits all waiting values when maxKeys is reached', () => {
+  it('emits all waiting values as soon as there are maxKeys keys', () => {
     const source = '  -a-b-p--c---';
     const sub = '     ^----------!';
     const expected = '-----(VW)-X-';
     check(source, expected, { V: newest('a2', 2), W: newest('p1', 1), X: newest('a3', 1) }, { maxKeys: 2 }, sub);
   });
 
-  it('errors when `key` throws, after the waiting values, and unsubscribes from the source', () => {
+  it('emits the waiting values, then errors when `key` throws and unsubscribes from the source', () => {
     const source = new Subject<string>();
     const received: unknown[] = [];
     const key = (text: string) => {

@@ -68,14 +68,14 @@ describe('connectionStatus', () => {
     },
   );
 
-  it('counts from the first attempt when no attempt has opened a connection yet', () => {
+  it('counts from the first attempt if none has opened a connection yet', () => {
     const values = { C: { state: 'connecting', since: 1 }, X: down(122, 2, 323, lost(122, refusal)) };
     marbles(({ cold, expectObservable }) => {
       expectObservable(cold('-t-(es)-', events).pipe(connectionStatus())).toBe('-C-X----', values);
     });
   });
 
-  it('is stopped by an error, also if no event announced it', () => {
+  it('is stopped by an error even if no event came before it', () => {
     const thrown = new Error('no space left');
     const seen: unknown[] = [];
     concat(
@@ -88,7 +88,7 @@ describe('connectionStatus', () => {
     expect(seen).toMatchObject([{ state: 'live' }, { state: 'stopped', failure }, thrown]);
   });
 
-  it('is live since the current time after an item without a time', () => {
+  it('is live since the current time if an item has no time', () => {
     const source$ = new Subject<unknown>();
     const seen: ConnectionStatus[] = [];
     source$.pipe(connectionStatus()).subscribe((status) => seen.push(status));

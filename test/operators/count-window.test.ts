@@ -23,14 +23,14 @@ const check = (
   });
 
 describe('countWindow', () => {
-  it('emits a window at every n-th frame, from the time of the first to that of the last frame', () => {
+  it('emits a window at every n-th frame, which lasts from the first to the last frame', () => {
     const source = '  o-a--b--c-----d--e-';
     const sub = '     ^-----------------!';
     const expected = '-----W--------X----';
     check(source, expected, { W: '2-5 ab', X: '8-14 cd' }, {}, sub);
   });
 
-  it('counts a gap between two windows for the later one', () => {
+  it('adds a gap between two windows to the later one', () => {
     const source = '  o-ab-x-(og)-c--d--e--a';
     const expected = '---W-----------X-----Y';
     check(
@@ -42,7 +42,7 @@ describe('countWindow', () => {
     );
   });
 
-  it('emits the started window, incomplete, before it completes or errors; emits nothing without items', () => {
+  it('emits a started window as incomplete before it completes or errors, and nothing if it has no items', () => {
     check('o-a-|', '----(W|)', { W: '2-2 a incomplete' });
     check('o-a-#', '----(W#)', { W: '2-2 a incomplete' });
     check('o-ab-|', '---W-|', { W: '2-3 ab' });
@@ -51,7 +51,7 @@ describe('countWindow', () => {
     check('--#', '--#', {});
   });
 
-  it('reports an outage that is not over at its end', () => {
+  it("reports an outage that hasn't ended when the window does", () => {
     check('o-a--x--|', '--------(W|)', { W: '2-5 a gap 5-5 incomplete' });
     const lines: string[] = [];
     of<FeedEvent[]>(
@@ -67,7 +67,7 @@ describe('countWindow', () => {
     expect(lines).toEqual(['20-31 ab gap 21-31 incomplete', '32-33 c gap 21-33 incomplete']);
   });
 
-  it('reads the clock for an item without a time', () => {
+  it('reads the clock for an item that has no time', () => {
     marbles(({ cold, expectObservable }) => {
       const sizes$ = cold('o-a--b|', letters).pipe(
         map((make) => make(0)),
@@ -79,7 +79,7 @@ describe('countWindow', () => {
     });
   });
 
-  it('accumulates a value, and holds no frame', () => {
+  it('accumulates a value without holding any frame', () => {
     const windows: unknown[] = [];
     of<FeedEvent[]>(opened(0), frameOf('a', 1), frameOf('bc', 2), frameOf('d', 3))
       .pipe(countWindow(2, { seed: () => 0, add: (bytes, frame) => bytes + frame.data.length }))

@@ -31,7 +31,7 @@ const run = (source$: Observable<unknown>, options?: DecodeOptions) => {
 };
 
 describe('decodeWith', () => {
-  it('emits the value with its frame, at the time of the frame', () => {
+  it('emits each value with its frame, as soon as the frame arrives', () => {
     marbles(({ cold, expectObservable, expectSubscriptions }) => {
       const source$ = cold('-a-(bb)-|', frames);
       const sub = '         ^-------!';
@@ -53,7 +53,7 @@ describe('decodeWith', () => {
     });
   });
 
-  it('calls a function with the frame and the path of the problem, and continues', () => {
+  it('calls onInvalid with the frame and the path of the problem, and continues', () => {
     const onInvalid = jest.fn<(failure: DecodeFailure) => void>();
     expect(run(from([x, a, y, z]), { onInvalid })).toEqual({ values: [decoded.A], error: undefined });
     expect(onInvalid.mock.calls).toEqual([
@@ -86,7 +86,7 @@ describe('decodeWith', () => {
 });
 
 describe('decodeEither', () => {
-  it('emits an Either for every frame, and emits every other event unchanged, in order', () => {
+  it('emits an Either for every frame and every other event unchanged, in order', () => {
     const a = frameOf('{"n":1}');
     const x = frameOf('{"n":"x"}', 7, 3);
     const events = { o: opened(1), d: disconnected(2), g: gapOf(2, 3), a, x };
@@ -123,7 +123,7 @@ describe('decodeEither', () => {
   });
 });
 
-// Rules for the codecs of all libraries, with every `onInvalid`.
+// These rules hold for the codecs of all libraries, with every `onInvalid`.
 
 type Operator = (codec: Codec<unknown>) => (source$: Observable<AnyFrame>) => Observable<unknown>;
 
@@ -134,7 +134,7 @@ const withOptions =
   (source$) =>
     source$.pipe(decodeWith(codec, options), valueOf);
 
-/** Maps each frame to its value, and an invalid one to its messages. */
+/** Maps each frame to its value, or to its messages if it's invalid. */
 const either: Operator = (codec) => (source$) =>
   source$.pipe(
     decodeEither(codec),
@@ -152,7 +152,7 @@ const operators: readonly [string, Operator][] = [
 
 const texts = (...all: readonly string[]): readonly AnyFrame[] => all.map((text) => frameOf(text));
 
-/** Emits frames one by one. Returns all outputs, with an error as the last one. */
+/** Emits frames one by one. Returns all outputs; an error comes last. */
 const outcomeOf = (frames: readonly AnyFrame[], operator: (source$: Observable<AnyFrame>) => Observable<unknown>) => {
   const source$ = new Subject<AnyFrame>();
   const seen: unknown[] = [];
@@ -170,7 +170,7 @@ const failingAt = (zero: number, error: unknown) => (n: number) => {
 describe.each(libraries)('an error of a function in a codec: $name', ({ checked, changed }) => {
   const three = texts('{"n":1}', '{"n":0}', '{"n":2}');
 
-  it.each(operators)('is the error of the stream, in the place of the frame: %s', (_name, operator) => {
+  it.each(operators)('ends the stream with that error instead of emitting the frame: %s', (_name, operator) => {
     const bug = new Error('a bug');
     for (const codec of [checked((n) => failingAt(0, bug)(n) > 0), changed(failingAt(0, bug))]) {
       const { seen, errors, isObserved } = outcomeOf(three, operator(codec));
@@ -181,7 +181,7 @@ describe.each(libraries)('an error of a function in a codec: $name', ({ checked,
     }
   });
 
-  it('is the error of the stream if the function recurses without end', () => {
+  it('ends the stream with the overflow if the function recurses without end', () => {
     const endless = (n: number): number => (n === 0 ? endless(n) + 1 : n);
     const { errors } = outcomeOf(three, withOptions({})(changed(endless)));
     expect(errors).toEqual([expect.objectContaining({ message: 'Maximum call stack size exceeded' })]);
@@ -189,7 +189,7 @@ describe.each(libraries)('an error of a function in a codec: $name', ({ checked,
   });
 });
 
-// A few of the codecs take a quarter of a second for such a document.
+// A few codecs take a quarter of a second for such a document.
 jest.setTimeout(120_000);
 
 const issue = { path: '', message: 'nested more than 100 levels deep: the codec ran out of stack' };
@@ -200,12 +200,12 @@ describe.each(libraries)('a document that is nested too deeply: $name', ({ list 
   const frames = texts(deep, small, listOf(20_000, '"x"'), small);
   const value = { n: 1, next: null };
 
-  it('is an invalid frame, also as the first one', () => {
+  it('is an invalid frame, even if it comes first', () => {
     const { seen, isObserved } = outcomeOf(frames, either(list()));
     expect([seen, isObserved]).toEqual([[[issue], value, [issue], value], true]);
   });
 
-  it('is decoded if it has 100 levels', () => {
+  it('is decoded if it has only 100 levels', () => {
     const { seen } = outcomeOf(texts(listOf(100), listOf(100, '"x"')), either(list()));
     expect(seen).toEqual([JSON.parse(listOf(100)), expect.not.arrayContaining([issue])]);
   });

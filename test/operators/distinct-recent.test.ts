@@ -51,7 +51,7 @@ describe('distinctRecent', () => {
     expect(seen).toEqual(['a', 'gap', 'gap', 'gap', 'b']);
   });
 
-  it('has the same results as a plain list of keys and times', () => {
+  it('gives the same results as a plain list of keys and times', () => {
     const items = fc.array(fc.record({ key: fc.nat({ max: 8 }), wait: fc.integer({ min: -3, max: 12 }) }), {
       maxLength: 150,
       size: 'max',

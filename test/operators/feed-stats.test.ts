@@ -24,7 +24,7 @@ describe('feedStats', () => {
   const f = frameOf('12345');
   const h = frameOf('é');
 
-  it('emits the figures of each period, also of a period without frames', () => {
+  it('emits the figures of each period, even if no frame arrived', () => {
     marbles(({ cold, expectObservable, expectSubscriptions }, scheduler) => {
       const source$ = cold('-f-(fh)------------', { f, h });
       const sub = '         ^-----------------!';
@@ -39,7 +39,7 @@ describe('feedStats', () => {
     });
   });
 
-  it('counts gaps, lost time and reconnects by cause; an outage that is not over counts up to the known time', () => {
+  it('counts gaps, lost time and reconnects by cause, and an ongoing outage up to the known time', () => {
     const values = {
       d: disconnected(3),
       e: disconnected(8, { stage: 'ticket', status: 503, closeCode: undefined }),
@@ -90,7 +90,7 @@ describe('feedStats', () => {
     });
   });
 
-  it('counts no outage of the connection to a relay, because perhaps nothing was missed', () => {
+  it("doesn't count an outage of the relay connection, because nothing may have been missed", () => {
     marbles(({ cold, expectObservable }, scheduler) => {
       const lost = relayError({ code: 'relay-lost', endedAt: 2 });
       const events = { o: opened(0), x: { type: 'disconnected', at: 2, failure: lost } as const, p: opened(1) };
@@ -102,7 +102,7 @@ describe('feedStats', () => {
     });
   });
 
-  it('counts an outage of a delayed source up to its watermark, so that the total never decreases', () => {
+  it('counts an outage of a delayed source up to its watermark, so the total never goes down', () => {
     marbles(({ cold, expectObservable }, scheduler) => {
       const end = disconnected(1);
       const events = { o: opened(0), x: end, w: watermark(3), p: opened(5), g: gapOf(1, 5, end.failure) };
@@ -114,7 +114,7 @@ describe('feedStats', () => {
     });
   });
 
-  /** Returns the figures of events that arrive at once, at a time in epoch ms. */
+  /** Returns the figures of events that all arrive at one time, in epoch ms. */
   const figuresOf = (now: number, ...events: readonly unknown[]): FeedStats => {
     const scheduler: SchedulerLike = { now: () => now, schedule: () => new Subscription() };
     const seen: FeedStats[] = [];
@@ -124,7 +124,7 @@ describe('feedStats', () => {
     return seen[0] as FeedStats;
   };
 
-  it('counts items of any kind, with the bytes of their frame, if there is one; events are no items', () => {
+  it("counts items of any kind with the bytes of their frame, if any, and doesn't count events", () => {
     const relayed = new Frame('raw', new Uint8Array(5), true, 1, 1);
     const value = new Decoded('a value much longer than its payload', frameOf('1234567'));
     const items = [frameOf('ü'), frameOf(''), value, new Conflated('key', value, 9), relayed, new Decoded(1, relayed)];
@@ -156,7 +156,7 @@ describe('feedStats', () => {
     expect(figuresOf(500, ...events)).toMatchObject(figures);
   });
 
-  it('counts each frame in exactly one period, for any length of the periods', () => {
+  it('counts each frame in exactly one period, however long the periods are', () => {
     const step = fc.oneof({ weight: 5, arbitrary: fc.string() }, { weight: 1, arbitrary: fc.constant('read') });
     fc.assert(
       fc.property(fc.array(step, { maxLength: 60, size: 'max' }), (steps) => {

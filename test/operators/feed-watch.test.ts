@@ -36,7 +36,7 @@ describe('FeedWatch', () => {
     watch.end();
   });
 
-  it('reports nothing between a failure and the next connection: the failure is known', () => {
+  it('reports nothing between a failure and the next attempt, because the failure is known', () => {
     const { watch, reports } = started();
     for (const event of [requested(1), disconnected(2), reconnecting(2, 60_000), requested(3), issued(4)])
       watch.event(event);
@@ -47,7 +47,7 @@ describe('FeedWatch', () => {
     watch.end();
   });
 
-  it('reports a silence, and waits twice as long after each one that ends with a frame', () => {
+  it('reports a silence, and waits twice as long after each silence that a frame ends', () => {
     const { watch, reports } = started();
     watch.event(opened(1));
     for (const silence of [6, 6, 11, 15, 21]) {
@@ -58,7 +58,7 @@ describe('FeedWatch', () => {
     watch.end();
   });
 
-  it('measures an outage on a clock that nobody sets, from the last bytes of a stalled connection on', () => {
+  it('measures an outage on a monotonic clock, from the last bytes of a stalled connection on', () => {
     const { watch } = started();
     seconds(2);
     expect(watch.downMs).toBe(2_000);
@@ -96,7 +96,7 @@ describe('logEvents', () => {
     return { source$, records, errors, subscription };
   };
 
-  it('logs a wait for the ticket with its code, its stage and what to do', () => {
+  it('logs that it waits for the ticket, with a code, the stage and what to do', () => {
     const { records, subscription } = run();
     seconds(60);
     expect(records.slice(1)).toEqual([
@@ -109,7 +109,7 @@ describe('logEvents', () => {
     subscription.unsubscribe();
   });
 
-  it('logs an error that no event announced, with its cause', () => {
+  it('logs an error that had no event, with its cause', () => {
     const { records, errors, source$ } = run();
     source$.next(frameOf('a'));
     const thrown = new RangeError('no space left');
@@ -121,7 +121,7 @@ describe('logEvents', () => {
     });
   });
 
-  it('errors if the logger throws when it logs a wait', () => {
+  it('errors if the logger throws while it logs a wait', () => {
     const thrown = new Error('disk full');
     const { errors, source$ } = run(() => {
       throw thrown;

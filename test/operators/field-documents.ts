@@ -62,7 +62,7 @@ const same = (value: unknown) => value;
 /** A generator of random documents. */
 class Documents {
   #seed: number;
-  /** What the documents have more often. */
+  /** What the documents should have more often. */
   likely: { readonly names: readonly string[]; readonly values: readonly FieldValue[] } = { names, values };
 
   constructor(seed: number) {
@@ -126,7 +126,7 @@ class Documents {
     return step === '[]' ? `[${parts.join(',')}]` : `{${parts.join(',')}}`;
   };
 
-  /** Returns the bytes with a change: invalid UTF-8, a character of JSON in a wrong place, or the end cut off. */
+  /** Changes the bytes: adds invalid UTF-8, puts a character of JSON in a wrong place, or cuts off the end. */
   damaged(bytes: Buffer): Buffer {
     const copy = Buffer.from(bytes);
     const at = this.below(copy.length);
@@ -153,13 +153,13 @@ const filterOf = (path: string, accepted: AcceptedValues, ignoreCase: boolean, t
   };
 };
 
-/** What a comparison has found. */
+/** What a comparison found. */
 export interface Comparison {
   documents: number;
   /** How many were valid JSON, and how many of these had an accepted value. */
   valid: number;
   matching: number;
-  /** How often the end of one was cut off. */
+  /** How many had their end cut off. */
   cuts: number;
   readonly differences: string[];
 }
@@ -196,7 +196,7 @@ export const compareWithParse = (count: number, seed: number): Comparison => {
   );
 
   const check = (bytes: Uint8Array, { path, set, passes, wants }: (typeof filters)[number]): void => {
-    // What would match is around the payload, and nothing of it may be read.
+    // The bytes around the payload would match, but must not be read.
     const before = '{"to":"a","tags":["a"],"to":';
     const behind = Buffer.concat([Buffer.from(before), bytes, Buffer.from('"a"}],"to":"a"}')]);
     const inside = behind.subarray(before.length, before.length + bytes.length);
@@ -229,7 +229,7 @@ export const compareWithParse = (count: number, seed: number): Comparison => {
     const steps = stepsOf(path);
     random.likely = { names: steps.filter((step) => step !== '[]'), values: [...list, ...list.map(upper)] };
     if (random.likely.names.length === 0) random.likely = { ...random.likely, names };
-    // The set changes while frames arrive. With `ignoreCase` it only grows: a replaced text counts later.
+    // The set changes while frames arrive. With `ignoreCase` it only grows, because replaced texts are noticed later.
     if (!ignoreCase && random.isIn(0.02)) set.delete(random.pick([...set]) ?? '');
     if (set.size < (ignoreCase ? 6 : 3) && random.isIn(0.1)) set.add(random.pick(values));
     const bytes = Buffer.from(random.around(random.isIn(0.85) ? random.along(steps) : random.value(4)));

@@ -24,7 +24,7 @@ const framesAt = (scheduler: TestScheduler, times: readonly number[]): Observabl
 const every50Ms = (count: number): readonly number[] => Array.from({ length: count }, (_, n) => n * 50);
 
 describe('freshness with maxAgeMs', () => {
-  it('emits stale when the newest frame is too old, and fresh with the next frame', () => {
+  it('emits stale once the newest frame is too old, and fresh with the next frame', () => {
     marbles(({ cold, expectObservable, expectSubscriptions }, scheduler) => {
       const values = { f: frameOf('f', 0), g: frameOf('g', 50), h: frameOf('h', 551) };
       const source$ = cold('f 49ms g 500ms h 20ms |', values);
@@ -37,7 +37,7 @@ describe('freshness with maxAgeMs', () => {
     });
   });
 
-  it('counts from the subscription before the first frame, and opened is no frame', () => {
+  it("counts from the subscription until the first frame, and doesn't take opened for one", () => {
     marbles(({ cold, expectObservable }, scheduler) => {
       const source$ = cold('50ms o 449ms |', { o: opened(50) });
       expectObservable(source$.pipe(freshness({ maxAgeMs: 100, scheduler }))).toBe('110ms S 389ms |', {
@@ -46,7 +46,7 @@ describe('freshness with maxAgeMs', () => {
     });
   });
 
-  it('is stale in an outage, and fresh with the first frame after it', () => {
+  it('goes stale in an outage, and fresh with the first frame after it', () => {
     marbles(({ cold, expectObservable }, scheduler) => {
       const outage = { d: disconnected(20), o: opened(300), g: gapOf(20, 300) };
       const values = { ...outage, f: frameOf('f', 0), h: frameOf('h', 310) };
@@ -58,7 +58,7 @@ describe('freshness with maxAgeMs', () => {
     });
   });
 
-  it('waits for frames that arrive within 10 ms after the limit: a busy process reads them late', () => {
+  it('waits 10 ms beyond the limit for frames that a busy process reads late', () => {
     marbles(({ cold, expectObservable }, scheduler) => {
       const values = { f: frameOf('f', 0), g: frameOf('g', 105) };
       const source$ = cold('f 104ms g 500ms |', values);
@@ -68,7 +68,7 @@ describe('freshness with maxAgeMs', () => {
     });
   });
 
-  it('does not become fresh with frames that a relay sends late', () => {
+  it("doesn't become fresh when a relay sends frames late", () => {
     marbles(({ cold, expectObservable }, scheduler) => {
       const values = { a: frameOf('a', 150), b: frameOf('b', 199), c: frameOf('c', 305) };
       const source$ = cold('299ms (abc) 46ms |', values);
@@ -94,7 +94,7 @@ describe('freshness with maxAgeMs', () => {
     });
   });
 
-  // Frames of a page pass by a clock that nobody sets, those of a server by the clock of the machine.
+  // A page times frames by a monotonic clock, a server by the clock of the machine.
   it.each([
     ['a page', 'forward', 3_600_000, 0],
     ['a page', 'back', -3_600_000, 0],
@@ -113,7 +113,7 @@ describe('freshness with maxAgeMs', () => {
       jest.setSystemTime(startedAt + 500 + set);
       await jest.advanceTimersByTimeAsync(1_500);
       expect(states).toEqual([stale(startedAt + 1_000, startedAt, 1_000)]);
-      // A frame that the relay sends late is still late.
+      // If the relay sends a frame late, it's still late.
       source$.next(frameOf('late', startedAt + 500 + ahead));
       expect(states).toHaveLength(1);
       source$.next(frameOf('g', startedAt + 2_000 + ahead));
@@ -127,7 +127,7 @@ describe('freshness with maxAgeMs', () => {
     },
   );
 
-  it('takes the arrival as the time of an item without a time', () => {
+  it('takes the time of arrival for an item that has no time', () => {
     marbles(({ cold, expectObservable }, scheduler) => {
       const states$ = cold('49ms x 200ms |').pipe(freshness({ maxAgeMs: 100, scheduler }));
       expectObservable(states$).toBe('159ms S 90ms |', { S: stale(149, 49) });
@@ -136,7 +136,7 @@ describe('freshness with maxAgeMs', () => {
 });
 
 describe('freshness with factor', () => {
-  it('takes a multiple of the usual time between frames, or maxAgeMs if it is shorter', () => {
+  it("takes a multiple of the usual time between frames, or maxAgeMs if that's shorter", () => {
     marbles(({ expectObservable }, scheduler) => {
       const frames$ = framesAt(scheduler, [...every50Ms(150), 20_000]);
       const F = fresh(20_000);
@@ -146,7 +146,7 @@ describe('freshness with factor', () => {
     });
   });
 
-  it('has no limit before 100 intervals, unless there is a maxAgeMs', () => {
+  it('has no limit before 100 intervals, unless you set maxAgeMs', () => {
     marbles(({ expectObservable }, scheduler) => {
       const frames$ = framesAt(scheduler, every50Ms(50));
       expectObservable(frames$.pipe(freshness({ factor: 30, scheduler })), '60000ms !').toBe('');
@@ -155,9 +155,9 @@ describe('freshness with factor', () => {
     });
   });
 
-  it('does not count the time of an outage, and counts frames of one read once', () => {
+  it("doesn't count the time of an outage, and counts frames that were read together once", () => {
     marbles(({ expectObservable }, scheduler) => {
-      // Three outages of 30 s in 150 frames would be the 99th percentile. Two frames arrive together each time.
+      // Three outages of 30 s in 150 frames would be the 99th percentile. Frames always arrive in pairs.
       const times = Array.from({ length: 4 }, (_, run) => every50Ms(40).map((at) => run * 32_000 + at)).flat();
       const outages = [32_000, 64_000, 96_000].map((at) => timer(at - 1, scheduler).pipe(map(() => opened(at - 1))));
       const source$ = merge(...outages, framesAt(scheduler, [...times, ...times]));
@@ -182,7 +182,7 @@ describe('freshness of a log', () => {
     });
   });
 
-  it('uses the clock again when the log is live: its watermark says so', () => {
+  it('uses the clock again once a watermark says that the log is live', () => {
     marbles(({ cold, expectObservable }, scheduler) => {
       const [at, b] = [scheduler.now(), recorded(scheduler.now())];
       const states$ = cold('(bw) 500ms |', { b, w: watermark(at) }).pipe(freshness({ maxAgeMs: 100, scheduler }));
@@ -190,7 +190,7 @@ describe('freshness of a log', () => {
     });
   });
 
-  it('has the limit of the observed intervals, too', () => {
+  it('takes its limit from the observed intervals, as in a live feed', () => {
     const states: Freshness[] = [];
     const source$ = new Subject<unknown>();
     source$.pipe(freshness({ factor: 30 })).subscribe((state) => states.push(state));
@@ -209,12 +209,12 @@ describe('freshness of real sources', () => {
     return { states, subscription };
   };
 
-  it.each(['main', 'worker'] as const)('a connection that is open and silent, received in %s', async (receiveIn) => {
-    // A frame that needs longer to arrive does not end the silence, so a busy machine needs time.
+  it.each(['main', 'worker'] as const)('reports an open but silent connection, received in %s', async (receiveIn) => {
+    // A frame that takes longer to arrive doesn't end the silence, so give a busy machine time.
     const maxAgeMs = 500;
     await using wire = await startWire({ handshake: [accept(text('one'))] });
     const { states, subscription } = follow(tradeFeed$('market', optionsFor(wire, { receiveIn })), maxAgeMs);
-    // A slow machine reports silence before the first frame, too.
+    // A slow machine may report silence even before the first frame.
     const afterFrame = ({ newestAt }: Stale): boolean => newestAt !== undefined;
     const { since, newestAt } = await waitFor(() => states.filter(isStale).find(afterFrame));
     expect(since).toBe((newestAt as number) + maxAgeMs);
@@ -229,7 +229,7 @@ const p99Of = (values: readonly number[]): number | undefined => {
 };
 
 describe('the 99th percentile of intervals', () => {
-  it('is the percentile of the last 1,024 intervals, by the nearest rank', () => {
+  it('covers the last 1,024 intervals, by the nearest rank', () => {
     const interval = fc.double({ min: 0.001, max: 1e9, noNaN: true });
     fc.assert(
       fc.property(fc.array(interval, { minLength: 100, maxLength: 3_000 }), (values) => {
@@ -240,7 +240,7 @@ describe('the 99th percentile of intervals', () => {
     );
   });
 
-  it('does not change the order in which intervals are replaced', () => {
+  it("doesn't change the order in which intervals are replaced", () => {
     const intervals = new RecentIntervals();
     for (let n = 0; n < 1_024; n += 1) intervals.add(n < 100 ? 1_000 : 1);
     expect(intervals.p99()).toBe(1_000);

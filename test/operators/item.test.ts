@@ -42,27 +42,27 @@ describe('isLifecycle', () => {
 });
 
 describe('timeOf', () => {
-  it('reads the outputs of decodeEither', () => {
+  it('reads what decodeEither emits', () => {
     expect([right(decoded), left({ type: 'decode-failure', receivedAt: 8 })].map(timeOf)).toEqual([7, 8]);
     expect([right(1), left('no'), left(undefined), { _tag: 'Left' }].map(timeOf)).toEqual(Array(4).fill(undefined));
     expect(frameIn(right(decoded))).toBe(frame);
   });
 
-  it('is when a frame was read, when an event happened, and when a gap was over', () => {
+  it('returns when a frame was read, an event happened, or a gap ended', () => {
     expect([frame, decoded, opened(3), requested(4), gapOf(5, 9)].map(timeOf)).toEqual([7, 7, 3, 4, 9]);
     for (const item of strangers) expect(timeOf(item)).toBeUndefined();
   });
 });
 
 describe('bytesOf', () => {
-  it('is the size of the payload, of bytes, and of a text in memory', () => {
+  it('returns the size of a payload, of a byte array, and of a text in memory', () => {
     expect([frame, decoded, Buffer.from('abc'), new Uint8Array(4), 'abc'].map(bytesOf)).toEqual([5, 5, 3, 4, 6]);
     expect([undefined, null, 5, {}, opened(1)].map(bytesOf)).toEqual([0, 0, 0, 0, 0]);
   });
 });
 
 describe('isLogged', () => {
-  it('returns true for the records of a log, and for values created from them', () => {
+  it('returns true for the records of a log and for values created from them', () => {
     const record = Object.assign(new Frame('market', Buffer.alloc(0), false, 1, 1), { offset: 5 });
     const all = [record, new Decoded(1, record), { ...gapOf(1, 2), offset: 9 }];
     for (const value of all) expect(isLogged(value)).toBe(true);
@@ -71,7 +71,7 @@ describe('isLogged', () => {
 });
 
 describe('a frame that arrived over a relay', () => {
-  it('is a frame for all of these functions, also in values created from it', () => {
+  it('is a frame for all of these functions, even inside values created from it', () => {
     for (const value of [
       relayed,
       new Decoded(1, relayed),
@@ -84,7 +84,7 @@ describe('a frame that arrived over a relay', () => {
 });
 
 describe('withOwnBytes', () => {
-  it('changes the frame that a value was created from, and returns the same value', () => {
+  it('changes the frame a value was created from, and returns the same value', () => {
     const frames = chunk(1_000, [0, 10], [10, 20], [20, 30]) as [Frame, Frame, Frame];
     const values = [new Decoded(1, frames[0]), right(new Decoded(2, frames[1])), new Conflated('key', frames[2], 1)];
     for (const value of values) expect(withOwnBytes<unknown>(value)).toBe(value);
@@ -99,7 +99,7 @@ describe('withOwnBytes', () => {
     expect(withOwnBytes(frame).data.buffer.byteLength).toBe(bufferBytes);
   });
 
-  it('does not copy a frozen frame', () => {
+  it("doesn't copy a frozen frame", () => {
     const [frozen] = chunk(1_000, [0, 10]) as [Frame];
     const { data } = frozen;
     expect(withOwnBytes(Object.freeze(frozen)).data).toBe(data);

@@ -28,7 +28,7 @@ const events = {
   w: watermark(11),
 };
 
-/** A logger that stores the level and the record of each call. */
+/** Creates a logger that stores the level and the record of each call. */
 const memoryLogger = () => {
   const calls: (readonly [EventLevel, EventRecord])[] = [];
   const method = (level: EventLevel) => (record: EventRecord) => void calls.push([level, record]);
@@ -36,7 +36,7 @@ const memoryLogger = () => {
   return { logger, calls };
 };
 
-/** A stream that stores the lines that are written to it. */
+/** Creates a stream that stores the lines written to it. */
 const memoryStream = () => {
   const written: string[] = [];
   const stream = new Writable({
@@ -53,7 +53,7 @@ const logAll = (logger: EventLogger) => from(Object.values(events)).pipe(logEven
 const lostMessage = events.d.failure.message;
 
 describe('logEvents', () => {
-  it('calls the method of the level once for each event, never for a frame or a watermark', () => {
+  it('calls the method of its level once per event, and never for a frame or a watermark', () => {
     const { logger, calls } = memoryLogger();
     logAll(logger);
     expect(calls.map(([level, { type }]) => [level, type])).toEqual([
@@ -94,7 +94,7 @@ describe('logEvents', () => {
     );
   });
 
-  it('calls `log` of a logger without `info`, as those of NestJS, and logs a gap of an unknown number of frames', () => {
+  it('calls `log` if a logger has no `info`, as in NestJS, and logs a gap with an unknown number of frames', () => {
     const { logger, calls } = memoryLogger();
     const { info: log, ...others } = logger;
     from([events.o, gapOf(5, 9)])
@@ -106,7 +106,7 @@ describe('logEvents', () => {
     ]);
   });
 
-  it('logs what the engine of a cluster refuses, with what to do, and the end of it', () => {
+  it('logs what the engine of a cluster refuses and what to do about it, and when it has recovered', () => {
     const { logger, calls } = memoryLogger();
     const refused = { type: 'engine-refused', at: 7, since: 6, operation: 'write' } as const;
     const texts = { message: 'READONLY', advice: 'Connect to the primary server.' };
@@ -168,7 +168,7 @@ describe('logEvents', () => {
   });
 });
 
-it('writes all levels to stderr with the global console, so that stdout has only what a program prints', () => {
+it('logEvents writes all levels of the global console to stderr and leaves stdout to the program', () => {
   const written: unknown[] = [];
   const error = jest.spyOn(console, 'error').mockImplementation((record) => void written.push(record));
   logAll(console);

@@ -11,7 +11,7 @@ const throwMine = (): never => {
   throw mine;
 };
 
-/** Creates a subscription with a source to push to, and work that ends when the test says so. */
+/** Subscribes to a source the test pushes to, with work that ends when the test says so. */
 const bench = (options: MergeMapBoundedOptions<number> = {}, seen: unknown[] = []) => {
   const source = new Subject<number>();
   const reports: DropReport[] = [];
@@ -32,7 +32,7 @@ const bench = (options: MergeMapBoundedOptions<number> = {}, seen: unknown[] = [
 };
 
 describe('mergeMapBounded', () => {
-  it('starts the next value when the one before is done, and drops the oldest beyond its capacity', () => {
+  it('starts the next value when the previous one is done, and drops the oldest beyond its capacity', () => {
     marbles(({ cold, hot, expectObservable, expectSubscriptions }) => {
       const source = hot('--a-b-c-d-e-------|');
       const sub = '       ^-----------------!';
@@ -46,7 +46,7 @@ describe('mergeMapBounded', () => {
     });
   });
 
-  it('with `drop-newest`, keeps the oldest values; processes as many at a time as `concurrency` allows', () => {
+  it('keeps the oldest values with `drop-newest`, and runs as many at a time as `concurrency` allows', () => {
     marbles(({ cold, hot, expectObservable }) => {
       const source = hot('--a-b-c-d-e-------|');
       const inner = cold('  -----(x|)');
@@ -60,7 +60,7 @@ describe('mergeMapBounded', () => {
     });
   });
 
-  it('has the results of mergeMap if the bounds are not reached, at any concurrency', () => {
+  it('gives the same results as mergeMap within its bounds, at any concurrency', () => {
     const inner = fc.array(fc.constantFrom('a', 'b', '-', '--'), { maxLength: 4 }).map((parts) => `${parts.join('')}|`);
     fc.assert(
       fc.property(
@@ -95,7 +95,7 @@ describe('mergeMapBounded', () => {
     });
   });
 
-  it('does not grow the stack with inner Observables that complete synchronously', () => {
+  it("doesn't grow the stack when inner Observables complete synchronously", () => {
     let projected = 0;
     const gate = new Subject<number>();
     const values = new Subject<number>();
@@ -105,7 +105,7 @@ describe('mergeMapBounded', () => {
     expect(projected).toBe(20_000);
   });
 
-  it('starts the next value when the one before has been torn down, as mergeMap does', () => {
+  it('starts the next value once the previous one has been torn down, as mergeMap does', () => {
     const log: string[] = [];
     const gates = [new Subject<never>(), new Subject<never>()];
     const project = (n: number) =>
@@ -200,7 +200,7 @@ describe('a function of the user in mergeMapBounded', () => {
     expect(projected.slice(7)).toEqual([2, 12]);
   });
 
-  it('may end another turn and push to the source in `project`, without a change of the order', () => {
+  it('may finish other work and push to the source in `project` without changing the order', () => {
     const source = new Subject<number>();
     const projected: number[] = [];
     const gates = [new Subject<never>(), new Subject<never>()];
@@ -219,7 +219,7 @@ describe('a function of the user in mergeMapBounded', () => {
   });
 });
 
-it('projects or drops each value exactly once, in order, for any policy and interleaving', () => {
+it('mergeMapBounded projects or drops each value exactly once, in order, for any policy and interleaving', () => {
   const step = fc.oneof(
     { weight: 5, arbitrary: fc.constant('send' as const) },
     { weight: 3, arbitrary: fc.nat({ max: 3 }) },

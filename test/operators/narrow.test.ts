@@ -29,7 +29,7 @@ describe('frames and gaps', () => {
   const lifecycle = { t: requested(1), i: issued(2), o: opened(3), d: disconnected(4), r: reconnecting(5, 1) };
   const values = { ...lifecycle, g: gapOf(4, 6), f, D: new Decoded(1, f), n: 5, u: undefined, x: null };
 
-  it('frames emits frames and values created from them, gaps only the gaps, and both error with the source', () => {
+  it('frames emits frames and values created from them, gaps emits only gaps, and both error with the source', () => {
     marbles(({ cold, expectObservable, expectSubscriptions }) => {
       const source$ = cold('-t-i-o-f-D-d-r-(og)-f-n-u-x-#', values);
       const sub = '         ^---------------------------!';
@@ -64,7 +64,7 @@ describe('whereBytes', () => {
     });
   });
 
-  it('finds bytes, also in binary frames, and texts as UTF-8', async () => {
+  it('finds bytes, even in binary frames, and texts as UTF-8', async () => {
     const frames = [binaryFrame(1, 0xff, 0, 2), frameOf('grüße'), frameOf('gruesse')];
     const matching = (needle: string | Uint8Array) => lastValueFrom(from(frames).pipe(whereBytes(needle), toArray()));
     expect(await matching(new Uint8Array([0xff, 0]))).toEqual([frames[0]]);
@@ -72,7 +72,7 @@ describe('whereBytes', () => {
     expect(await matching(Buffer.from('gr'))).toEqual([frames[1], frames[2]]);
   });
 
-  it('finds any of many needles of all lengths, alone and at the ends of a frame', () => {
+  it('finds any of many needles of all lengths, on their own and at both ends of a frame', () => {
     const letters = (minLength: number, maxLength: number) =>
       fc.string({ unit: fc.constantFrom('a', 'b', '"', 'é'), minLength, maxLength });
     const needles = fc.array(letters(1, 14), { minLength: 2, maxLength: 30 });
@@ -94,7 +94,7 @@ describe('whereBytes', () => {
     );
   });
 
-  it('searches on behind many places that only begin like the needle', () => {
+  it('keeps searching after many places that only begin like the needle', () => {
     const data = Buffer.from(`${'zq'.repeat(50)}zqzr`);
     const frames = [data, new Uint8Array(data), data.subarray(0, 103)].map(
       (each) => new Frame<Uint8Array>('raw', each, false, 0, 1),
@@ -106,7 +106,7 @@ describe('whereBytes', () => {
     expect(matching).toEqual([frames[0], frames[1]]);
   });
 
-  it('searches a received frame where it is, and creates no `data`', () => {
+  it('searches a received frame in place, without creating its `data`', () => {
     const memory = Buffer.from('before{"to":"0xb2"}behind');
     const received = (end: number) => receivedIn(memory, 6, end);
     const all = [received(19), received(9)];
@@ -129,7 +129,7 @@ describe.each<[string, string, (fn: Predicate) => OperatorFunction<unknown, unkn
   const fields = { o: opened(3), d: disconnected(4), r: reconnecting(5, 1), g: gapOf(4, 6), w: watermark(7) };
   const looksLikeOne = { type: 'opened' };
 
-  it('calls the function for values only, and lets every event pass in its place', () => {
+  it('only calls the function for values, and keeps every event in its place', () => {
     const called: unknown[] = [];
     const values = { ...fields, f, D: new Decoded(1, f), n: 5, u: undefined, x: null, l: looksLikeOne, m: true };
     marbles(({ cold, expectObservable, expectSubscriptions, flush }) => {
@@ -145,7 +145,7 @@ describe.each<[string, string, (fn: Predicate) => OperatorFunction<unknown, unkn
     });
   });
 
-  it('errors with what the function throws, and with the source', () => {
+  it('errors when the function throws, and with the source', () => {
     const thrown = new Error('mine');
     const fails = () => {
       throw thrown;
@@ -160,7 +160,7 @@ describe.each<[string, string, (fn: Predicate) => OperatorFunction<unknown, unkn
 });
 
 describe('mapValues', () => {
-  it('keeps the time of a frame in windows if it returns a Decoded', async () => {
+  it('keeps the time of a frame for windows if it returns a Decoded', async () => {
     const framesAt = [10, 20, 110].map((at) => frameOf(`${at}`, at));
     const events: FeedEvent[] = [opened(0), ...framesAt, watermark(400)];
     const windows = await lastValueFrom(

@@ -19,7 +19,7 @@ import { frameOf, opened } from './stream.js';
 /** About 35 years: a timer of Node would fire at once. */
 const tooLong = 2 ** 40;
 
-/** Records the requested delays, and runs nothing. */
+/** A scheduler that records the requested delays and runs nothing. */
 const noting = (): { readonly scheduler: SchedulerLike; readonly delays: (number | undefined)[] } => {
   const delays: (number | undefined)[] = [];
   const scheduler: SchedulerLike = {
@@ -34,7 +34,7 @@ const noting = (): { readonly scheduler: SchedulerLike; readonly delays: (number
 
 type Operator = (source: Observable<FeedEvent>) => Observable<unknown>;
 
-/** Returns the delays that an operator requests while a feed opens, emits a frame, and is unsubscribed from. */
+/** Returns the delays an operator requests while a feed opens and emits a frame, until it's unsubscribed. */
 const delaysOf = (operator: (scheduler: SchedulerLike) => Operator): (number | undefined)[] => {
   const { scheduler, delays } = noting();
   const source = new Subject<FeedEvent>();
@@ -162,7 +162,7 @@ describe('wrong options', () => {
     expect(() => operators[name]!(...(args as never[]))).toThrow(refused);
   });
 
-  it('are not those that are undefined, or without an end where that makes sense', () => {
+  it("don't include undefined, or Infinity where no limit makes sense", () => {
     expect(() => toAsyncIterable({ capacity: undefined, capacityBytes: Infinity })).not.toThrow();
   });
 });

@@ -6,7 +6,7 @@ import { marbles } from './stream.js';
 const share = (lingerMs?: number) => shareFeed(lingerMs === undefined ? {} : { lingerMs });
 
 describe('shareFeed', () => {
-  it('opens one connection for all subscribers; a late subscriber receives values from then on', () => {
+  it('opens one connection for all subscribers, and gives a late one the values from then on', () => {
     marbles(({ cold, expectObservable, expectSubscriptions }) => {
       const source$ = cold('-a-b-c-d-');
       const shared$ = source$.pipe(share(3));
@@ -18,7 +18,7 @@ describe('shareFeed', () => {
     });
   });
 
-  it('gives a value to those who were subscribed when it arrived and still are', () => {
+  it('gives a value to the subscribers that were there when it arrived and still are', () => {
     const source = new Subject<string>();
     const shared$ = source.pipe(share());
     const received: string[] = [];
@@ -36,7 +36,7 @@ describe('shareFeed', () => {
     expect([first.closed, third.closed]).toEqual([true, true]);
   });
 
-  it('closes the connection lingerMs after the last subscriber unsubscribed, 1 s by default', () => {
+  it('closes the connection lingerMs after the last subscriber has left, 1 s by default', () => {
     marbles(({ cold, expectObservable, expectSubscriptions }) => {
       const sources = [cold('a-'), cold('a-'), cold('a-')];
       for (const [n, lingerMs] of [5, 0, undefined].entries()) {
@@ -49,7 +49,7 @@ describe('shareFeed', () => {
     });
   });
 
-  it('keeps the connection when another subscriber subscribes in time, and otherwise opens a new one', () => {
+  it('keeps the connection if another subscriber comes in time, and otherwise opens a new one', () => {
     marbles(({ cold, expectObservable, expectSubscriptions }) => {
       const source$ = cold('ab--------c----');
       const shared$ = source$.pipe(share(4));
@@ -60,7 +60,7 @@ describe('shareFeed', () => {
     });
   });
 
-  it('errors for all subscribers at a stop, and lets a new subscriber start again', () => {
+  it('errors for all subscribers when the feed stops, and starts over for a new subscriber', () => {
     marbles(({ cold, expectObservable, expectSubscriptions }) => {
       const attempts = [cold('-a-#'), cold('-b-|'), cold('-c-')];
       let n = 0;

@@ -28,7 +28,7 @@ const windows = ({ everyMs, ...options }: Options): OperatorFunction<FeedEvent, 
   return everyMs === undefined ? tumblingWindow<FeedEvent>(shape) : slidingWindow<FeedEvent>({ ...shape, everyMs });
 };
 
-/** A marble test: the capital letters of `expected` are windows. */
+/** Defines a marble test, in which the capital letters of `expected` are windows. */
 type Case = readonly [
   source: string,
   expected: string,
@@ -36,7 +36,7 @@ type Case = readonly [
   more?: { readonly events?: Readonly<Record<string, AtTime>>; readonly options?: Options },
 ];
 
-/** Checks the windows of a source. One that does not end is unsubscribed from after the last window. */
+/** Checks the windows of a source. If it doesn't end, unsubscribes after the last window. */
 const check = ([source, expected, lines, { events = {}, options = {} } = {}]: Case): void =>
   marbles(({ cold, expectObservable, expectSubscriptions }, scheduler) => {
     const source$ = cold(source, { ...letters, ...events });
@@ -45,7 +45,7 @@ const check = ([source, expected, lines, { events = {}, options = {} } = {}]: Ca
     if (end !== undefined) expectSubscriptions(source$.subscriptions).toBe(end);
   });
 
-/** Returns the windows over events at full speed, as in a recording. */
+/** Returns the windows over events that arrive at full speed, as from a recording. */
 const replayed = (events: readonly FeedEvent[], options: Options = {}): readonly string[] => {
   const lines: string[] = [];
   from(events)
@@ -54,7 +54,7 @@ const replayed = (events: readonly FeedEvent[], options: Options = {}): readonly
   return lines;
 };
 
-/** Windows over a feed whose events and clock a test controls. */
+/** Creates windows over a feed whose events and clock the test controls. */
 const driven = (now: number, options: Options = {}) => {
   const time = new VirtualTimeScheduler();
   let skewMs = now;
@@ -75,9 +75,9 @@ const driven = (now: number, options: Options = {}) => {
     emitted,
     emit: (...events: readonly FeedEvent[]) => events.forEach((event) => feed$.next(event)),
     lines: () => emitted.splice(0).map(inWords),
-    /** Sets the clock: no timer fires. */
+    /** Sets the clock without firing timers. */
     setClock: (at: number) => (skewMs = at - time.now()),
-    /** Lets time pass, with its timers. */
+    /** Lets time pass and timers fire. */
     pass: (ms: number) => {
       time.maxFrames = time.now() + ms;
       time.flush();
@@ -220,14 +220,14 @@ describe('tumblingWindow', () => {
     ],
   ])('%s', (_title, ...marbleCase) => check(marbleCase));
 
-  it('sets its timer also for a source that emits during `subscribe`', () => {
+  it('sets its timer even if the source emits during `subscribe`', () => {
     marbles(({ expectObservable }) => {
       const lines$ = concat(of<FeedEvent[]>(opened(0)), NEVER).pipe(tumblingWindow({ lengthMs: 10 }), words());
       expectObservable(lines$, '^----------!').toBe('----------W', { W: '0-10' });
     });
   });
 
-  it('uses the clock for an item without a time', () => {
+  it('uses the clock for an item that has no time', () => {
     marbles(({ cold, expectObservable }, scheduler) => {
       const sizes$ = cold('o--a---a----a---|', letters).pipe(
         stamped(scheduler),
@@ -239,7 +239,7 @@ describe('tumblingWindow', () => {
     });
   });
 
-  it('has separate windows for each subscription, and stops its timer when it is unsubscribed from', () => {
+  it('has separate windows for each subscription, and stops its timer on unsubscribe', () => {
     marbles(({ hot, expectObservable, expectSubscriptions }, scheduler) => {
       const source$ = hot('o--a--------b------', letters);
       const windows$ = source$.pipe(stamped(scheduler), tumblingWindow({ lengthMs: 10 }), words());
@@ -335,7 +335,7 @@ describe('tumblingWindow', () => {
     expect(replayed(events, options)).toEqual(lines);
   });
 
-  it('emits 10,000 empty windows that end at once one by one, and among more of them each window with items', () => {
+  it('emits 10,000 empty windows that end at once one by one, and merges more of them around those with items', () => {
     expect(replayed([opened(0), frameOf('a', 100_000)])).toHaveLength(10_001);
     const feed = driven(0, { allowedLatenessMs: 1_000_000 });
     feed.emit(opened(0), ...[3, 1_000_000, 500_005, 2_000_010].map((at) => frameOf('a', at)));
@@ -369,7 +369,7 @@ describe('tumblingWindow', () => {
     expect(feed.lines().slice(0, 2)).toEqual(lines);
   });
 
-  it('is not complete if it began before the subscription, or with a source with watermarks before the first frame', () => {
+  it('is incomplete if it began before the subscription, or before the first frame of a source with watermarks', () => {
     const open = driven(12);
     open.emit(frameOf('a', 15));
     open.pass(18);
@@ -380,7 +380,7 @@ describe('tumblingWindow', () => {
     expect(late.lines()).toEqual(['10-20 a incomplete', '20-30 b']);
   });
 
-  it('sets no timer before the first event, one for each window after it, and again after an event that passes an end', () => {
+  it('sets no timer before the first event, then one per window, and another after an event that passes an end', () => {
     const feed = driven(0, { lengthMs: 500 });
     expect(feed.delays).toEqual([]);
     feed.emit(opened(1_000));
@@ -394,7 +394,7 @@ describe('tumblingWindow', () => {
     expect(feed.delays).toEqual([500, 494, 500, 500]);
   });
 
-  it('waits for the rest, at least 1 ms, when a timer fires early', () => {
+  it('waits for the rest, at least 1 ms, if a timer fires early', () => {
     const feed = driven(0);
     feed.emit(opened(0));
     feed.setClock(-0.5);
@@ -404,7 +404,7 @@ describe('tumblingWindow', () => {
     expect([feed.lines(), feed.delays.slice(0, 2)]).toEqual([['0-10'], [10, 1]]);
   });
 
-  it('when the clock is set back, adds items to the open window, loses none, and waits no longer than a window', () => {
+  it('loses no item when the clock is set back, fills the open window, and waits no longer than a window', () => {
     const feed = driven(3_600_001);
     feed.emit(opened(3_600_001));
     feed.setClock(4);
@@ -418,13 +418,13 @@ describe('tumblingWindow', () => {
     expect(feed.lines()[0]).toBe('3600000-3600010 ab gap 30-33 incomplete');
   });
 
-  it('keeps no read buffer alive for frames beyond the maximum of a window', () => {
+  it("doesn't keep read buffers alive for frames beyond the maximum of a window", () => {
     const frames = fullChunk(64, 1_000);
     driven(0, { maxFrames: 1 }).emit(...frames);
     expect(frames.map(({ data }) => data.buffer.byteLength).slice(0, 2)).toEqual([1_000, 64_000]);
   });
 
-  it('accumulates a value for each window, which add may change, and holds no items', () => {
+  it('accumulates a value per window, which add may change, and holds no items', () => {
     const values: unknown[] = [];
     const add = (texts: string[], frame: Frame) => {
       texts.push(frame.text());
@@ -462,7 +462,7 @@ describe('tumblingWindow', () => {
       outputs.push(line);
       if (outputs.length > 1) return;
       source.next(frameOf('c', 45));
-      source.next(frameOf('z', 2)); // for the window that was just emitted: too late
+      source.next(frameOf('z', 2)); // too late: its window was just emitted
     });
     for (const event of [opened(0), frameOf('a', 1), frameOf('b', 25), frameOf('d', 46)]) source.next(event);
     source.complete();
@@ -473,7 +473,7 @@ describe('tumblingWindow', () => {
 describe('a time that no Date can have', () => {
   const wrong = [NaN, Infinity, -Infinity, 1e300, -1e300];
 
-  it.each(wrong)('in an event makes it a value, and does not stop the windows: %d', (at) => {
+  it.each(wrong)("in an event makes it a plain value, and doesn't stop the windows: %d", (at) => {
     const events = [watermark(at), opened(at), disconnected(at), stop(at), reconnecting(at, 1)];
     for (const event of [...events, gapOf(1, at), gapOf(at, 1)]) {
       const lines = replayed([opened(0), event, frameOf('b', 12)]);
@@ -539,7 +539,7 @@ describe('slidingWindow', () => {
     expect(lines).toEqual(['0-10 a', '4-14 ab incomplete', '8-18 ab incomplete']);
   });
 
-  it('adds late items to the windows that are still open, and begins each window once', () => {
+  it('adds late items to the windows still open, and begins each window once', () => {
     const events = [opened(0), ...[17, 18, 12, 3, 25].map((at, n) => frameOf('aebcd'.charAt(n), at))];
     expect(replayed(events, every5)).toEqual([
       ...['-5-5 incomplete', '0-10', '5-15', '10-20 aebc incomplete', '15-25 ae'],
@@ -552,13 +552,13 @@ describe('slidingWindow', () => {
     expect(seeds).toBe(7);
   });
 
-  it('emits many overlapping windows quickly after a jump of the time, also if they are not empty', () => {
+  it('emits many overlapping windows quickly after time jumps, even if they have items', () => {
     const feed = driven(0, { lengthMs: 3_600_000, everyMs: 150 });
     feed.emit(opened(0), frameOf('a', 3_600_000), frameOf('b', 7_200_500));
     expect(feed.emitted.filter(({ frames }) => frames.length === 1)).toHaveLength(24_000);
   });
 
-  it('holds the bytes of a frame once, for any number of windows', () => {
+  it('holds the bytes of a frame once, however many windows have it', () => {
     const small = (at: number) => new Frame('market', Buffer.alloc(1_000, 'x').subarray(0, 10), false, at, 1);
     const feed = driven(0, { everyMs: 2 });
     feed.emit(opened(0), small(1), small(6));
@@ -568,7 +568,7 @@ describe('slidingWindow', () => {
     expect(held[0]?.text()).toBe('x'.repeat(10));
   });
 
-  it('adds every frame to each window that contains its time, in order, without a hole between windows', () => {
+  it('adds every frame to each window that contains its time, in order, and leaves no hole between windows', () => {
     const events = fc.array(
       fc.record({
         step: fc.integer({ min: -5, max: 30 }),
@@ -614,7 +614,7 @@ describe('slidingWindow', () => {
           const its = all.filter(({ frames: held }) => held.includes(frame));
           expect(its.length).toBeGreaterThan(0);
           const due = all.filter((window) => contains(window, frame.receivedAt));
-          // Except late items: their windows were closed when they arrived.
+          // Except late items, which arrived after their windows had closed.
           if (its.every((window) => contains(window, frame.receivedAt))) expect(due.slice(-its.length)).toEqual(its);
         }
         for (const { start, end } of all.filter(({ complete }) => complete))
@@ -630,7 +630,7 @@ describe('windows over a log', () => {
   beforeAll(async () => void (folder = await mkdtemp(join(tmpdir(), 'windows-'))));
   afterAll(() => rm(folder, { recursive: true }));
 
-  it('are the same at every speed: no clock makes a window in an outage complete', async () => {
+  it('are the same at every speed, because no clock makes a window in an outage complete', async () => {
     const start = Date.now() - (Date.now() % 500);
     const log = feedLog(join(folder, 'speeds'));
     const frames = [10, 90, 340, 410].map((ms) => frameOf('a', start + ms));
@@ -652,7 +652,7 @@ describe('windows over a log', () => {
     }
   });
 
-  it('leave no timer that could close them, and use the clock again when a live feed follows', () => {
+  it('have no timer that could close them, and use the clock again once a live feed follows', () => {
     const scheduler = new VirtualTimeScheduler();
     const emitted: string[] = [];
     const live$ = new Subject<FeedEvent>();
@@ -672,7 +672,7 @@ describe('windows over a log', () => {
     live$.complete();
   });
 
-  // An item that is late comes right after one that is in time: then the newest item shows the time as well as the clock does.
+  // A late item comes right after one that's in time, so the newest item tells the time as well as the clock does.
   const arrivals = fc.array(
     fc.record({
       step: fc.integer({ min: 0, max: 4 }),
@@ -686,7 +686,7 @@ describe('windows over a log', () => {
     allowedLatenessMs: fc.integer({ min: 0, max: 20 }),
   });
 
-  it('that wait for late items are the same over a live feed and over its log', async () => {
+  it('that wait for late items are the same over a live feed and its log', async () => {
     let run = 0;
     await fc.assert(
       fc.asyncProperty(arrivals, shapes, async (steps, { lengthMs, parts, allowedLatenessMs }) => {
@@ -723,7 +723,7 @@ describe('windows over a feed with a new subscription', () => {
   const first: readonly FeedEvent[] = [requested(0), opened(0), frameOf('a', 5), frameOf('b', 12)];
   const second = [requested(40), opened(43), frameOf('c', 44), frameOf('d', 51), frameOf('e', 60)];
 
-  /** Returns the windows over a feed that errors and is subscribed to again. */
+  /** Returns the windows over a feed that errors and gets a new subscription. */
   const retried = (window: OperatorFunction<FeedEvent, FeedWindow<unknown>>): readonly string[] => {
     const failed$ = throwError(() => new Error('stopped'));
     const attempts = [concat(from(first), failed$), from<FeedEvent[]>(second)];
@@ -734,7 +734,7 @@ describe('windows over a feed with a new subscription', () => {
     return lines;
   };
 
-  it('are not complete during the outage, without an event of its beginning', () => {
+  it('are incomplete during an outage even if no event said that it began', () => {
     expect(retried(windows({ scheduler: stopped() }))).toEqual([
       '0-10 a',
       '10-20 b gap 12-20 incomplete',
@@ -747,7 +747,7 @@ describe('windows over a feed with a new subscription', () => {
     expect(retried(countWindow(3))).toEqual(['5-44 abc gap 12-43 incomplete', '51-60 de incomplete']);
   });
 
-  it('are not complete since the last frame, and complete again after the opening', () => {
+  it('are incomplete from the last frame on, and complete again after the feed opens', () => {
     const again = [opened(0), frameOf('a', 1), frameOf('b', 6), requested(8), opened(9), frameOf('c', 11)];
     expect(replayed(again)[0]).toBe('0-10 ab gap 6-9 incomplete');
     const lines = replayed([...first, disconnected(15), ...second]);

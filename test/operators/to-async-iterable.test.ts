@@ -12,7 +12,7 @@ const done = { done: true, value: undefined };
 const yielded = <T>(value: T) => ({ done: false, value });
 const sum = (numbers: readonly number[]): number => numbers.reduce((a, b) => a + b, 0);
 
-/** Creates an iterator over a source to push to. */
+/** Creates an iterator over a source the test pushes to. */
 const bench = (options: BoundOptions<number> = {}) => {
   const source = new Subject<number>();
   const reports: DropReport[] = [];
@@ -69,18 +69,18 @@ describe('drops of toAsyncIterable', () => {
     throw error;
   };
 
-  it('end the loop with the error of `onDrop`, after the waiting values', async () => {
+  it('end the loop after the waiting values if `onDrop` throws', async () => {
     const { source, iterator } = bench({ capacity: 2, onDrop: failing(mine) });
     const first = iterator.next();
     [1, 2, 3, 4].forEach((n) => source.next(n));
     expect(await first).toEqual(yielded(1));
-    expect(await iterator.next()).toEqual(yielded(3)); // half is free: `onDrop` is called
+    expect(await iterator.next()).toEqual(yielded(3)); // calls `onDrop`, because half is free
     expect(source.observed).toBe(false);
     expect(await iterator.next()).toEqual(yielded(4));
     await expect(iterator.next()).rejects.toBe(mine);
   });
 
-  it('end the loop with the error of `onDrop` after the source has completed, but not in place of its error', async () => {
+  it("end the loop if `onDrop` throws after the source completed, but don't replace the source's error", async () => {
     const unhandled = jest.fn();
     config.onUnhandledError = unhandled;
     try {
@@ -102,7 +102,7 @@ describe('drops of toAsyncIterable', () => {
   });
 });
 
-it('keeps the order for a source that emits during a request', async () => {
+it('toAsyncIterable keeps the order if the source emits during a request', async () => {
   const values = new Subject<number>();
   let pending: Promise<unknown> | undefined;
   const source = new Observable<number>((subscriber) => {
@@ -120,7 +120,7 @@ it('keeps the order for a source that emits during a request', async () => {
   expect(await next).toEqual(done);
 });
 
-it('emits or drops each value exactly once, in order, for any policy and interleaving', async () => {
+it('toAsyncIterable emits or drops each value exactly once, in order, for any policy and interleaving', async () => {
   const step = fc.constantFrom('send' as const, 'send' as const, 'ask' as const);
   await fc.assert(
     fc.asyncProperty(
@@ -153,7 +153,7 @@ it('emits or drops each value exactly once, in order, for any policy and interle
   );
 });
 
-it('does not copy a frame that a loop waits for', async () => {
+it("toAsyncIterable doesn't copy a frame that a loop waits for", async () => {
   const source = new Subject<Frame>();
   const loop = toAsyncIterable()(source)[Symbol.asyncIterator]();
   const first = loop.next();
@@ -167,7 +167,7 @@ it('does not copy a frame that a loop waits for', async () => {
 describe('toAsyncIterable in virtual time', () => {
   type Iterator = Required<AsyncIterableIterator<string, undefined>>;
 
-  /** The actions of a diagram on an iterator: request the next value, leave, leave with an error. */
+  /** What a diagram does to an iterator: request the next value, leave, leave with an error. */
   const acts: Readonly<Record<string, (iterator: Iterator) => Promise<IteratorResult<string, undefined>>>> = {
     n: (iterator) => iterator.next(),
     r: (iterator) => iterator.return(),
@@ -183,7 +183,7 @@ describe('toAsyncIterable in virtual time', () => {
 
   interface Diagrams {
     readonly source: string;
-    /** `n`, `r` and `t`: see `acts`. One diagram for each iterator. */
+    /** One diagram per iterator, with `n`, `r` and `t` from `acts`. */
     readonly requests: readonly string[];
     readonly subs: readonly string[];
     /** The expected results, in order, for each iterator. */
@@ -239,7 +239,7 @@ describe('toAsyncIterable in virtual time', () => {
       { capacity, ...(overflow && { overflow }) },
     );
 
-  it('the bounds drop the oldest values, as few as possible, and report them when the queue is empty', async () => {
+  it('drops the oldest values, as few as possible, and reports them when the queue is empty', async () => {
     const report = { reason: 'overflow', to: 7 };
     expect(await bounded(1, 'n-------n--n', '^--------!', 'a d |')).toEqual([
       [8, { ...report, dropped: 2, droppedBytes: 4, total: 2, from: 5 }],
@@ -250,7 +250,7 @@ describe('toAsyncIterable in virtual time', () => {
     expect(await bounded(3, 'n-------nnnn', '^--------!', 'a b c d |')).toEqual([]);
   });
 
-  it('the bounds end the subscription at the first value beyond them, with the policy `error`', async () => {
+  it('ends the subscription at the first value beyond the bounds, with the policy `error`', async () => {
     expect(await bounded(1, 'n--------n-n-n', '^----!', 'a b OverflowError |', 'error')).toMatchObject([
       [9, { reason: 'overflow', dropped: 1, from: 5, to: 5 }],
     ]);

@@ -7,7 +7,7 @@ import { receivedIn } from '../support/received-in.js';
 import { compareWithParse } from './field-documents.js';
 import { binaryFrame, disconnected, frameOf, gapOf, marbles, opened, watermark } from './stream.js';
 
-/** Returns the texts that pass. */
+/** Returns the texts that pass the filter. */
 const passing = (
   texts: readonly (string | Frame<Uint8Array>)[],
   path: string,
@@ -24,7 +24,7 @@ const passing = (
 describe('whereField', () => {
   const values = { a: frameOf('{"to":"a"}'), b: frameOf('{"to":"b"}'), c: frameOf('{"by":"a"}') };
 
-  it('emits everything that is not a frame, in order, and no binary frame', () => {
+  it("emits everything that isn't a frame, in order, and no binary frame", () => {
     const events = { ...values, o: opened(1), d: disconnected(2), g: gapOf(2, 3), w: watermark(4), n: 5, u: undefined };
     const binary = { x: binaryFrame(...Buffer.from('{"to":"a"}')) };
     marbles(({ cold, expectObservable }) => {
@@ -75,7 +75,7 @@ describe('whereField', () => {
     ],
   ])('finds %s', (_what, path, accepted, passes, not) => {
     expect(passing([...not, ...passes], path, accepted)).toEqual(passes);
-    // As a relay emits it in a browser.
+    // As from a relay in a browser.
     const plain = (text: string) => new Frame<Uint8Array>('raw', new TextEncoder().encode(text), false, 0, 1);
     expect(passing([...not, ...passes].map(plain), path, accepted)).toEqual(passes);
     const list: unknown = Array.isArray(accepted) ? accepted : [accepted];
@@ -83,14 +83,14 @@ describe('whereField', () => {
       expect(passing([...not, ...passes], path, new Set(list as string[]))).toEqual(passes);
   });
 
-  it('agrees with JSON.parse about random documents, and never throws', () => {
+  it('agrees with JSON.parse on random documents, and never throws', () => {
     const seed = Math.floor(Math.random() * 2 ** 31);
     const { differences, matching, valid } = compareWithParse(cases(10_000), seed);
     expect(differences).toEqual([]);
     expect(matching).toBeGreaterThan(valid / 10);
   });
 
-  it('reads a set for each frame', () => {
+  it('sees each change of a set', () => {
     const source = new Subject<Frame>();
     const wallets = new Set<string>();
     const passed: unknown[] = [];
@@ -108,17 +108,17 @@ describe('whereField', () => {
   describe('with ignoreCase', () => {
     const ignoreCase = true;
 
-    it('accepts texts with letters of the other case, and other values as they are', () => {
+    it('accepts texts in upper and lower case, and other values as they are', () => {
       const texts = ['{"to":"0xAB"}', '{"to":"0xab"}', '{"to":"0xac"}', '{"to":1}', '{"to":"\\u0030XaB"}'];
       const wanted = [texts[0], texts[1], texts[3], texts[4]];
       expect(passing(texts, 'to', ['0xaB', 1], { ignoreCase })).toEqual(wanted);
       expect(passing(texts, 'to', new Set(['0xaB', 1]), { ignoreCase })).toEqual(wanted);
-      // A letter outside of ASCII whose lower case is in ASCII.
+      // A letter outside ASCII whose lower case is in ASCII.
       expect(passing(['{"to":"k"}'], 'to', '\u212A', { ignoreCase })).toEqual(['{"to":"k"}']);
       expect(passing(['{"to":"\u212A"}'], 'to', 'k', { ignoreCase })).toEqual(['{"to":"\u212A"}']);
     });
 
-    it('reads a set that changes, also one with capital letters', () => {
+    it('sees each change of a set, even if it has capital letters', () => {
       const source = new Subject<Frame>();
       const wallets = new Set(['A', 'B']);
       let passed = 0;
@@ -136,7 +136,7 @@ describe('whereField', () => {
       expect([passes('a'), passes('D')]).toEqual([false, true]);
     });
 
-    it('finds a text with capital letters that took the place of another after a second', () => {
+    it('notices after a second that a text with capital letters has replaced another', () => {
       const source = new Subject<Frame>();
       const wallets = new Set(['A']);
       let passed = 0;
@@ -168,7 +168,7 @@ describe('whereField', () => {
       expect(passing(all, 'n', (text) => BigInt(/^\d+$/.test(text) ? text : 0) > 2n ** 62n)).toEqual([all[2]]);
     });
 
-    it('errors with what it throws', () => {
+    it('errors when it throws', () => {
       const thrown = new Error('mine');
       const fails = () => {
         throw thrown;
@@ -179,7 +179,7 @@ describe('whereField', () => {
     });
   });
 
-  it('searches a received frame where it is, and creates no `data`', () => {
+  it('searches a received frame in place, without creating its `data`', () => {
     const memory = Buffer.from('"to":"a"{"to":"b"}"to":"a"{"to":"a"}"to":"a"');
     const all = [receivedIn(memory, 8, 18), receivedIn(memory, 26, 36)];
     const passed: unknown[] = [];
@@ -195,7 +195,7 @@ describe('whereField', () => {
     const parts = ['t', '"to"', '"to":', '"to":1', '\\"', '[', '{"to":', '"é":1,', '"to":"b",', '{"to":[', ' '];
     const hostile = (size: number): readonly string[] =>
       parts.map((part) => part.repeat(size / part.length)).flatMap((text) => [text, `{${text}`, `{"x":"${text}`]);
-    // The least of three runs, in CPU time: other work on the machine only adds to it.
+    // The minimum of three runs, in CPU time, because other work on the machine can only add to it.
     const costOf = (size: number): number => {
       const frames = hostile(size);
       const costs = [1, 2, 3].map(() => {
@@ -206,7 +206,7 @@ describe('whereField', () => {
       return Math.min(...costs);
     };
     costOf(6_000); // Warms up.
-    // A search in quadratic time of a single one of these frames would take 16 times as long.
+    // If the search of any of these frames were quadratic, it would take 16 times as long.
     expect(costOf(24_000)).toBeLessThan(10 * costOf(6_000));
   });
 });

@@ -4,7 +4,7 @@ import { Frame } from '../../src/protocol/frame.js';
 import type { AccumulatedWindow, FeedWindow } from '../../src/operators/window/window.js';
 import { disconnected, frameOf, opened, reconnecting, requested } from './stream.js';
 
-/** The event of a letter in a marble diagram, created with its time. */
+/** Creates the event for a letter of a marble diagram, with its time. */
 export type AtTime<E = FeedEvent> = (at: number) => E;
 
 // a to f: frames. t: an attempt begins. o: a connection opens. x: it is lost. r: the wait for the next one.
@@ -17,11 +17,11 @@ export const letters: Readonly<Record<string, AtTime>> = {
   r: (at) => reconnecting(at, 1),
 };
 
-/** Sets the time of each event to that of its place in the diagram. */
+/** Gives each event the time of its place in the diagram. */
 export const stamped = <E = FeedEvent>(scheduler: SchedulerLike): OperatorFunction<AtTime<E>, E> =>
   map((make) => make(scheduler.now()));
 
-/** Describes a window in one line: its time, its items, its gaps, and whether it is incomplete. */
+/** Describes a window in one line: its time, its items, its gaps, and whether it's incomplete. */
 export const inWords = (window: FeedWindow<unknown> | AccumulatedWindow<unknown>): string => {
   const { start, end, count, gaps, complete } = window;
   return [
@@ -41,5 +41,5 @@ export const words = (): OperatorFunction<FeedWindow<unknown> | AccumulatedWindo
 
 const nameOf = (item: unknown): string => (item instanceof Frame ? item.text() : JSON.stringify(item));
 
-/** A clock that never fires: windows then depend only on their events, on any machine. */
+/** A clock that never fires, so that windows depend only on their events, on any machine. */
 export const stopped = (): SchedulerLike => new VirtualTimeScheduler();

@@ -10,10 +10,10 @@ import { cases } from '../support/cases.js';
 import { disconnected, frameOf, gapOf, opened, watermark } from './stream.js';
 import { inWords, stopped } from './window-words.js';
 
-/** The key of a frame is the first letter of its text. */
+/** Returns the key of a frame: the first letter of its text. */
 const by = (frame: Frame): string => frame.text().charAt(0);
 
-// A watermark ends windows; a second `opened` would be an outage.
+// Watermarks end the windows, because a second `opened` would be an outage.
 type KeyedWindow = FeedWindow<Frame> & WindowKey<unknown>;
 
 const inWordsByKey = (window: KeyedWindow): string =>
@@ -34,7 +34,7 @@ const tumbling = (more: { maxKeys?: number; maxFrames?: number; allowedLatenessM
   tumblingWindow<FeedEvent, string>({ lengthMs: 10, by, scheduler, ...more });
 
 describe('a window by key', () => {
-  it('has the value of its own accumulator, which gets the items of its key only', () => {
+  it('accumulates only the items of its key', () => {
     const events = [opened(0), frameOf('a1', 1), frameOf('b22', 2), frameOf('a333', 3), watermark(10)] as FeedEvent[];
     const values: unknown[] = [];
     from(events)
@@ -46,7 +46,7 @@ describe('a window by key', () => {
     ]);
   });
 
-  it('counts the items of keys beyond maxKeys, in each window of their time', async () => {
+  it('counts the items of keys beyond maxKeys in each window of their time', async () => {
     const frames = ['a1', 'b1', 'c1', 'a2', 'd1', 'c2'].map((text, at) => frameOf(text, at + 1));
     const events = [opened(0), ...frames, frameOf('c3', 11), watermark(20)];
     expect(await windows(events, tumbling({ maxKeys: 2 }))).toEqual([
@@ -64,7 +64,7 @@ describe('a window by key', () => {
     ]);
   });
 
-  it('calls by once per item, also for items of several windows', () => {
+  it('calls by once per item, even if the item belongs to several windows', () => {
     let calls = 0;
     const counting = (frame: Frame) => [(calls += 1), by(frame)][1];
     from([opened(0), frameOf('a', 12), watermark(40)] as FeedEvent[])
@@ -73,7 +73,7 @@ describe('a window by key', () => {
     expect(calls).toBe(1);
   });
 
-  it('errors with the error of by, after all windows', () => {
+  it('errors after all windows when by throws', () => {
     const failure = new Error('no market');
     const broken = (frame: Frame) => {
       if (frame.text() === 'b1') throw failure;
@@ -87,7 +87,7 @@ describe('a window by key', () => {
     expect([keys, error]).toEqual([['a', 'a'], failure]);
   });
 
-  it('has all items of its key, and the gaps and completeness of the window without keys, in any feed', async () => {
+  it('has all items of its key, and the same gaps and completeness as a window without keys, in any feed', async () => {
     const step = fc.record({
       ms: fc.integer({ min: 0, max: 12 }),
       kind: fc.constantFrom('a', 'a', 'b', 'c', 'outage', 'gap', 'tick'),

@@ -8,7 +8,7 @@ const programOf = bundledPrograms('test/settle', ['memory.mjs']);
 
 const count = isAllCases ? 1_000_000 : 150_000;
 
-/** A limit that no machine reaches. */
+/** More time than any machine needs. */
 const limitMs = 300_000;
 
 it.each([
@@ -27,7 +27,7 @@ it.each([
     expect(decided).toBeGreaterThanOrEqual(count - 20_000);
     if (kind === 'standing') expect(states).toEqual({ unknown: decided });
     else expect(states['confirmed']).toBeGreaterThan(0.4 * count);
-    // maxBytes, and what the collector of garbage has not reached.
+    // maxBytes, plus what the garbage collector hasn't freed yet.
     expect(arrayBuffers).toBeLessThan(64 * 1024 * 1024);
   },
   limitMs,

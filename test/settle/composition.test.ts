@@ -19,7 +19,7 @@ import { inWords, stepOf } from './support.js';
 
 const keyOf = (frame: AnyFrame): string => frame.text();
 
-/** Pushes a payload until the feed has it, confirms it, and returns its outcome. Nothing depends on how long that takes. */
+/** Pushes a payload until the feed has it, confirms it, and returns its outcome, however long that takes. */
 const confirmedOver = async (
   events$: ReturnType<typeof tradeFeedEvents$> | ReturnType<typeof relayFeed$>,
   push: () => void,

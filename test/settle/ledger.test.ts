@@ -10,7 +10,7 @@ interface Block {
   readonly height: number;
 }
 
-// 1 - 2 - 3 - 4 and 3' - 4' - 5' on 2. The trade of a block has its id.
+// 1 - 2 - 3 - 4, and 3' - 4' - 5' on top of 2. Each block has one trade, with the block's id.
 const blocks: Readonly<Record<string, Block>> = Object.fromEntries(
   ['1 0 1', '2 1 2', '3 2 3', '4 3 4', "3' 2 3", "4' 3' 4", "5' 4' 5"].map((text): [string, Block] => {
     const [id = '', parent = '', height] = text.split(' ');
@@ -64,7 +64,7 @@ const inWords = ({ at, confirmed, reverted = [], doubted = [], late }: LedgerSte
     ...(late ? ['late'] : []),
   ].join(' ');
 
-/** The trades that are confirmed after some steps. */
+/** Returns the trades confirmed after some steps. */
 const confirmedBy = (steps: readonly LedgerStep<string>[]): string => {
   const all = new Set<string>();
   for (const { confirmed, reverted = [] } of steps) {

@@ -1,4 +1,4 @@
-// Settles many trades, and prints the largest heap. Run it with a limit of the heap: it crashes if anything grows without a bound.
+// Settles many trades and prints the largest heap. Run it with a heap limit: it crashes if anything grows unbounded.
 //
 //   node --max-old-space-size=64 test/settle/memory.mjs 1000000 standing
 import { Subject } from 'rxjs';
@@ -19,7 +19,7 @@ feed$
 const begin = 1_700_000_000_000;
 feed$.next({ type: 'opened', at: begin, feed: 'raw', connection: 1 });
 ledger$.next({ type: 'watermark', at: begin });
-// Each frame is a small part of a large buffer, which it may not keep alive.
+// Each frame is a small part of a large buffer, which it must not keep alive.
 let chunk = Buffer.alloc(0);
 for (let n = 0; n < count; n += 1) {
   if (n % 500 === 0) chunk = Buffer.alloc(64 * 1024, 'x');

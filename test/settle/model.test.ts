@@ -5,14 +5,14 @@ import { promisify } from 'node:util';
 import { isAllCases } from '../support/cases.js';
 import { simulate } from './model/simulate.js';
 
-/** Runs a program of the folder `model` outside jest, where no coverage slows it down. Returns what it prints. */
+/** Runs a program from `model` outside jest, where coverage can't slow it down. Returns what it prints. */
 const runProgram = async (name: string, ...args: readonly string[]): Promise<unknown> => {
   const program = fileURLToPath(new URL(`model/${name}`, import.meta.url));
   const { stdout } = await promisify(execFile)(process.execPath, [program, ...args], { maxBuffer: 2 ** 24 });
   return JSON.parse(stdout) as unknown;
 };
 
-// A busy machine needs much longer than the few seconds of a free one.
+// A busy machine takes much longer than the few seconds of an idle one.
 const limitMs = 300_000;
 
 it(

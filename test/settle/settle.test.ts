@@ -9,7 +9,7 @@ import { settle } from '../../src/settle/settle.js';
 import { disconnected, frameOf, gapOf, lost, opened, watermark } from '../operators/stream.js';
 import { driven, entries, inWords, stepOf } from './support.js';
 
-/** Runs a test over a feed and a ledger that both began 100 ms ago. */
+/** Runs a test on a feed and a ledger that both began 100 ms ago. */
 const settled = (options: Parameters<typeof driven>[0] = {}) => {
   const world = driven({ rememberMs: 20, ...options });
   world.open(0);
@@ -264,7 +264,7 @@ describe('the rules', () => {
     const { feed, ledger, ledger$, lines } = settled();
     feed(100, 'a', 'b');
     ledger(105);
-    // It fills a hole, so `a` expires after it, with its time.
+    // The step fills a hole, so `a` expires after it, at its time.
     ledger(140, 'b', { late: true });
     ledger$.next(gapOf(120, 145));
     expect(lines()).toEqual(['140 confirmed b 40 late', '140 expired a']);

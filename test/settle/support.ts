@@ -27,7 +27,7 @@ const defaults = {
   graceMs: 3,
 };
 
-/** A feed and a ledger whose events and clock a test controls. Both begin at 0. */
+/** Creates a feed and a ledger whose events and clock the test controls. Both begin at 0. */
 export const driven = (options: Options = {}, start = 0) => {
   const time = new VirtualTimeScheduler(undefined, start);
   time.frame = start;
@@ -57,7 +57,7 @@ export const driven = (options: Options = {}, start = 0) => {
     ledger$.next(stepOf(at, confirmed, more));
     ledger$.next(watermark(at));
   };
-  /** Both sides are open from `at` on. */
+  /** Opens both sides at `at`. */
   const open = (at: number): void => {
     passTo(at);
     feed$.next(opened(at));
@@ -81,7 +81,7 @@ export const driven = (options: Options = {}, start = 0) => {
   };
 };
 
-/** An outcome as text: when, what, which trade, and what it corrects. */
+/** Writes an outcome as text: when, what, which trade, and what it corrects. */
 export const inWords = (outcome: Outcome<unknown, string>): string => {
   const { at, state, key, previous } = outcome;
   const more = {

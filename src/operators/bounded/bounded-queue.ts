@@ -6,14 +6,14 @@ import { Ring } from './ring.js';
 /** What happens when the bounds are reached. */
 export type Overflow = 'drop-oldest' | 'drop-newest' | 'error';
 
-/** How many values may wait for a consumer, and what happens beyond that. */
+/** Says how many values may wait for a consumer, and what happens beyond that. */
 export interface BoundOptions<T = unknown> {
-  /** The maximum number of waiting values, 1 or more. @defaultValue 10 000 */
+  /** How many values may wait, 1 or more. @defaultValue 10 000 */
   readonly capacity?: number | undefined;
   /**
-   * The maximum size of all waiting values in bytes, above 0. A value that uses less than 3/4 of its buffer is copied,
-   * to release that buffer. A single value larger than `capacityBytes` is dropped, or causes the error. No other value
-   * is dropped for it. @defaultValue 64 MiB
+   * How many bytes may wait, above 0. A value that uses less than 3/4 of its buffer is copied, because it would keep
+   * the whole buffer alive. If a single value is larger than `capacityBytes`, it's dropped itself, or causes the error;
+   * it doesn't push out any other. @defaultValue 64 MiB
    */
   readonly capacityBytes?: number | undefined;
   /**
@@ -26,7 +26,7 @@ export interface BoundOptions<T = unknown> {
    * array, of a text in UTF-16; 0 for any other value
    */
   readonly bytesOf?: ((value: T) => number) | undefined;
-  /** Called with a report of many drops, not once per value. @defaultValue drops are not reported */
+  /** Gets a report about many drops at once, not one per value. @defaultValue drops are not reported */
   readonly onDrop?: ((report: DropReport) => void) | undefined;
   /** The clock of the reports. @defaultValue `asyncScheduler` */
   readonly scheduler?: SchedulerLike | undefined;
@@ -52,21 +52,20 @@ export const boundRules: Readonly<Record<keyof BoundOptions, Rule>> = {
   scheduler: aScheduler,
 };
 
-/** Reports the values that a bounded operator dropped. See {@link mergeMapBounded} for when reports are sent. */
+/** Reports what a bounded operator has dropped. See {@link mergeMapBounded} for when you get one. */
 export interface DropReport {
   /**
-   * `overflow`: the consumer was slower than the feed, and the bounds were reached. `ended`: the values were within the
-   * bounds and still waiting when the subscription ended early, by an error or by unsubscribing.
+   * `overflow`: the consumer was slower than the feed, and the bounds were reached. `ended`: the values were still
+   * waiting, within the bounds, when an error or unsubscribing ended the subscription early.
    */
   readonly reason: 'overflow' | 'ended';
   /**
-   * Values dropped since the last report. The sum over all reports of a subscription is the number of its dropped
-   * values.
+   * Values dropped since the last report. Add up all reports of a subscription to get everything it dropped.
    */
   readonly dropped: number;
   /** The size of these values. */
   readonly droppedBytes: number;
-  /** Values dropped since the subscription began. */
+  /** Values dropped since you subscribed. */
   readonly total: number;
   /** When the first of these values was dropped, in epoch ms. */
   readonly from: number;
@@ -89,9 +88,9 @@ export interface DropReport {
  */
 export class OverflowError extends Error {
   override readonly name = 'OverflowError';
-  /** The maximum number of waiting values. */
+  /** How many values may wait. */
   readonly capacity: number;
-  /** The maximum size of the waiting values, in bytes. */
+  /** How many bytes may wait. */
   readonly capacityBytes: number;
 
   constructor(what: string, capacity: number, capacityBytes: number) {
@@ -106,15 +105,15 @@ export class OverflowError extends Error {
 
 const maxReportIntervalMs = 1_000;
 
-/** Reports many drops at once. Each step takes constant time (amortized). */
+/** Queues values within bounds, and reports many drops at once. Each step takes constant time (amortized). */
 export class BoundedQueue<T> {
   readonly #bounds: Bounds<T>;
   readonly #values = new Ring<T>();
-  // The counted sizes: the sum must stay correct if a value changes while it waits.
+  // The sizes as counted on arrival, so the sum stays correct even if a value changes while it waits.
   readonly #sizes = new Ring<number>();
   #bytes = 0;
 
-  /** Drops that are not reported yet, and when the first and the last of them happened, in epoch ms. */
+  /** Drops not yet reported, and when the first and the last of them happened, in epoch ms. */
   #dropped = 0;
   #droppedBytes = 0;
   #from = 0;
@@ -133,7 +132,7 @@ export class BoundedQueue<T> {
   /**
    * Adds a value at the end, and drops values beyond the bounds.
    *
-   * @throws OverflowError with the policy `error`; the errors of `bytesOf` and `onDrop`. The queue and the counts are
+   * @throws OverflowError with the policy `error`; the errors of `bytesOf` and `onDrop`. The queue and the counts stay
    *   correct in each case
    */
   offer(value: T): void {
@@ -152,19 +151,19 @@ export class BoundedQueue<T> {
       this.#count(1, bytes);
       if (this.#bounds.overflow === 'error') throw this.#overflowOf(bytes);
     }
-    // `abs`, because a clock may be set back.
+    // `abs`, because the clock may be set back.
     if (Math.abs(this.#to - this.#from) >= maxReportIntervalMs) this.#report('overflow');
   }
 
-  /** Removes and returns the first value. Check `size` before; call {@link settle} after the consumer received it. */
+  /** Removes and returns the first value. Check `size` before; call {@link settle} once the consumer has it. */
   take(): T {
     this.#bytes -= this.#sizes.shift() as number;
     return this.#values.shift() as T;
   }
 
   /**
-   * Reports drops when the queue is at most half full again. An overflow lasts until then. If it ended earlier, a queue
-   * that stays near its bounds would report many overflows.
+   * Reports drops once the queue is at most half full, which ends the overflow. Ending it any earlier would report many
+   * overflows of a queue that stays near its bounds.
    *
    * @throws the error of `onDrop`
    */
@@ -174,7 +173,7 @@ export class BoundedQueue<T> {
     if (this.size * 2 <= capacity && this.#bytes * 2 <= capacityBytes) this.#report('overflow');
   }
 
-  /** Drops all waiting values and reports all drops. An error of `onDrop` becomes an unhandled error of RxJS. */
+  /** Drops all waiting values and reports all drops. If `onDrop` throws, RxJS gets an unhandled error. */
   end(): void {
     const { size } = this;
     const bytes = this.#bytes;
@@ -218,11 +217,11 @@ export class BoundedQueue<T> {
     this.#total += values;
   }
 
-  /** Reports the drops since the last report, if any. Throws the error of `onDrop`; they then count as reported. */
+  /** Reports the drops since the last report, if any. They count as reported even if `onDrop` throws. */
   #report(reason: DropReport['reason']): void {
     if (this.#dropped === 0) return;
     const [dropped, droppedBytes] = [this.#dropped, this.#droppedBytes];
-    // Before the call: `onDrop` may cause a drop, or throw.
+    // Reset before the call, because `onDrop` may throw or cause more drops.
     this.#dropped = 0;
     this.#droppedBytes = 0;
     this.#bounds.onDrop({ reason, dropped, droppedBytes, total: this.#total, from: this.#from, to: this.#to });
@@ -232,13 +231,13 @@ export class BoundedQueue<T> {
     try {
       this.#report(reason);
     } catch (error) {
-      // The subscription has ended, so it has no error channel.
+      // The subscription has ended, so no subscriber would receive the error.
       reportUnhandled(error);
     }
   }
 }
 
-/** Reports an error that has no error channel: RxJS calls `config.onUnhandledError`, or throws it in a task. */
+/** Reports an error that no subscriber can receive: RxJS calls `config.onUnhandledError`, or throws it in a task. */
 export const reportUnhandled = (error: unknown): void => {
   throwError(() => error).subscribe();
 };

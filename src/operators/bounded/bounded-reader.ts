@@ -3,16 +3,16 @@ import { BoundedQueue, type Bounds, reportUnhandled } from './bounded-queue.js';
 import type { SourceError } from '../items/item.js';
 
 export interface Taker<T> {
-  /** Whether the consumer has requested a value that it has not received. */
+  /** Whether the consumer has requested a value and hasn't received it yet. */
   readonly wants: boolean;
-  /** Whether an error ends the consumer at once. By default, the waiting values come first. */
+  /** Whether an error overtakes the waiting values. By default, they come first. */
   readonly failsAtOnce?: boolean;
   next(value: T): void;
   /** Called once, at the first request after the last value, with the error of the source, the bounds or `onDrop`. */
   end(failure: SourceError | undefined): void;
 }
 
-/** Values that are not yet requested wait in a bounded queue, and come before the end of the source. */
+/** Queues values, within bounds, until the consumer requests them. They come before the end of the source. */
 export class BoundedReader<T> {
   readonly #source: Observable<T>;
   readonly #taker: Taker<T>;
@@ -60,7 +60,7 @@ export class BoundedReader<T> {
     if (this.#state !== 'reading') return;
     if (this.#isDirect()) {
       this.#taker.next(value);
-      // The source may emit during `next`, before the consumer requests another value. These values are in the queue.
+      // If the source emitted during `next`, before the consumer requested another value, its values are in the queue.
       if (this.#queue.size > 0) this.pull();
       return;
     }
@@ -75,7 +75,7 @@ export class BoundedReader<T> {
     return this.#taker.wants && this.#queue.size === 0;
   }
 
-  // The consumer may call `pull` during `next`. The outer loop then passes the next value, without recursion.
+  // If the consumer calls `pull` during `next`, the outer loop passes the next value, without recursion.
   #passWaiting(): void {
     if (this.#isPassing) return;
     this.#isPassing = true;

@@ -1,6 +1,6 @@
 const firstSlots = 16;
 
-/** First in, first out, in constant time (amortized). A removed value is not kept alive. */
+/** Queues values, first in, first out, in constant time (amortized). Doesn't keep removed values alive. */
 export class Ring<T> {
   #slots: (T | undefined)[] = new Array<T | undefined>(firstSlots).fill(undefined);
   #head = 0;
@@ -42,7 +42,7 @@ export class Ring<T> {
     this.#size = 0;
   }
 
-  // The number of slots is always a power of two, so a mask wraps an index.
+  // The number of slots is always a power of two, so a mask can wrap an index.
   #grow(): void {
     const inOrder = [...this.#slots.slice(this.#head), ...this.#slots.slice(0, this.#head)];
     this.#slots = inOrder.concat(new Array<T | undefined>(inOrder.length).fill(undefined));

@@ -11,7 +11,7 @@ import { standardCheck } from './standard-check.js';
 /** Decodes a JSON document: an io-ts codec, or a schema that implements Standard Schema (zod, valibot, arktype, …). */
 export type Codec<A> = t.Type<A, unknown> | StandardSchemaV1<unknown, A>;
 
-/** Returns the value, or a function that creates the failure. Throws the errors of functions in the codec. */
+/** Reads and checks JSON. Returns the value, or a function that creates the failure. Throws what the codec throws. */
 export const documentReader = <A>(codec: Codec<A>): ((frame: Frame) => Either<() => DecodeFailure, A>) => {
   const check = checkOf(codec);
   return (frame) => {
@@ -20,7 +20,7 @@ export const documentReader = <A>(codec: Codec<A>): ((frame: Frame) => Either<()
     try {
       document = frame.json();
     } catch (error) {
-      // The position only: V8 often quotes the payload.
+      // Keep only the position, because V8 often quotes the payload.
       return refused(frame, `invalid JSON${/ at position \d+/.exec(String(error))?.[0] ?? ''}`);
     }
     try {
@@ -42,7 +42,7 @@ const checkOf = <A>(codec: Codec<A>): Check<A> => {
   throw invalidOption('codec', 'an io-ts codec or a Standard Schema (zod, valibot, arktype)');
 };
 
-// Collecting the issues can run out of stack, too: some libraries print the refused value recursively.
+// Collecting the issues can also run out of stack: some libraries print the refused value recursively.
 const collected = (issues: () => readonly DecodeIssue[], document: unknown): readonly DecodeIssue[] => {
   try {
     return issues();
@@ -51,12 +51,12 @@ const collected = (issues: () => readonly DecodeIssue[], document: unknown): rea
   }
 };
 
-/** A document up to this depth and this number of values does not cause a stack overflow. */
+/** A document with up to this depth and this many values can't have caused the stack overflow. */
 const maxDepth = 100;
 const maxValues = 10_000;
 
-// A frame must not end the stream, so a document that is too much for the stack is refused. Any other error is thrown:
-// it is from a function of the user, also an overflow on a small document, whose cause is an endless recursion there.
+// A frame must not end the stream, so a document too large for the stack is refused. Any other error comes from a user
+// function and is thrown. So is an overflow on a small document, because user code must have recursed without end.
 const overflowOf = (error: unknown, document: unknown): string => {
   const { name, message } = Object(error) as Partial<Error>;
   const excess = overflow.test(`${String(name)}: ${String(message)}`) ? excessOf(document) : undefined;
@@ -67,7 +67,7 @@ const overflowOf = (error: unknown, document: unknown): string => {
 // V8 and JavaScriptCore, SpiderMonkey.
 const overflow = /^(RangeError: Maximum call stack size exceeded|InternalError: too much recursion)/;
 
-// Level by level: a recursion would run out of stack as well.
+// Goes level by level, because recursing would run out of stack as well.
 const excessOf = (document: unknown): string | undefined => {
   let values = 0;
   let level: readonly unknown[] = [document];

@@ -2,18 +2,18 @@ import type { Either } from 'fp-ts/lib/Either.js';
 import type { Feed } from '../../protocol/feed.js';
 import type { Frame } from '../../protocol/frame.js';
 
-/** One problem of a payload. */
+/** One problem in a payload. */
 export interface DecodeIssue {
   /**
-   * Where in the document: a JSON Pointer (RFC 6901) such as `/transactions/3/to`, shortened to 200 characters; empty
+   * Where in the document it is: a JSON Pointer (RFC 6901) such as `/transactions/3/to`, cut to 200 characters; empty
    * for the document itself.
    */
   readonly path: string;
-  /** The codec's message, shortened to 200 characters. */
+  /** The codec's message, cut to 200 characters. */
   readonly message: string;
 }
 
-/** Describes a frame that could not be decoded, without its payload. */
+/** Describes a frame that couldn't be decoded, without its payload. */
 export interface DecodeFailure {
   readonly type: 'decode-failure';
   readonly feed: Feed;
@@ -54,12 +54,12 @@ export class DecodeError extends Error {
         "Correct the codec, or set `onInvalid` to 'drop' or to a function: then the stream continues after such a frame.",
     );
     this.failure = failure;
-    // V8 formats the stack when it is first read. Until then, the error keeps the objects of the call stack alive.
+    // V8 formats the stack when it's first read. Until then, the error keeps the objects of the call stack alive.
     this.stack = String(this.stack);
   }
 }
 
-/** Checks a document. Returns the value, or a function that collects the issues when it is called. */
+/** Checks a document. Returns the value, or a function that collects the issues once you call it. */
 export type Check<A> = (document: unknown) => Either<() => readonly DecodeIssue[], A>;
 
 const maxIssues = 10;
@@ -67,7 +67,7 @@ const maxLength = 200;
 
 export const decodeFailure = (frame: Frame, issues: readonly DecodeIssue[]): DecodeFailure => {
   const { feed, connection, receivedAt, byteLength: bytes } = frame;
-  // A path contains keys of the payload, so it can be as long as the payload.
+  // A path contains keys from the payload, so it can be as long as the payload.
   const first = issues.slice(0, maxIssues);
   const short = first.map(({ path, message }) => ({ path: shortened(path), message: shortened(message) }));
   return { type: 'decode-failure', feed, connection, receivedAt, bytes, issues: short };

@@ -3,8 +3,8 @@ import { isRight, left, right } from '../../protocol/type-guards.js';
 import { type Check, type DecodeIssue, jsonPointer } from './decode-failure.js';
 
 /**
- * If the codec returns valid documents unchanged, its `is` checks them: decoding is slower, because it records the path
- * for errors. The codec is examined at the first document, because reading a recursive type runs its definition.
+ * Checks documents with the codec's `is` if it returns valid ones unchanged: decoding is slower, because it records the
+ * path for errors. Examines the codec at the first document, because reading a recursive type runs its definition.
  */
 export const ioTsCheck = <A>(codec: t.Type<A, unknown>): Check<A> => {
   let isUnchanged: boolean | undefined;
@@ -20,7 +20,7 @@ const ioTsIssue = ({ context, message }: t.ValidationError): DecodeIssue => ({
   message: message ?? `expected ${context.at(-1)?.type.name ?? 'something else'}`,
 });
 
-// The context numbers the members of a union or an intersection, which are not part of the path in the document.
+// For a union or intersection, the context has the number of the member, which isn't part of the path in the document.
 const isAlternative = (entry: t.ContextEntry | undefined): boolean => {
   const tag = entry && unwrapped(entry.type)._tag;
   return tag === 'UnionType' || tag === 'IntersectionType';
@@ -44,21 +44,21 @@ const tags = (list: string): Tags => new Set(list.split(' ').map((name) => `${na
 
 const wrappers = tags('Exact Refinement Readonly Recursive');
 
-/** The combinators and types whose decoder returns each document that their `is` accepts, if their parts do. */
+/** The decoders of these combinators and types return each document that their `is` accepts, if their parts do. */
 const ofOne = tags('Array ReadonlyArray Readonly Refinement Recursive');
 const ofSome = tags('Union Intersection Tuple');
 const ofProperties = tags('Interface Partial');
 const scalars = tags('Null Undefined Void Never String Number Boolean Literal Keyof');
 const anything = tags('Unknown Any Object AnyArray AnyDictionary');
 
-/** Not so for codecs that remove properties, that transform, or that are not combinations of io-ts types. */
-const returnsItsInput = (codec: Tagged, seen = new Set<Tagged>()): boolean => {
-  if (seen.has(codec)) return true;
-  seen.add(codec);
-  // `withValidate` and `withMessage` of io-ts-types keep the tag and `is` of the original, and replace its decoder,
-  // which io-ts has bound.
+/** Returns `false` for codecs that remove properties, transform, or aren't built from io-ts types only. */
+const returnsItsInput = (codec: Tagged, visited = new Set<Tagged>()): boolean => {
+  if (visited.has(codec)) return true;
+  visited.add(codec);
+  // io-ts binds its decoders. `withValidate` and `withMessage` of io-ts-types keep the tag and `is` of the original,
+  // but replace the decoder.
   const parts = codec.decode.name.startsWith('bound ') ? partsOf(codec) : undefined;
-  if (!parts?.every((part) => returnsItsInput(part, seen))) return false;
+  if (!parts?.every((part) => returnsItsInput(part, visited))) return false;
   return codec._tag !== 'UnionType' || !mayChangeForOneMember(parts);
 };
 
@@ -70,7 +70,7 @@ const partsOf = ({ _tag, type, types, props, domain, codomain }: Tagged): readon
   return _tag === 'DictionaryType' && domain?._tag === 'StringType' && codomain ? [domain, codomain] : undefined;
 };
 
-// A union decodes with the first member that accepts the document, and that member may change it: then its `is` refuses
+// A union decodes with the first member that accepts the document. If that member changes it, the member's `is` refuses
 // the document, but the `is` of a later member may accept it.
 const mayChangeForOneMember = (members: readonly Tagged[]): boolean =>
   members
@@ -78,12 +78,12 @@ const mayChangeForOneMember = (members: readonly Tagged[]): boolean =>
     .slice(0, -1)
     .some((member) => mayChange(member, new Set()));
 
-/** A tuple is cut to its length, and a missing property that may be undefined is added. */
+/** Decoding cuts a tuple to its length, and adds a missing property that may be undefined. */
 const changing = tags('Tuple Undefined Void Unknown Any');
 
-const mayChange = (codec: Tagged, seen: Set<Tagged>): boolean => {
+const mayChange = (codec: Tagged, visited: Set<Tagged>): boolean => {
   if (changing.has(codec._tag)) return true;
-  if (seen.has(codec)) return false;
-  seen.add(codec);
-  return partsOf(codec)?.some((part) => mayChange(part, seen)) === true;
+  if (visited.has(codec)) return false;
+  visited.add(codec);
+  return partsOf(codec)?.some((part) => mayChange(part, visited)) === true;
 };

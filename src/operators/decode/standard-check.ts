@@ -3,7 +3,7 @@ import { left, right } from '../../protocol/type-guards.js';
 import { aFunction, invalidOption } from '../../protocol/validate.js';
 import { type Check, type DecodeIssue, jsonPointer } from './decode-failure.js';
 
-/** The part of a zod 3, zod 4 or zod/mini schema that is used here. */
+/** The part used here of a zod 3, zod 4 or zod/mini schema. */
 interface ZodSchema<A> {
   readonly safeParse: (
     document: unknown,
@@ -24,7 +24,7 @@ const validateCheck =
   (document) => {
     const result = schema.validate(document);
     if ('then' in result) {
-      // The operator does not wait for this promise. Without a handler, a rejection would end the process.
+      // The operator doesn't wait for this promise, and if it rejected without a handler, the process would end.
       result.then(undefined, () => undefined);
       throw asynchronous();
     }
@@ -32,7 +32,7 @@ const validateCheck =
     return issues === undefined ? right(result.value) : left(() => issues.map(decodeIssue));
   };
 
-// When a function in the schema throws, zod's `validate` drops the error, calls the function again and returns a
+// If a function in the schema throws, zod's `validate` drops the error, calls the function once more and returns a
 // promise. `safeParse` throws the error.
 const zodCheck =
   <A>(schema: ZodSchema<A>): Check<A> =>
@@ -41,8 +41,8 @@ const zodCheck =
       const result = schema.safeParse(document);
       return result.success ? right(result.data) : left(() => result.error.issues.map(decodeIssue));
     } catch (error) {
-      // zod's error for an asynchronous schema has no name or code, and minifiers change its class name. Only the text
-      // identifies it. If a later zod changes the text, the stream ends with zod's error.
+      // zod's error for an asynchronous schema has no name or code, and minifiers change its class name, so only the
+      // text identifies it. If a later zod changes the text, the stream ends with zod's error.
       const isAsync = String((Object(error) as Partial<Error>).message).includes('during synchronous parse');
       throw isAsync ? asynchronous() : error;
     }
@@ -51,7 +51,7 @@ const zodCheck =
 const asynchronous = () => invalidOption('codec', 'synchronous: this schema returned a promise');
 
 const decodeIssue = ({ path = [], message }: StandardSchemaV1.Issue): DecodeIssue => ({
-  // The path of arktype is a subclass of Array with another `map`.
+  // arktype's path is a subclass of Array with its own `map`.
   path: jsonPointer(Array.from(path, (segment) => (typeof segment === 'object' ? segment.key : segment))),
   message,
 });

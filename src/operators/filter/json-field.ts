@@ -4,10 +4,10 @@ import { Needle, textOf } from './search.js';
 /** A value in JSON that is neither an object nor a list. */
 export type FieldValue = string | number | boolean | null;
 
-/** Decides about a {@link FieldValue} whose JSON is in a payload from `from` to `to`. */
+/** Says whether to accept a {@link FieldValue}, whose JSON is in a payload from `from` to `to`. */
 export type Accepts = (payload: Uint8Array, from: number, to: number) => boolean;
 
-/** The steps of a path: names, and `[]` for each element of a list. `undefined` if it is not a path. */
+/** Returns the steps of a path: names, and `[]` for each element of a list. `undefined` if it isn't a path. */
 export const stepsOf = (path: string): readonly string[] | undefined =>
   /^(?:[^.[\]]+|\[\])(?:\.[^.[\]]+|\[\])*$/.test(path) ? (path.match(/[^.[\]]+|\[\]/g) ?? []) : undefined;
 
@@ -20,7 +20,7 @@ export const scalarOf = (payload: Uint8Array, from: number, to: number): FieldVa
   );
 };
 
-/** The text of the JSON of a {@link FieldValue}: as it is written, except for a string. */
+/** Returns a {@link FieldValue} as the payload spells it; a string without quotes and escapes. */
 export const writtenAs = (payload: Uint8Array, from: number, to: number): string =>
   payload[from] === QUOTE ? stringOf(payload, from, to) : textOf(payload, from, to);
 
@@ -29,24 +29,24 @@ const stringOf = (payload: Uint8Array, from: number, to: number): string => {
   return text.includes('\\') ? (tryCall(() => JSON.parse(`"${text}"`) as string) ?? text) : text;
 };
 
-/** Decides about texts without a backslash, from their bytes. If it accepts one, {@link Accepts} decides. */
+/** Rules out texts by their bytes, if they have no backslash. {@link Accepts} decides about the rest. */
 export interface QuickAccepts {
   mayHave(payload: Uint8Array, from: number, to: number): boolean;
 }
 
 /**
  * Creates a function that returns whether the JSON of a payload has an accepted value at a path, as `JSON.parse` reads
- * it. If a payload is not JSON, it may return either.
+ * it. If a payload isn't JSON, it may return either.
  *
- * Most payloads are refused without being read: no value behind the last name of the path, wherever that name is, is
- * accepted. The others are read from the start, and so are those with a backslash, which can hide a name.
+ * Most payloads can be refused without parsing: wherever the last name of the path occurs, its value isn't accepted.
+ * All others are parsed from the start, and so are those with a backslash, which can hide a name.
  *
- * @param quick - if it is `undefined`, all payloads are read, and only values at the path are decided about
+ * @param quick - if it's `undefined`, all payloads are parsed, and `accepts` only gets values at the path
  */
 export const fieldTest = (steps: readonly string[], accepts: Accepts, quick: QuickAccepts | undefined) => {
   const last = steps.at(-1) as string;
   const quoted = new Needle(new TextEncoder().encode(`"${last}"`));
-  // Any other name may be written with other bytes: invalid UTF-8 decodes to U+FFFD.
+  // Other names can have different bytes, because invalid UTF-8 decodes to U+FFFD.
   const isPlain = /^[\w-]+$/.test(last);
   const mayMatch = (payload: Uint8Array): boolean => {
     if (quick === undefined || !isPlain || payload.includes(BACKSLASH)) return true;
@@ -68,9 +68,9 @@ export const fieldTest = (steps: readonly string[], accepts: Accepts, quick: Qui
   };
 };
 
-/** Reads the members on a path and skips all others. It ends also if the payload is not JSON. */
+/** Reads the members on a path and skips all others. Ends even if the payload isn't JSON. */
 class Walk {
-  /** Where the values at the path begin and end. */
+  /** Where each value at the path begins and ends: begin, end, begin, end, … */
   readonly found: number[] = [];
   private readonly payload: Uint8Array;
   private readonly steps: readonly string[];
@@ -81,7 +81,7 @@ class Walk {
     this.value(afterSpace(payload, 0), 0);
   }
 
-  /** Reads the value at a place, which is on the path after `depth` steps. Returns its end, as all functions below. */
+  /** Reads the value at `start`, which is `depth` steps down the path. Returns its end, like all functions below. */
   private value(start: number, depth: number): number {
     const first = this.payload[start];
     const step = this.steps[depth];
@@ -110,7 +110,7 @@ class Walk {
       const end = endOfScalar(payload, at);
       const isOnPath = isName(payload, at, end, name);
       at = afterSpace(payload, afterSpace(payload, end) + 1);
-      // Of several members with this name, the last one counts.
+      // If the name occurs more than once, the last one counts.
       if (isOnPath) found.length = before;
       at = afterSpace(payload, isOnPath ? this.value(at, depth) : endOfValue(payload, at));
     } while (payload[at] === COMMA);
@@ -141,7 +141,7 @@ const endOfValue = (payload: Uint8Array, start: number): number => {
   return at;
 };
 
-/** Returns the end of a text, or of a number or word: where JSON goes on. */
+/** Returns the end of a text, a number or a word. */
 const endOfScalar = (payload: Uint8Array, start: number): number => {
   if (payload[start] === QUOTE) return endOfText(payload, start);
   let at = start;

@@ -1,7 +1,7 @@
-// Finds bytes in the payload of a frame. The `indexOf` of a Buffer with one byte is native and takes 10 ns, less than a
-// loop over 15 bytes. A relay in a browser emits plain byte arrays, which have the same method.
+// Finds bytes in the payload of a frame. A Buffer's `indexOf` of one byte is native and takes 10 ns, less than a loop
+// over 15 bytes. In a browser, a relay emits plain byte arrays, which have the same method.
 
-/** What `Buffer.toString` calls after a check of its arguments. */
+/** The methods that `Buffer.toString` calls after checking its arguments. */
 interface NodeBytes extends Uint8Array {
   latin1Slice(from: number, to: number): string;
   utf8Slice(from: number, to: number): string;
@@ -12,22 +12,22 @@ const isNode = (bytes: Uint8Array): bytes is NodeBytes => 'utf8Slice' in bytes;
 const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
 
 export const textOf = (bytes: Uint8Array, from: number, to: number): string => {
-  // The end of a payload that is cut off can be before its start.
+  // If a payload is cut off, the end of a text can come before its start.
   if (from >= to) return '';
   return isNode(bytes) ? bytes.utf8Slice(from, to) : decoder.decode(bytes.subarray(from, to));
 };
 
-/** Returns a character for each byte: a key of a `Set`. */
+/** Returns one character per byte, as a key for a `Set`. */
 const keyOf = (bytes: Uint8Array, from: number, to: number): string =>
   isNode(bytes) ? bytes.latin1Slice(from, to) : bytes.subarray(from, to).reduce(addCharacter, '');
 const addCharacter = (text: string, byte: number): string => text + String.fromCharCode(byte);
 
-/** The characters of JSON that are frequent, from the most frequent on. Any other character is rarer. */
+/** The frequent characters of JSON, most frequent first. All others are rarer. */
 const frequent = '"0123456789aefbcd,: {}[]E.sti-nor_lpu-hmg-y';
 
 export class Needle {
   readonly bytes: Uint8Array;
-  /** The place of the byte that a payload probably has least often. */
+  /** The index of the byte that is probably rarest in a payload. */
   private readonly rarestAt: number;
 
   constructor(bytes: Uint8Array) {
@@ -40,14 +40,14 @@ export class Needle {
     return this.indexIn(payload, 0) >= 0;
   }
 
-  /** Returns the first place in a payload at or after `from`; -1 if there is none. */
+  /** Returns the first index in a payload at or after `from`; -1 if there is none. */
   indexIn(payload: Uint8Array, from: number): number {
     const { bytes, rarestAt } = this;
     const rarest = bytes[rarestAt] as number;
     let at = from + rarestAt;
     for (let tries = 0; (at = payload.indexOf(rarest, at)) >= 0; tries += 1, at += 1) {
       if (isAt(payload, bytes, at - rarestAt)) return at - rarestAt;
-      // The byte is frequent here. This search takes 90 ns, but does not return at each of them.
+      // The byte is frequent here after all. This search takes 90 ns, but doesn't stop at each of them.
       if (tries === 8 && isNode(payload)) return payload.indexOf(bytes, at - rarestAt + 1);
     }
     return -1;
@@ -60,12 +60,12 @@ const isAt = (payload: Uint8Array, bytes: Uint8Array, at: number): boolean => {
 };
 
 /**
- * Many needles, in one pass (Wu and Manber, 1994). The last bytes of a window of the payload tell how far it can move
- * without passing a needle. If they are the end of the beginning of a needle, a `Set` tells which one.
+ * Finds many needles in one pass (Wu and Manber, 1994). A window slides over the payload, and its last bytes say how
+ * far it can skip without missing a needle. If it can't skip, a `Set` says whether a needle begins here.
  */
 export class Needles {
   private readonly width: number;
-  /** The number of bytes that tell how far the window moves. */
+  /** How many bytes at the end of the window decide how far it skips. */
   private readonly block: number;
   private readonly shifts: Uint8Array;
   private readonly byLength = new Map<number, Set<string>>();
@@ -110,34 +110,33 @@ export class Needles {
   }
 }
 
-/** Tells of most texts in JSON that they are none of a list, by their last bytes, before a string is created. */
+/** Rules out most texts that aren't in a list, by their last bytes, before anybody creates a string. */
 export class Endings {
-  private readonly seen: Uint8Array;
+  /** A filter like Bloom's: 1 at the hash of each listed text's last bytes, and at 0 for letters beyond ASCII. */
+  private readonly hashes: Uint8Array;
 
   constructor(texts: readonly string[]) {
-    this.seen = new Uint8Array(2 ** Math.ceil(Math.log2(256 + texts.length * 16))).fill(1, 0, 1);
+    this.hashes = new Uint8Array(2 ** Math.ceil(Math.log2(256 + texts.length * 16))).fill(1, 0, 1);
     const encoder = new TextEncoder();
     for (const text of texts) {
       const bytes = encoder.encode(text);
-      this.seen[this.hash(bytes, 0, bytes.length)] = 1;
+      this.hashes[this.hash(bytes, 0, bytes.length)] = 1;
     }
   }
 
-  /**
-   * Returns `false` only if the bytes are the UTF-8 of no text of the list, and of none with letters in other cases.
-   */
+  /** Returns `false` only if the bytes are the UTF-8 of no listed text, not even in other upper or lower case. */
   mayHave(bytes: Uint8Array, from: number, to: number): boolean {
-    return this.seen[this.hash(bytes, from, to)] === 1;
+    return this.hashes[this.hash(bytes, from, to)] === 1;
   }
 
   private hash(bytes: Uint8Array, from: number, to: number): number {
     let hash = 0;
     for (let at = Math.max(from, to - 8); at < to; at += 1) {
       const byte = bytes[at] as number;
-      // Such a letter can have other bytes: it is in another case, or invalid UTF-8.
+      // The same letter can have other bytes, in another case or as invalid UTF-8.
       if (byte > 0x7f) return 0;
       hash = Math.imul(hash ^ (byte | 0x20), 0x0100_0193);
     }
-    return (hash ^ (hash >>> 15)) & (this.seen.length - 1);
+    return (hash ^ (hash >>> 15)) & (this.hashes.length - 1);
   }
 }

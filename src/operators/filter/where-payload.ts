@@ -9,11 +9,11 @@ export const wherePayload =
     source.pipe(filter((event) => !isFrame(event) || isWanted(payloadOf(event), event.isBinary, false)));
 
 /**
- * Creates an Observable that a filter directly after it changes: the source then refuses frames before it creates them.
- * A refused frame costs no object, no operator, and no copy of its bytes, which a frame needs because any operator could
- * have stored it.
+ * Creates an Observable that applies the filter directly after it to the payload, before it creates a frame. So a
+ * refused frame costs no object, no operator, and no copy of its bytes (a frame needs one, because any operator could
+ * have stored it).
  *
- * @param create - creates the Observable; without `isWanted` it emits all frames
+ * @param create - creates the Observable; if you omit `isWanted`, it emits all frames
  */
 export const selective = <T>(create: (isWanted?: IsWanted) => Observable<T>, isWanted?: IsWanted): Observable<T> =>
   Object.assign(create(isWanted), {

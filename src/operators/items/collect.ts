@@ -5,20 +5,20 @@ import type { SourceError } from './item.js';
 export interface Collector<W> {
   /** Adds a value. Returns whether to call `drain`. */
   add(value: unknown): boolean;
-  /** Ends the collection: all remaining results are ready. `failure` has the error of the source, if it errored. */
+  /** Ends the collection, which makes all remaining results ready. `failure` is set if the source errored. */
   end(failure: SourceError | undefined): void;
-  /** Returns the results that are ready, oldest first. Each is created when the iterator reaches it. */
+  /** Returns the results that are ready, oldest first. May create each only when the iterator reaches it. */
   drain(): Iterable<W>;
 }
 
-/** A collector whose results wait in a list. */
+/** Keeps its results in a list until they're drained. */
 export abstract class BatchCollector<W> implements Collector<W> {
   protected ready: W[] = [];
 
   abstract add(value: unknown): boolean;
 
   end(_failure: SourceError | undefined): void {
-    // Nothing more is ready.
+    // By default, ending makes nothing more ready.
   }
 
   drain(): readonly W[] {
@@ -38,10 +38,10 @@ export const collect$ = <W>(
   const ready$ = source.pipe(
     filter((value) => collector.add(value)),
     tap((value) => added.next(value)),
-    // An error would end `concatMap` at once. As a value, it waits for the results before it.
+    // An error would end `concatMap` at once. Turned into a value, it waits for the results before it.
     materialize(),
   );
-  // The ticks first: the source may emit during `subscribe`.
+  // Subscribe to the ticks first, because the source may emit during `subscribe`.
   return merge(ticks(added).pipe(map(() => undefined)), ready$).pipe(
     takeWhile((moment) => moment === undefined || moment.kind === 'N', true),
     concatMap(function* (moment) {

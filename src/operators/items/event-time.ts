@@ -1,13 +1,14 @@
 import { isFrame, isLogged, isWatermark } from '../items/item.js';
 
 /**
- * Tracks the time of a stream, in epoch ms. The stream is complete up to this time: no earlier event is expected. A
- * source that delays frames emits watermarks, and the last watermark is the time. While a log is read, each record moves
- * the time. For any other source, the time is the clock minus the smallest delay of an event so far.
+ * Tracks the time of a stream, in epoch ms: up to then the stream is complete, so no earlier event is expected. If a
+ * source delays frames, it emits watermarks, and the last one is the time. While reading a log, each record moves the
+ * time. For any other source, the time is the clock minus the smallest delay of an event so far.
  */
 export class EventTime {
   private readonly clock: () => number;
   private watermark: number | undefined;
+  /** The smallest delay so far, negated: how far an event's time was ahead of the clock. */
   private lead: number | undefined;
   private isLogged = false;
   private newest = -Infinity;
@@ -37,12 +38,12 @@ export class EventTime {
     if (!this.isWithoutClock || moves) this.lead = Math.max(this.lead ?? -Infinity, time - this.clock());
   }
 
-  /** Records only the time of an item. Cheap: for an item in the same window as the item before. */
+  /** Records only the time of an item. It's the cheap way, for an item in the same window as the one before. */
   pass(time: number): void {
     if (time > this.newest) this.newest = time;
   }
 
-  /** Returns the time as of the last event or call of {@link now}, without reading the clock. */
+  /** Returns the time as of the last event or call to {@link now}, without reading the clock. */
   known(): number {
     return this.watermark ?? Math.max(this.newest, this.passed);
   }
@@ -53,19 +54,19 @@ export class EventTime {
     return this.known();
   }
 
-  /** Returns the time when nothing delays the stream more than usual; in a log, of the last event. */
+  /** Returns the time, assuming that the stream is as late as usual; in a log, the time of the last event. */
   expected(): number {
     if (this.lead === undefined || this.isLogged) return this.known();
     return Math.max(this.known(), this.clock() + this.lead);
   }
 
-  /** Records that no event follows: the stream is complete up to the last event. */
+  /** Records that no event follows, so the stream is complete up to the last one. */
   end(): void {
     this.now();
     if (this.watermark !== undefined) this.watermark = Math.max(this.watermark, this.newest);
   }
 
-  /** Returns how long until the clock reaches a time, in ms; `Infinity` if the clock does not move the time. */
+  /** Returns how long until the clock reaches a time, in ms; `Infinity` if the clock doesn't move the time. */
   waitMs(time: number): number {
     return this.isWithoutClock ? Infinity : time - this.clock() - (this.lead ?? 0);
   }

@@ -3,10 +3,10 @@ import { afterEvent, afterItem, type FeedState, noFeed } from '../../protocol/fe
 import { type Waiting, waitingFor, type WaitingFor, waitMs, waitsFor } from '../../protocol/event-record.js';
 import { frameOf, timeOf } from '../items/item.js';
 
-/** How often the watch looks whether a frame has arrived, in ms. So a frame costs no clock. */
+/** How often to check whether a frame has arrived, in ms. This way, frames don't have to read the clock. */
 const tickMs = 500;
 
-/** Counts on a monotonic clock, so a corrected wall clock hides no outage. */
+/** Measures how long a feed waits or is down. Its clock is monotonic, so setting the wall clock hides no outage. */
 export class FeedWatch {
   readonly #report: (waiting: Waiting) => void;
   #state: FeedState = noFeed;
@@ -14,13 +14,13 @@ export class FeedWatch {
   #waiting: Waiting | undefined;
   #downSinceMs: number | undefined = performance.now();
   #liveSinceMs = 0;
-  /** How long a connection may be silent. Grows if the feed turns out to be quiet. */
+  /** How long a connection may be silent before a report. Grows if the feed proves to be quiet. */
   #quietMs = waitMs;
   #waitedMs = 0;
   #hasItem = false;
   #timer: ReturnType<typeof setTimeout> | undefined;
 
-  /** @param report - called once for each wait that takes longer than 5 s */
+  /** @param report - called once each time the feed has waited for 5 s */
   constructor(report: (waiting: Waiting) => void = () => undefined) {
     this.#report = report;
     this.#restart();
@@ -30,17 +30,17 @@ export class FeedWatch {
     return this.#state;
   }
 
-  /** The wait that takes long; `undefined` if there is none. */
+  /** What the feed has waited for too long; `undefined` if nothing. */
   get waiting(): Waiting | undefined {
     return this.#waiting;
   }
 
-  /** How long no connection has been open, in ms; `undefined` while one is open. */
+  /** How long the feed has had no connection, in ms; `undefined` while one is open. */
   get downMs(): number | undefined {
     return this.#downSinceMs === undefined ? undefined : performance.now() - this.#downSinceMs;
   }
 
-  /** How long the connection has been open, in ms; 0 without one. */
+  /** How long the connection has been open, in ms; 0 if there is none. */
   get liveMs(): number {
     return this.#downSinceMs === undefined ? performance.now() - this.#liveSinceMs : 0;
   }
@@ -51,16 +51,16 @@ export class FeedWatch {
     this.#waitsFor = waitsFor(this.#state);
     if (event.type === 'opened') this.#open();
     else if (event.type === 'disconnected' || event.type === 'stopped')
-      // A stalled connection was down before it was noticed.
+      // A stalled connection was down before anybody noticed.
       this.#downSinceMs ??= performance.now() - Math.max(0, event.at - event.failure.endedAt);
     if (event.type === 'opened' || this.#waitsFor !== before) this.#restart();
   }
 
-  /** Receives a frame, or a value that was created from frames. */
+  /** Receives a frame, or a value created from frames. */
   item(item: unknown): void {
     this.#hasItem = true;
     if (this.#waitsFor === 'stream' && this.#waiting === undefined) return;
-    // A feed that continues after a silence is quiet: the next report needs a longer silence.
+    // The feed continues after a silence, so it's just quiet: wait longer before the next report.
     if (this.#waitsFor === 'stream') this.#quietMs *= 2;
     this.#state = afterItem(this.#state, timeOf(item) ?? Date.now(), frameOf(item));
     this.#waitsFor = 'stream';
@@ -68,7 +68,7 @@ export class FeedWatch {
     this.#restart();
   }
 
-  /** Ends the watch, with the subscription. */
+  /** Stops the timer. Call it when the subscription ends. */
   end(): void {
     clearTimeout(this.#timer);
   }
@@ -94,7 +94,7 @@ export class FeedWatch {
       this.#waiting = waitingFor(what, this.#waitedMs);
       this.#report(this.#waiting);
     }, tickMs);
-    // Timers of a browser have no `unref`.
+    // In a browser, timers have no `unref`.
     (this.#timer as { readonly unref?: () => unknown }).unref?.();
   }
 }

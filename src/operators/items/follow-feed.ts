@@ -4,8 +4,8 @@ import { afterEvent, afterItem, type FeedState, hasStopped, noFeed } from '../..
 import { frameOf, isFrame, isLifecycle, timeOf } from './item.js';
 
 /**
- * Follows what an operator receives: the state of the feed after each event and item. The source is completed here: an
- * item without lifecycle events opens the connection, and an error that no event announced stops it.
+ * Follows the state of the feed through the events and items an operator receives. Fills in what a source leaves out:
+ * an item before any lifecycle event opens the connection, and an error without a `stopped` event stops the feed.
  */
 export class FeedFollower {
   #state: FeedState = noFeed;
@@ -26,7 +26,7 @@ export class FeedFollower {
     return this.#state;
   }
 
-  /** Receives the error of the source. Returns whether no event has announced it. */
+  /** Receives the error of the source. Returns whether it came without a `stopped` event. */
   error(thrown: unknown): boolean {
     const stopped = unannouncedStop(this.#state, thrown);
     if (stopped) this.next(stopped);
@@ -34,6 +34,6 @@ export class FeedFollower {
   }
 }
 
-/** Returns the event `stopped` for the error of a source, except if the source has emitted it. */
+/** Returns the event `stopped` for the error of a source, unless the source has emitted one. */
 export const unannouncedStop = (state: FeedState, thrown: unknown): Stopped | undefined =>
   hasStopped(state) ? undefined : { type: 'stopped', at: Date.now(), failure: failureOf(thrown) };

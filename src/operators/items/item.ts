@@ -5,28 +5,28 @@ import { type AnyFrame, Frame, ownBytes, ownPayload } from '../../protocol/frame
 import { isTime } from '../../protocol/type-guards.js';
 import type { DecodeFailure } from '../decode/decode-failure.js';
 
-/** The items of a stream: its frames, or the values that operators created from them, but no lifecycle events. */
+/** The items of a stream: its frames, or what operators created from them, but no lifecycle events. */
 export type ItemOf<E> = Exclude<E, ClusterLifecycleEvent>;
 
-/** The type of a stream's frames: a frame of a relay has a plain byte array. */
+/** The type of a stream's frames: over a relay, a frame has a plain byte array. */
 export type FrameIn<E> = [Extract<E, AnyFrame>] extends [Frame] ? Frame : AnyFrame;
 
 /**
- * `E`, but TypeScript does not infer `E` from it: the type that a consumer expects must not decide the type of the
- * source. `NoInfer` does not work here, because `Exclude` does not distribute over it.
+ * `E`, but TypeScript doesn't infer `E` from it: what a consumer expects must not decide the type of the source.
+ * `NoInfer` doesn't work here, because `Exclude` doesn't distribute over it.
  */
 export type NotInferred<E> = [E][E extends unknown ? 0 : never];
 
-/** The error of a source, which can be any value, also `undefined`: the object shows that there is one. */
+/** Wraps the error of a source, because the error itself can be any value, even `undefined`. */
 export interface SourceError {
   readonly error: unknown;
 }
 
 export const isLifecycle = <E>(value: E): value is E & ClusterLifecycleEvent => {
-  // A mapped item may have the type `opened`, too. An event also has a time, a finite one: another would stop the time.
+  // An item may have the type `opened` as well, so check that the time is finite: `Infinity` would stop all windows.
   if (typeof value !== 'object' || value === null) return false;
   const event = value as Partial<Record<TimedField, unknown>>;
-  // Only the fields of its type are read: this runs for each item in each operator.
+  // Read only the fields of its type: this runs for each item in each operator.
   switch (event.type as ClusterLifecycleEvent['type']) {
     case 'ticket-requested':
     case 'ticket-issued':
@@ -53,7 +53,7 @@ type TimedField = 'type' | 'at' | 'from' | 'to' | 'failure';
 
 const isFailure = (value: unknown): boolean => isTime((value as TradeFeedError | undefined)?.endedAt);
 
-/** Returns when an event or an item happened, in epoch ms; `undefined` for an item without a time. */
+/** Returns when an event happened or an item arrived, in epoch ms; `undefined` if an item has no time. */
 export const timeOf = (value: unknown): number | undefined => {
   const frame = frameOf(value);
   if (frame !== undefined) return isTime(frame.receivedAt) ? frame.receivedAt : undefined;
@@ -63,7 +63,7 @@ export const timeOf = (value: unknown): number | undefined => {
   return isTime(failedAt) ? failedAt : undefined;
 };
 
-// What `settle` emits.
+// `settle` emits these.
 const isOutcome = (value: unknown): value is { readonly at: number } => {
   const { type, at } = Object(value) as Partial<Record<'type' | 'at', unknown>>;
   return type === 'outcome' && isTime(at);
@@ -78,7 +78,7 @@ export const bytesOf = (value: unknown): number => {
 
 export const isFrame = <E>(value: E): value is E & Frame => value instanceof Frame;
 
-/** Returns the frame of a value: the value itself, or the frame that it was created from. */
+/** Returns the frame of a value: the value itself, or the frame it was created from. */
 export const frameOf = (value: unknown): Frame | undefined => {
   if (isFrame(value)) return value;
   if (value instanceof Decoded) return value.frame as Frame;
@@ -86,19 +86,19 @@ export const frameOf = (value: unknown): Frame | undefined => {
   return isEither(value) && value._tag === 'Right' ? frameOf(value.right) : undefined;
 };
 
-/** Returns whether a value is a record of a log. Its time is then the clock, until the log emits a watermark. */
+/** Returns whether a value is a record of a log. If so, its time is the clock until the log emits a watermark. */
 export const isLogged = (value: unknown): boolean => {
   const event = frameOf(value) ?? (isLifecycle(value) ? value : undefined);
   return event !== undefined && 'offset' in event;
 };
 
-// An output of `decodeEither`, with the fields that are read here.
+// What `decodeEither` emits, with the fields that are read here.
 const isEither = (value: unknown): value is Either<Partial<DecodeFailure> | undefined, unknown> =>
   typeof value === 'object' && value !== null && '_tag' in value;
 
 /**
- * Call it for each value that is stored after its `next`: a view of a buffer would keep all of that buffer alive. A
- * byte array is returned as a copy. Bytes that use at least 3/4 of their buffer are not copied.
+ * Copies the bytes of a value that outlives its `next`, because a view would keep its whole buffer alive. For a byte
+ * array, returns the copy. Doesn't copy bytes that use at least 3/4 of their buffer.
  */
 export const withOwnBytes = <T>(value: T): T => {
   const frame = frameOf(value);
@@ -120,9 +120,9 @@ export const withOwnBytes = <T>(value: T): T => {
  */
 export class Decoded<A, F extends AnyFrame = Frame> {
   readonly type = 'decoded' as const;
-  /** The result of the codec. */
+  /** What the codec returned. */
   readonly value: A;
-  /** The frame, with the bytes of the payload. */
+  /** The frame it came from, with the bytes of the payload. */
   readonly frame: F;
 
   constructor(value: A, frame: F) {
@@ -132,7 +132,7 @@ export class Decoded<A, F extends AnyFrame = Frame> {
 }
 
 /**
- * The newest value of a key in a period of `conflate`.
+ * The newest value of a key in one period of `conflate`.
  *
  * @example
  * ```ts
@@ -147,7 +147,7 @@ export class Conflated<T, K> {
   readonly key: K;
   /** The newest value of the key. */
   readonly value: T;
-  /** The number of values of the key in the period, including the newest. */
+  /** How many values the key had in the period, including the newest. */
   readonly count: number;
 
   constructor(key: K, value: T, count: number) {

@@ -8,23 +8,23 @@ import { boundDefaults, type BoundOptions, type Bounds, boundRules } from '../bo
 /** The options of {@link toReadable}. */
 export interface ReadableOptions<T = unknown> extends BoundOptions<T> {
   /**
-   * `true`: any value is a chunk. `false`: a byte stream, whose chunks are byte arrays and strings. @defaultValue
+   * `true`: any value can be a chunk. `false`: a byte stream, which takes byte arrays and strings. @defaultValue
    * `true`
    */
   readonly objectMode?: boolean | undefined;
 }
 
 /**
- * Converts an Observable to a Node stream, with a bounded queue for its reader.
+ * Converts an Observable to a Node stream, and limits how many values wait for its reader.
  *
- * The stream subscribes when it is first read, and unsubscribes when it is destroyed. Values that arrive while the
- * reader is busy wait in order. When more than `capacity` values or `capacityBytes` wait, values are dropped. When the
- * source completes, the stream ends; when the source errors, the stream is destroyed with that error. Both happen after
- * the waiting values. With `overflow: 'error'` an {@link OverflowError} destroys the stream in the same way, and so
- * does an error that `onDrop` throws.
+ * The stream subscribes when it's first read, and unsubscribes when it's destroyed. Values that arrive while the reader
+ * is busy wait in order; beyond `capacity` values or `capacityBytes`, values are dropped. The reader gets the waiting
+ * values first. Then the stream ends if the source completed, and is destroyed with the error if the source errored. An
+ * {@link OverflowError} with `overflow: 'error'` destroys it in the same way, and so does an error that `onDrop`
+ * throws.
  *
- * `onDrop` is called as in {@link mergeMapBounded}. Stores at most `capacity` values with `capacityBytes` in total, and
- * one chunk in the stream. `null` cannot be a chunk.
+ * `onDrop` is called as in {@link mergeMapBounded}. Memory: `capacity` values of at most `capacityBytes` in total, and
+ * one chunk in the stream. `null` can't be a chunk.
  * ```ts
  * // source                        --a-b-c-d-------|
  * // toReadable({ capacity: 1 })   --a------d------|   while the reader is busy with a, c replaces b, and d replaces c
@@ -59,7 +59,7 @@ export function toReadable(options: ReadableOptions<never> = {}): (source: Obser
   return (source) => readable(source, settings);
 }
 
-// `Readable.from` would need several microtasks for each chunk.
+// `Readable.from` would take several microtasks per chunk.
 const readable = <T>(
   source: Observable<T>,
   { objectMode, ...bounds }: Bounds<T> & { objectMode: boolean },
@@ -67,7 +67,7 @@ const readable = <T>(
   let wants = false;
   const stream = new Readable({
     objectMode,
-    // Values must wait in the queue, where they are bounded and counted.
+    // Values must wait in the queue, which bounds and counts them.
     highWaterMark: 1,
     read: () => {
       wants = true;
@@ -86,9 +86,9 @@ const readable = <T>(
       wants = false;
       if (value === null)
         stream.destroy(new TypeError("null can't be a chunk of a Node stream: remove it with filter()"));
-      // `push` returns `true` when the reader wants more; it may also call `read` in between.
+      // `push` returns `true` if the reader wants more. It may also have called `read` by then.
       else if (stream.push(value)) wants = true;
-      // The chunk waits in the stream instead of the queue. A byte array stays as it is: the stream already has it.
+      // The chunk now waits in the stream, outside the queue. It's too late to copy a byte array: the stream has it.
       else if (!(value instanceof Uint8Array)) withOwnBytes(value);
     },
     end: (failure) => {

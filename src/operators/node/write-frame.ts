@@ -5,9 +5,9 @@ import type { AnyFrame } from '../../protocol/frame.js';
 import { isTime } from '../../protocol/type-guards.js';
 
 /**
- * Returns the line of a frame, without a newline: see `src/protocol/event-line.ts`.
+ * Returns the line of a frame, without the newline: see `src/protocol/event-line.ts`.
  *
- * @throws TypeError for a frame that user code has created with a wrong field, because no reader accepts its line
+ * @throws TypeError if user code created the frame with a wrong field, because no reader accepts such a line
  */
 export const writeFrame = (frame: AnyFrame): string => {
   const { feed, connection, receivedAt } = frame;

@@ -25,7 +25,7 @@ export const windowDefaults = Object.freeze({
 
 type Rules = Readonly<Record<string, Rule>>;
 
-/** Checks the options of a window, and adds the defaults. With `seed` or `add`, both are required. */
+/** Checks the options of a window and adds the defaults. `seed` and `add` require each other. */
 export const resolveWindow = <O extends object>(
   input: O,
   required: Rules,
@@ -46,17 +46,17 @@ interface ContentsOptions extends Partial<Accumulator<unknown, unknown>> {
   readonly maxKeys: number;
 }
 
-/** How a window stores its items: the state is the list of them, or the value of an accumulator. */
+/** Says how a window stores its items: its state is a list of them, or the value of an accumulator. */
 export interface WindowContents {
-  /** Prepares an item for being stored. */
+  /** Prepares an item to be stored. */
   readonly keep: (item: unknown) => unknown;
-  /** The maximum number of items that a window adds. */
+  /** How many items a window can add. */
   readonly limit: number;
   readonly seed: () => unknown;
   readonly add: (state: unknown, item: unknown) => unknown;
-  /** The fields of a window for its state. */
+  /** Returns the fields of a window from its state. */
   readonly fields: (state: unknown, dropped: number) => object;
-  /** Returns the key of an item, if there is a window for each key. */
+  /** Returns the key of an item, if each key has a window. */
   readonly by: ((item: unknown) => unknown) | undefined;
   readonly open: () => OpenWindow;
 }
@@ -89,14 +89,14 @@ const accumulated = ({ seed, add }: Accumulator<unknown, unknown>): Omit<WindowC
   fields: (value) => ({ value }),
 });
 
-/** When a window began and ended, and what is missing in it whatever its items are. */
+/** When a window began and ended, and why it's incomplete whatever its items are (`lacks`). */
 type Period = Pick<WindowFacts, 'start' | 'end' | 'gaps'> & { readonly lacks: IncompleteReason | undefined };
 
-/** The open window of a period, or the open windows of its keys. */
+/** The open window of a period, or one for each of its keys. */
 export interface OpenWindow {
   /** The number of items, including dropped ones. */
   readonly count: number;
-  /** Adds an item, or only counts it. `isLate`: it belongs to an earlier window. */
+  /** Adds an item, or only counts it if `isStored` is false. `isLate`: it belongs to an earlier window. */
   add(item: unknown, key: unknown, isStored: boolean, isLate: boolean): void;
   close(period: Period): readonly unknown[];
 }
@@ -106,7 +106,7 @@ class OneWindow implements OpenWindow {
   private readonly contents: WindowContents;
   private state: unknown;
   private dropped = 0;
-  /** Whether all items belong to it. */
+  /** Whether all items belong here: none was late for an earlier window. */
   private isExact = true;
 
   constructor(contents: WindowContents) {
@@ -123,8 +123,8 @@ class OneWindow implements OpenWindow {
 
   close({ start, end, gaps, lacks }: Period): readonly object[] {
     const { count, dropped, isExact } = this;
-    const own = gaps.length > 0 ? 'gap' : isExact ? (dropped > 0 ? 'overflow' : undefined) : 'late';
-    const reason = own ?? lacks;
+    const ofContents = gaps.length > 0 ? 'gap' : isExact ? (dropped > 0 ? 'overflow' : undefined) : 'late';
+    const reason = ofContents ?? lacks;
     const facts: WindowFacts = { type: 'window', start, end, count, gaps, complete: reason === undefined };
     return [{ ...facts, ...(reason && { reason }), ...this.contents.fields(this.state, dropped) }];
   }

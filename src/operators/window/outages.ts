@@ -2,7 +2,7 @@ import type { ClusterLifecycleEvent, Gap } from '../../protocol/event.js';
 import { TradeFeedError } from '../../protocol/failures/trade-feed-error.js';
 import { afterEvent, afterItem, type FeedState, gapUntil, noFeed } from '../../protocol/feed-state.js';
 
-/** The outages that may overlap an open window: one entry for each gap. Times are in epoch ms. */
+/** Keeps the outages that may overlap an open window, one entry per gap. Times are in epoch ms. */
 export class Outages {
   #state: FeedState = noFeed;
   #known: Known[] = [];
@@ -11,8 +11,8 @@ export class Outages {
   /**
    * Records an event.
    *
-   * @param oldest - the start of the oldest open window. A gap that ended before it has arrived late: it counts for
-   *   that window, so that at least one window is marked incomplete.
+   * @param oldest - the start of the oldest open window. If a gap ended before that, it's late and counts for this
+   *   window, so that at least one window is marked incomplete.
    * @param newestAt - the time of the newest item or event before this one
    */
   event(event: ClusterLifecycleEvent, oldest: number, newestAt: number | undefined): void {
@@ -29,7 +29,7 @@ export class Outages {
       this.event({ type: 'stopped', at: error.endedAt, failure: error }, -Infinity, undefined);
   }
 
-  /** Returns the gaps of a window. An outage that is not over has a gap up to `end` or `now`, whichever is earlier. */
+  /** Returns the gaps of a window. The gap of an ongoing outage ends at `end` or `now`, whichever is earlier. */
   within(start: number, end: number, now: number): readonly Gap[] {
     const { outage } = this.#state;
     if (this.#known.length === 0 && outage === undefined && this.#unconfirmed === undefined) return none;
@@ -53,7 +53,7 @@ export class Outages {
   }
 }
 
-/** A gap, and the period in which it counts. */
+/** A gap, and the period for which it counts. */
 interface Known {
   readonly gap: Gap;
   readonly from: number;

@@ -10,15 +10,15 @@ import type { IncompleteReason, TimeWindowOptions } from './window.js';
 
 const rules = { ...timeRules, ...keyRules };
 
-/** The options of windows of time. Without `everyMs`, each window begins when the one before ends. */
+/** The options of time windows. If `everyMs` is absent, each window begins when the one before ends. */
 interface AnyTimeWindow extends TimeWindowOptions {
   readonly lengthMs: number;
   readonly everyMs?: number;
 }
 
 /**
- * A window is emitted when its time is over: at an event, or by the clock if the source has no watermarks. A timer of
- * Node can fire up to 1 ms early; then another timer waits for the rest.
+ * Emits a window when its time is over: at an event, or by the clock if the source has no watermarks. Node's timers can
+ * fire up to 1 ms early; another timer then waits for the rest.
  */
 export const timeWindows = (
   options: AnyTimeWindow,
@@ -34,8 +34,8 @@ export const timeWindows = (
         const waitMs = windows.waitMs();
         return waitMs === Infinity ? NEVER : timer(clampMs(Math.ceil(waitMs)), scheduler);
       });
-      return collect$(source, windows, (turns) =>
-        turns.pipe(
+      return collect$(source, windows, (changes) =>
+        changes.pipe(
           switchMap(() => nextEnd.pipe(repeat())),
           filter(() => windows.tick()),
         ),
@@ -50,15 +50,15 @@ interface WindowShape {
   readonly allowedLatenessMs: number;
 }
 
-/** If more empty windows than this end at once, they are emitted as one: a wrong time must not block the process. */
+/** If more empty windows than this end at once, they're merged into one: a wrong time must not block the process. */
 const mostEmptyWindows = 10_000;
 
 /**
  * Collects the events of one subscription into windows, and closes each window when its time is over.
  *
- * Window `i` begins `everyMs` after window `i - 1`. The time never decreases; see {@link EventTime}. A late item
- * belongs to the oldest open window. This is a class because `add` runs for every frame: in a closure, V8 would
- * allocate memory for each change of a number.
+ * Window `i` begins `everyMs` after window `i - 1`. Time never goes back; see {@link EventTime}. A late item goes to
+ * the oldest open window. It's a class because `add` runs for every frame: in a closure, V8 would allocate memory each
+ * time a number changes.
  */
 class TimeWindows implements Collector<unknown> {
   private readonly shape: WindowShape;
@@ -68,19 +68,20 @@ class TimeWindows implements Collector<unknown> {
   private readonly outages = new Outages();
   /** The open windows that are not empty, by index. */
   private readonly open = new Map<number, OpenWindow>();
-  /** The windows that contain a time from `from` until `until`. */
+  /** The windows for items with a time from `from` until `until`, so that most frames need no search. */
   private current: OpenWindow[] = [];
   private from = Infinity;
   private until = -Infinity;
 
   private hasBegun = false;
-  /** When window 0 begins, and the lowest index. */
+  /** When window 0 begins, and the lowest index a window can have. */
   private origin = 0;
   private lowest = -Infinity;
   /** The index of the oldest open window. */
   private oldest = 0;
+  /** Since when nothing but known outages is missing: a window that begins earlier is partial. */
   private coveredFrom = Infinity;
-  /** The time of the first event or item that shows an open connection. */
+  /** The time of the first event or item that proves an open connection. */
   private firstAt = Infinity;
   private isEnded = false;
 
@@ -92,7 +93,7 @@ class TimeWindows implements Collector<unknown> {
     this.time = new EventTime(clock);
   }
 
-  /** Adds an event. Returns whether the next end of a window changes: the first has begun, or one is over. */
+  /** Adds an event. Returns whether the timer must change: the first window has begun, or one is over. */
   add(event: unknown): boolean {
     if (isLifecycle(event)) return this.follow(event);
     const itemTime = timeOf(event);
@@ -105,11 +106,11 @@ class TimeWindows implements Collector<unknown> {
     if (itemTime !== undefined) this.time.receive(event, itemTime);
     this.outages.item(time, this.oldestStart());
     this.cover(time, this.beganAt);
-    const isTurn = this.advance(time);
-    this.turnTo(time);
-    // A late item belongs to a window that is closed, so the open windows that contain it are not exact.
+    const isChanged = this.advance(time);
+    this.findCurrent(time);
+    // A late item belongs to a closed window, so the open windows that get it aren't exact.
     this.put(event, time < this.from);
-    return isTurn;
+    return isChanged;
   }
 
   /** Reads the clock. Returns whether a window is over. */
@@ -118,14 +119,14 @@ class TimeWindows implements Collector<unknown> {
     return this.isOver();
   }
 
-  /** Ends the time of all windows that have begun. */
+  /** Ends all windows that have begun. */
   end(failure: SourceError | undefined): void {
     this.outages.stop(failure?.error);
     this.time.end();
     this.isEnded = true;
   }
 
-  /** Returns the windows that are over. Each is closed when the iterator reaches it: a jump costs no memory. */
+  /** Returns the windows that are over. Closes each when the iterator reaches it, so a jump costs no memory. */
   *drain(): Generator<unknown, void, undefined> {
     while (this.isOver()) {
       const first = this.oldest;
@@ -135,7 +136,7 @@ class TimeWindows implements Collector<unknown> {
     }
   }
 
-  /** Returns how long until a window is over by the clock, in ms. At most `everyMs`: a clock can be set back. */
+  /** Returns how long until a window is over by the clock, in ms. At most `everyMs`, in case the clock is set back. */
   waitMs(): number {
     const { everyMs, allowedLatenessMs } = this.shape;
     const next = Math.max(this.oldest, this.firstEndingAfter(this.time.known() - allowedLatenessMs));
@@ -145,20 +146,20 @@ class TimeWindows implements Collector<unknown> {
 
   private follow(event: ClusterLifecycleEvent): boolean {
     const time = timeOf(event) as number;
-    // Before `receive` moves the time: an outage without an event began at the newest time before this event.
+    // Before `receive` moves the time: an outage that no event reported began at the newest time before this event.
     this.outages.event(event, this.oldestStart(), this.time.newestAt);
     this.time.receive(event, time);
     if (event.type === 'opened') this.cover(time, time);
     else if (event.type === 'gap') this.cover(time, this.beganAt);
-    // A source with watermarks is late or has another clock, so the clock here does not show when receiving began.
+    // A source with watermarks is late or has another clock, so the clock here can't tell when receiving began.
     if (event.type === 'watermark') this.coveredFrom = this.firstAt;
     // The next item may end an outage.
     else this.until = -Infinity;
     return this.advance(time);
   }
 
-  // Called when an event or item shows an open connection. If this is the first one and not `opened`, the connection
-  // was open before the subscription, so nothing is missing since the subscription.
+  // Called when an event or item proves an open connection. If the first one isn't `opened`, the connection was open
+  // before the subscription, so nothing is missing since then.
   private cover(time: number, earliest: number): void {
     if (this.coveredFrom < Infinity) return;
     this.firstAt = time;
@@ -181,15 +182,15 @@ class TimeWindows implements Collector<unknown> {
     if (!this.hasBegun) return false;
     const now = this.time.known();
     if (this.endOf(this.oldest) + this.shape.allowedLatenessMs <= now) return true;
-    // An empty window that begins when the feed ends does not count as begun.
+    // An empty window that would begin just as the feed ends doesn't count as begun.
     return this.isEnded && (this.startOf(this.oldest) < now || this.open.has(this.oldest));
   }
 
-  /** Returns the last empty window that is emitted together with the oldest one; the oldest if there are few. */
+  /** Returns the last empty window to merge with the oldest one; the oldest itself if there are only a few. */
   private lastOfEmptyRun(): number {
     const { everyMs, allowedLatenessMs } = this.shape;
     const now = this.time.known();
-    // At the end of the source, every window that has begun is over.
+    // When the source ends, every window that has begun is over.
     let last = this.isEnded
       ? Math.ceil((now - this.origin) / everyMs) - 1
       : this.firstEndingAfter(now - allowedLatenessMs) - 1;
@@ -198,12 +199,12 @@ class TimeWindows implements Collector<unknown> {
     return last - this.oldest < mostEmptyWindows ? this.oldest : last;
   }
 
-  private turnTo(time: number): void {
+  private findCurrent(time: number): void {
     this.from = Math.max(time, this.startOf(this.oldest));
     const first = Math.max(this.oldest, this.firstEndingAfter(this.from));
     const last = Math.max(this.lowest, Math.floor((this.from - this.origin) / this.shape.everyMs));
     this.until = Math.min(this.endOf(first), this.startOf(last + 1));
-    // A late item after one that closes the oldest window must not find that window open.
+    // Once an item closes the oldest window, a late item after it must not find that window open.
     const closesAt = this.endOf(this.oldest) + this.shape.allowedLatenessMs;
     if (closesAt > this.from) this.until = Math.min(this.until, closesAt);
     this.current = [];
@@ -219,7 +220,7 @@ class TimeWindows implements Collector<unknown> {
   private put(item: unknown, isLate: boolean): void {
     const { by, keep, limit } = this.contents;
     const key = by?.(item);
-    // `keep` may copy the item, so it is called only if a window stores the item.
+    // `keep` may copy the item, so call it only if a window stores the item.
     let kept: unknown;
     for (const window of this.current) {
       const isStored = window.count < limit;

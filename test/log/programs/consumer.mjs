@@ -1,4 +1,4 @@
-// Consumes a log as `db`, and adds what it has worked on to a file.
+// Consumes a log as `db`, and appends what it has processed to a file.
 //
 //   consumer.mjs FOLDER FILE
 import { appendFileSync } from 'node:fs';

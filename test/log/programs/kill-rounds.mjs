@@ -1,4 +1,4 @@
-// Kills and stops writers and consumers of a log, which are real processes, and checks what a reader receives meanwhile. Prints what it found as JSON.
+// Kills and stops real processes that write and consume a log, and checks what a reader receives. Prints JSON.
 //
 //   kill-rounds.mjs FOLDER WRITER CONSUMER ROUNDS SEED
 import { spawn } from 'node:child_process';
@@ -40,7 +40,7 @@ const until = async (isTrue) => {
     if (performance.now() - startedAt > limitMs) throw new Error(`Waited ${limitMs} ms in vain for: ${isTrue}`);
 };
 
-/** Checks the order of what a reader receives. */
+/** Checks that a reader receives records in order. */
 const checker = () => {
   const contents = new Map();
   let [last, id, hasGap] = [-1, undefined, false];

@@ -1,13 +1,13 @@
-// Runs the simulation with each broken rule, with the seed that detects it, and prints the seed and the violations of each as JSON.
+// Runs the simulation with each broken rule and the seed that detects it. Prints each seed and its violations as JSON.
 //
 //   node test/log/programs/run-mutants.mjs
-//   node test/log/programs/run-mutants.mjs 300    tries seeds from 1 on, after a change of the simulation
+//   node test/log/programs/run-mutants.mjs 300    tries seeds from 1 on, if you have changed the simulation
 import { mutants } from '../simulation/mutants.mjs';
 import { firstBad, simulation } from '../simulation/run-seeds.mjs';
 
 const count = Number(process.argv[2] ?? 0);
 
-// Without RX_TRADE_FEED_ALL_CASES=1, which CI sets, every third rule.
+// Runs every third rule, unless RX_TRADE_FEED_ALL_CASES=1, which CI sets.
 const isPart = count === 0 && process.env.RX_TRADE_FEED_ALL_CASES !== '1';
 
 const results = [];

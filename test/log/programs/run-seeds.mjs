@@ -1,4 +1,4 @@
-// Runs many seeds of the simulation in a plain process. Prints the sums as JSON, and the timelines of the first runs with violations.
+// Runs many seeds of the simulation in a plain process. Prints sums and the timelines of the first bad runs as JSON.
 //
 //   node test/log/programs/run-seeds.mjs 1 200
 import { runSeeds, simulation } from '../simulation/run-seeds.mjs';

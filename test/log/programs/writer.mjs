@@ -1,4 +1,4 @@
-// Appends frames with the numbers `run:0`, `run:1`, … to a log: for ever, or so many, and then ends.
+// Appends frames numbered `run:0`, `run:1`, … to a log: COUNT of them, or until it's killed.
 //
 //   writer.mjs FOLDER RUN [COUNT] [OPTIONS]
 import { Subject } from 'rxjs';
@@ -16,7 +16,7 @@ events.pipe(feedLog(folder).append(JSON.parse(options))).subscribe({
 events.next({ type: 'opened', at: Date.now(), feed: 'market', connection: 1 });
 let n = 0;
 const turn = () => {
-  // As many frames as one read of the socket contains.
+  // As many frames as a socket delivers at once.
   for (let end = Math.min(Number(count), n + 40); n < end; n += 1) {
     const payload = JSON.stringify({ id: `${run}:${n}`, filler: 'x'.repeat(n % 300) });
     events.next(new Frame('market', Buffer.from(payload), false, Date.now(), 1));

@@ -3,14 +3,14 @@ import type { Chance } from '../../cluster/simulation/chance.js';
 
 interface Inode {
   data: Buffer;
-  /** What is certainly on the disk. */
+  /** The bytes that are certainly on the disk. */
   synced: Buffer;
   links: number;
   changedAt: number;
   lockedBy: number | undefined;
 }
 
-/** A process of the simulation: once it is killed, its calls throw and its callbacks are dropped. */
+/** A simulated process: once killed, its calls throw and its callbacks are dropped. */
 export interface Process {
   isAlive: boolean;
   readonly folder: string;
@@ -22,17 +22,17 @@ type Done = (error: NodeJS.ErrnoException | null, value?: unknown) => void;
 const failure = (code: string) => Object.assign(new Error(code), { code });
 
 const slowestMs = { read: [300], write: [300, 300, 1_500], sync: [300] };
-/** How many of the errors of the disk reach this kind of call. A failed `fsync` ends a writer, and with it what else could happen. */
+/** The share of disk errors that hit this kind of call. Low for `fsync`, whose failure ends a writer too early. */
 const errorShares = { read: 0, write: 1, sync: 0.1 };
 
-/** One disk of one machine, with processes that can be killed, a power that can fail, and space that can run out. */
+/** Simulates a disk and its machine: processes get killed, power fails, space runs out. */
 export class SimulatedDisk {
   /** Free space, in bytes. */
   free = Infinity;
   /** The share of calls that fail with EIO. */
   errors = 0;
   #names = new Map<string, Inode>();
-  /** The names since the last `fsync` of the folder. */
+  /** The file names added since the last `fsync` of the folder. */
   #unsynced = new Set<string>();
   readonly #open = new Map<number, { readonly inode: Inode; readonly path: string; readonly process: Process }>();
   #nextFd = 3;
@@ -51,7 +51,7 @@ export class SimulatedDisk {
     return [...this.#names.keys()].sort();
   }
 
-  /** Whether a process has a lock. */
+  /** Returns whether a process holds a lock. */
   hasLock(process: Process): boolean {
     return [...process.fds].some((fd) => this.#open.get(fd)?.inode.lockedBy === fd);
   }
@@ -64,7 +64,7 @@ export class SimulatedDisk {
     return this.#names.get(name)?.data.toString('latin1') ?? '';
   }
 
-  /** Ends a process: a write in flight reaches the disk in part. */
+  /** Ends a process. Only part of a write in flight reaches the disk. */
   kill(process: Process): void {
     process.isAlive = false;
     for (const write of this.#pending)
@@ -75,7 +75,7 @@ export class SimulatedDisk {
     for (const fd of process.fds) this.#close(fd);
   }
 
-  /** Every byte that is not synced may vanish or become zero, and so may the names of new files. */
+  /** Fails the power: bytes that aren't synced may vanish or become zero, and so may the names of new files. */
   failPower(): void {
     for (const inode of new Set(this.#names.values())) {
       const { data, synced } = inode;
@@ -157,7 +157,7 @@ export class SimulatedDisk {
         return fd;
       },
       closeSync: (fd: number) => {
-        // What still runs of a killed process has no effect.
+        // Code of a killed process may still run, but has no effect.
         if (!process.isAlive) return;
         this.#of(process, fd);
         this.#close(fd);
@@ -177,7 +177,7 @@ export class SimulatedDisk {
       },
       read: (fd: number, buffer: Buffer, offset: number, length: number, position: number, done: Done) => {
         const { inode } = this.#of(process, fd);
-        // What a read has found may be old when its callback runs.
+        // The result of a read may be outdated by the time its callback runs.
         const { between, isTrue } = this.#chance;
         const later: Done = (error, value) =>
           isTrue(0.2) ? this.#later(between(0, 10), () => process.isAlive && done(error, value)) : done(error, value);
@@ -200,7 +200,7 @@ export class SimulatedDisk {
         inBackground(
           'write',
           () => {
-            // Now and then the disk takes a part of it.
+            // Now and then the disk only takes part of it.
             const part = this.#chance.isTrue(0.1) ? Math.ceil(length * this.#chance.random()) : length;
             if (this.#open.get(fd)?.inode !== inode) throw new Error('A write to a file that was closed meanwhile.');
             return this.#put(inode, bytes().subarray(0, part), position);

@@ -1,4 +1,4 @@
-// Rules that are broken on purpose, each as a patch of a file in src/log/. The simulation finds violations of each. `seed`: a run that does.
+// Breaks rules on purpose, each by patching a file in src/log/. The simulation must notice: `seed` is a run that does.
 const patches = `
 # offsets are used again after a power failure
 recovery.ts, seed 6

@@ -1,29 +1,29 @@
 import type { LogPosition, LogRecord } from '../../../src/log/records.js';
 
-/** What all observers of a log have seen. */
+/** What the observers of a log have received, taken together. */
 export interface Truth {
-  /** The content of each offset, for ever. */
+  /** The content of each offset, which must never change. */
   readonly contents: Map<number, string>;
-  /** The offsets that were seen since the last power failure: they stay. */
+  /** The offsets received since the last power failure, which must stay. */
   readonly sinceBoot: Set<number>;
-  /** Whether records can be gone: by retention or a power failure. */
+  /** Whether records may be gone, through retention or a power failure. */
   canLose: boolean;
   readonly wrong: (text: string) => void;
   received: number;
   gaps: number;
 }
 
-/** Checks what one reader receives, and where it says that it is. */
+/** Checks what one reader receives, and the positions it reports. */
 export class Observer {
   readonly name: string;
   readonly #truth: Truth;
   readonly offsets = new Set<number>();
-  /** The number in the last frame. */
+  /** The number in the newest frame. */
   newest = 0;
   isGone = false;
   #offset: number | undefined;
   #n: number | undefined;
-  /** Missing frames since the last frame, as the gaps say; `undefined` if a gap has no number. */
+  /** How many frames the gaps since the last frame report as missing; `undefined` if a gap has no number. */
   #missing: number | undefined = 0;
   #hasGap = false;
   #isJump = false;
@@ -31,7 +31,7 @@ export class Observer {
   #counted: number | undefined;
   #next = 0;
 
-  /** @param after - the next offset, for a reader that goes on where another one was */
+  /** @param after - the next offset, for a reader that continues where another one left off */
   constructor(name: string, truth: Truth, after?: number) {
     this.name = name;
     this.#truth = truth;
@@ -41,7 +41,7 @@ export class Observer {
   receive(records: readonly LogRecord[], position: LogPosition | undefined): void {
     for (const record of records) this.#receive(record);
     const frames = position?.frames;
-    // After a power failure the writer may count frames that nobody has read.
+    // After a power failure the writer may count frames that no reader has received.
     if ((position?.offset ?? 0) > this.#next + 1_000_000) this.#counted = undefined;
     if (frames !== undefined && this.#counted !== undefined && frames !== this.#counted)
       this.#wrong(`the position says ${frames} frames, it received ${this.#counted}`);
@@ -66,7 +66,7 @@ export class Observer {
     if (record.offset === undefined) return;
     this.isGone = false;
     const at = record.type === 'frame' ? record.receivedAt : record.type === 'gap' ? record.to : record.at;
-    // An event may be late: the writer repeats the status after an outage of the disk.
+    // An event may be late, because the writer repeats the status after a disk outage.
     if (at < this.#watermark && record.type === 'frame') this.#wrong(`a frame of ${at} after ${this.#watermark}`);
     this.#place(record.offset, record.type === 'frame' ? record.text() : `${record.type} ${at}`);
     if (record.type === 'frame') this.#frame((JSON.parse(record.text()) as { n: number }).n);

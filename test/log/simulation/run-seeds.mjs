@@ -1,16 +1,16 @@
 import { bundled } from '../../support/bundle.mjs';
 
-// A stack trace quotes the source, and the bundle is one long address.
+// No stack traces, because they would contain the bundle as one long address.
 Error.stackTraceLimit = 0;
 
-/** Bundles the simulation, with a rule that is broken on purpose. */
+/** Bundles the simulation, if needed with a rule broken on purpose. */
 export const simulation = (mutant) => bundled(new URL('simulate.ts', import.meta.url), { mutant });
 
 const maxTimelines = 3;
 
 export const timelineOf = ({ seed, violations, timeline }) => [`Seed ${seed}:`, ...violations, ...timeline].join('\n');
 
-/** Runs seeds one after the other. Returns sums, and the timelines of the first runs with violations. */
+/** Runs seeds one after the other. Returns sums, and the timelines of the first bad runs. */
 export const runSeeds = async (simulate, from, count) => {
   const sums = { runs: count, bad: 0, frames: 0, received: 0, gaps: 0, virtualMs: 0 };
   const faults = {};
@@ -27,7 +27,7 @@ export const runSeeds = async (simulate, from, count) => {
   return { ...sums, faults, seeds: seeds.slice(0, 20), timelines };
 };
 
-/** Returns the first seed with violations, and the first of them. A broken rule may also throw. */
+/** Returns the first seed with violations, and its first violation. A broken rule may also throw. */
 export const firstBad = async (simulate, seeds) => {
   for (const seed of seeds) {
     const violations = await simulate(seed).then(

@@ -26,7 +26,7 @@ export interface Run {
   readonly files: readonly (readonly [name: string, text: string])[];
 }
 
-/** One run of writers, readers and a consumer of one log, in virtual time. */
+/** Runs writers, readers and a consumer of one log once, in virtual time. */
 export const simulate = (seed: number): Promise<Run> => new Simulation(seed).run();
 
 interface Running {
@@ -228,7 +228,7 @@ class Simulation {
   #endWriter(): void {
     if (this.#writer === undefined) return;
     this.#fault('clean end');
-    // Its lock stays until a write in flight is back.
+    // It keeps its lock until a write in flight returns.
     this.#writer.log.end();
     this.#writer = undefined;
   }
@@ -277,7 +277,7 @@ class Simulation {
     const process = this.#begin();
     const machine = this.#machine(process);
     const before = committedIn(process.folder, 'db', machine)?.offset;
-    // The cursor is old after a power failure, and newer than what a killed consumer has said.
+    // After a power failure the cursor is older than what a consumer has reported, after a kill it is newer.
     const observer = new Observer('consumer', this.#truth, before);
     const batches: { readonly offsets: readonly number[]; isDone: boolean }[] = [];
     let position: LogReader | undefined;
@@ -304,7 +304,7 @@ class Simulation {
       error: (error: Error) => {
         if (!process.isAlive) return;
         if ((error as { code?: string }).code !== 'log-write-failed') this.#truth.wrong(`consumer: ${error.message}`);
-        // The disk is full. `retry` does the same.
+        // The disk is full: start over, as `retry` does.
         this.#world.after(500, () => {
           if (process.isAlive) this.#restartConsumer();
         });
@@ -342,7 +342,7 @@ class Simulation {
     this.#fault('full disk');
     const { between, isTrue } = this.#chance;
     this.#disk.free = Math.floor(between(0, 200));
-    // Another program removes its files: a write that has waited so long has room again.
+    // Another program removes its files, which makes room for a waiting write.
     if (isTrue(0.5)) this.#world.after(between(10, 1_200), () => (this.#disk.free = Infinity));
   }
 
@@ -351,7 +351,7 @@ class Simulation {
     this.#disk.errors = 0;
   }
 
-  /** Everything works again: all readers and the consumer reach the end. */
+  /** Repairs everything, after which all readers and the consumer must reach the end. */
   async #end(): Promise<void> {
     const { wrong } = this.#truth;
     this.#repairDisk();
@@ -380,7 +380,7 @@ class Simulation {
       if (offset >= first && !last.offsets.has(offset)) wrong(`${offset} is gone: ${this.#truth.contents.get(offset)}`);
     if (!(await this.#world.until(() => this.#committed === end(), 20_000)))
       wrong(`the consumer is at ${this.#committed}, the log at ${end()}`);
-    // A power failure may take the end of an older segment.
+    // A power failure may cut off the end of an older segment.
     if (this.#boots > 1) return;
     for (const name of this.#disk.names().filter((each) => each.endsWith('.ndjson')))
       if (!this.#disk.text(name).endsWith('\n')) wrong(`${name} ends with a torn line`);

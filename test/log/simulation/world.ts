@@ -1,4 +1,4 @@
-/** A queue of events in virtual time. Promises settle between two events. */
+/** Queues events in virtual time. Promises settle between two events. */
 export class World {
   now = 0;
   #number = 0;
@@ -48,7 +48,7 @@ export class World {
     this.now = until;
   }
 
-  /** Runs until something is true, at most so long. Returns whether it is. */
+  /** Runs until a condition is true, up to a limit. Returns whether it's true. */
   async until(isTrue: () => boolean, limitMs: number): Promise<boolean> {
     for (const end = this.now + limitMs; !isTrue() && this.now < end;) await this.run(100);
     return isTrue();

@@ -29,7 +29,7 @@ const read = <A>(codec: Codec<A>, text: string): A | readonly DecodeIssue[] =>
 const outcome = <A>(result: Either<() => DecodeFailure, A>): A | readonly DecodeIssue[] =>
   result._tag === 'Right' ? result.right : result.left().issues;
 
-// The same document type in each of the four libraries.
+// The same type of document in each of the four libraries.
 const codecs: Readonly<Record<string, Codec<unknown>>> = {
   'io-ts': t.type({ batch: t.number, trades: t.array(t.type({ to: t.string, 'a/b~c': t.string })) }) as t.Mixed,
   zod: z.object({ batch: z.number(), trades: z.array(z.object({ to: z.string(), 'a/b~c': z.string() })) }),
@@ -80,7 +80,7 @@ describe('a document that makes the codec run out of stack', () => {
   };
   const wide = (values: number): unknown => ({ all: Array.from({ length: values - 2 }, () => 0) });
 
-  /** Reads a document with a schema whose check, or whose issues, run a function. */
+  /** Reads a document with a schema that runs a function in its check or in its issues. */
   const readWith = (run: () => never, document: unknown) => {
     const issue = Object.defineProperty({}, 'message', { get: run });
     const results: readonly unknown[] = [Object.defineProperty({}, 'issues', { get: run }), { issues: [issue] }];
@@ -107,7 +107,7 @@ describe('a document that makes the codec run out of stack', () => {
     ['10,000 values', wide(10_000)],
     ['a text', 'a'.repeat(100_000)],
     ['null', null],
-  ])('throws the overflow with %s: a function of the user recurses without end', (_name, document) => {
+  ])('throws the overflow with %s, because a user function recurses without end', (_name, document) => {
     expect(() => readWith(overflow, document)).toThrow(RangeError);
   });
 
@@ -146,7 +146,7 @@ const Upper = new t.Type<string>(
 );
 const Positive = t.refinement(t.number, (n) => n > 0, 'Positive');
 
-/** Codecs that return their input: the guard decides about a valid document. */
+/** Codecs that return their input, so their guard is enough to accept a document. */
 const plain: [string, t.Mixed, unknown][] = [
   ['string', t.string, 'a'],
   ['literal', t.literal('a'), 'a'],
@@ -169,7 +169,7 @@ plain.push(
   ['a union of types whose properties must be there', t.union([t.type({ a: t.number }), t.type({})]), {}],
 );
 
-/** Codecs that change the document: only the decoder can decide. */
+/** Codecs that change the document, so the decoder has to run. */
 const changing: readonly [string, t.Mixed, unknown, unknown][] = [
   ['exact', t.exact(t.type({ a: t.number })), { a: 1, b: 2 }, { a: 1 }],
   ['a custom codec', Upper, 'a', 'A'],
@@ -179,7 +179,7 @@ const changing: readonly [string, t.Mixed, unknown, unknown][] = [
   ['refinement of it', t.refinement(Upper, () => true), 'a', 'A'],
 ];
 
-/** Clones a codec as io-ts-types does, and changes some fields. */
+/** Clones a codec as io-ts-types does, with some fields changed. */
 const clone = (codec: t.Mixed, changes: Partial<t.Mixed>): t.Mixed =>
   Object.assign(Object.create(Object.getPrototypeOf(codec) as object) as t.Mixed, codec, changes);
 
@@ -191,7 +191,7 @@ const withValidate = (codec: t.Mixed, validate: t.Validate<unknown, unknown>): t
 const positive = withValidate(t.number, (u, c) => (Number(u) > 0 ? t.success(u) : t.failure(u, c, 'not positive')));
 const refuse: t.Validate<unknown, never> = (u, c) => t.failure(u, c);
 
-/** Codecs with custom validation, but the tag, the parts and the guard of a codec without it; the document is refused. */
+/** Codecs that refuse the document by custom validation, but have the tag, parts and guard of one without. */
 const cloned: readonly [string, t.Mixed, unknown][] = [
   ['a clone', positive, -1],
   ['a clone with another decoder', clone(t.number, { decode: (u) => refuse(u, []) }), 1],
@@ -212,7 +212,7 @@ const issuesOf = (codec: t.Mixed, document: unknown): unknown => {
 };
 
 describe('ioTsCheck', () => {
-  it.each(plain)('for %s, calls only `is`, and returns the document itself', (_name, codec, document) => {
+  it.each(plain)('for %s, only calls `is`, and returns the document itself', (_name, codec, document) => {
     const checked = check(codec);
     const validate = jest.spyOn(codec, 'validate');
     const is = jest.spyOn(codec, 'is');
@@ -223,16 +223,16 @@ describe('ioTsCheck', () => {
     jest.restoreAllMocks();
   });
 
-  it.each(changing)('for %s, the decoder creates the value', (_name, codec, document, expected) => {
+  it.each(changing)('for %s, gets the value from the decoder', (_name, codec, document, expected) => {
     expect(value(codec, document)).toEqual(expected);
   });
 
-  it.each(cloned)('for %s, the decoder refuses a document that `is` accepts', (_name, codec, document) => {
+  it.each(cloned)('for %s, lets the decoder refuse a document that `is` accepts', (_name, codec, document) => {
     expect(codec.is(document)).toBe(true);
     expect(isRight(check(codec)(document))).toBe(false);
   });
 
-  it('reads the definition of a recursive type at the first document, once', () => {
+  it('reads the definition of a recursive type once, at the first document', () => {
     const definition = jest.fn((): t.Mixed => t.null);
     const checked = check(t.recursion('R', definition));
     expect(definition).not.toHaveBeenCalled();
@@ -240,7 +240,7 @@ describe('ioTsCheck', () => {
     expect(definition).toHaveBeenCalledTimes(1);
   });
 
-  it('leaves the numbers of unions and intersections out of the path', () => {
+  it('leaves the member numbers of unions and intersections out of the path', () => {
     const [one, two] = [t.type({ kind: t.literal('a'), n: t.number }), t.type({ kind: t.literal('b'), s: t.string })];
     const both = t.exact(t.intersection([t.type({ x: t.number }), t.type({ y: t.number })]));
     const codec = t.type({ list: t.array(t.union([one, two])), both });
@@ -269,7 +269,7 @@ describe('ioTsCheck', () => {
     expect(issuesOf(t.array(Even), [1])).toEqual([{ path: '/0', message: 'expected an even number' }]);
   });
 
-  it('has the result of the decoder, for random codecs and documents', () => {
+  it('returns what the decoder returns, for random codecs and documents', () => {
     fc.assert(
       fc.property(
         cases.chain((one) =>
@@ -279,7 +279,7 @@ describe('ioTsCheck', () => {
           for (const document of documents) {
             const result = codec.decode(document) as t.Validation<unknown>;
             const got = check(codec)(document);
-            // io-ts copies a property `__proto__` in a way that gives each copy another prototype.
+            // The way io-ts copies a property `__proto__` gives each copy another prototype.
             const isRepeatable = isDeepStrictEqual(result, codec.decode(document));
             const isSame = isRight(result) ? isDeepStrictEqual(got, result) : !isRight(got);
             if (!isSame && isRepeatable) throw new Error(codec.name);
@@ -353,7 +353,7 @@ describe('decodeFailure', () => {
   const payload = `{"account":"${'secret'.repeat(50)}"}`;
   const issues = Array.from({ length: 25 }, (_, n) => ({ path: `/${n}`, message: `${n}${'m'.repeat(300)}` }));
 
-  it('contains the fields of the frame and the first ten issues, with messages of at most 200 characters', () => {
+  it('has the fields of the frame and the first ten issues, with messages of at most 200 characters', () => {
     const failure = decodeFailure(frameOf(payload, 5, 2), issues);
     expect(failure).toMatchObject({ type: 'decode-failure', feed: 'market', connection: 2, receivedAt: 5, bytes: 314 });
     expect(failure.issues.map(({ path }) => path)).toEqual(issues.slice(0, 10).map(({ path }) => path));
@@ -363,7 +363,7 @@ describe('decodeFailure', () => {
     );
   });
 
-  it('does not contain the payload in any form', () => {
+  it("doesn't contain the payload in any form", () => {
     const failure = decodeFailure(frameOf(payload), [{ path: '', message: 'x' }]);
     const shown = [
       inspect(failure, { depth: 9 }),

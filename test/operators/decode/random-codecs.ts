@@ -22,7 +22,7 @@ const Trimmed = new t.Type<string>(
   t.identity,
 );
 
-// For a literal -0, io-ts returns -0 for the input 0.
+// A literal -0 of io-ts turns the input 0 into -0.
 const literal = fc.oneof(
   word,
   number.map((n) => n + 0),
@@ -64,7 +64,7 @@ const propsOf = (entries: readonly (readonly [string, Case])[]): t.Props =>
 
 const members = (codecs: readonly Case[]) => codecs.map(({ codec }) => codec) as [t.Mixed, t.Mixed, ...t.Mixed[]];
 
-/** A union, or only its first member where io-ts cannot create a union (it throws for a literal property `constructor`). */
+/** A union, or only its first member if io-ts can't create one: it throws for a literal property `constructor`. */
 const unionOf = (all: readonly Case[]): Case => {
   try {
     return { codec: t.union(members(all)), fitting: fc.oneof(...all.map(({ fitting }) => fitting)) };
@@ -73,7 +73,7 @@ const unionOf = (all: readonly Case[]): Case => {
   }
 };
 
-/** Wrappers that do not change the valid documents. */
+/** Wrappers that don't change valid documents. */
 const wrap = ({ codec, fitting }: Case): fc.Arbitrary<Case> =>
   fc.oneof(
     constant(t.readonly(codec), fitting),
@@ -133,7 +133,7 @@ const composite = (part: fc.Arbitrary<Case>): fc.Arbitrary<Case> =>
     recursive(part),
   );
 
-/** A clone with custom validation, as `withValidate` of io-ts-types creates it. */
+/** Clones a codec with custom validation, as `withValidate` of io-ts-types does. */
 const cloned = ({ codec, fitting }: Case): Case => {
   const validate: t.Validate<unknown, unknown> = (u, c) =>
     typeof u === 'string' || Array.isArray(u) ? t.failure(u, c) : (codec.validate(u, c) as t.Validation<unknown>);
@@ -165,7 +165,7 @@ export const cases = upTo(3, (part) =>
   fc.oneof({ weight: 5, arbitrary: composite(part) }, { weight: 1, arbitrary: changing(part) }),
 );
 
-/** A change of a document, so that it may be invalid. */
+/** Changes a document, which may make it invalid. */
 const changed = (value: unknown, at: number, by: unknown): unknown => {
   if (Array.isArray(value) && value.length > 0 && at % 4 !== 0) {
     const n = at % value.length;

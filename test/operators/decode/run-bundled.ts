@@ -5,11 +5,11 @@ import { fileURLToPath } from 'node:url';
 const resolveDir = fileURLToPath(new URL('../../..', import.meta.url));
 
 /**
- * Bundles a program from the sources, and runs it in a separate process.
+ * Bundles a program from the sources and runs it in a separate process.
  *
  * @param flags - options of Node
  * @returns the printed JSON
- * @throws Error when the process fails, such as by an unhandled rejection
+ * @throws Error if the process fails, for example with an unhandled rejection
  */
 export const runBundled = async (program: string, flags: readonly string[] = []): Promise<unknown> => {
   const { outputFiles } = await build({

@@ -13,7 +13,7 @@ export interface Library {
   readonly checked: (fits: (n: number) => boolean) => Codec<unknown>;
   /** An object with a number `n`, changed by a function of the user. */
   readonly changed: (change: (n: number) => number) => Codec<unknown>;
-  /** A linked list: a number `n`, and in `next` the rest of the list or null. */
+  /** A linked list: a number `n`, and the rest of the list or null in `next`. */
   readonly list: () => Codec<unknown>;
 }
 
@@ -82,7 +82,7 @@ const arktype: Library = {
   list: () => scope({ list: { n: 'number', next: 'list | null' } }).export().list,
 };
 
-/** The supported libraries, and each way in which each is used. */
+/** The supported libraries, each in all the ways it can be used. */
 export const libraries: readonly Library[] = [
   ioTs,
   {

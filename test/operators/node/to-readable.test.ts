@@ -11,7 +11,7 @@ import { marbles } from '../stream.js';
 
 const mine = new Error('mine');
 
-/** A stream of a subject. */
+/** Creates a stream from a subject. */
 const bench = (options: ReadableOptions<number> = {}) => {
   const source = new Subject<number>();
   const reports: DropReport[] = [];
@@ -93,13 +93,13 @@ describe('toReadable', () => {
     await once(stream, 'close');
   });
 
-  it('is destroyed with an explanation when a value cannot be a chunk', async () => {
+  it("is destroyed with an explanation when a value can't be a chunk", async () => {
     await expect(toReadable()(of(1, null)).toArray()).rejects.toThrow(/null can't be a chunk/);
     const wrong = of({}) as unknown as Observable<string>;
     await expect(toReadable({ objectMode: false })(wrong).toArray()).rejects.toThrow(/chunk/);
   });
 
-  it('copies the frame that waits in the stream', async () => {
+  it('copies a frame while it waits in the stream', async () => {
     const source = new Subject<Frame>();
     const stream = toReadable()(source);
     stream.read();
@@ -114,7 +114,7 @@ describe('toReadable', () => {
 describe('toReadable in virtual time', () => {
   const mine = new Error('mine');
 
-  /** The actions of a diagram on a stream: read it, destroy it. */
+  /** What a diagram does to a stream: read it, destroy it. */
   const acts: Readonly<Record<string, (stream: Readable) => string>> = {
     // `o`: no chunk is ready.
     r: (stream) => (stream.read() as string | null) ?? 'o',
@@ -126,17 +126,17 @@ describe('toReadable in virtual time', () => {
 
   interface Diagrams {
     readonly source: string;
-    /** `r` and `x`: see `acts`. One for each stream. */
+    /** One diagram per stream, with `r` and `x` from `acts`. */
     readonly acts: readonly string[];
-    /** The results of the actions: the chunk that was read, or `o`. */
+    /** What the reads returned: a chunk, or `o`. */
     readonly given: readonly string[];
     readonly subs: readonly string[];
   }
 
-  /** How a stream was closed: by an error, at its end, or before that. */
+  /** How a stream closed: by an error, at its end, or before that. */
   type Closed = Error | 'ended' | 'destroyed';
 
-  /** Runs the diagrams. Returns the reports of drops with their times, and how each stream was closed. */
+  /** Runs the diagrams. Returns the drop reports with their times, and how each stream closed. */
   const check = async (
     diagrams: Diagrams,
     options: ReadableOptions<string> = {},
@@ -168,7 +168,7 @@ describe('toReadable in virtual time', () => {
   };
 
   describe('the subscription of toReadable', () => {
-    it('begins when it is first read, and ends with the source', async () => {
+    it('begins at the first read, and ends with the source', async () => {
       const { closed } = await check({
         source: '   -a-b-|',
         acts: ['  ---r-r-r-r-'],

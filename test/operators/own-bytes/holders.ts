@@ -10,10 +10,10 @@ import { tumblingWindow } from '../../../src/operators/tumbling-window.js';
 import type { FeedEvent } from '../../../src/protocol/event.js';
 import type { Frame } from '../../../src/protocol/frame.js';
 
-/** Subscribes an operator to a feed. The returned function ends the feed for this operator, and returns all values that it held. */
+/** Subscribes an operator to a feed. Returns a function that ends its feed and returns all values it held. */
 export type Holder = (frames: Observable<Frame>) => () => Promise<readonly Uint8Array[]>;
 
-/** Fewer than the values that arrive, so that the queues drop the oldest frames. */
+/** Fewer than the values that arrive, so the queues drop the oldest frames. */
 const bounds = { capacityBytes: 150_000 };
 const hourMs = 3_600_000;
 
@@ -81,7 +81,7 @@ const inStream: Holder = (frames) => {
 
 const itemOf = ({ value }: { readonly value: unknown }): readonly unknown[] => [value];
 
-/** Every operator that holds frames, and the values that it receives. */
+/** Every operator that holds frames, and the values it receives. */
 export const holders: Readonly<Record<string, Holder>> = {
   tumblingWindow: emitting<FeedEvent, { frames: readonly Frame[] }>(tumblingWindow({ lengthMs: hourMs }), framesOf),
   slidingWindow: emitting<FeedEvent, { frames: readonly Frame[] }>(
@@ -93,7 +93,7 @@ export const holders: Readonly<Record<string, Holder>> = {
     conflate((frame) => frame, hourMs),
     itemOf,
   ),
-  // Keys that recur sooner or later, so that fewer and fewer frames of a read buffer are held.
+  // Keys recur sooner or later, so it holds fewer and fewer frames of a read buffer.
   'conflate, recurring keys': emitting<Frame, { value: Frame }>(
     conflate(
       (frame) => Math.floor(1_000 * (((frame.data.readUInt32LE() * 2_654_435_761) >>> 0) / 2 ** 32) ** 4),

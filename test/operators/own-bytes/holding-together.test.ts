@@ -8,7 +8,7 @@ import { holders } from './holders.js';
 const frameBytes = 1_000;
 const reads = 8;
 
-/** Creates consecutive frames in buffers of `bufferBytes`, each after `headBytes`, as a socket or a worker does. */
+/** Creates frames in buffers of `bufferBytes`, each behind `headBytes`, as a socket or a worker does. */
 const feed = (bufferBytes: number, headBytes: number): Frame[][] => {
   let n = 0;
   return Array.from({ length: reads }, () => {
@@ -44,7 +44,7 @@ const ratios = async (read: readonly (readonly Frame[])[], parts: readonly (read
   const held: (readonly Uint8Array[])[] = [];
   for (const drain of drains) held.push(await drain());
   return held.map((each) => {
-    // The ratio of an operator that holds almost nothing is meaningless.
+    // If an operator holds almost nothing, its ratio means nothing.
     expect(bytesOf(each)).toBeGreaterThan(20_000);
     return aliveBytes(each) / bytesOf(each);
   });

@@ -1,14 +1,14 @@
 import { setImmediate } from 'node:timers/promises';
 import { Frame } from '../../../src/protocol/frame.js';
 
-/** Creates frames as a socket does: views of one buffer, which is filled with other bytes each time. */
+/** Creates frames as a socket does: views of one buffer, which gets other bytes each time. */
 export const chunk = (bytes: number, ...views: readonly (readonly [start: number, end: number])[]): Frame[] => {
   const buffer = Buffer.allocUnsafeSlow(bytes);
   for (let n = 0; n < bytes; n += 1) buffer[n] = n % 251;
   return views.map(([start, end]) => new Frame('raw', buffer.subarray(start, end), false, 1, 1));
 };
 
-/** A chunk full of frames without space between them. */
+/** Creates a chunk full of frames, with no space between them. */
 export const fullChunk = (frames: number, frameBytes: number): Frame[] =>
   chunk(
     frames * frameBytes,

@@ -1,5 +1,5 @@
 /**
- * Rules that are broken on purpose, as replacements in the sources. The model finds wrong outcomes of each. `seed`: a run that does.
+ * Breaks rules on purpose, by replacing text in the sources. The model must notice: `seed` is a run that does.
  *
  * @type {readonly { readonly name: string, readonly file: string, readonly find: string, readonly replacement: string, readonly seed: number }[]}
  */

@@ -1,6 +1,6 @@
 import { type At, type Block, deliveredBlocks, maxHeld, type Period, type Result, type World } from './world.js';
 
-/** A time in which a trade was in the chain that a node followed. `to` is exclusive. */
+/** A time in which the chain that a node followed had a trade. `to` is exclusive. */
 interface Stay {
   readonly key: string;
   readonly block: string;
@@ -9,8 +9,8 @@ interface Stay {
 }
 
 /**
- * Checks outcomes against everything that happened, also in outages. It knows nothing of queues, watermarks or memory:
- * it looks at the whole world each time. Returns what is wrong.
+ * Checks outcomes against everything that happened, even in outages. It knows nothing of queues, watermarks or memory
+ * and looks at the whole world each time. Returns the violations.
  */
 export const judge = (world: World, results: readonly Result[]): readonly string[] => {
   const wrong: string[] = [];
@@ -36,14 +36,14 @@ export const judge = (world: World, results: readonly Result[]): readonly string
 
 class Truth {
   readonly #world: World;
-  /** What a node without outages shows. */
+  /** What this node would show without outages. */
   readonly #ideal: readonly Stay[];
-  /** What this node shows. */
+  /** What this node does show. */
   readonly #actual: readonly Stay[];
   readonly #sights: readonly At<string>[];
   readonly #startOfLedger: number;
   readonly #delivered: readonly At<Block>[];
-  /** The last block before the first outage at which none was missing. */
+  /** The last block before the first outage for which no block was missing. */
   readonly #holesFrom: number;
   readonly #rivals = new Map<string, string[]>();
 
@@ -74,15 +74,15 @@ class Truth {
       }
       case 'replaced':
         if (this.#slotOf(result.by) !== this.#slotOf(key)) return 'the other trade has another slot';
-        // An outcome can have the time of a later one: its time never decreases.
+        // Outcomes can be stamped later than they happened, because their time never goes back.
         return this.#wasIn(result.by, at, 2_000) ? undefined : 'the other trade was not in the chain';
       case 'expired': {
         const begin = result.previous?.state === 'reorged' ? result.previous.at + 1 : result.seenAt;
         const rivals = this.#rivalsOf(key);
-        // A node that catches up after an outage says it later.
+        // A node that catches up after an outage reports it later.
         const until = Math.min(at, begin + withinMs);
         const before = this.#blocksAfter(begin);
-        // A node that has missed blocks counts from those that it had.
+        // If a node has missed blocks, it counts from those it had.
         const had = this.#delivered.filter(({ at: arrivedAt }) => arrivedAt <= begin).map(({ what }) => what.height);
         const lastHeight = Math.max(0, ...had) + this.#world.limits.withinBlocks;
         const stay = this.#ideal.find(
@@ -91,7 +91,7 @@ class Truth {
             each.from <= until &&
             each.from < before &&
             this.#heightOf(each.block) <= lastHeight &&
-            // What was taken back before does not count.
+            // What was taken back before doesn't count.
             (result.previous?.state === 'reorged' ? each.from >= begin : each.to > begin) &&
             !this.#isHidden(each, until) &&
             !this.#isTakenBackLate(each, begin),
@@ -119,7 +119,7 @@ class Truth {
     const isShown = this.#sights.some(({ what }) => what === key);
     const inTheEnd = this.#actual.find((stay) => stay.to === Infinity && this.#rivalsOf(key).includes(stay.key));
     const state = last?.state;
-    // Blocks that nobody can fetch: the trade may be in one of them.
+    // The trade may be in one of the blocks that can't be fetched.
     const isHidden = !canFetch && ledgerOutages.length > 0;
     if (state === 'unknown') return undefined;
     if (last !== undefined && last.at > end - limits.withinMs) return undefined;
@@ -135,16 +135,16 @@ class Truth {
     // Blocks below the first one were never received.
     const lowest = this.#delivered[0]?.what.height ?? 0;
     if (this.#heightOf(inTheEnd.block) < lowest) return undefined;
-    // The confirmation came when the trade was forgotten.
+    // The trade had been forgotten by the time it was confirmed.
     const isForgotten = last !== undefined && inTheEnd.from - last.at > limits.rememberMs;
     if (isForgotten || isHidden) return undefined;
     if (inTheEnd.key !== key) return isShown && state !== 'replaced' ? `${inTheEnd.key} is in the chain` : undefined;
-    // It may have been shown outside of the time that counts.
+    // It may have been shown outside the time that counts.
     if (last?.state === 'unseen') return this.#sightNear(key, last.confirmedAt) && 'it was shown';
     return state === (isShown ? 'confirmed' : 'unseen') ? undefined : `it is in the chain since ${inTheEnd.from}`;
   }
 
-  /** Whether blocks are missing since a trade was taken back, and the ledger still waits for them. */
+  /** Whether the ledger still waits for blocks missing since a trade was taken back. */
   #standsStill(last: Result): boolean {
     const key = last.state === 'replaced' ? last.by : last.key;
     const until = this.#actual.findLast((stay) => stay.key === key)?.to ?? -Infinity;
@@ -152,7 +152,7 @@ class Truth {
     return new Set(since).size <= maxHeld;
   }
 
-  /** Returns when a feed without outages shows a trade, in the time around its confirmation that counts. */
+  /** Returns when a feed without outages shows a trade, within the time around its confirmation that counts. */
   #sightNear(key: string, confirmedAt: number): At<string> | undefined {
     const { graceMs, rememberMs } = this.#world.limits;
     return this.#world.sights.find(
@@ -165,7 +165,7 @@ class Truth {
     const { feedOutages, canFetch, begin, limits } = this.#world;
     const { graceMs, rememberMs } = limits;
     const confirmedAt = this.#actual.filter((each) => each.key === key && each.from <= at).map((each) => each.from);
-    // A node that gives up a hole goes on with the highest block that it has.
+    // If a node gives up a hole, it continues with the highest block it has.
     if (this.#isBehind(at))
       for (const { at: arrivedAt, what } of this.#delivered)
         if (arrivedAt <= at && what.entries.some((entry) => entry.key === key)) confirmedAt.push(arrivedAt);
@@ -183,13 +183,13 @@ class Truth {
       case 'gap':
         if (because.side === 'feed')
           return confirmedAt.some((each) =>
-            // A node that holds blocks learns it later.
+            // A node that holds blocks back learns it later.
             overlaps(feedOutages, each - rememberMs, (this.#isBehind(at) ? at : each) + graceMs),
           )
             ? undefined
             : 'the feed had no outage';
         if (canFetch) return 'no block is missing';
-        // A hole is from the last whole chain before the outage to the block after it that shows it.
+        // A hole lasts from the last whole chain before the outage to the block after it that reveals the hole.
         return this.#holesFrom <= at ? undefined : 'the ledger had no outage';
       case 'end':
       case 'evicted':
@@ -197,13 +197,13 @@ class Truth {
     }
   }
 
-  /** Whether a trade was in the chain of this node, or of one that misses some blocks. */
+  /** Whether this node's chain had a trade, or the chain of one that misses some blocks. */
   #wasIn(key: string, at: number, lateMs = 0): boolean {
     const slackMs = this.#isBehind(at) ? Infinity : lateMs;
     return this.#actual.some((each) => each.key === key && each.from - slackMs <= at && each.to + slackMs > at);
   }
 
-  /** When a node without outages has seen so many blocks that a trade expires. */
+  /** When a node without outages has received enough blocks for a trade to expire. */
   #blocksAfter(at: number): number {
     let height = 0;
     for (const { at: shownAt, what } of this.#world.blocks)
@@ -213,8 +213,8 @@ class Truth {
   }
 
   /**
-   * Whether a block came while this node was down, and its chain then has no such trade, or only after the decision: what
-   * fills a hole counts from the last block before it, what was only late does not.
+   * Whether a block came while this node was down, and its chain has no such trade, or only after the decision: what
+   * fills a hole counts from the last block before it, but what was only late doesn't.
    */
   #isHidden({ key, from, to }: Stay, until: number): boolean {
     if (!this.#world.ledgerOutages.some((outage) => from >= outage.from && from <= outage.to)) return false;
@@ -227,7 +227,7 @@ class Truth {
     return before !== undefined && before.at > until;
   }
 
-  /** Whether a node had a block before a time. */
+  /** Whether a node had a block before a given time. */
   #had(id: string, before: number): boolean {
     return this.#delivered.some(({ at, what }) => {
       if (at >= before) return false;
@@ -237,12 +237,12 @@ class Truth {
     });
   }
 
-  /** Whether a trade was first shown in a hole whose late step takes the block back: that counts from the hole's begin. */
+  /** Whether a trade first appeared in a hole whose late step takes its block back, counted from the hole's start. */
   #isTakenBackLate({ to }: Stay, seenAt: number): boolean {
     return !this.#delivered.some(({ at }) => at > seenAt && at < to && this.#isWhole(at, this.#delivered));
   }
 
-  /** Whether a node has all expected blocks below those that it has. */
+  /** Whether a node has all expected blocks below those it has. */
   #isWhole(at: number, expected: readonly At<Block>[]): boolean {
     if (this.#world.canFetch) return true;
     const lowest = this.#delivered[0]?.what.height ?? 0;
@@ -264,7 +264,7 @@ class Truth {
     return this.#world.blocks.find(({ what }) => what.id === id)?.what;
   }
 
-  /** Whether blocks were missing before, which this node can't fetch: it holds the ones after them. */
+  /** Whether blocks were missing before that this node can't fetch, so it holds back the ones after them. */
   #isBehind(at: number): boolean {
     return !this.#world.canFetch && this.#holesFrom <= at;
   }
@@ -278,7 +278,7 @@ class Truth {
   }
 }
 
-/** Follows the highest block, of two equal heights the later. Where blocks can't be fetched, one counts when all below it are there. */
+/** Follows the highest block, or the later of equals. If blocks can't be fetched, all below must be there. */
 const staysOf = ({ blocks, canFetch }: World, shown: readonly At<Block>[]): readonly Stay[] => {
   const byId = new Map(blocks.map(({ what }) => [what.id, what]));
   const lowest = shown[0]?.what.height ?? 0;
@@ -290,7 +290,7 @@ const staysOf = ({ blocks, canFetch }: World, shown: readonly At<Block>[]): read
     const below = byId.get(tip.parent);
     return below === undefined ? [tip] : [...branchOf(below), tip];
   };
-  // A block that nobody receives is not waited for.
+  // Don't wait for blocks that never arrive.
   const received = new Set(shown.map(({ what }) => what.id));
   const isThere = (block: Block): boolean =>
     canFetch || branchOf(block).every(({ id, height }) => height < lowest || known.has(id) || !received.has(id));

@@ -1,7 +1,7 @@
-// Runs the model with each broken rule, with the seed that finds it, and prints what is wrong as JSON.
+// Runs the model with each broken rule and the seed that detects it. Prints the violations as JSON.
 //
 //   node test/settle/model/run-mutants.mjs
-//   node test/settle/model/run-mutants.mjs 500    tries seeds from 1 on, after a change of the model
+//   node test/settle/model/run-mutants.mjs 500    tries seeds from 1 on, if you have changed the model
 import { mutants } from './mutants.mjs';
 import { model } from './run-seeds.mjs';
 

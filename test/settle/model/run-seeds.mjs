@@ -1,13 +1,13 @@
-// Runs seeds in a plain process, which is several times faster than a test with coverage. Prints the sums as JSON.
+// Runs seeds in a plain process, several times faster than a test with coverage. Prints sums as JSON.
 //
 //   node test/settle/model/run-seeds.mjs 1 200
 import { fileURLToPath } from 'node:url';
 import { bundled } from '../../support/bundle.mjs';
 
-/** Bundles the model, with a rule that is broken on purpose. */
+/** Bundles the model, if needed with a rule broken on purpose. */
 export const model = (mutant) => bundled(new URL('simulate.ts', import.meta.url), { mutant });
 
-/** Runs seeds one after the other. Returns sums, and the timelines of the first runs that are wrong. */
+/** Runs seeds one after the other. Returns sums, and the timelines of the first bad runs. */
 export const runSeeds = (simulate, from, count) => {
   const sums = { runs: count, bad: 0, wrong: 0, trades: 0, outcomes: 0, corrections: 0 };
   const states = {};

@@ -8,7 +8,7 @@ import { settle } from '../../../src/settle/settle.js';
 import { judge } from './oracle.js';
 import { type At, type Block, createWorld, deliveredBlocks, maxHeld, type Result, type World } from './world.js';
 
-/** What a run has done. */
+/** What happened in a run. */
 export interface Run {
   readonly seed: number;
   readonly violations: readonly string[];
@@ -21,7 +21,7 @@ export interface Run {
 
 type Step = LedgerStep<string> | Gap | Watermark;
 
-/** Runs the world of a seed live and from recordings, and compares the outcomes with what is true. */
+/** Runs the world of a seed live and from recordings, and compares the outcomes with the truth. */
 export const simulate = (seed: number): Run => {
   const world = createWorld(seed);
   const feed = feedOf(world);
@@ -90,7 +90,7 @@ const optionsOf = ({ limits }: World, scheduler: VirtualTimeScheduler) => ({
   scheduler,
 });
 
-/** The events of the feed: those of an outage are missing. */
+/** Returns the events of the feed, without those in an outage. */
 const feedOf = ({ sights, feedOutages, begin }: World): readonly At<FeedEvent>[] => {
   const event = (what: FeedEvent, at: number): At<FeedEvent> => ({ at, what });
   const frames = sights
@@ -109,7 +109,7 @@ const feedOf = ({ sights, feedOutages, begin }: World): readonly At<FeedEvent>[]
   );
 };
 
-/** As a log emits it. */
+/** Turns an event into a record, as a log emits it. */
 const recordedEvent = (event: FeedEvent): FeedEvent =>
   Object.assign(event.type === 'frame' ? new Frame('raw', event.data, false, event.receivedAt, 1) : { ...event }, {
     offset: 0,
@@ -132,7 +132,7 @@ const replay = (world: World, feed: readonly FeedEvent[], steps: readonly Step[]
   return results;
 };
 
-/** The last state of each trade. */
+/** Returns the last state of each trade. */
 const endsOf = (results: readonly Result[]): string =>
   [...new Map(results.map(({ key, state }) => [key, state]))]
     .map(([key, state]) => `${key} ${state}`)

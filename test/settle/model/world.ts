@@ -1,7 +1,7 @@
 import type { Outcome } from '../../../src/settle/outcome.js';
 import { type Chance, createChance } from '../../cluster/simulation/chance.js';
 
-/** A block as a node has it. */
+/** A block as a node knows it. */
 export interface Block {
   readonly id: string;
   readonly parent: string;
@@ -17,11 +17,11 @@ export interface At<T> {
 export interface Period {
   readonly from: number;
   readonly to: number;
-  /** When the outage becomes known. */
+  /** When the outage is noticed. */
   readonly knownAt: number;
 }
 
-/** Everything that happens, also what neither stream shows. Times are in epoch ms. */
+/** Everything that happens, even if neither stream shows it. Times are in epoch ms. */
 export interface World {
   readonly seed: number;
   readonly limits: {
@@ -33,9 +33,9 @@ export interface World {
   readonly depth: number;
   readonly canFetch: boolean;
   readonly slotOf: ReadonlyMap<string, string>;
-  /** When a feed without outages shows a trade. */
+  /** When the feed shows a trade if it has no outages. */
   readonly sights: readonly At<string>[];
-  /** When a node without outages shows a block. */
+  /** When the node shows a block if it has no outages. */
   readonly blocks: readonly At<Block>[];
   readonly feedOutages: readonly Period[];
   readonly ledgerOutages: readonly Period[];
@@ -51,10 +51,10 @@ interface Pending {
 
 const begin = 1_000_000;
 
-/** How many blocks wait for a missing one that can't be fetched. */
+/** How many blocks may wait for a missing one that can't be fetched. */
 export const maxHeld = 12;
 
-/** Creates the world of a seed. */
+/** Creates the world for a seed. */
 export const createWorld = (seed: number): World => {
   const chance = createChance(seed);
   const { between, oneOf, isTrue } = chance;
@@ -122,7 +122,7 @@ interface Mining {
   readonly end: number;
 }
 
-/** Mines blocks with reorganizations. Returns them when a node shows them: late, out of order, doubled. */
+/** Mines blocks with reorganizations. Returns them as a node shows them: late, out of order, doubled. */
 const mine = (chance: Chance, { pending, intervalMs, busyUntil, end }: Mining): readonly At<Block>[] => {
   const { between, isTrue, oneOf } = chance;
   const int = (least: number, most: number) => Math.floor(between(least, most));
@@ -160,9 +160,9 @@ const mine = (chance: Chance, { pending, intervalMs, busyUntil, end }: Mining): 
   return shown.sort((a, b) => a.at - b.at);
 };
 
-/** The blocks that arrive: those of an outage do not. */
+/** Returns the blocks that arrive: those in an outage don't. */
 export const deliveredBlocks = ({ blocks, ledgerOutages }: World): readonly At<Block>[] =>
   blocks.filter(({ at }) => !ledgerOutages.some(({ from, to }) => at >= from && at < to));
 
-/** What `settle` emits in a world. */
+/** Returns what `settle` emits in a world. */
 export type Result = Outcome<undefined, string>;
