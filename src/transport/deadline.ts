@@ -17,11 +17,11 @@ import { clampMs } from '../protocol/validate.js';
  * timers before it reads sockets. Data that has already arrived must be read before a timer ends the attempt.
  */
 const socketsRead$ = new Observable<void>((subscriber) => {
-  const turn = setImmediate(() => {
+  const immediate = setImmediate(() => {
     subscriber.next();
     subscriber.complete();
   });
-  return () => clearImmediate(turn);
+  return () => clearImmediate(immediate);
 });
 
 const timerAfterReads = (ms: number): Observable<unknown> => timer(clampMs(ms)).pipe(delayWhen(() => socketsRead$));

@@ -76,14 +76,14 @@ const meaningOf = ({ stage, code, status, closeCode, reason }: FailureFacts): Me
   return found;
 };
 
-type Facts = Pick<Meaning, 'status' | 'closeCode' | 'reason'>;
+type When = Pick<Meaning, 'status' | 'closeCode' | 'reason'>;
 
 /** Returns a function that creates the rows of a stage. `passes`: what happens next if the failure is temporary. */
 const rowsOf =
   (stage: Stage, passes: string) =>
-  (facts: Facts, code: ServiceFailureCode, verdict: Verdict, [meaning, advice]: readonly [string, string?]): Meaning => {
+  (when: When, code: ServiceFailureCode, verdict: Verdict, [meaning, advice]: readonly [string, string?]): Meaning => {
     const usual = verdict === 'renew' ? 'the feed reconnects with a fresh ticket' : passes;
-    return row(stage, code, verdict, [meaning, advice ?? `Nothing to do: ${usual}.`], facts);
+    return row(stage, code, verdict, [meaning, advice ?? `Nothing to do: ${usual}.`], when);
   };
 
 const ticket = rowsOf('ticket', 'the request is repeated with backoff');

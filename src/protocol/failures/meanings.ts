@@ -112,8 +112,8 @@ export const row = (
   code: FailureCode,
   verdict: Verdict,
   [meaning, advice]: readonly [meaning: string, advice: string],
-  facts?: Pick<Meaning, 'status' | 'closeCode' | 'reason'>,
-): Meaning => ({ stage, ...facts, code, verdict, meaning, advice });
+  when?: Pick<Meaning, 'status' | 'closeCode' | 'reason'>,
+): Meaning => ({ stage, ...when, code, verdict, meaning, advice });
 
 export const invalidOptions: Meaning = {
   code: 'invalid-options',
