@@ -37,7 +37,7 @@ import {
  *
  * @param policy - the policy, where it differs from the defaults of {@link BackoffPolicy}; durations in ms
  * @param onReconnect - called with each decision, before waiting
- * @param wakes$ - its first value while waiting ends the wait, but not before a `Retry-After`. Subscribed to for each wait
+ * @param wakes$ - its first value ends a wait early, but never before a `Retry-After`. Subscribed to for each wait
  * @throws TradeFeedError with code `invalid-options`, from the call itself
  * @example
  * ```ts
@@ -129,7 +129,7 @@ export interface BackoffPolicy {
    */
   readonly jitter: 'full' | 'equal' | 'none';
   /**
-   * A connection that lives this long is stable and resets the attempts. If it's 0, every connection is stable, so
+   * A connection that lives this long is stable and resets the attempts. If this is 0, every connection is stable, so
    * delays don't grow even if the service closes each connection at once. @defaultValue 5 000
    */
   readonly stableAfterMs: number;
