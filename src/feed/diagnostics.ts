@@ -32,9 +32,7 @@ interface FeedObserver {
   readonly end: () => void;
 }
 
-/**
- * Feeds the log of `NODE_DEBUG`, the channels and the warning. Only the log needs frames, to notice that none arrive.
- */
+/** Serves the `NODE_DEBUG` log, the channels and the warning. Only the log needs frames, to notice that none arrive. */
 export const observeFeed = (origin: FeedOrigin, warns: boolean): FeedObserver => {
   const log = debugLog(origin);
   const watch = debug.isOn() ? new FeedWatch(log) : undefined;

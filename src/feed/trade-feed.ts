@@ -72,9 +72,7 @@ export interface FeedOwner {
   readonly user: AccountUser;
   /** Called for each connection, and each worker, that starts to close. */
   readonly onClosing?: OnClosing | undefined;
-  /**
-   * Subscribed to once a ticket is issued; its first value starts the handshake. Not with `receiveIn: 'worker'`.
-   */
+  /** Subscribed to once a ticket is issued; its first value starts the handshake. Not with `receiveIn: 'worker'`. */
   readonly beforeHandshake?: Observable<unknown> | undefined;
   /** Whether the subscriber gets no lifecycle events. If so, the process is warned when no connection opens. */
   readonly receivesNoEvents?: boolean | undefined;

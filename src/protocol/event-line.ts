@@ -5,9 +5,7 @@ import type { LoggedValue } from './feed-state.js';
 import { checkFields, readFailure } from './failures/trade-feed-error.js';
 import { isNumber, isText, isTime } from './type-guards.js';
 
-/**
- * What a line of JSON contains. Valid UTF-8 is written as text and any other payload as base64, so no byte is lost.
- */
+/** What a line of JSON contains. Valid UTF-8 is written as text and any other payload as base64, so no byte is lost. */
 export type Received = RelayedEvent | RelayedValue<unknown>;
 
 export interface PayloadWriter {

@@ -212,9 +212,7 @@ const outageFrom = ({ at, failure }: Disconnected | Stopped): Outage => ({
   hasStopped: false,
 });
 
-/**
- * Returns the outage between two subscriptions if the first ended without an event: `repeat`, `concat`, `switchMap`.
- */
+/** Returns the outage between two subscriptions if the first just ended: `repeat`, `concat`, `switchMap`. */
 const subscribedAgainAfter = ({ hasOpened }: FeedState, newestAt: number | undefined): Outage | undefined => {
   if (!hasOpened || newestAt === undefined) return undefined;
   const failure = createFailure(subscribedAgain, { stage: 'stream', endedAt: newestAt });

@@ -106,9 +106,7 @@ export const payloadOf = (frame: AnyFrame): Uint8Array =>
  */
 export type IsWanted = (payload: Uint8Array, isBinary: boolean, isUndisturbed: boolean) => boolean;
 
-/**
- * Keeps a stored frame from holding a larger buffer alive. Its value doesn't change; a frozen frame isn't touched.
- */
+/** Keeps a stored frame from holding a larger buffer alive. Its value doesn't change; a frozen frame isn't touched. */
 export const ownPayload = (frame: AnyFrame): void => {
   if (frame instanceof LazyFrame) frame.payload.own();
   else Reflect.set(frame, 'data', ownBytes(frame.data));

@@ -33,9 +33,7 @@ export const parseEventId = (text: string | undefined): EventId | undefined => {
 // Earlier versions don't write `complete`.
 const idFormat = /^([\w-]{1,40})\.(\d{1,16})\.(\d{1,16})\.(\d{1,16})(?:\.(\d{1,16}))?(?:-[\da-f]{8})?$/;
 
-/**
- * A position in the feed of a cluster. Every replica uses the same ones, so a client can continue at another replica.
- */
+/** A position in a cluster's feed. Every replica uses the same ones, so a client can continue at another replica. */
 export interface FeedPosition {
   /** Identifies one owner's run: its generation and its id. Counts mean something only within a run. */
   readonly run: string;

@@ -97,9 +97,7 @@ export const checkRequired = (required: object, rules: Readonly<Record<string, R
     if (!rule.is(values[name])) throw refusedOption(prefix + name, rule, values[name]);
 };
 
-/**
- * Returns the feed's error for what an option threw: a failure gets the verdict `stop`, anything else stays as it is.
- */
+/** Returns the feed's error for what an option threw: a failure with the verdict `stop`, or anything else unchanged. */
 export const thrownByOption = (option: string, thrown: unknown): unknown =>
   // With any other verdict the feed would reconnect, and might run into the same exception.
   thrown instanceof TradeFeedError

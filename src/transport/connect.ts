@@ -5,7 +5,7 @@ import { tryCall } from '../protocol/type-guards.js';
 
 export type Connect<S extends Socket = Socket> = (url: URL) => S;
 
-/** Starts connecting to the origin of a URL. With `onread`, Node reads into the caller's buffer. */
+/** Starts connecting to the origin of a URL. Node reads into the caller's buffer if `onread` is set. */
 export type ConnectWith = (url: URL, onread?: OnReadOpts) => Socket;
 
 interface SharedTls {

@@ -151,9 +151,7 @@ export class ReadBuffer {
 
 export type BufferedSocket = Socket & { readonly reads: ReadBuffer };
 
-/**
- * Returns a `connect` whose sockets read into a buffer. Bytes that arrive before `onBytes` is set destroy the socket.
- */
+/** Makes sockets read into a buffer. Bytes that arrive before `onBytes` is set destroy the socket. */
 export const readIntoBuffer =
   (connect: ConnectWith): Connect<BufferedSocket> =>
   (url) => {

@@ -24,9 +24,7 @@ export interface OpenSocket {
   readonly leave: () => void;
 }
 
-/**
- * Emits once the connection is open, and doesn't complete. Unsubscribing closes the connection within a second.
- */
+/** Emits once the connection is open, and doesn't complete. Unsubscribing closes the connection within a second. */
 export const handshake$ = (
   client: WebSocketClient,
   ticket: Ticket,

@@ -126,9 +126,7 @@ class Stream implements FrameHandler {
   readonly subscriber: Subscriber<Frame>;
   private readonly connection: number;
   private readonly isWanted: IsWanted | undefined;
-  /**
-   * Whether this read has called `isWanted` and has not emitted a frame since.
-   */
+  /** Whether this read has called `isWanted` and emitted no frame since. */
   private isUndisturbed = false;
 
   constructor(

@@ -93,10 +93,7 @@ const connected = (socket: Socket): Promise<Socket> =>
     whenReady(socket, () => resolve(socket.setTimeout(0, onSilence).ref()));
   });
 
-/**
- * Opens a tunnel with CONNECT (RFC 9110, 9.3.6). Errors name the proxy's host and port, never its user name or
- * password.
- */
+/** Sends CONNECT (RFC 9110, 9.3.6). Errors name the proxy's host and port, never its user name or password. */
 export const openTunnel = (proxy: URL, url: URL): Promise<Socket> =>
   new Promise((resolve, reject) => {
     const authority = `${url.hostname}:${portOf(url)}`;

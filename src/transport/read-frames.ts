@@ -110,9 +110,7 @@ const emitWholeFrames = (bytes: Buffer, at: number, handler: FrameHandler): numb
   return end;
 };
 
-/**
- * Locates complete frames: where the head and the payload of each begin, and where the last one ends.
- */
+/** Locates complete frames: where the head and the payload of each begin, and where the last one ends. */
 const wholeFrames = (bytes: Buffer, from: number, first: number, maxFrameBytes: number) => {
   const heads: number[] = [];
   for (let at = from; ;) {

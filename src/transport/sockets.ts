@@ -39,9 +39,7 @@ export const freshSockets = ({ tls }: Pick<Settings, 'tls'>): AttemptSockets => 
 });
 
 export interface ReusableSockets extends Required<AttemptSockets> {
-  /**
-   * Never emits. Errors if the option `backoff` throws while a spare connection is renewed, so that the feed errors.
-   */
+  /** Never emits. Errors, and so does the feed, if the option `backoff` throws while a spare connection is renewed. */
   readonly errors$: Observable<never>;
   /** Stores the failure that ended an attempt, and destroys stored connections that it makes suspect. */
   readonly attemptFailed: (failure: TradeFeedError) => void;
@@ -121,7 +119,7 @@ const STANDBY_DELAY_MS = 100;
 /**
  * Manages at most one unused connection, to the origin of the last connection.
  *
- * - `open` opens it, unless it exists or there's no last origin. If it fails, or the server closes it or sends data, it's dropped.
+ * - `open` opens it, unless it exists or no origin is known. It's dropped if it fails, or the server closes it or sends data.
  * - `standBy` opens it, and reopens it after a delay whenever it closes. First waits until `current` is closed, because the next attempt may reuse that connection.
  * - `take` returns it if it has the URL's origin and is usable, otherwise a new one.
  * - `drop` destroys it and forgets the origin, so none is opened until the next `take`.

@@ -37,10 +37,7 @@ export type ToWorker =
   | { readonly type: 'key'; readonly id: number; readonly key: KeyResult }
   | { readonly type: 'stop' };
 
-/**
- * What the user's `apiKey` returned or threw; `undefined` if it didn't return a string, since that might not be
- * cloneable.
- */
+/** What the user's `apiKey` returned or threw; `undefined` for any other value, which might not be cloneable. */
 export type KeyResult = string | undefined | ThrownByUser;
 
 // Indexes in the memory that both threads share: how many batches the main thread has handled, and whether the worker

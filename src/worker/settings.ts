@@ -17,8 +17,7 @@ export interface CloneableSettings {
 }
 
 /**
- * Converts settings that passed {@link checkReceiveIn} to plain data. They contain the key, so only the worker may get
- * them.
+ * Converts settings that passed {@link checkReceiveIn} to plain data. It has the key, so only the worker may get it.
  */
 export const cloneableSettings = (settings: TicketSettings): CloneableSettings => {
   const { apiKey, backoff, receiveBufferBytes, ...options } = settings;

@@ -291,9 +291,7 @@ export const matches = (pattern: number | string | undefined, value: number | un
 export const failureOf = (error: unknown): TradeFeedError =>
   error instanceof TradeFeedError ? error : createFailure(relayReports.sourceFailed, { stage: 'stream', cause: error });
 
-/**
- * What a client of a relay observed: an HTTP status, or the code of a failure that it detected itself.
- */
+/** What a client of a relay observed: an HTTP status, or the code of a failure that it detected itself. */
 export interface RelayFailureFacts extends Omit<FailureFacts, 'stage' | 'code' | 'closeCode' | 'reason'> {
   readonly code?: RelayFailureCode | undefined;
 }
