@@ -137,7 +137,7 @@ const errorOf = async (connect: Connect, url: string): Promise<unknown> => {
 const maxVersions = ['TLSv1.2', 'TLSv1.3'] as const;
 
 describe('resumingConnect', () => {
-  it.each(maxVersions)('resumes the last session with an origin, whatever the path and scheme: %s', async (maxVersion) => {
+  it.each(maxVersions)('resumes the last session with an origin, for any path and scheme: %s', async (maxVersion) => {
     await using wire = await startWire({ tls: { ...tls, maxVersion } as typeof tls });
     const connect = resumingConnect({ ca: tls.cert });
     expect(await resumes(connect, wire.wssUrl)).toBe(false);

@@ -118,7 +118,7 @@ describe('stalled$', () => {
   });
 
   it('checks again in 1 ms if a timer fires too early', () => {
-    // The clock lags behind the timers, as can happen in Node.
+    // The clock is slower than the timers, which can happen in Node.
     const clock = jest.spyOn(performance, 'now').mockImplementation(() => Date.now() * 0.95);
     const start = Date.now();
     const pings: number[] = [];

@@ -309,7 +309,7 @@ describe('a ReadBuffer', () => {
     expect(space(reads).buffer.byteLength).toBe(length);
   });
 
-  it('is small until the first read, and has room for a read ever after', () => {
+  it('is small until the first read, and always has room for another read', () => {
     const reads = new ReadBuffer(() => 0);
     expect(space(reads).buffer.byteLength).toBeLessThanOrEqual(4 * 1024);
     readInto(reads, Buffer.alloc(1));

@@ -124,7 +124,7 @@ describe('openConnection', () => {
     await expect(texts(wire, 2)).resolves.toEqual(['a', 'b']);
   });
 
-  it('emits the frames before a close, then its failure, at once, although the server keeps the socket open', async () => {
+  it('emits the frames before a close and its failure at once, even if the server keeps the socket open', async () => {
     const after = text('after the close');
     await using wire = await startWire({
       handshake: [accept(text('a'), text('b'), close(1001, 'server shutdown'), after)],
@@ -324,7 +324,7 @@ const agentFrames$ = (wire: Wire) =>
 
 // Only ws reads the socket of an agent.
 describe("with a user's agent", () => {
-  it('emits the frames before a close, then its failure, at once, although the server keeps the socket open', async () => {
+  it('emits the frames before a close and its failure at once, even if the server keeps the socket open', async () => {
     await using wire = await startWire({
       handshake: [accept(text('a'), close(4003, 'access expired'), text('late'))],
       staysOpen: true,
