@@ -59,7 +59,7 @@ describe('account use', () => {
       ['to a shared feed', { how: 'to a shared feed' }],
       ['one after the other', { how: 'one after the other' }],
       ['one after the other, in workers', { how: 'one after the other', receiveIn: 'worker' }],
-    ])('is not warned: %s', async (_, settings) => {
+    ])("isn't warned: %s", async (_, settings) => {
       expect(await run(settings)).toEqual({ lines: ['first', 'second'], stderr: '' });
     });
 

@@ -95,7 +95,7 @@ describe('backoff', () => {
       until: '   ----------!',
     },
     {
-      title: 'waits longer after each connection that opens and drops at once, up to the longest wait',
+      title: 'waits longer each time a connection opens and drops at once, up to the longest delay',
       source: '  a#',
       failure: dropped,
       subs: ['   ^!', '- 10ms ^!', '- 10ms - 20ms ^!', '- 10ms - 20ms - 40ms ^!', '- 10ms - 20ms - 40ms - 40ms ^!'],
@@ -120,7 +120,7 @@ describe('backoff', () => {
       error: copyFailure(exhausted, { previous: dropped }),
     },
     {
-      title: 'does not connect again if the consumer unsubscribes during a wait',
+      title: "doesn't reconnect if the consumer unsubscribes while it waits",
       source: '  a#',
       failure: dropped,
       subs: '    ^!',
@@ -188,7 +188,7 @@ describe('backoff', () => {
   describe('with wakes$', () => {
     it.each([
       {
-        title: 'ends a wait at once, and subscribes to wakes$ only during waits',
+        title: 'stops waiting at once, and subscribes to wakes$ only while waiting',
         source: '  --#',
         wakes: '   ---w-------',
         wakeSubs: ['--^!', '-----^----------!'],
@@ -196,7 +196,7 @@ describe('backoff', () => {
         until: '   ----------------!',
       },
       {
-        title: 'waits normally without a wake, and ignores a wake during an attempt',
+        title: 'waits normally if not woken, and ignores a wake-up during an attempt',
         source: '  --#',
         wakes: '   -w----------w',
         wakeSubs: ['--^---------!', '-- 10ms --^ 19ms !'],
@@ -204,7 +204,7 @@ describe('backoff', () => {
         until: '   -- 10ms -- 20ms --!',
       },
       {
-        title: 'ends a wait once, however many wakes arrive',
+        title: 'stops waiting once, however many wake-ups arrive',
         source: '  ---#',
         wakes: '   ----(www)-www',
         wakeSubs: ['---^!', '-------^--!'],
@@ -228,7 +228,7 @@ describe('backoff', () => {
       ['with the floor, ends the wait with it', 25, 25],
       ['after the floor, ends the wait at once', 31, 31],
       ['never, does not change the wait', 1_000, 160],
-    ])('a wake %s', (_when, at, waited) => {
+    ])('a wake-up %s', (_when, at, waited) => {
       marbles(({ cold, hot, expectObservable, expectSubscriptions }, policy) => {
         const source = cold('#', undefined, busy);
         const slow = { ...policy, initialDelayMs: 160, maxDelayMs: 160 };
@@ -361,7 +361,7 @@ describe('policy', () => {
     });
 
     it.each([new Error('mine'), 'text', undefined, null, 0, { verdict: 'backoff' }])(
-      'stops with %p unchanged: it is not a failure of the feed',
+      'stops with %p unchanged, because it is not a failure of the feed',
       (error) => {
         expect(fold(plain, [error])).toEqual([{ stop: error }]);
         expect(stopOf(fold(plain, [refused('backoff'), error]))).toBe(error);

@@ -193,7 +193,7 @@ describe('publishEvents', () => {
       ],
     ],
     ['opened', [opened(3)]],
-  ])('publishes the events of the channel %s with the origin, and no steps of an attempt', (name, events) => {
+  ])('publishes the events of the channel %s with the origin, but no steps of an attempt', (name, events) => {
     const messages: unknown[] = [];
     const listener = (message: unknown) => void messages.push(message);
     subscribe(`rx-trade-feed:${name}`, listener);
@@ -277,7 +277,7 @@ describe('warn without connection', () => {
     it.each<[string, TradeFeedOptions]>([
       ['on the main thread', {}],
       ['in a worker', { receiveIn: 'worker' }],
-    ])('warns once for each subscription of tradeFeed$, %s', async (_name, options) => {
+    ])('warns once per subscription of tradeFeed$, %s', async (_name, options) => {
       await using wire = await startWire(unavailable);
       const feed$ = tradeFeed$('market', optionsFor(wire, options));
       for (const warnings of [1, 2]) {

@@ -201,7 +201,7 @@ it.each([
   [{}, '`baseUrl` and `apiKey`. Pass them as options, or set TRADE_FEED_BASE_URL and TRADE_FEED_API_KEY.'],
   [{ apiKey: marker }, '`baseUrl`. Pass it as an option, or set TRADE_FEED_BASE_URL.'],
   [{ baseUrl: 'https://x.example' }, '`apiKey`. Pass it as an option, or set TRADE_FEED_API_KEY.'],
-])('names all settings that are missing from %p at once, and the way without an account', (options, missing) => {
+])('names everything missing from %p at once, and how to start without an account', (options, missing) => {
   const { message } = refusalOf(() => tradeFeed$('market', options));
   expect(message).toBe(
     `Missing ${missing} No account? Run \`npx rx-trade-feed serve\`: it prints what to set. ` +
@@ -373,7 +373,7 @@ describe.each([
     [null, ''],
     [5, ', got 5'],
     [['raw'], ''],
-  ])('refuses the feed %p from the call itself', (feed, got) => {
+  ])('refuses the feed %p at once', (feed, got) => {
     const error = refusalOf(() => feed$(feed as Feed, valid));
     expect(error.message).toContain(`\`feed\` must be 'market' or 'raw'${got}.`);
     expect(inspect(error)).not.toContain('planted');

@@ -153,7 +153,7 @@ describe('a received frame', () => {
     ['a chunk, after its data was read', (frame) => frame.data],
     ['a text', (frame) => frame.text()],
     ['a text and a chunk', (frame) => [frame.text(), frame.data]],
-  ])('moves from %s to memory that nothing else uses', (_, place) => {
+  ])('moves from %s to memory that it alone uses', (_, place) => {
     const bytes = Buffer.alloc(5_000, 'x');
     const { frame, reuse } = received(bytes);
     place(frame);
@@ -169,7 +169,7 @@ describe('a received frame', () => {
   it.each([
     [4_095, 65_536],
     [4_096, 4_096],
-  ])('owns %d bytes, below 4 KiB as a string', (size, bufferBytes) => {
+  ])('keeps %d bytes, as a string below 4 KiB', (size, bufferBytes) => {
     const { frame } = received(Buffer.alloc(size, 'x'), Binary);
     const { data } = frame;
     frame.payload.own();

@@ -135,7 +135,7 @@ describe('retry after', () => {
     });
 
     it.each(Object.entries(forms))(
-      'compares %s with the Date of the response, not with the local clock',
+      "compares %s with the response's Date, not with the local clock",
       (_, value) => {
         const dates = ['Sun, 06 Nov 1994 08:49:30 GMT', 'Sun Nov  6 08:48:37 1994', 'Sun, 06 Nov 1994 08:49:38 GMT'];
         expect([...dates, value].map((date) => retryAfterMs(value, date))).toEqual([7_000, 60_000, 0, 0]);

@@ -397,7 +397,7 @@ describe('readFailure', () => {
 });
 
 it.each([new Error('secret'), 'secret', undefined, null, { code: 'connection-lost' }])(
-  'failureOf returns an error of the application as the cause of a failure that stops, with fixed texts: %p',
+  'failureOf makes an error of the app the cause of a failure that stops, with fixed texts: %p',
   (error) => {
     const failure = failureOf(error);
     expect(failureOf(failure)).toBe(failure);
@@ -455,7 +455,7 @@ describe('the option `classify`', () => {
   });
 
   it.each(['retry', '', undefined, null, true, Promise.resolve('stop'), 'toString'])(
-    'stops if it returns %p, which is not a verdict',
+    'stops if it returns %p, because that is not a verdict',
     (given) => {
       const error = classified({ classify: () => given as Verdict }) as TradeFeedError;
       expect(error).toMatchObject({ code: 'invalid-options', verdict: 'stop' });

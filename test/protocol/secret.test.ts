@@ -33,7 +33,7 @@ describe('Secret', () => {
   });
 
   it.each(['', ' ', 'a b', 'a\r\nb', 'ключ', 7 as unknown as string])(
-    'cannot contain a value that is not valid in a header: %j',
+    "can't contain what isn't valid in a header: %j",
     (value) => {
       expect(() => new Secret(value)).toThrow(new TypeError('A secret must be one or more visible ASCII characters.'));
     },

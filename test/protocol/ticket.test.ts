@@ -60,7 +60,7 @@ describe('Ticket', () => {
 
 describe('parseTicket', () => {
   it.each(['', ' ', '{', 'tkt-planted-0815', '<html>', `${JSON.stringify(wire)}x`, "{'ticket':'t'}"])(
-    'reports that %j is not JSON',
+    "reports that %j isn't JSON",
     (body) => {
       expect(parseTicket(body)).toBe("the body isn't JSON");
     },

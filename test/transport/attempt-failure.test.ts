@@ -105,7 +105,7 @@ describe('networkFailure', () => {
   });
 
   it.each([['text'], [undefined], [null], [{}], [{ message: 5 }]])(
-    'creates a failure for any value that a dispatcher of the user rejects with: %p',
+    "creates a failure from whatever a user's dispatcher rejects with: %p",
     (error) => {
       const facts = networkFailure('ticket', error, redactor(new Secret('k')));
       expect(facts.code).toBe('ticket-endpoint-unreachable');

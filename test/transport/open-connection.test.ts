@@ -260,7 +260,7 @@ describe('liveness on the wire', () => {
   });
 
   it.each(['an I/O callback', 'a timer'])(
-    'does not report an event loop that is blocked in %s as silence',
+    "doesn't mistake an event loop blocked in %s for silence",
     async (where) => {
       await using wire = await startWire({ handshake: [accept(text('before'))] });
       const seen: string[] = [];
@@ -344,7 +344,7 @@ describe("with a user's agent", () => {
 it.each([
   ['in place', frames$],
   ['by ws', agentFrames$],
-])('stays connected between reads, and each frame has the time of its own read: %s', async (_how, feedOf) => {
+])('stays connected between reads, and stamps each frame with the time of its read: %s', async (_how, feedOf) => {
   let push: (frame: Buffer) => void = () => undefined;
   const open: HandshakeStep = (peer, wire, n) => {
     push = (frame) => void peer.socket.write(frame);

@@ -164,7 +164,7 @@ describe('a failure while HTTPS_PROXY is set', () => {
     ['NO_PROXY names the host', { NO_PROXY: host }, direct],
     ['NODE_USE_ENV_PROXY is 0', { NODE_USE_ENV_PROXY: '0' }, direct],
     ['the host is this machine', {}, { ...direct, baseUrl: 'http://127.0.0.1:1' }],
-  ])('does not mention it if %s', async (_case, env, options) => {
+  ])("doesn't mention it if %s", async (_case, env, options) => {
     Object.assign(process.env, env);
     for (const receiveIn of ['main', 'worker'] as const) {
       const { code, message } = await failureOf({ ...options, receiveIn });
@@ -207,7 +207,7 @@ describe('openTunnel', () => {
     ['user:100%', 'user:100%'],
     ['user:a%zz', 'user:a%zz'],
     ['user:%ff', 'user:%ff'],
-  ])('accepts the credentials %s of a proxy', async (inAddress, credentials) => {
+  ])('accepts the proxy credentials %s', async (inAddress, credentials) => {
     await using proxy = await startConnectProxy({ targets: { 'feed.example:8443': 1 }, status: 403 });
     await expect(tunnelThrough(proxy.url.replace('//', `//${inAddress}@`))).rejects.toThrow('403');
     expect(proxy.requests[0]?.headers).toMatchObject({

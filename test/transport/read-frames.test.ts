@@ -47,7 +47,7 @@ describe('frameReader', () => {
   it.each([
     ['texts', 1],
     ['binary frames', 2],
-  ])('passes the rest to ws if the handler is closed during a read: %s', (_, opcode) => {
+  ])('passes the rest to ws if the handler closes during a read: %s', (_, opcode) => {
     const all = framed(texts, opcode);
     const rest = framed(texts.slice(2), opcode);
     const { emitted, read } = startReader(2);
@@ -87,7 +87,7 @@ describe('frameReader', () => {
     ['a ping in fragments', [0x09, 0]],
     ['a close frame of more than 125 bytes', [0x88, 126, 0, 126]],
     ['text that is not UTF-8', [0x81, 1, 0xc3]],
-  ])('emits the frames before an invalid one, and passes it and all later bytes to ws: %s', (_, invalid) => {
+  ])('emits the frames before an invalid one, then passes everything to ws: %s', (_, invalid) => {
     const bytes = Buffer.concat([Buffer.from(invalid), framed(texts)]);
     const { emitted, read } = startReader();
     expect(read(Buffer.concat([framed(texts), bytes])).equals(bytes)).toBe(true);

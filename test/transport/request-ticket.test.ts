@@ -334,7 +334,7 @@ describe('apiKey$', () => {
     ['rejects with an error', new Error('no vault'), 'no vault'],
     ['rejects with something else', 'planted-secret', 'it rejected'],
   ])(
-    'fails with api-key-unavailable when the function %s, and shows only the message of an error',
+    "fails with api-key-unavailable if the function %s, and shows only the error's message",
     async (_, thrown, words) => {
       const failure = keyOf(() => throwing(thrown));
       await expect(failure).rejects.toMatchObject({

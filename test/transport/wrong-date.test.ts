@@ -46,7 +46,7 @@ const expired = ['ticket-requested', 'ticket-issued', 'ticket-expired', 'reconne
 
 describe.each(['main', 'worker'] as const)('a wrong `Date` from a proxy, received in %s', (receiveIn) => {
   it.each([60_000, 61_000, 3_600_000, 10 ** 12])(
-    'that leaves the ticket no lifetime (%i ms ahead) is ignored: the service decides',
+    'is ignored if it leaves the ticket no lifetime (%i ms ahead): the service decides',
     async (aheadMs) => {
       await using wire = await startWire({ ticket: [issueWithDateAhead(aheadMs)], handshake: [accept(text('a'))] });
       const events = await untilFrame(optionsFor(wire, { receiveIn }));

@@ -194,7 +194,7 @@ describe('an `apiKey` function', () => {
   it.each<[string, () => unknown]>([
     ['returns a symbol', () => symbol],
     ['resolves with an object', () => Promise.resolve({ call: () => undefined })],
-  ])('that %s, which is no key and cannot be cloned, ends the feed with an error', async (_what, apiKey) => {
+  ])("that %s, which is not a key and can't be cloned, ends the feed with an error", async (_what, apiKey) => {
     await using wire = await startWire();
     const failure = { code: 'invalid-options', stage: 'ticket', option: 'apiKey' };
     for (const options of [inWorker(wire), optionsFor(wire)])
@@ -214,7 +214,7 @@ describe('an `apiKey` function', () => {
       'a failure with a field that cannot be cloned',
       Object.assign(createTradeFeedError({ stage: 'ticket', status: 500 }), { call }),
     ],
-  ])('that throws %s: that object is the cause', async (_what, cause) => {
+  ])('that throws %s makes that object the cause', async (_what, cause) => {
     const error = await keyFailure(() => {
       throw cause as Error;
     });

@@ -42,7 +42,7 @@ describe('settings for a worker', () => {
     ['classify', { classify: (_, verdict) => verdict }, ': another thread.*leave out `receiveIn`'],
     ['backoff.random', { backoff: { random: () => 0 } }, ": another thread.*set `backoff.jitter` to 'none'"],
     ['tls.checkServerIdentity', { tls: { checkServerIdentity: () => undefined } }, ': another thread.*`tls.ca`'],
-  ])('are refused from the call itself if they are bound to this thread: %s', (...[option, options, advice = '']) => {
+  ])('are refused at once if they are bound to this thread: %s', (...[option, options, advice = '']) => {
     const wanted = new RegExp(`\`${option}\` must be left out with \`receiveIn: 'worker'\`${advice}`);
     const message = expect.stringMatching(wanted) as unknown;
     for (const feed$ of [tradeFeed$, tradeFeedEvents$])
@@ -144,7 +144,7 @@ describe('an error that is sent to another thread', () => {
   });
 
   it.each([new Error('mine'), 'mine', undefined, { mine: true }, () => 1])(
-    'is the same object when it was thrown by apiKey: %p',
+    'is the same object if apiKey threw it: %p',
     (thrown) => {
       const kept: Thrown = new Map();
       const there = standIn(structuredClone(keepThrown(kept, 1, thrown)));
