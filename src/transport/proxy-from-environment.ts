@@ -22,7 +22,8 @@ export interface ProxyFromEnvironmentOptions {
 /**
  * Resolves with the options `dispatcher` and `agent` for the proxy in the environment, or no options if there's none.
  *
- * - `HTTPS_PROXY` (or `https_proxy`) is the proxy: `http://proxy.example:3128`, with a user name and a password if it needs them, or `https:`. SOCKS proxies aren't supported.
+ * - `HTTPS_PROXY` (or `https_proxy`) is the proxy: `http://proxy.example:3128`, with a user name and a password if it
+ *   needs them, or `https:`. SOCKS proxies aren't supported.
  * - `NO_PROXY` (or `no_proxy`) lists hosts that are connected directly, separated by commas: `example.com` includes all
  *   hosts below it, `example.com:8443` only that port, and `*` is every host. Loopback hosts never use the proxy.
  * - `NODE_USE_ENV_PROXY=0` turns both off. Other values don't matter.

@@ -119,8 +119,10 @@ const STANDBY_DELAY_MS = 100;
 /**
  * Manages at most one unused connection, to the origin of the last connection.
  *
- * - `open` opens it, unless it exists or no origin is known. It's dropped if it fails, or the server closes it or sends data.
- * - `standBy` opens it, and reopens it after a delay whenever it closes. First waits until `current` is closed, because the next attempt may reuse that connection.
+ * - `open` opens it, unless it exists or no origin is known. It's dropped if it fails, or if the server closes it or
+ *   sends data.
+ * - `standBy` opens it, and reopens it after a delay whenever it closes. First waits until `current` is closed, because
+ *   the next attempt may reuse that connection.
  * - `take` returns it if it has the URL's origin and is usable, otherwise a new one.
  * - `drop` destroys it and forgets the origin, so none is opened until the next `take`.
  *

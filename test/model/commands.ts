@@ -13,10 +13,7 @@ const now = (): number => performance.now();
 const live = (model: Readonly<Model>): readonly Feed[] =>
   [...model.feeds.values()].filter(({ phase }) => phase !== 'over');
 
-/**
- * Runs the service action for a feed's phase. If the feed waits, or the service no longer answers it, advances the time
- * instead.
- */
+/** Runs the service action for a feed's phase. Advances the time if the feed waits or gets no answers anymore. */
 const act = (pick: number, actions: ServiceActions): Command => {
   const picked = (model: Readonly<Model>) => live(model)[pick % live(model).length];
   const actionFor = ({ phase, isMute }: Feed) =>

@@ -167,7 +167,7 @@ describe('resumingConnect', () => {
     expect(await resumes(connect, `wss://localhost:${portOf(wire.wssUrl)}`)).toBe(false);
   });
 
-  it("resumes no session if the user set checkServerIdentity, and calls it for each connection", async () => {
+  it('resumes no session if the user set checkServerIdentity, and calls it for each connection', async () => {
     await using wire = await startWire({ tls });
     let calls = 0;
     const options: TlsOptions = { ca: tls.cert, checkServerIdentity: () => void (calls += 1) };

@@ -81,10 +81,7 @@ interface Seen {
   closed: unknown;
 }
 
-/**
- * Returns what a client emits and answers if these bytes follow its handshake: over a FrameSocket if `isFrameSocket`,
- * else over bare ws.
- */
+/** Returns what a client emits and answers for these bytes after its handshake, over a FrameSocket or over bare ws. */
 const seenOf = async (bytes: Buffer, cut: (bytes: Buffer) => Buffer[], isFrameSocket: boolean): Promise<Seen> => {
   const fake = new FakeSocket(isFrameSocket);
   const socket = isFrameSocket ? new FrameSocket(fake as unknown as BufferedSocket) : fake;
@@ -149,8 +146,7 @@ const seenOf = async (bytes: Buffer, cut: (bytes: Buffer) => Buffer[], isFrameSo
 
 const inOrder = ({ events }: Seen) => events.filter((event) => Array.isArray(event));
 /**
- * Returns which events belong to which bytes: none may be late. ws may report an invalid frame before its whole head
- * has arrived.
+ * Returns which bytes led to which events, as none may be late. ws may report an invalid frame before its whole head.
  */
 const inTime = ({ events }: Seen) =>
   events.filter((event) => event === 'chunk' || /text|binary|ping|pong/.test((event as string[])[0] ?? ''));
@@ -454,9 +450,7 @@ const bareFrames = (wssUrl: string, ca: string | undefined): Promise<Read[]> =>
       .on('close', () => resolve(seen));
   });
 
-/**
- * Returns what a subscriber sees if it reads each frame with `look`, then and again once everything has been received.
- */
+/** Returns what a subscriber sees if it reads each frame with `look`, at once and when all have arrived. */
 const ourFrames = async (options: TradeFeedOptions, look: Look): Promise<{ seen: Read[]; late: Read[] }> => {
   const frames: Frame[] = [];
   const seen: Promise<Read>[] = [];

@@ -259,28 +259,25 @@ describe('liveness on the wire', () => {
     await Promise.all([...wire.open].map(closed));
   });
 
-  it.each(['an I/O callback', 'a timer'])(
-    "doesn't mistake an event loop blocked in %s for silence",
-    async (where) => {
-      await using wire = await startWire({ handshake: [accept(text('before'))] });
-      const seen: string[] = [];
-      const block = () => {
-        [...wire.open].at(-1)?.write(text('while blocked'));
-        for (const end = performance.now() + 900; performance.now() < end;);
-      };
-      await frames$(wire, { idleTimeoutMs: 300 })
-        .pipe(take(2))
-        .forEach((frame) => {
-          seen.push(frame.text());
-          if (seen.length > 1) return;
-          if (where === 'a timer') setTimeout(block, 5);
-          else stat('.', block);
-        });
-      expect(seen).toEqual(['before', 'while blocked']);
-      await Promise.all([...wire.open].map(closed));
-      expect(wire.opcodes).toEqual([8]);
-    },
-  );
+  it.each(['an I/O callback', 'a timer'])("doesn't mistake an event loop blocked in %s for silence", async (where) => {
+    await using wire = await startWire({ handshake: [accept(text('before'))] });
+    const seen: string[] = [];
+    const block = () => {
+      [...wire.open].at(-1)?.write(text('while blocked'));
+      for (const end = performance.now() + 900; performance.now() < end;);
+    };
+    await frames$(wire, { idleTimeoutMs: 300 })
+      .pipe(take(2))
+      .forEach((frame) => {
+        seen.push(frame.text());
+        if (seen.length > 1) return;
+        if (where === 'a timer') setTimeout(block, 5);
+        else stat('.', block);
+      });
+    expect(seen).toEqual(['before', 'while blocked']);
+    await Promise.all([...wire.open].map(closed));
+    expect(wire.opcodes).toEqual([8]);
+  });
 });
 
 it('copies unread payloads to blocks of at most 64 KiB, so that a stored frame keeps few others alive', () => {
