@@ -66,7 +66,7 @@ describe('observe feed', () => {
     ['tradeFeed$ in a worker', tradeFeed$, { receiveIn: 'worker' }],
     ['tradeFeedEvents$ in a worker', tradeFeedEvents$, { receiveIn: 'worker' }],
   ])('%s', (name, feed$, options) => {
-    it("publishes its attempts and its subscriber's events, with one origin and without secrets", async () => {
+    it('publishes its attempts, and the events that its subscriber receives, with one origin and no secret', async () => {
       await using wire = await startWire(script);
       const received: unknown[] = [];
       const error: unknown = await new Promise((resolve) => {

@@ -209,7 +209,7 @@ it.each([
   );
 });
 
-it('refuses a key that is too long, showing only its length, and a key that is a number, showing nothing', () => {
+it('refuses a key that is too long, and shows only its length, and nothing of a key that is a number', () => {
   const error = refused('apiKey', marker.repeat(3_000));
   expect(error.message).toContain('got 36000 characters (at most 16384)');
   expect(everythingOf(error)).not.toContain(marker);

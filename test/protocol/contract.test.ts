@@ -182,7 +182,7 @@ describe('printable', () => {
     expect(printable(text)).toBe(shown);
   });
 
-  it('puts the reason and the detail on one line, without white space around them', () => {
+  it('puts a reason and a detail into one line of a message, without white space around them', () => {
     const error = createTradeFeedError({ stage: 'stream', closeCode: 4999, reason: ' a\nb ', detail: '\tc\r\nd\n' });
     expect(error.message).toContain('"a␊b", c␍␊d)');
     expect(error.reason).toBe(' a\nb ');

@@ -76,7 +76,7 @@ describe('parseTicket', () => {
     expect(parseTicket(JSON.stringify(body))).toBe(`wrong or missing: ${names}`);
   });
 
-  it('agrees with the codec on any JSON and any field values, and never quotes the body', () => {
+  it('agrees with the codec on any JSON value and on any values of the fields, and never quotes the body', () => {
     const valueOf = (field: (typeof fields)[number]) =>
       fc.oneof(fc.constantFrom(...good[field], ...bad[field]), fc.jsonValue());
     const anyBody = fc.record(Object.fromEntries(fields.map((field) => [field, valueOf(field)])), { requiredKeys: [] });

@@ -185,7 +185,7 @@ describe('openConnection', () => {
     expect(frames[1]?.receivedAt).toBe(frames[0]?.receivedAt);
   });
 
-  it("keeps its absolute deadline while the handshake's answer trickles in byte by byte", async () => {
+  it('keeps its absolute deadline while the answer to the handshake arrives byte by byte', async () => {
     await using wire = await startWire({
       handshake: [
         ({ socket }) => {

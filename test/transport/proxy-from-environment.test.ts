@@ -42,7 +42,7 @@ describe('proxyFromEnvironment', () => {
     expect(await proxyFromEnvironment({ env: { HTTPS_PROXY: 'http://p', NODE_USE_ENV_PROXY: '0' } })).toStrictEqual({});
   });
 
-  it('sends the ticket request and the handshake through the proxy, which sees neither key nor ticket', async () => {
+  it('lets ticket request and handshake use the proxy, which sees neither key nor ticket', async () => {
     await using proxy = await startProxy();
     const options = await optionsThrough(proxy.url);
     expect((await firstValueFrom(tradeFeed$('market', options))).text()).toMatch(/^\{"batch"/);
