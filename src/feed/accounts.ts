@@ -6,29 +6,29 @@ import { isCredential, Secret } from '../protocol/secret.js';
 import type { TicketSettings } from './options.js';
 
 export interface AccountUser {
-  /** The place in the program that created the feed, for messages. */
+  /** Where in the program the feed was created, for messages. */
   readonly where: string;
   /**
-   * Receives the warning that another feed uses the same account. If neither feed has this function, the process is
-   * warned. @defaultValue none
+   * Receives the warning that another feed uses the same account. If neither feed has it, the process emits the
+   * warning. @defaultValue none
    */
   readonly warn?: ((text: string) => void) | undefined;
   /**
-   * Users with one group do not replace each other: a module and its feed, or the replicas of a cluster. @defaultValue
-   * none
+   * Users in the same group don't replace each other: a module and its feed, or the replicas of a cluster.
+   * @defaultValue none
    */
   readonly group?: unknown;
 }
 
 export interface AccountUse {
-  /** The settings for the feed: their `apiKey` function registers the key that it returns. */
+  /** The settings for the feed, whose `apiKey` function registers the keys it returns. */
   readonly settings: TicketSettings;
   readonly end: () => void;
 }
 
 /**
- * Two users of one account cause a warning, once for each pair: their connections replace each other (contract, section
- * 3.2). A key from an `apiKey` function is known, and compared, when the function has returned it.
+ * Warns, once per pair, if two users share an account: their connections replace each other (contract, section 3.2). A
+ * key from an `apiKey` function can be compared only after the function returned it.
  */
 export const useAccount = (settings: TicketSettings, user: AccountUser): AccountUse => {
   const { baseUrl, apiKey, warnings = true } = settings;
@@ -47,7 +47,7 @@ export const useAccount = (settings: TicketSettings, user: AccountUser): Account
   }
   const readKey = async (): Promise<string> => {
     const key = await apiKey();
-    // The ticket request refuses any other value.
+    // The ticket request refuses anything else.
     if (isCredential(key)) setKey(new Secret(key));
     return key;
   };
@@ -70,10 +70,10 @@ interface Use {
   readonly warnings: boolean;
 }
 
-// One set for the process: two feeds in different modules can use the same account.
+// One set per process: feeds in different modules may use the same account.
 const uses = new Set<Use>();
 
-// With `retry`, two feeds replace each other again and again.
+// Two feeds with `retry` keep replacing each other, and should be reported only once.
 const warnedOf = new WeakMap<AccountUser, WeakSet<AccountUser>>();
 
 const compare = (use: Use): void => {
@@ -91,7 +91,7 @@ const warn = (earlier: Use, later: Use): void => {
   if (isGroup || !earlier.warnings || !later.warnings) return;
   const log = other.warn ?? one.warn;
   if (log) return warnOnce(one, other, log);
-  // The handler of an end can subscribe again before that subscription has ended its use.
+  // A `complete` or `error` handler may resubscribe before the subscription that ended has released its use.
   queueMicrotask(() => {
     if (uses.has(earlier) && uses.has(later)) warnOnce(one, other, warnProcess);
   });
@@ -112,7 +112,7 @@ const warnProcess = (text: string): void =>
     ...{ type: 'TradeFeedWarning', code: 'connection-replaced' },
   });
 
-// Without a salt, the fingerprint could be compared with hashes of guessed keys.
+// Salted, so that the fingerprint can't be compared with hashes of guessed keys.
 const salt = randomBytes(32);
 
 const fingerprint = (baseUrl: string, apiKey: Secret): string =>
@@ -121,13 +121,13 @@ const fingerprint = (baseUrl: string, apiKey: Secret): string =>
     .digest('base64');
 
 /**
- * Returns the place of the caller's caller, for messages: file, line and column. The path of a file in the working
- * directory is relative.
+ * Returns where the caller was called, for messages: file, line and column. Paths inside the working directory are
+ * relative.
  */
 export const callPlace = (): string => {
   const trace: { readonly stack?: unknown } = {};
   Error.captureStackTrace(trace, callPlace);
-  // Line 0 is the error, line 1 the function that calls `callPlace`, line 2 the caller of that function.
+  // Line 0 is the error, line 1 the function that calls `callPlace`, line 2 its caller.
   const frame = String(trace.stack).split('\n')[2] ?? '';
   // Either `at name (file:1:2)` or `at file:1:2`.
   const address = /\((.+)\)$/.exec(frame)?.[1] ?? frame.replace(/^ *at (async )?/, '');

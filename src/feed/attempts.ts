@@ -11,11 +11,11 @@ import { type Lifecycle, reconnects } from './lifecycle.js';
 import type { TicketSettings } from './options.js';
 
 /**
- * Streams the frames of a feed. Receives them on the thread that subscribes: the main thread or a worker.
+ * Streams the frames of a feed on the thread that subscribes: the main thread or a worker.
  *
- * @param lifecycle - receives the events of the attempts, and the error of the feed before the subscriber
- * @param onClosing - is called for each connection that starts to close
- * @param beforeHandshake - is subscribed to when a ticket was issued; its first value starts the handshake
+ * @param lifecycle - gets the events of the attempts, and the feed's error before the subscriber does
+ * @param onClosing - called for each connection that starts to close
+ * @param beforeHandshake - subscribed to once a ticket is issued; its first value starts the handshake
  *   @defaultValue no wait
  * @param isWanted - see {@link openConnectionOver}
  */

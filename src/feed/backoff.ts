@@ -29,16 +29,15 @@ import {
 } from '../protocol/validate.js';
 
 /**
- * Creates the notifier of `retryWhen`: waits after each failure, as the policy decides, then starts the next attempt.
+ * Creates the notifier of `retryWhen`: after each failure it waits as the policy says, then starts the next attempt.
  *
- * Emits at the end of each wait. Errors at once with a failure whose verdict is `stop`, with any error that is not a
- * `TradeFeedError`, and with `retries-exhausted` after `maxAttempts`. Never completes. Each subscription has separate
- * state.
+ * Emits when it's time for the next attempt. Errors at once with a failure whose verdict is `stop`, with any error that
+ * isn't a `TradeFeedError`, and with `retries-exhausted` after `maxAttempts`. Never completes. Subscriptions don't
+ * share state.
  *
  * @param policy - the policy, where it differs from the defaults of {@link BackoffPolicy}; durations in ms
- * @param onReconnect - is called with each decision, before the wait begins
- * @param wakes$ - its first value during a wait ends the wait early, but not before a `Retry-After`. It is subscribed
- *   to for each wait
+ * @param onReconnect - called with each decision, before waiting
+ * @param wakes$ - its first value ends a wait early, but never before a `Retry-After`. Subscribed to for each wait
  * @throws TradeFeedError with code `invalid-options`, from the call itself
  * @example
  * ```ts
@@ -72,7 +71,7 @@ export const backoff = (
 /**
  * Creates the `delay` of RxJS 7's `retry`, with the same policy as {@link backoff}.
  *
- * The function counts the attempts, so create one per subscription: inside `defer`, as in the example.
+ * The function counts attempts, so create one per subscription: inside `defer`, as in the example.
  *
  * @param policy - the policy, where it differs from the defaults of {@link BackoffPolicy}; durations in ms
  * @throws TradeFeedError with code `invalid-options`, from the call itself
@@ -115,36 +114,37 @@ const orThrow = (next: Reconnect | Stop): Reconnect => {
   return next;
 };
 
-/** The policy of the reconnects: how the waits grow, and when the feed stops. Durations in ms. */
+/** Decides how long the feed waits before it reconnects, and when it gives up. Durations in ms. */
 export interface BackoffPolicy {
-  /** Longest first wait. @defaultValue 500 */
+  /** Longest delay before the first reconnect. @defaultValue 500 */
   readonly initialDelayMs: number;
-  /** Longest wait, unless a `Retry-After` is longer. @defaultValue 30 000 */
+  /** Longest delay, unless a `Retry-After` is longer. @defaultValue 30 000 */
   readonly maxDelayMs: number;
-  /** Factor by which the longest wait grows with each reconnect. @defaultValue 2 */
+  /** Factor by which the longest delay grows with each reconnect. @defaultValue 2 */
   readonly factor: number;
   /**
-   * `full`: a random wait up to the longest one; `equal`: a random wait between half of it and all of it; `none`: the
-   * longest wait. With `full` and `equal`, the random wait of a first reconnect is added to a `Retry-After`.
+   * `full`: a random delay up to the longest; `equal`: a random one between half of it and all of it; `none`: always
+   * the longest. `full` and `equal` also add the random delay of a first reconnect to a `Retry-After`.
    * @defaultValue `'full'`
    */
   readonly jitter: 'full' | 'equal' | 'none';
   /**
-   * A connection that lived this long is stable and resets the attempts. With 0 every connection is stable, so the
-   * waits do not grow if the service closes each connection at once. @defaultValue 5 000
+   * A connection that lives this long is stable and resets the attempts. If this is 0, every connection is stable, so
+   * delays don't grow even if the service closes each connection at once. @defaultValue 5 000
    */
   readonly stableAfterMs: number;
   /**
-   * Reconnects in a row without a stable connection: 3 means one first attempt and three more. @defaultValue `Infinity`
+   * How many reconnects in a row may fail to reach a stable connection: 3 means one attempt and three more.
+   * @defaultValue `Infinity`
    */
   readonly maxAttempts: number;
   /** Returns a number from 0 up to 1, for the jitter. @defaultValue `Math.random` */
   readonly random: () => number;
-  /** Schedules the waits. @defaultValue `asapScheduler`: uses a timer, except for a wait of 0 ms */
+  /** Schedules the delays. @defaultValue `asapScheduler`: uses a timer, except for a delay of 0 ms */
   readonly scheduler: SchedulerLike;
 }
 
-/** A policy, where it differs from the default. */
+/** The parts of a policy that differ from the default. */
 export type BackoffOptions = { readonly [Name in keyof BackoffPolicy]?: BackoffPolicy[Name] | undefined };
 
 export const defaultBackoff: BackoffPolicy = Object.freeze({
@@ -173,7 +173,7 @@ export const resolveBackoff = (options: BackoffOptions = {}): BackoffPolicy => {
   const policy = { ...defaultBackoff, ...validated<BackoffOptions>(options, rules, 'backoff.') };
   const { initialDelayMs, maxDelayMs } = policy;
   if (initialDelayMs <= maxDelayMs) return policy;
-  // Without an `initialDelayMs` in the options, its default is lowered to `maxDelayMs`.
+  // Lowers the default to `maxDelayMs` if the options have no `initialDelayMs`.
   if (options.initialDelayMs === undefined) return { ...policy, initialDelayMs: maxDelayMs };
   throw invalidOption('backoff.initialDelayMs', `at most maxDelayMs (${maxDelayMs})`, initialDelayMs);
 };
@@ -182,13 +182,13 @@ export const resolveBackoff = (options: BackoffOptions = {}): BackoffPolicy => {
 export interface Reconnect {
   /** The failure that ended the attempt. Its `previous` is set if the attempt was a reconnect. */
   readonly failure: TradeFeedError;
-  /** Which reconnect since the last stable connection: 1, 2, … */
+  /** Counts the reconnects since the last stable connection: 1, 2, … */
   readonly attempt: number;
-  /** How long to wait before it, in ms. */
+  /** How long to wait first, in ms. */
   readonly delayMs: number;
-  /** Shortest wait in ms, even if the wait is ended early: the `Retry-After`, with jitter. */
+  /** The `Retry-After`, with jitter, in ms. Even a wake-up doesn't cut the delay below it. */
   readonly floorMs: number;
-  /** Whether the connection that ended had been stable. */
+  /** Whether a stable connection ended. */
   readonly afterStable: boolean;
 }
 
@@ -197,12 +197,12 @@ export interface Stop {
 }
 
 /**
- * The complete policy, pure except for `policy.random`. An error that is not a `TradeFeedError` stops the feed,
+ * Applies the policy. Pure except for `policy.random`. An error that isn't a `TradeFeedError` stops the feed,
  * unchanged.
  */
 export const nextReconnect = (policy: BackoffPolicy, last: Reconnect | undefined, error: unknown): Reconnect | Stop => {
   if (!(error instanceof TradeFeedError)) return { stop: error };
-  // A failure that a relay sent can have a `previous` already.
+  // A failure from a relay may already have a `previous`.
   const failure =
     last && !error.previous
       ? copyFailure(error, { previous: copyFailure(last.failure, { previous: undefined }) })
@@ -213,11 +213,10 @@ export const nextReconnect = (policy: BackoffPolicy, last: Reconnect | undefined
   const attempt = afterStable ? 1 : (last?.attempt ?? 0) + 1;
   if (attempt > policy.maxAttempts) return { stop: exhausted(policy, failure) };
 
-  // Only one reconnect without a wait per stable connection. A second one could start a loop without waits.
+  // Reconnects at once only one time per stable connection. Doing it twice could start a busy loop.
   const mayRenewAtOnce = afterStable || (failure.stage !== 'stream' && last?.afterStable === true && last.delayMs > 0);
   const atOnce = failure.verdict === 'renew' && mayRenewAtOnce;
-  // Jitter is added to a `Retry-After`, too. Otherwise all clients with the same `Retry-After` would reconnect at the
-  // same moment.
+  // A `Retry-After` gets jitter as well, or all clients that received the same one would reconnect at the same moment.
   const requestedMs =
     failure.retryAfterMs && failure.retryAfterMs + (policy.jitter === 'none' ? 0 : jitteredMs(policy, 1));
   const policyMs = atOnce || (requestedMs && failure.verdict === 'wait') ? 0 : jitteredMs(policy, attempt);
@@ -230,7 +229,7 @@ const jitteredMs = ({ initialDelayMs, maxDelayMs, factor, jitter, random }: Back
   const drawn: unknown = jitter === 'none' ? 1 : random();
   if (!isNumber(drawn)) throw invalidOption('backoff.random', 'a function that returns a number from 0 to 1');
   const share = jitter === 'equal' ? (1 + drawn) / 2 : drawn;
-  // If `random` returns NaN, the wait must not become 0.
+  // Never waits 0 ms, even if `random` returns NaN.
   return Math.max(1, Math.round(share * longestMs) || 1);
 };
 

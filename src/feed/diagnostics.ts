@@ -20,19 +20,19 @@ import type { Frame } from '../protocol/frame.js';
 import { printable } from '../protocol/printable.js';
 
 export interface Observer {
-  /** Receives each lifecycle event, with the state after it. */
+  /** Receives each lifecycle event and the state after it. */
   readonly event: (event: LoggableEvent, state: FeedState) => void;
   readonly end: () => void;
 }
 
 interface FeedObserver {
   readonly event: (event: LifecycleEvent, state: FeedState) => void;
-  /** Receives each frame. Missing if no listener needs frames. */
+  /** Receives each frame. Missing if nothing needs frames. */
   readonly frame?: (frame: Frame) => void;
   readonly end: () => void;
 }
 
-/** The log of `NODE_DEBUG`, the channels and the warning. Only the log needs frames, to notice that none arrive. */
+/** Serves the `NODE_DEBUG` log, the channels and the warning. Only the log needs frames, to notice that none arrive. */
 export const observeFeed = (origin: FeedOrigin, warns: boolean): FeedObserver => {
   const log = debugLog(origin);
   const watch = debug.isOn() ? new FeedWatch(log) : undefined;
@@ -43,7 +43,7 @@ export const observeFeed = (origin: FeedOrigin, warns: boolean): FeedObserver =>
   ];
   return {
     event: (event, state) => {
-      // A worker sends a watermark with each batch of frames.
+      // Skips watermarks: a worker sends one with each batch of frames.
       if (event.type === 'watermark') return;
       watch?.event(event);
       log(event);
@@ -57,16 +57,16 @@ export const observeFeed = (origin: FeedOrigin, warns: boolean): FeedObserver =>
   };
 };
 
-/** The subscription that a message describes. All messages of one subscription contain the same object. */
+/** The subscription that a message is about. All its messages contain the same object. */
 export interface FeedOrigin {
   readonly feed: Feed;
-  /** The address of the service, from the options. */
+  /** The service's address, from the options. */
   readonly baseUrl: string;
-  /** The place in the program that created the feed: a function, a file, a line and a column. */
+  /** Where in the program the feed was created: function, file, line and column. */
   readonly where: string;
 }
 
-/** The message of the channels `rx-trade-feed:opened`, `:disconnected`, `:gap`, `:stopped`, `:owner` and `:engine`. */
+/** What the channels publish: `rx-trade-feed:opened`, `:disconnected`, `:gap`, `:stopped`, `:owner` and `:engine`. */
 export interface FeedEventMessage<Event extends PublishedEvent = PublishedEvent> {
   readonly origin: FeedOrigin;
   readonly event: Event;
@@ -95,24 +95,24 @@ const channels: Readonly<Record<PublishedEvent['type'], Channel>> = {
 };
 
 /**
- * The message of the tracing channel `rx-trade-feed:attempt`. All five of its channels receive the same object for an
+ * What the tracing channel `rx-trade-feed:attempt` publishes. All five of its channels get the same object for an
  * attempt, and its fields change as the attempt proceeds.
  */
 export interface AttemptMessage {
   readonly origin: FeedOrigin;
-  /** The number of the attempt in this subscription: 1, 2, … */
+  /** Counts the attempts of this subscription: 1, 2, … */
   readonly attempt: number;
-  /** The stage that the attempt has reached. */
+  /** How far the attempt has got. */
   readonly stage: Stage;
-  /** When each stage began, in epoch ms. A stage that has not begun is missing. */
+  /** When each stage began, in epoch ms. Later stages are missing. */
   readonly startedAt: { readonly ticket: number; readonly handshake?: number; readonly stream?: number };
   /** When the attempt ended, in epoch ms. Missing while it runs. */
   readonly endedAt?: number;
-  /** The failure that ended the attempt. Missing while it runs, and if it was ended by unsubscribing. */
+  /** The failure that ended the attempt. Missing while it runs, and if you unsubscribed. */
   readonly error?: TradeFeedError;
 }
 
-/** An attempt is traced if the channel has a subscriber when it begins; `end` ends it without an error. */
+/** Traces an attempt if the channel has a subscriber when it begins. `end` ends it without an error. */
 export const traceAttempts = (origin: FeedOrigin): Observer => {
   let current: Running | undefined;
 
@@ -151,10 +151,10 @@ type Running = {
     : AttemptMessage[Name];
 };
 
-/** How many attempts fail before the warning. One or two failures are common while a service restarts. */
+/** How many attempts fail before the warning. One or two are common while a service restarts. */
 const failuresBeforeWarning = 3;
 
-/** Emits one warning of the process if no connection has opened after three failed attempts, or after 5 s. */
+/** Emits one process warning if no connection has opened after three failed attempts, or after 5 s. */
 export const warnWithoutConnection = ({ where, baseUrl }: FeedOrigin): Observer => {
   let last = noFeed;
   let isOver = false;
@@ -198,7 +198,7 @@ export const debugName = 'rx-trade-feed';
 const log = debuglog(debugName);
 
 export const debug = {
-  /** Returns whether `NODE_DEBUG` contains the name of this package. */
+  /** Returns whether `NODE_DEBUG` names this package. */
   isOn: (): boolean => log.enabled,
   /** Writes a line, if the log is on. */
   write: (line: string): void => log('%s', line),

@@ -11,18 +11,17 @@ export interface Lifecycle extends Reports {
 }
 
 interface Reports {
-  /** Receives the events of a reconnect. */
+  /** Receives the events while reconnecting. */
   readonly emit: (event: Disconnected | Reconnecting) => void;
   /** Receives the error that ends the feed. */
   readonly stop: (error: unknown) => void;
-  /** Returns the time of the stream, in epoch ms. */
+  /** Returns the stream's time, in epoch ms. */
   readonly now: () => number;
 }
 
 /**
- * The one place that completes the events: a `gap` after an `opened` that ends an outage, `stopped` before the error.
- * Observers receive the same objects as the subscriber, before it, and also the stop by an exception of the caller's
- * code.
+ * The one place that adds events: a `gap` after an `opened` that ends an outage, `stopped` before the error. Observers
+ * get the same objects as the subscriber, and get them first. They also see `stopped` if the caller's code threw.
  */
 export const createLifecycle = (
   deliver: Emit,
@@ -49,7 +48,7 @@ export const createLifecycle = (
   };
 };
 
-/** The notifier of `retryWhen` for a feed: `backoff`, with its events. */
+/** Creates the notifier of `retryWhen` for a feed: `backoff` plus its events. */
 export const reconnects = (
   policy: BackoffOptions,
   { emit, stop, now }: Reports,
@@ -63,7 +62,7 @@ export const reconnects = (
 };
 
 export const withEvents = <T>(values$: (deliver: Emit) => Observable<T>): Observable<T | LifecycleEvent> =>
-  // `merge` with a Subject of events would add two operators to the way of each frame.
+  // Merging a Subject of events would put two more operators in the path of each frame.
   new Observable((subscriber) => {
     values$((event) => subscriber.next(event)).subscribe(subscriber);
   });

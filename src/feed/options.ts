@@ -24,13 +24,13 @@ import {
 import { type BackoffOptions, type BackoffPolicy, resolveBackoff } from './backoff.js';
 
 /**
- * TLS options for a private service, used by the ticket request and the handshake. Any other name is `invalid-options`,
- * because only `baseUrl` and the ticket decide where to connect.
+ * TLS options for a private service, used by the ticket request and the handshake. Any other name is `invalid-options`:
+ * only `baseUrl` and the ticket decide where to connect.
  */
 export type TlsOptions = SecureContextOptions &
   Pick<ConnectionOptions, 'servername' | 'checkServerIdentity' | 'rejectUnauthorized'>;
 
-/** The options of a feed. All are optional; `baseUrl` and `apiKey` can come from environment variables. */
+/** The options of a feed. All are optional: `baseUrl` and `apiKey` can come from the environment. */
 export interface TradeFeedOptions {
   /**
    * The HTTPS base address of the service; it may have a path. `http:` is accepted only for a loopback host.
@@ -38,63 +38,63 @@ export interface TradeFeedOptions {
    */
   readonly baseUrl?: string | undefined;
   /**
-   * The API key, or a function that returns it. The function may be async. It is called before every ticket request, so
-   * that a key can rotate, and must return within `ticketTimeoutMs`.
+   * The API key, or a function, possibly async, that returns it. It's called before every ticket request, so you can
+   * rotate keys, and must return within `ticketTimeoutMs`.
    * @defaultValue the environment variable `TRADE_FEED_API_KEY`
    */
   readonly apiKey?: string | Secret | (() => string | Promise<string>) | undefined;
   /** Absolute deadline of the ticket request, in ms. @defaultValue 10 000 */
   readonly ticketTimeoutMs?: number | undefined;
   /**
-   * Absolute deadline of the handshake, in ms. The handshake ends earlier if the ticket expires earlier. After such an
-   * end, the next attempt ignores the expiry, because a clock may be wrong. @defaultValue 10 000
+   * Absolute deadline of the handshake, in ms. If the ticket expires before that, the handshake ends then, and the next
+   * attempt ignores the expiry, because a clock may be wrong. @defaultValue 10 000
    */
   readonly handshakeTimeoutMs?: number | undefined;
   /**
-   * Time without data, in ms, after which a ping is sent. The connection is closed if no data arrives after the ping
-   * within the same time, at most 5 s. 0 disables both. @defaultValue 30 000
+   * How long the connection may be silent, in ms, before the feed sends a ping. If nothing arrives within the same time
+   * again, at most 5 s, it closes the connection. 0 disables both. @defaultValue 30 000
    */
   readonly idleTimeoutMs?: number | undefined;
   /** Size limit of a frame, in bytes. A larger frame ends the connection. @defaultValue 16 777 216 (16 MiB) */
   readonly maxFrameBytes?: number | undefined;
   /** The reconnect policy, where it differs from the default. */
   readonly backoff?: BackoffOptions | undefined;
-  /** Returns the verdict for a failure. Receives the failure and its default verdict. */
+  /** Returns the verdict for a failure, given the failure and its default verdict. */
   readonly classify?: ((failure: TradeFeedError, verdict: Verdict) => Verdict) | undefined;
   /**
-   * A private CA and similar options: see {@link TlsOptions}. A `dispatcher` does not use them; it has separate TLS
-   * options. With `rejectUnauthorized: false` any server that answers can receive the key: set `ca` instead.
+   * A private CA and the like: see {@link TlsOptions}. A `dispatcher` ignores them; it has its own TLS options.
+   * `rejectUnauthorized: false` would send the key to any server that answers: set `ca` instead.
    */
   readonly tls?: TlsOptions | undefined;
   /**
    * While the feed streams, keeps one idle connection to the ticket endpoint and one to the origin of the last
-   * `wss_url`, so that a reconnect is faster. Nothing is sent over them, and no ticket is requested early. Has no
-   * effect on connections of a `dispatcher` or an `agent`. @defaultValue `false`
+   * `wss_url`, so it can reconnect faster. Sends nothing over them and requests no ticket early. Doesn't affect the
+   * connections of a `dispatcher` or an `agent`. @defaultValue `false`
    */
   readonly standby?: boolean | undefined;
   /**
-   * Where the feed is received: on this thread, or in a worker thread, which continues to read while this thread is
-   * blocked. With `'worker'`, `apiKey` may be a function: it runs on this thread. The other functions (`classify`,
+   * Where to receive the feed: on this thread, or in a worker thread, which keeps reading while this thread is blocked.
+   * With `'worker'`, `apiKey` may still be a function, which runs on this thread. The other functions (`classify`,
    * `backoff.random`, `tls.checkServerIdentity`), and `dispatcher`, `agent` and `backoff.scheduler` are
    * `invalid-options`. `requestTicket` and `openConnection` always work on the thread that calls them. @defaultValue
    * `'main'`
    */
   readonly receiveIn?: 'main' | 'worker' | undefined;
   /**
-   * With `receiveIn: 'worker'`: how many bytes of frames the worker stores while this thread is blocked. Above this
-   * limit the worker drops the oldest frames, and a `gap` reports it. @defaultValue 268 435 456 (256 MiB)
+   * How many bytes of frames the worker of `receiveIn: 'worker'` stores while this thread is blocked. Beyond that, it
+   * drops the oldest frames and reports them in a `gap`. @defaultValue 268 435 456 (256 MiB)
    */
   readonly receiveBufferBytes?: number | undefined;
   /**
-   * Whether `tradeFeed$` emits a warning of the process (`process.emitWarning`) when its first three attempts fail, or
-   * when no connection opens in 5 s, once per subscription. `tradeFeedEvents$` emits events instead. Both warn when
-   * another feed of this process uses the same account.
+   * Whether `tradeFeed$` emits a process warning (`process.emitWarning`) if its first three attempts fail or no
+   * connection opens within 5 s, once per subscription. `tradeFeedEvents$` emits events instead. Both warn if another
+   * feed in this process uses the same account.
    * @defaultValue `true`
    */
   readonly warnings?: boolean | undefined;
-  /** An undici Dispatcher for the ticket request, for a proxy. */
+  /** An undici Dispatcher for the ticket request, to go through a proxy. */
   readonly dispatcher?: Dispatcher | undefined;
-  /** An agent for the handshake, for a proxy. */
+  /** An agent for the handshake, to go through a proxy. */
   readonly agent?: HttpAgent | HttpsAgent | undefined;
 }
 
@@ -119,7 +119,7 @@ const defaults = Object.freeze({
   maxFrameBytes: 16 * 1024 * 1024,
 });
 
-/** Follows `baseUrl` in a sentence. Shows no text that could be a key, a password or a query. */
+/** Continues a sentence that starts with `baseUrl`. Never shows what could be a key, a password or a query. */
 const baseUrlProblem = (value: unknown): string | undefined => {
   if (typeof value !== 'string' || value === '') return undefined;
   if (/\s/.test(value)) return 'contains a space or a line break. Remove it';
@@ -148,10 +148,10 @@ const isHost = (text: string): boolean =>
 const isBaseUrl = (value: unknown): boolean =>
   typeof value === 'string' && value !== '' && baseUrlProblem(value) === undefined;
 
-// `createSecureContext` checks the values of these options: see `isTls`.
+// `createSecureContext` checks their values: see `isTls`.
 const anything: Rule = { allowed: 'an option of node:tls', is: () => true };
 
-// Other names are refused: `tls.connect` accepts a `host`, a `port` or a `socket`, and the key would be sent there.
+// Refuses all other names: `tls.connect` accepts a `host`, a `port` or a `socket`, and would send the key there.
 const tlsRules: Readonly<Record<keyof TlsOptions, Rule>> = {
   ca: { allowed: 'certificates in PEM', is: (v) => [v].flat().every((pem) => areCertificates(String(pem))) },
   cert: anything,
@@ -186,7 +186,7 @@ const isTls = (value: unknown): boolean =>
   value !== null &&
   tryCall(() => createSecureContext(value as SecureContextOptions)) !== undefined;
 
-// `createSecureContext` ignores an invalid CA. The connection would then fail as if the server were not trusted.
+// `createSecureContext` ignores an invalid CA, and the connection would fail as if the server weren't trusted.
 const areCertificates = (pem: string): boolean => {
   const blocks = pem.match(
     /-----BEGIN (?:X509 |TRUSTED )?CERTIFICATE-----.+?-----END (?:X509 |TRUSTED )?CERTIFICATE-----/gs,
@@ -226,7 +226,7 @@ export const feedOptionRules: Readonly<Record<keyof TradeFeedOptions, Rule>> = {
   agent: objectWith('addRequest', 'an http.Agent or https.Agent'),
 };
 
-// Marks validated settings, so that they are not validated again.
+// Marks settings as validated, so that it's done only once.
 const isResolved = Symbol('resolved');
 
 /** Returns validated settings unchanged. */
@@ -246,7 +246,7 @@ export const resolveOptions = (options: TradeFeedOptions = {}): Settings => {
 const isSettings = (options: TradeFeedOptions | null): options is Settings =>
   Object.hasOwn(Object(options) as object, isResolved);
 
-/** Reads a missing address or key from the environment. */
+/** Takes a missing address or key from the environment. */
 export const resolveTicketOptions = (options: TradeFeedOptions = {}): TicketSettings => {
   const settings = resolveOptions(options);
   const missing = (['baseUrl', 'apiKey'] as const).filter(

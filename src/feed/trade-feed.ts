@@ -18,13 +18,13 @@ import { resolveTicketOptions, type TicketSettings, type TradeFeedOptions } from
  * Streams the frames of a feed while there is a subscriber.
  *
  * Cold: each subscription requests a ticket, opens its own connection and reconnects, with a fresh ticket every time.
- * **An account has one connection**: a second subscription evicts the first (`connection-replaced`); share one instead.
- * Emits a {@link Frame} for each message of the service. Never completes. Errors with a `TradeFeedError` when a
- * reconnect cannot help (its `verdict` is `stop`) or `backoff.maxAttempts` is used up; branch on its `code`. An
- * exception of your `classify` or `backoff.random` is the error of the feed, too. Frames missed while disconnected are
- * not replayed; {@link tradeFeedEvents$} emits a `gap` for each outage. If the first three attempts fail, or no
- * connection opens within 5 s, the process receives one warning, and another one that names both places if two
- * subscriptions use one account; the option `warnings` turns them off.
+ * **An account has one connection**: a second subscription kicks out the first (`connection-replaced`), so share one.
+ * Emits a {@link Frame} for each message of the service. Never completes. Errors with a `TradeFeedError` if
+ * reconnecting can't help (its `verdict` is `stop`) or `backoff.maxAttempts` is used up; branch on its `code`. If your
+ * `classify` or `backoff.random` throws, the feed errors with that. Frames you miss while disconnected aren't replayed;
+ * {@link tradeFeedEvents$} emits a `gap` for each outage. Emits a process warning if the first three attempts fail or
+ * no connection opens within 5 s, and one that names both places if two subscriptions use one account; the option
+ * `warnings` turns them off.
  *
  * @param feed - `market` or `raw` @defaultValue `'market'`
  * @param options - see {@link TradeFeedOptions}; durations in ms
@@ -48,7 +48,7 @@ export const tradeFeed$ = (feed: Feed = 'market', options?: TradeFeedOptions): O
 /**
  * Streams the frames of a feed and its lifecycle events, in order: see {@link FeedEvent}.
  *
- * The same feed as {@link tradeFeed$}, with the same errors; branch on the `type` of an event. The last event before a
+ * Works like {@link tradeFeed$}, with the same errors; branch on each event's `type`. The last event before a
  * `TradeFeedError` is `stopped`.
  *
  * @param feed - `market` or `raw` @defaultValue `'market'`
@@ -68,15 +68,13 @@ export const tradeFeedEvents$ = (feed: Feed = 'market', options?: TradeFeedOptio
   feedEvents$(feed, options, { user: { where: `tradeFeedEvents$('${feed}') at ${callPlace()}` } });
 
 export interface FeedOwner {
-  /** Is named in the warning about two feeds that use one account. */
+  /** Named in the warning about two feeds that use one account. */
   readonly user: AccountUser;
-  /** Is called for each connection, and each worker, that starts to close. */
+  /** Called for each connection, and each worker, that starts to close. */
   readonly onClosing?: OnClosing | undefined;
-  /**
-   * Is subscribed to when a ticket was issued; its first value starts the handshake. Not with `receiveIn: 'worker'`.
-   */
+  /** Subscribed to once a ticket is issued; its first value starts the handshake. Not with `receiveIn: 'worker'`. */
   readonly beforeHandshake?: Observable<unknown> | undefined;
-  /** Whether the subscriber receives no lifecycle events. The process is then warned when no connection opens. */
+  /** Whether the subscriber gets no lifecycle events. If so, the process is warned when no connection opens. */
   readonly receivesNoEvents?: boolean | undefined;
 }
 
@@ -89,7 +87,7 @@ export const feedEvents$ = (
   return selective((isWanted) => withEvents<FeedEvent>((deliver) => frames$(feed, settings, deliver, owner, isWanted)));
 };
 
-/** Loads the network clients in advance, so that the first connection does not wait for them. */
+/** Loads the network clients in advance, so that the first connection doesn't wait for them. */
 export const prepareConnections = async (): Promise<void> => {
   await loadHttpClient();
 };
@@ -107,14 +105,14 @@ const frames$ = (
     const account = useAccount(settings, user);
     const lifecycle = createLifecycle(deliver, observer.event);
     const isInWorker = settings.receiveIn === 'worker';
-    // The worker cannot call a function of this thread, and the log needs all frames.
+    // The worker can't call functions of this thread, and the log needs every frame, so both filter here.
     const filters = isInWorker || observer.frame !== undefined;
     const received$ = isInWorker
       ? feedInWorker$(feed, account.settings, lifecycle, onClosing)
       : attempts$(feed, account.settings, lifecycle, onClosing, beforeHandshake, filters ? undefined : isWanted);
     const watched$ = observer.frame ? received$.pipe(tap(observer.frame)) : received$;
-    const wanted$ = filters && isWanted ? watched$.pipe(wherePayload(isWanted)) : watched$;
-    return wanted$.pipe(finalize(account.end), finalize(observer.end));
+    const filtered$ = filters && isWanted ? watched$.pipe(wherePayload(isWanted)) : watched$;
+    return filtered$.pipe(finalize(account.end), finalize(observer.end));
   });
 
 const resolveFeedSettings = (feed: Feed, options: TradeFeedOptions | undefined): TicketSettings => {

@@ -2,45 +2,45 @@ import { markAsUntransferable } from 'node:worker_threads';
 import type { Feed } from '../protocol/feed.js';
 import { type AnyFrame, Frame, isSparse, LazyFrame } from '../protocol/frame.js';
 
-/** What a payload contains. A text that may contain other characters than ASCII is `Utf8`. */
+/** What a payload contains. Text that may not be pure ASCII is `Utf8`. */
 export const PayloadKind = { Utf8: 0, Binary: 1, Ascii: 2 } as const;
 export type PayloadKind = (typeof PayloadKind)[keyof typeof PayloadKind];
 
-/** Who uses the memory of a payload. */
+/** Who else uses the memory of a payload. */
 export const MemoryUse = {
-  /** A read buffer: other bytes replace the payload when `next` returns. */
+  /** A read buffer: other bytes overwrite the payload once `next` returns. */
   Reused: 0,
-  /** Others use these bytes, too: `data` must be a copy. */
+  /** Shares its bytes with others, so `data` must be a copy. */
   Shared: 1,
-  /** A block, in which nothing else uses these bytes. */
+  /** A part of a block that nothing else uses. */
   Block: 2,
-  /** The memory is exactly the payload. */
+  /** Exactly the payload. */
   Exact: 3,
 } as const;
 export type MemoryUse = (typeof MemoryUse)[keyof typeof MemoryUse];
 
-/** A smaller payload is owned as a string. A long string that survives costs more, because V8 copies it twice. */
+/** Smaller payloads are kept as strings. Longer strings that survive cost more, because V8 copies them twice. */
 const STRING_BELOW_BYTES = 4 * 1024;
 
-/** What `Buffer.toString` calls after a check of its arguments that costs a fifth of the time of a small frame. */
+/** What `Buffer.toString` calls after checking its arguments, which takes a fifth of a small frame's time. */
 interface NodeMemory extends Buffer {
   latin1Slice(start: number, end: number): string;
   utf8Slice(start: number, end: number): string;
 }
 
 /**
- * The one owner of the bytes of a frame, which are a part of a larger memory: the read buffer of a connection, a block,
- * or a message between replicas.
+ * Owns the bytes of a frame, which are part of a larger memory: the read buffer of a connection, a block, or a message
+ * between replicas.
  *
- * `text()` decodes from that memory. If others use its bytes, too, `data` copies from it. A read buffer is used again,
- * so {@link Payload.moveTo} or {@link Payload.own} must be called before. The memory is released when the payload has
- * another form: a string or a Buffer. It then creates the other one when it is needed. A text frame is valid UTF-8 (RFC
- * 6455, 8.1), so its string gives the same bytes.
+ * `text()` decodes from that memory, and `data` copies from it if others use the bytes. Before a read buffer is reused,
+ * call {@link Payload.moveTo} or {@link Payload.own}. Once the payload is a string or a Buffer, it releases the memory,
+ * and creates the other form on demand. A text frame is valid UTF-8 (RFC 6455, 8.1), so its string yields the same
+ * bytes.
  */
 export class Payload {
   readonly byteLength: number;
   readonly kind: PayloadKind;
-  /** `undefined` when the payload is only a string. */
+  /** `undefined` once the payload is only a string. */
   private memory: Buffer | undefined;
   private start: number;
   private use: MemoryUse;
@@ -61,7 +61,7 @@ export class Payload {
     return memory !== undefined && this.use === MemoryUse.Exact ? memory : this.toBuffer();
   }
 
-  /** The payload without a copy. Do not store it: its memory may be used again. */
+  /** The payload without copying it. Don't store it: the memory may be reused. */
   get view(): Buffer {
     return this.memory?.subarray(this.start, this.start + this.byteLength) ?? this.data;
   }
@@ -70,21 +70,20 @@ export class Payload {
     if (this.kind === PayloadKind.Binary) return this.view.toString('utf8');
     if (this.string !== undefined) return this.string;
     const text = this.decode();
-    // A frame that was stored must not keep it: V8 would copy the string to the memory of old objects.
+    // If the memory isn't shared, drops the text: V8 would copy a stored frame's string to the memory of old objects.
     if (this.isShared) this.keep(text);
     return text;
   }
 
-  /** Whether the payload is only in a read buffer. */
+  /** Whether the payload exists only in a read buffer. */
   get isLeased(): boolean {
     return this.use === MemoryUse.Reused && this.memory !== undefined;
   }
 
   /**
-   * Copies the payload to a block, and uses that memory from now on if it is leased. It does not decode, and creates no
-   * `data`.
+   * Copies the payload to a block and, if it's leased, uses that memory from now on. Doesn't decode or create `data`.
    *
-   * @returns the end of the payload in the block
+   * @returns where the payload ends in the block
    */
   moveTo(block: Buffer, at: number, use: MemoryUse): number {
     const memory = this.memory;
@@ -98,7 +97,7 @@ export class Payload {
     return at + this.byteLength;
   }
 
-  /** Moves the payload to memory that nothing else uses. */
+  /** Moves the payload to memory that it alone uses. */
   own(): void {
     const memory = this.memory;
     if (this.string !== undefined) this.memory = undefined;
@@ -142,7 +141,7 @@ export class Payload {
     return this.adopt(data);
   }
 
-  /** Uses a Buffer of exactly the payload from now on. */
+  /** From now on uses a Buffer that holds exactly the payload. */
   private adopt(data: Buffer): Buffer {
     this.start = 0;
     this.use = MemoryUse.Exact;
@@ -150,20 +149,19 @@ export class Payload {
   }
 }
 
-/** A frame that has a {@link Payload}. Frames with other times or numbers can have the same one: see `at`. */
+/** A frame with a {@link Payload}, which it may share with frames of another time or number: see `at`. */
 export class ReceivedFrame extends LazyFrame {
   readonly #payload: Payload;
 
   constructor(feed: Feed, payload: Payload, receivedAt: number, connection: number) {
     super(feed, undefined, payload.kind === PayloadKind.Binary, receivedAt, connection);
     this.#payload = payload;
-    // A structured clone contains only own properties, so it would lose the payload. An own function makes it throw
-    // instead.
+    // A structured clone copies only own properties and would lose the payload. An own function causes an exception.
     this.text = textOf;
   }
 
   static {
-    // The class body cannot override a property with an accessor. An own accessor takes 100 ns for each frame.
+    // A class body can't override a property with an accessor, and defining one per frame takes 100 ns.
     Object.defineProperty(this.prototype, 'data', {
       get(this: ReceivedFrame): Buffer {
         return this.#payload.data;
@@ -187,7 +185,7 @@ export class ReceivedFrame extends LazyFrame {
     return received(this.feed, this.#payload, receivedAt, connection);
   }
 
-  /** All fields, as `JSON.stringify` writes those of other frames. `data` is not an own property. */
+  /** Returns what `JSON.stringify` writes for other frames. `data` isn't an own property, so it's added. */
   toJSON(): object {
     return { ...this, data: this.data };
   }
@@ -197,7 +195,7 @@ export class ReceivedFrame extends LazyFrame {
   }
 }
 
-// Outside of the class: a class that names itself gets another name in a bundle.
+// Outside the class: bundlers rename a class that refers to itself.
 const received = (...[feed, payload, receivedAt, connection]: ConstructorParameters<typeof ReceivedFrame>) =>
   new ReceivedFrame(feed, payload, receivedAt, connection);
 
@@ -209,26 +207,26 @@ export const kindOf = (frame: AnyFrame): PayloadKind => {
   return frame.isBinary ? PayloadKind.Binary : PayloadKind.Utf8;
 };
 
-/** Copies the payload of a frame to a block. A leased one uses that memory from then on: see {@link Payload.moveTo}. */
+/** Copies a frame's payload to a block. A leased payload uses that memory from then on: see {@link Payload.moveTo}. */
 export const movePayload = (frame: AnyFrame, block: Buffer, at: number, use: MemoryUse): void => {
   if (frame instanceof ReceivedFrame) frame.payload.moveTo(block, at, use);
   else block.set(frame.data, at);
 };
 
-/** Size of a chunk of memory for payloads. A separate buffer for each payload would take longer than its copy. */
+/** Size of a chunk of memory for payloads. Allocating a buffer per payload would take longer than copying it. */
 const CHUNK_BYTES = 64 * 1024;
 
-/** Larger payloads have a separate buffer. So at most a quarter of a chunk is unused. */
+/** Larger payloads get a separate buffer, so at most a quarter of a chunk is wasted. */
 const MOST_SHARED_BYTES = CHUNK_BYTES / 4;
 
-// As the pool of Node for small Buffers. Its memory is never used again, so it is no state of a connection.
+// Like Node's pool for small Buffers. Its memory is never reused, so connections can share it.
 let chunk: Buffer = Buffer.alloc(0);
 let used = 0;
 
 /**
- * Allocates memory for a payload, which can be a part of a chunk. It cannot be transferred to another thread: a
- * transfer would detach the bytes of frames that other subscribers have, too. Since Node 21 it throws a
- * `DataCloneError`. Node 20 copies the memory instead.
+ * Allocates memory for a payload, possibly part of a chunk. It can't be transferred to another thread, because that
+ * would detach the bytes of other subscribers' frames. Trying to throws a `DataCloneError` since Node 21; Node 20
+ * copies.
  */
 export const allocateBytes = (bytes: number): Buffer => {
   if (bytes > MOST_SHARED_BYTES) return allocateSeparately(bytes);

@@ -14,13 +14,13 @@ import { oneOf, validated } from './validate.js';
  * ```
  */
 export const CloseCode = {
-  /** The service shuts down: reconnect with backoff. */
+  /** The service is shutting down: reconnect with backoff. */
   serverShutdown: 1001,
-  /** The client sent a message: reconnect only after correction. */
+  /** The client sent a message: fix that before you reconnect. */
   serverPushOnly: 1008,
-  /** The client did not keep up with the stream. */
+  /** The client didn't keep up with the stream. */
   clientTooSlow: 1013,
-  /** Another valid connection of the user replaced this one: do not reconnect. */
+  /** The user's newer connection replaced this one: don't reconnect. */
   connectionReplaced: 4001,
   /** Access expired or was revoked: see the reason. */
   accessLost: 4003,
@@ -49,7 +49,7 @@ export const checkFeed = (feed: unknown): void => {
   validated({ feed }, { feed: oneOf(...feeds) });
 };
 
-/** Returns whether a URL points at this machine. A connection without TLS is accepted only to this machine. */
+/** Returns whether a URL points at this machine, the only place where a connection without TLS is allowed. */
 export const isLoopback = (url: URL): boolean =>
   url.hostname === 'localhost' || url.hostname === '[::1]' || /^127(\.\d{1,3}){3}$/.test(url.hostname);
 
@@ -84,8 +84,8 @@ const isSocketUrl = (text: string): boolean => {
 };
 
 /**
- * The checks of the fields of a ticket response, in the order of the contract. The codec and the parser share them: the
- * parser works without io-ts, which takes longer to load than the rest of this package.
+ * Checks the fields of a ticket response, in the order of the contract. The codec and the parser share these checks:
+ * the parser works without io-ts, which takes longer to load than the rest of this package.
  */
 export const ticketFields = {
   ticket: isCredential,

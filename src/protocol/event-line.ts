@@ -5,10 +5,7 @@ import type { LoggedValue } from './feed-state.js';
 import { checkFields, readFailure } from './failures/trade-feed-error.js';
 import { isNumber, isText, isTime } from './type-guards.js';
 
-/**
- * What a line of JSON contains. Text that is valid UTF-8 is in it as text, any other payload as base64: no byte is
- * lost.
- */
+/** What a line of JSON contains. Valid UTF-8 is written as text and any other payload as base64, so no byte is lost. */
 export type Received = RelayedEvent | RelayedValue<unknown>;
 
 export interface PayloadWriter {
@@ -24,14 +21,14 @@ export interface PayloadReader<Data extends Uint8Array> {
 export const writeFrameLine = (frame: AnyFrame, { isUtf8, toBase64 }: PayloadWriter): string => {
   const { feed, connection, receivedAt, isBinary } = frame;
   const text = isBinary ? undefined : exactText(frame, isUtf8);
-  // This concatenation takes 3/4 of the time of a JSON.stringify of all fields.
+  // Concatenating takes 3/4 of the time that JSON.stringify takes for all fields.
   const head = `{"type":"frame","feed":"${feed}","connection":${connection},"receivedAt":${receivedAt},"isBinary":${isBinary},"encoding":`;
   return text === undefined
     ? `${head}"base64","data":"${toBase64(frame.data)}"}`
     : `${head}"utf8","data":${JSON.stringify(text)}}`;
 };
 
-// A replacement character in the text may stand for invalid bytes. Only then are the bytes needed.
+// A replacement character may hide invalid bytes. Only then do the bytes have to be checked.
 const exactText = (frame: AnyFrame, isUtf8: PayloadWriter['isUtf8']): string | undefined => {
   const text = frame.text();
   return text.includes('\ufffd') && !isUtf8(frame.data) ? undefined : text;
@@ -42,7 +39,7 @@ export const writeEventLine = (event: LifecycleEvent | LoggedValue): string =>
     ? `{"type":"value","at":${event.at},"value":${event.json}}`
     : JSON.stringify('offset' in event ? withoutPlace(event) : event);
 
-/** A record of a log has its place there, which means nothing elsewhere. */
+/** Removes a record's place in its log, which means nothing elsewhere. */
 const withoutPlace = (record: object): object => {
   const { offset: _offset, position: _position, ...event } = record as LineFields;
   return event;
@@ -50,7 +47,7 @@ const withoutPlace = (record: object): object => {
 
 export type LineFields = Readonly<Record<string, unknown>>;
 
-// The message of a SyntaxError would quote the line, which may contain a payload.
+// A SyntaxError would quote the line, and with it a payload.
 export const parseLine = (line: string): unknown => {
   try {
     return JSON.parse(line) as unknown;
@@ -60,7 +57,7 @@ export const parseLine = (line: string): unknown => {
 };
 
 /**
- * Returns `undefined` for a type that this version does not know. Adds `shiftMs`, by which the clock here is ahead, to
+ * Returns `undefined` for a type that this version doesn't know. Adds `shiftMs`, by which the clock here is ahead, to
  * all times.
  */
 export const readEventLine = (line: string, shiftMs: number): Received | undefined => {
@@ -117,7 +114,7 @@ export const bytesReader: PayloadReader<Uint8Array> = {
   base64: (text) => {
     const raw = atob(text);
     const bytes = new Uint8Array(raw.length);
-    // `Uint8Array.from` takes twenty times as long.
+    // `Uint8Array.from` is twenty times slower.
     for (let n = 0; n < raw.length; n += 1) bytes[n] = raw.charCodeAt(n);
     return bytes;
   },

@@ -14,13 +14,13 @@ export type LoggableEvent = Exclude<ClusterLifecycleEvent, Watermark>;
 export type LogEntry = LoggableEvent | Waiting;
 
 /**
- * A lifecycle event for a log, or a wait that takes long.
+ * A lifecycle event for a log, or the note that the feed has been waiting for long.
  *
- * A structured logger such as pino writes its fields. A console prints its text on one line. The fields are those of
- * the event, with the fields of its failure next to them. They contain no secret and no frame.
+ * A structured logger such as pino writes its fields; a console prints its text on one line. The fields are those of
+ * the event and, next to them, those of its failure. They contain no secret and no frame.
  */
 export class EventRecord {
-  /** The type of the event; `waiting` for a wait that takes longer than 5 s. */
+  /** The type of the event; `waiting` if the feed has waited for more than 5 s. */
   declare readonly type: LogEntry['type'];
   /** When the event happened, in epoch ms. For a gap: when it ended. */
   declare readonly at: number;
@@ -38,7 +38,7 @@ export class EventRecord {
   }
 }
 
-/** A failure that repeats is logged without its advice. The third failure in a row says how to find the cause. */
+/** Creates records. A repeated failure loses its advice; the third in a row says how to find the cause. */
 export const eventRecords = (): ((entry: LogEntry) => EventRecord) => {
   const advised = new Set<string>();
   let failures = 0;
@@ -62,7 +62,7 @@ const thirdFailure = (event: Disconnected): string =>
 
 export const levelOf = ({ type }: LogEntry): EventLevel => lines[type][0];
 
-// The symbol of `util.inspect.custom`, which a browser does not have.
+// `util.inspect.custom`, which browsers don't have.
 const inspectCustom = Symbol.for('nodejs.util.inspect.custom');
 
 export const engineTasks: Readonly<Record<EngineOperation, string>> = {
@@ -114,7 +114,7 @@ const lines: { readonly [E in LogEntry as E['type']]: readonly [EventLevel, (eve
   waiting: ['warn', (waiting) => `Waiting${waiting.code ? `, ${waiting.code}` : ''}: ${waitingText(waiting)}`],
 };
 
-// The message of a failure contains its cause, except if an error of the application is the cause.
+// A failure's message contains its cause, unless the cause is an error of the app.
 const causeOf = ({ code, cause }: TradeFeedError): string =>
   code === 'relay-source-failed' && (cause instanceof Error || typeof cause === 'string') ? ` Cause: ${cause}` : '';
 
@@ -123,16 +123,16 @@ export const waitMs = 5_000;
 
 export type WaitingFor = 'source' | Stage;
 
-/** A wait that takes long. No event reports it: an event says what has happened. */
+/** Says that the feed has been waiting for long. Not an event: those say what happened. */
 export interface Waiting {
   readonly type: 'waiting';
   /** When it was noticed, in epoch ms. */
   readonly at: number;
-  /** How long the feed has waited, in ms. */
+  /** How long the feed has been waiting, in ms. */
   readonly waitedMs: number;
-  /** The stage that has no answer. Missing if the source has emitted no event. */
+  /** The stage that got no answer. Missing if the source hasn't emitted an event. */
   readonly stage?: Stage;
-  /** The code of the failure that the wait leads to. Missing if the source has emitted no event. */
+  /** The code of the failure this will end in. Missing if the source hasn't emitted an event. */
   readonly code?: FailureCode;
 }
 
@@ -141,10 +141,10 @@ export const waitingFor = (what: WaitingFor, waitedMs: number): Waiting => {
   return what === 'source' ? base : { ...base, stage: what, code: waits[what][1] };
 };
 
-/** Returns what happens and what to do: a fixed text, which may leave the server. */
+/** Returns what's going on and what to do, as a fixed text that may leave the server. */
 export const waitingText = ({ stage, waitedMs }: Waiting): string => waits[stage ?? 'source'][0](waitedMs / 1_000);
 
-/** Returns what a feed waits for; `undefined` after a failure, which is then what there is to know. */
+/** Returns what a feed waits for; `undefined` after a failure, which already says it. */
 export const waitsFor = ({ open, events }: FeedState): WaitingFor | undefined => {
   if (open !== undefined) return 'stream';
   if (events.length === 0) return 'source';

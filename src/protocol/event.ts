@@ -13,7 +13,7 @@ export interface TicketRequested {
   readonly feed: Feed;
 }
 
-/** A ticket was issued; the handshake follows at once. The ticket itself is not shown. */
+/** A ticket was issued; the handshake follows at once. The event doesn't contain the ticket. */
 export interface TicketIssued {
   readonly type: 'ticket-issued';
   /** When, in epoch ms. */
@@ -30,11 +30,11 @@ export interface Opened {
   /** When, in epoch ms. */
   readonly at: number;
   readonly feed: Feed;
-  /** The number of the connection within this subscription: 1, 2, … */
+  /** Counts the connections of this subscription: 1, 2, … */
   readonly connection: number;
 }
 
-/** An attempt ended, with or without an open connection, and another one follows. */
+/** An attempt ended, whether or not it had opened a connection, and another follows. */
 export interface Disconnected {
   readonly type: 'disconnected';
   /** When, in epoch ms. */
@@ -43,14 +43,14 @@ export interface Disconnected {
   readonly failure: TradeFeedError;
 }
 
-/** The wait before the next attempt begins. */
+/** The feed waits before its next attempt. */
 export interface Reconnecting {
   readonly type: 'reconnecting';
   /** When, in epoch ms. */
   readonly at: number;
-  /** How long the wait is, from `at` on, in ms. Over a relay `at` is the time of the stream, earlier than now. */
+  /** How long it waits, counted from `at`, in ms. Over a relay, `at` is the time of the stream, earlier than now. */
   readonly delayMs: number;
-  /** The number of this reconnect since the last stable connection: 1, 2, … */
+  /** Counts the reconnects since the last stable connection: 1, 2, … */
   readonly attempt: number;
   /** The verdict of the failure. */
   readonly verdict: Verdict;
@@ -58,14 +58,14 @@ export interface Reconnecting {
 
 /**
  * Frames may be missing here: the service replays nothing (contract, section 6). Emitted after `opened` and before the
- * first frame of the new connection, never before the first connection. A relay and a worker also emit it in place of
- * frames that they dropped; `from` and `to` are then the time range of these frames.
+ * first frame of the new connection, never before the first connection. A relay or a worker also emits it in place of
+ * frames it dropped; `from` and `to` then span the times of those frames.
  */
 export interface Gap {
   readonly type: 'gap';
-  /** The end of the last open connection, in epoch ms; for a stalled one, when the last bytes arrived. */
+  /** When the last open connection ended, in epoch ms; for a stalled one, when the last bytes arrived. */
   readonly from: number;
-  /** The opening of this connection, in epoch ms. */
+  /** When this connection opened, in epoch ms. */
   readonly to: number;
   /** The length of the gap in ms. */
   readonly durationMs: number;
@@ -76,8 +76,8 @@ export interface Gap {
 }
 
 /**
- * The feed has stopped. This is the last event before the Observable errors with the same failure. `retry` hides the
- * error from the operators after it, but they receive this event: the outage lasts until the next `opened`.
+ * The feed stopped. It's the last event before the Observable errors with the same failure. Operators after `retry`
+ * don't see that error, but they do get this event: the outage lasts until the next `opened`.
  */
 export interface Stopped {
   readonly type: 'stopped';
@@ -88,11 +88,11 @@ export interface Stopped {
 }
 
 /**
- * All events before `at` were emitted. Sources that delay frames emit it: a relay and a worker send it with each batch,
- * and at least every quarter of a second on a quiet feed. If a source emits watermarks, only they close windows, not
- * the clock. A direct feed emits no watermarks, and `tradeFeed$` and `frames()` never emit them.
+ * All events before `at` were emitted. Sources that delay frames emit it: a relay and a worker send one with each
+ * batch, and at least every quarter of a second on a quiet feed. If a source emits watermarks, they close windows
+ * instead of the clock. A direct feed has none, and `tradeFeed$` and `frames()` never emit them.
  *
- * A custom source that delays frames should emit it as well.
+ * If your own source delays frames, emit them too.
  */
 export interface Watermark {
   readonly type: 'watermark';
@@ -106,11 +106,11 @@ export interface Watermark {
  */
 export interface OwnerChanged {
   readonly type: 'owner-changed';
-  /** When its first message was sent, in epoch ms by the clock of the owner. */
+  /** When its first message was sent, in epoch ms by the owner's clock. */
   readonly at: number;
-  /** The id of the replica. */
+  /** The replica's id. */
   readonly owner: string;
-  /** The number of the ownership. It grows with each change. */
+  /** Grows each time the owner changes. */
   readonly generation: number;
 }
 
@@ -118,9 +118,9 @@ export interface OwnerChanged {
 export type EngineOperation = 'connect' | 'read' | 'write' | 'publish' | 'subscribe' | 'request';
 
 /**
- * The engine of a cluster refuses what this replica needs, or doesn't answer. Emitted once it has lasted a second, then
- * with a backoff of up to a minute, until {@link EngineRecovered}. Only a cluster emits it. A relay never sends it to a
- * page: the message is text of other code.
+ * The cluster's engine refuses what this replica needs, or doesn't answer. Emitted after a second of this, then with a
+ * backoff of up to a minute, until {@link EngineRecovered}. Only a cluster emits it. A relay never sends it to a page,
+ * because the message is somebody else's text.
  */
 export interface EngineRefused {
   readonly type: 'engine-refused';
@@ -130,7 +130,7 @@ export interface EngineRefused {
   readonly since: number;
   /** What the replica was doing. */
   readonly operation: EngineOperation;
-  /** The message of the engine, on one line. For the log of the operator, never for a page. */
+  /** The engine's message, on one line. For your logs, never for a page. */
   readonly message: string;
   /** What to do about it, in one sentence for a person. */
   readonly advice: string;
@@ -148,7 +148,7 @@ export interface EngineRecovered {
 /** The events that only a cluster emits. */
 export type ClusterEvent = OwnerChanged | EngineRefused | EngineRecovered;
 
-/** Returns whether only a cluster emits an event. Such an event must not leave the server. */
+/** Returns whether an event is one that only a cluster emits. Such an event must not leave the server. */
 export const isClusterEvent = <E extends { readonly type: string }>(event: E): event is E & ClusterEvent =>
   event.type === 'owner-changed' || event.type === 'engine-refused' || event.type === 'engine-recovered';
 
@@ -156,21 +156,21 @@ export const isClusterEvent = <E extends { readonly type: string }>(event: E): e
 export type LifecycleEvent =
   TicketRequested | TicketIssued | Opened | Disconnected | Reconnecting | Gap | Stopped | Watermark;
 
-/** Every event except frames, also of a cluster. */
+/** Every event except frames, including those of a cluster. */
 export type ClusterLifecycleEvent = LifecycleEvent | ClusterEvent;
 
 /**
- * The frames and lifecycle events that `tradeFeedEvents$` emits, in order. Their `type` distinguishes them.
+ * What `tradeFeedEvents$` emits: frames and lifecycle events, in order. Branch on their `type`.
  *
- * A failure that stops the feed is the Observable's error, after the event `stopped`. No event contains a secret.
+ * If a failure stops the feed, the Observable errors with it after the event `stopped`. No event contains a secret.
  */
 export type FeedEvent = LifecycleEvent | Frame;
 
-/** An event of any source. The payload of a frame from a relay is a `Uint8Array`. */
+/** An event from any source. A relay's frames carry a `Uint8Array`. */
 export type RelayedEvent = LifecycleEvent | AnyFrame;
 
 /**
- * A value that an operator on the server created from the feed, received over a relay (`select`).
+ * A value that an operator on the server made from the feed and a relay sent (`select`).
  *
  * @example
  * ```ts
@@ -189,9 +189,9 @@ export type RelayedEvent = LifecycleEvent | AnyFrame;
  */
 export interface RelayedValue<T> {
   readonly type: 'value';
-  /** In epoch ms: the time of the frame or event that caused the value, or the end of the window. Never decreases. */
+  /** The time of the frame or event that caused the value, or the end of the window, in epoch ms. Never decreases. */
   readonly at: number;
-  /** The value that the operator emitted, after JSON: an instance of a class is a plain object here. */
+  /** What the operator emitted, after a trip through JSON: class instances arrive as plain objects. */
   readonly value: T;
 }
 

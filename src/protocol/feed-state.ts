@@ -13,23 +13,23 @@ import { createFailure, type TradeFeedError } from './failures/trade-feed-error.
 import type { AnyFrame } from './frame.js';
 
 /**
- * The life of a feed up to an event: the one fold that status, statistics, gaps, windows, snapshots, logs and warnings
- * select from.
+ * What happened to a feed so far. Status, statistics, gaps, windows, snapshots, logs and warnings all read this one
+ * fold.
  *
- * Pure. Frames change nothing while a connection is open, so a frame costs a comparison.
+ * Pure. While a connection is open, frames change nothing, so each costs a single comparison.
  */
 export interface FeedState {
-  /** What a late subscriber must receive first. */
+  /** What a late subscriber receives first. */
   readonly events: Snapshot;
-  /** The open connection. `at` is when it opened, or the time of its first item if `opened` was filtered out. */
+  /** The open connection. `at`: when it opened, or the time of its first item if `opened` was filtered out. */
   readonly open: { readonly at: number; readonly connection: number } | undefined;
-  /** Whether a connection has been open. */
+  /** Whether a connection has ever been open. */
   readonly hasOpened: boolean;
-  /** The outage that has not ended; `undefined` while a connection is open, and before the first one. */
+  /** The current outage; `undefined` while a connection is open, and before the first one. */
   readonly outage: Outage | undefined;
-  /** The gap of the outage that ended with the last event, an `opened`. A `gap` event that follows replaces it. */
+  /** Set by an `opened` that ends an outage: its gap, unless the source emits its own `gap` next, which replaces it. */
   readonly unconfirmed: Gap | undefined;
-  /** The gaps that became known with the last event. */
+  /** The gaps that the last event revealed. */
   readonly gaps: readonly Gap[];
   /** The last watermark, in epoch ms. */
   readonly watermark: number | undefined;
@@ -42,13 +42,13 @@ export type Snapshot = readonly LifecycleEvent[];
 
 export interface Outage {
   /**
-   * The end of the last open connection, in epoch ms; for a stalled one, when the last bytes arrived; for one to a
+   * When the last open connection ended, in epoch ms; for a stalled one, when the last bytes arrived; for one to a
    * relay, the time of its last event.
    */
   readonly from: number;
   /** The failure that began it. */
   readonly failure: TradeFeedError;
-  /** Whether the subscription of the feed ended during it: the feed then emits no `gap` after the next `opened`. */
+  /** Whether the feed's subscription ended during it. If so, the feed emits no `gap` after the next `opened`. */
   readonly hasStopped: boolean;
 }
 
@@ -57,11 +57,11 @@ export interface FeedTotals {
   /** Reconnects, by the code of the failure before each. */
   readonly reconnects: Readonly<Partial<Record<FailureCode, number>>>;
   readonly gaps: number;
-  /** The length of all gaps, in ms. A time that two gaps cover counts once. */
+  /** The total length of the gaps, in ms. Time that two gaps cover counts once. */
   readonly lostMs: number;
   /** When the last gap ended, in epoch ms. */
   readonly lostUntil: number;
-  /** Frames that a relay or a worker dropped. */
+  /** How many frames a relay or a worker dropped. */
   readonly missed: number;
 }
 
@@ -88,9 +88,9 @@ export const stoppedAt = (from: number, failure: TradeFeedError): FeedState => (
 /**
  * Folds an event into the state.
  *
- * An outage begins with the end of an open connection, and ends with the next `opened`. It has one gap: the `gap` event
- * that the source emits after `opened`. If the source emits none, as in a new subscription (`retry`, `repeat`), the gap
- * is created here. No gap is created for an outage of only the relay connection: see {@link isOfRelay}.
+ * An outage begins when an open connection ends, and lasts until the next `opened`. It has one gap: the `gap` event
+ * that the source emits after `opened`. If the source emits none, as after resubscribing (`retry`, `repeat`), this
+ * creates it. If only the connection to a relay was down, there's no gap: see {@link isOfRelay}.
  *
  * @param newestAt - the time of the newest frame or event before this one, in epoch ms: the start of an outage without
  *   any event
@@ -100,7 +100,7 @@ export const afterEvent = (
   event: ClusterLifecycleEvent,
   newestAt: number | undefined,
 ): FeedState => {
-  // A watermark keeps `unconfirmed`: a relay may send one between an `opened` and its `gap`.
+  // A relay may send a watermark between an `opened` and its `gap`, so it must not settle `unconfirmed`.
   if (event.type === 'watermark') return { ...before, gaps: none, watermark: event.at };
   const { unconfirmed, events, open, failuresInRow } = before;
   const outage = outageAfter(before, event, newestAt);
@@ -116,7 +116,7 @@ export const afterEvent = (
   };
 };
 
-/** An item proves that a connection is open, even if events were filtered out. */
+/** Folds an item into the state. It proves that a connection is open, even if the events were filtered out. */
 export const afterItem = (before: FeedState, at: number, frame?: AnyFrame): FeedState => {
   const { open, outage, unconfirmed, gaps } = before;
   if (open !== undefined && unconfirmed === undefined && gaps.length === 0) return before;
@@ -146,7 +146,7 @@ const totalsAfter = (totals: FeedTotals, event: ClusterLifecycleEvent, gaps: rea
   const after = gaps.reduce(withGap, totals);
   if (event.type === 'ticket-requested') return { ...after, attempts: after.attempts + 1 };
   if (event.type === 'gap' && event.missed !== undefined) return { ...after, missed: after.missed + event.missed };
-  // A relay whose feed has stopped emits it, too, and then waits for a restart.
+  // A relay whose feed stopped emits it as well, and then waits for a restart.
   if (event.type !== 'disconnected' || event.failure.verdict === 'stop') return after;
   const { code } = event.failure;
   return { ...after, reconnects: { ...after.reconnects, [code]: (after.reconnects[code] ?? 0) + 1 } };
@@ -154,13 +154,13 @@ const totalsAfter = (totals: FeedTotals, event: ClusterLifecycleEvent, gaps: rea
 
 const withGap = (totals: FeedTotals, { from, to }: Gap): FeedTotals => ({
   ...totals,
-  // The feed and the relay can report the same outage.
+  // The feed and the relay may both report the same outage.
   gaps: totals.gaps + (from >= totals.lostUntil ? 1 : 0),
   lostMs: totals.lostMs + newlyLostMs(totals, from, to),
   lostUntil: Math.max(totals.lostUntil, to),
 });
 
-/** Returns how long a gap lasted, in ms, without the time that earlier gaps cover. */
+/** Returns how long a gap lasted, in ms, minus what earlier gaps cover. */
 export const newlyLostMs = ({ lostUntil }: FeedTotals, from: number, to: number): number =>
   Math.max(0, to - Math.max(from, lostUntil));
 
@@ -197,22 +197,22 @@ const outageAfter = (
       return ended === undefined || isOfRelay(ended) ? opened : { ...opened, unconfirmed: gapUntil(ended, event.at) };
     }
     case 'gap': {
-      // A gap that begins later does not cover the start of the outage, so the outage gets a gap, too.
+      // A gap that begins later misses the start of the outage, so the outage gets its own gap as well.
       const uncovered = outage !== undefined && outage.from < event.from ? [gapUntil(outage, event.to)] : none;
       return { ...unchanged, hasOpened: true, outage: undefined, gaps: [...uncovered, event] };
     }
   }
 };
 
-// The connection of a page to its relay ends at the time of the stream: the relay may have frames from before `endedAt`
-// that the page lacks.
+// A page's connection to its relay ends at the time of the stream, because the relay may still hold frames from before
+// `endedAt`.
 const outageFrom = ({ at, failure }: Disconnected | Stopped): Outage => ({
   from: Math.min(failure.endedAt, at),
   failure,
   hasStopped: false,
 });
 
-/** The outage between two subscriptions, if the first one ended without an event: `repeat`, `concat`, `switchMap`. */
+/** Returns the outage between two subscriptions if the first just ended: `repeat`, `concat`, `switchMap`. */
 const subscribedAgainAfter = ({ hasOpened }: FeedState, newestAt: number | undefined): Outage | undefined => {
   if (!hasOpened || newestAt === undefined) return undefined;
   const failure = createFailure(subscribedAgain, { stage: 'stream', endedAt: newestAt });
@@ -225,8 +225,8 @@ export const failureIn = ({ events }: FeedState): TradeFeedError | undefined =>
 export const hasStopped = ({ events }: FeedState): boolean => events.at(-1)?.type === 'stopped';
 
 /**
- * Returns whether only the connection to a relay, or the writer of a log, is down: the frames of that time, or a `gap`,
- * follow later.
+ * Returns whether only the connection to a relay, or the writer of a log, is down. Its frames, or a `gap`, follow
+ * later.
  */
 export const isOfRelay = ({ failure, hasStopped }: Pick<Outage, 'failure' | 'hasStopped'>): boolean =>
   !hasStopped && relayCodes.includes(failure.code);
@@ -244,11 +244,11 @@ const relayCodes: readonly FailureCode[] = [
 export interface Missed {
   readonly from: number;
   readonly to: number;
-  /** How many frames; `undefined` when that is unknown. */
+  /** How many frames; `undefined` if unknown. */
   readonly frames: number | undefined;
 }
 
-/** Creates a gap between two times, in epoch ms. Its length is never negative, even if a clock was set back. */
+/** Creates a gap between two times, in epoch ms. Its length is never negative, even if the clock was set back. */
 export const createGap = (begin: number, to: number, failure: TradeFeedError): Gap => {
   const from = Math.min(begin, to);
   return { type: 'gap', from, to, durationMs: to - from, failure };
@@ -263,7 +263,7 @@ export const gapOfMissed = ({ from, to, frames }: Missed, meaning: Meaning): Gap
 
 export const relayGap = (missed: Missed): Gap => gapOfMissed(missed, relayReports.behind);
 
-/** An event in the log of a relay. A stop of the feed is logged as `disconnected`, because clients stay connected. */
+/** An event in a relay's log. If the feed stops, the relay logs `disconnected`, because its clients stay connected. */
 export type LoggedEvent = Exclude<RelayedEvent, Stopped> | LoggedValue;
 
 export interface LoggedValue {
@@ -273,7 +273,7 @@ export interface LoggedValue {
   readonly json: string;
 }
 
-/** Folds an event of a log into a snapshot. Returns the same list if nothing changes. */
+/** Folds a logged event into a snapshot. Returns the same list if nothing changes. */
 export const nextSnapshot = (snapshot: Snapshot, event: LoggedEvent): Snapshot => {
   if (event.type === 'value') return snapshot;
   if (event.type !== 'frame') return eventsAfter(snapshot, event);
@@ -283,13 +283,13 @@ export const nextSnapshot = (snapshot: Snapshot, event: LoggedEvent): Snapshot =
 const eventsAfter = (events: Snapshot, event: ClusterLifecycleEvent): Snapshot => {
   if (event.type === 'opened' || event.type === 'stopped') return [event];
   if (!isOfAttempt(event)) return events;
-  // The first `disconnected` stays: it contains the failure that began the outage.
+  // Keeps the first `disconnected`: its failure began the outage.
   const stays = (known: LifecycleEvent, n: number): boolean =>
     (n === 0 && known.type === 'disconnected') || (ranks[known.type] ?? Infinity) < (ranks[event.type] ?? 0);
   return [...events.filter(stays), event];
 };
 
-// An event replaces those with the same or a higher rank.
+// An event replaces those of the same or a higher rank.
 const ranks: Readonly<Partial<Record<ClusterLifecycleEvent['type'], number>>> = {
   stopped: 1,
   disconnected: 1,
@@ -311,11 +311,11 @@ export const hasBeenOpen = (snapshot: Snapshot): boolean =>
   snapshot.some((event) => event.type === 'opened' || ('failure' in event && event.failure.stage === 'stream'));
 
 /**
- * Returns up to when a subscriber that has received an event has every frame, in epoch ms. Only frames, and gaps in
- * place of them, prove it: a clock goes on while a connection has stalled. So an outage holds it at the end of the last
- * open connection.
+ * Returns the time up to which a subscriber has every frame after an event, in epoch ms. Only frames, and gaps in their
+ * place, prove it, because the clock runs on while a connection is stalled. During an outage it stays at the end of the
+ * last open connection.
  *
- * @param complete - the time before the event, at which the feed had the state `snapshot`
+ * @param complete - that time before the event, when the feed was in the state `snapshot`
  */
 export const completeAfter = (complete: number, snapshot: Snapshot, event: LoggedEvent): number =>
   Math.max(complete, provenUntil(snapshot, event) ?? complete);
@@ -328,13 +328,13 @@ const provenUntil = (snapshot: Snapshot, event: LoggedEvent): number | undefined
     case 'gap':
       return event.to;
     case 'value':
-      // In an outage it is the delayed output of an operator for earlier frames.
+      // During an outage, a value is an operator's delayed output for earlier frames.
       return isOpen || snapshot.length === 0 ? event.at : undefined;
     case 'opened':
       return hasBeenOpen(snapshot) ? undefined : event.at;
     case 'disconnected': {
       const { failure, at } = event;
-      // The end of the connection to a relay says nothing about the frames that the relay has and did not send.
+      // When the connection to a relay ends, the relay may still hold frames that it hasn't sent.
       const isOfFeed = failure.stage === 'stream' && !isOfRelay({ failure, hasStopped: false });
       return isOpen && isOfFeed ? Math.min(failure.endedAt, at) : undefined;
     }
@@ -346,18 +346,17 @@ const provenUntil = (snapshot: Snapshot, event: LoggedEvent): number | undefined
   }
 };
 
-/** Returns the events for a subscriber that receives the feed since `at`, in epoch ms. */
+/** Returns the events for a subscriber that joined at `at`, in epoch ms. */
 export const snapshotSince = (snapshot: Snapshot, at: number): Snapshot => {
   const opened = openedIn(snapshot);
-  // The subscriber has not received the frames before `at`, so the feed opens at that time for it, and never before it
-  // has opened.
+  // The subscriber lacks the frames before `at`, so for it the feed opens then, or later if the feed opened later.
   return opened ? [{ ...opened, at: Math.max(opened.at, at) }] : snapshot;
 };
 
 export const snapshotNotBefore = (snapshot: Snapshot, at: number): Snapshot =>
   snapshot.map((event) => notBefore(event, at));
 
-/** Returns the events for a client that has missed frames: its status, and the gap, which follows `opened`. */
+/** Returns the events for a client that missed frames: its status, and the gap right after `opened`. */
 export const snapshotAfterGap = (snapshot: Snapshot, missed: Missed): Snapshot => {
   const events = snapshotNotBefore(snapshot, missed.to);
   const gap = relayGap(missed);
@@ -370,7 +369,7 @@ export const notBefore = (event: LifecycleEvent, at: number): LifecycleEvent => 
 };
 
 export const withTime = <E extends Exclude<LifecycleEvent, Gap>>(event: E, at: number): E =>
-  // The wait changes, so that the time of the next attempt does not change.
+  // Adjusts the delay so that the next attempt stays at the same time.
   event.type === 'reconnecting'
     ? { ...event, at, delayMs: Math.max(0, event.at + event.delayMs - at) }
     : { ...event, at };

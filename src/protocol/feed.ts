@@ -3,7 +3,7 @@ import * as t from 'io-ts';
 /**
  * Names a feed of the service: `market` (the default) or `raw` (contract, section 2.2).
  *
- * The value is an io-ts codec. The type is the union of both names.
+ * As a value, it's an io-ts codec; as a type, the union of both names.
  *
  * @example
  * ```ts

@@ -3,15 +3,15 @@ import type { Feed } from './feed.js';
 /**
  * One frame of the feed, exactly as the service pushed it (contract, section 6).
  *
- * The payload is opaque: nothing is parsed before `text()` or `json()` is called. You can store a frame and read it at
+ * The payload is opaque: nothing is parsed until you call `text()` or `json()`. You can store a frame and read it at
  * any time: its bytes never change.
  *
- * While `next` runs, a frame of the service is in the read buffer of the connection. `text()` decodes it there, and the
- * frame keeps the text. `data` copies it at the first access. At the end of the read, the frames that were not read are
- * copied together. `byteLength` copies nothing.
+ * While `next` runs, a frame from the service sits in the connection's read buffer. `text()` decodes it there, and the
+ * frame keeps the text. `data` copies it on first access. Frames you didn't read are copied together at the end of the
+ * read. `byteLength` copies nothing.
  *
- * `data` is not an own property of such a frame. An object spread has no `data`, `structuredClone` and `postMessage`
- * throw a `DataCloneError`, and deep equality does not compare payloads. Use `frame.data` or `frame.text()` instead.
+ * `data` isn't an own property of such a frame. Spreading it loses `data`, `structuredClone` and `postMessage` throw a
+ * `DataCloneError`, and deep equality doesn't compare payloads. Use `frame.data` or `frame.text()` instead.
  *
  * @typeParam Data - the payload's bytes: a `Buffer` by default, or a `Uint8Array` where the types of Node are missing
  * @example
@@ -30,19 +30,19 @@ export class Frame<
     : Uint8Array,
 > {
   readonly type = 'frame' as const;
-  /** The feed that the ticket names. */
+  /** The feed named by the ticket. */
   declare readonly feed: Feed;
-  /** The payload's bytes: a `Buffer`, or a plain `Uint8Array` if the frame was received from a relay. */
+  /** The payload's bytes: a `Buffer`, or a plain `Uint8Array` if the frame came from a relay. */
   declare readonly data: Data;
   /** Whether the service sent it as a binary message. */
   declare readonly isBinary: boolean;
   /** When its bytes were read, in epoch ms. */
   declare readonly receivedAt: number;
-  /** The number of its connection within this subscription: 1, 2, … */
+  /** Which connection of this subscription it arrived on: 1, 2, … */
   declare readonly connection: number;
 
   constructor(feed: Feed, data: Data, isBinary: boolean, receivedAt: number, connection: number);
-  /** @internal A {@link LazyFrame} creates its `data` when it is read. */
+  /** @internal A {@link LazyFrame} creates its `data` on first access. */
   constructor(feed: Feed, data: undefined, isBinary: boolean, receivedAt: number, connection: number);
   constructor(feed: Feed, data: Data | undefined, isBinary: boolean, receivedAt: number, connection: number) {
     this.feed = feed;
@@ -52,7 +52,7 @@ export class Frame<
     this.connection = connection;
   }
 
-  /** The size of the payload in bytes. It needs no copy of the payload. */
+  /** The payload's size in bytes. Doesn't copy the payload. */
   get byteLength(): number {
     return this.data.byteLength;
   }
@@ -72,18 +72,18 @@ export class Frame<
 
 // eslint-disable-next-line @typescript-eslint/unbound-method -- compared, not called
 const printNumbers = Uint8Array.prototype.toString;
-// A byte order mark is part of the payload, as in a Buffer.
+// Keeps a byte order mark, as a Buffer does: it's part of the payload.
 const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
 
-/** A frame of any source: the service, a relay, a log. */
+/** A frame from any source: the service, a relay, a log. */
 export type AnyFrame = Frame<Uint8Array>;
 
-/** A frame that creates its `data` when it is read. Its payload can be in memory that other frames use, too. */
+/** A frame that creates its `data` on first access. Its payload may share memory with other frames. */
 export abstract class LazyFrame extends Frame {
   abstract readonly payload: {
-    /** The payload without a copy. Do not store it: its memory may be used again. */
+    /** The payload without copying it. Don't store it: the memory may be reused. */
     readonly view: Uint8Array;
-    /** Moves the payload to memory that nothing else uses. */
+    /** Moves the payload to memory that it alone uses. */
     readonly own: () => void;
   };
   /** Returns a frame with the same payload. */
@@ -96,34 +96,32 @@ export const frameAt = (frame: Frame, receivedAt: number, connection: number): F
   return new Frame(frame.feed, frame.data, frame.isBinary, receivedAt, connection);
 };
 
-/** Returns the payload of a frame without a copy. Do not store it. */
+/** Returns a frame's payload without copying it. Don't store it. */
 export const payloadOf = (frame: AnyFrame): Uint8Array =>
   frame instanceof LazyFrame ? frame.payload.view : frame.data;
 
 /**
- * Decides about a payload, which is only there during the call. `isUndisturbed`: no code of the user has run since the
- * last call.
+ * Decides whether to emit a frame, by its payload, which is valid only during the call. `isUndisturbed`: no user code
+ * has run since the last call.
  */
 export type IsWanted = (payload: Uint8Array, isBinary: boolean, isUndisturbed: boolean) => boolean;
 
-/**
- * A stored frame must keep no larger buffer alive. The frame is the same value afterwards; a frozen one stays as it is.
- */
+/** Keeps a stored frame from holding a larger buffer alive. Its value doesn't change; a frozen frame isn't touched. */
 export const ownPayload = (frame: AnyFrame): void => {
   if (frame instanceof LazyFrame) frame.payload.own();
   else Reflect.set(frame, 'data', ownBytes(frame.data));
 };
 
-/** Returns bytes that use at least 3/4 of their buffer: the same, or a copy of the same class. */
+/** Returns the bytes if they use at least 3/4 of their buffer, otherwise a copy of the same class. */
 export const ownBytes = (bytes: Uint8Array): Uint8Array => {
   if (!isSparse(bytes.byteLength, bytes.buffer)) return bytes;
-  // This file does not name the class `Buffer`, because a browser does not have it. A new Buffer may be a part of
-  // Node's pool, so the copy gets an ArrayBuffer.
+  // Browsers have no `Buffer`, so this file doesn't name the class. A new Buffer may be part of Node's pool, so the
+  // copy gets its own ArrayBuffer.
   const { [Symbol.species]: Kind } = bytes.constructor as unknown as { [Symbol.species]: typeof Uint8Array };
   const copy = new Kind(new ArrayBuffer(bytes.byteLength), 0, bytes.byteLength);
   copy.set(bytes);
   return copy;
 };
 
-/** Returns whether bytes use less than 3/4 of their buffer. Such bytes keep more than 4/3 of their size alive. */
+/** Returns whether bytes use less than 3/4 of their buffer, and so keep more than 4/3 of their size alive. */
 export const isSparse = (bytes: number, buffer: ArrayBufferLike): boolean => bytes * 4 < buffer.byteLength * 3;

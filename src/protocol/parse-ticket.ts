@@ -3,10 +3,7 @@ import { excessOf, redactor, Secret } from './secret.js';
 import type { Ticket } from './ticket.js';
 import { tryCall } from './type-guards.js';
 
-/**
- * Parses as the codec `Ticket` does. Returns a description of an error, which never quotes the body, as `JSON.parse`
- * does.
- */
+/** Parses like the codec `Ticket`. If that fails, says why without quoting the body, which `JSON.parse` would do. */
 export const parseTicket = (body: string): Ticket | string => {
   const json = tryCall((): unknown => JSON.parse(body));
   if (json === undefined) return "the body isn't JSON";

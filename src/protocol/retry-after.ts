@@ -12,10 +12,10 @@ export const parseHttpDate = (text: string | undefined): number | undefined => {
   return Number.isNaN(ms) ? undefined : ms;
 };
 
-/** The wait in ms (RFC 9110, 10.2.3). With the `date` of the same response, the local clock does not matter. */
+/** Returns how long to wait, in ms (RFC 9110, 10.2.3). If `date` is the response's, the local clock doesn't matter. */
 export const retryAfterMs = (value: string | undefined, date: string | undefined): number | undefined => {
   const text = value?.trim() ?? '';
-  // Not Infinity: JSON cannot contain it, and the policy adds to the wait.
+  // Not Infinity: JSON can't hold it, and the policy adds to it.
   if (/^\d+$/.test(text)) return Math.min(Number(text) * 1000, Number.MAX_SAFE_INTEGER);
   const at = parseHttpDate(text);
   return at === undefined ? undefined : Math.max(0, at - (parseHttpDate(date) ?? Date.now()));

@@ -1,9 +1,9 @@
 import { tryCall } from './type-guards.js';
 
 /**
- * Wraps an API key or a ticket so that it cannot be printed by accident.
+ * Wraps an API key or a ticket so that you can't print it by accident.
  *
- * String conversion, `JSON.stringify` and `util.inspect` show `[secret]`; there are no properties to list. Only {@link
+ * String conversion, `JSON.stringify` and `util.inspect` show `[secret]`, and it has no properties to list. Only {@link
  * Secret.reveal} returns the value. The library sends an API key only in the `X-API-Key` header of the ticket request,
  * and a ticket only in the `Authorization` header of the handshake (contract, section 5).
  *
@@ -50,8 +50,8 @@ export class Secret {
 
 /** Creates a function that hides secrets in text from outside: a close reason, the message of a network error. */
 export const redactor = (...secrets: readonly unknown[]): ((text: string) => string) => {
-  // Case is ignored, because errors report host names in lower case. The longest first: if a ticket begins with the
-  // key, the complete ticket must be hidden.
+  // Ignores case, because errors report host names in lower case. Longest first: if a ticket begins with the key, the
+  // whole ticket must be hidden.
   const values = secrets
     .filter((secret) => secret instanceof Secret)
     .map((secret) => inLowerCase(secret.reveal()))
@@ -59,7 +59,7 @@ export const redactor = (...secrets: readonly unknown[]): ((text: string) => str
   return values.length === 0 ? (text) => text : (text) => hideAll(values, text);
 };
 
-// A RegExp of a secret would put it into the `SyntaxError` of V8 when it is too long.
+// Not a RegExp: if it's too long, V8 quotes it in a `SyntaxError`, and with it the secret.
 const hideAll = (values: readonly string[], text: string): string => {
   const lower = inLowerCase(text);
   let hidden = '';
@@ -73,23 +73,23 @@ const hideAll = (values: readonly string[], text: string): string => {
   }
 };
 
-// `toLowerCase` alone can change the length of a text that is not ASCII, and with it the positions.
+// `toLowerCase` can change the length of text outside ASCII, which would shift the positions.
 const inLowerCase = (text: string): string => text.replace(/[A-Z]+/g, (letters) => letters.toLowerCase());
 
-/** The longest credential, in characters. Node, for example, refuses a request whose headers have more than 16 KiB. */
+/** The longest credential, in characters. Node, for one, refuses requests with more than 16 KiB of headers. */
 const maxCredentialLength = 16_384;
 
-/** Returns whether a value can be sent in an HTTP header (RFC 9110, 5.5): visible ASCII, and not too much. */
+/** Returns whether a value fits into an HTTP header (RFC 9110, 5.5): visible ASCII, and not too much of it. */
 export const isCredential = (text: unknown): text is string =>
   typeof text === 'string' && text.length <= maxCredentialLength && /^[\x21-\x7e]+$/.test(text);
 
-/** Returns the words for an error about a credential that is too long, which must not show it; otherwise `''`. */
+/** Describes a credential that's too long, without showing it; `''` for any other value. */
 export const excessOf = (value: unknown): string =>
   typeof value === 'string' && value.length > maxCredentialLength
     ? `, got ${value.length} characters (at most ${maxCredentialLength})`
     : '';
 
-/** Returns the user and the password of an address. A `%` that begins no escape stands for itself. */
+/** Returns the user and the password of an address. A `%` that doesn't begin an escape is kept. */
 export const credentialsOf = ({ username, password }: URL): { readonly user: string; readonly password: string } => ({
   user: decoded(username),
   password: decoded(password),

@@ -13,27 +13,26 @@ export interface Ticket {
   readonly token_type: 'Bearer';
   /** RFC 3339 timestamp of the service: the deadline of the handshake. */
   readonly expires_at: string;
-  /** The address of the handshake, used exactly as returned. */
+  /** Where to connect, used exactly as returned. */
   readonly wss_url: string;
-  /** The feed that the service selected. */
+  /** The feed the service selected. */
   readonly feed: Feed;
   /** The subprotocol that the handshake must request. */
   readonly subprotocol: string;
   /**
    * When the ticket expires, in ms on this process's monotonic clock (`performance.now()`). Not part of the response:
-   * `requestTicket` computes it as the time of the request plus the lifetime, which is `expires_at` minus the `Date`
-   * header. Absent if there is no `Date`, or if the lifetime is not positive: a new ticket cannot be expired, so the
-   * `Date` is wrong.
+   * `requestTicket` adds the lifetime (`expires_at` minus the `Date` header) to the time of the request. Absent if
+   * there's no `Date`, or if the lifetime isn't positive: a new ticket can't be expired, so the `Date` is wrong.
    */
   readonly deadlineMs?: number;
-  /** Hides the ticket and its API key in a text from the service. Not part of the response. */
+  /** Hides the ticket and its API key in text from the service. Not part of the response. */
   readonly redact?: (text: string) => string;
 }
 
 const secret = new t.Type<Secret, string>(
   'Secret',
   (u): u is Secret => u instanceof Secret,
-  // A reporter of io-ts prints the message, if there is one, in place of the value.
+  // io-ts reporters print this message instead of the value, which would be the ticket.
   (u, context) =>
     isCredential(u) ? t.success(new Secret(u)) : t.failure(u, context, `the ticket isn't valid${excessOf(u)}`),
   (a) => a.reveal(),

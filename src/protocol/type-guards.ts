@@ -2,13 +2,13 @@ import type { Either, Right } from 'fp-ts/lib/Either.js';
 
 export const isText = (value: unknown): value is string => typeof value === 'string';
 
-/** Returns whether a value is a number, also `NaN`. */
+/** Returns whether a value is a number, including `NaN`. */
 export const isNumber = (value: unknown): value is number => typeof value === 'number';
 
-/** Returns whether a value is a time in epoch ms that a `Date` can have. `NaN`, `Infinity` and `1e300` are none. */
+/** Returns whether a `Date` can hold a time in epoch ms. It can't hold `NaN`, `Infinity` or `1e300`. */
 export const isTime = (value: unknown): value is number => isNumber(value) && Math.abs(value) <= 8.64e15;
 
-/** Returns `undefined` if the call throws. The caller reports that, or goes on without: the text may quote a secret. */
+/** Returns `undefined` if the call throws. The exception is dropped because its text may quote a secret. */
 export const tryCall = <T>(call: () => T): T | undefined => {
   try {
     return call();
@@ -17,8 +17,7 @@ export const tryCall = <T>(call: () => T): T | undefined => {
   }
 };
 
-// These three functions do what those of fp-ts do. fp-ts takes half as long to load as RxJS, and only its types are
-// needed here.
+// The same as in fp-ts, which takes half as long to load as RxJS. Only its types are needed here.
 
 export const isRight = <E, A>(either: Either<E, A>): either is Right<A> => either._tag === 'Right';
 

@@ -4,14 +4,14 @@ import { isNumber } from './type-guards.js';
 
 export interface Rule {
   readonly allowed: string;
-  /** If `true`, the error does not show the value. */
+  /** If `true`, the error doesn't show the value. */
   readonly isSecret?: true;
-  /** Says what is wrong with a value, to follow the name of the option; `undefined` if `allowed` says enough. */
+  /** Says what's wrong with a value, as a continuation of the option's name; `undefined` if `allowed` says enough. */
   readonly problem?: (value: unknown) => string | undefined;
   readonly is: (value: unknown) => boolean;
 }
 
-/** The longest delay of a timer. Node fires at once for a delay above 2^31-1 ms. */
+/** The longest delay a timer accepts. Node fires at once if it's above 2^31-1 ms. */
 export const MAX_TIMER_MS = 2 ** 31 - 1;
 
 export const clampMs = (ms: number): number => Math.min(ms, MAX_TIMER_MS);
@@ -49,7 +49,7 @@ export const oneOf = (...words: readonly string[]): Rule => {
   const allowed = words.map((word) => `'${word}'`).join(' or ');
   return {
     allowed,
-    // Letters only, and few of them: a longer text might be a key.
+    // Shows short words only: anything longer might be a key.
     problem: (v) => (typeof v === 'string' && /^[a-z]{1,12}$/i.test(v) ? `must be ${allowed}, got '${v}'` : undefined),
     is: (v) => words.includes(v as string),
   };
@@ -58,22 +58,22 @@ export const oneOf = (...words: readonly string[]): Rule => {
 export const invalidOption = (option: string, allowed: string, value?: unknown): TradeFeedError =>
   wrongOption(option, mustBe(allowed, value));
 
-/** Creates the error for a value that breaks a rule. `source`: where the value is from, in parentheses. */
+/** Creates the error for a value that breaks a rule. `source`: where the value came from, in parentheses. */
 export const refusedOption = (option: string, rule: Rule, value: unknown, source = ''): TradeFeedError =>
   wrongOption(option, source + (rule.problem?.(value) ?? mustBe(rule.allowed, rule.isSecret ? undefined : value)));
 
 const wrongOption = (option: string, detail: string): TradeFeedError =>
   createFailure(invalidOptions, { stage: 'ticket', option, detail });
 
-// Shows a wrong number or boolean, but no text, which might be a key.
+// Shows numbers and booleans, but never text, which might be a key.
 const mustBe = (allowed: string, value?: unknown): string =>
   `must be ${allowed}${isNumber(value) || typeof value === 'boolean' ? `, got ${value}` : ''}`;
 
 type Defined<T> = { readonly [Name in keyof T]: Exclude<T[Name], undefined> };
 
 /**
- * Returns the options that are not `undefined`, or throws for the first one that is unknown or wrong. `prefix` precedes
- * its name.
+ * Returns the options that aren't `undefined`, or throws for the first unknown or wrong one. `prefix` precedes its
+ * name.
  */
 export const validated = <T extends object>(
   options: T,
@@ -97,9 +97,9 @@ export const checkRequired = (required: object, rules: Readonly<Record<string, R
     if (!rule.is(values[name])) throw refusedOption(prefix + name, rule, values[name]);
 };
 
-/** The error of a feed for an exception of an option: a failure stops the feed, any other value is unchanged. */
+/** Returns the feed's error for what an option threw: a failure with the verdict `stop`, or anything else unchanged. */
 export const thrownByOption = (option: string, thrown: unknown): unknown =>
-  // Any other verdict than `stop` would cause a reconnect, which could repeat the exception.
+  // With any other verdict the feed would reconnect, and might run into the same exception.
   thrown instanceof TradeFeedError
     ? copyFailure(thrown, { verdict: 'stop', advice: `Your option \`${option}\` threw this.`, meaning: thrown.meaning })
     : thrown;
@@ -108,7 +108,7 @@ export interface ClassifyOption {
   readonly classify?: ((failure: TradeFeedError, verdict: Verdict) => Verdict) | undefined;
 }
 
-/** Returns a failure with the verdict of the option `classify`, or what `thrownByOption` makes of its exception. */
+/** Applies the option `classify` to a failure. If it throws, returns what `thrownByOption` makes of the exception. */
 export const applyClassify = ({ classify }: ClassifyOption, error: TradeFeedError): unknown => {
   if (classify === undefined) return error;
   try {

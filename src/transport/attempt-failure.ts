@@ -7,7 +7,7 @@ import { hasProxy } from './proxy-for.js';
 
 type Reaching = ClassifyOption & Pick<Settings, 'dispatcher' | 'agent' | 'receiveIn'>;
 
-/** Creates the error of an attempt to reach an address. If a proxy was left unused, the error says so. */
+/** Creates the error for an address that couldn't be reached. If a proxy was left unused, the error says so. */
 export const reachFailure = (settings: Reaching, address: string, facts: FailureFacts): unknown => {
   const { stage, code, detail } = facts;
   const client = stage === 'ticket' ? settings.dispatcher : settings.agent;
@@ -37,12 +37,12 @@ const failureCodeOf = (stage: 'ticket' | 'handshake', code: string): ServiceFail
   return stage === 'ticket' && code === notTls ? 'ticket-endpoint-without-tls' : unreachable[stage];
 };
 
-/** OpenSSL reports this if the first bytes of the server are no TLS record, for example a response of HTTP. */
+/** OpenSSL reports this if the server's first bytes aren't a TLS record but, say, an HTTP response. */
 const notTls = 'ERR_SSL_WRONG_VERSION_NUMBER';
 const notTlsReason = 'wrong version number';
 const withoutTls = 'the server answered without TLS, although the address begins with `wss:`';
 
-/** The message of OpenSSL is a line with memory addresses and paths. A failed write has only that line. */
+/** Extracts OpenSSL's reason. Its message is a line of memory addresses and paths, and all that a failed write has. */
 export const tlsReason = (error: unknown, { message }: Error): string | undefined => {
   const { library, reason } = fieldsOf(firstOf(error));
   if (library === 'SSL routines' && typeof reason === 'string') return reason;
@@ -50,8 +50,8 @@ export const tlsReason = (error: unknown, { message }: Error): string | undefine
 };
 
 /**
- * Parsers put bytes that they could not parse into their errors, perhaps a ticket. A dispatcher or agent may reject
- * with anything.
+ * Returns an error that's safe to show. Parsers quote bytes they can't parse, perhaps a ticket, and a dispatcher or
+ * agent may reject with anything.
  */
 export const safeCause = (error: unknown, redact: (text: string) => string): Error => {
   const first = firstOf(error);
@@ -65,7 +65,7 @@ export const safeCause = (error: unknown, redact: (text: string) => string): Err
 
 const fieldsOf = (error: unknown): Readonly<Record<string, unknown>> => Object(error) as Record<string, unknown>;
 
-// A connection attempt to several addresses fails with one error per address. The outer error has no useful message.
+// Connecting to several addresses fails with one error per address, and the outer error has no useful message.
 const firstOf = (error: unknown): unknown => {
   const { errors } = fieldsOf(error);
   return (Array.isArray(errors) && (errors[0] as unknown)) || error;
@@ -77,7 +77,7 @@ const unreachable = {
   stream: undefined,
 } as const;
 
-// Node's names for the verification errors of OpenSSL (`openssl verify`), and the errors of Node's check of the host.
+// Node's names for OpenSSL's verification errors (`openssl verify`), and the errors of Node's own host check.
 const certificateErrors = [
   /^(UNABLE_TO|CERT|CRL|ERROR_IN_CERT|ERROR_IN_CRL|ERR_TLS_CERT_ALTNAME)_/,
   /^(DEPTH_ZERO_)?SELF_SIGNED_CERT/,

@@ -5,56 +5,56 @@ import { tryCall } from '../protocol/type-guards.js';
 
 export type Connect<S extends Socket = Socket> = (url: URL) => S;
 
-/** Starts a connection to the origin of a URL. With `onread`, Node reads into the buffer of the caller. */
+/** Starts connecting to the origin of a URL. Node reads into the caller's buffer if `onread` is set. */
 export type ConnectWith = (url: URL, onread?: OnReadOpts) => Socket;
 
 interface SharedTls {
-  /** The parsed certificates of the options. Parsing them is most of the work of starting a connection. */
+  /** The parsed certificates of the options. Parsing is most of the work of starting a connection. */
   readonly secureContext?: SecureContext;
-  /** An earlier session with the same origin, to resume. */
+  /** An earlier session with the same origin, to be resumed. */
   readonly session?: Buffer | undefined;
 }
 
 export const isSecure = ({ protocol }: URL): boolean => protocol === 'https:' || protocol === 'wss:';
 
-/** Returns the host of a URL. An IPv6 address has brackets in a URL, and none here. */
+/** Returns the host of a URL, without the brackets of an IPv6 address. */
 export const hostOf = ({ hostname }: URL): string => hostname.replace(/^\[|\]$/g, '');
 
 export const portOf = (url: URL): number => Number(url.port || (isSecure(url) ? 443 : 80));
 
-/** Returns the origin of a URL, the same for `https:` and `wss:`: with or without TLS, host and port. */
+/** Returns the origin of a URL: TLS or not, host and port. `https:` and `wss:` have the same one. */
 export const originOf = (url: URL): string => `${isSecure(url) ? 'tls' : 'tcp'}://${hostOf(url)}:${portOf(url)}`;
 
-/** Creates every socket of the client, except those of a user's `dispatcher` or `agent`, and of a proxy. */
+/** Creates all sockets of the client, except a proxy's and those of a user's `dispatcher` or `agent`. */
 export const connectSocket = (url: URL, tls?: TlsOptions, shared?: SharedTls, onread?: OnReadOpts): Socket => {
   const to = { ...(onread && { onread }), host: hostOf(url), port: portOf(url) };
   const socket = isSecure(url) ? connectTls({ ...tlsOptionsFor(url, tls), ...shared, ...to }) : connectTcp(to);
-  // Nagle's algorithm would delay a request soon after the TLS handshake until the handshake is acknowledged.
+  // Nagle's algorithm would hold a request back until the TLS handshake right before it is acknowledged.
   return socket.setNoDelay();
 };
 
-/** The server name is `servername`, or else the host, but not an IP address (RFC 6066, 3). */
+/** Sets the server name: `servername`, or else the host unless it's an IP address (RFC 6066, 3). */
 export const tlsOptionsFor = (url: URL, tls: TlsOptions | undefined): TlsOptions => {
   const host = hostOf(url);
   return { servername: isIP(host) === 0 ? host : '', ...withIdentityCheck(tls) };
 };
 
-/** Returns whether a socket is connected, including its TLS handshake. */
+/** Returns whether a socket is connected and its TLS handshake is done. */
 export const isReady = (socket: Socket): boolean =>
   !socket.connecting && (!(socket instanceof TLSSocket) || socket.authorized || Boolean(socket.authorizationError));
 
-/** Calls `then` when a socket is ready, but never synchronously. Does not call it if the socket fails. */
+/** Calls `then` once a socket is ready, but never synchronously, and not if the socket fails. */
 export const whenReady = (socket: Socket, then: () => void): void => {
   if (isReady(socket)) process.nextTick(then);
   else socket.once(socket instanceof TLSSocket ? 'secureConnect' : 'connect', then);
 };
 
-/** How many origins can have a stored session. A service may name a different origin in every ticket. */
+/** How many origins can have a stored session. A service may name a new origin in every ticket. */
 const MAX_ORIGINS = 4;
 
 /**
  * Parses the certificates once, and resumes the last TLS session with an origin, which saves computation and, in TLS
- * 1.2, a round trip. Not with a `checkServerIdentity`: Node does not call it for a resumed session.
+ * 1.2, a round trip. Doesn't resume if there's a `checkServerIdentity`, because Node wouldn't call it.
  */
 export const resumingConnect = (tls: TlsOptions | undefined): ConnectWith => {
   const sessions = new Map<string, Buffer>();
@@ -70,7 +70,7 @@ export const resumingConnect = (tls: TlsOptions | undefined): ConnectWith => {
     if (tls?.checkServerIdentity !== undefined) return connectSocket(url, tls, { secureContext }, onread);
     const origin = originOf(url);
     const socket = connectSocket(url, tls, { secureContext, session: sessions.get(origin) }, onread);
-    // A session is removed if the connection fails before the TLS handshake is done.
+    // Forgets a session if the connection fails before the TLS handshake is done.
     const forget = () => sessions.delete(origin);
     return socket
       .once('error', forget)
@@ -80,7 +80,7 @@ export const resumingConnect = (tls: TlsOptions | undefined): ConnectWith => {
 };
 
 /**
- * What a user's `checkServerIdentity` returns or throws gets the code of Node's check. An exception would end the
+ * Gives what a user's `checkServerIdentity` returns or throws the code of Node's own check. An exception would end the
  * process.
  */
 export const withIdentityCheck = (tls: TlsOptions | undefined): TlsOptions => {

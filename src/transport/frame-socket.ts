@@ -6,11 +6,11 @@ import { type FrameHandler, frameReader } from './read-frames.js';
 const LINE_FEED = 10;
 
 /**
- * A socket for `ws` that reads the data frames itself.
+ * A socket for `ws` that reads data frames itself.
  *
- * `ws` does the handshake over it. After {@link FrameSocket.handleFrames}, `ws` receives only control frames, fragments
- * and invalid frames. The socket is always read, even if a subscriber is slow: the service closes the connection with
- * 1013 if the client does not keep up (contract, section 7.3).
+ * `ws` does the handshake over it. After {@link FrameSocket.handleFrames}, `ws` gets only control frames, fragments and
+ * invalid frames. The socket keeps reading even if a subscriber is slow, because the service closes the connection with
+ * 1013 if the client doesn't keep up (contract, section 7.3).
  */
 export class FrameSocket extends Duplex {
   readonly #socket: BufferedSocket;
@@ -28,13 +28,13 @@ export class FrameSocket extends Duplex {
   }
 
   /**
-   * Starts to read the data frames of the connection. Call it when the handshake is done.
+   * Starts reading the connection's data frames. Call it once the handshake is done.
    *
    * @returns `false` if bytes after the handshake response already wait for `ws`, which then reads all frames
    */
   handleFrames(handler: FrameHandler): boolean {
     const { reads } = this.#socket;
-    // `ws` may store bytes, and the memory of a read is used again.
+    // Copies, because `ws` may store bytes and the read buffer is reused.
     const pass = (bytes: Buffer): number => {
       if (bytes.length > 0) this.push(Buffer.from(bytes));
       return bytes.length;
@@ -53,8 +53,8 @@ export class FrameSocket extends Duplex {
     return isEarly;
   }
 
-  // Passes one line at a time. The head of the response ends with a line feed, so `handleFrames` is called before a
-  // frame is passed.
+  // Passes one line at a time. The response's head ends with a line feed, so `handleFrames` is called before any frame
+  // is passed.
   #passLines(bytes: Buffer): number {
     const { reads } = this.#socket;
     const passLines = reads.onBytes;
@@ -81,36 +81,34 @@ export class FrameSocket extends Duplex {
 
   override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
     this.#socket.destroy();
-    // After `done`, `ws` reports the connection as closed. So wait for the `close` event: `destroyed` is true before
-    // the socket is closed.
+    // After `done`, `ws` reports the connection as closed. `destroyed` is true before the socket has closed, so wait
+    // for the `close` event.
     void this.#isGone.then(() => done(error));
   }
 }
 
-/** Size of the buffer until the first read. Most connections of a reconnect, and all spare ones, need no more. */
+/** Size of the buffer until the first read. Spare connections, and most others while reconnecting, need no more. */
 const FIRST_BYTES = 4 * 1024;
 
-/** Size of the buffer after the first read: few system calls, and it fits into the cache of a CPU. */
+/** Size of the buffer after the first read: few system calls, and it fits into a CPU cache. */
 const SIZE_BYTES = 512 * 1024;
 
-/** A read has at least this much space. It is more than a TLS record. */
+/** The least space for a read: more than a TLS record. */
 const LEAST_FREE_BYTES = 128 * 1024;
 
 /**
- * The buffer into which all reads of a socket go. No read allocates memory.
+ * Receives everything a socket reads, without allocating memory for it.
  *
- * Bytes that were not used in a read, such as the beginning of a frame, stay in the buffer, and the next read is behind
- * them. So a frame that arrives in several reads is in one piece. If it needs more than half of the buffer, the buffer
- * grows.
+ * Unconsumed bytes (say, half a frame) stay put, and the next read is appended, so a frame that arrives in several
+ * reads ends up in one piece. If it needs more than half of the buffer, the buffer grows.
  */
 export class ReadBuffer {
   /**
-   * Handles the unused bytes after a read. Returns how many of them are used now. Their memory is used again when it
-   * returns.
+   * Handles the unconsumed bytes after a read and returns how many it consumed. Their memory is reused when it returns.
    */
   onBytes: (bytes: Buffer) => number;
 
-  /** The option `onread` of the socket. */
+  /** The socket's option `onread`. */
   readonly onread: OnReadOpts = {
     buffer: () => this.#free(),
     callback: (length) => {
@@ -153,7 +151,7 @@ export class ReadBuffer {
 
 export type BufferedSocket = Socket & { readonly reads: ReadBuffer };
 
-/** Bytes that arrive before `onBytes` is set destroy the socket. */
+/** Makes sockets read into a buffer. Bytes that arrive before `onBytes` is set destroy the socket. */
 export const readIntoBuffer =
   (connect: ConnectWith): Connect<BufferedSocket> =>
   (url) => {

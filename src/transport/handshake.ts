@@ -14,19 +14,17 @@ import { FrameSocket } from './frame-socket.js';
 import type { WebSocketClient } from './network-clients.js';
 import type { AttemptSockets } from './sockets.js';
 
-/** Is called when a connection starts to close, with a promise that resolves when it is closed. */
+/** Called when a connection starts to close, with a promise that resolves once it has closed. */
 export type OnClosing = (closed: Promise<void>) => void;
 
 export interface OpenSocket {
   readonly webSocket: WebSocket;
   readonly socket: Duplex;
-  /** Removes all listeners after a close frame was answered. `ws` completes the closing handshake without them. */
+  /** Removes all listeners once a close frame was answered. `ws` completes the closing handshake without them. */
   readonly leave: () => void;
 }
 
-/**
- * Emits once, when the connection is open, and does not complete. Unsubscribing closes the connection within a second.
- */
+/** Emits once the connection is open, and doesn't complete. Unsubscribing closes the connection within a second. */
 export const handshake$ = (
   client: WebSocketClient,
   ticket: Ticket,
@@ -38,7 +36,7 @@ export const handshake$ = (
   const { wss_url, deadlineMs = Infinity, subprotocol } = ticket;
   const failure = (facts: Omit<FailureFacts, 'stage'>) =>
     reachFailure(settings, wss_url, { stage: 'handshake', ...facts });
-  // If a fresh ticket expires, a clock may be wrong. So the next attempt ignores the expiry, and the service decides.
+  // If a fresh ticket expires, a clock may be wrong, so the next attempt ignores the expiry: the service decides.
   const isIgnored = sockets.lastFailure?.()?.code === 'ticket-expired';
   const leftMs = isIgnored ? Infinity : deadlineMs - performance.now();
   const late = () =>
@@ -76,19 +74,19 @@ export const handshake$ = (
 };
 
 /**
- * Limits of `ws` that are not options of this library. A healthy connection can exceed the defaults of `ws`: 60 pings
- * can arrive while the event loop is blocked, and a large frame can have many fragments.
+ * Limits of `ws` that aren't options of this library. A healthy connection can exceed the defaults of `ws`: 60 pings
+ * may arrive while the event loop is blocked, and a large frame may have many fragments.
  */
 const limits = {
-  /** Deadline of the closing handshake in ms. At the deadline, the socket is destroyed. */
+  /** How long the closing handshake may take, in ms, before the socket is destroyed. */
   closeTimeout: 1_000,
-  /** How many pongs may wait to be sent. A read of 64 KiB contains at most 32 768 pings. */
+  /** How many pongs may be queued. 64 KiB contain at most 32 768 pings. */
   maxPendingAutoPongs: 100_000,
 };
 
 /**
- * Limits the fragments of a frame and the chunks of a fragment. Each costs about 128 bytes of memory, so the pieces
- * cost at most as much as the largest frame, or 4 MiB if that is more.
+ * Limits the fragments of a frame and the chunks of a fragment. Each costs about 128 bytes of memory, so together they
+ * cost no more than the largest frame, or 4 MiB if that's more.
  */
 const maxPieces = (maxFrameBytes: number): number => Math.max(32 * 1024, Math.floor(maxFrameBytes / 128));
 
@@ -103,7 +101,7 @@ const connect = (
     return new client.WebSocket(ticket.wss_url, [ticket.subprotocol], {
       ...withIdentityCheck(tls),
       agent,
-      // With an `agent`, `ws` does not call this: the agent creates the sockets.
+      // Not called if there's an `agent`, which then creates the sockets.
       createConnection: () => new FrameSocket(connectStream(new URL(ticket.wss_url))),
       followRedirects: false,
       perMessageDeflate: false,
@@ -111,7 +109,7 @@ const connect = (
       maxFragments: maxPieces(maxFrameBytes),
       maxBufferedChunks: maxPieces(maxFrameBytes),
       ...limits,
-      // Set here and not in `headers`: these are passed to the agent, and Node's debug log prints the agent's options.
+      // Not set in `headers`: they're passed to the agent, and Node's debug log prints the agent's options.
       finishRequest: (request) => {
         request.setHeader('authorization', `Bearer ${ticket.ticket.reveal()}`);
         request.end();
@@ -123,7 +121,7 @@ const connect = (
   }
 };
 
-// An open connection is closed with a closing handshake. Any other connection is destroyed.
+// Closes an open connection with a closing handshake, and destroys any other.
 const release = (webSocket: WebSocket, onClosing: OnClosing): void => {
   mute(webSocket, onClosing);
   if (webSocket.readyState === webSocket.OPEN) webSocket.close(1000);

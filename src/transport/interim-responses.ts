@@ -3,11 +3,10 @@ import type { Duplex } from 'node:stream';
 const maxInterimBytes = 64 * 1024;
 
 /**
- * Removes informational responses (1xx) from what a socket receives, but not a `101`. Returns the socket.
+ * Removes informational responses (1xx) except `101` from what a socket receives. Returns the socket.
  *
- * A client skips them, also those that it did not ask for (RFC 9110, 15.2), but undici ends the request at a `100`. A
- * write begins a request, so the bytes after it are the head of a response. More than 64 KiB of them destroy the
- * socket.
+ * A client must skip them even if it didn't ask for them (RFC 9110, 15.2), but undici ends the request at a `100`. A
+ * write begins a request, so the next bytes are the head of a response. More than 64 KiB of them destroy the socket.
  */
 export const withoutInterimResponses = <S extends Duplex>(socket: S): S => {
   const push = socket.push.bind(socket);
@@ -41,7 +40,7 @@ export const withoutInterimResponses = <S extends Duplex>(socket: S): S => {
   return socket;
 };
 
-/** Skips complete informational heads. `isDecided`: the rest begins a response; otherwise more bytes are needed. */
+/** Skips complete informational heads. `isDecided`: the rest begins a response; if not, more bytes are needed. */
 const skipInterim = (bytes: Buffer): { readonly rest: Buffer; readonly isDecided: boolean } => {
   for (let rest = bytes; ;) {
     const start = rest.toString('latin1', 0, 'HTTP/1.1 100'.length);

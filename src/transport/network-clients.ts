@@ -7,10 +7,10 @@ import { workerMeanings } from '../protocol/failures/classify.js';
 export type HttpClient = typeof undici;
 export type WebSocketClient = typeof ws;
 
-// These packages take longer to load than RxJS, and many programs that import this package open no connection: they
-// record, replay or relay. So a package is loaded when the first connection needs it.
+// These packages take longer to load than RxJS, and many programs that import this one never open a connection: they
+// record, replay or relay. So each is loaded when the first connection needs it.
 
-/** Loads `ws` as well, so that the handshake does not wait. Rejects with `receiver-failed` if a package is missing. */
+/** Loads `ws` as well, so the handshake doesn't wait for it. Rejects with `receiver-failed` if a package is missing. */
 export const loadHttpClient = async (settings: ClassifyOption = {}): Promise<HttpClient> => {
   const [client] = await loaded(settings, Promise.all([import('undici'), import('ws')]));
   return client;
@@ -23,7 +23,7 @@ const loaded = async <Client>(settings: ClassifyOption, loading: Promise<Client>
   try {
     return await loading;
   } catch (cause) {
-    // Node appends the list of files that required a missing package.
+    // If a package is missing, Node appends the list of files that required it.
     const [detail] = (cause as Error).message.split('\n');
     throw applyClassify(settings, createFailure(workerMeanings.notLoaded, { stage: 'ticket', detail, cause }));
   }

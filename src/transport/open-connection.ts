@@ -18,25 +18,25 @@ import { loadWebSocketClient } from './network-clients.js';
 import type { FrameHandler } from './read-frames.js';
 import { type AttemptSockets, freshSockets } from './sockets.js';
 
-/** The close code for a close frame without a code (RFC 6455, 7.4.1). */
+/** Reported for a close frame without a code (RFC 6455, 7.4.1). */
 const NO_STATUS = 1005;
 
 /**
- * Turns each `Ticket` into the frames of a connection opened with it (contract, sections 4.2 and 6).
+ * Opens a connection with each `Ticket`, and emits its frames (contract, sections 4.2 and 6).
  *
- * Emits each frame once, in order, unchanged. Frames that arrived before a close are emitted before its failure. A
- * later ticket replaces the connection of an earlier one. Never completes while connected: every end is an error, a
+ * Emits each frame once, in order, unchanged. Emits the frames that arrived before a close before its failure. A new
+ * ticket replaces the connection of the one before. Never completes while connected: it always ends with an error, a
  * `TradeFeedError` of stage `handshake` (`handshake-rejected`, `ticket-rejected`, `capacity-full`,
  * `subprotocol-mismatch`, `handshake-failed`, `handshake-unreachable`, `untrusted-certificate`, `ticket-expired`) or
  * `stream` (`connection-replaced`, `policy-violation`, `access-expired`, `access-revoked`, `client-too-slow`,
  * `server-shutdown`, `connection-lost`, `connection-stalled`, `invalid-frame`, `connection-closed`); `invalid-options`
- * when the option `agent` or `tls` cannot be used. An exception of the option `classify` is the error; a
- * `TradeFeedError` gets the verdict `stop`. Never retries, never sends a message. Unsubscribing closes the connection.
- * A closing handshake that takes longer than 1 s is aborted.
+ * if the option `agent` or `tls` can't be used. If the option `classify` throws, it errors with that; a
+ * `TradeFeedError` gets the verdict `stop`. Never retries, never sends a message. Unsubscribing closes the connection,
+ * and aborts a closing handshake that takes longer than 1 s.
  *
  * @param options - see {@link TradeFeedOptions}; `handshakeTimeoutMs`, `idleTimeoutMs`, `maxFrameBytes`, `tls`,
  *   `agent` and `classify` are used
- * @param onOpen - is called when a connection opens, before its first frame; returns the number of the connection.
+ * @param onOpen - called when a connection opens, before its first frame; returns the number of the connection.
  * @defaultValue every connection is number 1
  * @throws TradeFeedError with code `invalid-options`, from the call itself
  * @example
@@ -57,7 +57,7 @@ export const openConnection = (
   return openConnectionOver(freshSockets(settings), settings, onOpen);
 };
 
-/** `isWanted` decides about each frame before it is created; a refused one is not emitted. */
+/** `isWanted` decides whether to emit a frame before the frame is even created. */
 export const openConnectionOver = (
   sockets: AttemptSockets,
   settings: Settings,
@@ -70,7 +70,7 @@ export const openConnectionOver = (
       switchMap((client) => handshake$(client, ticket, sockets, settings, onClosing)),
       tap(() => sockets.standBy?.()),
     );
-    // A `switchMap` from the open connection to its frames would be one more operator on the way of each frame.
+    // A `switchMap` from the open connection to its frames would put one more operator in the path of each frame.
     return new Observable<Frame>((subscriber) => {
       const start = (open: OpenSocket): void =>
         startStream(new Stream(open, ticket, settings, onOpen(ticket.feed), isWanted, subscriber));
@@ -80,7 +80,7 @@ export const openConnectionOver = (
 
 const startStream = (stream: Stream): void => {
   const { open, ticket, settings, subscriber } = stream;
-  // The subscriber may have unsubscribed during the event `opened`.
+  // The subscriber may have unsubscribed when it received `opened`.
   if (subscriber.closed) return;
   const { webSocket, socket } = open;
   webSocket
@@ -97,8 +97,8 @@ const startStream = (stream: Stream): void => {
   subscriber.add(stalled$(pulse, settings.idleTimeoutMs).subscribe(() => stream.stalled()));
 };
 
-// Used when `ws` reads all frames: with a user's agent, or if `handleFrames` returned `false`. `ws` reports a close
-// only when the socket is closed, so the socket is destroyed.
+// For connections that only `ws` reads: with a user's agent, or if `handleFrames` returned `false`. `ws` doesn't report
+// a close until the socket has closed, so this destroys the socket.
 const watchReads = (socket: Duplex, webSocket: WebSocket, stream: Stream): (() => void) => {
   const read = () => stream.read();
   const onParsed = () => {
@@ -109,8 +109,8 @@ const watchReads = (socket: Duplex, webSocket: WebSocket, stream: Stream): (() =
 };
 
 /**
- * Emits the frames of an open connection, and the failure that ends it. Its fields are `private`: with `#` a frame of
- * 200 bytes takes a fifth longer on Node 20.
+ * Emits the frames of an open connection, and the failure that ends it. Its fields are `private`, because `#` makes a
+ * frame of 200 bytes take a fifth longer on Node 20.
  */
 class Stream implements FrameHandler {
   framesReceived = 0;
@@ -118,7 +118,7 @@ class Stream implements FrameHandler {
   readonly maxFrameBytes: number;
   private readonly openedMs = this.lastReadMs;
   private readAt = Date.now();
-  /** The payloads of this read that no subscriber has read. */
+  /** Payloads of the current read that no subscriber has read yet. */
   private unread: Payload[] = [];
   readonly open: OpenSocket;
   readonly ticket: Ticket;
@@ -126,7 +126,7 @@ class Stream implements FrameHandler {
   readonly subscriber: Subscriber<Frame>;
   private readonly connection: number;
   private readonly isWanted: IsWanted | undefined;
-  /** Whether this read has refused all frames since its start, or since it emitted one. */
+  /** Whether this read has called `isWanted` and emitted no frame since. */
   private isUndisturbed = false;
 
   constructor(
@@ -156,7 +156,7 @@ class Stream implements FrameHandler {
     this.isUndisturbed = false;
   }
 
-  /** Emits a frame. Its payload is read in place while `next` runs. */
+  /** Emits a frame, whose payload can be read in place while `next` runs. */
   frame(bytes: Buffer, start: number, end: number, kind: PayloadKind): void {
     this.framesReceived += 1;
     if (this.isWanted !== undefined && !this.wants(bytes.subarray(start, end), kind === PayloadKind.Binary)) return;
@@ -179,20 +179,20 @@ class Stream implements FrameHandler {
 
   readEnd(): void {
     if (this.unread.length === 0) return;
-    // Another subscriber may have read a frame during the `next` of a later one.
+    // Another subscriber may have read a frame while a later one was emitted.
     moveToBlocks(this.unread.filter(({ isLeased }) => isLeased));
     this.unread = [];
   }
 
-  /** Emits a message of `ws`: a view of a read, or of a buffer in which `ws` joined fragments. */
+  /** Emits a message from `ws`: a view of the read buffer, or of a buffer where `ws` joined fragments. */
   message(data: Buffer, isBinary: boolean): void {
     this.isUndisturbed = false;
     this.frame(data, 0, data.length, isBinary ? PayloadKind.Binary : PayloadKind.Utf8);
     this.readEnd();
   }
 
-  // `ws` reports a close only when the socket is closed. A server that leaves the socket open must not delay the
-  // reconnect.
+  // `ws` doesn't report a close until the socket has closed. If the server leaves it open, the feed would reconnect too
+  // late.
   close(payload: Buffer): void {
     const { webSocket, leave } = this.open;
     if (this.isClosed || webSocket.readyState !== webSocket.CLOSING) return;
@@ -218,10 +218,10 @@ class Stream implements FrameHandler {
   }
 }
 
-/** Size limit of a block with more than one payload. A stored frame keeps its whole block. */
+/** Size limit of a block with more than one payload. A stored frame keeps its whole block alive. */
 const BLOCK_BYTES = 64 * 1024;
 
-/** Copies leased payloads to blocks. A payload that is larger than a block has one alone. */
+/** Copies leased payloads to blocks. A payload larger than a block gets its own. */
 export const moveToBlocks = (payloads: readonly Payload[]): void => {
   let group: Payload[] = [];
   let bytes = 0;

@@ -5,8 +5,8 @@ import { isSecure, portOf } from './connect.js';
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
- * As in curl, lower case first. `NODE_USE_ENV_PROXY=0` turns it off. This machine is never reached through a proxy.
- * Throws `invalid-options` if `HTTPS_PROXY` is not the address of an HTTP proxy.
+ * Returns the proxy for a URL. Lower case wins, as in curl, and `NODE_USE_ENV_PROXY=0` turns proxies off. Never uses a
+ * proxy for this machine. Throws `invalid-options` if `HTTPS_PROXY` isn't the address of an HTTP proxy.
  */
 export const proxyFor = (url: URL, env: Environment): URL | undefined => {
   const proxy = proxyOf(env);
@@ -16,13 +16,13 @@ export const proxyFor = (url: URL, env: Environment): URL | undefined => {
 /** Returns whether the environment names a proxy for a URL. It doesn't check the proxy's address. */
 export const hasProxy = (url: URL, env: Environment): boolean => addressOf(env) !== '' && !isDirect(url, env);
 
-/** The proxy that the environment names, whatever the host. */
+/** Returns the proxy in the environment, whatever the host. */
 export const proxyOf = (env: Environment): URL | undefined => {
   const address = addressOf(env);
   if (address === '') return undefined;
   const text = address.includes('://') ? address : `http://${address}`;
   const proxy = URL.canParse(text) ? new URL(text) : undefined;
-  // A SOCKS proxy has another protocol.
+  // SOCKS proxies speak another protocol.
   if (proxy === undefined || !/^https?:$/.test(proxy.protocol))
     throw invalidOption('HTTPS_PROXY', 'the http: or https: address of a proxy, such as http://proxy.example:3128');
   return proxy;
@@ -34,7 +34,7 @@ const isDirect = (url: URL, env: Environment): boolean => !isSecure(url) || isLo
 
 const valueOf = (env: Environment, name: string): string => (env[name.toLowerCase()] ?? env[name] ?? '').trim();
 
-// `example.com` and `.example.com` are the host and all hosts below it, as in curl and undici.
+// `example.com` and `.example.com` mean the host and all hosts below it, as in curl and undici.
 const isExcepted = (url: URL, env: Environment): boolean => {
   const host = url.hostname.toLowerCase();
   const entries = valueOf(env, 'NO_PROXY')
@@ -43,7 +43,7 @@ const isExcepted = (url: URL, env: Environment): boolean => {
     .filter(Boolean);
   return entries.some((entry) => {
     const [, name = '', port] = /^(.*?)(?::(\d+))?$/.exec(entry.replace(/^(\*?\.)/, '')) ?? [];
-    // An IPv6 address may be without its brackets. Then its last part looks like a port.
+    // If an IPv6 address lacks its brackets, its last part looks like a port.
     if (`[${entry}]` === host || entry === '*') return true;
     return (port === undefined || Number(port) === portOf(url)) && (host === name || host.endsWith(`.${name}`));
   });

@@ -13,25 +13,23 @@ import { type Environment, proxyFor, proxyOf } from './proxy-for.js';
 
 /** The options of {@link proxyFromEnvironment}. */
 export interface ProxyFromEnvironmentOptions {
-  /** The variables. @defaultValue `process.env` */
+  /** The environment variables. @defaultValue `process.env` */
   readonly env?: Readonly<Record<string, string | undefined>> | undefined;
-  /** The option `tls` of the feed. A `dispatcher` and an `agent` receive it here. */
+  /** The feed's option `tls`. The `dispatcher` and the `agent` get it here. */
   readonly tls?: TlsOptions | undefined;
 }
 
 /**
- * Resolves with the options `dispatcher` and `agent` for the proxy in the environment; with no options if the
- * environment names none.
+ * Resolves with the options `dispatcher` and `agent` for the proxy in the environment, or no options if there's none.
  *
  * - `HTTPS_PROXY` (or `https_proxy`) is the proxy: `http://proxy.example:3128`, with a user name and a password if it
- *   needs them, or `https:`. A SOCKS proxy is not supported.
+ *   needs them, or `https:`. SOCKS proxies aren't supported.
  * - `NO_PROXY` (or `no_proxy`) lists hosts that are connected directly, separated by commas: `example.com` includes all
- *   hosts below it, `example.com:8443` only that port, and `*` is every host. Loopback hosts are always connected
- *   directly.
- * - `NODE_USE_ENV_PROXY=0` turns both off. Other values have no effect.
+ *   hosts below it, `example.com:8443` only that port, and `*` is every host. Loopback hosts never use the proxy.
+ * - `NODE_USE_ENV_PROXY=0` turns both off. Other values don't matter.
  *
- * The variables are read once. A `baseUrl` or a `wss_url` for which `NO_PROXY` applies is connected directly. The
- * options cannot be used with `receiveIn: 'worker'`, and the option `standby` has no effect with them.
+ * Reads the variables once. If `NO_PROXY` lists the host of `baseUrl` or `wss_url`, the feed connects to it directly.
+ * You can't use these options with `receiveIn: 'worker'`, and they disable the option `standby`.
  *
  * @throws TradeFeedError with code `invalid-options` if `HTTPS_PROXY` is not the address of an HTTP proxy
  * @example
@@ -55,13 +53,13 @@ export const proxyFromEnvironment = async (
     );
   return {
     dispatcher: new Agent({
-      // The deadline of the ticket request is the option `ticketTimeoutMs`.
+      // No timeouts here: `ticketTimeoutMs` is the deadline of the ticket request.
       headersTimeout: 0,
       bodyTimeout: 0,
       connect: ({ protocol, host, hostname }, callback) =>
         connect(`${protocol}//${host ?? hostname}`, callback as OnConnected, withoutInterimResponses),
     }),
-    // For `http:` and `https:`. Agents of Node are for one of them.
+    // For both `http:` and `https:`: Node's agents accept only one of them.
     agent: Object.assign(new HttpAgent(), {
       protocol: undefined,
       createConnection: ({ host, port, defaultPort }: ClientRequestArgs, done: OnConnected) => {
@@ -78,26 +76,25 @@ const connectVia = async (url: URL, env: Environment, tls: TlsOptions | undefine
   const proxy = proxyFor(url, env);
   if (proxy === undefined) return connected(connectSocket(url, tls));
   const socket = await openTunnel(proxy, url);
-  // Only URLs with TLS have a proxy.
+  // Only URLs with TLS go through a proxy.
   return connected(connectTls({ ...tlsOptionsFor(url, tls), host: hostOf(url), socket }));
 };
 
-/** How long the other side may be silent while a connection is made, in ms. */
+/** How long the other side may be silent while connecting, in ms. */
 const SILENCE_MS = 10_000;
 const silence = (): Error => new Error(`no answer in ${SILENCE_MS} ms`);
 
-// While it connects, the socket does not keep the process alive: the deadline of the attempt does. Without this, the
-// process could not exit when the feed is unsubscribed, because neither undici nor Node gives up a connection that an
-// agent is making.
+// While it connects, the socket doesn't keep the process alive; the attempt's deadline does. Otherwise the process
+// couldn't exit after you unsubscribe, because neither undici nor Node gives up a connection that an agent is making.
 const connected = (socket: Socket): Promise<Socket> =>
   new Promise((resolve, reject) => {
     const onSilence = (): void => void socket.destroy(silence());
-    // An error may follow before the new owner of the socket listens for errors.
+    // An error may follow before the socket's new owner listens for errors.
     socket.on('error', noop).once('error', reject).setTimeout(SILENCE_MS, onSilence).unref();
     whenReady(socket, () => resolve(socket.setTimeout(0, onSilence).ref()));
   });
 
-/** CONNECT: RFC 9110, 9.3.6. Errors name the host and port of the proxy, never its user name or password. */
+/** Sends CONNECT (RFC 9110, 9.3.6). Errors name the proxy's host and port, never its user name or password. */
 export const openTunnel = (proxy: URL, url: URL): Promise<Socket> =>
   new Promise((resolve, reject) => {
     const authority = `${url.hostname}:${portOf(url)}`;
@@ -117,9 +114,9 @@ export const openTunnel = (proxy: URL, url: URL): Promise<Socket> =>
         const reason = tlsReason(error, error);
         fail(`cannot be used: ${reason === undefined ? error.message : `TLS: ${reason}`}`, error);
       })
-      // Node emits this for every answer to CONNECT.
+      // Node emits this for any answer to CONNECT.
       .once('connect', ({ statusCode }, socket: Socket) => {
-        // TLS reads from the handle of this socket. Its timer would not notice, and end the connection.
+        // TLS reads from this socket's handle, so its timer wouldn't notice and would end the connection.
         if (statusCode?.toString().startsWith('2')) return resolve(socket.setTimeout(0).setNoDelay());
         socket.destroy();
         fail(`refused the connection to ${authority} (HTTP ${statusCode})`);

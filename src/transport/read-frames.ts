@@ -2,42 +2,42 @@ import { isAscii, isUtf8 } from 'node:buffer';
 import { PayloadKind } from '../frames/received-frame.js';
 
 export interface FrameHandler {
-  /** How many frames were received, by this handler and from `ws`. */
+  /** How many frames arrived, here and from `ws`. */
   readonly framesReceived: number;
   /** Whether the subscription has ended. */
   readonly isClosed: boolean;
   readonly maxFrameBytes: number;
-  /** Is called for each read, before the frames that it contains. */
+  /** Called for each read, before the frames in it. */
   read(): void;
   /**
-   * Is called for each complete data frame. Its payload is in `bytes` from `start` to `end`, until `readEnd` is called.
+   * Called for each complete data frame. Its payload is in `bytes` from `start` to `end`, until `readEnd` is called.
    */
   frame(bytes: Buffer, start: number, end: number, kind: PayloadKind): void;
-  /** Is called at the end of each read, before its memory is used again. */
+  /** Called at the end of each read, before its memory is reused. */
   readEnd(): void;
-  /** Is called after `ws` has received a close frame with this payload. */
+  /** Called after `ws` received a close frame with this payload. */
   close(payload: Buffer): void;
 }
 
 /**
- * Size limit of a piece for `ws`. After a piece of 16 KiB or more (Node 20), `ws` pauses, and does not read the rest
+ * Size limit of a piece for `ws`. After a piece of 16 KiB or more (Node 20), `ws` pauses and doesn't read the rest
  * within the call.
  */
 const PIECE_BYTES = 8 * 1024;
 
 /**
- * Creates a function that reads the frames of a server (RFC 6455, section 5) from bytes that can be split anywhere. It
- * receives the bytes of each read behind those that it has not used yet, and returns how many of them it uses now.
+ * Creates a function that reads a server's frames (RFC 6455, section 5) from bytes that may be split anywhere. It's
+ * called with the unconsumed bytes followed by those of the next read, and returns how many it consumed.
  *
- * Emits every valid data frame that is not fragmented. Passes all other bytes to `ws`, in order: `ws` answers pings and
+ * Emits every valid data frame that isn't fragmented. Passes all other bytes to `ws`, in order: `ws` answers pings and
  * close frames, joins fragments and reports invalid frames. From a first fragment until the joined message is emitted,
- * `ws` receives every frame. At an invalid or too large frame, after a close frame, and when the handler is closed, it
- * receives all later bytes.
+ * `ws` gets every frame. From an invalid or too large frame on, after a close frame, and once the handler is closed, it
+ * gets all bytes.
  *
- * @param pass - passes bytes to `ws`, which reads them within the call
+ * @param pass - passes bytes to `ws`, which reads them before it returns
  */
 export const frameReader = (handler: FrameHandler, pass: (bytes: Buffer) => void): ((bytes: Buffer) => number) => {
-  /** How many bytes of a frame for `ws` are still to come; `Infinity` when it reads all later bytes. */
+  /** How many bytes of a frame for `ws` are still to come; `Infinity` once it gets everything. */
   let passing = 0;
   let framesAtFragment = -1;
 
@@ -86,13 +86,13 @@ export const frameReader = (handler: FrameHandler, pass: (bytes: Buffer) => void
 /** The opcodes of WebSocket frames (RFC 6455, 5.2). */
 const Opcode = { Continuation: 0, Text: 1, Binary: 2, Close: 8, Ping: 9, Pong: 10 } as const;
 
-// The first byte of a complete frame: final, without reserved bits.
+// The first byte of an unfragmented frame: final, no reserved bits.
 const TEXT = 0x80 | Opcode.Text;
 const BINARY = 0x80 | Opcode.Binary;
 
 /**
- * Emits consecutive data frames that are complete in one read: all of them text, or all of them binary. Returns where
- * the first frame begins that was not emitted: another one, an invalid one, or one after the end of the subscription.
+ * Emits consecutive data frames that arrived whole in one read, as long as all are text or all are binary. Returns
+ * where the first other frame begins: of another kind, invalid, or after the subscription ended.
  */
 const emitWholeFrames = (bytes: Buffer, at: number, handler: FrameHandler): number => {
   const first = bytes[at] === TEXT ? TEXT : BINARY;
@@ -110,9 +110,7 @@ const emitWholeFrames = (bytes: Buffer, at: number, handler: FrameHandler): numb
   return end;
 };
 
-/**
- * Returns the positions of complete frames: the start of the head and of the payload of each, and the end of the last.
- */
+/** Locates complete frames: where the head and the payload of each begin, and where the last one ends. */
 const wholeFrames = (bytes: Buffer, from: number, first: number, maxFrameBytes: number) => {
   const heads: number[] = [];
   for (let at = from; ;) {
@@ -130,9 +128,9 @@ const wholeFrames = (bytes: Buffer, from: number, first: number, maxFrameBytes: 
   }
 };
 
-// A check of each text costs as much as the rest of the work for a frame, so one check covers all texts of a read.
-// Zeros replace the bytes of each head that may not be ASCII. The ASCII heads separate the texts: all bytes are valid
-// UTF-8 if and only if each text is. Then the heads are restored.
+// Checking each text would cost as much as all other work for a frame, so one check covers all texts of a read. Zeros
+// replace the bytes of each head that may not be ASCII. Since ASCII heads separate the texts, all bytes are valid UTF-8
+// if and only if each text is. Then the heads are restored.
 const kindOfTexts = (bytes: Buffer, heads: readonly number[], end: number): PayloadKind | undefined => {
   for (let i = 0; i < heads.length; i += 2) zeroHead(bytes, heads[i] as number, heads[i + 1] as number);
   const kind = textKind(bytes.subarray(heads[0], end));
@@ -162,15 +160,15 @@ const writeHead = (bytes: Buffer, at: number, start: number, end: number): void 
 interface FrameHead {
   readonly isFinal: boolean;
   readonly opcode: number;
-  /** Length of the head in bytes. */
+  /** The head's length in bytes. */
   readonly bytes: number;
-  /** Length of the payload in bytes; `Infinity` when the head is invalid, because nothing after it can be parsed. */
+  /** The payload's length in bytes; `Infinity` if the head is invalid, because nothing after it can be parsed. */
   readonly length: number;
 }
 
 const known: ReadonlySet<number> = new Set(Object.values(Opcode));
 
-/** Parses the head of a frame that begins at `at`. Returns `undefined` if more bytes are needed. */
+/** Parses the head of the frame at `at`. Returns `undefined` if more bytes are needed. */
 const frameHead = (bytes: Buffer, at: number): FrameHead | undefined => {
   if (bytes.length < at + 2) return undefined;
   const first = bytes.readUInt8(at);

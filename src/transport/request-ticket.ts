@@ -16,13 +16,13 @@ import { deadline } from './deadline.js';
 import { type HttpClient, loadHttpClient } from './network-clients.js';
 import { type AttemptSockets, createTicketClient, freshSockets, type TicketClient } from './sockets.js';
 
-/** Size limit of the body of a ticket response, far more than a ticket needs. */
+/** Size limit of a ticket response's body, far more than a ticket needs. */
 const MAX_BODY_BYTES = 64 * 1024;
-/** Longest time in ms to read the body of a refusal. Then the connection is closed. */
+/** How long to read the body of a refusal, in ms, before closing the connection. */
 const DRAIN_MS = 1_000;
 
 /**
- * Turns each `Feed` into a fresh `Ticket` by `POST {baseUrl}/v1/wss/tickets` (contract, section 4.1).
+ * Requests a fresh `Ticket` for each `Feed` with `POST {baseUrl}/v1/wss/tickets` (contract, section 4.1).
  *
  * Emits one ticket per feed, in order; completes with its source. Errors with a `TradeFeedError` of stage `ticket`:
  * `invalid-api-key`, `not-entitled`, `invalid-ticket-request`, `ticket-rate-limited`, `credential-service-unavailable`,
@@ -71,7 +71,7 @@ const ticket$ = (
     'x-api-key': key.reveal(),
     'content-type': 'application/json',
     accept: 'application/json',
-    // Without this header the server may choose any encoding (RFC 9110, 12.5.3), and this client decodes none.
+    // Otherwise the server may choose any encoding (RFC 9110, 12.5.3), and this client decodes none.
     'accept-encoding': 'identity',
   };
   const post: Post = { client, url, headers, body: JSON.stringify({ feed }) };
@@ -97,11 +97,11 @@ interface Post {
 type Answer = Ticket | FailureFacts;
 
 /**
- * Sends the request over the stored connection of the last one, or a new one. After a complete 200 response the
- * connection is stored again; otherwise it is closed, because a new one can reach another server behind a load balancer.
+ * Sends the request over the last request's connection, or a new one. Stores the connection after a complete 200
+ * response. Otherwise closes it, because a new one may reach another server at the load balancer.
  *
- * If a stored connection is closed before the first byte of the answer, the request is sent again over a new one: the
- * server may close an idle connection at any time (RFC 9112, 9.3.1).
+ * If a stored connection closes before the first byte of the answer, the request is repeated over a new one: the server
+ * may close an idle connection at any time (RFC 9112, 9.3.1).
  */
 const sentOver$ = (post: Post, sockets: AttemptSockets): Observable<Answer> => {
   const over$ = (client: TicketClient): Observable<Answer> =>
@@ -120,7 +120,7 @@ const sentOver$ = (post: Post, sockets: AttemptSockets): Observable<Answer> => {
   });
 };
 
-/** `release` is called at the end. `isComplete`: a 200 response was read completely. */
+/** Calls `release` at the end. `isComplete`: a 200 response was read completely. */
 const sent$ = (
   { client, ...post }: Post,
   dispatcher: Dispatcher,
@@ -138,7 +138,7 @@ const sent$ = (
     const options = { method: 'POST', signal: aborter.signal, dispatcher, headersTimeout: 0, bodyTimeout: 0 } as const;
     const received = client.request(post.url, { ...post, ...options }).then((head) => {
       response = head;
-      // After an abort the body emits an error, which would end the process without a listener.
+      // After an abort the body emits an error, which would end the process if nothing listened.
       head.body.on('error', noop);
       return head;
     });
@@ -147,7 +147,7 @@ const sent$ = (
       .subscribe(subscriber);
   });
 
-// A redirect interceptor in the user's dispatcher would send the key to the address of the redirect.
+// A redirect interceptor in the user's dispatcher would send the key wherever the redirect points.
 const neverRedirected = (dispatcher: Dispatcher): Dispatcher =>
   dispatcher.compose(
     (dispatch) => (options, handler) =>
@@ -158,14 +158,14 @@ const issued = async ({ headers, body }: Dispatcher.ResponseData, sentMs: number
   const text = await textOf(body);
   const ticket = text === undefined ? `the body is longer than ${MAX_BODY_BYTES} bytes` : parseTicket(text);
   if (typeof ticket === 'string') return { stage: 'ticket', code: 'invalid-ticket', detail: ticket };
-  // The lifetime of the ticket is the difference of two times of the service, so the local clock does not matter. It is
-  // counted from the request, not from the response, which may have waited while the event loop was blocked.
+  // Both times are the service's, so the local clock doesn't matter. The lifetime counts from the request, because the
+  // response may have waited while the event loop was blocked.
   const lifetimeMs = parseTimestamp(ticket.expires_at) - (parseHttpDate(header(headers, 'date')) ?? Infinity);
-  // A new ticket cannot be expired: the `Date` is wrong, for example from a proxy. The service decides.
+  // A new ticket can't be expired, so the `Date` is wrong, perhaps a proxy's. Leaves it to the service.
   return lifetimeMs > 0 ? { ...ticket, deadlineMs: sentMs + lifetimeMs } : ticket;
 };
 
-// The failure depends only on the head, so it is emitted before the body is read: the deadline cannot replace it. The
+// The failure depends only on the head. Emitting it before the body is read keeps the deadline from replacing it. The
 // body is ignored.
 const refused$ = ({ statusCode: status, headers, body }: Dispatcher.ResponseData): Observable<Answer> => {
   const waitMs = retryAfterMs(header(headers, 'retry-after'), header(headers, 'date'));

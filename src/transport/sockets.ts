@@ -12,19 +12,19 @@ import { withoutInterimResponses } from './interim-responses.js';
 import type { HttpClient } from './network-clients.js';
 
 /**
- * The connections of an attempt. They never store a ticket. Without the optional functions each attempt opens new
- * connections, and none is stored.
+ * The connections of an attempt. They never store a ticket. If the optional functions are missing, each attempt opens
+ * new connections and stores none.
  */
 export interface AttemptSockets {
   /** Connects for a handshake. */
   readonly connectStream: Connect<BufferedSocket>;
   /** Connects for a ticket request. */
   readonly connectTicket: Connect;
-  /** Removes and returns the client of the last ticket request, if it is stored and not destroyed. */
+  /** Removes and returns the client of the last ticket request, if it's stored and still works. */
   readonly takeClient?: () => TicketClient | undefined;
-  /** Stores a client whose last request was answered completely. */
+  /** Stores a client whose last request got a complete answer. */
   readonly storeClient?: (client: TicketClient) => void;
-  /** Opens a spare connection for the handshake, while the ticket is requested. */
+  /** Opens a spare connection for the handshake while the ticket is requested. */
   readonly openSpare?: () => void;
   /** Keeps a spare connection to both endpoints open while the stream is open, if the option `standby` is on. */
   readonly standBy?: () => void;
@@ -32,23 +32,23 @@ export interface AttemptSockets {
   readonly lastFailure?: () => TradeFeedError | undefined;
 }
 
-/** Returns the sockets of an operator that is used without the feed. */
+/** Returns the sockets for an operator that's used without the feed. */
 export const freshSockets = ({ tls }: Pick<Settings, 'tls'>): AttemptSockets => ({
   connectStream: readIntoBuffer((url, onread) => connectSocket(url, tls, {}, onread)),
   connectTicket: (url) => connectSocket(url, tls),
 });
 
 export interface ReusableSockets extends Required<AttemptSockets> {
-  /** Never emits. Errors if the option `backoff` throws while a spare connection is renewed: the error of the feed. */
+  /** Never emits. Errors, and so does the feed, if the option `backoff` throws while a spare connection is renewed. */
   readonly errors$: Observable<never>;
-  /** Stores the failure that ended an attempt, and destroys stored connections that may not work after it. */
+  /** Stores the failure that ended an attempt, and destroys stored connections that it makes suspect. */
   readonly attemptFailed: (failure: TradeFeedError) => void;
-  /** Destroys all stored connections. A client that is stored later is destroyed at once. */
+  /** Destroys all stored connections, and any client that's stored later. */
   readonly release: () => void;
 }
 
 /**
- * A reconnect takes as few round trips as possible: the last connection of a ticket, TLS sessions, and a spare
+ * Saves round trips when reconnecting, by reusing the last ticket request's connection, TLS sessions and a spare
  * connection.
  */
 export const reusableSockets = ({ tls, standby, backoff }: Settings): ReusableSockets => {
@@ -88,9 +88,9 @@ export const reusableSockets = ({ tls, standby, backoff }: Settings): ReusableSo
     attemptFailed: (failure) => {
       lastFailure = failure;
       const wasSilent = failure.code === 'connection-stalled';
-      // If no connection opened, the service may be in trouble: the next attempt opens no spare connection.
+      // If no connection opened, the service may be in trouble, so the next attempt opens no spare connection.
       if (failure.stage !== 'stream' || wasSilent) dropSpares();
-      // The stored connection uses the same route. A request over it could hang until its deadline.
+      // The stored connection uses the same route, so a request over it could hang until its deadline.
       if (wasSilent) client?.destroy();
     },
     release: () => {
@@ -102,30 +102,31 @@ export const reusableSockets = ({ tls, standby, backoff }: Settings): ReusableSo
 };
 
 /**
- * Longest age in ms of a spare connection that is still connecting. Its SYN is probably lost, and a new one is as fast.
+ * How long a spare connection may take to connect, in ms. After that its SYN is probably lost, and a new one is as
+ * fast.
  */
 const MAX_CONNECTING_MS = 1_000;
 
 /**
- * Longest age of a reusable idle connection, in ms. Many servers, load balancers and NATs drop idle connections after
+ * How long an idle connection stays reusable, in ms. Many servers, load balancers and NATs drop idle connections after
  * 60 s, some silently.
  */
 export const MAX_IDLE_MS = 50_000;
 
-/** Delay in ms before a standby connection is opened, so that it does not delay the first frames of the stream. */
+/** Delay in ms before a standby connection is opened, so that it doesn't slow down the first frames of the stream. */
 const STANDBY_DELAY_MS = 100;
 
 /**
- * Creates the functions of at most one unused connection, to the origin of the last connection.
+ * Manages at most one unused connection, to the origin of the last connection.
  *
- * - `open` opens it, unless it exists or there is no last origin. It is dropped if it fails, or if the server closes it
- *   or sends data.
- * - `standBy` opens it, and opens it again after a wait whenever it is closed. Waits first until `current` is closed,
- *   because a reconnect can reuse that connection.
- * - `take` returns it if it has the origin of a URL and is usable, otherwise a new one.
- * - `drop` destroys it and forgets the origin: none is opened until `take` is called again.
+ * - `open` opens it, unless it exists or no origin is known. It's dropped if it fails, or if the server closes it or
+ *   sends data.
+ * - `standBy` opens it, and reopens it after a delay whenever it closes. First waits until `current` is closed, because
+ *   the next attempt may reuse that connection.
+ * - `take` returns it if it has the URL's origin and is usable, otherwise a new one.
+ * - `drop` destroys it and forgets the origin, so none is opened until the next `take`.
  *
- * @param onError - receives an exception of the user's functions in `timing`, which ends `standBy`
+ * @param onError - gets what the user's functions in `timing` throw, which ends `standBy`
  * @param now - a monotonic clock, in ms
  */
 export const spareSocket = <S extends Socket>(
@@ -145,15 +146,15 @@ export const spareSocket = <S extends Socket>(
     return !socket.destroyed && now() - sinceMs < maxAgeMs ? socket : undefined;
   };
 
-  // Completes when the connection is closed. Unsubscribing destroys the connection, unless it was taken.
+  // Completes when the connection closes. Unsubscribing destroys it, unless it was taken.
   const spare$ = new Observable<never>((subscriber) => {
     const url = last;
-    // If it throws, the handshake tries the same URL and reports the error.
+    // If this throws, the handshake tries the same URL and reports the error.
     const socket = url && tryCall(() => connect(url));
     if (!socket) return subscriber.complete();
     const opened = { socket, sinceMs: now() };
     spare = opened;
-    // No request was sent. If the server sends anything, for example a 408 or a FIN, the connection cannot be used.
+    // No request was sent, so if the server sends anything, such as a 408 or a FIN, the connection is unusable.
     const gone = () => subscriber.complete();
     socket.on('error', noop).on('readable', gone).on('close', gone);
     return () => {
@@ -193,7 +194,7 @@ export const spareSocket = <S extends Socket>(
 const closed$ = (socket: Socket | undefined): Observable<unknown> =>
   defer(() => (socket === undefined || socket.destroyed ? EMPTY : fromEvent(socket, 'close').pipe(take(1))));
 
-/** If an idle connection lived this long, in ms, the server accepts idle connections. */
+/** If an idle connection lives this long, in ms, the server accepts idle connections. */
 const ACCEPTED_MS = 10_000;
 const FIRST_WAIT_MS = 1_000;
 const LONGEST_WAIT_MS = 60_000;
@@ -201,7 +202,7 @@ const LONGEST_WAIT_MS = 60_000;
 type RenewTiming = Pick<Settings['backoff'], 'random' | 'scheduler'>;
 
 /**
- * Opens an idle connection again when it is closed, and when it is too old to be reused. The waits double until one
+ * Reopens an idle connection when it closes, and when it's too old to be reused. The delays double until a connection
  * lives for 10 s.
  */
 export const renewIdle =
@@ -218,19 +219,19 @@ export const renewIdle =
           delay: () => {
             const wasAccepted = scheduler.now() - openedAt >= ACCEPTED_MS;
             waitMs = wasAccepted ? FIRST_WAIT_MS : Math.min(LONGEST_WAIT_MS, Math.max(FIRST_WAIT_MS, 2 * waitMs));
-            // If `random` returns NaN, the wait must not become 0.
+            // Never waits 0 ms, even if `random` returns NaN.
             return timer((waitMs * (1 + random())) / 2 || waitMs, scheduler);
           },
         }),
       );
     });
 
-/** An undici Client with one connection, whose socket is accessible. */
+/** An undici Client with one connection, and access to its socket. */
 export interface TicketClient {
   readonly dispatcher: Client;
   /** Returns the newest socket. */
   readonly socket: () => Socket | undefined;
-  /** Destroys the connection, also while it connects. */
+  /** Destroys the connection, even while it connects. */
   readonly destroy: () => void;
 }
 
@@ -244,7 +245,7 @@ export const createTicketClient = (http: HttpClient, url: URL, connect: Connect)
     connect: (_options, callback) => {
       const opened = withoutInterimResponses(connect(url));
       socket = opened;
-      // An error may follow the `connect` event within the same turn, before undici listens for errors.
+      // An error may follow `connect` before undici listens for errors.
       opened.on('error', (error: Error) => void dispatcher.destroy(error).catch(noop));
       whenReady(opened, () => callback(null, opened));
     },
@@ -252,7 +253,7 @@ export const createTicketClient = (http: HttpClient, url: URL, connect: Connect)
   return {
     dispatcher,
     socket: () => socket,
-    // While undici connects, `dispatcher.destroy()` does not end the connection.
+    // While undici connects, `dispatcher.destroy()` doesn't end the connection.
     destroy: () => {
       dispatcher.destroy().catch(noop);
       socket?.destroy();

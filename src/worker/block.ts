@@ -5,11 +5,11 @@ import type { Feed } from '../protocol/feed.js';
 import { type Frame, isSparse } from '../protocol/frame.js';
 
 /**
- * Frames of one connection in one buffer, which is transferred to another thread without a copy. It contains the
- * payloads, and a row for each of them in the same order.
+ * Frames of one connection in one buffer, which can move to another thread without being copied. It holds the payloads
+ * and, in the same order, a row for each.
  *
- * A row has 16 bytes: the kind of the payload (Uint32, see {@link PayloadKind}), its length (Uint32), and when its
- * bytes were read, in epoch ms (Float64).
+ * A row is 16 bytes: the kind of the payload (Uint32, see {@link PayloadKind}), its length (Uint32), and when its bytes
+ * were read, in epoch ms (Float64).
  */
 export interface Block {
   readonly type: 'frames';
@@ -32,8 +32,8 @@ const rowsOf = (bytes: ArrayBuffer, at: number, count: number) => ({
 });
 
 /**
- * Emits the frames of a block, in order, until the subscription ends. The memory of a block is not used again, so its
- * frames copy nothing. It is marked as untransferable, because a transfer would detach the bytes of all of them.
+ * Emits the frames of a block, in order, until the subscription ends. A block's memory is never reused, so frames read
+ * from it without copying. It's marked as untransferable, because transferring it would detach the bytes of them all.
  */
 export const emitFrames = (block: Block, connection: number, subscriber: Subscriber<Frame>): void => {
   const { feed, count, bytes, rowsAt } = block;
@@ -52,12 +52,12 @@ export const emitFrames = (block: Block, connection: number, subscriber: Subscri
 /** A row contains a Float64. */
 const ROW_ALIGNMENT = 8;
 const firstRows = 256;
-/** A block of 64 KiB and its last frame fit. */
+/** Fits a block of 64 KiB and its last frame. */
 const firstBytes = 80 * 1024;
 
 /**
- * Collects frames of one connection in the memory of a block. It copies their payloads at once, because the memory of a
- * read is used again. Do not use a frame afterwards.
+ * Collects frames of one connection in the memory of a block. Copies their payloads at once, because the read buffer is
+ * reused. Don't use a frame afterwards.
  */
 export class OpenBlock {
   readonly #enoughBytes: number;
@@ -67,12 +67,12 @@ export class OpenBlock {
   #usedBytes = 0;
   #first: Frame | undefined;
 
-  /** @param enoughBytes - the size at which a block is sealed */
+  /** @param enoughBytes - the size from which a block is sealed */
   constructor(enoughBytes: number) {
     this.#enoughBytes = enoughBytes;
   }
 
-  /** The size of its payloads. */
+  /** The total size of its payloads. */
   get usedBytes(): number {
     return this.#usedBytes;
   }
@@ -81,7 +81,7 @@ export class OpenBlock {
     return this.#count === 0;
   }
 
-  /** Adds a frame. If the block contains enough bytes, first seals and returns the block without this frame. */
+  /** Adds a frame. If the block already has enough bytes, first seals and returns it without this frame. */
   add(frame: Frame): Block | undefined {
     const { byteLength, receivedAt } = frame;
     const full = this.#count * rowBytes + this.#usedBytes >= this.#enoughBytes ? this.seal() : undefined;
@@ -100,7 +100,7 @@ export class OpenBlock {
     return full;
   }
 
-  /** Creates a block of the frames and starts an empty one. Returns `undefined` if there are no frames. */
+  /** Seals the frames into a block and starts an empty one. Returns `undefined` if there are none. */
   seal(): Block | undefined {
     if (this.#first === undefined) return undefined;
     const { feed, connection, receivedAt: from } = this.#first;
@@ -116,7 +116,7 @@ export class OpenBlock {
     return { type: 'frames', feed, connection, count, bytes: memory.buffer, rowsAt, from, to };
   }
 
-  /** Returns memory that begins with the payloads: the memory that was filled, or a copy if little of it is used. */
+  /** Returns memory that begins with the payloads: the filled memory, or a copy if little of it is used. */
   #giveMemory(bytes: number): Buffer<ArrayBuffer> {
     const filled = this.#payloads;
     if (bytes > filled.length || isSparse(bytes, filled.buffer)) return this.#copyTo(bytes);

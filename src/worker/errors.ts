@@ -1,7 +1,7 @@
 import { type FailureFields, TradeFeedError } from '../protocol/failures/trade-feed-error.js';
 import { tryCall } from '../protocol/type-guards.js';
 
-/** An error as plain data. A structured clone would lose the fields of a failure, and the code of a system error. */
+/** An error as plain data. A structured clone would lose a failure's fields and a system error's code. */
 export type CloneableError =
   | {
       readonly kind: 'failure';
@@ -20,30 +20,30 @@ export type CloneableError =
     }
   | ThrownByUser;
 
-/** A value that `apiKey` threw. It stays on the main thread, so the subscriber receives the same object. */
+/** A value that `apiKey` threw. It stays on the main thread, so the subscriber gets the same object. */
 export interface ThrownByUser {
   readonly kind: 'thrown';
   readonly id: number;
-  /** The message of an error; `undefined` for any other value. */
+  /** The message, if it's an error. */
   readonly message: string | undefined;
 }
 
 export type Thrown = Map<number, unknown>;
 
-/** Only a failure and its previous failure can have such a value as their cause, so older values are not needed. */
+/** Only a failure and the one before it can have such a value as their cause, so older ones can go. */
 const maxKept = 64;
 
 export const keepThrown = (thrown: Thrown, id: number, value: unknown): ThrownByUser => {
   thrown.set(id, value);
   thrown.delete(id - maxKept);
-  // A user's error may have any `message`.
+  // A user's error may have anything as its `message`.
   const message = value instanceof Error ? (tryCall(() => String(value.message as unknown)) ?? '') : undefined;
   return { kind: 'thrown', id, message };
 };
 
 const idOf = Symbol('id');
 
-/** Returns the value to throw in the worker: an error with the same message for an error, otherwise an object. */
+/** Returns what to throw in the worker instead: for an error, one with the same message; otherwise an object. */
 export const standIn = ({ id, message }: ThrownByUser): unknown =>
   Object.assign(message === undefined ? {} : new Error(message), { [idOf]: id });
 

@@ -17,11 +17,11 @@ import type { KeyResult, ToWorker, WorkerStart } from './messages.js';
 import { cloneableSettings, networkDefaults } from './settings.js';
 import type { startWorker } from './start-worker.js';
 
-/** Longest wait in ms for the end of a stopped worker. A closing handshake takes at most 1 s. */
+/** How long a stopped worker may take to end, in ms. A closing handshake takes at most 1 s. */
 const graceMs = 3_000;
 
 /**
- * If a worker ends without being stopped, that is a failure: after a wait by the same policy, another worker starts.
+ * Receives a feed in a worker. If the worker ends without being stopped, another takes over after the policy's delay.
  */
 export const feedInWorker$ = (
   feed: Feed,
@@ -35,7 +35,7 @@ export const feedInWorker$ = (
       if (event.type === 'opened') ({ connection: connections } = event);
       lifecycle.emit(event);
     };
-    // On demand: a test runner that compiles this package to CommonJS cannot load a file with `import.meta.url`.
+    // On demand: a test runner that compiles this package to CommonJS can't load a file with `import.meta.url`.
     return defer(() => import('./start-worker.js')).pipe(
       catchError((cause: unknown) => {
         throw notStarted(settings, cause);
@@ -45,8 +45,8 @@ export const feedInWorker$ = (
     );
   });
 
-// Errors with the error that stopped the feed in the worker, or with `receiver-failed` if the worker ends before that.
-// Unsubscribing stops the worker, which closes its connection and ends. A worker that is not ready yet is terminated.
+// Errors with what stopped the feed in the worker, or with `receiver-failed` if the worker ends before that. When
+// unsubscribed, stops the worker, which closes its connection and ends, or terminates it if it isn't ready yet.
 const worker$ = (
   feed: Feed,
   settings: TicketSettings,
@@ -71,7 +71,7 @@ const worker$ = (
       },
       batch: ({ items }) => {
         items.forEach(receiver.receive);
-        // Count the batch as handled at the end of the turn, so that other callbacks run before the next batch.
+        // Counts the batch at the end of the turn, so that other callbacks run before the next one.
         setImmediate(() => {
           if (countHandled(progress) && !subscriber.closed) post({ type: 'resume' });
         });
@@ -107,13 +107,13 @@ const bootWorker = (settings: TicketSettings, start: typeof startWorker, workerD
   }
 };
 
-/** Variables that the worker does not need: it receives the settings, and may refuse the flags. */
+/** Variables the worker doesn't need: it gets the settings, and might refuse the flags. */
 const hidden = new Set(['TRADE_FEED_API_KEY', 'TRADE_FEED_BASE_URL', 'NODE_OPTIONS']);
 
 export const workerEnvironment = (): NodeJS.ProcessEnv =>
   Object.fromEntries(Object.entries(process.env).filter(([name]) => !hidden.has(name)));
 
-// The `threadId` of a worker that has ended is -1.
+// A worker that has ended has the `threadId` -1.
 const endOf = (worker: Worker): Promise<void> =>
   worker.threadId === -1 ? Promise.resolve() : new Promise((resolve) => worker.once('exit', () => resolve()));
 
@@ -126,7 +126,7 @@ const keyOf = async ({ apiKey }: TicketSettings, thrown: Thrown, id: number): Pr
   }
 };
 
-/** The open connection, as far as the main thread has received its frames. Times are in epoch ms. */
+/** The open connection, up to the newest frame that reached the main thread. Times are in epoch ms. */
 interface OpenFeed {
   readonly openedAt: number;
   readonly framesReceived: number;
@@ -159,8 +159,8 @@ const createReceiver = (subscriber: Subscriber<Frame>, emit: Emit, thrown: Throw
   return { receive, open: () => open };
 };
 
-// A worker ended without being stopped. The frames in its store are lost, so the outage begins at the time of the
-// newest frame that this thread received.
+// Creates the failure of a worker that ended without being stopped. Its stored frames are lost, so the outage begins
+// with the newest frame that reached this thread.
 const lost = (settings: TicketSettings, open: OpenFeed | undefined, thrown: unknown): TradeFeedError => {
   const cause = safeCause(thrown, redactor(settings.apiKey));
   const detail = cause.message;

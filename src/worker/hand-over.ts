@@ -2,10 +2,10 @@ import type { Frame } from '../protocol/frame.js';
 import { type Block, OpenBlock } from './block.js';
 import { awaitHandled, type EventItem, handledOf, type Item } from './messages.js';
 
-/** How many batches may be sent but not handled yet: the main thread handles one while the next one is being sent. */
+/** How many batches may be unhandled: the main thread handles one while the next is being sent. */
 const maxBatches = 2;
 /**
- * Size limit of a batch, unless a single block is larger. A socket can deliver this much in one turn of the event loop.
+ * Size limit of a batch, unless a single block is larger. A socket may deliver this much in one turn of the event loop.
  */
 const batchBytes = 2 * 1024 * 1024;
 
@@ -17,13 +17,13 @@ export class HandOver {
   readonly #post: (items: readonly Item[], transferred: ArrayBuffer[]) => void;
   readonly #progress: Int32Array;
   readonly #store: Store;
-  /** The bytes of each batch that is sent but not handled yet. */
+  /** The bytes of each unhandled batch. */
   readonly #inFlight: number[] = [];
   #sent = 0;
   #isDue = false;
 
   /**
-   * @param post - sends a batch and transfers the listed buffers
+   * @param post - sends a batch, transferring the listed buffers
    * @param progress - how many batches the main thread has handled
    */
   constructor(
@@ -38,7 +38,7 @@ export class HandOver {
 
   addFrame(frame: Frame): void {
     if (this.#store.addFrame(frame)) {
-      // More frames of this read may follow with the same time, so the watermark must not be later.
+      // More frames of this read, with the same time, may follow, so the watermark must not be later.
       this.#send(frame.receivedAt);
       this.#store.shrink();
     }
@@ -50,17 +50,17 @@ export class HandOver {
     this.#sendAfterReads();
   }
 
-  /** Sends more, after the main thread has handled a batch. */
+  /** Sends more, once the main thread has handled a batch. */
   resume(): void {
     this.#send(Date.now());
   }
 
-  /** Sends a watermark if the store is empty and the main thread keeps up. Do not call it while a read is handled. */
+  /** Sends a watermark if the store is empty and the main thread keeps up. Don't call it while a read is handled. */
   sendWatermark(): void {
     if (this.#store.isEmpty() && this.#hasRoom()) this.#sendBatch([], Date.now());
   }
 
-  // Frames that are read in one turn are sent together, except full blocks, which `addFrame` sends at once.
+  // Sends the frames of one turn together, except full blocks, which `addFrame` sends at once.
   #sendAfterReads(): void {
     if (this.#isDue) return;
     this.#isDue = true;
@@ -70,11 +70,11 @@ export class HandOver {
     });
   }
 
-  /** @param now - a time in epoch ms: frames after this call are not older */
+  /** @param now - a time in epoch ms: later frames aren't older */
   #send(now: number): void {
     while (!this.#store.isEmpty() && this.#hasRoomOrWaits()) {
       const items = this.#store.take(batchBytes);
-      // Frames that remain in the store are not older than those that are sent.
+      // Frames that stay in the store aren't older than those sent.
       const newest = items.findLast((item) => item.type === 'frames')?.to ?? -Infinity;
       this.#sendBatch(items, this.#store.isEmpty() ? now : newest);
     }
@@ -100,17 +100,17 @@ export class HandOver {
   }
 }
 
-/** The frames and events that wait for the main thread. The frames are limited to a capacity. */
+/** Holds the frames and events that wait for the main thread. Only frames count toward its capacity. */
 export class Store {
   readonly #items: Item[] = [];
   readonly #filling: OpenBlock;
   readonly #capacityBytes: number;
   #sealedBytes = 0;
 
-  /** @param capacityBytes - for blocks, also those that were taken but not released, and the payloads of new frames */
+  /** @param capacityBytes - for blocks, including those taken but not yet released, and the payloads of new frames */
   constructor(capacityBytes: number) {
     this.#capacityBytes = capacityBytes;
-    // A small part of the capacity, because only complete blocks are dropped.
+    // A small part of the capacity, because only whole blocks can be dropped.
     this.#filling = new OpenBlock(Math.min(64 * 1024, capacityBytes / 64));
   }
 
@@ -118,12 +118,12 @@ export class Store {
     return this.#items.length === 0 && this.#filling.isEmpty;
   }
 
-  /** Adds a frame. Returns whether the frames before it became a block. */
+  /** Adds a frame. Returns whether the frames before it were sealed into a block. */
   addFrame(frame: Frame): boolean {
     return this.#addBlock(this.#filling.add(frame));
   }
 
-  /** Adds an event after the frames that are stored. Events are never dropped. */
+  /** Adds an event after the stored frames. Events are never dropped. */
   addEvent(item: EventItem): void {
     this.#addBlock(this.#filling.seal());
     this.#items.push(item);
@@ -131,7 +131,7 @@ export class Store {
 
   /**
    * Removes and returns the oldest items: events, and blocks of at most `maxBytes` in total, or one larger block. The
-   * bytes of the blocks count toward the capacity until `release`.
+   * blocks count toward the capacity until `release`.
    */
   take(maxBytes: number): readonly Item[] {
     this.#addBlock(this.#filling.seal());
@@ -145,12 +145,12 @@ export class Store {
     return this.#items.splice(0, end < 0 ? this.#items.length : end);
   }
 
-  /** Subtracts the bytes of blocks that the main thread has handled. */
+  /** Frees the capacity of blocks that the main thread has handled. */
   release(bytes: number): void {
     this.#sealedBytes -= bytes;
   }
 
-  /** Drops the oldest blocks until the capacity is not exceeded. */
+  /** Drops the oldest blocks until the rest fits the capacity. */
   shrink(): void {
     while (this.#sealedBytes + this.#filling.usedBytes > this.#capacityBytes) {
       const n = this.#items.findIndex(({ type }) => type === 'frames');

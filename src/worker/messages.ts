@@ -10,14 +10,14 @@ export interface MissedFrames extends Missed {
   readonly frames: number;
 }
 
-/** An event, an event with its failure as plain data, or the error that ends the feed. */
+/** An event, perhaps with its failure as plain data, or the error that ends the feed. */
 export type EventItem =
-  /** A watermark covers the frames and events that were sent before it. */
+  /** A watermark covers the frames and events sent before it. */
   | { readonly type: 'event'; readonly event: LifecycleEvent }
   | { readonly type: 'failed'; readonly event: Omit<Disconnected, 'failure'>; readonly failure: CloneableError }
   | { readonly type: 'error'; readonly error: CloneableError };
 
-/** An item that the worker sends to the main thread. Items are sent in the order of the feed. */
+/** What the worker sends to the main thread, in the order of the feed. */
 export type Item = Block | MissedFrames | EventItem;
 
 export interface WorkerStart {
@@ -28,7 +28,7 @@ export interface WorkerStart {
 export type FromWorker =
   | { readonly type: 'ready' }
   | { readonly type: 'batch'; readonly items: readonly Item[] }
-  /** Asks for the key of the next ticket request, if the option `apiKey` is a function. */
+  /** Asks for the next ticket request's key, if the option `apiKey` is a function. */
   | { readonly type: 'key-request'; readonly id: number };
 
 export type ToWorker =
@@ -37,26 +37,26 @@ export type ToWorker =
   | { readonly type: 'key'; readonly id: number; readonly key: KeyResult }
   | { readonly type: 'stop' };
 
-/** What the user's `apiKey` returned or threw; `undefined` if it returned no string, which might not be cloneable. */
+/** What the user's `apiKey` returned or threw; `undefined` for any other value, which might not be cloneable. */
 export type KeyResult = string | undefined | ThrownByUser;
 
 // Indexes in the memory that both threads share: how many batches the main thread has handled, and whether the worker
-// waits. The main thread sends a message for a handled batch only if the worker waits.
+// is waiting. Only then does the main thread send a message after handling a batch.
 const handled = 0;
 const isAwaited = 1;
 
 export const createProgress = (): Int32Array => new Int32Array(new SharedArrayBuffer(8));
 
-/** Returns how many batches the main thread has handled. It wraps around after 2^32: use only differences. */
+/** Returns how many batches the main thread has handled. Wraps around after 2^32, so use only differences. */
 export const handledOf = (progress: Int32Array): number => Atomics.load(progress, handled);
 
-/** Counts a batch as handled. Returns whether the worker waits for a message. */
+/** Counts a batch as handled. Returns whether the worker is waiting for a message. */
 export const countHandled = (progress: Int32Array): boolean => {
   Atomics.add(progress, handled, 1);
   return Atomics.exchange(progress, isAwaited, 0) === 1;
 };
 
-/** Requests a message when the next batch is handled. Then call {@link handledOf} again: one may have been before. */
+/** Requests a message after the next handled batch. Then call {@link handledOf} again: one may already have been. */
 export const awaitHandled = (progress: Int32Array): void => {
   Atomics.store(progress, isAwaited, 1);
 };

@@ -11,19 +11,19 @@ const defaultBufferBytes = 256 * 1024 * 1024;
 export interface CloneableSettings {
   readonly options: Omit<TradeFeedOptions, 'apiKey' | 'backoff'>;
   readonly backoff: Omit<BackoffPolicy, 'random' | 'scheduler'>;
-  /** The key as plain text; `undefined` if `apiKey` is a function, which runs on the main thread. */
+  /** The key as plain text; `undefined` if `apiKey` is a function, since that runs on the main thread. */
   readonly apiKey: string | undefined;
   readonly receiveBufferBytes: number;
 }
 
 /**
- * Converts settings that passed {@link checkReceiveIn} to plain data. It contains the key: send it only to the worker.
+ * Converts settings that passed {@link checkReceiveIn} to plain data. It has the key, so only the worker may get it.
  */
 export const cloneableSettings = (settings: TicketSettings): CloneableSettings => {
   const { apiKey, backoff, receiveBufferBytes, ...options } = settings;
   const { random: _, scheduler: __, ...policy } = backoff;
   return {
-    // Without the symbol that marks validated settings: the worker validates the options again.
+    // Drops the symbol that marks validated settings, because the worker has to validate them again.
     options: Object.fromEntries(Object.entries(options)),
     backoff: policy,
     apiKey: apiKey instanceof Secret ? apiKey.reveal() : undefined,
@@ -43,7 +43,7 @@ export const restoreSettings = (
     ...(options.tls && { tls: withBuffers(options.tls) }),
   });
 
-// A structured clone turns a Buffer into a Uint8Array, whose `toString()` prints numbers.
+// A structured clone turns Buffers into Uint8Arrays, whose `toString()` prints numbers.
 const withBuffers = (tls: TlsOptions): TlsOptions =>
   Object.fromEntries(
     Object.entries(tls).map(([name, value]: [string, unknown]) => [
@@ -83,7 +83,7 @@ const uncallable = (name: string, advice: string) =>
 
 const isPlain = (value: unknown): boolean => tryCall(() => [structuredClone(value)]) !== undefined;
 
-/** Defaults for the connections of a thread. A program or the flags of Node can change them. */
+/** Defaults for a thread's connections. A program or Node's flags can change them. */
 export interface NetworkDefaults {
   readonly order: ReturnType<typeof getDefaultResultOrder>;
   readonly autoSelectFamily: boolean;

@@ -59,11 +59,11 @@ describe('account use', () => {
       ['to a shared feed', { how: 'to a shared feed' }],
       ['one after the other', { how: 'one after the other' }],
       ['one after the other, in workers', { how: 'one after the other', receiveIn: 'worker' }],
-    ])('is not warned: %s', async (_, settings) => {
+    ])("isn't warned: %s", async (_, settings) => {
       expect(await run(settings)).toEqual({ lines: ['first', 'second'], stderr: '' });
     });
 
-    it('is not warned with `warnings: false`', async () => {
+    it("isn't warned if it sets `warnings: false`", async () => {
       const { lines, stderr } = await run({ how: 'later', warnings: false });
       expect(lines).toContain('first ended: connection-replaced');
       expect(stderr).toBe('');
@@ -86,7 +86,7 @@ describe('account use', () => {
     });
     const feed$ = (options: TradeFeedOptions) => tradeFeed$('market', options);
 
-    it('are compared whether they emit events or frames, and whether the address ends with a slash', async () => {
+    it('are compared whether they emit events or frames, with or without a trailing slash', async () => {
       const options = optionsOf();
       const ends = [
         tradeFeedEvents$('raw', options).subscribe({ error: noop }),
@@ -99,7 +99,7 @@ describe('account use', () => {
       for (const end of ends) end.unsubscribe();
     });
 
-    it('are not warned of if one of them has `warnings: false`, if their keys differ, or if one ends at once', async () => {
+    it('cause no warning if one has `warnings: false`, if their keys differ, or if one ends at once', async () => {
       const options = optionsOf();
       const subscriptions = [
         feed$(options).subscribe({ error: noop }),
@@ -112,7 +112,7 @@ describe('account use', () => {
       for (const each of subscriptions) each.unsubscribe();
     });
 
-    it('are not warned of when the handler of the end of one subscribes again', async () => {
+    it('cause no warning if one is subscribed to by the handler that sees the other end', async () => {
       const options = optionsOf({ apiKey: 'unknown-key' });
       const restarted = new Subject<void>();
       feed$(options).subscribe({
@@ -122,7 +122,7 @@ describe('account use', () => {
       expect(texts()).toEqual([]);
     });
 
-    it('are warned of once, also when `retry` brings both back again and again', async () => {
+    it('cause one warning, even if `retry` keeps bringing both back', async () => {
       const options = optionsOf();
       const ends = [0, 0];
       const subscriptions = ends.map((_, n) =>
@@ -135,7 +135,7 @@ describe('account use', () => {
       expect(texts()).toHaveLength(1);
     });
 
-    it('are compared with the key that a function returned last', async () => {
+    it('are compared by the last key that a function returned', async () => {
       const account = service.createAccount({ plan: 'developer' });
       const rotated = optionsOf();
       let { apiKey } = optionsOf({ apiKey: account.createApiKey() });
@@ -155,7 +155,7 @@ describe('account use', () => {
       for (const each of subscriptions) each.unsubscribe();
     });
 
-    it('are no replicas of one cluster in one process', async () => {
+    it('cause no warning if they are replicas of one cluster', async () => {
       const options = optionsOf();
       const engine = memoryEngine();
       const replica = () => createFeedCluster('market', { ...options, engine, account: 'main' });

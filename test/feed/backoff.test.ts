@@ -20,7 +20,7 @@ describe('backoff', () => {
   type Policy = Partial<BackoffPolicy>;
   type Frames$ = Observable<string>;
 
-  // Both operators that apply the policy. Each creates its state at subscription.
+  // Both operators that apply the policy, each with new state per subscription.
   const ways: readonly [string, (policy: Policy) => (source$: Frames$) => Frames$][] = [
     ['retryWhen(backoff(policy))', (policy) => retryWhen(backoff(policy))],
     [
@@ -32,7 +32,7 @@ describe('backoff', () => {
   const failureOf = (facts: FailureFacts) => createTradeFeedError({ endedAt: 1_000, ...facts });
   const uptimeMs = 60_000;
 
-  // How an attempt ends: `dropped` opened and was dropped at once; the others of stage `stream` were stable.
+  // How an attempt ends: `dropped` means right after it opened; the others of stage `stream` were stable.
   const dropped = failureOf({ stage: 'stream', closeCode: 1006 });
   const renewed = failureOf({ stage: 'stream', closeCode: 1006, uptimeMs });
   const revoked = failureOf({ stage: 'stream', closeCode: 4003, reason: 'access revoked', uptimeMs });
@@ -63,10 +63,10 @@ describe('backoff', () => {
     });
   };
 
-  // Virtual time never ends: without a bound, a feed that should end and does not would run forever.
+  // Virtual time has no end, so without a bound a feed that fails to end would run forever.
   const soon = '500ms !';
 
-  /** Each subscription runs the next attempt; the last one is repeated. */
+  /** Each subscription runs the next attempt, then repeats the last. */
   const inTurn = (...attempts: readonly Frames$[]): Frames$ => {
     let attempt = 0;
     return defer(() => attempts[Math.min(attempt++, attempts.length - 1)]!);
@@ -80,7 +80,7 @@ describe('backoff', () => {
     readonly policy?: Policy;
     readonly subs: string | string[];
     readonly expected: string;
-    /** The error of the feed. */
+    /** The feed's error. */
     readonly error?: unknown;
     readonly until?: string;
   }
@@ -95,7 +95,7 @@ describe('backoff', () => {
       until: '   ----------!',
     },
     {
-      title: 'waits longer after each connection that opens and drops at once, up to the longest wait',
+      title: 'waits longer each time a connection opens and drops at once, up to the longest delay',
       source: '  a#',
       failure: dropped,
       subs: ['   ^!', '- 10ms ^!', '- 10ms - 20ms ^!', '- 10ms - 20ms - 40ms ^!', '- 10ms - 20ms - 40ms - 40ms ^!'],
@@ -120,7 +120,7 @@ describe('backoff', () => {
       error: copyFailure(exhausted, { previous: dropped }),
     },
     {
-      title: 'does not connect again if the consumer unsubscribes during a wait',
+      title: "doesn't reconnect if the consumer unsubscribes while it waits",
       source: '  a#',
       failure: dropped,
       subs: '    ^!',
@@ -138,7 +138,7 @@ describe('backoff', () => {
       });
     });
 
-    it('sets `previous` of the failure that stops the feed', () => {
+    it('sets `previous` on the failure that stops the feed', () => {
       marbles(({ cold, expectObservable }, policy) => {
         const attempts$ = inTurn(cold('-a-#', undefined, revoked), cold('--#', undefined, forbidden));
         const stop = copyFailure(forbidden, { previous: revoked });
@@ -146,7 +146,7 @@ describe('backoff', () => {
       });
     });
 
-    it('leaves nothing scheduled if the consumer unsubscribes during a wait', () => {
+    it('leaves nothing scheduled if the consumer unsubscribes while it waits', () => {
       const scheduler = new VirtualTimeScheduler();
       const subscription = throwError(() => dropped)
         .pipe(reconnect({ scheduler }))
@@ -169,12 +169,12 @@ describe('backoff', () => {
     });
   });
 
-  it('throws for an invalid policy from the call itself', () => {
+  it('throws at once if the policy is invalid', () => {
     expect(() => backoff({ factor: 0 })).toThrow(TradeFeedError);
     expect(() => retryDelay({ factor: 0 })).toThrow('`backoff.factor` must be a number, 1 or more, got 0');
   });
 
-  it('errors with the exception of a listener and stops', () => {
+  it('stops, with the same error, if a listener throws', () => {
     marbles(({ cold, expectObservable, expectSubscriptions }, policy) => {
       const source = cold('-#', undefined, dropped);
       const notifier = backoff(policy, () => {
@@ -188,7 +188,7 @@ describe('backoff', () => {
   describe('with wakes$', () => {
     it.each([
       {
-        title: 'ends a wait at once, and subscribes to wakes$ only during waits',
+        title: 'stops waiting at once, and subscribes to wakes$ only while waiting',
         source: '  --#',
         wakes: '   ---w-------',
         wakeSubs: ['--^!', '-----^----------!'],
@@ -196,7 +196,7 @@ describe('backoff', () => {
         until: '   ----------------!',
       },
       {
-        title: 'waits normally without a wake, and ignores a wake during an attempt',
+        title: 'waits normally if not woken, and ignores a wake-up during an attempt',
         source: '  --#',
         wakes: '   -w----------w',
         wakeSubs: ['--^---------!', '-- 10ms --^ 19ms !'],
@@ -204,7 +204,7 @@ describe('backoff', () => {
         until: '   -- 10ms -- 20ms --!',
       },
       {
-        title: 'ends a wait once, however many wakes arrive',
+        title: 'stops waiting once, however many wake-ups arrive',
         source: '  ---#',
         wakes: '   ----(www)-www',
         wakeSubs: ['---^!', '-------^--!'],
@@ -228,7 +228,7 @@ describe('backoff', () => {
       ['with the floor, ends the wait with it', 25, 25],
       ['after the floor, ends the wait at once', 31, 31],
       ['never, does not change the wait', 1_000, 160],
-    ])('a wake %s', (_when, at, waited) => {
+    ])('a wake-up %s', (_when, at, waited) => {
       marbles(({ cold, hot, expectObservable, expectSubscriptions }, policy) => {
         const source = cold('#', undefined, busy);
         const slow = { ...policy, initialDelayMs: 160, maxDelayMs: 160 };
@@ -238,7 +238,7 @@ describe('backoff', () => {
       });
     });
 
-    it('leaves nothing scheduled and no subscription if the consumer unsubscribes after a wake during a floor', () => {
+    it('leaves nothing scheduled or subscribed if the consumer unsubscribes between a wake-up and the floor', () => {
       const scheduler = new VirtualTimeScheduler();
       const wakes = new Subject<void>();
       const feed$ = throwError(() => busy).pipe(retryWhen(backoff({ scheduler }, undefined, wakes)));
@@ -268,7 +268,7 @@ describe('policy', () => {
     return copyFailure(createTradeFeedError(facts), { verdict });
   };
 
-  /** Reads the failures of a row: each is a stage with its verdict, `+` with an uptime, `@` with a `Retry-After`. */
+  /** Parses the failures of a row: a stage and its verdict, `+` and an uptime, `@` and a `Retry-After`. */
   const failuresIn = (row: string): TradeFeedError[] =>
     row.split(' ').map((text) => {
       const [, stage, verdict, up, after] = /^(\w+):(\w+)(?:\+(\d+))?(?:@(\w+))?$/.exec(text)!;
@@ -302,7 +302,7 @@ describe('policy', () => {
   const plain = resolveBackoff({ initialDelayMs: 100, maxDelayMs: 1_000, jitter: 'none' });
 
   describe('nextReconnect', () => {
-    // A connection that lived for 5 s is stable.
+    // A connection is stable after 5 s.
     it.each([
       [
         'waits longer with each failure, up to the longest wait',
@@ -343,7 +343,7 @@ describe('policy', () => {
       expect(delaysOf(plain, failuresIn(failures.trim()))).toEqual(delays);
     });
 
-    it('passes the first failure unchanged, and later ones with the previous failure', () => {
+    it('returns the first failure unchanged, and adds the previous one to later failures', () => {
       const failures = failuresIn('ticket:backoff handshake:backoff stream:backoff');
       const [one, two, three] = reconnectsOf(fold(plain, failures)).map(({ failure }) => failure);
       expect(one).toBe(failures[0]);
@@ -361,21 +361,21 @@ describe('policy', () => {
     });
 
     it.each([new Error('mine'), 'text', undefined, null, 0, { verdict: 'backoff' }])(
-      'stops with %p unchanged: it is not a failure of the feed',
+      'stops with %p unchanged, because it is not a failure of the feed',
       (error) => {
         expect(fold(plain, [error])).toEqual([{ stop: error }]);
         expect(stopOf(fold(plain, [refused('backoff'), error]))).toBe(error);
       },
     );
 
-    it('ends with retries-exhausted after maxAttempts, whose cause is the last failure', () => {
+    it('ends with retries-exhausted after maxAttempts, with the last failure as the cause', () => {
       const [before, last] = failuresIn('ticket:backoff stream:renew+9');
       const error = stopOf(fold({ ...plain, maxAttempts: 1 }, [before, last])) as TradeFeedError;
       expect(error).toMatchObject({ code: 'retries-exhausted', verdict: 'stop', stage: 'stream', previous: before });
       expect(error).toMatchObject({ uptimeMs: 9, framesReceived: 0, endedAt: last!.endedAt });
       expect(error.message).toContain('(maxAttempts is 1; the last failure was invalid-options).');
       expect((error.cause as TradeFeedError).toJSON()).toEqual({ ...last!.toJSON(), previous: before });
-      // The cause is not public: in the public failure, the last failure is `previous`.
+      // The cause isn't public, so the public failure has the last failure as `previous`.
       expect(error.toPublic().previous?.toJSON()).toEqual(last!.toPublic().toJSON());
       const atOnce = stopOf(fold({ ...plain, maxAttempts: 0 }, [before])) as TradeFeedError;
       expect([atOnce.cause, 'previous' in atOnce]).toEqual([before, false]);
@@ -409,11 +409,11 @@ describe('policy', () => {
           failuresIn('ticket:wait@5000 ticket:backoff@5000 stream:renew+9000@5000'),
         );
       expect([0, 0.5, 0.999_999].map(delaysAt)).toEqual(added.map((more) => Array<number>(3).fill(5_000 + more)));
-      // An invalid `random` does not make the wait shorter than the service requests.
+      // An invalid `random` doesn't make the delay shorter than the service asks for.
       for (const wrong of [-9, NaN, -Infinity]) expect(delaysAt(wrong)).toEqual([5_001, 5_001, 5_001]);
     });
 
-    it.each(['full', 'equal', 'none'] as const)('never returns a wait of 0 (%s)', (jitter) => {
+    it.each(['full', 'equal', 'none'] as const)('never returns a delay of 0 (%s)', (jitter) => {
       for (const maxDelayMs of [1_000, 0]) expect(delayAt(jitter, 0, 1, { initialDelayMs: 0, maxDelayMs })).toBe(1);
       for (const wrong of [NaN, -1, -Infinity]) expect(delayAt('full', wrong, 3)).toBe(1);
     });
@@ -476,7 +476,7 @@ describe('policy', () => {
       );
     });
 
-    it('counts the attempts since the last stable connection, links the failures, and changes none of them', () => {
+    it('counts attempts since the last stable connection, and links the failures without changing them', () => {
       fc.assert(
         fc.property(policies, failures, (policy, ended) => {
           let attempt = 0;

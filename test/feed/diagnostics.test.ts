@@ -49,7 +49,7 @@ describe('observe feed', () => {
     messages.filter(([each]) => each === name).map(([, each]) => each);
   const names = (): readonly string[] => messages.map(([name]) => name.replace(/^(tracing:)?rx-trade-feed:/, ''));
 
-  // Two connections with an outage between them, then a stop.
+  // Two connections with an outage in between, then a stop.
   const script = {
     handshake: [accept(text('one'), close(1001)), accept(text('two'), close(4001, 'connection replaced'))],
   };
@@ -90,7 +90,7 @@ describe('observe feed', () => {
       expect(JSON.stringify(messages)).not.toMatch(new RegExp(`${plantedKey}|planted-ticket`));
     });
 
-    it('ends the attempt when it is unsubscribed from', async () => {
+    it('ends the attempt when you unsubscribe', async () => {
       await using wire = await startWire();
       const subscription = feed$('market', optionsFor(wire, options)).subscribe();
       await waitFor(() => named('rx-trade-feed:opened').length > 0);
@@ -98,9 +98,9 @@ describe('observe feed', () => {
       expect(names()).toEqual([...begun, 'opened', 'attempt:asyncStart', 'attempt:asyncEnd']);
     });
 
-    // A worker calls no function of the application that can throw, except `apiKey`, whose exception is a failure.
+    // A worker calls no function of the app but `apiKey`, and what that throws becomes a failure.
     if (options.receiveIn !== 'worker')
-      it('publishes a stop for an exception of the application, with the exception as the cause', async () => {
+      it('publishes a stop if the app throws, with the exception as the cause', async () => {
         await using wire = await startWire({ ticket: [refuse(500)] });
         const thrown = new Error('of the application');
         const classify = () => {
@@ -121,7 +121,7 @@ describe('the trace of an attempt', () => {
   const channel = tracingChannel<AttemptMessage>('rx-trade-feed:attempt');
   const names = ['start', 'end', 'asyncStart', 'asyncEnd', 'error'] as const;
 
-  /** The messages: their channel, the object, and a copy of it at that moment. */
+  /** The messages: the channel, the object, and a copy of it at that moment. */
   let messages: { readonly name: string; readonly message: AttemptMessage; readonly then: AttemptMessage }[] = [];
   const record = (name: string) => (message: unknown) =>
     void messages.push({ name, message: message as AttemptMessage, then: structuredClone(withoutError(message)) });
@@ -146,7 +146,7 @@ describe('the trace of an attempt', () => {
   };
   const published = () => messages.map(({ name }) => name);
 
-  it('has one message, whose stage and times follow the attempt, and which ends with the failure', () => {
+  it('has one message, whose stage and times follow the attempt until its failure', () => {
     const { failure } = disconnected(40);
     publish(requested(10), issued(20), opened(30), { type: 'disconnected', at: 41, failure });
     expect(published()).toEqual(['start', 'end', 'error', 'asyncStart', 'asyncEnd']);
@@ -160,12 +160,12 @@ describe('the trace of an attempt', () => {
     });
   });
 
-  it('ends only if it has begun: a worker that does not start makes no attempt', () => {
+  it('ends only if it has begun, because a worker that fails to start makes no attempt', () => {
     publish(disconnected(2), reconnecting(2, 5)).end();
     expect(published()).toEqual([]);
   });
 
-  it('begins only while the channel has a subscriber, but the attempts are counted', () => {
+  it('begins only if the channel has a subscriber, but counts all attempts', () => {
     channel.unsubscribe(subscribers);
     const trace = publish(requested(1), issued(2));
     channel.subscribe(subscribers);
@@ -193,7 +193,7 @@ describe('publishEvents', () => {
       ],
     ],
     ['opened', [opened(3)]],
-  ])('publishes the events of the channel %s with the origin, and no steps of an attempt', (name, events) => {
+  ])('publishes the events of the channel %s with the origin, but no steps of an attempt', (name, events) => {
     const messages: unknown[] = [];
     const listener = (message: unknown) => void messages.push(message);
     subscribe(`rx-trade-feed:${name}`, listener);
@@ -215,7 +215,7 @@ describe('warn without connection', () => {
   });
 
   const warnings: Observer[] = [];
-  /** Starts the warning of a subscription, and returns the function that receives its events. */
+  /** Starts watching a subscription, and returns the function that takes its events. */
   const started = (): Emit => {
     const warning = warnWithoutConnection(origin);
     warnings.push(warning);
@@ -225,7 +225,7 @@ describe('warn without connection', () => {
   describe('warnWithoutConnection', () => {
     const failed = disconnected(1, { stage: 'ticket', status: 503, closeCode: undefined });
 
-    it('warns after the third failed attempt, once, with the code, the advice and the debug switch', () => {
+    it('warns once, after the third failed attempt, with the code, the advice and the debug switch', () => {
       const warn = started();
       for (const event of [requested(1), failed, requested(2), failed, requested(3)]) warn(event);
       expect(emitWarning).not.toHaveBeenCalled();
@@ -240,7 +240,7 @@ describe('warn without connection', () => {
       expect(emitWarning.mock.calls[0]?.[0]).toContain(failed.failure.advice);
     });
 
-    it('warns after 5 s without a connection, with what the feed waits for, or with the last failure', () => {
+    it('warns after 5 s without a connection, and says what the feed waits for or why it failed last', () => {
       using _time = fakeTimers();
       const [waits, limited, open] = [started(), started(), started()];
       waits(requested(1));
@@ -262,7 +262,7 @@ describe('warn without connection', () => {
       ]);
     });
 
-    it('does not warn after a connection has opened', () => {
+    it("doesn't warn once a connection has opened", () => {
       const warn = started();
       for (const event of [failed, failed, opened(1), failed, failed, failed, failed]) warn(event);
       expect(emitWarning).not.toHaveBeenCalled();
@@ -277,7 +277,7 @@ describe('warn without connection', () => {
     it.each<[string, TradeFeedOptions]>([
       ['on the main thread', {}],
       ['in a worker', { receiveIn: 'worker' }],
-    ])('warns once for each subscription of tradeFeed$, %s', async (_name, options) => {
+    ])('warns once per subscription of tradeFeed$, %s', async (_name, options) => {
       await using wire = await startWire(unavailable);
       const feed$ = tradeFeed$('market', optionsFor(wire, options));
       for (const warnings of [1, 2]) {

@@ -23,7 +23,7 @@ describe('lifecycle', () => {
   afterEach(() => void jest.restoreAllMocks());
 
   describe('a lifecycle', () => {
-    it('gives observers the objects that the subscriber receives, with a gap for each outage and `stopped`', () => {
+    it("gives observers the subscriber's own objects, including a gap for each outage and `stopped`", () => {
       const { delivered, observed, lifecycle } = started();
       const end = { type: 'disconnected', at: 5, failure } as const;
       for (const event of [requested(0), opened(1), end, requested(5), opened(6), again, opened(12)])
@@ -40,7 +40,7 @@ describe('lifecycle', () => {
       observed.forEach((event, n) => expect(event).toBe(delivered[n]));
     });
 
-    it('does not emit stopped for an exception of the user, which observers see', () => {
+    it("shows observers an exception of the user, but doesn't emit it as stopped", () => {
       const { delivered, observed, lifecycle } = started();
       const exception = new Error('mine');
       lifecycle.stop(exception);
@@ -50,7 +50,7 @@ describe('lifecycle', () => {
       ]);
     });
 
-    it('emits disconnected with the failure, then reconnecting with the wait, and stopped after the last reconnect', async () => {
+    it('emits disconnected with the failure, reconnecting with the delay, and at last stopped', async () => {
       const { delivered, lifecycle } = started();
       const policy = { jitter: 'none', initialDelayMs: 1, maxAttempts: 1 } as const;
       const feed$ = throwError(() => failure).pipe(retryWhen(reconnects(policy, lifecycle)));

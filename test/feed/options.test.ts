@@ -52,7 +52,7 @@ const everythingOf = (error: TradeFeedError): string =>
 
 interface OptionCase {
   readonly byDefault?: unknown;
-  /** The allowed values in the message of the error. */
+  /** How the error describes the allowed values. */
   readonly allowed: string;
   readonly good: readonly unknown[];
   readonly bad: readonly unknown[];
@@ -152,7 +152,7 @@ describe.each(Object.entries(options))('the option %s', (name, { byDefault, allo
     else expect(settings[name]).toBe(value);
   });
 
-  it.each(bad.map((value) => [value]))('is refused as %p with the allowed values and without its strings', (value) => {
+  it.each(bad.map((value) => [value]))("can't be %p, and the error shows what is allowed but no string", (value) => {
     const error = refused(name, value);
     const isShown = (typeof value === 'number' || typeof value === 'boolean') && name !== 'apiKey';
     expect(error.message).toBe(invalid(`\`${name}\` must be ${allowed}${isShown ? `, got ${String(value)}` : ''}`));
@@ -201,7 +201,7 @@ it.each([
   [{}, '`baseUrl` and `apiKey`. Pass them as options, or set TRADE_FEED_BASE_URL and TRADE_FEED_API_KEY.'],
   [{ apiKey: marker }, '`baseUrl`. Pass it as an option, or set TRADE_FEED_BASE_URL.'],
   [{ baseUrl: 'https://x.example' }, '`apiKey`. Pass it as an option, or set TRADE_FEED_API_KEY.'],
-])('names all settings that are missing from %p at once, and the way without an account', (options, missing) => {
+])('names everything missing from %p at once, and how to start without an account', (options, missing) => {
   const { message } = refusalOf(() => tradeFeed$('market', options));
   expect(message).toBe(
     `Missing ${missing} No account? Run \`npx rx-trade-feed serve\`: it prints what to set. ` +
@@ -216,7 +216,7 @@ it('refuses a key that is too long, and shows only its length, and nothing of a 
   expect(refused('apiKey', 47_110_815).message).not.toContain('47110815');
 });
 
-// Good and bad values of each option of the policy.
+// Good and bad values for each option of the policy.
 const policy: Readonly<Record<string, OptionCase>> = {
   initialDelayMs: { allowed: aDuration, good: [0, 1, 30_000], bad: badWaits },
   maxDelayMs: { allowed: aDuration, good: [500, Infinity], bad: badWaits },
@@ -253,7 +253,7 @@ describe('the option backoff', () => {
     );
   });
 
-  it('refuses an initial wait beyond the longest wait, which limits the default', () => {
+  it('refuses an initial delay above the longest, but lowers the default', () => {
     expect(refused('backoff', { initialDelayMs: 2_000, maxDelayMs: 1_000 }).message).toContain(
       '`backoff.initialDelayMs` must be at most maxDelayMs (1000), got 2000',
     );
@@ -269,7 +269,7 @@ describe('the option tls', () => {
     // Options that would change where `tls.connect` connects: an address, an open socket, a pipe, a lookup function.
     ...['host', 'port', 'socket', 'path', 'lookup', 'localAddress', 'family', 'fd', 'onread'],
     ...['secureContext', 'session', 'ALPNProtocols', 'pskCallback', 'timeout'],
-    // Misspelled, or an option of another object.
+    // Misspelled, or belongs to another object.
     ...['rejectUnauthorised', 'CA', 'constructor', 'toString', '', '__proto__'],
   ])('refuses the unknown name %j from the call itself, and lists the known names', (name) => {
     const tls = JSON.parse(JSON.stringify({ ca: cert }).replace(/}$/, `,"${name}":"${marker}"}`)) as TlsOptions;
@@ -301,7 +301,7 @@ describe('the option tls', () => {
 });
 
 describe('resolveOptions', () => {
-  it('returns settings that it accepts as options, unchanged', () => {
+  it('accepts its own result as options, and returns it unchanged', () => {
     const backoff = { jitter: 'none', random: () => 0.5 } as const;
     const more = { tls: { ca: cert }, agent: new HttpsAgent(), dispatcher };
     const once = resolveOptions({ apiKey: 'k', idleTimeoutMs: 0, backoff, classify: () => 'stop', ...more });
@@ -314,7 +314,7 @@ describe('resolveOptions', () => {
 });
 
 describe('the environment', () => {
-  it('replaces a missing option, and is read at each call', () => {
+  it('replaces a missing option, and is read on every call', () => {
     process.env['TRADE_FEED_API_KEY'] = 'env-key';
     for (const address of ['https://one.example', 'https://two.example']) {
       process.env['TRADE_FEED_BASE_URL'] = address;
@@ -354,7 +354,7 @@ describe.each([
   ['tradeFeed$', tradeFeed$],
   ['tradeFeedEvents$', tradeFeedEvents$],
 ] as const)('%s', (_name, feed$) => {
-  it('validates once, and not again for a subscription', () => {
+  it('validates once, not on every subscription', () => {
     const passphrase = jest.fn(() => 'none');
     const tls = Object.defineProperty({}, 'passphrase', { get: passphrase, enumerable: true });
     const ready$ = feed$('market', { ...valid, tls, apiKey: () => new Promise<string>(() => undefined) });
@@ -373,13 +373,13 @@ describe.each([
     [null, ''],
     [5, ', got 5'],
     [['raw'], ''],
-  ])('refuses the feed %p from the call itself', (feed, got) => {
+  ])('refuses the feed %p at once', (feed, got) => {
     const error = refusalOf(() => feed$(feed as Feed, valid));
     expect(error.message).toContain(`\`feed\` must be 'market' or 'raw'${got}.`);
     expect(inspect(error)).not.toContain('planted');
   });
 
-  it('refuses wrong options from the call itself, as a failure of the ticket', () => {
+  it('refuses wrong options at once, as a failure of the ticket stage', () => {
     const error = refusalOf(() => feed$('market', { ...valid, idleTimeoutMs: marker as never }));
     expect(error).toMatchObject({ stage: 'ticket', message: expect.stringContaining('`idleTimeoutMs` must be') });
     expect(everythingOf(error)).not.toContain(marker);
@@ -392,7 +392,7 @@ describe.each([
     expect(inspect(feed$('raw'), { showHidden: true, depth: null })).not.toContain(marker);
   });
 
-  it('does not call apiKey before the subscription', () => {
+  it("doesn't call apiKey before you subscribe", () => {
     const apiKey = jest.fn(() => 'k');
     expect(isObservable(feed$('raw', { ...valid, apiKey }))).toBe(true);
     expect(apiKey).not.toHaveBeenCalled();

@@ -15,7 +15,7 @@ import { close, type HandshakeStep, startWire, switching, text, wsFrame } from '
 
 const before = 'before';
 
-/** A frame in the middle of memory that is used again. */
+/** A frame in the middle of memory that's reused. */
 const received = (bytes: Buffer, kind: PayloadKind = PayloadKind.Utf8) => {
   const memory = Buffer.allocUnsafeSlow(before.length + bytes.length + 6).fill('behind');
   memory.write(before);
@@ -47,7 +47,7 @@ const payload = fc.oneof(
 const moveTo = (frame: ReceivedFrame, block: Buffer, use: MemoryUse = MemoryUse.Block) =>
   frame.payload.moveTo(block, 50, use);
 
-/** What ends the use of a read buffer. */
+/** What ends a frame's use of the read buffer. */
 const ends: Record<string, (frame: ReceivedFrame) => void> = {
   own: (frame) => frame.payload.own(),
   'a block': (frame) => void moveTo(frame, Buffer.alloc(20_000)),
@@ -59,7 +59,7 @@ const ends: Record<string, (frame: ReceivedFrame) => void> = {
 };
 
 describe('a received frame', () => {
-  it('shows the same payload whenever and however it is read, also after its memory was used again', () => {
+  it('shows the same payload whenever and however it is read, even after its memory was reused', () => {
     fc.assert(
       fc.property(
         payload,
@@ -82,8 +82,8 @@ describe('a received frame', () => {
     );
   });
 
-  it('decodes bytes that are known to be ASCII as one character each', () => {
-    // These bytes are not ASCII, so the text shows which decoder was used.
+  it('decodes bytes known to be ASCII as one character each', () => {
+    // These bytes aren't ASCII, so the text shows which decoder was used.
     const texts = [Ascii, Utf8].map((kind) => received(Buffer.from([0xe9]), kind).frame.text());
     expect(texts).toEqual(['\u00e9', '\ufffd']);
   });
@@ -102,7 +102,7 @@ describe('a received frame', () => {
     expect(frame.data).toBe(frame.data);
   });
 
-  it('has the same payload at another time, which is copied once', () => {
+  it('shares its payload with copies at another time, and copies it once', () => {
     const { frame, reuse } = received(Buffer.from('payload'));
     const later = frame.at(9, 3);
     expect([later.feed, later.isBinary, later.receivedAt, later.connection]).toEqual(['market', false, 9, 3]);
@@ -112,12 +112,12 @@ describe('a received frame', () => {
     expect([later.text(), frame.receivedAt, frame.connection]).toEqual(['payload', 5, 2]);
   });
 
-  it('cannot get other bytes', () => {
+  it("can't be given other bytes", () => {
     const { frame } = received(Buffer.from('payload'));
     expect(() => Object.assign(frame, { data: Buffer.from('other') })).toThrow(TypeError);
   });
 
-  it('keeps no text that was decoded from a block: a stored frame would make it old', () => {
+  it('keeps no text that it decoded from a block, because a stored frame would keep it alive', () => {
     const { frame } = received(Buffer.from('a text'));
     const block = Buffer.alloc(20_000);
     moveTo(frame, block);
@@ -126,7 +126,7 @@ describe('a received frame', () => {
     expect(frame.text()).toBe('b text');
   });
 
-  it('is a view of a block, without a copy, except if others use the bytes, too', () => {
+  it('is a view of a block, and copies it only if others use the bytes', () => {
     const [own, others] = [Buffer.alloc(100), Buffer.alloc(100)];
     const frames = [own, others].map(() => received(Buffer.from('payload')).frame) as [ReceivedFrame, ReceivedFrame];
     expect([moveTo(frames[0], own), moveTo(frames[1], others, MemoryUse.Shared)]).toEqual([57, 57]);
@@ -153,7 +153,7 @@ describe('a received frame', () => {
     ['a chunk, after its data was read', (frame) => frame.data],
     ['a text', (frame) => frame.text()],
     ['a text and a chunk', (frame) => [frame.text(), frame.data]],
-  ])('moves from %s to memory that nothing else uses', (_, place) => {
+  ])('moves from %s to memory that it alone uses', (_, place) => {
     const bytes = Buffer.alloc(5_000, 'x');
     const { frame, reuse } = received(bytes);
     place(frame);
@@ -169,14 +169,14 @@ describe('a received frame', () => {
   it.each([
     [4_095, 65_536],
     [4_096, 4_096],
-  ])('owns %d bytes, below 4 KiB as a string', (size, bufferBytes) => {
+  ])('keeps %d bytes, as a string below 4 KiB', (size, bufferBytes) => {
     const { frame } = received(Buffer.alloc(size, 'x'), Binary);
     const { data } = frame;
     frame.payload.own();
     expect([frame.data === data, frame.data.buffer.byteLength]).toEqual([false, bufferBytes]);
   });
 
-  it('keeps no Buffer beside a text', async () => {
+  it('keeps no Buffer once it has the text', async () => {
     setFlagsFromString('--expose-gc');
     const { frame } = received(Buffer.alloc(5_000, 'x'));
     expect(frame.text()).toHaveLength(frame.data.length);
@@ -189,7 +189,7 @@ describe('a received frame', () => {
     expect(frame.data).toHaveLength(5_000);
   });
 
-  it.each(['data', 'text'] as const)('is copied to a block after its %s was read, and does not move there', (how) => {
+  it.each(['data', 'text'] as const)('is copied to a block after its %s was read, but keeps its own memory', (how) => {
     const { frame } = received(Buffer.from('payload'));
     looks[how](frame);
     const block = Buffer.alloc(100);
@@ -199,7 +199,7 @@ describe('a received frame', () => {
     expect(frame.data.toString()).toBe('payload');
   });
 
-  it('stays in a block of which it uses at least 3/4', () => {
+  it('stays in a block if it uses at least 3/4 of it', () => {
     const { frame } = received(Buffer.alloc(750, 'x'));
     const block = Buffer.allocUnsafeSlow(1_000);
     moveTo(frame, block);
@@ -212,13 +212,13 @@ describe('a copy of a received frame', () => {
   const { frame } = received(Buffer.from('ab'));
   const sameFrame = new Frame('market', Buffer.from('ab'), false, 5, 2);
 
-  it('is printed, and written as JSON, with its data', () => {
+  it('includes its data when printed and in JSON', () => {
     expect(inspect(frame)).toBe(inspect(sameFrame));
     expect(inspect(sameFrame)).toContain('<Buffer 61 62>');
     expect(JSON.parse(JSON.stringify(frame))).toEqual(JSON.parse(JSON.stringify(sameFrame)));
   });
 
-  it('throws when it is cloned or posted, because the clone would have no payload', () => {
+  it('throws when cloned or posted, because the clone would lose its payload', () => {
     const { port1, port2 } = new MessageChannel();
     for (const copy of [() => structuredClone(frame), () => port1.postMessage(frame)])
       expect(copy).toThrow(expect.objectContaining({ name: 'DataCloneError' }));
@@ -229,7 +229,7 @@ describe('a copy of a received frame', () => {
 });
 
 describe('memory for payloads', () => {
-  it('is used by no other payload', () => {
+  it('is never shared by two payloads', () => {
     fc.assert(
       fc.property(fc.array(fc.constantFrom(0, 1, 200, 4_000, 16_384, 16_385, 65_536, 100_000)), (sizes) => {
         const all = sizes.map((size, n) => allocateBytes(size).fill(n + 1));
@@ -239,7 +239,7 @@ describe('memory for payloads', () => {
     );
   });
 
-  it('is a part of a chunk of 64 KiB for small payloads, and wastes at most a quarter of each', () => {
+  it('comes from a chunk of 64 KiB for small payloads, and wastes at most a quarter of it', () => {
     const chunks = new Set(Array.from({ length: 100 }, () => allocateBytes(16_384).buffer));
     expect(new Set([...chunks].map(({ byteLength }) => byteLength))).toEqual(new Set([65_536]));
     expect(chunks.size).toBeLessThanOrEqual(100 / 3);
@@ -247,16 +247,16 @@ describe('memory for payloads', () => {
   });
 });
 
-/** Node 20 copies memory that is marked as untransferable. Since Node 21 the caller receives a DataCloneError. */
+/** Node 20 copies memory that's marked as untransferable. Since Node 21 the caller gets a DataCloneError. */
 const isCopied = process.versions.node.startsWith('20.');
 
-/** 60 frames, half of them in fragments, and one that is larger than a read. */
+/** 60 frames, half of them fragmented, and one larger than a read. */
 const payloads = Array.from({ length: 60 }, (_, n) => `${n} `.padEnd(n === 30 ? 100_000 : 1_000, 'x'));
 const fragmented = (whole: string): Buffer =>
   Buffer.concat([wsFrame(1, whole.slice(0, 5), false), wsFrame(9), wsFrame(0, whole.slice(5))]);
 const bytes = Buffer.concat(payloads.map((each, n) => (n % 2 === 0 ? text(each) : fragmented(each))));
 
-/** Writes the frames in separate reads, then closes with a code that stops the feed. */
+/** Writes each frame separately, then closes with a code that stops the feed. */
 const send: HandshakeStep = (peer) => {
   const rest = [switching(peer), bytes.subarray(0, 3_333), bytes.subarray(3_333), close(4001, 'connection replaced')];
   const next = (): void => {
@@ -283,7 +283,7 @@ const modes: readonly (readonly [string, () => TradeFeedOptions])[] = [
 ];
 
 describe.each(modes)('frames %s', (_where, optionsOf) => {
-  it('cannot be transferred, and all of them arrive', async () => {
+  it("can't be transferred, and all arrive", async () => {
     await using wire = await startWire({ handshake: [send] });
     const port = new MessageChannel();
     const texts: string[] = [];
@@ -304,7 +304,7 @@ describe.each(modes)('frames %s', (_where, optionsOf) => {
     expect(failure).toMatchObject({ code: 'connection-replaced', framesReceived: payloads.length });
     expect(texts).toEqual(payloads);
     expect([...thrown]).toEqual([isCopied ? undefined : 'DataCloneError']);
-    // Later frames did not empty them.
+    // Later frames didn't empty them.
     expect(received.map((frame) => frame.text())).toEqual(payloads);
     // Node 20 sends a copy of the whole frame.
     for (const whole of isCopied ? payloads : []) {
@@ -314,7 +314,7 @@ describe.each(modes)('frames %s', (_where, optionsOf) => {
     port.port1.close();
   });
 
-  it('cause no gap and no failure when they are cloned with a transfer list', async () => {
+  it('cause no gap and no failure when cloned with a transfer list', async () => {
     await using wire = await startWire({ handshake: [send] });
     const seen = await until(tradeFeedEvents$('market', optionsFor(wire, { ...optionsOf() })), (event) => {
       if (event.type === 'frame') {
@@ -338,13 +338,13 @@ describe.each(modes)('frames %s', (_where, optionsOf) => {
 const plainFrame = (data: Buffer, isBinary = false) => new Frame('raw', data, isBinary, 1_700_000_000_000, 3);
 
 describe('Frame', () => {
-  it('has the fields of its arguments, and does not copy the bytes', () => {
+  it('takes its fields from the arguments, without copying the bytes', () => {
     const data = Buffer.from('{"n":1}');
     const frame = plainFrame(data, true);
     const fields = { type: 'frame', feed: 'raw', isBinary: true, receivedAt: 1_700_000_000_000, connection: 3 };
     expect({ ...frame }).toEqual({ ...fields, data });
     expect(frame.data).toBe(data);
-    // An accessor would make each frame slower.
+    // An accessor would slow down each frame.
     const properties = Object.values(Object.getOwnPropertyDescriptors(frame));
     expect(properties.every(({ get, set }) => get === undefined && set === undefined)).toBe(true);
   });

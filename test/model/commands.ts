@@ -13,7 +13,7 @@ const now = (): number => performance.now();
 const live = (model: Readonly<Model>): readonly Feed[] =>
   [...model.feeds.values()].filter(({ phase }) => phase !== 'over');
 
-/** Does the service action for the phase of a feed. If the feed waits, or the service no longer answers it, time advances instead. */
+/** Runs the service action for a feed's phase. Advances the time if the feed waits or gets no answers anymore. */
 const act = (pick: number, actions: ServiceActions): Command => {
   const picked = (model: Readonly<Model>) => live(model)[pick % live(model).length];
   const actionFor = ({ phase, isMute }: Feed) =>
@@ -81,7 +81,7 @@ const react = (pick: number, reaction: Reaction): Command => ({
   toString: () => `at the next ${reaction.on}: ${reaction.does} [${pick}]`,
 });
 
-/** Advances the time to the next timer, or by a share of that. */
+/** Advances the time to the next timer, or part of the way there. */
 const time = (share: number): Command => ({
   check: (model) => live(model).some(({ dueAt }) => dueAt < Infinity),
   run: (model, world) => {
@@ -104,7 +104,7 @@ const timerFires = (model: Readonly<Model>, feed: Feed, at: number): feeds.Outco
   return feeds.silent(feed, at, means.stalled);
 };
 
-/** Stops the service, with a close frame to all open connections, or without. */
+/** Stops the service, with or without a close frame on all open connections. */
 const stop = (sendsClose: boolean): Command => ({
   check: (model) => model.isUp,
   run: (model, world) => {
@@ -154,12 +154,12 @@ const reactions: fc.Arbitrary<Reaction> = fc.record({
 });
 
 /**
- * Creates sequences of commands. Normal actions are more frequent than faults.
+ * Creates sequences of commands, with more normal actions than faults.
  *
- * @param replayPath - as a failure prints it, to run the shrunk sequence again
+ * @param replayPath - from the output of a failure, to rerun the shrunk sequence
  */
 export const sequences = (replayPath?: string): fc.Arbitrary<Iterable<Command>> =>
-  // Without bias, which would prefer short sequences.
+  // No bias: it would prefer short sequences.
   fc.noBias(
     fc.commands(
       [

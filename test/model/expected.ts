@@ -2,7 +2,7 @@ import type { Stage, Verdict } from '../../src/index.js';
 import { expectedFailure } from '../support/failure-table.js';
 import type { Lifecycle } from '../support/ten-rules/seen.js';
 
-/** What a failure is expected to be: its row in the failure table, and the delay that the service requests. */
+/** How a failure should look: its row in the failure table, and the delay that the service asks for. */
 export interface Expected {
   readonly stage: Stage;
   readonly code: string;
@@ -23,7 +23,7 @@ const refusals = (
     { ...expectedFailure({ stage, status }), ...(seconds !== undefined && { retryAfterMs: seconds * 1_000 }) },
   ]);
 
-/** Answers to a ticket request: the status, the `Retry-After` header, and what they mean (contract, section 7.1). */
+/** Answers to a ticket request: status, `Retry-After` header, and what they mean (contract, section 7.1). */
 export const ticketRefusals: readonly Refusal[] = [
   ...refusals('ticket', [
     [429, 2],
@@ -66,7 +66,7 @@ export const closes: readonly Close[] = (
 ).map(([code, reason]) => [
   code,
   reason,
-  // A close frame without a code is reported as 1005.
+  // 1005 reports a close frame without a code.
   expectedFailure({ stage: 'stream', closeCode: code ?? 1005, reason }),
 ]);
 
@@ -96,5 +96,5 @@ export const failures: readonly Expected[] = [
   ],
 ];
 
-/** A step of the feed as the model expects it. */
+/** A step that the model expects of the feed. */
 export type Step = Lifecycle['type'] | 'frame' | 'errored' | 'unsubscribed';

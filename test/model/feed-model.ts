@@ -1,14 +1,14 @@
 import type { Expected, Step } from './expected.js';
 import type { Reaction } from './watched.js';
 
-/** The options of a subscription that affect its timing. */
+/** A subscription's options that affect its timing. */
 export interface Profile {
   readonly initialDelayMs: number;
   readonly maxDelayMs: number;
   readonly stableAfterMs: number;
   readonly maxAttempts: number;
   readonly jitter: 'full' | 'equal' | 'none';
-  /** The result of `random`. */
+  /** What `random` returns. */
   readonly drawn: number;
   readonly ticketTimeoutMs: number;
   readonly handshakeTimeoutMs: number;
@@ -25,34 +25,34 @@ export interface ModelFeed {
   readonly requestedAt: number;
   readonly openedAt: number;
   readonly receivedAt: number;
-  /** Whether a connection was open before: the next one opens with a gap. */
+  /** Whether a connection was open before, so that the next one opens with a gap. */
   readonly hasBeenOpen: boolean;
-  /** Whether the service answers no pings, and whether one was sent. */
+  /** Whether the service ignores pings, and whether one was sent. */
   readonly isMute: boolean;
   readonly isPinged: boolean;
-  /** The earliest time of the next ping: the wait for an answer always has its full length. */
+  /** When the next ping may be sent: waiting for an answer always takes its full time. */
   readonly pingFrom: number;
   /** Whether the ticket expires before the handshake times out. */
   readonly expires: boolean;
-  /** Whether the ticket of the previous attempt expired. Then this attempt ignores the deadline of its ticket. */
+  /** Whether the previous attempt's ticket expired, so that this attempt ignores its ticket's deadline. */
   readonly hasExpired: boolean;
   readonly reaction: Reaction | undefined;
   readonly last: { readonly afterStable: boolean; readonly attempt: number; readonly delayMs: number } | undefined;
 }
 
-/** The result of a change: the new state, and the steps that the feed emits. */
+/** What a change leads to: the new state, and the steps that the feed emits. */
 export interface Outcome {
   readonly feed: ModelFeed;
   readonly steps: readonly Step[];
   /** How attempts ended, in order. */
   readonly ends?: readonly End[];
-  /** Whether the feed ends with an exception of the consumer. */
+  /** Whether the consumer's exception ends the feed. */
   readonly endsWithOwn?: boolean;
-  /** Whether an exception of the consumer goes to the hook for unhandled errors. */
+  /** Whether the consumer's exception reaches the hook for unhandled errors. */
   readonly unhandled?: boolean;
 }
 
-/** The failure of an attempt, and the bounds of the wait after it. */
+/** The failure of an attempt, and the bounds of the delay after it. */
 export interface End {
   readonly failure: Expected & { readonly uptimeMs?: number };
   readonly waitMs?: readonly [least: number, most: number];
@@ -70,7 +70,7 @@ export const requested = (feed: ModelFeed, now: number): Outcome => ({
   steps: ['ticket-requested'],
 });
 
-/** A ticket with this lifetime was issued. A lifetime of zero or less means a wrong clock, and is treated as no deadline. */
+/** A ticket with this lifetime was issued. Zero or less means that a clock is wrong, so there's no deadline. */
 export const issued = (feed: ModelFeed, now: number, lifetimeMs: number, expired: Expected): Outcome => {
   const leftMs = lifetimeMs <= 0 || feed.hasExpired ? Infinity : feed.requestedAt + lifetimeMs - now;
   if (leftMs <= 0) {
@@ -98,13 +98,13 @@ export const opened = (feed: ModelFeed, now: number, frames: number): Outcome =>
   steps: ['opened', ...(feed.hasBeenOpen ? (['gap'] as const) : []), ...Array<Step>(frames).fill('frame')],
 });
 
-/** Bytes of an open connection were received. */
+/** Bytes arrived on an open connection. */
 export const received = (feed: ModelFeed, now: number, frames: number): Outcome => ({
   feed: { ...feed, receivedAt: now, isPinged: false, dueAt: silentAt(feed, now) },
   steps: Array<Step>(frames).fill('frame'),
 });
 
-/** An open connection was silent for the longest allowed time. */
+/** An open connection was silent for as long as allowed. */
 export const silent = (feed: ModelFeed, now: number, stalled: Expected): Outcome => {
   if (feed.isPinged) return failed(feed, now, stalled, feed.receivedAt - feed.openedAt);
   const answerMs = Math.min(feed.profile.idleTimeoutMs, 5_000);
@@ -115,7 +115,7 @@ export const silent = (feed: ModelFeed, now: number, stalled: Expected): Outcome
 const silentAt = ({ pingFrom, profile: { idleTimeoutMs } }: ModelFeed, now: number): number =>
   idleTimeoutMs === 0 ? Infinity : Math.max(pingFrom, now + idleTimeoutMs);
 
-/** An attempt ended. The verdict and the `BackoffPolicy` decide what follows. */
+/** An attempt ended. The verdict and the `BackoffPolicy` decide what happens next. */
 export const failed = (feed: ModelFeed, now: number, failure: Expected, uptimeMs = now - feed.openedAt): Outcome => {
   const { stage, verdict, retryAfterMs: floorMs = 0 } = failure;
   const { profile, last } = feed;
@@ -155,7 +155,7 @@ export const failed = (feed: ModelFeed, now: number, failure: Expected, uptimeMs
   };
 };
 
-/** The feed waits for the time that it reported. */
+/** The feed waits as long as it reported. */
 export const waiting = (feed: ModelFeed, now: number, delayMs: number): ModelFeed => ({
   ...feed,
   dueAt: now + delayMs,
@@ -172,7 +172,7 @@ export const then = (first: Outcome, next: (feed: ModelFeed) => Outcome): Outcom
   return { feed: second.feed, steps: [...first.steps, ...second.steps], ends };
 };
 
-/** Applies the reaction of the consumer. */
+/** Applies the consumer's reaction. */
 export const withReaction = (outcome: Outcome): Outcome => {
   const { feed, steps } = outcome;
   const { reaction } = feed;

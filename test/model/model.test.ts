@@ -10,8 +10,8 @@ import { endAll, type Model, type World } from './world.js';
 import { cases } from '../support/cases.js';
 
 /**
- * `MODEL_RUNS` is the number of sequences; 2,000 in `npm run reliability -- model`. A failure prints its seed, path and replayPath. Set them as
- * `MODEL_SEED`, `MODEL_PATH` and `MODEL_REPLAY` to run the shrunk sequence again; the seed alone runs all sequences again.
+ * Runs `MODEL_RUNS` sequences; 2,000 in `npm run reliability -- model`. A failure prints its seed, path and replayPath:
+ * rerun its shrunk sequence with `MODEL_SEED`, `MODEL_PATH` and `MODEL_REPLAY`, or all with the seed alone.
  */
 const { MODEL_RUNS = cases(100), MODEL_SEED, MODEL_PATH, MODEL_REPLAY, MODEL_REPORT } = process.env;
 
@@ -56,7 +56,7 @@ describe('the feed and its model', () => {
         },
       );
       writeTally(tally);
-      // Every step and, with many runs, every failure must have happened.
+      // Every step must have happened and, given enough runs, every failure.
       expect(tally.get('steps')).toBeGreaterThan(Number(MODEL_RUNS));
       if (Number(MODEL_RUNS) >= 1_000) expect(failures.filter(({ code }) => !tally.has(code))).toEqual([]);
     },

@@ -8,7 +8,7 @@ type Feed = feeds.ModelFeed;
 type Change = (feed: Feed, now: number, world: World) => feeds.Outcome;
 type Act = (feed: Feed, world: World) => void;
 
-/** An action of the service in one phase of a feed: on the real feed, and in the model. */
+/** What the service does in one phase of a feed: to the real feed, and in the model. */
 export interface ServiceAction {
   readonly name: string;
   readonly act: Act;
@@ -16,14 +16,14 @@ export interface ServiceAction {
   readonly may?: (feed: Feed) => boolean;
 }
 
-/** An action for each phase in which the service can act. */
+/** An action for each phase where the service can act. */
 export type ServiceActions = Readonly<Record<'requesting' | 'handshaking' | 'open', ServiceAction>>;
 
 type Held = World['service'];
 type There<Place extends 'tickets' | 'handshakes' | 'streams'> =
   Held[Place] extends ReadonlyMap<number, infer T> ? T : never;
 
-/** Creates the actions on what waits at the service: a ticket request, a handshake, a stream. */
+/** Creates the actions for what waits at the service: a ticket request, a handshake, a stream. */
 const on =
   <Place extends 'tickets' | 'handshakes' | 'streams'>(place: Place) =>
   (name: string, act: (there: There<Place>) => void, change: Change, may?: ServiceAction['may']): ServiceAction => ({
@@ -67,7 +67,7 @@ const issues = (ms: number): ServiceAction =>
     (feed, at) => feeds.issued(feed, at, ms, means.expiredTicket),
   );
 
-// A reused connection may be closed already. Then the request is sent again over a new connection.
+// If a reused connection is already closed, the request is repeated over a new one.
 const resetTicket: Change = (feed, at, { service }) =>
   service.tickets.get(feed.subscription)?.isWarm
     ? { feed, steps: [] }
@@ -148,7 +148,7 @@ const streaming: fc.Arbitrary<ServiceAction> = fc.oneof(
 const mostly = (good: fc.Arbitrary<ServiceAction>, bad: fc.Arbitrary<ServiceAction>): fc.Arbitrary<ServiceAction> =>
   fc.oneof({ weight: 3, arbitrary: good }, { weight: 1, arbitrary: bad });
 
-/** Actions of the service, most of them without a fault. */
+/** Actions of the service, mostly without a fault. */
 export const serviceActions: fc.Arbitrary<ServiceActions> = fc.record({
   requesting: mostly(fc.constant(issues(60_000)), requesting),
   handshaking: mostly(opening, handshaking),

@@ -3,28 +3,28 @@ import { tradeFeedEvents$, type TradeFeedOptions } from 'rx-trade-feed';
 import { keyOf } from '../support/held-service.js';
 import { type Lifecycle, readNumbered, type Seen, type Subscribed } from '../support/ten-rules/seen.js';
 
-/** What the consumer does at the next event of a type. */
+/** What the consumer does on the next event of a type. */
 export interface Reaction {
   readonly on: Lifecycle['type'] | 'frame';
   readonly does: 'unsubscribe' | 'throw in next' | 'throw in an operator' | 'block';
 }
 
-/** The moments of a reaction. The most frequent moment is listed twice. */
+/** When to react. The most frequent moment is listed twice. */
 export const moments: readonly Reaction['on'][] = [
   ...(['ticket-requested', 'ticket-issued', 'opened', 'gap'] as const),
   ...(['frame', 'frame', 'disconnected', 'reconnecting'] as const),
 ];
 
-/** An exception of the consumer. */
+/** What the consumer throws. */
 export class OwnError extends Error {
   override readonly name = 'OwnError';
 }
 
-/** How long a blocking consumer blocks, in ms of the wall clock. */
+/** How long a blocking consumer blocks, in wall clock ms. */
 const BLOCK_MS = 15;
 const wallMs = performance.now.bind(performance);
 
-/** A subscription with a log, and with a consumer that can react to events. */
+/** A subscription with a log and a consumer that can react to events. */
 export interface Watched {
   readonly log: Seen[];
   readonly facts: Subscribed;

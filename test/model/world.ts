@@ -19,14 +19,14 @@ import {
 } from './feed-model.js';
 import { OwnError, type Watched } from './watched.js';
 
-/** Longest wait for an expected result, in ms of the wall clock. */
+/** How long to wait for an expected result, in wall clock ms. */
 const LIMIT_MS = 20_000;
 
 /** The real feeds and their service. */
 export interface World {
   readonly service: HeldService;
   readonly watched: Map<number, Watched>;
-  /** The errors that the RxJS hook for unhandled errors received. */
+  /** What reached the RxJS hook for unhandled errors. */
   readonly unhandled: unknown[];
 }
 
@@ -35,7 +35,7 @@ export interface Model {
   readonly feeds: Map<number, ModelFeed>;
   isUp: boolean;
   unhandled: number;
-  /** How often each step and each code was observed, over all sequences. */
+  /** How often each step and code was observed, over all sequences. */
   readonly tally: Map<string, number>;
 }
 
@@ -43,7 +43,7 @@ const turns = async (count: number): Promise<void> => {
   for (let i = 0; i < count; i += 1) await new Promise((resolve) => setImmediate(resolve));
 };
 
-/** Advances the virtual clock, with a turn of the event loop after each timer, in which sockets are read. */
+/** Advances the virtual clock, and reads sockets for one turn of the event loop after each timer. */
 export const advance = (ms: number): Promise<void> => jest.advanceTimersByTimeAsync(ms);
 
 export const stepsOf = (log: readonly Seen[]): readonly Step[] =>
@@ -56,11 +56,11 @@ export const stepsOf = (log: readonly Seen[]): readonly Step[] =>
 export const begins = (model: Readonly<Model>, feed: ModelFeed, now: number): Outcome =>
   model.isUp ? requested(feed, now) : then(requested(feed, now), (next) => failed(next, now, unreachableTicket));
 
-// A wait of 0 ms has no timer.
+// A delay of 0 ms has no timer.
 const withRenewal = (model: Readonly<Model>, outcome: Outcome, now: number): Outcome =>
   isAtOnce(outcome) ? then(outcome, (feed) => begins(model, waiting(feed, now, 0), now)) : outcome;
 
-/** Acts, then checks that each feed emits exactly what the model predicts, that the service agrees, and that all rules hold. */
+/** Acts, then checks that each feed emits exactly what the model predicts, the service agrees, and all rules hold. */
 export const expectOutcomes = async (
   model: Model,
   world: World,
@@ -92,7 +92,7 @@ export const expectOutcomes = async (
   assert.ok(world.unhandled.length <= model.unhandled, 'an unhandled error that the consumer did not throw');
 };
 
-/** Checks the failures, waits and errors of the observed steps. Returns the feed with the wait that it reported. */
+/** Checks the failures, delays and errors of the observed steps. Returns the feed with the delay that it reported. */
 const checked = (seen: readonly Seen[], { feed, ends = [], endsWithOwn }: Outcome, now: number): ModelFeed => {
   const events = seen.flatMap((each) => (each.what === 'event' ? [each.event] : []));
   events.filter((event) => event.type === 'disconnected').forEach(({ failure }, n) => assertFailure(failure, ends[n]));
@@ -145,17 +145,17 @@ const settle = async (model: Model, { service, watched }: World): Promise<void> 
   }
 };
 
-/** Ends all feeds, and checks that no socket and no timer is left. */
+/** Ends all feeds, and checks that no socket or timer is left. */
 export const endAll = async (model: Model, world: World): Promise<void> => {
   const { service, watched } = world;
   for (const { unsubscribe } of watched.values()) unsubscribe();
   for (const feed of model.feeds.values()) model.feeds.set(feed.subscription, { ...feed, phase: 'over' });
-  // A closing handshake without an answer is aborted within a second.
+  // An unanswered closing handshake is aborted within a second.
   for (let i = 0; i < 4; i += 1) {
     await turns(3);
     await advance(500);
   }
-  // RxJS reports an exception of a consumer in a timer.
+  // RxJS reports a consumer's exception in a timer.
   assert.equal(world.unhandled.length, model.unhandled, 'unhandled errors');
   await waitFor(() => service.open.size === 0, {
     what: () => `${service.open.size} sockets are left`,

@@ -45,12 +45,12 @@ it.each([
   expect(isLoopback(new URL(url))).toBe(false);
 });
 
-// Which texts are timestamps is tested with the tickets.
+// The ticket tests cover which texts are timestamps.
 it.each([
   ['1970-01-01T00:00:01.5Z', 1_500],
   ['1970-01-01t01:00:00+01:00', 0],
   ['1969-12-31T23:00:00-01:00', 0],
-  // A leap second counts as the second before it, so a ticket expires at most one second early.
+  // A leap second counts as the one before it, so a ticket expires at most one second early.
   ['2016-12-31T23:59:60Z', Date.UTC(2016, 11, 31, 23, 59, 59)],
   ['2016-12-31T23:59:60.25Z', Date.UTC(2016, 11, 31, 23, 59, 59, 250)],
   ['2017-01-01T00:59:60+01:00', Date.UTC(2016, 11, 31, 23, 59, 59)],
@@ -63,7 +63,7 @@ it.each([
 describe('retry after', () => {
   const at = Date.UTC(1994, 10, 6, 8, 49, 37);
 
-  // RFC 9110, 5.6.7: one moment in the three forms.
+  // RFC 9110, 5.6.7: the same moment in all three forms.
   const forms = {
     'the preferred form': 'Sun, 06 Nov 1994 08:49:37 GMT',
     'the obsolete form of RFC 850': 'Sunday, 06-Nov-94 08:49:37 GMT',
@@ -74,14 +74,14 @@ describe('retry after', () => {
     ...['', 'soon', '1994-11-06T08:49:37Z', 'Sun, 06 Nov 1994 08:49:37', 'Sun, 06 Nov 1994 08:49:37 +0100'],
     ...['Sun, 06 Nov 1994 08:49:37 CET', 'Sun, 6 Nov 1994 08:49:37 GMT', 'sun, 06 nov 1994 08:49:37 gmt'],
     ...['Sun, 06 Xyz 1994 08:49:37 GMT', 'Sun, 06 Nov 1994 99:49:37 GMT'],
-    // Each form with a word before or after it, which `Date.parse` ignores.
+    // `Date.parse` ignores a word before or after a date.
     ...Object.values(forms).flatMap((form) => [`x${form}`, `${form} (x)`]),
     'Sun, 06 Nov 1994 08:49:37 GMT, Mon, 07 Nov 1994 08:49:37 GMT',
   ];
 
   const source = fileURLToPath(new URL('../../src/protocol/retry-after.ts', import.meta.url));
 
-  // The time zone of a process is fixed at its start, so a separate process loads the file.
+  // A process can't change its time zone, so a separate one loads the file.
   const parsedIn = (tz: string, texts: readonly string[]): unknown => {
     const { code } = transformFileSync(source, { jsc: { target: 'es2022', parser: { syntax: 'typescript' } } });
     const script = `${code}; console.log(JSON.stringify(${JSON.stringify(texts)}.map(parseHttpDate)));`;
@@ -90,7 +90,7 @@ describe('retry after', () => {
   };
 
   describe('parseHttpDate', () => {
-    it('parses each form, also with white space around it, and with a day of two digits', () => {
+    it('parses each form, with white space around it and with two-digit days', () => {
       for (const text of Object.values(forms)) expect(parseHttpDate(`  ${text} `)).toBe(at);
       expect(parseHttpDate('Wed Nov 16 08:49:37 1994')).toBe(at + 10 * 86_400_000);
     });
@@ -103,7 +103,7 @@ describe('retry after', () => {
       expect(parseHttpDate(text)).toBeUndefined();
     });
 
-    it('parses every output of toUTCString with a year of four digits', () => {
+    it('parses whatever toUTCString returns for a four-digit year', () => {
       const seconds = fc.integer({ min: Date.UTC(1970, 0, 1) / 1000, max: Date.UTC(9999, 11, 31) / 1000 });
       fc.assert(
         fc.property(seconds, (s) => {
@@ -116,7 +116,7 @@ describe('retry after', () => {
 
   describe('retryAfterMs', () => {
     beforeEach(() => {
-      // The local clock is wrong by years, and no result may depend on it.
+      // The local clock is off by years, and no result may depend on it.
       jest.useFakeTimers({ now: Date.UTC(2040, 0, 1), doNotFake: ['performance'] });
     });
     afterEach(() => {
@@ -134,13 +134,10 @@ describe('retry after', () => {
       expect(retryAfterMs(value, undefined)).toBe(ms);
     });
 
-    it.each(Object.entries(forms))(
-      'compares %s with the Date of the response, not with the local clock',
-      (_, value) => {
-        const dates = ['Sun, 06 Nov 1994 08:49:30 GMT', 'Sun Nov  6 08:48:37 1994', 'Sun, 06 Nov 1994 08:49:38 GMT'];
-        expect([...dates, value].map((date) => retryAfterMs(value, date))).toEqual([7_000, 60_000, 0, 0]);
-      },
-    );
+    it.each(Object.entries(forms))("compares %s with the response's Date, not with the local clock", (_, value) => {
+      const dates = ['Sun, 06 Nov 1994 08:49:30 GMT', 'Sun Nov  6 08:48:37 1994', 'Sun, 06 Nov 1994 08:49:38 GMT'];
+      expect([...dates, value].map((date) => retryAfterMs(value, date))).toEqual([7_000, 60_000, 0, 0]);
+    });
 
     it.each([undefined, '', 'garbage'])('uses the local clock if the Date is %j', (date) => {
       expect(retryAfterMs('Sun, 01 Jan 2040 00:00:09 GMT', date)).toBe(9_000);
@@ -151,7 +148,7 @@ describe('retry after', () => {
       expect(retryAfterMs(value, forms['the preferred form'])).toBeUndefined();
     });
 
-    it('never throws, and is never NaN or negative, for any value', () => {
+    it('never throws or returns NaN or a negative number, whatever the value', () => {
       const dates = fc.date({ noInvalidDate: true }).map((date) => date.toUTCString());
       const header = fc.oneof(
         fc.string(),
@@ -193,7 +190,7 @@ describe('printable', () => {
 });
 
 describe('redactorOf', () => {
-  it('hides the ticket, or the secrets of its redactor', () => {
+  it('hides the ticket, or whatever its redactor hides', () => {
     const ticket = parseTicket(JSON.stringify(wire)) as Ticket;
     expect(redactorOf(ticket)(`a ${wire.ticket} b`)).toBe('a [secret] b');
     const redact = (text: string) => `${text}, looked through`;

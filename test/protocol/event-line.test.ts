@@ -25,7 +25,7 @@ describe('readEventLine', () => {
     if ('failure' in read) expect(read.failure).toBeInstanceOf(TradeFeedError);
   });
 
-  it('shifts every time: of events, of frames, of failures and of the failures before them', () => {
+  it('shifts all times: those of events, frames, failures and previous failures', () => {
     const shift = (event: LifecycleEvent) => readEventLine(writeEventLine(event), 600_000);
     expect(events.slice(0, 3).map(shift)).toEqual([requested(601_000), issued(601_001), opened(601_002, 3)]);
     expect(shift(events[4]!)).toEqual(reconnecting(601_004, 20, 2));
@@ -35,7 +35,7 @@ describe('readEventLine', () => {
     expect(readEventLine(writeFrame(frame('a', 1_000)), -400)).toMatchObject({ receivedAt: 600 });
   });
 
-  it('returns a value of any type with its time shifted', () => {
+  it('returns any relayed value and shifts its time', () => {
     for (const value of [{ n: 1, at: 5 }, [1], 'text', null, 0, false])
       expect(readEventLine(JSON.stringify({ type: 'value', at: 1_000, value }), 500)).toEqual({
         type: 'value',
@@ -89,18 +89,18 @@ const payloads: readonly (readonly [string, Buffer])[] = [
 ];
 
 describe('the line of a frame', () => {
-  it.each(payloads)('preserves %s, sent as text and as binary', (_what, data) => {
+  it.each(payloads)('preserves %s, whether sent as text or as binary', (_what, data) => {
     for (const isBinary of [false, true]) {
       const frame = new Frame('raw', data, isBinary, 123.5, 4);
       const relayed = overTheWire(frame);
       expect(essence(relayed)).toEqual(essence(frame));
       expect(relayed.text()).toBe(frame.text());
-      // A recording and another relay write it unchanged.
+      // Recordings and other relays write it unchanged.
       expect(writeFrame(relayed)).toBe(writeFrame(frame));
     }
   });
 
-  it('is read as a frame with a separate Uint8Array, which is not a Buffer', () => {
+  it('becomes a frame whose data is a Uint8Array of its own, not a Buffer', () => {
     const frame = overTheWire(new Frame('market', Buffer.from('{"a":[1]}'), false, 5, 1));
     expect(frame).toBeInstanceOf(Frame);
     expect(frame.type).toBe('frame');

@@ -32,7 +32,7 @@ describe('classify', () => {
   // Statuses and close codes to try for a row, by the key that `keyOf` returns.
   const samples: Readonly<Record<string, readonly FailureFacts[]>> = {
     'ticket 5xx': answers('ticket', 500, 501, 502, 504, 505, 511, 520, 599),
-    // The contract does not name those beyond 4xx either: no ticket and no refusal.
+    // The contract doesn't name these: they're neither a ticket nor a refusal.
     'ticket other': answers('ticket', 300, 301, 307, 400, 402, 404, 407, 409, 418, 428, 451, 499, 201, 204, 600, 999),
     'handshake 5xx': answers('handshake', 500, 501, 502, 504, 520, 599),
     'handshake other': answers('handshake', 301, 307, 101, 200, 204, 402, 403, 404, 407, 410, 426, 428, 600, 999),
@@ -44,7 +44,7 @@ describe('classify', () => {
     'stream 1006': closes([''], 1006),
     'stream other': [
       ...closes([''], 1000, 1002, 1003, 1004, 1005, 1007, 1009, 1010, 1011, 1012, 1014, 1015, 2999, 3000, 4000, 4999),
-      // A reason alone means nothing.
+      // A reason alone isn't enough.
       ...closes(['access expired', 'connection replaced'], 1000, 4004),
     ],
   };
@@ -71,7 +71,7 @@ describe('classify', () => {
     expect(failure.message).toContain(meaning.slice(0, -1));
   });
 
-  it('has exactly the rows of the failure table, and one for every code', () => {
+  it('has exactly the rows of the failure table, and a row for every code', () => {
     expect(serviceMeanings.map(keyOf).sort()).toEqual(failureTable.map(keyOf).sort());
     expect(failureTable.map(keyOf)).toEqual(expect.arrayContaining(Object.keys(samples)));
     expect([...new Set(serviceMeanings.map(({ code }) => code))].sort()).toEqual(failureCodes);
@@ -93,7 +93,7 @@ describe('classify', () => {
     );
   });
 
-  it('knows any status and any close code: one that no row names stops, except for a fault of the server', () => {
+  it('classifies any status and close code: unknown ones stop, unless the server is at fault', () => {
     const status = fc.integer({ min: 100, max: 999 });
     const close = fc.record({
       closeCode: fc.integer({ min: 1000, max: 4999 }),
@@ -138,7 +138,7 @@ describe('the message of a failure', () => {
     );
   });
 
-  it('has the observed facts as `detail`, which is not in JSON', () => {
+  it("keeps what was observed in `detail`, which isn't in JSON", () => {
     const closed = { stage: 'stream', closeCode: 4003, reason: ' why\n', detail: 'x' } as const;
     const failure = createTradeFeedError(closed);
     expect(failure).toMatchObject({ reason: ' why\n', detail: 'close code 4003, "why", x' });
@@ -172,7 +172,7 @@ describe('relayError', () => {
     expect(() => relayError(facts)).toThrow(new TypeError('Unknown failure.'));
   });
 
-  it('knows any status: a fault of the request stops, a fault of the relay is retried', () => {
+  it('classifies any status: stops if the request is at fault, retries if the relay is', () => {
     fc.assert(
       fc.property(fc.integer({ min: 100, max: 999 }), (status) => {
         const isTemporary = [408, 429].includes(status) || Math.floor(status / 100) === 5;
@@ -190,7 +190,7 @@ describe('a TradeFeedError', () => {
   const first = createTradeFeedError({ ...shutDown, uptimeMs: 9, endedAt: 1 });
   const second = createTradeFeedError({ stage: 'ticket', status: 503, retryAfterMs: 2_000, endedAt: 2, cause });
 
-  it('has no property for a fact that was not observed', () => {
+  it("has no property for what wasn't observed", () => {
     const absent = ['status', 'closeCode', 'reason', 'retryAfterMs', 'previous', 'cause', 'detail'];
     const bare = createTradeFeedError({
       stage: 'stream',
@@ -201,7 +201,7 @@ describe('a TradeFeedError', () => {
     expect(absent.filter((name) => name in bare)).toEqual([]);
   });
 
-  it('ended now, unless `endedAt` is set', () => {
+  it('defaults `endedAt` to the current time', () => {
     jest.useFakeTimers({ now: 1_234_567 });
     try {
       expect(createTradeFeedError({ stage: 'ticket', status: 503 }).endedAt).toBe(1_234_567);
@@ -211,7 +211,7 @@ describe('a TradeFeedError', () => {
     }
   });
 
-  it('is plain data without cause and stack in JSON, with the failure before it', () => {
+  it('turns into JSON without cause and stack, but with the previous failure', () => {
     const { message, advice } = second;
     const json: unknown = JSON.parse(JSON.stringify(copyFailure(second, { previous: first })));
     const meaning = "The service can't issue tickets right now.";
@@ -223,7 +223,7 @@ describe('a TradeFeedError', () => {
   });
 
   describe('copyFailure', () => {
-    it('changes the fields that it receives, keeps the rest, and does not change the original', () => {
+    it('changes the given fields, keeps the rest, and leaves the original alone', () => {
       const changed = copyFailure(second, { verdict: 'stop', previous: first });
       expect(changed).toBeInstanceOf(TradeFeedError);
       expect(changed).not.toBe(second);
@@ -247,7 +247,7 @@ describe('a TradeFeedError', () => {
       expect(((): TradeFeedError => copyFailure(second, { verdict: 'stop' }))().stack).toBe(second.stack);
     });
 
-    it('keeps the meaning, unless there is new advice without a meaning, which may be private', () => {
+    it('drops the meaning if it gets advice without one, since that may be private', () => {
       expect(copyFailure(second, { verdict: 'stop', previous: first }).meaning).toBe(second.meaning);
       expect(copyFailure(second, { advice: 'Call 10.0.0.7.' })).not.toHaveProperty('meaning');
       expect(copyFailure(second, { advice: 'Call us.', meaning: 'No.' })).toMatchObject({
@@ -262,7 +262,7 @@ describe('a TradeFeedError', () => {
     const refused = createTradeFeedError({ stage: 'ticket', code: 'api-key-unavailable', endedAt: 3, ...own });
     const closed = createTradeFeedError({ ...shutDown, uptimeMs: 9, framesReceived: 8, endedAt: 4, ...own });
 
-    it('keeps the numbers, and has the texts of the table in place of the observed texts', () => {
+    it('keeps the numbers, and replaces observed texts with those of the table', () => {
       const shown = copyFailure(closed, { previous: refused }).toPublic();
       expect(shown).toBeInstanceOf(TradeFeedError);
       expect(shown.toJSON()).toEqual({
@@ -287,14 +287,14 @@ describe('a TradeFeedError', () => {
       expect(second.toPublic()).toMatchObject({ status: 503, retryAfterMs: 2_000 });
     });
 
-    it('leaves out the stack of the server, and properties that other code has added', () => {
+    it("drops the server's stack, and properties that other code added", () => {
       const shown = Object.assign(copyFailure(refused, {}), { host: 'private', port: 5_432 }).toPublic();
       expect(shown.stack).toBe(`TradeFeedError: ${shown.message}`);
       expect(everythingIn(shown)).not.toContain('private');
       expect(shown).not.toHaveProperty('port');
     });
 
-    it('has a fixed text if there is no meaning', () => {
+    it('uses a fixed text if there is no meaning', () => {
       const texts = { summary: 'private', advice: 'private' };
       const made = new TradeFeedError({
         code: 'connection-lost',
@@ -310,7 +310,7 @@ describe('a TradeFeedError', () => {
       }
     });
 
-    it('is the same for a public failure, and after JSON', () => {
+    it('changes nothing when applied twice, or after a trip through JSON', () => {
       const shown = copyFailure(closed, { previous: refused }).toPublic();
       const read = readFailure(JSON.parse(JSON.stringify(copyFailure(closed, { previous: refused }))));
       for (const each of [shown.toPublic(), read.toPublic(), readFailure(JSON.parse(JSON.stringify(shown)))])
@@ -318,7 +318,7 @@ describe('a TradeFeedError', () => {
     });
   });
 
-  it('isTradeFeedError knows a failure of this library, also of another copy, and nothing else', () => {
+  it('isTradeFeedError accepts failures of this or another copy of the library, and nothing else', () => {
     const fields = { name: 'TradeFeedError', code: 'client-too-slow', verdict: 'backoff' };
     expect([first, Object.assign(new Error('x'), fields)].map(isTradeFeedError)).toEqual([true, true]);
     const named = Object.assign(new Error(), { name: 'TradeFeedError' });
@@ -335,7 +335,7 @@ describe('readFailure', () => {
 
   const written = (error: TradeFeedError): unknown => JSON.parse(JSON.stringify(error));
 
-  it('shifts the times by the difference of the clocks, also in the previous failure', () => {
+  it('shifts times by the difference between the clocks, including those of the previous failure', () => {
     const shifted = { endedAt: 1_500, uptimeMs: 5, previous: { endedAt: 1_400 } };
     expect(readFailure(written(failure), 1_000)).toMatchObject(shifted);
     expect(readFailure(written(failure), -100)).toMatchObject({ endedAt: 400, previous: { endedAt: 300 } });
@@ -343,7 +343,7 @@ describe('readFailure', () => {
     expect(readFailure({ ...before.toJSON(), endedAt: undefined }, 1e6).endedAt - at).toBeLessThan(1e5);
   });
 
-  it('accepts a code of a newer version, and leaves out unknown fields and fields of the wrong type', () => {
+  it('accepts codes of newer versions, and drops unknown fields and those of the wrong type', () => {
     const wrong = { previous: undefined, isNew: true, status: '401', uptimeMs: null };
     const read = readFailure({ ...failure.toJSON(), code: 'new-code', ...wrong });
     expect([read.code, read.uptimeMs]).toEqual(['new-code', 0]);
@@ -382,7 +382,7 @@ describe('readFailure', () => {
     );
   });
 
-  it('reads the summary out of the message, with the detail and without the advice', () => {
+  it('takes the summary from the message, with the detail but without the advice', () => {
     const summaryOf = (message: string, advice = 'Wait.') => readFailure({ ...fields, message, advice }).summary;
     expect(summaryOf('It said: Wait. No. Wait. See a/page.md')).toBe('It said: Wait. No.');
     expect(summaryOf('It ended. Wait.')).toBe('It ended.');
@@ -397,7 +397,7 @@ describe('readFailure', () => {
 });
 
 it.each([new Error('secret'), 'secret', undefined, null, { code: 'connection-lost' }])(
-  'failureOf returns an error of the application as the cause of a failure that stops, with fixed texts: %p',
+  'failureOf makes an error of the app the cause of a failure that stops, with fixed texts: %p',
   (error) => {
     const failure = failureOf(error);
     expect(failureOf(failure)).toBe(failure);
@@ -416,7 +416,7 @@ describe('the option `classify`', () => {
   const classified = (options: Parameters<typeof applyClassify>[0]) =>
     applyClassify(options, createTradeFeedError(facts));
 
-  it('is called once with the failure and the verdict of the table, and changes nothing by returning it', () => {
+  it('is called once with the failure and its default verdict, and returning that changes nothing', () => {
     const classify = jest.fn<(failure: TradeFeedError, verdict: Verdict) => Verdict>((_failure, verdict) => verdict);
     const error = classified({ classify });
     expect(classify.mock.calls).toEqual([[error, 'backoff']]);
@@ -435,14 +435,14 @@ describe('the option `classify`', () => {
 
   it.each([new Error('mine'), 'text', undefined, null])('passes its exception on unchanged: %p', (thrown) => {
     const classify = () => {
-      // eslint-disable-next-line @typescript-eslint/only-throw-error -- as a user's function may
+      // eslint-disable-next-line @typescript-eslint/only-throw-error -- as a user's function might
       throw thrown;
     };
     expect(classified({ classify })).toBe(thrown);
     expect(thrownByOption('classify', thrown)).toBe(thrown);
   });
 
-  it('stops with a failure that it throws, although its verdict was different', () => {
+  it('stops with a failure that it throws, even if its verdict was different', () => {
     const thrown = createTradeFeedError({ stage: 'stream', closeCode: 1001, reason: '' });
     const failure = classified({
       classify: () => {
@@ -455,7 +455,7 @@ describe('the option `classify`', () => {
   });
 
   it.each(['retry', '', undefined, null, true, Promise.resolve('stop'), 'toString'])(
-    'stops if it returns %p, which is not a verdict',
+    'stops if it returns %p, because that is not a verdict',
     (given) => {
       const error = classified({ classify: () => given as Verdict }) as TradeFeedError;
       expect(error).toMatchObject({ code: 'invalid-options', verdict: 'stop' });

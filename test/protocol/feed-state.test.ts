@@ -38,7 +38,7 @@ import {
 } from '../operators/stream.js';
 
 describe('feed state', () => {
-  // The part of the state that is about outages.
+  // The part of the state about outages.
   type Outages = Pick<FeedState, 'hasOpened' | 'outage' | 'unconfirmed' | 'gaps'>;
   const outagesOf = ({ hasOpened, outage, unconfirmed, gaps }: FeedState): Outages => ({
     ...{ hasOpened, outage, unconfirmed, gaps },
@@ -55,7 +55,7 @@ describe('feed state', () => {
   const isOpen: Outages = { hasOpened: true, outage: undefined, unconfirmed: undefined, gaps: [] };
 
   describe('outages', () => {
-    it('begin at the `endedAt` of an open connection, and not with a failed attempt', () => {
+    it('begin at the `endedAt` of an open connection, not with a failed attempt', () => {
       const end = { ...disconnected(5), at: 9 };
       expect(afterAll([end])).toEqual({
         ...isOpen,
@@ -64,7 +64,7 @@ describe('feed state', () => {
       expect(afterAll([requested(1), refused(5)])).toEqual(noOutages);
     });
 
-    it('begin with the first end of a connection, and last until the next `opened`', () => {
+    it('begin when a connection first ends, and last until the next `opened`', () => {
       const end = disconnected(5);
       const { outage } = afterAll([end]);
       const between = [reconnecting(6, 1), requested(6), issued(6), refused(7), watermark(7), disconnected(8)];
@@ -73,7 +73,7 @@ describe('feed state', () => {
       expect(afterAll([end, ...between, opened(9)])).toEqual({ ...isOpen, unconfirmed: gapOf(5, 9, end.failure) });
     });
 
-    it('have one gap: the one of the source, if it emits one', () => {
+    it("have one gap: the source's, if it emits one", () => {
       const end = disconnected(5);
       const gap = gapOf(4, 9);
       expect(afterAll([end, opened(9), gap])).toEqual({ ...isOpen, gaps: [gap] });
@@ -84,7 +84,7 @@ describe('feed state', () => {
       expect(afterItem(afterItem(afterAll([end, opened(9)]), 10), 11)).toEqual(isOpen);
     });
 
-    it('have no gap while only the connection to a relay is down, with any clock, unless the relay emits a gap', () => {
+    it('have no gap if only the relay connection was down, with any clock, unless the relay emits one', () => {
       const failure = relayError({ code: 'relay-lost', endedAt: 5 });
       const end: LifecycleEvent = { type: 'disconnected', at: 5, failure };
       const down = afterAll([opened(1), end]);
@@ -104,7 +104,7 @@ describe('feed state', () => {
       expect(afterAll([stopped(5), requested(3), opened(4)]).unconfirmed).toMatchObject(gap);
     });
 
-    it('are not confirmed by a watermark, which may arrive between `opened` and its gap', () => {
+    it("aren't settled by a watermark, which may arrive between `opened` and its gap", () => {
       const end = disconnected(5);
       const gap = gapOf(4, 9);
       const before = afterAll([end, opened(9), watermark(9)]);
@@ -112,7 +112,7 @@ describe('feed state', () => {
       expect(afterAll([gap], before)).toEqual({ ...isOpen, gaps: [gap] });
     });
 
-    it('continue after a stop, and end with a gap at the `opened` of the next subscription', () => {
+    it('outlast a stop, and end with a gap when the next subscription emits `opened`', () => {
       const failure = lost(5, { stage: 'stream', closeCode: 4001, reason: 'connection replaced' });
       const stop = { ...stopped(5), failure };
       const after = afterAll([opened(1), stop]);
@@ -129,12 +129,12 @@ describe('feed state', () => {
       expect(afterAll([requested(8), opened(9)], stoppedInOutage).unconfirmed).toEqual(gapOf(5, 9, end.failure));
     });
 
-    it('do not begin with the stop of a feed that was never open', () => {
+    it("don't begin when a feed stops that was never open", () => {
       const stop = { ...stopped(5), failure: lost(5, { stage: 'ticket', status: 401, closeCode: undefined }) };
       expect(afterAll([requested(1), stop, requested(6), opened(8)])).toEqual(isOpen);
     });
 
-    it('begin with the newest frame if a feed ended without an event and is subscribed to again', () => {
+    it('begin with the newest frame if you resubscribe to a feed that ended without an event', () => {
       for (const events of [[requested(20), opened(25)], [opened(25)]]) {
         const { gaps, unconfirmed } = events.reduce<Outages>(
           (outages, event) => afterEvent(outages, event, 13),
@@ -146,12 +146,12 @@ describe('feed state', () => {
       expect(afterAll([requested(20), opened(25)], noOutages, undefined)).toEqual(isOpen);
     });
 
-    it('do not begin if the time of the newest event is unknown, or if the feed only reports its attempts', () => {
+    it("don't begin if the time of the newest event is unknown, or if the feed has only reported attempts", () => {
       expect(afterEvent(isOpen, requested(20), undefined)).toEqual(isOpen);
       for (const event of [issued(20), reconnecting(20, 5)]) expect(afterEvent(isOpen, event, 13)).toEqual(isOpen);
     });
 
-    it('have another gap, up to the end of a gap that begins later', () => {
+    it('get another gap if the reported one begins later, up to its end', () => {
       const end = disconnected(5);
       const outage = afterAll([end]);
       const later = gapOf(6, 9);
@@ -176,14 +176,14 @@ describe('feed state', () => {
     const stateAfter = (...events: readonly ClusterLifecycleEvent[]) =>
       events.reduce<FeedState>((state, event) => foldEvent(state, event, undefined), noFeed);
 
-    it('counts attempts, reconnects by their code, and failures since the last opening', () => {
+    it('counts attempts, reconnects by code, and failures since a connection last opened', () => {
       const { totals, failuresInRow } = stateAfter(requested(1), opened(2), disconnected(3), requested(4), refused(5));
       expect([totals.attempts, failuresInRow]).toEqual([2, 2]);
       expect(totals.reconnects).toEqual({ 'connection-lost': 1, 'credential-service-unavailable': 1 });
       expect(stateAfter(opened(2), disconnected(3), opened(4)).failuresInRow).toBe(0);
     });
 
-    it('is open after a frame of a source without events, which describes the connection', () => {
+    it('is open after a frame from a source without events, as the frame describes it', () => {
       const frame = frameOf('a', 9, 3);
       const { open, events } = foldItem(stateAfter(disconnected(5), reconnecting(6, 1)), 9, frame);
       expect(open).toEqual({ at: 9, connection: 3 });
@@ -191,7 +191,7 @@ describe('feed state', () => {
       expect(foldItem(noFeed, 9)).toMatchObject({ open: { at: 9, connection: 1 }, events: [] });
     });
 
-    it('is unchanged by events of a cluster, except for the gaps of the event before', () => {
+    it("isn't changed by events of a cluster, except that the previous event's gaps are cleared", () => {
       const before = stateAfter(opened(1), disconnected(2), opened(3), gapOf(2, 3));
       const refusal = { operation: 'read', message: 'No.', advice: '' } as const;
       const changed: ClusterLifecycleEvent[] = [
@@ -216,14 +216,14 @@ describe('feed state', () => {
 });
 
 describe('gap', () => {
-  it('has the length between two times, and no negative length when a clock was set back', () => {
+  it('lasts from one time to the other, and never less than 0 if the clock was set back', () => {
     const failure = lost(5);
     expect(createGap(5, 8, failure)).toEqual({ type: 'gap', from: 5, to: 8, durationMs: 3, failure });
     expect(createGap(8, 5, failure)).toEqual({ type: 'gap', from: 5, to: 5, durationMs: 0, failure });
     expect(gapUntil({ from: 9, failure, hasStopped: false }, 5)).toEqual(createGap(5, 5, failure));
   });
 
-  it('has the number of missed frames, if it is known, and a failure of the meaning at its begin', () => {
+  it('has the number of missed frames, if known, and a failure dated at its start', () => {
     const gap = gapOfMissed({ from: 5, to: 8, frames: 3 }, workerMeanings.tooSlow);
     expect(gap).toMatchObject({ type: 'gap', from: 5, to: 8, durationMs: 3, missed: 3 });
     expect(gap.failure).toMatchObject({ code: 'receiver-too-slow', stage: 'stream', verdict: 'renew', endedAt: 5 });
@@ -278,12 +278,12 @@ describe('snapshot', () => {
       expect(after(...events)).toEqual(snapshot);
     });
 
-    it('contains an `opened` for a frame without earlier events', () => {
+    it('contains an `opened` if a frame arrives before any event', () => {
       expect(after(frameOf('a', 7, 3), frameOf('b', 9, 3))).toEqual([opened(7, 3)]);
       expect(after(out, frameOf('a', 12, 2))).toEqual([opened(12, 2)]);
     });
 
-    it('gives a new subscriber the status of all others after any events, and has at most five events', async () => {
+    it('gives a new subscriber the same status as all others after any events, in at most five events', async () => {
       const attempt = fc.constantFrom('refused', 'opened');
       await fc.assert(
         fc.asyncProperty(fc.array(attempt, { maxLength: 8 }), fc.nat(3), async (attempts, cut) => {

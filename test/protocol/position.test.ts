@@ -12,20 +12,20 @@ import {
 
 describe('event id', () => {
   describe('formatEventId', () => {
-    it('returns a text that `parseEventId` reads back', () => {
+    it('returns text that `parseEventId` reads back', () => {
       const count = fc.integer({ min: 0, max: 10 ** 15 });
       fc.assert(
         fc.property(fc.stringMatching(/^[\w-]{8}$/), count, count, count, count, (epoch, seq, frames, at, other) => {
           const complete = Math.min(at, other);
           const text = formatEventId(epoch, { seq, frames, at, complete });
           expect(parseEventId(text)).toEqual({ epoch, seq, frames, at, complete });
-          // It is written unchanged into a header and into a field of Server-Sent Events.
+          // It's written as is into a header and into a field of Server-Sent Events.
           expect(text).toMatch(/^[\x21-\x7e]+$/);
         }),
       );
     });
 
-    it('rounds `at` up and `complete` down, to whole numbers of at least 0, and omits `complete` if it is not earlier', () => {
+    it('rounds `at` up and `complete` down, to at least 0, and omits `complete` if it is not earlier', () => {
       expect(formatEventId('e', { seq: 1, frames: 0, at: 1.75, complete: 1.75 })).toBe('e.1.0.2.1');
       expect(formatEventId('e', { seq: 1, frames: 0, at: 9, complete: 9 })).toBe('e.1.0.9');
       expect(formatEventId('e', { seq: 1, frames: 0, at: -5, complete: -6 })).toBe('e.1.0.0');
@@ -33,7 +33,7 @@ describe('event id', () => {
   });
 
   describe('parseEventId', () => {
-    it('reads the id of an earlier version, which has one time, and a forged `complete` as no later than `at`', () => {
+    it('reads ids of earlier versions, with one time, and limits a forged `complete` to `at`', () => {
       for (const id of ['e.3.2.9', 'e.3.2.9.10'])
         expect(parseEventId(id)).toEqual({ epoch: 'e', seq: 3, frames: 2, at: 9, complete: 9 });
     });
@@ -47,7 +47,7 @@ describe('event id', () => {
       expect(parseEventId(text)).toBeUndefined();
     });
 
-    it('never throws, and returns finite numbers only', () => {
+    it('never throws, and returns only finite numbers', () => {
       const nearly = fc.stringMatching(/^[\w.-]{0,60}$/);
       fc.assert(
         fc.property(fc.oneof(fc.string(), nearly), (text) => {
@@ -65,18 +65,18 @@ describe('feed position', () => {
   const first = runOf(1, 1, 'host-1-aaaaaaaaaaaa');
 
   describe('the name of a run', () => {
-    it('has the store, the generation and the end of the owner id, without other characters', () => {
+    it('consists of the store, the generation and the end of the owner id, in safe characters', () => {
       expect(runOf(36, 35, 'host-1-0123456789ab')).toBe('c10-z-0123456789ab');
       expect(runOf(1, 2, 'a.b:c')).toBe('c1-2-a_b_c');
     });
 
-    it('fits into the id of a message, also with the largest numbers', () => {
+    it('fits into the id of a message, even with the largest numbers', () => {
       const run = runOf(Number.MAX_SAFE_INTEGER, Number.MAX_SAFE_INTEGER, 'x'.repeat(80));
       const id = parseEventId(`${run}.1.2.3`);
       expect(id && feedPositionOf(id)).toEqual({ run, sequence: 1, frames: 2 });
     });
 
-    it('is not the id of a relay without a cluster', () => {
+    it("can't be mistaken for the id of a relay without a cluster", () => {
       expect(feedPositionOf({ epoch: 'relay', seq: 1, frames: 1, at: 0, complete: 0 })).toBeUndefined();
     });
   });
@@ -95,7 +95,7 @@ describe('feed position', () => {
       expect(isAfterPosition(one, other)).toBe(expected);
     });
 
-    it('counts the frames to a later one of the same run', () => {
+    it('counts the frames up to a later one in the same run', () => {
       expect(framesBetween(at(first, 2), at(first, 7))).toBe(5);
       expect(framesBetween(at(first, 7), at(first, 2))).toBe(0);
       expect(framesBetween(at(first, 2), at(runOf(1, 2, 'b'), 7))).toBeUndefined();

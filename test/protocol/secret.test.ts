@@ -12,7 +12,7 @@ const secret = new Secret(marker);
 describe('Secret', () => {
   it.each<[string, (secret: Secret) => string]>([
     ['String()', (s) => String(s)],
-    // eslint-disable-next-line @typescript-eslint/restrict-template-expressions -- as in a careless log line
+    // eslint-disable-next-line @typescript-eslint/restrict-template-expressions -- like a careless log line
     ['a template', (s) => `${s}`],
     ['util.format', (s) => format('%s', s)],
     ['util.inspect with hidden properties', (s) => inspect(s, { showHidden: true, depth: null, getters: true })],
@@ -33,13 +33,13 @@ describe('Secret', () => {
   });
 
   it.each(['', ' ', 'a b', 'a\r\nb', 'ключ', 7 as unknown as string])(
-    'cannot contain a value that is not valid in a header: %j',
+    "can't contain what isn't valid in a header: %j",
     (value) => {
       expect(() => new Secret(value)).toThrow(new TypeError('A secret must be one or more visible ASCII characters.'));
     },
   );
 
-  it('cannot be longer than 16 KiB, and the error shows only how long the value is', () => {
+  it("can't exceed 16 KiB, and the error shows only how long the value is", () => {
     expect(new Secret(marker.repeat(1_000)).reveal()).toHaveLength(15_000);
     expect(() => new Secret('x'.repeat(16_385))).toThrow(
       new TypeError('A secret must be one or more visible ASCII characters, got 16385 characters (at most 16384).'),
@@ -54,7 +54,7 @@ describe('redactor', () => {
     expect(redact('nothing here')).toBe('nothing here');
   });
 
-  it('hides a secret completely, also if it begins with another one or is a part of it', () => {
+  it('hides a secret completely, even if it begins with another or is part of one', () => {
     const redact = redactor(new Secret('key-1'), new Secret('key-1.ticket'), new Secret('secret'));
     expect(redact('key-1.ticket, key-1, a secret')).toBe('[secret], [secret], a [secret]');
   });
@@ -63,22 +63,22 @@ describe('redactor', () => {
     expect(redactor(new Secret('$&.*'))('a $&.* b')).toBe('a [secret] b');
   });
 
-  it('hides a secret in another case too, as in an error with a host name', () => {
+  it('ignores case, because errors write host names in lower case', () => {
     expect(redactor(new Secret('Tkt+1'))('ENOTFOUND tkt+1.invalid')).toBe('ENOTFOUND [secret].invalid');
   });
 
-  it('ignores values that are not a Secret, such as a key function', () => {
+  it("ignores anything that isn't a Secret, such as a key function", () => {
     expect(redactor(undefined, () => 'key', 'text')('key and text')).toBe('key and text');
   });
 
-  it('hides the longest secrets there can be, together', () => {
+  it('hides several secrets of the longest possible length', () => {
     const [key, ticket] = ['k*'.repeat(8_192), '(t'.repeat(8_192)];
     expect(redactor(new Secret(key), new Secret(ticket))(`a ${key} b ${ticket.toUpperCase()} c`)).toBe(
       'a [secret] b [secret] c',
     );
   });
 
-  it('keeps the characters around a secret whose lower case has another length', () => {
+  it('keeps characters around a secret that change length in lower case', () => {
     expect(redactor(secret)(`İİİ ${marker} İ`)).toBe('İİİ [secret] İ');
   });
 

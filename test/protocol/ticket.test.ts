@@ -35,7 +35,7 @@ describe('Ticket', () => {
     });
   });
 
-  it('accepts a ticket with a wrapped secret, and no other value', () => {
+  it('recognizes a ticket with a wrapped secret, and nothing else', () => {
     expect(Ticket.is(decoded(wire))).toBe(true);
     expect(Ticket.is({ ...decoded(wire), deadlineMs: 5 })).toBe(true);
     expect(Ticket.is(wire)).toBe(false);
@@ -44,14 +44,14 @@ describe('Ticket', () => {
     expect(Ticket.is(null)).toBe(false);
   });
 
-  it('has a name, and so has each of its types, for reports of a wrong body', () => {
+  it('has named types, so that reports can say what is wrong with a body', () => {
     const wrong = Ticket.decode({ ...wire, ticket: '', expires_at: '', wss_url: '', feed: '', subprotocol: '' });
     const reported = E.isLeft(wrong) ? wrong.left.map(({ context }) => context.map(({ type }) => type.name)) : [];
     expect(reported.map((names) => names.at(-1))).toEqual(['Secret', 'Timestamp', 'WssUrl', 'Feed', 'Subprotocol']);
     expect(reported.map((names) => names[0])).toEqual(Array(5).fill('Ticket'));
   });
 
-  it('is reported by io-ts without the value of a wrong ticket', () => {
+  it('keeps an invalid ticket out of the reports of io-ts', () => {
     const reported = (ticket: string) => PathReporter.report(Ticket.decode({ ...wire, ticket }));
     expect(reported('tkt planted')).toEqual(["the ticket isn't valid"]);
     expect(reported('t'.repeat(40_000))).toEqual(["the ticket isn't valid, got 40000 characters (at most 16384)"]);
@@ -60,7 +60,7 @@ describe('Ticket', () => {
 
 describe('parseTicket', () => {
   it.each(['', ' ', '{', 'tkt-planted-0815', '<html>', `${JSON.stringify(wire)}x`, "{'ticket':'t'}"])(
-    'reports that %j is not JSON',
+    "reports that %j isn't JSON",
     (body) => {
       expect(parseTicket(body)).toBe("the body isn't JSON");
     },
@@ -88,7 +88,7 @@ describe('parseTicket', () => {
         const json: unknown = JSON.parse(text);
         expect(wrongFields(json)).toEqual(namesOf(json));
         const parsed = parseTicket(text);
-        // A comparison does not see the secret in a ticket, so both are encoded.
+        // Comparing tickets wouldn't look at their secrets, so encode both.
         if (typeof parsed !== 'string') expect(Ticket.encode(parsed)).toEqual(Ticket.encode(decoded(json)));
         else expect(Ticket.decode(json)._tag).toBe('Left');
         for (const body of [marker + text, JSON.stringify({ ...wire, feed: marker, x: json })])

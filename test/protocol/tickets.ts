@@ -53,7 +53,7 @@ export const bad: Readonly<Record<keyof WireTicket, readonly unknown[]>> = {
   subprotocol: [...noText, 'a b', 'a,b', 'a\r\nb: c', 'é', '"a"', 'a/b', 'a;b', 'a=b', ['a']],
 };
 
-/** Returns the names of the invalid fields that the errors of the codec name; `body` if the value is not an object. */
+/** Returns which fields the codec's errors name as invalid; `body` if the value isn't an object. */
 export const namesOf = (body: unknown): readonly string[] => {
   const result = Ticket.decode(body);
   return isLeft(result) ? [...new Set(result.left.map(({ context }) => context[1]?.key || 'body'))] : [];

@@ -20,7 +20,7 @@ const thrownBy = (call: () => unknown): TradeFeedError => {
   throw new Error('nothing was thrown');
 };
 
-it('clampMs returns a valid delay unchanged, and limits a longer one to the longest timer', () => {
+it('clampMs returns a valid delay unchanged, and shortens any other to the longest that timers accept', () => {
   expect([0, 1, MAX_TIMER_MS, MAX_TIMER_MS + 1, 1e300, Infinity].map(clampMs)).toEqual([
     ...[0, 1, 2_147_483_647, 2_147_483_647, 2_147_483_647, 2_147_483_647],
   ]);
@@ -33,7 +33,7 @@ describe('invalidOption', () => {
     expect(error.message).toContain(`Invalid option: \`x\` must be a b, got ${value}.`);
   });
 
-  it.each(['sk-planted', null, undefined, { key: 'sk-planted' }, ['sk-planted']])('does not show %p', (value) => {
+  it.each(['sk-planted', null, undefined, { key: 'sk-planted' }, ['sk-planted']])("doesn't show %p", (value) => {
     expect(invalidOption('x', 'a b', value).message).toContain('`x` must be a b.');
   });
 });
@@ -46,7 +46,7 @@ describe('validated', () => {
   }
   const check = (options: unknown, prefix?: string) => validated<Options>(options as Options, rules, prefix);
 
-  it('returns a copy without undefined values, and does not change the original', () => {
+  it('returns a copy without undefined values, and leaves the original alone', () => {
     const value = Object.freeze({ wait: 5, word: undefined });
     expect(Object.entries(check(value))).toEqual([['wait', 5]]);
     expect(check(value)).not.toBe(value);
@@ -57,14 +57,14 @@ describe('validated', () => {
     expect(thrownBy(() => check({ wait: -1 }, 'in.')).message).toContain('`in.wait` must be');
   });
 
-  it.each(['wiat', 'toString', 'constructor'])('names the unknown option %s, and the known ones', (name) => {
+  it.each(['wiat', 'toString', 'constructor'])('names the unknown option %s and lists the known ones', (name) => {
     const { code, message } = thrownBy(() => check({ [name]: 5 }, 'in.'));
     expect(code).toBe('invalid-options');
     expect(message).toContain(`\`in.${name}\` doesn't exist: the options are wait, word`);
     expect(check({ [name]: undefined })).toEqual({});
   });
 
-  it.each([null, undefined, 5, 'text', true, () => 1])('rejects %p, which is not an object', (value) => {
+  it.each([null, undefined, 5, 'text', true, () => 1])('rejects %p, because it is not an object', (value) => {
     expect(thrownBy(() => check(value)).message).toContain('`options` must be an object.');
     expect(thrownBy(() => check(value, 'backoff.')).message).toContain('`backoff` must be an object.');
   });

@@ -9,7 +9,7 @@ const asIs = (text: string) => text;
 const errorOf = (message: string, code?: unknown): Error =>
   Object.assign(new Error(message), code !== undefined && { code });
 
-// Every verification error that Node names (`openssl verify`, and Node's own check of the host name).
+// Every verification error that Node names (`openssl verify`, and Node's own host check).
 const ofTheCertificate = `
   UNABLE_TO_GET_ISSUER_CERT UNABLE_TO_GET_CRL UNABLE_TO_DECRYPT_CERT_SIGNATURE UNABLE_TO_DECRYPT_CRL_SIGNATURE
   UNABLE_TO_DECODE_ISSUER_PUBLIC_KEY CERT_SIGNATURE_FAILURE CRL_SIGNATURE_FAILURE CERT_NOT_YET_VALID CERT_HAS_EXPIRED
@@ -26,7 +26,7 @@ const ofTheNetwork = `
   OUT_OF_MEM toString`.split(/\s+/);
 
 describe('networkFailure', () => {
-  it.each(ofTheCertificate)('reports %s as an untrusted certificate, in both stages', (code) => {
+  it.each(ofTheCertificate)('reports %s as an untrusted certificate at both stages', (code) => {
     for (const stage of ['ticket', 'handshake'] as const) {
       expect(networkFailure(stage, errorOf('why', code), asIs)).toEqual({
         stage,
@@ -42,13 +42,13 @@ describe('networkFailure', () => {
     expect(networkFailure('handshake', errorOf('why', code), asIs).code).toBe('handshake-unreachable');
   });
 
-  it('reports a server without TLS only at the ticket request: the address of the handshake may be right in the next ticket', () => {
+  it('reports a server without TLS only at the ticket request, as the next ticket may have the right address', () => {
     const error = errorOf('why', 'ERR_SSL_WRONG_VERSION_NUMBER');
     expect(networkFailure('ticket', error, asIs).code).toBe('ticket-endpoint-without-tls');
     expect(networkFailure('handshake', error, asIs).code).toBe('handshake-unreachable');
   });
 
-  it('describes an error of OpenSSL by its reason, and keeps the whole error as the cause', () => {
+  it('describes an OpenSSL error by its reason, and keeps the whole error as the cause', () => {
     const line =
       '809CE8416D7F0000:error:0A000102:SSL routines:unsupported protocol:../deps/openssl/statem_lib.c:1986:\n';
     const error = Object.assign(errorOf(line, 'ERR_SSL_UNSUPPORTED_PROTOCOL'), {
@@ -60,7 +60,7 @@ describe('networkFailure', () => {
     expect(cause).toMatchObject({ message: line, code: 'ERR_SSL_UNSUPPORTED_PROTOCOL' });
   });
 
-  it('describes a line of OpenSSL that the error of a write contains by its reason, and a server without TLS by a sentence', () => {
+  it('describes an OpenSSL line in a write error by its reason, and a server without TLS in a sentence', () => {
     const error = (reason: string) =>
       errorOf(
         `write EPROTO 80F:error:0A00010B:SSL routines:ssl3_get_record:${reason}:../ssl3_record.c:350:\n`,
@@ -74,7 +74,7 @@ describe('networkFailure', () => {
     });
   });
 
-  it('uses the first of several errors, for a connection attempt to several addresses', () => {
+  it('uses the first error if connecting to several addresses failed', () => {
     const many = new AggregateError(
       [errorOf('refused at ::1', 'ECONNREFUSED'), errorOf('refused at 127.0.0.1', 'X')],
       '',
@@ -86,7 +86,7 @@ describe('networkFailure', () => {
     expect(networkFailure('ticket', untrusted, asIs).code).toBe('untrusted-certificate');
   });
 
-  it('shows no secret, wherever the original error contains it', () => {
+  it('shows no secret, wherever the original error had it', () => {
     const secret = new Secret('tkt-planted-0815');
     const below = Object.assign(errorOf('bad bytes: tkt-planted-0815', 'HPE_INVALID'), {
       rawPacket: Buffer.from('tkt-planted-0815'),
@@ -105,7 +105,7 @@ describe('networkFailure', () => {
   });
 
   it.each([['text'], [undefined], [null], [{}], [{ message: 5 }]])(
-    'creates a failure for any value that a dispatcher of the user rejects with: %p',
+    "creates a failure from whatever a user's dispatcher rejects with: %p",
     (error) => {
       const facts = networkFailure('ticket', error, redactor(new Secret('k')));
       expect(facts.code).toBe('ticket-endpoint-unreachable');
@@ -123,7 +123,7 @@ describe('safeCause', () => {
     );
   });
 
-  it('contains only text that was passed through the redactor', () => {
+  it('contains only text that went through the redactor', () => {
     fc.assert(
       fc.property(fc.string(), fc.string(), (message, other) => {
         const below = Object.assign(new Error(message, { cause: other }), { other });

@@ -37,7 +37,7 @@ describe('originOf', () => {
 });
 
 describe('connectSocket', () => {
-  it('connects to an IPv6 address, which has brackets in a URL', async () => {
+  it('connects to an IPv6 address, although URLs put it in brackets', async () => {
     // Nothing listens there, and the machine may not have IPv6: the error names the address.
     const [error] = (await once(connectSocket(new URL('ws://[::1]:1/')), 'error')) as [Error];
     expect(error).toMatchObject({ address: '::1', port: 1 });
@@ -53,7 +53,7 @@ describe('connectSocket', () => {
     expect(isReady(socket)).toBe(false);
     await new Promise<void>((resolve) => whenReady(socket, resolve));
     expect(isReady(socket)).toBe(true);
-    // Also if the socket was ready before the call.
+    // Even if the socket was ready before the call.
     await new Promise<void>((resolve) => whenReady(socket, resolve));
     socket.destroy();
   });
@@ -70,7 +70,7 @@ describe('connectSocket', () => {
     socket.destroy();
   });
 
-  it.each(['ws:', 'wss:'])('sends small messages without delay, such as a pong or an upgrade: %s', (protocol) => {
+  it.each(['ws:', 'wss:'])('sends small messages such as a pong or an upgrade without delay: %s', (protocol) => {
     const atOnce = jest.spyOn(Socket.prototype, 'setNoDelay');
     const socket = connectSocket(new URL(`${protocol}//127.0.0.1:1`));
     socket.on('error', () => undefined).destroy();
@@ -78,7 +78,7 @@ describe('connectSocket', () => {
     atOnce.mockRestore();
   });
 
-  it('is also ready with an untrusted certificate if rejectUnauthorized is false', async () => {
+  it('becomes ready with an untrusted certificate if rejectUnauthorized is false', async () => {
     await using wire = await startWire({ tls: await certificateFor() });
     const socket = connectSocket(new URL(wire.wssUrl), { rejectUnauthorized: false });
     await new Promise<void>((resolve) => whenReady(socket, resolve));
@@ -86,7 +86,7 @@ describe('connectSocket', () => {
     socket.destroy();
   });
 
-  it('is not ready after the TCP connection and before the end of the TLS handshake', async () => {
+  it("isn't ready while connected by TCP but still in the TLS handshake", async () => {
     await using gate = await startGate(['silence']);
     const socket = connectSocket(new URL(`wss://127.0.0.1:${gate.port}`));
     await once(socket, 'connect');
@@ -114,7 +114,7 @@ describe('connectSocket', () => {
 const tls = await certificateFor();
 const other = await certificateFor();
 
-/** Connects, waits for a new session if there is one, and returns whether an earlier session was resumed. */
+/** Connects, waits for a new session if there's one, and returns whether it resumed an earlier one. */
 const resumes = async (connect: Connect, url: string): Promise<boolean> => {
   const socket = connect(new URL(url));
   if (!(socket instanceof TLSSocket)) throw new Error('There are no sessions without TLS.');
@@ -122,7 +122,7 @@ const resumes = async (connect: Connect, url: string): Promise<boolean> => {
   await once(socket, 'secureConnect');
   const isReused = socket.isSessionReused();
   if (!isReused) await session;
-  // The session is stored one turn later.
+  // It takes another turn to store the session.
   await new Promise((resolve) => setImmediate(resolve));
   socket.destroy();
   await closed(socket);
@@ -137,7 +137,7 @@ const errorOf = async (connect: Connect, url: string): Promise<unknown> => {
 const maxVersions = ['TLSv1.2', 'TLSv1.3'] as const;
 
 describe('resumingConnect', () => {
-  it.each(maxVersions)('resumes the last session with an origin, for every path and scheme: %s', async (maxVersion) => {
+  it.each(maxVersions)('resumes the last session with an origin, for any path and scheme: %s', async (maxVersion) => {
     await using wire = await startWire({ tls: { ...tls, maxVersion } as typeof tls });
     const connect = resumingConnect({ ca: tls.cert });
     expect(await resumes(connect, wire.wssUrl)).toBe(false);
@@ -145,8 +145,8 @@ describe('resumingConnect', () => {
     expect(await resumes(connect, `${wire.baseUrl}/v1/wss/tickets`)).toBe(true);
   });
 
-  it('resumes the session of a connection that broke after its TLS handshake', async () => {
-    // In TLS 1.3 each connection would create a new session.
+  it('resumes a session whose connection broke after the TLS handshake', async () => {
+    // In TLS 1.3, each connection would create a new session.
     await using wire = await startWire({ tls: { ...tls, maxVersion: 'TLSv1.2' } as typeof tls });
     const connect = resumingConnect({ ca: tls.cert });
     await resumes(connect, wire.wssUrl);
@@ -167,7 +167,7 @@ describe('resumingConnect', () => {
     expect(await resumes(connect, `wss://localhost:${portOf(wire.wssUrl)}`)).toBe(false);
   });
 
-  it("resumes no session with a user's checkServerIdentity, and calls it for each connection", async () => {
+  it('resumes no session if the user set checkServerIdentity, and calls it for each connection', async () => {
     await using wire = await startWire({ tls });
     let calls = 0;
     const options: TlsOptions = { ca: tls.cert, checkServerIdentity: () => void (calls += 1) };
@@ -177,7 +177,7 @@ describe('resumingConnect', () => {
     expect(calls).toBe(2);
   });
 
-  it('detects an untrusted certificate, also if it has a session with that origin', async () => {
+  it('detects an untrusted certificate even if it has a session with that origin', async () => {
     await using first: Wire = await startWire({ tls });
     await using second: Wire = await startWire({ tls: other });
     await using gate = await startGate([{ port: portOf(first.wssUrl) }, { port: portOf(second.wssUrl) }]);
@@ -188,7 +188,7 @@ describe('resumingConnect', () => {
     await expect(errorOf(connect, url)).resolves.toMatchObject({ code: 'DEPTH_ZERO_SELF_SIGNED_CERT' });
   });
 
-  it('removes the session after a connection that was refused or that failed', async () => {
+  it('forgets the session after a connection was refused or failed', async () => {
     const named = await certificateFor('elsewhere.example');
     await using elsewhere = await startWire({ tls: named });
     await using wire = await startWire({ tls });
@@ -202,7 +202,7 @@ describe('resumingConnect', () => {
     expect(await resumes(connect, url)).toBe(false);
   });
 
-  it('stores the sessions of the last few origins only', async () => {
+  it('stores only the sessions of the last few origins', async () => {
     await using wire = await startWire({ tls });
     const gates = await Promise.all(Array.from({ length: 5 }, () => startGate([{ port: portOf(wire.wssUrl) }])));
     const connect = resumingConnect({ ca: tls.cert });

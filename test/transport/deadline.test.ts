@@ -21,7 +21,7 @@ const limited = (source: Observable<number>, ms = 10, onTimeout: () => unknown =
 };
 
 describe('deadline', () => {
-  it('errors after the time without a value, and unsubscribes from its source', () => {
+  it('errors if no value arrives in time, and unsubscribes from its source', () => {
     const source = new Subject<number>();
     const { error } = limited(source);
     jest.advanceTimersByTime(9);
@@ -32,7 +32,7 @@ describe('deadline', () => {
     expect(source.observed).toBe(false);
   });
 
-  it('does not limit the source after its first value', () => {
+  it("doesn't limit the source after its first value", () => {
     const source = new Subject<number>();
     const { next, error, complete } = limited(source);
     jest.advanceTimersByTime(9);
@@ -43,7 +43,7 @@ describe('deadline', () => {
     expect([next.mock.calls, complete.mock.calls, error.mock.calls]).toEqual([[[1], [2]], [[]], []]);
   });
 
-  it('accepts a value that had arrived and is read in the turn after the timer', () => {
+  it('accepts a value that arrived in time but is read in the turn after the timer', () => {
     // The event loop was blocked past the deadline: the timer fires first, then the socket is read.
     const source = new Observable<number>((subscriber) => {
       setTimeout(() => setImmediate(() => subscriber.next(1)), 10);
@@ -54,14 +54,14 @@ describe('deadline', () => {
     subscription.unsubscribe();
   });
 
-  it.each([2 ** 31, Infinity])('does not fire at once with %d ms, which is longer than a timer can wait', (ms) => {
+  it.each([2 ** 31, Infinity])("doesn't fire at once for %d ms, which no timer can wait", (ms) => {
     const { error, subscription } = limited(NEVER, ms);
     jest.advanceTimersByTime(MAX_TIMER_MS - 1);
     expect(error).not.toHaveBeenCalled();
     subscription.unsubscribe();
   });
 
-  it.each([5, 10])('stops its timer and its source when it is unsubscribed after %d ms', (ms) => {
+  it.each([5, 10])('stops its timer and its source when unsubscribed after %d ms', (ms) => {
     const source = new Subject<number>();
     const { subscription } = limited(source);
     jest.advanceTimersByTime(ms);
@@ -70,13 +70,13 @@ describe('deadline', () => {
   });
 });
 
-/** When a connection receives bytes, in ms. Each ping is answered after some ms; `null`: never. */
+/** When a connection receives bytes, and how long it takes to answer a ping, in ms; `null`: never. */
 interface Line {
   readonly readAt?: readonly number[];
   readonly answersAfterMs?: readonly (number | null)[];
 }
 
-/** Watches a connection, and returns when it was pinged and when it was reported as stalled. */
+/** Watches a connection, and returns when it was pinged and when it was found stalled. */
 const watch = (idleTimeoutMs: number, { readAt = [], answersAfterMs = [] }: Line = {}) => {
   const startedMs = performance.now();
   let lastReadMs = startedMs;
@@ -85,7 +85,7 @@ const watch = (idleTimeoutMs: number, { readAt = [], answersAfterMs = [] }: Line
   const read = (): void => {
     lastReadMs = performance.now();
   };
-  // A read follows the timers of its turn.
+  // Reads follow the timers of their turn.
   for (const at of readAt) setTimeout(() => setImmediate(read), at);
   const ping = (): void => {
     const answerMs = answersAfterMs[pings.length] ?? null;
@@ -98,7 +98,7 @@ const watch = (idleTimeoutMs: number, { readAt = [], answersAfterMs = [] }: Line
   return { pings, stalls, subscription };
 };
 
-// In fake time the turn of the event loop after a timer takes 1 ms.
+// In fake time, the turn after a timer takes 1 ms.
 describe('stalled$', () => {
   it.each<[string, number, Line, number[], number[]]>([
     ['pings after idleTimeoutMs, and emits after the same time again', 10, {}, [11], [22]],
@@ -118,7 +118,7 @@ describe('stalled$', () => {
   });
 
   it('checks again in 1 ms if a timer fires too early', () => {
-    // The clock is slower than the timers, as can happen in Node.
+    // The clock is slower than the timers, which can happen in Node.
     const clock = jest.spyOn(performance, 'now').mockImplementation(() => Date.now() * 0.95);
     const start = Date.now();
     const pings: number[] = [];
@@ -134,7 +134,7 @@ describe('stalled$', () => {
     expect(jest.getTimerCount()).toBe(0);
   });
 
-  it.each([5, 10, 15, 20])('stops its timers when it is unsubscribed after %d ms', (ms) => {
+  it.each([5, 10, 15, 20])('stops its timers when unsubscribed after %d ms', (ms) => {
     const { subscription } = watch(10);
     jest.advanceTimersByTime(ms - 1);
     subscription.unsubscribe();

@@ -11,7 +11,7 @@ describe('the failure table on the wire', () => {
   it.each(rows.map((row) => ({ ...row, ...expectedFailure(row) })))('$stage: $what is $code, $verdict', async (row) => {
     await using wire = await startWire(row);
 
-    // Every connection counts as stable: only a renewal follows at once.
+    // Every connection counts as stable, so only renewals follow at once.
     const backoff = { stableAfterMs: 0, ...row.options?.backoff };
     const { failure, goesOn, delayMs, events } = await outcomeOf(optionsFor(wire, { ...row.options, backoff }));
 
@@ -32,7 +32,7 @@ describe('the failure table on the wire', () => {
     if (row.verdict === 'renew' && row.stage === 'stream') expect(delayMs).toBe(0);
     else if (goesOn) expect(delayMs).toBeGreaterThanOrEqual(row.retryAfterMs ?? 1);
     expect(failure.message).toContain(failure.advice);
-    // An attempt is one ticket request and at most one handshake: no redirect was followed, and no request was repeated.
+    // One ticket request and at most one handshake per attempt: it followed no redirect and repeated no request.
     expect(wire.tickets.length).toBeLessThanOrEqual(1);
     expect(wire.handshakes.length).toBeLessThanOrEqual(1);
     expect(wire.opcodes.filter((opcode) => opcode < 8)).toEqual([]);
@@ -86,7 +86,7 @@ describe('the failure table on the wire', () => {
     expect(plain.handshakes).toEqual([]);
   });
 
-  it('stops with retries-exhausted after one first attempt and maxAttempts reconnects', async () => {
+  it('stops with retries-exhausted after the first attempt and maxAttempts reconnects', async () => {
     await using wire = await startWire({ ticket: [refuse(500)] });
 
     const error = await new Promise((resolve) => {
@@ -103,7 +103,7 @@ describe('the failure table on the wire', () => {
     tried.add(failureRow({ stage: 'ticket', code: 'retries-exhausted' }));
   });
 
-  it('is tested in every row', () => {
+  it('has a test for every row', () => {
     expect(failureTable.filter((row) => !tried.has(row))).toEqual([]);
   });
 });

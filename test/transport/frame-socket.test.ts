@@ -30,14 +30,14 @@ import {
 
 const runs = Number(process.env['DIFFERENTIAL_RUNS'] ?? cases(500));
 const maxFrameBytes = 66_000;
-// The types of ws do not contain this option yet.
+// The types of ws don't have this option yet.
 const limits = { maxPendingAutoPongs: 100_000 };
 
-/** A socket whose other end is controlled by the test. */
+/** A socket whose other end the test controls. */
 class FakeSocket extends Duplex {
   request = '';
   readonly sent: Buffer[] = [];
-  /** Reads in place, as a socket with the option `onread` does. Otherwise the socket emits `data` events. */
+  /** Reads in place, like a socket with the option `onread`. If missing, the socket emits `data` events. */
   readonly reads: ReadBuffer | undefined;
 
   constructor(isBuffered = false) {
@@ -45,19 +45,19 @@ class FakeSocket extends Duplex {
     if (isBuffered) this.reads = new ReadBuffer((bytes) => bytes.length);
   }
 
-  /** Sends bytes to the client, and waits until they are read. */
+  /** Sends bytes to the client, and waits until it has read them. */
   async receives(bytes: Buffer): Promise<void> {
     if (this.reads) readInto(this.reads, bytes);
     else this.push(bytes);
     await turn();
   }
-  /** Ends the stream of bytes, as Node does at the end of a connection. */
+  /** Ends the stream of bytes, as Node does when a connection ends. */
   ends(): void {
     this.push(null);
     if (this.reads) this.read(0);
   }
   override _read(): void {
-    // The bytes are pushed by `receives`.
+    // `receives` pushes the bytes.
   }
   override _write(bytes: Buffer, _encoding: BufferEncoding, done: () => void): void {
     if (this.request.endsWith('\r\n\r\n')) this.sent.push(bytes);
@@ -75,13 +75,13 @@ const accepted = ({ request }: FakeSocket): Buffer =>
 
 interface Seen {
   readonly events: unknown[];
-  /** Frames that were emitted without ws. */
+  /** Frames emitted without ws. */
   direct: number;
-  /** The payload of the close frame, reported before ws reports the close. */
+  /** The close frame's payload, reported before ws reports the close. */
   closed: unknown;
 }
 
-/** Returns what a client emits and answers for these bytes after its handshake. `isFrameSocket`: over a FrameSocket, otherwise over ws alone. */
+/** Returns what a client emits and answers for these bytes after its handshake, over a FrameSocket or over bare ws. */
 const seenOf = async (bytes: Buffer, cut: (bytes: Buffer) => Buffer[], isFrameSocket: boolean): Promise<Seen> => {
   const fake = new FakeSocket(isFrameSocket);
   const socket = isFrameSocket ? new FrameSocket(fake as unknown as BufferedSocket) : fake;
@@ -108,7 +108,7 @@ const seenOf = async (bytes: Buffer, cut: (bytes: Buffer) => Buffer[], isFrameSo
         frame: (bytes, start, end, kind) => {
           seen.direct += 1;
           const data = bytes.subarray(start, end);
-          // A text that is checked together with others may not be reported as ASCII.
+          // A text checked together with others may not be reported as ASCII.
           if (kind === PayloadKind.Ascii) expect(data.every((byte) => byte < 128)).toBe(true);
           frame(data, kind === PayloadKind.Binary);
         },
@@ -145,7 +145,9 @@ const seenOf = async (bytes: Buffer, cut: (bytes: Buffer) => Buffer[], isFrameSo
 };
 
 const inOrder = ({ events }: Seen) => events.filter((event) => Array.isArray(event));
-/** Returns which events belong to which bytes: no event may be late. ws may report an invalid frame before its whole head has arrived. */
+/**
+ * Returns which bytes led to which events, as none may be late. ws may report an invalid frame before its whole head.
+ */
 const inTime = ({ events }: Seen) =>
   events.filter((event) => event === 'chunk' || /text|binary|ping|pong/.test((event as string[])[0] ?? ''));
 
@@ -193,7 +195,7 @@ describe('the FrameSocket as a socket', () => {
   });
   const text = wsFrame(1, Buffer.from('a'));
 
-  it('passes all bytes to ws after the handler is closed', async () => {
+  it('passes all bytes to ws once the handler is closed', async () => {
     const { fake, socket, read, passed } = pair();
     read();
     expect(socket.handleFrames(handler(true))).toBe(true);
@@ -201,7 +203,7 @@ describe('the FrameSocket as a socket', () => {
     expect(Buffer.concat(passed)).toEqual(Buffer.concat([text, text, text]));
   });
 
-  it('does not handle frames if it buffers bytes, and passes all bytes to ws', async () => {
+  it("doesn't handle frames if bytes are already buffered, and passes all bytes to ws", async () => {
     const { fake, socket, read, passed } = pair();
     socket.unshift(text);
     expect(socket.handleFrames(handler(false))).toBe(false);
@@ -210,7 +212,7 @@ describe('the FrameSocket as a socket', () => {
     expect(Buffer.concat(passed)).toEqual(Buffer.concat([text, text]));
   });
 
-  it('ends, closes and fails with the inner socket, and ends it', async () => {
+  it('ends, closes and fails along with the inner socket, and ends it', async () => {
     const { fake, socket, read } = pair();
     read();
     socket.end();
@@ -254,7 +256,7 @@ describe('frames without fragmentation', () => {
 const space = ({ onread }: ReadBuffer): Buffer => (onread.buffer as () => Buffer)();
 
 describe('a ReadBuffer', () => {
-  it('shows each byte in order until it is used, wherever reads end and however many bytes are used', () => {
+  it('offers all bytes in order until they are consumed, wherever reads end and however many are consumed', () => {
     const step = fc.record({
       bytes: fc.constantFrom(1, 300, 70_000, 300_000),
       used: fc.double({ min: 0, max: 1, noNaN: true }),
@@ -279,7 +281,7 @@ describe('a ReadBuffer', () => {
     );
   });
 
-  it('uses the same memory for all reads whose bytes are used', () => {
+  it('reuses its memory once all bytes of a read are consumed', () => {
     const reads = new ReadBuffer((bytes) => bytes.length);
     readInto(reads, Buffer.alloc(1));
     const first = space(reads);
@@ -289,7 +291,7 @@ describe('a ReadBuffer', () => {
     }
   });
 
-  it('grows for a frame that is larger, and returns to its first size', () => {
+  it('grows for a larger frame, and shrinks back afterwards', () => {
     let wanted = 1;
     const reads = new ReadBuffer((bytes) => (bytes.length < wanted ? 0 : bytes.length));
     readInto(reads, Buffer.alloc(1));
@@ -303,7 +305,7 @@ describe('a ReadBuffer', () => {
     expect(space(reads).buffer.byteLength).toBe(length);
   });
 
-  it('has little memory until the first read, and always space for a read after it', () => {
+  it('is small until the first read, and always has room for another read', () => {
     const reads = new ReadBuffer(() => 0);
     expect(space(reads).buffer.byteLength).toBeLessThanOrEqual(4 * 1024);
     readInto(reads, Buffer.alloc(1));
@@ -322,7 +324,7 @@ describe('readIntoBuffer', () => {
     return { ...server, socket: connect(new URL(`ws://127.0.0.1:${server.port}`)) };
   };
 
-  it('connects a socket that reads into a buffer', async () => {
+  it('connects a socket that reads into its buffer', async () => {
     await using server = await connectTo('some bytes');
     const read = await new Promise((resolve) => {
       server.socket.reads.onBytes = (bytes) => {
@@ -334,7 +336,7 @@ describe('readIntoBuffer', () => {
     server.socket.destroy();
   });
 
-  it('destroys a socket that receives bytes before anything was asked', async () => {
+  it('destroys a socket that receives bytes before it has sent any', async () => {
     await using server = await connectTo('408');
     await closed(server.socket);
     expect(server.socket.destroyed).toBe(true);
@@ -346,17 +348,17 @@ type Read = readonly [isBinary: boolean, payload: string];
 
 const readOf = ({ isBinary, data }: Pick<Frame, 'isBinary' | 'data'>): Read => [isBinary, data.toString('base64')];
 
-/** Reads a frame at some time, in some way. The promise resolves with what was seen. */
+/** Reads a frame at some time, in some way, and resolves with what it saw. */
 type Look = (frame: Frame, n: number) => Read | Promise<Read>;
 
 const asText = (frame: Frame): Read =>
   frame.isBinary ? readOf(frame) : [false, Buffer.from(frame.text()).toString('base64')];
 
-/** Returns what was seen twice, or both if they differ. */
+/** Returns what both looks saw, or both results if they differ. */
 const bothOf = (first: Read, second: Read): Read =>
   first[1] === second[1] ? second : [second[0], `${first[1]} and later ${second[1]}`];
 
-/** Reads a frame only after the connection has ended: see `ourFrames`. */
+/** Reads a frame only once the connection has ended: see `ourFrames`. */
 const lateOf = (frame: Frame): Promise<Read> => new Promise((resolve) => void atEnd.push(() => resolve(asText(frame))));
 const atEnd: (() => void)[] = [];
 
@@ -425,7 +427,7 @@ const streams = fc.record({
 });
 type Stream = typeof streams extends fc.Arbitrary<infer T> ? T : never;
 
-/** Writes the head of the response, the frames in pieces, and a close frame with the last piece. */
+/** Writes the response's head, the frames in pieces, and a close frame along with the last piece. */
 const sends =
   ({ messages, cut }: Stream): HandshakeStep =>
   (peer) => {
@@ -448,7 +450,7 @@ const bareFrames = (wssUrl: string, ca: string | undefined): Promise<Read[]> =>
       .on('close', () => resolve(seen));
   });
 
-/** Returns what a subscriber sees that reads each frame with `look`, and what it sees at the end, when nothing is received any more. */
+/** Returns what a subscriber sees if it reads each frame with `look`, at once and when all have arrived. */
 const ourFrames = async (options: TradeFeedOptions, look: Look): Promise<{ seen: Read[]; late: Read[] }> => {
   const frames: Frame[] = [];
   const seen: Promise<Read>[] = [];
@@ -480,13 +482,13 @@ describe.each(ways)('frames that are read in place, %s', (_, isTls) => {
     return { wire, options: optionsFor(wire, tls && { tls: { ca: tls.cert } }) };
   };
 
-  // Neighbouring frames are read in different ways, so that the frames of one read are in all states at its end.
+  // Reads neighboring frames in different ways, so that the frames of one read end up in all states.
   const plans = fc.oneof(
     fc.constantFrom(...Object.keys(looks)).map((name) => [name]),
     fc.array(fc.constantFrom(...Object.keys(looks)), { minLength: 2, maxLength: 5 }),
   );
 
-  it('are the frames of ws, whenever they are read, and their bytes never change', async () => {
+  it('equal those of ws, whenever they are read, and their bytes never change', async () => {
     await fc.assert(
       fc.asyncProperty(streams, plans, async (stream, names) => {
         const { wire, options } = await start(stream);
@@ -512,7 +514,7 @@ describe.each(ways)('frames that are read in place, %s', (_, isTls) => {
   const payloadsOf = ({ messages }: Stream) =>
     messages.flatMap(({ payload, repeats }) => Array<string>(repeats + 1).fill(String(payload.bytes)));
 
-  it('are the same for two subscribers that read them in different ways', async () => {
+  it('look the same to two subscribers that read them in different ways', async () => {
     const { wire, options } = await start(many);
     await using _wire = wire;
     const shared = tradeFeed$('market', options).pipe(share());
@@ -526,7 +528,7 @@ describe.each(ways)('frames that are read in place, %s', (_, isTls) => {
     expect([texts, datas, late.map(({ data }) => String(data))]).toEqual([expected, expected, expected]);
   });
 
-  it('are kept when the subscriber throws', async () => {
+  it('survive when the subscriber throws', async () => {
     const { wire, options } = await start(many);
     await using _wire = wire;
     const thrown: unknown[] = [];
@@ -551,7 +553,7 @@ describe.each(ways)('frames that are read in place, %s', (_, isTls) => {
     }
   });
 
-  it('are leased until the end of `next` if ws has read them', async () => {
+  it('are leased until `next` returns if ws read them', async () => {
     const { wire, options } = await start(many);
     await using _wire = wire;
     const agent = isTls ? new HttpsAgent() : new HttpAgent();
@@ -572,7 +574,7 @@ describe.each(ways)('frames that are read in place, %s', (_, isTls) => {
     agent.destroy();
   });
 
-  it('are kept when the subscription ends in the middle of a read', async () => {
+  it('survive when the subscription ends in the middle of a read', async () => {
     const { wire, options } = await start(many);
     await using _wire = wire;
     const frames = await lastValueFrom(tradeFeed$('market', options).pipe(take(7), toArray()));

@@ -34,7 +34,7 @@ const response = fc.constantFrom(
 );
 
 describe('withoutInterimResponses', () => {
-  it('removes every 1xx before each response, and nothing else, however the bytes are split', () => {
+  it('removes every 1xx before a response, and nothing else, however the bytes are split', () => {
     const answers = fc.array(fc.tuple(fc.array(interim, { maxLength: 3 }), response), { minLength: 1, maxLength: 3 });
     fc.assert(
       fc.property(answers, fc.infiniteStream(fc.integer({ min: 1, max: 30 })), (each, sizes) => {
@@ -47,7 +47,7 @@ describe('withoutInterimResponses', () => {
             receive(bytes.slice(at, at + size));
             at += size;
           }
-          // Whatever may still be the start of a 1xx is emitted at the end.
+          // What might still become a 1xx is emitted at the end.
           if (answer === 'H') {
             socket.push(null);
             expect(read()).toBe(answer);
@@ -95,9 +95,9 @@ describe.each([true, false])('unexpected informational answers (alone: %s)', (is
     },
   );
 
-  it('are skipped with the dispatcher of proxyFromEnvironment', async () => {
+  it('are also skipped by the dispatcher of proxyFromEnvironment', async () => {
     await using wire = await startWire(informing(heads.goOn + heads.hints, isAlone));
-    // A loopback host is connected directly, by the same dispatcher.
+    // The same dispatcher connects to loopback hosts directly.
     const proxy = await proxyFromEnvironment({ env: { HTTPS_PROXY: 'http://127.0.0.1:1' } });
     expect((await firstValueFrom(tradeFeed$('market', optionsFor(wire, proxy)))).text()).toBe('a');
   });

@@ -58,7 +58,7 @@ describe('openConnection', () => {
     expect(frame.feed).toBe('raw');
   });
 
-  it('delivers text, binary, empty and fragmented frames as they were sent', async () => {
+  it('delivers text, binary, empty and fragmented frames exactly as sent', async () => {
     const bytes = Buffer.from([0, 255, 10, 13]);
     const fragments = [wsFrame(1, 'fra', false), pong(), wsFrame(0, 'gment', false), wsFrame(0, 'ed')];
     await using wire = await startWire({ handshake: [accept(text('a'), binary(bytes), text(''), ...fragments)] });
@@ -91,7 +91,7 @@ describe('openConnection', () => {
     expect(sizes).toEqual([largest]);
   });
 
-  it('emits a frame with more fragments than the default limit of ws', async () => {
+  it('emits a frame with more fragments than ws allows by default', async () => {
     const part = Buffer.alloc(64, 120);
     const fragments = Array.from({ length: 20_000 }, (_, i) => wsFrame(i === 0 ? 1 : 0, part, i === 19_999));
     await using wire = await startWire({ handshake: [accept(...fragments)] });
@@ -99,7 +99,7 @@ describe('openConnection', () => {
     expect(all).toBe('x'.repeat(64 * 20_000));
   });
 
-  it('accepts at most 32 Ki fragments of a small frame', async () => {
+  it('accepts at most 32 Ki fragments for a small frame', async () => {
     const fragments = (count: number) =>
       Buffer.concat(Array.from({ length: count }, (_, n) => wsFrame(n === 0 ? 1 : 0, 'x', n === count - 1)));
     await using wire = await startWire({ handshake: [accept(fragments(32_000)), accept(fragments(33_000))] });
@@ -108,13 +108,13 @@ describe('openConnection', () => {
     await expect(texts(wire, 1, few)).rejects.toMatchObject({ code: 'invalid-frame' });
   });
 
-  it('keeps a connection on which many pings arrive at once, as after a blocked event loop', async () => {
+  it('keeps a connection when many pings arrive at once, as after a blocked event loop', async () => {
     const pings = Array.from({ length: 2_000 }, () => wsFrame(9));
     await using wire = await startWire({
       handshake: [
         (peer, wire, n) => {
           accept(...pings, text('a'))(peer, wire, n);
-          // The answers show that all pings were read: the next frame arrives over the same connection.
+          // The answers show that all pings were read, so the next frame arrives over the same connection.
           peer.socket.on('data', () => {
             if (wire.opcodes.filter((opcode) => opcode === 10).length === pings.length) peer.socket.write(text('b'));
           });
@@ -124,7 +124,7 @@ describe('openConnection', () => {
     await expect(texts(wire, 2)).resolves.toEqual(['a', 'b']);
   });
 
-  it('emits the frames before a close, then its failure, at once, although the server keeps the socket open', async () => {
+  it('emits the frames before a close and its failure at once, even if the server keeps the socket open', async () => {
     const after = text('after the close');
     await using wire = await startWire({
       handshake: [accept(text('a'), text('b'), close(1001, 'server shutdown'), after)],
@@ -144,7 +144,7 @@ describe('openConnection', () => {
     expect(wire.opcodes).toEqual([8]);
   });
 
-  it('reports a close when its frame is read, answers it, and ends the closing handshake silently', async () => {
+  it('reports a close as soon as it reads the frame, answers it, and ends the closing handshake silently', async () => {
     const closing: Promise<void>[] = [];
     await using wire = await startWire({
       handshake: [accept(close(4003, 'access expired')), accept(text('a'))],
@@ -174,7 +174,7 @@ describe('openConnection', () => {
     expect(uptimeMs).toBeLessThan(5_000);
   });
 
-  it('sets receivedAt to the time of the read, also if the consumer was slow with the previous frame', async () => {
+  it('sets receivedAt to the time of the read, even if the consumer was slow with the previous frame', async () => {
     await using wire = await startWire({ handshake: [accept(text('a'), text('b'))] });
     const frames: Frame[] = [];
     const slow$ = frames$(wire).pipe(take(2));
@@ -195,7 +195,7 @@ describe('openConnection', () => {
         },
       ],
     });
-    // The bytes never end, so a deadline of the silence would never come.
+    // The bytes never stop, so a deadline for silence would never come.
     await expect(texts(wire, 1, { handshakeTimeoutMs: 60 })).rejects.toMatchObject({
       code: 'handshake-unreachable',
       message: expect.stringContaining('(no answer in 60 ms)'),
@@ -212,7 +212,7 @@ describe('openConnection', () => {
     expect(wire.connections).toBe(1);
   });
 
-  it('replaces the connection of an earlier ticket with that of a later one', async () => {
+  it('replaces the connection when a new ticket arrives', async () => {
     await using wire = await startWire({ handshake: [accept(text('1')), accept(text('2'))] });
     const feeds = new Subject<Feed>();
     const seen: string[] = [];
@@ -228,7 +228,7 @@ describe('openConnection', () => {
 });
 
 describe('liveness on the wire', () => {
-  it('keeps a quiet connection that still answers', async () => {
+  it('keeps a quiet connection that still answers pings', async () => {
     let pings = 0;
     await using wire = await startWire({
       handshake: [
@@ -254,36 +254,33 @@ describe('liveness on the wire', () => {
       .forEach(() => undefined)
       .catch((error: unknown) => error);
     expect(failure).toMatchObject({ code: 'connection-stalled', framesReceived: 1 });
-    // The following gap starts at the last read, not when the connection was closed.
+    // The gap starts at the last read, not when the connection was closed.
     expect((failure as { endedAt: number }).endedAt - heardAt).toBeLessThan(Date.now() - heardAt - 50);
     await Promise.all([...wire.open].map(closed));
   });
 
-  it.each(['an I/O callback', 'a timer'])(
-    'does not report an event loop that is blocked in %s as silence',
-    async (where) => {
-      await using wire = await startWire({ handshake: [accept(text('before'))] });
-      const seen: string[] = [];
-      const block = () => {
-        [...wire.open].at(-1)?.write(text('while blocked'));
-        for (const end = performance.now() + 900; performance.now() < end;);
-      };
-      await frames$(wire, { idleTimeoutMs: 300 })
-        .pipe(take(2))
-        .forEach((frame) => {
-          seen.push(frame.text());
-          if (seen.length > 1) return;
-          if (where === 'a timer') setTimeout(block, 5);
-          else stat('.', block);
-        });
-      expect(seen).toEqual(['before', 'while blocked']);
-      await Promise.all([...wire.open].map(closed));
-      expect(wire.opcodes).toEqual([8]);
-    },
-  );
+  it.each(['an I/O callback', 'a timer'])("doesn't mistake an event loop blocked in %s for silence", async (where) => {
+    await using wire = await startWire({ handshake: [accept(text('before'))] });
+    const seen: string[] = [];
+    const block = () => {
+      [...wire.open].at(-1)?.write(text('while blocked'));
+      for (const end = performance.now() + 900; performance.now() < end;);
+    };
+    await frames$(wire, { idleTimeoutMs: 300 })
+      .pipe(take(2))
+      .forEach((frame) => {
+        seen.push(frame.text());
+        if (seen.length > 1) return;
+        if (where === 'a timer') setTimeout(block, 5);
+        else stat('.', block);
+      });
+    expect(seen).toEqual(['before', 'while blocked']);
+    await Promise.all([...wire.open].map(closed));
+    expect(wire.opcodes).toEqual([8]);
+  });
 });
 
-it('copies payloads that nobody read to blocks of at most 64 KiB, so that a stored frame keeps few others', () => {
+it('copies unread payloads to blocks of at most 64 KiB, so that a stored frame keeps few others alive', () => {
   const words = [30_000, 35_536, 20_000, 65_536, 100_000, 20_001].map((size, n) => String(n).repeat(size));
   const memory = Buffer.from(words.join(''));
   let end = 0;
@@ -298,7 +295,7 @@ it('copies payloads that nobody read to blocks of at most 64 KiB, so that a stor
   expect(payloads.map((payload) => payload.text())).toEqual(words);
 });
 
-/** Receives one frame, and returns the promises of the connections that started to close. */
+/** Receives one frame, and returns the promises of connections that started to close. */
 const closingOf = async (wire: Wire): Promise<{ readonly closing: Promise<void>[]; readonly failure?: unknown }> => {
   const closing: Promise<void>[] = [];
   const owner = { user: { where: 'a test' }, onClosing: (closed: Promise<void>) => void closing.push(closed) };
@@ -324,14 +321,14 @@ const agentFrames$ = (wire: Wire) =>
 
 // Only ws reads the socket of an agent.
 describe("with a user's agent", () => {
-  it('emits the frames before a close, then its failure, at once, although the server keeps the socket open', async () => {
+  it('emits the frames before a close and its failure at once, even if the server keeps the socket open', async () => {
     await using wire = await startWire({
       handshake: [accept(text('a'), close(4003, 'access expired'), text('late'))],
       staysOpen: true,
       ignoresClose: true,
     });
     const seen: string[] = [];
-    // The closing handshake would be aborted after a second, which never passes here.
+    // The closing handshake would be aborted after a second, but time stands still here.
     using _timers = fakeTimers();
     const ended = agentFrames$(wire).forEach((frame) => {
       seen.push(frame.text());
@@ -344,7 +341,7 @@ describe("with a user's agent", () => {
 it.each([
   ['in place', frames$],
   ['by ws', agentFrames$],
-])('stays connected between reads, and each frame has the time of its own read: %s', async (_how, feedOf) => {
+])('stays connected between reads, and stamps each frame with the time of its read: %s', async (_how, feedOf) => {
   let push: (frame: Buffer) => void = () => undefined;
   const open: HandshakeStep = (peer, wire, n) => {
     push = (frame) => void peer.socket.write(frame);

@@ -52,7 +52,7 @@ describe('proxyFor', () => {
   });
 
   it.each(['2001:db8::1', '[2001:db8::1]', '[2001:db8::1]:443'])(
-    'knows the IPv6 address %s in NO_PROXY',
+    'recognizes the IPv6 address %s in NO_PROXY',
     (NO_PROXY) => {
       expect(proxyFor(new URL('https://[2001:db8::1]'), { HTTPS_PROXY, NO_PROXY })).toBeUndefined();
       expect(proxyFor(new URL('https://[2001:db8::2]'), { HTTPS_PROXY, NO_PROXY })?.href).toBe(`${HTTPS_PROXY}/`);
@@ -62,7 +62,7 @@ describe('proxyFor', () => {
 
 describe('proxyOf', () => {
   it.each(['socks5://proxy.example:1080', 'http://', 'http://user:planted-password@', 'ftp://proxy.example'])(
-    'refuses %s, and does not repeat it',
+    'refuses %s without repeating it',
     (address) => {
       const read = (): unknown => proxyOf({ HTTPS_PROXY: address });
       expect(read).toThrow(expect.objectContaining({ code: 'invalid-options', option: 'HTTPS_PROXY' }));

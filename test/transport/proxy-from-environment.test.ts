@@ -25,7 +25,7 @@ afterAll(() => service.shutdown());
 
 const portOf = (url: string): number => Number(new URL(url).port);
 
-/** Starts a proxy that knows the service as `feed.example:443`. DNS does not know that name. */
+/** Starts a proxy that knows the service as `feed.example:443`, a name that doesn't resolve. */
 const startProxy = (options: Partial<ConnectProxyOptions> = {}) =>
   startConnectProxy({ targets: { [`${host}:443`]: portOf(service.baseUrl) }, ...options });
 
@@ -37,7 +37,7 @@ const optionsThrough = async (HTTPS_PROXY: string, more: Record<string, string> 
 };
 
 describe('proxyFromEnvironment', () => {
-  it('resolves with no options if there is no proxy', async () => {
+  it('resolves with no options if the environment has no proxy', async () => {
     expect(await proxyFromEnvironment({ env: {} })).toStrictEqual({});
     expect(await proxyFromEnvironment({ env: { HTTPS_PROXY: 'http://p', NODE_USE_ENV_PROXY: '0' } })).toStrictEqual({});
   });
@@ -84,7 +84,7 @@ describe('proxyFromEnvironment', () => {
     expect((await outcomeOf(wrongName)).failure).toMatchObject({ code: 'untrusted-certificate' });
   });
 
-  it('does not report the certificate of an https: proxy as that of the service', async () => {
+  it("doesn't mistake the certificate of an https: proxy for the service's", async () => {
     await using proxy = await startProxy({ tls: certificate });
     const { failure } = await outcomeOf(await optionsThrough(proxy.url));
     expect(failure).toMatchObject({
@@ -93,7 +93,7 @@ describe('proxyFromEnvironment', () => {
     });
   });
 
-  it('connects directly to a host of NO_PROXY', async () => {
+  it('connects directly to a host in NO_PROXY', async () => {
     await using proxy = await startProxy();
     const options = await optionsThrough(proxy.url, { NO_PROXY: host });
     // DNS does not know the host, or does not answer.
@@ -136,7 +136,7 @@ describe('a failure while HTTPS_PROXY is set', () => {
   const direct = { baseUrl: `https://${host}`, apiKey: 'planted-key', ticketTimeoutMs: 1_000 };
   const failureOf = async (options: TradeFeedOptions = direct) => (await outcomeOf(options)).failure;
 
-  it('says that the feed does not use it, and what to pass', async () => {
+  it("says that the feed doesn't use it, and what to pass", async () => {
     const failure = await failureOf();
     expect(failure.code).toBe('ticket-endpoint-unreachable');
     expect(failure.message).toMatch(hint);
@@ -145,14 +145,14 @@ describe('a failure while HTTPS_PROXY is set', () => {
     expect(failure.toPublic().message).not.toContain('HTTPS_PROXY');
   });
 
-  it("says so with `receiveIn: 'worker'`, which must go", async () => {
+  it("says to remove `receiveIn: 'worker'` as well", async () => {
     const { code, message } = await failureOf({ ...direct, receiveIn: 'worker' });
     expect(code).toBe('ticket-endpoint-unreachable');
     expect(message).toMatch(hint);
     expect(message).toContain("and leave out `receiveIn: 'worker'`");
   });
 
-  it('says so for the handshake, if only the ticket request uses the proxy', async () => {
+  it('says so for the handshake if only the ticket request uses the proxy', async () => {
     await using proxy = await startProxy();
     const options = { ...(await optionsThrough(proxy.url)), agent: undefined, handshakeTimeoutMs: 1_000 };
     const { code, message } = await failureOf(options);
@@ -164,7 +164,7 @@ describe('a failure while HTTPS_PROXY is set', () => {
     ['NO_PROXY names the host', { NO_PROXY: host }, direct],
     ['NODE_USE_ENV_PROXY is 0', { NODE_USE_ENV_PROXY: '0' }, direct],
     ['the host is this machine', {}, { ...direct, baseUrl: 'http://127.0.0.1:1' }],
-  ])('does not mention it if %s', async (_case, env, options) => {
+  ])("doesn't mention it if %s", async (_case, env, options) => {
     Object.assign(process.env, env);
     for (const receiveIn of ['main', 'worker'] as const) {
       const { code, message } = await failureOf({ ...options, receiveIn });
@@ -173,7 +173,7 @@ describe('a failure while HTTPS_PROXY is set', () => {
     }
   });
 
-  it('does not mention it if the proxy is passed', async () => {
+  it("doesn't mention it if the feed uses the proxy", async () => {
     process.env['HTTPS_PROXY'] = 'http://127.0.0.1:1';
     const { code, message } = await failureOf({ ...direct, ...(await proxyFromEnvironment()) });
     expect(code).toBe('ticket-endpoint-unreachable');
@@ -186,7 +186,7 @@ const url = new URL('https://feed.example:8443');
 const tunnelThrough = (proxy: string): Promise<Socket> => openTunnel(new URL(proxy), url);
 
 describe('openTunnel', () => {
-  it.each([200, 204])('connects to the host and port of the URL after HTTP %i, in both directions', async (status) => {
+  it.each([200, 204])("connects to the URL's host and port in both directions after HTTP %i", async (status) => {
     const server = createServer((socket) => socket.on('error', () => undefined).pipe(socket)).listen(0, '127.0.0.1');
     await once(server, 'listening');
     const { port } = server.address() as AddressInfo;
@@ -195,7 +195,7 @@ describe('openTunnel', () => {
     socket.write('echo');
     const [echo] = (await once(socket.ref(), 'data')) as [Buffer];
     expect(echo.toString()).toBe('echo');
-    // A quiet feed must not end the connection.
+    // A quiet feed must keep its connection.
     expect(socket.timeout).toBe(0);
     socket.destroy();
     server.close();
@@ -207,7 +207,7 @@ describe('openTunnel', () => {
     ['user:100%', 'user:100%'],
     ['user:a%zz', 'user:a%zz'],
     ['user:%ff', 'user:%ff'],
-  ])('accepts the credentials %s of a proxy', async (inAddress, credentials) => {
+  ])('accepts the proxy credentials %s', async (inAddress, credentials) => {
     await using proxy = await startConnectProxy({ targets: { 'feed.example:8443': 1 }, status: 403 });
     await expect(tunnelThrough(proxy.url.replace('//', `//${inAddress}@`))).rejects.toThrow('403');
     expect(proxy.requests[0]?.headers).toMatchObject({
@@ -215,7 +215,7 @@ describe('openTunnel', () => {
     });
   });
 
-  it('reports a proxy without TLS by the reason, not by a line of OpenSSL', async () => {
+  it('reports a proxy without TLS by the reason, not with a line from OpenSSL', async () => {
     await using proxy = await startConnectProxy({ targets: {} });
     const { host } = new URL(proxy.url);
     await expect(tunnelThrough(`https://${host}`)).rejects.toMatchObject({
@@ -223,7 +223,7 @@ describe('openTunnel', () => {
     });
   });
 
-  it('sends an IPv6 address in brackets', async () => {
+  it('puts an IPv6 address in brackets', async () => {
     await using proxy = await startConnectProxy({ targets: {} });
     const refused = openTunnel(new URL(proxy.url), new URL('https://[2001:db8::1]'));
     await expect(refused).rejects.toThrow('refused the connection to [2001:db8::1]:443 (HTTP 502)');

@@ -8,7 +8,7 @@ const texts = [...sizes.map((size) => Buffer.from('é'.repeat(size / 2) + 'x'.re
 const framed = (payloads: readonly Buffer[], opcode = 1) =>
   Buffer.concat(payloads.map((payload) => wsFrame(opcode, payload)));
 
-/** Starts a reader that is closed after some frames, and collects what it emits and passes on. */
+/** Starts a reader that closes after some frames, and collects what it emits and passes on. */
 const startReader = (most = Infinity) => {
   const emitted: Buffer[] = [];
   const kinds: PayloadKind[] = [];
@@ -35,7 +35,7 @@ const startReader = (most = Infinity) => {
     emitted,
     kinds,
     read: (more: Buffer) => {
-      // The bytes that the reader did not use come again, before the next ones.
+      // Bytes that the reader didn't consume come again, before the next ones.
       const bytes = unused.length === 0 ? more : Buffer.concat([unused, more]);
       unused = bytes.subarray(read(bytes));
       return Buffer.concat(passed);
@@ -47,7 +47,7 @@ describe('frameReader', () => {
   it.each([
     ['texts', 1],
     ['binary frames', 2],
-  ])('passes the rest to ws if the handler is closed during a read: %s', (_, opcode) => {
+  ])('passes the rest to ws if the handler closes during a read: %s', (_, opcode) => {
     const all = framed(texts, opcode);
     const rest = framed(texts.slice(2), opcode);
     const { emitted, read } = startReader(2);
@@ -55,7 +55,7 @@ describe('frameReader', () => {
     expect(emitted).toHaveLength(2);
   });
 
-  it('checks each text separately: a character that is split by a head is invalid', () => {
+  it('checks each text separately, so a character split by a head is invalid', () => {
     const euro = Buffer.from('€');
     const bytes = Buffer.concat([wsFrame(1, euro.subarray(0, 1)), wsFrame(1, euro.subarray(1))]);
     const { emitted, read } = startReader();
@@ -63,7 +63,7 @@ describe('frameReader', () => {
     expect(emitted).toEqual([]);
   });
 
-  it('checks many small texts before an invalid one at once', () => {
+  it('checks many small texts at once, even if an invalid one follows', () => {
     const many = Buffer.concat([
       ...Array.from({ length: 20_000 }, () => wsFrame(1, Buffer.from('€'))),
       wsFrame(1, Buffer.of(255)),
@@ -72,11 +72,11 @@ describe('frameReader', () => {
     const started = process.cpuUsage();
     expect(read(many)).toHaveLength(3);
     expect(emitted).toHaveLength(20_000);
-    // A check of all texts for each text would take minutes.
+    // Checking all texts for each text would take minutes.
     expect(process.cpuUsage(started).user).toBeLessThan(5_000_000);
   });
 
-  // RFC 6455, 5.2, byte by byte. ws reports what is wrong.
+  // RFC 6455, 5.2, byte by byte. ws reports what's wrong.
   it.each([
     ['a reserved bit', [0xc1, 0]],
     ['another reserved bit', [0xa1, 0]],
@@ -87,7 +87,7 @@ describe('frameReader', () => {
     ['a ping in fragments', [0x09, 0]],
     ['a close frame of more than 125 bytes', [0x88, 126, 0, 126]],
     ['text that is not UTF-8', [0x81, 1, 0xc3]],
-  ])('emits the frames before an invalid one, and passes it and all later bytes to ws: %s', (_, invalid) => {
+  ])('emits the frames before an invalid one, then passes everything to ws: %s', (_, invalid) => {
     const bytes = Buffer.concat([Buffer.from(invalid), framed(texts)]);
     const { emitted, read } = startReader();
     expect(read(Buffer.concat([framed(texts), bytes])).equals(bytes)).toBe(true);

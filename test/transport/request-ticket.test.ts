@@ -33,7 +33,7 @@ const day = 'Mon, 01 Jan 2001 00:00:00 GMT';
 const ask = (wire: Wire, options?: TradeFeedOptions, feed: Feed = 'market') =>
   firstValueFrom(of(feed).pipe(requestTicket(optionsFor(wire, options))));
 
-/** Writes one byte at a time, forever, with a pause in between. */
+/** Writes byte after byte, forever, with pauses in between. */
 const drip =
   (head: boolean): TicketStep =>
   (response) => {
@@ -43,7 +43,7 @@ const drip =
     const timer = setInterval(() => (head ? socket : response)?.write(' '), 2);
     socket?.on('close', () => clearInterval(timer));
   };
-/** Issues a ticket whose body has this size. */
+/** Issues a ticket with a body of this size. */
 const padded =
   (bytes: number): TicketStep =>
   (response, wire, n) =>
@@ -90,7 +90,7 @@ describe('requestTicket', () => {
     expect(wire.connections).toBe(0);
   });
 
-  it('computes the lifetime as expires_at minus Date, from the request on, whatever the local clock shows', async () => {
+  it('counts the lifetime, expires_at minus Date, from the request on, whatever the local clock shows', async () => {
     let arrivedMs = 0;
     const late: TicketStep = (response, wire, n) => {
       arrivedMs = performance.now();
@@ -103,7 +103,7 @@ describe('requestTicket', () => {
     expect(deadlineMs).toBeLessThanOrEqual(arrivedMs + 42_500);
   });
 
-  it('sets no deadline if the response has no valid Date', async () => {
+  it('sets no deadline if the response lacks a valid Date', async () => {
     await using wire = await startWire({ ticket: [issue({}, { date: 'yesterday' })] });
     expect((await ask(wire)).deadlineMs).toBeUndefined();
   });
@@ -125,11 +125,11 @@ describe('requestTicket', () => {
   it('reports the status of a refusal whose body never ends', async () => {
     await using wire = await startWire({ ticket: [(response) => void response.writeHead(401).write('x')] });
     const failure = { code: 'invalid-api-key', status: 401 };
-    // The head must arrive before the deadline.
+    // The head has to arrive before the deadline.
     await expect(ask(wire, { ticketTimeoutMs: 2_000 })).rejects.toMatchObject(failure);
   });
 
-  it('reports the status of a refusal if the connection breaks in its body', async () => {
+  it('reports the status of a refusal even if the connection breaks in the body', async () => {
     const broken: TicketStep = (response) =>
       void response.writeHead(403, { 'content-length': '99' }).write('x', () => response.socket?.destroy());
     await using wire = await startWire({ ticket: [broken] });
@@ -151,7 +151,7 @@ describe('requestTicket', () => {
     expect(wire.connections).toBe(2);
   });
 
-  it("reads the body of a refusal, so that a user's dispatcher can reuse the connection", async () => {
+  it("reads the body of a refusal so that a user's dispatcher can reuse the connection", async () => {
     await using wire = await startWire({ ticket: [refuse(500, {}, 'x'.repeat(5_000)), refuse(503), issue()] });
     const dispatcher = new Agent({ connections: 1 });
     await expect(ask(wire, { dispatcher })).rejects.toMatchObject({ status: 500 });
@@ -161,7 +161,7 @@ describe('requestTicket', () => {
     await dispatcher.close();
   });
 
-  it("ends the request of a user's dispatcher when it is unsubscribed", async () => {
+  it("ends the request of a user's dispatcher when you unsubscribe", async () => {
     await using wire = await startWire({ ticket: [noop] });
     const dispatcher = new Agent();
     const tickets$ = of<Feed>('market').pipe(requestTicket(optionsFor(wire, { dispatcher })));
@@ -203,7 +203,7 @@ describe('requestTicket', () => {
   });
 });
 
-/** Both transports of a feed: TCP and TLS. */
+/** A feed's two transports: TCP and TLS. */
 const transports = [
   ['TCP', {}],
   ['TLS', { tls }],
@@ -213,7 +213,7 @@ const causesOf = (events: readonly FeedEvent[]): unknown[] =>
   events.flatMap((event) => (event.type === 'disconnected' ? [event.failure.cause] : []));
 
 describe('the connection of the ticket requests', () => {
-  it.each(transports)('is reused while the service keeps it open: %s', async (_, script) => {
+  it.each(transports)('is reused as long as the service keeps it open: %s', async (_, script) => {
     await using service = await startTwoOrigins({ ...script, handshake: [expired, expired, frames] });
     await opened(service, 3, ca);
     expect(service.tickets.tickets).toHaveLength(3);
@@ -232,7 +232,7 @@ describe('the connection of the ticket requests', () => {
       },
     ],
   ];
-  it.each(leaving)('is opened again if the service %s', async (_, step) => {
+  it.each(leaving)('is replaced if the service %s', async (_, step) => {
     await using wire = await startWire({ ticket: [step, issue()], handshake: [expired, frames] });
     const events$ = tradeFeedEvents$('market', optionsFor(wire, { backoff: stable }));
     const events = await until(events$, (event) => event.type === 'opened' && event.connection === 2);
@@ -241,13 +241,13 @@ describe('the connection of the ticket requests', () => {
     expect(wire.connections).toBe(4);
   });
 
-  it('is opened again after a refusal: another server may answer at the same address', async () => {
+  it('is replaced after a refusal, because another server may answer at the same address', async () => {
     await using wire = await startWire({ ticket: [refuse(503), issue()], handshake: [frames] });
     await until(tradeFeedEvents$('market', optionsFor(wire)), ({ type }) => type === 'opened');
     expect(wire.connections).toBe(3);
   });
 
-  it('is opened again after an incomplete answer', async () => {
+  it('is replaced after an incomplete answer', async () => {
     const endless: TicketStep = (response) => void response.writeHead(200).write('{');
     await using wire = await startWire({ ticket: [endless, issue()], handshake: [frames] });
     const events$ = tradeFeedEvents$('market', optionsFor(wire, { ticketTimeoutMs: 3_000 }));
@@ -266,7 +266,7 @@ describe('the connection of the ticket requests', () => {
 });
 
 describe('a request on a stored connection that is closed before the first byte of an answer', () => {
-  it.each(transports)('is sent once more over a new connection, in the same attempt: %s', async (_, script) => {
+  it.each(transports)('is repeated once over a new connection, in the same attempt: %s', async (_, script) => {
     await using service = await startTwoOrigins({
       ...script,
       tickets: (granted) => [granted, dropped, granted],
@@ -288,7 +288,7 @@ describe('a request on a stored connection that is closed before the first byte 
       2,
     ],
   ];
-  it.each(notAgain)('is not sent again %s', async (_, steps, requests) => {
+  it.each(notAgain)("isn't repeated %s", async (_, steps, requests) => {
     await using service = await startTwoOrigins({
       tickets: (granted) => [granted, ...steps, granted],
       handshake: [expired, frames],
@@ -326,7 +326,7 @@ describe('a request on a stored connection that is closed before the first byte 
 const keyOf = (apiKey: () => string | Promise<string>, ticketTimeoutMs = 5_000) =>
   firstValueFrom(apiKey$(resolveTicketOptions({ baseUrl: 'http://localhost', apiKey, ticketTimeoutMs })));
 
-// eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- as a user's function may
+// eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- as a user's function might
 const throwing = (reason: unknown): Promise<never> => Promise.reject(reason);
 
 describe('apiKey$', () => {
@@ -334,7 +334,7 @@ describe('apiKey$', () => {
     ['rejects with an error', new Error('no vault'), 'no vault'],
     ['rejects with something else', 'planted-secret', 'it rejected'],
   ])(
-    'fails with api-key-unavailable when the function %s, and shows only the message of an error',
+    "fails with api-key-unavailable if the function %s, and shows only the error's message",
     async (_, thrown, words) => {
       const failure = keyOf(() => throwing(thrown));
       await expect(failure).rejects.toMatchObject({

@@ -29,7 +29,7 @@ import { close, issue, refuse, startWire } from '../support/wire.js';
 const tls = await certificateFor();
 const ca = { tls: { ca: tls.cert } };
 
-/** Both transports of a feed: TCP and TLS. */
+/** A feed's two transports: TCP and TLS. */
 const transports = [
   ['TCP', {}],
   ['TLS', { tls }],
@@ -50,7 +50,7 @@ const clientOf = () => {
 describe('reusableSockets', () => {
   const createSockets = () => reusableSockets(resolveOptions());
 
-  it('returns a stored client once, and not if it is destroyed', () => {
+  it('returns a stored client once, unless it was destroyed', () => {
     const [sockets, client] = [createSockets(), clientOf()];
     expect(sockets.takeClient()).toBeUndefined();
     sockets.storeClient(client);
@@ -72,7 +72,7 @@ describe('reusableSockets', () => {
     expect(sockets.takeClient() === undefined).toBe(isDestroyed);
   });
 
-  it('destroys a stored client with the subscription, also if it is stored later', () => {
+  it('destroys a stored client when the subscription ends, even if it is stored later', () => {
     const [sockets, idle, late] = [createSockets(), clientOf(), clientOf()];
     sockets.storeClient(idle);
     sockets.release();
@@ -81,7 +81,7 @@ describe('reusableSockets', () => {
     expect(late.isDestroyed).toBe(true);
   });
 
-  it('opens no spare connection after the release', async () => {
+  it('opens no spare connection once released', async () => {
     await using gate = await startGate(['silence']);
     const sockets = reusableSockets(resolveOptions({ standby: true }));
     const socket = sockets.connectStream(new URL(`ws://127.0.0.1:${gate.port}`));
@@ -96,10 +96,10 @@ describe('reusableSockets', () => {
 });
 
 describe('the spare connection', () => {
-  it.each(transports)('is opened while the ticket is requested, and used by the handshake: %s', async (_, script) => {
+  it.each(transports)('opens while the ticket is requested, and serves the handshake: %s', async (_, script) => {
     await using service: TwoOrigins = await startTwoOrigins({
       ...script,
-      // The ticket is issued when the connection and its TLS handshake are done.
+      // Issues the ticket once the connection and its TLS handshake are done.
       tickets: (granted) => [granted, after(() => service.stream.connections === 2, granted)],
       handshake: [expired, frames],
     });
@@ -115,7 +115,7 @@ describe('the spare connection', () => {
     expect(sockets.at(-1)?.isSessionReused()).toBe(true);
   });
 
-  it('is not opened before the first ticket', async () => {
+  it("isn't opened before the first ticket", async () => {
     await using service = await startTwoOrigins({ tickets: () => [noop] });
     const subscription = tradeFeedEvents$('market', optionsFor(service)).subscribe();
     await waitFor(() => service.tickets.tickets.length === 1);
@@ -124,7 +124,7 @@ describe('the spare connection', () => {
     subscription.unsubscribe();
   });
 
-  it("is not opened if a user's agent connects", async () => {
+  it("isn't opened if a user's agent connects", async () => {
     await using service = await startTwoOrigins({
       tickets: (granted) => [granted, (response, wire, n) => void turns().then(() => granted(response, wire, n))],
       handshake: [expired, frames],
@@ -151,7 +151,7 @@ describe('the spare connection', () => {
     expect(elsewhere.handshakes).toHaveLength(1);
   });
 
-  it('is used for another path of the same origin', async () => {
+  it('serves another path of the same origin', async () => {
     await using service: TwoOrigins = await startTwoOrigins({
       tickets: (granted) => [granted, issue(() => ({ wss_url: service.wssUrl.replace('/ws', '/other?a=b') }))],
       handshake: [expired, frames],
@@ -200,7 +200,7 @@ describe('the spare connection', () => {
     expect(service.gate.connections).toBe(3);
   });
 
-  it('is not opened after an attempt that did not reach the stream: the service may be in trouble', async () => {
+  it("isn't opened after an attempt that never reached the stream, as the service may be in trouble", async () => {
     await using service: TwoOrigins = await startTwoOrigins({
       tickets: (granted) => [
         granted,
@@ -253,7 +253,7 @@ describe('standby', () => {
     return {
       ...service,
       feed,
-      /** Closes the stream with a code that renews. */
+      /** Closes the stream with a code whose verdict is `renew`. */
       expire: () => void [...service.stream.open][0]?.write(close(4003, 'access expired')),
       [Symbol.asyncDispose]: async () => {
         feed[Symbol.dispose]();
@@ -271,7 +271,7 @@ describe('standby', () => {
     expect([service.tickets.tickets.length, service.tickets.connections]).toEqual([1, 1]);
   });
 
-  it('uses it for the next handshake, and opens another one beside the new stream', async () => {
+  it('uses it for the next handshake, and opens another once the new stream is open', async () => {
     await using service = await standingBy();
     service.expire();
     await service.feed.comesTo(2);
@@ -282,7 +282,7 @@ describe('standby', () => {
     expect(service.gate.open.size).toBe(2);
   });
 
-  it('opens it again when the server closes it, with growing waits, and never two', async () => {
+  it('reopens it after growing delays when the server closes it, and never opens two', async () => {
     await using service = await standingBy();
     for (const [count, waitMs] of [
       [2, 1_000],
@@ -313,7 +313,7 @@ describe('standby', () => {
     expect(service.gate.open.size).toBe(2);
   });
 
-  it('keeps a connection to the ticket endpoint after the service closed the last one', async () => {
+  it('reopens the connection to the ticket endpoint after the service closed it', async () => {
     await using service = await standingBy();
     last(service.tickets.open).end();
     await waitFor(() => service.tickets.connections === 2);
@@ -342,7 +342,7 @@ describe('standby', () => {
       await waitFor(() => service.gate.open.size === 0 && service.tickets.open.size === 0);
     });
 
-    it('stops the feed with a failure that it throws, also if its verdict is not `stop`', async () => {
+    it('stops the feed with a failure that it throws, even if its verdict is not `stop`', async () => {
       await using service = await startTwoOrigins({ tls, fates: (stream) => [stream, 'reset'], handshake: [frames] });
       using feed = await started(service, throwing(createTradeFeedError({ stage: 'stream', closeCode: 1001 })));
       feed.advance(100);
@@ -352,7 +352,7 @@ describe('standby', () => {
       expect(feed.events.at(-1)).toMatchObject({ type: 'stopped' });
     });
 
-    it('stops the feed at the next attempt if it throws during a wait', async () => {
+    it('stops the feed at the next attempt if it throws while waiting', async () => {
       await using service = await startTwoOrigins({ tls, fates: (stream) => [stream, stream], handshake: [frames] });
       const thrown = new Error('no dice');
       let fails = false;
@@ -402,7 +402,7 @@ describe('standby', () => {
   });
 });
 
-/** Creates a spare socket with a clock that the test moves. Collects every socket that is opened. */
+/** Creates a spare socket whose clock the test moves. Collects every socket that it opens. */
 const createSpare = (connectTo: Connect = (url) => connectSocket(url, { ca: tls.cert })) => {
   const opened: Socket[] = [];
   const clock = { nowMs: 0 };
@@ -477,7 +477,7 @@ describe('spareSocket', () => {
     expect(taken.destroyed).toBe(false);
   });
 
-  it('opens at most one, and none before the first connection', async () => {
+  it('opens at most one, and none before the first real connection', async () => {
     await using gates = await startGates((service) => service);
     await using spare = createSpare();
     spare.open();
@@ -489,7 +489,7 @@ describe('spareSocket', () => {
     expect(spare.opened).toHaveLength(2);
   });
 
-  it('ignores that it cannot connect: the next connection throws', async () => {
+  it("ignores that it can't connect, because the next connection throws", async () => {
     const refused = new Error('refused');
     let fails = false;
     await using gate = await startGate(['silence']);

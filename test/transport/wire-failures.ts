@@ -6,7 +6,7 @@ import { plantedKey } from '../support/feed.js';
 import { accept, binary, close, issue, refuse, refuseHandshake } from '../support/wire.js';
 import { switching, text, type WireScript, wsFrame } from '../support/wire.js';
 
-/** One way to end an attempt on the wire. Its meaning is in the failure table of test/support. */
+/** One way for an attempt to end on the wire. The failure table of test/support says what it means. */
 export interface Row extends WireScript, Observed {
   readonly what: string;
   readonly retryAfterMs?: number;
@@ -15,7 +15,7 @@ export interface Row extends WireScript, Observed {
 
 type Script = Omit<Row, 'stage' | 'what' | 'status' | 'code'>;
 
-/** A row with the status that is observed, or the code that the client sets. */
+/** A row, with the status observed or the code that the client sets. */
 const row = (stage: Row['stage'], what: string, seen: number | string, script: Script = {}): Row => ({
   stage,
   what,
@@ -55,7 +55,7 @@ const throwing = (thrown: Error) => (): never => {
 export const untrusted = await certificateFor();
 const otherName = await certificateFor('elsewhere.example');
 
-/** Pairs of a certificate and options that refuse it. */
+/** Certificates, each with options that refuse it. */
 export const refusedCertificates = [
   ['an unknown CA', untrusted, {}],
   ['a certificate for another host', otherName, { tls: { ca: otherName.cert } }],
@@ -135,7 +135,7 @@ export const rows: readonly Row[] = [
   closed(4003, 'access expired'),
   closed(4003, 'access revoked'),
   closed(4003, 'something else'),
-  // The reasons of the contract are not secrets, although a part of them may equal a secret.
+  // The contract's reasons aren't secret, although part of one may equal a secret.
   { ...closed(4003, 'access expired'), what: 'e, the ticket', ticket: [issue({ ticket: 'e' })] },
   closed(1013, 'client too slow'),
   closed(1001, 'server shutdown'),

@@ -15,12 +15,12 @@ import {
 const issueWithDateAhead =
   (aheadMs: number): TicketStep =>
   (response, wire, n) => {
-    // A `Date` has whole seconds.
+    // A `Date` header has whole seconds.
     const now = Math.floor(Date.now() / 1_000) * 1_000;
     const expires_at = new Date(now + 60_000).toISOString();
     issue({ expires_at }, { date: new Date(now + aheadMs).toUTCString() })(response, wire, n);
   };
-/** Issues a ticket with a lifetime so short that no handshake is done in time. */
+/** Issues a ticket that expires too soon for any handshake. */
 const issueShort =
   (ms: number): TicketStep =>
   (response, wire, n) => {
@@ -34,7 +34,7 @@ const slowly =
 
 const names = (events: readonly FeedEvent[]): string[] =>
   events.flatMap((event) => {
-    // A worker sends watermarks at any time.
+    // A worker may send watermarks at any time.
     if (event.type === 'watermark') return [];
     return [event.type === 'disconnected' ? event.failure.code : event.type];
   });
@@ -46,7 +46,7 @@ const expired = ['ticket-requested', 'ticket-issued', 'ticket-expired', 'reconne
 
 describe.each(['main', 'worker'] as const)('a wrong `Date` from a proxy, received in %s', (receiveIn) => {
   it.each([60_000, 61_000, 3_600_000, 10 ** 12])(
-    'that leaves the ticket no lifetime (%i ms ahead) is ignored: the service decides',
+    'is ignored if it leaves the ticket no lifetime (%i ms ahead): the service decides',
     async (aheadMs) => {
       await using wire = await startWire({ ticket: [issueWithDateAhead(aheadMs)], handshake: [accept(text('a'))] });
       const events = await untilFrame(optionsFor(wire, { receiveIn }));
@@ -55,7 +55,7 @@ describe.each(['main', 'worker'] as const)('a wrong `Date` from a proxy, receive
     },
   );
 
-  it('that leaves the ticket too little time is ignored in the second attempt in a row', async () => {
+  it('is ignored in the second attempt in a row if it leaves the ticket too little time', async () => {
     const handshake = slowly(150, accept(text('a')));
     await using wire = await startWire({ ticket: [issueShort(50)], handshake: [handshake] });
     const events = await untilFrame(optionsFor(wire, { receiveIn }));
@@ -65,7 +65,7 @@ describe.each(['main', 'worker'] as const)('a wrong `Date` from a proxy, receive
 
   it('is used again after any other failure', async () => {
     const answers: HandshakeStep[] = [() => undefined, refuseHandshake(503), () => undefined, accept(text('a'))];
-    // By the lifetime: on a slow machine the ticket may expire before the handshake starts.
+    // On a slow machine the ticket may expire before the handshake starts, so look at its lifetime.
     const handshake: HandshakeStep = (peer, wire, n) => answers[wire.tickets.length - 1]?.(peer, wire, n);
     await using wire = await startWire({ ticket: [issueShort(50)], handshake: [handshake] });
     const events = await untilFrame(optionsFor(wire, { receiveIn }));
@@ -73,7 +73,7 @@ describe.each(['main', 'worker'] as const)('a wrong `Date` from a proxy, receive
     expect(names(events)).toEqual([...expired, ...full, ...expired, ...opened]);
   });
 
-  it('does not make a handshake endless: handshakeTimeoutMs still applies', async () => {
+  it("doesn't make a handshake endless: handshakeTimeoutMs still applies", async () => {
     await using wire = await startWire({ ticket: [issueShort(50)], handshake: [() => undefined] });
     const events = await until(
       tradeFeedEvents$('market', optionsFor(wire, { receiveIn, handshakeTimeoutMs: 200 })),

@@ -40,7 +40,7 @@ const contentsOf = (frames: readonly Frame[]) =>
   frames.map(({ data, isBinary, receivedAt }) => ({ text: data.toString('latin1'), isBinary, receivedAt }));
 
 describe('a block', () => {
-  it('contains the frames that were added, whatever their memory, and does not share memory with them', () => {
+  it('contains the added frames, whatever their memory, and shares none of it', () => {
     fc.assert(
       fc.property(chunks, (all) => {
         const frames = all.flatMap(framesIn);
@@ -58,7 +58,7 @@ describe('a block', () => {
     );
   });
 
-  it('is sealed when it contains enough bytes and a frame follows; an empty one is not sealed', () => {
+  it('is sealed once it has enough bytes and another frame follows, but never while empty', () => {
     const open = new OpenBlock(100);
     const [first, second] = [Buffer.alloc(100), Buffer.alloc(100)];
     expect(open.seal()).toBeUndefined();
@@ -72,13 +72,13 @@ describe('a block', () => {
     expect(open).toMatchObject({ isEmpty: false, usedBytes: 0 });
   });
 
-  it('is sealed for its rows, too: frames without a payload need memory', () => {
+  it('is also sealed because of its rows, as frames without a payload need memory', () => {
     const open = new OpenBlock(100);
     const sealed = Array.from({ length: 8 }, () => open.add(frame(Buffer.alloc(0))));
     expect(sealed.map((block) => block?.count)).toEqual([...Array<undefined>(7).fill(undefined), 7]);
   });
 
-  it('accepts any number of frames of any size', () => {
+  it('accepts any number of frames, of any size', () => {
     const open = new OpenBlock(Infinity);
     const sizes = Array.from({ length: 5_000 }, (_, n) => (n % 2_000 === 1_999 ? 300_000 : n % 7));
     sizes.forEach((size, n) => open.add(frame(Buffer.alloc(size), true, n)));
@@ -95,9 +95,9 @@ describe('a block', () => {
     expect(framesOf(open.seal()).map((each) => each.text())).toEqual(['read in place']);
   });
 
-  it('knows which texts are ASCII, and which frames are binary', () => {
+  it('knows which texts are ASCII and which frames are binary', () => {
     const open = new OpenBlock(Infinity);
-    // These bytes are not ASCII, so the text shows which decoder was used.
+    // These bytes aren't ASCII, so the text shows which decoder was used.
     const bytes = Buffer.from('\u00e9\u00e9');
     for (const kind of [PayloadKind.Ascii, PayloadKind.Utf8, PayloadKind.Binary])
       open.add(receivedIn(bytes, 0, bytes.length, { kind }));
@@ -106,7 +106,7 @@ describe('a block', () => {
     expect(frames.map((each) => each.text())).toEqual([bytes.toString('latin1'), '\u00e9\u00e9', '\u00e9\u00e9']);
   });
 
-  it('gives away the memory that was filled, if most of it is used, and fills other memory next', () => {
+  it('gives its memory away if most of it is used, and fills other memory next', () => {
     const open = new OpenBlock(64 * 1024);
     const add = (word: string, bytes: number) => open.add(frame(Buffer.alloc(bytes, word)));
     add('a', 1_000);

@@ -25,10 +25,10 @@ import { type Row, rows as wireFailures, untrusted } from '../transport/wire-fai
 const program = (name: string): string => fileURLToPath(new URL(`programs/${name}`, import.meta.url));
 const inWorker = (wire: { readonly baseUrl: string }, options: TradeFeedOptions = {}): TradeFeedOptions =>
   optionsFor(wire, { receiveIn: 'worker', ...options });
-/** Waits for the end of a worker. Returns its exit code, and `undefined` if it had ended before. */
+/** Waits until a worker ends. Returns its exit code; `undefined` if it had already ended. */
 const endOf = async (worker: Worker | undefined): Promise<unknown> =>
   worker && worker.threadId !== -1 ? new Promise((resolve) => worker.once('exit', resolve)) : undefined;
-/** Waits until the first worker was started: its file is imported on demand. */
+/** Waits until the first worker starts: its file is imported on demand. */
 const firstWorker = async (): Promise<Worker> => {
   return waitFor(() => workers.started[0]);
 };
@@ -64,11 +64,11 @@ describe('unsubscribing from a feed in a worker', () => {
     expect(workers.started).toHaveLength(1);
     const wasOpen = type === 'opened' || type === 'frame';
     expect(wire.opcodes).toEqual(wasOpen ? [8] : []);
-    // The handshake that follows a ticket may already be sent.
+    // The handshake that follows a ticket may already have been sent.
     if (type !== 'ticket-issued') expect(wire.handshakes).toHaveLength(Number(wasOpen));
   });
 
-  it('before the worker is ready terminates it, without any connection', async () => {
+  it('before the worker is ready terminates it, and no connection is opened', async () => {
     await using wire = await startWire();
     const subscription = tradeFeed$('market', inWorker(wire)).subscribe();
     const worker = await firstWorker();
@@ -77,7 +77,7 @@ describe('unsubscribing from a feed in a worker', () => {
     expect(wire.connections).toBe(0);
   });
 
-  it('terminates a worker that does not react within 3 s', async () => {
+  it("terminates a worker that doesn't react within 3 s", async () => {
     workers.instead = program('hang.mjs');
     await using wire = await startWire();
     const subscription = tradeFeed$('market', inWorker(wire)).subscribe();
@@ -104,7 +104,7 @@ describe('unsubscribing from a feed in a worker', () => {
     expect(words).toEqual(['ticket-requested', 'ticket-issued', 'opened', 'a', 'b']);
   });
 
-  it('calls onClosing with a promise that resolves when the worker has ended', async () => {
+  it('calls onClosing with a promise that resolves once the worker has ended', async () => {
     await using wire = await startWire({ handshake: [accept(text('a'))] });
     const closing: Promise<void>[] = [];
     const owner = { user: { where: 'a test' }, onClosing: (closed: Promise<void>) => void closing.push(closed) };
@@ -160,7 +160,7 @@ describe('a worker that ends early', () => {
     expect(inspect(error, { depth: null, showHidden: true })).not.toContain(plantedKey);
   });
 
-  it('stops the feed if it cannot be started', async () => {
+  it("stops the feed if it can't be started", async () => {
     workers.instead = program('there-is-none.mjs');
     await using wire = await startWire();
     const error = await errorOf(inWorker(wire));
@@ -179,7 +179,7 @@ describe('an `apiKey` function', () => {
     return (await errorOf(inWorker(wire, { apiKey, backoff: { maxAttempts: 1 } }))) as TradeFeedError;
   };
 
-  it('that throws: the exception, the same object, is the cause of each failure', async () => {
+  it('that throws becomes the cause of each failure, as the same object', async () => {
     const causes = [new Error('first'), thrown];
     let calls = 0;
     const error = await keyFailure(() => {
@@ -194,7 +194,7 @@ describe('an `apiKey` function', () => {
   it.each<[string, () => unknown]>([
     ['returns a symbol', () => symbol],
     ['resolves with an object', () => Promise.resolve({ call: () => undefined })],
-  ])('that %s, which is no key and cannot be cloned, ends the feed with an error', async (_what, apiKey) => {
+  ])("that %s, which is not a key and can't be cloned, ends the feed with an error", async (_what, apiKey) => {
     await using wire = await startWire();
     const failure = { code: 'invalid-options', stage: 'ticket', option: 'apiKey' };
     for (const options of [inWorker(wire), optionsFor(wire)])
@@ -214,7 +214,7 @@ describe('an `apiKey` function', () => {
       'a failure with a field that cannot be cloned',
       Object.assign(createTradeFeedError({ stage: 'ticket', status: 500 }), { call }),
     ],
-  ])('that throws %s: that object is the cause', async (_what, cause) => {
+  ])('that throws %s makes that object the cause', async (_what, cause) => {
     const error = await keyFailure(() => {
       throw cause as Error;
     });
@@ -226,7 +226,7 @@ describe('an `apiKey` function', () => {
 describe('a blocked main thread', () => {
   const stand = (ms: number): void => void Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 
-  it('receives a gap with the number of frames that its worker dropped, in their place', async () => {
+  it('gets a gap in place of the frames that its worker dropped, with their number', async () => {
     const texts = Array.from({ length: 1_500 }, (_, n) => text(`${n}`.padEnd(1_000)));
     await using wire = await startWire({ handshake: [accept(text('first'), ...texts, text('last'))] });
     let expected = 0;
@@ -265,7 +265,7 @@ describe('a process', () => {
   });
 });
 
-/** Each way to end an attempt once, except those with options that a worker refuses, and what else crosses the threads. */
+/** Each way to end an attempt, except those with options that a worker refuses, and whatever else crosses threads. */
 const rows = [
   ...wireFailures.filter(({ options }, n) => {
     const isFirst = wireFailures.findIndex((other) => failureRow(other) === failureRow(wireFailures[n] as Row)) === n;
@@ -285,10 +285,10 @@ const rows = [
   { what: 'a function that returns no string', options: { apiKey: () => ({}) as string } },
 ] satisfies readonly Partial<Row>[];
 
-// The wait is so long that the second attempt is not observed.
+// The delay is so long that no second attempt is observed.
 const noHurry = { initialDelayMs: 5_000, maxDelayMs: 5_000, jitter: 'none' } as const;
 
-// Removes the fields that depend on a clock or on the machine.
+// Removes fields that depend on a clock or on the machine.
 const timeless = ({ endedAt: _, uptimeMs: __, ...fields }: Record<string, unknown>) => fields;
 const comparable = (failure: TradeFeedError | undefined): unknown =>
   failure && {

@@ -22,7 +22,7 @@ const start = (capacityBytes = 2 ** 28) => {
   const batches: (readonly Item[])[] = [];
   const handOver = new HandOver(
     (items, buffers) => {
-      // The same objects. jest would compare them byte by byte.
+      // The very same objects. jest would compare them byte by byte.
       const blocks = items.flatMap((item) => (item.type === 'frames' ? [item.bytes] : []));
       expect(buffers).toHaveLength(blocks.length);
       expect(blocks.every((block, n) => block === buffers[n])).toBe(true);
@@ -43,7 +43,7 @@ const start = (capacityBytes = 2 ** 28) => {
 };
 
 describe('the hand-over', () => {
-  it('sends all frames of a turn at its end, while the main thread keeps up', async () => {
+  it('sends all frames of a turn at its end while the main thread keeps up', async () => {
     const { put, counts, handOver, batches, progress } = start();
     put(3);
     expect(counts()).toEqual([]);
@@ -58,7 +58,7 @@ describe('the hand-over', () => {
     expect(watermarksOf(batches)).toEqual([expect.any(Number), expect.any(Number)]);
   });
 
-  it('sends two batches ahead, and the rest together after one was handled', async () => {
+  it('sends two batches ahead, and the rest together once one was handled', async () => {
     const { put, counts, handOver, progress } = start();
     for (const count of [1, 2, 3, 4]) {
       put(count);
@@ -74,17 +74,17 @@ describe('the hand-over', () => {
     expect(counts()).toEqual([1, 2, 7, 1]);
   });
 
-  it('sends with each batch the time up to which all frames are sent', async () => {
+  it('says with each batch up to what time all frames were sent', async () => {
     const { handOver, batches, progress } = start();
     const receivedAt = Date.now() - 1_000;
     const read = (bytes: number) => new Frame('market', Buffer.from(new ArrayBuffer(bytes)), false, receivedAt, 1);
-    // A block is sent during a read: more frames of that read follow, with the same time.
+    // Sends a block during a read: more frames of that read, with the same time, follow.
     for (let n = 0; n < 6; n += 1) handOver.addFrame(read(20_000));
     expect(watermarksOf(batches)).toEqual([receivedAt]);
     const before = Date.now();
     await turn();
     expect(watermarksOf(batches)[1]).toBeGreaterThanOrEqual(before);
-    // Two batches are not handled. The watermark is not later than the frames that wait, whatever the clock shows.
+    // With two unhandled batches, the watermark isn't later than the waiting frames, whatever the clock shows.
     for (let n = 0; n < 200; n += 1) handOver.addFrame(read(20_000));
     await turn();
     expect(batches).toHaveLength(2);
@@ -96,7 +96,7 @@ describe('the hand-over', () => {
     expect(watermarksOf(batches)[3]).toBeGreaterThanOrEqual(before);
   });
 
-  it('sends a watermark on request, unless frames wait or a batch is not handled', async () => {
+  it('sends a watermark on request, unless frames wait or a batch is unhandled', async () => {
     const { handOver, batches, put } = start();
     const before = Date.now();
     handOver.sendWatermark();
@@ -110,7 +110,7 @@ describe('the hand-over', () => {
     expect(batches).toHaveLength(2);
   });
 
-  it('counts batches that are not handled against the capacity', async () => {
+  it('counts unhandled batches against the capacity', async () => {
     const { put, counts, handOver, progress, batches } = start(640_000);
     put(30, 50_000);
     await turn();
@@ -133,7 +133,7 @@ const opened = (connection: number): EventItem => ({
   event: { type: 'opened', at: 0, feed: 'market', connection },
 });
 
-/** Summarizes items: the numbers of frames, the dropped frames and the events. */
+/** Summarizes items: the frames' numbers, the dropped frames and the events. */
 const inShort = (items: readonly Item[]): readonly (string | number)[] =>
   items.flatMap((item): readonly (string | number)[] => {
     if (item.type === 'missed') return [`-${item.frames} (${item.from} to ${item.to})`];
@@ -153,7 +153,7 @@ const range = (from: number, to: number): readonly number[] =>
   Array.from({ length: to - from + 1 }, (_, n) => from + n);
 
 describe('the store of a worker', () => {
-  it('returns blocks up to a size, and one block whatever its size', () => {
+  it('returns blocks up to a total size, but at least one', () => {
     const store = new Store(64_000);
     fill(store, 1, 10);
     store.addEvent(opened(2));
@@ -162,14 +162,14 @@ describe('the store of a worker', () => {
     expect(inShort(store.take(1e6))).toEqual([...range(4, 10), 'opened']);
   });
 
-  it('drops the oldest blocks beyond the capacity and reports them in their place, but never drops events', () => {
+  it('drops the oldest blocks beyond its capacity, reports them in their place, and never drops events', () => {
     const store = new Store(64_000);
     store.addEvent(opened(1));
     fill(store, 1, 40);
     store.addEvent(opened(2));
     fill(store, 41, 120);
     const items = inShort(store.take(1e6));
-    // A row of 16 bytes belongs to each frame except the last one, which is not in a block yet: 62 frames fit, and the last one.
+    // Each frame has a row of 16 bytes, except the last, which isn't in a block yet: 62 frames fit, plus the last.
     expect(items).toEqual(['opened', '-40 (1 to 40)', 'opened', '-17 (41 to 57)', ...range(58, 120)]);
   });
 
@@ -185,7 +185,7 @@ describe('the store of a worker', () => {
     expect(inShort(store.take(1e6))).toEqual(range(101, 140));
   });
 
-  it('drops a frame that is larger than the capacity, unless it is taken first', () => {
+  it('drops a frame larger than the capacity, unless it is taken first', () => {
     const store = new Store(64_000);
     fill(store, 1, 1, 100_000);
     expect(inShort(store.take(1))).toEqual([1]);
@@ -196,7 +196,7 @@ describe('the store of a worker', () => {
     expect(inShort(store.take(1e6))).toEqual(['-1 (2 to 2)', 3]);
   });
 
-  it('never stores more than its capacity and one read, and reports every dropped frame', () => {
+  it('never stores more than its capacity plus one read, and reports every dropped frame', () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 5_000, max: 50_000 }),
@@ -232,7 +232,7 @@ describe('the store of a worker', () => {
               store.addEvent(opened(1));
               added += 1;
             } else {
-              // Two frames of one read.
+              // Two frames from one read.
               const read = Buffer.alloc(step);
               for (const part of [read.subarray(0, step / 2), read.subarray(step / 2)]) {
                 put += 1;

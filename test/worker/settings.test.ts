@@ -23,7 +23,7 @@ const valid: TradeFeedOptions = {
   receiveIn: 'worker',
 };
 const askForKey = () => Promise.resolve('key');
-/** Returns the settings that arrive in the worker. */
+/** Returns the settings as the worker gets them. */
 const across = (options: TradeFeedOptions): Settings =>
   restoreSettings(structuredClone(cloneableSettings(resolveTicketOptions(options))), askForKey);
 
@@ -42,7 +42,7 @@ describe('settings for a worker', () => {
     ['classify', { classify: (_, verdict) => verdict }, ': another thread.*leave out `receiveIn`'],
     ['backoff.random', { backoff: { random: () => 0 } }, ": another thread.*set `backoff.jitter` to 'none'"],
     ['tls.checkServerIdentity', { tls: { checkServerIdentity: () => undefined } }, ': another thread.*`tls.ca`'],
-  ])('are refused from the call itself if they are bound to this thread: %s', (...[option, options, advice = '']) => {
+  ])('are refused at once if they are bound to this thread: %s', (...[option, options, advice = '']) => {
     const wanted = new RegExp(`\`${option}\` must be left out with \`receiveIn: 'worker'\`${advice}`);
     const message = expect.stringMatching(wanted) as unknown;
     for (const feed$ of [tradeFeed$, tradeFeedEvents$])
@@ -60,7 +60,7 @@ describe('settings for a worker', () => {
     expect(cloneableSettings(resolveTicketOptions({ ...valid, receiveBufferBytes: 5 })).receiveBufferBytes).toBe(5);
   });
 
-  it('arrive unchanged, with the key as a Secret and without functions that the user did not pass', () => {
+  it("arrive unchanged, with the key as a Secret and no functions that the user didn't pass", () => {
     const backoff = { maxAttempts: Infinity, factor: 3 };
     const settings = across({ ...valid, ticketTimeoutMs: 5, standby: true, backoff });
     const { baseUrl } = valid;
@@ -72,7 +72,7 @@ describe('settings for a worker', () => {
     expect(inspect(settings, { depth: null, showHidden: true })).not.toContain('planted');
   });
 
-  it('arrive with a function that asks for the key, and with Buffers in the TLS options', () => {
+  it('arrive with a function that requests the key, and with Buffers in the TLS options', () => {
     const tls = { passphrase: 'none', crl: [], ciphers: 'HIGH', ticketKeys: Buffer.alloc(48) };
     const settings = across({ ...valid, apiKey: () => 'mine', tls });
     expect(settings.apiKey).toBe(askForKey);
@@ -80,7 +80,7 @@ describe('settings for a worker', () => {
     expect(Buffer.isBuffer((settings.tls as Record<string, unknown>)['ticketKeys'])).toBe(true);
   });
 
-  it('do not contain properties with a symbol as their name', () => {
+  it('contain no properties named by symbols', () => {
     const settings = { ...resolveTicketOptions(valid), [Symbol('of this thread')]: () => undefined };
     expect(() => structuredClone(cloneableSettings(settings))).not.toThrow();
     expect(checkReceiveIn(settings)).toBe(settings);
@@ -113,7 +113,7 @@ it('copies the network defaults of this thread', () => {
   }
 });
 
-/** What arrives on the main thread. */
+/** What the main thread gets. */
 const arrived = (thrown: unknown, kept: Thrown = new Map()): unknown =>
   fromCloneable(structuredClone(toCloneable(thrown)), kept);
 
@@ -144,7 +144,7 @@ describe('an error that is sent to another thread', () => {
   });
 
   it.each([new Error('mine'), 'mine', undefined, { mine: true }, () => 1])(
-    'is the same object when it was thrown by apiKey: %p',
+    'is the same object if apiKey threw it: %p',
     (thrown) => {
       const kept: Thrown = new Map();
       const there = standIn(structuredClone(keepThrown(kept, 1, thrown)));
@@ -156,7 +156,7 @@ describe('an error that is sent to another thread', () => {
     },
   );
 
-  it('is kept while a failure can have it as its cause, and not forever', () => {
+  it('is kept only while a failure can have it as its cause', () => {
     const kept: Thrown = new Map();
     const errors = Array.from({ length: 100 }, (_, n) => new Error(`${n}`));
     const there = errors.map((error, n) => standIn(keepThrown(kept, n, error)));

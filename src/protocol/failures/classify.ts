@@ -13,11 +13,10 @@ import {
 import { createFailure, type FailureFacts, joinDetails, matches, type TradeFeedError } from './trade-feed-error.js';
 
 /**
- * Returns the verdict of a failure, by the table of the contract's section 7: one of `stop`, `renew`, `wait`,
- * `backoff`.
+ * Looks up a failure's verdict in the table of the contract's section 7: `stop`, `renew`, `wait` or `backoff`.
  *
- * Pure. Accepts a {@link TradeFeedError} or plain facts. A status or close code without a row matches the row for all
- * other values.
+ * Pure. Accepts a {@link TradeFeedError} or plain facts. A status or close code without its own row matches the row for
+ * all others.
  *
  * @param failure - the stage with a status, a close code and its reason, or a code
  * @throws TypeError when no row matches: the facts contain no status, no close code and no known code of that stage
@@ -33,9 +32,9 @@ import { createFailure, type FailureFacts, joinDetails, matches, type TradeFeedE
 export const classify = (failure: FailureFacts): Verdict => meaningOf(failure).verdict;
 
 /**
- * Creates the {@link TradeFeedError} for the observed facts. The table defines its code, verdict, message and advice.
+ * Creates the {@link TradeFeedError} for the observed facts. The table supplies its code, verdict, message and advice.
  *
- * Also useful in tests of your error handling.
+ * Handy in tests of your error handling.
  *
  * @param facts - see {@link FailureFacts}
  * @throws TypeError when no row of the table matches
@@ -48,7 +47,7 @@ export const classify = (failure: FailureFacts): Verdict => meaningOf(failure).v
  */
 export const createTradeFeedError = (facts: FailureFacts): TradeFeedError => {
   const { closeCode, reason, detail } = facts;
-  // The message goes to logs, so its texts are made printable. The field `reason` contains the reason exactly as sent.
+  // The message goes to logs, so it must be printable. The field `reason` keeps the reason exactly as sent.
   const shown = reason && onOneLine(reason);
   const observed = joinDetails(
     closeCode !== undefined && `close code ${closeCode}`,
@@ -64,7 +63,7 @@ export const attemptFailure = (settings: ClassifyOption, facts: FailureFacts): u
 const onOneLine = (text: string): string => printable(text.trim());
 
 const meaningOf = ({ stage, code, status, closeCode, reason }: FailureFacts): Meaning => {
-  // Without a status and a close code, the failure code is enough. Otherwise they must match as well.
+  // If there's no status and no close code, the failure code is enough. Otherwise they must match too.
   const isBare = status === undefined && closeCode === undefined;
   const found = serviceMeanings.find(
     (each) =>
@@ -77,14 +76,14 @@ const meaningOf = ({ stage, code, status, closeCode, reason }: FailureFacts): Me
   return found;
 };
 
-type Seen = Pick<Meaning, 'status' | 'closeCode' | 'reason'>;
+type When = Pick<Meaning, 'status' | 'closeCode' | 'reason'>;
 
-/** Returns a function that creates the rows of a stage. `backoff`: the advice for a failure that passes. */
+/** Returns a function that creates the rows of a stage. `passes`: what happens next if the failure is temporary. */
 const rowsOf =
   (stage: Stage, passes: string) =>
-  (seen: Seen, code: ServiceFailureCode, verdict: Verdict, [meaning, advice]: readonly [string, string?]): Meaning => {
+  (when: When, code: ServiceFailureCode, verdict: Verdict, [meaning, advice]: readonly [string, string?]): Meaning => {
     const usual = verdict === 'renew' ? 'the feed reconnects with a fresh ticket' : passes;
-    return row(stage, code, verdict, [meaning, advice ?? `Nothing to do: ${usual}.`], seen);
+    return row(stage, code, verdict, [meaning, advice ?? `Nothing to do: ${usual}.`], when);
   };
 
 const ticket = rowsOf('ticket', 'the request is repeated with backoff');
@@ -99,7 +98,7 @@ const untrusted = [
 ] as const;
 
 /**
- * Contract, section 7. The first match is used. A row without status and close code is for what the client itself
+ * Contract, section 7. The first match wins. Rows without a status and close code are for what the client itself
  * detects.
  */
 export const serviceMeanings: readonly Meaning[] = [
@@ -153,7 +152,7 @@ export const serviceMeanings: readonly Meaning[] = [
   ]),
   handshake({ status: 503 }, 'capacity-full', 'backoff', ['The service has no room for another user.']),
   handshake({ status: '5xx' }, 'handshake-failed', 'backoff', handshakeFailed),
-  // Both are temporary: busy servers and proxies send them (RFC 9110, 15.5.9; RFC 6585, 4).
+  // Busy servers and proxies send these, so both are temporary (RFC 9110, 15.5.9; RFC 6585, 4).
   handshake({ status: 408 }, 'handshake-failed', 'backoff', handshakeFailed),
   handshake({ status: 429 }, 'handshake-failed', 'backoff', handshakeFailed),
   handshake({ status: 'other' }, 'handshake-failed', 'stop', [
@@ -204,7 +203,7 @@ export const serviceMeanings: readonly Meaning[] = [
   retriesExhausted,
 ];
 
-/** The failures between the replicas of a cluster. */
+/** The failures between a cluster's replicas. */
 export const clusterMeanings = {
   behind: row('stream', 'cluster-behind', 'renew', [
     "Messages from the owner didn't reach this replica.",
@@ -228,7 +227,7 @@ export const clusterMeanings = {
   ]),
 };
 
-/** The failures of the gaps and events that a log adds to those of the feed. */
+/** The failures in the gaps and events that a log adds to the feed's. */
 export const logMeanings = {
   paused: row('stream', 'log-paused', 'backoff', [
     'No process wrote the log.',
@@ -282,7 +281,7 @@ export const logErrors = {
 
 const bundled = 'If your app is a bundle, mark `rx-trade-feed` as external (esbuild: `--packages=external`)';
 
-/** The failures of the code that receives a feed: a worker, and the packages that open connections. */
+/** The failures of what receives a feed: a worker, and the packages that open connections. */
 export const workerMeanings = {
   tooSlow: row('stream', 'receiver-too-slow', 'renew', [
     "The main thread was slower than the feed, or was blocked until the worker's buffer was full.",

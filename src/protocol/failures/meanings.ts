@@ -4,9 +4,9 @@ export type Stage = 'ticket' | 'handshake' | 'stream';
 export const stages: readonly Stage[] = ['ticket', 'handshake', 'stream'];
 
 /**
- * The reaction to a failure: `stop` (the feed errors), `renew` (a fresh ticket at once if the last connection was
- * stable, else backoff), `wait` (wait as long as the service demands, then a fresh ticket), `backoff` (wait by the
- * policy, then a fresh ticket).
+ * How the feed reacts to a failure: `stop` (errors), `renew` (gets a fresh ticket at once if the last connection was
+ * stable, else backs off), `wait` (waits as long as the service asks, then gets a fresh ticket), `backoff` (waits by
+ * the policy, then gets a fresh ticket).
  */
 export type Verdict = 'stop' | 'renew' | 'wait' | 'backoff';
 
@@ -65,8 +65,7 @@ export type RelayFailureCode =
   | 'relay-source-failed';
 
 /**
- * Names every failure of the code that receives a feed: a worker (`receiveIn: 'worker'`), or the packages that open
- * connections.
+ * Names every failure of what receives a feed: a worker (`receiveIn: 'worker'`), or the packages that open connections.
  */
 export type ReceiverFailureCode = 'receiver-too-slow' | 'receiver-failed';
 
@@ -91,30 +90,30 @@ export type FailureCode =
   ServiceFailureCode | RelayFailureCode | ReceiverFailureCode | ClusterFailureCode | LogFailureCode;
 
 export interface Meaning {
-  /** The stage that the row matches; absent: any. */
+  /** The stage it matches; absent: any. */
   readonly stage?: Stage | undefined;
-  /** The HTTP status that the row matches: a number, `5xx` for 500 to 599, or `other` for any status. */
+  /** The HTTP status it matches: a number, `5xx` for 500 to 599, or `other` for any status. */
   readonly status?: number | '5xx' | 'other' | undefined;
-  /** The close code that the row matches; `other`: any code. */
+  /** The close code it matches; `other`: any code. */
   readonly closeCode?: number | 'other';
-  /** The close reason that the row matches; absent: any. */
+  /** The close reason it matches; absent: any. */
   readonly reason?: string;
   readonly code: FailureCode;
   readonly verdict: Verdict;
-  /** What happened, in one sentence with a full stop. */
+  /** What happened, in one sentence with a period. */
   readonly meaning: string;
   /** What to do, in one sentence. */
   readonly advice: string;
 }
 
-/** What not every page needs is a literal instead of a row: a bundler can leave it out. */
+/** Creates a row. Meanings that not every page needs are literals instead, so that a bundler can leave them out. */
 export const row = (
   stage: Stage | undefined,
   code: FailureCode,
   verdict: Verdict,
   [meaning, advice]: readonly [meaning: string, advice: string],
-  seen?: Pick<Meaning, 'status' | 'closeCode' | 'reason'>,
-): Meaning => ({ stage, ...seen, code, verdict, meaning, advice });
+  when?: Pick<Meaning, 'status' | 'closeCode' | 'reason'>,
+): Meaning => ({ stage, ...when, code, verdict, meaning, advice });
 
 export const invalidOptions: Meaning = {
   code: 'invalid-options',
@@ -130,7 +129,7 @@ export const retriesExhausted: Meaning = {
   advice: 'See the cause. To allow more reconnects, raise `backoff.maxAttempts`.',
 };
 
-/** The gap between two subscriptions: `repeat`, `concat` or `switchMap` have subscribed to the feed again. */
+/** The gap between two subscriptions: `repeat`, `concat` or `switchMap` resubscribed to the feed. */
 export const subscribedAgain: Meaning = {
   code: 'connection-closed',
   verdict: 'backoff',
@@ -147,7 +146,7 @@ export const sourceCompleted: Meaning = {
 
 const again = 'Nothing to do: the client connects again.';
 
-/** The failures that a relay itself reports: the reasons for a gap, for a missing feed, and for the end of a stream. */
+/** The failures that a relay itself reports: why there's a gap, why the feed is missing, and why a stream ended. */
 export const relayReports = {
   behind: {
     stage: 'stream',
@@ -177,7 +176,7 @@ export const relayReports = {
     meaning: 'The relay requires this client to authorize again.',
     advice: again,
   },
-  // Not `renew`: a page that was replaced by its duplicate would be refused at once.
+  // Not `renew`: the relay would refuse a page at once if its duplicate replaced it.
   replaced: {
     stage: 'stream',
     code: 'relay-replaced',
@@ -190,7 +189,7 @@ export const relayReports = {
 const refused = ['The relay refuses this client.', 'Sign in again.'] as const;
 const failed = ["The relay couldn't answer.", again] as const;
 
-/** The failures that a client of a relay observes. The first row that matches is used. */
+/** The failures that a relay's client observes. The first matching row wins. */
 export const relayMeanings: readonly Meaning[] = [
   row('handshake', 'relay-refused', 'stop', refused, { status: 401 }),
   row('handshake', 'relay-refused', 'stop', refused, { status: 403 }),
@@ -207,7 +206,7 @@ export const relayMeanings: readonly Meaning[] = [
     'The relay took too long to authorize this client.',
     "Nothing to do: the client connects again. If it happens often, make the server's `authorize` faster.",
   ]),
-  // Not `renew`: when a relay restarts, all its clients would connect again at the same moment.
+  // Not `renew`: after a relay restarts, all its clients would reconnect at the same moment.
   row('stream', 'relay-lost', 'backoff', ['The connection to the relay ended.', again]),
   row('stream', 'relay-stalled', 'renew', ['The relay was silent for too long.', again]),
   row('stream', 'invalid-relay-data', 'backoff', [
@@ -219,6 +218,6 @@ export const relayMeanings: readonly Meaning[] = [
 /** `npm run addresses -- --write` also writes it into package.json; `npm publish` fails while it is empty. */
 export const repository = '' as string;
 
-/** Returns the address of the page about a failure code: in the repository, or in the package while there is none. */
+/** Returns the address of the page about a failure code: in the repository, or in the package until there's one. */
 export const failurePage = (code: string): string =>
   `${repository === '' ? 'node_modules/rx-trade-feed' : `${repository}/blob/main`}/docs/failures/${code}.md`;

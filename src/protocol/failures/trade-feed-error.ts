@@ -13,8 +13,8 @@ import {
 } from './meanings.js';
 
 /**
- * The facts observed when an attempt ended. An HTTP status or a close code is enough. A failure that the client itself
- * detects (a timeout, an invalid frame) has neither: set its `code`.
+ * What was observed when an attempt ended. An HTTP status or a close code is enough. If the client itself detected the
+ * failure (a timeout, an invalid frame), there's neither: set its `code`.
  */
 export interface FailureFacts {
   readonly stage: Stage;
@@ -33,7 +33,7 @@ export interface FailureFacts {
   readonly framesReceived?: number | undefined;
   /** When the attempt ended, in epoch ms; for a stalled connection, when the last bytes arrived. */
   readonly endedAt?: number | undefined;
-  /** More text for the message, for example the name of an invalid field. */
+  /** More text for the message, such as the name of an invalid field. */
   readonly detail?: string | undefined;
   readonly cause?: unknown;
 }
@@ -50,19 +50,19 @@ export interface FailureFields extends FailureFacts {
   readonly option?: string | undefined;
   readonly advice: string;
   /**
-   * A summary without private text. If it is set, {@link TradeFeedError.toPublic} keeps both `meaning` and `advice`.
+   * A summary without private text. If it's set, {@link TradeFeedError.toPublic} keeps both `meaning` and `advice`.
    */
   readonly meaning?: string | undefined;
   readonly previous?: TradeFeedError | undefined;
 }
 
 /**
- * The failure that ended an attempt, and the only error that the feed itself raises.
+ * The failure that ended an attempt, and the only error the feed itself raises.
  *
- * It contains everything that a reconnect policy needs, and no secret. {@link createTradeFeedError} creates one from
- * observed facts.
+ * It holds everything a reconnect policy needs, and no secret. {@link createTradeFeedError} creates one from observed
+ * facts.
  *
- * The message consists of `summary`, `detail` in parentheses, `advice`, and the address of the page about its code.
+ * The message is `summary`, `detail` in parentheses, `advice`, and the address of the page about its code.
  *
  * @example
  * ```ts
@@ -83,10 +83,10 @@ export class TradeFeedError extends Error {
   declare readonly stage: Stage;
   /** What the reconnect policy does about it. */
   declare readonly verdict: Verdict;
-  /** What happened, in one sentence. JSON and `util.inspect` do not show this field: it is part of the message. */
+  /** What happened, in one sentence. JSON and `util.inspect` don't show this field, because the message contains it. */
   declare readonly summary: string;
   /**
-   * The observed details, for example `HTTP 401`. Missing if there are none. Not in JSON: it is part of the message.
+   * The observed details, such as `HTTP 401`. Missing if there are none. Not in JSON, because the message contains it.
    */
   declare readonly detail?: string;
   /**
@@ -97,8 +97,7 @@ export class TradeFeedError extends Error {
   /** What to do about it, in one sentence for a person. */
   declare readonly advice: string;
   /**
-   * What happened, in a fixed text of the library without observed details. Missing when the failure is not from its
-   * tables.
+   * What happened, in a fixed text without observed details. Missing if the failure isn't from the library's tables.
    */
   declare readonly meaning?: string;
   /** How long the connection had been open, in ms; 0 when it never opened. */
@@ -107,24 +106,23 @@ export class TradeFeedError extends Error {
   declare readonly framesReceived: number;
   /** When the attempt ended, in epoch ms; for a stalled connection, when the last bytes arrived. */
   declare readonly endedAt: number;
-  /** HTTP status, when there was one. */
+  /** HTTP status, if there was one. */
   declare readonly status?: number;
-  /** WebSocket close code, when there was one. */
+  /** WebSocket close code, if there was one. */
   declare readonly closeCode?: number;
-  /** Close reason, when there was a close code. */
+  /** Close reason, if there was a close code. */
   declare readonly reason?: string;
   /** The wait that the service demands in `Retry-After`, in ms. */
   declare readonly retryAfterMs?: number;
-  /** The failure before this one, if the attempt was a reconnect. It has no `previous` itself. */
+  /** The failure before this one, if the attempt was a reconnect. Has no `previous` itself. */
   declare readonly previous?: TradeFeedError;
 
   constructor(fields: FailureFields) {
     super(messageOf(fields));
-    // V8 formats a stack when it is first read. Until then it keeps objects of the call stack alive, for example a
-    // closed socket.
+    // V8 formats a stack on first access. Until then it keeps objects of the call stack alive, such as a closed socket.
     this.stack = String(this.stack);
     const known = Object.entries(fields).filter(
-      // Times are computed from `endedAt`, so a value that is none is replaced by the current time.
+      // Other times are computed from `endedAt`, so an invalid one is replaced by the current time.
       ([name, value]) => value !== undefined && (name !== 'endedAt' || isTime(value)),
     );
     Object.assign(this, { uptimeMs: 0, framesReceived: 0, endedAt: Date.now() }, Object.fromEntries(known));
@@ -134,10 +132,10 @@ export class TradeFeedError extends Error {
   /**
    * Returns a copy that may leave the server: for a page, a health check, a public status.
    *
-   * Keeps code, stage, verdict, status, close code, times and counts. The message consists only of `meaning` and
-   * `advice`. Texts from outside are removed: detail, close reason, cause and stack. `previous` is converted in the
-   * same way. The `previous` of a public `retries-exhausted` is the last failure, which is the cause of the original. A
-   * failure without a `meaning` gets a fixed text. Log the original failure on the server.
+   * Keeps code, stage, verdict, status, close code, times and counts. The message is just `meaning` and `advice`. Drops
+   * text from outside (detail, close reason, cause and stack), and does the same to `previous`. For
+   * `retries-exhausted`, `previous` is the last failure, which the original has as its cause. A failure without a
+   * `meaning` gets a fixed text. Log the original failure on the server.
    */
   toPublic(): TradeFeedError {
     return publicCopy(this);
@@ -150,7 +148,7 @@ export class TradeFeedError extends Error {
 }
 
 /**
- * Returns whether an error is a {@link TradeFeedError}, also if another copy of this library (in a bundle, in a worker)
+ * Returns whether an error is a {@link TradeFeedError}, even if another copy of this library (in a bundle, in a worker)
  * created it.
  *
  * Anything else that reaches the error channel was thrown by your own operator or callback: print it whole.
@@ -174,8 +172,7 @@ export const isTradeFeedError = (error: unknown): error is TradeFeedError =>
   verdicts.includes((error as Partial<TradeFeedError>).verdict as Verdict);
 
 /**
- * Keeps the cause and the stack. New advice may be private, so the copy then has no `meaning`, unless `changes` has
- * one.
+ * Copies a failure with its cause and stack. New advice may be private, so it drops `meaning` unless `changes` has one.
  */
 export const copyFailure = (
   failure: TradeFeedError,
@@ -190,7 +187,7 @@ export const copyFailure = (
   return copy;
 };
 
-// Outside of the class: a class that names itself gets another name in a bundle, which a stack trace would show.
+// Outside the class: bundlers rename a class that refers to itself, and stack traces would show that name.
 const publicCopy = (failure: TradeFeedError): TradeFeedError => {
   const { cause, previous } = failure;
   const { meaning, advice } = failure.meaning ? failure : withoutMeaning;
@@ -203,19 +200,19 @@ const publicCopy = (failure: TradeFeedError): TradeFeedError => {
   return shown;
 };
 
-/** The public texts of a failure that has no `meaning`. */
+/** What a failure without a `meaning` says in public. */
 const withoutMeaning = { meaning: 'The feed failed.', advice: "See the server's log." };
 
 type KnownFields = Omit<FailureFields, 'summary' | 'detail' | 'option' | 'previous' | 'cause'>;
 
-/** Returns the fields that have the right type, without `previous` and those that are not enumerable. */
+/** Returns the fields of the right type, except `previous` and those that aren't enumerable. */
 const knownFields = (fields: Readonly<Record<string, unknown>>): KnownFields => {
   const valid = Object.entries(fieldChecks).filter(([name, isValid]) => isValid(fields[name]));
   return Object.fromEntries(valid.map(([name]) => [name, fields[name]])) as unknown as KnownFields;
 };
 
 const fieldChecks: Readonly<Record<keyof KnownFields, (value: unknown) => boolean>> = {
-  // A newer version may know more codes than this one.
+  // A newer version may have more codes.
   code: isText,
   stage: (value) => stages.includes(value as Stage),
   verdict: (value) => verdicts.includes(value as Verdict),
@@ -233,7 +230,7 @@ const fieldChecks: Readonly<Record<keyof KnownFields, (value: unknown) => boolea
 const messageOf = (fields: FailureFields): string =>
   `${observedIn(fields)} ${fields.advice} See ${failurePage(fields.code)}`;
 
-/** Returns what happened: the message without its advice and page. */
+/** Returns only what happened: the message without its advice and page. */
 export const withoutAdvice = ({ message, advice }: Pick<TradeFeedError, 'message' | 'advice'>): string => {
   const end = message.lastIndexOf(` ${advice}`);
   return advice === '' || end === -1 ? message : message.slice(0, end);
@@ -246,12 +243,12 @@ const observedIn = ({ summary, detail, option }: FailureFields): string => {
     : `Invalid option: \`${option}\` ${detail}.`;
 };
 
-/** The fields that are not enumerable: `cause`, as in every Error, and the parts of the message. */
+/** Fields that aren't enumerable: `cause`, as in every Error, and the parts of the message. */
 const hidden: readonly string[] = ['cause', 'summary', 'detail', 'option'];
 
 /**
- * `toPublic()` of the result keeps `meaning` and `advice`: the same writer wrote the payloads. `shiftMs`: see
- * `readEventLine`.
+ * Reads a failure as plain data. Its `toPublic()` keeps `meaning` and `advice`, because the same writer wrote the
+ * payloads. `shiftMs`: see `readEventLine`.
  */
 export const readFailure = (value: unknown, shiftMs = 0): TradeFeedError => {
   const fields = Object(value) as Readonly<Record<string, unknown>>;
@@ -265,12 +262,12 @@ export const readFailure = (value: unknown, shiftMs = 0): TradeFeedError => {
     endedAt: endedAt === undefined ? undefined : endedAt + shiftMs,
     previous: previous === undefined ? undefined : readFailure(previous, shiftMs),
   });
-  // The writer may use another version, which composes the message differently.
+  // Another version may have composed the message differently.
   failure.message = message as string;
   return failure;
 };
 
-/** Checks fields from another process or a file. The error names the kind of data, and quotes nothing of it. */
+/** Checks fields from another process or a file. The error names the kind of data but quotes none of it. */
 export const checkFields: (isValid: boolean, what: string) => asserts isValid = (isValid, what) => {
   if (!isValid) throw new TypeError(`a field of the ${what} is missing or wrong`);
 };
@@ -290,23 +287,20 @@ export const joinDetails = (...parts: readonly (string | false | undefined)[]): 
 export const matches = (pattern: number | string | undefined, value: number | undefined): boolean =>
   pattern === value || (value !== undefined && (pattern === 'other' || pattern === `${Math.floor(value / 100)}xx`));
 
-/** Returns the error of a feed as a failure. An error of the application becomes the cause of `relay-source-failed`. */
+/** Turns the feed's error into a failure. An error of the app becomes the cause of `relay-source-failed`. */
 export const failureOf = (error: unknown): TradeFeedError =>
   error instanceof TradeFeedError ? error : createFailure(relayReports.sourceFailed, { stage: 'stream', cause: error });
 
-/**
- * The facts that a client of a relay observed: an HTTP status, or the code of a failure that the client itself
- * detected.
- */
+/** What a client of a relay observed: an HTTP status, or the code of a failure that it detected itself. */
 export interface RelayFailureFacts extends Omit<FailureFacts, 'stage' | 'code' | 'closeCode' | 'reason'> {
   readonly code?: RelayFailureCode | undefined;
 }
 
 /**
- * Creates the {@link TradeFeedError} for the facts that a client of a relay observed. The table defines its code,
- * stage, verdict, message and advice.
+ * Creates the {@link TradeFeedError} for what a client of a relay observed. The table supplies its code, stage,
+ * verdict, message and advice.
  *
- * Also useful in tests of your page.
+ * Handy in tests of your page.
  *
  * @param facts - a status or a code
  * @throws TypeError when no row of the table matches: a client cannot observe this failure

@@ -6,10 +6,10 @@ import { HandOver } from '../hand-over.js';
 import type { EventItem, FromWorker, KeyResult, ToWorker, WorkerStart } from '../messages.js';
 import { restoreSettings, setNetworkDefaults } from '../settings.js';
 
-/** Interval of the watermarks while the store is empty, in ms. They close windows on the main thread. */
+/** How often to send a watermark while the store is empty, in ms. They close windows on the main thread. */
 const watermarkMs = 100;
 
-// Runs the attempts of a feed, and sends its frames and events to the main thread, which starts and stops it.
+// Runs the attempts of a feed and sends its frames and events to the main thread, which starts and stops it.
 const runFeed = (port: MessagePort, { progress, network }: WorkerStart): void => {
   const post = (message: FromWorker, transferred: ArrayBuffer[] = []) => port.postMessage(message, transferred);
   const keys = createKeys((id) => post({ type: 'key-request', id }));
@@ -44,7 +44,7 @@ const runFeed = (port: MessagePort, { progress, network }: WorkerStart): void =>
         return keys.receive(message.id, message.key);
       case 'stop':
         running?.subscription.unsubscribe();
-        // After the closing handshake nothing keeps this thread alive.
+        // Nothing keeps this thread alive after the closing handshake.
         port.close();
     }
   });
@@ -58,7 +58,7 @@ const itemOf = (event: LifecycleEvent): EventItem => {
   return { type: 'failed', event: others, failure: toCloneable(failure) };
 };
 
-/** The keys that the user's `apiKey` returns on the main thread. */
+/** Gets the keys that the user's `apiKey` returns on the main thread. */
 const createKeys = (request: (id: number) => void) => {
   const waiting = new Map<number, (key: KeyResult) => void>();
   let newest = 0;
