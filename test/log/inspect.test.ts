@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSyn
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
-import { firstValueFrom, from, lastValueFrom, skipWhile } from 'rxjs';
+import { firstValueFrom, from, lastValueFrom, skipWhile, Subject } from 'rxjs';
 import { feedLog, inspectLog, LogError, verifyLog } from '../../src/log/index.js';
 import { readHeader } from '../../src/log/lines.js';
 import { gapOf, opened } from '../operators/stream.js';
@@ -72,6 +72,40 @@ describe('inspectLog', () => {
     rmSync(`${path}.gz`);
     writeFileSync(path!, bytes.toString().replace('"type":"segment"', '"type":"sediment"'));
     expect(await inspectLog(folder)).toMatchObject({ frames: 0, segments: [{ offset: 0, from: 1_000, to: 1_001 }] });
+  });
+});
+
+it('inspectLog shows a writer that is running', async () => {
+  const source = new Subject<unknown>();
+  const subscription = source.pipe(feedLog(folder).append()).subscribe();
+  source.next(opened(1_000));
+  expect((await inspectLog(folder)).writer).toMatchObject({ closed: false, isRunning: true });
+  subscription.unsubscribe();
+});
+
+describe('feedLog', () => {
+  it.each([undefined, '', 5])('refuses %p as a path, before any I/O', (path) => {
+    expect(() => feedLog(path as string)).toThrow('`path`');
+  });
+
+  it.each(['', '../other', 5])('refuses %p as the name of a consumer', (name) => {
+    expect(() => feedLog(folder).consume$(name as string, () => Promise.resolve())).toThrow('`name`');
+  });
+
+  it('reads from the earliest record, and goes on, by default', async () => {
+    await write([opened(1_000), frame(1)]);
+    const reader = feedLog(folder).read()[Symbol.asyncIterator]();
+    const { value } = (await reader.next()) as { value: readonly { offset?: number }[] };
+    expect(value.map(({ offset }) => offset).slice(0, 2)).toEqual([0, 1]);
+    expect(await reader.return?.()).toMatchObject({ done: true });
+  });
+
+  it('removes what a compression that was killed has left', async () => {
+    await write([opened(1_000), frame(1)]);
+    writeFileSync(join(folder, '0000000000000000.ndjson.gz.tmp'), 'half');
+    await write([opened(2_000), frame(2)], { compress: true });
+    expect(readdirSync(folder).filter((name) => name.endsWith('.tmp'))).toEqual([]);
+    expect(await inspectLog(folder)).toMatchObject({ frames: 2, end: 5 });
   });
 });
 
