@@ -40,6 +40,9 @@ for (const mutant of mutants) {
   broken.push({ ...mutant, ...(await firstBad(changed.simulate, seeds)) });
 }
 
+// Without the filling of the payloads, so that the table fits a phone.
+const whatIsFound = ({ violations: [first = '–'] }) => first.replaceAll(/,"pad":"x*"?/g, '').slice(0, 80);
+
 await report({
   name: 'log-simulation',
   command: `npm run reliability -- log-simulation --runs ${runs} --seed ${seed}`,
@@ -56,7 +59,7 @@ await report({
     {
       title: 'Rules broken on purpose',
       columns: ['rule', 'seed', 'what is found'],
-      rows: broken.map((each) => [each.name, each.violations.length > 0 ? each.seed : '–', each.violations[0] ?? '–']),
+      rows: broken.map((each) => [each.name, each.violations.length > 0 ? each.seed : '–', whatIsFound(each)]),
     },
   ],
   facts: {

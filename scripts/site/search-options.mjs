@@ -16,8 +16,10 @@ export const tokenize = (text, field) => {
     [/\bfor await\b|async iter(able|ator)s?/gi, '$& for-await loop'],
     [/\bweb-?hooks?\b/gi, '$& whale alert'],
     [/\b(AbortSignal|AbortController|useSyncExternalStore|useEffect|rxjs ?9)\b/gi, '$& interop'],
-    [/\b(kafka|jetstream|consumer|durable|event ?sourcing|record(ing)?s?|replay)\b/gi, '$& keep read again resume'],
-    [/\b(confirmations?|confirmed|re-?orgs?|mempool|viem)\b/gi, '$& outcomes'],
+    [/\b(kafka|jetstream|consumer(?!-)|durable|event ?sourcing|record(ing)?s?|replay)\b/gi, '$& keep read again resume'],
+    [/^reconnects?$/gi, '$& reconnecting'],
+    [/^gaps?$/gi, '$& events'],
+    [/\b(confirmations?|confirmed|re-?orgs?|mempool|viem|outcomes?)\b/gi, '$& outcomes became'],
     [/\bTS\d{4,5}\b/gi, '$& typescript'],
     [/\b(esbuild|webpack|rollup|vite|bundlers?)\b/gi, '$& bundling'],
   ];

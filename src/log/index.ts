@@ -11,6 +11,7 @@ export {
   type LogCheck,
   type LogProgress,
   type LogStatus,
+  type LogWriterStatus,
   type SegmentStatus,
   verifyLog,
 } from './inspect.js';

@@ -43,6 +43,23 @@ export interface ConsumerStatus {
   readonly behindMs: number;
 }
 
+/** The last writer of a log. */
+export interface LogWriterStatus {
+  readonly pid: number;
+  /** The next offset. */
+  readonly offset: number;
+  /** The time that the feed has reached, in epoch ms. */
+  readonly at: number;
+  /** When it wrote last, in epoch ms. */
+  readonly writtenAt: number;
+  /** Whether it has ended. */
+  readonly closed: boolean;
+  readonly isRunning: boolean;
+  /** The retention; absent without a limit. */
+  readonly maxBytes?: number | undefined;
+  readonly maxAgeMs?: number | undefined;
+}
+
 /** What {@link inspectLog} returns. */
 export interface LogStatus {
   readonly path: string;
@@ -58,7 +75,7 @@ export interface LogStatus {
   readonly from: number | undefined;
   readonly to: number | undefined;
   /** The newest writer; `isRunning`: it has written its tip in the last two seconds. */
-  readonly writer: (Tip & { readonly isRunning: boolean }) | undefined;
+  readonly writer: LogWriterStatus | undefined;
   readonly consumers: readonly ConsumerStatus[];
 }
 

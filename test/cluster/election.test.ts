@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { type ClusterKey, readKey, resumedKey, writeKey } from '../../src/cluster/election/cluster-key.js';
+import { repairedKey, type ClusterKey, readKey, resumedKey, writeKey } from '../../src/cluster/election/cluster-key.js';
 import type { ElectionSettings, Input } from '../../src/cluster/election/election.js';
 import type { Store } from './simulation/store.js';
 import {
@@ -674,6 +674,14 @@ describe('a key that cannot be read', () => {
 });
 
 describe('the key', () => {
+  it.each([
+    ['no JSON', { feed: 'market', epoch: expect.any(Number), gen: 0 }],
+    ['{"feed":"other","epoch":-1,"gen":"7"}', { feed: 'market', epoch: expect.any(Number), gen: 0 }],
+    ['{"feed":"raw","epoch":5,"gen":7}', { feed: 'raw', epoch: 5, gen: 7 }],
+  ])('keeps the numbers of a damaged text when it is repaired: %s', (text, kept) => {
+    expect(repairedKey(text)).toMatchObject({ v: 1, ...kept });
+  });
+
   it('is read as it was written', () => {
     const changes = [{ gen: 3, owner: 'other', since: 1, cause: 'silence' }] as const;
     const key = keyOf({ credits: [credit], evictions: [{ leftMs: 1 }], changes, stop: { by: 'x', at: 1 } });
