@@ -16,7 +16,10 @@ export const tokenize = (text, field) => {
     [/\bfor await\b|async iter(able|ator)s?/gi, '$& for-await loop'],
     [/\bweb-?hooks?\b/gi, '$& whale alert'],
     [/\b(AbortSignal|AbortController|useSyncExternalStore|useEffect|rxjs ?9)\b/gi, '$& interop'],
-    [/\b(kafka|jetstream|consumer(?!-)|durable|event ?sourcing|record(ing)?s?|replay)\b/gi, '$& keep read again resume'],
+    [
+      /\b(kafka|jetstream|consumer(?!-)|durable|event ?sourcing|record(ing)?s?|replay)\b/gi,
+      '$& keep read again resume',
+    ],
     [/^reconnects?$/gi, '$& reconnecting'],
     [/^gaps?$/gi, '$& events'],
     [/\b(confirmations?|confirmed|re-?orgs?|mempool|viem|outcomes?)\b/gi, '$& outcomes became'],
