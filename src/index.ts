@@ -8,7 +8,7 @@ export { proxyFromEnvironment, type ProxyFromEnvironmentOptions } from './transp
 export { backoff, retryDelay } from './feed/backoff.js';
 export { classify, createTradeFeedError } from './protocol/failures/classify.js';
 
-// Operators: every name of their own entry point, and those that need Node
+// Operators: all names of `rx-trade-feed/operators`, and those that need Node
 // eslint-disable-next-line no-restricted-syntax -- that file names each export
 export * from './operators/index.js';
 export { type ReadableOptions, toReadable } from './operators/node/to-readable.js';

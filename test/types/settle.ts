@@ -23,7 +23,7 @@ const ledger$ = blocks$.pipe(
 );
 emits<LedgerStep<string> | Gap | Watermark>()(ledger$);
 
-// The item and what is kept are inferred, and the default is the item.
+// The types of the item and of the kept value are inferred. An outcome carries the item by default.
 const decoded$ = tradeFeedEvents$('raw').pipe(decodeWith(Tx));
 emits<Lifecycle | Watermark | Outcome<Decoded<Tx>, string>>()(
   decoded$.pipe(settle(ledger$, { key: ({ value }) => value.hash, withinMs: 1 })),
