@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { firstValueFrom, from, lastValueFrom, skipWhile, Subject } from 'rxjs';
 import { feedLog, inspectLog, LogError, verifyLog } from '../../src/log/index.js';
-import { readHeader } from '../../src/log/lines.js';
+import { isOther, readHeader, readRecord, scan } from '../../src/log/lines.js';
 import { gapOf, opened } from '../operators/stream.js';
 import { Frame } from '../../src/protocol/frame.js';
 
@@ -100,6 +100,17 @@ describe('feedLog', () => {
     expect(await reader.return?.()).toMatchObject({ done: true });
   });
 
+  it('uses the compressed copy if a compression was killed before it removed the plain one', async () => {
+    await write([opened(1_000), ...Array.from({ length: 50 }, (_, n) => frame(n))], { segmentBytes: 2_000 });
+    const [path] = segments();
+    writeFileSync(`${path}.gz`, gzipSync(readFileSync(path!)));
+    const [first] = (await inspectLog(folder)).segments;
+    expect(first).toMatchObject({ offset: 0, isCompressed: true });
+    await write([opened(2_000), frame(99)], { compress: true });
+    expect(segments()).not.toContain(path);
+    expect(await verifyLog(folder)).toMatchObject({ frames: 51, damaged: [] });
+  });
+
   it('removes what a compression that was killed has left', async () => {
     await write([opened(1_000), frame(1)]);
     writeFileSync(join(folder, '0000000000000000.ndjson.gz.tmp'), 'half');
@@ -145,4 +156,36 @@ it.each([
   ['a state that is no list', '{"offset":0,"type":"segment","frames":0,"holes":0,"log":"a","boot":"b","state":{}}'],
 ])('takes no header from %s', (_what, line) => {
   expect(readHeader(Buffer.from(line))).toBeUndefined();
+});
+
+describe('a line of a log', () => {
+  const scanned = (line: string) => scan(Buffer.from(line), 0, line.length);
+
+  it.each([
+    ['a frame without its time', '{"offset":1,"type":"frame","data":"x"}'],
+    ['an event without its fields', '{"offset":1,"type":"opened"}'],
+    ['a line that is cut off', '{"offset":1,"type":"opened","at":5'],
+    ['a line of another program', '{"level":"info"}'],
+  ])('is no record: %s', (_what, line) => {
+    expect(scanned(line)).toBeUndefined();
+    expect(readRecord(Buffer.from(line))).toBeUndefined();
+  });
+
+  it('has its log time before its type, and that of its event after it', () => {
+    const event = '"type":"opened","at":5,"feed":"market","connection":1}';
+    expect(scanned(`{"offset":7,${event}`)).toEqual({ offset: 7, isFrame: false, at: 5 });
+    expect(scanned(`{"offset":7,"at":9,${event}`)).toEqual({ offset: 7, isFrame: false, at: 9 });
+    expect(readRecord(Buffer.from(`{"offset":7,${event}`))).toMatchObject({ type: 'opened', at: 5, offset: 7 });
+  });
+
+  it.each([
+    ['', true],
+    ['\r', true],
+    ['{"type":"of a later version"}', true],
+    ['{"type":"frame"}', false],
+    ['{"level":"info"}', false],
+    ['x', false],
+  ])('is skipped in a file, if it is empty or of a later version: %j', (line, isSkipped) => {
+    expect(isOther(Buffer.from(line))).toBe(isSkipped);
+  });
 });
