@@ -22,6 +22,13 @@ describe('lifecycle', () => {
 
   afterEach(() => void jest.restoreAllMocks());
 
+  it('needs no observer', () => {
+    const delivered: LifecycleEvent[] = [];
+    const lifecycle = createLifecycle((event) => delivered.push(event));
+    lifecycle.emit(opened(7));
+    expect(delivered).toMatchObject([{ type: 'opened' }]);
+  });
+
   describe('a lifecycle', () => {
     it("gives observers the subscriber's own objects, including a gap for each outage and `stopped`", () => {
       const { delivered, observed, lifecycle } = started();

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { firstValueFrom, from, lastValueFrom, skipWhile, Subject } from 'rxjs';
 import { feedLog, inspectLog, LogError, verifyLog } from '../../src/log/index.js';
+import { toLogError } from '../../src/log/log-error.js';
 import { isOther, readHeader, readRecord, scan } from '../../src/log/lines.js';
 import { gapOf, opened } from '../operators/stream.js';
 import { Frame } from '../../src/protocol/frame.js';
@@ -188,4 +189,28 @@ describe('a line of a log', () => {
   ])('is skipped in a file, if it is empty or of a later version: %j', (line, isSkipped) => {
     expect(isOther(Buffer.from(line))).toBe(isSkipped);
   });
+});
+
+describe('toLogError', () => {
+  it.each([
+    [new Error('the cable is out'), 'the cable is out.'],
+    [Object.assign(new Error('x'), { code: 'ENOSPC' }), 'no space is left on the disk.'],
+    [Object.assign(new Error('odd'), { code: 'EODD' }), 'odd.'],
+  ])('says what happened: %s', (cause, words) => {
+    expect(toLogError('read', 'p', cause)).toMatchObject({ code: 'log-corrupt', path: 'p', cause });
+    expect(toLogError('write', 'p', cause).code).toBe('log-write-failed');
+    expect(toLogError('write', 'p', cause).message).toContain(`Can't write the log p: ${words}`);
+  });
+
+  it('returns a LogError unchanged', () => {
+    const error = toLogError('read', 'p', new Error('x'));
+    expect(toLogError('write', 'q', error)).toBe(error);
+  });
+});
+
+it('consume$ reports that it is not behind in a log whose writer file is gone', async () => {
+  await write([opened(1_000), frame(1)]);
+  rmSync(join(folder, 'writer.json'));
+  const consumer = feedLog(folder).consume$('any', () => Promise.resolve(), { from: 'earliest' });
+  expect(await firstValueFrom(consumer)).toMatchObject({ behind: 0, behindMs: 0 });
 });

@@ -210,3 +210,15 @@ describe.each(libraries)('a document that is nested too deeply: $name', ({ list 
     expect(seen).toEqual([JSON.parse(listOf(100)), expect.not.arrayContaining([issue])]);
   });
 });
+
+it('names the document in the text of a DecodeError whose codec gave no reason', () => {
+  const failure = {
+    type: 'decode-failure',
+    feed: 'market',
+    connection: 1,
+    receivedAt: 1,
+    bytes: 2,
+    issues: [],
+  } as const;
+  expect(new DecodeError(failure).message).toContain("(2 bytes) doesn't match the codec: the document: refused.");
+});

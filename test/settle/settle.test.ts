@@ -641,3 +641,9 @@ describe('a feed that stopped', () => {
     expect(all.slice(-2)).toEqual(['outcome', 'Error: stop']);
   });
 });
+
+it('leadAt returns the longest lead for a share above all, and nothing without leads', () => {
+  const stats = outcomeStats.seed();
+  expect(leadAt(stats, 0.5)).toBeUndefined();
+  expect(leadAt({ leads: { 1: 1 } }, 1.5)).toBe(leadAt({ leads: { 1: 1 } }, 1));
+});

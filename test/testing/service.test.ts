@@ -451,3 +451,8 @@ describe('calls with invalid values', () => {
     expect(ws.readyState).toBe(ws.OPEN);
   });
 });
+
+it('has settings of its own for each service, with a stand-in for all that the contract leaves open', () => {
+  expect(serviceSettings()).toMatchObject({ subprotocols: { market: 'mmp.trade-batch.v1' } });
+  expect(serviceSettings()).not.toBe(serviceSettings());
+});
