@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import {
+  LogPositions,
   type FeedPosition,
   feedPositionOf,
   formatEventId,
@@ -101,4 +102,20 @@ describe('feed position', () => {
       expect(framesBetween(at(first, 2), at(runOf(1, 2, 'b'), 7))).toBeUndefined();
     });
   });
+});
+
+it('LogPositions follows the records of a log, and counts the frames of a gap that its reader found', () => {
+  const positions = new LogPositions();
+  const after = (type: string, position?: { log: string; offset: number; frames?: number }, missed?: number) => {
+    positions.receive({ type, position, ...(missed !== undefined && { missed }) });
+    return positions.position;
+  };
+  const run = 'c0-0-a';
+  expect(after('watermark')).toBeUndefined();
+  expect(after('frame', { log: '', offset: 1 })).toBeUndefined();
+  expect(after('frame', { log: 'a', offset: 1 })).toEqual({ run, sequence: 1, frames: 0 });
+  expect(after('frame', { log: 'a', offset: 2, frames: 5 })).toEqual({ run, sequence: 2, frames: 5 });
+  expect(after('gap', { log: 'a', offset: 2 }, 3)).toEqual({ run, sequence: 3, frames: 8 });
+  expect(after('gap', { log: 'a', offset: 3 })).toEqual({ run, sequence: 4, frames: 8 });
+  expect(after('frame', { log: 'a', offset: 9 })).toEqual({ run, sequence: 9, frames: 8 });
 });
