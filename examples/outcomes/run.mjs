@@ -28,7 +28,7 @@ const seconds = Number(values.seconds ?? Infinity);
 
 /**
  * Sends transactions between the accounts of the node. Some are replaced by one with a higher price, some are dropped, and some blocks are taken
- * back.
+ * back. Mines between two transactions, because a transaction that is in a block can't be replaced.
  *
  * @param {import('../real-chain/anvil.mjs').Anvil} node
  */
@@ -45,7 +45,8 @@ const sending$ = (node) =>
       const hash = await send({ nonce, gasPrice: gwei(10n) });
       if (index % 6 === 4) await send({ nonce, gasPrice: gwei(20n) });
       if (index % 10 === 9) await node.call('anvil_dropTransaction', hash);
-      if (index % 20 === 19) await node.call('anvil_reorg', 1, []).catch(() => undefined);
+      if (index % 7 === 6) await node.call('evm_mine');
+      if (index % 20 === 19) await node.call('anvil_reorg', 1, []);
     }),
     ignoreElements(),
   );
@@ -72,7 +73,7 @@ const anvil = await startAnvil();
 const transactions$ = nodeTransactions$(anvil.url, (text) => console.log(text));
 const service = await startTradeFeedService({ sources: sourcesOf(transactions$) });
 try {
-  await anvil.call('evm_setIntervalMining', 1);
+  await anvil.call('evm_setAutomine', false);
   const apiKey = service.createAccount({ plan: 'developer' }).createApiKey();
   const settled$ = tradeFeedEvents$('raw', { baseUrl: service.baseUrl, apiKey }).pipe(
     settle(nodeLedger$(anvil.call), { ...transactionKeys, keep: () => undefined, withinMs: 4_000, graceMs: 500 }),
