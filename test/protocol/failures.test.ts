@@ -9,15 +9,16 @@ import {
   type Verdict,
 } from '../../src/protocol/failures/meanings.js';
 import {
+  applyClassify,
   copyFailure,
   type FailureFacts,
   failureOf,
   isTradeFeedError,
   readFailure,
   relayError,
+  thrownByOption,
   TradeFeedError,
 } from '../../src/protocol/failures/trade-feed-error.js';
-import { applyClassify, thrownByOption } from '../../src/protocol/validate.js';
 import { cases } from '../support/cases.js';
 import { character } from '../support/character.js';
 import { everythingIn } from '../support/everything-in.js';
