@@ -19,6 +19,7 @@ import { createRelay, relayHandler } from '../../src/relay/index.js';
 import { tempFolder } from '../cli/support/temp-folder.js';
 import { type Holder, holders } from '../operators/own-bytes/holders.js';
 import { Web } from '../relay/support.js';
+import { isAllCases } from '../support/cases.js';
 import { optionsFor, until } from '../support/feed.js';
 import { waitFor } from '../support/wait-for.js';
 import { startWire, switching, type Wire, wsFrame } from '../support/wire.js';
@@ -91,8 +92,10 @@ const modes: readonly (readonly [string, () => TradeFeedOptions])[] = [
   ['in a worker', () => ({ receiveIn: 'worker' })],
 ];
 
-describe.each(modes)('frames received %s', (_, optionsOf) => {
-  it.each(Object.entries(hops))('keep their bytes in %s', async (name, hold) => {
+describe.each(modes)('frames received %s', (mode, optionsOf) => {
+  // A frame is held in the same way, however it was received. So outside CI, a few holders are enough for the other modes.
+  const tried = Object.entries(hops).filter((_, n) => isAllCases || mode === 'here' || n % 4 === 0);
+  it.each(tried)('keep their bytes in %s', async (name, hold) => {
     await using wire = await start();
     const frames = tradeFeed$('market', optionsFor(wire, optionsOf())).pipe(share());
     const drain = hold(frames.pipe(filter(isHeld)));

@@ -2,7 +2,7 @@ import { describe, expect, it, jest } from '@jest/globals';
 import fc from 'fast-check';
 import { connect as connectTcp, createServer as createTcp, type Socket } from 'node:net';
 import { Duplex } from 'node:stream';
-import { firstValueFrom, noop, of, take, toArray } from 'rxjs';
+import { firstValueFrom, noop, of, take, toArray, VirtualTimeScheduler } from 'rxjs';
 import { Agent, interceptors } from 'undici';
 import { resolveTicketOptions } from '../../src/feed/options.js';
 import {
@@ -270,10 +270,21 @@ describe('the connection of the ticket requests', () => {
   });
 
   it('is replaced after an incomplete answer', async () => {
-    const endless: TicketStep = (response) => void response.writeHead(200).write('{');
+    using _timers = fakeTimers();
+    const endless: TicketStep = (response) => {
+      response.writeHead(200).write('{');
+      void turns().then(() => jest.advanceTimersByTime(10_000));
+    };
     await using wire = await startWire({ ticket: [endless, issue()], handshake: [frames] });
-    const events$ = tradeFeedEvents$('market', optionsFor(wire, { ticketTimeoutMs: 3_000 }));
-    const events = await until(events$, ({ type }) => type === 'opened');
+    const backoff = { scheduler: new VirtualTimeScheduler() };
+    const events: FeedEvent[] = [];
+    const subscription = tradeFeedEvents$('market', optionsFor(wire, { backoff })).subscribe((event) => {
+      events.push(event);
+      // Waits no time before the next attempt.
+      if (event.type === 'reconnecting') setImmediate(() => backoff.scheduler.flush());
+    });
+    await waitFor(() => events.some(({ type }) => type === 'opened'));
+    subscription.unsubscribe();
     expect(failuresOf(events)).toEqual(['ticket-endpoint-unreachable']);
     expect(wire.connections).toBe(3);
   });
