@@ -134,21 +134,22 @@ const ofTheNetwork = `
   OUT_OF_MEM toString`.split(/\s+/);
 
 describe('networkFailure', () => {
-  it.each(ofTheCertificate)('reports %s as an untrusted certificate at both stages', (code) => {
-    for (const stage of ['ticket', 'handshake'] as const) {
-      expect(networkFailure(stage, errorOf('why', code), asIs)).toEqual({
-        stage,
-        code: 'untrusted-certificate',
-        detail: 'why',
-        cause: errorOf('why', code),
-      });
-    }
-  });
-
-  it.each(ofTheNetwork)('reports %j as an unreachable endpoint', (code) => {
-    expect(networkFailure('ticket', errorOf('why', code), asIs).code).toBe('ticket-endpoint-unreachable');
-    expect(networkFailure('handshake', errorOf('why', code), asIs).code).toBe('handshake-unreachable');
-  });
+  it.each([
+    ['ticket', 'ticket-endpoint-unreachable'],
+    ['handshake', 'handshake-unreachable'],
+  ] as const)(
+    'reports all errors of a certificate as untrusted, and others as unreachable: %s',
+    (stage, unreachable) => {
+      for (const [names, code] of [
+        [ofTheCertificate, 'untrusted-certificate'],
+        [ofTheNetwork, unreachable],
+      ] as const)
+        for (const name of names) {
+          const cause = errorOf('why', name);
+          expect([name, networkFailure(stage, cause, asIs)]).toEqual([name, { stage, code, detail: 'why', cause }]);
+        }
+    },
+  );
 
   it('reports a server without TLS only at the ticket request, as the next ticket may have the right address', () => {
     const error = errorOf('why', 'ERR_SSL_WRONG_VERSION_NUMBER');
