@@ -32,6 +32,23 @@ const turnsUntil = async (condition: () => boolean, limitMs: number): Promise<vo
 const allClosed = (wire: Wire): Promise<unknown> => Promise.all([...wire.open].map(closed));
 
 describe('rule 1: nothing of an attempt outlives it', () => {
+  it('uses every ticket once, even after failed handshakes', async () => {
+    await using wire = await startWire({
+      handshake: [
+        refuseHandshake(401),
+        refuseHandshake(503),
+        accept(close(1001)),
+        accept(close(4003, 'access expired')),
+        accept(text('a')),
+      ],
+    });
+    await firstValueFrom(tradeFeed$('market', optionsFor(wire)));
+    expect(wire.handshakes.map(({ headers }) => headers.authorization)).toEqual(
+      [1, 2, 3, 4, 5].map((n) => `Bearer planted-ticket-${n}`),
+    );
+    expect(wire.tickets).toHaveLength(5);
+  });
+
   it.each([
     ['stalled', text('a')],
     ['broken', wsFrame(3, 'a reserved opcode')],
