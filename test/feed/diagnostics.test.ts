@@ -109,7 +109,9 @@ describe('observe feed', () => {
         const texts = received.flatMap((event) =>
           event.type === 'frame' || event.type === 'watermark' ? [] : new EventRecord(event).msg,
         );
-        expect(write.mock.calls.map(([line]) => line.replace(/^.*?, http\S+: /, ''))).toEqual(texts);
+        const logged = write.mock.calls.map(([line]) => line.replace(/^.*?, http\S+: /, ''));
+        // On a busy machine an attempt may take so long that the log says so.
+        expect(logged.filter((line) => !line.startsWith('Waiting'))).toEqual(texts);
       });
 
     it('ends the attempt when you unsubscribe', async () => {
