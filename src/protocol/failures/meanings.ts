@@ -106,7 +106,7 @@ export interface Meaning {
   readonly advice: string;
 }
 
-/** Creates a row. Calls for what not every page needs are marked as pure, so that a bundler can leave them out. */
+/** Creates a row. Meanings that not every page needs are literals instead, so that a bundler can leave them out. */
 export const row = (
   stage: Stage | undefined,
   code: FailureCode,
@@ -115,50 +115,76 @@ export const row = (
   when?: Pick<Meaning, 'status' | 'closeCode' | 'reason'>,
 ): Meaning => ({ stage, ...when, code, verdict, meaning, advice });
 
-export const invalidOptions = /* @__PURE__ */ row(undefined, 'invalid-options', 'stop', [
-  'An option is missing or invalid.',
-  'Correct it and start again.',
-]);
+export const invalidOptions: Meaning = {
+  code: 'invalid-options',
+  verdict: 'stop',
+  meaning: 'An option is missing or invalid.',
+  advice: 'Correct it and start again.',
+};
 
-export const retriesExhausted = /* @__PURE__ */ row(undefined, 'retries-exhausted', 'stop', [
-  'The feed gave up after `maxAttempts` reconnects without a stable connection.',
-  'See the cause. To allow more reconnects, raise `backoff.maxAttempts`.',
-]);
+export const retriesExhausted: Meaning = {
+  code: 'retries-exhausted',
+  verdict: 'stop',
+  meaning: 'The feed gave up after `maxAttempts` reconnects without a stable connection.',
+  advice: 'See the cause. To allow more reconnects, raise `backoff.maxAttempts`.',
+};
 
 /** The gap between two subscriptions: `repeat`, `concat` or `switchMap` resubscribed to the feed. */
-export const subscribedAgain = /* @__PURE__ */ row(undefined, 'connection-closed', 'backoff', [
-  'The feed ended and was subscribed to again.',
-  'Nothing to do: the frames of that time are missing.',
-]);
+export const subscribedAgain: Meaning = {
+  code: 'connection-closed',
+  verdict: 'backoff',
+  meaning: 'The feed ended and was subscribed to again.',
+  advice: 'Nothing to do: the frames of that time are missing.',
+};
 
-export const sourceCompleted = /* @__PURE__ */ row(undefined, 'relay-source-failed', 'stop', [
-  'The feed is over: its source completed.',
-  'Restart the feed to receive more.',
-]);
+export const sourceCompleted: Meaning = {
+  code: 'relay-source-failed',
+  verdict: 'stop',
+  meaning: 'The feed is over: its source completed.',
+  advice: 'Restart the feed to receive more.',
+};
 
 const again = 'Nothing to do: the client connects again.';
 
 /** The failures that a relay itself reports: why there's a gap, why the feed is missing, and why a stream ended. */
 export const relayReports = {
-  behind: row('stream', 'relay-behind', 'renew', [
-    'This client missed frames: it was away, or slower than the feed.',
-    "If this happens often, do less for each frame, or raise the relay's `capacity`.",
-  ]),
-  sourceFailed: row('stream', 'relay-source-failed', 'stop', [
-    'An error in the app stopped the feed.',
-    "See the cause, or the server's log.",
-  ]),
-  closing: row('stream', 'relay-closing', 'backoff', ['The relay is shutting down.', again]),
-  sessionEnded: row('stream', 'relay-session-ended', 'renew', [
-    'The relay requires this client to authorize again.',
-    again,
-  ]),
+  behind: {
+    stage: 'stream',
+    code: 'relay-behind',
+    verdict: 'renew',
+    meaning: 'This client missed frames: it was away, or slower than the feed.',
+    advice: "If this happens often, do less for each frame, or raise the relay's `capacity`.",
+  },
+  sourceFailed: {
+    stage: 'stream',
+    code: 'relay-source-failed',
+    verdict: 'stop',
+    meaning: 'An error in the app stopped the feed.',
+    advice: "See the cause, or the server's log.",
+  },
+  closing: {
+    stage: 'stream',
+    code: 'relay-closing',
+    verdict: 'backoff',
+    meaning: 'The relay is shutting down.',
+    advice: again,
+  },
+  sessionEnded: {
+    stage: 'stream',
+    code: 'relay-session-ended',
+    verdict: 'renew',
+    meaning: 'The relay requires this client to authorize again.',
+    advice: again,
+  },
   // Not `renew`: the relay would refuse a page at once if its duplicate replaced it.
-  replaced: row('stream', 'relay-replaced', 'backoff', [
-    'Another stream of this user continues from this one.',
-    'Nothing to do: the client connects again when the relay has room. If you duplicated a tab, close one.',
-  ]),
-};
+  replaced: {
+    stage: 'stream',
+    code: 'relay-replaced',
+    verdict: 'backoff',
+    meaning: 'Another stream of this user continues from this one.',
+    advice: 'Nothing to do: the client connects again when the relay has room. If you duplicated a tab, close one.',
+  },
+} satisfies Readonly<Record<string, Meaning>>;
 
 const refused = ['The relay refuses this client.', 'Sign in again.'] as const;
 const failed = ["The relay couldn't answer.", again] as const;
