@@ -2,8 +2,7 @@ import { defer, EMPTY, filter, fromEvent, map, merge, mergeAll, type Observable,
 import { reconnects, withEvents } from '../feed/lifecycle.js';
 import type { Received } from '../protocol/event-line.js';
 import type { RelayedEvent, RelayedValue } from '../protocol/event.js';
-import { applyClassify } from '../protocol/validate.js';
-import { copyFailure, TradeFeedError } from '../protocol/failures/trade-feed-error.js';
+import { applyClassify, copyFailure, TradeFeedError } from '../protocol/failures/trade-feed-error.js';
 import { pageGlobals } from './page-globals.js';
 import { type ConnectionEnd, relayConnection$ } from './relay-connection.js';
 import { type RelayFeedOptions, type RelayFeedSettings, resolveRelayFeed } from './relay-feed-options.js';

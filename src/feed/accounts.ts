@@ -20,17 +20,14 @@ export interface AccountUser {
   readonly group?: unknown;
 }
 
-export interface AccountUse {
-  /** The settings for the feed, whose `apiKey` function registers the keys it returns. */
-  readonly settings: TicketSettings;
-  readonly end: () => void;
-}
-
 /**
  * Warns, once per pair, if two users share an account: their connections replace each other (contract, section 3.2). A
  * key from an `apiKey` function can be compared only after the function returned it.
+ *
+ * @returns the settings for the feed, whose `apiKey` function registers the keys it returns, and a function to call at
+ *   its end
  */
-export const useAccount = (settings: TicketSettings, user: AccountUser): AccountUse => {
+export const useAccount = (settings: TicketSettings, user: AccountUser) => {
   const { baseUrl, apiKey, warnings = true } = settings;
   const use: Use = { account: undefined, user, warnings };
   const setKey = (key: Secret): void => {
@@ -73,16 +70,17 @@ interface Use {
 // One set per process: feeds in different modules may use the same account.
 const uses = new Set<Use>();
 
-// Two feeds with `retry` keep replacing each other, and should be reported only once.
-const warnedOf = new WeakMap<AccountUser, WeakSet<AccountUser>>();
+// Two feeds with `retry` keep replacing each other, and should be reported only once, whichever is newer.
+const warned = new WeakMap<AccountUser, WeakSet<AccountUser>>();
+const isWarned = (one: AccountUser, other: AccountUser): boolean => warned.get(one)?.has(other) ?? false;
 
 const compare = (use: Use): void => {
-  const current = [...uses].filter(({ account }) => account === use.account);
-  const position = current.indexOf(use);
-  current.forEach((other, index) => {
-    if (index < position) warn(other, use);
-    if (index > position) warn(use, other);
-  });
+  const inOrder = [...uses];
+  for (const other of inOrder) {
+    if (other === use || other.account !== use.account) continue;
+    if (inOrder.indexOf(other) < inOrder.indexOf(use)) warn(other, use);
+    else warn(use, other);
+  }
 };
 
 const warn = (earlier: Use, later: Use): void => {
@@ -98,18 +96,15 @@ const warn = (earlier: Use, later: Use): void => {
 };
 
 const warnOnce = (one: AccountUser, other: AccountUser, emit: (text: string) => void): void => {
-  if (warnedOf.get(one)?.has(other)) return;
-  for (const [user, of] of [
-    [one, other],
-    [other, one],
-  ] as const)
-    warnedOf.set(user, (warnedOf.get(user) ?? new WeakSet()).add(of));
+  if (isWarned(one, other) || isWarned(other, one)) return;
+  warned.set(one, (warned.get(one) ?? new WeakSet()).add(other));
   emit(sameAccountText(one.where, other.where));
 };
 
 const warnProcess = (text: string): void =>
   process.emitWarning(printable(`${text}. The option \`warnings: false\` turns this warning off.`), {
-    ...{ type: 'TradeFeedWarning', code: 'connection-replaced' },
+    type: 'TradeFeedWarning',
+    code: 'connection-replaced',
   });
 
 // Salted, so that the fingerprint can't be compared with hashes of guessed keys.

@@ -1,13 +1,12 @@
 import { defer, delayWhen, finalize, identity, merge, noop, type Observable, of, retryWhen, tap } from 'rxjs';
-import type { Disconnected, Reconnecting } from '../protocol/event.js';
 import type { Feed } from '../protocol/feed.js';
 import type { Frame, IsWanted } from '../protocol/frame.js';
 import type { Ticket } from '../protocol/ticket.js';
 import type { OnClosing } from '../transport/handshake.js';
 import { openConnectionOver } from '../transport/open-connection.js';
 import { requestTicketOver } from '../transport/request-ticket.js';
-import { type ReusableSockets, reusableSockets } from '../transport/sockets.js';
-import { type Lifecycle, reconnects } from './lifecycle.js';
+import { reusableSockets } from '../transport/sockets.js';
+import { type Emit, type Lifecycle, reconnects } from './lifecycle.js';
 import type { TicketSettings } from './options.js';
 
 /**
@@ -29,19 +28,23 @@ export const attempts$ = (
 ): Observable<Frame> =>
   defer(() => {
     const sockets = reusableSockets(settings);
-    const on = attemptEvents(lifecycle, sockets);
+    const emit: Emit = (event) => {
+      if (event.type === 'disconnected') sockets.attemptFailed(event.failure);
+      lifecycle.emit(event);
+    };
+    const on = attemptEvents(emit, lifecycle.now);
     return merge(sockets.errors$, of(feed)).pipe(
       tap(on.ticketRequested),
       requestTicketOver(sockets, settings), //                        Feed    -> Ticket   POST /v1/wss/tickets
       tap(on.ticketIssued),
       beforeHandshake ? delayWhen(() => beforeHandshake) : identity,
       openConnectionOver(sockets, settings, on.opened, onClosing, isWanted), // Ticket  -> Frame    handshake, then frames
-      retryWhen(reconnects(settings.backoff, { ...lifecycle, emit: on.reconnecting })), //       failure -> when to resubscribe, or stop
+      retryWhen(reconnects(settings.backoff, { ...lifecycle, emit })), //       failure -> when to resubscribe, or stop
       finalize(sockets.release),
     );
   });
 
-const attemptEvents = ({ emit, now }: Lifecycle, sockets: ReusableSockets) => {
+const attemptEvents = (emit: Emit, now: Lifecycle['now']) => {
   let connection = 0;
   return {
     ticketRequested: (feed: Feed) => emit({ type: 'ticket-requested', at: now(), feed }),
@@ -52,10 +55,6 @@ const attemptEvents = ({ emit, now }: Lifecycle, sockets: ReusableSockets) => {
       connection += 1;
       emit({ type: 'opened', at: now(), feed, connection });
       return connection;
-    },
-    reconnecting: (event: Disconnected | Reconnecting) => {
-      if (event.type === 'disconnected') sockets.attemptFailed(event.failure);
-      emit(event);
     },
   };
 };

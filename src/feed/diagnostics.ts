@@ -25,15 +25,8 @@ export interface Observer {
   readonly end: () => void;
 }
 
-interface FeedObserver {
-  readonly event: (event: LifecycleEvent, state: FeedState) => void;
-  /** Receives each frame. Missing if nothing needs frames. */
-  readonly frame?: (frame: Frame) => void;
-  readonly end: () => void;
-}
-
 /** Serves the `NODE_DEBUG` log, the channels and the warning. Only the log needs frames, to notice that none arrive. */
-export const observeFeed = (origin: FeedOrigin, warns: boolean): FeedObserver => {
+export const observeFeed = (origin: FeedOrigin, warns: boolean) => {
   const log = debugLog(origin);
   const watch = debug.isOn() ? new FeedWatch(log) : undefined;
   const observers: readonly Observer[] = [
@@ -42,15 +35,16 @@ export const observeFeed = (origin: FeedOrigin, warns: boolean): FeedObserver =>
     ...(warns ? [warnWithoutConnection(origin)] : []),
   ];
   return {
-    event: (event, state) => {
+    event: (event: LifecycleEvent, state: FeedState): void => {
       // Skips watermarks: a worker sends one with each batch of frames.
       if (event.type === 'watermark') return;
       watch?.event(event);
       log(event);
       for (const each of observers) each.event(event, state);
     },
-    ...(watch && { frame: (frame) => watch.item(frame) }),
-    end: () => {
+    /** Receives each frame. Missing if nothing needs frames. */
+    frame: watch && ((frame: Frame) => watch.item(frame)),
+    end: (): void => {
       watch?.end();
       for (const each of observers) each.end();
     },

@@ -121,7 +121,7 @@ const defaults = Object.freeze({
 
 /** Continues a sentence that starts with `baseUrl`. Never shows what could be a key, a password or a query. */
 const baseUrlProblem = (value: unknown): string | undefined => {
-  if (typeof value !== 'string' || value === '') return undefined;
+  if (!isText(value) || value === '') return undefined;
   if (/\s/.test(value)) return 'contains a space or a line break. Remove it';
   if (!/^[a-z][a-z\d+.-]*:\/\//i.test(value))
     return `has no scheme${isHost(value) ? `: "${value}"` : ''}. Begin it with https://`;
@@ -144,9 +144,6 @@ const baseUrlProblem = (value: unknown): string | undefined => {
 
 const isHost = (text: string): boolean =>
   text.length <= 80 && /^(localhost|([a-z\d-]+\.)+[a-z]{2,12}|\d+(\.\d+){3})(:\d+)?\/?$/i.test(text);
-
-const isBaseUrl = (value: unknown): boolean =>
-  typeof value === 'string' && value !== '' && baseUrlProblem(value) === undefined;
 
 // `createSecureContext` checks their values: see `isTls`.
 const anything: Rule = { allowed: 'an option of node:tls', is: () => true };
@@ -182,9 +179,7 @@ const tlsRules: Readonly<Record<keyof TlsOptions, Rule>> = {
 };
 
 const isTls = (value: unknown): boolean =>
-  typeof value === 'object' &&
-  value !== null &&
-  tryCall(() => createSecureContext(value as SecureContextOptions)) !== undefined;
+  anObject.is(value) && tryCall(() => createSecureContext(value as SecureContextOptions)) !== undefined;
 
 // `createSecureContext` ignores an invalid CA, and the connection would fail as if the server weren't trusted.
 const areCertificates = (pem: string): boolean => {
@@ -200,7 +195,7 @@ export const feedOptionRules: Readonly<Record<keyof TradeFeedOptions, Rule>> = {
   baseUrl: {
     allowed: 'an https: address (http: only for a loopback host) without credentials, query or fragment',
     problem: baseUrlProblem,
-    is: isBaseUrl,
+    is: (v) => isText(v) && v !== '' && baseUrlProblem(v) === undefined,
   },
   apiKey: {
     allowed: anApiKey,
@@ -231,7 +226,7 @@ const isResolved = Symbol('resolved');
 
 /** Returns validated settings unchanged. */
 export const resolveOptions = (options: TradeFeedOptions = {}): Settings => {
-  if (isSettings(options)) return options;
+  if (Object.hasOwn(Object(options) as object, isResolved)) return options as Settings;
   const valid = validated<TradeFeedOptions>(options, feedOptionRules);
   validated<TlsOptions>(valid.tls ?? {}, tlsRules, 'tls.');
   return {
@@ -242,9 +237,6 @@ export const resolveOptions = (options: TradeFeedOptions = {}): Settings => {
     [isResolved]: true,
   } as Settings;
 };
-
-const isSettings = (options: TradeFeedOptions | null): options is Settings =>
-  Object.hasOwn(Object(options) as object, isResolved);
 
 /** Takes a missing address or key from the environment. */
 export const resolveTicketOptions = (options: TradeFeedOptions = {}): TicketSettings => {

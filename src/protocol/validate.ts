@@ -1,5 +1,5 @@
-import { invalidOptions, type Verdict, verdicts } from './failures/meanings.js';
-import { copyFailure, createFailure, TradeFeedError } from './failures/trade-feed-error.js';
+import { invalidOptions } from './failures/meanings.js';
+import { createFailure, type TradeFeedError } from './failures/trade-feed-error.js';
 import { isNumber } from './type-guards.js';
 
 export interface Rule {
@@ -95,30 +95,4 @@ export const checkRequired = (required: object, rules: Readonly<Record<string, R
   const values = required as Readonly<Record<string, unknown>>;
   for (const [name, rule] of Object.entries(rules))
     if (!rule.is(values[name])) throw refusedOption(prefix + name, rule, values[name]);
-};
-
-/** Returns the feed's error for what an option threw: a failure with the verdict `stop`, or anything else unchanged. */
-export const thrownByOption = (option: string, thrown: unknown): unknown =>
-  // With any other verdict the feed would reconnect, and might run into the same exception.
-  thrown instanceof TradeFeedError
-    ? copyFailure(thrown, { verdict: 'stop', advice: `Your option \`${option}\` threw this.`, meaning: thrown.meaning })
-    : thrown;
-
-export interface ClassifyOption {
-  readonly classify?: ((failure: TradeFeedError, verdict: Verdict) => Verdict) | undefined;
-}
-
-/** Applies the option `classify` to a failure. If it throws, returns what `thrownByOption` makes of the exception. */
-export const applyClassify = ({ classify }: ClassifyOption, error: TradeFeedError): unknown => {
-  if (classify === undefined) return error;
-  try {
-    const { verdict: before, meaning } = error;
-    const verdict = classify(error, before);
-    if (verdict === before) return error;
-    if (!verdicts.includes(verdict)) throw invalidOption('classify', `a function that returns ${verdicts.join(', ')}`);
-    const advice = `Your option \`classify\` changed the verdict from ${before} to ${verdict}.`;
-    return copyFailure(error, { verdict, advice, meaning });
-  } catch (thrown) {
-    return thrownByOption('classify', thrown);
-  }
 };

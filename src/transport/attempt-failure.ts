@@ -1,8 +1,7 @@
 import type { Settings } from '../feed/options.js';
-import type { ClassifyOption } from '../protocol/validate.js';
 import { attemptFailure } from '../protocol/failures/classify.js';
 import type { ServiceFailureCode } from '../protocol/failures/meanings.js';
-import type { FailureFacts } from '../protocol/failures/trade-feed-error.js';
+import type { ClassifyOption, FailureFacts } from '../protocol/failures/trade-feed-error.js';
 import { hasProxy } from './proxy-for.js';
 
 type Reaching = ClassifyOption & Pick<Settings, 'dispatcher' | 'agent' | 'receiveIn'>;

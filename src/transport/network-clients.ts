@@ -1,7 +1,6 @@
 import type * as undici from 'undici';
 import type * as ws from 'ws';
-import { applyClassify, type ClassifyOption } from '../protocol/validate.js';
-import { createFailure } from '../protocol/failures/trade-feed-error.js';
+import { applyClassify, type ClassifyOption, createFailure } from '../protocol/failures/trade-feed-error.js';
 import { workerMeanings } from '../protocol/failures/classify.js';
 
 export type HttpClient = typeof undici;

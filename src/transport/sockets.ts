@@ -3,8 +3,7 @@ import { concat, defer, EMPTY, fromEvent, type MonoTypeOperatorFunction, noop, O
 import { Subject, Subscription, take, takeUntil, timer } from 'rxjs';
 import type { Client } from 'undici';
 import type { Settings } from '../feed/options.js';
-import { thrownByOption } from '../protocol/validate.js';
-import type { TradeFeedError } from '../protocol/failures/trade-feed-error.js';
+import { thrownByOption, type TradeFeedError } from '../protocol/failures/trade-feed-error.js';
 import { tryCall } from '../protocol/type-guards.js';
 import { type Connect, connectSocket, isReady, originOf, resumingConnect, whenReady } from './connect.js';
 import { type BufferedSocket, readIntoBuffer } from './frame-socket.js';

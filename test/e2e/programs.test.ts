@@ -11,14 +11,15 @@ const program = bundledPrograms('test/e2e/programs', names);
 const env = ({ baseUrl }: Wire) => ({ TRADE_FEED_BASE_URL: baseUrl, TRADE_FEED_API_KEY: plantedKey });
 
 describe('a process whose only work was a feed', () => {
-  it('exits after the last frame', async () => {
-    await using wire = await startWire({ handshake: [accept(text('a'), text('b'), text('c'), text('d'))] });
-    await expect(runProgram(program('take-three.mjs'), [], env(wire))).resolves.toEqual({
-      code: 0,
-      signal: null,
-      stdout: 'a\nb\nc\n',
-      stderr: '',
-    });
+  it('exits after the last frame, and prints its steps with NODE_DEBUG, but no secret and no frame', async () => {
+    const frames = ['a', 'b', 'c', 'd'].map((payload) => text(`planted-${payload}`));
+    await using wire = await startWire({ handshake: [accept(...frames)] });
+    const debug = { ...env(wire), NODE_DEBUG: 'rx-trade-feed' };
+    const { stderr, ...ended } = await runProgram(program('take-three.mjs'), [], debug);
+    expect(ended).toEqual({ code: 0, signal: null, stdout: 'planted-a\nplanted-b\nplanted-c\n' });
+    expect(stderr).toContain('Ticket issued for market');
+    expect(stderr).toContain('Connected to market (connection 1)');
+    expect(stderr).not.toContain('planted-');
   });
 
   it.each(['ticket-requested', 'ticket-issued', 'opened', 'reconnecting'])(
@@ -94,18 +95,5 @@ describe('a program with the wrong address', () => {
     }
     expect(texts[2]).toMatch(/ Reconnect 1 in \d+ ms$/);
     expect(stderr).not.toContain(plantedKey);
-  });
-
-  it('prints that it got a ticket and opened a connection with NODE_DEBUG, but no secret and no frame', async () => {
-    const frames = ['a', 'b', 'c'].map((payload) => text(`planted-${payload}`));
-    await using wire = await startWire({ handshake: [accept(...frames)] });
-    const { stdout, stderr } = await runProgram('take-three.mjs', [], {
-      ...env(wire),
-      NODE_DEBUG: 'rx-trade-feed',
-    });
-    expect(stdout).toBe('planted-a\nplanted-b\nplanted-c\n');
-    expect(stderr).toContain('Ticket issued for market');
-    expect(stderr).toContain('Connected to market (connection 1)');
-    expect(stderr).not.toContain('planted-');
   });
 });

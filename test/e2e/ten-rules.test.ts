@@ -1,32 +1,11 @@
 import { describe, expect, it, jest } from '@jest/globals';
-import {
-  config,
-  defer,
-  filter,
-  firstValueFrom,
-  map,
-  mergeMap,
-  of,
-  retryWhen,
-  type Subscription,
-  take,
-  tap,
-  toArray,
-} from 'rxjs';
-import {
-  backoff,
-  type Feed,
-  type FeedEvent,
-  openConnection,
-  requestTicket,
-  tradeFeed$,
-  type TradeFeedError,
-  tradeFeedEvents$,
-  type TradeFeedOptions,
-} from '../../src/index.js';
+import { config, filter, firstValueFrom, type Subscription, take, tap, toArray } from 'rxjs';
+import { type FeedEvent, logEvents, tradeFeed$, tradeFeedEvents$, type TradeFeedOptions } from '../../src/index.js';
+import { everythingIn } from '../support/everything-in.js';
 import { fakeTimers } from '../support/fake-timers.js';
-import { closed, optionsFor, until } from '../support/feed.js';
+import { closed, optionsFor, plantedKey, until } from '../support/feed.js';
 import { startGate } from '../support/gate.js';
+import { runProgram } from '../support/run-program.js';
 import { turns } from '../support/two-origins.js';
 import { waitFor } from '../support/wait-for.js';
 import {
@@ -37,7 +16,7 @@ import {
   refuse,
   refuseHandshake,
   startWire,
-  subprotocol,
+  switching,
   text,
   type Wire,
   type WireScript,
@@ -51,17 +30,6 @@ const turnsUntil = async (condition: () => boolean, limitMs: number): Promise<vo
 };
 
 const allClosed = (wire: Wire): Promise<unknown> => Promise.all([...wire.open].map(closed));
-
-/** Runs until the events so far meet a condition, then unsubscribes. */
-const eventsUntil = (wire: Wire, last: (events: readonly FeedEvent[]) => boolean, options?: TradeFeedOptions) => {
-  const events: FeedEvent[] = [];
-  return until(tradeFeedEvents$('market', optionsFor(wire, options)), (event) =>
-    last([...events, event].slice(0, events.push(event))),
-  );
-};
-
-const count = (events: readonly FeedEvent[], type: FeedEvent['type']): number =>
-  events.filter((event) => event.type === type).length;
 
 describe('rule 1: nothing of an attempt outlives it', () => {
   it('uses every ticket once, even after failed handshakes', async () => {
@@ -268,48 +236,6 @@ describe('rule 5: frames arrive once, in order, and none after unsubscribing', (
     expect(received).toEqual(['a', 'c']);
     await allClosed(wire);
   });
-
-  it('emits a gap after `opened` and before the first frame, but not for the first connection', async () => {
-    await using wire = await startWire({
-      ticket: [refuse(503), issue(), refuse(500), issue()],
-      handshake: [accept(text('a'), close(1001, 'server shutdown')), accept(text('b'))],
-    });
-    const events = await eventsUntil(wire, (all) => count(all, 'frame') === 2);
-    const failed = ['ticket-requested', 'disconnected', 'reconnecting'];
-    const opening = ['ticket-requested', 'ticket-issued', 'opened'];
-    const types = [
-      ...failed,
-      ...opening,
-      'frame',
-      'disconnected',
-      'reconnecting',
-      ...failed,
-      ...opening,
-      'gap',
-      'frame',
-    ];
-    expect(events.map(({ type }) => type)).toEqual(types);
-    const [gap] = events.filter((event) => event.type === 'gap');
-    const opened = events.filter((event) => event.type === 'opened');
-    const lost = events.filter((event) => event.type === 'disconnected')[1];
-    expect(gap).toMatchObject({ failure: { code: 'server-shutdown' }, from: lost?.failure.endedAt, to: opened[1]?.at });
-    expect(gap?.durationMs).toBe((gap?.to ?? 0) - (gap?.from ?? 0));
-    expect(opened.map(({ connection }) => connection)).toEqual([1, 2]);
-  });
-});
-
-describe('rule 7: delays between reconnects', () => {
-  it('end when the service refuses a fresh ticket after revoking access', async () => {
-    await using wire = await startWire({
-      ticket: [issue(), refuse(403)],
-      handshake: [accept(close(4003, 'access revoked'))],
-    });
-    const error: unknown = await firstValueFrom(tradeFeed$('market', optionsFor(wire))).catch(
-      (error: unknown) => error,
-    );
-    expect(error).toMatchObject({ code: 'not-entitled', previous: { code: 'access-revoked', closeCode: 4003 } });
-    expect((error as TradeFeedError).previous?.previous).toBeUndefined();
-  });
 });
 
 describe('rule 8: an exception of the consumer', () => {
@@ -318,17 +244,10 @@ describe('rule 8: an exception of the consumer', () => {
     throw thrown;
   };
 
-  it('in an operator after the feed becomes its error and is not retried', async () => {
-    await using wire = await startWire({ handshake: [accept(text('a'))] });
-    await expect(firstValueFrom(tradeFeed$('market', optionsFor(wire)).pipe(map(explode)))).rejects.toBe(thrown);
-    await allClosed(wire);
-    expect(wire.tickets).toHaveLength(1);
-  });
-
-  it.each<FeedEvent['type']>(['ticket-requested', 'opened', 'disconnected', 'reconnecting'])(
-    'in an operator after the events becomes the error, on %s',
+  it.each<FeedEvent['type']>(['ticket-requested', 'opened', 'frame', 'disconnected', 'reconnecting'])(
+    'in an operator becomes the error and is not retried, on %s',
     async (type) => {
-      await using wire = await startWire({ handshake: [accept(close(1001))] });
+      await using wire = await startWire({ handshake: [accept(text('a'), close(1001))] });
       const thrown$ = tradeFeedEvents$('market', optionsFor(wire)).pipe(
         tap((event) => {
           if (event.type === type) explode();
@@ -339,18 +258,6 @@ describe('rule 8: an exception of the consumer', () => {
       expect(wire.tickets.length).toBeLessThanOrEqual(1);
     },
   );
-
-  it('in an operator of a custom feed is not retried', async () => {
-    await using wire = await startWire({ handshake: [accept(text('a'))] });
-    const custom$ = defer(() => of<Feed>('market')).pipe(
-      requestTicket(optionsFor(wire)),
-      openConnection(optionsFor(wire)),
-      map(explode),
-      retryWhen(backoff({ initialDelayMs: 1 })),
-    );
-    await expect(firstValueFrom(custom$)).rejects.toBe(thrown);
-    expect(wire.tickets).toHaveLength(1);
-  });
 
   it('in an observer goes to `onUnhandledError` of RxJS, and the feed carries on', async () => {
     await using wire = await startWire({ handshake: [accept(text('a'), text('b'))] });
@@ -375,13 +282,123 @@ describe('rule 8: an exception of the consumer', () => {
   });
 });
 
-describe('an unused feed', () => {
-  it('does no I/O until something subscribes', async () => {
-    await using wire = await startWire();
-    tradeFeed$('market', optionsFor(wire));
-    tradeFeedEvents$('market', optionsFor(wire)).pipe(mergeMap(() => []));
-    await turns(20);
-    expect(wire.connections).toBe(0);
-    expect(subprotocol).toBe('mmp.trade-batch.v1');
+const plantedTicket = 'planted-ticket';
+
+const secret = `${plantedTicket}-1`;
+const thenReplaced = [accept(text('a'), close(4001, 'connection replaced'))];
+const long = (text: string, times: number) => text.repeat(times);
+const longKey = { apiKey: () => long(plantedKey, 3_000) };
+const longTicket = [issue({ ticket: long(plantedTicket, 3_000) })];
+
+/** Services that return the secrets in some of the texts they can send. The fuzz tests cover others. */
+const hostile: readonly (WireScript & { readonly what: string; readonly options?: TradeFeedOptions })[] = [
+  {
+    what: 'error bodies and headers',
+    ticket: [refuse(401, { 'x-echo': plantedKey, location: `/${plantedKey}` }, plantedKey)],
+  },
+  { what: 'a redirect', ticket: [refuse(302, { location: `/${plantedKey}` })] },
+  { what: 'a body that is not JSON', ticket: [refuse(200, {}, `${secret} ${plantedKey}`)] },
+  { what: 'unknown fields', ticket: [issue({ api_key: plantedKey })], handshake: thenReplaced },
+  { what: 'an unknown host', ticket: [issue({ wss_url: `wss://${secret}.invalid/` })] },
+  {
+    what: 'a connection with a long ticket and a long key',
+    ticket: [issue({ ticket: long(plantedTicket, 1_000) })],
+    handshake: thenReplaced,
+    options: { apiKey: () => long(plantedKey, 1_000) },
+  },
+  { what: 'a ticket that is too long', ticket: longTicket },
+  { what: 'a ticket that is too long, in a worker', ticket: longTicket, options: { receiveIn: 'worker' } },
+  { what: 'a key that is too long', options: longKey },
+  { what: 'a key that is too long, in a worker', options: { ...longKey, receiveIn: 'worker' } },
+  { what: 'a refused handshake', handshake: [refuseHandshake(400, { 'x-echo': secret }, secret)] },
+  {
+    what: 'a status line',
+    handshake: [(peer) => peer.socket.end(switching(peer).replace(/Accept: .*/, `Accept: ${secret}`))],
+  },
+  {
+    what: 'a close reason with a key that a function returned',
+    handshake: [accept(text('a'), close(4001, `${secret} ${plantedKey}`))],
+    options: { apiKey: () => plantedKey },
+  },
+  { what: 'a broken connection', handshake: [({ socket }) => socket.destroy()] },
+];
+
+describe('rule 2: secrets', () => {
+  it.each(hostile)('appear in no event and no error: $what', async (script) => {
+    await using wire = await startWire(script);
+    const options = optionsFor(wire, { ...script.options, backoff: { maxAttempts: 0, ...script.options?.backoff } });
+    const emitted: unknown[] = [];
+    const feed$ = tradeFeedEvents$('market', options);
+    await new Promise<void>((resolve) => {
+      feed$.subscribe({
+        next: (event) => emitted.push(event),
+        error: (error: unknown) => {
+          emitted.push(error);
+          resolve();
+        },
+      });
+    });
+    expect(emitted.length).toBeGreaterThan(1);
+    const everything = everythingIn([feed$, ...emitted]);
+    expect(everything).toContain('TradeFeedError');
+    expect(everything).not.toContain(plantedKey);
+    expect(everything).not.toContain(plantedTicket);
+  });
+
+  it.each(['main', 'worker'] as const)('appear in no line of a log: received in %s', async (receiveIn) => {
+    await using wire = await startWire({
+      ticket: [issue(), refuse(503, {}, plantedKey), issue()],
+      handshake: [accept(text('a'), close(1001, secret)), accept(close(4001, `${plantedTicket}-3 ${plantedKey}`))],
+    });
+    const lines: unknown[] = [];
+    const write = (...line: readonly unknown[]) => lines.push(line);
+    await tradeFeedEvents$('market', { ...optionsFor(wire), receiveIn, backoff: { initialDelayMs: 1 } })
+      .pipe(logEvents({ error: write, warn: write, info: write, debug: write }))
+      .forEach(() => undefined)
+      .catch(() => undefined);
+    const everything = everythingIn(lines);
+    for (const code of ['server-shutdown', 'credential-service-unavailable', 'connection-replaced'])
+      expect(everything).toContain(code);
+    expect(everything).not.toContain(plantedKey);
+    expect(everything).not.toContain(plantedTicket);
+  });
+
+  it('are each sent in a single header, and never in an address', async () => {
+    await using wire = await startWire({ handshake: [accept(close(1001)), accept(close(4001))] });
+    await tradeFeedEvents$('market', optionsFor(wire))
+      .forEach(() => undefined)
+      .catch(() => undefined);
+    const where = (secret: string) =>
+      [...wire.tickets, ...wire.handshakes].flatMap(({ method, url, headers, body }) => [
+        ...Object.entries(headers).flatMap(([name, value]) =>
+          String(value).includes(secret) ? [`${method} ${name}`] : [],
+        ),
+        ...(`${url}${body}`.includes(secret) ? [`${method} url or body`] : []),
+      ]);
+    expect(where(plantedKey)).toEqual(['POST x-api-key', 'POST x-api-key']);
+    expect(where(plantedTicket)).toEqual(['GET authorization', 'GET authorization']);
+  });
+
+  it.each([[[]], [['own']]])('are not printed by a program, even with NODE_DEBUG: %j', async (args) => {
+    await using wire = await startWire({
+      ticket: [issue(), issue(), issue(), refuse(503, {}, plantedKey), issue()],
+      handshake: [
+        accept(text('a'), close(1001)),
+        refuseHandshake(503),
+        accept(text('b'), close(4001, `${plantedTicket}-3`)),
+      ],
+    });
+    const env = {
+      TRADE_FEED_BASE_URL: wire.baseUrl,
+      TRADE_FEED_API_KEY: plantedKey,
+      NODE_DEBUG: 'http,https,net,tls,stream,undici,fetch,websocket,ws,rx-trade-feed',
+    };
+    const { stdout, stderr, code } = await runProgram('print-everything.mjs', args, env);
+    expect(code).toBe(0);
+    expect(stdout).toContain('connection-replaced');
+    expect(stderr).toContain('HTTP');
+    expect(stderr).toContain('RX-TRADE-FEED');
+    expect(stdout + stderr).not.toContain(plantedKey);
+    expect(stdout + stderr).not.toContain(plantedTicket);
   });
 });

@@ -1,18 +1,81 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { transformFileSync } from '@swc/core';
 import fc from 'fast-check';
+import * as E from 'fp-ts/lib/Either.js';
+import { isLeft } from 'fp-ts/lib/Either.js';
+import { PathReporter } from 'io-ts/lib/PathReporter.js';
 import { execFileSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import { checkFeed, isFeed, isLoopback, parseTimestamp } from '../../src/protocol/contract.js';
+import { format, inspect } from 'node:util';
+import { serialize } from 'node:v8';
+import { checkFeed, isFeed, isLoopback, parseTimestamp, type WireTicket } from '../../src/protocol/contract.js';
 import { createTradeFeedError } from '../../src/protocol/failures/classify.js';
 import { Feed } from '../../src/protocol/feed.js';
-import { parseTicket, redactorOf } from '../../src/protocol/parse-ticket.js';
+import { parseTicket, redactorOf, wrongFields } from '../../src/protocol/parse-ticket.js';
 import { printable } from '../../src/protocol/printable.js';
 import { parseHttpDate, retryAfterMs } from '../../src/protocol/retry-after.js';
-import type { Ticket } from '../../src/protocol/ticket.js';
+import { isCredential, redactor, Secret } from '../../src/protocol/secret.js';
+import { Ticket } from '../../src/protocol/ticket.js';
+import { checkRequired, clampMs, durationMs, MAX_TIMER_MS, oneOf, validated } from '../../src/protocol/validate.js';
 import { cases } from '../support/cases.js';
 import { character } from '../support/character.js';
-import { wire } from './tickets.js';
+
+/** A valid body of a ticket response. */
+const wire: WireTicket = {
+  ticket: 'tkt-planted-0815',
+  token_type: 'Bearer',
+  expires_at: '2026-11-20T12:00:00Z',
+  wss_url: 'wss://stream.example.com/ws',
+  feed: 'market',
+  subprotocol: 'mmp.trade-batch.v1',
+};
+
+/** The names of its fields. */
+const fields = Object.keys(wire) as (keyof WireTicket)[];
+
+/** Valid values of each field. */
+const good: Readonly<Record<keyof WireTicket, readonly string[]>> = {
+  ticket: ['t', '~!"#$%&', 'eyJhbGciOi.J9.x-_', 'x'.repeat(8_192)],
+  token_type: ['Bearer'],
+  expires_at: [
+    ...['2026-11-20t12:00:00z', '2026-11-20T12:00:00.123456789Z', '2026-11-20T12:00:00+00:00'],
+    ...['2026-11-20T12:00:00-07:30', '2016-12-31T23:59:60Z', '2024-02-29T00:00:00Z'],
+  ],
+  wss_url: [
+    ...['wss://stream.example.com:8443/a/b?c=d', 'wss://192.0.2.7/ws', 'ws://localhost:9000/ws', 'ws://127.0.0.1/ws'],
+    'ws://[::1]:1/ws',
+  ],
+  feed: ['market', 'raw'],
+  subprotocol: ['mmp.trade-batch.v1', 'a', "!#$%&'*+-.^_`|~09AZaz"],
+};
+
+const noText = [undefined, null, '', 5, true, {}];
+
+/** Invalid values of each field. */
+const bad: Readonly<Record<keyof WireTicket, readonly unknown[]>> = {
+  ticket: [...noText, ' ', 'a b', 'a\r\nx-api-key: b', 'é', ['t'], { reveal: 't' }],
+  token_type: [...noText, 'bearer', 'BEARER', 'Basic', ' Bearer', ['Bearer']],
+  expires_at: [
+    ...[...noText, ['2026-11-20T12:00:00Z'], 'soon', 1_795_176_000, '1795176000', '2026-11-20', '2026-11-20 12:00:00Z'],
+    ...['2026-11-20T12:00:00', '2026-11-20T12:00Z', '2026-11-20T12:00:00z ', '2026-13-20T12:00:00Z'],
+    ...['2026-11-20T25:00:00Z', '2026-11-20T12:61:00Z', '2026-11-20T12:00:61Z', '2026-11-20T12:00:00+25:00'],
+    ...['+002026-11-20T12:00:00Z', 'Fri, 20 Nov 2026 12:00:00 GMT'],
+  ],
+  wss_url: [
+    ...[...noText, ['wss://stream.example.com/ws'], '/ws', 'stream.example.com/ws', 'https://stream.example.com/ws'],
+    ...['http://localhost/ws', 'ws://stream.example.com/ws', 'ws://127.0.0.1.example.com/ws', 'ws+unix:///tmp/socket'],
+    ...['wss://', 'wss://user@stream.example.com/ws', 'wss://:password@stream.example.com/ws'],
+    ...['wss://stream.example.com/ws#fragment', 'javascript:alert(1)'],
+  ],
+  feed: [...noText, 'Market', 'toString', 'market,raw', ['market']],
+  subprotocol: [...noText, 'a b', 'a,b', 'a\r\nb: c', 'é', '"a"', 'a/b', 'a;b', 'a=b', ['a']],
+};
+
+/** Returns which fields the codec's errors name as invalid; `body` if the value isn't an object. */
+const namesOf = (body: unknown): readonly string[] => {
+  const result = Ticket.decode(body);
+  return isLeft(result) ? [...new Set(result.left.map(({ context }) => context[1]?.key || 'body'))] : [];
+};
 
 describe('a feed', () => {
   it.each(['market', 'raw'])('is %s', (feed) => {
@@ -28,24 +91,22 @@ describe('a feed', () => {
   });
 });
 
-it.each([
-  ...['http://localhost', 'http://LOCALHOST:8080/x', 'ws://127.0.0.1:1/ws', 'ws://127.255.255.254/ws'],
-  // The URL parser reads these as 127.0.0.1.
-  ...['http://127.1', 'http://0x7f000001', 'http://[::1]:8080', 'http://[0:0:0:0:0:0:0:1]'],
-])('isLoopback is true for %s', (url) => {
-  expect(isLoopback(new URL(url))).toBe(true);
+it('isLoopback is true only for this machine', () => {
+  const here = [
+    ...['http://localhost', 'http://LOCALHOST:8080/x', 'ws://127.0.0.1:1/ws', 'ws://127.255.255.254/ws'],
+    // The URL parser reads these as 127.0.0.1.
+    ...['http://127.1', 'http://0x7f000001', 'http://[::1]:8080', 'http://[0:0:0:0:0:0:0:1]'],
+  ];
+  const elsewhere = [
+    ...['http://localhost.example.com', 'http://notlocalhost', 'http://127.0.0.1.example.com', 'http://example.com'],
+    ...['http://x127.0.0.1.nip.io', 'http://128.0.0.1', 'http://0.0.0.0', 'http://10.0.0.1', 'http://[::]'],
+    // A user name that looks like an address.
+    ...['http://[::2]', 'http://[fe80::1]', 'http://127.0.0.1@example.com', 'http://example.com/?localhost'],
+  ];
+  expect([...here, ...elsewhere].filter((url) => isLoopback(new URL(url)))).toEqual(here);
 });
 
-it.each([
-  ...['http://localhost.example.com', 'http://notlocalhost', 'http://127.0.0.1.example.com', 'http://example.com'],
-  ...['http://x127.0.0.1.nip.io', 'http://128.0.0.1', 'http://0.0.0.0', 'http://10.0.0.1', 'http://[::]'],
-  // A user name that looks like an address.
-  ...['http://[::2]', 'http://[fe80::1]', 'http://127.0.0.1@example.com', 'http://example.com/?localhost'],
-])('isLoopback is false for %s', (url) => {
-  expect(isLoopback(new URL(url))).toBe(false);
-});
-
-// The ticket tests cover which texts are timestamps.
+// The tests of tickets cover which texts are timestamps.
 it.each([
   ['1970-01-01T00:00:01.5Z', 1_500],
   ['1970-01-01t01:00:00+01:00', 0],
@@ -99,8 +160,8 @@ describe('retry after', () => {
       expect(parsedIn(tz, Object.values(forms))).toEqual([at, at, at]);
     });
 
-    it.each([...notADate, '784111777'])('returns undefined for %j', (text) => {
-      expect(parseHttpDate(text)).toBeUndefined();
+    it('returns undefined for other texts', () => {
+      expect([...notADate, '784111777'].filter((text) => parseHttpDate(text) !== undefined)).toEqual([]);
     });
 
     it('parses whatever toUTCString returns for a four-digit year', () => {
@@ -144,8 +205,11 @@ describe('retry after', () => {
     });
 
     const noNumber = ['-1', '+1', '1.5', '1,5', '1e3', '0x10', '5s', '5, 6', 'Infinity', 'NaN', '٣'];
-    it.each([undefined, ...noNumber, ...notADate])('returns undefined for %j', (value) => {
-      expect(retryAfterMs(value, forms['the preferred form'])).toBeUndefined();
+    it('returns undefined for neither a date nor a number', () => {
+      const date = forms['the preferred form'];
+      expect([undefined, ...noNumber, ...notADate].filter((value) => retryAfterMs(value, date) !== undefined)).toEqual(
+        [],
+      );
     });
 
     it('never throws or returns NaN or a negative number, whatever the value', () => {
@@ -195,5 +259,230 @@ describe('redactorOf', () => {
     expect(redactorOf(ticket)(`a ${wire.ticket} b`)).toBe('a [secret] b');
     const redact = (text: string) => `${text}, looked through`;
     expect(redactorOf({ ...ticket, redact })).toBe(redact);
+  });
+});
+
+const decoded = (body: unknown): Ticket => {
+  const result = Ticket.decode(body);
+  if (E.isLeft(result)) throw new Error(`refused: ${namesOf(body).join()}`);
+  return result.right;
+};
+
+describe('Ticket', () => {
+  it('decodes the body of the contract and wraps its secret', () => {
+    const { ticket, ...rest } = decoded(wire);
+    expect(ticket).toBeInstanceOf(Secret);
+    expect(ticket.reveal()).toBe('tkt-planted-0815');
+    expect({ ticket: wire.ticket, ...rest }).toEqual(wire);
+  });
+
+  it.each(fields)('has only valid values of the field %s, for the codec and for the parser', (field) => {
+    for (const value of good[field]) {
+      const body = { ...wire, [field]: value };
+      expect(Ticket.encode(decoded(body))).toEqual(body);
+      expect(wrongFields(body)).toEqual([]);
+    }
+    for (const value of bad[field]) {
+      const body = { ...wire, [field]: value };
+      expect([value, namesOf(body), wrongFields(body)]).toEqual([value, [field], [field]]);
+    }
+  });
+
+  it('recognizes a ticket with a wrapped secret, and nothing else', () => {
+    expect(Ticket.is(decoded(wire))).toBe(true);
+    expect(Ticket.is({ ...decoded(wire), deadlineMs: 5 })).toBe(true);
+    expect(Ticket.is(wire)).toBe(false);
+    for (const wrong of [{ wss_url: 'http://x' }, { expires_at: 5 }, { subprotocol: 5 }])
+      expect(Ticket.is({ ...decoded(wire), ...wrong })).toBe(false);
+    expect(Ticket.is(null)).toBe(false);
+  });
+
+  it('has named types, so that reports can say what is wrong with a body', () => {
+    const wrong = Ticket.decode({ ...wire, ticket: '', expires_at: '', wss_url: '', feed: '', subprotocol: '' });
+    const reported = E.isLeft(wrong) ? wrong.left.map(({ context }) => context.map(({ type }) => type.name)) : [];
+    expect(reported.map((names) => names.at(-1))).toEqual(['Secret', 'Timestamp', 'WssUrl', 'Feed', 'Subprotocol']);
+    expect(reported.map((names) => names[0])).toEqual(Array(5).fill('Ticket'));
+  });
+
+  it('keeps an invalid ticket out of the reports of io-ts', () => {
+    const reported = (ticket: string) => PathReporter.report(Ticket.decode({ ...wire, ticket }));
+    expect(reported('tkt planted')).toEqual(["the ticket isn't valid"]);
+    expect(reported('t'.repeat(40_000))).toEqual(["the ticket isn't valid, got 40000 characters (at most 16384)"]);
+  });
+});
+
+describe('parseTicket', () => {
+  it.each(['', ' ', '{', 'tkt-planted-0815', '<html>', `${JSON.stringify(wire)}x`, "{'ticket':'t'}"])(
+    "reports that %j isn't JSON",
+    (body) => {
+      expect(parseTicket(body)).toBe("the body isn't JSON");
+    },
+  );
+
+  const tooLong = { ...wire, ticket: 'tkt-planted-0815'.repeat(2_500), feed: 'x' };
+  it.each([
+    ...[null, 'text', 5, true, [], [wire]].map((body) => [body, 'body'] as const),
+    [{}, fields.join(', ')],
+    [{ ...wire, feed: 'tkt-planted-0815' }, 'feed'],
+    [tooLong, 'ticket, got 40000 characters (at most 16384), feed'],
+  ] as const)('names the wrong part of %.80j, and never quotes it', (body, names) => {
+    expect(parseTicket(JSON.stringify(body))).toBe(`wrong or missing: ${names}`);
+  });
+
+  it('agrees with the codec on any JSON value and on any values of the fields, and never quotes the body', () => {
+    const valueOf = (field: (typeof fields)[number]) =>
+      fc.oneof(fc.constantFrom(...good[field], ...bad[field]), fc.jsonValue());
+    const anyBody = fc.record(Object.fromEntries(fields.map((field) => [field, valueOf(field)])), { requiredKeys: [] });
+    const marker = 'PLANTED-4711';
+    fc.assert(
+      fc.property(fc.oneof(anyBody, fc.jsonValue()), fc.dictionary(fc.string(), fc.jsonValue()), (value, extra) => {
+        const isObject = typeof value === 'object' && !Array.isArray(value);
+        const text = JSON.stringify(isObject ? { ...extra, ...value } : value);
+        const json: unknown = JSON.parse(text);
+        expect(wrongFields(json)).toEqual(namesOf(json));
+        const parsed = parseTicket(text);
+        // Comparing tickets wouldn't look at their secrets, so encode both.
+        if (typeof parsed !== 'string') expect(Ticket.encode(parsed)).toEqual(Ticket.encode(decoded(json)));
+        else expect(Ticket.decode(json)._tag).toBe('Left');
+        for (const body of [marker + text, JSON.stringify({ ...wire, feed: marker, x: json })])
+          expect(parseTicket(body)).toMatch(/^(the body isn't JSON|wrong or missing: [a-z_]+(, [a-z_]+)*)$/);
+      }),
+      { numRuns: cases(500) },
+    );
+  });
+});
+
+const marker = 'sk-planted-4711';
+const secret = new Secret(marker);
+
+describe('Secret', () => {
+  it.each<[string, (secret: Secret) => string]>([
+    ['String()', (s) => String(s)],
+    // eslint-disable-next-line @typescript-eslint/restrict-template-expressions -- like a careless log line
+    ['a template', (s) => `${s}`],
+    ['util.format', (s) => format('%s', s)],
+    ['util.inspect with hidden properties', (s) => inspect(s, { showHidden: true, depth: null, getters: true })],
+    ['JSON', (s) => JSON.stringify({ deep: [s] }).slice('{"deep":["'.length, -'"]}'.length)],
+  ])('is printed as [secret] by %s', (_how, print) => {
+    expect(print(secret)).toBe('[secret]');
+  });
+
+  it.each<[string, (secret: Secret) => unknown]>([
+    ['all of its own properties', (s) => Reflect.ownKeys(s).map((key) => Reflect.get(s, key) as unknown)],
+    ['a copy', (s) => [{ ...s }, Object.entries(s)]],
+    ['a structured clone', (s) => structuredClone(s)],
+    ['a serialization by v8', (s) => serialize(s).toString('latin1')],
+    ['util.inspect without its own method', (s) => inspect(s, { customInspect: false, showHidden: true, depth: null })],
+    ['the text of an error made with it', (s) => inspect(new Error('x', { cause: s }), { showHidden: true })],
+  ])('is not in %s', (_what, list) => {
+    expect(inspect(list(secret), { customInspect: false, showHidden: true, depth: null })).not.toContain(marker);
+  });
+
+  it.each(['', ' ', 'a b', 'a\r\nb', 'ключ', 7 as unknown as string])(
+    "can't contain what isn't valid in a header: %j",
+    (value) => {
+      expect(() => new Secret(value)).toThrow(new TypeError('A secret must be one or more visible ASCII characters.'));
+    },
+  );
+
+  it("can't exceed 16 KiB, and the error shows only how long the value is", () => {
+    expect(new Secret(marker.repeat(1_000)).reveal()).toHaveLength(15_000);
+    expect(() => new Secret('x'.repeat(16_385))).toThrow(
+      new TypeError('A secret must be one or more visible ASCII characters, got 16385 characters (at most 16384).'),
+    );
+  });
+});
+
+describe('redactor', () => {
+  it('hides every occurrence of every secret, and no other text', () => {
+    const redact = redactor(secret, new Secret('tkt'));
+    expect(redact(`a ${marker} b tkt c ${marker}`)).toBe('a [secret] b [secret] c [secret]');
+    expect(redact('nothing here')).toBe('nothing here');
+  });
+
+  it('hides a secret completely, even if it begins with another or is part of one', () => {
+    const redact = redactor(new Secret('key-1'), new Secret('key-1.ticket'), new Secret('secret'));
+    expect(redact('key-1.ticket, key-1, a secret')).toBe('[secret], [secret], a [secret]');
+  });
+
+  it('does not treat a secret as a pattern', () => {
+    expect(redactor(new Secret('$&.*'))('a $&.* b')).toBe('a [secret] b');
+  });
+
+  it('ignores case, because errors write host names in lower case', () => {
+    expect(redactor(new Secret('Tkt+1'))('ENOTFOUND tkt+1.invalid')).toBe('ENOTFOUND [secret].invalid');
+  });
+
+  it("ignores anything that isn't a Secret, such as a key function", () => {
+    expect(redactor(undefined, () => 'key', 'text')('key and text')).toBe('key and text');
+  });
+
+  it('hides several secrets of the longest possible length', () => {
+    const [key, ticket] = ['k*'.repeat(8_192), '(t'.repeat(8_192)];
+    expect(redactor(new Secret(key), new Secret(ticket))(`a ${key} b ${ticket.toUpperCase()} c`)).toBe(
+      'a [secret] b [secret] c',
+    );
+  });
+
+  it('keeps characters around a secret that change length in lower case', () => {
+    expect(redactor(secret)(`İİİ ${marker} İ`)).toBe('İİİ [secret] İ');
+  });
+
+  it('leaves no secret in any text', () => {
+    fc.assert(
+      fc.property(fc.string(), fc.string(), fc.stringMatching(/^[!-Z^-~]{8,}$/), (before, after, value) => {
+        const hidden = redactor(new Secret(value))(before + value + after);
+        expect(hidden).not.toContain(value);
+        expect(hidden).toContain('[secret]');
+      }),
+      { numRuns: cases(100) },
+    );
+  });
+});
+
+describe('isCredential', () => {
+  it('accepts nothing that could end a header line', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: character }), (text) => {
+        const visible = [...text].every((char) => char > ' ' && char < '\u007f');
+        expect(isCredential(text)).toBe(text !== '' && visible);
+      }),
+      { numRuns: cases(100) },
+    );
+  });
+});
+
+it('clampMs returns a valid delay unchanged, and shortens any other to the longest that timers accept', () => {
+  expect([0, 1, MAX_TIMER_MS, MAX_TIMER_MS + 1, 1e300, Infinity].map(clampMs)).toEqual([
+    ...[0, 1, 2_147_483_647, 2_147_483_647, 2_147_483_647, 2_147_483_647],
+  ]);
+});
+
+// The tests of the options cover the messages about each of them.
+describe('options', () => {
+  const rules = { wait: durationMs, word: oneOf('a') };
+  const check = (options: unknown, prefix?: string) =>
+    validated<{ wait?: number | undefined; word?: string | undefined }>(options as object, rules, prefix);
+  const invalid = (message: string) =>
+    expect.objectContaining({ code: 'invalid-options', message: containing(message) });
+  const containing = (message: string) => expect.stringContaining(message) as unknown;
+
+  it('are copied without undefined values', () => {
+    const value = Object.freeze({ wait: 5, word: undefined });
+    expect(Object.entries(check(value))).toEqual([['wait', 5]]);
+    expect(check({ toString: undefined })).toEqual({});
+  });
+
+  it.each([null, undefined, 5, 'text', true, () => 1])('must be an object, not %p', (value) => {
+    expect(() => check(value)).toThrow(invalid('`options` must be an object.'));
+    expect(() => check(value, 'backoff.')).toThrow(invalid('`backoff` must be an object.'));
+  });
+
+  it.each<[object, string]>([
+    [{ word: 'a' }, '`wait` must be a number of ms, 0 or more.'],
+    [{ wait: -1, word: 'b' }, '`wait` must be a number of ms, 0 or more, got -1.'],
+    [{ wait: 1, word: 'b' }, "`word` must be 'a', got 'b'."],
+  ])('that are required are all checked: %j', (values, message) => {
+    expect(() => checkRequired(values, rules)).toThrow(invalid(message));
   });
 });

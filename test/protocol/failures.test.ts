@@ -1,5 +1,6 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import fc from 'fast-check';
+import { CloseReason } from '../../src/protocol/contract.js';
 import { classify, createTradeFeedError, serviceMeanings } from '../../src/protocol/failures/classify.js';
 import {
   failurePage,
@@ -9,71 +10,54 @@ import {
   type Verdict,
 } from '../../src/protocol/failures/meanings.js';
 import {
+  applyClassify,
   copyFailure,
   type FailureFacts,
   failureOf,
   isTradeFeedError,
   readFailure,
   relayError,
+  thrownByOption,
   TradeFeedError,
 } from '../../src/protocol/failures/trade-feed-error.js';
-import { applyClassify, thrownByOption } from '../../src/protocol/validate.js';
-import { cases } from '../support/cases.js';
-import { character } from '../support/character.js';
 import { everythingIn } from '../support/everything-in.js';
-import { failureCodes, type FailureRow, failureTable } from '../support/failure-table.js';
+import { expectedFailure, failureCodes, type FailureRow, failureTable } from '../support/failure-table.js';
+
+const range = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, n) => from + n);
 
 describe('classify', () => {
-  const answers = (stage: Stage, ...statuses: readonly number[]): FailureFacts[] =>
-    statuses.map((status) => ({ stage, status }));
-  const closes = (reasons: readonly (string | undefined)[], ...codes: readonly number[]): FailureFacts[] =>
-    codes.flatMap((closeCode) => reasons.map((reason): FailureFacts => ({ stage: 'stream', closeCode, reason })));
+  const stages: readonly Stage[] = ['ticket', 'handshake', 'stream'];
+  const reasons = [...Object.values(CloseReason), undefined, '', 'Access expired', 'access expired ', 'another'];
+  const everything: readonly FailureFacts[] = [
+    ...range(100, 999).flatMap((status) => [
+      { stage: 'ticket' as const, status },
+      { stage: 'handshake' as const, status },
+    ]),
+    ...[...range(1000, 1016), 2999, 3000, ...range(4000, 4005), 4999].flatMap((closeCode) =>
+      reasons.map((reason) => ({ stage: 'stream' as const, closeCode, reason })),
+    ),
+    ...failureTable.flatMap(({ stage, status, closeCode, code }) =>
+      status === undefined && closeCode === undefined
+        ? (stage === undefined ? stages : [stage]).map((each) => ({ stage: each, code }))
+        : [],
+    ),
+  ];
 
-  // Statuses and close codes to try for a row, by the key that `keyOf` returns.
-  const samples: Readonly<Record<string, readonly FailureFacts[]>> = {
-    'ticket 5xx': answers('ticket', 500, 501, 502, 504, 505, 511, 520, 599),
-    // The contract doesn't name these: they're neither a ticket nor a refusal.
-    'ticket other': answers('ticket', 300, 301, 307, 400, 402, 404, 407, 409, 418, 428, 451, 499, 201, 204, 600, 999),
-    'handshake 5xx': answers('handshake', 500, 501, 502, 504, 520, 599),
-    'handshake other': answers('handshake', 301, 307, 101, 200, 204, 402, 403, 404, 407, 410, 426, 428, 600, 999),
-    'stream 4001': closes(['connection replaced', '', 'another'], 4001),
-    'stream 1008': closes(['server push only', ''], 1008),
-    'stream 4003': closes([undefined, '', 'Access expired', 'access expired ', 'access suspended'], 4003),
-    'stream 1013': closes(['client too slow', ''], 1013),
-    'stream 1001': closes(['server shutdown', ''], 1001),
-    'stream 1006': closes([''], 1006),
-    'stream other': [
-      ...closes([''], 1000, 1002, 1003, 1004, 1005, 1007, 1009, 1010, 1011, 1012, 1014, 1015, 2999, 3000, 4000, 4999),
-      // A reason alone isn't enough.
-      ...closes(['access expired', 'connection replaced'], 1000, 4004),
-    ],
-  };
-
-  const keyOf = ({ stage = 'any' as never, status, closeCode, reason, code }: Meaning | FailureRow): string =>
-    [stage, status ?? closeCode ?? code, ...(reason === undefined ? [] : [`"${reason}"`])].join(' ');
-
-  const factsOf = (row: FailureRow): readonly FailureFacts[] => {
-    const { stage, status, closeCode, reason, code } = row;
-    const facts = status === undefined && closeCode === undefined ? { code } : { status, closeCode, reason };
-    const stages: readonly Stage[] = stage === undefined ? ['ticket', 'handshake', 'stream'] : [stage];
-    return samples[keyOf(row)] ?? stages.map((each) => ({ stage: each, ...facts }) as FailureFacts);
-  };
-
-  const examples = failureTable.flatMap((row) =>
-    factsOf(row).map((facts) => ({ row, facts, code: row.code, verdict: row.verdict, what: JSON.stringify(facts) })),
-  );
-
-  it.each(examples)('$what is $code: $verdict', ({ row, facts, code, verdict }) => {
-    const { meaning, advice } = serviceMeanings.find((candidate) => keyOf(candidate) === keyOf(row))!;
-    expect(classify(facts)).toBe(verdict);
-    const failure = createTradeFeedError(facts);
-    expect(failure).toMatchObject({ code, verdict, stage: facts.stage, advice });
-    expect(failure.message).toContain(meaning.slice(0, -1));
+  it('agrees with the failure table on every status, close code, reason and code', () => {
+    const isDifferent = (facts: FailureFacts): boolean => {
+      const { stage, code, verdict } = createTradeFeedError(facts);
+      const expected = expectedFailure(facts);
+      const seen = [stage, code, verdict, classify(facts)];
+      return seen.join() !== [expected.stage, expected.code, expected.verdict, expected.verdict].join();
+    };
+    expect(everything.filter(isDifferent)).toEqual([]);
   });
+
+  const keyOf = ({ stage, status, closeCode, reason, code }: Meaning | FailureRow): string =>
+    [stage, status ?? closeCode ?? code, reason].join(' ');
 
   it('has exactly the rows of the failure table, and a row for every code', () => {
     expect(serviceMeanings.map(keyOf).sort()).toEqual(failureTable.map(keyOf).sort());
-    expect(failureTable.map(keyOf)).toEqual(expect.arrayContaining(Object.keys(samples)));
     expect([...new Set(serviceMeanings.map(({ code }) => code))].sort()).toEqual(failureCodes);
   });
 
@@ -90,29 +74,6 @@ describe('classify', () => {
     expect(() => classify(facts as FailureFacts)).toThrow(TypeError);
     expect(() => createTradeFeedError(facts as FailureFacts)).toThrow(
       /^No failure is known for stage (ticket|stream|f)/,
-    );
-  });
-
-  it('classifies any status and close code: unknown ones stop, unless the server is at fault', () => {
-    const status = fc.integer({ min: 100, max: 999 });
-    const close = fc.record({
-      closeCode: fc.integer({ min: 1000, max: 4999 }),
-      reason: fc.string({ unit: character }),
-    });
-    fc.assert(
-      fc.property(fc.constantFrom<Stage>('ticket', 'handshake'), status, close, (stage, status, closed) => {
-        const isServer = status >= 500 && status <= 599;
-        expect(['stop', 'renew', 'wait', 'backoff']).toContain(classify({ stage, status }));
-        if (stage === 'handshake' && (status === 408 || status === 429))
-          expect(classify({ stage, status })).toBe('backoff');
-        else if (![401, 408, 429].includes(status))
-          expect(classify({ stage, status })).toBe(isServer ? 'backoff' : 'stop');
-        const error = createTradeFeedError({ stage: 'stream', ...closed });
-        expect(error).toMatchObject(closed);
-        if (![1001, 1006, 1008, 1013, 4001, 4003].includes(closed.closeCode))
-          expect(error).toMatchObject({ code: 'connection-closed', verdict: 'backoff' });
-      }),
-      { numRuns: cases(100) },
     );
   });
 
@@ -145,10 +106,6 @@ describe('the message of a failure', () => {
     expect(createTradeFeedError({ ...closed, reason: ' ' }).detail).toBe('close code 4003, x');
     expect(failure.toJSON()).not.toHaveProperty('detail');
   });
-
-  it.each(['$$', '$&', '$`', "$'"])('shows a close reason character by character: %s', (reason) => {
-    expect(messageOf({ stage: 'stream', closeCode: 1000, reason })).toContain(`"${reason}"`);
-  });
 });
 
 describe('relayError', () => {
@@ -173,14 +130,16 @@ describe('relayError', () => {
   });
 
   it('classifies any status: stops if the request is at fault, retries if the relay is', () => {
-    fc.assert(
-      fc.property(fc.integer({ min: 100, max: 999 }), (status) => {
-        const isTemporary = [408, 429].includes(status) || Math.floor(status / 100) === 5;
-        const known = { 401: 'relay-refused', 403: 'relay-refused', 503: 'relay-full' }[status];
-        const code = known ?? (isTemporary ? 'relay-failed' : 'invalid-relay');
-        expect(relayError({ status })).toMatchObject({ code, verdict: isTemporary ? 'backoff' : 'stop', status });
-      }),
-    );
+    const wrong = range(100, 999).filter((status) => {
+      const isTemporary = [408, 429].includes(status) || Math.floor(status / 100) === 5;
+      const known = { 401: 'relay-refused', 403: 'relay-refused', 503: 'relay-full' }[status];
+      const { code, verdict } = relayError({ status });
+      return (
+        code !== (known ?? (isTemporary ? 'relay-failed' : 'invalid-relay')) ||
+        verdict !== (isTemporary ? 'backoff' : 'stop')
+      );
+    });
+    expect(wrong).toEqual([]);
   });
 });
 

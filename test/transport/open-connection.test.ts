@@ -1,23 +1,26 @@
-import { describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { stat } from 'node:fs';
 import { Agent } from 'node:http';
 import type { Socket } from 'node:net';
-import { firstValueFrom, map, of, Subject, take, tap, toArray } from 'rxjs';
+import { firstValueFrom, map, NEVER, Observable, of, Subject, take, tap, toArray } from 'rxjs';
 import { resolveOptions } from '../../src/feed/options.js';
+import { feedEvents$ } from '../../src/feed/trade-feed.js';
 import { MemoryUse, Payload, PayloadKind } from '../../src/frames/received-frame.js';
 import {
   type Feed,
+  type FeedEvent,
   type Frame,
   frames,
   openConnection,
   requestTicket,
+  tradeFeedEvents$,
   type TradeFeedOptions,
 } from '../../src/index.js';
-import { feedEvents$ } from '../../src/feed/trade-feed.js';
+import { deadline, stalled$ } from '../../src/transport/deadline.js';
 import { moveToBlocks, openConnectionOver } from '../../src/transport/open-connection.js';
 import { freshSockets } from '../../src/transport/sockets.js';
 import { fakeTimers } from '../support/fake-timers.js';
-import { closed, optionsFor } from '../support/feed.js';
+import { closed, optionsFor, until } from '../support/feed.js';
 import { waitFor } from '../support/wait-for.js';
 import {
   accept,
@@ -26,9 +29,11 @@ import {
   type HandshakeStep,
   issue,
   pong,
+  refuseHandshake,
   startWire,
   switching,
   text,
+  type TicketStep,
   type Wire,
   wsFrame,
 } from '../support/wire.js';
@@ -91,15 +96,7 @@ describe('openConnection', () => {
     expect(sizes).toEqual([largest]);
   });
 
-  it('emits a frame with more fragments than ws allows by default', async () => {
-    const part = Buffer.alloc(64, 120);
-    const fragments = Array.from({ length: 20_000 }, (_, i) => wsFrame(i === 0 ? 1 : 0, part, i === 19_999));
-    await using wire = await startWire({ handshake: [accept(...fragments)] });
-    const [all] = await texts(wire, 1);
-    expect(all).toBe('x'.repeat(64 * 20_000));
-  });
-
-  it('accepts at most 32 Ki fragments for a small frame', async () => {
+  it('accepts up to 32 Ki fragments for a small frame, which is more than ws does by default', async () => {
     const fragments = (count: number) =>
       Buffer.concat(Array.from({ length: count }, (_, n) => wsFrame(n === 0 ? 1 : 0, 'x', n === count - 1)));
     await using wire = await startWire({ handshake: [accept(fragments(32_000)), accept(fragments(33_000))] });
@@ -122,26 +119,6 @@ describe('openConnection', () => {
       ],
     });
     await expect(texts(wire, 2)).resolves.toEqual(['a', 'b']);
-  });
-
-  it('emits the frames before a close and its failure at once, even if the server keeps the socket open', async () => {
-    const after = text('after the close');
-    await using wire = await startWire({
-      handshake: [accept(text('a'), text('b'), close(1001, 'server shutdown'), after)],
-      ignoresClose: true,
-      staysOpen: true,
-    });
-    const seen: string[] = [];
-    // After a second of its clock the client would destroy the socket.
-    using _time = fakeTimers();
-    await expect(
-      frames$(wire).forEach((frame) => {
-        seen.push(frame.text());
-      }),
-    ).rejects.toMatchObject({ code: 'server-shutdown', framesReceived: 2 });
-    expect(seen).toEqual(['a', 'b']);
-    await waitFor(() => wire.opcodes.length > 0);
-    expect(wire.opcodes).toEqual([8]);
   });
 
   it('reports a close as soon as it reads the frame, answers it, and ends the closing handshake silently', async () => {
@@ -295,21 +272,11 @@ it('copies unread payloads to blocks of at most 64 KiB, so that a stored frame k
   expect(payloads.map((payload) => payload.text())).toEqual(words);
 });
 
-/** Receives one frame, and returns the promises of connections that started to close. */
-const closingOf = async (wire: Wire): Promise<{ readonly closing: Promise<void>[]; readonly failure?: unknown }> => {
-  const closing: Promise<void>[] = [];
-  const owner = { user: { where: 'a test' }, onClosing: (closed: Promise<void>) => void closing.push(closed) };
-  try {
-    await firstValueFrom(feedEvents$('market', optionsFor(wire), owner).pipe(frames(), take(1)));
-    return { closing };
-  } catch (failure) {
-    return { closing, failure };
-  }
-};
-
 it('calls onClosing with a promise that resolves after the closing handshake', async () => {
   await using wire = await startWire({ handshake: [accept(text('a'))] });
-  const { closing } = await closingOf(wire);
+  const closing: Promise<void>[] = [];
+  const owner = { user: { where: 'a test' }, onClosing: (closed: Promise<void>) => void closing.push(closed) };
+  await firstValueFrom(feedEvents$('market', optionsFor(wire), owner).pipe(frames()));
   expect(closing).toHaveLength(1);
   expect(wire.open.size).toBeGreaterThan(0);
   await closing[0];
@@ -320,43 +287,271 @@ const agentFrames$ = (wire: Wire) =>
   of<Feed>('market').pipe(requestTicket(optionsFor(wire)), openConnection({ ...optionsFor(wire), agent: new Agent() }));
 
 // Only ws reads the socket of an agent.
-describe("with a user's agent", () => {
-  it('emits the frames before a close and its failure at once, even if the server keeps the socket open', async () => {
+const readers = [
+  ['in place', frames$],
+  ['by ws', agentFrames$],
+] as const;
+
+it.each(readers)(
+  'emits the frames before a close and its failure at once, even if the server keeps the socket open: read %s',
+  async (_how, feedOf) => {
+    const after = text('after the close');
     await using wire = await startWire({
-      handshake: [accept(text('a'), close(4003, 'access expired'), text('late'))],
-      staysOpen: true,
+      handshake: [accept(text('a'), text('b'), close(1001, 'server shutdown'), after)],
       ignoresClose: true,
+      staysOpen: true,
     });
     const seen: string[] = [];
-    // The closing handshake would be aborted after a second, but time stands still here.
-    using _timers = fakeTimers();
-    const ended = agentFrames$(wire).forEach((frame) => {
+    // After a second of its clock the client would destroy the socket.
+    using _time = fakeTimers();
+    const ended = feedOf(wire).forEach((frame) => {
       seen.push(frame.text());
     });
-    await expect(ended).rejects.toMatchObject({ code: 'access-expired', framesReceived: 1 });
-    expect(seen).toEqual(['a']);
+    await expect(ended).rejects.toMatchObject({ code: 'server-shutdown', framesReceived: 2 });
+    expect(seen).toEqual(['a', 'b']);
+    await waitFor(() => wire.opcodes.length > 0);
+    expect(wire.opcodes).toEqual([8]);
+  },
+);
+
+it.each(readers)(
+  'stays connected between reads, and stamps each frame with the time of its read: %s',
+  async (_how, feedOf) => {
+    let push: (frame: Buffer) => void = () => undefined;
+    const open: HandshakeStep = (peer, wire, n) => {
+      push = (frame) => void peer.socket.write(frame);
+      accept(text('a'))(peer, wire, n);
+    };
+    await using wire = await startWire({ handshake: [open] });
+    const later = () => setTimeout(() => push(text('b')), 50);
+    const [a, b] = await firstValueFrom(
+      feedOf(wire).pipe(
+        tap((frame) => frame.text() === 'a' && later()),
+        take(2),
+        toArray(),
+      ),
+    );
+    expect([a?.text(), b?.text()]).toEqual(['a', 'b']);
+    expect((b?.receivedAt ?? 0) - (a?.receivedAt ?? 0)).toBeGreaterThanOrEqual(40);
+    await Promise.all([...wire.open].map(closed));
+  },
+);
+
+/** Issues a ticket with a lifetime of one minute, through a proxy whose `Date` is this far ahead. */
+const issueWithDateAhead =
+  (aheadMs: number): TicketStep =>
+  (response, wire, n) => {
+    // A `Date` header has whole seconds.
+    const now = Math.floor(Date.now() / 1_000) * 1_000;
+    const expires_at = new Date(now + 60_000).toISOString();
+    issue({ expires_at }, { date: new Date(now + aheadMs).toUTCString() })(response, wire, n);
+  };
+/** Issues a ticket that expires too soon for any handshake. */
+const issueShort =
+  (ms: number): TicketStep =>
+  (response, wire, n) => {
+    const expires_at = `2031-01-01T00:00:00.${String(ms).padStart(3, '0')}Z`;
+    issue({ expires_at }, { date: 'Wed, 01 Jan 2031 00:00:00 GMT' })(response, wire, n);
+  };
+const slowly =
+  (ms: number, step: HandshakeStep): HandshakeStep =>
+  (peer, wire, n) =>
+    void setTimeout(step, ms, peer, wire, n);
+
+const names = (events: readonly FeedEvent[]): string[] =>
+  events.flatMap((event) => {
+    // A worker may send watermarks at any time.
+    if (event.type === 'watermark') return [];
+    return [event.type === 'disconnected' ? event.failure.code : event.type];
+  });
+const untilFrame = (options: TradeFeedOptions) =>
+  until(tradeFeedEvents$('market', options), ({ type }) => type === 'frame');
+
+const opened = ['ticket-requested', 'ticket-issued', 'opened', 'frame'];
+const expired = ['ticket-requested', 'ticket-issued', 'ticket-expired', 'reconnecting'];
+
+describe('a wrong `Date` from a proxy', () => {
+  it.each([
+    [60_000, 'main'],
+    [61_000, 'worker'],
+    [3_600_000, 'main'],
+    [10 ** 12, 'main'],
+  ] as const)(
+    'is ignored if it leaves the ticket no lifetime (%i ms ahead, received in %s): the service decides',
+    async (aheadMs, receiveIn) => {
+      await using wire = await startWire({ ticket: [issueWithDateAhead(aheadMs)], handshake: [accept(text('a'))] });
+      const events = await untilFrame(optionsFor(wire, { receiveIn }));
+      expect(names(events)).toEqual(opened);
+      expect(wire.tickets).toHaveLength(1);
+    },
+  );
+
+  it('is ignored in the second attempt in a row if it leaves the ticket too little time', async () => {
+    const handshake = slowly(150, accept(text('a')));
+    await using wire = await startWire({ ticket: [issueShort(50)], handshake: [handshake] });
+    const events = await untilFrame(optionsFor(wire));
+    expect(names(events)).toEqual([...expired, ...opened]);
+    expect(wire.tickets).toHaveLength(2);
+  });
+
+  it('is used again after any other failure', async () => {
+    const answers: HandshakeStep[] = [() => undefined, refuseHandshake(503), () => undefined, accept(text('a'))];
+    // On a slow machine the ticket may expire before the handshake starts, so look at its lifetime.
+    const handshake: HandshakeStep = (peer, wire, n) => answers[wire.tickets.length - 1]?.(peer, wire, n);
+    await using wire = await startWire({ ticket: [issueShort(50)], handshake: [handshake] });
+    const events = await untilFrame(optionsFor(wire));
+    const full = expired.map((name) => (name === 'ticket-expired' ? 'capacity-full' : name));
+    expect(names(events)).toEqual([...expired, ...full, ...expired, ...opened]);
+  });
+
+  it("doesn't make a handshake endless: handshakeTimeoutMs still applies", async () => {
+    await using wire = await startWire({ ticket: [issueShort(50)], handshake: [() => undefined] });
+    const events = await until(
+      tradeFeedEvents$('market', optionsFor(wire, { handshakeTimeoutMs: 200 })),
+      (event) => event.type === 'disconnected' && event.failure.code === 'handshake-unreachable',
+    );
+    expect(names(events)).toEqual([...expired, 'ticket-requested', 'ticket-issued', 'handshake-unreachable']);
   });
 });
 
-it.each([
-  ['in place', frames$],
-  ['by ws', agentFrames$],
-])('stays connected between reads, and stamps each frame with the time of its read: %s', async (_how, feedOf) => {
-  let push: (frame: Buffer) => void = () => undefined;
-  const open: HandshakeStep = (peer, wire, n) => {
-    push = (frame) => void peer.socket.write(frame);
-    accept(text('a'))(peer, wire, n);
+describe('time limits', () => {
+  const MAX_TIMER_MS = 2_147_483_647;
+  const late = new Error('late');
+
+  beforeEach(() => {
+    jest.useFakeTimers();
+  });
+  afterEach(() => {
+    expect(jest.getTimerCount()).toBe(0);
+    jest.useRealTimers();
+  });
+
+  /** Subscribes to a deadline of 10 ms. */
+  const limited = (source: Observable<number>, ms = 10, onTimeout: () => unknown = () => late) => {
+    const observer = { next: jest.fn(), error: jest.fn(), complete: jest.fn() };
+    const subscription = source.pipe(deadline(ms, onTimeout)).subscribe(observer);
+    return { ...observer, subscription };
   };
-  await using wire = await startWire({ handshake: [open] });
-  const later = () => setTimeout(() => push(text('b')), 50);
-  const [a, b] = await firstValueFrom(
-    feedOf(wire).pipe(
-      tap((frame) => frame.text() === 'a' && later()),
-      take(2),
-      toArray(),
-    ),
-  );
-  expect([a?.text(), b?.text()]).toEqual(['a', 'b']);
-  expect((b?.receivedAt ?? 0) - (a?.receivedAt ?? 0)).toBeGreaterThanOrEqual(40);
-  await Promise.all([...wire.open].map(closed));
+
+  describe('deadline', () => {
+    it('errors if no value arrives in time, and unsubscribes from its source', () => {
+      const source = new Subject<number>();
+      const { error } = limited(source);
+      jest.advanceTimersByTime(9);
+      expect(error).not.toHaveBeenCalled();
+      jest.advanceTimersByTime(1);
+      jest.runAllTimers();
+      expect(error.mock.calls).toEqual([[late]]);
+      expect(source.observed).toBe(false);
+    });
+
+    it("doesn't limit the source after its first value", () => {
+      const source = new Subject<number>();
+      const { next, error, complete } = limited(source);
+      jest.advanceTimersByTime(9);
+      source.next(1);
+      expect(jest.getTimerCount()).toBe(0);
+      source.next(2);
+      source.complete();
+      expect([next.mock.calls, complete.mock.calls, error.mock.calls]).toEqual([[[1], [2]], [[]], []]);
+    });
+
+    it('accepts a value that arrived in time but is read in the turn after the timer', () => {
+      // The event loop was blocked past the deadline: the timer fires first, then the socket is read.
+      const source = new Observable<number>((subscriber) => {
+        setTimeout(() => setImmediate(() => subscriber.next(1)), 10);
+      });
+      const { next, error, subscription } = limited(source);
+      jest.advanceTimersByTime(1_000);
+      expect([next.mock.calls, error.mock.calls]).toEqual([[[1]], []]);
+      subscription.unsubscribe();
+    });
+
+    it.each([2 ** 31, Infinity])("doesn't fire at once for %d ms, which no timer can wait", (ms) => {
+      const { error, subscription } = limited(NEVER, ms);
+      jest.advanceTimersByTime(MAX_TIMER_MS - 1);
+      expect(error).not.toHaveBeenCalled();
+      subscription.unsubscribe();
+    });
+
+    it.each([5, 10])('stops its timer and its source when unsubscribed after %d ms', (ms) => {
+      const source = new Subject<number>();
+      const { subscription } = limited(source);
+      jest.advanceTimersByTime(ms);
+      subscription.unsubscribe();
+      expect([jest.getTimerCount(), source.observed]).toEqual([0, false]);
+    });
+  });
+
+  /** When a connection receives bytes, and how long it takes to answer a ping, in ms; `null`: never. */
+  interface Line {
+    readonly readAt?: readonly number[];
+    readonly answersAfterMs?: readonly (number | null)[];
+  }
+
+  /** Watches a connection, and returns when it was pinged and when it was found stalled. */
+  const watch = (idleTimeoutMs: number, { readAt = [], answersAfterMs = [] }: Line = {}) => {
+    const startedMs = performance.now();
+    let lastReadMs = startedMs;
+    const pings: number[] = [];
+    const stalls: number[] = [];
+    const read = (): void => {
+      lastReadMs = performance.now();
+    };
+    // Reads follow the timers of their turn.
+    for (const at of readAt) setTimeout(() => setImmediate(read), at);
+    const ping = (): void => {
+      const answerMs = answersAfterMs[pings.length] ?? null;
+      pings.push(performance.now() - startedMs);
+      if (answerMs !== null) setTimeout(() => setImmediate(read), answerMs);
+    };
+    const subscription = stalled$({ lastReadMs: () => lastReadMs, ping }, idleTimeoutMs).subscribe({
+      next: () => stalls.push(performance.now() - startedMs),
+    });
+    return { pings, stalls, subscription };
+  };
+
+  // In fake time, the turn after a timer takes 1 ms.
+  describe('stalled$', () => {
+    it.each<[string, number, Line, number[], number[]]>([
+      ['pings after idleTimeoutMs, and emits after the same time again', 10, {}, [11], [22]],
+      ['waits at most 5 s for an answer', 30_000, {}, [30_001], [35_002]],
+      ['waits the same time for an answer up to 5 s', 5_000, {}, [5_001], [10_002]],
+      ['measures the silence from the last read', 10, { readAt: [4, 9] }, [21], [32]],
+      ['pings again after an answer', 10, { answersAfterMs: [3, 3, 3] }, [11, 26, 41, 56], [67]],
+      ['emits when the answers stop', 10, { answersAfterMs: [3] }, [11, 26], [37]],
+      ['accepts any byte after the ping as its answer', 10, { readAt: [15] }, [11, 27], [38]],
+      ['accepts an answer that is read with the timer of its deadline', 10, { answersAfterMs: [10] }, [11, 33], [44]],
+      ['does not ping if waiting bytes are read in the turn after the timer', 10, { readAt: [10] }, [22], [33]],
+    ])('%s', (_title, idleTimeoutMs, line, pings, stalls) => {
+      const seen = watch(idleTimeoutMs, line);
+      jest.advanceTimersByTime(60_000);
+      expect([seen.pings, seen.stalls]).toEqual([pings, stalls]);
+      expect(seen.subscription.closed).toBe(true);
+    });
+
+    it('checks again in 1 ms if a timer fires too early', () => {
+      // The clock is slower than the timers, which can happen in Node.
+      const clock = jest.spyOn(performance, 'now').mockImplementation(() => Date.now() * 0.95);
+      const start = Date.now();
+      const pings: number[] = [];
+      const lastReadMs = performance.now();
+      stalled$({ lastReadMs: () => lastReadMs, ping: () => pings.push(Date.now() - start) }, 10).subscribe();
+      jest.advanceTimersByTime(60);
+      expect(pings).toEqual([11]);
+      clock.mockRestore();
+    });
+
+    it('does nothing if it is disabled', () => {
+      watch(0);
+      expect(jest.getTimerCount()).toBe(0);
+    });
+
+    it.each([5, 10, 15, 20])('stops its timers when unsubscribed after %d ms', (ms) => {
+      const { subscription } = watch(10);
+      jest.advanceTimersByTime(ms - 1);
+      subscription.unsubscribe();
+      expect(jest.getTimerCount()).toBe(0);
+    });
+  });
 });

@@ -1,6 +1,5 @@
 import { CloseCode, CloseReason } from '../contract.js';
 import { printable } from '../printable.js';
-import { applyClassify, type ClassifyOption } from '../validate.js';
 import {
   invalidOptions,
   type Meaning,
@@ -10,7 +9,8 @@ import {
   type Stage,
   type Verdict,
 } from './meanings.js';
-import { createFailure, type FailureFacts, joinDetails, matches, type TradeFeedError } from './trade-feed-error.js';
+import { applyClassify, type ClassifyOption, createFailure, type FailureFacts } from './trade-feed-error.js';
+import { joinDetails, matches, type TradeFeedError } from './trade-feed-error.js';
 
 /**
  * Looks up a failure's verdict in the table of the contract's section 7: `stop`, `renew`, `wait` or `backoff`.

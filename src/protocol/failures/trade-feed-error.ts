@@ -2,6 +2,7 @@ import { isNumber, isText, isTime } from '../type-guards.js';
 import {
   type FailureCode,
   failurePage,
+  invalidOptions,
   type Meaning,
   type RelayFailureCode,
   relayMeanings,
@@ -290,6 +291,34 @@ export const matches = (pattern: number | string | undefined, value: number | un
 /** Turns the feed's error into a failure. An error of the app becomes the cause of `relay-source-failed`. */
 export const failureOf = (error: unknown): TradeFeedError =>
   error instanceof TradeFeedError ? error : createFailure(relayReports.sourceFailed, { stage: 'stream', cause: error });
+
+/** Returns the feed's error for what an option threw: a failure with the verdict `stop`, or anything else unchanged. */
+export const thrownByOption = (option: string, thrown: unknown): unknown =>
+  // With any other verdict the feed would reconnect, and might run into the same exception.
+  thrown instanceof TradeFeedError
+    ? copyFailure(thrown, { verdict: 'stop', advice: `Your option \`${option}\` threw this.`, meaning: thrown.meaning })
+    : thrown;
+
+export interface ClassifyOption {
+  readonly classify?: ((failure: TradeFeedError, verdict: Verdict) => Verdict) | undefined;
+}
+
+/** Applies the option `classify` to a failure. If it throws, returns what `thrownByOption` makes of the exception. */
+export const applyClassify = ({ classify }: ClassifyOption, error: TradeFeedError): unknown => {
+  if (classify === undefined) return error;
+  try {
+    const { verdict: before, meaning } = error;
+    const verdict = classify(error, before);
+    if (verdict === before) return error;
+    const detail = `must be a function that returns ${verdicts.join(', ')}`;
+    if (!verdicts.includes(verdict))
+      throw createFailure(invalidOptions, { stage: 'ticket', option: 'classify', detail });
+    const advice = `Your option \`classify\` changed the verdict from ${before} to ${verdict}.`;
+    return copyFailure(error, { verdict, advice, meaning });
+  } catch (thrown) {
+    return thrownByOption('classify', thrown);
+  }
+};
 
 /** What a client of a relay observed: an HTTP status, or the code of a failure that it detected itself. */
 export interface RelayFailureFacts extends Omit<FailureFacts, 'stage' | 'code' | 'closeCode' | 'reason'> {

@@ -1,9 +1,9 @@
 // Subscribes in two files. Prints warnings, frames and ends as they come: `node first.mjs '{"how":"at once"}'`.
 import { Subscription } from 'rxjs';
-import { shareFeed, tradeFeed$ } from 'rx-trade-feed';
+import { tradeFeed$ } from 'rx-trade-feed';
 import { subscribeTo } from './second.mjs';
 
-const { how, other = 'market', hasKeyFunction = false, ...options } = JSON.parse(process.argv[2]);
+const { how, hasKeyFunction = false, ...options } = JSON.parse(process.argv[2]);
 if (hasKeyFunction) options.apiKey = async () => process.env.TRADE_FEED_API_KEY;
 process.on('warning', ({ name, code, message }) => console.log(`${name} ${code}: ${message}`));
 
@@ -30,32 +30,19 @@ const feed$ = tradeFeed$('market', options); // the first place
 const ways = {
   'at once': () => {
     all.add(feed$.subscribe(observer('first', wait)));
-    all.add(subscribeTo(other, options, observer('second', wait)));
+    all.add(subscribeTo(options, observer('second', wait)));
   },
   later: () => {
-    all.add(feed$.subscribe(observer('first', () => all.add(subscribeTo(other, options, observer('second', wait))))));
+    all.add(feed$.subscribe(observer('first', () => all.add(subscribeTo(options, observer('second', wait))))));
   },
   'to one Observable': () => {
     for (const name of ['first', 'second']) all.add(feed$.subscribe(observer(name, wait)));
-  },
-  'to a shared feed': () => {
-    const shared$ = feed$.pipe(shareFeed());
-    all.add(shared$.subscribe(observer('first', wait)));
-    all.add(shared$.subscribe(observer('second')));
   },
   'one after the other': () => {
     const first = feed$.subscribe(
       observer('first', () => {
         first.unsubscribe();
-        all.add(subscribeTo(other, options, observer('second')));
-      }),
-    );
-  },
-  'to one Observable, one after the other': () => {
-    const first = feed$.subscribe(
-      observer('first', () => {
-        all.add(feed$.subscribe(observer('second')));
-        first.unsubscribe();
+        all.add(subscribeTo(options, observer('second')));
       }),
     );
   },

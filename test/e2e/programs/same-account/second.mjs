@@ -1,3 +1,3 @@
 import { tradeFeed$ } from 'rx-trade-feed';
 
-export const subscribeTo = (feed, options, observer) => tradeFeed$(feed, options).subscribe(observer); // the second place
+export const subscribeTo = (options, observer) => tradeFeed$('market', options).subscribe(observer); // the second place

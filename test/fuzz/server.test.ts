@@ -1,0 +1,586 @@
+import { describe, expect, it } from '@jest/globals';
+import fc, { type Arbitrary } from 'fast-check';
+import { isUtf8 } from 'node:buffer';
+import { Agent } from 'node:http';
+import { createServer } from 'node:net';
+import { gzipSync } from 'node:zlib';
+import { character } from '../support/character.js';
+import { expectedFailure } from '../support/failure-table.js';
+import { closed } from '../support/feed.js';
+import { listen } from '../support/listen.js';
+import { cuts, serverBytes } from '../support/server-bytes.js';
+import { closePayload, wsFrame } from '../support/wire.js';
+import { fuzz, seed } from './fuzz.js';
+import { httpAround, type HttpBytes, rightHandshake, rightTicket, written, WSS } from './http-bytes.js';
+import { type Change, changed, changes, cutAt, places } from './mutated.js';
+import {
+  acceptFor,
+  type Answer,
+  type End,
+  goodHead,
+  goodTicket,
+  httpAnswer,
+  plantedKey,
+  plantedTicket,
+  play,
+  type Ran,
+  type Script,
+  scriptedServer,
+  ticketFields,
+} from './scripted.js';
+
+const scripted = scriptedServer();
+const run = (stage: string, answer: Answer, options = {}) => {
+  const replaced = written(rightHandshake);
+  const script =
+    stage === 'ticket' ? { ticket: answer, handshake: replaced } : { ticket: goodTicket, handshake: answer };
+  return scripted.run(script, options);
+};
+
+/** Short timeouts for a silent server, long ones for one that ends the connection. */
+const deadlines = ({ end }: HttpBytes) => {
+  const ms = end === 'stay' ? 60 : 15_000;
+  return { ticketTimeoutMs: ms, handshakeTimeoutMs: ms };
+};
+
+const tickets = httpAround(rightTicket(JSON.stringify(ticketFields(WSS))));
+const handshakes = httpAround(rightHandshake);
+const stages = fc.constantFrom('ticket' as const, 'handshake' as const);
+
+/** Bytes that a server sends before its answer, or forever. */
+const endless = fc.record({
+  start: fc.constantFrom('', 'HTTP/1.1 200 OK\r\n', 'HTTP/1.1 101 Switching Protocols\r\n', 'HTTP/1.1 200 OK\r\nX: '),
+  again: fc.constantFrom('X: y\r\n', 'x', '\r\n', ' ', '\0', 'HTTP/1.1 100 Continue\r\n\r\n', '1\r\nx\r\n'),
+  stage: stages,
+});
+
+const statuses = fc.record({
+  status: fc.oneof(
+    fc.constantFrom(200, 204, 302, 307, 400, 401, 403, 404, 408, 422, 426, 429, 500, 502, 503, 504),
+    fc.integer({ min: 200, max: 999 }),
+  ),
+  phrase: fc.constantFrom('', 'OK', 'a b c', '\xe9\x80'),
+  stage: stages,
+  end: fc.constantFrom<End>('end', 'stay'),
+});
+
+describe(`HTTP answers of a hostile server, with FUZZ_SEED=${seed}`, () => {
+  const ofTicket = 'to a ticket request end in a ticket or a clear failure';
+  fuzz(ofTicket, 'HTTP heads of the ticket response', 72, tickets, async (http) => {
+    const { code, failure, requests } = await run('ticket', written(http), deadlines(http));
+    // The deadline of the handshake may pass before the handshake starts.
+    if (requests.length === 1 && http.end !== 'stay') expect(failure.stage).toBe('ticket');
+    return code;
+  });
+
+  const ofHandshake = 'to a handshake end in a connection or a clear failure';
+  fuzz(ofHandshake, 'HTTP heads of the handshake', 72, handshakes, async (http) => {
+    const { bytes, end } = written(http);
+    let isAccepted = false;
+    const answer: Answer = {
+      end,
+      bytes: (request, wssUrl) => {
+        const pieces = bytes(request, wssUrl);
+        const sent = Buffer.concat(pieces).toString('latin1');
+        isAccepted = sent.includes(acceptFor(request)) && sent.includes('mmp.trade-batch.v1');
+        return pieces;
+      },
+    };
+    const { code, failure } = await run('handshake', answer, { ...deadlines(http), ticketTimeoutMs: 15_000 });
+    expect(failure.stage).not.toBe('ticket');
+    // Only a valid answer to this handshake opens a connection.
+    if (failure.stage === 'stream') expect(isAccepted).toBe(true);
+    return code;
+  });
+
+  const ofStatus = 'of any status have the meaning of the table';
+  fuzz(ofStatus, 'HTTP statuses', 72, statuses, async ({ status, phrase, stage, end }) => {
+    const answer = { line: `HTTP/1.1 ${status} ${phrase}`, headers: ['Content-Length: 0'], body: '', end };
+    const { code, failure } = await run(stage, written(answer));
+    // A 200 without a body isn't a ticket.
+    const isIssued = stage === 'ticket' && status === 200;
+    expect(code).toBe(isIssued ? 'invalid-ticket' : expectedFailure({ stage, status }).code);
+    expect(failure.status).toBe(isIssued ? undefined : status);
+    return code;
+  });
+
+  it.each([
+    ['no subprotocol', /Sec-WebSocket-Protocol: .*\r\n/, '', 'subprotocol-mismatch'],
+    ['another subprotocol', 'mmp.trade-batch.v1', 'other', 'subprotocol-mismatch'],
+    ['the subprotocol in capitals', 'mmp.trade-batch.v1', 'MMP.TRADE-BATCH.V1', 'subprotocol-mismatch'],
+    ['two subprotocols', 'mmp.trade-batch.v1', 'mmp.trade-batch.v1, b', 'subprotocol-mismatch'],
+    ['no Sec-WebSocket-Accept', /Sec-WebSocket-Accept: .*\r\n/, '', 'handshake-failed'],
+    ['a wrong Sec-WebSocket-Accept', /Accept: ./, 'Accept: ', 'handshake-failed'],
+    ['another upgrade', 'Upgrade: websocket', 'Upgrade: h2c', 'handshake-failed'],
+    ['an extension', 'Upgrade: websocket', 'Sec-WebSocket-Extensions: permessage-deflate\r\n$&', 'handshake-failed'],
+  ])('to a handshake with %s open no connection', async (_what, part, instead, expected) => {
+    const bytes = (request: string) => [Buffer.from(goodHead(request).replace(part, instead))];
+    const { code, failure } = await run('handshake', { bytes, end: 'end' });
+    expect([code, failure.verdict]).toEqual([expected, 'stop']);
+  });
+
+  const withoutEnd = 'without an end are aborted at the deadline';
+  fuzz(withoutEnd, 'endless answers', 48, endless, async ({ start, again, stage }) => {
+    const pieces = [Buffer.from(start), ...Array<Buffer>(40).fill(Buffer.from(again.repeat(20)))];
+    const options = stage === 'ticket' ? { ticketTimeoutMs: 60 } : { handshakeTimeoutMs: 60 };
+    const { code, failure } = await run(stage, { bytes: () => pieces, end: 'stay' }, options);
+    expect(failure.stage).toBe(stage);
+    return code;
+  });
+});
+
+/** A value of the header, and how long it means to wait, in ms; `undefined` if the value isn't valid. */
+interface Asked {
+  readonly value: string;
+  readonly date?: string;
+  readonly ms: number | undefined;
+}
+
+const days = ['Sunday', 'Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday'];
+
+/** The three forms of a date in HTTP (RFC 9110, 5.6.7). */
+const forms: readonly ((at: Date) => string)[] = [
+  (at) => at.toUTCString(),
+  (at) => {
+    const [, day, month, year, time] = /, (\d+) (\w+) \d\d(\d\d) (\S+) GMT/.exec(at.toUTCString()) ?? [];
+    return `${days[at.getUTCDay()]}, ${day}-${month}-${year} ${time} GMT`;
+  },
+  (at) => {
+    const [, weekday, day = '', month, year, time] = /(\w+), (\d+) (\w+) (\d+) (\S+) GMT/.exec(at.toUTCString()) ?? [];
+    return `${weekday} ${month} ${day.replace(/^0/, ' ')} ${time} ${year}`;
+  },
+];
+
+// A year of two digits is within fifty years, so these dates exist in every form.
+const seconds = fc.integer({ min: Date.UTC(2001) / 1000, max: Date.UTC(2049) / 1000 });
+const form = fc.constantFrom(...forms);
+
+const dates: Arbitrary<Asked> = fc.tuple(seconds, seconds, form, form).map(([at, now, write, writeNow]) => ({
+  value: write(new Date(at * 1000)),
+  date: writeNow(new Date(now * 1000)),
+  ms: Math.max(0, at - now) * 1000,
+}));
+
+const numbers: Arbitrary<Asked> = fc
+  .oneof(fc.nat(), fc.nat(10), fc.maxSafeNat(), fc.bigInt({ min: 0n, max: 10n ** 400n }))
+  .map((n) => ({ value: String(n), ms: Math.min(Number(n) * 1000, Number.MAX_SAFE_INTEGER) }));
+
+const isNumber = (text: string): boolean => /^\s*\d+\s*$/.test(text);
+const nonsense: Arbitrary<Asked> = fc
+  .oneof(
+    fc.integer({ max: -1 }).map(String),
+    fc.double().map(String),
+    fc.constantFrom('', '-0', '+1', '1e9', '0x10', '1.5', 'Infinity', 'NaN', '5, 6', '5s', 'soon', '\x80\xff', '٣'),
+    seconds.map((at) => new Date(at * 1000).toISOString()),
+    seconds.map((at) => new Date(at * 1000).toUTCString().replace('GMT', '+0100')),
+    fc.string({ maxLength: 60 }),
+  )
+  .filter((text) => !isNumber(text))
+  .map((value) => ({ value, ms: undefined }));
+
+const endpoints = fc.constantFrom(
+  { stage: 'ticket', status: '429 Too Many Requests' },
+  { stage: 'ticket', status: '503 Service Unavailable' },
+  { stage: 'ticket', status: '500 Internal Server Error' },
+  { stage: 'handshake', status: '503 Service Unavailable' },
+  { stage: 'handshake', status: '401 Unauthorized' },
+);
+
+describe(`Retry-After, with FUZZ_SEED=${seed}`, () => {
+  const asks = fc.tuple(endpoints, fc.oneof(dates, numbers, nonsense));
+  const title = 'is a valid delay of a timer and a floor, or counts as missing';
+  fuzz(title, 'Retry-After', 96, asks, async ([{ stage, status }, { value, date, ms }]) => {
+    const headers = [`Retry-After: ${value}`, ...(date === undefined ? [] : [`Date: ${date}`])];
+    const bytes = () => [httpAnswer(status, Buffer.alloc(0), headers)];
+    const { code, failure, delayMs = 0 } = await run(stage, { bytes, end: 'end' });
+    expect(failure.status).toBe(Number.parseInt(status));
+    expect(failure.retryAfterMs).toBe(ms);
+    // If there's no floor, the policy's longest delay applies.
+    if (ms === undefined) expect(delayMs).toBeLessThanOrEqual(5);
+    return ms === undefined ? `${code}, as if missing` : code;
+  });
+});
+
+const codes = fc.oneof(
+  { arbitrary: fc.constantFrom(1000, 1001, 1006, 1008, 1009, 1011, 1013, 4000, 4001, 4002, 4003, 4003), weight: 3 },
+  { arbitrary: fc.nat(65_535), weight: 1 },
+);
+const known = fc.constantFrom('access expired', 'access revoked', 'connection replaced', 'server shutdown', '');
+const pieces = fc.oneof(
+  known,
+  fc.constantFrom(plantedKey, plantedTicket, plantedKey.toUpperCase(), `Bearer ${plantedTicket}`),
+  fc.constantFrom('\x1b]0;title\x07', '\x1b[2J', '\r\nlevel=info forged', '\0', '\u202e', '\u2028', '\u009b31m', '$&"'),
+  fc.string({ unit: character, maxLength: 20 }),
+);
+const reasons = fc.oneof(
+  { arbitrary: known.map((reason) => Buffer.from(reason)), weight: 2 },
+  { arbitrary: fc.array(pieces, { maxLength: 3 }).map((some) => Buffer.from(some.join(''))), weight: 4 },
+  { arbitrary: fc.uint8Array({ maxLength: 123 }).map((bytes) => Buffer.from(bytes)), weight: 1 },
+);
+
+// RFC 6455, 7.4: the codes that a close frame may contain.
+const maySend = (code: number): boolean =>
+  (code >= 1000 && code <= 1014 && ![1004, 1005, 1006].includes(code)) || (code >= 3000 && code <= 4999);
+
+const redacted = (reason: string): string =>
+  [plantedKey, plantedTicket].reduce((text, secret) => text.replace(new RegExp(secret, 'gi'), '[secret]'), reason);
+
+describe(`a close frame of a hostile server, with FUZZ_SEED=${seed}`, () => {
+  const title = 'is a failure of the table with the reason as sent, without secrets; or is an invalid frame';
+  fuzz(title, 'close reasons', 96, fc.tuple(codes, reasons), async ([closeCode, bytes]) => {
+    const reason = bytes.subarray(0, 123);
+    const frame = wsFrame(8, closePayload(closeCode, reason));
+    const answer = (request: string) => [Buffer.concat([Buffer.from(goodHead(request)), frame])];
+    const { code, failure } = await run('handshake', { bytes: answer, end: 'end' });
+    const isRight = maySend(closeCode) && isUtf8(reason);
+    const expected = expectedFailure({ stage: 'stream', closeCode, reason: reason.toString() });
+    expect(code).toBe(isRight ? expected.code : 'invalid-frame');
+    expect(failure.closeCode).toBe(isRight ? closeCode : undefined);
+    if (isRight) expect(failure.reason).toBe(redacted(reason.toString()));
+    return code;
+  });
+});
+
+const maxFrameBytes = 66_000;
+
+/** The bytes after a valid handshake: split at some positions, the first with the headers or after them. */
+interface Stream {
+  readonly bytes: Buffer;
+  readonly cut: (bytes: Buffer) => Buffer[];
+  readonly isWithHead: boolean;
+  /** Whether the socket belongs to the user's agent. If so, `ws` reads it instead of this library. */
+  readonly isOfAgent: boolean;
+  readonly end: End;
+}
+
+// Drops a silent server quickly, but not before a server that ends the connection gets to do so.
+const runStream = ({ bytes, cut, isWithHead, isOfAgent, end }: Stream) => {
+  const handshake: Answer = {
+    end,
+    bytes: (request) => {
+      const head = Buffer.from(goodHead(request));
+      return isWithHead ? cut(Buffer.concat([head, bytes])) : [head, ...cut(bytes)];
+    },
+  };
+  const idleTimeoutMs = end === 'stay' ? 30 : 15_000;
+  const agent = isOfAgent && { agent: new Agent() };
+  return scripted.run({ ticket: goodTicket, handshake }, { maxFrameBytes, idleTimeoutMs, ...agent });
+};
+
+const anyBytes = (maxLength: number) => fc.uint8Array({ maxLength }).map((bytes) => Buffer.from(bytes));
+const delivery = { cut: cuts, isWithHead: fc.boolean(), isOfAgent: fc.boolean() };
+const streams: Arbitrary<Stream> = fc.record({
+  ...delivery,
+  bytes: fc.oneof({ arbitrary: serverBytes, weight: 4 }, { arbitrary: anyBytes(400), weight: 1 }),
+  end: fc.oneof(
+    { arbitrary: fc.constantFrom<End>('end', 'reset'), weight: 8 },
+    { arbitrary: fc.constant<End>('stay'), weight: 1 },
+  ),
+});
+const rightStreams = fc.record({
+  ...delivery,
+  payloads: fc.array(anyBytes(200), { maxLength: 30 }),
+  keep: fc.double({ min: 0, max: 1, noNaN: true }),
+  end: fc.constantFrom<End>('end', 'stay'),
+});
+
+describe(`WebSocket bytes of a hostile server, with FUZZ_SEED=${seed}`, () => {
+  fuzz('end in a clear failure of the stream', 'WebSocket bytes', 96, streams, async (stream) => {
+    const { code, failure, events } = await runStream(stream);
+    // A reset may arrive before the answer to the handshake.
+    if (stream.end !== 'reset') expect(failure.stage).toBe('stream');
+    if (code === 'connection-stalled') expect(stream.end).toBe('stay');
+    expect(failure.framesReceived).toBe(events.filter(({ type }) => type === 'frame').length);
+    return code;
+  });
+
+  const title = 'of valid frames, cut off anywhere, deliver the complete frames once and in order';
+  fuzz(title, 'right frames, cut off', 72, rightStreams, async ({ payloads, keep, ...rest }) => {
+    const frames = payloads.map((payload) => wsFrame(2, payload));
+    const whole = Buffer.concat(frames);
+    const bytes = whole.subarray(0, Math.ceil(keep * whole.length));
+    const { code, events } = await runStream({ ...rest, bytes });
+    let left = bytes.length;
+    const complete = payloads.filter((_, i) => (left -= frames[i]?.length ?? 0) >= 0);
+    const received = events.flatMap((event) => (event.type === 'frame' ? [Buffer.from(event.data)] : []));
+    expect(['connection-lost', 'connection-stalled']).toContain(code);
+    expect(received).toEqual(complete);
+    return code;
+  });
+});
+
+/** A server that answers a TLS client with something else. */
+const startGarbler = async (bytes: Buffer, end: End) => {
+  const server = createServer((socket) => socket.once('data', () => void play(socket, [bytes], end)));
+  const { port, open } = await listen(server);
+  return {
+    host: `127.0.0.1:${port}`,
+    [Symbol.asyncDispose]: async () => {
+      server.close();
+      await Promise.all([...open].map(closed));
+    },
+  };
+};
+
+// The start of a ServerHello, an alert, and answers of a server without TLS.
+const starts = ['160303007a0200007603035f', '15030300020228', '1403030001011703030013'];
+const garbage: Arbitrary<Buffer> = fc.oneof(
+  anyBytes(300),
+  fc
+    .tuple(fc.constantFrom(...starts), anyBytes(200))
+    .map(([hex, more]) => Buffer.concat([Buffer.from(hex, 'hex'), more])),
+  fc
+    .tuple(fc.constantFrom('400 Bad Request', '200 OK', '101 Switching Protocols'), changes(2))
+    .map(([status, all]) => changed(httpAnswer(status, Buffer.from(JSON.stringify(ticketFields('x')))), all)),
+);
+const garbled = fc.record({
+  bytes: garbage,
+  end: fc.constantFrom<End>('end', 'end', 'reset', 'stay'),
+  stage: fc.constantFrom('ticket', 'handshake'),
+});
+
+// The answer of a server without TLS stops the feed. For other bytes, it depends on whether OpenSSL sees a TLS record.
+const codesFor = (stage: string, bytes: Buffer, end: End): readonly string[] => {
+  if (stage === 'handshake') return ['handshake-unreachable'];
+  const isWholeHttp = end === 'end' && bytes.toString('latin1', 0, 5) === 'HTTP/';
+  return [...(isWholeHttp ? [] : ['ticket-endpoint-unreachable']), 'ticket-endpoint-without-tls'];
+};
+
+describe(`bytes in place of TLS, with FUZZ_SEED=${seed}`, () => {
+  const title = 'make the service unreachable, or show that it has no TLS';
+  fuzz(title, 'bytes in place of TLS', 72, garbled, async ({ bytes, end, stage }) => {
+    await using garbler = await startGarbler(bytes, end);
+    const { host } = garbler;
+    const ms = end === 'stay' ? 100 : 15_000;
+    const body = Buffer.from(JSON.stringify(ticketFields(`wss://${host}/`)));
+    const script = { ticket: { ...goodTicket, bytes: () => [httpAnswer('200 OK', body)] }, handshake: goodTicket };
+    const options =
+      stage === 'ticket' ? { baseUrl: `https://${host}`, ticketTimeoutMs: ms } : { handshakeTimeoutMs: ms };
+    const { code } = await scripted.run(script, options);
+    expect(codesFor(stage, bytes, end)).toContain(code);
+    return code;
+  });
+});
+
+type Field = 'ticket' | 'token_type' | 'expires_at' | 'wss_url' | 'feed' | 'subprotocol';
+
+const soon = (): string => new Date(Date.now() + 60_000).toISOString();
+
+/** Values that a client must accept. The server identifies a stream only by its path. */
+const accepted: Readonly<Record<Field, readonly unknown[]>> = {
+  ticket: [plantedTicket, `${plantedTicket}.=+/!#$~`, plantedTicket.repeat(50), plantedTicket.repeat(800)],
+  token_type: ['Bearer'],
+  expires_at: [soon(), '2099-12-31T23:59:60Z', '2099-01-01t00:00:00.123456+05:30', '9999-12-31T23:59:59Z'],
+  wss_url: [WSS, `${WSS}?a=b&c=%00`, `${WSS}/../${'x'.repeat(500)}`.replace('/../', '/'), 'wss://127.0.0.1:1/'],
+  feed: ['market', 'raw'],
+  subprotocol: ['mmp.trade-batch.v1', "!#$%&'*+-.^_`|~0", plantedTicket],
+};
+
+const pair = `${plantedKey} ${plantedTicket}`;
+const badTexts = ['', ' ', '\0', '\ud800', 'é', plantedKey, pair, 'x'.repeat(3_000), '__proto__'];
+const notTexts: readonly unknown[] = [null, undefined, 0, -1, 1e308, true, [], ['Bearer'], {}, { toString: 'x' }, [[]]];
+
+/** Values that a client must reject. */
+const rejected: Readonly<Record<Field, readonly unknown[]>> = {
+  ticket: ['', ' ', 'a b', 'a\r\nX-Injected: 1', 'a\0', 'é', '😀', `${plantedTicket}\n`],
+  token_type: ['bearer', 'Basic', 'Bearer ', ...badTexts],
+  expires_at: ['tomorrow', '2099-13-01T00:00:00Z', '2099-01-01', '2099-01-01 00:00:00Z', '4102444800', ...badTexts],
+  wss_url: [
+    ...['https://127.0.0.1/', 'ws://example.com/', 'ws://127.0.0.1.example.com/', 'ws://127.0.0.1@example.com/'],
+    ...['wss://user:pw@127.0.0.1/', 'wss://127.0.0.1/#x', 'wss://', '//127.0.0.1/', 'file:///etc/passwd'],
+    ...['wss://127.0.0.1:99999/', 'wss://127.0.0.1/ x', 'wss://127.0.0.1/\r\nx', 'wss://[::1/', ...badTexts],
+  ],
+  feed: ['Market', 'markets', 'constructor', ...badTexts],
+  subprotocol: ['a,b', 'a b', 'a/b', 'a\r\nb', 'é', '(x)', '', '\0'],
+};
+
+/** A body as an object of fields, and whether it's a ticket. */
+interface Fields {
+  readonly fields: Readonly<Record<string, unknown>>;
+  readonly isTicket: boolean;
+}
+
+const names = Object.keys(accepted) as Field[];
+
+const valueOf = (name: Field): Arbitrary<{ readonly value: unknown; readonly isGood: boolean }> =>
+  fc.oneof(
+    { arbitrary: fc.constantFrom(...accepted[name]).map((value) => ({ value, isGood: true })), weight: 12 },
+    {
+      arbitrary: fc.constantFrom(...rejected[name], ...notTexts).map((value) => ({ value, isGood: false })),
+      weight: 1,
+    },
+  );
+
+// Unknown fields, and names that a careless parser wouldn't treat as data.
+const extras = fc.dictionary(
+  fc.oneof(fc.constantFrom('__proto__', 'constructor', 'toJSON', 'redact', 'deadlineMs', 'api_key'), fc.string()),
+  fc.oneof(fc.jsonValue(), fc.constantFrom(plantedKey, plantedTicket, -1, 0)),
+  { maxKeys: 3 },
+);
+
+/** Bodies with mostly valid fields. */
+const ticketBodies: Arbitrary<Fields> = fc
+  .tuple(fc.record(Object.fromEntries(names.map((name) => [name, valueOf(name)]))), extras)
+  .map(([values, extra]) => ({
+    fields: {
+      ...Object.fromEntries(Object.entries(extra).filter(([name]) => !(names as string[]).includes(name))),
+      ...Object.fromEntries(Object.entries(values).map(([name, { value }]) => [name, value])),
+    },
+    isTicket: Object.values(values).every(({ isGood }) => isGood),
+  }));
+
+/** Accepts the handshake and sends these bytes. */
+const sending = (frame: string): Answer => ({
+  end: 'end',
+  bytes: (request) => [Buffer.concat([Buffer.from(goodHead(request)), Buffer.from(frame, 'latin1')])],
+});
+const replaced = sending('\x88\x02\x0f\xa1');
+
+/** A 200 with this body and valid framing. */
+const answering = (
+  body: (wssUrl: string) => Buffer,
+  headers: readonly string[] = [],
+  cuts: readonly number[] = [],
+): Script => ({
+  ticket: { end: 'stay', bytes: (_request, wssUrl) => cutAt(httpAnswer('200 OK', body(wssUrl), headers), cuts) },
+  handshake: replaced,
+});
+
+const withAddress = (body: Buffer, wssUrl: string): Buffer =>
+  Buffer.from(body.toString('latin1').replaceAll(WSS, wssUrl), 'latin1');
+const json = (value: unknown) => (wssUrl: string) => withAddress(Buffer.from(JSON.stringify(value)), wssUrl);
+const good = (wssUrl: string) => Buffer.from(JSON.stringify(ticketFields(wssUrl)));
+
+/** What can come of an accepted ticket: the handshake sends it, or nothing is listening at its address. */
+const afterTicket = ['connection-replaced', 'subprotocol-mismatch', 'handshake-unreachable'];
+
+const isTaken = ({ code, failure, requests }: Ran, body: string): boolean => {
+  if (code === 'invalid-ticket') {
+    expect(failure).toMatchObject({ stage: 'ticket', verdict: 'stop' });
+    return false;
+  }
+  expect(afterTicket).toContain(code);
+  // The handshake sends the body's ticket, and only the ticket request sends the key.
+  const { ticket } = JSON.parse(body) as { ticket: string };
+  for (const handshake of requests.slice(1)) {
+    expect(/^authorization: (.*)\r$/im.exec(handshake)?.[1]).toBe(`Bearer ${ticket}`);
+    expect(handshake).not.toContain(plantedKey);
+  }
+  return true;
+};
+
+/** A long or deeply nested body: an opening and a sending text, repeated. */
+interface Nested {
+  readonly open: string;
+  readonly shut: string;
+  readonly times: number;
+}
+
+const nested: Arbitrary<Nested> = fc.record({
+  open: fc.constantFrom('[', '{"a":', ' ', '"'),
+  shut: fc.constantFrom(']', '}', ''),
+  times: fc.constantFrom(1, 10, 1_000, 10_000, 65_535, 65_536, 1_000_000),
+});
+const others: Arbitrary<Buffer | Nested> = fc.oneof(
+  fc.uint8Array({ maxLength: 300 }).map((bytes) => Buffer.from(bytes)),
+  fc.jsonValue().map((value) => Buffer.from(JSON.stringify(value))),
+  fc.constantFrom('', ' ', 'null', '[]', '""', 'NaN', '{}', '{"__proto__":{}}').map((text) => Buffer.from(text)),
+  // Short bodies, because a parser's error quotes the text it has read.
+  fc
+    .constantFrom(plantedKey, plantedTicket, `{"ticket":"${plantedTicket}`, `"${plantedTicket}"x`)
+    .map((text) => Buffer.from(text)),
+  nested,
+);
+
+const bodyOf = (what: Buffer | Nested | readonly Change[], wssUrl: string): Buffer => {
+  if (Buffer.isBuffer(what)) return what;
+  return 'open' in what
+    ? Buffer.from(`${what.open.repeat(what.times)}1${what.shut.repeat(what.times)}`)
+    : // The address stays unchanged, because it could lead to another server on this machine.
+      withAddress(changed(good(WSS), what), wssUrl);
+};
+
+/** Changes to a whole valid body, and whether the result is a ticket. */
+const wrappings: readonly (readonly [string, (body: Buffer) => Buffer, boolean])[] = [
+  ['none', (body) => body, true],
+  ['BOM', (body) => Buffer.concat([Buffer.from('\ufeff'), body]), false],
+  ['white space', (body) => Buffer.from(` \r\n\t${String(body)}\n`), true],
+  ['bad UTF-8 in an unknown field', (body) => Buffer.from(`{"x":"\xff\xc0",${String(body).slice(1)}`, 'latin1'), true],
+  ['bad UTF-8 in the ticket', (body) => Buffer.from(String(body).replace('"ticket":"', '$&\xff'), 'latin1'), false],
+  [
+    'the last of two equal keys counts',
+    (body) => Buffer.from(`{"ticket":5,"feed":null,${String(body).slice(1)}`),
+    true,
+  ],
+  ['a second ticket that is invalid', (body) => Buffer.from(`${String(body).slice(0, -1)},"ticket":5}`), false],
+  ['gzip', (body) => gzipSync(body), false],
+  ['UTF-16', (body) => Buffer.from(String(body), 'utf16le'), false],
+  ['twice', (body) => Buffer.concat([body, body]), false],
+  ['longer than any ticket', (body) => Buffer.concat([body, Buffer.alloc(70_000, ' ')]), false],
+];
+
+const dateHeaders = fc
+  .constantFrom('', '', 'Date: Thu, 01 Jan 1970 00:00:00 GMT', 'Date: now', 'Date: Fri, 31 Dec 9999 23:59:59 GMT')
+  .map((date) => (date === '' ? [] : [date]));
+
+describe(`the body of a ticket response, with FUZZ_SEED=${seed}`, () => {
+  const bodies = fc.tuple(ticketBodies, dateHeaders, places);
+  fuzz(
+    'is a ticket exactly if each field is valid',
+    'ticket fields',
+    72,
+    bodies,
+    async ([{ fields, isTicket }, date, cuts]) => {
+      const ran = await scripted.run(answering(json(fields), date, cuts), { handshakeTimeoutMs: 5_000 });
+      expect([isTaken(ran, JSON.stringify(fields)), ran.failure.message]).toEqual([isTicket, ran.failure.message]);
+      // A `Date` after `expires_at` doesn't expire a new ticket, so the client tries it.
+      expect(ran.code).not.toBe('ticket-expired');
+      return ran.code;
+    },
+  );
+
+  const anyBody = fc.tuple(fc.oneof(changes(4), others), places);
+  fuzz('is a ticket or a clear failure for any bytes', 'ticket bytes', 72, anyBody, async ([change, cuts]) => {
+    let body: Buffer = Buffer.alloc(0);
+    const ran = await scripted.run(answering((wssUrl) => (body = bodyOf(change, wssUrl)), [], cuts));
+    isTaken(ran, String(body));
+    return ran.code;
+  });
+
+  it.each(wrappings)('with a change of the whole body: %s', async (_what, wrap, isTicket) => {
+    for (const headers of [[], ['Content-Encoding: gzip'], ['Content-Type: text/html']]) {
+      const ran = await scripted.run(answering((wssUrl) => wrap(good(wssUrl)), headers));
+      expect(ran.code).toBe(isTicket ? 'connection-replaced' : 'invalid-ticket');
+    }
+  });
+});
+
+// The test ignores how long the server wants it to wait.
+const atOnce = (http: HttpBytes): HttpBytes => ({
+  ...http,
+  headers: http.headers.filter((header) => !header.startsWith('Retry-After')),
+});
+
+/** One attempt. Mostly valid, so that attempts build on the state that the previous ones left. */
+const attempt: Arbitrary<Script> = fc.oneof(
+  httpAround(rightTicket(JSON.stringify(ticketFields(WSS)))).map((http) => ({
+    ticket: written(atOnce(http)),
+    handshake: sending('\x88\x02\x03\xe9'),
+  })),
+  httpAround(rightHandshake).map((http) => ({ ticket: goodTicket, handshake: written(atOnce(http)) })),
+  fc
+    .constantFrom('\x88\x02\x03\xe9', '\x83\0', '\x81\x01', '')
+    .map((bytes) => ({ ticket: goodTicket, handshake: sending(bytes) })),
+);
+
+describe(`one feed and many attempts at a hostile server, with FUZZ_SEED=${seed}`, () => {
+  const all = fc.array(attempt, { minLength: 2, maxLength: 6 });
+  const title = 'ends each attempt with a clear failure, and leaves no connection open';
+  fuzz(title, 'attempts, one after the other', 48, all, async (attempts) => {
+    const maxAttempts = 5;
+    const deadlines = { ticketTimeoutMs: 150, handshakeTimeoutMs: 150, idleTimeoutMs: 50 };
+    const codes = await scripted.runAll(attempts, { ...deadlines, backoff: { maxAttempts } });
+    expect(codes.length).toBeLessThanOrEqual(maxAttempts + 1);
+    return `${codes.length} attempts`;
+  });
+});
