@@ -1,18 +1,12 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import { type } from 'arktype';
-import { type Either, isRight, type Right, right } from 'fp-ts/lib/Either.js';
+import { isRight } from 'fp-ts/lib/Either.js';
 import { inspect, isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import { z as z3 } from 'zod/v3';
-import { type Codec, documentReader } from '../../../src/operators/decode/codec.js';
-import {
-  DecodeError,
-  decodeFailure,
-  type DecodeFailure,
-  type DecodeIssue,
-} from '../../../src/operators/decode/decode-failure.js';
+import { type Codec, documentReader, standardCheck } from '../../../src/operators/decode/codec.js';
+import { DecodeError, decodeFailure, type DecodeIssue, Refused } from '../../../src/operators/decode/decode-failure.js';
 import { ioTsCheck } from '../../../src/operators/decode/io-ts-check.js';
-import { standardCheck } from '../../../src/operators/decode/standard-check.js';
 import { TradeFeedError } from '../../../src/protocol/failures/trade-feed-error.js';
 import { cases as caseCount } from '../../support/cases.js';
 import { frameOf } from '../stream.js';
@@ -26,8 +20,8 @@ import * as mini from 'zod/mini';
 const read = <A>(codec: Codec<A>, text: string): A | readonly DecodeIssue[] =>
   outcome(documentReader(codec)(frameOf(text)));
 
-const outcome = <A>(result: Either<() => DecodeFailure, A>): A | readonly DecodeIssue[] =>
-  result._tag === 'Right' ? result.right : result.left().issues;
+const outcome = <A>(result: A | Refused): A | readonly DecodeIssue[] =>
+  result instanceof Refused ? result.issues() : result;
 
 // The same type of document in each of the four libraries.
 const codecs: Readonly<Record<string, Codec<unknown>>> = {
@@ -202,13 +196,13 @@ const check = (codec: t.Mixed) => ioTsCheck(codec as t.Type<unknown>);
 
 const value = (codec: t.Mixed, document: unknown): unknown => {
   const result = check(codec)(document);
-  if (isRight(result)) return result.right;
-  throw new Error(JSON.stringify(result.left()));
+  if (!(result instanceof Refused)) return result;
+  throw new Error(JSON.stringify(result.issues()));
 };
 
 const issuesOf = (codec: t.Mixed, document: unknown): unknown => {
   const result = check(codec)(document);
-  return isRight(result) ? [] : result.left();
+  return result instanceof Refused ? result.issues() : [];
 };
 
 describe('ioTsCheck', () => {
@@ -216,8 +210,7 @@ describe('ioTsCheck', () => {
     const checked = check(codec);
     const validate = jest.spyOn(codec, 'validate');
     const is = jest.spyOn(codec, 'is');
-    expect(checked(document)).toEqual(right(document));
-    expect((checked(document) as Right<unknown>).right).toBe(document);
+    expect(checked(document)).toBe(document);
     expect(validate).not.toHaveBeenCalled();
     expect(is).toHaveBeenCalled();
     jest.restoreAllMocks();
@@ -229,7 +222,7 @@ describe('ioTsCheck', () => {
 
   it.each(cloned)('for %s, lets the decoder refuse a document that `is` accepts', (_name, codec, document) => {
     expect(codec.is(document)).toBe(true);
-    expect(isRight(check(codec)(document))).toBe(false);
+    expect(check(codec)(document)).toBeInstanceOf(Refused);
   });
 
   it('reads the definition of a recursive type once, at the first document', () => {
@@ -281,9 +274,9 @@ describe('ioTsCheck', () => {
             const got = check(codec)(document);
             // The way io-ts copies a property `__proto__` gives each copy another prototype.
             const isRepeatable = isDeepStrictEqual(result, codec.decode(document));
-            const isSame = isRight(result) ? isDeepStrictEqual(got, result) : !isRight(got);
+            const isSame = isRight(result) ? isDeepStrictEqual(got, result.right) : got instanceof Refused;
             if (!isSame && isRepeatable) throw new Error(codec.name);
-            if (isRight(result) && result.right === document && (got as Right<unknown>).right !== document)
+            if (isRight(result) && result.right === document && got !== document)
               throw new Error(`${codec.name}: not the very document`);
           }
         },
