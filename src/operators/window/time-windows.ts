@@ -4,7 +4,7 @@ import { clampMs, invalidOption, type Rule } from '../../protocol/validate.js';
 import { collect$, type Collector } from '../items/collect.js';
 import { EventTime } from '../items/event-time.js';
 import { isLifecycle, type SourceError, timeOf } from '../items/item.js';
-import { keyRules, type OpenWindow, resolveWindow, timeRules, type WindowContents } from './contents.js';
+import { keyRules, OpenWindow, resolveWindow, timeRules, type WindowContents } from './contents.js';
 import { Outages } from './outages.js';
 import type { IncompleteReason, TimeWindowOptions } from './window.js';
 
@@ -212,7 +212,7 @@ class TimeWindows implements Collector<unknown> {
   }
 
   private opened(index: number): OpenWindow {
-    const window = this.open.get(index) ?? this.contents.open();
+    const window = this.open.get(index) ?? new OpenWindow(this.contents);
     this.open.set(index, window);
     return window;
   }
