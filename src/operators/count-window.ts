@@ -65,7 +65,6 @@ class CountWindows extends BatchCollector<unknown> {
   private open: OpenWindow | undefined;
   private start = 0;
 
-  /** @param clock - returns the time in epoch ms, for items that have none */
   constructor(n: number, contents: WindowContents, clock: () => number) {
     super();
     this.n = n;

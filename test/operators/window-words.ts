@@ -21,7 +21,7 @@ export const letters: Readonly<Record<string, AtTime>> = {
  * Reads events with their times: `o3` opens, `a5` is a frame, `x9` ends the connection, `x9<7` too, but since 7, `g7-9` is
  * a gap, `w9` a watermark, `t9` an attempt, `i9` its ticket, `r9` a wait. Every other letter is a frame.
  */
-export const events = (words: string): readonly FeedEvent[] =>
+export const events = (words: string): FeedEvent[] =>
   words.split(' ').map((word) => {
     const [letter, at, other] = [word.charAt(0), ...word.slice(1).split(/[<-]/).map(Number)] as [
       string,

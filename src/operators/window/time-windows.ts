@@ -85,7 +85,6 @@ class TimeWindows implements Collector<unknown> {
   private firstAt = Infinity;
   private isEnded = false;
 
-  /** @param clock - returns the time in epoch ms */
   constructor(shape: WindowShape, contents: WindowContents, clock: () => number) {
     this.shape = shape;
     this.contents = contents;
@@ -113,13 +112,11 @@ class TimeWindows implements Collector<unknown> {
     return isChanged;
   }
 
-  /** Reads the clock. Returns whether a window is over. */
   tick(): boolean {
     this.time.now();
     return this.isOver();
   }
 
-  /** Ends all windows that have begun. */
   end(failure: SourceError | undefined): void {
     this.outages.stop(failure?.error);
     this.time.end();
@@ -166,7 +163,6 @@ class TimeWindows implements Collector<unknown> {
     this.coveredFrom = this.hasBegun ? time : Math.min(time, earliest);
   }
 
-  /** Returns whether the first window has begun or a window is over. */
   private advance(time: number): boolean {
     if (this.hasBegun) return this.isOver();
     const isAtStart = this.shape.align === 'start';
