@@ -451,17 +451,6 @@ describe('mergeMapBounded', () => {
 });
 
 describe('drops of mergeMapBounded', () => {
-  it('are reported once each time the queue overflows, and add up', () => {
-    const { source, work, reports } = bench({ capacity: 4 });
-    for (let n = 0; n < 11; n += 1) source.next(n);
-    expect(reports).toEqual([]);
-    work[0]!.gate.complete();
-    expect(reports).toEqual([]);
-    work[1]!.gate.complete();
-    expect(reports).toMatchObject([{ reason: 'overflow', dropped: 6, total: 6 }]);
-    expect(work.map(({ n }) => n)).toEqual([0, 7, 8]);
-  });
-
   it.each([
     ['are reported after a second, by the clock of the scheduler', 995, [3, 1, 1]],
     ['are not reported earlier while they continue', 994, [4, 1]],

@@ -115,7 +115,7 @@ describe('withOwnBytes', () => {
 });
 
 const frameBytes = 1_000;
-const reads = 8;
+const reads = 4;
 
 /** Creates frames in buffers of `bufferBytes`, each behind `headBytes`, as a socket or a worker does. */
 const feed = (bufferBytes: number, headBytes: number): Frame[][] => {
