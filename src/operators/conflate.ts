@@ -76,13 +76,13 @@ class NewestValues<E, K> extends BatchCollector<EventOf<E> | Conflated<ItemOf<E>
 
   add(event: unknown): boolean {
     if (!isLifecycle(event)) return this.#addItem(event as ItemOf<E>);
-    const hasToWait = event.type === 'watermark' && this.#waiting.size > 0;
-    if (hasToWait) this.#watermark = event as EventOf<E>;
-    else {
-      this.release();
-      this.ready.push(event as EventOf<E>);
+    if (event.type === 'watermark' && this.#waiting.size > 0) {
+      this.#watermark = event as EventOf<E>;
+      return false;
     }
-    return !hasToWait;
+    this.release();
+    this.ready.push(event as EventOf<E>);
+    return true;
   }
 
   override end(): void {
@@ -100,14 +100,8 @@ class NewestValues<E, K> extends BatchCollector<EventOf<E> | Conflated<ItemOf<E>
 
   #addItem(item: ItemOf<E>): boolean {
     const key = this.#key(item);
-    const value = withOwnBytes(item);
-    const known = this.#waiting.get(key);
-    if (known !== undefined) {
-      known.value = value;
-      known.count += 1;
-      return false;
-    }
-    this.#waiting.set(key, { value, count: 1 });
+    const count = (this.#waiting.get(key)?.count ?? 0) + 1;
+    this.#waiting.set(key, { value: withOwnBytes(item), count });
     return this.#waiting.size >= this.#maxKeys && this.release();
   }
 }

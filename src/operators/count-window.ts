@@ -2,7 +2,7 @@ import { defer, type OperatorFunction, type SchedulerLike } from 'rxjs';
 import { aScheduler, checkRequired, positiveCount } from '../protocol/validate.js';
 import { BatchCollector, collect$ } from './items/collect.js';
 import { isLifecycle, type ItemOf, type NotInferred, type SourceError, timeOf } from './items/item.js';
-import { type OpenWindow, resolveWindow, type WindowContents } from './window/contents.js';
+import { OpenWindow, resolveWindow, type WindowContents } from './window/contents.js';
 import { Outages } from './window/outages.js';
 import type { AccumulatedWindow, Accumulator, FeedWindow, WindowSource } from './window/window.js';
 
@@ -65,7 +65,6 @@ class CountWindows extends BatchCollector<unknown> {
   private open: OpenWindow | undefined;
   private start = 0;
 
-  /** @param clock - returns the time in epoch ms, for items that have none */
   constructor(n: number, contents: WindowContents, clock: () => number) {
     super();
     this.n = n;
@@ -86,7 +85,7 @@ class CountWindows extends BatchCollector<unknown> {
     if (time > this.now) this.now = time;
     if (this.open === undefined) {
       this.start = this.now;
-      this.open = this.contents.open();
+      this.open = new OpenWindow(this.contents);
     }
     this.open.add(this.contents.keep(event), undefined, true, false);
     if (this.open.count === this.n) this.close(this.open);

@@ -1,9 +1,9 @@
 import type { Either } from 'fp-ts/lib/Either.js';
-import { isRight, left, right } from '../protocol/type-guards.js';
+import { left, right } from '../protocol/type-guards.js';
 import { map, type Observable } from 'rxjs';
 import type { AnyFrame, Frame } from '../protocol/frame.js';
 import { type Codec, documentReader } from './decode/codec.js';
-import type { DecodeFailure } from './decode/decode-failure.js';
+import { decodeFailure, type DecodeFailure, Refused } from './decode/decode-failure.js';
 import { Decoded, type FrameIn, isFrame } from './items/item.js';
 
 /**
@@ -38,8 +38,8 @@ export const decodeEither = <A>(
 ): (<E>(source: Observable<E>) => Observable<Exclude<E, AnyFrame> | Either<DecodeFailure, Decoded<A, FrameIn<E>>>>) => {
   const read = documentReader(codec);
   const decoded = (frame: Frame): Either<DecodeFailure, Decoded<A>> => {
-    const result = read(frame);
-    return isRight(result) ? right(new Decoded(result.right, frame)) : left(result.left());
+    const value = read(frame);
+    return value instanceof Refused ? left(decodeFailure(frame, value.issues())) : right(new Decoded(value, frame));
   };
   return <E>(source: Observable<E>) =>
     source.pipe(map((event) => (isFrame(event) ? decoded(event) : event))) as Observable<

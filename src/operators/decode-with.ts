@@ -1,9 +1,8 @@
-import { isRight } from '../protocol/type-guards.js';
 import { filter, map, type Observable } from 'rxjs';
 import type { AnyFrame, Frame } from '../protocol/frame.js';
 import { aFunction, oneOf, validated } from '../protocol/validate.js';
 import { type Codec, documentReader } from './decode/codec.js';
-import { DecodeError, type DecodeFailure } from './decode/decode-failure.js';
+import { DecodeError, decodeFailure, type DecodeFailure, Refused } from './decode/decode-failure.js';
 import { Decoded, type FrameIn, isFrame } from './items/item.js';
 
 /** The options of {@link decodeWith}. */
@@ -52,21 +51,23 @@ export const decodeWith = <A>(
 ): (<E>(source: Observable<E>) => Observable<Exclude<E, AnyFrame> | Decoded<A, FrameIn<E>>>) => {
   const { onInvalid = 'drop' } = validated(options, { onInvalid: aReaction });
   const read = documentReader(codec);
-  const decoded = (frame: Frame): Decoded<A> | typeof refused => {
-    const result = read(frame);
-    if (isRight(result)) return new Decoded(result.right, frame);
-    if (onInvalid === 'error') throw new DecodeError(result.left());
-    if (onInvalid !== 'drop') onInvalid(result.left());
-    return refused;
+  const decoded = (frame: Frame): Decoded<A> | typeof dropped => {
+    const value = read(frame);
+    if (!(value instanceof Refused)) return new Decoded(value, frame);
+    if (onInvalid === 'drop') return dropped;
+    const failure = decodeFailure(frame, value.issues());
+    if (onInvalid === 'error') throw new DecodeError(failure);
+    onInvalid(failure);
+    return dropped;
   };
   return <E>(source: Observable<E>) =>
     source.pipe(
       map((event) => (isFrame(event) ? decoded(event) : event)),
-      filter((event) => event !== refused),
+      filter((event) => event !== dropped),
     ) as Observable<Exclude<E, AnyFrame> | Decoded<A, FrameIn<E>>>;
 };
 
-const refused = Symbol('refused');
+const dropped = Symbol('dropped');
 
 const reactions = oneOf('drop', 'error');
 const aReaction = {

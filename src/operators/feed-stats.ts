@@ -1,5 +1,5 @@
-import { asyncScheduler, catchError, concat, defer, EMPTY, endWith, ignoreElements, interval, map, merge } from 'rxjs';
-import { type Observable, type SchedulerLike, takeWhile, tap, throwError } from 'rxjs';
+import { asyncScheduler, catchError, concat, defer, EMPTY, endWith, ignoreElements, interval, map } from 'rxjs';
+import { merge, type Observable, of, type SchedulerLike, takeWhile, tap, throwError } from 'rxjs';
 import type { FailureCode } from '../protocol/failures/meanings.js';
 import { isOfRelay, newlyLostMs } from '../protocol/feed-state.js';
 import { aScheduler, clampMs, objectWith, positiveMs, validated } from '../protocol/validate.js';
@@ -93,7 +93,7 @@ export const feedStats = (options: FeedStatsOptions = {}): ((source: Observable<
         map(read),
         catchError((error: unknown) =>
           concat(
-            [read()],
+            of(read()),
             throwError(() => error),
           ),
         ),
@@ -111,15 +111,14 @@ const rules = {
 
 class FeedTally {
   readonly #feed = new FeedFollower();
-  #from: number;
+  #dropped = 0;
   #frames = 0;
   #bytes = 0;
-  #totalFrames = 0;
-  #totalBytes = 0;
-  #dropped = 0;
+  /** The figures when the period began. */
+  #before: { readonly at: number; readonly frames: number; readonly bytes: number };
 
   constructor(now: number) {
-    this.#from = now;
+    this.#before = { at: now, frames: 0, bytes: 0 };
   }
 
   count(event: unknown): void {
@@ -136,26 +135,25 @@ class FeedTally {
   /** Ends the period, begins the next one, and returns the figures. */
   read(to: number): FeedStats {
     const { outage, unconfirmed, watermark, totals } = this.#feed.state;
-    const [from, frames, bytes] = [this.#from, this.#frames, this.#bytes];
-    const seconds = (to - from) / 1_000;
+    const { at: from, ...before } = this.#before;
+    const [totalFrames, totalBytes] = [this.#frames, this.#bytes];
+    const [frames, bytes] = [totalFrames - before.frames, totalBytes - before.bytes];
+    this.#before = { at: to, frames: totalFrames, bytes: totalBytes };
+    const perSecond = (count: number): number => (to > from ? (count * 1_000) / (to - from) : 0);
     // While the relay can't be reached, the feed itself may well be up, so this isn't an outage yet.
-    const openFrom = unconfirmed?.from ?? (outage && !isOfRelay(outage) ? outage.from : undefined);
-    const openUntil = unconfirmed?.to ?? watermark ?? to;
-    this.#totalFrames += frames;
-    this.#totalBytes += bytes;
-    [this.#from, this.#frames, this.#bytes] = [to, 0, 0];
+    const open = unconfirmed ?? (outage && !isOfRelay(outage) ? { from: outage.from, to: watermark ?? to } : undefined);
     return {
       type: 'stats',
       from,
       to,
       frames,
       bytes,
-      framesPerSecond: seconds > 0 ? frames / seconds : 0,
-      bytesPerSecond: seconds > 0 ? bytes / seconds : 0,
-      totalFrames: this.#totalFrames,
-      totalBytes: this.#totalBytes,
-      gaps: totals.gaps + (openFrom === undefined ? 0 : 1),
-      lostMs: totals.lostMs + (openFrom === undefined ? 0 : newlyLostMs(totals, openFrom, openUntil)),
+      framesPerSecond: perSecond(frames),
+      bytesPerSecond: perSecond(bytes),
+      totalFrames,
+      totalBytes,
+      gaps: totals.gaps + (open ? 1 : 0),
+      lostMs: totals.lostMs + (open ? newlyLostMs(totals, open.from, open.to) : 0),
       reconnects: totals.reconnects,
       dropped: this.#dropped + totals.missed,
     };

@@ -65,7 +65,7 @@ export const whereField = (
   if (ignoreCase && aFunction.is(accepted)) throw invalidOption('ignoreCase', 'left out if `accepted` is a function');
   const [accepts, quick] = acceptance(accepted, ignoreCase);
   const hasField = fieldTest(stepsOf(path) ?? [], accepts, quick);
-  const list = quick instanceof ListOfSet ? quick : undefined;
+  const list = quick instanceof EndingsOfSet ? quick : undefined;
   return wherePayload((payload, isBinary, isUndisturbed) => {
     list?.moment(isUndisturbed);
     return !isBinary && hasField(payload);
@@ -91,14 +91,14 @@ const acceptable: Rule = {
 
 /** Returns what decides about a value, and what can refuse it faster before that. */
 const acceptance = (accepted: AcceptedValues, ignoreCase: boolean): readonly [Accepts, QuickAccepts?] => {
-  const fold = (value: FieldValue): FieldValue => (ignoreCase && isText(value) ? value.toLowerCase() : value);
   if (typeof accepted === 'function') return [(payload, ...place) => accepted(writtenAs(payload, ...place))];
+  const fold = (value: FieldValue): FieldValue => (ignoreCase && isText(value) ? value.toLowerCase() : value);
   const isIn =
     (has: (value: FieldValue) => boolean): Accepts =>
     (payload, from, to) =>
       has(fold(scalarOf(payload, from, to)));
   if (isSet(accepted))
-    return [isIn(ignoreCase ? foldedSet(accepted, fold) : (value) => accepted.has(value)), new ListOfSet(accepted)];
+    return [isIn(ignoreCase ? foldedSet(accepted, fold) : (value) => accepted.has(value)), new EndingsOfSet(accepted)];
   const values = new Set((isValue(accepted) ? [accepted] : accepted).map(fold));
   return [isIn((value) => values.has(value)), new Endings([...values].filter(isText))];
 };
@@ -107,17 +107,16 @@ const acceptance = (accepted: AcceptedValues, ignoreCase: boolean): readonly [Ac
  * Copies the texts of a set that may change. Looking in the copy is faster, because the set needs a string for each
  * value. But the copy is only current until user code runs again, and comparing it with the set costs time.
  */
-class ListOfSet implements QuickAccepts {
+class EndingsOfSet implements QuickAccepts {
   private readonly set: ReadonlySet<FieldValue>;
   private readonly isPlain: boolean;
   private values: readonly FieldValue[] = [];
   private endings = new Endings([]);
-  /** Whether the list has the texts of the set; `undefined` until it's compared. */
+  /** Whether the copy has the texts of the set; `undefined` until it's compared. */
   private isCurrent: boolean | undefined;
-  /** How many values were checked since user code last ran, between its two runs before, and since the last copy. */
+  /** How many values were checked since user code last ran, and since the last copy. */
   private count = 0;
-  private countBefore = 0;
-  private countSinceRead = Infinity;
+  private countSinceCopy = Infinity;
 
   constructor(set: ReadonlySet<FieldValue>) {
     this.set = set;
@@ -129,16 +128,15 @@ class ListOfSet implements QuickAccepts {
   moment(isUndisturbed: boolean): void {
     if (isUndisturbed) return;
     this.isCurrent = undefined;
-    this.countSinceRead += this.count;
-    this.countBefore = this.count;
+    this.countSinceCopy += this.count;
     this.count = 0;
   }
 
   mayHave(payload: Uint8Array, from: number, to: number): boolean {
     if (!this.isPlain) return true;
     this.count += 1;
-    if (this.isCurrent === undefined && Math.max(this.count, this.countBefore) * 16 >= this.set.size)
-      this.isCurrent = this.update();
+    // Comparing costs as much as looking up a sixteenth of the values.
+    if (this.isCurrent === undefined && this.count * 16 >= this.set.size) this.isCurrent = this.update();
     return this.isCurrent !== true || this.endings.mayHave(payload, from, to);
   }
 
@@ -148,8 +146,8 @@ class ListOfSet implements QuickAccepts {
     for (const value of this.set) if (this.values[n++] !== value) isSame = false;
     if (isSame) return true;
     // Copying costs about as much as checking that many values, and the set may change all the time.
-    if (this.countSinceRead < this.set.size) return false;
-    this.countSinceRead = 0;
+    if (this.countSinceCopy < this.set.size) return false;
+    this.countSinceCopy = 0;
     this.values = [...this.set];
     this.endings = new Endings(this.values.filter(isText));
     return true;

@@ -1,15 +1,32 @@
 import { describe, expect, it, jest } from '@jest/globals';
-import { type Either, left, right } from 'fp-ts/lib/Either.js';
-import { from, map, Observable, of, Subject, throwError } from 'rxjs';
+import { inspect, isDeepStrictEqual } from 'node:util';
+import { type } from 'arktype';
+import fc from 'fast-check';
+import { type Either, isRight, left, right } from 'fp-ts/lib/Either.js';
+import * as t from 'io-ts';
+import { Observable, Subject, from, map, of, throwError } from 'rxjs';
+import * as v from 'valibot';
+import { z } from 'zod';
+import * as mini from 'zod/mini';
+import { z as z3 } from 'zod/v3';
 import { decodeEither } from '../../src/operators/decode-either.js';
 import { type DecodeOptions, decodeWith } from '../../src/operators/decode-with.js';
-import type { Codec } from '../../src/operators/decode/codec.js';
-import { DecodeError, type DecodeFailure } from '../../src/operators/decode/decode-failure.js';
+import { type Codec, documentReader, standardCheck } from '../../src/operators/decode/codec.js';
+import {
+  DecodeError,
+  type DecodeFailure,
+  type DecodeIssue,
+  Refused,
+  decodeFailure,
+} from '../../src/operators/decode/decode-failure.js';
+import { ioTsCheck } from '../../src/operators/decode/io-ts-check.js';
 import { Decoded } from '../../src/operators/items/item.js';
+import { TradeFeedError } from '../../src/protocol/failures/trade-feed-error.js';
 import type { AnyFrame } from '../../src/protocol/frame.js';
+import { cases as caseCount } from '../support/cases.js';
+import { cases, documentsFor } from './decode/random-codecs.js';
 import { libraries, listOf } from './decode/schemas.js';
 import { binaryFrame, disconnected, frameOf, gapOf, marbles, opened } from './stream.js';
-import * as t from 'io-ts';
 
 const Count = t.type({ n: t.number });
 
@@ -17,8 +34,8 @@ const a = frameOf('{"n":1}', 5, 2);
 const b = frameOf('{"n":2}');
 const x = frameOf('{"n":"x"}', 7, 3);
 const y = frameOf('{"n":');
-const z = binaryFrame(1, 2);
-const frames = { a, b, x, y, z };
+const binary = binaryFrame(1, 2);
+const frames = { a, b, x, y };
 const decoded = { A: new Decoded({ n: 1 }, a), B: new Decoded({ n: 2 }, b) };
 
 const run = (source$: Observable<unknown>, options?: DecodeOptions) => {
@@ -55,7 +72,7 @@ describe('decodeWith', () => {
 
   it('calls onInvalid with the frame and the path of the problem, and continues', () => {
     const onInvalid = jest.fn<(failure: DecodeFailure) => void>();
-    expect(run(from([x, a, y, z]), { onInvalid })).toEqual({ values: [decoded.A], error: undefined });
+    expect(run(from([x, a, y, binary]), { onInvalid })).toEqual({ values: [decoded.A], error: undefined });
     expect(onInvalid.mock.calls).toEqual([
       [
         {
@@ -221,4 +238,347 @@ it('names the document in the text of a DecodeError whose codec gave no reason',
     issues: [],
   } as const;
   expect(new DecodeError(failure).message).toContain("(2 bytes) doesn't match the codec: the document: refused.");
+});
+
+const read = <A>(codec: Codec<A>, text: string): A | readonly DecodeIssue[] =>
+  outcome(documentReader(codec)(frameOf(text)));
+
+const outcome = <A>(result: A | Refused): A | readonly DecodeIssue[] =>
+  result instanceof Refused ? result.issues() : result;
+
+// The same type of document in each of the four libraries.
+const codecs: Readonly<Record<string, Codec<unknown>>> = {
+  'io-ts': t.type({ batch: t.number, trades: t.array(t.type({ to: t.string, 'a/b~c': t.string })) }) as t.Mixed,
+  zod: z.object({ batch: z.number(), trades: z.array(z.object({ to: z.string(), 'a/b~c': z.string() })) }),
+  valibot: v.object({ batch: v.number(), trades: v.array(v.object({ to: v.string(), 'a/b~c': v.string() })) }),
+  arktype: type({ batch: 'number', trades: type({ to: 'string', 'a/b~c': 'string' }).array() }),
+};
+const trade = { to: 'x', 'a/b~c': 'y' };
+const good = { batch: 1, trades: [trade, { to: 'z', 'a/b~c': '' }] };
+
+describe.each(Object.entries(codecs))('a schema of %s', (_name, codec) => {
+  it('returns a valid document', () => {
+    expect(read(codec, JSON.stringify(good))).toEqual(good);
+  });
+
+  it.each<[string, unknown, string]>([
+    ['at the top', { ...good, batch: 'one' }, '/batch'],
+    ['deep inside', { ...good, trades: [trade, { to: 5, 'a/b~c': '' }] }, '/trades/1/to'],
+    ['below a key that a pointer must escape', { ...good, trades: [{ to: '', 'a/b~c': 1 }] }, '/trades/0/a~1b~0c'],
+    ['a missing property', { batch: 1 }, '/trades'],
+    ['the whole document', 'text', ''],
+  ])('reports the path of a problem: %s', (_place, document, path) => {
+    const issues = read(codec, JSON.stringify(document)) as readonly DecodeIssue[];
+    expect(issues).toEqual([{ path, message: expect.stringMatching(/number|string|array|object|trades|batch|type/i) }]);
+  });
+});
+
+describe('documentReader', () => {
+  it.each(['', '{', '{"n":}', 'nonsense', '"open'])(
+    'refuses %j as invalid JSON, without the payload in the issue',
+    (text) => {
+      const [issue, ...more] = read(t.unknown, text) as readonly DecodeIssue[];
+      expect(more).toEqual([]);
+      expect(issue?.path).toBe('');
+      expect(issue?.message).toMatch(/^invalid JSON( at position \d+)?$/);
+    },
+  );
+});
+
+describe('a document that makes the codec run out of stack', () => {
+  const overflow = (): never => {
+    const endless = (): number => endless() + 1;
+    throw new Error(String(endless()));
+  };
+  const nested = (levels: number): unknown => {
+    let document: unknown = null;
+    for (let n = 0; n < levels; n += 1) document = n % 2 ? [document] : { a: document };
+    return document;
+  };
+  const wide = (values: number): unknown => ({ all: Array.from({ length: values - 2 }, () => 0) });
+
+  /** Reads a document with a schema that runs a function in its check or in its issues. */
+  const readWith = (run: () => never, document: unknown) => {
+    const issue = Object.defineProperty({}, 'message', { get: run });
+    const results: readonly unknown[] = [Object.defineProperty({}, 'issues', { get: run }), { issues: [issue] }];
+    return results.map((result) => {
+      const frame = frameOf('1');
+      jest.spyOn(frame, 'json').mockReturnValue(document);
+      const schema = { '~standard': { version: 1, vendor: 'test', validate: () => result } } as Codec<unknown>;
+      return outcome(documentReader(schema)(frame));
+    });
+  };
+
+  it.each([
+    ['101 levels', nested(101), 'nested more than 100 levels deep'],
+    ['a million levels', nested(1_000_000), 'nested more than 100 levels deep'],
+    ['101 levels and many values', [nested(100), wide(20_000)], 'nested more than 100 levels deep'],
+    ['10,001 values', wide(10_001), 'more than 10000 values'],
+  ])('is refused with %s, in the check and in its issues', (_name, document, excess) => {
+    const issues = [{ path: '', message: `${excess}: the codec ran out of stack` }];
+    expect(readWith(overflow, document)).toEqual([issues, issues]);
+  });
+
+  it.each([
+    ['100 levels', nested(100)],
+    ['10,000 values', wide(10_000)],
+    ['a text', 'a'.repeat(100_000)],
+    ['null', null],
+  ])('throws the overflow with %s, because a user function recurses without end', (_name, document) => {
+    expect(() => readWith(overflow, document)).toThrow(RangeError);
+  });
+
+  it.each([
+    new RangeError('Invalid array length'),
+    new Error('Maximum call stack size exceeded'),
+    'a text',
+    undefined,
+    null,
+  ])('throws any other error unchanged: %p', (error) => {
+    const fail = (): never => {
+      throw error as Error;
+    };
+    for (const document of [nested(1_000), wide(100_000), 1]) {
+      let thrown: unknown = 'nothing';
+      try {
+        readWith(fail, document);
+      } catch (caught) {
+        thrown = caught;
+      }
+      expect(thrown).toBe(error);
+    }
+  });
+});
+
+interface Tree {
+  readonly value: number;
+  readonly next: Tree | null;
+}
+const Tree: t.Type<Tree> = t.recursion('Tree', () => t.type({ value: t.number, next: t.union([Tree, t.null]) }));
+const Upper = new t.Type<string>(
+  'Upper',
+  t.string.is,
+  (u, c) => (t.string.is(u) ? t.success(u.toUpperCase()) : t.failure(u, c)),
+  t.identity,
+);
+const Positive = t.refinement(t.number, (n) => n > 0, 'Positive');
+
+/** Codecs that return their input, so their guard is enough to accept a document. */
+const plain: [string, t.Mixed, unknown][] = [
+  ['string', t.string, 'a'],
+  ['literal', t.literal('a'), 'a'],
+  ['keyof', t.keyof({ a: null }), 'a'],
+  ['array', t.array(t.number), [1]],
+  ['a refinement', Positive, 1],
+  ['a recursion', Tree, { value: 1, next: { value: 2, next: null } }],
+  ['union', t.union([t.string, t.number]), 1],
+  ['tuple', t.tuple([t.number, t.string]), [1, 'a']],
+  ['type', t.type({ a: t.number }), { a: 1, b: 2 }],
+  ['record', t.record(t.string, t.number), { a: 1 }],
+];
+
+const Optional = t.type({ a: t.union([t.string, t.undefined]) });
+const Pair = t.tuple([t.number, t.number]);
+plain.push(
+  ['a union whose last member is a tuple', t.union([t.array(t.number), Pair]), [1, 2]],
+  ['a union of a recursion with a type', t.union([Tree, t.type({ a: t.number })]), { a: 1 }],
+  ['a union of a tuple with scalars', t.union([Pair, t.null, t.literal(1)]), [1, 2]],
+  ['a union of types whose properties must be there', t.union([t.type({ a: t.number }), t.type({})]), {}],
+);
+
+/** Codecs that change the document, so the decoder has to run. */
+const changing: readonly [string, t.Mixed, unknown, unknown][] = [
+  ['exact', t.exact(t.type({ a: t.number })), { a: 1, b: 2 }, { a: 1 }],
+  ['a custom codec', Upper, 'a', 'A'],
+  ['a record of named keys', t.record(t.keyof({ a: null }), t.number), { a: 1, b: 2 }, { a: 1 }],
+  ['union of a tuple that cuts', t.union([Pair, t.array(t.number)]), [1, 2, 3], [1, 2]],
+  ['union of a type that adds a property', t.union([Optional, t.type({})]), {}, { a: undefined }],
+  ['refinement of it', t.refinement(Upper, () => true), 'a', 'A'],
+];
+
+/** Clones a codec as io-ts-types does, with some fields changed. */
+const clone = (codec: t.Mixed, changes: Partial<t.Mixed>): t.Mixed =>
+  Object.assign(Object.create(Object.getPrototypeOf(codec) as object) as t.Mixed, codec, changes);
+
+/** Clones a codec with custom validation, as `withValidate` of io-ts-types does. */
+const withValidate = (codec: t.Mixed, validate: t.Validate<unknown, unknown>): t.Mixed => {
+  const cloned = clone(codec, { validate });
+  return Object.assign(cloned, { decode: (u: unknown) => validate(u, [{ key: '', type: cloned, actual: u }]) });
+};
+const positive = withValidate(t.number, (u, c) => (Number(u) > 0 ? t.success(u) : t.failure(u, c, 'not positive')));
+const refuse: t.Validate<unknown, never> = (u, c) => t.failure(u, c);
+
+/** Codecs that refuse the document by custom validation, but have the tag, parts and guard of one without. */
+const cloned: readonly [string, t.Mixed, unknown][] = [
+  ['a clone', positive, -1],
+  ['a clone with another decoder', clone(t.number, { decode: (u) => refuse(u, []) }), 1],
+  ['a clone of a union', t.array(withValidate(t.union([t.number, t.string]), refuse)), [1]],
+];
+
+const check = (codec: t.Mixed) => ioTsCheck(codec as t.Type<unknown>);
+
+const value = (codec: t.Mixed, document: unknown): unknown => {
+  const result = check(codec)(document);
+  if (!(result instanceof Refused)) return result;
+  throw new Error(JSON.stringify(result.issues()));
+};
+
+const issuesOf = (codec: t.Mixed, document: unknown): unknown => {
+  const result = check(codec)(document);
+  return result instanceof Refused ? result.issues() : [];
+};
+
+describe('ioTsCheck', () => {
+  it.each(plain)('for %s, only calls `is`, and returns the document itself', (_name, codec, document) => {
+    const checked = check(codec);
+    const validate = jest.spyOn(codec, 'validate');
+    const is = jest.spyOn(codec, 'is');
+    expect(checked(document)).toBe(document);
+    expect(validate).not.toHaveBeenCalled();
+    expect(is).toHaveBeenCalled();
+    jest.restoreAllMocks();
+  });
+
+  it.each(changing)('for %s, gets the value from the decoder', (_name, codec, document, expected) => {
+    expect(value(codec, document)).toEqual(expected);
+  });
+
+  it.each(cloned)('for %s, lets the decoder refuse a document that `is` accepts', (_name, codec, document) => {
+    expect(codec.is(document)).toBe(true);
+    expect(check(codec)(document)).toBeInstanceOf(Refused);
+  });
+
+  it('reads the definition of a recursive type once, at the first document', () => {
+    const definition = jest.fn((): t.Mixed => t.null);
+    const checked = check(t.recursion('R', definition));
+    expect(definition).not.toHaveBeenCalled();
+    for (let n = 0; n < 3; n += 1) checked(null);
+    expect(definition).toHaveBeenCalledTimes(1);
+  });
+
+  it('leaves the member numbers of unions and intersections out of the path', () => {
+    const [one, two] = [t.type({ kind: t.literal('a'), n: t.number }), t.type({ kind: t.literal('b'), s: t.string })];
+    const both = t.exact(t.intersection([t.type({ x: t.number }), t.type({ y: t.number })]));
+    const codec = t.type({ list: t.array(t.union([one, two])), both });
+    expect(issuesOf(codec, { list: [{ kind: 'a', n: 'x' }], both: { x: 1, y: 'y' } })).toEqual([
+      { path: '/list/0/n', message: 'expected number' },
+      { path: '/both/y', message: 'expected number' },
+    ]);
+    const branded = t.refinement(t.union([t.string, t.number]), () => true);
+    expect(issuesOf(t.type({ v: branded }), { v: true })).toEqual([
+      { path: '/v', message: 'expected string' },
+      { path: '/v', message: 'expected number' },
+    ]);
+    const Nested: t.Mixed = t.recursion('Nested', (self: t.Mixed): t.Mixed =>
+      t.union([t.string, t.type({ in: self })]),
+    );
+    expect(issuesOf(Nested, { in: 1 })).toContainEqual({ path: '/in', message: 'expected string' });
+    expect(issuesOf(Tree, { value: 1, next: { value: 'x', next: null } })).toContainEqual({
+      path: '/next/value',
+      message: 'expected number',
+    });
+  });
+
+  it('returns the message of a codec that has one', () => {
+    const refuseOdd: t.Validate<unknown, number> = (u, c) => t.failure(u, c, 'expected an even number');
+    const Even = new t.Type<number>('Even', t.number.is, refuseOdd, t.identity);
+    expect(issuesOf(t.array(Even), [1])).toEqual([{ path: '/0', message: 'expected an even number' }]);
+  });
+
+  it('returns what the decoder returns, for random codecs and documents', () => {
+    fc.assert(
+      fc.property(
+        cases.chain((one) =>
+          fc.tuple(fc.constant(one.codec), fc.array(documentsFor(one), { minLength: 4, maxLength: 4 })),
+        ),
+        ([codec, documents]) => {
+          for (const document of documents) {
+            const result = codec.decode(document) as t.Validation<unknown>;
+            const got = check(codec)(document);
+            // The way io-ts copies a property `__proto__` gives each copy another prototype.
+            const isRepeatable = isDeepStrictEqual(result, codec.decode(document));
+            const isSame = isRight(result) ? isDeepStrictEqual(got, result.right) : got instanceof Refused;
+            if (!isSame && isRepeatable) throw new Error(codec.name);
+            if (isRight(result) && result.right === document && got !== document)
+              throw new Error(`${codec.name}: not the very document`);
+          }
+        },
+      ),
+      { numRuns: caseCount(1_000) },
+    );
+  });
+});
+
+const later = () => Promise.resolve(true);
+
+type Schema = Parameters<typeof standardCheck>[0];
+const promising = (vendor: string): Schema => ({
+  '~standard': { version: 1, vendor, validate: () => Promise.resolve({ value: 1 }) },
+});
+
+const rejecting: Schema = {
+  '~standard': { version: 1, vendor: 'test', validate: () => Promise.reject(new Error('late')) },
+};
+
+describe('standardCheck', () => {
+  it.each<[string, Schema]>([
+    ['zod, refine', z.string().refine(later)],
+    ['zod, transform', z.string().transform(later)],
+    ['zod, a promise', z.promise(z.string())],
+    ['zod, within an object', z.object({ a: z.string().refine(later) }).or(z.string().refine(later))],
+    ['zod/mini', mini.string().check(mini.refine(later))],
+    ['zod 3, refine', z3.string().refine(later)],
+    ['zod 3, transform', z3.string().transform(later)],
+    ['valibot', v.pipeAsync(v.string(), v.checkAsync(later))],
+    ['a schema without a library', promising('test')],
+    ['a schema that claims to be of zod', promising('zod')],
+  ])('refuses an asynchronous schema: %s', (_name, schema) => {
+    const check = standardCheck(schema);
+    expect(() => check('x')).toThrow('`codec` must be synchronous: this schema returned a promise');
+    expect(() => check('x')).toThrow(TradeFeedError);
+  });
+
+  it('refuses an asynchronous zod schema that a function of another zod schema calls', () => {
+    const inner = z.string().refine(later);
+    expect(() => standardCheck(z.string().transform((text) => inner.parse(text)))('x')).toThrow('must be synchronous');
+  });
+
+  it('leaves no unhandled rejection for any error of a function in a schema', async () => {
+    const bug = new Error('a bug');
+    const fail = (): never => {
+      throw bug;
+    };
+    for (const { checked, changed } of libraries)
+      for (const codec of [checked(fail), changed(fail)])
+        for (const [, operator] of operators)
+          expect(outcomeOf(texts('{"n":1}'), operator(codec)).errors).toEqual([bug]);
+    expect(() => standardCheck(rejecting)(1)).toThrow('must be synchronous');
+    // Node reports rejections after all microtasks, and jest fails the test that is running then.
+    await new Promise((resolve) => setImmediate(resolve));
+  });
+});
+
+describe('decodeFailure', () => {
+  const payload = `{"account":"${'secret'.repeat(50)}"}`;
+  const issues = Array.from({ length: 25 }, (_, n) => ({ path: `/${n}`, message: `${n}${'m'.repeat(300)}` }));
+
+  it('has the fields of the frame and the first ten issues, with messages of at most 200 characters', () => {
+    const failure = decodeFailure(frameOf(payload, 5, 2), issues);
+    expect(failure).toMatchObject({ type: 'decode-failure', feed: 'market', connection: 2, receivedAt: 5, bytes: 314 });
+    expect(failure.issues.map(({ path }) => path)).toEqual(issues.slice(0, 10).map(({ path }) => path));
+    for (const { message } of failure.issues) expect(message).toMatch(/^\dm{198}…$/);
+    expect(decodeFailure(frameOf(''), [{ path: '', message: 'm'.repeat(200) }]).issues[0]?.message).toBe(
+      'm'.repeat(200),
+    );
+  });
+
+  it("doesn't contain the payload in any form", () => {
+    const failure = decodeFailure(frameOf(payload), [{ path: '', message: 'x' }]);
+    const shown = [
+      inspect(failure, { depth: 9 }),
+      JSON.stringify(failure),
+      inspect(new DecodeError(failure), { depth: 9 }),
+    ];
+    for (const text of shown) expect(text).not.toContain('secret');
+  });
 });

@@ -16,9 +16,9 @@ import { relayError } from '../../src/protocol/failures/trade-feed-error.js';
 import { Frame } from '../../src/protocol/frame.js';
 import { cases } from '../support/cases.js';
 import { fullChunk } from './own-bytes/views.js';
-import { disconnected, frameOf, gapOf, issued, lost, marbles, opened, reconnecting, requested } from './stream.js';
+import { disconnected, frameOf, gapOf, lost, marbles, opened, reconnecting, requested } from './stream.js';
 import { stopped as stop, watermark } from './stream.js';
-import { type AtTime, inWords, letters, stamped, stopped, words } from './window-words.js';
+import { type AtTime, events, inWords, letters, stamped, stopped, words } from './window-words.js';
 
 type Options = Partial<TumblingWindowOptions & SlidingWindowOptions & FramesOptions>;
 
@@ -255,7 +255,7 @@ describe('tumblingWindow', () => {
   it.each<[string, readonly FeedEvent[], readonly string[], Options?]>([
     [
       'counts an outage that was noticed late for all windows that are not emitted yet',
-      [opened(10), frameOf('a', 11), disconnected(45, { endedAt: 12 }), frameOf('b', 46)],
+      events('o10 a11 x45<12 b46'),
       [
         '10-20 a gap 12-20 incomplete',
         '20-30 gap 12-30 incomplete',
@@ -265,36 +265,33 @@ describe('tumblingWindow', () => {
     ],
     [
       'adds a late item to the oldest open window, and never decreases the time',
-      [opened(10), frameOf('a', 25), frameOf('b', 3), frameOf('c', 26), frameOf('d', 30)],
+      events('o10 a25 b3 c26 d30'),
       ['10-20', '20-30 abc incomplete', '30-40 d incomplete'],
     ],
     [
       'does not lose a late gap',
-      [opened(10), frameOf('a', 25), gapOf(3, 4), frameOf('b', 30), frameOf('c', 40)],
+      events('o10 a25 g3-4 b30 c40'),
       ['10-20', '20-30 a gap 3-4 incomplete', '30-40 b', '40-50 c incomplete'],
     ],
     [
       'does not lose a late outage without a gap event',
-      [
-        ...[opened(10), frameOf('a', 25), disconnected(26, { endedAt: 3 }), opened(4, 2)],
-        ...[frameOf('b', 30), frameOf('c', 40)],
-      ],
+      events('o10 a25 x26<3 o4 b30 c40'),
       ['10-20', '20-30 a gap 3-4 incomplete', '30-40 b', '40-50 c incomplete'],
     ],
     [
       'closes a window with the first item that is later than its end by allowedLatenessMs, also without a clock',
-      [...[0, 1, 11, 12, 13, 9, 20].map((at, n) => (n === 0 ? opened(at) : frameOf('abcdef'.charAt(n - 1), at)))],
+      events('o0 a1 b11 c12 d13 e9 f20'),
       ['0-10 a', '10-20 bcde incomplete', '20-30 f incomplete'],
       { allowedLatenessMs: 3 },
     ],
     [
       'ends an outage at the next frame if the stream has no other events',
-      [frameOf('a', 11), disconnected(13), frameOf('b', 25), frameOf('c', 31)],
+      events('a11 x13 b25 c31'),
       ['10-20 a gap 13-25 incomplete', '20-30 b gap 13-25 incomplete', '30-40 c incomplete'],
     ],
     [
       'counts a gap that no event confirms only for the windows of its time',
-      [frameOf('a', 11), disconnected(13), opened(25), issued(55), frameOf('b', 61)],
+      events('a11 x13 o25 i55 b61'),
       [
         ...['10-20 a gap 13-25 incomplete', '20-30 gap 13-25 incomplete', '30-40', '40-50', '50-60'],
         '60-70 b incomplete',
@@ -313,12 +310,12 @@ describe('tumblingWindow', () => {
     ],
     [
       'begins a gap at the newest time, also after a late frame in the window of the time',
-      [opened(1), ...[3, 8, 6].map((at) => frameOf('a', at)), requested(22), opened(25), frameOf('b', 31)],
+      events('o1 a3 a8 a6 t22 o25 b31'),
       ['0-10 aaa gap 8-10 incomplete', '10-20 gap 8-20 incomplete', '20-30 gap 8-25 incomplete', '30-40 b incomplete'],
     ],
     [
       'begins a gap at the newest time, also after a late frame of a window that is over',
-      [opened(1), frameOf('a', 15), frameOf('a', 3), requested(22), opened(25), frameOf('b', 31)],
+      events('o1 a15 a3 t22 o25 b31'),
       ['0-10 incomplete', '10-20 aa gap 15-20 incomplete', '20-30 gap 15-25 incomplete', '30-40 b incomplete'],
     ],
     [
@@ -326,17 +323,13 @@ describe('tumblingWindow', () => {
       [opened(0), frameOf('a', 5), frameOf('b', many)],
       ['0-10 a', `10-${many} incomplete`, `${many}-${many + 10} b incomplete`],
     ],
-    [
-      'does not emit an empty window that begins with the end',
-      [opened(10), frameOf('a', 15), watermark(20)],
-      ['10-20 a'],
-    ],
+    ['does not emit an empty window that begins with the end', events('o10 a15 w20'), ['10-20 a']],
   ])('%s', (_title, events, lines, ...[options]) => {
     expect(replayed(events, options)).toEqual(lines);
   });
 
   it('emits 10,000 empty windows that end at once one by one, and merges more of them around those with items', () => {
-    expect(replayed([opened(0), frameOf('a', 100_000)])).toHaveLength(10_001);
+    expect(replayed(events('o0 a100000'))).toHaveLength(10_001);
     const feed = driven(0, { allowedLatenessMs: 1_000_000 });
     feed.emit(opened(0), ...[3, 1_000_000, 500_005, 2_000_010].map((at) => frameOf('a', at)));
     expect(feed.lines()).toEqual([
@@ -350,14 +343,14 @@ describe('tumblingWindow', () => {
   });
 
   it.each<[string, readonly FeedEvent[], readonly string[]]>([
-    ['a frame: the feed was open before', [frameOf('a', 15)], ['10-20 a', '20-30']],
-    ['an opening', [opened(10), frameOf('a', 15)], ['10-20 a', '20-30']],
-    ['an opening within it', [opened(11), frameOf('a', 15)], ['10-20 a incomplete', '20-30']],
-    ['an attempt', [requested(10), frameOf('a', 15)], ['10-20 a incomplete', '20-30']],
-    ['a wait', [reconnecting(10, 1), opened(21)], ['10-20 incomplete', '20-30 incomplete']],
+    ['a frame: the feed was open before', events('a15'), ['10-20 a', '20-30']],
+    ['an opening', events('o10 a15'), ['10-20 a', '20-30']],
+    ['an opening within it', events('o11 a15'), ['10-20 a incomplete', '20-30']],
+    ['an attempt', events('t10 a15'), ['10-20 a incomplete', '20-30']],
+    ['a wait', events('r10 o21'), ['10-20 incomplete', '20-30 incomplete']],
     ['a failed attempt', [ticketFailure(10), opened(20)], ['10-20 incomplete', '20-30']],
-    ['the end of a connection', [disconnected(15), gapOf(15, 17)], ['10-20 gap 15-17 incomplete', '20-30']],
-    ['a gap', [gapOf(3, 15)], ['10-20 gap 3-15 incomplete', '20-30']],
+    ['the end of a connection', events('x15 g15-17'), ['10-20 gap 15-17 incomplete', '20-30']],
+    ['a gap', events('g3-15'), ['10-20 gap 3-15 incomplete', '20-30']],
   ])('derives from its first event since when the feed is open: %s', (_what, events, lines) => {
     const feed = driven(10);
     for (const event of events) {
@@ -464,7 +457,7 @@ describe('tumblingWindow', () => {
       source.next(frameOf('c', 45));
       source.next(frameOf('z', 2)); // too late: its window was just emitted
     });
-    for (const event of [opened(0), frameOf('a', 1), frameOf('b', 25), frameOf('d', 46)]) source.next(event);
+    for (const event of events('o0 a1 b25 d46')) source.next(event);
     source.complete();
     expect(outputs).toEqual(['0-10 a', '10-20 z incomplete', '20-30 b', '30-40', '40-50 cd incomplete']);
   });
@@ -534,19 +527,18 @@ describe('slidingWindow', () => {
   ])('%s', (_title, ...marbleCase) => check(marbleCase));
 
   it('ends a window between the starts of two others', () => {
-    const events = [opened(0), frameOf('a', 9), frameOf('b', 11)];
-    const lines = replayed(events, { everyMs: 4, align: 'start' });
+    const lines = replayed(events('o0 a9 b11'), { everyMs: 4, align: 'start' });
     expect(lines).toEqual(['0-10 a', '4-14 ab incomplete', '8-18 ab incomplete']);
   });
 
   it('adds late items to the windows still open, and begins each window once', () => {
-    const events = [opened(0), ...[17, 18, 12, 3, 25].map((at, n) => frameOf('aebcd'.charAt(n), at))];
-    expect(replayed(events, every5)).toEqual([
+    const late = events('o0 a17 e18 b12 c3 d25');
+    expect(replayed(late, every5)).toEqual([
       ...['-5-5 incomplete', '0-10', '5-15', '10-20 aebc incomplete', '15-25 ae'],
       ...['20-30 d incomplete', '25-35 d incomplete'],
     ]);
     let seeds = 0;
-    from<FeedEvent[]>(events)
+    from(late)
       .pipe(slidingWindow({ lengthMs: 10, ...every5, scheduler: stopped(), seed: () => (seeds += 1), add: () => 0 }))
       .subscribe();
     expect(seeds).toBe(7);
@@ -660,7 +652,7 @@ describe('windows over a log', () => {
     concat(of(record('a', 3), record('b', 14)), live$)
       .pipe(tumblingWindow({ lengthMs: 10, scheduler }), words())
       .subscribe((line) => emitted.push(line));
-    const live: readonly FeedEvent[] = [requested(200), opened(205), frameOf('c', 206)];
+    const live: readonly FeedEvent[] = events('t200 o205 c206');
     for (const event of live) scheduler.schedule(() => live$.next(event), timeOf(event));
     scheduler.maxFrames = 199;
     scheduler.flush();
@@ -720,8 +712,8 @@ describe('windows over a log', () => {
 });
 
 describe('windows over a feed with a new subscription', () => {
-  const first: readonly FeedEvent[] = [requested(0), opened(0), frameOf('a', 5), frameOf('b', 12)];
-  const second = [requested(40), opened(43), frameOf('c', 44), frameOf('d', 51), frameOf('e', 60)];
+  const first: readonly FeedEvent[] = events('t0 o0 a5 b12');
+  const second = events('t40 o43 c44 d51 e60');
 
   /** Returns the windows over a feed that errors and gets a new subscription. */
   const retried = (window: OperatorFunction<FeedEvent, FeedWindow<unknown>>): readonly string[] => {
@@ -748,17 +740,17 @@ describe('windows over a feed with a new subscription', () => {
   });
 
   it('are incomplete from the last frame on, and complete again after the feed opens', () => {
-    const again = [opened(0), frameOf('a', 1), frameOf('b', 6), requested(8), opened(9), frameOf('c', 11)];
+    const again = events('o0 a1 b6 t8 o9 c11');
     expect(replayed(again)[0]).toBe('0-10 ab gap 6-9 incomplete');
     const lines = replayed([...first, disconnected(15), ...second]);
     expect(lines.slice(-3)).toEqual(['40-50 c gap 15-43 incomplete', '50-60 d', '60-70 e incomplete']);
   });
 
   it.each<[string, readonly FeedEvent[], string]>([
-    ['that was open without frames', [opened(1)], '8-9 cd gap 1-7 incomplete'],
-    ['that was open before', [frameOf('a', 1)], '1-8 ac gap 1-7 incomplete'],
-    ['that reported a gap', [gapOf(0, 1)], '8-9 cd gap 0-1 gap 1-7 incomplete'],
-    ['that never was open', [requested(1)], '8-9 cd'],
+    ['that was open without frames', events('o1'), '8-9 cd gap 1-7 incomplete'],
+    ['that was open before', events('a1'), '1-8 ac gap 1-7 incomplete'],
+    ['that reported a gap', events('g0-1'), '8-9 cd gap 0-1 gap 1-7 incomplete'],
+    ['that never was open', events('t1'), '8-9 cd'],
   ])('have the expected gaps for a feed %s', (_name, before, line) => {
     const emitted: string[] = [];
     from([...before, requested(6), opened(7), frameOf('c', 8), frameOf('d', 9)])
@@ -772,7 +764,7 @@ describe('windows over a feed with a new subscription', () => {
     ['an error of the application', new Error('a bug'), ''],
   ])('have a gap up to the error that stopped the feed, if it is %s', (_name, error, gap) => {
     const feed$ = concat(
-      from<FeedEvent[]>([opened(0), frameOf('a', 3)]),
+      from<FeedEvent[]>(events('o0 a3')),
       throwError(() => error),
     );
     for (const window of [windows({ lengthMs: 1_000, scheduler: stopped() }), countWindow<FeedEvent>(9)]) {

@@ -2,7 +2,7 @@ import { map, type OperatorFunction, type SchedulerLike, VirtualTimeScheduler } 
 import type { FeedEvent } from '../../src/protocol/event.js';
 import { Frame } from '../../src/protocol/frame.js';
 import type { AccumulatedWindow, FeedWindow } from '../../src/operators/window/window.js';
-import { disconnected, frameOf, opened, reconnecting, requested } from './stream.js';
+import { disconnected, frameOf, gapOf, issued, opened, reconnecting, requested, watermark } from './stream.js';
 
 /** Creates the event for a letter of a marble diagram, with its time. */
 export type AtTime<E = FeedEvent> = (at: number) => E;
@@ -16,6 +16,24 @@ export const letters: Readonly<Record<string, AtTime>> = {
   x: disconnected,
   r: (at) => reconnecting(at, 1),
 };
+
+/**
+ * Reads events with their times: `o3` opens, `a5` is a frame, `x9` ends the connection, `x9<7` too, but since 7, `g7-9` is
+ * a gap, `w9` a watermark, `t9` an attempt, `i9` its ticket, `r9` a wait. Every other letter is a frame.
+ */
+export const events = (words: string): FeedEvent[] =>
+  words.split(' ').map((word) => {
+    const [letter, at, other] = [word.charAt(0), ...word.slice(1).split(/[<-]/).map(Number)] as [
+      string,
+      number,
+      number,
+    ];
+    if (letter === 'g') return gapOf(at, other);
+    if (letter === 'w') return watermark(at);
+    if (letter === 'i') return issued(at);
+    if (letter === 'x' && word.includes('<')) return disconnected(at, { endedAt: other });
+    return letters[letter]?.(at) ?? frameOf(letter, at);
+  });
 
 /** Gives each event the time of its place in the diagram. */
 export const stamped = <E = FeedEvent>(scheduler: SchedulerLike): OperatorFunction<AtTime<E>, E> =>

@@ -108,17 +108,11 @@ const maxReportIntervalMs = 1_000;
 /** Queues values within bounds, and reports many drops at once. Each step takes constant time (amortized). */
 export class BoundedQueue<T> {
   readonly #bounds: Bounds<T>;
-  readonly #values = new Ring<T>();
-  // The sizes as counted on arrival, so the sum stays correct even if a value changes while it waits.
-  readonly #sizes = new Ring<number>();
+  // With the size as counted on arrival, so the sum stays correct even if a value changes while it waits.
+  readonly #waiting = new Ring<{ readonly value: T; readonly bytes: number }>();
   #bytes = 0;
-
-  /** Drops not yet reported, and when the first and the last of them happened, in epoch ms. */
-  #dropped = 0;
-  #droppedBytes = 0;
-  #from = 0;
-  #to = 0;
-  /** All drops. */
+  /** The drops that aren't reported yet. */
+  #drops: Omit<DropReport, 'reason' | 'total'> | undefined;
   #total = 0;
 
   constructor(bounds: Bounds<T>) {
@@ -126,7 +120,7 @@ export class BoundedQueue<T> {
   }
 
   get size(): number {
-    return this.#values.size;
+    return this.#waiting.size;
   }
 
   /**
@@ -136,29 +130,25 @@ export class BoundedQueue<T> {
    *   correct in each case
    */
   offer(value: T): void {
+    const { capacityBytes, overflow } = this.#bounds;
     const bytes = this.#sizeOf(value);
-    if (bytes <= this.#bounds.capacityBytes && this.#bounds.overflow === 'drop-oldest')
-      while (!this.#hasRoomFor(bytes)) {
-        const oldestBytes = this.#sizes.oldest as number;
-        this.take();
-        this.#count(1, oldestBytes);
-      }
+    if (bytes <= capacityBytes && overflow === 'drop-oldest')
+      while (!this.#hasRoomFor(bytes)) this.#count(1, this.#shift().bytes);
     if (this.#hasRoomFor(bytes)) {
-      this.#values.push(withOwnBytes(value));
-      this.#sizes.push(bytes);
+      this.#waiting.push({ value: withOwnBytes(value), bytes });
       this.#bytes += bytes;
     } else {
       this.#count(1, bytes);
-      if (this.#bounds.overflow === 'error') throw this.#overflowOf(bytes);
+      if (overflow === 'error') throw this.#overflowOf(bytes);
     }
+    const { from, to } = this.#drops ?? { from: 0, to: 0 };
     // `abs`, because the clock may be set back.
-    if (Math.abs(this.#to - this.#from) >= maxReportIntervalMs) this.#report('overflow');
+    if (Math.abs(to - from) >= maxReportIntervalMs) this.#report('overflow');
   }
 
   /** Removes and returns the first value. Check `size` before; call {@link settle} once the consumer has it. */
   take(): T {
-    this.#bytes -= this.#sizes.shift() as number;
-    return this.#values.shift() as T;
+    return this.#shift().value;
   }
 
   /**
@@ -168,7 +158,6 @@ export class BoundedQueue<T> {
    * @throws the error of `onDrop`
    */
   settle(): void {
-    if (this.#dropped === 0) return;
     const { capacity, capacityBytes } = this.#bounds;
     if (this.size * 2 <= capacity && this.#bytes * 2 <= capacityBytes) this.#report('overflow');
   }
@@ -177,12 +166,17 @@ export class BoundedQueue<T> {
   end(): void {
     const { size } = this;
     const bytes = this.#bytes;
-    this.#values.clear();
-    this.#sizes.clear();
+    this.#waiting.clear();
     this.#bytes = 0;
     this.#reportSafely('overflow');
-    this.#count(size, bytes);
+    if (size > 0) this.#count(size, bytes);
     this.#reportSafely('ended');
+  }
+
+  #shift() {
+    const first = this.#waiting.shift() as { readonly value: T; readonly bytes: number };
+    this.#bytes -= first.bytes;
+    return first;
   }
 
   #sizeOf(value: T): number {
@@ -210,21 +204,18 @@ export class BoundedQueue<T> {
   }
 
   #count(values: number, bytes: number): void {
-    this.#to = this.#bounds.scheduler.now();
-    if (this.#dropped === 0) this.#from = this.#to;
-    this.#dropped += values;
-    this.#droppedBytes += bytes;
+    const to = this.#bounds.scheduler.now();
+    const { dropped, droppedBytes, from } = this.#drops ?? { dropped: 0, droppedBytes: 0, from: to };
+    this.#drops = { dropped: dropped + values, droppedBytes: droppedBytes + bytes, from, to };
     this.#total += values;
   }
 
   /** Reports the drops since the last report, if any. They count as reported even if `onDrop` throws. */
   #report(reason: DropReport['reason']): void {
-    if (this.#dropped === 0) return;
-    const [dropped, droppedBytes] = [this.#dropped, this.#droppedBytes];
+    const drops = this.#drops;
     // Reset before the call, because `onDrop` may throw or cause more drops.
-    this.#dropped = 0;
-    this.#droppedBytes = 0;
-    this.#bounds.onDrop({ reason, dropped, droppedBytes, total: this.#total, from: this.#from, to: this.#to });
+    this.#drops = undefined;
+    if (drops) this.#bounds.onDrop({ reason, ...drops, total: this.#total });
   }
 
   #reportSafely(reason: DropReport['reason']): void {

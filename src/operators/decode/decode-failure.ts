@@ -1,4 +1,3 @@
-import type { Either } from 'fp-ts/lib/Either.js';
 import type { Feed } from '../../protocol/feed.js';
 import type { Frame } from '../../protocol/frame.js';
 
@@ -59,8 +58,17 @@ export class DecodeError extends Error {
   }
 }
 
-/** Checks a document. Returns the value, or a function that collects the issues once you call it. */
-export type Check<A> = (document: unknown) => Either<() => readonly DecodeIssue[], A>;
+/** What a check returns for a document that it refuses. Collects the issues when it's asked: many frames are dropped. */
+export class Refused {
+  readonly issues: () => readonly DecodeIssue[];
+
+  constructor(issues: () => readonly DecodeIssue[]) {
+    this.issues = issues;
+  }
+}
+
+/** Checks a document, and returns its value. */
+export type Check<A> = (document: unknown) => A | Refused;
 
 const maxIssues = 10;
 const maxLength = 200;

@@ -1,6 +1,6 @@
 import type * as t from 'io-ts';
-import { isRight, left, right } from '../../protocol/type-guards.js';
-import { type Check, type DecodeIssue, jsonPointer } from './decode-failure.js';
+import { isRight } from '../../protocol/type-guards.js';
+import { type Check, type DecodeIssue, jsonPointer, Refused } from './decode-failure.js';
 
 /**
  * Checks documents with the codec's `is` if it returns valid ones unchanged: decoding is slower, because it records the
@@ -9,9 +9,9 @@ import { type Check, type DecodeIssue, jsonPointer } from './decode-failure.js';
 export const ioTsCheck = <A>(codec: t.Type<A, unknown>): Check<A> => {
   let isUnchanged: boolean | undefined;
   return (document) => {
-    if ((isUnchanged ??= returnsItsInput(codec)) && codec.is(document)) return right(document);
+    if ((isUnchanged ??= returnsItsInput(codec)) && codec.is(document)) return document;
     const result = codec.decode(document);
-    return isRight(result) ? result : left(() => result.left.map(ioTsIssue));
+    return isRight(result) ? result.right : new Refused(() => result.left.map(ioTsIssue));
   };
 };
 

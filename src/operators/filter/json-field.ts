@@ -13,11 +13,9 @@ export const stepsOf = (path: string): readonly string[] | undefined =>
 
 export const scalarOf = (payload: Uint8Array, from: number, to: number): FieldValue => {
   const first = payload[from];
+  if (first === QUOTE) return stringOf(payload, from, to);
   if (first === 0x6e) return null;
-  return (
-    first === 0x74 ||
-    (first !== 0x66 && (first === QUOTE ? stringOf(payload, from, to) : Number(textOf(payload, from, to))))
-  );
+  return first === 0x74 || (first !== 0x66 && Number(textOf(payload, from, to)));
 };
 
 /** Returns a {@link FieldValue} as the payload spells it; a string without quotes and escapes. */

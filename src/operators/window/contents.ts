@@ -2,7 +2,7 @@ import { asyncScheduler } from 'rxjs';
 import { aFunction, aScheduler, checkRequired, durationMs, oneOf } from '../../protocol/validate.js';
 import { positiveCount, type Rule, validated } from '../../protocol/validate.js';
 import { withOwnBytes } from '../items/item.js';
-import type { Accumulator, IncompleteReason, WindowFacts } from './window.js';
+import type { Accumulator, IncompleteReason, KeyOptions, WindowFacts } from './window.js';
 
 export const integerMs: Rule = { allowed: 'a whole number of ms, 1 or more', is: positiveCount.is };
 
@@ -40,126 +40,100 @@ export const resolveWindow = <O extends object>(
   return { ...(options as O & typeof windowDefaults), contents: contentsOf(options) };
 };
 
-interface ContentsOptions extends Partial<Accumulator<unknown, unknown>> {
-  readonly maxFrames: number;
-  readonly by?: (item: unknown) => unknown;
-  readonly maxKeys: number;
-}
+type Limits = Pick<typeof windowDefaults, 'maxFrames' | 'maxKeys'>;
+type ContentsOptions = Limits & Partial<Accumulator<unknown, unknown> & Pick<KeyOptions<unknown, unknown>, 'by'>>;
 
 /** Says how a window stores its items: its state is a list of them, or the value of an accumulator. */
-export interface WindowContents {
+export interface WindowContents extends Accumulator<unknown, unknown> {
   /** Prepares an item to be stored. */
   readonly keep: (item: unknown) => unknown;
   /** How many items a window can add. */
   readonly limit: number;
-  readonly seed: () => unknown;
-  readonly add: (state: unknown, item: unknown) => unknown;
   /** Returns the fields of a window from its state. */
   readonly fields: (state: unknown, dropped: number) => object;
   /** Returns the key of an item, if each key has a window. */
   readonly by: ((item: unknown) => unknown) | undefined;
-  readonly open: () => OpenWindow;
+  readonly maxKeys: number;
 }
 
-const contentsOf = ({ seed, add, by, maxFrames, maxKeys }: ContentsOptions) => {
-  const contents: WindowContents = {
-    ...(seed && add ? accumulated({ seed, add }) : framesUpTo(maxFrames)),
-    by,
-    open: () => (by === undefined ? new OneWindow(contents) : new WindowsByKey(contents, maxKeys)),
-  };
-  return contents;
-};
-
-const framesUpTo = (maxFrames: number): Omit<WindowContents, 'by' | 'open'> => ({
-  keep: withOwnBytes,
-  limit: maxFrames,
-  seed: () => [],
-  add: (frames, item) => {
-    (frames as unknown[]).push(item);
-    return frames;
-  },
-  fields: (frames, dropped) => ({ frames, dropped }),
-});
-
-const accumulated = ({ seed, add }: Accumulator<unknown, unknown>): Omit<WindowContents, 'by' | 'open'> => ({
-  keep: (item) => item,
-  limit: Infinity,
-  seed,
-  add,
-  fields: (value) => ({ value }),
-});
+const contentsOf = ({ seed, add, by, maxFrames, maxKeys }: ContentsOptions): WindowContents =>
+  seed && add
+    ? { by, maxKeys, seed, add, limit: Infinity, keep: (item) => item, fields: (value) => ({ value }) }
+    : {
+        by,
+        maxKeys,
+        seed: () => [],
+        add: (frames, item) => {
+          (frames as unknown[]).push(item);
+          return frames;
+        },
+        limit: maxFrames,
+        keep: withOwnBytes,
+        fields: (frames, dropped) => ({ frames, dropped }),
+      };
 
 /** When a window began and ended, and why it's incomplete whatever its items are (`lacks`). */
 type Period = Pick<WindowFacts, 'start' | 'end' | 'gaps'> & { readonly lacks: IncompleteReason | undefined };
 
-/** The open window of a period, or one for each of its keys. */
-export interface OpenWindow {
-  /** The number of items, including dropped ones. */
-  readonly count: number;
-  /** Adds an item, or only counts it if `isStored` is false. `isLate`: it belongs to an earlier window. */
-  add(item: unknown, key: unknown, isStored: boolean, isLate: boolean): void;
-  close(period: Period): readonly unknown[];
+/** The items of one key. */
+interface Part {
+  state: unknown;
+  count: number;
+  dropped: number;
+  /** Whether all items belong here: none was late for an earlier window. */
+  isExact: boolean;
 }
 
-class OneWindow implements OpenWindow {
+/** The open window of a period: a part for each of its keys, or a single one. */
+export class OpenWindow {
+  /** The number of items, including dropped ones. */
   count = 0;
   private readonly contents: WindowContents;
-  private state: unknown;
-  private dropped = 0;
-  /** Whether all items belong here: none was late for an earlier window. */
-  private isExact = true;
+  private readonly parts = new Map<unknown, Part>();
+  /** The key of the last item and its part: many items in a row have the same key. */
+  private key: unknown = undefined;
+  private part: Part | undefined;
+  private beyondMaxKeys = 0;
 
   constructor(contents: WindowContents) {
     this.contents = contents;
-    this.state = contents.seed();
+    this.part = contents.by ? undefined : this.addPart(undefined);
   }
 
-  add(item: unknown, _key: unknown, isStored: boolean, isLate: boolean): void {
-    if (isStored) this.state = this.contents.add(this.state, item);
-    else this.dropped += 1;
-    if (isLate) this.isExact = false;
+  /** Adds an item, or only counts it if `isStored` is false. `isLate`: it belongs to an earlier window. */
+  add(item: unknown, key: unknown, isStored: boolean, isLate: boolean): void {
+    const part = this.part !== undefined && key === this.key ? this.part : this.find(key);
+    if (part === undefined) {
+      this.beyondMaxKeys += 1;
+      return;
+    }
+    if (isStored) part.state = this.contents.add(part.state, item);
+    else part.dropped += 1;
+    if (isLate) part.isExact = false;
+    part.count += 1;
     this.count += 1;
   }
 
   close({ start, end, gaps, lacks }: Period): readonly object[] {
-    const { count, dropped, isExact } = this;
-    const ofContents = gaps.length > 0 ? 'gap' : isExact ? (dropped > 0 ? 'overflow' : undefined) : 'late';
-    const reason = ofContents ?? lacks;
-    const facts: WindowFacts = { type: 'window', start, end, count, gaps, complete: reason === undefined };
-    return [{ ...facts, ...(reason && { reason }), ...this.contents.fields(this.state, dropped) }];
-  }
-}
-
-class WindowsByKey implements OpenWindow {
-  count = 0;
-  private readonly contents: WindowContents;
-  private readonly maxKeys: number;
-  private readonly windows = new Map<unknown, OneWindow>();
-  private beyondMaxKeys = 0;
-
-  constructor(contents: WindowContents, maxKeys: number) {
-    this.contents = contents;
-    this.maxKeys = maxKeys;
+    const { contents, beyondMaxKeys } = this;
+    return Array.from(this.parts, ([key, { state, count, dropped, isExact }]) => {
+      const ofItems = isExact ? dropped > 0 && 'overflow' : 'late';
+      const reason = (gaps.length > 0 && 'gap') || ofItems || lacks;
+      const facts: WindowFacts = { type: 'window', start, end, count, gaps, complete: reason === undefined };
+      const ofKey = contents.by && { key, beyondMaxKeys };
+      return { ...facts, ...(reason && { reason }), ...contents.fields(state, dropped), ...ofKey };
+    });
   }
 
-  add(item: unknown, key: unknown, isStored: boolean, isLate: boolean): void {
-    let window = this.windows.get(key);
-    if (window === undefined) {
-      if (this.windows.size === this.maxKeys) {
-        this.beyondMaxKeys += 1;
-        return;
-      }
-      window = new OneWindow(this.contents);
-      this.windows.set(key, window);
-    }
-    window.add(item, key, isStored, isLate);
-    this.count += 1;
+  private find(key: unknown): Part | undefined {
+    const found = this.parts.get(key) ?? (this.parts.size < this.contents.maxKeys ? this.addPart(key) : undefined);
+    [this.key, this.part] = [key, found];
+    return found;
   }
 
-  close(period: Period): readonly object[] {
-    const { beyondMaxKeys } = this;
-    return [...this.windows].flatMap(([key, window]) =>
-      window.close(period).map((closed) => ({ ...closed, key, beyondMaxKeys })),
-    );
+  private addPart(key: unknown): Part {
+    const part = { state: this.contents.seed(), count: 0, dropped: 0, isExact: true };
+    this.parts.set(key, part);
+    return part;
   }
 }

@@ -4,7 +4,7 @@ import { clampMs, invalidOption, type Rule } from '../../protocol/validate.js';
 import { collect$, type Collector } from '../items/collect.js';
 import { EventTime } from '../items/event-time.js';
 import { isLifecycle, type SourceError, timeOf } from '../items/item.js';
-import { keyRules, type OpenWindow, resolveWindow, timeRules, type WindowContents } from './contents.js';
+import { keyRules, OpenWindow, resolveWindow, timeRules, type WindowContents } from './contents.js';
 import { Outages } from './outages.js';
 import type { IncompleteReason, TimeWindowOptions } from './window.js';
 
@@ -85,7 +85,6 @@ class TimeWindows implements Collector<unknown> {
   private firstAt = Infinity;
   private isEnded = false;
 
-  /** @param clock - returns the time in epoch ms */
   constructor(shape: WindowShape, contents: WindowContents, clock: () => number) {
     this.shape = shape;
     this.contents = contents;
@@ -113,13 +112,11 @@ class TimeWindows implements Collector<unknown> {
     return isChanged;
   }
 
-  /** Reads the clock. Returns whether a window is over. */
   tick(): boolean {
     this.time.now();
     return this.isOver();
   }
 
-  /** Ends all windows that have begun. */
   end(failure: SourceError | undefined): void {
     this.outages.stop(failure?.error);
     this.time.end();
@@ -166,7 +163,6 @@ class TimeWindows implements Collector<unknown> {
     this.coveredFrom = this.hasBegun ? time : Math.min(time, earliest);
   }
 
-  /** Returns whether the first window has begun or a window is over. */
   private advance(time: number): boolean {
     if (this.hasBegun) return this.isOver();
     const isAtStart = this.shape.align === 'start';
@@ -212,7 +208,7 @@ class TimeWindows implements Collector<unknown> {
   }
 
   private opened(index: number): OpenWindow {
-    const window = this.open.get(index) ?? this.contents.open();
+    const window = this.open.get(index) ?? new OpenWindow(this.contents);
     this.open.set(index, window);
     return window;
   }

@@ -1,12 +1,204 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { from, map, type SchedulerLike, Subject, Subscription, VirtualTimeScheduler } from 'rxjs';
-import { relayError } from '../../src/protocol/failures/trade-feed-error.js';
+import {
+  type Observable,
+  type SchedulerLike,
+  Subject,
+  Subscription,
+  VirtualTimeScheduler,
+  concat,
+  defer,
+  from,
+  map,
+  throwError,
+} from 'rxjs';
 import type { DropReport } from '../../src/operators/bounded/bounded-queue.js';
-import { feedStats, type FeedStats } from '../../src/operators/feed-stats.js';
+import { type ConnectionStatus, connectionStatus } from '../../src/operators/connection-status.js';
+import { type FeedStats, feedStats } from '../../src/operators/feed-stats.js';
 import { Conflated, Decoded } from '../../src/operators/items/item.js';
+import { shareFeed } from '../../src/operators/share-feed.js';
+import { TradeFeedError, relayError } from '../../src/protocol/failures/trade-feed-error.js';
 import { Frame } from '../../src/protocol/frame.js';
-import { disconnected, frameOf, gapOf, marbles, opened, watermark } from './stream.js';
+import {
+  disconnected,
+  frameOf,
+  gapOf,
+  issued,
+  lost,
+  marbles,
+  opened,
+  reconnecting,
+  requested,
+  watermark,
+} from './stream.js';
+
+const refusal = { stage: 'ticket', status: 503, closeCode: undefined } as const;
+const down = (
+  since: number,
+  attempt: number,
+  nextAttemptAt: number | undefined,
+  failure?: TradeFeedError,
+): ConnectionStatus => ({
+  state: 'reconnecting',
+  since,
+  nextAttemptAt,
+  attempt,
+  failure,
+});
+
+const events = {
+  ...{
+    t: requested(1),
+    i: issued(2),
+    o: opened(10),
+    f: frameOf('f', 12),
+    d: { ...disconnected(20), at: 21 },
+    r: reconnecting(21, 100),
+  },
+  ...{
+    u: requested(121),
+    e: disconnected(122, refusal),
+    s: reconnecting(123, 200, 2),
+    v: requested(323),
+    p: opened(330, 2),
+  },
+  g: gapOf(20, 330),
+  L: { state: 'live', since: 330, connection: 2 } as const,
+};
+
+describe('connectionStatus', () => {
+  it('emits each status once: connecting, live, reconnecting with the time of the next attempt, attempting, live', () => {
+    const values = {
+      ...{ C: { state: 'connecting', since: 1 }, O: { state: 'live', since: 10, connection: 1 }, L: events.L },
+      ...{ W: down(20, 1, 121, lost(20)), A: down(20, 1, undefined, lost(20)) },
+      ...{ X: down(20, 2, 323, lost(122, refusal)), Y: down(20, 2, undefined, lost(122, refusal)) },
+    };
+    marbles(({ cold, expectObservable, expectSubscriptions }) => {
+      const source$ = cold('-t-i-o-f-f-(dr)-u-(es)-v-i-(pg)-f-|', events);
+      const sub = '         ^---------------------------------!';
+      const expected = '    -C---O-----W----A-X----Y---L------|';
+      expectObservable(source$.pipe(connectionStatus())).toBe(expected, values);
+      expectSubscriptions(source$.subscriptions).toBe(sub);
+    });
+  });
+
+  it.each(['cluster-away', 'cluster-behind'] as const)(
+    'is reconnecting while a replica receives no messages (%s), although it makes no attempt',
+    (code) => {
+      const failure = new TradeFeedError({
+        ...{ stage: 'stream', code, verdict: 'renew', summary: 'Away.', advice: 'Wait.', endedAt: 20 },
+      });
+      const states: ConnectionStatus[] = [];
+      const source = new Subject<unknown>();
+      source.pipe(connectionStatus()).subscribe((status) => states.push(status));
+      for (const event of [opened(10), { type: 'disconnected', at: 21, failure }, opened(30, 2)]) source.next(event);
+      expect(states.slice(1)).toEqual([down(20, 1, undefined, failure), { state: 'live', since: 30, connection: 2 }]);
+    },
+  );
+
+  it('counts from the first attempt if none has opened a connection yet', () => {
+    const values = { C: { state: 'connecting', since: 1 }, X: down(122, 2, 323, lost(122, refusal)) };
+    marbles(({ cold, expectObservable }) => {
+      expectObservable(cold('-t-(es)-', events).pipe(connectionStatus())).toBe('-C-X----', values);
+    });
+  });
+
+  it('is stopped by an error even if no event came before it', () => {
+    const thrown = new Error('no space left');
+    const seen: unknown[] = [];
+    concat(
+      [events.o],
+      throwError(() => thrown),
+    )
+      .pipe(connectionStatus())
+      .subscribe({ next: (status) => seen.push(status), error: (error) => seen.push(error) });
+    const failure = expect.objectContaining({ code: 'relay-source-failed', cause: thrown });
+    expect(seen).toMatchObject([{ state: 'live' }, { state: 'stopped', failure }, thrown]);
+  });
+
+  it('is live since the current time if an item has no time', () => {
+    const source$ = new Subject<unknown>();
+    const seen: ConnectionStatus[] = [];
+    source$.pipe(connectionStatus()).subscribe((status) => seen.push(status));
+    const before = Date.now();
+    source$.next({ price: 1 });
+    expect(seen).toEqual([{ state: 'live', since: expect.any(Number), connection: 1 }]);
+    expect(seen[0]?.since).toBeGreaterThanOrEqual(before);
+  });
+});
+
+const share = (lingerMs?: number) => shareFeed(lingerMs === undefined ? {} : { lingerMs });
+
+describe('shareFeed', () => {
+  it('opens one connection for all subscribers, and gives a late one the values from then on', () => {
+    marbles(({ cold, expectObservable, expectSubscriptions }) => {
+      const source$ = cold('-a-b-c-d-');
+      const shared$ = source$.pipe(share(3));
+      const first = '       ^-----!';
+      const second = '      ----^---!';
+      expectObservable(shared$, first).toBe(' -a-b-c');
+      expectObservable(shared$, second).toBe('-----c-d');
+      expectSubscriptions(source$.subscriptions).toBe('^----------!');
+    });
+  });
+
+  it('gives a value to the subscribers that were there when it arrived and still are', () => {
+    const source = new Subject<string>();
+    const shared$ = source.pipe(share());
+    const received: string[] = [];
+    const first = shared$.subscribe((value) => {
+      received.push(`first ${value}`);
+      second.unsubscribe();
+      if (value === 'a') third.add(shared$.subscribe((next) => received.push(`joined ${next}`)));
+    });
+    const second = shared$.subscribe((value) => received.push(`second ${value}`));
+    const third = shared$.subscribe((value) => received.push(`third ${value}`));
+    source.next('a');
+    source.next('b');
+    expect(received).toEqual(['first a', 'third a', 'first b', 'third b', 'joined b']);
+    source.complete();
+    expect([first.closed, third.closed]).toEqual([true, true]);
+  });
+
+  it('closes the connection lingerMs after the last subscriber has left, 1 s by default', () => {
+    marbles(({ cold, expectObservable, expectSubscriptions }) => {
+      const sources = [cold('a-'), cold('a-'), cold('a-')];
+      for (const [n, lingerMs] of [5, 0, undefined].entries()) {
+        const source$ = sources[n] as (typeof sources)[0];
+        expectObservable(source$.pipe(share(lingerMs)), '^--!').toBe('a');
+      }
+      expectSubscriptions((sources[0] as (typeof sources)[0]).subscriptions).toBe('^-------!');
+      expectSubscriptions((sources[1] as (typeof sources)[0]).subscriptions).toBe('^--!');
+      expectSubscriptions((sources[2] as (typeof sources)[0]).subscriptions).toBe('^ 1002ms !');
+    });
+  });
+
+  it('keeps the connection if another subscriber comes in time, and otherwise opens a new one', () => {
+    marbles(({ cold, expectObservable, expectSubscriptions }) => {
+      const source$ = cold('ab--------c----');
+      const shared$ = source$.pipe(share(4));
+      expectObservable(shared$, '^!').toBe('a');
+      expectObservable(shared$, '----^------!').toBe('----------c');
+      expectObservable(shared$, '----------------^-!').toBe('----------------ab');
+      expectSubscriptions(source$.subscriptions).toBe(['^--------------!', '----------------^-----!']);
+    });
+  });
+
+  it('errors for all subscribers when the feed stops, and starts over for a new subscriber', () => {
+    marbles(({ cold, expectObservable, expectSubscriptions }) => {
+      const attempts = [cold('-a-#'), cold('-b-|'), cold('-c-')];
+      let n = 0;
+      const source$: Observable<string> = defer(() => attempts[n++] as (typeof attempts)[0]);
+      const shared$ = source$.pipe(share(2));
+      expectObservable(shared$).toBe('               -a-#');
+      expectObservable(shared$, '--^').toBe('        ---#');
+      expectObservable(shared$, '----^').toBe('      -----b-|');
+      expectObservable(shared$, '---------^-!').toBe('----------c');
+      for (const [at, sub] of ['^--!', '----^--!', '---------^---!'].entries())
+        expectSubscriptions((attempts[at] as (typeof attempts)[0]).subscriptions).toBe(sub);
+    });
+  });
+});
 
 const stats = (from: number, to: number, figures: Partial<FeedStats> = {}): FeedStats => ({
   type: 'stats',
