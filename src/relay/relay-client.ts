@@ -7,7 +7,7 @@ import {
   map,
   merge,
   NEVER,
-  type Observable,
+  Observable,
   of,
   ReplaySubject,
   scan,
@@ -15,7 +15,6 @@ import {
   startWith,
   type Subscriber,
   switchMap,
-  take,
   takeUntil,
   takeWhile,
   tap,
@@ -108,9 +107,17 @@ export const sendTo = (
       response?.destroy();
     }),
   );
+  // Not composed of operators: they would cost more than the message does.
+  const sends$ = new Observable<never>((sends) => {
+    const next = () => {
+      if (send()) sends.complete();
+    };
+    next();
+    // A client that already has the last message must not subscribe to the source.
+    for (const due$ of [batches$, drained$]) if (!sends.closed) sends.add(due$.subscribe(next));
+  });
   const live$ = merge(
-    // A client that already has the last message must not subscribe to the source, so this checks `closed`.
-    merge([undefined], batches$, drained$).pipe(filter(send), take(1), ignoreElements()),
+    sends$,
     whileRead$(hub.heartbeats$, isFull, () => emit(client.heartbeat())),
     whileRead$(hub.watermarks$, isFull, () => emit(client.watermark())),
   );

@@ -3,28 +3,30 @@ import {
   AsyncSubject,
   concat,
   defer,
+  EMPTY,
   filter,
   finalize,
   ignoreElements,
-  map,
   merge,
   NEVER,
   Observable,
+  of,
   type SchedulerAction,
   type SchedulerLike,
   share,
-  Subject,
+  Subscription,
   takeUntil,
   tap,
+  throwError,
   timer,
 } from 'rxjs';
 import type { SourceError } from '../operators/items/item.js';
 import { fanOut } from '../operators/share-feed.js';
 import { writeEventLine } from '../protocol/event-line.js';
-import { isRelayedValue, type RelayedEvent } from '../protocol/event.js';
+import { type ClusterEvent, isClusterEvent, isRelayedValue, type RelayedEvent } from '../protocol/event.js';
 import { copyFailure, type TradeFeedError } from '../protocol/failures/trade-feed-error.js';
 import { snapshotSince } from '../protocol/feed-state.js';
-import { formatEventId } from '../protocol/position.js';
+import { formatEventId, LogPositions } from '../protocol/position.js';
 import { clampMs } from '../protocol/validate.js';
 import { type Batch, EventLog, FollowedSource, type Position } from './event-log.js';
 import { publicFailure, publicJson } from './public-json.js';
@@ -114,6 +116,9 @@ export const withWatermark = (lines: string, at: number): string => {
   return lines === '' ? watermark : `${lines}\n${watermark}`;
 };
 
+/** The source of a relay. It may also emit the values of another relay. */
+type RelaySource = Observable<RelayedEvent | ClusterEvent>;
+
 /** A topic; `undefined` is the complete feed. */
 type Topic = RelayTopic | undefined;
 
@@ -138,9 +143,12 @@ export class Feeds {
   /** All runs that store events, including former ones that still have clients. */
   readonly #stored = new Set<LiveRun>();
 
-  constructor(events$: Observable<RelayedEvent>, settings: RelaySettings, report: (event: Report) => void) {
-    this.#source = shareSource(events$, settings.scheduler, (error) => report({ type: 'source-stopped', error }));
-    this.#settings = settings;
+  constructor(source: RelaySource, settings: RelaySettings, report: (event: Report) => void) {
+    const positions = new LogPositions();
+    this.#settings = { ...settings, cluster: settings.cluster ?? positions };
+    this.#source = shareSource(source, positions, settings.scheduler, (error) =>
+      report({ type: 'source-stopped', error }),
+    );
     this.#report = report;
   }
 
@@ -214,62 +222,70 @@ export class Feeds {
     return live;
   }
 
-  /** Logs the events of a source. Emits at most every `batchMs` while events arrive. */
+  /**
+   * Logs the events of a source. Emits every `batchMs` while events arrive, and completes `batchMs` after the end.
+   *
+   * One operator instead of several, because it runs for each frame: `map`, `catchError` and `auditTime` would cost
+   * more than storing the frame does. The timer goes on until nothing arrives, because starting one costs more still.
+   */
   #logged$({ topic, run }: LiveRun, source$: Observable<TopicEvent>): Observable<void> {
     const { batchMs, scheduler } = this.#settings;
-    const stop = (error: unknown): void => {
-      const isOfSource = this.#source.hasFailedWith(error);
-      // An operator's error is private, even a `TradeFeedError`.
-      run.stop(isOfSource || topic === undefined ? error : undefined);
-      // The source reports its own error, once for all runs.
-      if (!isOfSource) this.#report({ type: topic === undefined ? 'source-stopped' : 'topic-stopped', error });
-    };
-    return source$.pipe(
-      map((event) => run.append(event)),
-      batched(clampMs(batchMs), scheduler, stop, () => run.complete()),
-    );
-  }
-}
-
-/**
- * Emits `ms` after the first value since it last emitted, and completes `ms` after the end. `auditTime` allocates more
- * per batch, and `catchError` would cost a call per frame.
- */
-const batched =
-  (ms: number, scheduler: SchedulerLike, onError: (error: unknown) => void, onComplete: () => void) =>
-  (source: Observable<unknown>): Observable<void> =>
-    new Observable((subscriber) => {
-      let [isDue, hasEnded] = [false, false];
-      let timer: SchedulerAction<void> | undefined;
-      const emit = (action: SchedulerAction<void>): void => {
-        timer = action;
+    return new Observable((subscriber) => {
+      let [isTicking, isDue, hasEnded] = [false, false, false];
+      const tick = (action: SchedulerAction<void>): void => {
+        isTicking = isDue;
+        if (!isDue) return;
         isDue = false;
         subscriber.next();
         if (hasEnded) subscriber.complete();
+        else action.schedule(undefined, clampMs(batchMs));
       };
-      const start = (): void => {
-        if (isDue) return;
+      const due = (): void => {
         isDue = true;
-        if (timer !== undefined) timer.schedule(undefined, ms);
-        else
-          subscriber.add(
-            scheduler.schedule(function () {
-              emit(this);
-            }, ms),
-          );
+        if (isTicking) return;
+        isTicking = true;
+        subscriber.add(
+          scheduler.schedule(function () {
+            tick(this);
+          }, clampMs(batchMs)),
+        );
       };
       const end = (record: () => void): void => {
-        record();
+        if (hasEnded) return;
         hasEnded = true;
-        start();
+        record();
+        due();
       };
-      const observer = {
-        next: start,
-        error: (error: unknown) => end(() => onError(error)),
-        complete: () => end(onComplete),
-      };
-      subscriber.add(source.subscribe(observer));
+      const stop = (error: unknown) => end(() => this.#stop(topic, run, error));
+      const events = new Subscription();
+      subscriber.add(events);
+      events.add(
+        source$.subscribe({
+          next: (event) => {
+            if (hasEnded) return;
+            try {
+              run.append(event);
+              due();
+            } catch (error) {
+              events.unsubscribe();
+              stop(error);
+            }
+          },
+          error: stop,
+          complete: () => end(() => run.complete()),
+        }),
+      );
     });
+  }
+
+  #stop(topic: Topic, run: RelayRun, error: unknown): void {
+    const isOfSource = this.#source.hasFailedWith(error);
+    // An operator's error is private, even a `TradeFeedError`.
+    run.stop(isOfSource || topic === undefined ? error : undefined);
+    // The source reports its own error, once for all runs.
+    if (!isOfSource) this.#report({ type: topic === undefined ? 'source-stopped' : 'topic-stopped', error });
+  }
+}
 
 const finish = (subject: AsyncSubject<void>): void => {
   subject.next();
@@ -277,30 +293,40 @@ const finish = (subject: AsyncSubject<void>): void => {
 };
 
 /** Shares a source between the complete feed and all topics. Subscribes to an ended source only after `restart`. */
-const shareSource = (source: Observable<RelayedEvent>, scheduler: SchedulerLike, onStop: (error: unknown) => void) => {
-  const restarted = new Subject<void>();
-  let followed = new FollowedSource({ scheduler });
-  let failed: SourceError | undefined;
-  const reset = () => {
-    followed = new FollowedSource({ scheduler });
-    failed = undefined;
+const shareSource = (
+  source: RelaySource,
+  positions: LogPositions,
+  scheduler: SchedulerLike,
+  onStop: (error: unknown) => void,
+) => {
+  const created = (): Connection => ({ followed: new FollowedSource({ scheduler }), end: undefined });
+  let connection = created();
+  const follow = (event: RelayedEvent | ClusterEvent): event is RelayedEvent => {
+    positions.receive(event);
+    if (isClusterEvent(event)) return false;
+    connection.followed.receive(event);
+    return true;
   };
-  const reset$ = restarted.pipe(tap(reset));
-  const shared$ = defer(() => {
-    let ended: SourceError | undefined;
+  const shared$: Observable<RelayedEvent> = defer(() => {
+    const own = (connection = created());
     return source.pipe(
-      tap({
-        subscribe: reset,
-        next: (event) => followed.receive(event),
-        error: (error: unknown) => (failed = ended = { error }),
-        unsubscribe: reset,
-      }),
+      filter(follow),
       // Calls `onStop` after the subscribers have received the error, because it may call `restart`.
-      finalize(() => ended && onStop(ended.error)),
+      finalize(() => {
+        if (own.end === undefined) connection = created();
+        else if (own.end !== 'complete') onStop(own.end.error);
+      }),
     );
-  }).pipe(share({ resetOnError: () => reset$, resetOnComplete: () => reset$ }));
+  }).pipe(
+    share<RelayedEvent>({
+      connector: fanOut,
+      // Called before the subscribers receive the end. `tap` would cost a call for each frame.
+      resetOnError: (error: unknown) => ((connection.end = { error }), of(true)),
+      resetOnComplete: () => ((connection.end = 'complete'), of(true)),
+    }),
+  );
   const current = (): readonly RelayedEvent[] => {
-    const { time, state } = followed;
+    const { time, state } = connection.followed;
     // When the source sends watermarks, a frame may be later than the last one.
     const events = snapshotSince(state.events, Math.max(time.newestAt, time.now()));
     return state.watermark === undefined ? events : [...events, { type: 'watermark', at: state.watermark }];
@@ -309,9 +335,20 @@ const shareSource = (source: Observable<RelayedEvent>, scheduler: SchedulerLike,
     // Late subscribers first receive the state of the feed. `merge` would cost each frame two calls.
     events$: new Observable<RelayedEvent>((subscriber) => {
       for (const event of current()) subscriber.next(event);
-      return shared$.subscribe(subscriber);
+      const { end } = connection;
+      return (end === undefined ? shared$ : ended$(end)).subscribe(subscriber);
     }),
-    restart: () => restarted.next(),
-    hasFailedWith: (error: unknown) => failed !== undefined && failed.error === error,
+    restart: () => {
+      if (connection.end !== undefined) connection = created();
+    },
+    hasFailedWith: (error: unknown) => typeof connection.end === 'object' && connection.end.error === error,
   };
 };
+
+const ended$ = (end: SourceError | 'complete') => (end === 'complete' ? EMPTY : throwError(() => end.error));
+
+/** A subscription to the source: its state so far, and how it ended. */
+interface Connection {
+  readonly followed: FollowedSource;
+  end: SourceError | 'complete' | undefined;
+}
