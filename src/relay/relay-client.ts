@@ -2,15 +2,11 @@ import {
   concat,
   defer,
   filter,
-  fromEventPattern,
   ignoreElements,
-  map,
   merge,
-  NEVER,
   Observable,
   of,
   ReplaySubject,
-  scan,
   type SchedulerLike,
   startWith,
   type Subscriber,
@@ -28,7 +24,7 @@ import { relayReports } from '../protocol/failures/meanings.js';
 import { relayGap } from '../protocol/feed-state.js';
 import { linesOf } from './event-log.js';
 import { messageOfStream, type RelayMessage, withStream } from './relay-message.js';
-import type { RelayReceiver, RelayResponse } from './relay-options.js';
+import type { RelayReceiver } from './relay-options.js';
 import type { Report } from './relay-reports.js';
 import { type LiveRun, reachedWith, type RelayRun, withWatermark } from './relay-run.js';
 import { advance, idWithoutPosition, isBehind, join, type JoinKind, type Progress, skip } from './resume.js';
@@ -71,6 +67,9 @@ export class Slot {
 /** A client that hasn't read for this many heartbeats is stuck. */
 const maxSilentBeats = 4;
 
+/** A watermark that's older by less than this needs no update while events arrive, in ms. */
+const freshMs = 125;
+
 /** Time a client gets to read the remaining events of an ending stream, in ms: between reads, and in total. */
 const lastRead = { maxPauseMs: 500, maxMs: 5_000 };
 
@@ -96,30 +95,36 @@ export const sendTo = (
     if (message.type === 'connect-again' || message.type === 'complete') subscriber.complete();
   };
   const isFull = () => response?.writableNeedDrain === true;
-  const send = (): boolean => {
-    client.send(emit, () => subscriber.closed || isFull());
-    return subscriber.closed;
-  };
-  const drained$ = response === undefined ? NEVER : drains$(response);
-  const stuck$ = isStuck$(hub.heartbeats$, drained$, isFull).pipe(
-    tap(() => {
-      hub.report({ type: 'client-stuck', client: client.number });
-      response?.destroy();
-    }),
-  );
-  // Not composed of operators: they would cost more than the message does.
-  const sends$ = new Observable<never>((sends) => {
-    const next = () => {
-      if (send()) sends.complete();
+  const send = () => client.send(emit, () => subscriber.closed || isFull());
+  let unreadBeats = 0;
+  const drained$ = new Observable<void>((drains) => {
+    // A slow client's response may be full at each heartbeat and still drain in between.
+    const listener = (): void => {
+      unreadBeats = 0;
+      drains.next();
     };
-    next();
+    response?.on('drain', listener);
+    return () => response?.off('drain', listener);
+  });
+  const sends$ = new Observable<never>((sends) => {
+    send();
     // A client that already has the last message must not subscribe to the source.
-    for (const due$ of [batches$, drained$]) if (!sends.closed) sends.add(due$.subscribe(next));
+    if (subscriber.closed) return;
+    sends.add(batches$.subscribe(send));
+    // While there are many clients, every response drains after every message.
+    sends.add(drained$.subscribe(() => client.isDue && send()));
   });
   const live$ = merge(
     sends$,
     whileRead$(hub.heartbeats$, isFull, () => emit(client.heartbeat())),
     whileRead$(hub.watermarks$, isFull, () => emit(client.watermark())),
+  );
+  const stuck$ = hub.heartbeats$.pipe(
+    filter(() => (unreadBeats = isFull() ? unreadBeats + 1 : 0) === maxSilentBeats),
+    tap(() => {
+      hub.report({ type: 'client-stuck', client: client.number });
+      response?.destroy();
+    }),
   );
   return concat(
     live$.pipe(takeUntil(merge(slot.ended$, hub.tooOld$))),
@@ -133,13 +138,6 @@ const whileRead$ = (source: Observable<unknown>, isFull: () => boolean, act: () 
     filter(() => !isFull()),
     tap(act),
     ignoreElements(),
-  );
-
-// Every `drain` restarts the count: a slow client's response may be full at each heartbeat and still drain in between.
-const isStuck$ = (heartbeats$: Observable<unknown>, drained$: Observable<void>, isFull: () => boolean) =>
-  merge(heartbeats$.pipe(map(() => 1)), drained$.pipe(map(() => 0))).pipe(
-    scan((beats, beat) => (beat === 1 && isFull() ? beats + 1 : 0), 0),
-    filter((beats) => beats === maxSilentBeats),
   );
 
 /** Sends the rest for as long as the client reads. */
@@ -159,12 +157,6 @@ const lastSends$ = (
   );
 };
 
-const drains$ = (response: RelayResponse): Observable<void> =>
-  fromEventPattern(
-    (listener) => response.on('drain', listener),
-    (listener) => response.off('drain', listener),
-  );
-
 /** Creates one client's messages, starting at its position in the log. */
 export class RelayClient {
   readonly number: number;
@@ -180,6 +172,8 @@ export class RelayClient {
   /** `undefined` once sent. */
   #firstEvents: readonly LifecycleEvent[] | undefined;
   #isBehindReported = false;
+  /** Whether a batch was sent since the last tick of the watermarks. */
+  #hasSentBatch = false;
   /** The last watermark the client received, possibly from another relay. */
   #watermark: number;
   #reached: number;
@@ -234,7 +228,10 @@ export class RelayClient {
   watermark(): RelayMessage | undefined {
     const watermark = this.#watermarkHere;
     const areEventsDue = this.#firstEvents !== undefined || !this.#isAtNewest;
-    if (areEventsDue || watermark <= this.#watermark) return undefined;
+    // While events arrive, each batch has a watermark, and a page doesn't need another one.
+    const isFresh = this.#hasSentBatch && watermark < this.#watermark + freshMs;
+    this.#hasSentBatch = false;
+    if (areEventsDue || isFresh || watermark <= this.#watermark) return undefined;
     this.#sent(watermark);
     return this.#message(withWatermark('', watermark));
   }
@@ -260,6 +257,7 @@ export class RelayClient {
     const batch = log.read(progress.position);
     if (batch === undefined) return undefined;
     this.#progress = advance(progress, batch.end);
+    this.#hasSentBatch = true;
     const isShared = batch.watermark >= this.#watermark && reachedWith(batch) >= this.#reached;
     this.#sent(Math.max(batch.watermark, this.#watermark));
     return isShared
@@ -271,6 +269,11 @@ export class RelayClient {
     const end = this.#run.lastMessage(this.#isLate);
     this.#isBehindReported = false;
     if (end !== undefined) emit(this.#message(end.data, end.type));
+  }
+
+  /** Whether the client may have to receive more than it has. */
+  get isDue(): boolean {
+    return this.#firstEvents !== undefined || !this.#isAtNewest || this.#run.ended !== undefined;
   }
 
   get #isAtNewest(): boolean {
