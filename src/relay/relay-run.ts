@@ -31,7 +31,7 @@ import { clampMs } from '../protocol/validate.js';
 import { type Batch, EventLog, FollowedSource, type Position } from './event-log.js';
 import { publicFailure, publicJson } from './public-json.js';
 import { minRetryMs, RelayFullError } from './refusals.js';
-import { dataFields, messageOfFields, type RelayMessage } from './relay-message.js';
+import { dataFields, MessageBlock, messageOfFields, type RelayMessage } from './relay-message.js';
 import type { RelaySettings } from './relay-options.js';
 import type { Report } from './relay-reports.js';
 import { asTopic, type RelayTopic, type TopicEvent } from './topic.js';
@@ -51,6 +51,7 @@ export class RelayRun {
   ended: { readonly failure?: TradeFeedError } | undefined;
   readonly #cluster: RunSettings['cluster'];
   readonly #messages = new WeakMap<Batch, RelayMessage>();
+  readonly #block = new MessageBlock();
 
   constructor(settings: RunSettings) {
     this.log = new EventLog(settings, () => settings.scheduler.now());
@@ -99,8 +100,8 @@ export class RelayRun {
     const cached = this.#messages.get(batch);
     if (cached !== undefined) return cached;
     const { fields, end, watermark } = batch;
-    const last = watermark === -Infinity ? [] : [Buffer.from(dataFields(withWatermark('', watermark)))];
-    const message = messageOfFields(this.idAt(end, reachedWith(batch)), [...fields, ...last]);
+    const last = watermark === -Infinity ? '' : dataFields(withWatermark('', watermark));
+    const message = messageOfFields(this.#block, this.idAt(end, reachedWith(batch)), fields, last);
     this.#messages.set(batch, message);
     return message;
   }
