@@ -26,7 +26,8 @@ import { linesOf } from './event-log.js';
 import { messageOfStream, type RelayMessage, withStream } from './relay-message.js';
 import type { RelayReceiver } from './relay-options.js';
 import type { Report } from './relay-reports.js';
-import { type LiveRun, reachedWith, type RelayRun, withWatermark } from './relay-run.js';
+import type { LiveRun } from './feeds.js';
+import { reachedWith, type RelayRun, withWatermark } from './relay-run.js';
 import { advance, idWithoutPosition, isBehind, join, type JoinKind, type Progress, skip } from './resume.js';
 
 /** What the clients of a relay share. */

@@ -36,7 +36,7 @@ import {
   type RelayStatus,
   type Report,
 } from './relay-reports.js';
-import { Feeds } from './relay-run.js';
+import { Feeds } from './feeds.js';
 
 /** Sends one feed to many clients. See {@link createRelay}. */
 export interface Relay {
