@@ -5,10 +5,12 @@ import {
   filter,
   finalize,
   ignoreElements,
+  map,
   merge,
   NEVER,
   Observable,
   type SchedulerAction,
+  type SchedulerLike,
   share,
   type Subscriber,
   Subscription,
@@ -132,60 +134,14 @@ export class Feeds {
     return live;
   }
 
-  /**
-   * Logs the events of a source. Emits every `batchMs` while events arrive, and completes `batchMs` after the end.
-   *
-   * One operator instead of several, because it runs for each frame: `map`, `catchError` and `auditTime` would cost
-   * more than storing the frame does. The timer goes on until nothing arrives, because starting one costs more still.
-   */
+  /** Logs the events of a source. Emits every `batchMs` while events arrive. */
   #logged$({ topic, run }: LiveRun, source$: Observable<TopicEvent>): Observable<void> {
     const { batchMs, scheduler } = this.#settings;
-    return new Observable((subscriber) => {
-      let [isTicking, isDue, hasEnded] = [false, false, false];
-      const tick = (action: SchedulerAction<void>): void => {
-        isTicking = isDue;
-        if (!isDue) return;
-        isDue = false;
-        subscriber.next();
-        if (hasEnded) subscriber.complete();
-        else action.schedule(undefined, clampMs(batchMs));
-      };
-      const due = (): void => {
-        isDue = true;
-        if (isTicking) return;
-        isTicking = true;
-        subscriber.add(
-          scheduler.schedule(function () {
-            tick(this);
-          }, clampMs(batchMs)),
-        );
-      };
-      const end = (record: () => void): void => {
-        if (hasEnded) return;
-        hasEnded = true;
-        record();
-        due();
-      };
-      const stop = (error: unknown) => end(() => this.#stop(topic, run, error));
-      const events = new Subscription();
-      subscriber.add(events);
-      events.add(
-        source$.subscribe({
-          next: (event) => {
-            if (hasEnded) return;
-            try {
-              run.append(event);
-              due();
-            } catch (error) {
-              events.unsubscribe();
-              stop(error);
-            }
-          },
-          error: stop,
-          complete: () => end(() => run.complete()),
-        }),
-      );
-    });
+    const stop = (error: unknown) => this.#stop(topic, run, error);
+    return source$.pipe(
+      map((event) => run.append(event)),
+      batched(clampMs(batchMs), scheduler, stop, () => run.complete()),
+    );
   }
 
   #stop(topic: Topic, run: RelayRun, error: unknown): void {
@@ -196,6 +152,46 @@ export class Feeds {
     if (!isOfSource) this.#report({ type: topic === undefined ? 'source-stopped' : 'topic-stopped', error });
   }
 }
+
+/**
+ * Emits every `ms` while values arrive, and completes `ms` after the end. `auditTime` allocates more per batch and
+ * `catchError` would cost a call per frame. Starting a timer costs more than the batch, so it runs until none is due.
+ */
+const batched =
+  (ms: number, scheduler: SchedulerLike, onError: (error: unknown) => void, onComplete: () => void) =>
+  (source: Observable<unknown>): Observable<void> =>
+    new Observable((subscriber) => {
+      let [isTicking, isDue, hasEnded] = [false, false, false];
+      let timer: SchedulerAction<void> | undefined;
+      const tick = (action: SchedulerAction<void>): void => {
+        timer = action;
+        isTicking = isDue;
+        if (!isDue) return;
+        isDue = false;
+        subscriber.next();
+        if (hasEnded) subscriber.complete();
+        else action.schedule(undefined, ms);
+      };
+      const due = (): void => {
+        isDue = true;
+        if (isTicking) return;
+        isTicking = true;
+        if (timer !== undefined) timer.schedule(undefined, ms);
+        else
+          subscriber.add(
+            scheduler.schedule(function () {
+              tick(this);
+            }, ms),
+          );
+      };
+      const end = (record: () => void): void => {
+        record();
+        hasEnded = true;
+        due();
+      };
+      const error = (thrown: unknown) => end(() => onError(thrown));
+      subscriber.add(source.subscribe({ next: due, error, complete: () => end(onComplete) }));
+    });
 
 const finish = (subject: AsyncSubject<void>): void => {
   subject.next();

@@ -42,40 +42,13 @@ export const splitStream = (lastEventId: string | undefined): { readonly id?: st
 
 const written = new WeakMap<RelayMessage, readonly Uint8Array[]>();
 
-/** The bytes of messages. One block for many of them, because a buffer for each would cost more than writing it. */
-export class MessageBlock {
-  #rest = Buffer.alloc(0);
-
-  /** Returns the bytes of a text, then those of fields, then those of another text. Texts are ASCII. */
-  write(head: string, fields: readonly Uint8Array[], tail: string): Buffer {
-    const length = fields.reduce((sum, field) => sum + field.length, head.length + tail.length);
-    if (length > this.#rest.length) this.#rest = Buffer.allocUnsafeSlow(Math.max(length, blockBytes));
-    let end = this.#rest.write(head);
-    for (const field of fields) {
-      this.#rest.set(field, end);
-      end += field.length;
-    }
-    const bytes = this.#rest.subarray(0, end + this.#rest.write(tail, end));
-    this.#rest = this.#rest.subarray(length);
-    return bytes;
-  }
-}
-
-/** A block is freed with its last message. A client that doesn't read holds as much for its last batch anyway. */
-const blockBytes = 64 * 1024;
-
 /**
  * Creates a message that all clients share, from the fields of {@link dataFields} and its last ones as text. HTTP only
  * needs the bytes, so the text is created on demand.
  */
-export const messageOfFields = (
-  block: MessageBlock,
-  id: string,
-  fields: readonly Uint8Array[],
-  last: string,
-): RelayMessage => {
+export const messageOfFields = (id: string, fields: readonly Uint8Array[], last: string): RelayMessage => {
   const head = idField(id);
-  const bytes = block.write(head, fields, `${last}\n`);
+  const bytes = Buffer.concat([Buffer.from(head), ...fields, Buffer.from(`${last}\n`)]);
   let data: string | undefined;
   const message: RelayMessage = {
     id,

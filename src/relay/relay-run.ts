@@ -6,7 +6,7 @@ import { formatEventId } from '../protocol/position.js';
 import { type Batch, EventLog, type Position } from './event-log.js';
 import { publicFailure, publicJson } from './public-json.js';
 import { minRetryMs } from './refusals.js';
-import { dataFields, MessageBlock, messageOfFields, type RelayMessage } from './relay-message.js';
+import { dataFields, messageOfFields, type RelayMessage } from './relay-message.js';
 import type { RelaySettings } from './relay-options.js';
 import type { TopicEvent } from './topic.js';
 
@@ -22,7 +22,6 @@ export class RelayRun {
   ended: { readonly failure?: TradeFeedError } | undefined;
   readonly #cluster: RunSettings['cluster'];
   readonly #messages = new WeakMap<Batch, RelayMessage>();
-  readonly #block = new MessageBlock();
 
   constructor(settings: RunSettings) {
     this.log = new EventLog(settings, () => settings.scheduler.now());
@@ -72,7 +71,7 @@ export class RelayRun {
     if (cached !== undefined) return cached;
     const { fields, end, watermark } = batch;
     const last = watermark === -Infinity ? '' : dataFields(withWatermark('', watermark));
-    const message = messageOfFields(this.#block, this.idAt(end, reachedWith(batch)), fields, last);
+    const message = messageOfFields(this.idAt(end, reachedWith(batch)), fields, last);
     this.#messages.set(batch, message);
     return message;
   }
