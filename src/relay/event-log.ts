@@ -66,9 +66,10 @@ export class EventLog {
   readonly #bounds: LogBounds;
   readonly #time: EventTime;
   readonly #entries = new Ring<Entry>();
-  /** The last entry removed. It doesn't hold its block, so the block can be freed. */
-  #removed: Pick<Entry, 'end' | 'written'>;
-  #block = Buffer.alloc(0);
+  /** The last entry removed. */
+  #removed: Entry;
+  #newest: Entry;
+  #block = noBlock;
   #used = 0;
   #endedAt: number | undefined;
   // Most clients are at the same position and share this batch.
@@ -78,17 +79,15 @@ export class EventLog {
     this.#bounds = bounds;
     this.clock = clock;
     this.#time = new EventTime(clock);
-    const at = clock();
-    const end = { seq: 0, frames: 0, at, complete: at, state: noFeed, watermark: -Infinity, shared: undefined };
-    this.#removed = { end, written: 0 };
+    this.#removed = this.#newest = firstEntry(clock());
   }
 
   get oldest(): Position {
-    return this.#removed.end;
+    return this.#removed;
   }
 
   get newest(): Position {
-    return this.#before(this.size).end;
+    return this.#newest;
   }
 
   get size(): number {
@@ -96,7 +95,7 @@ export class EventLog {
   }
 
   get bytes(): number {
-    return this.#before(this.size).written - this.#removed.written;
+    return this.#newest.written - this.#removed.written;
   }
 
   /**
@@ -110,15 +109,14 @@ export class EventLog {
     const event = publicEvent(added);
     // Throws for a bad event before any state changes.
     const line = lineOf(event);
-    const { newest } = this;
-    const time = event.type === 'value' ? event.at : (timeOf(event) ?? newest.at);
+    const time = event.type === 'value' ? event.at : (timeOf(event) ?? this.#newest.at);
     this.#time.receive(event, time);
     if (event.type === 'watermark') return;
     // The first event can be older than the log itself: the source may lag, or be a log.
-    const startAt = Math.min(newest.at, time);
-    if (newest.seq === 0) this.#removed = { ...this.#removed, end: { ...this.oldest, at: startAt, complete: startAt } };
-    const { seq, frames, at, complete, state } = this.newest;
-    this.#add(line, time, {
+    if (this.#newest.seq === 0) this.#removed = this.#newest = firstEntry(Math.min(this.#newest.at, time));
+    const { seq, frames, at, complete, state, written } = this.#newest;
+    const from = this.#write(`${linePrefix}${line}\n`);
+    this.#newest = {
       seq: seq + 1,
       frames: frames + (event.type === 'frame' || event.type === 'value' ? 1 : 0),
       at: Math.max(at, time),
@@ -126,7 +124,18 @@ export class EventLog {
       state: stateAfter(state, event, at),
       watermark: this.#time.known(),
       shared,
-    });
+      time,
+      block: this.#block,
+      from,
+      to: this.#used,
+      written: written + this.#used - from - fieldBytes,
+    };
+    this.#entries.push(this.#newest);
+    while (this.size > this.#bounds.capacity || this.bytes > this.#bounds.capacityBytes) {
+      this.#removed = this.#entries.shift() as Entry;
+      // A client may hold this position for long, and the block could never be freed.
+      this.#removed.block = noBlock;
+    }
   }
 
   /** The time the feed has reached. It lags the clock if the source does. */
@@ -157,7 +166,7 @@ export class EventLog {
   /** Returns the position after `seq` events; `undefined` if it's been removed, or isn't reached yet. */
   positionAt(seq: number): Position | undefined {
     const index = seq - this.oldest.seq;
-    return index < 0 || index > this.size ? undefined : this.#before(index).end;
+    return index < 0 || index > this.size ? undefined : this.#before(index);
   }
 
   /** Returns the position after the last event that isn't later than `time`. */
@@ -165,7 +174,7 @@ export class EventLog {
     let index = this.size;
     // No binary search: times decrease when a clock is set back.
     while (index > 0 && this.#entries.at(index - 1).time > time) index -= 1;
-    return this.#before(index).end;
+    return this.#before(index);
   }
 
   /**
@@ -174,14 +183,14 @@ export class EventLog {
    */
   positionUntil(of: FeedPosition): Position | undefined {
     const isAfter = ({ shared }: Position) => shared !== undefined && isAfterPosition(shared, of) === true;
-    const index = firstIndexWhere(0, this.size + 1, (n) => isAfter(this.#before(n).end));
-    return index === 0 ? undefined : this.#before(index - 1).end;
+    const index = firstIndexWhere(0, this.size + 1, (n) => isAfter(this.#before(n)));
+    return index === 0 ? undefined : this.#before(index - 1);
   }
 
   /** Returns the oldest position a client may join at: `maxReplayBytes` before the newest, at most. */
   replayStart(): Position {
-    const from = this.#before(this.size).written - this.#bounds.maxReplayBytes;
-    return this.#before(firstIndexWhere(0, this.size, (n) => this.#before(n).written >= from)).end;
+    const from = this.#newest.written - this.#bounds.maxReplayBytes;
+    return this.#before(firstIndexWhere(0, this.size, (n) => this.#before(n).written >= from));
   }
 
   /** Returns the time of a position. No later event is earlier, even if a clock was set back. */
@@ -220,8 +229,8 @@ export class EventLog {
     let entry = this.#after(seq);
     let { from } = entry;
     const fields: Buffer[] = [];
-    while (entry.end.seq < this.newest.seq && entry.written - before < maxBytes) {
-      const next = this.#after(entry.end.seq);
+    while (entry !== this.#newest && entry.written - before < maxBytes) {
+      const next = this.#after(entry.seq);
       if (next.block !== entry.block) {
         fields.push(entry.block.subarray(from, entry.to));
         ({ from } = next);
@@ -229,47 +238,49 @@ export class EventLog {
       entry = next;
     }
     fields.push(entry.block.subarray(from, entry.to));
-    return { fields, end: entry.end, watermark: this.watermarkAt(entry.end) };
+    return { fields, end: entry, watermark: this.watermarkAt(entry) };
   }
 
-  #add(line: string, time: number, end: Position): void {
-    const field = `${linePrefix}${line}\n`;
+  /** Writes the field of a line into the block, or into a new one. Returns where it begins. */
+  #write(field: string): number {
     const bytes = Buffer.byteLength(field);
     if (this.#used + bytes > this.#block.length) {
       this.#block = Buffer.allocUnsafeSlow(Math.max(bytes, blockBytes));
       this.#used = 0;
     }
     const from = this.#used;
-    const to = (this.#used += this.#block.write(field, from));
-    const written = this.#before(this.size).written + bytes - fieldBytes;
-    this.#entries.push({ end, time, block: this.#block, from, to, written });
-    while (this.size > this.#bounds.capacity || this.bytes > this.#bounds.capacityBytes) {
-      const { end: removed, written: until } = this.#entries.shift() as Entry;
-      this.#removed = { end: removed, written: until };
-    }
+    this.#used += this.#block.write(field, from);
+    return from;
   }
 
   #after(seq: number): Entry {
     return this.#entries.at(seq - this.oldest.seq);
   }
 
-  #before(index: number): Pick<Entry, 'end' | 'written'> {
+  #before(index: number): Entry {
     return index === 0 ? this.#removed : this.#entries.at(index - 1);
   }
 }
 
 /** A stored event, and the position after it. */
-interface Entry {
-  readonly end: Position;
+interface Entry extends Position {
   /** In epoch ms. */
   readonly time: number;
-  /** Its line in the block, in the format of `dataFields`. */
-  readonly block: Buffer;
+  /** The block with its line, in the format of `dataFields`. */
+  block: Buffer;
   readonly from: number;
   readonly to: number;
   /** UTF-8 bytes of all lines up to and including this one, removed lines included. */
   readonly written: number;
 }
+
+const noBlock = Buffer.alloc(0);
+
+/** The position before the first event. */
+const firstEntry = (at: number): Entry => ({
+  ...{ seq: 0, frames: 0, at, complete: at, state: noFeed, watermark: -Infinity, shared: undefined },
+  ...{ time: at, block: noBlock, from: 0, to: 0, written: 0 },
+});
 
 // A line contains no newline, so it's one field of `dataFields`.
 const linePrefix = 'data: ';

@@ -2,20 +2,15 @@ import {
   concat,
   defer,
   filter,
-  fromEventPattern,
   ignoreElements,
-  map,
   merge,
-  NEVER,
-  type Observable,
+  Observable,
   of,
   ReplaySubject,
-  scan,
   type SchedulerLike,
   startWith,
   type Subscriber,
   switchMap,
-  take,
   takeUntil,
   takeWhile,
   tap,
@@ -29,9 +24,10 @@ import { relayReports } from '../protocol/failures/meanings.js';
 import { relayGap } from '../protocol/feed-state.js';
 import { linesOf } from './event-log.js';
 import { messageOfStream, type RelayMessage, withStream } from './relay-message.js';
-import type { RelayReceiver, RelayResponse } from './relay-options.js';
+import type { RelayReceiver } from './relay-options.js';
 import type { Report } from './relay-reports.js';
-import { type LiveRun, reachedWith, type RelayRun, withWatermark } from './relay-run.js';
+import type { LiveRun } from './feeds.js';
+import { reachedWith, type RelayRun, withWatermark } from './relay-run.js';
 import { advance, idWithoutPosition, isBehind, join, type JoinKind, type Progress, skip } from './resume.js';
 
 /** What the clients of a relay share. */
@@ -72,6 +68,9 @@ export class Slot {
 /** A client that hasn't read for this many heartbeats is stuck. */
 const maxSilentBeats = 4;
 
+/** A watermark that's older by less than this needs no update while events arrive, in ms. */
+const freshMs = 125;
+
 /** Time a client gets to read the remaining events of an ending stream, in ms: between reads, and in total. */
 const lastRead = { maxPauseMs: 500, maxMs: 5_000 };
 
@@ -97,22 +96,36 @@ export const sendTo = (
     if (message.type === 'connect-again' || message.type === 'complete') subscriber.complete();
   };
   const isFull = () => response?.writableNeedDrain === true;
-  const send = (): boolean => {
-    client.send(emit, () => subscriber.closed || isFull());
-    return subscriber.closed;
-  };
-  const drained$ = response === undefined ? NEVER : drains$(response);
-  const stuck$ = isStuck$(hub.heartbeats$, drained$, isFull).pipe(
+  const send = () => client.send(emit, () => subscriber.closed || isFull());
+  let unreadBeats = 0;
+  const drained$ = new Observable<void>((drains) => {
+    // A slow client's response may be full at each heartbeat and still drain in between.
+    const listener = (): void => {
+      unreadBeats = 0;
+      drains.next();
+    };
+    response?.on('drain', listener);
+    return () => response?.off('drain', listener);
+  });
+  const sends$ = new Observable<never>((sends) => {
+    send();
+    // A client that already has the last message must not subscribe to the source.
+    if (subscriber.closed) return;
+    sends.add(batches$.subscribe(send));
+    // While there are many clients, every response drains after every message.
+    sends.add(drained$.subscribe(() => client.isDue && send()));
+  });
+  const live$ = merge(
+    sends$,
+    whileRead$(hub.heartbeats$, isFull, () => emit(client.heartbeat())),
+    whileRead$(hub.watermarks$, isFull, () => emit(client.watermark())),
+  );
+  const stuck$ = hub.heartbeats$.pipe(
+    filter(() => (unreadBeats = isFull() ? unreadBeats + 1 : 0) === maxSilentBeats),
     tap(() => {
       hub.report({ type: 'client-stuck', client: client.number });
       response?.destroy();
     }),
-  );
-  const live$ = merge(
-    // A client that already has the last message must not subscribe to the source, so this checks `closed`.
-    merge([undefined], batches$, drained$).pipe(filter(send), take(1), ignoreElements()),
-    whileRead$(hub.heartbeats$, isFull, () => emit(client.heartbeat())),
-    whileRead$(hub.watermarks$, isFull, () => emit(client.watermark())),
   );
   return concat(
     live$.pipe(takeUntil(merge(slot.ended$, hub.tooOld$))),
@@ -126,13 +139,6 @@ const whileRead$ = (source: Observable<unknown>, isFull: () => boolean, act: () 
     filter(() => !isFull()),
     tap(act),
     ignoreElements(),
-  );
-
-// Every `drain` restarts the count: a slow client's response may be full at each heartbeat and still drain in between.
-const isStuck$ = (heartbeats$: Observable<unknown>, drained$: Observable<void>, isFull: () => boolean) =>
-  merge(heartbeats$.pipe(map(() => 1)), drained$.pipe(map(() => 0))).pipe(
-    scan((beats, beat) => (beat === 1 && isFull() ? beats + 1 : 0), 0),
-    filter((beats) => beats === maxSilentBeats),
   );
 
 /** Sends the rest for as long as the client reads. */
@@ -152,12 +158,6 @@ const lastSends$ = (
   );
 };
 
-const drains$ = (response: RelayResponse): Observable<void> =>
-  fromEventPattern(
-    (listener) => response.on('drain', listener),
-    (listener) => response.off('drain', listener),
-  );
-
 /** Creates one client's messages, starting at its position in the log. */
 export class RelayClient {
   readonly number: number;
@@ -173,6 +173,8 @@ export class RelayClient {
   /** `undefined` once sent. */
   #firstEvents: readonly LifecycleEvent[] | undefined;
   #isBehindReported = false;
+  /** Whether a batch was sent since the last tick of the watermarks. */
+  #hasSentBatch = false;
   /** The last watermark the client received, possibly from another relay. */
   #watermark: number;
   #reached: number;
@@ -227,7 +229,10 @@ export class RelayClient {
   watermark(): RelayMessage | undefined {
     const watermark = this.#watermarkHere;
     const areEventsDue = this.#firstEvents !== undefined || !this.#isAtNewest;
-    if (areEventsDue || watermark <= this.#watermark) return undefined;
+    // While events arrive, each batch has a watermark, and a page doesn't need another one.
+    const isFresh = this.#hasSentBatch && watermark < this.#watermark + freshMs;
+    this.#hasSentBatch = false;
+    if (areEventsDue || isFresh || watermark <= this.#watermark) return undefined;
     this.#sent(watermark);
     return this.#message(withWatermark('', watermark));
   }
@@ -253,6 +258,7 @@ export class RelayClient {
     const batch = log.read(progress.position);
     if (batch === undefined) return undefined;
     this.#progress = advance(progress, batch.end);
+    this.#hasSentBatch = true;
     const isShared = batch.watermark >= this.#watermark && reachedWith(batch) >= this.#reached;
     this.#sent(Math.max(batch.watermark, this.#watermark));
     return isShared
@@ -264,6 +270,11 @@ export class RelayClient {
     const end = this.#run.lastMessage(this.#isLate);
     this.#isBehindReported = false;
     if (end !== undefined) emit(this.#message(end.data, end.type));
+  }
+
+  /** Whether the client may have to receive more than it has. */
+  get isDue(): boolean {
+    return this.#firstEvents !== undefined || !this.#isAtNewest || this.#run.ended !== undefined;
   }
 
   get #isAtNewest(): boolean {

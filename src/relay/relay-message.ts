@@ -43,12 +43,12 @@ export const splitStream = (lastEventId: string | undefined): { readonly id?: st
 const written = new WeakMap<RelayMessage, readonly Uint8Array[]>();
 
 /**
- * Creates a message that all clients share, from the fields of {@link dataFields}. HTTP only needs the bytes, so the
- * text is created on demand.
+ * Creates a message that all clients share, from the fields of {@link dataFields} and its last ones as text. HTTP only
+ * needs the bytes, so the text is created on demand.
  */
-export const messageOfFields = (id: string, fields: readonly Uint8Array[]): RelayMessage => {
+export const messageOfFields = (id: string, fields: readonly Uint8Array[], last: string): RelayMessage => {
   const head = idField(id);
-  const bytes = Buffer.concat([Buffer.from(head), ...fields, Buffer.from('\n')]);
+  const bytes = Buffer.concat([Buffer.from(head), ...fields, Buffer.from(`${last}\n`)]);
   let data: string | undefined;
   const message: RelayMessage = {
     id,

@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import {
   defer,
-  filter,
   finalize,
   interval,
   NEVER,
@@ -17,8 +16,7 @@ import {
   timer,
   type Unsubscribable,
 } from 'rxjs';
-import { type ClusterEvent, isClusterEvent, type RelayedEvent, type RelayedValue } from '../protocol/event.js';
-import { LogPositions } from '../protocol/position.js';
+import type { ClusterEvent, RelayedEvent, RelayedValue } from '../protocol/event.js';
 import { clampMs } from '../protocol/validate.js';
 import { NotAuthorizedError, RelayFullError } from './refusals.js';
 import { type ClientHub, sendTo, Slot } from './relay-client.js';
@@ -38,7 +36,7 @@ import {
   type RelayStatus,
   type Report,
 } from './relay-reports.js';
-import { Feeds } from './relay-run.js';
+import { Feeds } from './feeds.js';
 
 /** Sends one feed to many clients. See {@link createRelay}. */
 export interface Relay {
@@ -126,14 +124,8 @@ export const createRelay = (
   const events = new Subject<RelayActivity>();
   const report = (event: Report) => events.next({ ...event, at: scheduler.now() });
   const slots = new ClientSlots(settings, () => events.complete());
-  const positions = new LogPositions();
-  const isRelayed = (event: RelayedEvent | RelayedValue<unknown> | ClusterEvent): boolean => {
-    positions.receive(event);
-    return !isClusterEvent(event);
-  };
   // The cast is safe: runs also accept values of another relay.
-  const events$ = source.pipe(filter(isRelayed)) as Observable<RelayedEvent>;
-  const feeds = new Feeds(events$, { ...settings, cluster: settings.cluster ?? positions }, report);
+  const feeds = new Feeds(source as Observable<RelayedEvent | ClusterEvent>, settings, report);
   const clients: ClientHub = {
     scheduler,
     heartbeats$: interval(clampMs(heartbeatMs), scheduler).pipe(share()),

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import * as t from 'io-ts';
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
-import { filter, firstValueFrom, from, lastValueFrom, map, Observable, take, toArray } from 'rxjs';
+import { filter, firstValueFrom, from, lastValueFrom, map, Observable, of, take, toArray } from 'rxjs';
 import { type RelayedValue, relayFeed$, type RelayFeedOptions, TradeFeedError } from '../../src/browser/index.js';
 import type { ConnectionEnd } from '../../src/browser/relay-connection.js';
 import { resolveRelayFeed } from '../../src/browser/relay-feed-options.js';
@@ -830,7 +830,6 @@ describe('values', () => {
     watermark(at + 3_000),
   ];
   const numberIn = (item: AnyFrame | RelayedValue<Numbered>): number => (item.type === 'value' ? item.value.n : NaN);
-  const all = <T>(source: Observable<T>): Promise<T[]> => lastValueFrom(source.pipe(toArray()));
 
   it('values pass a second relay over HTTP, unchanged and through its topics', async () => {
     const serveTopics = async (events$: Parameters<typeof createRelay>[0], topics: ReadonlyMap<string, RelayTopic>) => {
@@ -886,36 +885,49 @@ describe('values', () => {
     for (const each of [plain, typed, wrong]) expect(each).toBeInstanceOf(Observable);
   });
 
-  it('connectionStatus ignores values', async () => {
-    const states = (await all(from(events).pipe(connectionStatus()))).map(({ state }) => state);
-    expect(states).toEqual(['live', 'reconnecting', 'live']);
-    expect(await all(from([value(1, at)]).pipe(connectionStatus()))).toEqual([
-      { state: 'live', since: at, connection: 1 },
-    ]);
-  });
-
-  it('frames emits values, like other items that were created from frames', async () => {
-    const numbered = await all(from(events).pipe(frames()));
-    expect(numbered.map(numberIn)).toEqual([1, 2, 3, 4]);
-  });
-
-  it('gaps does not emit values, but a value ends an outage at its time', async () => {
-    expect(await all(from(events).pipe(gaps()))).toEqual([events[9]]);
-    const unopened = [opened(at), disconnected(at + 5), value(1, at + 50)];
-    expect(await all(from(unopened).pipe(gaps()))).toMatchObject([{ from: at + 5, to: at + 50 }]);
-  });
-
-  it('windows contain values by their times', async () => {
-    const windows = await all(from(events).pipe(tumblingWindow({ lengthMs: 1_000 })));
-    expect(windows.map(({ start, frames: items, complete }) => [start - at, items.map(numberIn), complete])).toEqual([
-      [0, [1, 2], true],
-      [1_000, [3], false],
-      [2_000, [4], true],
-    ]);
-  });
-
-  it('feedStats counts a value as a frame without bytes', async () => {
-    const [stats] = await all(from(events).pipe(feedStats()));
-    expect(stats).toMatchObject({ frames: 4, bytes: 0 });
+  it.each<[string, Observable<unknown>, unknown]>([
+    [
+      'connectionStatus ignores them',
+      from(events).pipe(
+        connectionStatus(),
+        map(({ state }) => state),
+      ),
+      ['live', 'reconnecting', 'live'],
+    ],
+    [
+      'connectionStatus is live after the first one',
+      of(value(1, at)).pipe(connectionStatus()),
+      [{ state: 'live', since: at, connection: 1 }],
+    ],
+    [
+      'frames emits them, like other items that were created from frames',
+      from(events).pipe(frames(), map(numberIn)),
+      [1, 2, 3, 4],
+    ],
+    ['gaps does not emit them', from(events).pipe(gaps()), [events[9]]],
+    [
+      'gaps ends an outage at the time of one',
+      of(opened(at), disconnected(at + 5), value(1, at + 50)).pipe(gaps()),
+      [expect.objectContaining({ from: at + 5, to: at + 50 })],
+    ],
+    [
+      'windows contain them by their times',
+      from(events).pipe(
+        tumblingWindow({ lengthMs: 1_000 }),
+        map(({ start, frames: items, complete }) => [start - at, items.map(numberIn), complete]),
+      ),
+      [
+        [0, [1, 2], true],
+        [1_000, [3], false],
+        [2_000, [4], true],
+      ],
+    ],
+    [
+      'feedStats counts each as a frame without bytes',
+      from(events).pipe(feedStats()),
+      [expect.objectContaining({ frames: 4, bytes: 0 })],
+    ],
+  ])('%s', async (_what, source, expected) => {
+    expect(await lastValueFrom(source.pipe(toArray()))).toEqual(expected);
   });
 });

@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
 import fc from 'fast-check';
 import { firstValueFrom, map, NEVER, of, Subject, throwError, timer, toArray } from 'rxjs';
 import { createTradeFeedError } from '../../src/protocol/failures/classify.js';
@@ -178,6 +178,20 @@ describe('createRelay: batches', () => {
     clock.pass(0);
     expect(client.batches.length).toBe(2);
     expect(client.payloads).toEqual(['a', 'b', 'c']);
+  });
+
+  it('creates no timer for each event of a slow feed', () => {
+    const { clock, source, join } = virtualRelay();
+    const schedule = jest.spyOn(clock.scheduler, 'schedule');
+    const client = join();
+    source.frames(0);
+    const timers = schedule.mock.calls.length;
+    for (const n of range(1, 50)) {
+      clock.pass(1_000);
+      source.frames(n);
+    }
+    clock.pass(16);
+    expect([client.payloads.length, schedule.mock.calls.length]).toEqual([51, timers]);
   });
 
   it('sends a client that joins during a batch only the later events, once', () => {

@@ -72,6 +72,10 @@ const framesOf = (numbers: readonly number[], time = (n: number) => begin + n): 
 const elsewhere = (at: number): string => `otherrun.7.5.${at}`;
 
 describe('a client of a run', () => {
+  it('has ids that are no positions of a cluster', () => {
+    for (const epoch of range(1, 500).map(() => new Replica().run.epoch)) expect(epoch).toMatch(/^\w{8}$/);
+  });
+
   it('receives the time of the relay, then the state of the feed, then new events', () => {
     const replica = new Replica().take(opened(begin, 3)).frames(1, 2);
     const { client, next } = replica.join();

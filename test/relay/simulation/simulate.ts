@@ -1,9 +1,10 @@
 import { map, type Observable, VirtualTimeScheduler } from 'rxjs';
 import { relayFeed$, type RelayFeedOptions } from '../../../src/browser/index.js';
+import { relayRequest$ as usedRequest$ } from '../../../src/browser/relay-request.js';
 import type { RelayedEvent } from '../../../src/protocol/event.js';
 import { createRelay, type Relay, type RelayTopic } from '../../../src/relay/index.js';
 import { type Chance, createChance } from '../../cluster/simulation/chance.js';
-import { createLink, type Link, resetNetwork } from './network.js';
+import { createLink, type Link, relayRequest$, resetNetwork } from './network.js';
 import { Observer } from './observer.js';
 import { DirectFeed, Service } from './service.js';
 
@@ -254,6 +255,8 @@ export const simulate = (seed: number): Run => {
 
 /** Runs a scenario in a new world, and checks what the pages have received. */
 export const inVirtualTime = (chance: Chance, scenario: (world: World) => void, seed = 0): Run => {
+  // Imported in jest, pages would send requests over `fetch`, whose promises never resolve in virtual time.
+  if ((usedRequest$ as unknown) !== relayRequest$) throw new Error('Bundle the simulation: see run-seeds.mjs.');
   const realNow = Date.now;
   const realRandom = Math.random;
   const { stackTraceLimit } = Error;

@@ -1,0 +1,285 @@
+import {
+  AsyncSubject,
+  concat,
+  defer,
+  filter,
+  finalize,
+  ignoreElements,
+  map,
+  merge,
+  NEVER,
+  Observable,
+  type SchedulerAction,
+  type SchedulerLike,
+  share,
+  type Subscriber,
+  Subscription,
+  takeUntil,
+  tap,
+  timer,
+} from 'rxjs';
+import type { SourceError } from '../operators/items/item.js';
+import { fanOut } from '../operators/share-feed.js';
+import { type ClusterEvent, isClusterEvent, type RelayedEvent } from '../protocol/event.js';
+import { snapshotSince } from '../protocol/feed-state.js';
+import { LogPositions } from '../protocol/position.js';
+import { clampMs } from '../protocol/validate.js';
+import { type EventLog, FollowedSource } from './event-log.js';
+import { RelayFullError } from './refusals.js';
+import type { RelaySettings } from './relay-options.js';
+import type { Report } from './relay-reports.js';
+import { RelayRun } from './relay-run.js';
+import { asTopic, type RelayTopic, type TopicEvent } from './topic.js';
+
+/** The source of a relay. It may also emit the values of another relay. */
+type RelaySource = Observable<RelayedEvent | ClusterEvent>;
+
+/** A topic; `undefined` is the complete feed. */
+type Topic = RelayTopic | undefined;
+
+/** A run that clients join. Subscribes to its source from the first client until `lingerMs` after the last one. */
+export interface LiveRun {
+  readonly topic: Topic;
+  readonly run: RelayRun;
+  /** Emits after new events, at most every `batchMs`. */
+  readonly batches$: Observable<unknown>;
+  /** Makes new clients join another run, and releases this one with its last client. */
+  readonly detach: () => void;
+}
+
+/** The runs of a relay: one for the complete feed, and one per topic, whose source is piped through its operator. */
+export class Feeds {
+  readonly #source: SharedSource;
+  readonly #settings: RelaySettings;
+  readonly #report: (event: Report) => void;
+  readonly #closed = new AsyncSubject<void>();
+  /** The runs that new clients join. */
+  readonly #current = new Map<Topic, LiveRun>();
+  /** All runs that store events, including former ones that still have clients. */
+  readonly #stored = new Set<LiveRun>();
+
+  constructor(source: RelaySource, settings: RelaySettings, report: (event: Report) => void) {
+    this.#source = new SharedSource(source, settings, (error) => report({ type: 'source-stopped', error }));
+    this.#settings = settings;
+    this.#report = report;
+  }
+
+  /** The topics that store events, not counting the complete feed. */
+  get topics(): ReadonlySet<RelayTopic> {
+    return new Set([...this.#stored].flatMap(({ topic }) => topic ?? []));
+  }
+
+  get stored(): { readonly events: number; readonly bytes: number } {
+    const sum = (size: (log: EventLog) => number) =>
+      [...this.#stored].reduce((total, { run }) => total + size(run.log), 0);
+    return { events: sum((log) => log.size), bytes: sum((log) => log.bytes) };
+  }
+
+  /**
+   * Returns the run of a topic for a joining client.
+   *
+   * @throws RelayFullError when there are `maxTopics`
+   */
+  join(topic: Topic): LiveRun {
+    const current = this.#current.get(topic);
+    if (current !== undefined) return current;
+    const { maxTopics, scheduler, cluster = this.#source.positions } = this.#settings;
+    if (topic === undefined) return this.#begin(topic, this.#source.events$, cluster);
+    const { topics } = this;
+    if (!topics.has(topic) && topics.size >= maxTopics)
+      throw new RelayFullError(`There are ${maxTopics} topics. Retry later.`, 'topics');
+    return this.#begin(topic, this.#source.events$.pipe(asTopic(topic, scheduler)));
+  }
+
+  /** Makes the next client of an ended run start a new one. Current clients read theirs to its end. */
+  restart(): void {
+    this.#source.restart();
+    for (const { run, detach } of this.#current.values()) if (run.ended !== undefined) detach();
+  }
+
+  /** Ends the subscription to the source. Current clients can still read the stored events. */
+  close(): void {
+    finish(this.#closed);
+  }
+
+  #begin(topic: Topic, source$: Observable<TopicEvent>, cluster?: RelaySettings['cluster']): LiveRun {
+    const { lingerMs, scheduler } = this.#settings;
+    const run = new RelayRun({ ...this.#settings, cluster });
+    const detached = new AsyncSubject<void>();
+    const detach = () => {
+      if (this.#current.get(topic) === live) this.#current.delete(topic);
+      finish(detached);
+    };
+    const lingered$ = timer(clampMs(lingerMs), scheduler);
+    // An ended source isn't subscribed to again, or each reloading page would evict another client of the account. An
+    // ended topic does run again, even if clients keep joining.
+    const stays = () => topic === undefined && run.ended !== undefined;
+    const expired$ = topic === undefined ? NEVER : lingered$.pipe(tap(detach), ignoreElements());
+    const batches$ = defer(() => {
+      this.#stored.add(live);
+      return concat(this.#logged$(live, source$).pipe(takeUntil(this.#closed)), expired$, NEVER);
+    }).pipe(
+      finalize(() => {
+        this.#stored.delete(live);
+        detach();
+      }),
+      share({
+        connector: fanOut,
+        resetOnRefCountZero: () =>
+          merge(this.#closed, detached, stays() ? NEVER : lingered$.pipe(filter(() => !stays()))),
+      }),
+    );
+    const live: LiveRun = { topic, run, batches$, detach };
+    this.#current.set(topic, live);
+    return live;
+  }
+
+  /** Logs the events of a source. Emits every `batchMs` while events arrive. */
+  #logged$({ topic, run }: LiveRun, source$: Observable<TopicEvent>): Observable<void> {
+    const { batchMs, scheduler } = this.#settings;
+    const stop = (error: unknown) => this.#stop(topic, run, error);
+    return source$.pipe(
+      map((event) => run.append(event)),
+      batched(clampMs(batchMs), scheduler, stop, () => run.complete()),
+    );
+  }
+
+  #stop(topic: Topic, run: RelayRun, error: unknown): void {
+    const isOfSource = this.#source.hasFailedWith(error);
+    // An operator's error is private, even a `TradeFeedError`.
+    run.stop(isOfSource || topic === undefined ? error : undefined);
+    // The source reports its own error, once for all runs.
+    if (!isOfSource) this.#report({ type: topic === undefined ? 'source-stopped' : 'topic-stopped', error });
+  }
+}
+
+/**
+ * Emits every `ms` while values arrive, and completes `ms` after the end. `auditTime` allocates more per batch and
+ * `catchError` would cost a call per frame. Starting a timer costs more than the batch, so it runs until none is due.
+ */
+const batched =
+  (ms: number, scheduler: SchedulerLike, onError: (error: unknown) => void, onComplete: () => void) =>
+  (source: Observable<unknown>): Observable<void> =>
+    new Observable((subscriber) => {
+      let [isTicking, isDue, hasEnded] = [false, false, false];
+      let timer: SchedulerAction<void> | undefined;
+      const tick = (action: SchedulerAction<void>): void => {
+        timer = action;
+        isTicking = isDue;
+        if (!isDue) return;
+        isDue = false;
+        subscriber.next();
+        if (hasEnded) subscriber.complete();
+        else action.schedule(undefined, ms);
+      };
+      const due = (): void => {
+        isDue = true;
+        if (isTicking) return;
+        isTicking = true;
+        if (timer !== undefined) timer.schedule(undefined, ms);
+        else
+          subscriber.add(
+            scheduler.schedule(function () {
+              tick(this);
+            }, ms),
+          );
+      };
+      const end = (record: () => void): void => {
+        record();
+        hasEnded = true;
+        due();
+      };
+      const error = (thrown: unknown) => end(() => onError(thrown));
+      subscriber.add(source.subscribe({ next: due, error, complete: () => end(onComplete) }));
+    });
+
+const finish = (subject: AsyncSubject<void>): void => {
+  subject.next();
+  subject.complete();
+};
+
+/**
+ * The subscription to the source, shared by the complete feed and all topics. An ended source is subscribed to again
+ * only after `restart`.
+ *
+ * Not composed of `share` and other operators, because each of them costs several calls for each frame.
+ */
+class SharedSource {
+  readonly positions = new LogPositions();
+  readonly #source: RelaySource;
+  readonly #scheduler: RelaySettings['scheduler'];
+  readonly #onStop: (error: unknown) => void;
+  #followed: FollowedSource;
+  #runs: readonly Subscriber<RelayedEvent>[] = [];
+  #subscription: Subscription | undefined;
+  #end: SourceError | 'complete' | undefined;
+
+  /** @param onStop - called after all runs have received the error. It may call `restart` */
+  constructor(source: RelaySource, { scheduler }: Pick<RelaySettings, 'scheduler'>, onStop: (error: unknown) => void) {
+    this.#source = source;
+    this.#scheduler = scheduler;
+    this.#onStop = onStop;
+    this.#followed = new FollowedSource({ scheduler });
+  }
+
+  /** A late subscriber first receives the state of the feed. */
+  readonly events$ = new Observable<RelayedEvent>((run) => {
+    for (const event of this.#current()) run.next(event);
+    if (this.#end === 'complete') run.complete();
+    else if (this.#end !== undefined) run.error(this.#end.error);
+    if (this.#end !== undefined) return;
+    this.#runs = [...this.#runs, run];
+    run.add(() => {
+      this.#runs = this.#runs.filter((other) => other !== run);
+      if (this.#runs.length === 0 && this.#end === undefined) this.#reset();
+    });
+    if (this.#subscription === undefined) this.#subscribe();
+  });
+
+  restart(): void {
+    if (this.#end !== undefined) this.#reset();
+  }
+
+  hasFailedWith(error: unknown): boolean {
+    return typeof this.#end === 'object' && this.#end.error === error;
+  }
+
+  #subscribe(): void {
+    this.#reset();
+    const subscription = (this.#subscription = new Subscription());
+    const follow = (event: RelayedEvent | ClusterEvent): event is RelayedEvent => {
+      this.positions.receive(event);
+      if (isClusterEvent(event)) return false;
+      this.#followed.receive(event);
+      return true;
+    };
+    const observer = {
+      next: (event: RelayedEvent) => {
+        for (const run of this.#runs) run.next(event);
+      },
+      error: (error: unknown) => {
+        this.#end = { error };
+        for (const run of this.#runs) run.error(error);
+        this.#onStop(error);
+      },
+      complete: () => {
+        this.#end = 'complete';
+        for (const run of this.#runs) run.complete();
+      },
+    };
+    subscription.add(this.#source.pipe(filter(follow)).subscribe(observer));
+  }
+
+  #reset(): void {
+    this.#subscription?.unsubscribe();
+    this.#subscription = this.#end = undefined;
+    this.#followed = new FollowedSource({ scheduler: this.#scheduler });
+  }
+
+  #current(): readonly RelayedEvent[] {
+    const { time, state } = this.#followed;
+    // When the source sends watermarks, a frame may be later than the last one.
+    const events = snapshotSince(state.events, Math.max(time.newestAt, time.now()));
+    return state.watermark === undefined ? events : [...events, { type: 'watermark', at: state.watermark }];
+  }
+}
