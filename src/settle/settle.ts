@@ -16,7 +16,7 @@ import type { WindowSource } from '../operators/window/window.js';
 import type { ClusterLifecycleEvent, Gap, Watermark } from '../protocol/event.js';
 import { aFunction, aScheduler, checkRequired, clampMs, durationMs, objectWith } from '../protocol/validate.js';
 import { positiveCount, positiveMs, type Rule, validated } from '../protocol/validate.js';
-import { feedOver, FromLedger, Join, ledgerOver } from './join.js';
+import { FromLedger, Join, over } from './join.js';
 import type { LedgerStep, Outcome } from './outcome.js';
 
 /** The options of {@link settle}. Durations are in ms of event time. */
@@ -113,10 +113,10 @@ export const settle = <E, K, V = ItemOf<E>>(
       });
       const steps$ = ledger$.pipe(
         map((value) => new FromLedger(value)),
-        endWith(ledgerOver),
+        endWith(new FromLedger(over)),
         takeUntil(join.isDecided$),
       );
-      return collect$(merge(steps$, source.pipe(endWith(feedOver))), join, (added) =>
+      return collect$(merge(steps$, source.pipe(endWith(over))), join, (added) =>
         added.pipe(
           switchMap(() => wake$.pipe(repeat())),
           filter(() => join.tick()),
