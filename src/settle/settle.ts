@@ -110,18 +110,11 @@ export const settle = <E, K, V = ItemOf<E>>(
       const wake$ = defer(() => {
         const waitMs = join.waitMs();
         return waitMs === Infinity ? NEVER : timer(clampMs(Math.max(1, Math.ceil(waitMs))), scheduler);
-      });
-      const steps$ = ledger$.pipe(
-        map((value) => new FromLedger(value)),
-        endWith(new FromLedger(over)),
-        takeUntil(join.isDecided$),
-      );
-      return collect$(merge(steps$, source.pipe(endWith(over))), join, (added) =>
-        added.pipe(
-          switchMap(() => wake$.pipe(repeat())),
-          filter(() => join.tick()),
-        ),
-      );
+      }).pipe(repeat());
+      const fromLedger$ = ledger$.pipe(endWith(over)).pipe(map((value) => new FromLedger(value)));
+      const both$ = merge(fromLedger$.pipe(takeUntil(join.isDecided$)), source.pipe(endWith(over)));
+      const ticks = switchMap(() => wake$.pipe(filter(() => join.tick())));
+      return collect$(both$, join, ticks);
     })) as never;
 };
 

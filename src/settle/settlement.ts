@@ -24,9 +24,7 @@ export class Settlement<V, K> {
   readonly #waiting: TradeList<V, K>;
   /** Only the ledger has it: it waits for the feed. */
   readonly #lone: TradeList<V, K>;
-  /** Decided, and its block can be taken back. */
-  readonly #shallow = new TradeList<V, K>(Infinity);
-  /** Decided, and remembered for a while. */
+  /** Decided, and remembered for a while, and until its block can't be taken back. */
   readonly #decided: TradeList<V, K>;
   /** The steps that are not folded yet, by time. */
   readonly #steps: { readonly at: number; readonly step: LedgerStep<K> }[] = [];
@@ -110,18 +108,17 @@ export class Settlement<V, K> {
   /** Corrects what was decided before a hole of a side became known. */
   revise(side: Side): void {
     const state = side === this.#ledger ? 'expired' : 'unseen';
-    for (const list of [this.#decided, this.#shallow])
-      for (let trade = list.first; trade !== undefined; trade = trade.after) {
-        const because = trade.state === state ? this.#lacks(side, trade) : undefined;
-        if (because?.why === 'gap') this.#emit(trade, 'unknown', this.#now, { because });
-      }
+    for (let trade = this.#decided.first; trade !== undefined; trade = trade.after) {
+      const because = trade.state === state ? this.#lacks(side, trade) : undefined;
+      if (because?.why === 'gap') this.#emit(trade, 'unknown', this.#now, { because });
+    }
   }
 
   /** Removes what exceeds the bounds: decided trades first, then those that the feed has not shown, then the others. */
   evict(): void {
     const { maxTrades, maxBytes, rememberMs, graceMs } = this.#limits;
     while (this.#count > maxTrades || this.#bytes > maxBytes) {
-      const lists = [this.#decided, this.#shallow, this.#lone, this.#waiting, this.#queued];
+      const lists = [this.#decided, this.#lone, this.#waiting, this.#queued];
       const { first, side } = lists.find((list) => list.first !== undefined) ?? {};
       if (first === undefined) {
         if (this.#steps.length === 0) return;
@@ -156,7 +153,8 @@ export class Settlement<V, K> {
   #passTo(time: number): void {
     if (time <= this.#now) return;
     this.#now = time;
-    while (this.#decided.due < time) this.#forget(this.#decided.first as Trade<V, K>);
+    const deep = this.#blocks - this.#depth;
+    while (this.#decided.due < time && this.#decided.lowest <= deep) this.#forget(this.#decided.first as Trade<V, K>);
   }
 
   #forget(trade: Trade<V, K>): void {
@@ -189,7 +187,7 @@ export class Settlement<V, K> {
       this.#review(known, since);
     } else {
       this.#bytes -= trade.bytes;
-      if (known.list === this.#decided) this.#keep(known, this.#decided);
+      if (known.list === this.#decided) this.#keep(known);
     }
   }
 
@@ -203,16 +201,12 @@ export class Settlement<V, K> {
     this.#blocks += blocks;
     const kept = new Set(reverted.length > 0 ? confirmed.map(({ key }) => key) : []);
     for (const { key } of reverted)
-      if (kept.has(key)) this.#move(this.#byKey.get(key));
+      if (kept.has(key)) this.#moveUp(this.#byKey.get(key));
       else this.#withdraw(this.#byKey.get(key), at, undefined);
     if (gap !== undefined) for (const { key } of doubted) this.#withdraw(this.#byKey.get(key), at, gap);
     for (const entry of confirmed) this.#confirm(entry, at, step.late === true);
     const lowest = this.#blocks - this.#limits.withinBlocks;
-    for (let trade = this.#waiting.first; trade !== undefined && trade.block <= lowest; trade = this.#waiting.first)
-      this.#expire(trade, at);
-    const deep = this.#blocks - depth;
-    for (let trade = this.#shallow.first; trade !== undefined && trade.block <= deep; trade = this.#shallow.first)
-      this.#keep(trade, this.#decided);
+    while (this.#waiting.lowest <= lowest) this.#expire(this.#waiting.first as Trade<V, K>, at);
   }
 
   #confirm({ key, slot }: LedgerEntry<K>, at: number, isLate: boolean): void {
@@ -241,7 +235,7 @@ export class Settlement<V, K> {
   }
 
   /** The block of a trade was taken back, and another one has it. */
-  #move(trade: Trade<V, K> | undefined): void {
+  #moveUp(trade: Trade<V, K> | undefined): void {
     if (!trade?.isConfirmed) return;
     for (const each of [trade, ...this.#losersTo(trade)]) {
       each.block = this.#blocks;
@@ -259,7 +253,7 @@ export class Settlement<V, K> {
     const rivals = this.#slots.rivalsOf(trade);
     trade.block = this.#blocks;
     if (isConfirmed) {
-      if (seenAt === undefined) this.#await(trade, this.#lone, at);
+      if (seenAt === undefined) this.#move(trade, this.#lone, at);
       else {
         this.#emit(trade, 'confirmed', Math.max(confirmedAt, seenAt));
         this.#keep(trade);
@@ -279,12 +273,12 @@ export class Settlement<V, K> {
     } else if (state === undefined && seenAt === undefined) this.#forget(trade);
     else {
       if (state !== undefined && state !== 'reorged') this.#emit(trade, 'reorged', at);
-      if (seenAt === undefined) this.#keep(trade, this.#decided);
-      else this.#await(trade, this.#waiting, at);
+      if (seenAt === undefined) this.#keep(trade);
+      else this.#move(trade, this.#waiting, at);
     }
   }
 
-  #await(trade: Trade<V, K>, list: TradeList<V, K>, since: number): void {
+  #move(trade: Trade<V, K>, list: TradeList<V, K>, since: number): void {
     trade.since = since;
     list.add(trade);
   }
@@ -301,7 +295,7 @@ export class Settlement<V, K> {
     const gap = this.#slots.rivalsOf(trade).find((rival) => !rival.isConfirmed && rival.doubt !== undefined)?.doubt;
     const because = this.#lacks(this.#ledger, trade) ?? (gap && { side: 'ledger', why: 'gap', gap });
     this.#conclude(trade, 'expired', at, because);
-    this.#keep(trade, this.#decided);
+    this.#keep(trade);
   }
 
   /** The feed has not shown a confirmed trade in time. */
@@ -325,10 +319,8 @@ export class Settlement<V, K> {
     return because ?? (isLost ? { side: side.name, why: 'evicted' } : undefined);
   }
 
-  /** Keeps a decided trade until its block is deep enough, and then for a while. */
-  #keep(trade: Trade<V, K>, list = this.#depth === 0 ? this.#decided : this.#shallow): void {
-    trade.since = Math.max(this.#now, this.#lastAt);
-    list.add(trade);
+  #keep(trade: Trade<V, K>): void {
+    this.#move(trade, this.#decided, Math.max(this.#now, this.#lastAt));
   }
 
   #setSlot(trade: Trade<V, K>, slot: unknown): void {

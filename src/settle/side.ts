@@ -1,5 +1,13 @@
 import type { ClusterLifecycleEvent, Gap } from '../protocol/event.js';
-import { afterEvent, afterItem, createGap, type FeedState, gapUntil, isOfRelay, noFeed } from '../protocol/feed-state.js';
+import {
+  afterEvent,
+  afterItem,
+  createGap,
+  type FeedState,
+  gapUntil,
+  isOfRelay,
+  noFeed,
+} from '../protocol/feed-state.js';
 import { EventTime } from '../operators/items/event-time.js';
 import { timeOf } from '../operators/items/item.js';
 import type { Because } from './outcome.js';

@@ -54,6 +54,11 @@ export class TradeList<V, K> {
     return this.first === undefined ? Infinity : this.first.since + this.#stayMs;
   }
 
+  /** The block of the first trade. */
+  get lowest(): number {
+    return this.first === undefined ? Infinity : this.first.block;
+  }
+
   /** Moves a trade from its list to this one. */
   add(trade: Trade<V, K>): void {
     trade.list?.remove(trade);

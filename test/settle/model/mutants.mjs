@@ -21,8 +21,8 @@ export const mutants = [
   {
     name: 'an outcome is forgotten before its block is deep enough',
     file: 'settle/settlement.ts',
-    find: 'this.#depth === 0 ?',
-    replacement: 'this.#depth > 0 ?',
+    find: ' && this.#decided.lowest <= deep',
+    replacement: '',
     seed: 19,
   },
   {
