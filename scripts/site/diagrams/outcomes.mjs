@@ -54,20 +54,19 @@ const outcomesOf = ({ feed, blocks, endMs = 2_600, ...options }) => {
   return { end: endMs, rows };
 };
 
-const labelOf = ({ state, key, leadMs, by, because, late, previous }) =>
+const labelOf = ({ state, key, leadMs, by, because, late }) =>
   [
     `${key} ${state}`,
     ...(leadMs === undefined ? [] : [`lead ${leadMs} ms`]),
     ...(by === undefined ? [] : [`by ${by}`]),
     ...(because === undefined ? [] : [`${because.side} ${because.why}`]),
     ...(late ? ['late'] : []),
-    ...(previous === undefined ? [] : [`was ${previous.state}`]),
   ].join(', ');
 
 const diagramOf = (title, settings) => ({ title, run: () => outcomesOf(settings) });
 
 export const outcomeDiagrams = {
-  'outcome-confirmed': diagramOf('confirmed: the ledger has the trade, before or shortly after the feed shows it', {
+  'outcome-confirmed': diagramOf('confirmed: the ledger has the trade', {
     feed: 'O---a-------------b-------',
     blocks: [
       [0, ''],
@@ -107,9 +106,8 @@ export const outcomeDiagrams = {
       [0, ''],
       [400, ''],
       [800, 'a'],
-      [1_200, '', 'fork'],
-      [1_800, 'a'],
-      [2_200, ''],
+      [1_400, '', 'fork'],
+      [2_000, 'a'],
     ],
   }),
   'outcome-unseen': diagramOf('unseen: the ledger has a trade that the open feed did not show', {
