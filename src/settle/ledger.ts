@@ -1,5 +1,5 @@
-import { asyncScheduler, catchError, concat, concatMap, defaultIfEmpty, defer, EMPTY, from, map, mergeMap } from 'rxjs';
-import { type Observable, type ObservableInput, of, type OperatorFunction, type SchedulerLike, take } from 'rxjs';
+import { asyncScheduler, concat, concatMap, defer, EMPTY, materialize, mergeMap, type Observable } from 'rxjs';
+import { type ObservableInput, type OperatorFunction, type SchedulerLike, take } from 'rxjs';
 import type { Gap, Watermark } from '../protocol/event.js';
 import type { Meaning } from '../protocol/failures/meanings.js';
 import { createFailure } from '../protocol/failures/trade-feed-error.js';
@@ -81,26 +81,20 @@ export const ledger = <B, K>(options: LedgerOptions<B, K>): OperatorFunction<B, 
     defer(() => {
       const chain = new Chain<B, K>(checked, () => scheduler.now());
       let isFilling = false;
-      const fill$: Observable<LedgerStep<K> | Gap | Watermark> = defer(() => {
-        const child = chain.orphan;
-        isFilling = child !== undefined && fetchParent !== undefined;
+      const fill$: Observable<Output<K>> = defer(() => {
+        const child = isFilling ? undefined : chain.orphan;
         if (child === undefined || fetchParent === undefined) return EMPTY;
-        return defer(() => from(fetchParent(child))).pipe(
+        isFilling = true;
+        return defer(() => fetchParent(child)).pipe(
+          materialize(),
           take(1),
-          map((parent) => ({ parent, cause: undefined })),
-          defaultIfEmpty({ parent: undefined, cause: undefined }),
-          catchError((cause: unknown) => of({ parent: undefined, cause })),
-          concatMap(({ parent, cause }) => concat(chain.fill(child, parent, cause), fill$)),
+          concatMap(({ value, error }) => {
+            isFilling = false;
+            return concat(chain.fill(child, value, error), fill$);
+          }),
         );
       });
-      return source.pipe(
-        mergeMap((block) =>
-          concat(
-            chain.receive(block),
-            defer(() => (isFilling ? EMPTY : fill$)),
-          ),
-        ),
-      );
+      return source.pipe(mergeMap((block) => concat(chain.receive(block), fill$)));
     });
 };
 
@@ -116,18 +110,18 @@ const optional = {
   scheduler: aScheduler,
 };
 
+type Checked<B, K> = LedgerOptions<B, K> & Readonly<Record<'depth' | 'maxHeld', number>>;
+
+type Output<K> = LedgerStep<K> | Gap | Watermark;
+
 interface Block<B, K> {
   readonly source: B;
   readonly id: unknown;
   readonly parent: unknown;
   readonly height: number;
   readonly entries: readonly LedgerEntry<K>[];
-  readonly isLate: boolean;
+  isLate: boolean;
 }
-
-type Output<K> = LedgerStep<K> | Gap | Watermark;
-
-type Checked<B, K> = LedgerOptions<B, K> & Readonly<Record<'depth' | 'maxHeld', number>>;
 
 /** The tree of the last blocks. It follows the highest, and holds those whose parent is missing. */
 class Chain<B, K> {
@@ -135,7 +129,7 @@ class Chain<B, K> {
   readonly #clock: () => number;
   readonly #tree = new Map<unknown, Block<B, K>>();
   /** Blocks without a known parent, in the order of arrival. */
-  #held: Block<B, K>[] = [];
+  #held: readonly Block<B, K>[] = [];
   #tip: Block<B, K> | undefined;
   /** The height of the lowest block: the chain below it is unknown. */
   #lowest = Infinity;
@@ -151,23 +145,19 @@ class Chain<B, K> {
 
   /** The block whose parent is to be fetched. */
   get orphan(): B | undefined {
-    const held = new Set(this.#held.map(({ id }) => id));
-    return this.#held.find(({ parent }) => !held.has(parent))?.source;
+    return this.#held.find(({ parent }) => !this.#held.some(({ id }) => id === parent))?.source;
   }
 
   receive(source: B): readonly Output<K>[] {
     const { at, depth, maxHeld, fetchParent } = this.#options;
     this.#now = Math.max(this.#now, at?.(source) ?? this.#clock());
-    const outputs = this.#accept(this.#read(source, false));
+    const outputs = this.#accept(source, false);
     const mostHeld = fetchParent === undefined ? maxHeld : depth;
     // A branch that stays behind: what is followed is certain, what was missing is not.
-    const lowest = (this.#tip?.height ?? 0) - mostHeld;
-    if (this.#held.some(({ height }) => height <= lowest)) {
-      this.#held = this.#held.filter(({ height }) => height > lowest);
-      outputs.push(this.#gap(undefined));
-    }
-    if (this.#held.length > mostHeld) outputs.push(...this.#giveUp(undefined));
-    return this.#held.length > 0 ? outputs : [...outputs, this.#mark()];
+    const ahead = this.#held.filter(({ height }) => height > (this.#tip?.height ?? 0) - mostHeld);
+    if (ahead.length < this.#held.length) outputs.push(this.#gap(undefined));
+    this.#held = ahead;
+    return this.#marked(ahead.length > mostHeld ? [...outputs, ...this.#giveUp(undefined)] : outputs);
   }
 
   /** Receives the parent that was fetched for a block, or what went wrong. */
@@ -179,98 +169,73 @@ class Chain<B, K> {
     if (at === undefined) this.#now = Math.max(this.#now, this.#clock());
     this.#fetched += 1;
     const isRight = parent !== undefined && parent !== null && id(parent) === waiting.parent;
-    const outputs = isRight && this.#fetched <= depth ? this.#accept(this.#read(parent, true)) : this.#giveUp(cause);
+    return this.#marked(isRight && this.#fetched <= depth ? this.#accept(parent, true) : this.#giveUp(cause));
+  }
+
+  /** Adds a watermark if no block is missing. */
+  #marked(outputs: readonly Output<K>[]): readonly Output<K>[] {
     if (this.#held.length > 0) return outputs;
     this.#fetched = 0;
-    return [...outputs, this.#mark()];
-  }
-
-  #read(source: B, isLate: boolean): Block<B, K> {
-    const { id, parent, height, entries } = this.#options;
-    return {
-      source,
-      id: id(source),
-      parent: parent(source),
-      height: height(source),
-      entries: entries(source),
-      isLate,
-    };
-  }
-
-  #mark(): Watermark {
     this.#markedAt = this.#now;
-    return { type: 'watermark', at: this.#now };
+    return [...outputs, { type: 'watermark', at: this.#now }];
   }
 
-  #accept(block: Block<B, K>): Output<K>[] {
-    const { id, parent, height } = block;
+  #accept(source: B, isLate: boolean): Output<K>[] {
+    const { id: idOf, parent: parentOf, height: heightOf, entries } = this.#options;
+    const [id, parent, height] = [idOf(source), parentOf(source), heightOf(source)];
     if (this.#tree.has(id) || this.#held.some((held) => held.id === id)) return [];
-    if (this.#tip === undefined) return this.#root(block);
+    const block = { source, id, parent, height, entries: entries(source), isLate };
     // A block at the end of the tree is not below it, so its parent does not matter.
-    if (!this.#tree.has(parent) && height > this.#lowest) {
-      this.#held.push(block);
+    if (this.#tip === undefined) this.#lowest = height;
+    else if (!this.#tree.has(parent) && height > this.#lowest) {
+      this.#held = [...this.#held, block];
       return [];
     }
     return this.#attach(block);
   }
 
-  #root(block: Block<B, K>): Output<K>[] {
-    this.#lowest = block.height;
-    return this.#attach(block);
-  }
-
   /** Adds a block to the tree, and the held ones above it. Follows the highest of them. */
   #attach(block: Block<B, K>): Output<K>[] {
-    const fillsHole = this.#held.some(({ parent }) => parent === block.id);
-    const added = [{ ...block, isLate: block.isLate || fillsHole }];
+    const added = [block];
+    for (const { id } of added) added.push(...this.#held.filter(({ parent }) => parent === id));
+    this.#held = this.#held.filter((held) => !added.includes(held));
     for (const each of added) {
       this.#tree.set(each.id, each);
-      for (const held of this.#held) if (held.parent === each.id) added.push({ ...held, isLate: true });
-      this.#held = this.#held.filter(({ parent }) => parent !== each.id);
+      // It fills a hole, or was behind one.
+      each.isLate ||= added.length > 1;
     }
-    const highest = added.reduce((best, each) => (each.height >= best.height ? each : best));
-    return highest.height >= (this.#tip?.height ?? -Infinity) ? this.#follow(highest) : [];
+    const tip = highestOf(added);
+    return tip.height >= (this.#tip?.height ?? -Infinity) ? this.#follow(tip) : [];
   }
 
   #follow(tip: Block<B, K>): Output<K>[] {
-    const before = this.#tip;
+    const [before, after] = [this.#branchOf(this.#tip), this.#branchOf(tip)];
+    const added = [...after].filter((block) => !before.has(block)).reverse();
+    const reverted = [...before].filter((block) => !after.has(block));
+    const blocks = tip.height - (this.#tip?.height ?? tip.height - 1);
     this.#tip = tip;
-    const isNew = new Set(this.#branchOf(tip));
-    const old = before === undefined ? [] : this.#branchOf(before);
-    const reverted = old.filter((block) => !isNew.has(block));
-    const known = new Set(old);
-    const added = [...isNew].filter((block) => !known.has(block)).reverse();
-    this.#prune(tip.height - this.#options.depth);
-    const blocks = before === undefined ? 1 : tip.height - before.height;
+    this.#lowest = Math.max(this.#lowest, tip.height - this.#options.depth);
+    for (const [id, { height }] of this.#tree) if (height < this.#lowest) this.#tree.delete(id);
     if (reverted.length === 0) return added.map((block) => this.#step([block], 1));
-    const step = this.#step(added, blocks);
-    return [{ ...step, reverted: reverted.flatMap(({ entries }) => entries) }];
+    return [{ ...this.#step(added, blocks), reverted: reverted.flatMap(({ entries }) => entries) }];
   }
 
   #step(added: readonly Block<B, K>[], blocks: number): LedgerStep<K> {
-    const isLate = added.some((block) => block.isLate);
     return {
       type: 'ledger',
       at: this.#now,
       confirmed: added.flatMap(({ entries }) => entries),
       depth: this.#options.depth,
       ...(blocks !== 1 && { blocks }),
-      ...(isLate && { late: true }),
+      ...(added.some(({ isLate }) => isLate) && { late: true }),
     };
   }
 
   /** Returns a block and those below it, from the highest. */
-  #branchOf(tip: Block<B, K>): readonly Block<B, K>[] {
-    const branch: Block<B, K>[] = [];
-    for (let block: Block<B, K> | undefined = tip; block !== undefined; block = this.#tree.get(block.parent))
-      branch.push(block);
+  #branchOf(tip: Block<B, K> | undefined): ReadonlySet<Block<B, K>> {
+    const branch = new Set<Block<B, K>>();
+    for (let block = tip; block !== undefined; block = this.#tree.get(block.parent)) branch.add(block);
     return branch;
-  }
-
-  #prune(lowest: number): void {
-    if (lowest <= this.#lowest) return;
-    this.#lowest = lowest;
-    for (const [id, { height }] of this.#tree) if (height < lowest) this.#tree.delete(id);
   }
 
   #gap(cause: unknown): Gap {
@@ -280,27 +245,28 @@ class Chain<B, K> {
 
   /** The blocks between the tree and the held ones can't be had: begins a new tree with the highest held block. */
   #giveUp(cause: unknown): readonly Output<K>[] {
-    const tip = this.#tip as Block<B, K>;
-    const doubted = this.#branchOf(tip).flatMap(({ entries }) => entries);
-    const held = this.#held;
-    const highest = held.reduce((best, each) => (each.height >= best.height ? each : best));
-    let root = highest;
-    for (let next: Block<B, K> | undefined = root; next !== undefined;) {
-      root = next;
-      const { parent } = root;
-      next = held.find(({ id }) => id === parent);
-    }
-    this.#held = held.filter((block) => block !== root);
+    const doubted = [...this.#branchOf(this.#tip)].flatMap(({ entries }) => entries);
     const gap = this.#gap(cause);
+    let root = highestOf(this.#held);
+    for (let below: typeof root | undefined = root; below !== undefined;) {
+      root = below;
+      const { parent } = root;
+      below = this.#held.find(({ id }) => id === parent);
+    }
+    const blocks = Math.max(0, root.height - (this.#tip?.height ?? 0));
     this.#tree.clear();
     this.#tip = undefined;
-    this.#fetched = 0;
-    const [first, ...more] = this.#root(root) as LedgerStep<K>[];
+    this.#lowest = root.height;
+    this.#held = this.#held.filter((block) => block !== root);
+    const [first, ...more] = this.#attach(root) as LedgerStep<K>[];
     this.#held = [];
-    const blocks = Math.max(0, root.height - tip.height);
     return [gap, { ...(first as LedgerStep<K>), doubted, gap, blocks }, ...more];
   }
 }
+
+/** Returns the highest block, of two equal heights the later. */
+const highestOf = <B, K>(blocks: readonly Block<B, K>[]): Block<B, K> =>
+  blocks.reduce((best, each) => (each.height >= best.height ? each : best));
 
 const blocksMissing: Meaning = {
   code: 'connection-lost',

@@ -16,7 +16,7 @@ import type { WindowSource } from '../operators/window/window.js';
 import type { ClusterLifecycleEvent, Gap, Watermark } from '../protocol/event.js';
 import { aFunction, aScheduler, checkRequired, clampMs, durationMs, objectWith } from '../protocol/validate.js';
 import { positiveCount, positiveMs, type Rule, validated } from '../protocol/validate.js';
-import { feedOver, FromLedger, Join, ledgerOver } from './join.js';
+import { FromLedger, Join, over } from './join.js';
 import type { LedgerStep, Outcome } from './outcome.js';
 
 /** The options of {@link settle}. Durations are in ms of event time. */
@@ -110,18 +110,11 @@ export const settle = <E, K, V = ItemOf<E>>(
       const wake$ = defer(() => {
         const waitMs = join.waitMs();
         return waitMs === Infinity ? NEVER : timer(clampMs(Math.max(1, Math.ceil(waitMs))), scheduler);
-      });
-      const steps$ = ledger$.pipe(
-        map((value) => new FromLedger(value)),
-        endWith(ledgerOver),
-        takeUntil(join.isDecided$),
-      );
-      return collect$(merge(steps$, source.pipe(endWith(feedOver))), join, (added) =>
-        added.pipe(
-          switchMap(() => wake$.pipe(repeat())),
-          filter(() => join.tick()),
-        ),
-      );
+      }).pipe(repeat());
+      const fromLedger$ = ledger$.pipe(endWith(over)).pipe(map((value) => new FromLedger(value)));
+      const both$ = merge(fromLedger$.pipe(takeUntil(join.isDecided$)), source.pipe(endWith(over)));
+      const ticks = switchMap(() => wake$.pipe(filter(() => join.tick())));
+      return collect$(both$, join, ticks);
     })) as never;
 };
 

@@ -1,6 +1,8 @@
+import { bytesOf } from '../operators/items/item.js';
+import type { Gap } from '../protocol/event.js';
 import type { Because, LedgerEntry, LedgerStep, Outcome, OutcomeState } from './outcome.js';
 import type { Side } from './side.js';
-import { factsOf, previousOf, Trade, Trades } from './trade.js';
+import { Slots, Trade, TradeList } from './trade.js';
 
 type Limit = 'withinMs' | 'withinBlocks' | 'graceMs' | 'rememberMs' | 'maxTrades' | 'maxBytes';
 
@@ -15,9 +17,20 @@ export class Settlement<V, K> {
   readonly #feed: Side;
   readonly #ledger: Side;
   readonly #push: (outcome: Outcome<V, K>) => void;
-  /** How many entries wait in the steps of the ledger. They count, too. */
-  queuedEntries = 0;
-  readonly #trades = new Trades<V, K>();
+  readonly #byKey = new Map<K, Trade<V, K>>();
+  readonly #slots = new Slots<V, K>();
+  // A trade is in one of these lists.
+  readonly #queued = new TradeList<V, K>(0, 'ledger');
+  readonly #waiting: TradeList<V, K>;
+  /** Only the ledger has it: it waits for the feed. */
+  readonly #lone: TradeList<V, K>;
+  /** Decided, and remembered for a while, and until its block can't be taken back. */
+  readonly #decided: TradeList<V, K>;
+  /** The steps that are not folded yet, by time. */
+  readonly #steps: { readonly at: number; readonly step: LedgerStep<K> }[] = [];
+  /** Trades, and the entries of steps. */
+  #count = 0;
+  #bytes = 0;
   #blocks = 0;
   #depth = 0;
   /** Times count from here, in epoch ms: V8 stores small whole numbers in the trade, and large ones outside. */
@@ -34,309 +47,263 @@ export class Settlement<V, K> {
     this.#feed = feed;
     this.#ledger = ledger;
     this.#push = push;
+    this.#waiting = new TradeList(limits.withinMs, 'ledger');
+    this.#lone = new TradeList(limits.graceMs, 'feed');
+    this.#decided = new TradeList(limits.rememberMs);
   }
 
-  get origin(): number {
-    return this.#origin ?? 0;
-  }
-
+  /** Whether a trade of the feed waits. */
   get isWaiting(): boolean {
-    return this.#trades.waiting.size > 0 || this.#trades.queued.size > 0;
+    return (this.#waiting.first ?? this.#queued.first) !== undefined;
   }
 
-  /** The time of the next decision. It is made when all values up to that time are folded. */
-  get nextDue(): number {
-    return this.#nextDue + this.origin;
+  /** Up to when both sides must be complete before something is folded, in epoch ms. */
+  get nextAt(): number {
+    const decidedAt = Math.min(this.#waiting.due, this.#lone.due) + 1;
+    return this.#epoch(Math.min(this.#queued.due, this.#steps[0]?.at ?? Infinity, decidedAt));
   }
 
-  get nextSeenAt(): number {
-    return (this.#trades.queued.first?.since ?? Infinity) + this.origin;
-  }
-
-  get #nextDue(): number {
-    const waiting = this.#trades.waiting.first;
-    const lone = this.#trades.lone.first;
-    return Math.min(
-      waiting === undefined ? Infinity : waiting.since + this.#limits.withinMs,
-      lone === undefined ? Infinity : lone.since + this.#limits.graceMs,
-    );
-  }
-
-  queue(key: K, slot: unknown, value: V, bytes: number, seenAt: number): void {
-    const at = seenAt - (this.#origin ??= seenAt);
-    const trade = new Trade<V, K>(key, at);
+  queue(key: K, slot: unknown, value: V, seenAt: number): void {
+    const trade = new Trade<V, K>(key, this.#sinceOrigin(seenAt));
     trade.slot = slot;
     trade.value = value;
-    trade.bytes = bytes;
-    trade.seenAt = at;
-    this.#trades.queued.add(trade);
-    this.#trades.bytes += bytes;
+    trade.seenAt = trade.since;
+    trade.bytes = bytesOf(value);
+    this.#bytes += trade.bytes;
+    this.#count += 1;
+    this.#queued.add(trade);
   }
 
-  /** Moves the time, before what has that time is folded. */
-  passTo(epochMs: number): void {
-    const time = epochMs - (this.#origin ??= epochMs);
-    if (time <= this.#now) return;
-    this.#now = time;
-    const { decided } = this.#trades;
-    const before = time - this.#limits.rememberMs;
-    for (let trade = decided.first; trade !== undefined && trade.since < before; trade = decided.first)
-      this.#trades.forget(trade);
+  queueStep(step: LedgerStep<K>, placeAt: number): void {
+    const steps = this.#steps;
+    const [stepAt, earliest] = [this.#sinceOrigin(step.at), this.#sinceOrigin(placeAt)];
+    // It may not overtake the steps before it.
+    const at = Math.min(stepAt, Math.max(earliest, steps.at(-1)?.at ?? earliest));
+    let place = steps.length;
+    while (at < (steps[place - 1]?.at ?? -Infinity)) place -= 1;
+    steps.splice(place, 0, { at, step });
+    this.#count += entriesOf(step);
   }
 
-  decide(): void {
-    const due = this.#nextDue;
-    const lone = this.#trades.lone.first;
-    if (lone !== undefined && lone.since + this.#limits.graceMs === due) this.#miss(lone, due);
-    else this.#expire(this.#trades.waiting.first as Trade<V, K>, due);
-  }
-
-  /** Folds the first trade of the queue. */
-  see(): void {
-    const trade = this.#trades.queued.first as Trade<V, K>;
-    this.#trades.queued.remove(trade);
-    const known = this.#trades.get(trade.key);
-    if (known === undefined) {
-      this.#trades.add(trade);
-      this.#wait(trade, trade.since);
-    } else if (known.seenAt === undefined) this.#show(known, trade);
-    else {
-      this.#trades.bytes -= trade.bytes;
-      if (known.list === this.#trades.decided) this.#remember(known);
-    }
-  }
-
-  step(step: LedgerStep<K>): void {
-    const at = step.at - (this.#origin ??= step.at);
-    const { confirmed, reverted = [], doubted = [], blocks = 1, depth = 0 } = step;
-    this.#depth = depth;
-    this.#blocks += blocks;
-    if (reverted.length > 0) {
-      const moved = new Set(confirmed.map(({ key }) => key));
-      for (const { key } of reverted) {
-        const trade = this.#trades.get(key);
-        if (trade?.confirmedAt === undefined) continue;
-        if (moved.has(key)) this.#move(trade);
-        else this.#takeBack(trade, at);
+  /** Folds what happened up to a time, and decides what was due before another one. In epoch ms. */
+  foldTo(untilMs: number, decideUntilMs: number): void {
+    const [until, decideUntil] = [untilMs - this.#epoch(0), decideUntilMs - this.#epoch(0)];
+    for (;;) {
+      const seenAt = this.#queued.due;
+      const at = Math.min(seenAt, this.#steps[0]?.at ?? Infinity);
+      const due = Math.min(this.#waiting.due, this.#lone.due);
+      if (due < at && due < decideUntil) {
+        this.#passTo(due);
+        if (this.#lone.due === due) this.#miss(this.#lone.first as Trade<V, K>, due);
+        else this.#expire(this.#waiting.first as Trade<V, K>, due);
+      } else if (at > until || at === Infinity) return;
+      else {
+        this.#passTo(at);
+        if (seenAt === at) this.#see(this.#queued.first as Trade<V, K>);
+        else this.#foldStep();
       }
     }
-    for (const { key } of doubted) this.#doubt(this.#trades.get(key), step, at);
-    for (const entry of confirmed) this.#confirm(entry, at, step.late === true);
-    const { waiting, shallow } = this.#trades;
-    const lowest = this.#blocks - this.#limits.withinBlocks;
-    for (let trade = waiting.first; trade !== undefined && trade.block <= lowest; trade = waiting.first)
-      this.#expire(trade, at);
-    const deep = this.#blocks - depth;
-    for (let trade = shallow.first; trade !== undefined && trade.block <= deep; trade = shallow.first)
-      this.#remember(trade);
   }
 
   /** Corrects what was decided before a hole of a side became known. */
-  revise(side: Because['side']): void {
-    const [state, of] = side === 'ledger' ? (['expired', this.#ledger] as const) : (['unseen', this.#feed] as const);
-    for (const list of [this.#trades.decided, this.#trades.shallow])
-      for (let trade = list.first; trade !== undefined; trade = trade.after) {
-        const gap = trade.state === state ? of.newHoleIn(...this.#neededOf(trade)) : undefined;
-        if (gap !== undefined) this.#emit(trade, 'unknown', this.#now, { because: { side, why: 'gap', gap } });
-      }
+  revise(side: Side): void {
+    const state = side === this.#ledger ? 'expired' : 'unseen';
+    for (let trade = this.#decided.first; trade !== undefined; trade = trade.after) {
+      const because = trade.state === state ? this.#lacks(side, trade) : undefined;
+      if (because?.why === 'gap') this.#emit(trade, 'unknown', this.#now, { because });
+    }
   }
 
-  /**
-   * Removes what exceeds the bounds: decided trades first, then those that the feed has not shown, then the others.
-   * Returns whether only steps of the ledger are left to remove.
-   */
-  evict(): boolean {
-    const trades = this.#trades;
-    const { maxTrades, maxBytes, withinMs, rememberMs, graceMs } = this.#limits;
-    while (trades.size + this.queuedEntries > maxTrades || trades.bytes > maxBytes) {
-      const trade = trades.leastNeeded;
-      if (trade === undefined) return true;
-      const at = this.#now === -Infinity ? trade.since : this.#now;
-      const isOpen = trade.list === trades.waiting || trade.list === trades.queued;
-      if (isOpen) this.#emit(trade, 'unknown', at, { because: evicted('ledger') });
-      else if (trade.list === trades.lone) this.#emit(trade, 'unknown', at, { because: evicted('feed') });
-      const waitMs = isOpen ? withinMs : graceMs;
-      this.#lostUntil = Math.max(this.#lostUntil, trade.since + waitMs + rememberMs);
-      this.#lostUntilBlock = this.#blocks + this.#depth;
-      this.#trades.forget(trade);
+  /** Removes what exceeds the bounds: decided trades first, then those that the feed has not shown, then the others. */
+  evict(): void {
+    const { maxTrades, maxBytes, rememberMs, graceMs } = this.#limits;
+    while (this.#count > maxTrades || this.#bytes > maxBytes) {
+      const lists = [this.#decided, this.#lone, this.#waiting, this.#queued];
+      const { first, side } = lists.find((list) => list.first !== undefined) ?? {};
+      if (first === undefined) {
+        if (this.#steps.length === 0) return;
+        this.#foldStep();
+      } else {
+        const at = this.#now === -Infinity ? first.since : this.#now;
+        if (side !== undefined) this.#emit(first, 'unknown', at, { because: { side, why: 'evicted' } });
+        const waitMs = side === 'ledger' ? this.#limits.withinMs : graceMs;
+        this.#lostUntil = Math.max(this.#lostUntil, first.since + waitMs + rememberMs);
+        this.#lostUntilBlock = this.#blocks + this.#depth;
+        this.#forget(first);
+      }
     }
-    return false;
   }
 
   /** Nothing more can be decided. */
   end(): void {
-    while (this.#trades.queued.first !== undefined) this.see();
-    for (const side of ['ledger', 'feed'] as const) {
-      const list = side === 'ledger' ? this.#trades.waiting : this.#trades.lone;
-      for (let trade = list.first; trade !== undefined; trade = list.first) {
-        this.#emit(trade, 'unknown', this.#now, { because: { side, why: 'end' } });
-        this.#remember(trade);
-      }
+    for (const { first, side } of [this.#waiting, this.#lone])
+      for (let trade = first; trade !== undefined; trade = trade.after)
+        this.#emit(trade, 'unknown', this.#now, { because: { side: side as Because['side'], why: 'end' } });
+  }
+
+  #sinceOrigin(epochMs: number): number {
+    return epochMs - (this.#origin ??= epochMs);
+  }
+
+  #epoch(time: number): number {
+    return time + (this.#origin ?? 0);
+  }
+
+  /** Moves the time, before what has that time is folded. */
+  #passTo(time: number): void {
+    if (time <= this.#now) return;
+    this.#now = time;
+    const deep = this.#blocks - this.#depth;
+    while (this.#decided.due < time && this.#decided.lowest <= deep) this.#forget(this.#decided.first as Trade<V, K>);
+  }
+
+  #forget(trade: Trade<V, K>): void {
+    // A trade of the queue can have the key of another one.
+    if (trade.list !== this.#queued) {
+      this.#byKey.delete(trade.key);
+      this.#slots.remove(trade);
+    }
+    trade.list?.remove(trade);
+    this.#bytes -= trade.bytes;
+    this.#count -= 1;
+  }
+
+  /** Folds the first trade of the queue. */
+  #see(trade: Trade<V, K>): void {
+    const { key, slot, since } = trade;
+    const known = this.#byKey.get(key);
+    if (known === undefined) {
+      this.#byKey.set(key, trade);
+      this.#slots.add(trade);
+      return this.#review(trade, since);
+    }
+    this.#queued.remove(trade);
+    this.#count -= 1;
+    if (known.seenAt === undefined) {
+      known.value = trade.value;
+      known.bytes = trade.bytes;
+      known.seenAt = since;
+      this.#setSlot(known, slot);
+      this.#review(known, since);
+    } else {
+      this.#bytes -= trade.bytes;
+      if (known.list === this.#decided) this.#keep(known);
     }
   }
 
-  /** The feed shows a trade that the ledger had before. */
-  #show(known: Trade<V, K>, { value, bytes, since, slot }: Trade<V, K>): void {
-    known.value = value;
-    known.bytes = bytes;
-    known.seenAt = since;
-    this.#trades.setSlot(known, slot);
-    if (known.confirmedAt !== undefined) this.#settle(known);
-    else if (known.doubt !== undefined && known.state === undefined) this.#emitDoubt(known, known.doubt, since);
-    else if (known.state === 'reorged') this.#wait(known, since);
-  }
-
-  /** A trade that the feed has shown waits for the ledger, unless the ledger has another one of its slot. */
-  #wait(trade: Trade<V, K>, since: number): void {
-    const winner = this.#trades.rivalsOf(trade).find(({ confirmedAt }) => confirmedAt !== undefined);
-    if (winner !== undefined) this.#replace(trade, winner);
-    else this.#waitFrom(trade, since);
+  /** Folds the first step of the queue. */
+  #foldStep(): void {
+    const { step } = this.#steps.shift() as { readonly step: LedgerStep<K> };
+    const { confirmed, reverted = [], doubted = [], blocks = 1, depth = 0, gap } = step;
+    const at = this.#sinceOrigin(step.at);
+    this.#count -= entriesOf(step);
+    this.#depth = depth;
+    this.#blocks += blocks;
+    const kept = new Set(reverted.length > 0 ? confirmed.map(({ key }) => key) : []);
+    for (const { key } of reverted)
+      if (kept.has(key)) this.#moveUp(this.#byKey.get(key));
+      else this.#withdraw(this.#byKey.get(key), at, undefined);
+    if (gap !== undefined) for (const { key } of doubted) this.#withdraw(this.#byKey.get(key), at, gap);
+    for (const entry of confirmed) this.#confirm(entry, at, step.late === true);
+    const lowest = this.#blocks - this.#limits.withinBlocks;
+    while (this.#waiting.lowest <= lowest) this.#expire(this.#waiting.first as Trade<V, K>, at);
   }
 
   #confirm({ key, slot }: LedgerEntry<K>, at: number, isLate: boolean): void {
-    let trade = this.#trades.get(key);
-    if (trade?.confirmedAt !== undefined) return;
+    let trade = this.#byKey.get(key);
     if (trade === undefined) {
       trade = new Trade<V, K>(key, at);
-      this.#trades.add(trade);
-    }
+      this.#byKey.set(key, trade);
+      this.#count += 1;
+    } else if (trade.isConfirmed) return;
+    trade.isConfirmed = true;
     trade.confirmedAt = at;
     trade.isLate = isLate;
     trade.doubt = undefined;
-    trade.block = this.#blocks;
-    if (this.#limits.slot !== undefined) this.#trades.setSlot(trade, slot);
-    if (trade.seenAt !== undefined) return this.#settle(trade);
-    trade.since = at;
-    this.#trades.lone.add(trade);
-    this.#replaceRivals(trade);
+    if (this.#limits.slot !== undefined) this.#setSlot(trade, slot);
+    this.#review(trade, at);
   }
 
-  #settle(trade: Trade<V, K>): void {
-    const { confirmedAt, seenAt } = trade as { confirmedAt: number; seenAt: number };
-    this.#emit(trade, 'confirmed', Math.max(confirmedAt, seenAt));
-    this.#keep(trade);
-    this.#replaceRivals(trade);
-  }
-
-  #move(trade: Trade<V, K>): void {
-    for (const each of [trade, ...this.#trades.rivalsOf(trade)]) {
-      if (each !== trade && each.state !== 'replaced') continue;
-      each.block = this.#blocks;
-      if (each.list !== this.#trades.lone) this.#keep(each);
+  /** The ledger takes a trade back, or may have done so in a hole. Also counts for those that it replaced. */
+  #withdraw(trade: Trade<V, K> | undefined, at: number, doubt: Gap | undefined): void {
+    if (!trade?.isConfirmed) return;
+    trade.isConfirmed = false;
+    for (const each of [trade, ...this.#losersTo(trade)]) {
+      each.doubt = doubt;
+      this.#review(each, at);
     }
   }
 
-  #takeBack(trade: Trade<V, K>, at: number): void {
-    for (const rival of this.#trades.rivalsOf(trade))
-      if (rival.state === 'replaced') {
-        this.#emit(rival, 'reorged', at);
-        this.#waitFrom(rival, at);
+  /** The block of a trade was taken back, and another one has it. */
+  #moveUp(trade: Trade<V, K> | undefined): void {
+    if (!trade?.isConfirmed) return;
+    for (const each of [trade, ...this.#losersTo(trade)]) {
+      each.block = this.#blocks;
+      if (each.list !== this.#lone) this.#keep(each);
+    }
+  }
+
+  #losersTo(winner: Trade<V, K>): readonly Trade<V, K>[] {
+    return this.#slots.rivalsOf(winner).filter(({ state }) => state === 'replaced');
+  }
+
+  /** Draws the conclusion of what has changed about a trade. */
+  #review(trade: Trade<V, K>, at: number): void {
+    const { seenAt, state, isConfirmed, confirmedAt, doubt } = trade;
+    const rivals = this.#slots.rivalsOf(trade);
+    trade.block = this.#blocks;
+    if (isConfirmed) {
+      if (seenAt === undefined) this.#move(trade, this.#lone, at);
+      else {
+        this.#emit(trade, 'confirmed', Math.max(confirmedAt, seenAt));
+        this.#keep(trade);
       }
-    if (trade.state === undefined) return this.#trades.forget(trade);
-    if (trade.state !== 'reorged') this.#emit(trade, 'reorged', at);
-    trade.confirmedAt = undefined;
-    if (trade.seenAt === undefined) this.#remember(trade);
-    else this.#waitFrom(trade, at);
+      for (const each of rivals)
+        if (!each.isConfirmed && each.seenAt !== undefined && each.state !== 'replaced') this.#review(each, at);
+      return;
+    }
+    const winner = seenAt === undefined ? undefined : rivals.find((each) => each.isConfirmed);
+    if (winner !== undefined) {
+      trade.doubt = undefined;
+      this.#emit(trade, 'replaced', Math.max(winner.confirmedAt, seenAt as number), { by: winner.key });
+      this.#keep(trade);
+    } else if (doubt !== undefined) {
+      // If the feed has not shown it, it is unknown when it would be unseen.
+      if (state !== 'unknown' && (trade.list !== this.#lone || seenAt !== undefined)) this.#emitDoubt(trade, doubt, at);
+    } else if (state === undefined && seenAt === undefined) this.#forget(trade);
+    else {
+      if (state !== undefined && state !== 'reorged') this.#emit(trade, 'reorged', at);
+      if (seenAt === undefined) this.#keep(trade);
+      else this.#move(trade, this.#waiting, at);
+    }
   }
 
-  #waitFrom(trade: Trade<V, K>, since: number): void {
+  #move(trade: Trade<V, K>, list: TradeList<V, K>, since: number): void {
     trade.since = since;
-    trade.block = this.#blocks;
-    this.#trades.waiting.add(trade);
+    list.add(trade);
   }
 
-  #doubt(trade: Trade<V, K> | undefined, { gap }: LedgerStep<K>, at: number): void {
-    if (trade?.confirmedAt === undefined || gap === undefined) return;
-    for (const rival of this.#trades.rivalsOf(trade)) if (rival.state === 'replaced') this.#emitDoubt(rival, gap, at);
-    trade.doubt = gap;
-    if (trade.list !== this.#trades.lone) this.#emitDoubt(trade, gap, at);
-    trade.confirmedAt = undefined;
-  }
-
-  #emitDoubt(trade: Trade<V, K>, gap: NonNullable<LedgerStep<K>['gap']>, at: number): void {
+  #emitDoubt(trade: Trade<V, K>, gap: Gap, at: number): void {
     this.#emit(trade, 'unknown', at, { because: { side: 'ledger', why: 'gap', gap } });
-    trade.block = this.#blocks;
     this.#keep(trade);
   }
 
   #expire(trade: Trade<V, K>, at: number): void {
     const { since, seenAt } = trade;
     // A trade that was taken back has waited from then on.
-    trade.waitedFrom = since === seenAt ? seenAt - this.#limits.graceMs : since;
-    trade.waitedUntil = at;
-    this.#conclude(trade, 'expired', at, this.#lacksLedger(trade));
-    this.#remember(trade);
+    trade.proof = [since === seenAt ? since - this.#limits.graceMs : since, at];
+    const gap = this.#slots.rivalsOf(trade).find((rival) => !rival.isConfirmed && rival.doubt !== undefined)?.doubt;
+    const because = this.#lacks(this.#ledger, trade) ?? (gap && { side: 'ledger', why: 'gap', gap });
+    this.#conclude(trade, 'expired', at, because);
+    this.#keep(trade);
   }
 
   /** The feed has not shown a confirmed trade in time. */
   #miss(trade: Trade<V, K>, at: number): void {
     if (trade.doubt !== undefined) return this.#emitDoubt(trade, trade.doubt, at);
-    this.#conclude(trade, 'unseen', at, this.#lacksFeed(trade));
+    trade.proof = [trade.since - this.#limits.rememberMs, at];
+    this.#conclude(trade, 'unseen', at, this.#lacks(this.#feed, trade));
     this.#keep(trade);
-  }
-
-  /** Returns the time, in epoch ms, that must be without holes for `expired`, or without a sight for `unseen`. */
-  #neededOf({ seenAt, waitedFrom, waitedUntil, confirmedAt = 0 }: Trade<V, K>): [from: number, until: number] {
-    const { origin } = this;
-    if (seenAt !== undefined) return [origin + waitedFrom, origin + waitedUntil];
-    return [origin + confirmedAt - this.#limits.rememberMs, origin + confirmedAt + this.#limits.graceMs];
-  }
-
-  #lacksLedger(trade: Trade<V, K>): Because | undefined {
-    const because = this.#ledger.lacks(...this.#neededOf(trade)) ?? this.#lost('ledger', trade, trade.seenAt as number);
-    if (because !== undefined) return because;
-    const gap = this.#trades
-      .rivalsOf(trade)
-      .find(({ confirmedAt, doubt }) => confirmedAt === undefined && doubt !== undefined)?.doubt;
-    return gap && { side: 'ledger', why: 'gap', gap };
-  }
-
-  #lacksFeed(trade: Trade<V, K>): Because | undefined {
-    return this.#feed.lacks(...this.#neededOf(trade)) ?? this.#lost('feed', trade, trade.confirmedAt as number);
-  }
-
-  #lost(side: Because['side'], { block }: Trade<V, K>, time: number): Because | undefined {
-    return time <= this.#lostUntil || block < this.#lostUntilBlock ? evicted(side) : undefined;
-  }
-
-  /** Keeps a decided trade until its block is deep enough, and then for a while. */
-  #keep(trade: Trade<V, K>): void {
-    if (this.#depth === 0) return this.#remember(trade);
-    trade.since = Math.max(this.#now, this.#lastAt);
-    this.#trades.shallow.add(trade);
-  }
-
-  #remember(trade: Trade<V, K>): void {
-    trade.since = Math.max(this.#now, this.#lastAt);
-    this.#trades.decided.add(trade);
-  }
-
-  #replaceRivals(winner: Trade<V, K>): void {
-    for (const rival of this.#trades.rivalsOf(winner))
-      if (rival.confirmedAt === undefined && rival.seenAt !== undefined && rival.state !== 'replaced')
-        this.#replace(rival, winner);
-  }
-
-  #replace(trade: Trade<V, K>, winner: Trade<V, K>): void {
-    const at = Math.max(winner.confirmedAt as number, trade.seenAt as number);
-    this.#emit(trade, 'replaced', at, { by: winner.key });
-    trade.block = winner.block;
-    this.#keep(trade);
-  }
-
-  #emit(
-    trade: Trade<V, K>,
-    state: OutcomeState,
-    at: number,
-    more?: { readonly because: Because } | { readonly by: K },
-  ): void {
-    if (at > this.#lastAt) this.#lastAt = at;
-    const facts = factsOf(trade, state, this.#lastAt, this.origin);
-    if (more !== undefined) Object.assign(facts, more);
-    if (trade.state !== undefined) Object.assign(facts, { previous: previousOf(trade, trade.state, this.origin) });
-    trade.state = state;
-    trade.decidedAt = this.#lastAt;
-    this.#push(facts as Outcome<V, K>);
   }
 
   /** Emits a state that only a time without holes proves. */
@@ -344,6 +311,63 @@ export class Settlement<V, K> {
     if (because === undefined) this.#emit(trade, state, at);
     else this.#emit(trade, 'unknown', at, { because });
   }
+
+  /** Returns why a side does not prove the state of a trade; `undefined` if it does. */
+  #lacks(side: Side, { proof: [from, to] = [0, 0], block, seenAt, confirmedAt }: Trade<V, K>): Because | undefined {
+    const isLost = (seenAt ?? confirmedAt) <= this.#lostUntil || block < this.#lostUntilBlock;
+    const because = side.lacks(this.#epoch(from), this.#epoch(to));
+    return because ?? (isLost ? { side: side.name, why: 'evicted' } : undefined);
+  }
+
+  #keep(trade: Trade<V, K>): void {
+    this.#move(trade, this.#decided, Math.max(this.#now, this.#lastAt));
+  }
+
+  #setSlot(trade: Trade<V, K>, slot: unknown): void {
+    if (trade.slot !== undefined || slot === undefined) return;
+    trade.slot = slot;
+    this.#slots.add(trade);
+  }
+
+  #emit(trade: Trade<V, K>, state: OutcomeState, at: number, reason?: Reason<K>): void {
+    if (at > this.#lastAt) this.#lastAt = at;
+    this.#push(outcomeOf(trade, state, this.#lastAt, this.#epoch(0), reason));
+    trade.state = state;
+    trade.decidedAt = this.#lastAt;
+  }
 }
 
-const evicted = (side: Because['side']): Because => ({ side, why: 'evicted' });
+type Reason<K> = { readonly because: Because } | { readonly by: K };
+
+/** How many trades a step that waits counts as. */
+const entriesOf = ({ confirmed, reverted = [], doubted = [] }: LedgerStep<unknown>): number =>
+  Math.max(1, confirmed.length + reverted.length + doubted.length);
+
+/** Creates the next outcome of a trade, whose times count from `origin`. Most outcomes are one literal: it's faster. */
+const outcomeOf = <V, K>(
+  trade: Trade<V, K>,
+  state: OutcomeState,
+  time: number,
+  origin: number,
+  reason: Reason<K> | undefined,
+): Outcome<V, K> => {
+  const facts = factsOf(trade, state, origin + time, origin);
+  if (reason === undefined && trade.state === undefined && !trade.isLate) return facts as Outcome<V, K>;
+  const late = state === 'confirmed' && trade.isLate && { late: true };
+  const { state: before, decidedAt, confirmedAt, seenAt } = trade;
+  if (before === undefined) return { ...facts, ...late, ...reason } as Outcome<V, K>;
+  const lead = before === 'confirmed' && { leadMs: confirmedAt - (seenAt as number) };
+  return { ...facts, ...late, ...reason, previous: { state: before, at: origin + decidedAt, ...lead } } as never;
+};
+
+const factsOf = <V, K>(trade: Trade<V, K>, state: OutcomeState, at: number, origin: number): object => {
+  const type = 'outcome';
+  const { key, value } = trade;
+  const confirmedAt = origin + trade.confirmedAt;
+  if (trade.seenAt === undefined)
+    return state === 'unseen' ? { type, state, key, at, confirmedAt } : { type, state, key, at };
+  const seenAt = origin + trade.seenAt;
+  return state === 'confirmed'
+    ? { type, state, key, at, value, seenAt, confirmedAt, leadMs: confirmedAt - seenAt }
+    : { type, state, key, at, value, seenAt };
+};

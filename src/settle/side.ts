@@ -1,22 +1,39 @@
 import type { ClusterLifecycleEvent, Gap } from '../protocol/event.js';
-import { afterEvent, afterItem, type FeedState, gapUntil, isOfRelay, noFeed } from '../protocol/feed-state.js';
+import {
+  afterEvent,
+  afterItem,
+  createGap,
+  type FeedState,
+  gapUntil,
+  isOfRelay,
+  noFeed,
+} from '../protocol/feed-state.js';
 import { EventTime } from '../operators/items/event-time.js';
 import { timeOf } from '../operators/items/item.js';
 import type { Because } from './outcome.js';
 
+/** How many gaps are kept. Beyond it the oldest two become one. */
+const maxGaps = 1_000;
+
+export const withGaps = (gaps: readonly Gap[], more: readonly Gap[]): readonly Gap[] => {
+  const [first, second, ...rest] = [...gaps, ...more];
+  if (first === undefined || second === undefined || rest.length < maxGaps - 1) return [...gaps, ...more];
+  return [createGap(first.from, Math.max(first.to, second.to), first.failure), ...rest];
+};
+
 /** One of the two streams: up to when it is complete, and when it was not observed. Times are in epoch ms. */
 export class Side {
-  readonly #name: Because['side'];
+  readonly name: Because['side'];
+  endedAt = Infinity;
   readonly #latenessMs: number;
   readonly #time: EventTime;
   #state: FeedState = noFeed;
-  #holes: Gap[] = [];
+  #holes: readonly Gap[] = [];
   #begunAt = Infinity;
-  #endedAt = Infinity;
   #lastAt = -Infinity;
 
   constructor(name: Because['side'], latenessMs: number, clock: () => number) {
-    this.#name = name;
+    this.name = name;
     this.#latenessMs = latenessMs;
     this.#time = new EventTime(clock);
   }
@@ -32,16 +49,12 @@ export class Side {
   }
 
   get isOver(): boolean {
-    return this.#endedAt < Infinity;
+    return this.endedAt < Infinity;
   }
 
-  get endedAt(): number {
-    return this.#endedAt;
-  }
-
-  /** Whether the clock moves its time, and not only its events. */
-  get isClocked(): boolean {
-    return this.#begunAt < Infinity && !this.isOver && !this.#time.isWithoutClock;
+  /** The gaps that became known with the last event. */
+  get gaps(): readonly Gap[] {
+    return this.#state.gaps;
   }
 
   /** Up to when it is complete, as of the last event or call of {@link now}. */
@@ -52,8 +65,13 @@ export class Side {
 
   /** Returns up to when it is complete. Reads the clock if the clock moves it. */
   now(): number {
-    if (this.isClocked) this.#time.now();
+    if (this.#isClocked) this.#time.now();
     return this.until;
+  }
+
+  /** Returns whether it is complete up to a time, or will be without another event. */
+  reaches(time: number): boolean {
+    return this.#isClocked || this.until >= time;
   }
 
   /** Returns how long until the clock reaches a time, in ms. */
@@ -78,31 +96,34 @@ export class Side {
     return this.#state.gaps.length > 0 || this.#state.outage !== outage;
   }
 
-  /** The gaps that became known with the last event. */
-  get gaps(): readonly Gap[] {
-    return this.#state.gaps;
-  }
-
   end(): void {
-    this.#endedAt = this.#begunAt === Infinity ? -Infinity : this.#time.now();
-  }
-
-  /** Returns the hole in a time that has just become known. */
-  newHoleIn(from: number, to: number): Gap | undefined {
-    return this.#holeIn(from, to, this.#state.gaps);
+    this.endedAt = this.#begunAt === Infinity ? -Infinity : this.#time.now();
   }
 
   /** Returns why it was not observed for all of a time, both ends included; `undefined` if it was. */
   lacks(from: number, to: number): Because | undefined {
-    const gap = this.#holeIn(from, to, this.#holes);
-    if (gap !== undefined) return { side: this.#name, why: 'gap', gap };
-    if (from < this.#begunAt) return { side: this.#name, why: 'start' };
-    return to > this.#endedAt ? { side: this.#name, why: 'end' } : undefined;
+    const { name: side } = this;
+    const gap = this.holeIn(from, to);
+    if (gap !== undefined) return { side, why: 'gap', gap };
+    if (from < this.#begunAt) return { side, why: 'start' };
+    return to > this.endedAt ? { side, why: 'end' } : undefined;
+  }
+
+  holeIn(from: number, to: number): Gap | undefined {
+    const { outage, unconfirmed } = this.#state;
+    const isIn = (gap: Gap): boolean => gap.from <= to && gap.to > from;
+    if (outage !== undefined && outage.from <= to && !isOfRelay(outage)) return gapUntil(outage, this.#time.known());
+    return unconfirmed !== undefined && isIn(unconfirmed) ? unconfirmed : this.#holes.find(isIn);
   }
 
   /** Forgets the holes before a time. */
   forget(before: number): void {
     if (this.#holes.length > 0) this.#holes = this.#holes.filter(({ to }) => to >= before);
+  }
+
+  /** Whether the clock moves its time, and not only its events. */
+  get #isClocked(): boolean {
+    return this.#begunAt < Infinity && !this.isOver && !this.#time.isWithoutClock;
   }
 
   #receive(value: unknown, at: number): void {
@@ -113,13 +134,6 @@ export class Side {
 
   #follow(state: FeedState): void {
     this.#state = state;
-    this.#holes.push(...state.gaps);
-  }
-
-  #holeIn(from: number, to: number, holes: readonly Gap[]): Gap | undefined {
-    const { outage, unconfirmed } = this.#state;
-    const isIn = (gap: Gap): boolean => gap.from <= to && gap.to > from;
-    if (outage !== undefined && outage.from <= to && !isOfRelay(outage)) return gapUntil(outage, this.#time.known());
-    return unconfirmed !== undefined && isIn(unconfirmed) ? unconfirmed : holes.find(isIn);
+    if (state.gaps.length > 0) this.#holes = withGaps(this.#holes, state.gaps);
   }
 }

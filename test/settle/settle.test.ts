@@ -341,8 +341,9 @@ describe('the rules', () => {
     feed(104, 'e');
     expect(lines().slice(1)).toEqual(['101 unknown b ledger evicted', '103 unknown x feed evicted']);
     ledger(120);
+    // A step that waits counts as one, too.
     expect(lines().slice(3)).toEqual([
-      '112 unknown c ledger evicted',
+      '103 unknown c ledger evicted',
       '112 unknown d ledger evicted',
       '114 unknown e ledger evicted',
     ]);

@@ -24,6 +24,7 @@ import {
 } from 'rx-trade-feed';
 import { untilAborted } from 'rx-trade-feed/interop';
 import { concat, defer, ignoreElements, map, merge, NEVER, of, retryWhen, tap, throwError, timer } from 'rxjs';
+import { outcomeDiagrams } from './outcomes.mjs';
 import { messagesOf, runDiagram, unitMs } from './run.mjs';
 import { runLoop, runOf } from './run-in-turns.mjs';
 
@@ -250,6 +251,7 @@ export const diagrams = {
       row('untilAborted(signal), aborted before', () => untilAborted(AbortSignal.abort())),
     ],
   },
+  ...outcomeDiagrams,
   backoff: {
     title: 'backoff: the wait doubles after each failure',
     source: '-',

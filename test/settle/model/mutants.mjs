@@ -7,22 +7,22 @@ export const mutants = [
   {
     name: 'gaps do not count',
     file: 'settle/side.ts',
-    find: "if (gap !== undefined) return { side: this.#name, why: 'gap', gap };",
+    find: "if (gap !== undefined) return { side, why: 'gap', gap };",
     replacement: '',
     seed: 1,
   },
   {
     name: 'blocks are not taken back',
     file: 'settle/settlement.ts',
-    find: 'if (reverted.length > 0) {',
-    replacement: 'if (reverted.length < 0) {',
+    find: 'for (const { key } of reverted)',
+    replacement: 'for (const { key } of reverted.slice(reverted.length))',
     seed: 2,
   },
   {
     name: 'an outcome is forgotten before its block is deep enough',
     file: 'settle/settlement.ts',
-    find: 'if (this.#depth === 0)',
-    replacement: 'if (this.#depth > 0)',
+    find: ' && this.#decided.lowest <= deep',
+    replacement: '',
     seed: 19,
   },
   {
