@@ -97,6 +97,58 @@ describe('a file as a log', () => {
   });
 });
 
+describe('a damaged line', () => {
+  const market = () => path('market');
+  const ofLog = (...damaged: readonly number[]) => {
+    const file = join(market(), '0000000000000000.ndjson');
+    const all = readFileSync(file, 'utf8').split('\n');
+    for (const offset of damaged) all[offset + 1] = 'damaged';
+    writeFileSync(file, all.join('\n'));
+    return market();
+  };
+  const ofFile = (...damaged: readonly number[]) => {
+    writeFileSync(path(), [0, 1, 2, 3, 4].map((n) => (damaged.includes(n) ? 'damaged\n' : line(n))).join(''));
+    return path();
+  };
+  const shown = async (target: string, options = {}) =>
+    (
+      await lastValueFrom(
+        feedLog(target)
+          .read$({ follow: false, ...options })
+          .pipe(toArray()),
+      )
+    ).flatMap((record) => {
+      if (record.type === 'frame') return `${record.text()} to ${record.position?.offset}`;
+      if (record.type !== 'gap') return [];
+      // How many frames are before it is not known any more.
+      expect([record.failure.code, record.position?.frames]).toEqual(['log-damaged', undefined]);
+      return `gap to ${record.position?.offset}`;
+    });
+  beforeEach(async () => {
+    await lastValueFrom(from([0, 1, 2, 3, 4].map(frame)).pipe(feedLog(market()).append()));
+  });
+
+  it.each([ofLog, ofFile])('has a gap with the place after it, where a reader goes on: %p', async (damage) => {
+    const target = damage(1, 2);
+    expect(await shown(target)).toEqual(['0 to 1', 'gap to 3', '3 to 4', '4 to 5']);
+    expect(await shown(target, { from: { offset: 3 } })).toEqual(['3 to 4', '4 to 5']);
+  });
+
+  it.each([ofLog, ofFile])('has a gap for a reader that begins at it, or before it in time: %p', async (damage) => {
+    const target = damage(1, 2);
+    for (const place of [{ offset: 1 }, { offset: 2 }, { time: 1_002 }])
+      expect(await shown(target, { from: place })).toEqual(['gap to 3', '3 to 4', '4 to 5']);
+  });
+
+  it.each([ofLog, ofFile])('has a gap also at the end: %p', async (damage) => {
+    expect(await shown(damage(4))).toEqual(['0 to 1', '1 to 2', '2 to 3', '3 to 4', 'gap to 5']);
+  });
+
+  it('has a gap also at the beginning', async () => {
+    expect(await shown(ofLog(0))).toEqual(['gap to 1', '1 to 2', '2 to 3', '3 to 4', '4 to 5']);
+  });
+});
+
 describe('inspectLog and verifyLog', () => {
   const log = () => feedLog(path('market'));
   const write = (from_: number, to: number, options = {}) =>
