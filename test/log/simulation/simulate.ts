@@ -50,6 +50,7 @@ class Simulation {
   #sent = 0;
   #boots = 1;
   readonly #processes: Process[] = [];
+  readonly #bells: Bell[] = [];
   #connections = 0;
 
   constructor(seed: number) {
@@ -88,6 +89,8 @@ class Simulation {
       if (this.#writer === undefined && isTrue(0.1)) this.#startWriter();
     }
     await this.#end();
+    // All bells of a process are in one list, which would keep this run in memory.
+    for (const bell of this.#bells) bell.close();
     const { received, gaps } = this.#truth;
     return {
       ...{ seed: this.#seed, violations: this.#violations, timeline: this.#timeline, faults: this.#faults },
@@ -162,10 +165,12 @@ class Simulation {
 
   #reader(process: Process, settings: ReaderSettings): LogReader {
     const world = this.#world;
+    const bell = new Bell(process.folder, (ms, call) => world.after(ms, call), false);
+    this.#bells.push(bell);
     return new LogReader(process.folder, settings, {
       disk: this.#disk.for(process),
       now: () => this.#now,
-      bell: new Bell(process.folder, (ms, call) => world.after(ms, call), false),
+      bell,
       gunzip: async (bytes) => {
         await world.wait(1);
         return gunzipSync(bytes);
