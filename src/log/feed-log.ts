@@ -193,6 +193,11 @@ const append =
           return false;
         }
       });
+      const end = (): void => {
+        // The stream has no subscriber any more, so RxJS reports a failure as unhandled.
+        report = (error) => throwError(() => error).subscribe();
+        writer.end();
+      };
       return source.pipe(
         tap<E>({
           next: (event) => writer.add(frameOf(event) ?? event),
@@ -200,11 +205,7 @@ const append =
           complete: () => writer.end(),
         }),
         takeUntil(failed),
-        finalize(() => {
-          // The stream has no subscriber any more, so RxJS reports a failure as unhandled.
-          report = (error) => throwError(() => error).subscribe();
-          writer.end();
-        }),
+        finalize(end),
       );
     });
 

@@ -13,6 +13,13 @@ interface Chunk {
   text: string;
 }
 
+/** The newest segment, with what waits. Its size is exact as soon as that is taken. */
+interface Newest {
+  readonly offset: number;
+  readonly since: number;
+  bytes: number;
+}
+
 interface Limits {
   readonly segmentBytes: number;
   readonly maxAgeMs: number;
@@ -23,8 +30,7 @@ export class LineQueue {
   readonly #now: () => number;
   readonly #header: (place: Place) => string;
   #chunks: Chunk[] = [];
-  /** The newest segment, with what waits. Its size is exact as soon as that is taken. */
-  #newest: { readonly offset: number; readonly since: number; bytes: number } | undefined;
+  #newest: Newest | undefined;
   /** How long the lines are that wait. They are measured in bytes when they are taken: one call for all of them. */
   length = 0;
 
@@ -56,27 +62,19 @@ export class LineQueue {
   }
 
   add(line: string, place: Place): void {
-    const last = this.#chunks.at(-1);
-    if (this.#newest === undefined || this.#isFull(this.#newest, line.length, place)) {
-      this.#newest = { offset: place.offset, since: this.#now(), bytes: 0 };
-      this.#append({ begins: place, text: '' }, this.#header(place) + line);
-    } else if (last === undefined || last.text.length > chunkLength)
-      this.#append({ begins: undefined, text: '' }, line);
-    else this.#lengthen(last, line);
-  }
-
-  #append(chunk: Chunk, text: string): void {
-    this.#chunks.push(chunk);
-    this.#lengthen(chunk, text);
-  }
-
-  #lengthen(chunk: Chunk, text: string): void {
+    const isFirst = this.#newest === undefined || this.#isFull(this.#newest, line.length, place);
+    const newest = isFirst ? { offset: place.offset, since: this.#now(), bytes: 0 } : (this.#newest as Newest);
+    const text = isFirst ? this.#header(place) + line : line;
+    let chunk = this.#chunks.at(-1);
+    if (isFirst || chunk === undefined || chunk.text.length > chunkLength)
+      this.#chunks.push((chunk = { begins: isFirst ? place : undefined, text: '' }));
     chunk.text += text;
+    newest.bytes += text.length;
     this.length += text.length;
-    (this.#newest as { bytes: number }).bytes += text.length;
+    this.#newest = newest;
   }
 
-  #isFull({ offset, since, bytes }: { offset: number; since: number; bytes: number }, more: number, place: Place) {
+  #isFull({ offset, since, bytes }: Newest, more: number, place: Place): boolean {
     if (place.offset === offset) return false;
     const { segmentBytes, maxAgeMs } = this.#limits;
     if (bytes + more > segmentBytes) return true;

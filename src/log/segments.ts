@@ -5,30 +5,8 @@ import { constants, gunzipSync } from 'node:zlib';
 import type { LockFile } from './lock.js';
 import { aFrame, afterRecord, aHole, type Header, Lines, type Place, readHeader, scan, startOf } from './lines.js';
 
-/** The functions of `node:fs` that a log uses. A simulation has others. */
-export type Disk = Pick<
-  typeof fs,
-  | 'openSync'
-  | 'closeSync'
-  | 'fstatSync'
-  | 'statSync'
-  | 'readFileSync'
-  | 'readSync'
-  | 'writeSync'
-  | 'truncateSync'
-  | 'ftruncateSync'
-  | 'readdirSync'
-  | 'unlinkSync'
-  | 'renameSync'
-  | 'mkdirSync'
-  | 'write'
-  | 'read'
-  | 'fdatasync'
-  | 'fdatasyncSync'
-  | 'fsync'
-  | 'fsyncSync'
-  | 'close'
->;
+/** `node:fs`. A simulation has the functions that a log uses. */
+export type Disk = typeof fs;
 
 /** What the writer uses of its machine. A simulation has another one. */
 export interface Machine {

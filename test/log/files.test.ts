@@ -118,7 +118,7 @@ describe('a damaged line', () => {
           .pipe(toArray()),
       )
     ).flatMap((record) => {
-      if (record.type === 'frame') return `${record.text()} to ${record.position?.offset}`;
+      if (record.type === 'frame') return `${record.text()} to ${record.position.offset}`;
       if (record.type !== 'gap') return [];
       // How many frames are before it is not known any more.
       expect([record.failure.code, record.position?.frames]).toEqual(['log-damaged', undefined]);

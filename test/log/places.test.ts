@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { mkdtempSync, readdirSync, rmSync, utimesSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, utimesSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import {
@@ -20,6 +20,7 @@ import {
 import { slidingWindow, tumblingWindow } from '../../src/index.js';
 import { feedLog, inspectLog, type LogRecord } from '../../src/log/index.js';
 import { Frame } from '../../src/protocol/frame.js';
+import { gapOf } from '../operators/stream.js';
 import { waitFor } from '../support/wait-for.js';
 
 let folder: string;
@@ -40,6 +41,7 @@ const all = (path = folder, options = {}): Promise<LogRecord[]> =>
       .read$({ follow: false, ...options })
       .pipe(toArray()),
   );
+const logId = () => (JSON.parse(readFileSync(join(folder, 'writer.json'), 'utf8')) as { readonly log: string }).log;
 const texts = (records: readonly LogRecord[]) =>
   records.flatMap((record) => (record.type === 'frame' ? [record.text()] : []));
 
@@ -245,6 +247,24 @@ describe('the tip', () => {
       if (record.type === 'watermark') expect(record.at).toBeLessThanOrEqual(1_600);
     writer.unsubscribe();
     reader.unsubscribe();
+  });
+});
+
+describe('the number of a gap in place of records that are gone', () => {
+  it.each([
+    ['counts frames, and those that their gaps count', { missed: 7 }, 7],
+    ['is missing if one of their gaps has none', {}, NaN],
+  ])('%s', async (_what, missed, ofGap) => {
+    const gap = { ...gapOf(1_300, 1_310), ...missed };
+    const events = [opened(), ...numbered(30), gap, ...numbered(90).slice(31)];
+    await lastValueFrom(from(events).pipe(feedLog(folder).append({ segmentBytes: 2_000 })));
+    for (const { path, offset } of (await inspectLog(folder)).segments) if (offset < 50) rmSync(path);
+    const records = await all(folder, { from: { offset: 1, frames: 0, holes: 0, log: logId() } });
+    const found = records.find(({ type }) => type === 'gap') as { readonly missed?: number };
+    expect(found).toMatchObject({ failure: { code: 'log-behind' } });
+    // The frame 30 was never appended.
+    const { n } = JSON.parse(texts(records)[0]!) as { readonly n: number };
+    expect(found.missed ?? NaN).toBe(n - 1 + ofGap);
   });
 });
 
