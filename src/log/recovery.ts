@@ -8,6 +8,7 @@ import {
   listSegments,
   type Machine,
   openTip,
+  readAll,
   readTip,
   scanSegment,
   type Segment,
@@ -69,6 +70,15 @@ const placeToBegin = (folder: string, { disk, newId }: Machine, boot: string): P
   const offset = (Math.floor(known / jump) + 1) * jump;
   // Without a record there is no time from which the gap of the log could begin.
   return { place: { ...place, offset }, after: place.at === undefined ? null : place.offset };
+};
+
+/** Cuts a torn line off the segment that begins at a place, and returns the place after the last complete one. */
+export const storedIn = (fd: number, begun: Place, disk: Disk): Place => {
+  const bytes = readAll(disk, fd);
+  const end = scanSegment(bytes, begun.offset);
+  if (end === undefined) return begun;
+  if (bytes.length > end.length) disk.ftruncateSync(fd, end.length);
+  return end.place;
 };
 
 /** Finds the end, and removes what a crash has left there: segments without a complete line, and a torn line. */

@@ -22,9 +22,9 @@ import { LineQueue } from './line-queue.js';
 import { closes } from './lock.js';
 import { LogError, toLogError } from './log-error.js';
 import { afterRecord, headerLine, logGap, type Place, recordLine, stamped, type Stored } from './lines.js';
-import { type Opened, openLog } from './recovery.js';
+import { type Opened, openLog, storedIn } from './recovery.js';
 import { Retention, type RetentionLimits } from './retention.js';
-import { type Machine, readAll, scanSegment, segmentPath, type Tip } from './segments.js';
+import { type Machine, segmentPath, type Tip } from './segments.js';
 
 export interface WriterSettings extends RetentionLimits {
   readonly segmentBytes: number;
@@ -44,8 +44,6 @@ interface Write {
   readonly at: number;
   written: number;
 }
-
-const noWrite = { bytes: '', written: 0 };
 
 /** A disk that takes no lines. */
 interface Outage {
@@ -156,8 +154,7 @@ export class LogWriter {
       return;
     }
     this.#queue.add(recordLine(before.offset, record, time, at), before);
-    const { bytes, written } = this.#inFlight ?? noWrite;
-    if (this.#queue.length + bytes.length - written > this.#settings.maxWaitingBytes) this.#flush();
+    if (this.#queue.length + (this.#inFlight?.bytes.length ?? 0) > this.#settings.maxWaitingBytes) this.#flush();
     else this.#schedule();
   }
 
@@ -203,7 +200,7 @@ export class LogWriter {
   #returned(error?: unknown): void {
     this.#inFlight = undefined;
     this.#durable.isDirty = true;
-    this.#closeComplete();
+    this.#durable.closeComplete();
     if (this.#hasEnded) return this.#close();
     if (this.#outage?.isPaused === true) return;
     if (error) return this.#failed(error);
@@ -237,12 +234,8 @@ export class LogWriter {
     this.#fd = fd;
     this.#begun = place;
     this.#position = 0;
-    this.#closeComplete();
-    this.#durable.syncFolder();
-  }
-
-  #closeComplete(): void {
     if (this.#inFlight === undefined) this.#durable.closeComplete();
+    this.#durable.syncFolder();
   }
 
   /** Writes everything that waits, synchronously. A write in flight is repeated at its place: the same bytes are allowed. */
@@ -282,7 +275,7 @@ export class LogWriter {
     const { disk } = this.#machine;
     this.#retention.tidy();
     try {
-      const stored = this.#stored();
+      const stored = this.#fd === undefined ? this.#begun : storedIn(this.#fd, this.#begun, disk);
       // Its name is needed again, and no reader has a record of it.
       if (this.#fd !== undefined && this.#begun.offset === stored.offset) {
         disk.unlinkSync(segmentPath(this.#folder, stored.offset));
@@ -307,17 +300,6 @@ export class LogWriter {
       // The next attempt is in a second.
       this.#outage.isPaused = true;
     }
-  }
-
-  /** Cuts a torn line off, and returns the place after the last complete one. */
-  #stored(): Place {
-    if (this.#fd === undefined) return this.#begun;
-    const { disk } = this.#machine;
-    const bytes = readAll(disk, this.#fd);
-    const end = scanSegment(bytes, this.#begun.offset);
-    if (end === undefined) return this.#begun;
-    if (bytes.length > end.length) disk.ftruncateSync(this.#fd, end.length);
-    return end.place;
   }
 
   #sync(): void {

@@ -29,9 +29,9 @@ writer.ts, seed 24
 -const missed = this.#end.frames - stored.frames;
 +const missed = 0;
 # lines that reached the disk are counted as lost
-writer.ts, seed 5
+recovery.ts, seed 5
 -return end.place;
-+return this.#begun;
++return begun;
 # nobody says that the writer is gone
 records.ts, seed 1
 -const isGone = tip.closed || this.#now() - tip.writtenAt > goneMs;
@@ -66,8 +66,8 @@ recovery.ts, seed 85
 recovery.ts, seed 2
 -if (bytes.length > end.length) disk.truncateSync(path, end.length);
 # a torn line stays after a full disk
-writer.ts, seed 21
--if (bytes.length > end.length) disk.ftruncateSync(this.#fd, end.length);
+recovery.ts, seed 21
+-if (bytes.length > end.length) disk.ftruncateSync(fd, end.length);
 # a log without a record has a gap of its own after a power failure
 recovery.ts, seed 208
 -place.at === undefined ? null : place.offset
@@ -93,7 +93,8 @@ writer.ts, seed 2
 +  if (chunk.begins !== undefined) this.#begin(chunk.begins);
 +} else {
 +  this.#fd = disk.openSync(this.#folder + '/' + old, 'r+');
-+  this.#begun = scanSegment(readAll(disk, this.#fd).subarray(0, 500), Number.parseInt(old)).place;
++  const { offset, frames, holes, at, log } = JSON.parse(disk.readFileSync(this.#folder + '/' + old, 'utf8').split('\\n')[0]);
+  this.#begun = { offset, frames, holes, at, log };
 +  this.#position = disk.fstatSync(this.#fd).size;
 +  chunk.text = chunk.text.slice(chunk.text.indexOf('\\n') + 1);
 +}
