@@ -38,7 +38,7 @@ export interface LogWriterStatus {
   readonly pid: number;
   /** The next offset. */
   readonly offset: number;
-  /** The time that the feed has reached, in epoch ms. */
+  /** The time that the feed has reached, in epoch ms; 0 if the log has no record yet. */
   readonly at: number;
   /** When it wrote last, in epoch ms. */
   readonly writtenAt: number;

@@ -36,10 +36,11 @@ export const segmentPath = (folder: string, offset: number): string =>
 /** Lists the segments, oldest first. While a segment is being compressed it exists twice: the compressed one counts. */
 export const listSegments = (disk: Disk, folder: string): readonly Segment[] => {
   const found = new Map<number, Segment>();
+  const start = join(folder, '/');
   for (const name of orIfMissing(() => disk.readdirSync(folder), [])) {
     const [, number, gz] = /^(\d{16})\.ndjson(\.gz)?$/.exec(name) ?? [];
     if (number === undefined || (gz === undefined && found.has(Number(number)))) continue;
-    found.set(Number(number), { offset: Number(number), path: join(folder, name), isCompressed: gz !== undefined });
+    found.set(Number(number), { offset: Number(number), path: `${start}${name}`, isCompressed: gz !== undefined });
   }
   return [...found.values()].sort((one, other) => one.offset - other.offset);
 };
