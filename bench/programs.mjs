@@ -6,6 +6,7 @@ export const benchmarks = {
   node24: 'the same on Node 24, compared with ws',
   app: 'an app that decodes, shares and windows a feed, compared with code written by hand',
   settle: 'what became of each trade, compared with a join over a Map',
+  log: 'a log: append, read and commit, compared with code written by hand; the delay to another process',
   filter: 'filters before parsing, compared with JSON.parse',
   micro: 'single steps: a Frame, an operator, a decoder',
   memory: 'the memory of frames that operators hold',
@@ -22,10 +23,6 @@ const program = (what, file) => ({ what, node: ['--expose-gc', `bench/${file}`],
 /** All programs of `npm run bench`. */
 export const programs = {
   ...Object.fromEntries(Object.entries(benchmarks).map(([name, what]) => [name, program(what, `${name}/index.mjs`)])),
-  log: program(
-    'a log: append, read and commit, compared with code written by hand; the delay to another process',
-    'log/index.mjs',
-  ),
   check: program('what CI runs: fails if receiving, decoding or an import became slower (1 minute)', 'check/index.mjs'),
   all: program('all of the above except check; then updates docs/performance.md and docs/performance', 'all.mjs'),
 };

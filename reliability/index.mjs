@@ -29,7 +29,7 @@ runProgram('reliability', {
     'reliability/settle/index.mjs',
   ),
   'log-simulation': unbuilt(
-    'writers and readers of a log in virtual time with random faults [--runs 2000] [--seed 1]',
+    'writers and readers of a log in virtual time with random faults [--runs 2000] [--seed 1] [--threads 2]',
     'reliability/log-simulation/index.mjs',
   ),
   'log-kills': unbuilt(

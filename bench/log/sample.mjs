@@ -9,7 +9,7 @@ import { Frame } from '../../dist/index.js';
 import { feedLog } from '../../dist/log/index.js';
 
 const [way, size = '200'] = process.argv.slice(2);
-const COUNT = 100_000;
+const COUNT = 300_000;
 /** The frames of one turn of the event loop. */
 const TURN = 64;
 

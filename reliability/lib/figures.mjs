@@ -22,6 +22,7 @@ const soakCounts = (soak) => {
 export const reliabilityFigures = (results) => {
   const { chaos, model, fuzz, filter, soak, storm, peers, mutation, cluster } = results;
   const [elections, relays] = [results['cluster-simulation'], results['relay-simulation']];
+  const [logs, kills] = [results['log-simulation'], results['log-kills']];
   const rules = () => Object.values(results).flatMap(({ goals }) => goals);
   const ofCluster = (what) => () => measured(cluster, what);
   return {
@@ -55,6 +56,10 @@ export const reliabilityFigures = (results) => {
     'election-bad': () => elections.goals[0].measured,
     'relay-runs': () => grouped(relays.facts.runs),
     'relay-lost': () => measured(relays, 'lost frames outside gaps'),
+    'log-runs': () => grouped(logs.facts.runs),
+    'log-bad': () => logs.goals[0].measured,
+    'log-kills': () => measured(kills, 'kills of a writer'),
+    'log-kills-lost': () => measured(kills, 'records that are lost, repeated, changed or skipped'),
     'peer-tests': () => peers.facts.tests,
     'peer-failed': () => measured(peers, 'tests that failed'),
     'mutants-least': () => `${Math.min(...mutation.goals.map((goal) => goal.measured))} %`,

@@ -4,9 +4,12 @@ import { resolve } from 'node:path';
 
 const listeners = new Map<string, Set<() => void>>();
 
-/** Wakes the readers of a folder in this process. */
-export const ring = (folder: string): void => {
-  for (const wake of listeners.get(resolve(folder)) ?? []) wake();
+/** Returns a function that wakes the readers of a folder in this process. */
+export const ringerOf = (folder: string): (() => void) => {
+  const key = resolve(folder);
+  return () => {
+    for (const wake of listeners.get(key) ?? []) wake();
+  };
 };
 
 const pollMs = 100;

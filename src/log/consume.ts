@@ -8,15 +8,23 @@ import {
   invalidOption,
   oneOf,
   positiveCount,
-  type Rule,
   validated,
 } from '../protocol/validate.js';
-import { openCursor, type Cursor } from './cursor.js';
+import type { LogPosition } from './lines.js';
 import { closes, onceClosed } from './lock.js';
-import { LogError } from './log-error.js';
+import { LogError, toLogError } from './log-error.js';
 import type { LogReader } from './reader.js';
-import { type From, isFrom, type LogPosition, type LogRecord, type ReaderSettings } from './records.js';
-import { readPadded, type Tip, tipPath, type Machine } from './segments.js';
+import { type From, fromRule, type LogRecord, type ReaderSettings } from './records.js';
+import {
+  type Disk,
+  type InPlace,
+  type Machine,
+  openInPlace,
+  readInPlace,
+  readTip,
+  syncFolder,
+  type Tip,
+} from './segments.js';
 
 /** The options of {@link FeedLog.consume$}. */
 export interface ConsumeOptions {
@@ -47,6 +55,7 @@ export interface Committed {
   readonly behindMs: number;
 }
 
+/** What a consumer uses of its machine. */
 interface Place {
   readonly folder: string;
   readonly machine: Pick<Machine, 'disk' | 'lockFile' | 'now'>;
@@ -64,114 +73,138 @@ export const consume$ = (place: Place, name: string, work: Work, options: Consum
     key,
     () =>
       new Observable((subscriber) => {
-        const run = new ConsumerRun(place, name, work, settings, (committed) => subscriber.next(committed));
-        const ended = run.all();
+        const { from, lock, onLoss } = settings;
+        const cursor = openCursor(place.folder, name, place.machine, lock);
+        const reader = place.openReader({ from: cursor.position ?? from, follow: true, onDamage: onLoss });
+        const progress = progressOf(place);
+        const commit = (position: LogPosition): void => {
+          cursor.commit(position);
+          subscriber.next(progress(position));
+        };
+        const ended = worked(reader, work, settings, place.folder, commit).finally(cursor.close);
         ended.then(
           () => subscriber.complete(),
           (error: unknown) => subscriber.error(error),
         );
         return () => {
-          run.stop();
+          reader.close();
           closes(key, ended.catch(noop));
         };
       }),
   );
 };
 
-/** One run of a consumer: batches begin in order, and the cursor moves to the end of the finished ones without a hole. */
-class ConsumerRun {
-  readonly #place: Place;
-  readonly #work: Work;
-  readonly #settings: typeof defaults;
-  readonly #emit: (committed: Committed) => void;
-  readonly #cursor: Cursor;
-  readonly #reader: LogReader;
+/** Batches begin in order, and each commit is at the end of the finished ones without a hole. Resolves when all have ended. */
+const worked = async (
+  reader: LogReader,
+  work: Work,
+  { maxBatch, maxInFlight, onLoss }: typeof defaults,
+  folder: string,
+  commit: (position: LogPosition) => void,
+): Promise<void> => {
   /** The batches after the cursor, in order. */
-  readonly #batches: { readonly position: LogPosition; isDone: boolean }[] = [];
-  readonly #running = new Set<Promise<unknown>>();
-  #failure: { readonly error: unknown } | undefined;
-  #tip: { readonly tip: Tip | undefined; readonly readAt: number } = { tip: undefined, readAt: -Infinity };
-
-  constructor(place: Place, name: string, work: Work, settings: typeof defaults, emit: (committed: Committed) => void) {
-    this.#place = place;
-    this.#work = work;
-    this.#settings = settings;
-    this.#emit = emit;
-    this.#cursor = openCursor(place.folder, name, place.machine, settings.lock);
-    const { position } = this.#cursor;
-    this.#reader = place.openReader({
-      from: position ?? settings.from,
-      follow: true,
-      onDamage: settings.onLoss,
-    });
-  }
-
-  async all(): Promise<void> {
+  const batches: { readonly position: LogPosition; isDone: boolean }[] = [];
+  const running = new Set<Promise<unknown>>();
+  let failure: { readonly error: unknown } | undefined;
+  const begin = async (records: readonly LogRecord[]): Promise<void> => {
+    const batch = { position: reader.position as LogPosition, isDone: false };
+    batches.push(batch);
     try {
-      while (this.#failure === undefined) {
-        const records = await this.#reader.next(this.#settings.maxBatch);
-        if (records === undefined) break;
-        this.#begin(records);
-        while (this.#running.size >= this.#settings.maxInFlight) await Promise.race(this.#running);
-      }
-    } finally {
-      // The lock stays until no work of this run can finish any more.
-      await Promise.all(this.#running);
-      this.#reader.close();
-      this.#cursor.close();
+      await work(records);
+      batch.isDone = true;
+      let done: LogPosition | undefined;
+      while (batches[0]?.isDone === true) done = batches.shift()?.position;
+      if (done !== undefined) commit(done);
+    } catch (error) {
+      failure ??= { error };
+      reader.close();
     }
-    if (this.#failure !== undefined) throw this.#failure.error;
+  };
+  try {
+    for (let all = await reader.next(maxBatch); all !== undefined; all = await reader.next(maxBatch)) {
+      const records = all.filter(({ type }) => type !== 'watermark');
+      if (records.length === 0) continue;
+      if (onLoss === 'error') refuseLoss(records, folder);
+      const batch = begin(records);
+      running.add(batch);
+      void batch.then(() => running.delete(batch));
+      while (running.size >= maxInFlight) await Promise.race(running);
+    }
+  } finally {
+    // The lock stays until no work of this run can finish any more.
+    await Promise.all(running);
+    reader.close();
   }
+  if (failure !== undefined) throw failure.error;
+};
 
-  stop(): void {
-    this.#reader.close();
-  }
+/** Returns how far a position is behind the tip of the writer, which is read at most ten times a second. */
+const progressOf = ({ folder, machine: { disk, now } }: Place): ((position: LogPosition) => Committed) => {
+  let tip: Tip | undefined;
+  let readAt = -Infinity;
+  return ({ offset, at }) => {
+    if (Math.abs(now() - readAt) >= 100) [tip, readAt] = [readTip(disk, folder), now()];
+    return {
+      committed: offset,
+      behind: Math.max(0, (tip?.offset ?? offset) - offset),
+      behindMs: Math.max(0, (tip?.at ?? 0) - (at ?? tip?.at ?? 0)),
+    };
+  };
+};
 
-  #begin(all: readonly LogRecord[]): void {
-    const records = all.filter(({ type }) => type !== 'watermark');
-    if (records.length === 0) return;
-    if (this.#settings.onLoss === 'error') refuseLoss(records, this.#place.folder);
-    const batch = { position: this.#reader.position as LogPosition, isDone: false };
-    this.#batches.push(batch);
-    const running: Promise<unknown> = this.#worked(records)
-      .then(() => {
-        batch.isDone = true;
-        this.#commit();
-      })
-      .catch((error: unknown) => {
-        this.#failure ??= { error };
-        this.#reader.close();
-      })
-      .finally(() => this.#running.delete(running));
-    this.#running.add(running);
-  }
-
-  // A function that throws is a promise that rejects.
-  async #worked(records: readonly LogRecord[]): Promise<void> {
-    await this.#work(records);
-  }
-
-  #commit(): void {
-    let done: LogPosition | undefined;
-    while (this.#batches[0]?.isDone === true) done = this.#batches.shift()?.position;
-    if (done === undefined) return;
-    this.#cursor.commit(done);
-    const tip = this.#newest();
-    this.#emit({
-      committed: done.offset,
-      behind: Math.max(0, (tip?.offset ?? done.offset) - done.offset),
-      behindMs: Math.max(0, (tip?.at ?? 0) - (done.at ?? tip?.at ?? 0)),
-    });
-  }
-
-  #newest(): Tip | undefined {
-    const { folder, machine } = this.#place;
-    const now = machine.now();
-    if (now - this.#tip.readAt >= 100 || now < this.#tip.readAt)
-      this.#tip = { tip: readPadded<Tip>(machine.disk, tipPath(folder)), readAt: now };
-    return this.#tip.tip;
-  }
+/** The cursor of a consumer: how far it has worked, in a file that is locked while the consumer runs. */
+interface Cursor {
+  readonly position: LogPosition | undefined;
+  readonly commit: (position: LogPosition) => void;
+  readonly close: () => void;
 }
+
+const cursorPath = (folder: string, name: string): string => join(folder, 'cursors', `${name}.json`);
+
+/** @throws LogError with the code `consumer-in-use`, `log-corrupt` or `log-write-failed` */
+const openCursor = (
+  folder: string,
+  name: string,
+  { disk, lockFile }: Pick<Machine, 'disk' | 'lockFile'>,
+  isLocked: boolean,
+): Cursor => {
+  const path = cursorPath(folder, name);
+  let file: InPlace | undefined;
+  try {
+    disk.mkdirSync(join(folder, 'cursors'), { recursive: true });
+    const { fd, write } = (file = openInPlace(disk, path));
+    if (isLocked && !lockFile(fd, path))
+      throw new LogError('consumer-in-use', `The consumer ${name} of the log ${folder} runs already.`, { path });
+    if (disk.fstatSync(fd).size === 0) {
+      // After this a power failure leaves an older cursor, which repeats work, but none that can't be read.
+      write(null);
+      disk.fdatasyncSync(fd);
+      syncFolder(join(folder, 'cursors'), disk);
+    }
+    const commit = (position: LogPosition): void => {
+      try {
+        write(position);
+      } catch (cause) {
+        throw toLogError('write', path, cause);
+      }
+    };
+    return { position: committedIn(folder, name, disk), commit, close: () => disk.closeSync(fd) };
+  } catch (cause) {
+    if (file !== undefined) disk.closeSync(file.fd);
+    throw toLogError('write', path, cause);
+  }
+};
+
+/** Reads the cursor of a consumer, also while it runs; `undefined` if it has never committed. */
+export const committedIn = (folder: string, name: string, disk: Disk): LogPosition | undefined => {
+  const path = cursorPath(folder, name);
+  // An unreadable cursor is an error, never `earliest`: a consumer would do all of its work again.
+  const position = readInPlace<LogPosition | null>(disk, path, () => {
+    const problem = `The cursor ${path} can't be read. Correct it, or remove it to begin again.`;
+    throw new LogError('log-corrupt', problem, { path });
+  });
+  return position ?? undefined;
+};
 
 const refuseLoss = (records: readonly LogRecord[], path: string): void => {
   const gap = records.find((record) => record.type === 'gap' && record.offset === undefined);
@@ -186,11 +219,6 @@ const defaults = {
   maxInFlight: 1,
   lock: true,
   onLoss: 'gap' as 'gap' | 'error',
-};
-
-const fromRule: Rule = {
-  allowed: "'earliest', 'latest', { offset } or { time }",
-  is: isFrom,
 };
 
 const rules = {

@@ -9,9 +9,10 @@ import {
   asyncScheduler,
   finalize,
   firstValueFrom,
-  merge,
+  map,
   Observable,
   type SchedulerLike,
+  ReplaySubject,
   Subject,
   takeUntil,
   tap,
@@ -20,16 +21,25 @@ import {
 } from 'rxjs';
 import { atExit } from './at-exit.js';
 import { lockFile, onceClosed } from './lock.js';
-import { aBoolean, aScheduler, clampMs, invalidOption, oneOf, type Rule, validated } from '../protocol/validate.js';
+import {
+  aBoolean,
+  aFunction,
+  aScheduler,
+  clampMs,
+  invalidOption,
+  oneOf,
+  type Rule,
+  validated,
+} from '../protocol/validate.js';
 import { frameOf, timeOf } from '../operators/items/item.js';
 import { debug } from '../feed/diagnostics.js';
 import { printable } from '../protocol/printable.js';
 import { Bell } from './bell.js';
-import { type Committed, consume$, type ConsumeOptions } from './consume.js';
-import { committedIn } from './cursor.js';
+import { type Committed, committedIn, consume$, type ConsumeOptions } from './consume.js';
+import type { LogPosition } from './lines.js';
 import type { LogError } from './log-error.js';
 import { LogReader } from './reader.js';
-import { type From, isFrom, type LogPosition, type LogRecord, type ReaderSettings } from './records.js';
+import { type From, fromRule, type LogRecord, type ReaderSettings } from './records.js';
 import { isFile, type Machine } from './segments.js';
 import { LogWriter, type WriterSettings } from './writer.js';
 
@@ -127,7 +137,7 @@ export const feedLog = (target: string): FeedLog => {
     read$: (options = {}) => pushed(read(options)),
     consume$: (name, work, options = {}) =>
       consume$({ folder, machine, openReader: (settings) => openReader(folder, settings) }, name, work, options),
-    committed: async (name) => Promise.resolve(committedIn(folder, name, machine)),
+    committed: async (name) => Promise.resolve(committedIn(folder, name, fs)),
   };
 };
 
@@ -165,10 +175,8 @@ const openReader = (path: string, settings: ReaderSettings): LogReader => {
   return new LogReader(path, settings, { ...reading, bufferBytes: 256 * 1024 }, isFile(path));
 };
 
-type AppendSettings = typeof appendDefaults;
-
 const append =
-  (folder: string, { onError, ...settings }: AppendSettings) =>
+  (folder: string, { onError, ...settings }: typeof appendDefaults) =>
   <E>(source: Observable<E>): Observable<E> =>
     onceClosed(folder, () => {
       const failed = new Subject<never>();
@@ -217,46 +225,55 @@ const paced = (
   reader: LogReader,
   { speed, scheduler }: Pick<typeof readDefaults, 'speed' | 'scheduler'>,
 ): AsyncIterator<readonly LogRecord[]> => {
-  const closed = new Subject<void>();
-  let isClosed = false;
-  const dueMs = schedule(speed);
-  let waiting: { readonly record: LogRecord; readonly due: number }[] = [];
-  let startedAt: number | undefined;
-  const read = async (): Promise<boolean> => {
-    const records = await reader.next();
-    startedAt ??= scheduler.now();
-    const begin = startedAt;
-    waiting = (records ?? []).map((record) => ({ record, due: begin + dueMs(timeOf(record) as number) }));
-    return records !== undefined;
-  };
-  const due = (): readonly LogRecord[] => {
-    const now = scheduler.now();
-    const end = waiting.findIndex((each) => each.due > now);
-    return waiting.splice(0, end < 0 ? waiting.length : end).map(({ record }) => record);
-  };
-  const next = async (): Promise<IteratorResult<readonly LogRecord[]>> => {
-    for (;;) {
-      const [first] = waiting;
-      if (first === undefined && !(await read())) return { done: true, value: undefined };
-      const value = due();
-      if (value.length > 0) return { done: false, value };
-      const waitMs = clampMs((waiting[0]?.due ?? 0) - scheduler.now());
-      await firstValueFrom(merge(timer(waitMs, scheduler), closed), { defaultValue: undefined });
-      if (isClosed) return { done: true, value: undefined };
-    }
-  };
+  const closed = new ReplaySubject<void>(1);
+  const batches = batchesOf(reader, speed, scheduler, closed);
+  // `return` of a generator would wait for its `next`.
   const end = (): Promise<IteratorResult<readonly LogRecord[]>> => {
-    isClosed = true;
     reader.close();
     closed.next();
-    return Promise.resolve({ done: true, value: undefined });
+    return batches.return();
   };
-  return { next, return: end };
+  return { next: () => batches.next(), return: end };
 };
+
+async function* batchesOf(
+  reader: LogReader,
+  speed: number,
+  scheduler: SchedulerLike,
+  closed: Observable<void>,
+): AsyncGenerator<readonly LogRecord[], void, void> {
+  const dueMs = schedule(speed);
+  let startedAt: number | undefined;
+  for (let records = await reader.next(); records !== undefined; records = await reader.next()) {
+    if (speed === Infinity) {
+      yield records;
+      continue;
+    }
+    startedAt ??= scheduler.now();
+    const due = records.map((record) => dueMs(timeOf(record) as number));
+    for (let from = 0; from < records.length;) {
+      const now = scheduler.now() - startedAt;
+      let to = from;
+      while ((due[to] ?? Infinity) <= now) to += 1;
+      if (to > from) yield records.slice(from, to);
+      else if (!(await waited((due[from] as number) - now, scheduler, closed))) return;
+      from = to;
+    }
+  }
+}
+
+/** Resolves with `false` if the reader is closed meanwhile. */
+const waited = (ms: number, scheduler: SchedulerLike, closed: Observable<void>): Promise<boolean> =>
+  firstValueFrom(
+    timer(clampMs(ms), scheduler).pipe(
+      map(() => true),
+      takeUntil(closed),
+    ),
+    { defaultValue: false },
+  );
 
 /** Returns when a time of the log is due, in ms after the first one. A clock that was set back adds no delay. */
 const schedule = (speed: number): ((time: number) => number) => {
-  if (speed === Infinity) return () => -Infinity;
   let [last, logMs] = [Infinity, 0];
   return (time) => {
     logMs += Math.max(0, time - last);
@@ -269,19 +286,14 @@ const pushed = <T>(batches: AsyncIterable<readonly T[]>): Observable<T> =>
   new Observable((subscriber) => {
     const iterator = batches[Symbol.asyncIterator]();
     const pull = async (): Promise<void> => {
-      while (!subscriber.closed) {
-        const { done = false, value } = (await iterator.next()) as IteratorResult<readonly T[], undefined>;
-        if (done || value === undefined) {
-          subscriber.complete();
-          return;
-        }
-        for (const record of value) subscriber.next(record);
-      }
+      for await (const records of { [Symbol.asyncIterator]: () => iterator })
+        for (const record of records) subscriber.next(record);
     };
-    pull().catch((error: unknown) => subscriber.error(error));
-    return () => {
-      void iterator.return?.();
-    };
+    pull().then(
+      () => subscriber.complete(),
+      (error: unknown) => subscriber.error(error),
+    );
+    return () => void iterator.return?.();
   });
 
 const appendDefaults = {
@@ -308,7 +320,7 @@ const appendRules: Readonly<Record<keyof AppendOptions, Rule>> = {
   compress: aBoolean,
   maxWaitingBytes: above('a number of bytes'),
   lock: aBoolean,
-  onError: { allowed: "'error' or a function", is: (value) => value === 'error' || typeof value === 'function' },
+  onError: { allowed: "'error' or a function", is: (value) => value === 'error' || aFunction.is(value) },
 };
 
 const readDefaults = {
@@ -320,7 +332,7 @@ const readDefaults = {
 };
 
 const readRules: Readonly<Record<keyof ReadOptions, Rule>> = {
-  from: { allowed: "'earliest', 'latest', { offset } or { time }", is: isFrom },
+  from: fromRule,
   follow: aBoolean,
   speed: above('a number'),
   onDamage: oneOf('gap', 'error'),

@@ -1,7 +1,8 @@
 // `rx-trade-feed/log`: a feed with a memory.
 export { type AppendOptions, type FeedLog, feedLog, type ReadOptions } from './feed-log.js';
 export { type Committed, type ConsumeOptions } from './consume.js';
-export { type From, type LogPosition, type LogRecord } from './records.js';
+export type { LogPosition } from './lines.js';
+export type { From, LogRecord } from './records.js';
 export { LogError, type LogErrorCode, type LogErrorFields } from './log-error.js';
 // For `rx-trade-feed log status` and `log verify`.
 export {

@@ -2,21 +2,11 @@
 import * as fs from 'node:fs';
 import { createGunzip, gunzipSync } from 'node:zlib';
 import { join } from 'node:path';
-import { committedIn } from './cursor.js';
+import { committedIn } from './consume.js';
+import { isOther, Lines, type LogPosition, readHeader, readRecord, stamped } from './lines.js';
 import { toLogError } from './log-error.js';
-import { isOther, newline, readHeader, readRecord, stamped } from './lines.js';
-import { goneMs, type LogPosition } from './records.js';
-import {
-  filesOf,
-  headOf,
-  isFile,
-  listSegments,
-  readPadded,
-  scanSegment,
-  type Segment,
-  type Tip,
-  tipPath,
-} from './segments.js';
+import { goneMs } from './records.js';
+import { filesOf, headOf, isFile, listSegments, readTip, scanSegment, type Segment } from './segments.js';
 
 /** One file of a log. */
 export interface SegmentStatus {
@@ -48,7 +38,7 @@ export interface LogWriterStatus {
   readonly pid: number;
   /** The next offset. */
   readonly offset: number;
-  /** The time that the feed has reached, in epoch ms. */
+  /** The time that the feed has reached, in epoch ms; 0 if the log has no record yet. */
   readonly at: number;
   /** When it wrote last, in epoch ms. */
   readonly writtenAt: number;
@@ -115,51 +105,40 @@ export interface LogCheck extends LogProgress {
 export const inspectLog = async (path: string): Promise<LogStatus> => {
   const isFolder = !isFile(path);
   const segments = isFolder ? statusOf(path) : (await verifyLog(path)).segments;
-  const tip = isFolder ? readPadded<Tip>(fs, tipPath(path)) : undefined;
-  const age = tip === undefined ? 0 : Date.now() - tip.writtenAt;
+  const tip = isFolder ? readTip(fs, path) : undefined;
   const end = segments.at(-1)?.end ?? tip?.offset ?? 0;
   const to = segments.findLast((segment) => segment.to !== undefined)?.to;
   return {
-    path,
-    log: tip?.log,
-    segments,
-    offset: segments[0]?.offset ?? end,
-    end,
+    ...{ path, log: tip?.log, segments, offset: segments[0]?.offset ?? end, end },
     frames: segments.reduce((sum, { frames }) => sum + frames, 0),
     bytes: segments.reduce((sum, { bytes }) => sum + bytes, 0),
-    from: segments.find((segment) => segment.from !== undefined)?.from,
-    to,
-    writer: tip && { ...tip, isRunning: !tip.closed && age <= goneMs },
+    ...{ from: segments.find((segment) => segment.from !== undefined)?.from, to },
+    writer: tip && { ...tip, isRunning: !tip.closed && Date.now() - tip.writtenAt <= goneMs },
     consumers: isFolder ? consumersOf(path, end, to) : [],
   };
 };
 
 /** The header of a segment tells the end of the one before it. */
 const statusOf = (folder: string): readonly SegmentStatus[] => {
-  const segments = wrapped(folder, () => {
-    const found = listSegments(fs, folder);
-    if (found.length === 0) fs.readdirSync(folder);
-    return found.map((segment) => ({ ...segment, bytes: fs.statSync(segment.path).size, ...headOf(fs, segment) }));
-  });
-  return segments.map(({ path, isCompressed, bytes, offset, header, at: from }, n) => {
-    const next = segments[n + 1]?.header ?? (n === segments.length - 1 ? endOf(path, isCompressed, offset) : undefined);
-    const end = (next && 'after' in next ? next.after : undefined) ?? next?.offset ?? offset;
-    const frames = header === undefined || next === undefined ? 0 : next.frames - header.frames;
-    return { path, isCompressed, bytes, offset, end, frames, from, to: from === undefined ? undefined : next?.at };
-  });
+  try {
+    const segments = listSegments(fs, folder).map((segment) => ({ ...segment, ...headOf(fs, segment) }));
+    if (segments.length === 0) fs.readdirSync(folder);
+    return segments.map(({ path, isCompressed, offset, header, at: from }, n) => {
+      const next = segments[n + 1]?.header;
+      const place = next ?? (n === segments.length - 1 ? endOf(path, isCompressed, offset) : undefined);
+      const frames = header === undefined || place === undefined ? 0 : place.frames - header.frames;
+      const end = next?.after ?? place?.offset ?? offset;
+      const bytes = fs.statSync(path).size;
+      return { path, isCompressed, bytes, offset, end, frames, from, to: from === undefined ? undefined : place?.at };
+    });
+  } catch (cause) {
+    throw toLogError('read', folder, cause);
+  }
 };
 
 const endOf = (path: string, isCompressed: boolean, offset: number) => {
   const bytes = fs.readFileSync(path);
-  return scanSegment(isCompressed ? gunzipSync(bytes) : bytes, offset);
-};
-
-const wrapped = <T>(path: string, read: () => T): T => {
-  try {
-    return read();
-  } catch (cause) {
-    throw toLogError('read', path, cause);
-  }
+  return scanSegment(isCompressed ? gunzipSync(bytes) : bytes, offset)?.place;
 };
 
 const consumersOf = (path: string, end: number, to: number | undefined): readonly ConsumerStatus[] => {
@@ -169,7 +148,7 @@ const consumersOf = (path: string, end: number, to: number | undefined): readonl
     .sort()
     .map((file) => {
       const name = file.slice(0, -'.json'.length);
-      const position = committedIn(path, name, { disk: fs });
+      const position = committedIn(path, name, fs);
       const [behind, behindMs] = [end - (position?.offset ?? 0), (to ?? 0) - (position?.at ?? to ?? 0)];
       return { name, position, behind: Math.max(0, behind), behindMs: Math.max(0, behindMs) };
     });
@@ -186,20 +165,20 @@ export const verifyLog = async (
   onProgress: (progress: LogProgress) => void = () => undefined,
 ): Promise<LogCheck> => {
   try {
-    const isOneFile = isFile(path);
-    const files = isOneFile ? filesOf(fs, path) : listSegments(fs, path);
+    const isPlain = isFile(path);
+    const files = isPlain ? filesOf(path) : listSegments(fs, path);
     if (files.length === 0) fs.readdirSync(path);
     const totalBytes = files.reduce((sum, file) => sum + fs.statSync(file.path).size, 0);
     const check = { bytes: 0, totalBytes, records: 0, frames: 0, tornBytes: 0 };
     const [segments, damaged]: [SegmentStatus[], DamagedLine[]] = [[], []];
     for (const file of files) {
-      const segment = new SegmentCheck(file, isOneFile ? (segments.at(-1)?.end ?? 0) : undefined, damaged);
-      await segment.read();
-      segments.push(segment.status);
-      check.bytes += segment.status.bytes;
-      check.records += segment.records;
-      check.frames += segment.status.frames;
-      check.tornBytes = segment.tornBytes;
+      const first = isPlain ? (segments.at(-1)?.end ?? 0) : file.offset;
+      const { status, records, tornBytes } = await checked({ ...file, offset: first }, isPlain, damaged);
+      segments.push(status);
+      check.bytes += status.bytes;
+      check.records += records;
+      check.frames += status.frames;
+      check.tornBytes = tornBytes;
       onProgress({ ...check });
     }
     return { ...check, segments, damaged };
@@ -208,73 +187,36 @@ export const verifyLog = async (
   }
 };
 
-/** The check of one file, line by line. */
-class SegmentCheck {
-  readonly #file: Segment;
-  readonly #first: number;
-  readonly #isPlain: boolean;
-  readonly #damaged: DamagedLine[];
-  #line = 0;
-  #lineAt = 0;
-  #next: number;
-  #frames = 0;
-  #from: number | undefined;
-  #to: number | undefined;
-  records = 0;
-  tornBytes = 0;
-
-  /** @param first - the offset of the first line of a file without offsets */
-  constructor(file: Segment, first: number | undefined, damaged: DamagedLine[]) {
-    this.#file = file;
-    this.#isPlain = first !== undefined;
-    this.#first = this.#next = first ?? file.offset;
-    this.#damaged = damaged;
-  }
-
-  get status(): SegmentStatus {
-    const { path, isCompressed } = this.#file;
-    const [offset, end, frames] = [this.#first, this.#next, this.#frames];
-    const bytes = fs.statSync(path).size;
-    return { path, isCompressed, bytes, offset, end, frames, from: this.#from, to: this.#to };
-  }
-
-  async read(): Promise<void> {
-    const file = fs.createReadStream(this.#file.path);
-    let rest: Buffer = Buffer.alloc(0);
-    for await (const bytes of this.#file.isCompressed ? file.pipe(createGunzip()) : file) {
-      rest = Buffer.concat([rest, bytes as Buffer]);
-      let from = 0;
-      for (let to = rest.indexOf(newline); to >= 0; to = rest.indexOf(newline, from)) {
-        this.#check(rest.subarray(from, to));
-        from = to + 1;
-      }
-      rest = rest.subarray(from);
+/** @param isPlain - whether its lines have no offsets, and the first one is no header */
+const checked = async ({ path, isCompressed, offset }: Segment, isPlain: boolean, damaged: DamagedLine[]) => {
+  let [end, frames, records, line] = [offset, 0, 0, 0];
+  let [from, to]: (number | undefined)[] = [];
+  const problemOf = (text: string | undefined): string | undefined => {
+    if (line === 1 && !isPlain)
+      return readHeader(text)?.offset === offset ? undefined : 'it is not the header of this segment';
+    const record = readRecord(text, isPlain ? end : undefined);
+    const expected = end;
+    end += 1;
+    if (record === undefined) return isPlain && isOther(text) ? undefined : 'it is not a record';
+    records += 1;
+    frames += record.type === 'frame' ? 1 : record.type === 'gap' ? (record.missed ?? 0) : 0;
+    to = stamped(record);
+    from ??= to;
+    return record.offset === expected ? undefined : `its offset is ${record.offset}, not ${expected}`;
+  };
+  const file = fs.createReadStream(path);
+  let rest: Buffer = Buffer.alloc(0);
+  let restAt = 0;
+  for await (const bytes of isCompressed ? file.pipe(createGunzip()) : file) {
+    const lines = new Lines(Buffer.concat([rest, bytes as Buffer]));
+    for (let lineAt = 0; lines.next(); lineAt = lines.position) {
+      line += 1;
+      const problem = problemOf(lines.line);
+      if (problem !== undefined) damaged.push({ path, line, lineAt: restAt + lineAt, problem });
     }
-    this.tornBytes = rest.length;
+    restAt += lines.end;
+    rest = lines.rest;
   }
-
-  #check(bytes: Buffer): void {
-    this.#line += 1;
-    if (this.#line === 1 && !this.#isPlain) {
-      if (readHeader(bytes)?.offset !== this.#first) this.#is('it is not the header of this segment');
-    } else this.#record(bytes);
-    this.#lineAt += bytes.length + 1;
-  }
-
-  #record(bytes: Buffer): void {
-    const record = readRecord(bytes, this.#isPlain ? this.#next : undefined);
-    if (record === undefined) {
-      if (!this.#isPlain || !isOther(bytes)) this.#is('it is not a record');
-    } else if (record.offset !== this.#next) this.#is(`its offset is ${record.offset}, not ${this.#next}`);
-    this.#next += 1;
-    if (record === undefined) return;
-    this.records += 1;
-    this.#frames += record.type === 'frame' ? 1 : record.type === 'gap' ? (record.missed ?? 0) : 0;
-    this.#to = stamped(record);
-    this.#from ??= this.#to;
-  }
-
-  #is(problem: string): void {
-    this.#damaged.push({ path: this.#file.path, line: this.#line, lineAt: this.#lineAt, problem });
-  }
-}
+  const status: SegmentStatus = { path, isCompressed, bytes: fs.statSync(path).size, offset, end, frames, from, to };
+  return { status, records, tornBytes: rest.length };
+};

@@ -3,7 +3,7 @@
 // In: lines, in the order of their offsets. Out: chunks of them, each of one segment, whose first chunk begins with its header.
 import type { Place } from './lines.js';
 
-const chunkBytes = 1024 * 1024;
+const chunkLength = 1024 * 1024;
 const maxSegmentAgeMs = 3_600_000;
 
 /** Lines of one segment. */
@@ -11,10 +11,9 @@ interface Chunk {
   /** The place before the segment that the chunk begins. */
   readonly begins: Place | undefined;
   text: string;
-  bytes: number;
 }
 
-/** The newest segment, with what waits. */
+/** The newest segment, with what waits. Its size is exact as soon as that is taken. */
 interface Newest {
   readonly offset: number;
   readonly since: number;
@@ -29,59 +28,57 @@ interface Limits {
 export class LineQueue {
   readonly #limits: Limits;
   readonly #now: () => number;
+  readonly #header: (place: Place) => string;
   #chunks: Chunk[] = [];
   #newest: Newest | undefined;
-  #bytes = 0;
+  /** How long the lines are that wait. They are measured in bytes when they are taken: one call for all of them. */
+  length = 0;
 
-  constructor(limits: Limits, now: () => number) {
+  /** @param header - returns the first line of a segment that begins at a place */
+  constructor(limits: Limits, now: () => number, header: (place: Place) => string) {
     this.#limits = limits;
     this.#now = now;
-  }
-
-  get bytes(): number {
-    return this.#bytes;
+    this.#header = header;
   }
 
   get first(): Chunk | undefined {
     return this.#chunks[0];
   }
 
-  shift(): void {
-    this.#bytes -= this.#chunks.shift()?.bytes ?? 0;
+  /** Takes the first chunk. */
+  shift(): Buffer {
+    const { text = '' } = this.#chunks.shift() ?? {};
+    this.length -= text.length;
+    const bytes = Buffer.from(text);
+    if (this.#newest !== undefined && this.#chunks.length === 0) this.#newest.bytes += bytes.length - text.length;
+    return bytes;
   }
 
   /** Drops all lines. The next one begins a segment. */
   clear(): void {
     this.#chunks = [];
-    this.#bytes = 0;
+    this.length = 0;
     this.#newest = undefined;
   }
 
-  /** @param header - returns the first line of a segment that begins at `place` */
-  add(line: string, place: Place, header: () => string): void {
-    const bytes = Buffer.byteLength(line);
-    if (this.#newest === undefined || this.#isFull(this.#newest, bytes, place)) {
-      this.#newest = { offset: place.offset, since: this.#now(), bytes: 0 };
-      this.#chunks.push({ begins: place, text: '', bytes: 0 });
-      const first = header();
-      this.#append(first, Buffer.byteLength(first));
-    } else if ((this.#chunks.at(-1)?.bytes ?? Infinity) > chunkBytes)
-      this.#chunks.push({ begins: undefined, text: '', bytes: 0 });
-    this.#append(line, bytes);
-  }
-
-  #append(text: string, bytes: number): void {
-    const chunk = this.#chunks.at(-1) as Chunk;
+  add(line: string, place: Place): void {
+    const isFirst = this.#newest === undefined || this.#isFull(this.#newest, line.length, place);
+    const newest = isFirst ? { offset: place.offset, since: this.#now(), bytes: 0 } : (this.#newest as Newest);
+    const text = isFirst ? this.#header(place) + line : line;
+    let chunk = this.#chunks.at(-1);
+    if (isFirst || chunk === undefined || chunk.text.length > chunkLength)
+      this.#chunks.push((chunk = { begins: isFirst ? place : undefined, text: '' }));
     chunk.text += text;
-    chunk.bytes += bytes;
-    (this.#newest as Newest).bytes += bytes;
-    this.#bytes += bytes;
+    newest.bytes += text.length;
+    this.length += text.length;
+    this.#newest = newest;
   }
 
-  #isFull({ offset, since, bytes }: Newest, more: number, place: Place) {
+  #isFull({ offset, since, bytes }: Newest, more: number, place: Place): boolean {
+    if (place.offset === offset) return false;
     const { segmentBytes, maxAgeMs } = this.#limits;
-    const age = Math.abs(this.#now() - since);
-    const isOld = age > Math.min(maxAgeMs / 8, maxSegmentAgeMs);
-    return place.offset > offset && (bytes + more > segmentBytes || isOld);
+    if (bytes + more > segmentBytes) return true;
+    // One look at the clock for each write is enough.
+    return this.length === 0 && Math.abs(this.#now() - since) > Math.min(maxAgeMs / 8, maxSegmentAgeMs);
   }
 }

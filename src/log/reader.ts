@@ -4,21 +4,10 @@
 // Never: a line that is not read, or read twice, while a writer begins segments and retention removes them.
 import { constants } from 'node:buffer';
 import type { Bell } from './bell.js';
-import { newline } from './lines.js';
+import { Lines, type LogPosition } from './lines.js';
 import { toLogError } from './log-error.js';
-import { damageAt, type LogPosition, type LogRecord, notALog, type ReaderSettings, Records } from './records.js';
-import {
-  type Disk,
-  filesOf,
-  headOf,
-  listSegments,
-  readAll,
-  readPadded,
-  type Segment,
-  segmentPath,
-  type Tip,
-  tipPath,
-} from './segments.js';
+import { damageAt, type LogRecord, notALog, type ReaderSettings, Records } from './records.js';
+import { type Disk, filesOf, headOf, listSegments, readTip, type Segment, segmentPath } from './segments.js';
 
 /** What a reader uses of its machine. A simulation has another one. */
 export interface ReaderMachine {
@@ -32,13 +21,13 @@ export interface ReaderMachine {
 }
 
 const listMs = 100;
-const lineStarts = [0x7b, newline, 0x0d];
+const lineStarts = [...Buffer.from('{\r\n')];
 
 /** An open segment. */
 interface Current extends Segment {
   readonly fd: number | undefined;
   /** The content of a compressed segment. */
-  readonly bytes: Buffer | undefined;
+  readonly bytes: Buffer;
   /** The position of the next line. */
   position: number;
   hasHeader: boolean;
@@ -53,9 +42,8 @@ export class LogReader {
   readonly #machine: ReaderMachine;
   #current: Current | undefined;
   #buffer: Buffer;
-  /** The lines in the buffer that are not read yet: `#buffer` from `#from` to `#to`. */
-  #from = 0;
-  #to = 0;
+  /** The lines in the buffer that are not read yet. */
+  #lines: Lines | undefined;
   readonly #records: Records;
   #listedAt = -Infinity;
   #isReading = false;
@@ -84,7 +72,7 @@ export class LogReader {
         this.#machine.bell.listen();
         if (await this.#read()) continue;
         if (await this.#advance()) continue;
-        if (!this.#isFile) this.#records.atEnd(this.#tip);
+        this.#records.atEnd(() => (this.#isFile ? undefined : readTip(this.#machine.disk, this.#path)));
         if (this.#records.length > 0) return this.#records.take();
         if (!this.#settings.follow) return undefined;
         await this.#machine.bell.heard();
@@ -119,30 +107,28 @@ export class LogReader {
     this.#isReading = true;
     // Bytes after the last newline are read again: another writer may have cut them off.
     const bytes = await this.#bytesAt(current).finally(() => (this.#isReading = false));
-    if (this.#isClosed || bytes === 0) return false;
+    if (this.#isClosed || bytes.length === 0) return false;
     // Otherwise a large file of another format would be read to its end.
-    if (this.#isFile && current.position === 0 && !lineStarts.includes(this.#buffer[0] as number))
-      throw notALog(current.path);
-    const end = this.#buffer.subarray(0, bytes).lastIndexOf(newline) + 1;
-    this.#from = 0;
-    this.#to = end;
-    if (end > 0) return true;
-    if (bytes < this.#buffer.length) return false;
-    if (bytes >= constants.MAX_STRING_LENGTH) throw damageAt(current);
-    this.#buffer = Buffer.allocUnsafe(bytes * 2);
+    if (this.#isFile && current.position === 0 && !lineStarts.includes(bytes[0] as number)) throw notALog(current.path);
+    this.#lines = new Lines(bytes);
+    if (this.#lines.end > 0) return true;
+    if (bytes.length < this.#buffer.length) return false;
+    if (bytes.length >= constants.MAX_STRING_LENGTH) throw damageAt(current);
+    this.#buffer = Buffer.allocUnsafe(bytes.length * 2);
     return this.#read();
   }
 
-  async #bytesAt({ fd, bytes, position }: Current): Promise<number> {
+  async #bytesAt({ fd, bytes, position }: Current): Promise<Buffer> {
+    const { disk, turn } = this.#machine;
     const buffer = this.#buffer;
-    if (bytes !== undefined) {
-      await this.#machine.turn();
-      return bytes.copy(buffer, 0, position);
+    if (fd === undefined) {
+      await turn();
+      return bytes.subarray(position, position + buffer.length);
     }
     return new Promise((done, fail) => {
-      this.#machine.disk.read(fd as number, buffer, 0, buffer.length, position, (error, read) => {
+      disk.read(fd, buffer, 0, buffer.length, position, (error, read) => {
         if (error) fail(error);
-        else done(read);
+        else done(buffer.subarray(0, read));
       });
     });
   }
@@ -163,13 +149,9 @@ export class LogReader {
     const offset = this.#records.position?.offset;
     if (this.#isFile || current === undefined || offset === undefined || offset <= current.offset) return undefined;
     const path = segmentPath(this.#path, offset);
-    try {
-      this.#machine.disk.closeSync(this.#machine.disk.openSync(path, 'r'));
-      return { offset, path, isCompressed: false };
-    } catch {
-      // Not there, or compressed already: the list has it.
-      return undefined;
-    }
+    // If it is compressed already, the list has it.
+    const isThere = this.#machine.disk.statSync(path, { throwIfNoEntry: false }) !== undefined;
+    return isThere ? { offset, path, isCompressed: false } : undefined;
   }
 
   #listed(current: Current | undefined): Segment | undefined {
@@ -178,9 +160,9 @@ export class LogReader {
     // Listing is slow in a large folder. A ring at most 100 ms later finds the segment.
     if (follow && Math.abs(now() - this.#listedAt) < listMs) return undefined;
     this.#listedAt = now();
-    const segments = this.#isFile ? filesOf(disk, this.#path) : listSegments(disk, this.#path);
+    const segments = this.#isFile ? filesOf(this.#path) : listSegments(disk, this.#path);
     // Fails if there is no such folder. A reader that follows may start before the first writer.
-    if (segments.length === 0 && !follow) disk.closeSync(disk.openSync(this.#path, 'r'));
+    if (segments.length === 0 && (this.#isFile || !follow)) disk.closeSync(disk.openSync(this.#path, 'r'));
     return current === undefined ? this.#first(segments) : this.#after(current, segments);
   }
 
@@ -210,46 +192,39 @@ export class LogReader {
     const { disk, gunzip } = this.#machine;
     this.#listedAt = -Infinity;
     let fd: number | undefined;
+    let bytes: Buffer = Buffer.alloc(0);
     try {
-      fd = disk.openSync(segment.path, 'r');
+      if (segment.isCompressed) bytes = disk.readFileSync(segment.path);
+      else fd = disk.openSync(segment.path, 'r');
     } catch (error) {
       // Retention or compression was faster: the next listing finds another name.
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
       return;
     }
     this.#closeFile();
-    let bytes: Buffer | undefined;
     if (segment.isCompressed) {
-      const compressed = readAll(disk, fd);
-      disk.closeSync(fd);
-      fd = undefined;
-      bytes = await gunzip(compressed).catch(() => {
+      bytes = await gunzip(bytes).catch(() => {
         this.#records.damaged({ path: segment.path, position: 0 });
         return Buffer.alloc(0);
       });
       if (this.#isClosed) return;
     }
     this.#current = { ...segment, fd, bytes, position: 0, hasHeader: this.#isFile, hasRecords: segment.isCompressed };
-    this.#from = this.#to = 0;
+    this.#lines = undefined;
     if (this.#isFile) this.#records.beginFile();
   }
 
   /** Takes complete lines of the buffer. */
   #take(max: number): void {
-    const current = this.#current;
-    if (current === undefined) return;
-    const records = this.#records;
-    while (this.#from < this.#to && records.length < max) {
-      const from = this.#from;
-      const to = this.#buffer.indexOf(newline, from);
-      if (!current.hasHeader) records.header(this.#buffer.subarray(from, to), current.offset, current);
-      else if (this.#isFile) records.fileLine(this.#buffer.subarray(from, to), current);
-      else if (records.line(this.#buffer, from, to, current)) current.hasRecords = true;
+    const [current, lines, records] = [this.#current, this.#lines, this.#records];
+    if (current === undefined || lines === undefined) return;
+    for (let from = lines.position; records.length < max && lines.next(); from = lines.position) {
+      const { line } = lines;
+      if (!current.hasHeader) records.header(line, current.offset, current);
+      else if (this.#isFile) records.fileLine(line, current);
+      else if (records.line(line, current)) current.hasRecords = true;
       current.hasHeader = true;
-      this.#from = to + 1;
-      current.position += to + 1 - from;
+      current.position += lines.position - from;
     }
   }
-
-  readonly #tip = (): Tip | undefined => readPadded<Tip>(this.#machine.disk, tipPath(this.#path));
 }

@@ -16,20 +16,25 @@ import {
   snapshotSince,
 } from '../protocol/feed-state.js';
 import { isTime } from '../protocol/type-guards.js';
+import type { Rule } from '../protocol/validate.js';
 import { LogError } from './log-error.js';
 import {
+  aFrame,
   afterRecord,
+  frameIn,
   type Header,
   isOther,
   logGap,
+  type LogPosition,
   type Place,
   readHeader,
   type Recorded,
   readRecord,
   scan,
   stamped,
+  startOf,
 } from './lines.js';
-import type { Tip } from './segments.js';
+import { placeOf, type Tip } from './segments.js';
 
 /**
  * What a log emits: a frame or an event with its offset; an event without one, which the reader adds (the status where it
@@ -47,31 +52,19 @@ export type LogRecord =
 export type From =
   'earliest' | 'latest' | (Pick<LogPosition, 'offset'> & Partial<LogPosition>) | { readonly time: number };
 
-export const isFrom = (value: unknown): boolean => {
+const isFrom = (value: unknown): boolean => {
   if (value === 'earliest' || value === 'latest') return true;
   const { offset, time, log } = Object(value) as Readonly<Record<string, unknown>>;
   if (offset === undefined) return isTime(time);
   return Number.isSafeInteger(offset) && (offset as number) >= 0 && (log === undefined || typeof log === 'string');
 };
 
+export const fromRule: Rule = { allowed: "'earliest', 'latest', { offset } or { time }", is: isFrom };
+
 export interface ReaderSettings {
   readonly from: From;
   readonly follow: boolean;
   readonly onDamage: 'gap' | 'error';
-}
-
-/** The place after a record: pass it as `from` to go on there. */
-export interface LogPosition {
-  /** The next offset. */
-  readonly offset: number;
-  /** The frames of the feed before it, stored or counted in a gap; `undefined` if that is unknown. */
-  readonly frames?: number;
-  /** The gaps before it without a number. */
-  readonly holes?: number;
-  /** The time of the record before it, in epoch ms. */
-  readonly at?: number;
-  /** The id of the log. */
-  readonly log: string;
 }
 
 /** A writer that has not written its tip for so long has ended, or does not respond. */
@@ -87,9 +80,8 @@ interface LineAt {
 export class Records {
   readonly #settings: ReaderSettings;
   readonly #now: () => number;
-  /** `undefined` before the first header. Its `frames` are NaN after damaged lines, up to the next header. */
+  /** The place after the last record; `undefined` before the first header. */
   #place: Place | undefined;
-  #log: string | undefined;
   #state: FeedState = noFeed;
   /** Says which records come before the place to begin; `undefined` once that is reached. */
   #isBefore: ((offset: number, at: number) => boolean) | undefined;
@@ -97,6 +89,7 @@ export class Records {
   /** The last watermark; `undefined` until the end of the log was reached once. */
   #watermark: number | undefined;
   #isGone = false;
+  /** Whether lines after the place are damaged. The next record tells how many are gone. */
   #hasDamage = false;
 
   constructor(settings: ReaderSettings, now: () => number) {
@@ -110,10 +103,10 @@ export class Records {
 
   /** The place after the last record; `undefined` before the first header. */
   get position(): LogPosition | undefined {
-    const { offset, frames, holes, at } = this.#place ?? noPlace;
-    const log = this.#log;
-    if (log === undefined || offset < 0) return undefined;
-    return (Number.isNaN(frames) ? { offset, at, log } : { offset, frames, holes, at, log }) as LogPosition;
+    const place = this.#place;
+    if (place === undefined || !Number.isNaN(place.frames)) return place;
+    const { frames: _frames, holes: _holes, ...known } = place;
+    return known;
   }
 
   /** How many records wait to be taken. */
@@ -136,36 +129,30 @@ export class Records {
 
   /** A file is a log without headers and offsets. */
   beginFile(): void {
-    this.#place ??= { offset: 0, frames: 0, holes: 0 };
-    this.#log = '';
+    this.#place ??= startOf('');
   }
 
   /** @param first - the offset in the name of the segment */
-  header(line: Buffer, first: number, where: LineAt): void {
+  header(line: string | undefined, first: number, where: LineAt): void {
     const header = readHeader(line);
     if (header === undefined) {
       this.damaged(where);
-      this.#place = { offset: first, holes: 0, ...this.#place, frames: NaN };
-      this.#log ??= '';
+      this.#place = { ...startOf('', first), ...this.#place, frames: NaN };
       return;
     }
     const { from } = this.#settings;
-    const { offset, frames, holes, at } = header;
-    const place = { offset, frames, holes, at };
+    const { offset, log } = header;
+    const place = placeOf(header);
     const isFirst = this.#place === undefined;
     const wanted = isFirst && typeof from === 'object' && 'offset' in from ? from : undefined;
-    const known = this.#log || wanted?.log || header.log;
-    const next = this.#place?.offset ?? wanted?.offset ?? offset;
-    this.#log = header.log;
-    const { frames: ofWanted = NaN, holes: holesOfWanted = 0 } = wanted ?? {};
-    const before = this.#place ?? (wanted && { ...wanted, frames: ofWanted, holes: holesOfWanted });
-    if (isFirst || offset > next || known !== header.log) {
-      this.#place = place;
+    const before = this.#place ?? (wanted && { ...startOf(''), frames: NaN, ...wanted });
+    const isSameLog = (before?.log || log) === log;
+    const next = before?.offset ?? offset;
+    if (isFirst || offset > next || !isSameLog)
       this.#state = header.state.reduce((state, event) => afterEvent(state, event, stamped(event)), noFeed);
-    } else if (offset === next) this.#place = place;
-    if (known !== header.log) this.#lost(before, place, false);
-    else if (offset > next && !(isFirst && wanted === undefined) && !hasOwnGap(header, next))
-      this.#lost(before, place, true);
+    if (isFirst || offset >= next || !isSameLog) this.#place = place;
+    else this.#place = { ...(before as Place), log };
+    if (!isSameLog || (offset > next && !hasOwnGap(header, next))) this.#lost(before, place, isSameLog);
     this.#hasDamage = false;
   }
 
@@ -175,33 +162,30 @@ export class Records {
     if (isSameLog && this.#isBefore?.(offset - 1, to) === true) return;
     this.#isBefore = undefined;
     const missed = isSameLog && before?.holes === holes ? frames - before.frames : NaN;
-    const gap = logGap(this.#hasDamage ? 'damaged' : 'behind', {
-      from: Math.min(before?.at ?? to, to),
-      to,
-      missed: missed >= 0 ? missed : undefined,
-    });
+    const since = Math.min(before?.at ?? to, to);
+    const gap = logGap(this.#hasDamage ? 'damaged' : 'behind', since, to, missed >= 0 ? missed : undefined);
     const { events } = this.#state;
     const status = snapshotNotBefore(events, to);
     for (const event of openedIn(events) ? [...status, gap] : [gap, ...status]) this.#add(event);
   }
 
   /** Returns whether the line is a record. */
-  line(bytes: Buffer, from: number, to: number, where: LineAt): boolean {
+  line(line: string | undefined, where: LineAt): boolean {
     const { offset: next } = this.#place as Place;
-    const scanned = scan(bytes, from, to);
+    const scanned = scan(line);
     if (scanned === undefined) return this.damaged(where);
-    const { offset, isFrame, at } = scanned;
+    const { offset, at, event } = scanned;
     if (offset < next) return false;
-    const isSkipped = isFrame && this.#isBefore?.(offset, at) === true;
+    const isSkipped = event === undefined && this.#isBefore?.(offset, at) === true;
     // Frames before the place to begin are not parsed.
-    const record = isSkipped ? undefined : readRecord(bytes.subarray(from, to));
+    const record = isSkipped ? undefined : (event ?? frameIn(scanned));
     if (record === undefined && !isSkipped) return this.damaged(where);
     this.#record(record, offset, at);
     return true;
   }
 
   /** A line of a file: its offset is its number. */
-  fileLine(line: Buffer, where: LineAt): void {
+  fileLine(line: string | undefined, where: LineAt): void {
     const place = this.#place as Place;
     const { offset } = place;
     const record = readRecord(line, offset);
@@ -215,15 +199,10 @@ export class Records {
   /** @param record - `undefined` for a frame before the place to begin */
   #record(record: Recorded | undefined, offset: number, at: number): void {
     const isBefore = this.#isBefore?.(offset, at) === true;
-    let place = this.#place as Place;
-    if (offset > place.offset || this.#hasDamage) {
-      this.#hasDamage = false;
-      if (this.#isBefore === undefined) this.#add(logGap('damaged', { from: Math.min(place.at ?? at, at), to: at }));
-      place = { ...place, offset, frames: NaN };
-    }
+    if (this.#hasDamage || offset > (this.#place as Place).offset) this.#damage(offset, at, isBefore);
     if (!isBefore) this.#begin();
     if (!isBefore && this.#isGone) this.#writerIsBack(record);
-    this.#place = afterRecord(place, record ?? aFrame, at);
+    const place = (this.#place = afterRecord(this.#place as Place, record ?? aFrame, at));
     if (record === undefined) {
       this.#state = afterItem(this.#state, at);
       return;
@@ -233,10 +212,28 @@ export class Records {
         ? afterItem(this.#state, record.receivedAt, record)
         : afterEvent(this.#state, record, place.at);
     if (isBefore) return;
-    const emitted = record as Recorded & { position?: LogPosition };
+    const emitted = record as Recorded & { position?: LogPosition | undefined };
     // `Object.assign` takes 200 ns more.
-    emitted.position = this.position as LogPosition;
+    emitted.position = this.position;
     this.#out.push(emitted as LogRecord);
+  }
+
+  /** The records before an offset can't be read: emits a gap, unless all of them are before the place to begin. */
+  #damage(offset: number, at: number, isBefore: boolean): void {
+    const { from } = this.#settings;
+    const place = this.#place as Place;
+    const isWanted = !(typeof from === 'object' && 'offset' in from) || offset > from.offset;
+    const isEmitted = this.#isBefore === undefined || (!isBefore && isWanted);
+    if (isEmitted) this.#begin();
+    this.#hasDamage = false;
+    this.#place = { ...place, offset, frames: NaN };
+    if (isEmitted) this.#add(logGap('damaged', Math.min(place.at ?? at, at), at));
+  }
+
+  #damagedEnd(): void {
+    const { offset, at = this.#now(), log } = (this.#place ??= startOf(''));
+    // A file has counted its damaged lines already.
+    this.#damage(log === '' ? offset : offset + 1, at, false);
   }
 
   /** Adds an event that the log does not have. */
@@ -267,20 +264,22 @@ export class Records {
   /** Adds what the end of the log tells: the place to begin, the time, or that the writer is gone. */
   atEnd(readTip: () => Tip | undefined): void {
     const { from, follow } = this.#settings;
+    // A reader that follows adds the gap with the next record, which tells how many are gone.
+    if (this.#hasDamage && !follow) this.#damagedEnd();
     if (this.#place === undefined) return;
+    const { offset, at = this.#now() } = this.#place;
     if (this.#isBefore !== undefined && typeof from === 'object' && 'offset' in from) {
       // With the id of the log, a power failure has removed only what this reader has received.
-      const isUnknown = this.#place.offset < from.offset && from.log === undefined;
+      const isUnknown = offset < from.offset && from.log === undefined;
       this.#begin();
-      const at = this.#place.at ?? this.#now();
-      if (isUnknown) this.#add(logGap('behind', { from: at, to: at }));
+      if (isUnknown) this.#add(logGap('behind', at, at));
     } else if (from === 'latest') this.#begin();
     if (follow && this.#isBefore === undefined) this.#tip(readTip(), this.#place);
   }
 
-  #tip(tip: Tip | undefined, { offset, at: last = -Infinity }: Place): void {
+  #tip(tip: Tip | undefined, { offset, at: last = -Infinity, log }: Place): void {
     // A tip that is ahead is about records that are not read yet.
-    if (tip === undefined || tip.offset > offset || tip.log !== this.#log) return;
+    if (tip === undefined || tip.offset > offset || tip.log !== log) return;
     const at = Math.max(tip.at, last);
     const isGone = tip.closed || this.#now() - tip.writtenAt > goneMs;
     if (isGone && !this.#isGone)
@@ -302,9 +301,6 @@ export class Records {
     if (record === undefined || record.type === 'frame' || record.type === 'gap') this.#addStatus();
   }
 }
-
-const aFrame = { type: 'frame' };
-const noPlace: Place = { offset: -1, frames: NaN, holes: 0 };
 
 export const damageAt = ({ path, position }: LineAt): LogError =>
   new LogError('log-corrupt', `The line at byte ${position} of ${path} is damaged.`, { path, lineAt: position });

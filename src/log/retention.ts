@@ -1,6 +1,5 @@
-import { basename } from 'node:path';
 import { toLogError } from './log-error.js';
-import { listSegments, readAll, segmentPath, syncFolder, type Machine } from './segments.js';
+import { listSegments, type Machine, syncFolder } from './segments.js';
 
 export interface RetentionLimits {
   readonly maxBytes: number;
@@ -12,11 +11,11 @@ export interface RetentionLimits {
 export class Retention {
   readonly #folder: string;
   readonly #limits: RetentionLimits;
-  readonly #machine: Pick<Machine, 'disk' | 'now' | 'gzip' | 'warn'>;
+  readonly #machine: Machine;
   #isCompressing = false;
   #hasEnded = false;
 
-  constructor(folder: string, limits: RetentionLimits, machine: Pick<Machine, 'disk' | 'now' | 'gzip' | 'warn'>) {
+  constructor(folder: string, limits: RetentionLimits, machine: Machine) {
     this.#folder = folder;
     this.#limits = limits;
     this.#machine = machine;
@@ -28,18 +27,14 @@ export class Retention {
   }
 
   tidy(): void {
-    if (this.#hasEnded) return;
     const { maxBytes, maxAgeMs, compress } = this.#limits;
-    this.#orWarn(() => {
-      if (maxBytes !== Infinity || maxAgeMs !== Infinity) this.#removeOld();
-      if (compress && !this.#isCompressing) this.#compress();
-    });
+    if (maxBytes !== Infinity || maxAgeMs !== Infinity || compress) this.#orWarn(() => this.#walk());
   }
 
   // It is tried again in a minute; until then the log is only larger than it should be.
   #orWarn(action: () => void): void {
     try {
-      action();
+      if (!this.#hasEnded) action();
     } catch (cause) {
       // A segment was removed meanwhile, by hand or by retention.
       if ((cause as NodeJS.ErrnoException).code === 'ENOENT') return;
@@ -47,47 +42,43 @@ export class Retention {
     }
   }
 
-  #removeOld(): void {
+  /** Removes the oldest segments beyond the limits, and compresses the first of the others. */
+  #walk(): void {
     const { disk, now } = this.#machine;
-    const { maxBytes, maxAgeMs } = this.#limits;
-    const segments = listSegments(disk, this.#folder).map(({ path }) => ({ path, ...this.#statsOf(path) }));
-    let bytes = segments.reduce((sum, { size }) => sum + size, 0);
-    for (const { path, size, mtimeMs } of segments.slice(0, -1)) {
-      if (bytes <= maxBytes && now() - mtimeMs <= maxAgeMs) return;
-      disk.unlinkSync(path);
-      bytes -= size;
+    const { maxBytes, maxAgeMs, compress } = this.#limits;
+    if (compress && !this.#isCompressing) this.#removeLeftovers();
+    const segments = listSegments(disk, this.#folder).map((each) => ({ ...each, stats: disk.statSync(each.path) }));
+    let bytes = segments.reduce((sum, { stats }) => sum + stats.size, 0);
+    const closed = segments.slice(0, -1);
+    for (let oldest = closed[0]; oldest !== undefined; oldest = closed[0]) {
+      if (bytes <= maxBytes && now() - oldest.stats.mtimeMs <= maxAgeMs) break;
+      disk.unlinkSync(oldest.path);
+      bytes -= oldest.stats.size;
+      closed.shift();
     }
-  }
-
-  #statsOf(path: string): { readonly size: number; readonly mtimeMs: number } {
-    const { disk } = this.#machine;
-    const fd = disk.openSync(path, 'r');
-    try {
-      const { size, mtimeMs } = disk.fstatSync(fd);
-      return { size, mtimeMs };
-    } finally {
-      disk.closeSync(fd);
-    }
-  }
-
-  /** Compresses one closed segment, in the thread pool, then the next. */
-  #compress(): void {
-    const { disk, gzip } = this.#machine;
-    const closed = listSegments(disk, this.#folder).slice(0, -1);
-    this.#removeDoubles(closed);
     const next = closed.find(({ isCompressed }) => !isCompressed);
-    if (next === undefined) return;
-    const fd = disk.openSync(next.path, 'r');
-    const bytes = readAll(disk, fd);
-    disk.closeSync(fd);
+    if (compress && !this.#isCompressing && next !== undefined) this.#compress(next.path);
+  }
+
+  /** A compression that was killed leaves an unfinished copy, or a finished one next to the plain segment. */
+  #removeLeftovers(): void {
+    const { disk } = this.#machine;
+    const names = new Set(disk.readdirSync(this.#folder));
+    for (const name of names)
+      if (name.endsWith('.gz.tmp') || names.has(`${name}.gz`)) disk.unlinkSync(`${this.#folder}/${name}`);
+  }
+
+  /** Compresses a closed segment in the thread pool, and goes on with the next. */
+  #compress(path: string): void {
+    const { disk, gzip } = this.#machine;
+    const bytes = disk.readFileSync(path);
     this.#isCompressing = true;
     gzip(bytes, (error, compressed) => {
       this.#isCompressing = false;
-      if (this.#hasEnded) return;
       this.#orWarn(() => {
         if (error) throw error;
-        this.#replace(next.path, compressed);
-        this.#compress();
+        this.#replace(path, compressed);
+        this.#walk();
       });
     });
   }
@@ -96,7 +87,7 @@ export class Retention {
   #replace(path: string, compressed: Buffer): void {
     const { disk } = this.#machine;
     // Retention may have removed it meanwhile.
-    disk.closeSync(disk.openSync(path, 'r'));
+    disk.statSync(path);
     const temporary = `${path}.gz.tmp`;
     const to = disk.openSync(temporary, 'w');
     try {
@@ -113,15 +104,5 @@ export class Retention {
     // A power failure must not keep the removal and lose the new name.
     syncFolder(this.#folder, disk);
     disk.unlinkSync(path);
-  }
-
-  #removeDoubles(closed: readonly { readonly offset: number; readonly isCompressed: boolean }[]): void {
-    const { disk } = this.#machine;
-    const names = new Set(disk.readdirSync(this.#folder));
-    for (const { offset, isCompressed } of closed) {
-      const plain = segmentPath(this.#folder, offset);
-      if (isCompressed && names.has(basename(plain))) disk.unlinkSync(plain);
-    }
-    for (const name of names) if (name.endsWith('.tmp')) disk.unlinkSync(`${this.#folder}/${name}`);
   }
 }

@@ -1,32 +1,12 @@
-// The files of a log, and what a crash has left in the newest one.
-import { statSync } from 'node:fs';
-import type * as fs from 'node:fs';
+// The files of a log.
+import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { constants, gunzipSync } from 'node:zlib';
 import type { LockFile } from './lock.js';
-import { afterRecord, type Header, newline, type Place, readHeader, readRecord, scan } from './lines.js';
+import { aFrame, afterRecord, aHole, type Header, Lines, type Place, readHeader, scan, startOf } from './lines.js';
 
-/** The functions of `node:fs` that a log uses. A simulation has others. */
-export type Disk = Pick<
-  typeof fs,
-  | 'openSync'
-  | 'closeSync'
-  | 'fstatSync'
-  | 'readSync'
-  | 'writeSync'
-  | 'ftruncateSync'
-  | 'readdirSync'
-  | 'unlinkSync'
-  | 'renameSync'
-  | 'mkdirSync'
-  | 'write'
-  | 'read'
-  | 'fdatasync'
-  | 'fdatasyncSync'
-  | 'fsync'
-  | 'fsyncSync'
-  | 'close'
->;
+/** `node:fs`. A simulation has the functions that a log uses. */
+export type Disk = typeof fs;
 
 /** What the writer uses of its machine. A simulation has another one. */
 export interface Machine {
@@ -43,11 +23,6 @@ export interface Machine {
   readonly gzip: (bytes: Buffer, done: (error: Error | null, compressed: Buffer) => void) => void;
 }
 
-const digits = 16;
-
-export const segmentPath = (folder: string, offset: number, compressed = false): string =>
-  join(folder, `${String(offset).padStart(digits, '0')}.ndjson${compressed ? '.gz' : ''}`);
-
 export interface Segment {
   /** The offset of its first record. */
   readonly offset: number;
@@ -55,110 +30,98 @@ export interface Segment {
   readonly isCompressed: boolean;
 }
 
+export const segmentPath = (folder: string, offset: number): string =>
+  join(folder, `${String(offset).padStart(16, '0')}.ndjson`);
+
 /** Lists the segments, oldest first. While a segment is being compressed it exists twice: the compressed one counts. */
-export const listSegments = (disk: Pick<Disk, 'readdirSync'>, folder: string): readonly Segment[] => {
+export const listSegments = (disk: Disk, folder: string): readonly Segment[] => {
   const found = new Map<number, Segment>();
   const start = join(folder, '/');
-  for (const name of namesIn(disk, folder)) {
+  for (const name of orIfMissing(() => disk.readdirSync(folder), [])) {
     const [, number, gz] = /^(\d{16})\.ndjson(\.gz)?$/.exec(name) ?? [];
-    if (number === undefined) continue;
-    const segment = { offset: Number(number), path: `${start}${name}`, isCompressed: gz !== undefined };
-    if (segment.isCompressed || !found.has(segment.offset)) found.set(segment.offset, segment);
+    if (number === undefined || (gz === undefined && found.has(Number(number)))) continue;
+    found.set(Number(number), { offset: Number(number), path: `${start}${name}`, isCompressed: gz !== undefined });
   }
   return [...found.values()].sort((one, other) => one.offset - other.offset);
 };
 
-export const isFile = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isFile() === true;
+export const isFile = (path: string): boolean => fs.statSync(path, { throwIfNoEntry: false })?.isFile() === true;
 
 /** A recording of version 0.2 continues in other files: `feed.ndjson.1`, `feed.ndjson.2`, … */
-export const filesOf = (disk: Pick<Disk, 'openSync' | 'closeSync'>, path: string): readonly Segment[] => {
+export const filesOf = (path: string): readonly Segment[] => {
   const files: Segment[] = [];
-  for (let file = path; ; file = `${path}.${files.length}`) {
-    try {
-      disk.closeSync(disk.openSync(file, 'r'));
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return files;
-      throw error;
-    }
+  for (let file = path; fs.existsSync(file); file = `${path}.${files.length}`)
     files.push({ offset: files.length, path: file, isCompressed: file.endsWith('.gz') });
-  }
+  return files;
 };
 
-const namesIn = (disk: Pick<Disk, 'readdirSync'>, folder: string): readonly string[] => {
+/** A reader may start before the first writer. */
+const orIfMissing = <T>(read: () => T, missing: T): T => {
   try {
-    return disk.readdirSync(folder);
+    return read();
   } catch (error) {
-    // A reader may start before the first writer.
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return missing;
     throw error;
   }
 };
 
 /** Reads all bytes of an open file. */
-export const readAll = (disk: Pick<Disk, 'fstatSync' | 'readSync'>, fd: number): Buffer => {
-  const { size } = disk.fstatSync(fd);
-  const bytes = Buffer.allocUnsafe(size);
+export const readAll = (disk: Disk, fd: number): Buffer => {
+  const bytes = Buffer.allocUnsafe(disk.fstatSync(fd).size);
   let length = 0;
-  while (length < size) {
-    const read = disk.readSync(fd, bytes, length, size - length, length);
-    if (read === 0) break;
-    length += read;
-  }
+  for (let read = -1; read !== 0 && length < bytes.length; length += read)
+    read = disk.readSync(fd, bytes, length, bytes.length - length, length);
   return bytes.subarray(0, length);
 };
 
 /** What the lines of a segment contain. */
-export interface SegmentEnd extends Place {
+export interface SegmentEnd {
   /** `undefined` if it is damaged. */
   readonly header: Header | undefined;
+  /** The place after the last record. */
+  readonly place: Place;
   /** The length of the complete lines, in bytes. */
   readonly length: number;
 }
-
-export const placeAfter = ({ offset, frames, holes, at }: SegmentEnd): Place => ({ offset, frames, holes, at });
 
 /**
  * Scans a segment. Returns `undefined` if it has no complete line. A damaged line counts as one record
  * with an unknown number of frames.
  */
 export const scanSegment = (bytes: Buffer, first: number): SegmentEnd | undefined => {
-  let to = bytes.indexOf(newline);
-  if (to < 0) return undefined;
-  const header = readHeader(bytes.subarray(0, to));
-  let place: Place = header ?? { offset: first, frames: 0, holes: 1 };
-  let from = to + 1;
-  for (to = bytes.indexOf(newline, from); to >= 0; to = bytes.indexOf(newline, from)) {
-    const scanned = scan(bytes, from, to);
-    const record = scanned?.isFrame === true ? aFrame : scanned && readRecord(bytes.subarray(from, to));
-    if (scanned === undefined || record === undefined) place = afterRecord(place, aHole, place.at as number);
+  const lines = new Lines(bytes);
+  if (!lines.next()) return undefined;
+  const header = readHeader(lines.line);
+  let place = header === undefined ? { ...startOf('', first), holes: 1 } : placeOf(header);
+  while (lines.next()) {
+    const scanned = scan(lines.line);
+    if (scanned === undefined) place = afterRecord(place, aHole, place.at);
     else if (scanned.offset >= place.offset) {
-      const holes = place.holes + (scanned.offset > place.offset ? 1 : 0);
-      place = afterRecord({ ...place, offset: scanned.offset, holes }, record, scanned.at);
+      if (scanned.offset > place.offset) place = { ...place, offset: scanned.offset, holes: place.holes + 1 };
+      place = afterRecord(place, scanned.event ?? aFrame, scanned.at);
     }
-    from = to + 1;
   }
-  return { ...place, header, length: from };
+  return { header, place, length: lines.end };
 };
 
-const aFrame = { type: 'frame' };
-const aHole = { type: 'gap' };
+/** Where a segment begins. */
+export const placeOf = ({ offset, frames, holes, at, log }: Header): Place => ({
+  ...{ offset, frames, holes, log },
+  ...(at !== undefined && { at }),
+});
 
 /** Reads the header of a segment, and the log time of its first record if that is near. */
 export const headOf = (
-  disk: Pick<Disk, 'openSync' | 'closeSync' | 'readSync'>,
+  disk: Disk,
   { path, isCompressed }: Segment,
 ): { readonly header: Header | undefined; readonly at: number | undefined } => {
   const fd = disk.openSync(path, 'r');
   try {
     const start = Buffer.alloc(headBytes);
     const read = start.subarray(0, disk.readSync(fd, start, 0, headBytes, 0));
-    const bytes = isCompressed ? gunzipSync(read, { finishFlush: constants.Z_SYNC_FLUSH }) : read;
-    const end = bytes.indexOf(newline);
-    const next = bytes.indexOf(newline, end + 1);
-    return {
-      header: end < 0 ? undefined : readHeader(bytes.subarray(0, end)),
-      at: end < 0 || next < 0 ? undefined : scan(bytes, end + 1, next)?.at,
-    };
+    const lines = new Lines(isCompressed ? gunzipSync(read, { finishFlush: constants.Z_SYNC_FLUSH }) : read);
+    const header = lines.next() ? readHeader(lines.line) : undefined;
+    return { header, at: lines.next() ? scan(lines.line)?.at : undefined };
   } finally {
     disk.closeSync(fd);
   }
@@ -185,38 +148,46 @@ export interface Tip {
   readonly maxAgeMs?: number | undefined;
 }
 
-export const tipPath = (folder: string): string => join(folder, 'writer.json');
+const tipPath = (folder: string): string => join(folder, 'writer.json');
 
-/** Within one sector of the disk. */
-const tipBytes = 512;
+export const readTip = (disk: Disk, folder: string): Tip | undefined => readInPlace<Tip>(disk, tipPath(folder));
 
-export const writeTip = (disk: Pick<Disk, 'writeSync'>, fd: number, tip: Tip): void => {
-  disk.writeSync(fd, padded(tip, tipBytes), 0, tipBytes, 0);
+export const openTip = (disk: Disk, folder: string) => openInPlace(disk, tipPath(folder));
+
+/** A small file that is written in place. */
+export interface InPlace {
+  readonly fd: number;
+  readonly path: string;
+  /** One write inside a sector of the disk: it is never torn. */
+  readonly write: (value: object | null) => void;
+}
+
+/** Opens such a file, and creates it if it does not exist. */
+export const openInPlace = (disk: Disk, path: string): InPlace => {
+  // `a+` creates the file, but would write at its end only.
+  disk.closeSync(disk.openSync(path, 'a+'));
+  const fd = disk.openSync(path, 'r+');
+  const write = (value: object | null): void => {
+    // Padded, so that no older bytes remain.
+    const bytes = Buffer.from(`${JSON.stringify(value).padEnd(inPlaceBytes - 1)}\n`);
+    disk.writeSync(fd, bytes, 0, bytes.length, 0);
+  };
+  return { fd, path, write };
 };
 
-/** Writes an object in place, padded, so that no older bytes remain. */
-export const padded = (value: object | null, bytes: number): Buffer =>
-  Buffer.from(`${JSON.stringify(value).padEnd(bytes - 1)}\n`);
+const inPlaceBytes = 512;
 
 /**
- * Reads such an object; `undefined` if there is no such file, or it is empty.
+ * Reads such a file; `undefined` if there is none, or it is empty.
  *
  * @param invalid - returns what a file stands for that has no such object
  */
-export const readPadded = <T>(
-  disk: Pick<Disk, 'openSync' | 'closeSync' | 'fstatSync' | 'readSync'>,
+export const readInPlace = <T>(
+  disk: Disk,
   path: string,
   invalid: () => T | undefined = () => undefined,
 ): T | undefined => {
-  let fd: number;
-  try {
-    fd = disk.openSync(path, 'r');
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
-    throw error;
-  }
-  const text = readAll(disk, fd).toString();
-  disk.closeSync(fd);
+  const text = orIfMissing(() => disk.readFileSync(path, 'utf8'), '');
   if (text === '') return undefined;
   try {
     return JSON.parse(text) as T;
@@ -226,7 +197,7 @@ export const readPadded = <T>(
 };
 
 /** Makes the names of new files survive a power failure. */
-export const syncFolder = (folder: string, disk: Pick<Disk, 'openSync' | 'closeSync' | 'fsyncSync'>): void => {
+export const syncFolder = (folder: string, disk: Disk): void => {
   if (process.platform === 'win32') return;
   const fd = disk.openSync(folder, 'r');
   try {

@@ -5,8 +5,7 @@
 import { noop } from 'rxjs';
 import { EventTime } from '../operators/items/event-time.js';
 import { unannouncedStop } from '../operators/items/follow-feed.js';
-import { isWatermark } from '../operators/items/item.js';
-import type { ClusterLifecycleEvent } from '../protocol/event.js';
+import { isFrame, isLifecycle } from '../operators/items/item.js';
 import {
   afterEvent,
   afterItem,
@@ -16,16 +15,16 @@ import {
   snapshotSince,
   stoppedAt,
 } from '../protocol/feed-state.js';
-import type { AnyFrame } from '../protocol/frame.js';
-import { ring } from './bell.js';
+import { isTime } from '../protocol/type-guards.js';
+import { ringerOf } from './bell.js';
 import { Durable } from './durable.js';
 import { LineQueue } from './line-queue.js';
 import { closes } from './lock.js';
 import { LogError, toLogError } from './log-error.js';
-import { afterRecord, headerLine, isStored, logGap, type Place, recordLine, stamped, type Stored } from './lines.js';
-import { type Opened, openLog } from './recovery.js';
+import { afterRecord, headerLine, logGap, type Place, recordLine, stamped, type Stored } from './lines.js';
+import { type Opened, openLog, storedIn } from './recovery.js';
 import { Retention, type RetentionLimits } from './retention.js';
-import { type Machine, placeAfter, readAll, scanSegment, segmentPath, type Tip, writeTip } from './segments.js';
+import { type Machine, segmentPath, type Tip } from './segments.js';
 
 export interface WriterSettings extends RetentionLimits {
   readonly segmentBytes: number;
@@ -37,6 +36,7 @@ export interface WriterSettings extends RetentionLimits {
 const tipMs = 250;
 const repairMs = 1_000;
 const minuteMs = 60_000;
+
 interface Write {
   readonly fd: number;
   readonly bytes: Buffer;
@@ -59,6 +59,7 @@ export class LogWriter {
   readonly #fail: (error: LogError) => void;
   readonly #time: EventTime;
   readonly #retention: Retention;
+  readonly #ring: () => void;
   readonly #log: Opened;
   #state: FeedState;
   /** The state before the event that is being added: that of a segment that begins with it. */
@@ -88,8 +89,9 @@ export class LogWriter {
       if (!fail(error)) this.#stop();
     };
     this.#time = new EventTime(machine.now);
+    this.#ring = ringerOf(folder);
     this.#retention = new Retention(folder, settings, machine);
-    this.#queue = new LineQueue(settings, machine.now);
+    this.#queue = new LineQueue(settings, machine.now, (place) => headerLine(this.#header(place)));
     this.#durable = new Durable(folder, settings.syncMs, machine.disk, {
       closed: () => this.#retention.tidy(),
       failed: (error) => this.#unsynced(error),
@@ -97,7 +99,7 @@ export class LogWriter {
     this.#log = openLog(folder, machine, settings.lock);
     this.#begun = this.#end = this.#log.place;
     const { at } = this.#end;
-    this.#state = at === undefined ? noFeed : stoppedAt(at, logGap('paused', { from: at, to: at }).failure);
+    this.#state = at === undefined ? noFeed : stoppedAt(at, logGap('paused', at, at).failure);
     const { every } = machine;
     this.#stops = [
       every(tipMs, () => this.#writeTip(false)),
@@ -113,17 +115,18 @@ export class LogWriter {
 
   /** Adds an event; a value that is no event of a feed is ignored. */
   add(value: unknown): void {
-    if (this.#hasEnded || !(isStored(value) || isWatermark(value))) return;
-    const event = value as AnyFrame | ClusterLifecycleEvent;
+    if (this.#hasEnded || !(isFrame(value) || isLifecycle(value))) return;
+    const time = stamped(value);
+    if (!isTime(time)) return;
+    const isItem = value.type === 'frame';
     this.#before = this.#state;
-    this.#state =
-      event.type === 'frame'
-        ? afterItem(this.#state, event.receivedAt, event)
-        : afterEvent(this.#state, event, this.#end.at);
+    this.#state = isItem ? afterItem(this.#state, time, value) : afterEvent(this.#state, value, this.#end.at);
     // A gap that the source emits is one of these.
-    for (const gap of this.#state.gaps) this.#record(gap);
-    this.#time.receive(event, stamped(event));
-    if (event.type !== 'watermark' && event.type !== 'gap') this.#record(event);
+    for (const gap of this.#state.gaps) this.#record(gap, stamped(gap));
+    // The other frames of a turn are as late or later, so one look at the clock is enough.
+    if (isItem && this.#queue.length > 0) this.#time.pass(time);
+    else this.#time.receive(value, time);
+    if (value.type !== 'watermark' && value.type !== 'gap') this.#record(value, time);
   }
 
   /** Ends with the error of the source: it stops the feed, if no event said so. */
@@ -141,29 +144,24 @@ export class LogWriter {
     this.#stop();
   }
 
-  #record(record: Stored): void {
+  #record(record: Stored, time: number): void {
     const before = this.#end;
-    const at = Math.max(stamped(record), before.at ?? -Infinity);
-    const after = afterRecord(before, record, at);
-    // The gap after the outage takes the offset.
-    this.#end = this.#outage?.isPaused === true ? { ...after, offset: before.offset } : after;
-    if (this.#outage?.isPaused === true) return;
-    this.#queue.add(recordLine(before.offset, record, at), before, () => headerLine(this.#header(before)));
-    if (this.#waitingBytes > this.#settings.maxWaitingBytes) this.#flush();
+    const at = Math.max(time, before.at ?? -Infinity);
+    this.#end = afterRecord(before, record, at);
+    if (this.#outage?.isPaused === true) {
+      // The gap after the outage takes the offset.
+      this.#end = { ...this.#end, offset: before.offset };
+      return;
+    }
+    this.#queue.add(recordLine(before.offset, record, time, at), before);
+    if (this.#queue.length + (this.#inFlight?.bytes.length ?? 0) > this.#settings.maxWaitingBytes) this.#flush();
     else this.#schedule();
   }
 
   #header(place: Place) {
-    const { log, boot, after, place: first } = this.#log;
-    return {
-      ...{ ...place, log, boot },
-      state: snapshotSince(this.#before.events, place.at ?? -Infinity),
-      ...(place.offset === first.offset && { after }),
-    };
-  }
-
-  get #waitingBytes(): number {
-    return this.#queue.bytes + (this.#inFlight ? this.#inFlight.bytes.length - this.#inFlight.written : 0);
+    const { boot, after, place: first } = this.#log;
+    const state = snapshotSince(this.#before.events, place.at ?? -Infinity);
+    return { ...place, boot, state, ...(place.offset === first.offset && { after }) };
   }
 
   #schedule(): void {
@@ -202,12 +200,12 @@ export class LogWriter {
   #returned(error?: unknown): void {
     this.#inFlight = undefined;
     this.#durable.isDirty = true;
-    this.#closeComplete();
+    this.#durable.closeComplete();
     if (this.#hasEnded) return this.#close();
     if (this.#outage?.isPaused === true) return;
     if (error) return this.#failed(error);
     this.#outage = undefined;
-    ring(this.#folder);
+    this.#ring();
     if (this.#settings.syncMs === 0) this.#sync();
     this.#pump();
   }
@@ -217,8 +215,7 @@ export class LogWriter {
     const chunk = this.#queue.first;
     if (chunk === undefined) return undefined;
     if (chunk.begins !== undefined) this.#begin(chunk.begins);
-    this.#queue.shift();
-    const bytes = Buffer.from(chunk.text);
+    const bytes = this.#queue.shift();
     const write = { fd: this.#fd as number, bytes, at: this.#position, written: 0 };
     this.#position += bytes.length;
     return write;
@@ -237,12 +234,8 @@ export class LogWriter {
     this.#fd = fd;
     this.#begun = place;
     this.#position = 0;
-    this.#closeComplete();
-    this.#durable.syncFolder();
-  }
-
-  #closeComplete(): void {
     if (this.#inFlight === undefined) this.#durable.closeComplete();
+    this.#durable.syncFolder();
   }
 
   /** Writes everything that waits, synchronously. A write in flight is repeated at its place: the same bytes are allowed. */
@@ -259,7 +252,7 @@ export class LogWriter {
           write.written += count;
         }
       }
-      ring(this.#folder);
+      this.#ring();
     } catch (error) {
       this.#failed(error);
     }
@@ -279,10 +272,10 @@ export class LogWriter {
   /** Goes on in a new segment, with a gap that has the number of lost frames. */
   #repair(): void {
     if (this.#outage?.isPaused !== true || this.#inFlight !== undefined || this.#hasEnded) return;
-    const { now, disk } = this.#machine;
+    const { disk } = this.#machine;
     this.#retention.tidy();
     try {
-      const stored = this.#stored();
+      const stored = this.#fd === undefined ? this.#begun : storedIn(this.#fd, this.#begun, disk);
       // Its name is needed again, and no reader has a record of it.
       if (this.#fd !== undefined && this.#begun.offset === stored.offset) {
         disk.unlinkSync(segmentPath(this.#folder, stored.offset));
@@ -292,7 +285,7 @@ export class LogWriter {
       const missed = this.#end.frames - stored.frames;
       const hasOwn = this.#end.holes > stored.holes;
       const { from } = this.#outage;
-      const times = { from, to: Math.max(now(), from) };
+      const to = Math.max(this.#reached, from);
       this.#outage.isPaused = false;
       this.#end = stored;
       this.#before = noFeed;
@@ -300,23 +293,13 @@ export class LogWriter {
       // As after every gap: `opened` comes first. Other events that were lost end with these.
       const status = snapshotSince(events, stored.at ?? -Infinity) as readonly Stored[];
       // The feed itself had a gap meanwhile, with an unknown number of frames.
-      const gaps = [logGap('writeFailed', { ...times, missed }), ...(hasOwn ? [logGap('writeFailed', times)] : [])];
-      for (const event of openedIn(events) ? [...status, ...gaps] : [...gaps, ...status]) this.#record(event);
+      const gaps = [logGap('writeFailed', from, to, missed), ...(hasOwn ? [logGap('writeFailed', from, to)] : [])];
+      for (const event of openedIn(events) ? [...status, ...gaps] : [...gaps, ...status])
+        this.#record(event, stamped(event));
     } catch {
       // The next attempt is in a second.
       this.#outage.isPaused = true;
     }
-  }
-
-  /** Cuts a torn line off, and returns the place after the last complete one. */
-  #stored(): Place {
-    if (this.#fd === undefined) return this.#begun;
-    const { disk } = this.#machine;
-    const bytes = readAll(disk, this.#fd);
-    const end = scanSegment(bytes, this.#begun.offset);
-    if (end === undefined) return this.#begun;
-    if (bytes.length > end.length) disk.ftruncateSync(this.#fd, end.length);
-    return placeAfter(end);
   }
 
   #sync(): void {
@@ -330,21 +313,27 @@ export class LogWriter {
     this.#stop();
   }
 
+  /** The time that the feed has reached, in epoch ms. Before its first event a source may be any time behind the clock. */
+  get #reached(): number {
+    const { at = -Infinity } = this.#end;
+    return this.#time.known() === -Infinity ? at : Math.max(at, Math.floor(this.#time.now()));
+  }
+
   #writeTip(closed: boolean): void {
-    if (this.#waitingBytes > 0 || this.#outage !== undefined) return;
-    const { now, disk } = this.#machine;
-    const { log, boot, place, lockFd } = this.#log;
+    if (this.#queue.length > 0 || this.#inFlight !== undefined || this.#outage !== undefined) return;
+    const { now } = this.#machine;
+    const { boot, place, tip } = this.#log;
     const { maxBytes, maxAgeMs } = this.#settings;
-    const reached = Math.max(this.#time.now(), this.#end.at ?? -Infinity);
-    const tip: Tip = {
-      ...{ pid: process.pid, log, boot, run: place.offset, offset: this.#end.offset },
-      at: Number.isFinite(reached) ? Math.floor(reached) : now(),
-      ...{ writtenAt: now(), closed },
-      ...(maxBytes !== Infinity && { maxBytes }),
-      ...(maxAgeMs !== Infinity && { maxAgeMs }),
-    };
+    const { offset, log } = this.#end;
+    const at = this.#reached;
     try {
-      writeTip(disk, lockFd, tip);
+      tip.write({
+        ...{ pid: process.pid, log, boot, run: place.offset, offset },
+        at: Number.isFinite(at) ? at : 0,
+        ...{ writtenAt: now(), closed },
+        ...(maxBytes !== Infinity && { maxBytes }),
+        ...(maxAgeMs !== Infinity && { maxAgeMs }),
+      } satisfies Tip);
     } catch {
       // Readers see an old tip, and emit `log-writer-gone` after two seconds.
     }
@@ -370,9 +359,9 @@ export class LogWriter {
       this.#fail(toLogError('write', this.#folder, cause));
     } finally {
       if (this.#fd !== undefined) disk.close(this.#fd, noop);
-      disk.closeSync(this.#log.lockFd);
+      disk.closeSync(this.#log.tip.fd);
       this.#release();
-      ring(this.#folder);
+      this.#ring();
     }
   }
 }

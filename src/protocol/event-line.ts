@@ -18,11 +18,12 @@ export interface PayloadReader<Data extends Uint8Array> {
   readonly base64: (text: string) => Data;
 }
 
-export const writeFrameLine = (frame: AnyFrame, { isUtf8, toBase64 }: PayloadWriter): string => {
+/** @param start - fields that come first: `"offset":1,` */
+export const writeFrameLine = (frame: AnyFrame, { isUtf8, toBase64 }: PayloadWriter, start = ''): string => {
   const { feed, connection, receivedAt, isBinary } = frame;
   const text = isBinary ? undefined : exactText(frame, isUtf8);
   // Concatenating takes 3/4 of the time that JSON.stringify takes for all fields.
-  const head = `{"type":"frame","feed":"${feed}","connection":${connection},"receivedAt":${receivedAt},"isBinary":${isBinary},"encoding":`;
+  const head = `{${start}"type":"frame","feed":"${feed}","connection":${connection},"receivedAt":${receivedAt},"isBinary":${isBinary},"encoding":`;
   return text === undefined
     ? `${head}"base64","data":"${toBase64(frame.data)}"}`
     : `${head}"utf8","data":${JSON.stringify(text)}}`;

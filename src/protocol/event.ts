@@ -71,7 +71,10 @@ export interface Gap {
   readonly durationMs: number;
   /** The failure that began the outage. */
   readonly failure: TradeFeedError;
-  /** How many frames are missing: known if a relay or a worker dropped them, never for an outage of the service. */
+  /**
+   * How many frames are missing: known if a relay, a worker or a log lost them, never for an outage of the service. If
+   * what they lost had such an outage in it, this is only a lower bound.
+   */
   readonly missed?: number;
 }
 

@@ -1,62 +1,59 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { describe, expect, it } from '@jest/globals';
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
-import { firstValueFrom, from, lastValueFrom, skipWhile, Subject } from 'rxjs';
+import { firstValueFrom, skipWhile, Subject } from 'rxjs';
 import { feedLog, inspectLog, LogError, verifyLog } from '../../src/log/index.js';
 import { toLogError } from '../../src/log/log-error.js';
-import { isOther, readHeader, readRecord, scan } from '../../src/log/lines.js';
+import { frameIn, isOther, Lines, readHeader, readRecord, scan } from '../../src/log/lines.js';
 import { gapOf, opened } from '../operators/stream.js';
 import { Frame } from '../../src/protocol/frame.js';
+import { path as pathOf, write } from './support.js';
 
 const frame = (n: number) => new Frame('market', Buffer.from(`{"n":${n}}`), false, 1_000 + n, 1);
 
-let folder: string;
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'log-inspect-'));
-});
-afterEach(() => rmSync(folder, { recursive: true }));
-
-const write = (events: readonly unknown[], options = {}) =>
-  lastValueFrom(from(events).pipe(feedLog(folder).append(options)), { defaultValue: undefined });
 const segments = () =>
-  readdirSync(folder)
+  readdirSync(pathOf())
     .filter((name) => name.includes('.ndjson'))
     .sort()
-    .map((name) => join(folder, name));
+    .map((name) => join(pathOf(), name));
 
 describe('inspectLog', () => {
   it('shows an empty folder as a log without records', async () => {
-    expect(await inspectLog(folder)).toMatchObject({
+    mkdirSync(pathOf());
+    expect(await inspectLog(pathOf())).toMatchObject({
       ...{ log: undefined, segments: [], offset: 0, end: 0, frames: 0, bytes: 0, from: undefined, to: undefined },
       ...{ writer: undefined, consumers: [] },
     });
-    mkdirSync(join(folder, 'cursors'));
-    expect((await inspectLog(folder)).consumers).toEqual([]);
+    mkdirSync(join(pathOf(), 'cursors'));
+    expect((await inspectLog(pathOf())).consumers).toEqual([]);
   });
 
   it.each([inspectLog, verifyLog])('rejects with a LogError if there is no such folder: %p', async (read) => {
-    const path = join(folder, 'missing');
+    const path = join(pathOf(), 'missing');
     await expect(read(path)).rejects.toThrow(LogError);
     await expect(read(path)).rejects.toMatchObject({ path });
   });
 
   it('shows segments, the writer, and how far each consumer is behind', async () => {
-    await write([opened(1_000), ...Array.from({ length: 200 }, (_, n) => frame(n))], { segmentBytes: 4_000 });
+    await write([opened(1_000), ...Array.from({ length: 200 }, (_, n) => frame(n))], {
+      segmentBytes: 4_000,
+      maxAgeMs: 1e9,
+    });
     const consume = (name: string, until: number) =>
       firstValueFrom(
-        feedLog(folder)
+        feedLog(pathOf())
           .consume$(name, () => Promise.resolve(), { maxBatch: 10, from: 'earliest' })
           .pipe(skipWhile(({ committed }) => committed < until)),
       );
     await consume('done', 201);
     const { committed } = await consume('half', 100);
-    const status = await inspectLog(folder);
+    const status = await inspectLog(pathOf());
     expect(status).toMatchObject({ offset: 0, end: 201, frames: 200, from: 1_000, to: 1_199 });
     expect(status.segments.length).toBeGreaterThan(3);
+    expect((await verifyLog(pathOf())).segments).toEqual(status.segments);
     expect(status.segments.map(({ end }) => end).slice(0, -1)).toEqual(status.segments.map((s) => s.offset).slice(1));
-    expect(status.writer).toMatchObject({ closed: true, isRunning: false, offset: 201 });
+    expect(status.writer).toMatchObject({ closed: true, isRunning: false, offset: 201, maxAgeMs: 1e9 });
     expect(status.consumers).toMatchObject([
       { name: 'done', behind: 0, behindMs: 0 },
       { name: 'half', behind: 201 - committed },
@@ -69,18 +66,18 @@ describe('inspectLog', () => {
     const bytes = readFileSync(path!);
     writeFileSync(`${path}.gz`, gzipSync(bytes));
     rmSync(path!);
-    expect(await inspectLog(folder)).toMatchObject({ end: 2, frames: 1, segments: [{ isCompressed: true }] });
+    expect(await inspectLog(pathOf())).toMatchObject({ end: 2, frames: 1, segments: [{ isCompressed: true }] });
     rmSync(`${path}.gz`);
     writeFileSync(path!, bytes.toString().replace('"type":"segment"', '"type":"sediment"'));
-    expect(await inspectLog(folder)).toMatchObject({ frames: 0, segments: [{ offset: 0, from: 1_000, to: 1_001 }] });
+    expect(await inspectLog(pathOf())).toMatchObject({ frames: 0, segments: [{ offset: 0, from: 1_000, to: 1_001 }] });
   });
 });
 
 it('inspectLog shows a writer that is running', async () => {
   const source = new Subject<unknown>();
-  const subscription = source.pipe(feedLog(folder).append()).subscribe();
+  const subscription = source.pipe(feedLog(pathOf()).append()).subscribe();
   source.next(opened(1_000));
-  expect((await inspectLog(folder)).writer).toMatchObject({ closed: false, isRunning: true });
+  expect((await inspectLog(pathOf())).writer).toMatchObject({ closed: false, isRunning: true });
   subscription.unsubscribe();
 });
 
@@ -90,12 +87,12 @@ describe('feedLog', () => {
   });
 
   it.each(['', '../other', 5])('refuses %p as the name of a consumer', (name) => {
-    expect(() => feedLog(folder).consume$(name as string, () => Promise.resolve())).toThrow('`name`');
+    expect(() => feedLog(pathOf()).consume$(name as string, () => Promise.resolve())).toThrow('`name`');
   });
 
   it('reads from the earliest record, and goes on, by default', async () => {
     await write([opened(1_000), frame(1)]);
-    const reader = feedLog(folder).read()[Symbol.asyncIterator]();
+    const reader = feedLog(pathOf()).read()[Symbol.asyncIterator]();
     const { value } = (await reader.next()) as { value: readonly { offset?: number }[] };
     expect(value.map(({ offset }) => offset).slice(0, 2)).toEqual([0, 1]);
     expect(await reader.return?.()).toMatchObject({ done: true });
@@ -105,19 +102,19 @@ describe('feedLog', () => {
     await write([opened(1_000), ...Array.from({ length: 50 }, (_, n) => frame(n))], { segmentBytes: 2_000 });
     const [path] = segments();
     writeFileSync(`${path}.gz`, gzipSync(readFileSync(path!)));
-    const [first] = (await inspectLog(folder)).segments;
+    const [first] = (await inspectLog(pathOf())).segments;
     expect(first).toMatchObject({ offset: 0, isCompressed: true });
     await write([opened(2_000), frame(99)], { compress: true });
     expect(segments()).not.toContain(path);
-    expect(await verifyLog(folder)).toMatchObject({ frames: 51, damaged: [] });
+    expect(await verifyLog(pathOf())).toMatchObject({ frames: 51, damaged: [] });
   });
 
   it('removes what a compression that was killed has left', async () => {
     await write([opened(1_000), frame(1)]);
-    writeFileSync(join(folder, '0000000000000000.ndjson.gz.tmp'), 'half');
+    writeFileSync(join(pathOf(), '0000000000000000.ndjson.gz.tmp'), 'half');
     await write([opened(2_000), frame(2)], { compress: true });
-    expect(readdirSync(folder).filter((name) => name.endsWith('.tmp'))).toEqual([]);
-    expect(await inspectLog(folder)).toMatchObject({ frames: 2, end: 5 });
+    expect(readdirSync(pathOf()).filter((name) => name.endsWith('.tmp'))).toEqual([]);
+    expect(await inspectLog(pathOf())).toMatchObject({ frames: 2, end: 5 });
   });
 });
 
@@ -126,7 +123,7 @@ describe('verifyLog', () => {
     await write([opened(1_000), frame(1), gapOf(1_001, 1_002), { ...gapOf(1_002, 1_003), missed: 7 }, frame(4)]);
     const [path] = segments();
     const progress: number[] = [];
-    const whole = await verifyLog(folder, ({ records }) => progress.push(records));
+    const whole = await verifyLog(pathOf(), ({ records }) => progress.push(records));
     expect(whole).toMatchObject({ records: 5, frames: 9, damaged: [], tornBytes: 0 });
     expect(progress).toEqual([5]);
 
@@ -135,7 +132,7 @@ describe('verifyLog', () => {
     lines[2] = 'no record';
     lines[5] = lines[5]!.replace('"offset":4', '"offset":44');
     writeFileSync(path!, `${lines.join('\n')}{"offs`);
-    const check = await verifyLog(folder);
+    const check = await verifyLog(pathOf());
     expect(check.damaged.map(({ line, problem }) => [line, problem])).toEqual([
       [1, 'it is not the header of this segment'],
       [3, 'it is not a record'],
@@ -148,7 +145,7 @@ describe('verifyLog', () => {
 
 it.each([
   ['text that is no JSON', 'x'],
-  ['bytes that are not UTF-8', Buffer.from([0xff])],
+  ['bytes that are not UTF-8', undefined],
   ['a number', '5'],
   ['null', 'null'],
   ['a record', '{"offset":0,"type":"opened"}'],
@@ -156,11 +153,14 @@ it.each([
   ['fields that are missing', '{"offset":0,"type":"segment","log":"a"}'],
   ['a state that is no list', '{"offset":0,"type":"segment","frames":0,"holes":0,"log":"a","boot":"b","state":{}}'],
 ])('takes no header from %s', (_what, line) => {
-  expect(readHeader(Buffer.from(line))).toBeUndefined();
+  expect(readHeader(line)).toBeUndefined();
 });
 
 describe('a line of a log', () => {
-  const scanned = (line: string) => scan(Buffer.from(line), 0, line.length);
+  const scanned = (line: string) => {
+    const { offset, at, event } = scan(line) ?? {};
+    return offset === undefined ? undefined : { offset, at, type: event?.type ?? 'frame' };
+  };
 
   it.each([
     ['a frame without its time', '{"offset":1,"type":"frame","data":"x"}'],
@@ -169,14 +169,40 @@ describe('a line of a log', () => {
     ['a line of another program', '{"level":"info"}'],
   ])('is no record: %s', (_what, line) => {
     expect(scanned(line)).toBeUndefined();
-    expect(readRecord(Buffer.from(line))).toBeUndefined();
+    expect(readRecord(line)).toBeUndefined();
+  });
+
+  const start = '{"offset":1,"type":"frame","feed":"market","connection":1,"receivedAt":5,';
+  it.each([
+    ['as a log writes it', '"isBinary":false,"encoding":"utf8","data":"\\"é"}', '"é'],
+    ['in base64', '"isBinary":true,"encoding":"base64","data":"aGk="}', 'hi'],
+    ['with other fields at the end', '"isBinary":false,"encoding":"utf8","data":"x","more":1}', 'x'],
+    ['in another order', '"encoding":"utf8","isBinary":false,"data":"x"}', 'x'],
+    ['whose payload is no text', '"isBinary":false,"encoding":"utf8","data":5}', undefined],
+    ['whose payload is damaged', '"isBinary":false,"encoding":"utf8","data":"\\x"}', undefined],
+  ])('has a frame %s', (_what, rest, text) => {
+    const frameOf = (line: string) => {
+      const record = frameIn(scan(line)!);
+      return record?.type === 'frame' ? { ...record, text: record.text() } : undefined;
+    };
+    expect(frameOf(start + rest)).toEqual(
+      text === undefined ? undefined : expect.objectContaining({ offset: 1, text }),
+    );
+  });
+
+  it('is read next to lines that are not ASCII, or not UTF-8', () => {
+    const lines = new Lines(Buffer.concat([Buffer.from('a\né\n'), Buffer.from([0xff, 0x0a]), Buffer.from('b\nrest')]));
+    const found: unknown[] = [];
+    while (lines.next()) found.push(lines.line);
+    expect(found).toEqual(['a', 'é', undefined, 'b']);
+    expect(lines.rest.toString()).toBe('rest');
   });
 
   it('has its log time before its type, and that of its event after it', () => {
     const event = '"type":"opened","at":5,"feed":"market","connection":1}';
-    expect(scanned(`{"offset":7,${event}`)).toEqual({ offset: 7, isFrame: false, at: 5 });
-    expect(scanned(`{"offset":7,"at":9,${event}`)).toEqual({ offset: 7, isFrame: false, at: 9 });
-    expect(readRecord(Buffer.from(`{"offset":7,${event}`))).toMatchObject({ type: 'opened', at: 5, offset: 7 });
+    expect(scanned(`{"offset":7,${event}`)).toEqual({ offset: 7, type: 'opened', at: 5 });
+    expect(scanned(`{"offset":7,"at":9,${event}`)).toEqual({ offset: 7, type: 'opened', at: 9 });
+    expect(readRecord(`{"offset":7,${event}`)).toMatchObject({ type: 'opened', at: 5, offset: 7 });
   });
 
   it.each([
@@ -187,7 +213,7 @@ describe('a line of a log', () => {
     ['{"level":"info"}', false],
     ['x', false],
   ])('is skipped in a file, if it is empty or of a later version: %j', (line, isSkipped) => {
-    expect(isOther(Buffer.from(line))).toBe(isSkipped);
+    expect(isOther(line)).toBe(isSkipped);
   });
 });
 
@@ -210,7 +236,7 @@ describe('toLogError', () => {
 
 it('consume$ reports that it is not behind in a log whose writer file is gone', async () => {
   await write([opened(1_000), frame(1)]);
-  rmSync(join(folder, 'writer.json'));
-  const consumer = feedLog(folder).consume$('any', () => Promise.resolve(), { from: 'earliest' });
+  rmSync(join(pathOf(), 'writer.json'));
+  const consumer = feedLog(pathOf()).consume$('any', () => Promise.resolve(), { from: 'earliest' });
   expect(await firstValueFrom(consumer)).toMatchObject({ behind: 0, behindMs: 0 });
 });

@@ -9,11 +9,11 @@ import { isTime } from '../../protocol/type-guards.js';
  *
  * @throws TypeError if user code created the frame with a wrong field, because no reader accepts such a line
  */
-export const writeFrame = (frame: AnyFrame): string => {
+export const writeFrame = (frame: AnyFrame, start?: string): string => {
   const { feed, connection, receivedAt } = frame;
   if (!Number.isFinite(connection) || !isTime(receivedAt) || !feeds.includes(feed))
     throw new TypeError('a frame has a feed, and numbers as `connection` and `receivedAt`');
-  return writeFrameLine(frame, bufferWriter);
+  return writeFrameLine(frame, bufferWriter, start);
 };
 
 const bufferWriter: PayloadWriter = {

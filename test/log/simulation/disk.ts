@@ -166,6 +166,23 @@ export class SimulatedDisk {
         disk.closeSync(fd);
         done(null);
       },
+      statSync: (path: string, { throwIfNoEntry = true } = {}) => {
+        check();
+        const inode = this.#names.get(name(path));
+        if (inode === undefined && throwIfNoEntry) throw failure('ENOENT');
+        return inode && { size: inode.data.length, nlink: inode.links, mtimeMs: inode.changedAt };
+      },
+      readFileSync: (path: string, encoding?: 'utf8') => {
+        check();
+        const inode = this.#names.get(name(path));
+        if (inode === undefined) throw failure('ENOENT');
+        return encoding === undefined ? Buffer.from(inode.data) : inode.data.toString(encoding);
+      },
+      truncateSync: (path: string, length: number) => {
+        const fd = disk.openSync(path, 'r+');
+        disk.ftruncateSync(fd, length);
+        disk.closeSync(fd);
+      },
       fstatSync: (fd: number) => {
         check();
         const { inode } = this.#of(process, fd);

@@ -1,4 +1,5 @@
-import type { LogPosition, LogRecord } from '../../../src/log/records.js';
+import type { LogPosition } from '../../../src/log/lines.js';
+import type { LogRecord } from '../../../src/log/records.js';
 
 /** What the observers of a log have received, taken together. */
 export interface Truth {

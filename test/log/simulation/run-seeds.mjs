@@ -12,19 +12,27 @@ export const timelineOf = ({ seed, violations, timeline }) => [`Seed ${seed}:`, 
 
 /** Runs seeds one after the other. Returns sums, and the timelines of the first bad runs. */
 export const runSeeds = async (simulate, from, count) => {
-  const sums = { runs: count, bad: 0, frames: 0, received: 0, gaps: 0, virtualMs: 0 };
-  const faults = {};
-  const [timelines, seeds] = [[], []];
+  const sums = noSums();
   for (let seed = from; seed < from + count; seed += 1) {
     const run = await simulate(seed);
-    for (const name of ['frames', 'received', 'gaps', 'virtualMs']) sums[name] += run[name];
-    for (const [name, times] of Object.entries(run.faults)) faults[name] = (faults[name] ?? 0) + times;
-    if (run.violations.length === 0) continue;
-    sums.bad += 1;
-    seeds.push(seed);
-    if (timelines.length < maxTimelines) timelines.push(timelineOf(run));
+    const isBad = run.violations.length > 0;
+    const bad = { bad: Number(isBad), seeds: isBad ? [seed] : [], timelines: isBad ? [timelineOf(run)] : [] };
+    addSums(sums, { ...run, ...bad, runs: 1 });
   }
-  return { ...sums, faults, seeds: seeds.slice(0, 20), timelines };
+  return sums;
+};
+
+export const noSums = () => ({
+  ...{ runs: 0, bad: 0, frames: 0, received: 0, gaps: 0, virtualMs: 0 },
+  ...{ faults: {}, seeds: [], timelines: [] },
+});
+
+/** Adds the sums of other runs. */
+export const addSums = (sums, other) => {
+  for (const name of ['runs', 'bad', 'frames', 'received', 'gaps', 'virtualMs']) sums[name] += other[name];
+  for (const [name, times] of Object.entries(other.faults)) sums.faults[name] = (sums.faults[name] ?? 0) + times;
+  sums.seeds = [...sums.seeds, ...other.seeds].slice(0, 20);
+  sums.timelines = [...sums.timelines, ...other.timelines].slice(0, maxTimelines);
 };
 
 /** Returns the first seed with violations, and its first violation. A broken rule may also throw. */

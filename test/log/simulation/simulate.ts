@@ -1,7 +1,6 @@
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { Bell } from '../../../src/log/bell.js';
-import { consume$ } from '../../../src/log/consume.js';
-import { committedIn } from '../../../src/log/cursor.js';
+import { committedIn, consume$ } from '../../../src/log/consume.js';
 import { LogReader } from '../../../src/log/reader.js';
 import type { From, LogRecord, ReaderSettings } from '../../../src/log/records.js';
 import type { Machine } from '../../../src/log/segments.js';
@@ -51,6 +50,7 @@ class Simulation {
   #sent = 0;
   #boots = 1;
   readonly #processes: Process[] = [];
+  readonly #bells: Bell[] = [];
   #connections = 0;
 
   constructor(seed: number) {
@@ -89,6 +89,8 @@ class Simulation {
       if (this.#writer === undefined && isTrue(0.1)) this.#startWriter();
     }
     await this.#end();
+    // All bells of a process are in one list, which would keep this run in memory.
+    for (const bell of this.#bells) bell.close();
     const { received, gaps } = this.#truth;
     return {
       ...{ seed: this.#seed, violations: this.#violations, timeline: this.#timeline, faults: this.#faults },
@@ -163,10 +165,12 @@ class Simulation {
 
   #reader(process: Process, settings: ReaderSettings): LogReader {
     const world = this.#world;
+    const bell = new Bell(process.folder, (ms, call) => world.after(ms, call), false);
+    this.#bells.push(bell);
     return new LogReader(process.folder, settings, {
       disk: this.#disk.for(process),
       now: () => this.#now,
-      bell: new Bell(process.folder, (ms, call) => world.after(ms, call), false),
+      bell,
       gunzip: async (bytes) => {
         await world.wait(1);
         return gunzipSync(bytes);
@@ -201,7 +205,8 @@ class Simulation {
       this.#sent += isTrue(0.5) ? 1 : 0;
       return;
     }
-    const at = this.#now;
+    // The frames of some sources are late, as those of the plan Free.
+    const at = this.#now - (this.#seed % 3 === 0 ? 40 : 0);
     if (!writer.isOpen) {
       writer.isOpen = true;
       this.#connections += 1;
@@ -276,7 +281,7 @@ class Simulation {
     const { between } = this.#chance;
     const process = this.#begin();
     const machine = this.#machine(process);
-    const before = committedIn(process.folder, 'db', machine)?.offset;
+    const before = committedIn(process.folder, 'db', machine.disk)?.offset;
     // After a power failure the cursor is older than what a consumer has reported, after a kill it is newer.
     const observer = new Observer('consumer', this.#truth, before);
     const batches: { readonly offsets: readonly number[]; isDone: boolean }[] = [];
