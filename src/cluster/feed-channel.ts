@@ -79,6 +79,10 @@ export class FeedChannel implements PositionedFeed {
     return this.#follower.followed;
   }
 
+  get emitted(): Ownership {
+    return this.#follower.emitted;
+  }
+
   /**
    * Sets what the next messages report; `undefined` if this replica doesn't own. `isServing`: it owns, and no other
    * replica is known to.

@@ -115,6 +115,14 @@ export class Replica implements PositionedFeed {
     return this.#channel.position;
   }
 
+  /** The generation whose events this replica emits as their owner, until its connection has ended. */
+  get ownGeneration(): number | undefined {
+    const { settings, state } = this.#election;
+    const { gen, owner } = this.#channel.emitted;
+    const isConnected = isServing(this.#election) || ('draining' in state && state.draining === gen);
+    return owner === settings.replica && isConnected ? gen : undefined;
+  }
+
   start(): void {
     const engine = this.#engine;
     const closed = (reason?: unknown): void => {

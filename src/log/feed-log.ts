@@ -55,6 +55,13 @@ export interface AppendOptions {
   /** `false`: you guarantee that there is one writer, on a file system without locks. @defaultValue `true` */
   readonly lock?: boolean | undefined;
   /**
+   * The generation of the replica that appends, which `append` of a cluster sets. An engine that many machines share
+   * refuses a lower one than the last, with `log-fenced`; a folder has its lock instead.
+   *
+   * @defaultValue 0
+   */
+  readonly generation?: number | undefined;
+  /**
    * What happens when the disk is full or fails. `'error'` ends the stream with the {@link LogError}. A function receives
    * the error; the stream continues, and so does the log once the disk works again, with a gap that has the exact number
    * of missed frames.
@@ -292,6 +299,7 @@ const appendDefaults = {
   compress: false,
   maxWaitingBytes: 16 * 1024 * 1024,
   lock: true,
+  generation: 0,
   onError: 'error' as 'error' | ((error: LogError) => void),
 };
 
@@ -308,6 +316,10 @@ const appendRules: Readonly<Record<keyof AppendOptions, Rule>> = {
   compress: aBoolean,
   maxWaitingBytes: above('a number of bytes'),
   lock: aBoolean,
+  generation: {
+    allowed: 'a whole number, 0 or more',
+    is: (value) => Number.isSafeInteger(value) && (value as number) >= 0,
+  },
   onError: { allowed: "'error' or a function", is: (value) => value === 'error' || typeof value === 'function' },
 };
 

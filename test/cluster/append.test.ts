@@ -1,0 +1,213 @@
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { defer, lastValueFrom, retry, Subscription, tap, toArray } from 'rxjs';
+import { memoryEngine } from '../../src/cluster/index.js';
+import { type FeedLog, feedLog, LogError } from '../../src/log/index.js';
+import { startTradeFeedService } from '../../src/testing/index.js';
+import { bundledPrograms } from '../support/bundled-programs.js';
+import { waitFor } from '../support/wait-for.js';
+import { describeInstalled, startServer } from './support/real-server.js';
+import { shortTimes, startTestCluster, type TestReplica } from './support/replicas.js';
+
+/** A log that many machines share: it compares the generation of the writer with the last one, at each append. */
+const sharedLog = () => {
+  const records: string[] = [];
+  let last = 0;
+  const fence = (generation: number): void => {
+    if (generation < last) throw new LogError('log-fenced', `Generation ${last} appends.`, { path: 'market' });
+    last = generation;
+  };
+  const append: FeedLog['append'] =
+    ({ generation = 0 } = {}) =>
+    (source) =>
+      defer(() => {
+        fence(generation);
+        return source.pipe(
+          tap((event) => {
+            fence(generation);
+            const { type, text } = event as { readonly type: string; readonly text?: () => string };
+            records.push(`${generation} ${text?.call(event) ?? type}`);
+          }),
+        );
+      });
+  const has = (record: string) =>
+    waitFor(() => records.includes(record), { what: () => `${record}: ${records.join()}` });
+  return { append, records, has, texts: () => records.filter((each) => /\d \d/.test(each)) };
+};
+
+let appends = new Subscription();
+beforeEach(() => {
+  appends = new Subscription();
+});
+afterEach(() => appends.unsubscribe());
+
+/** Appends in a replica. Collects the codes of its errors, and goes on after each. */
+const appending = ({ cluster }: TestReplica, log: Pick<FeedLog, 'append'>) => {
+  const codes: string[] = [];
+  const failed = ({ code }: LogError): unknown => codes.push(code);
+  appends.add(
+    cluster
+      .append(log)
+      .pipe(tap({ error: failed }), retry({ delay: 1 }))
+      .subscribe(),
+  );
+  return codes;
+};
+
+describe('the owner of a cluster', () => {
+  it('alone appends, and the next one continues after a hand-over, without a frame lost or twice', async () => {
+    await using test = await startTestCluster(memoryEngine());
+    const [first, second] = [test.start('a'), test.start('b', { canOwn: false })];
+    await test.owner(first, second);
+    const third = test.start('c');
+    await test.owner(first, second, third);
+    const log = sharedLog();
+    const codes = [first, second, third].map((replica) => appending(replica, log));
+    test.push('1', '2');
+    await log.has('1 2');
+    await first.cluster.handOver();
+    await log.has('2 gap');
+    test.push('3');
+    await log.has('2 3');
+    expect(log.records.filter((each) => !/watermark|ticket/.test(each))).toEqual([
+      ...['1 1', '1 2', '2 owner-changed', '2 opened', '2 gap', '2 3'],
+    ]);
+    expect(codes).toEqual([[], [], []]);
+  });
+
+  it('is refused by the log once a later generation appends', async () => {
+    await using test = await startTestCluster(memoryEngine());
+    const replica = test.start('a');
+    await test.owner(replica);
+    const log = sharedLog();
+    const codes = appending(replica, log);
+    test.push('1');
+    await log.has('1 1');
+    log
+      .append({ generation: 2 })(defer(() => []))
+      .subscribe();
+    test.push('2');
+    await waitFor(() => codes.length > 0);
+    expect(new Set(codes)).toEqual(new Set(['log-fenced']));
+    expect(log.texts()).toEqual(['1 1']);
+  });
+
+  it('appends nothing once another client has replaced its connection', async () => {
+    await using test = await startTestCluster(memoryEngine());
+    const [first, second] = [test.start('a'), test.start('b')];
+    const owner = await test.owner(first, second);
+    const other = owner === first ? second : first;
+    const log = sharedLog();
+    appending(owner, log);
+    owner.engine.cut('refused');
+    await waitFor(() => other.cluster.status.role === 'owning' && owner.cluster.status.role === 'isolated');
+    appending(other, log);
+    await waitFor(() => other.events.some(({ type }) => type === 'gap'));
+    test.push('1');
+    await log.has('2 1');
+    owner.engine.restore();
+    await waitFor(() => owner.cluster.status.generation === 2);
+    test.push('2');
+    await log.has('2 2');
+    expect(log.texts()).toEqual(['2 1', '2 2']);
+  });
+
+  it('is fenced after it stood still for so long that another one may own, and appends again if it still owns', async () => {
+    await using test = await startTestCluster(memoryEngine());
+    const replica = test.start('a');
+    await test.owner(replica);
+    const log = sharedLog();
+    const codes = appending(replica, log);
+    test.push('1');
+    await log.has('1 1');
+    const now = performance.now.bind(performance);
+    const clock = jest.spyOn(performance, 'now').mockImplementation(() => now() + 10_000);
+    try {
+      await waitFor(() => codes.length > 0);
+      await waitFor(() => {
+        test.push('2');
+        return log.records.includes('1 2');
+      });
+      expect(codes).toEqual(['log-fenced']);
+    } finally {
+      clock.mockRestore();
+    }
+  });
+});
+
+describeInstalled('redis', 'the owner of a cluster over a real redis-server', () => {
+  const program = bundledPrograms('test/cluster/programs', ['append.mjs']);
+
+  it('appends to a folder until it is stopped, and nothing afterwards: the next one continues, with a gap', async () => {
+    await using server = await startServer('redis');
+    const service = await startTradeFeedService();
+    const folder = mkdtempSync(join(tmpdir(), 'cluster-log-'));
+    const apiKey = service.createAccount({ plan: 'developer' }).createApiKey();
+    const { kind, port } = server.broker;
+    const children: ChildProcess[] = [];
+
+    const start = (replica: string) => {
+      const options = { kind, port, folder, replica, apiKey, baseUrl: service.baseUrl, ...shortTimes };
+      const child = fork(program('append.mjs'), [JSON.stringify(options)]);
+      children.push(child);
+      const seen = { child, role: '', texts: [] as string[], codes: [] as string[] };
+      child.on('message', ({ role = seen.role, text, code }: Readonly<Record<string, string>>) => {
+        seen.role = role;
+        if (text !== undefined) seen.texts.push(text);
+        if (code !== undefined) seen.codes.push(code);
+      });
+      return seen;
+    };
+    let pushed = 0;
+    /** Pushes frames until a replica appends the last one. */
+    const append = (to: ReturnType<typeof start>) =>
+      waitFor(() => {
+        if (to.texts.includes(String(pushed))) return true;
+        service.push('market', String((pushed += 1)));
+        return false;
+      });
+
+    try {
+      const first = start('first');
+      await waitFor(() => first.role === 'owning');
+      const second = start('second');
+      await waitFor(() => second.role === 'following');
+      await append(first);
+      const before = pushed;
+      first.child.kill('SIGSTOP');
+      // They arrive at the stopped process: its connection is still the newest.
+      for (let n = 0; n < 3; n += 1) service.push('market', String((pushed += 1)));
+      await waitFor(() => second.role === 'owning');
+      // The stopped process keeps its lock.
+      await waitFor(() => second.codes.includes('log-in-use'));
+      const codes = first.codes.length;
+      first.child.kill('SIGCONT');
+      await waitFor(() => first.codes.length > codes && first.role === 'following');
+      expect(first.codes[codes]).toBe('log-fenced');
+      await append(second);
+      // A process that ends writes what waits.
+      for (const child of children) child.disconnect();
+      await Promise.all(children.map((child) => once(child, 'exit')));
+
+      const records = await lastValueFrom(feedLog(folder).read$({ follow: false }).pipe(toArray()));
+      const words = records.map((each) => (each.type === 'frame' ? Number(each.text()) : each.type));
+      const numbers = words.filter((each) => typeof each === 'number');
+      expect(numbers).toEqual([...new Set(numbers)].toSorted((one, other) => one - other));
+      expect(numbers).toContain(before);
+      expect(numbers).not.toContain(before + 1);
+      expect(numbers).toContain(pushed);
+      for (const [n, number] of numbers.slice(1).entries()) {
+        const between = words.slice(words.indexOf(numbers[n]!), words.indexOf(number));
+        if (number !== numbers[n]! + 1) expect(between).toContain('gap');
+      }
+    } finally {
+      for (const child of children) child.kill('SIGKILL');
+      await service.shutdown();
+      rmSync(folder, { recursive: true, force: true });
+    }
+  }, 60_000);
+});
