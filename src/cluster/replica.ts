@@ -33,6 +33,7 @@ import type { Source } from './election/cluster-key.js';
 import {
   type CallResult,
   type Effect,
+  type EffectOf,
   Election,
   hasFeed,
   type Input,
@@ -52,6 +53,8 @@ interface ReplicaHandlers {
   readonly error: (error: unknown) => void;
   readonly status: (status: ClusterStatus) => void;
 }
+
+const noAnswer: Uint8Array = new Uint8Array();
 
 /** How long the engine may take to ask the owner, in ms. The election gives up sooner. */
 const requestMs = 1_000;
@@ -77,12 +80,11 @@ export class Replica implements PositionedFeed {
   #inputs: Input[] = [];
   #timer: NodeJS.Timeout | undefined;
   /** The answer to the question of this step. */
-  #answer: Uint8Array = new Uint8Array();
+  #answer = noAnswer;
   #status: ClusterStatus | undefined;
   #isConnected = false;
-  #isClosed = false;
-  #isLeaving = false;
-  #isRejoining = false;
+  /** What follows when the election has left: `rejoin` after an operator's hand-over. */
+  #then: 'rejoin' | 'rest' | 'close' | undefined;
 
   constructor(feed: Feed, settings: ClusterSettings, user: AccountUser, handlers: ReplicaHandlers) {
     this.#settings = settings;
@@ -137,15 +139,14 @@ export class Replica implements PositionedFeed {
   }
 
   handOver(): Promise<void> {
-    this.#isLeaving = true;
+    this.#then = 'rest';
     this.#input({ type: 'hand-over' });
     return lastValueFrom(this.#left$, { defaultValue: undefined });
   }
 
   /** Ends the replica. Gives the ownership away in the background. */
   close(): void {
-    this.#isClosed = true;
-    this.#isLeaving = true;
+    this.#then = 'close';
     const { name } = this.#election.state;
     if (name === 'stopped' || name === 'left') this.#running.unsubscribe();
     else this.#input({ type: 'hand-over' });
@@ -179,14 +180,14 @@ export class Replica implements PositionedFeed {
     const [engine, subjects, term] = [this.#engine, this.#subjects, this.#term];
     const answers$ = engine.respond(subjects.owner, (data) => {
       const question = readQuestion(data);
-      this.#answer = new Uint8Array();
+      this.#answer = noAnswer;
       if (question) this.#input({ type: 'asked', question });
       return this.#answer;
     });
     const handOvers$ = engine.respond(subjects.handOver, () => {
-      this.#isRejoining = true;
+      this.#then ??= 'rejoin';
       setImmediate(() => this.#inputOf(term, { type: 'hand-over' }));
-      return new Uint8Array();
+      return noAnswer;
     });
     return merge(answers$, handOvers$);
   }
@@ -305,13 +306,13 @@ export class Replica implements PositionedFeed {
   #leave(): void {
     this.#channel.flush();
     // The follower continues, so the application only notices the change of the owner.
-    if (this.#isRejoining && !this.#isLeaving) {
-      this.#isRejoining = false;
+    if (this.#then === 'rejoin') {
+      this.#then = undefined;
       this.#term.unsubscribe();
       return this.#join();
     }
     this.#left$.complete();
-    if (this.#isClosed) this.#running.unsubscribe();
+    if (this.#then === 'close') this.#running.unsubscribe();
   }
 
   #end(error: unknown): void {
@@ -330,8 +331,6 @@ export class Replica implements PositionedFeed {
     this.#faults.close();
   }
 }
-
-type EffectOf<Type extends Effect['type']> = Extract<Effect, { readonly type: Type }>;
 
 const replacedByOther = (): TradeFeedError =>
   createTradeFeedError({ stage: 'stream', closeCode: 4001, reason: 'connection replaced' });
