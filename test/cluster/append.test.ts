@@ -1,16 +1,16 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { type ChildProcess, fork } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { defer, lastValueFrom, retry, Subscription, tap, toArray } from 'rxjs';
 import { memoryEngine } from '../../src/cluster/index.js';
 import { type FeedLog, feedLog, LogError } from '../../src/log/index.js';
+import * as nats from '../../src/nats/index.js';
 import { startTradeFeedService } from '../../src/testing/index.js';
 import { bundledPrograms } from '../support/bundled-programs.js';
 import { waitFor } from '../support/wait-for.js';
-import { describeInstalled, startServer } from './support/real-server.js';
+import { describeInstalled, type RealServer, startServer } from './support/real-server.js';
 import { shortTimes, startTestCluster, type TestReplica } from './support/replicas.js';
 
 /** A log that many machines share: it compares the generation of the writer with the last one, at each append. */
@@ -139,75 +139,92 @@ describe('the owner of a cluster', () => {
   });
 });
 
-describeInstalled('redis', 'the owner of a cluster over a real redis-server', () => {
-  const program = bundledPrograms('test/cluster/programs', ['append.mjs']);
+const logs: readonly (readonly [string, 'redis' | 'nats'])[] = [
+  ['a folder', 'redis'],
+  ...('jetStreamLog' in nats ? [['JetStream', 'nats'] as const] : []),
+];
+describe.each(logs)('the owner of a cluster that appends to %s', (_, kind) => {
+  describeInstalled(kind, `over a real ${kind}-server`, () => {
+    const program = bundledPrograms('test/cluster/programs', ['append.mjs']);
 
-  it('appends to a folder until it is stopped, and nothing afterwards: the next one continues, with a gap', async () => {
-    await using server = await startServer('redis');
-    const service = await startTradeFeedService();
-    const folder = mkdtempSync(join(tmpdir(), 'cluster-log-'));
-    const apiKey = service.createAccount({ plan: 'developer' }).createApiKey();
-    const { kind, port } = server.broker;
-    const children: ChildProcess[] = [];
+    it('appends nothing after it was stopped: the next owner continues, with a gap in place of what is missing', async () => {
+      await using server = await startServer(kind);
+      await using service = await startTradeFeedService();
+      const folder = mkdtempSync(join(tmpdir(), 'cluster-log-'));
+      const apiKey = service.createAccount({ plan: 'developer' }).createApiKey();
+      const { port } = server.broker;
+      const children: ChildProcess[] = [];
 
-    const start = (replica: string) => {
-      const options = { kind, port, folder, replica, apiKey, baseUrl: service.baseUrl, ...shortTimes };
-      const child = fork(program('append.mjs'), [JSON.stringify(options)]);
-      children.push(child);
-      const seen = { child, role: '', texts: [] as string[], codes: [] as string[] };
-      child.on('message', ({ role = seen.role, text, code }: Readonly<Record<string, string>>) => {
-        seen.role = role;
-        if (text !== undefined) seen.texts.push(text);
-        if (code !== undefined) seen.codes.push(code);
-      });
-      return seen;
-    };
-    let pushed = 0;
-    /** Pushes frames until a replica appends the last one. */
-    const append = (to: ReturnType<typeof start>) =>
-      waitFor(() => {
-        if (to.texts.includes(String(pushed))) return true;
-        service.push('market', String((pushed += 1)));
-        return false;
-      });
+      const start = (replica: string) => {
+        const options = { kind, port, folder, replica, apiKey, baseUrl: service.baseUrl, ...shortTimes };
+        const child = fork(program('append.mjs'), [JSON.stringify(options)]);
+        children.push(child);
+        const seen = { child, role: '', texts: [] as string[], codes: [] as string[] };
+        child.on('message', ({ role = seen.role, text, code }: Readonly<Record<string, string>>) => {
+          seen.role = role;
+          if (text !== undefined) seen.texts.push(text);
+          if (code !== undefined) seen.codes.push(code);
+        });
+        return seen;
+      };
+      let pushed = 0;
+      const push = (): void => service.push('market', String((pushed += 1)));
+      /** Pushes frames until a replica appends the last one. */
+      const append = (to: ReturnType<typeof start>) =>
+        waitFor(() => {
+          const isLast = to.texts.includes(String(pushed));
+          if (!isLast) push();
+          return isLast;
+        });
+      /** Returns the frames of the log as numbers, and the types of the other records. */
+      const read = async (log: FeedLog) => {
+        const records = await lastValueFrom(log.read$({ follow: false }).pipe(toArray()));
+        return records.map((each) => (each.type === 'frame' ? Number(each.text()) : each.type));
+      };
 
-    try {
-      const first = start('first');
-      await waitFor(() => first.role === 'owning');
-      const second = start('second');
-      await waitFor(() => second.role === 'following');
-      await append(first);
-      const before = pushed;
-      first.child.kill('SIGSTOP');
-      // They arrive at the stopped process: its connection is still the newest.
-      for (let n = 0; n < 3; n += 1) service.push('market', String((pushed += 1)));
-      await waitFor(() => second.role === 'owning');
-      // The stopped process keeps its lock.
-      await waitFor(() => second.codes.includes('log-in-use'));
-      const codes = first.codes.length;
-      first.child.kill('SIGCONT');
-      await waitFor(() => first.codes.length > codes && first.role === 'following');
-      expect(first.codes[codes]).toBe('log-fenced');
-      await append(second);
-      // A process that ends writes what waits.
-      for (const child of children) child.disconnect();
-      await Promise.all(children.map((child) => once(child, 'exit')));
+      try {
+        const log = await logOf(kind, server, folder);
+        const first = start('first');
+        await waitFor(() => first.role === 'owning');
+        const second = start('second');
+        await waitFor(() => second.role === 'following');
+        await append(first);
+        const before = pushed;
+        first.child.kill('SIGSTOP');
+        // They arrive at the stopped process: its connection is still the newest.
+        for (let n = 0; n < 3; n += 1) push();
+        await waitFor(() => second.role === 'owning');
+        // A stopped process keeps the lock of a folder.
+        if (kind === 'redis') await waitFor(() => second.codes.includes('log-in-use'));
+        else await append(second);
+        const { length } = first.codes;
+        first.child.kill('SIGCONT');
+        await waitFor(() => first.codes.length > length && first.role === 'following');
+        expect(first.codes[length]).toBe('log-fenced');
+        await append(second);
+        const records = await waitFor(async () => {
+          const found = await read(log);
+          return found.includes(pushed) && found;
+        });
 
-      const records = await lastValueFrom(feedLog(folder).read$({ follow: false }).pipe(toArray()));
-      const words = records.map((each) => (each.type === 'frame' ? Number(each.text()) : each.type));
-      const numbers = words.filter((each) => typeof each === 'number');
-      expect(numbers).toEqual([...new Set(numbers)].toSorted((one, other) => one - other));
-      expect(numbers).toContain(before);
-      expect(numbers).not.toContain(before + 1);
-      expect(numbers).toContain(pushed);
-      for (const [n, number] of numbers.slice(1).entries()) {
-        const between = words.slice(words.indexOf(numbers[n]!), words.indexOf(number));
-        if (number !== numbers[n]! + 1) expect(between).toContain('gap');
+        const frames = records.filter((each) => typeof each === 'number');
+        expect(frames).toEqual([...new Set(frames)].toSorted((one, other) => one - other));
+        expect(frames).toContain(before);
+        expect(frames).not.toContain(before + 1);
+        for (const [n, frame] of frames.slice(1).entries()) {
+          const between = records.slice(records.indexOf(frames[n]!), records.indexOf(frame));
+          if (frame !== frames[n]! + 1) expect(between).toContain('gap');
+        }
+      } finally {
+        for (const child of children) child.kill('SIGKILL');
+        rmSync(folder, { recursive: true, force: true });
       }
-    } finally {
-      for (const child of children) child.kill('SIGKILL');
-      await service.shutdown();
-      rmSync(folder, { recursive: true, force: true });
-    }
-  }, 60_000);
+    }, 60_000);
+  });
 });
+
+const logOf = async (kind: 'redis' | 'nats', server: RealServer, folder: string): Promise<FeedLog> => {
+  if (kind === 'redis') return feedLog(folder);
+  const { jetStreamLog } = nats as unknown as { jetStreamLog: (...args: readonly unknown[]) => FeedLog };
+  return jetStreamLog(await server.nats(), { name: 'market' });
+};
