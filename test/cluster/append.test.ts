@@ -176,11 +176,13 @@ describe.each(logs)('the owner of a cluster that appends to %s', (_, kind) => {
           if (!isLast) push();
           return isLast;
         });
-      /** Returns the frames of the log as numbers, and the types of the other records. */
-      const read = async (log: FeedLog) => {
-        const records = await lastValueFrom(log.read$({ follow: false }).pipe(toArray()));
-        return records.map((each) => (each.type === 'frame' ? Number(each.text()) : each.type));
-      };
+      /** Waits until the log has the last frame. Returns its frames as numbers, and the types of the other records. */
+      const stored = (log: FeedLog) =>
+        waitFor(async () => {
+          const records = await lastValueFrom(log.read$({ follow: false }).pipe(toArray()));
+          const words = records.map((each) => (each.type === 'frame' ? Number(each.text()) : each.type));
+          return words.includes(pushed) ? words : undefined;
+        });
 
       try {
         const log = await logOf(kind, server, folder);
@@ -189,6 +191,7 @@ describe.each(logs)('the owner of a cluster that appends to %s', (_, kind) => {
         const second = start('second');
         await waitFor(() => second.role === 'following');
         await append(first);
+        await stored(log);
         const before = pushed;
         first.child.kill('SIGSTOP');
         // They arrive at the stopped process: its connection is still the newest.
@@ -202,10 +205,7 @@ describe.each(logs)('the owner of a cluster that appends to %s', (_, kind) => {
         await waitFor(() => first.codes.length > length && first.role === 'following');
         expect(first.codes[length]).toBe('log-fenced');
         await append(second);
-        const records = await waitFor(async () => {
-          const found = await read(log);
-          return found.includes(pushed) && found;
-        });
+        const records = await stored(log);
 
         const frames = records.filter((each) => typeof each === 'number');
         expect(frames).toEqual([...new Set(frames)].toSorted((one, other) => one - other));
