@@ -1,14 +1,5 @@
-import {
-  distinctUntilChanged,
-  lastValueFrom,
-  map,
-  merge,
-  NEVER,
-  type Observable,
-  Subject,
-  Subscription,
-  switchMap,
-} from 'rxjs';
+import type { Observable } from 'rxjs';
+import { distinctUntilChanged, lastValueFrom, map, merge, NEVER, Subject, Subscription, switchMap } from 'rxjs';
 import type { AccountUser } from '../feed/accounts.js';
 import type { ClusterEvent, FeedEvent } from '../protocol/event.js';
 import { EventRecord } from '../protocol/event-record.js';
@@ -18,29 +9,11 @@ import type { FeedPosition, PositionedFeed } from '../protocol/position.js';
 import type { Feed } from '../protocol/feed.js';
 import { clampMs } from '../protocol/validate.js';
 import { type ClusterSettings, misfit, replicaId, serviceOf } from './cluster-options.js';
-import {
-  accessKey,
-  type Control,
-  inputsOfAll,
-  offers$,
-  readQuestion,
-  readReport,
-  type Subjects,
-  subjectsOf,
-  writeControl,
-} from './control.js';
+import type { Control, Subjects } from './control.js';
+import { accessKey, inputsOfAll, offers$, readQuestion, readReport, subjectsOf, writeControl } from './control.js';
 import type { Source } from './election/cluster-key.js';
-import {
-  type CallResult,
-  type Effect,
-  type EffectOf,
-  Election,
-  hasFeed,
-  type Input,
-  isServing,
-  nextTick,
-  reportOf,
-} from './election/election.js';
+import type { CallResult, Effect, EffectOf, Input } from './election/election.js';
+import { Election, hasFeed, isServing, nextTick, reportOf } from './election/election.js';
 import { step } from './election/step.js';
 import { engineClosed, EngineFaults, watchEngine, type WatchedEngine } from './engine-faults.js';
 import type { EngineFailure } from './engine.js';
@@ -114,13 +87,13 @@ export class Replica implements PositionedFeed {
   }
 
   get position(): FeedPosition | undefined {
-    return this.#channel.position;
+    return this.#channel.follower.position;
   }
 
   /** The generation whose events this replica emits as their owner, until its connection has ended. */
   get ownGeneration(): number | undefined {
     const { settings, state } = this.#election;
-    const { gen, owner } = this.#channel.emitted;
+    const { gen, owner } = this.#channel.follower.emitted;
     const isConnected = isServing(this.#election) || ('draining' in state && state.draining === gen);
     return owner === settings.replica && isConnected ? gen : undefined;
   }
@@ -212,7 +185,8 @@ export class Replica implements PositionedFeed {
 
   #handle(each: Input, term: Subscription): void {
     const channel = this.#channel;
-    const clock = { now: performance.now(), wall: Date.now(), random: Math.random(), followed: channel.followed };
+    const { followed } = channel.follower;
+    const clock = { now: performance.now(), wall: Date.now(), random: Math.random(), followed };
     const { state, effects } = step(this.#election, each, clock);
     this.#election = state;
     channel.report(reportOf(state), state.epoch, isServing(state));
@@ -300,7 +274,7 @@ export class Replica implements PositionedFeed {
     if (isConnected === this.#isConnected) return;
     this.#isConnected = isConnected;
     this.#input({ type: 'engine', isConnected });
-    if (!isConnected && !hasFeed(this.#election)) this.#channel.away();
+    if (!isConnected && !hasFeed(this.#election)) this.#channel.follower.away('away');
   }
 
   #leave(): void {
