@@ -310,16 +310,16 @@ const above: (what: string) => Rule = (what) => ({
 
 const appendRules: Readonly<Record<keyof AppendOptions, Rule>> = {
   maxBytes: above('a number of bytes'),
+  generation: {
+    allowed: 'a whole number, 0 or more',
+    is: (value) => Number.isSafeInteger(value) && (value as number) >= 0,
+  },
   maxAgeMs: above('a number of ms'),
   segmentBytes: above('a number of bytes'),
   syncMs: { allowed: 'a number of ms, 0 or more, or Infinity', is: (value) => typeof value === 'number' && value >= 0 },
   compress: aBoolean,
   maxWaitingBytes: above('a number of bytes'),
   lock: aBoolean,
-  generation: {
-    allowed: 'a whole number, 0 or more',
-    is: (value) => Number.isSafeInteger(value) && (value as number) >= 0,
-  },
   onError: { allowed: "'error' or a function", is: (value) => value === 'error' || typeof value === 'function' },
 };
 
