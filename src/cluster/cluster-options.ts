@@ -26,11 +26,7 @@ export interface ClusterElectionOptions {
    * name; replicas of another feed or `baseUrl` need another one. Never use the key itself.
    */
   readonly account: string;
-  /**
-   * The name of this replica: letters, digits, `-` and `_`. A random part is appended.
-   *
-   * @defaultValue host and process id
-   */
+  /** The name of this replica: letters, digits, `-` and `_`, plus a random part. @defaultValue host and process id */
   readonly replica?: string | undefined;
   /** Whether this replica may own the connection. `false`: it only follows. @defaultValue `true` */
   readonly canOwn?: boolean | undefined;
@@ -38,17 +34,11 @@ export interface ClusterElectionOptions {
   readonly leaseMs?: number | undefined;
   /** How often the owner renews its ownership, in ms; at most a third of `leaseMs`. @defaultValue 500 */
   readonly renewMs?: number | undefined;
-  /**
-   * The last part of a lease in which the owner sends no handshake, in ms; less than `leaseMs` minus `renewMs`.
-   *
-   * @defaultValue 200
-   */
+  /** The end of a lease in which no handshake is sent, in ms; less than `leaseMs` minus `renewMs`. @defaultValue 200 */
   readonly marginMs?: number | undefined;
   /**
    * How long the owner may be silent before a replica asks it, in ms; less than `leaseMs`, and more than the 250 ms
-   * between two beats.
-   *
-   * @defaultValue 600
+   * between two beats. @defaultValue 600
    */
   readonly suspectMs?: number | undefined;
   /** Size limit of a message in bytes. Larger frames are sent in parts. @defaultValue 262 144 (256 KiB) */
@@ -117,10 +107,10 @@ export const resolveElectionOptions = (options: ClusterElectionOptions, prefix =
   return settings;
 };
 
-const defaultReplica = (): string =>
-  `${hostname()
-    .replaceAll(/[^\w-]/g, '-')
-    .slice(0, 60)}-${process.pid}`;
+const defaultReplica = (): string => {
+  const host = hostname().replaceAll(/[^\w-]/g, '-');
+  return `${host.slice(0, 60)}-${process.pid}`;
+};
 
 /** Returns how the key names a base address: its host, and a hash of the whole, because the path may be private. */
 export const serviceOf = (baseUrl: string): string => {

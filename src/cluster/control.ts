@@ -1,8 +1,8 @@
 import { filter, map, type Observable } from 'rxjs';
 import * as t from 'io-ts';
 import { isRight, tryCall } from '../protocol/type-guards.js';
-import { type ClusterKey, KeyCodec, KeyPhase, readKey, writeKey } from './election/cluster-key.js';
-import type { CallResult, Effect, Input, Offer, Ownership, Presence, Report } from './election/election.js';
+import { Eviction, readKey, writeKey } from './election/cluster-key.js';
+import { type CallResult, type EffectOf, type Input, Offer, Ownership, Presence, Report } from './election/election.js';
 import type { ClusterEngine } from './engine.js';
 
 export type Subjects = ReturnType<typeof subjectsOf>;
@@ -29,14 +29,14 @@ export const subjectsOf = (account: string) => {
 };
 
 /** A presence, with what the engine refuses to the replica, for an operator. */
-export interface StandbyPresence extends Presence {
-  readonly refused?: string;
-}
+const StandbyPresence = t.intersection([Presence, t.readonly(t.partial({ refused: t.string }))]);
+export type StandbyPresence = t.TypeOf<typeof StandbyPresence>;
+
+const Voided = t.type({ gen: t.number });
+const Evicted = t.readonly(t.type({ evictions: t.readonlyArray(Eviction) }));
 
 /** A message between replicas other than a frame. */
-export type Control = Ownership | Report | StandbyPresence | Offer | Voided | Evicted;
-type Voided = Pick<Ownership, 'gen'>;
-type Evicted = Pick<ClusterKey, 'evictions'>;
+export type Control = Ownership | Report | StandbyPresence | Offer | EffectOf<'voided' | 'evicted'>;
 
 export const writeControl = (message: Control): Buffer => Buffer.from(JSON.stringify(message));
 
@@ -48,15 +48,12 @@ const reader =
     return isRight(decoded) ? decoded.right : undefined;
   };
 
-const ownership = { gen: t.number, owner: t.string };
-export const readQuestion = reader<Ownership>(t.type(ownership));
-export const readReport = reader<Report>(t.type({ ...ownership, phase: KeyPhase, revision: t.number }));
-export const readPresence = reader<StandbyPresence>(
-  t.intersection([t.type({ replica: t.string, since: t.number }), t.partial({ refused: t.string })]),
-);
-export const readVoided = reader<Voided>(t.type({ gen: t.number }));
-const readOffer = reader<Offer>(t.type({ key: KeyCodec, revision: t.number }));
-const readEvicted = reader<Evicted>(t.type({ evictions: t.array(t.type({ leftMs: t.number })) }));
+export const readQuestion = reader(Ownership);
+export const readReport = reader(Report);
+export const readPresence = reader(StandbyPresence);
+export const readVoided = reader(Voided);
+const readOffer = reader(Offer);
+const readEvicted = reader(Evicted);
 
 const received = <T>(
   messages$: Observable<Uint8Array>,
@@ -84,7 +81,7 @@ export const offers$ = (engine: ClusterEngine, subject: string): Observable<Inpu
 export const accessKey = async (
   engine: ClusterEngine,
   name: string,
-  effect: Extract<Effect, { readonly type: 'read' | 'write' }>,
+  effect: EffectOf<'read' | 'write'>,
 ): Promise<CallResult> => {
   if (effect.type === 'write') {
     const revision = await engine.compareAndSet(name, writeKey(effect.key), effect.expected);

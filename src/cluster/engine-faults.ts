@@ -84,56 +84,26 @@ const quietMs: Readonly<Record<EngineOperation, number>> = {
 };
 
 /** A fault of one operation. Times are monotonic, in ms, except that `since` is in epoch ms. */
-class Fault {
-  readonly operation: EngineOperation;
+interface Fault {
   readonly since: number;
-  #refusal = describe(undefined);
+  refusal: Refusal;
+  seenAt: number;
+  /** When the next report is due, if it has recurred. */
+  dueAt: number;
+  /** How often it has recurred since the last report. */
+  sightings: number;
+  /** The last report, and the advice of all: new advice is reported early. */
   event: EngineRefused | undefined;
-  #sightings = 0;
-  #seenAt = 0;
-  #dueAt: number;
-  /** Advice already reported. New advice is reported early. */
-  readonly #advised: string[] = [];
-
-  /** @param forMs - how long it has lasted for certain: then it needn't recur */
-  constructor(operation: EngineOperation, forMs: number | undefined) {
-    this.operation = operation;
-    this.since = Date.now() - (forMs ?? 0);
-    this.#dueAt = performance.now() + (forMs === undefined ? graceMs : 0);
-    if (forMs !== undefined) this.#sightings = 1;
-  }
-
-  get endsAt(): number {
-    return this.#seenAt + quietMs[this.operation];
-  }
-
-  /**
-   * When the next report is due. A lost connection is a state; any other failure must recur before each report, and so
-   * twice before the first.
-   */
-  get reportsAt(): number {
-    const isSeen = this.operation === 'connect' || this.#sightings >= (this.event === undefined ? 2 : 1);
-    return isSeen ? this.#dueAt : Infinity;
-  }
-
-  occurred(error: unknown, now: number): void {
-    if (error !== undefined) this.#refusal = describe(error);
-    this.#seenAt = now;
-    this.#sightings += 1;
-    const isNews = this.event !== undefined && !this.#advised.includes(this.#refusal.advice);
-    if (isNews) this.#dueAt = Math.min(this.#dueAt, now + graceMs);
-  }
-
-  report(now: number): EngineRefused {
-    const { operation, since } = this;
-    const { message, advice } = this.#refusal;
-    this.#sightings = 0;
-    this.#advised.push(advice);
-    this.#dueAt = now + Math.min(graceMs * 2 ** this.#advised.length, maxRepeatMs);
-    this.event = { type: 'engine-refused', at: Date.now(), since, operation, message: printable(message), advice };
-    return this.event;
-  }
+  readonly advised: string[];
 }
+
+/** Returns when a fault is over if it doesn't recur, and when its next report is due. */
+const endOf = (operation: EngineOperation, { seenAt }: Fault): number => seenAt + quietMs[operation];
+const reportOf = (operation: EngineOperation, { sightings, event, dueAt }: Fault): number => {
+  // A lost connection is a state; any other failure must recur before each report, and so twice before the first.
+  const isSeen = operation === 'connect' || sightings >= (event === undefined ? 2 : 1);
+  return isSeen ? dueAt : Infinity;
+};
 
 /**
  * Tracks what the engine currently refuses. Reports a fault that lasts, repeats it with a backoff, and reports its end.
@@ -162,10 +132,17 @@ export class EngineFaults {
   failed(operation: EngineOperation, error: unknown, forMs?: number): void {
     // Nothing else can work while disconnected.
     if (operation !== 'connect' && this.#faults.has('connect')) return;
-    const fault = this.#faults.get(operation) ?? new Fault(operation, forMs);
+    const now = performance.now();
+    const [waitMs, sightings] = forMs === undefined ? [graceMs, 0] : [0, 1];
+    const begun = { since: Date.now() - (forMs ?? 0), dueAt: now + waitMs, sightings, refusal: describe(undefined) };
+    const fault = this.#faults.get(operation) ?? { ...begun, seenAt: now, event: undefined, advised: [] };
     if (operation === 'connect') this.#faults.clear();
-    fault.occurred(error, performance.now());
     this.#faults.set(operation, fault);
+    if (error !== undefined) fault.refusal = describe(error);
+    fault.seenAt = now;
+    fault.sightings += 1;
+    const isNews = fault.event !== undefined && !fault.advised.includes(fault.refusal.advice);
+    if (isNews) fault.dueAt = Math.min(fault.dueAt, now + graceMs);
     this.#update();
   }
 
@@ -205,30 +182,40 @@ export class EngineFaults {
     clearTimeout(this.#timer);
   }
 
+  /** Reports what is due, and the end of the last fault. */
   #update(): void {
     clearTimeout(this.#timer);
     if (this.#isClosed) return;
-    const now = performance.now();
+    const [now, at] = [performance.now(), Date.now()];
     const due: EngineRefused[] = [];
+    let next = Infinity;
     for (const [operation, fault] of this.#faults) {
-      if (fault.endsAt <= now) this.#faults.delete(operation);
-      else if (fault.reportsAt <= now) due.push(fault.report(now));
+      if (endOf(operation, fault) <= now) {
+        this.#faults.delete(operation);
+        continue;
+      }
+      if (reportOf(operation, fault) <= now) due.push(reported(operation, fault, now));
+      next = Math.min(next, endOf(operation, fault), reportOf(operation, fault));
     }
     this.#refusedSince = Math.min(this.#refusedSince, ...due.map(({ since }) => since));
-    const next = Math.min(...[...this.#faults.values()].flatMap(({ reportsAt, endsAt }) => [reportsAt, endsAt]));
     if (next !== Infinity) this.#timer = setTimeout(() => this.#update(), clampMs(Math.max(0, Math.ceil(next - now))));
     due.forEach(this.#report);
-    this.#reportRecovery();
-  }
-
-  #reportRecovery(): void {
     if (this.current !== undefined || this.#refusedSince === Infinity) return;
-    const at = Date.now();
     const durationMs = Math.max(0, at - this.#refusedSince);
     this.#refusedSince = Infinity;
     this.#report({ type: 'engine-recovered', at, durationMs });
   }
 }
+
+const reported = (operation: EngineOperation, fault: Fault, now: number): EngineRefused => {
+  const { message, advice } = fault.refusal;
+  fault.sightings = 0;
+  fault.advised.push(advice);
+  fault.dueAt = now + Math.min(graceMs * 2 ** fault.advised.length, maxRepeatMs);
+  const { since } = fault;
+  fault.event = { type: 'engine-refused', at: Date.now(), since, operation, message: printable(message), advice };
+  return fault.event;
+};
 
 /** A replica's engine that records what fails and what works, so that no failure is silent. */
 export interface WatchedEngine extends ClusterEngine {

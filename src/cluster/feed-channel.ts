@@ -2,12 +2,11 @@ import { Subscription } from 'rxjs';
 import type { ClusterEvent, FeedEvent, LifecycleEvent } from '../protocol/event.js';
 import type { Feed } from '../protocol/feed.js';
 import type { Frame } from '../protocol/frame.js';
-import type { FeedPosition, PositionedFeed } from '../protocol/position.js';
 import { clampMs } from '../protocol/validate.js';
 import type { ClusterSettings } from './cluster-options.js';
 import { type Subjects, subjectsOf } from './control.js';
 import { areOfDifferentSources } from './election/cluster-key.js';
-import type { Election, Ownership, Report } from './election/election.js';
+import type { Election, Report } from './election/election.js';
 import type { EngineFaults, WatchedEngine } from './engine-faults.js';
 import { Follower } from './follower.js';
 import { Decoder, encode, type FeedMessage, type PlainMessage } from './messages.js';
@@ -37,13 +36,13 @@ const silenceTicks = 4;
  * Carries the frames and events of the cluster: sends this replica's while it owns, and emits the owner's, whoever that
  * is. Subscribes to the messages of owners when `report` is called.
  */
-export class FeedChannel implements PositionedFeed {
+export class FeedChannel {
+  readonly follower: Follower;
   readonly #leaseMs: number;
   readonly #parts: FeedChannelParts;
   readonly #subjects: Subjects;
   readonly #decoder: Decoder;
   readonly #publisher = new Publisher();
-  readonly #follower: Follower;
   readonly #outbox: Outbox;
   readonly #watchdog: NodeJS.Timeout;
   readonly #watchMs: number;
@@ -61,7 +60,7 @@ export class FeedChannel implements PositionedFeed {
     this.#parts = parts;
     this.#subjects = subjectsOf(account);
     this.#decoder = new Decoder(feed, maxFrameBytes, () => parts.election().settings.replica);
-    this.#follower = new Follower(feed, parts.event);
+    this.follower = new Follower(feed, parts.event);
     this.#outbox = new Outbox(
       this.#publisher,
       (bytes) => this.publish(this.#subjects.feed, bytes),
@@ -69,14 +68,6 @@ export class FeedChannel implements PositionedFeed {
     );
     this.#watchMs = clampMs((leaseMs + silenceMarginMs) / silenceTicks);
     this.#watchdog = setInterval(() => this.#watch(), this.#watchMs);
-  }
-
-  get position(): FeedPosition | undefined {
-    return this.#follower.position;
-  }
-
-  get followed(): Ownership {
-    return this.#follower.followed;
   }
 
   /**
@@ -87,21 +78,21 @@ export class FeedChannel implements PositionedFeed {
     if (report !== undefined) {
       if (report.gen !== this.#publisher.place.gen) {
         this.#outbox.flush();
-        this.#publisher.continue(this.#follower.timeAt(performance.now()), Date.now());
+        this.#publisher.continue(this.follower.timeAt(performance.now()), Date.now());
       }
       this.#publisher.report(report, epoch);
     }
     // An owner that emits its own frames only needs the beats of other owners.
-    const isSource = isServing && report !== undefined && this.#follower.follows(report.gen, report.owner);
+    const isSource = isServing && report !== undefined && this.follower.follows(report.gen, report.owner);
     this.#listen(isSource ? this.#subjects.beats : this.#subjects.feed);
   }
 
   frame(frame: Frame): void {
     if (!this.#isSilent) this.#outbox.frame(frame);
     // If its own beats don't come back, the follower must check that this replica's frames still arrive.
-    if (!this.#isSource || !this.#follower.expects(this.#publisher)) return this.#follow(this.#publisher.frame(frame));
+    if (!this.#isSource || !this.follower.expects(this.#publisher)) return this.#follow(this.#publisher.frame(frame));
     this.#publisher.count();
-    this.#follower.next(frame, this.#publisher.timeOf(frame));
+    this.follower.next(frame, this.#publisher.timeOf(frame));
   }
 
   event(event: LifecycleEvent): void {
@@ -124,10 +115,6 @@ export class FeedChannel implements PositionedFeed {
   publish(subject: string, bytes: Uint8Array): void {
     const { engine, election } = this.#parts;
     if (election().isConnected) engine.publish(subject, bytes);
-  }
-
-  away(): void {
-    this.#follower.away('away');
   }
 
   flush(): void {
@@ -156,17 +143,17 @@ export class FeedChannel implements PositionedFeed {
   }
 
   #follow(message: FeedMessage): void {
-    this.#follower.receive(message, performance.now());
+    this.follower.receive(message, performance.now());
     this.#schedule();
   }
 
   #schedule(): void {
     clearTimeout(this.#timer);
-    const at = this.#follower.nextTick;
+    const at = this.follower.nextTick;
     // A subscriber can end the replica.
     if (at === undefined || this.#source.subscription.closed) return;
     const tick = (): void => {
-      this.#follower.tick(performance.now());
+      this.follower.tick(performance.now());
       this.#schedule();
     };
     this.#timer = setTimeout(tick, clampMs(Math.max(0, Math.ceil(at - performance.now()))));
@@ -200,7 +187,7 @@ export class FeedChannel implements PositionedFeed {
     const isExpected = isConnected && !['left', 'stopped', 'evicted'].includes(state.name);
     this.#quietTicks = isExpected ? this.#quietTicks + 1 : 0;
     if (this.#quietTicks === 0 || this.#quietTicks % silenceTicks !== 0) return;
-    if (!this.#isSource) this.#follower.away('behind');
+    if (!this.#isSource) this.follower.away('behind');
     engine.resubscribe();
     // Another fault explains why there's no owner.
     if ((faults.current?.operation ?? 'subscribe') !== 'subscribe') return;

@@ -9,6 +9,8 @@ import { checkFeed } from '../protocol/contract.js';
 import type { PositionedFeed } from '../protocol/position.js';
 import type { Feed } from '../protocol/feed.js';
 import type { Frame } from '../protocol/frame.js';
+import type { AppendOptions, FeedLog } from '../log/feed-log.js';
+import { appendOwned } from './append.js';
 import { type ClusterOptions, resolveClusterOptions } from './cluster-options.js';
 import { resumeCluster } from './operate.js';
 import { Replica } from './replica.js';
@@ -29,6 +31,28 @@ export interface FeedCluster extends PositionedFeed {
   readonly status: ClusterStatus;
   /** Emits the status at once, and each change. Never completes. */
   readonly status$: Observable<ClusterStatus>;
+  /**
+   * Appends the frames and events of the feed to a log while this replica owns the connection, and emits what it
+   * appends. When another replica takes over, that one appends in its place, so each is in the log once.
+   *
+   * Completes never. Errors with a `LogError`: `log-fenced` if this replica has lost the ownership, or stood still for so
+   * long that it may have; what arrives then isn't appended. Subscribe again: it appends when it owns the next time.
+   * `log-in-use` if another process keeps the folder locked; the others as described at `append` of the log.
+   *
+   * @param log - a folder if all replicas run on one machine; otherwise an engine that they share
+   * @param options - the options of `append` of the log
+   * @example
+   * ```ts
+   * import { retry, tap } from 'rxjs';
+   * import { createFeedCluster, memoryEngine } from 'rx-trade-feed/cluster';
+   * import { feedLog } from 'rx-trade-feed/log';
+   *
+   * const cluster = createFeedCluster('market', { engine: memoryEngine(), account: 'main' });
+   * cluster.frames$.subscribe();
+   * cluster.append(feedLog('./market')).pipe(tap({ error: console.error }), retry({ delay: 1_000 })).subscribe();
+   * ```
+   */
+  append(log: Pick<FeedLog, 'append'>, options?: AppendOptions): Observable<FeedEvent | ClusterEvent>;
   /**
    * Gives the ownership away before a shutdown. Resolves when another replica has it, or when there's no other one, at
    * most after `handOverMs`. This replica then follows until its subscribers unsubscribe.
@@ -95,6 +119,13 @@ export const clusterOf = (feed: Feed, options: ClusterOptions, user: AccountUser
     };
   }).pipe(share());
 
+  const { account, leaseMs, renewMs, marginMs } = settings;
+  const owned = {
+    ...{ events$, status$: status.asObservable(), account },
+    generation: () => replica?.ownGeneration,
+    maxStallMs: leaseMs - renewMs - marginMs,
+  };
+
   return {
     feed,
     events$,
@@ -106,6 +137,7 @@ export const clusterOf = (feed: Feed, options: ClusterOptions, user: AccountUser
     get position() {
       return replica?.position;
     },
+    append: (log, options) => appendOwned(owned, log, options),
     handOver: async () => replica?.handOver(),
     resume: async () => {
       await resumeCluster(settings.engine, settings.account);

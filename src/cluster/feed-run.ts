@@ -1,4 +1,4 @@
-import { defer, EMPTY, merge, type Observable, Subject, type Subscription } from 'rxjs';
+import { defer, EMPTY, merge, type Observable, Subject, Subscription } from 'rxjs';
 import type { AccountUser } from '../feed/accounts.js';
 import type { TicketSettings } from '../feed/options.js';
 import { feedEvents$, prepareConnections } from '../feed/trade-feed.js';
@@ -25,7 +25,7 @@ export class FeedRun {
   readonly #handlers: FeedRunHandlers;
   readonly #events$: Observable<FeedEvent>;
   readonly #allowed$ = new Subject<void>();
-  #subscription: Subscription | undefined;
+  #connection = new Subscription();
   /** The failure that replaced the last connection, until the next one is open. */
   #replaced: TradeFeedError | undefined;
 
@@ -42,11 +42,13 @@ export class FeedRun {
   }
 
   open(): void {
-    this.#end();
-    this.#subscription = this.#events$.subscribe({
+    this.#connection.unsubscribe();
+    this.#connection = new Subscription();
+    const events = this.#events$.subscribe({
       next: (each) => (each.type === 'frame' ? this.#handlers.frame(each) : this.#receive(each)),
       error: (error: unknown) => this.#fail(error),
     });
+    this.#connection.add(events);
   }
 
   allow(): void {
@@ -55,18 +57,12 @@ export class FeedRun {
 
   close(): void {
     this.#replaced = undefined;
-    this.#end();
-  }
-
-  #end(): void {
-    const current = this.#subscription;
-    this.#subscription = undefined;
-    current?.unsubscribe();
+    this.#connection.unsubscribe();
   }
 
   #receive(each: LifecycleEvent): void {
     const { input, event } = this.#handlers;
-    const current = this.#subscription;
+    const connection = this.#connection;
     if (each.type === 'stopped') return this.#reportStop(each);
     if (each.type === 'disconnected') {
       const { stage, status } = each.failure;
@@ -74,7 +70,7 @@ export class FeedRun {
     }
     if (each.type === 'opened') input({ type: 'opened' });
     // The election may have closed this feed.
-    if (current?.closed === true) return;
+    if (connection.closed) return;
     event(each);
     if (each.type !== 'opened' || this.#replaced === undefined) return;
     event(createGap(this.#replaced.endedAt, each.at, this.#replaced));
@@ -89,7 +85,6 @@ export class FeedRun {
   }
 
   #fail(error: unknown): void {
-    this.#subscription = undefined;
     const isReplaced = error instanceof TradeFeedError && error.code === 'connection-replaced';
     if (isReplaced) this.#replaced = error;
     else this.failure = error;

@@ -94,7 +94,12 @@ export class Follower implements PositionedFeed {
 
   /** The owner of the newest messages, emitted or waiting. */
   get followed(): Ownership {
-    return this.#hold?.messages.at(-1) ?? { gen: this.#gen, owner: this.#owner };
+    return this.#hold?.messages.at(-1) ?? this.emitted;
+  }
+
+  /** The owner of the messages that it emits. */
+  get emitted(): Ownership {
+    return { gen: this.#gen, owner: this.#owner };
   }
 
   get position(): FeedPosition | undefined {

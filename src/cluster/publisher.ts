@@ -4,18 +4,8 @@ import { copyFailure } from '../protocol/failures/trade-feed-error.js';
 import { type Frame, frameAt } from '../protocol/frame.js';
 import type { KeyPhase } from './election/cluster-key.js';
 import type { Report } from './election/election.js';
-import {
-  type BatchMessage,
-  encode,
-  encodeParts,
-  frameHeadBytes,
-  headBytesOf,
-  type MessageHead,
-  type PlainMessage,
-  writeCount,
-  writeFrameHead,
-  writeHead,
-} from './messages.js';
+import type { BatchMessage, MessageHead, PlainMessage } from './messages.js';
+import { encode, encodeParts, frameHeadBytes, headBytesOf, writeCount, writeFrameHead, writeHead } from './messages.js';
 
 /** A new owner corrects a larger difference between the clocks, in ms. */
 export const maxSkewMs = 500;

@@ -1,14 +1,5 @@
-import {
-  distinctUntilChanged,
-  lastValueFrom,
-  map,
-  merge,
-  NEVER,
-  type Observable,
-  Subject,
-  Subscription,
-  switchMap,
-} from 'rxjs';
+import type { Observable } from 'rxjs';
+import { distinctUntilChanged, lastValueFrom, map, merge, NEVER, Subject, Subscription, switchMap } from 'rxjs';
 import type { AccountUser } from '../feed/accounts.js';
 import type { ClusterEvent, FeedEvent } from '../protocol/event.js';
 import { EventRecord } from '../protocol/event-record.js';
@@ -18,28 +9,11 @@ import type { FeedPosition, PositionedFeed } from '../protocol/position.js';
 import type { Feed } from '../protocol/feed.js';
 import { clampMs } from '../protocol/validate.js';
 import { type ClusterSettings, misfit, replicaId, serviceOf } from './cluster-options.js';
-import {
-  accessKey,
-  type Control,
-  inputsOfAll,
-  offers$,
-  readQuestion,
-  readReport,
-  type Subjects,
-  subjectsOf,
-  writeControl,
-} from './control.js';
+import type { Control, Subjects } from './control.js';
+import { accessKey, inputsOfAll, offers$, readQuestion, readReport, subjectsOf, writeControl } from './control.js';
 import type { Source } from './election/cluster-key.js';
-import {
-  type CallResult,
-  type Effect,
-  Election,
-  hasFeed,
-  type Input,
-  isServing,
-  nextTick,
-  reportOf,
-} from './election/election.js';
+import type { CallResult, Effect, EffectOf, Input } from './election/election.js';
+import { Election, hasFeed, isServing, nextTick, reportOf } from './election/election.js';
 import { step } from './election/step.js';
 import { engineClosed, EngineFaults, watchEngine, type WatchedEngine } from './engine-faults.js';
 import type { EngineFailure } from './engine.js';
@@ -52,6 +26,8 @@ interface ReplicaHandlers {
   readonly error: (error: unknown) => void;
   readonly status: (status: ClusterStatus) => void;
 }
+
+const noAnswer: Uint8Array = new Uint8Array();
 
 /** How long the engine may take to ask the owner, in ms. The election gives up sooner. */
 const requestMs = 1_000;
@@ -77,12 +53,11 @@ export class Replica implements PositionedFeed {
   #inputs: Input[] = [];
   #timer: NodeJS.Timeout | undefined;
   /** The answer to the question of this step. */
-  #answer: Uint8Array = new Uint8Array();
+  #answer = noAnswer;
   #status: ClusterStatus | undefined;
   #isConnected = false;
-  #isClosed = false;
-  #isLeaving = false;
-  #isRejoining = false;
+  /** What follows when the election has left: `rejoin` after an operator's hand-over. */
+  #then: 'rejoin' | 'rest' | 'close' | undefined;
 
   constructor(feed: Feed, settings: ClusterSettings, user: AccountUser, handlers: ReplicaHandlers) {
     this.#settings = settings;
@@ -112,7 +87,15 @@ export class Replica implements PositionedFeed {
   }
 
   get position(): FeedPosition | undefined {
-    return this.#channel.position;
+    return this.#channel.follower.position;
+  }
+
+  /** The generation whose events this replica emits as their owner, until its connection has ended. */
+  get ownGeneration(): number | undefined {
+    const { settings, state } = this.#election;
+    const { gen, owner } = this.#channel.follower.emitted;
+    const isConnected = isServing(this.#election) || ('draining' in state && state.draining === gen);
+    return owner === settings.replica && isConnected ? gen : undefined;
   }
 
   start(): void {
@@ -129,15 +112,14 @@ export class Replica implements PositionedFeed {
   }
 
   handOver(): Promise<void> {
-    this.#isLeaving = true;
+    this.#then = 'rest';
     this.#input({ type: 'hand-over' });
     return lastValueFrom(this.#left$, { defaultValue: undefined });
   }
 
   /** Ends the replica. Gives the ownership away in the background. */
   close(): void {
-    this.#isClosed = true;
-    this.#isLeaving = true;
+    this.#then = 'close';
     const { name } = this.#election.state;
     if (name === 'stopped' || name === 'left') this.#running.unsubscribe();
     else this.#input({ type: 'hand-over' });
@@ -171,14 +153,14 @@ export class Replica implements PositionedFeed {
     const [engine, subjects, term] = [this.#engine, this.#subjects, this.#term];
     const answers$ = engine.respond(subjects.owner, (data) => {
       const question = readQuestion(data);
-      this.#answer = new Uint8Array();
+      this.#answer = noAnswer;
       if (question) this.#input({ type: 'asked', question });
       return this.#answer;
     });
     const handOvers$ = engine.respond(subjects.handOver, () => {
-      this.#isRejoining = true;
+      this.#then ??= 'rejoin';
       setImmediate(() => this.#inputOf(term, { type: 'hand-over' }));
-      return new Uint8Array();
+      return noAnswer;
     });
     return merge(answers$, handOvers$);
   }
@@ -203,7 +185,8 @@ export class Replica implements PositionedFeed {
 
   #handle(each: Input, term: Subscription): void {
     const channel = this.#channel;
-    const clock = { now: performance.now(), wall: Date.now(), random: Math.random(), followed: channel.followed };
+    const { followed } = channel.follower;
+    const clock = { now: performance.now(), wall: Date.now(), random: Math.random(), followed };
     const { state, effects } = step(this.#election, each, clock);
     this.#election = state;
     channel.report(reportOf(state), state.epoch, isServing(state));
@@ -291,19 +274,19 @@ export class Replica implements PositionedFeed {
     if (isConnected === this.#isConnected) return;
     this.#isConnected = isConnected;
     this.#input({ type: 'engine', isConnected });
-    if (!isConnected && !hasFeed(this.#election)) this.#channel.away();
+    if (!isConnected && !hasFeed(this.#election)) this.#channel.follower.away('away');
   }
 
   #leave(): void {
     this.#channel.flush();
     // The follower continues, so the application only notices the change of the owner.
-    if (this.#isRejoining && !this.#isLeaving) {
-      this.#isRejoining = false;
+    if (this.#then === 'rejoin') {
+      this.#then = undefined;
       this.#term.unsubscribe();
       return this.#join();
     }
     this.#left$.complete();
-    if (this.#isClosed) this.#running.unsubscribe();
+    if (this.#then === 'close') this.#running.unsubscribe();
   }
 
   #end(error: unknown): void {
@@ -322,8 +305,6 @@ export class Replica implements PositionedFeed {
     this.#faults.close();
   }
 }
-
-type EffectOf<Type extends Effect['type']> = Extract<Effect, { readonly type: Type }>;
 
 const replacedByOther = (): TradeFeedError =>
   createTradeFeedError({ stage: 'stream', closeCode: 4001, reason: 'connection replaced' });

@@ -65,6 +65,13 @@ export interface AppendOptions {
   /** `false`: you guarantee that there is one writer, on a file system without locks. @defaultValue `true` */
   readonly lock?: boolean | undefined;
   /**
+   * The generation of the replica that appends, which `append` of a cluster sets. An engine that many machines share
+   * refuses a lower one than the last, with `log-fenced`; a folder has its lock instead.
+   *
+   * @defaultValue 0
+   */
+  readonly generation?: number | undefined;
+  /**
    * What happens when the disk is full or fails. `'error'` ends the stream with the {@link LogError}. A function receives
    * the error; the stream continues, and so does the log once the disk works again, with a gap that has the exact number
    * of missed frames.
@@ -304,6 +311,7 @@ const appendDefaults = {
   compress: false,
   maxWaitingBytes: 16 * 1024 * 1024,
   lock: true,
+  generation: 0,
   onError: 'error' as 'error' | ((error: LogError) => void),
 };
 
@@ -314,6 +322,10 @@ const above: (what: string) => Rule = (what) => ({
 
 const appendRules: Readonly<Record<keyof AppendOptions, Rule>> = {
   maxBytes: above('a number of bytes'),
+  generation: {
+    allowed: 'a whole number, 0 or more',
+    is: (value) => Number.isSafeInteger(value) && (value as number) >= 0,
+  },
   maxAgeMs: above('a number of ms'),
   segmentBytes: above('a number of bytes'),
   syncMs: { allowed: 'a number of ms, 0 or more, or Infinity', is: (value) => typeof value === 'number' && value >= 0 },

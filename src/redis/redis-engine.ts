@@ -7,11 +7,7 @@ import { checkRequired, invalidOption, objectWith, type Rule, validated } from '
 
 /** The options of {@link redisEngine}. */
 export interface RedisEngineOptions {
-  /**
-   * Prefix for all keys and channels, for example `team-a.`: letters, digits, `-`, `_`, `.`, `:` and `/`.
-   *
-   * @defaultValue none
-   */
+  /** A prefix of all keys and channels: letters, digits, `-`, `_`, `.`, `:` and `/`. @defaultValue none */
   readonly prefix?: string | undefined;
 }
 
@@ -46,13 +42,10 @@ export const redisEngine = (commands: Redis, subscriber: Redis, options: RedisEn
   const listen = channelsOf(subscriber);
   const failures$ = new Subject<EngineFailure>();
 
-  const publish = async (channel: string, data: Uint8Array): Promise<number | undefined> => {
-    // A disconnected client would queue the command.
-    if (commands.status !== 'ready') return undefined;
+  /** Returns the number of receivers. A disconnected client would queue the command. */
+  const publish = async (channel: string, data: Uint8Array): Promise<number | undefined> =>
     // With `stringNumbers` the client returns a string.
-    const receivers: unknown = await commands.publish(channel, asBuffer(data));
-    return Number(receivers);
-  };
+    commands.status === 'ready' ? Number(await commands.publish(channel, asBuffer(data))) : undefined;
   const send = (channel: string, data: Uint8Array): void =>
     void publish(channel, data).catch((error: unknown) => failures$.next({ operation: 'publish', error }));
   const messages$ = (subject: string) => listen(prefix + subject).pipe(filter((data) => data !== undefined));

@@ -9,7 +9,7 @@ import { type ClusterEngine, type ClusterOptions, createFeedCluster, memoryEngin
 import { readClusterState, requestHandOver, resumeCluster } from '../../src/cluster/operate.js';
 import { tradeFeedEvents$ } from '../../src/index.js';
 import { waitFor } from '../support/wait-for.js';
-import { shortTimes, startTestCluster, type TestReplica } from './support/replicas.js';
+import { shortestTimes, startTestCluster, type TestReplica } from './support/replicas.js';
 
 const options = (fields: Readonly<Record<string, unknown>> = {}): ClusterOptions => ({
   engine: memoryEngine(),
@@ -224,7 +224,7 @@ describe('replicas of an account', () => {
       },
     };
     await using test = await startTestCluster(memory);
-    const replica = test.start('a', { engine, ...shortTimes });
+    const replica = test.start('a', { engine, ...shortestTimes });
     await test.owner(replica);
     let pushed = 0;
     const isPublished = async (): Promise<boolean> => {
@@ -273,8 +273,7 @@ describe('replicas of an account', () => {
   });
 
   it.each<[string, (failures$: Subject<EngineFailure>) => unknown]>([
-    ['throws', () => refuse()],
-    ['returns a promise that rejects', () => Promise.resolve().then(refuse)],
+    ['rejects', () => Promise.resolve().then(refuse)],
     ['tells later', (failures$) => failures$.next({ operation: 'publish', error: new Error('payload too large') })],
   ])('report messages that the engine refuses, and their frames as a gap, if `publish` %s', async (_, refuseIn) => {
     const memory = memoryEngine();

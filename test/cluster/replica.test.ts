@@ -249,48 +249,41 @@ describe('a cluster that the service refuses', () => {
     events.flatMap((event) => (event.type === 'disconnected' ? [event.failure.code] : []));
   const backoff = { initialDelayMs: 300, maxDelayMs: 300 };
 
-  it.each(['open', 'not open yet'])(
-    'reports a 403 to all replicas within a second, retries in one, and continues when access is restored: %s',
-    async (before) => {
-      const memory = memoryEngine();
-      const replicas: TestReplica[] = [];
-      const areTold = () => replicas.every((each) => codesOf(each).includes('not-entitled'));
-      let beats = 0;
-      const engine: ClusterEngine = {
-        ...memory,
-        publish: (subject, data) => {
-          if (subject === names.beats && !areTold()) beats += 1;
-          memory.publish(subject, data);
-        },
-      };
-      await using test = await startTestCluster(engine);
-      let requests = 0;
-      if (before === 'not open yet') test.account.revokeAccess();
-      replicas.push(test.start('a', { backoff }));
-      if (before === 'open') await test.owner(...replicas);
-      else await waitFor(() => codesOf(replicas[0]!).length > 0);
-      replicas.push(test.start('b', { backoff }), test.start('c', { backoff, canOwn: false }));
-      if (before === 'open') await test.owner(...replicas);
-      test.service.events$.subscribe(({ type }) => {
-        if (type === 'ticket-refused') requests += 1;
-      });
-      if (before === 'open') test.account.revokeAccess();
-      await waitFor(() => codesOf(replicas[0]!).includes('not-entitled'));
-      beats = 0;
-      await waitFor(areTold);
-      // A beat comes at least every 250 ms.
-      expect(beats).toBeLessThan(4);
-      await waitFor(() => requests >= 3);
-      expect(replicas.map(({ cluster }) => cluster.status.generation)).toEqual([1, 1, 1]);
-      const opened = ({ events }: TestReplica) => events.filter(({ type }) => type === 'opened').length;
-      const counts = replicas.map(opened);
-      test.account.restoreAccess();
-      await waitFor(() => replicas.every((each, n) => opened(each) > counts[n]!));
-      test.push('a');
-      await waitFor(() => replicas.every(({ texts }) => texts().length === 1));
-      expect(replicas.map(({ error }) => error())).toEqual([undefined, undefined, undefined]);
-    },
-  );
+  it('reports a 403 to all replicas within a second, retries in one, and continues when access is restored', async () => {
+    const memory = memoryEngine();
+    const replicas: TestReplica[] = [];
+    const areTold = () => replicas.every((each) => codesOf(each).includes('not-entitled'));
+    let beats = 0;
+    const engine: ClusterEngine = {
+      ...memory,
+      publish: (subject, data) => {
+        if (subject === names.beats && !areTold()) beats += 1;
+        memory.publish(subject, data);
+      },
+    };
+    await using test = await startTestCluster(engine);
+    let requests = 0;
+    test.service.events$.subscribe(({ type }) => {
+      if (type === 'ticket-refused') requests += 1;
+    });
+    for (const name of ['a', 'b', 'c']) replicas.push(test.start(name, { backoff, canOwn: name !== 'c' }));
+    await test.owner(...replicas);
+    test.account.revokeAccess();
+    await waitFor(() => replicas.some((each) => codesOf(each).includes('not-entitled')));
+    beats = 0;
+    await waitFor(areTold);
+    // A beat comes at least every 250 ms.
+    expect(beats).toBeLessThan(4);
+    await waitFor(() => requests >= 3);
+    expect(replicas.map(({ cluster }) => cluster.status.generation)).toEqual([1, 1, 1]);
+    const opened = ({ events }: TestReplica) => events.filter(({ type }) => type === 'opened').length;
+    const counts = replicas.map(opened);
+    test.account.restoreAccess();
+    await waitFor(() => replicas.every((each, n) => opened(each) > counts[n]!));
+    test.push('a');
+    await waitFor(() => replicas.every(({ texts }) => texts().length === 1));
+    expect(replicas.map(({ error }) => error())).toEqual([undefined, undefined, undefined]);
+  });
 
   it('reports the 403 to a replica that joins late, although the owner waits before it retries', async () => {
     await using test = await startTestCluster(memoryEngine());
@@ -365,7 +358,8 @@ describe('the times of a stream whose owners have different clocks', () => {
     return times.length === replicas.length ? times.map((each) => ('at' in each ? each.at : NaN)) : undefined;
   };
 
-  it.each([-3_600_000, -200, 2_000])('continue, and windows are as long as they were: %d ms', async (skewMs) => {
+  it('continue, and windows are as long as they were', async () => {
+    const skewMs = -3_600_000;
     const clock = Date.now.bind(Date);
     const engine = memoryEngine();
     await using test = await startTestCluster(engine);

@@ -61,16 +61,17 @@ describe('every order of the events of two replicas', () => {
 });
 
 describe('the election in virtual time, with random faults', () => {
+  const runs = isAllCases ? 1_000 : 300;
   it(
-    'has one owner in the end, stops only for another client, and reports each loss: 1,000 seeds',
+    `has one owner in the end, stops only for another client, and reports each loss: ${runs} seeds`,
     async () => {
-      const sums = (await runProgram('run-seeds.mjs', '1', '1000')) as Sums;
+      const sums = (await runProgram('run-seeds.mjs', '1', `${runs}`)) as Sums;
       expect(sums.timelines.join('\n\n')).toBe('');
-      expect(sums).toMatchObject({ runs: 1_000, bad: 0 });
+      expect(sums).toMatchObject({ runs, bad: 0 });
       expect(Object.keys(sums.faults).sort()).toEqual(Object.keys(faults).sort());
-      expect(sums.stopped).toBeGreaterThan(100);
-      expect(sums.takeovers).toBeGreaterThan(100);
-      expect(sums.frames).toBeGreaterThan(50_000);
+      expect(sums.stopped).toBeGreaterThan(runs / 10);
+      expect(sums.takeovers).toBeGreaterThan(runs / 10);
+      expect(sums.frames).toBeGreaterThan(50 * runs);
     },
     limitMs,
   );

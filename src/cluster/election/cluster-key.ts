@@ -11,7 +11,7 @@ const count = t.refinement(t.number, (value) => Number.isSafeInteger(value) && v
 const Credit = t.readonly(t.type({ gen: count, leftMs: t.number }), 'Credit');
 export type Credit = t.TypeOf<typeof Credit>;
 
-const Eviction = t.readonly(t.type({ leftMs: t.number }));
+export const Eviction = t.readonly(t.type({ leftMs: t.number }));
 export type Eviction = t.TypeOf<typeof Eviction>;
 
 const ChangeCause = t.keyof({ first: null, 'hand-over': null, released: null, silence: null, resumed: null });
@@ -28,7 +28,8 @@ const OwnerChange = t.readonly(
   'OwnerChange',
 );
 
-export const KeyCodec = t.readonly(
+/** The key of an account: the only state that all replicas share. */
+export const ClusterKey = t.readonly(
   t.intersection([
     t.type({
       v: t.literal(1),
@@ -55,15 +56,14 @@ export const KeyCodec = t.readonly(
   ]),
   'ClusterKey',
 );
-/** The key of an account: the only state that all replicas share. */
-export type ClusterKey = t.TypeOf<typeof KeyCodec>;
+export type ClusterKey = t.TypeOf<typeof ClusterKey>;
 
 export const writeKey = (key: ClusterKey): string => JSON.stringify(key);
 
 /** Reads a key; `undefined` for a text that isn't a key of this version. */
 export const readKey = (text: string): ClusterKey | undefined => {
   // The caller reports the bad text: a replica as a fault of the engine, an operator as a damaged key.
-  const decoded = KeyCodec.decode(parsed(text));
+  const decoded = ClusterKey.decode(parsed(text));
   return isRight(decoded) ? decoded.right : undefined;
 };
 

@@ -19,9 +19,11 @@ import {
 } from './election.js';
 import { timing } from './timing.js';
 
-/** What happens to a replica: an input, a timer, or the end of a call to the store. */
+/** What happens to a replica: an input, a timer, or the end of a call to the store. `idle`: a call may start. */
 export type Happening =
-  Input | { readonly type: TimerName } | { readonly type: 'result'; readonly call: Call; readonly result: CallResult };
+  | Input
+  | { readonly type: TimerName | 'idle' }
+  | { readonly type: 'result'; readonly call: Call; readonly result: CallResult };
 
 /** One row for each happening that changes something in a state. */
 export type Rules<State> = {

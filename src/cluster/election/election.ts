@@ -1,4 +1,5 @@
-import { type ClusterKey, type Eviction, type KeyPhase, lasting, type Source } from './cluster-key.js';
+import * as t from 'io-ts';
+import { ClusterKey, type Eviction, KeyPhase, lasting, type Source } from './cluster-key.js';
 import type { timingDefaults } from './timing.js';
 
 /** What a replica does: see the states in docs/replicas.md. */
@@ -13,29 +14,23 @@ export interface ElectionSettings extends Source, Presence, Readonly<typeof timi
 export type Revision = number | undefined;
 
 /** An owner and its generation. The owner is empty if there's none, and generation 0 means there has been none. */
-export interface Ownership {
-  readonly gen: number;
-  readonly owner: string;
-}
+export const Ownership = t.readonly(t.type({ gen: t.number, owner: t.string }));
+export type Ownership = t.TypeOf<typeof Ownership>;
 
 /** What an owner reports about itself, in a beat or in an answer. */
-export interface Report extends Ownership {
-  readonly phase: KeyPhase;
-  readonly revision: number;
-}
+export const Report = t.readonly(t.type({ gen: t.number, owner: t.string, phase: KeyPhase, revision: t.number }));
+export type Report = t.TypeOf<typeof Report>;
 
-/** What a potential owner reports: the unique id of its run, and since when it runs. */
-export interface Presence {
-  readonly replica: string;
-  /** In epoch ms: the youngest standby gets the first offer. */
-  readonly since: number;
-}
+/**
+ * What a potential owner reports: the unique id of its run, and since when it runs, in epoch ms. The youngest standby
+ * gets the first offer.
+ */
+export const Presence = t.readonly(t.type({ replica: t.string, since: t.number }));
+export type Presence = t.TypeOf<typeof Presence>;
 
 /** Offers the ownership to a standby: the key, and the revision it may replace. */
-export interface Offer {
-  readonly key: ClusterKey;
-  readonly revision: number;
-}
+export const Offer = t.readonly(t.type({ key: ClusterKey, revision: t.number }));
+export type Offer = t.TypeOf<typeof Offer>;
 
 /** A version of the key that a replica has read. */
 export interface Entry {
@@ -89,6 +84,8 @@ export type Input =
   | { readonly type: 'disconnected'; readonly isUnanswered: boolean }
   /** The feed ended: it was replaced (4001), or it can't work in this replica. */
   | { readonly type: 'failed'; readonly isReplaced: boolean };
+
+export type EffectOf<Type extends Effect['type']> = Extract<Effect, { readonly type: Type }>;
 
 export type Effect =
   | Notice

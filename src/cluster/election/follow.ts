@@ -1,23 +1,8 @@
-import {
-  areOfDifferentSources,
-  type ChangeCause,
-  type ClusterKey,
-  isSameSource,
-  newEpoch,
-  remaining,
-  sourceOf,
-} from './cluster-key.js';
+import type { ChangeCause, ClusterKey } from './cluster-key.js';
+import { areOfDifferentSources, isSameSource, newEpoch, remaining, sourceOf } from './cluster-key.js';
 import type { Draft, Rules } from './draft.js';
-import {
-  type Call,
-  type Election,
-  type Entry,
-  followerOf,
-  type Following,
-  Owning,
-  type Report,
-  type Revision,
-} from './election.js';
+import type { Call, Election, Entry, Following, Report, Revision } from './election.js';
+import { followerOf, Owning } from './election.js';
 import { timing } from './timing.js';
 
 const follower: Rules<Following> = {
@@ -39,16 +24,22 @@ const follower: Rules<Following> = {
     heardOwner(draft, state, result);
   },
   'lease-over': (draft, state) => planClaim(draft, state),
-  'claim-due': (draft, state) => readNext(draft, state, 'claim'),
-  'stop-notice': (draft, state) => readNext(draft, state, 'orient'),
+  'claim-due': (_, state) => {
+    state.nextRead = 'claim';
+  },
+  'stop-notice': (_, state) => {
+    state.nextRead = 'orient';
+  },
   result: (draft, state, { call, result }) => {
     if (result.type === 'written' && call.key) return becomeOwner(draft, call.key, result.revision, call);
     if (result.type === 'entry') entryRead(draft, state, call.purpose, result);
     else if (result.type === 'unreadable') waitForRepair(draft, state);
     else if (call.purpose !== 'look') state.nextRead = 'orient';
-    startNextRead(draft);
   },
-  'retry-due': (draft) => startNextRead(draft),
+  idle: (draft, state) => {
+    if (state.nextRead) draft.read(state.nextRead);
+    state.nextRead = undefined;
+  },
   offer: (draft, state, { offer: { key, revision } }) => {
     const { gen, refusal } = draft.election;
     const isFit = refusal === undefined && key.gen >= gen && isSameSource(draft.settings, key);
@@ -132,7 +123,7 @@ const heardOwner = (draft: Draft, state: Following, report: Report): void => {
   Object.assign(state, { name: 'following', ask: undefined, unanswered: 0, nextRead: undefined, isUnreadable: false });
   draft.stop('lease-over', 'claim-due');
   draft.set('ask-due', canOwn ? suspectMs : Infinity);
-  if (state.other !== undefined || areOfDifferentSources(replica, report.owner)) readNext(draft, state, 'orient');
+  if (state.other !== undefined || areOfDifferentSources(replica, report.owner)) state.nextRead = 'orient';
   else if (report.phase === 'free') planClaim(draft, state);
 };
 
@@ -184,20 +175,6 @@ const planClaim = (draft: Draft, state: Following): void => {
 
 const recentClaims = ({ election, now }: Draft): readonly number[] =>
   election.claims.filter((at) => now - at < timing.windowMs);
-
-/** Reads the key once the current call has ended. */
-const readNext = (draft: Draft, state: Following, purpose: 'orient' | 'claim'): void => {
-  state.nextRead = purpose;
-  startNextRead(draft);
-};
-
-const startNextRead = (draft: Draft): void => {
-  const state = followerOf(draft.election);
-  if (state?.nextRead === undefined || draft.isBusy) return;
-  const { nextRead } = state;
-  state.nextRead = undefined;
-  draft.read(nextRead);
-};
 
 const entryRead = (draft: Draft, state: Following, purpose: Call['purpose'], entry: Entry): void => {
   state.isUnreadable = false;

@@ -1,16 +1,7 @@
 import { type ClusterKey, lasting, remaining, sourceOf } from './cluster-key.js';
 import type { Draft, Rules } from './draft.js';
-import {
-  type Call,
-  type Entry,
-  isServing,
-  leaseOf,
-  Following,
-  type Owning,
-  phaseOf,
-  type Report,
-  reportOf,
-} from './election.js';
+import type { Call, Entry, Owning, Report } from './election.js';
+import { isServing, leaseOf, Following, phaseOf, reportOf } from './election.js';
 import { timing } from './timing.js';
 
 const owner: Rules<Owning> = {
@@ -19,26 +10,27 @@ const owner: Rules<Owning> = {
     draft.setStateTimers({ 'renew-due': state.lease.at + draft.settings.renewMs });
     beat(draft);
     draft.effects.push({ type: 'open' });
-    pump(draft, state);
     if (election.isLeaving || election.refusal?.isPast === false) release(draft, state);
   },
   engine: (draft, state, { isConnected }) => {
     if (isConnected) beat(draft);
-    confirm(draft, state);
+    state.sync = 'read';
   },
   result: (draft, state, { call, result }) => {
     if (result.type === 'written' && call.key) return written(draft, state, call, call.key, result.revision);
     if (result.type === 'entry') return confirmed(draft, state, result);
     // Only the owner may replace it.
     if (result.type === 'unreadable') return confirmed(draft, state, { key: undefined, revision: result.revision });
-    confirm(draft, state);
+    state.sync = 'read';
   },
   heard: (draft, state, { report }) => {
     if (report.gen < state.gen || report.owner === draft.settings.replica) return;
     if (report.gen > state.gen) return displaced(draft, state, draft.isOutdated(report) ? undefined : report);
-    confirm(draft, state);
+    state.sync = 'read';
   },
-  'stop-notice': (draft, state) => confirm(draft, state),
+  'stop-notice': (_, state) => {
+    state.sync = 'read';
+  },
   // The claim issued the newest credit of that generation. The others belong to handshakes that were sent.
   voided: (_, state, { gen }) => {
     const unused = state.credits.findLast((credit) => credit.gen === gen);
@@ -50,9 +42,9 @@ const owner: Rules<Owning> = {
   'hand-over': (draft, state) => release(draft, state),
   'renew-due': (draft, state) => {
     draft.set('renew-due', draft.settings.renewMs);
-    mustWrite(draft, state);
+    mustWrite(state);
   },
-  'retry-due': (draft, state) => pump(draft, state),
+  idle: (draft, state) => callNext(draft, state),
 };
 
 /** Rules of an owner that knows of no later one. */
@@ -62,14 +54,14 @@ const serving: Rules<Owning> = {
     const report = reportOf(draft.election);
     if (report) draft.effects.push({ type: 'answer', report });
     const isNewest = gen < state.gen || (gen === state.gen && owner === draft.settings.replica);
-    if (!isNewest) suspectLater(draft, state, gen);
+    if (!isNewest) suspectLater(state, gen);
   },
   'beat-due': (draft, state) => {
     const { gen, owner } = draft.clock.followed;
     beat(draft);
     // This replica emits another owner's frames, and drops its own.
     const isOther = gen === state.gen && owner !== draft.settings.replica;
-    if (gen > state.gen || isOther) suspectLater(draft, state, gen);
+    if (gen > state.gen || isOther) suspectLater(state, gen);
   },
   disconnected: (draft, state, { isUnanswered }) => {
     // A later attempt that fails before its handshake doesn't stop an earlier, unanswered handshake from arriving.
@@ -82,7 +74,7 @@ const serving: Rules<Owning> = {
     // Don't reuse an earlier write: it lacks the new credit, and a write of `open` may have succeeded although its
     // result was lost.
     state.lease = { ...state.lease, phase: 'open' };
-    mustWrite(draft, state);
+    mustWrite(state);
   },
   failed: (draft, state, { isReplaced }) => {
     if (!isReplaced) {
@@ -92,11 +84,11 @@ const serving: Rules<Owning> = {
     state.name = 'evicted';
     state.evictions = [...state.evictions, { until: draft.now + timing.evictionMs }];
     draft.stop('beat-due', 'renew-due', 'offer-over');
-    pump(draft, state);
   },
 };
 
-const connected: Rules<Owning> = { ...serving, 'hand-over': (draft, state) => pump(draft, state) };
+/** An owner that is leaving makes its offers when the store is idle. */
+const connected: Rules<Owning> = { ...serving, 'hand-over': undefined };
 
 export const owning: Readonly<Record<Owning['name'], Rules<Owning>>> = {
   opening: {
@@ -104,7 +96,6 @@ export const owning: Readonly<Record<Owning['name'], Rules<Owning>>> = {
     handshake: (draft, state) => {
       state.name = 'waiting';
       allow(draft, state);
-      pump(draft, state);
     },
   },
   waiting: serving,
@@ -114,16 +105,16 @@ export const owning: Readonly<Record<Owning['name'], Rules<Owning>>> = {
       draft.election.refusal = undefined;
       state.name = 'open';
       beat(draft);
-      mustWrite(draft, state);
+      mustWrite(state);
     },
   },
   open: connected,
   offering: {
     ...connected,
     // The standby didn't accept. The next offer needs a valid revision.
-    'offer-over': (draft, state) => {
+    'offer-over': (_, state) => {
       state.name = 'open';
-      mustWrite(draft, state);
+      mustWrite(state);
     },
   },
   evicted: owner,
@@ -131,8 +122,7 @@ export const owning: Readonly<Record<Owning['name'], Rules<Owning>>> = {
 };
 
 /** Starts the call to the store that the owner needs next. */
-const pump = (draft: Draft, state: Owning): void => {
-  if (draft.isBusy) return;
+const callNext = (draft: Draft, state: Owning): void => {
   if (state.sync === 'read') return draft.read('confirm');
   if (state.name === 'releasing')
     return draft.write('free', keyOf(draft, state, { owner: '', phase: 'free' }), state.revision);
@@ -145,15 +135,8 @@ const pump = (draft: Draft, state: Owning): void => {
 };
 
 /** Makes the owner write its key before the next renewal. */
-const mustWrite = (draft: Draft, state: Owning): void => {
+const mustWrite = (state: Owning): void => {
   if (state.sync === 'done') state.sync = 'write';
-  pump(draft, state);
-};
-
-/** Makes the owner read its key before it writes. */
-const confirm = (draft: Draft, state: Owning): void => {
-  state.sync = 'read';
-  pump(draft, state);
 };
 
 const keyOf = ({ election, now, settings }: Draft, state: Owning, fields: Partial<ClusterKey> = {}): ClusterKey => ({
@@ -203,7 +186,6 @@ const written = (draft: Draft, state: Owning, call: Call, key: ClusterKey, revis
   }
   beat(draft);
   allow(draft, state);
-  pump(draft, state);
 };
 
 const confirmed = (draft: Draft, state: Owning, { key, revision }: Entry): void => {
@@ -219,7 +201,6 @@ const confirmed = (draft: Draft, state: Owning, { key, revision }: Entry): void 
   if (state.name === 'evicted' && (hasLostData || later > 0)) return abandon(draft, state);
   state.revision = revision;
   if (later > 0) claimAfter(draft, state, later);
-  pump(draft, state);
 };
 
 // Followers drop messages of generations before the one the store has lost. The owner of that one may not know of the
@@ -235,9 +216,9 @@ const claimAfter = (draft: Draft, state: Owning, gen: number): void => {
  * Reads the key, because another replica knows a different owner of this generation or a later one. Either the key
  * names that owner, or the store has lost it.
  */
-const suspectLater = (draft: Draft, state: Owning, gen: number): void => {
+const suspectLater = (state: Owning, gen: number): void => {
   state.later = Math.max(gen, state.later);
-  confirm(draft, state);
+  state.sync = 'read';
 };
 
 /**
@@ -306,7 +287,6 @@ const release = (draft: Draft, state: Owning): void => {
   if (state.name !== 'evicted' && phaseOf(state) === 'opening' && state.isSent) addCredit(draft, state);
   state.name = 'releasing';
   draft.stop('beat-due', 'renew-due', 'offer-over');
-  pump(draft, state);
 };
 
 const released = (draft: Draft, { gen, phase }: ClusterKey, revision: number): void => {

@@ -100,6 +100,7 @@ export interface Step {
 export const step = (before: Election, input: Input, clock: Clock): Step => {
   const draft = new Draft(before, clock);
   happen(draft, input);
+  idle(draft);
   return { state: draft.election, effects: draft.effects };
 };
 
@@ -110,6 +111,14 @@ const happen = (draft: Draft, happening: Happening): void => {
   const { state } = election;
   apply(table[state.name], draft, happening);
   if (election.state !== state) happen(draft, { type: 'start' });
+};
+
+/** Lets the state start a call to the store. Without one it may have led to another state, which needs a call. */
+const idle = (draft: Draft): void => {
+  const { name } = draft.election.state;
+  if (draft.isBusy) return;
+  happen(draft, { type: 'idle' });
+  if (draft.election.state.name !== name) idle(draft);
 };
 
 const apply = (rules: Rules<never> | undefined, draft: Draft, happening: Happening): void => {

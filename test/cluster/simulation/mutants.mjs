@@ -51,7 +51,7 @@ election/draft.ts, seed 4351, faults: late handshakes, pause, link refused, engi
 +)
 # an owner does not claim again when it learns of a later generation
 election/own.ts, seed 2100
--if (!isNewest) suspectLater(draft, state, gen);
+-if (!isNewest) suspectLater(state, gen);
 # a stop does not end the other replicas
 election/follow.ts, seed 4
 -if (key.phase === 'stopped') return draft.fail(other === undefined, other);

@@ -22,6 +22,8 @@ export interface TestReplica {
 
 /** A short lease. The intervals between messages aren't options. */
 export const shortTimes = { leaseMs: 900, renewMs: 150, marginMs: 150, suspectMs: 780 };
+/** A lease that only suits a single replica. */
+export const shortestTimes = { leaseMs: 300, renewMs: 100, marginMs: 50, suspectMs: 260 };
 
 /** Replicas of one account, and the service. */
 export interface TestCluster extends AsyncDisposable {
@@ -45,7 +47,7 @@ export const startTestCluster = async (engine: ClusterEngine): Promise<TestClust
   const start = (name: string, options: Partial<ClusterOptions> = {}, feed: Feed = 'market'): TestReplica => {
     const link = cutEngine(engine);
     const cluster = createFeedCluster(feed, {
-      ...{ baseUrl: service.baseUrl, apiKey, engine: link, account: 'main', replica: name },
+      ...{ baseUrl: service.baseUrl, apiKey, engine: link, account: 'main', replica: name, suspectMs: 300 },
       ...options,
     });
     const events: (FeedEvent | ClusterEvent)[] = [];

@@ -1,0 +1,94 @@
+// The owner of a cluster appends to a log.
+//
+// Two things fence an owner that has lost its generation. The log: the lock of a folder, which a stopped process keeps,
+// or the generation that an engine compares. And this operator: a process that stood still may find frames in its
+// sockets that it received before its connection was replaced. It appends none of them, because the time in between
+// belongs to another owner.
+import {
+  defer,
+  distinctUntilChanged,
+  EMPTY,
+  finalize,
+  interval,
+  map,
+  merge,
+  type Observable,
+  retry,
+  startWith,
+  switchMap,
+  throwError,
+  timer,
+} from 'rxjs';
+import type { AppendOptions, FeedLog } from '../log/feed-log.js';
+import { LogError } from '../log/log-error.js';
+import { timing } from './election/timing.js';
+
+/** How long the writer of the previous owner may take to release a folder, in ms, and how often this one tries. */
+const inUseMs = 2_000;
+const retryMs = 50;
+
+interface Owned<E> {
+  readonly events$: Observable<E>;
+  readonly status$: Observable<unknown>;
+  /** The name of the account. */
+  readonly account: string;
+  /** Returns the generation whose events this replica emits as their owner; `undefined` if there is none. */
+  readonly generation: () => number | undefined;
+  /** How long this process may stand still: others may claim later. */
+  readonly maxStallMs: number;
+}
+
+/** Appends the events that this replica emits as the owner, and forwards them. */
+export const appendOwned = <E>(
+  { events$, status$, account, generation, maxStallMs }: Owned<E>,
+  log: Pick<FeedLog, 'append'>,
+  options: AppendOptions | undefined,
+): Observable<E> =>
+  defer(() => {
+    let lookedAt = performance.now();
+    let owned: number | undefined;
+    const look = (...events: readonly E[]) => {
+      const now = performance.now();
+      const [stallMs, wasOwned] = [now - lookedAt, owned];
+      lookedAt = now;
+      owned = generation();
+      if (wasOwned !== undefined && stallMs > maxStallMs) throw stoodStill(account, stallMs);
+      return { events, generation: owned };
+    };
+    const others$ = merge(status$, interval(timing.beatMs));
+    return merge(events$.pipe(map((event) => look(event))), others$.pipe(map(() => look()))).pipe(
+      distinctUntilChanged((one, other) => one.generation === other.generation),
+      switchMap(({ events, generation }) =>
+        generation === undefined ? EMPTY : onceFree(events, events$, log.append({ ...options, generation })),
+      ),
+    );
+  });
+
+/** Appends events and then those that follow. They wait while the writer of the previous owner closes. */
+const onceFree = <E>(
+  first: readonly E[],
+  events$: Observable<E>,
+  append: (source: Observable<E>) => Observable<E>,
+): Observable<E> =>
+  defer(() => {
+    const waiting = [...first];
+    const holding = events$.subscribe({ next: (event) => waiting.push(event), error: () => undefined });
+    const source$ = defer(() => {
+      holding.unsubscribe();
+      return events$.pipe(startWith(...waiting.splice(0)));
+    });
+    const delay = (error: unknown): Observable<unknown> =>
+      error instanceof LogError && error.code === 'log-in-use' ? timer(retryMs) : throwError(() => error);
+    return source$.pipe(
+      append,
+      retry({ count: inUseMs / retryMs, delay }),
+      finalize(() => holding.unsubscribe()),
+    );
+  });
+
+const stoodStill = (account: string, stallMs: number): LogError => {
+  const problem =
+    `This replica of '${account}' stood still for ${Math.round(stallMs)} ms, so another one may own the connection ` +
+    'and append. Subscribe again: it appends when it owns.';
+  return new LogError('log-fenced', problem, { path: account });
+};
