@@ -47,31 +47,62 @@ export interface Committed {
   readonly behindMs: number;
 }
 
-interface Place {
-  readonly folder: string;
-  readonly machine: Pick<Machine, 'disk' | 'lockFile' | 'now'>;
-  readonly openReader: (settings: ReaderSettings) => LogReader;
+/** A reader, as far as `read` and a consumer use it. */
+export type RecordReader = Pick<LogReader, 'next' | 'position' | 'close'>;
+
+/** What reading and a consumer use of a log: a folder, or a stream of NATS. */
+export interface ReadableLog {
+  /** The folder, or the name of the stream. */
+  readonly path: string;
+  readonly now: () => number;
+  readonly openReader: (settings: ReaderSettings) => RecordReader;
+  readonly openCursor: (name: string, isLocked: boolean) => Cursor | Promise<Cursor>;
+  /** Returns the end of the log, if it is known. */
+  readonly newest: (reader: RecordReader) => Pick<Tip, 'offset' | 'at'> | undefined;
 }
+
+export const readableFolder = (
+  folder: string,
+  machine: Pick<Machine, 'disk' | 'lockFile' | 'now'>,
+  openReader: ReadableLog['openReader'],
+): ReadableLog => ({
+  ...{ path: folder, now: machine.now, openReader },
+  openCursor: (name, isLocked) => openCursor(folder, name, machine, isLocked),
+  newest: () => readPadded<Tip>(machine.disk, tipPath(folder)),
+});
 
 type Work = (records: readonly LogRecord[]) => Promise<unknown>;
 
-export const consume$ = (place: Place, name: string, work: Work, options: ConsumeOptions): Observable<Committed> => {
+export const consume$ = (
+  log: ReadableLog,
+  name: string,
+  work: Work,
+  options: ConsumeOptions,
+): Observable<Committed> => {
   if (!aName.is(name)) throw invalidOption('name', aName.allowed);
   checkRequired({ work }, { work: aFunction });
   const settings = { ...defaults, ...validated(options, rules) };
-  const key = join(place.folder, name);
+  const key = join(log.path, name);
   return onceClosed(
     key,
     () =>
       new Observable((subscriber) => {
-        const run = new ConsumerRun(place, name, work, settings, (committed) => subscriber.next(committed));
-        const ended = run.all();
+        let run: ConsumerRun | undefined;
+        const all = async (): Promise<void> => {
+          // The lock of a folder is taken, or refused, in the call of `subscribe`.
+          const opening = log.openCursor(name, settings.lock);
+          const cursor = opening instanceof Promise ? await opening : opening;
+          run = new ConsumerRun(log, cursor, work, settings, (committed) => subscriber.next(committed));
+          if (subscriber.closed) run.stop();
+          await run.all();
+        };
+        const ended = all();
         ended.then(
           () => subscriber.complete(),
           (error: unknown) => subscriber.error(error),
         );
         return () => {
-          run.stop();
+          run?.stop();
           closes(key, ended.catch(noop));
         };
       }),
@@ -80,27 +111,35 @@ export const consume$ = (place: Place, name: string, work: Work, options: Consum
 
 /** One run of a consumer: batches begin in order, and the cursor moves to the end of the finished ones without a hole. */
 class ConsumerRun {
-  readonly #place: Place;
+  readonly #log: ReadableLog;
   readonly #work: Work;
   readonly #settings: typeof defaults;
   readonly #emit: (committed: Committed) => void;
   readonly #cursor: Cursor;
-  readonly #reader: LogReader;
+  readonly #reader: RecordReader;
   /** The batches after the cursor, in order. */
   readonly #batches: { readonly position: LogPosition; isDone: boolean }[] = [];
   readonly #running = new Set<Promise<unknown>>();
   #failure: { readonly error: unknown } | undefined;
-  #tip: { readonly tip: Tip | undefined; readonly readAt: number } = { tip: undefined, readAt: -Infinity };
+  #tip: { readonly tip: ReturnType<ReadableLog['newest']>; readonly readAt: number } = {
+    tip: undefined,
+    readAt: -Infinity,
+  };
 
-  constructor(place: Place, name: string, work: Work, settings: typeof defaults, emit: (committed: Committed) => void) {
-    this.#place = place;
+  constructor(
+    log: ReadableLog,
+    cursor: Cursor,
+    work: Work,
+    settings: typeof defaults,
+    emit: (committed: Committed) => void,
+  ) {
+    this.#log = log;
     this.#work = work;
     this.#settings = settings;
     this.#emit = emit;
-    this.#cursor = openCursor(place.folder, name, place.machine, settings.lock);
-    const { position } = this.#cursor;
-    this.#reader = place.openReader({
-      from: position ?? settings.from,
+    this.#cursor = cursor;
+    this.#reader = log.openReader({
+      from: cursor.position ?? settings.from,
       follow: true,
       onDamage: settings.onLoss,
     });
@@ -130,13 +169,13 @@ class ConsumerRun {
   #begin(all: readonly LogRecord[]): void {
     const records = all.filter(({ type }) => type !== 'watermark');
     if (records.length === 0) return;
-    if (this.#settings.onLoss === 'error') refuseLoss(records, this.#place.folder);
+    if (this.#settings.onLoss === 'error') refuseLoss(records, this.#log.path);
     const batch = { position: this.#reader.position as LogPosition, isDone: false };
     this.#batches.push(batch);
     const running: Promise<unknown> = this.#worked(records)
       .then(() => {
         batch.isDone = true;
-        this.#commit();
+        return this.#commit();
       })
       .catch((error: unknown) => {
         this.#failure ??= { error };
@@ -151,11 +190,15 @@ class ConsumerRun {
     await this.#work(records);
   }
 
-  #commit(): void {
+  #commit(): void | Promise<void> {
     let done: LogPosition | undefined;
     while (this.#batches[0]?.isDone === true) done = this.#batches.shift()?.position;
     if (done === undefined) return;
-    this.#cursor.commit(done);
+    const committing = this.#cursor.commit(done);
+    return committing === undefined ? this.#committed(done) : committing.then(() => this.#committed(done));
+  }
+
+  #committed(done: LogPosition): void {
     const tip = this.#newest();
     this.#emit({
       committed: done.offset,
@@ -164,11 +207,10 @@ class ConsumerRun {
     });
   }
 
-  #newest(): Tip | undefined {
-    const { folder, machine } = this.#place;
-    const now = machine.now();
+  #newest(): ReturnType<ReadableLog['newest']> {
+    const now = this.#log.now();
     if (now - this.#tip.readAt >= 100 || now < this.#tip.readAt)
-      this.#tip = { tip: readPadded<Tip>(machine.disk, tipPath(folder)), readAt: now };
+      this.#tip = { tip: this.#log.newest(this.#reader), readAt: now };
     return this.#tip.tip;
   }
 }

@@ -10,8 +10,8 @@ type CursorMachine = Pick<Machine, 'disk' | 'lockFile'>;
 /** An open cursor. */
 export interface Cursor {
   readonly position: LogPosition | undefined;
-  /** Sets the position. One write inside a sector: it is never torn. */
-  commit(position: LogPosition): void;
+  /** Sets the position. In a file it is one write inside a sector: it is never torn. */
+  commit(position: LogPosition): void | Promise<void>;
   close(): void;
 }
 

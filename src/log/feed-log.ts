@@ -25,7 +25,14 @@ import { frameOf, timeOf } from '../operators/items/item.js';
 import { debug } from '../feed/diagnostics.js';
 import { printable } from '../protocol/printable.js';
 import { Bell } from './bell.js';
-import { type Committed, consume$, type ConsumeOptions } from './consume.js';
+import {
+  type Committed,
+  consume$,
+  readableFolder,
+  type ReadableLog,
+  type ConsumeOptions,
+  type RecordReader,
+} from './consume.js';
 import { committedIn } from './cursor.js';
 import type { LogError } from './log-error.js';
 import { LogReader } from './reader.js';
@@ -117,17 +124,23 @@ export interface FeedLog {
 export const feedLog = (target: string): FeedLog => {
   if (typeof target !== 'string' || target === '') throw invalidOption('path', 'a path: a text that is not empty');
   const folder = absolutePath(target);
-  const read = (options: ReadOptions = {}): AsyncIterable<readonly LogRecord[]> => {
-    const settings = { ...readDefaults, ...validated(options, readRules) };
-    return { [Symbol.asyncIterator]: () => paced(openReader(folder, settings), settings) };
-  };
   return {
     append: (options = {}) => append(folder, { ...appendDefaults, ...validated(options, appendRules) }),
+    ...readingOf(readableFolder(folder, machine, (settings) => openReader(folder, settings))),
+    committed: async (name) => Promise.resolve(committedIn(folder, name, machine)),
+  };
+};
+
+/** The parts of a log that are the same for all engines. */
+export const readingOf = (log: ReadableLog): Pick<FeedLog, 'read' | 'read$' | 'consume$'> => {
+  const read = (options: ReadOptions = {}): AsyncIterable<readonly LogRecord[]> => {
+    const settings = { ...readDefaults, ...validated(options, readRules) };
+    return { [Symbol.asyncIterator]: () => paced(log.openReader(settings), settings) };
+  };
+  return {
     read,
     read$: (options = {}) => pushed(read(options)),
-    consume$: (name, work, options = {}) =>
-      consume$({ folder, machine, openReader: (settings) => openReader(folder, settings) }, name, work, options),
-    committed: async (name) => Promise.resolve(committedIn(folder, name, machine)),
+    consume$: (name, work, options = {}) => consume$(log, name, work, options),
   };
 };
 
@@ -214,7 +227,7 @@ const writeDebug = ({ message }: Error): void => debug.write(`log: ${printable(m
 
 /** Returns the batches of a reader, each when it is due. */
 const paced = (
-  reader: LogReader,
+  reader: RecordReader,
   { speed, scheduler }: Pick<typeof readDefaults, 'speed' | 'scheduler'>,
 ): AsyncIterator<readonly LogRecord[]> => {
   const closed = new Subject<void>();
