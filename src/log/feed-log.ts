@@ -313,7 +313,7 @@ const above: (what: string) => Rule = (what) => ({
   is: (value) => typeof value === 'number' && value > 0,
 });
 
-const appendRules: Readonly<Record<keyof AppendOptions, Rule>> = {
+export const appendRules: Readonly<Record<keyof AppendOptions, Rule>> = {
   maxBytes: above('a number of bytes'),
   maxAgeMs: above('a number of ms'),
   segmentBytes: above('a number of bytes'),
