@@ -15,7 +15,7 @@ import {
 import { randomUUID } from 'node:crypto';
 import type { Cursor } from '../log/cursor.js';
 import { type AppendOptions, appendRules as folderRules, type FeedLog, readingOf } from '../log/feed-log.js';
-import { closes, onceClosed } from '../log/lock.js';
+import { closes } from '../log/lock.js';
 import { LogError } from '../log/log-error.js';
 import type { LogPosition } from '../log/records.js';
 import { frameOf } from '../operators/items/item.js';
@@ -98,7 +98,7 @@ export const jetStreamLog = (connection: NatsConnection, options: JetStreamLogOp
       now: Date.now,
       openReader: (settings) => new JetStreamReader(stream, settings),
       openCursor: (consumer) => cursors.open(consumer),
-      newest: (reader) => (reader as JetStreamReader).tip(),
+      newest: (reader) => (reader as JetStreamReader).end,
     }),
     committed: (consumer) => cursors.committed(consumer),
   };
@@ -107,7 +107,7 @@ export const jetStreamLog = (connection: NatsConnection, options: JetStreamLogOp
 const appendTo =
   (stream: LogStream, { onError, ...settings }: typeof appendDefaults) =>
   <E>(source: Observable<E>): Observable<E> =>
-    onceClosed(stream.path, () => {
+    defer(() => {
       const failed = new Subject<never>();
       let report = (error: unknown): void => failed.error(error);
       const writer = new JetStreamWriter(stream, settings, (error) => {

@@ -1,9 +1,12 @@
 // A reader of a log on JetStream: it asks for message after message, so a restart of the server takes nothing from it.
-import { newline } from '../log/lines.js';
+//
+// In: messages with lines, and what the writer tells about its end. Out: what `Records` makes of them.
+// Never: a message that is not read, also if the server has lost messages and others have their sequences.
+import { newline, type Place } from '../log/lines.js';
 import { LogError, toLogError } from '../log/log-error.js';
 import { type LogPosition, type LogRecord, type ReaderSettings, Records } from '../log/records.js';
 import type { Tip } from '../log/segments.js';
-import type { LogStream, Message, MessageHeader } from './log-stream.js';
+import { type LogStream, type Message, type MessageHeader, placeAfter } from './log-stream.js';
 
 const maxAhead = 16;
 /** How often a reader asks although no writer says that there is more. */
@@ -18,16 +21,19 @@ export class JetStreamReader {
   #seq: number | undefined;
   /** How many messages are asked for at once. */
   #ahead = 1;
+  #askedAt = -Infinity;
+  /** The header of the newest message. */
+  #newest: MessageHeader | undefined;
+  /** Where its writer is. The tip of another writer may be old. */
+  #tip: Tip | undefined;
+  /** Whether another writer has told something. */
+  #hasNews = false;
+  #end: Pick<Tip, 'offset' | 'at'> | undefined;
+  /** The parts of a large record so far. */
+  #parts: Message[] = [];
   /** The messages whose lines are not read yet, and the position in the first of them. */
   readonly #messages: Message[] = [];
   #position = 0;
-  /** The parts of a large record so far. */
-  #parts: Message[] = [];
-  #header: MessageHeader | undefined;
-  /** Where the writer of the newest message is. The tip of another writer may be old. */
-  #tip: Tip | undefined;
-  #hasNews = false;
-  #askedAt = -Infinity;
   #wake: (() => void) | undefined;
   #isClosed = false;
 
@@ -36,8 +42,9 @@ export class JetStreamReader {
     this.#settings = settings;
     this.#records = new Records(settings, Date.now);
     this.#stop = stream.listen((tip) => {
-      if (tip.boot === this.#header?.run) this.#tip = tip;
+      if (tip.boot === this.#newest?.run) this.#tip = tip;
       else this.#hasNews = true;
+      this.#heard(tip);
       this.#wake?.();
     });
   }
@@ -46,7 +53,10 @@ export class JetStreamReader {
     return this.#records.position;
   }
 
-  readonly tip = (): Tip | undefined => this.#tip;
+  /** The end of the log, as far as this reader has heard. */
+  get end(): Pick<Tip, 'offset' | 'at'> | undefined {
+    return this.#end;
+  }
 
   async next(max = Infinity): Promise<LogRecord[] | undefined> {
     try {
@@ -54,16 +64,15 @@ export class JetStreamReader {
         this.#take(max);
         if (this.#records.length > 0) return this.#records.take();
         if (this.#mayHaveMore() && (await this.#read())) continue;
-        this.#records.atEnd(this.tip);
+        this.#records.atEnd(() => this.#tip);
         if (this.#records.length > 0) return this.#records.take();
         if (!this.#settings.follow) return undefined;
         await this.#woken();
       }
-      return undefined;
     } catch (cause) {
-      if (this.#isClosed) return undefined;
-      throw toLogError('read', this.#stream.path, cause);
+      if (!this.#isClosed) throw toLogError('read', this.#stream.path, cause);
     }
+    return undefined;
   }
 
   close(): void {
@@ -80,6 +89,10 @@ export class JetStreamReader {
     return isBehind || isDue || this.#hasNews || !this.#settings.follow;
   }
 
+  #heard({ offset, at = 0 }: Pick<Place, 'offset' | 'at'>): void {
+    if (offset >= (this.#end?.offset ?? 0)) this.#end = { offset, at };
+  }
+
   #woken(): Promise<void> {
     return new Promise((done) => {
       const timer = setTimeout(done, pollMs / 4);
@@ -92,44 +105,60 @@ export class JetStreamReader {
 
   /** Asks for the next messages; `false` if there are none. */
   async #read(): Promise<boolean> {
-    return this.#stream.persist(
-      async () => {
-        this.#hasNews = false;
-        const seq = (this.#seq ??= await this.#locate(this.#settings.from));
-        if (seq === undefined) return false;
-        const asked = Array.from({ length: this.#ahead }, (_, n) => this.#stream.from(seq + n));
-        const found = await Promise.all(asked);
-        const end = found.indexOf(undefined);
-        for (const message of found.slice(0, end < 0 ? found.length : end) as Message[]) this.#receive(message);
-        this.#ahead = end < 0 ? Math.min(maxAhead, this.#ahead * 2) : 1;
-        return (this.#seq as number) > seq || this.#hasMore(seq);
-      },
-      () => this.#isClosed,
-    );
+    const read = async (): Promise<boolean> => {
+      this.#hasNews = false;
+      const seq = (this.#seq ??= await this.#locate(this.#settings.from));
+      if (seq === undefined) return false;
+      const asked = Array.from({ length: this.#ahead }, (_, n) => this.#stream.from(seq + n));
+      const found = await Promise.all(asked);
+      const end = found.indexOf(undefined);
+      this.#ahead = end < 0 ? Math.min(maxAhead, this.#ahead * 2) : 1;
+      // A later one was stored after the answer that there is none.
+      for (const message of end < 0 ? found : found.slice(0, end)) this.#receive(message as Message);
+      return this.#seq !== seq || this.#hasMore(seq);
+    };
+    return this.#stream.persist(read, () => this.#isClosed);
   }
 
-  /** At the end: whether the server has more, or has lost messages that this reader has received. */
+  /** At the end: whether the server has more, or has lost messages that this reader has. */
   async #hasMore(seq: number): Promise<boolean> {
     this.#askedAt = Date.now();
-    const last = await this.#stream.lastSeq();
-    if (last === undefined || last < seq - 1) this.#seq = undefined;
-    return last !== undefined && last >= seq;
+    const { seq: last = 0, header } = await this.#stream.last();
+    if (last < seq - 1 || (last === seq - 1 && header?.run !== this.#newest?.run)) this.#searchAgain();
+    return last >= seq;
+  }
+
+  #searchAgain(): void {
+    this.#seq = this.#newest = undefined;
+    this.#hasNews = true;
   }
 
   #receive(message: Message): void {
+    const { seq, header } = message;
     // Where retention has removed messages, several requests find the same one.
-    if (message.seq < (this.#seq as number)) return;
-    this.#seq = message.seq + 1;
-    const { part = 0, parts = 1 } = message.header ?? {};
-    const isNext = part === this.#parts.length && this.#parts.at(-1)?.seq === message.seq - 1;
-    if (part === 0) this.#parts = [message];
-    else if (isNext) this.#parts.push(message);
-    if (this.#parts.length < parts || (part > 0 && !isNext)) return;
-    const bytes = this.#parts.map((each, n) =>
-      n === 0 ? each.bytes : each.bytes.subarray(each.bytes.indexOf(newline) + 1),
-    );
-    this.#messages.push({ ...message, bytes: parts === 1 ? message.bytes : Buffer.concat(bytes) });
-    this.#parts = [];
+    if (this.#seq === undefined || seq < this.#seq) return;
+    const before = this.#newest;
+    const isOther = header !== undefined && before !== undefined && header.run !== before.run;
+    // The beginning of this writer is in the place of messages that the server has lost.
+    if (isOther && header.after === undefined && header.offset !== placeAfter(before).offset)
+      return this.#searchAgain();
+    this.#seq = seq + 1;
+    if (header !== undefined) this.#told(header);
+    const { part = 0, parts = 1 } = header ?? {};
+    const isNext = part > 0 && part === this.#parts.length && this.#parts.at(-1)?.seq === seq - 1;
+    this.#parts = isNext ? [...this.#parts, message] : part === 0 ? [message] : [];
+    if (this.#parts.length < parts) return;
+    const bytes = this.#parts.map((each, n) => each.bytes.subarray(n === 0 ? 0 : each.bytes.indexOf(newline) + 1));
+    this.#messages.push({ ...message, bytes: Buffer.concat(bytes) });
+  }
+
+  #told(header: MessageHeader): void {
+    const { log, run: boot, offset: run, next } = header;
+    const { offset, at = 0 } = next;
+    // Until its writer tells more, a message says that it is there.
+    if (boot !== this.#newest?.run)
+      this.#tip = { ...{ pid: 0, log, boot, run, offset, at }, writtenAt: Date.now(), closed: false };
+    this.#newest = header;
   }
 
   /** Takes complete lines. */
@@ -140,8 +169,8 @@ export class JetStreamReader {
       const from = this.#position;
       const to = bytes.indexOf(newline, from);
       const where = { path: `message ${seq} of ${this.#stream.path}`, position: from };
-      if (from === 0) this.#begin(header, bytes, to, where);
-      else if (to > 0) records.line(bytes, from, to, where);
+      if (from > 0) records.line(bytes, from, to, where);
+      else records.header(bytes.subarray(0, to), header?.offset ?? this.position?.offset ?? 0, where);
       this.#position = to + 1;
       if (to >= 0 && to < bytes.length - 1) continue;
       this.#messages.shift();
@@ -149,40 +178,25 @@ export class JetStreamReader {
     }
   }
 
-  #begin(
-    header: MessageHeader | undefined,
-    bytes: Buffer,
-    to: number,
-    where: { path: string; position: number },
-  ): void {
-    if (header !== undefined && header.run !== this.#header?.run) {
-      // Until its writer tells more, a message says that it is there.
-      const { log, run: boot, offset: run, next } = header;
-      const { offset, at = 0 } = next;
-      this.#tip = { ...{ pid: 0, log, boot, run, offset, at }, writtenAt: Date.now(), closed: false };
-    }
-    this.#header = header ?? this.#header;
-    this.#records.header(bytes.subarray(0, to), header?.offset ?? this.position?.offset ?? 0, where);
-  }
-
   /** Finds the last message that begins before a place; `undefined` without a stream. */
   async #locate(from: ReaderSettings['from']): Promise<number | undefined> {
-    const { follow } = this.#settings;
-    const last = await this.#stream.lastSeq();
-    if (last === undefined && !follow) {
-      const { path } = this.#stream;
+    const { path } = this.#stream;
+    const { seq: last, header: newest } = await this.#stream.last();
+    if (newest !== undefined) this.#heard(newest.next);
+    if (last === undefined && !this.#settings.follow)
       throw new LogError('log-corrupt', `There is no stream ${path}.`, { path });
-    }
-    if (last === undefined || last === 0) return last && 1;
     const place = this.position ?? from;
-    if (place === 'earliest') return 1;
+    if (last === undefined) return undefined;
+    if (place === 'earliest' || last === 0) return 1;
+    // Its offsets are those of another log.
+    if (typeof place === 'object' && 'log' in place && newest && place.log !== newest.log) return 1;
     let [low, high] = [place === 'latest' ? last : 1, last];
     while (low < high) {
       const middle = Math.ceil((low + high) / 2);
       const { seq, header } = (await this.#stream.from(middle)) ?? { seq: Infinity };
-      const { offset, at = -Infinity } = header ?? { offset: -1 };
-      if (seq <= high && typeof place === 'object' && ('offset' in place ? offset <= place.offset : at < place.time))
-        low = seq;
+      const { offset = -1, at = -Infinity } = header ?? {};
+      const isBefore = typeof place === 'object' && ('offset' in place ? offset <= place.offset : at < place.time);
+      if (isBefore && seq <= high) low = seq;
       else high = middle - 1;
     }
     const found = await this.#stream.from(low);

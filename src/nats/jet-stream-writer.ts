@@ -4,15 +4,17 @@
 // Never: a record twice, a frame that is neither stored nor counted in a gap, more than `maxWaitingBytes` of frames in memory.
 import { randomBytes } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
+import { firstValueFrom, of } from 'rxjs';
 import { afterRecord, isStored, logGap, type Place, recordLine, stamped, type Stored } from '../log/lines.js';
 import { LogError, toLogError } from '../log/log-error.js';
+import { onceClosed } from '../log/lock.js';
 import { EventTime } from '../operators/items/event-time.js';
 import { unannouncedStop } from '../operators/items/follow-feed.js';
 import { isWatermark } from '../operators/items/item.js';
 import type { ClusterLifecycleEvent } from '../protocol/event.js';
 import { afterEvent, afterItem, type FeedState, noFeed, snapshotSince, stoppedAt } from '../protocol/feed-state.js';
 import { type AnyFrame, ownPayload } from '../protocol/frame.js';
-import { isAway, isConflict, type LogStream, type MessageHeader } from './log-stream.js';
+import { isAway, isConflict, type LogStream, type MessageHeader, placeAfter } from './log-stream.js';
 
 export interface WriterSettings {
   readonly maxBytes: number;
@@ -135,6 +137,8 @@ export class JetStreamWriter {
   async #all(): Promise<void> {
     const timer = setInterval(() => this.#tell(false), tipMs);
     try {
+      // A writer of this process that has ended may still store its last records.
+      await firstValueFrom(onceClosed(this.#stream.path, () => of(undefined)));
       await this.#open();
       while (this.#waiting.length > 0 || this.#endedAt === undefined) {
         if (this.#waiting.length > 0) await this.#store(...this.#take());
@@ -160,13 +164,13 @@ export class JetStreamWriter {
     await this.#persist(() => this.#stream.create(maxBytes, maxAgeMs));
     for (let seen: number | undefined; ;) {
       const last = await this.#persist(() => this.#stream.last());
-      const { seq, header, bytes } = last;
+      const { seq = 0, header, bytes } = last;
       if (bytes !== undefined && header === undefined)
         throw new LogError('log-corrupt', `The newest message of the stream ${path} is not one of a log.`, { path });
       this.#seq = seq;
       if (header?.run === this.#run) return;
       const { generation: newest = 0 } = header ?? {};
-      if (own !== undefined && own < newest) throw this.#fenced(newest);
+      if (own !== undefined && own < newest) throw this.#fenced();
       const generation = own ?? newest;
       const isTooLate = seen !== undefined && seen !== seq && generation === newest;
       this.#release ??= isTooLate ? undefined : await this.#stream.take('writer', generation);
@@ -236,13 +240,13 @@ export class JetStreamWriter {
         this.#isRefused = false;
         return;
       } catch (error) {
-        const last = await this.#persist(() => this.#stream.last());
-        const isOwn = last.header?.run === this.#run;
-        this.#seq = last.seq;
+        const { seq = 0, header: newest } = await this.#persist(() => this.#stream.last());
+        this.#seq = seq;
         // Only its confirmation was lost.
-        if (isOwn && last.seq === after + 1) return;
-        if (last.seq < after) throw new Error(`NATS has lost ${after - last.seq} messages that it had confirmed`);
-        if (last.seq > after) throw this.#fenced(last.header?.generation);
+        if (newest?.run === this.#run && seq === after + 1) return;
+        if (seq < after)
+          throw new Error(`NATS has lost ${after - seq} messages that it had confirmed`, { cause: error });
+        if (seq > after) throw this.#fenced();
         if (isAway(error)) continue;
         if (!this.#isRefused) this.#failed(error);
         this.#isRefused = true;
@@ -252,9 +256,9 @@ export class JetStreamWriter {
     }
   }
 
-  #fenced(generation: number | undefined): LogError {
+  #fenced(): LogError {
     const { path } = this.#stream;
-    return new LogError('log-fenced', `A writer of the generation ${generation} continues the log ${path}.`, { path });
+    return new LogError('log-fenced', `Another writer continues the log ${path}.`, { path });
   }
 
   #persist<T>(request: () => Promise<T>, isOver = () => Date.now() - (this.#endedAt ?? Infinity) > lastMs): Promise<T> {
@@ -277,14 +281,6 @@ export class JetStreamWriter {
 const newId = (): string => randomBytes(6).toString('hex');
 
 const bytesOf = (event: Waiting): number => (event.type === 'frame' ? event.byteLength : 0) + 256;
-
-/** A writer that died may have left a part of a record: its offset is free. */
-const placeAfter = (last: MessageHeader | undefined): Place => {
-  if (last === undefined) return { offset: 0, frames: 0, holes: 0 };
-  if (last.part === last.parts - 1) return last.next;
-  const { offset, frames, holes, at } = last;
-  return { offset, frames, holes, at };
-};
 
 const folded = (state: FeedState, event: Waiting, newestAt?: number): FeedState => {
   if (event.type === 'lost') return afterItem(state, event.to);

@@ -7,6 +7,7 @@ import {
   jetstreamManager,
 } from '@nats-io/jetstream';
 import {
+  ConnectionError,
   nanos,
   type NatsConnection,
   PermissionViolationError,
@@ -63,7 +64,7 @@ export class LogStream {
   /** Repeats a request while no server answers, until the connection is closed, or `isOver`. */
   async persist<T>(request: () => Promise<T>, isOver: () => boolean): Promise<T> {
     for (;;) {
-      let problem: unknown = new Error('NATS is disconnected');
+      let problem: unknown = new ConnectionError('NATS is disconnected');
       try {
         if (this.server !== undefined) return await request();
       } catch (error) {
@@ -103,9 +104,9 @@ export class LogStream {
   }
 
   /** Asks the leader: it never has an old answer. */
-  async last(): Promise<Pick<Message, 'seq'> & Partial<Message>> {
+  async last(): Promise<Partial<Message>> {
     const seq = await this.lastSeq();
-    if (seq === undefined) return { seq: 0 };
+    if (seq === undefined) return {};
     const message = await (await this.#manager).streams.getMessage(this.path, { last_by_subj: this.#subject });
     return message === null ? { seq } : messageIn(message);
   }
@@ -157,17 +158,27 @@ export class LogStream {
   }
 }
 
+/** A writer that died may have left a part of a record: its offset is free. */
+export const placeAfter = (last: MessageHeader | undefined): Place => {
+  if (last === undefined) return { offset: 0, frames: 0, holes: 0 };
+  if (last.part === last.parts - 1) return last.next;
+  const { offset, frames, holes, at } = last;
+  return { offset, frames, holes, at };
+};
+
 const messageIn = ({ seq, data }: { readonly seq: number; readonly data: Uint8Array }): Message => {
   const bytes = Buffer.from(data.buffer, data.byteOffset, data.byteLength);
   return { seq, bytes, header: readHeader(bytes.subarray(0, bytes.indexOf(newline))) as MessageHeader | undefined };
 };
+
+const awayErrors = [TimeoutError, RequestError, ConnectionError];
 
 /** Whether a server may answer the same request later. */
 export const isAway = (error: unknown): boolean => {
   const { cause } = error as Error;
   if (cause instanceof PermissionViolationError) return false;
   if (error instanceof JetStreamApiError) return error.status === 503;
-  return [error, cause].some((each) => each instanceof TimeoutError || each instanceof RequestError);
+  return [error, cause].some((each) => awayErrors.some((type) => each instanceof type));
 };
 
 export const isConflict = (error: unknown): boolean =>
