@@ -121,6 +121,11 @@ const appendTo =
           return false;
         }
       });
+      const end = (): void => {
+        // The stream has no subscriber any more, so RxJS reports a failure as unhandled.
+        report = (error) => throwError(() => error).subscribe();
+        closes(stream.path, writer.end());
+      };
       const stored$ = defer(() => writer.end()).pipe(ignoreElements());
       return concat(source.pipe(tap((event) => writer.add(frameOf(event) ?? event))), stored$).pipe(
         catchError((error: unknown) =>
@@ -130,11 +135,7 @@ const appendTo =
           ),
         ),
         takeUntil(failed),
-        finalize(() => {
-          // The stream has no subscriber any more, so RxJS reports a failure as unhandled.
-          report = (error) => throwError(() => error).subscribe();
-          closes(stream.path, writer.end());
-        }),
+        finalize(end),
       );
     });
 
@@ -162,7 +163,8 @@ class Cursors {
     try {
       const bucket = await persist(this.#openBucket);
       const owner = randomUUID();
-      let { position, revision } = await persist(() => this.#read(bucket, consumer));
+      const { position, revision: found } = await persist(() => this.#read(bucket, consumer));
+      let revision = found;
       const set = async (next: LogPosition | undefined): Promise<void> => {
         const text = JSON.stringify({ ...next, owner });
         try {

@@ -135,11 +135,12 @@ export class JetStreamWriter {
   }
 
   async #all(): Promise<void> {
-    const timer = setInterval(() => this.#tell(false), tipMs);
+    let timer: NodeJS.Timeout | undefined;
     try {
       // A writer of this process that has ended may still store its last records.
       await firstValueFrom(onceClosed(this.#stream.path, () => of(undefined)));
       await this.#open();
+      timer = setInterval(() => this.#tell(false), tipMs);
       while (this.#waiting.length > 0 || this.#endedAt === undefined) {
         if (this.#waiting.length > 0) await this.#store(...this.#take());
         else await new Promise<void>((done) => (this.#wake = done));
@@ -266,7 +267,6 @@ export class JetStreamWriter {
   }
 
   #tell(closed: boolean): void {
-    if (this.#seq === 0) return;
     const { log, run: boot, next } = this.#header;
     const isIdle = this.#waiting.length === 0 && !this.#isStoring;
     const reached = Math.max(isIdle ? this.#time.now() : -Infinity, next.at ?? -Infinity);

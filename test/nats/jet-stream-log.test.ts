@@ -306,7 +306,9 @@ describeInstalled('nats', 'a log', () => {
       const writer = write(log);
       writer.send(opened(), frame(1));
       const errors: LogError[] = [];
-      const running = log.consume$('db', () => Promise.resolve()).subscribe({ error: (error) => errors.push(error) });
+      const running = log
+        .consume$('db', () => Promise.resolve())
+        .subscribe({ error: (error: LogError) => errors.push(error) });
       await waitFor(async () => (await log.committed('db'))?.offset === 2);
       const bucket = await new Kvm(connections[1]).open('rtf-cursors');
       const { offset, log: id } = (await log.committed('db'))!;
