@@ -37,7 +37,7 @@ runProgram('reliability', {
     'reliability/log-kills/index.mjs',
   ),
   'jet-stream-kills': unbuilt(
-    'a real NATS server, and writers and consumers of a log on it, killed and stopped [--rounds 100] [--seed 1]',
+    'a real NATS server, and writers and consumers of a log on it, killed and stopped [--rounds 50] [--seed 1]',
     'reliability/jet-stream-kills/index.mjs',
   ),
   cluster: built(

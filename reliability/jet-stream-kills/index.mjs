@@ -1,6 +1,6 @@
 // Kills a NATS server, and kills and stops writers and consumers of a log on it, which are real processes.
 //
-//   npm run reliability -- jet-stream-kills [--rounds 100] [--seed 1]
+//   npm run reliability -- jet-stream-kills [--rounds 50] [--seed 1]
 import { build } from 'esbuild';
 import { execFile } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
@@ -11,7 +11,7 @@ import { atLeast, exactly } from '../lib/goal.mjs';
 import { report } from '../lib/report.mjs';
 
 const { values } = parseArgs({
-  options: { rounds: { type: 'string', default: '100' }, seed: { type: 'string', default: '1' } },
+  options: { rounds: { type: 'string', default: '50' }, seed: { type: 'string', default: '1' } },
 });
 const { rounds, seed } = values;
 const startedAt = performance.now();
@@ -51,7 +51,7 @@ try {
       gaps,
       seconds: Math.round((performance.now() - startedAt) / 1_000),
     },
-    keep: Number(rounds) >= 100,
+    keep: Number(rounds) >= 50,
   });
 } finally {
   for (const path of [bundles, folder]) rmSync(path, { recursive: true, force: true });
