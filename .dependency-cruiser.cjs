@@ -46,7 +46,10 @@ const rows = {
   // Pure: the simulation runs it in virtual time.
   'cluster/election/': ['protocol/', 'io-ts'],
   'cluster/engine.ts': ['rxjs'],
-  'nats/': ['cluster/engine.ts', 'protocol/', '@nats-io/transport-node', '@nats-io/jetstream', '@nats-io/kv', 'rxjs'],
+  'nats/': [
+    ...['cluster/engine.ts', 'protocol/', 'operators/', 'log/', 'rxjs', 'node:'],
+    ...['@nats-io/transport-node', '@nats-io/jetstream', '@nats-io/kv'],
+  ],
   'redis/': ['cluster/engine.ts', 'protocol/', 'type ioredis', 'rxjs', 'node:'],
   // The tests of an engine.
   'testing/': ['protocol/', 'cluster/engine.ts', 'ws', 'type fp-ts', 'rxjs', 'node:'],

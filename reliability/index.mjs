@@ -36,6 +36,10 @@ runProgram('reliability', {
     'real writers and consumers of a log, killed and stopped [--rounds 100] [--seed 1]',
     'reliability/log-kills/index.mjs',
   ),
+  'jet-stream-kills': unbuilt(
+    'a real NATS server, and writers and consumers of a log on it, killed and stopped [--rounds 50] [--seed 1]',
+    'reliability/jet-stream-kills/index.mjs',
+  ),
   cluster: built(
     'three replica processes and a real broker [--engine nats] [--rate 5000] [--rounds 20] [--quick]',
     'reliability/cluster/index.mjs',

@@ -55,39 +55,69 @@ export interface Committed {
   readonly behindMs: number;
 }
 
-/** What a consumer uses of its machine. */
-interface Place {
-  readonly folder: string;
-  readonly machine: Pick<Machine, 'disk' | 'lockFile' | 'now'>;
-  readonly openReader: (settings: ReaderSettings) => LogReader;
+/** A reader, as far as `read` and a consumer use it. */
+export type RecordReader = Pick<LogReader, 'next' | 'position' | 'close'>;
+
+/** What reading and a consumer use of a log: a folder, or a stream of NATS. */
+export interface ReadableLog {
+  /** The folder, or the name of the stream. */
+  readonly path: string;
+  readonly now: () => number;
+  readonly openReader: (settings: ReaderSettings) => RecordReader;
+  readonly openCursor: (name: string, isLocked: boolean) => Cursor | Promise<Cursor>;
+  /** Returns the end of the log, if it is known. */
+  readonly newest: (reader: RecordReader) => Pick<Tip, 'offset' | 'at'> | undefined;
 }
+
+export const readableFolder = (
+  folder: string,
+  machine: Pick<Machine, 'disk' | 'lockFile' | 'now'>,
+  openReader: ReadableLog['openReader'],
+): ReadableLog => ({
+  path: folder,
+  now: machine.now,
+  openReader,
+  openCursor: (name, isLocked) => openCursor(folder, name, machine, isLocked),
+  newest: () => readTip(machine.disk, folder),
+});
 
 type Work = (records: readonly LogRecord[]) => Promise<unknown>;
 
-export const consume$ = (place: Place, name: string, work: Work, options: ConsumeOptions): Observable<Committed> => {
+export const consume$ = (
+  log: ReadableLog,
+  name: string,
+  work: Work,
+  options: ConsumeOptions,
+): Observable<Committed> => {
   if (!aName.is(name)) throw invalidOption('name', aName.allowed);
   checkRequired({ work }, { work: aFunction });
   const settings = { ...defaults, ...validated(options, rules) };
-  const key = join(place.folder, name);
+  const key = join(log.path, name);
   return onceClosed(
     key,
     () =>
       new Observable((subscriber) => {
-        const { from, lock, onLoss } = settings;
-        const cursor = openCursor(place.folder, name, place.machine, lock);
-        const reader = place.openReader({ from: cursor.position ?? from, follow: true, onDamage: onLoss });
-        const progress = progressOf(place);
-        const commit = (position: LogPosition): void => {
-          cursor.commit(position);
-          subscriber.next(progress(position));
+        let reader: RecordReader | undefined;
+        const consume = async (): Promise<void> => {
+          // The lock of a folder is taken, or refused, in the call of `subscribe`.
+          const opening = log.openCursor(name, settings.lock);
+          const cursor = opening instanceof Promise ? await opening : opening;
+          try {
+            const { from, onLoss } = settings;
+            reader = log.openReader({ from: cursor.position ?? from, follow: true, onDamage: onLoss });
+            if (subscriber.closed) reader.close();
+            await worked(log, reader, cursor, work, settings, (committed) => subscriber.next(committed));
+          } finally {
+            cursor.close();
+          }
         };
-        const ended = worked(reader, work, settings, place.folder, commit).finally(cursor.close);
+        const ended = consume();
         ended.then(
           () => subscriber.complete(),
           (error: unknown) => subscriber.error(error),
         );
         return () => {
-          reader.close();
+          reader?.close();
           closes(key, ended.catch(noop));
         };
       }),
@@ -96,12 +126,14 @@ export const consume$ = (place: Place, name: string, work: Work, options: Consum
 
 /** Batches begin in order, and each commit is at the end of the finished ones without a hole. Resolves when all have ended. */
 const worked = async (
-  reader: LogReader,
+  log: ReadableLog,
+  reader: RecordReader,
+  cursor: Cursor,
   work: Work,
   { maxBatch, maxInFlight, onLoss }: typeof defaults,
-  folder: string,
-  commit: (position: LogPosition) => void,
+  emit: (committed: Committed) => void,
 ): Promise<void> => {
+  const progress = progressOf(log, reader);
   /** The batches after the cursor, in order. */
   const batches: { readonly position: LogPosition; isDone: boolean }[] = [];
   const running = new Set<Promise<unknown>>();
@@ -114,7 +146,10 @@ const worked = async (
       batch.isDone = true;
       let done: LogPosition | undefined;
       while (batches[0]?.isDone === true) done = batches.shift()?.position;
-      if (done !== undefined) commit(done);
+      if (done === undefined) return;
+      const committing = cursor.commit(done);
+      if (committing !== undefined) await committing;
+      emit(progress(done));
     } catch (error) {
       failure ??= { error };
       reader.close();
@@ -124,7 +159,7 @@ const worked = async (
     for (let all = await reader.next(maxBatch); all !== undefined; all = await reader.next(maxBatch)) {
       const records = all.filter(({ type }) => type !== 'watermark');
       if (records.length === 0) continue;
-      if (onLoss === 'error') refuseLoss(records, folder);
+      if (onLoss === 'error') refuseLoss(records, log.path);
       const batch = begin(records);
       running.add(batch);
       void batch.then(() => running.delete(batch));
@@ -138,12 +173,12 @@ const worked = async (
   if (failure !== undefined) throw failure.error;
 };
 
-/** Returns how far a position is behind the tip of the writer, which is read at most ten times a second. */
-const progressOf = ({ folder, machine: { disk, now } }: Place): ((position: LogPosition) => Committed) => {
-  let tip: Tip | undefined;
+/** Returns how far a position is behind the end of the log, which is read at most ten times a second. */
+const progressOf = (log: ReadableLog, reader: RecordReader): ((position: LogPosition) => Committed) => {
+  let tip: ReturnType<ReadableLog['newest']>;
   let readAt = -Infinity;
   return ({ offset, at }) => {
-    if (Math.abs(now() - readAt) >= 100) [tip, readAt] = [readTip(disk, folder), now()];
+    if (Math.abs(log.now() - readAt) >= 100) [tip, readAt] = [log.newest(reader), log.now()];
     return {
       committed: offset,
       behind: Math.max(0, (tip?.offset ?? offset) - offset),
@@ -152,10 +187,10 @@ const progressOf = ({ folder, machine: { disk, now } }: Place): ((position: LogP
   };
 };
 
-/** The cursor of a consumer: how far it has worked, in a file that is locked while the consumer runs. */
-interface Cursor {
+/** The cursor of a consumer: how far it has worked. That of a folder is a file that is locked while the consumer runs. */
+export interface Cursor {
   readonly position: LogPosition | undefined;
-  readonly commit: (position: LogPosition) => void;
+  readonly commit: (position: LogPosition) => void | Promise<void>;
   readonly close: () => void;
 }
 

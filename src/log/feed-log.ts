@@ -35,7 +35,15 @@ import { frameOf, timeOf } from '../operators/items/item.js';
 import { debug } from '../feed/diagnostics.js';
 import { printable } from '../protocol/printable.js';
 import { Bell } from './bell.js';
-import { type Committed, committedIn, consume$, type ConsumeOptions } from './consume.js';
+import {
+  type Committed,
+  committedIn,
+  consume$,
+  type ConsumeOptions,
+  readableFolder,
+  type ReadableLog,
+  type RecordReader,
+} from './consume.js';
 import type { LogPosition } from './lines.js';
 import type { LogError } from './log-error.js';
 import { LogReader } from './reader.js';
@@ -134,17 +142,23 @@ export interface FeedLog {
 export const feedLog = (target: string): FeedLog => {
   if (typeof target !== 'string' || target === '') throw invalidOption('path', 'a path: a text that is not empty');
   const folder = absolutePath(target);
-  const read = (options: ReadOptions = {}): AsyncIterable<readonly LogRecord[]> => {
-    const settings = { ...readDefaults, ...validated(options, readRules) };
-    return { [Symbol.asyncIterator]: () => paced(openReader(folder, settings), settings) };
-  };
   return {
     append: (options = {}) => append(folder, { ...appendDefaults, ...validated(options, appendRules) }),
+    ...readingOf(readableFolder(folder, machine, (settings) => openReader(folder, settings))),
+    committed: async (name) => Promise.resolve(committedIn(folder, name, fs)),
+  };
+};
+
+/** The parts of a log that are the same for all engines. */
+export const readingOf = (log: ReadableLog): Pick<FeedLog, 'read' | 'read$' | 'consume$'> => {
+  const read = (options: ReadOptions = {}): AsyncIterable<readonly LogRecord[]> => {
+    const settings = { ...readDefaults, ...validated(options, readRules) };
+    return { [Symbol.asyncIterator]: () => paced(log.openReader(settings), settings) };
+  };
+  return {
     read,
     read$: (options = {}) => pushed(read(options)),
-    consume$: (name, work, options = {}) =>
-      consume$({ folder, machine, openReader: (settings) => openReader(folder, settings) }, name, work, options),
-    committed: async (name) => Promise.resolve(committedIn(folder, name, fs)),
+    consume$: (name, work, options = {}) => consume$(log, name, work, options),
   };
 };
 
@@ -229,7 +243,7 @@ const writeDebug = ({ message }: Error): void => debug.write(`log: ${printable(m
 
 /** Returns the batches of a reader, each when it is due. */
 const paced = (
-  reader: LogReader,
+  reader: RecordReader,
   { speed, scheduler }: Pick<typeof readDefaults, 'speed' | 'scheduler'>,
 ): AsyncIterator<readonly LogRecord[]> => {
   const closed = new ReplaySubject<void>(1);
@@ -244,7 +258,7 @@ const paced = (
 };
 
 async function* batchesOf(
-  reader: LogReader,
+  reader: RecordReader,
   speed: number,
   scheduler: SchedulerLike,
   closed: Observable<void>,
@@ -320,7 +334,7 @@ const above: (what: string) => Rule = (what) => ({
   is: (value) => typeof value === 'number' && value > 0,
 });
 
-const appendRules: Readonly<Record<keyof AppendOptions, Rule>> = {
+export const appendRules: Readonly<Record<keyof AppendOptions, Rule>> = {
   maxBytes: above('a number of bytes'),
   generation: {
     allowed: 'a whole number, 0 or more',

@@ -1,1 +1,7 @@
 export { natsEngine, type NatsEngineOptions } from './nats-engine.js';
+export {
+  type JetStreamAppendOptions,
+  type JetStreamLog,
+  jetStreamLog,
+  type JetStreamLogOptions,
+} from './jet-stream-log.js';

@@ -1,4 +1,3 @@
-import { JetStreamApiCodes, JetStreamApiError } from '@nats-io/jetstream';
 import { type KV, Kvm } from '@nats-io/kv';
 import { type Msg, type NatsConnection, PermissionViolationError, RequestError } from '@nats-io/transport-node';
 import {
@@ -14,6 +13,7 @@ import {
   tap,
 } from 'rxjs';
 import type { ClusterEngine, EngineFailure } from '../cluster/engine.js';
+import { isConflict } from './log-stream.js';
 import { aName, checkRequired, invalidOption, objectWith, type Rule, validated } from '../protocol/validate.js';
 
 /** The options of {@link natsEngine}. */
@@ -36,13 +36,15 @@ export interface NatsEngineOptions {
 
 const defaults = Object.freeze({ bucket: 'rx-trade-feed', prefix: '', replicas: 1 });
 
+export const aReplicaCount: Rule = { allowed: '1, 3 or 5', is: (v) => v === 1 || v === 3 || v === 5 };
+
 const rules: Readonly<Record<keyof NatsEngineOptions, Rule>> = {
   bucket: aName,
   prefix: {
     allowed: 'at most 80 letters, digits, - and _ with single dots between them, for example team-a.',
     is: (v) => typeof v === 'string' && v.length <= 80 && /^([\w-]+\.)*[\w-]*$/.test(v),
   },
-  replicas: { allowed: '1, 3 or 5', is: (v) => v === 1 || v === 3 || v === 5 },
+  replicas: aReplicaCount,
 };
 
 /**
@@ -174,7 +176,7 @@ const messagesOver = (
   };
 };
 
-const checkConnection = (connection: NatsConnection): void => {
+export const checkConnection = (connection: NatsConnection): void => {
   checkRequired({ connection }, { connection: objectWith('status', 'an open connection: await connect(…)') });
   // The client's type hides its options.
   const { options } = connection as { readonly options?: { readonly noEcho?: boolean } };
@@ -189,6 +191,3 @@ const failureOf = (error: Error): EngineFailure => ({
 
 const isOfCall = (error: unknown): boolean =>
   error instanceof PermissionViolationError && (error.operation === 'subscription' || /^[$_]/.test(error.subject));
-
-const isConflict = (error: unknown): boolean =>
-  error instanceof JetStreamApiError && error.code === JetStreamApiCodes.StreamWrongLastSequence;

@@ -1,6 +1,6 @@
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { Bell } from '../../../src/log/bell.js';
-import { committedIn, consume$ } from '../../../src/log/consume.js';
+import { committedIn, consume$, readableFolder } from '../../../src/log/consume.js';
 import { LogReader } from '../../../src/log/reader.js';
 import type { From, LogRecord, ReaderSettings } from '../../../src/log/records.js';
 import type { Machine } from '../../../src/log/segments.js';
@@ -296,7 +296,7 @@ class Simulation {
       batch.isDone = process.isAlive;
     };
     const openReader = (options: ReaderSettings) => (position = this.#reader(process, options));
-    const place = { folder: process.folder, machine, openReader };
+    const place = readableFolder(process.folder, machine, openReader);
     const subscription = consume$(place, 'db', work, { maxBatch: 4, maxInFlight: 3 }).subscribe({
       next: ({ committed }) => {
         if (!process.isAlive) return;

@@ -1,0 +1,242 @@
+import { type KV, Kvm } from '@nats-io/kv';
+import type { NatsConnection } from '@nats-io/transport-node';
+import {
+  catchError,
+  concat,
+  defer,
+  finalize,
+  ignoreElements,
+  type Observable,
+  Subject,
+  takeUntil,
+  tap,
+  throwError,
+} from 'rxjs';
+import { randomUUID } from 'node:crypto';
+import type { Cursor } from '../log/consume.js';
+import { type AppendOptions, appendRules as folderRules, type FeedLog, readingOf } from '../log/feed-log.js';
+import { closes } from '../log/lock.js';
+import { LogError } from '../log/log-error.js';
+import type { LogPosition } from '../log/lines.js';
+import { frameOf } from '../operators/items/item.js';
+import { aName, checkRequired, type Rule, validated } from '../protocol/validate.js';
+import { JetStreamReader } from './jet-stream-reader.js';
+import { JetStreamWriter } from './jet-stream-writer.js';
+import { isConflict, LogStream } from './log-stream.js';
+import { aReplicaCount, checkConnection } from './nats-engine.js';
+
+/** The options of {@link jetStreamLog}. */
+export interface JetStreamLogOptions {
+  /** The name of the log: letters, digits, `-` and `_`. Its stream is `RTF_LOG_<name>`. */
+  readonly name: string;
+  /** How many NATS servers store the log and its cursors: 1, 3 or 5. @defaultValue 1 */
+  readonly replicas?: number | undefined;
+}
+
+/** The options of {@link JetStreamLog.append}. */
+export interface JetStreamAppendOptions extends Pick<
+  AppendOptions,
+  'maxBytes' | 'maxAgeMs' | 'maxWaitingBytes' | 'onError'
+> {
+  /**
+   * The generation of the owner, for example `cluster.status.generation`. A writer of a higher generation takes the log
+   * over; one of a lower generation ends with the error `log-fenced`.
+   *
+   * @defaultValue that of the log: the first writer keeps it until it ends or does not answer
+   */
+  readonly generation?: number | undefined;
+}
+
+/** A log on JetStream: {@link jetStreamLog}. */
+export interface JetStreamLog extends FeedLog {
+  /**
+   * Writes the frames and events of a feed to the log, and forwards everything unchanged, at once. When the source
+   * completes, this waits until NATS has confirmed all records.
+   *
+   * Errors with a `LogError` if another writer has the log (`log-in-use`) or has taken it over (`log-fenced`), or if NATS
+   * refuses records or is away for so long that `maxWaitingBytes` wait (`log-write-failed`).
+   */
+  append(options?: JetStreamAppendOptions): <E>(source: Observable<E>) => Observable<E>;
+}
+
+/**
+ * Opens a log in a stream of NATS JetStream, for readers and writers on several machines: what `feedLog` is for a folder.
+ *
+ * The server compares and sets, so records are stored once, in order and without a hole, whatever happens to it, to the
+ * network and to writers. Cursors are in the key-value bucket `rtf-cursors`. Make the connection as for
+ * {@link natsEngine}; the log doesn't close it.
+ *
+ * @param connection - an open connection of `@nats-io/transport-node`
+ * @param options - see {@link JetStreamLogOptions}
+ * @throws TradeFeedError with code `invalid-options`, from the call itself
+ * @example
+ * ```ts
+ * import { connect } from '@nats-io/transport-node';
+ * import { tradeFeedEvents$ } from 'rx-trade-feed';
+ * import { jetStreamLog } from 'rx-trade-feed/nats';
+ *
+ * const connection = await connect({ servers: '127.0.0.1:4222', maxReconnectAttempts: -1 });
+ * const log = jetStreamLog(connection, { name: 'market' });
+ *
+ * tradeFeedEvents$('market')
+ *   .pipe(log.append({ maxAgeMs: 7 * 86_400_000 }))
+ *   .subscribe();
+ * ```
+ */
+export const jetStreamLog = (connection: NatsConnection, options: JetStreamLogOptions): JetStreamLog => {
+  checkConnection(connection);
+  const { name, replicas = 1 } = validated(options, { name: aName, replicas: aReplicaCount });
+  checkRequired({ name }, { name: aName });
+  const stream = new LogStream(connection, name, replicas);
+  const cursors = new Cursors(stream, name, () =>
+    new Kvm(connection).create(bucketName, { history: 1, replicas, allow_direct: false }),
+  );
+  return {
+    append: (append = {}) => appendTo(stream, { ...appendDefaults, ...validated(append, appendRules) }),
+    ...readingOf({
+      path: stream.path,
+      now: Date.now,
+      openReader: (settings) => new JetStreamReader(stream, settings),
+      openCursor: (consumer) => cursors.open(consumer),
+      newest: (reader) => (reader as JetStreamReader).end,
+    }),
+    committed: (consumer) => cursors.committed(consumer),
+  };
+};
+
+const appendTo =
+  (stream: LogStream, { onError, ...settings }: typeof appendDefaults) =>
+  <E>(source: Observable<E>): Observable<E> =>
+    defer(() => {
+      const failed = new Subject<never>();
+      let report = (error: unknown): void => failed.error(error);
+      const writer = new JetStreamWriter(stream, settings, (error) => {
+        try {
+          // The log of another writer is not for `onError`: the frames are not lost.
+          if (onError === 'error' || error.code !== 'log-write-failed') throw error;
+          onError(error);
+          return true;
+        } catch (thrown) {
+          report(thrown);
+          return false;
+        }
+      });
+      const end = (): void => {
+        // The stream has no subscriber any more, so RxJS reports a failure as unhandled.
+        report = (error) => throwError(() => error).subscribe();
+        closes(stream.path, writer.end());
+      };
+      const stored$ = defer(() => writer.end()).pipe(ignoreElements());
+      return concat(source.pipe(tap((event) => writer.add(frameOf(event) ?? event))), stored$).pipe(
+        catchError((error: unknown) =>
+          concat(
+            defer(() => writer.stopped(error)).pipe(ignoreElements()),
+            throwError(() => error),
+          ),
+        ),
+        takeUntil(failed),
+        finalize(end),
+      );
+    });
+
+/** The cursors of consumers: a key of a bucket for each, compared and set. */
+class Cursors {
+  readonly #stream: LogStream;
+  readonly #log: string;
+  readonly #openBucket: () => Promise<KV>;
+
+  constructor(stream: LogStream, log: string, openBucket: () => Promise<KV>) {
+    this.#stream = stream;
+    this.#log = log;
+    this.#openBucket = openBucket;
+  }
+
+  async committed(consumer: string): Promise<LogPosition | undefined> {
+    return (await this.#read(await this.#openBucket(), consumer)).position;
+  }
+
+  async open(consumer: string): Promise<Cursor> {
+    const release = await this.#stream.take(`consumer.${consumer}`);
+    if (release === undefined) throw this.#inUse(consumer);
+    let isClosed = false;
+    const persist = <T>(request: () => Promise<T>): Promise<T> => this.#stream.persist(request, () => isClosed);
+    try {
+      const bucket = await persist(this.#openBucket);
+      const owner = randomUUID();
+      const { position, revision: found } = await persist(() => this.#read(bucket, consumer));
+      let revision = found;
+      const set = async (next: LogPosition | undefined): Promise<void> => {
+        const text = JSON.stringify({ ...next, owner });
+        try {
+          revision = await persist(() => bucket.put(this.#key(consumer), text, { previousSeq: revision }));
+        } catch (error) {
+          if (!isConflict(error)) throw error;
+          const stored = await persist(() => this.#read(bucket, consumer));
+          // Only the confirmation was lost.
+          if (stored.text !== text) throw this.#inUse(consumer);
+          ({ revision } = stored);
+        }
+      };
+      // From now on a process that had this name before, and was stopped, can't commit.
+      await set(position);
+      let committing: Promise<void> = Promise.resolve();
+      return {
+        position,
+        commit: (next) => (committing = committing.then(() => set(next))),
+        close: () => {
+          isClosed = true;
+          release();
+        },
+      };
+    } catch (error) {
+      release();
+      throw error;
+    }
+  }
+
+  async #read(bucket: KV, consumer: string): Promise<StoredCursor> {
+    const entry = await bucket.get(this.#key(consumer));
+    const revision = entry?.revision ?? 0;
+    if (entry?.operation !== 'PUT') return { position: undefined, revision, text: undefined };
+    const text = entry.string();
+    try {
+      const { owner: _, ...position } = JSON.parse(text) as LogPosition & { readonly owner: string };
+      return { position: 'offset' in position ? position : undefined, revision, text };
+    } catch (cause) {
+      // Never `earliest`: a consumer would do all of its work again.
+      const path = `${bucketName}/${this.#key(consumer)}`;
+      throw new LogError('log-corrupt', `The cursor ${path} can't be read. Correct it, or remove it to begin again.`, {
+        ...{ path, cause },
+      });
+    }
+  }
+
+  readonly #key = (consumer: string): string => `${this.#log}.${consumer}`;
+
+  #inUse(consumer: string): LogError {
+    const { path } = this.#stream;
+    return new LogError('consumer-in-use', `The consumer ${consumer} of the log ${path} runs already.`, { path });
+  }
+}
+
+interface StoredCursor {
+  readonly position: LogPosition | undefined;
+  readonly revision: number;
+  readonly text: string | undefined;
+}
+
+const bucketName = 'rtf-cursors';
+
+const appendDefaults = {
+  maxBytes: Infinity,
+  maxAgeMs: Infinity,
+  maxWaitingBytes: 16 * 1024 * 1024,
+  generation: undefined as number | undefined,
+  onError: 'error' as NonNullable<AppendOptions['onError']>,
+};
+
+const { maxBytes, maxWaitingBytes, onError, generation } = folderRules;
+const appendRules: Readonly<Record<keyof JetStreamAppendOptions, Rule>> = {
+  ...{ maxBytes, maxWaitingBytes, onError, generation },
+  maxAgeMs: { allowed: 'a number of ms, 100 or more, or Infinity', is: (v) => typeof v === 'number' && v >= 100 },
+};

@@ -1,0 +1,202 @@
+// A reader of a log on JetStream: it asks for message after message, so a restart of the server takes nothing from it.
+//
+// In: messages with lines, and what the writer tells about its end. Out: what `Records` makes of them.
+// Never: a message that is not read, also if the server has lost messages and others have their sequences.
+import { Lines, type LogPosition, type Place } from '../log/lines.js';
+import { LogError, toLogError } from '../log/log-error.js';
+import { type LogRecord, type ReaderSettings, Records } from '../log/records.js';
+import type { Tip } from '../log/segments.js';
+import { type LogStream, type Message, type MessageHeader, placeAfter } from './log-stream.js';
+
+const maxAhead = 16;
+/** How often a reader asks although no writer says that there is more. */
+const pollMs = 1_000;
+
+export class JetStreamReader {
+  readonly #stream: LogStream;
+  readonly #settings: ReaderSettings;
+  readonly #records: Records;
+  readonly #stop: () => void;
+  /** The next message to ask for; `undefined` before the place to begin is found. */
+  #seq: number | undefined;
+  /** How many messages are asked for at once. */
+  #ahead = 1;
+  #askedAt = -Infinity;
+  /** The header of the newest message. */
+  #newest: MessageHeader | undefined;
+  /** Where its writer is. The tip of another writer may be old. */
+  #tip: Tip | undefined;
+  /** Whether another writer has told something. */
+  #hasNews = false;
+  #end: Pick<Tip, 'offset' | 'at'> | undefined;
+  /** The parts of a large record so far. */
+  #parts: Message[] = [];
+  /** The messages whose lines are not read yet. */
+  readonly #messages: (Omit<Message, 'bytes'> & { readonly lines: Lines })[] = [];
+  #wake: (() => void) | undefined;
+  #isClosed = false;
+
+  constructor(stream: LogStream, settings: ReaderSettings) {
+    this.#stream = stream;
+    this.#settings = settings;
+    this.#records = new Records(settings, Date.now);
+    this.#stop = stream.listen((tip) => {
+      if (tip.boot === this.#newest?.run) this.#tip = tip;
+      else this.#hasNews = true;
+      this.#heard(tip);
+      this.#wake?.();
+    });
+  }
+
+  get position(): LogPosition | undefined {
+    return this.#records.position;
+  }
+
+  /** The end of the log, as far as this reader has heard. */
+  get end(): Pick<Tip, 'offset' | 'at'> | undefined {
+    return this.#end;
+  }
+
+  async next(max = Infinity): Promise<LogRecord[] | undefined> {
+    try {
+      while (!this.#isClosed) {
+        this.#take(max);
+        if (this.#records.length > 0) return this.#records.take();
+        if (this.#mayHaveMore() && (await this.#read())) continue;
+        this.#records.atEnd(() => this.#tip);
+        if (this.#records.length > 0) return this.#records.take();
+        if (!this.#settings.follow) return undefined;
+        await this.#woken();
+      }
+    } catch (cause) {
+      if (!this.#isClosed) throw toLogError('read', this.#stream.path, cause);
+    }
+    return undefined;
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.#stop();
+    this.#wake?.();
+  }
+
+  /** After each message its writer tells where the log ends, so a reader that is there does not ask. */
+  #mayHaveMore(): boolean {
+    const { offset = 0 } = this.position ?? {};
+    const isBehind = this.#tip === undefined || this.#tip.pid === 0 ? this.#ahead > 1 : this.#tip.offset > offset;
+    const isDue = Math.abs(Date.now() - this.#askedAt) >= pollMs;
+    return isBehind || isDue || this.#hasNews || !this.#settings.follow;
+  }
+
+  #heard({ offset, at = 0 }: Pick<Place, 'offset' | 'at'>): void {
+    if (offset >= (this.#end?.offset ?? 0)) this.#end = { offset, at };
+  }
+
+  #woken(): Promise<void> {
+    return new Promise((done) => {
+      const timer = setTimeout(done, pollMs / 4);
+      this.#wake = () => {
+        clearTimeout(timer);
+        done();
+      };
+    });
+  }
+
+  /** Asks for the next messages; `false` if there are none. */
+  async #read(): Promise<boolean> {
+    const read = async (): Promise<boolean> => {
+      this.#hasNews = false;
+      const seq = (this.#seq ??= await this.#locate(this.#settings.from));
+      if (seq === undefined) return false;
+      const asked = Array.from({ length: this.#ahead }, (_, n) => this.#stream.from(seq + n));
+      const found = await Promise.all(asked);
+      const end = found.indexOf(undefined);
+      this.#ahead = end < 0 ? Math.min(maxAhead, this.#ahead * 2) : 1;
+      // A later one was stored after the answer that there is none.
+      for (const message of end < 0 ? found : found.slice(0, end)) this.#receive(message as Message);
+      return this.#seq !== seq || this.#hasMore(seq);
+    };
+    return this.#stream.persist(read, () => this.#isClosed);
+  }
+
+  /** At the end: whether the server has more, or has lost messages that this reader has. */
+  async #hasMore(seq: number): Promise<boolean> {
+    this.#askedAt = Date.now();
+    const { seq: last = 0, header } = await this.#stream.last();
+    if (last < seq - 1 || (last === seq - 1 && header?.run !== this.#newest?.run)) this.#searchAgain();
+    return last >= seq;
+  }
+
+  #searchAgain(): void {
+    this.#seq = this.#newest = undefined;
+    this.#hasNews = true;
+  }
+
+  #receive(message: Message): void {
+    const { seq, header } = message;
+    // Where retention has removed messages, several requests find the same one.
+    if (this.#seq === undefined || seq < this.#seq) return;
+    const before = this.#newest;
+    const isOther = header !== undefined && before !== undefined && header.run !== before.run;
+    // The beginning of this writer is in the place of messages that the server has lost.
+    if (isOther && header.after === undefined && header.offset !== placeAfter(before).offset)
+      return this.#searchAgain();
+    this.#seq = seq + 1;
+    if (header !== undefined) this.#told(header);
+    const { part = 0, parts = 1 } = header ?? {};
+    const isNext = part > 0 && part === this.#parts.length && this.#parts.at(-1)?.seq === seq - 1;
+    this.#parts = isNext ? [...this.#parts, message] : part === 0 ? [message] : [];
+    if (this.#parts.length < parts) return;
+    const bytes = this.#parts.map((each, n) => each.bytes.subarray(n === 0 ? 0 : each.bytes.indexOf('\n') + 1));
+    // What something else has published may have no newline. It is damaged.
+    if (header === undefined) bytes.push(Buffer.from('\n'));
+    this.#messages.push({ seq, header, lines: new Lines(Buffer.concat(bytes)) });
+  }
+
+  #told(header: MessageHeader): void {
+    const { log, run: boot, offset: run, next } = header;
+    const { offset, at = 0 } = next;
+    // Until its writer tells more, a message says that it is there.
+    if (boot !== this.#newest?.run)
+      this.#tip = { ...{ pid: 0, log, boot, run, offset, at }, writtenAt: Date.now(), closed: false };
+    this.#newest = header;
+  }
+
+  /** Takes complete lines. */
+  #take(max: number): void {
+    const records = this.#records;
+    for (let message = this.#messages[0]; message !== undefined && records.length < max; message = this.#messages[0]) {
+      const { lines, seq, header } = message;
+      const where = { path: `message ${seq} of ${this.#stream.path}`, position: lines.position };
+      lines.next();
+      if (where.position > 0) records.line(lines.line, where);
+      else records.header(lines.line, header?.offset ?? this.position?.offset ?? 0, where);
+      if (lines.position === lines.end) this.#messages.shift();
+    }
+  }
+
+  /** Finds the last message that begins before a place; `undefined` without a stream. */
+  async #locate(from: ReaderSettings['from']): Promise<number | undefined> {
+    const { path } = this.#stream;
+    const { seq: last, header: newest } = await this.#stream.last();
+    if (newest !== undefined) this.#heard(newest.next);
+    if (last === undefined && !this.#settings.follow)
+      throw new LogError('log-corrupt', `There is no stream ${path}.`, { path });
+    const place = this.position ?? from;
+    if (last === undefined) return undefined;
+    if (place === 'earliest' || last === 0) return 1;
+    // Its offsets are those of another log.
+    if (typeof place === 'object' && 'log' in place && newest && place.log !== newest.log) return 1;
+    let [low, high] = [place === 'latest' ? last : 1, last];
+    while (low < high) {
+      const middle = Math.ceil((low + high) / 2);
+      const { seq, header } = (await this.#stream.from(middle)) ?? { seq: Infinity };
+      const { offset = -1, at = -Infinity } = header ?? {};
+      const isBefore = typeof place === 'object' && ('offset' in place ? offset <= place.offset : at < place.time);
+      if (isBefore && seq <= high) low = seq;
+      else high = middle - 1;
+    }
+    const found = await this.#stream.from(low);
+    return found === undefined ? low : found.seq - (found.header?.part ?? 0);
+  }
+}

@@ -1,0 +1,301 @@
+// The writer of a log on JetStream.
+//
+// In: frames and events of a feed. Out: messages, each stored directly after the one before it: the server compares and sets.
+// Never: a record twice, a frame that is neither stored nor counted in a gap, more than `maxWaitingBytes` of frames in memory.
+import { randomBytes } from 'node:crypto';
+import { setTimeout } from 'node:timers/promises';
+import { firstValueFrom, of } from 'rxjs';
+import { afterRecord, logGap, type Place, recordLine, stamped, type Stored } from '../log/lines.js';
+import { LogError, toLogError } from '../log/log-error.js';
+import { onceClosed } from '../log/lock.js';
+import { EventTime } from '../operators/items/event-time.js';
+import { unannouncedStop } from '../operators/items/follow-feed.js';
+import { isFrame, isLifecycle } from '../operators/items/item.js';
+import type { ClusterLifecycleEvent } from '../protocol/event.js';
+import { afterEvent, afterItem, type FeedState, noFeed, snapshotSince, stoppedAt } from '../protocol/feed-state.js';
+import { type AnyFrame, ownPayload } from '../protocol/frame.js';
+import { isTime } from '../protocol/type-guards.js';
+import { isAway, isConflict, type LogStream, type MessageHeader, placeAfter } from './log-stream.js';
+
+export interface WriterSettings {
+  readonly maxBytes: number;
+  readonly maxAgeMs: number;
+  readonly maxWaitingBytes: number;
+  readonly generation: number | undefined;
+}
+
+/** Frames that had no room. */
+interface Lost {
+  readonly type: 'lost';
+  readonly from: number;
+  to: number;
+  missed: number;
+}
+
+type Waiting = AnyFrame | ClusterLifecycleEvent | Lost;
+
+const batchMs = 16;
+const batchBytes = 256 * 1024;
+const tipMs = 250;
+const refusedMs = 1_000;
+/** How long a writer that has ended waits for a server that is away. */
+const lastMs = 5_000;
+/** The offsets go on at the next multiple of this if the server may have lost messages: readers may have seen them. */
+const jump = 1_000_000_000;
+
+export class JetStreamWriter {
+  readonly #stream: LogStream;
+  readonly #settings: WriterSettings;
+  readonly #fail: (error: LogError) => boolean;
+  readonly #run = newId();
+  readonly #time = new EventTime(Date.now);
+  readonly #waiting: Waiting[] = [];
+  #waitingBytes = 0;
+  #wake: (() => void) | undefined;
+  /** Frames find no room, or the server refuses messages. */
+  #isFull = false;
+  #isRefused = false;
+  #hasFailed = false;
+  #endedAt: number | undefined;
+  /** The newest message: it is stored, or on its way. */
+  #header!: MessageHeader;
+  #seq = 0;
+  #isStoring = false;
+  #state: FeedState = noFeed;
+  /** The first offset of this writer. */
+  #first = 0;
+  #release: (() => void) | undefined;
+  /** Resolves when everything is stored, or the writer has failed. */
+  readonly ended: Promise<void>;
+
+  /** @param fail - called for each failure; if it returns `false`, the writer ends */
+  constructor(stream: LogStream, settings: WriterSettings, fail: (error: LogError) => boolean) {
+    this.#stream = stream;
+    this.#settings = settings;
+    this.#fail = fail;
+    this.ended = this.#all();
+  }
+
+  /** Adds an event; a value that is no event of a feed is ignored. */
+  add(value: unknown): void {
+    if (this.#endedAt !== undefined || !(isFrame(value) || isLifecycle(value))) return;
+    const event: AnyFrame | ClusterLifecycleEvent = value;
+    const at = stamped(event);
+    if (!isTime(at)) return;
+    this.#time.receive(event, at);
+    if (event.type === 'frame') {
+      if (!this.#hasRoom(event)) return this.#lose(at);
+      ownPayload(event);
+    }
+    this.#push(event);
+  }
+
+  /** Ends with the error of the source: it stops the feed, if no event said so. */
+  async stopped(thrown: unknown): Promise<void> {
+    // Events that wait are not folded yet.
+    const state = this.#waiting.reduce((before, event) => folded(before, event), this.#state);
+    const event = unannouncedStop(state, thrown);
+    if (event !== undefined) this.add(event);
+    await this.end();
+  }
+
+  async end(): Promise<void> {
+    this.#endedAt ??= Date.now();
+    this.#wake?.();
+    await this.ended;
+  }
+
+  #push(event: Waiting): void {
+    this.#waiting.push(event);
+    this.#waitingBytes += bytesOf(event);
+    this.#wake?.();
+  }
+
+  #hasRoom(frame: AnyFrame): boolean {
+    const { maxWaitingBytes } = this.#settings;
+    const bytes = this.#waitingBytes + bytesOf(frame);
+    const wasFull = this.#isFull;
+    // Half of it must be free again: else gaps and frames alternate.
+    this.#isFull = this.#waitingBytes > 0 && bytes > (wasFull ? maxWaitingBytes / 2 : maxWaitingBytes);
+    if (this.#isFull && !wasFull) this.#failed(new Error(`more than ${maxWaitingBytes} bytes wait for NATS`));
+    return !this.#isFull;
+  }
+
+  #lose(at: number): void {
+    const last = this.#waiting.at(-1);
+    if (last?.type !== 'lost') this.#push({ type: 'lost', from: at, to: at, missed: 1 });
+    else Object.assign(last, { to: Math.max(last.to, at), missed: last.missed + 1 });
+  }
+
+  /** Ends the writer, unless the subscriber wants it to go on. */
+  #failed(cause: unknown): void {
+    if (this.#hasFailed || this.#fail(toLogError('write', this.#stream.path, cause))) return;
+    this.#hasFailed = true;
+    this.#endedAt = -Infinity;
+    this.#waiting.length = 0;
+    this.#wake?.();
+  }
+
+  async #all(): Promise<void> {
+    let timer: NodeJS.Timeout | undefined;
+    try {
+      // A writer of this process that has ended may still store its last records.
+      await firstValueFrom(onceClosed(this.#stream.path, () => of(undefined)));
+      await this.#open();
+      timer = setInterval(() => this.#tell(false), tipMs);
+      while (this.#waiting.length > 0 || this.#endedAt === undefined) {
+        if (this.#waiting.length > 0) await this.#store(...this.#take());
+        else await new Promise<void>((done) => (this.#wake = done));
+        // One message for the frames of some turns.
+        if (this.#endedAt === undefined) await setTimeout(batchMs);
+      }
+      this.#tell(true);
+    } catch (error) {
+      this.#failed(error);
+      this.#endedAt ??= -Infinity;
+      this.#waiting.length = 0;
+    } finally {
+      clearInterval(timer);
+      this.#release?.();
+    }
+  }
+
+  /** Claims the end of the log with a message that has no records: from then on older writers are fenced. */
+  async #open(): Promise<void> {
+    const { maxBytes, maxAgeMs, generation: own } = this.#settings;
+    const { path } = this.#stream;
+    await this.#persist(() => this.#stream.create(maxBytes, maxAgeMs));
+    for (let seen: number | undefined; ;) {
+      const last = await this.#persist(() => this.#stream.last());
+      const { seq = 0, header, bytes } = last;
+      if (bytes !== undefined && header === undefined)
+        throw new LogError('log-corrupt', `The newest message of the stream ${path} is not one of a log.`, { path });
+      this.#seq = seq;
+      if (header?.run === this.#run) return;
+      const { generation: newest = 0 } = header ?? {};
+      if (own !== undefined && own < newest) throw this.#fenced();
+      const generation = own ?? newest;
+      const isTooLate = seen !== undefined && seen !== seq && generation === newest;
+      this.#release ??= isTooLate ? undefined : await this.#stream.take('writer', generation);
+      if (isTooLate || this.#release === undefined)
+        throw new LogError('log-in-use', `The log ${path} has a writer already.`, { path });
+      seen = seq;
+      this.#continue(header, generation);
+      await this.#stream.append(this.#header, Buffer.alloc(0), seq).catch((error: unknown) => {
+        if (!isAway(error) && !isConflict(error)) throw error;
+      });
+    }
+  }
+
+  #continue(last: MessageHeader | undefined, generation: number): void {
+    const boot = this.#stream.server ?? '';
+    const isSame = last === undefined || last.boot === boot;
+    const end = placeAfter(last);
+    const log = last?.log ?? newId();
+    const offset = isSame ? end.offset : (Math.floor(end.offset / jump) + 1) * jump;
+    const place: Place = { ...end, offset, log };
+    const { at } = end;
+    const after = at === undefined ? null : end.offset;
+    this.#first = offset;
+    this.#state = at === undefined ? noFeed : stoppedAt(at, logGap('paused', at, at).failure);
+    this.#header = {
+      ...{ ...place, boot, state: [], after: isSame ? undefined : after },
+      ...{ run: this.#run, generation, next: place, part: 0, parts: 1 },
+    };
+  }
+
+  /** Takes as many records as a message should have. */
+  #take(): readonly [MessageHeader, Buffer] {
+    const { log, boot, run, generation, next: before } = this.#header;
+    const state = snapshotSince(this.#state.events, before.at ?? -Infinity);
+    let [next, text, count]: [Place, string, number] = [before, '', 0];
+    for (const event of this.#waiting) {
+      if (text.length >= batchBytes) break;
+      count += 1;
+      this.#state = folded(this.#state, event, next.at);
+      for (const record of recordsOf(this.#state, event)) {
+        const time = stamped(record);
+        const at = Math.max(time, next.at ?? -Infinity);
+        text += recordLine(next.offset, record, time, at);
+        next = afterRecord(next, record, at);
+      }
+    }
+    for (const event of this.#waiting.splice(0, count)) this.#waitingBytes -= bytesOf(event);
+    return [{ ...before, log, boot, run, generation, state, next, part: 0, parts: 1 }, Buffer.from(text)];
+  }
+
+  async #store(header: MessageHeader, body: Buffer): Promise<void> {
+    const room = this.#stream.roomFor(header);
+    const parts = Math.ceil(body.length / room);
+    this.#isStoring = true;
+    for (let part = 0; part < parts; part += 1)
+      await this.#append({ ...header, part, parts }, body.subarray(part * room, (part + 1) * room));
+    this.#isStoring = false;
+    this.#header = header;
+    this.#tell(false);
+  }
+
+  async #append(header: MessageHeader, body: Buffer): Promise<void> {
+    const after = this.#seq;
+    for (;;) {
+      try {
+        this.#seq = await this.#persist(
+          () => this.#stream.append(header, body, after),
+          () => true,
+        );
+        this.#isRefused = false;
+        return;
+      } catch (error) {
+        const { seq = 0, header: newest } = await this.#persist(() => this.#stream.last());
+        this.#seq = seq;
+        // Only its confirmation was lost.
+        if (newest?.run === this.#run && seq === after + 1) return;
+        if (seq < after)
+          throw new Error(`NATS has lost ${after - seq} messages that it had confirmed`, { cause: error });
+        if (seq > after) throw this.#fenced();
+        if (isAway(error)) continue;
+        if (!this.#isRefused) this.#failed(error);
+        this.#isRefused = true;
+        if (this.#endedAt !== undefined) throw error;
+        await setTimeout(refusedMs);
+      }
+    }
+  }
+
+  #fenced(): LogError {
+    const { path } = this.#stream;
+    return new LogError('log-fenced', `Another writer continues the log ${path}.`, { path });
+  }
+
+  #persist<T>(request: () => Promise<T>, isOver = () => Date.now() - (this.#endedAt ?? Infinity) > lastMs): Promise<T> {
+    return this.#stream.persist(request, isOver);
+  }
+
+  #tell(closed: boolean): void {
+    const { log, run: boot, next } = this.#header;
+    const isIdle = this.#waiting.length === 0 && !this.#isStoring;
+    const known = isIdle && this.#time.known() !== -Infinity ? this.#time.now() : -Infinity;
+    const reached = Math.max(known, next.at ?? -Infinity);
+    // Before its first event a source may be any time behind the clock.
+    const at = Number.isFinite(reached) ? Math.floor(reached) : 0;
+    this.#stream.tell({
+      ...{ pid: process.pid, log, boot, run: this.#first },
+      ...{ offset: next.offset, at, writtenAt: 0, closed },
+    });
+  }
+}
+
+const newId = (): string => randomBytes(6).toString('hex');
+
+const bytesOf = (event: Waiting): number => (event.type === 'frame' ? event.byteLength : 0) + 256;
+
+const folded = (state: FeedState, event: Waiting, newestAt?: number): FeedState => {
+  if (event.type === 'lost') return afterItem(state, event.to);
+  return event.type === 'frame' ? afterItem(state, event.receivedAt, event) : afterEvent(state, event, newestAt);
+};
+
+const recordsOf = ({ gaps }: FeedState, event: Waiting): readonly Stored[] => {
+  if (event.type === 'lost') return [...gaps, logGap('writeFailed', event.from, event.to, event.missed)];
+  // A gap that the source emits is one of these.
+  return event.type === 'watermark' || event.type === 'gap' ? gaps : [...gaps, event];
+};

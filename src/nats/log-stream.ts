@@ -1,0 +1,187 @@
+// A log in a stream of NATS. A message has a header line, as a segment of a folder has, and the lines of records after it.
+import {
+  type JetStreamManager,
+  jetstream,
+  JetStreamApiCodes,
+  JetStreamApiError,
+  jetstreamManager,
+} from '@nats-io/jetstream';
+import {
+  ConnectionError,
+  nanos,
+  type NatsConnection,
+  PermissionViolationError,
+  RequestError,
+  TimeoutError,
+} from '@nats-io/transport-node';
+import { setTimeout } from 'node:timers/promises';
+import { type Header, headerLine, type Place, readHeader, startOf } from '../log/lines.js';
+import { placeOf, type Tip } from '../log/segments.js';
+
+/** The header of a message. `boot` is the server at which it was written: another one may have lost the newest messages. */
+export interface MessageHeader extends Header {
+  /** The writer. */
+  readonly run: string;
+  /** The generation of its owner. A higher one takes the log over. */
+  readonly generation: number;
+  /** The place after the message. */
+  readonly next: Place;
+  /** A record that is too large for one message is in adjacent ones. */
+  readonly part: number;
+  readonly parts: number;
+}
+
+export interface Message {
+  readonly seq: number;
+  /** `undefined` if something else was published to the subject. */
+  readonly header: MessageHeader | undefined;
+  readonly bytes: Buffer;
+}
+
+const timeoutMs = 2_000;
+const retryMs = 100;
+
+export class LogStream {
+  readonly path: string;
+  readonly #connection: NatsConnection;
+  readonly #replicas: number;
+  readonly #subject: string;
+  readonly #manager: Promise<JetStreamManager>;
+
+  constructor(connection: NatsConnection, name: string, replicas: number) {
+    this.path = `RTF_LOG_${name}`;
+    this.#connection = connection;
+    this.#replicas = replicas;
+    this.#subject = `rtf.log.${name}`;
+    this.#manager = jetstreamManager(connection, { checkAPI: false, timeout: timeoutMs });
+  }
+
+  /** The server; `undefined` while there is none. A client without one would keep what it sends in memory. */
+  get server(): string | undefined {
+    return this.#connection.isClosed() ? undefined : this.#connection.info?.server_id;
+  }
+
+  /** Repeats a request while no server answers, until the connection is closed, or `isOver`. */
+  async persist<T>(request: () => Promise<T>, isOver: () => boolean): Promise<T> {
+    for (;;) {
+      let problem: unknown = new ConnectionError('NATS is disconnected');
+      try {
+        if (this.server !== undefined) return await request();
+      } catch (error) {
+        if (!isAway(error)) throw error;
+        problem = error;
+      }
+      if (this.#connection.isClosed() || isOver()) throw problem;
+      await setTimeout(retryMs);
+    }
+  }
+
+  /** Creates the stream, or sets its limits. */
+  async create(maxBytes: number, maxAgeMs: number): Promise<void> {
+    const { streams } = await this.#manager;
+    const limits = {
+      max_bytes: maxBytes === Infinity ? -1 : maxBytes,
+      max_age: maxAgeMs === Infinity ? 0 : nanos(maxAgeMs),
+      duplicate_window: nanos(Math.min(maxAgeMs, 120_000)),
+    };
+    if ((await this.lastSeq()) !== undefined) await streams.update(this.path, limits);
+    else
+      await streams.add({
+        ...{ name: this.path, subjects: [this.#subject], allow_direct: true, num_replicas: this.#replicas },
+        ...limits,
+      });
+  }
+
+  /** The sequence of the newest message that was ever stored; `undefined` without a stream. */
+  async lastSeq(): Promise<number | undefined> {
+    try {
+      const { state } = await (await this.#manager).streams.info(this.path);
+      return state.last_seq;
+    } catch (error) {
+      if (error instanceof JetStreamApiError && error.code === JetStreamApiCodes.StreamNotFound) return undefined;
+      throw error;
+    }
+  }
+
+  /** Asks the leader: it never has an old answer. */
+  async last(): Promise<Partial<Message>> {
+    const seq = await this.lastSeq();
+    if (seq === undefined) return {};
+    const message = await (await this.#manager).streams.getMessage(this.path, { last_by_subj: this.#subject });
+    return message === null ? { seq } : messageIn(message);
+  }
+
+  /** The first message that is not before a sequence. Any server with the stream answers. */
+  async from(seq: number): Promise<Message | undefined> {
+    const { direct } = await this.#manager;
+    const message = await direct.getMessage(this.path, { seq, next_by_subj: this.#subject });
+    return message === null ? undefined : messageIn(message);
+  }
+
+  /** Stores a message directly after another one, or fails: so there is no hole, and nothing twice or out of order. */
+  async append(header: MessageHeader, body: Buffer, after: number): Promise<number> {
+    const bytes = Buffer.concat([Buffer.from(headerLine(header)), body]);
+    const options = { expect: { lastSequence: after, streamName: this.path }, timeout: timeoutMs };
+    return (await jetstream(this.#connection).publish(this.#subject, bytes, options)).seq;
+  }
+
+  /** How many bytes of records a message can have. */
+  roomFor(header: MessageHeader): number {
+    const { max_payload: limit = 1024 * 1024 } = this.#connection.info ?? {};
+    // The client's headers and the numbers of parts count as well.
+    return Math.max(1, limit - Buffer.byteLength(headerLine(header)) - 512);
+  }
+
+  /** Takes a role, unless a process that answers has it. Returns a function that gives it back. */
+  async take(role: string, generation = 0): Promise<(() => void) | undefined> {
+    const subject = `${this.#subject}.${role}`;
+    const holder = await this.#connection.request(subject, '', { timeout: timeoutMs }).catch(() => undefined);
+    if (holder !== undefined && Number(holder.string()) >= generation) return undefined;
+    const subscription = this.#connection.subscribe(subject, {
+      callback: (_, message) => void message.respond(String(generation)),
+    });
+    return () => subscription.unsubscribe();
+  }
+
+  /** Tells the readers where the log ends: it wakes them, and says that the writer lives. */
+  tell(tip: Tip): void {
+    if (this.server !== undefined) this.#connection.publish(`${this.#subject}.tip`, JSON.stringify(tip));
+  }
+
+  listen(receive: (tip: Tip) => void): () => void {
+    const subscription = this.#connection.subscribe(`${this.#subject}.tip`, {
+      callback: (error, message) => {
+        if (!error) receive({ ...message.json<Tip>(), writtenAt: Date.now() });
+      },
+    });
+    return () => subscription.unsubscribe();
+  }
+}
+
+/** A writer that died may have left a part of a record: its offset is free. */
+export const placeAfter = (last: MessageHeader | undefined): Place => {
+  if (last === undefined) return startOf('');
+  return last.part === last.parts - 1 ? last.next : placeOf(last);
+};
+
+const messageIn = ({ seq, data }: { readonly seq: number; readonly data: Uint8Array }): Message => {
+  const bytes = Buffer.from(data.buffer, data.byteOffset, data.byteLength);
+  return {
+    seq,
+    bytes,
+    header: readHeader(bytes.toString('utf8', 0, bytes.indexOf('\n'))) as MessageHeader | undefined,
+  };
+};
+
+const awayErrors = [TimeoutError, RequestError, ConnectionError];
+
+/** Whether a server may answer the same request later. */
+export const isAway = (error: unknown): boolean => {
+  const { cause } = error as Error;
+  if (cause instanceof PermissionViolationError) return false;
+  if (error instanceof JetStreamApiError) return error.status === 503;
+  return [error, cause].some((each) => awayErrors.some((type) => each instanceof type));
+};
+
+export const isConflict = (error: unknown): boolean =>
+  error instanceof JetStreamApiError && error.code === JetStreamApiCodes.StreamWrongLastSequence;
