@@ -89,16 +89,21 @@ const acceptable: Rule = {
     (Array.isArray(v) ? v.length > 0 && v.every(isValue) : isSet(v) && [...v].every(isValue)),
 };
 
+type Fold = (value: FieldValue) => FieldValue;
+
 /** Returns what decides about a value, and what can refuse it faster before that. */
 const acceptance = (accepted: AcceptedValues, ignoreCase: boolean): readonly [Accepts, QuickAccepts?] => {
   if (typeof accepted === 'function') return [(payload, ...place) => accepted(writtenAs(payload, ...place))];
-  const fold = (value: FieldValue): FieldValue => (ignoreCase && isText(value) ? value.toLowerCase() : value);
+  const fold: Fold = (value) => (ignoreCase && isText(value) ? value.toLowerCase() : value);
   const isIn =
     (has: (value: FieldValue) => boolean): Accepts =>
     (payload, from, to) =>
       has(fold(scalarOf(payload, from, to)));
   if (isSet(accepted))
-    return [isIn(ignoreCase ? foldedSet(accepted, fold) : (value) => accepted.has(value)), new EndingsOfSet(accepted)];
+    return [
+      isIn(ignoreCase ? foldedSet(accepted, fold) : (value) => accepted.has(value)),
+      new EndingsOfSet(accepted, fold),
+    ];
   const values = new Set((isValue(accepted) ? [accepted] : accepted).map(fold));
   return [isIn((value) => values.has(value)), new Endings([...values].filter(isText))];
 };
@@ -110,6 +115,7 @@ const acceptance = (accepted: AcceptedValues, ignoreCase: boolean): readonly [Ac
 class EndingsOfSet implements QuickAccepts {
   private readonly set: ReadonlySet<FieldValue>;
   private readonly isPlain: boolean;
+  private readonly fold: Fold;
   private values: readonly FieldValue[] = [];
   private endings = new Endings([]);
   /** Whether the copy has the texts of the set; `undefined` until it's compared. */
@@ -118,8 +124,9 @@ class EndingsOfSet implements QuickAccepts {
   private count = 0;
   private countSinceCopy = Infinity;
 
-  constructor(set: ReadonlySet<FieldValue>) {
+  constructor(set: ReadonlySet<FieldValue>, fold: Fold) {
     this.set = set;
+    this.fold = fold;
     // The methods of any other class are user code.
     this.isPlain = set.has === Set.prototype.has && set[Symbol.iterator] === Set.prototype[Symbol.iterator];
   }
@@ -149,7 +156,7 @@ class EndingsOfSet implements QuickAccepts {
     if (this.countSinceCopy < this.set.size) return false;
     this.countSinceCopy = 0;
     this.values = [...this.set];
-    this.endings = new Endings(this.values.filter(isText));
+    this.endings = new Endings(this.values.map(this.fold).filter(isText));
     return true;
   }
 }
@@ -157,7 +164,7 @@ class EndingsOfSet implements QuickAccepts {
 /** How long it may take to notice a text with capital letters that replaced another, in ms. */
 const READ_EVERY_MS = 1_000;
 
-const foldedSet = (set: ReadonlySet<FieldValue>, fold: (value: FieldValue) => FieldValue) => {
+const foldedSet = (set: ReadonlySet<FieldValue>, fold: Fold) => {
   let spellings = new Map<FieldValue, FieldValue>();
   let [size, readAt] = [-1, 0];
   return (value: FieldValue): boolean => {

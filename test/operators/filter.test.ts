@@ -134,6 +134,7 @@ describe('whereField', () => {
       expect(passing(texts, 'to', new Set(['0xaB', 1]), { ignoreCase })).toEqual(wanted);
       // A letter outside ASCII whose lower case is in ASCII.
       expect(passing(['{"to":"k"}'], 'to', '\u212A', { ignoreCase })).toEqual(['{"to":"k"}']);
+      expect(passing(['{"to":"k"}'], 'to', new Set(['\u212A']), { ignoreCase })).toEqual(['{"to":"k"}']);
       expect(passing(['{"to":"\u212A"}'], 'to', 'k', { ignoreCase })).toEqual(['{"to":"\u212A"}']);
     });
 

@@ -58,7 +58,7 @@ export class BoundedReader<T> {
 
   #accept(value: T): void {
     if (this.#state !== 'reading') return;
-    if (this.#taker.wants && this.#queue.size === 0) {
+    if (this.#isDirect()) {
       this.#taker.next(value);
       // If the source emitted during `next`, before the consumer requested another value, its values are in the queue.
       if (this.#queue.size > 0) this.pull();
@@ -69,6 +69,10 @@ export class BoundedReader<T> {
     } catch (error) {
       this.#fail(error);
     }
+  }
+
+  #isDirect(): boolean {
+    return this.#taker.wants && this.#queue.size === 0;
   }
 
   // If the consumer calls `pull` during `next`, the outer loop passes the next value, without recursion.

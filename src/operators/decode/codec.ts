@@ -6,7 +6,7 @@ import { type Check, type DecodeIssue, jsonPointer, Refused } from './decode-fai
 import { ioTsCheck } from './io-ts-check.js';
 
 /** Decodes a JSON document: an io-ts codec, or a schema that implements Standard Schema (zod, valibot, arktype, …). */
-export type Codec<A> = t.Type<A, unknown> | Standard<A>;
+export type Codec<A> = t.Type<A, unknown> | StandardSchemaV1<unknown, A>;
 
 type Standard<A> = StandardSchemaV1<unknown, A>;
 
