@@ -9,11 +9,10 @@ import {
   merge,
   NEVER,
   Observable,
+  of,
   type SchedulerAction,
   type SchedulerLike,
   share,
-  type Subscriber,
-  Subscription,
   takeUntil,
   tap,
   timer,
@@ -49,7 +48,8 @@ export interface LiveRun {
 
 /** The runs of a relay: one for the complete feed, and one per topic, whose source is piped through its operator. */
 export class Feeds {
-  readonly #source: SharedSource;
+  readonly #positions = new LogPositions();
+  readonly #source: ReturnType<typeof shareSource>;
   readonly #settings: RelaySettings;
   readonly #report: (event: Report) => void;
   readonly #closed = new AsyncSubject<void>();
@@ -59,7 +59,8 @@ export class Feeds {
   readonly #stored = new Set<LiveRun>();
 
   constructor(source: RelaySource, settings: RelaySettings, report: (event: Report) => void) {
-    this.#source = new SharedSource(source, settings, (error) => report({ type: 'source-stopped', error }));
+    const onStop = (error: unknown) => report({ type: 'source-stopped', error });
+    this.#source = shareSource(source, this.#positions, settings.scheduler, onStop);
     this.#settings = settings;
     this.#report = report;
   }
@@ -83,7 +84,7 @@ export class Feeds {
   join(topic: Topic): LiveRun {
     const current = this.#current.get(topic);
     if (current !== undefined) return current;
-    const { maxTopics, scheduler, cluster = this.#source.positions } = this.#settings;
+    const { maxTopics, scheduler, cluster = this.#positions } = this.#settings;
     if (topic === undefined) return this.#begin(topic, this.#source.events$, cluster);
     const { topics } = this;
     if (!topics.has(topic) && topics.size >= maxTopics)
@@ -198,88 +199,67 @@ const finish = (subject: AsyncSubject<void>): void => {
   subject.complete();
 };
 
-/**
- * The subscription to the source, shared by the complete feed and all topics. An ended source is subscribed to again
- * only after `restart`.
- *
- * Not composed of `share` and other operators, because each of them costs several calls for each frame.
- */
-class SharedSource {
-  readonly positions = new LogPositions();
-  readonly #source: RelaySource;
-  readonly #scheduler: RelaySettings['scheduler'];
-  readonly #onStop: (error: unknown) => void;
-  #followed: FollowedSource;
-  #runs: readonly Subscriber<RelayedEvent>[] = [];
-  #subscription: Subscription | undefined;
-  #end: SourceError | 'complete' | undefined;
-
-  /** @param onStop - called after all runs have received the error. It may call `restart` */
-  constructor(source: RelaySource, { scheduler }: Pick<RelaySettings, 'scheduler'>, onStop: (error: unknown) => void) {
-    this.#source = source;
-    this.#scheduler = scheduler;
-    this.#onStop = onStop;
-    this.#followed = new FollowedSource({ scheduler });
-  }
-
-  /** A late subscriber first receives the state of the feed. */
-  readonly events$ = new Observable<RelayedEvent>((run) => {
-    for (const event of this.#current()) run.next(event);
-    if (this.#end === 'complete') run.complete();
-    else if (this.#end !== undefined) run.error(this.#end.error);
-    if (this.#end !== undefined) return;
-    this.#runs = [...this.#runs, run];
-    run.add(() => {
-      this.#runs = this.#runs.filter((other) => other !== run);
-      if (this.#runs.length === 0 && this.#end === undefined) this.#reset();
-    });
-    if (this.#subscription === undefined) this.#subscribe();
-  });
-
-  restart(): void {
-    if (this.#end !== undefined) this.#reset();
-  }
-
-  hasFailedWith(error: unknown): boolean {
-    return typeof this.#end === 'object' && this.#end.error === error;
-  }
-
-  #subscribe(): void {
-    this.#reset();
-    const subscription = (this.#subscription = new Subscription());
-    const follow = (event: RelayedEvent | ClusterEvent): event is RelayedEvent => {
-      this.positions.receive(event);
-      if (isClusterEvent(event)) return false;
-      this.#followed.receive(event);
-      return true;
-    };
-    const observer = {
-      next: (event: RelayedEvent) => {
-        for (const run of this.#runs) run.next(event);
-      },
-      error: (error: unknown) => {
-        this.#end = { error };
-        for (const run of this.#runs) run.error(error);
-        this.#onStop(error);
-      },
-      complete: () => {
-        this.#end = 'complete';
-        for (const run of this.#runs) run.complete();
-      },
-    };
-    subscription.add(this.#source.pipe(filter(follow)).subscribe(observer));
-  }
-
-  #reset(): void {
-    this.#subscription?.unsubscribe();
-    this.#subscription = this.#end = undefined;
-    this.#followed = new FollowedSource({ scheduler: this.#scheduler });
-  }
-
-  #current(): readonly RelayedEvent[] {
-    const { time, state } = this.#followed;
-    // When the source sends watermarks, a frame may be later than the last one.
-    const events = snapshotSince(state.events, Math.max(time.newestAt, time.now()));
-    return state.watermark === undefined ? events : [...events, { type: 'watermark', at: state.watermark }];
-  }
+/** A subscription to the source: the state of the feed so far, and how it ended. */
+interface Connection {
+  readonly followed: FollowedSource;
+  end: SourceError | 'complete' | undefined;
 }
+
+/** Shares a source between the complete feed and all topics. Subscribes to an ended source only after `restart`. */
+const shareSource = (
+  source: RelaySource,
+  positions: LogPositions,
+  scheduler: SchedulerLike,
+  onStop: (error: unknown) => void,
+) => {
+  const created = (): Connection => ({ followed: new FollowedSource({ scheduler }), end: undefined });
+  let connection = created();
+  const follow = (event: RelayedEvent | ClusterEvent): event is RelayedEvent => {
+    positions.receive(event);
+    if (isClusterEvent(event)) return false;
+    connection.followed.receive(event);
+    return true;
+  };
+  // Called before the subscribers receive the end. `tap` would cost a call for each frame.
+  const ended = (end: Connection['end']) => {
+    connection.end = end;
+    return of(true);
+  };
+  const shared$: Observable<RelayedEvent> = defer(() => {
+    const own = (connection = created());
+    return source.pipe(
+      filter(follow),
+      // Calls `onStop` after the subscribers have received the error, because it may call `restart`.
+      finalize(() => {
+        if (own.end === undefined) connection = created();
+        else if (own.end !== 'complete') onStop(own.end.error);
+      }),
+    );
+  }).pipe(
+    share<RelayedEvent>({
+      connector: fanOut,
+      resetOnError: (error: unknown) => ended({ error }),
+      resetOnComplete: () => ended('complete'),
+    }),
+  );
+  return {
+    // Late subscribers first receive the state of the feed. `merge` would cost each frame two calls.
+    events$: new Observable<RelayedEvent>((subscriber) => {
+      const { end, followed } = connection;
+      for (const event of stateOf(followed)) subscriber.next(event);
+      if (end === 'complete') subscriber.complete();
+      else if (end !== undefined) subscriber.error(end.error);
+      else subscriber.add(shared$.subscribe(subscriber));
+    }),
+    restart: () => {
+      if (connection.end !== undefined) connection = created();
+    },
+    hasFailedWith: (error: unknown) => typeof connection.end === 'object' && connection.end.error === error,
+  };
+};
+
+const stateOf = ({ time, state }: FollowedSource): readonly RelayedEvent[] => {
+  // When the source sends watermarks, a frame may be later than the last one.
+  const events = snapshotSince(state.events, Math.max(time.newestAt, time.now()));
+  return state.watermark === undefined ? events : [...events, { type: 'watermark', at: state.watermark }];
+};
