@@ -330,6 +330,18 @@ describe('settle', () => {
     expect(marks().at(-1)).toBeGreaterThan(300);
   });
 
+  it('joins the oldest gaps of the ledger when more than 1,000 wait for the feed to open', () => {
+    const { feed$, ledger$, emitted } = settled();
+    feed$.next(disconnected(10));
+    for (let n = 1; n <= 1_100; n += 1) ledger$.next(gapOf(10 * n, 10 * n + 5));
+    feed$.next(opened(20_000));
+    feed$.next(gapOf(10, 20_000));
+    const gaps = emitted.filter((event) => event.type === 'gap').slice(1);
+    expect(gaps).toHaveLength(1_000);
+    expect(gaps[0]).toMatchObject({ from: 10, to: 1_015 });
+    expect(gaps.at(-1)).toEqual(gapOf(11_000, 11_005));
+  });
+
   it('goes on after the end of the feed until its trades are decided, and then completes', () => {
     const { feed, feed$, ledger, lines, ends } = settled();
     feed(100, 'a', 'b');
