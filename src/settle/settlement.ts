@@ -120,10 +120,8 @@ export class Settlement<V, K> {
     while (this.#count > maxTrades || this.#bytes > maxBytes) {
       const lists = [this.#decided, this.#lone, this.#waiting, this.#queued];
       const { first, side } = lists.find((list) => list.first !== undefined) ?? {};
-      if (first === undefined) {
-        if (this.#steps.length === 0) return;
-        this.#foldStep();
-      } else {
+      if (first === undefined) this.#foldStep();
+      else {
         const at = this.#now === -Infinity ? first.since : this.#now;
         if (side !== undefined) this.#emit(first, 'unknown', at, { because: { side, why: 'evicted' } });
         const waitMs = side === 'ledger' ? this.#limits.withinMs : graceMs;

@@ -15,7 +15,7 @@ it.each([
   ['standing', 'a ledger that stands still'],
   ['moving', 'a ledger that moves'],
 ])(
-  'many trades fit into a heap of 64 MB (%s: %s)',
+  'settle keeps its bounds in a heap of 64 MB (%s: %s)',
   async (kind) => {
     const args = ['--max-old-space-size=64', programOf('memory.mjs'), String(count), kind];
     const { stdout } = await promisify(execFile)(process.execPath, args);

@@ -46,9 +46,9 @@ const confirmedOver = async (
   return { ...(await outcome), seenAt };
 };
 
-describe('settle', () => {
+describe('settle with a whole feed', () => {
   it.each(['main', 'worker'] as const)(
-    'has the outcomes of a feed that is received in the %s thread',
+    'confirms a trade of a feed that is received in the %s thread',
     async (receiveIn) => {
       await using service = await startTradeFeedService({ sources: {} });
       const apiKey = service.createAccount({ plan: 'developer' }).createApiKey();
@@ -58,7 +58,7 @@ describe('settle', () => {
     },
   );
 
-  it('has the outcomes of a feed over a relay', async () => {
+  it('confirms a trade of a feed over a relay', async () => {
     await using service = await startTradeFeedService({ sources: {} });
     const apiKey = service.createAccount({ plan: 'developer' }).createApiKey();
     const relay = createRelay(tradeFeedEvents$('raw', { baseUrl: service.baseUrl, apiKey }));
@@ -75,7 +75,7 @@ describe('settle', () => {
     }
   });
 
-  it('has the same outcomes for a recording of the feed', async () => {
+  it('emits the same outcomes for a recording of the feed as live', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'settle-'));
     const begin = 1_700_000_000_000;
     const events = [
@@ -113,7 +113,7 @@ describe('settle', () => {
     }
   });
 
-  it('has the outcomes of a shared feed beside another operator, and of a second subscription', async () => {
+  it('emits the same outcomes to two subscribers of a shared feed, beside a window', async () => {
     const source$ = new Subject<
       ReturnType<typeof opened> | ReturnType<typeof frameOf> | ReturnType<typeof watermark>
     >();

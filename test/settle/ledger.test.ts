@@ -79,77 +79,109 @@ const permutations = <T>(values: readonly T[]): readonly (readonly T[])[] =>
     ? [values]
     : values.flatMap((value, n) => permutations(values.toSpliced(n, 1)).map((rest) => [value, ...rest]));
 
+const fetchParent = ({ parent }: Block) => of(blocks[parent]);
+
 describe('ledger', () => {
-  it('emits a step and a watermark for each block', () => {
-    const { receive, lines } = driven();
-    receive('1', '2');
-    expect(lines).toEqual(['1: +1', '| 1', '2: +2', '| 2']);
+  it.each<[title: string, received: string, lines: readonly string[], options?: Options]>([
+    ['emits a step and a watermark for each block', '1 2', ['1: +1', '| 1', '2: +2', '| 2']],
+    [
+      'takes back what is not on the higher branch, in one step',
+      "1 2 3 4 3' 4' 5'",
+      [
+        '1: +1',
+        '| 1',
+        '2: +2',
+        '| 2',
+        '3: +3',
+        '| 3',
+        '4: +4',
+        '| 4',
+        '| 5',
+        "6: +3' +4' -4 -3",
+        '| 6',
+        "7: +5'",
+        '| 7',
+      ],
+    ],
+    [
+      'follows the later of two equal heights, and does not switch back',
+      "1 2 3 3' 3 3",
+      ['1: +1', '| 1', '2: +2', '| 2', '3: +3', '| 3', "4: +3' -3", '| 4', '| 5', '| 6'],
+    ],
+    [
+      'holds a block out of order, without a watermark, until the one before it arrives',
+      '1 3 2',
+      ['1: +1', '| 1', '3: +2 late', '3: +3 late', '| 3'],
+    ],
+    [
+      'fetches missing parents, and their steps are late',
+      '1 4',
+      ['1: +1', '| 1', '2: +2 late', '2: +3 late', '2: +4 late', '| 2'],
+      { fetchParent },
+    ],
+    [
+      'shows a reorganization of equal height with the next block, as viem does',
+      "1 2 3 4'",
+      ['1: +1', '| 1', '2: +2', '| 2', '3: +3', '| 3', "4: +3' +4' -3 late", '| 4'],
+      { fetchParent },
+    ],
+    [
+      'takes everything back for a branch that begins below its first block',
+      "3 4 5'",
+      ['1: +3', '| 1', '2: +4', '| 2', "3: +3' +4' +5' -4 -3 late", '| 3'],
+      { fetchParent },
+    ],
+    ['waits for a missing block while maxHeld blocks are above it', "1 2 4' 5'", ['1: +1', '| 1', '2: +2', '| 2']],
+    [
+      'doubts what it has confirmed when more than maxHeld blocks wait for a missing one',
+      "1 2 4' 5'",
+      ['1: +1', '| 1', '2: +2', '| 2', 'gap 2-4', "4: +4' ?2 ?1 late", "4: +5' late", '| 4'],
+      { maxHeld: 1 },
+    ],
+    [
+      'follows another branch while a block waits for a missing one',
+      "1 2 4 3' 4' 5'",
+      ['1: +1', '| 1', '2: +2', '| 2', "4: +3'", "5: +4'", "6: +5'"],
+    ],
+    [
+      'has a gap when the branch of a block that waits stays behind',
+      "1 2 4 3' 4' 5'",
+      ['1: +1', '| 1', '2: +2', '| 2', "4: +3'", "5: +4'", "6: +5'", 'gap 2-6', '| 6'],
+      { maxHeld: 1 },
+    ],
+    [
+      'forgets blocks that are deeper than depth, and follows no fork of them',
+      "1 2 3 4 3'",
+      ['1: +1', '| 1', '2: +2', '| 2', '3: +3', '| 3', '4: +4', '| 4', '| 5'],
+      { depth: 1 },
+    ],
+  ])('%s', (...[, received, lines, options]) => {
+    const world = driven(options);
+    world.receive(...received.split(' '));
+    expect(world.lines).toEqual(lines);
   });
 
-  it('takes back what is not on the higher branch, in one step', () => {
-    const { receive, steps } = driven();
-    receive('1', '2', '3', '4', "3'", "4'", "5'");
-    expect(steps.map(inWords)).toEqual(['1: +1', '2: +2', '3: +3', '4: +4', "6: +3' +4' -4 -3", "7: +5'"]);
-    expect(steps.map(({ blocks }) => blocks)).toEqual([undefined, undefined, undefined, undefined, 0, undefined]);
+  it('says how many blocks longer it is after a reorganization or a hole', () => {
+    const reorganized = driven();
+    reorganized.receive('1', '2', '3', '4', "3'", "4'", "5'");
+    expect(reorganized.steps.map(({ blocks }) => blocks)).toEqual([...Array<undefined>(4), 0, undefined]);
+    const doubting = driven({ maxHeld: 1 });
+    doubting.receive('1', '2', "4'", "5'");
+    expect(doubting.steps.at(-2)).toMatchObject({ blocks: 2, gap: { from: 2, to: 4 } });
   });
 
-  it('follows the later of two equal heights, and does not switch back', () => {
-    const { receive, steps } = driven();
-    receive('1', '2', '3', "3'", '3', '3');
-    expect(steps.map(inWords)).toEqual(['1: +1', '2: +2', '3: +3', "4: +3' -3"]);
-  });
-
-  it('ends at the same branch for each order of 6 blocks with a fork', () => {
+  it.each<[string, Options]>([
+    ['without fetchParent', { maxHeld: 6 }],
+    ['with fetchParent', { fetchParent }],
+  ])('ends at the same branch for each order of 6 blocks with a fork, %s', (_name, options) => {
     const orders = permutations(['2', '3', '4', "3'", "4'", "5'"]);
     expect(orders).toHaveLength(720);
     for (const order of orders) {
-      const { receive, steps, lines } = driven({ maxHeld: 6 });
+      const { receive, steps, lines } = driven(options);
       receive('1', ...order);
       expect([order, confirmedBy(steps)]).toEqual([order, "1 2 3' 4' 5'"]);
       expect(lines.at(-1)).toMatch(/^\|/);
     }
-  });
-
-  it('ends at the same branch for each order, with fetchParent', () => {
-    for (const order of permutations(['2', '3', '4', "3'", "4'", "5'"])) {
-      const { receive, steps } = driven({ fetchParent: ({ parent }) => of(blocks[parent]) });
-      receive('1', ...order);
-      expect([order, confirmedBy(steps)]).toEqual([order, "1 2 3' 4' 5'"]);
-    }
-  });
-
-  it('holds a block out of order, without a watermark, until the one before it arrives', () => {
-    const { receive, lines } = driven();
-    receive('1', '3', '2');
-    expect(lines).toEqual(['1: +1', '| 1', '3: +2 late', '3: +3 late', '| 3']);
-  });
-
-  it('fetches missing parents, and their steps are late', () => {
-    const { receive, lines } = driven({ fetchParent: ({ parent }) => of(blocks[parent]) });
-    receive('1', '4');
-    expect(lines).toEqual(['1: +1', '| 1', '2: +2 late', '2: +3 late', '2: +4 late', '| 2']);
-  });
-
-  it('shows a reorganization of equal height with the next block, as viem does', () => {
-    const { receive, steps } = driven({ fetchParent: ({ parent }) => of(blocks[parent]) });
-    receive('1', '2', '3', "4'");
-    expect(steps.map(inWords).at(-1)).toBe("4: +3' +4' -3 late");
-  });
-
-  it('takes everything back for a branch that begins below its first block', () => {
-    const { receive, steps } = driven({ fetchParent: ({ parent }) => of(blocks[parent]) });
-    receive('3', '4', "5'");
-    expect(confirmedBy(steps)).toBe("3' 4' 5'");
-  });
-
-  it('doubts what it has confirmed after maxHeld blocks without the one before them', () => {
-    const { receive, lines } = driven();
-    receive('1', '2', "4'", "5'");
-    expect(lines).toEqual(['1: +1', '| 1', '2: +2', '| 2']);
-    const held = driven({ maxHeld: 1 });
-    held.receive('1', '2', "4'", "5'");
-    expect(held.lines.slice(4)).toEqual(['gap 2-4', "4: +4' ?2 ?1 late", "4: +5' late", '| 4']);
-    expect(held.steps.at(-2)).toMatchObject({ blocks: 2, gap: { from: 2, to: 4 } });
   });
 
   it.each<[string, () => ObservableInput<Block | null | undefined>]>([
@@ -180,15 +212,6 @@ describe('ledger', () => {
     expect(lines.slice(2)).toEqual(['4: +2 late', '4: +3 late', '4: +4 late', '| 4']);
   });
 
-  it('goes on when the branch of a held block stays behind', () => {
-    const { receive, lines } = driven();
-    receive('1', '2', '4', "3'", "4'", "5'");
-    expect(lines.slice(4)).toEqual(["4: +3'", "5: +4'", "6: +5'"]);
-    const side = driven({ maxHeld: 1 });
-    side.receive('1', '2', '4', "3'", "4'", "5'");
-    expect(side.lines.slice(4)).toEqual(["4: +3'", "5: +4'", "6: +5'", 'gap 2-6', '| 6']);
-  });
-
   it('gives up after depth fetched blocks', () => {
     const fetched: string[] = [];
     const { receive, lines } = driven({
@@ -204,17 +227,11 @@ describe('ledger', () => {
     expect(lines.some((line) => line.startsWith('gap'))).toBe(true);
   });
 
-  it('has the time of the option at, which never decreases', () => {
+  it('takes the time of a step from the option at, and never goes back', () => {
     const times = [5, 3, 9];
     const { receive, steps } = driven({ at: () => times.shift()! });
     receive('1', '2', '3');
     expect(steps.map(({ at }) => at)).toEqual([5, 5, 9]);
-  });
-
-  it('forgets blocks that are deeper than depth', () => {
-    const { receive, steps } = driven({ depth: 1 });
-    receive('1', '2', '3', '4', "4'");
-    expect(steps.map(inWords).at(-1)).toMatch(/4/);
   });
 
   it('errors when an option throws, and completes with the source', async () => {
@@ -245,7 +262,7 @@ describe('ledger', () => {
     ['depth', { depth: 0 }],
     ['maxHeld', { maxHeld: 0 }],
     ['scheduler', { scheduler: 1 }],
-  ])('names %s when it is wrong', (name, wrong) => {
+  ])('throws an error that names %s when it is wrong', (name, wrong) => {
     const fine = { id: String, parent: String, height: Number, entries: () => [] };
     expect(() => ledger({ ...fine, ...wrong })).toThrow(new RegExp(name));
   });

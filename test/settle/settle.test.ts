@@ -9,164 +9,220 @@ import { settle } from '../../src/settle/settle.js';
 import { disconnected, frameOf, gapOf, lost, opened, watermark } from '../operators/stream.js';
 import { driven, entries, inWords, stepOf } from './support.js';
 
-/** Runs a test on a feed and a ledger that both began 100 ms ago. */
+/** Runs a feed and a ledger that both began 100 ms ago. */
 const settled = (options: Parameters<typeof driven>[0] = {}) => {
   const world = driven({ rememberMs: 20, ...options });
   world.open(0);
   return world;
 };
 
-describe('an outcome', () => {
-  it('is confirmed when the ledger has the trade, with the lead', () => {
-    const { feed, ledger, lines, outcomes } = settled();
+/**
+ * What happens, at which ms: `feed 100 ab` shows a and b; `ledger 106 A -a ?b late` is a step that confirms A, takes a
+ * back, doubts b and fills a hole. `clock 112` passes time. `no feed 103 101` says that it has been down since 101;
+ * `gap of ledger 120 145` is one of its gaps.
+ */
+const play = (history: string, options: Parameters<typeof driven>[0] = {}, depth?: number) => {
+  const world = settled(options);
+  const { feed, ledger, passTo, feed$, ledger$ } = world;
+  const sides = { feed: feed$ as Subject<unknown>, ledger: ledger$ as Subject<unknown> };
+  for (const moment of history.split(', ')) {
+    const words = moment.split(' ');
+    const [at, until] = words.slice(-2).map(Number) as [number, number];
+    const side = sides[words.at(-3) as 'feed' | 'ledger'];
+    if (moment.startsWith('no ')) side.next(disconnected(at, { endedAt: until }));
+    else if (moment.startsWith('gap of ')) side.next(gapOf(at, until));
+    else if (words[0] === 'clock') passTo(until);
+    else if (words[0] === 'feed') feed(Number(words[1]), ...(words[2] as string));
+    else {
+      const of = (mark: string) =>
+        entries(
+          words
+            .slice(2)
+            .find((word) => word.startsWith(mark))
+            ?.slice(1) ?? '',
+        );
+      const confirmed = words.slice(2).find((word) => /^[a-zA-Z]$|^(?!late)[a-z]{2,}$|^[a-zA-Z]{2}$/.test(word)) ?? '';
+      const time = Number(words[1]);
+      ledger(time, confirmed, {
+        ...(moment.includes(' -') && { reverted: of('-') }),
+        ...(moment.includes(' ?') && { doubted: of('?'), gap: gapOf(104, time) }),
+        ...(moment.endsWith(' late') && { late: true }),
+        ...(depth !== undefined && { depth }),
+      });
+    }
+  }
+  return world.lines();
+};
+
+describe('the outcome of a trade', () => {
+  it('has the state, the value, the times and the lead', () => {
+    const { feed, ledger, outcomes } = settled();
     feed(100, 'a');
     ledger(104, 'a');
-    expect(lines()).toEqual(['104 confirmed a 4']);
-    expect(outcomes()[0]).toEqual({
-      type: 'outcome',
-      state: 'confirmed',
-      key: 'a',
-      at: 104,
-      value: 'a',
-      seenAt: 100,
-      confirmedAt: 104,
-      leadMs: 4,
-    });
+    const times = { at: 104, seenAt: 100, confirmedAt: 104, leadMs: 4 };
+    expect(outcomes()).toEqual([{ type: 'outcome', state: 'confirmed', key: 'a', value: 'a', ...times }]);
   });
 
-  it('is confirmed with a negative lead when the feed shows the trade later, within graceMs', () => {
-    const { feed, ledger, lines } = settled();
-    ledger(104, 'a');
-    feed(106, 'a');
-    ledger(120);
-    expect(lines()).toEqual(['106 confirmed a -2']);
+  it.each<[title: string, history: string, lines: readonly string[], options?: object, depth?: number]>([
+    ['is confirmed when the ledger has it', 'feed 100 a, ledger 104 a', ['104 confirmed a 4']],
+    [
+      'is confirmed with a negative lead when the feed shows it later, within graceMs',
+      'ledger 104 a, feed 106 a, ledger 120',
+      ['106 confirmed a -2'],
+    ],
+    [
+      'is replaced when the ledger has another trade of the slot, also one that the feed has not shown',
+      'feed 100 abB, ledger 104 Ab',
+      ['104 replaced a by A', '104 confirmed b 4', '104 replaced B by b'],
+    ],
+    [
+      'is replaced at once when it is shown after its rival was confirmed',
+      'feed 100 A, ledger 104 A, feed 106 a, ledger 110',
+      ['104 confirmed A 4', '106 replaced a by A'],
+    ],
+    [
+      'is not replaced without the option slot, even if the ledger has slots',
+      'feed 100 a, ledger 104 a, ledger 106 A -a, ledger 120',
+      ['104 confirmed a 4', '106 reorged a, was confirmed', '109 unseen A', '116 expired a, was reorged'],
+      { slot: undefined },
+    ],
+    [
+      'is not replaced by a rival that the feed shows and the ledger does not have',
+      'feed 100 a, feed 102 A, ledger 105 a',
+      ['105 confirmed a 5', '105 replaced A by a'],
+    ],
+    ['does not expire before the ledger has passed withinMs', 'feed 100 a, ledger 110', []],
+    ['expires when the ledger has passed withinMs without it', 'feed 100 a, ledger 110, ledger 111', ['110 expired a']],
+    [
+      'is confirmed, not expired, by a block of the last ms',
+      'feed 100 a, ledger 110 a, ledger 111',
+      ['110 confirmed a 10'],
+    ],
+    [
+      'expires at the block of withinBlocks, if that is earlier than withinMs',
+      'feed 100 a, ledger 102, ledger 104',
+      ['104 expired a'],
+      { withinBlocks: 2 },
+    ],
+    [
+      'is confirmed after it expired, if a later block has it',
+      'feed 100 a, ledger 111, ledger 115 a',
+      ['110 expired a', '115 confirmed a 15, was expired'],
+    ],
+    [
+      'is reorged when its block is taken back, as is the one it replaced, and both wait again from there',
+      'feed 100 aB, ledger 104 ab, ledger 106 -ab, ledger 117',
+      [
+        ...['104 confirmed a 4', '104 replaced B by b', '106 reorged a, was confirmed', '106 reorged B, was replaced'],
+        ...['116 expired a, was reorged', '116 expired B, was reorged'],
+      ],
+      {},
+      64,
+    ],
+    [
+      'does not change when one step takes its block back and confirms it again',
+      'feed 100 a, ledger 104 a, ledger 106 a -a, ledger 108 -a',
+      ['104 confirmed a 4', '108 reorged a, was confirmed'],
+      {},
+      64,
+    ],
+    [
+      'is unseen when the feed has not shown it until graceMs after its block, and confirmed if it is shown later',
+      'ledger 104 a, ledger 112, clock 112, feed 113 a, ledger 120',
+      ['107 unseen a', '113 confirmed a -9, was unseen'],
+    ],
+    [
+      'is emitted once, however often it is shown and confirmed',
+      'feed 100 aa, ledger 104 a, ledger 105 a, feed 106 a, ledger 125',
+      ['104 confirmed a 4'],
+    ],
+    ['is not emitted for an item whose key is undefined', 'feed 100 ?, ledger 120', []],
+    [
+      'is unknown when its block is doubted, and confirmed when a later step has it',
+      'feed 100 aB, ledger 104 ab, ledger 106 ?ab, ledger 108 a',
+      [
+        ...['104 confirmed a 4', '104 replaced B by b'],
+        ...['106 unknown a ledger gap, was confirmed', '106 unknown B ledger gap, was replaced'],
+        ...['107 unknown b ledger gap', '108 confirmed a 8, was unknown'],
+      ],
+      {},
+      64,
+    ],
+    [
+      'is not decided by a ledger that stands still, whatever the clock says',
+      'feed 100 a, clock 5000, ledger 5000 a',
+      ['110 expired a'],
+    ],
+    [
+      'is corrected from unseen to unknown when a stall of the feed becomes known later',
+      'feed 100 a, ledger 104 b, ledger 110, clock 115, no feed 115 101',
+      ['107 unseen b', '110 unknown b feed gap, was unseen'],
+    ],
+    [
+      'is corrected from expired to unknown when a stall of the ledger becomes known later',
+      'feed 100 a, ledger 112, no ledger 113 108',
+      ['110 expired a', '112 unknown a ledger gap, was expired'],
+    ],
+    [
+      'stays expired after a hole outside the time that it waited, though a late step came at its end',
+      'feed 100 ab, ledger 105, ledger 140 b late, gap of ledger 120 145',
+      ['140 confirmed b 40 late', '140 expired a'],
+    ],
+    [
+      'is corrected from expired to unknown by a hole in the time that it waited',
+      'feed 100 ab, ledger 105, ledger 140 b late, gap of ledger 108 146',
+      ['140 confirmed b 40 late', '140 expired a', '140 unknown a ledger gap, was expired'],
+    ],
+    [
+      'stays expired after a hole from before its block was taken back',
+      'feed 100 a, ledger 104 a, ledger 106 -a, ledger 120, gap of ledger 101 103',
+      ['104 confirmed a 4', '106 reorged a, was confirmed', '116 expired a, was reorged'],
+    ],
+    [
+      'is confirmed late by a step that fills a hole, before the decisions in that hole',
+      'feed 100 a, ledger 105, ledger 140 a late',
+      ['140 confirmed a 40 late'],
+    ],
+    [
+      'is remembered longer when the feed shows it again, and a new one when it is shown after that',
+      'feed 100 a, ledger 104 a, feed 112 a, ledger 112, feed 121 a, ledger 121, feed 140 a, ledger 155',
+      ['104 confirmed a 4', '150 expired a'],
+      { rememberMs: 10 },
+    ],
+    [
+      'is remembered until its block is depth steps deep',
+      'feed 100 a, ledger 104 a, ledger 150, ledger 200 -a',
+      ['104 confirmed a 4', '200 reorged a, was confirmed'],
+      { rememberMs: 2 },
+      3,
+    ],
+    [
+      'is unknown when it is evicted: decided trades go first, then those that only the ledger has, then those that wait',
+      'feed 100 ab, ledger 101 a, feed 102 cd, ledger 103 x, feed 104 e, ledger 120',
+      [
+        ...['101 confirmed a 1', '101 unknown b ledger evicted', '103 unknown x feed evicted'],
+        // A step that waits counts as one, too.
+        ...['103 unknown c ledger evicted', '112 unknown d ledger evicted', '114 unknown e ledger evicted'],
+      ],
+      { maxTrades: 3 },
+    ],
+    [
+      'is unknown when more than maxTrades wait behind a ledger that stands still',
+      'feed 100 abcd',
+      ['100 unknown a ledger evicted'],
+      { maxTrades: 3 },
+    ],
+    ['is not evicted by as many bytes as maxBytes', 'feed 100 abcd', [], { maxBytes: 8 }],
+    [
+      'is unknown when more than maxBytes wait behind a ledger that stands still',
+      'feed 100 abcd, feed 101 ef',
+      ['100 unknown a ledger evicted', '100 unknown b ledger evicted'],
+      { maxBytes: 8 },
+    ],
+  ])('%s', (...[, history, lines, options, depth]) => {
+    expect(play(history, options, depth)).toEqual(lines);
   });
 
-  it('is replaced when the ledger has another trade of the slot, also one that the feed has not shown', () => {
-    const { feed, ledger, lines } = settled();
-    feed(100, 'a', 'b', 'B');
-    ledger(104, 'Ab');
-    expect(lines()).toEqual(['104 replaced a by A', '104 confirmed b 4', '104 replaced B by b']);
-  });
-
-  it('is replaced at once for a trade that is shown after its rival was confirmed', () => {
-    const { feed, ledger, lines } = settled();
-    feed(100, 'A');
-    ledger(104, 'A');
-    feed(106, 'a');
-    ledger(110);
-    expect(lines()).toEqual(['104 confirmed A 4', '106 replaced a by A']);
-  });
-
-  it('is not replaced without slot, also if the ledger has slots', () => {
-    const { feed, ledger, lines } = settled({ slot: undefined });
-    feed(100, 'a');
-    ledger(104, 'a');
-    ledger(106, 'A', { reverted: entries('a') });
-    ledger(120);
-    expect(lines()).toEqual([
-      '104 confirmed a 4',
-      '106 reorged a, was confirmed',
-      '109 unseen A',
-      '116 expired a, was reorged',
-    ]);
-  });
-
-  it('is not replaced by a rival that is only shown', () => {
-    const { feed, ledger, lines } = settled();
-    feed(100, 'a');
-    feed(102, 'A');
-    ledger(105, 'a');
-    expect(lines()).toEqual(['105 confirmed a 5', '105 replaced A by a']);
-  });
-
-  it('is expired after withinMs without the trade, and not before the ledger has passed that time', () => {
-    const { feed, ledger, lines } = settled();
-    feed(100, 'a');
-    ledger(110);
-    expect(lines()).toEqual([]);
-    ledger(111);
-    expect(lines()).toEqual(['110 expired a']);
-  });
-
-  it('is confirmed, not expired, by a block of the last ms', () => {
-    const { feed, ledger, lines } = settled();
-    feed(100, 'a');
-    ledger(110, 'a');
-    ledger(111);
-    expect(lines()).toEqual(['110 confirmed a 10']);
-  });
-
-  it('is expired at the block of withinBlocks, if that is earlier', () => {
-    const { feed, ledger, lines } = settled({ withinBlocks: 2 });
-    feed(100, 'a');
-    ledger(102);
-    ledger(104);
-    expect(lines()).toEqual(['104 expired a']);
-  });
-
-  it('is confirmed late after it expired', () => {
-    const { feed, ledger, lines } = settled();
-    feed(100, 'a');
-    ledger(111);
-    ledger(115, 'a');
-    expect(lines()).toEqual(['110 expired a', '115 confirmed a 15, was expired']);
-  });
-
-  it('is reorged when its block is taken back, and waits again from there', () => {
-    const { feed, ledger, lines } = settled();
-    feed(100, 'a', 'B');
-    ledger(104, 'ab', { depth: 64 });
-    ledger(106, '', { reverted: entries('ab'), depth: 64 });
-    expect(lines()).toEqual([
-      '104 confirmed a 4',
-      '104 replaced B by b',
-      '106 reorged a, was confirmed',
-      '106 reorged B, was replaced',
-    ]);
-    ledger(117);
-    expect(lines().slice(-2)).toEqual(['116 expired a, was reorged', '116 expired B, was reorged']);
-  });
-
-  it('moves silently when one step takes its block back and confirms it again', () => {
-    const { feed, ledger, lines } = settled();
-    feed(100, 'a');
-    ledger(104, 'a', { depth: 64 });
-    ledger(106, 'a', { reverted: entries('a'), depth: 64 });
-    ledger(108, '', { reverted: entries('a'), depth: 64 });
-    expect(lines()).toEqual(['104 confirmed a 4', '108 reorged a, was confirmed']);
-  });
-
-  it('is unseen when the feed has not shown it until graceMs after the confirmation, and confirmed if it is shown later', () => {
-    const { feed, ledger, passTo, lines } = settled();
-    ledger(104, 'a');
-    ledger(112);
-    passTo(112);
-    expect(lines()).toEqual(['107 unseen a']);
-    feed(113, 'a');
-    ledger(120);
-    expect(lines()).toEqual(['107 unseen a', '113 confirmed a -9, was unseen']);
-  });
-
-  it('is emitted once for a trade that is shown or confirmed more than once', () => {
-    const { feed, ledger, lines } = settled();
-    feed(100, 'a', 'a');
-    ledger(104, 'a');
-    ledger(105, 'a');
-    feed(106, 'a');
-    ledger(125);
-    expect(lines()).toEqual(['104 confirmed a 4']);
-  });
-
-  it('ignores items whose key is undefined', () => {
-    const { feed, ledger, lines } = settled();
-    feed(100, '?');
-    ledger(120);
-    expect(lines()).toEqual([]);
-  });
-});
-
-describe('an outcome that nobody can know', () => {
   it('is unknown where the ledger had an outage, also one that is not over', () => {
     const { feed, ledger, ledger$, lines } = settled();
     feed(100, 'a');
@@ -192,7 +248,7 @@ describe('an outcome that nobody can know', () => {
     expect(lines()).toEqual(['104 confirmed a 4', '107 unknown b feed gap']);
   });
 
-  it('is unknown before a side has begun', () => {
+  it('is unknown for the time before a side has begun', () => {
     const { feed, feed$, ledger, ledger$, lines } = driven({ rememberMs: 20 });
     feed$.next(opened(0));
     feed(100, 'a');
@@ -203,94 +259,21 @@ describe('an outcome that nobody can know', () => {
     expect(lines()).toEqual(['107 unseen b', '110 unknown a ledger start', '125 expired c']);
   });
 
-  it('decides nothing before the other side has begun', () => {
-    const { feed, feed$, passTo, emitted, lines } = driven();
+  it('is not decided before the other side has begun', () => {
+    const { feed, feed$, passTo, emitted } = driven();
     feed$.next(opened(0));
     feed(100, 'a');
     passTo(1_000);
-    expect(lines()).toEqual([]);
     expect(emitted.map(({ type }) => type)).toEqual(['opened']);
   });
 
-  it('is unknown when blocks are doubted, and confirmed when a later step has it', () => {
-    const { feed, ledger, lines } = settled();
-    feed(100, 'a', 'B');
-    ledger(104, 'ab', { depth: 64 });
-    ledger(106, '', { doubted: entries('ab'), gap: gapOf(104, 106), depth: 64 });
-    ledger(108, 'a', { depth: 64 });
-    expect(lines()).toEqual([
-      '104 confirmed a 4',
-      '104 replaced B by b',
-      '106 unknown a ledger gap, was confirmed',
-      '106 unknown B ledger gap, was replaced',
-      '107 unknown b ledger gap',
-      '108 confirmed a 8, was unknown',
-    ]);
-  });
-});
-
-describe('the rules', () => {
-  it('a ledger that stands still decides nothing, whatever the clock says', () => {
-    const { feed, passTo, ledger, lines } = settled();
-    feed(100, 'a');
-    passTo(5_000);
-    expect(lines()).toEqual([]);
-    ledger(5_000, 'a');
-    expect(lines()).toEqual(['110 expired a']);
+  it('is unknown when the steps that wait for a feed that has not begun exceed maxTrades', () => {
+    const { ledger, lines } = driven({ maxTrades: 2 });
+    ledger(100, 'abc');
+    expect(lines()).toEqual(['100 unknown a feed evicted']);
   });
 
-  it('a stall that is known late corrects what was decided during it', () => {
-    const { feed, feed$, ledger, passTo, lines } = settled();
-    feed(100, 'a');
-    ledger(104, 'b');
-    ledger(110);
-    passTo(112);
-    expect(lines()).toEqual(['107 unseen b']);
-    passTo(115);
-    feed$.next(disconnected(115, { endedAt: 101 }));
-    expect(lines().at(-1)).toMatch(/unknown b feed gap, was unseen$/);
-  });
-
-  it('a stall of the ledger that is known late corrects what has expired', () => {
-    const { feed, ledger, ledger$, lines } = settled();
-    feed(100, 'a');
-    ledger(112);
-    expect(lines()).toEqual(['110 expired a']);
-    ledger$.next(disconnected(113, { endedAt: 108 }));
-    expect(lines().at(-1)).toMatch(/unknown a ledger gap, was expired$/);
-  });
-
-  it('a hole corrects what has expired only if it is in the time that the trade waited', () => {
-    const { feed, ledger, ledger$, lines } = settled();
-    feed(100, 'a', 'b');
-    ledger(105);
-    // The step fills a hole, so `a` expires after it, at its time.
-    ledger(140, 'b', { late: true });
-    ledger$.next(gapOf(120, 145));
-    expect(lines()).toEqual(['140 confirmed b 40 late', '140 expired a']);
-    ledger$.next(gapOf(108, 146));
-    expect(lines().slice(2)).toEqual(['140 unknown a ledger gap, was expired']);
-  });
-
-  it('a hole from before its block was taken back does not correct what has expired', () => {
-    const { feed, ledger, ledger$, lines } = settled();
-    feed(100, 'a');
-    ledger(104, 'a');
-    ledger(106, '', { reverted: entries('a') });
-    ledger(120);
-    ledger$.next(gapOf(101, 103));
-    expect(lines().slice(2)).toEqual(['116 expired a, was reorged']);
-  });
-
-  it('a step that fills a hole counts before the decisions in the hole, and its outcomes are late', () => {
-    const { feed, ledger, lines } = settled();
-    feed(100, 'a');
-    ledger(105);
-    ledger(140, 'a', { late: true });
-    expect(lines()).toEqual(['140 confirmed a 40 late']);
-  });
-
-  it('a step that fills a hole does not overtake the steps before it', () => {
+  it('is doubted by a step that fills a hole only after the steps before it', () => {
     const { feed, ledger$, lines } = settled();
     feed(100, 'a');
     ledger$.next(stepOf(105, 'a'));
@@ -300,7 +283,7 @@ describe('the rules', () => {
     expect(lines()).toEqual(['105 confirmed a 5', '140 unknown a ledger gap, was confirmed']);
   });
 
-  it('waits for late items, with allowedLatenessMs', () => {
+  it('counts an item that is late by less than allowedLatenessMs', () => {
     const { feed$, passTo, ledger, lines } = settled({ allowedLatenessMs: 5 });
     ledger(104, 'a');
     passTo(108);
@@ -308,65 +291,10 @@ describe('the rules', () => {
     ledger(125);
     expect(lines()).toEqual(['104 confirmed a 1']);
   });
+});
 
-  it('a repeated sight renews the memory, and one after it is a new trade', () => {
-    const { feed, ledger, lines } = settled({ rememberMs: 10 });
-    feed(100, 'a');
-    ledger(104, 'a');
-    feed(112, 'a');
-    ledger(112);
-    feed(121, 'a');
-    ledger(121);
-    feed(140, 'a');
-    ledger(155);
-    expect(lines()).toEqual(['104 confirmed a 4', '150 expired a']);
-  });
-
-  it('remembers an outcome until its block is depth steps deep', () => {
-    const { feed, ledger, lines } = settled({ rememberMs: 2 });
-    feed(100, 'a');
-    ledger(104, 'a', { depth: 3 });
-    ledger(150, '', { depth: 3 });
-    ledger(200, '', { reverted: entries('a'), depth: 3 });
-    expect(lines()).toEqual(['104 confirmed a 4', '200 reorged a, was confirmed']);
-  });
-
-  it('evicts decided trades first, then those that only the ledger has, then those that wait', () => {
-    const { feed, ledger, lines } = settled({ maxTrades: 3 });
-    feed(100, 'a', 'b');
-    ledger(101, 'a');
-    feed(102, 'c', 'd');
-    expect(lines()).toEqual(['101 confirmed a 1']);
-    ledger(103, 'x');
-    feed(104, 'e');
-    expect(lines().slice(1)).toEqual(['101 unknown b ledger evicted', '103 unknown x feed evicted']);
-    ledger(120);
-    // A step that waits counts as one, too.
-    expect(lines().slice(3)).toEqual([
-      '103 unknown c ledger evicted',
-      '112 unknown d ledger evicted',
-      '114 unknown e ledger evicted',
-    ]);
-  });
-
-  it('counts what waits behind a ledger that stands still, in trades and in bytes', () => {
-    const byCount = settled({ maxTrades: 3 });
-    byCount.feed(100, 'a', 'b', 'c', 'd');
-    expect(byCount.lines()).toEqual(['100 unknown a ledger evicted']);
-    const byBytes = settled({ maxBytes: 8 });
-    byBytes.feed(100, 'a', 'b', 'c', 'd');
-    expect(byBytes.lines()).toEqual([]);
-    byBytes.feed(101, 'e', 'f');
-    expect(byBytes.lines()).toEqual(['100 unknown a ledger evicted', '100 unknown b ledger evicted']);
-  });
-
-  it('counts the steps that wait for a feed that has not begun', () => {
-    const { ledger, lines } = driven({ maxTrades: 2 });
-    ledger(100, 'abc');
-    expect(lines()).toEqual(['100 unknown a feed evicted']);
-  });
-
-  it('copies the bytes of a frame that waits, unless keep takes less', async () => {
+describe('settle', () => {
+  it('copies the bytes of a frame that waits', async () => {
     const chunk = Buffer.alloc(64 * 1024, 'x');
     const frame = new Frame('raw', chunk.subarray(0, 4), false, 10, 1);
     const events = [opened(0), frame] as FeedEvent[];
@@ -402,6 +330,18 @@ describe('the rules', () => {
     expect(marks().at(-1)).toBeGreaterThan(300);
   });
 
+  it('joins the oldest gaps of the ledger when more than 1,000 wait for the feed to open', () => {
+    const { feed$, ledger$, emitted } = settled();
+    feed$.next(disconnected(10));
+    for (let n = 1; n <= 1_100; n += 1) ledger$.next(gapOf(10 * n, 10 * n + 5));
+    feed$.next(opened(20_000));
+    feed$.next(gapOf(10, 20_000));
+    const gaps = emitted.filter((event) => event.type === 'gap').slice(1);
+    expect(gaps).toHaveLength(1_000);
+    expect(gaps[0]).toMatchObject({ from: 10, to: 1_015 });
+    expect(gaps.at(-1)).toEqual(gapOf(11_000, 11_005));
+  });
+
   it('goes on after the end of the feed until its trades are decided, and then completes', () => {
     const { feed, feed$, ledger, lines, ends } = settled();
     feed(100, 'a', 'b');
@@ -431,7 +371,7 @@ describe('the rules', () => {
     expect(world.ends).toEqual(['Error: over']);
   });
 
-  it('says that the ledger ended for trades that wait longer than it lasted', () => {
+  it('makes trades that wait longer than the ledger lasted unknown, because it ended', () => {
     const { feed, ledger, ledger$, passTo, lines } = settled();
     feed(100, 'a');
     ledger(104);
@@ -439,9 +379,7 @@ describe('the rules', () => {
     passTo(130);
     expect(lines()).toEqual(['110 unknown a ledger end']);
   });
-});
 
-describe('settle', () => {
   it('errors when key, slot or keep throws, and unsubscribes from both', () => {
     for (const name of ['key', 'slot', 'keep'] as const) {
       const world = settled({
@@ -455,7 +393,7 @@ describe('settle', () => {
     }
   });
 
-  it('errors on a ledger value that is no step', () => {
+  it('errors when the ledger emits something other than a step or an event', () => {
     const { ledger$, ends } = settled();
     ledger$.next({ ...stepOf(1, ''), at: NaN });
     expect(ends[0]).toMatch(/ledger\$/);
@@ -476,7 +414,7 @@ describe('settle', () => {
     expect([world.feed$.observed, world.ledger$.observed]).toEqual([false, false]);
   });
 
-  it('has a state for each subscriber', () => {
+  it('keeps the trades of each subscriber apart', () => {
     const world = settled();
     world.feed(100, 'a');
     const second: string[] = [];
@@ -525,16 +463,16 @@ describe('settle', () => {
     ['maxBytes', { maxBytes: 0 }, /maxBytes/],
     ['scheduler', { scheduler: {} }, /scheduler/],
     ['an unknown option', { within: 1 }, /within/],
-  ])('names %s when it is wrong', (_name, wrong, expected) => {
+  ])('throws an error that names the wrong option: %s', (_name, wrong, expected) => {
     expect(() => settle(NEVER, { key: () => 'a', withinMs: 1, ...wrong })).toThrow(expected);
   });
 
-  it('names ledger$ when it is no Observable', () => {
+  it('throws an error that names ledger$ when it is no Observable', () => {
     expect(() => settle(undefined as never, { key: () => 'a', withinMs: 1 })).toThrow(/ledger\$/);
   });
 });
 
-describe('windows of outcomes', () => {
+describe('windows with outcomeStats', () => {
   it('add up to the final state, whatever was corrected', async () => {
     const feed$ = new Subject<FeedEvent>();
     const ledger$ = new Subject<LedgerStep<string> | FeedEvent>();
@@ -581,7 +519,7 @@ describe('windows of outcomes', () => {
     expect(outcomes.some(({ previous }) => previous !== undefined)).toBe(true);
   });
 
-  it('have the coverage and the leads', () => {
+  it('know the coverage, and the leads to 19 %', () => {
     const outcome = (state: 'confirmed' | 'unseen', leadMs?: number, previous?: object) =>
       ({ type: 'outcome', state, key: 'a', at: 0, leadMs, previous }) as unknown as Outcome<string, string>;
     const stats = [10, 100, 1_000, -50, 0.5]
@@ -608,8 +546,8 @@ describe('windows of outcomes', () => {
   });
 });
 
-describe('a feed that stopped', () => {
-  it('is unknown for the time between, after a new subscription of it', async () => {
+describe('settle with a feed that stopped', () => {
+  it('knows nothing of the time until the feed is subscribed again', async () => {
     const events = concat(
       of(opened(0), frameOf('a', 100), { type: 'stopped', at: 101, failure: lost(101) } as FeedEvent),
       of(opened(110, 1), frameOf('b', 111), watermark(200)),
@@ -643,7 +581,7 @@ describe('a feed that stopped', () => {
   });
 });
 
-it('leadAt returns the longest lead for a share above all, and nothing without leads', () => {
+it('leadAt returns the longest lead for a share above 1, and undefined without leads', () => {
   const stats = outcomeStats.seed();
   expect(leadAt(stats, 0.5)).toBeUndefined();
   expect(leadAt({ leads: { 1: 1 } }, 1.5)).toBe(leadAt({ leads: { 1: 1 } }, 1));
