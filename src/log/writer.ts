@@ -45,6 +45,8 @@ interface Write {
   written: number;
 }
 
+const noWrite = { bytes: '', written: 0 };
+
 /** A disk that takes no lines. */
 interface Outage {
   readonly from: number;
@@ -154,7 +156,8 @@ export class LogWriter {
       return;
     }
     this.#queue.add(recordLine(before.offset, record, time, at), before);
-    if (this.#queue.length + (this.#inFlight?.bytes.length ?? 0) > this.#settings.maxWaitingBytes) this.#flush();
+    const { bytes, written } = this.#inFlight ?? noWrite;
+    if (this.#queue.length + bytes.length - written > this.#settings.maxWaitingBytes) this.#flush();
     else this.#schedule();
   }
 
