@@ -5,6 +5,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { lastValueFrom, toArray } from 'rxjs';
+import { feedLog } from 'rx-trade-feed/log';
 import { startTradeFeedService } from 'rx-trade-feed/testing';
 import { startBroker } from '../../test/peers/brokers.mjs';
 import { checkLog } from './check-log.mjs';
@@ -45,6 +47,7 @@ export const startCluster = async (kind, rate) => {
     if (event.type === 'handshake-accepted') handshakes.push(Date.now());
   });
   const replicas = [];
+  const appended = join(folder, 'log');
   let pushed = 0;
   const startedAt = performance.now();
   const pump = setInterval(() => {
@@ -54,7 +57,7 @@ export const startCluster = async (kind, rate) => {
 
   const start = async (name) => {
     const own = await startLink(() => broker.port);
-    const argument = { kind, port: own.port, baseUrl: service.baseUrl, apiKey, name };
+    const argument = { kind, port: own.port, baseUrl: service.baseUrl, apiKey, name, log: appended };
     const child = fork(new URL('replica.mjs', import.meta.url), [JSON.stringify(argument)]);
     const replica = { name, child, link: own, log: [], roles: [], status: { role: 'left' }, isEnded: false };
     child.on('message', ({ entries = [], status, at }) => {
@@ -92,6 +95,8 @@ export const startCluster = async (kind, rate) => {
     },
     violations: () =>
       replicas.flatMap(({ name, log }) => checkLog(log).violations.map((violation) => `${name}: ${violation}`)),
+    /** Checks the log to which the owners have appended. */
+    checkAppended: async () => checkLog(await entriesOf(appended)),
     close: async () => {
       clearInterval(pump);
       for (const { child, link: own } of replicas) {
@@ -104,4 +109,15 @@ export const startCluster = async (kind, rate) => {
       rmSync(folder, { recursive: true, force: true });
     },
   };
+};
+
+/** Returns the frames and gaps of a log as a replica reports them. */
+const entriesOf = async (path) => {
+  const records = await lastValueFrom(feedLog(path).read$({ follow: false }).pipe(toArray()));
+  return records.flatMap((record) => {
+    if (record.type === 'gap') return [{ type: 'gap', missed: record.missed }];
+    if (record.type !== 'frame') return [];
+    const number = Number.parseInt(record.text(), 10);
+    return [{ type: 'frames', from: number, to: number }];
+  });
 };

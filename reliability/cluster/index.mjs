@@ -45,9 +45,10 @@ try {
   failure = error;
 }
 const violations = cluster.violations();
+const appended = await cluster.checkAppended();
 const sent = cluster.pushed();
 await cluster.close();
-for (const line of [...violations, ...(failure ? [failure.message] : [])]) console.log(line);
+for (const line of [...violations, ...appended.violations, ...(failure ? [failure.message] : [])]) console.log(line);
 
 const of = (name) => results.filter((each) => each.name.includes(name));
 const percentile = (numbers, share) => {
@@ -97,6 +98,7 @@ await report({
   goals: [
     holds('all scenarios ended with three replicas that receive frames', failure === undefined),
     exactly('replicas that emit frames twice, out of order, or with a loss that no gap reports', violations.length, 0),
+    exactly('the same in the log to which the owners append', appended.violations.length, 0),
     ...(isComplete && !quick ? whenFast : []),
   ],
   tables: [
@@ -112,6 +114,6 @@ await report({
       rows: rowsOf(['claimMs', 'keyMs', 'openMs', 'ms']).filter(([, , claim]) => claim !== '–'),
     },
   ],
-  facts: { frames: sent, replicas: cluster.replicas.length },
+  facts: { frames: sent, 'frames in the log': appended.frames, replicas: cluster.replicas.length },
 });
 process.exit();

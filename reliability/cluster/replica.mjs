@@ -1,8 +1,11 @@
-// One replica of the check: a process that reports what it emits. Its argument is a JSON object.
+// One replica of the check: a process that reports what it emits, and appends it to a log while it owns the connection. Its argument is a JSON
+// object.
+import { retry } from 'rxjs';
 import { createFeedCluster } from 'rx-trade-feed/cluster';
+import { feedLog } from 'rx-trade-feed/log';
 import { connectEngine } from '../../test/peers/brokers.mjs';
 
-const { kind, port, baseUrl, apiKey, name } = JSON.parse(process.argv[2]);
+const { kind, port, baseUrl, apiKey, name, log } = JSON.parse(process.argv[2]);
 const { engine } = await connectEngine(kind, port);
 const cluster = createFeedCluster('market', { engine, account: 'main', replica: name, baseUrl, apiKey });
 
@@ -41,6 +44,10 @@ const handlers = {
   },
 };
 cluster.events$.subscribe(handlers);
+cluster
+  .append(feedLog(log), { maxBytes: 200e6 })
+  .pipe(retry({ delay: 100 }))
+  .subscribe();
 cluster.status$.subscribe((status) => process.send({ status, at: Date.now() }));
 setInterval(flush, 20);
 

@@ -86,7 +86,7 @@ export class Draft {
 
   #startCall(purpose: Call['purpose'], key?: ClusterKey): number {
     const id = (this.election.lastId += 1);
-    this.election.call = { id, purpose, sentAt: this.now, sentWall: this.clock.wall, key };
+    this.election.call = { id, purpose, at: this.now, wall: this.clock.wall, key };
     this.set('call-over', timing.callMs);
     return id;
   }

@@ -111,8 +111,9 @@ export type Effect =
 export interface Call {
   readonly id: number;
   readonly purpose: 'orient' | 'look' | 'claim' | 'check-unowned' | 'confirm' | 'renew' | 'evicted' | 'free';
-  readonly sentAt: number;
-  readonly sentWall: number;
+  /** When it was sent, by both clocks. */
+  readonly at: number;
+  readonly wall: number;
   /** The key, for a write. */
   readonly key: ClusterKey | undefined;
 }
@@ -166,11 +167,12 @@ export class Owning {
 
   /** @param call - the access that wrote the key; `undefined` if this replica found itself in it */
   constructor(key: ClusterKey, revision: Revision, { now, wall }: Clock, call?: Call) {
+    const { at, wall: atWall } = call ?? { at: now, wall };
     this.gen = key.gen;
     this.since = key.since;
     this.changes = key.changes;
     this.revision = revision;
-    this.lease = call ? leaseOf(call, key) : { phase: 'free', at: now, wall };
+    this.lease = { phase: call ? key.phase : 'free', at, wall: atWall };
     this.sync = call ? 'done' : 'write';
     this.credits = lasting(key.credits, now);
     this.evictions = lasting(key.evictions, now);
@@ -229,12 +231,6 @@ interface Known extends Ownership {
   readonly revision: Revision;
   readonly revisionAt: number;
 }
-
-export const leaseOf = ({ sentAt: at, sentWall: wall }: Call, { phase }: ClusterKey): Owning['lease'] => ({
-  phase,
-  at,
-  wall,
-});
 
 export const ownerOf = ({ state }: Election): Owning | undefined => ('lease' in state ? state : undefined);
 

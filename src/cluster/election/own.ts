@@ -1,7 +1,7 @@
 import { type ClusterKey, lasting, remaining, sourceOf } from './cluster-key.js';
 import type { Draft, Rules } from './draft.js';
 import type { Call, Entry, Owning, Report } from './election.js';
-import { isServing, leaseOf, Following, phaseOf, reportOf } from './election.js';
+import { isServing, Following, phaseOf, reportOf } from './election.js';
 import { timing } from './timing.js';
 
 const owner: Rules<Owning> = {
@@ -175,11 +175,11 @@ const written = (draft: Draft, state: Owning, call: Call, key: ClusterKey, revis
     return draft.fail(true);
   }
   state.revision = revision;
-  state.lease = leaseOf(call, key);
-  timers['renew-due'] = call.sentAt + settings.renewMs;
+  state.lease = { phase: key.phase, at: call.at, wall: call.wall };
+  timers['renew-due'] = call.at + settings.renewMs;
   if (call.purpose === 'evicted' && state.name === 'evicted') {
     state.name = 'opening';
-    state.credits = lasting(key.credits, call.sentAt);
+    state.credits = lasting(key.credits, call.at);
     effects.push({ type: 'open' });
     // The handshake of a leaving owner could replace the next owner's connection.
     if (election.isLeaving) return release(draft, state);

@@ -344,9 +344,7 @@ const settle = (start: Place): string | undefined => {
   return isPartlyStopped ? lostStop : undefined;
 };
 
-const relativeNames = new Set([
-  ...['revisionAt', 'heardAt', 'precedenceUntil', 'at', 'wall', 'until', 'sentAt', 'sentWall', 'now'],
-]);
+const relativeNames = new Set([...['revisionAt', 'heardAt', 'precedenceUntil', 'at', 'wall', 'until', 'now']]);
 // Places that differ only in these are equal: they're constant, or no decision depends on them.
 const ignoredNames = new Set(['settings', 'lastId', 'since', 'changes']);
 const relativeLists = new Set(['timers', 'claims']);

@@ -139,7 +139,7 @@ export class SimulatedReplica {
     const isWritten = each.type === 'call' && each.result.type === 'written' && call?.id === each.id;
     if (isWritten) {
       const evictions = call.key?.evictions.length ?? 0;
-      this.#lastWrite = { revision: each.result.revision, at: call.sentAt, evictions };
+      this.#lastWrite = { revision: each.result.revision, at: call.at, evictions };
     }
     const clock = { now: this.#monotonic, wall: this.wall, random: this.world.chance.random() };
     const { state: next, effects } = step(before, each, { ...clock, followed: follower.followed });
