@@ -138,7 +138,9 @@ export class LogStream {
     const holder = await this.#connection.request(subject, '', { timeout: timeoutMs }).catch(() => undefined);
     if (holder !== undefined && Number(holder.string()) >= generation) return undefined;
     const subscription = this.#connection.subscribe(subject, {
-      callback: (_, message) => void message.respond(String(generation)),
+      callback: (error, message) => {
+        if (!error) message.respond(String(generation));
+      },
     });
     return () => subscription.unsubscribe();
   }
@@ -151,7 +153,8 @@ export class LogStream {
   listen(receive: (tip: Tip) => void): () => void {
     const subscription = this.#connection.subscribe(`${this.#subject}.tip`, {
       callback: (error, message) => {
-        if (!error) receive({ ...message.json<Tip>(), writtenAt: Date.now() });
+        const tip = error ? undefined : tipIn(message.string());
+        if (tip !== undefined) receive({ ...tip, writtenAt: Date.now() });
       },
     });
     return () => subscription.unsubscribe();
@@ -169,6 +172,16 @@ export const placeAfter = (last: MessageHeader | undefined): Place => {
 const messageIn = ({ seq, data }: { readonly seq: number; readonly data: Uint8Array }): Message => {
   const bytes = Buffer.from(data.buffer, data.byteOffset, data.byteLength);
   return { seq, bytes, header: readHeader(bytes.subarray(0, bytes.indexOf(newline))) as MessageHeader | undefined };
+};
+
+/** The client ends its connection if this throws. */
+const tipIn = (text: string): Tip | undefined => {
+  try {
+    return JSON.parse(text) as Tip;
+  } catch {
+    // Another program publishes to this subject.
+    return undefined;
+  }
 };
 
 const awayErrors = [TimeoutError, RequestError, ConnectionError];
