@@ -64,7 +64,7 @@ export class LogStream {
   /** Repeats a request while no server answers, until the connection is closed, or `isOver`. */
   async persist<T>(request: () => Promise<T>, isOver: () => boolean): Promise<T> {
     for (;;) {
-      let problem: unknown = new ConnectionError('NATS is disconnected');
+      let problem: unknown = disconnected();
       try {
         if (this.server !== undefined) return await request();
       } catch (error) {
@@ -120,6 +120,7 @@ export class LogStream {
 
   /** Stores a message directly after another one, or fails: so there is no hole, and nothing twice or out of order. */
   async append(header: MessageHeader, body: Buffer, after: number): Promise<number> {
+    if (this.server === undefined) throw disconnected();
     const bytes = Buffer.concat([Buffer.from(headerLine(header)), body]);
     const options = { expect: { lastSequence: after, streamName: this.path }, timeout: timeoutMs };
     return (await jetstream(this.#connection).publish(this.#subject, bytes, options)).seq;
@@ -183,6 +184,8 @@ const tipIn = (text: string): Tip | undefined => {
     return undefined;
   }
 };
+
+const disconnected = (): Error => new ConnectionError('NATS is disconnected');
 
 const awayErrors = [TimeoutError, RequestError, ConnectionError];
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { jetstream } from '@nats-io/jetstream';
+import { jetstream, jetstreamManager } from '@nats-io/jetstream';
 import { Kvm } from '@nats-io/kv';
 import type { NatsConnection } from '@nats-io/transport-node';
 import { randomUUID } from 'node:crypto';
@@ -298,6 +298,31 @@ describeInstalled('nats', 'a log', () => {
       lasting[0]!.send(opened(2_000), frame(2, 2_001));
       await lasting[0]!.end();
       expect(textsOf(await all(logs[0]))).toEqual(texts(2));
+    });
+
+    it('goes on with the same records when the server accepts them again', async () => {
+      const name = randomUUID();
+      const [log, other] = connections.map((connection) => jetStreamLog(connection, { name })) as [FeedLog, FeedLog];
+      const errors: LogError[] = [];
+      const writer = write(log, { onError: (error: LogError) => errors.push(error) });
+      const strict = write(jetStreamLog(connections[0], { name: `${name}-strict` }));
+      writer.send(opened(), frame(1));
+      strict.send(opened(), frame(1));
+      const { streams } = await jetstreamManager(connections[1]);
+      const limit = (log: string, max_msg_size: number) =>
+        waitFor(() => streams.update(`RTF_LOG_${log}`, { max_msg_size }).catch(() => undefined));
+      await waitFor(async () => textsOf(await soFar(other)).length === 1);
+      await limit(name, 10);
+      await limit(`${name}-strict`, 10);
+      writer.send(frame(2));
+      strict.send(frame(2));
+      await waitFor(() => errors.length + strict.errors.length === 2);
+      await limit(name, -1);
+      writer.send(frame(3));
+      await writer.end();
+      expect([...errors, ...strict.errors].map(({ code }) => code)).toEqual(['log-write-failed', 'log-write-failed']);
+      expect(writer.errors).toEqual([]);
+      expect(short(await all(other)).slice(1)).toEqual(texts(3).map((text, n) => `${n + 1}:${text}`));
     });
 
     it('passes a cursor that another process has moved on to nobody', async () => {
