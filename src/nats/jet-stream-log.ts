@@ -110,10 +110,9 @@ const appendTo =
     defer(() => {
       const failed = new Subject<never>();
       let report = (error: unknown): void => failed.error(error);
-      const writer = new JetStreamWriter(stream, settings, (error) => {
+      const writer = new JetStreamWriter(stream, settings, (error, canContinue) => {
         try {
-          // The log of another writer is not for `onError`: the frames are not lost.
-          if (onError === 'error' || error.code !== 'log-write-failed') throw error;
+          if (onError === 'error' || !canContinue) throw error;
           onError(error);
           return true;
         } catch (thrown) {

@@ -24,6 +24,9 @@ export interface WriterSettings {
   readonly generation: number | undefined;
 }
 
+/** Receives each failure. Returns `false` if the writer should end; `canContinue`: whether it could go on. */
+type Fail = (error: LogError, canContinue: boolean) => boolean;
+
 /** Frames that had no room. */
 interface Lost {
   readonly type: 'lost';
@@ -37,7 +40,7 @@ type Waiting = AnyFrame | ClusterLifecycleEvent | Lost;
 const batchMs = 16;
 const batchBytes = 256 * 1024;
 const tipMs = 250;
-const refusedMs = 1_000;
+const againMs = 250;
 /** How long a writer that has ended waits for a server that is away. */
 const lastMs = 5_000;
 /** The offsets go on at the next multiple of this if the server may have lost messages: readers may have seen them. */
@@ -46,7 +49,7 @@ const jump = 1_000_000_000;
 export class JetStreamWriter {
   readonly #stream: LogStream;
   readonly #settings: WriterSettings;
-  readonly #fail: (error: LogError) => boolean;
+  readonly #fail: Fail;
   readonly #run = newId();
   readonly #time = new EventTime(Date.now);
   readonly #waiting: Waiting[] = [];
@@ -68,8 +71,7 @@ export class JetStreamWriter {
   /** Resolves when everything is stored, or the writer has failed. */
   readonly ended: Promise<void>;
 
-  /** @param fail - called for each failure; if it returns `false`, the writer ends */
-  constructor(stream: LogStream, settings: WriterSettings, fail: (error: LogError) => boolean) {
+  constructor(stream: LogStream, settings: WriterSettings, fail: Fail) {
     this.#stream = stream;
     this.#settings = settings;
     this.#fail = fail;
@@ -117,7 +119,7 @@ export class JetStreamWriter {
     const wasFull = this.#isFull;
     // Half of it must be free again: else gaps and frames alternate.
     this.#isFull = this.#waitingBytes > 0 && bytes > (wasFull ? maxWaitingBytes / 2 : maxWaitingBytes);
-    if (this.#isFull && !wasFull) this.#failed(new Error(`more than ${maxWaitingBytes} bytes wait for NATS`));
+    if (this.#isFull && !wasFull) this.#failed(new Error(`more than ${maxWaitingBytes} bytes wait for NATS`), true);
     return !this.#isFull;
   }
 
@@ -128,8 +130,8 @@ export class JetStreamWriter {
   }
 
   /** Ends the writer, unless the subscriber wants it to go on. */
-  #failed(cause: unknown): void {
-    if (this.#hasFailed || this.#fail(toLogError('write', this.#stream.path, cause))) return;
+  #failed(cause: unknown, canContinue: boolean): void {
+    if (this.#hasFailed || this.#fail(toLogError('write', this.#stream.path, cause), canContinue)) return;
     this.#hasFailed = true;
     this.#endedAt = -Infinity;
     this.#waiting.length = 0;
@@ -151,9 +153,7 @@ export class JetStreamWriter {
       }
       this.#tell(true);
     } catch (error) {
-      this.#failed(error);
-      this.#endedAt ??= -Infinity;
-      this.#waiting.length = 0;
+      this.#failed(error, false);
     } finally {
       clearInterval(timer);
       this.#release?.();
@@ -239,10 +239,7 @@ export class JetStreamWriter {
     const after = this.#seq;
     for (;;) {
       try {
-        this.#seq = await this.#persist(
-          () => this.#stream.append(header, body, after),
-          () => true,
-        );
+        this.#seq = await this.#stream.append(header, body, after);
         this.#isRefused = false;
         return;
       } catch (error) {
@@ -253,11 +250,12 @@ export class JetStreamWriter {
         if (seq < after)
           throw new Error(`NATS has lost ${after - seq} messages that it had confirmed`, { cause: error });
         if (seq > after) throw this.#fenced();
-        if (isAway(error)) continue;
-        if (!this.#isRefused) this.#failed(error);
-        this.#isRefused = true;
-        if (this.#endedAt !== undefined) throw error;
-        await setTimeout(refusedMs);
+        if (!isAway(error) && !this.#isRefused) {
+          this.#isRefused = true;
+          this.#failed(error, true);
+        }
+        if (this.#isOver()) throw error;
+        await setTimeout(againMs);
       }
     }
   }
@@ -267,8 +265,10 @@ export class JetStreamWriter {
     return new LogError('log-fenced', `Another writer continues the log ${path}.`, { path });
   }
 
-  #persist<T>(request: () => Promise<T>, isOver = () => Date.now() - (this.#endedAt ?? Infinity) > lastMs): Promise<T> {
-    return this.#stream.persist(request, isOver);
+  readonly #isOver = (): boolean => Date.now() - (this.#endedAt ?? Infinity) > lastMs;
+
+  #persist<T>(request: () => Promise<T>): Promise<T> {
+    return this.#stream.persist(request, this.#isOver);
   }
 
   #tell(closed: boolean): void {

@@ -64,7 +64,7 @@ export class LogStream {
   /** Repeats a request while no server answers, until the connection is closed, or `isOver`. */
   async persist<T>(request: () => Promise<T>, isOver: () => boolean): Promise<T> {
     for (;;) {
-      let problem: unknown = new ConnectionError('NATS is disconnected');
+      let problem: unknown = disconnected();
       try {
         if (this.server !== undefined) return await request();
       } catch (error) {
@@ -120,6 +120,7 @@ export class LogStream {
 
   /** Stores a message directly after another one, or fails: so there is no hole, and nothing twice or out of order. */
   async append(header: MessageHeader, body: Buffer, after: number): Promise<number> {
+    if (this.server === undefined) throw disconnected();
     const bytes = Buffer.concat([Buffer.from(headerLine(header)), body]);
     const options = { expect: { lastSequence: after, streamName: this.path }, timeout: timeoutMs };
     return (await jetstream(this.#connection).publish(this.#subject, bytes, options)).seq;
@@ -138,7 +139,9 @@ export class LogStream {
     const holder = await this.#connection.request(subject, '', { timeout: timeoutMs }).catch(() => undefined);
     if (holder !== undefined && Number(holder.string()) >= generation) return undefined;
     const subscription = this.#connection.subscribe(subject, {
-      callback: (_, message) => void message.respond(String(generation)),
+      callback: (error, message) => {
+        if (!error) message.respond(String(generation));
+      },
     });
     return () => subscription.unsubscribe();
   }
@@ -151,7 +154,8 @@ export class LogStream {
   listen(receive: (tip: Tip) => void): () => void {
     const subscription = this.#connection.subscribe(`${this.#subject}.tip`, {
       callback: (error, message) => {
-        if (!error) receive({ ...message.json<Tip>(), writtenAt: Date.now() });
+        const tip = error ? undefined : tipIn(message.string());
+        if (tip !== undefined) receive({ ...tip, writtenAt: Date.now() });
       },
     });
     return () => subscription.unsubscribe();
@@ -172,6 +176,18 @@ const messageIn = ({ seq, data }: { readonly seq: number; readonly data: Uint8Ar
     header: readHeader(bytes.toString('utf8', 0, bytes.indexOf('\n'))) as MessageHeader | undefined,
   };
 };
+
+/** The client ends its connection if this throws. */
+const tipIn = (text: string): Tip | undefined => {
+  try {
+    return JSON.parse(text) as Tip;
+  } catch {
+    // Another program publishes to this subject.
+    return undefined;
+  }
+};
+
+const disconnected = (): Error => new ConnectionError('NATS is disconnected');
 
 const awayErrors = [TimeoutError, RequestError, ConnectionError];
 

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { jetstream } from '@nats-io/jetstream';
+import { jetstream, jetstreamManager } from '@nats-io/jetstream';
 import { Kvm } from '@nats-io/kv';
 import type { NatsConnection } from '@nats-io/transport-node';
 import { randomUUID } from 'node:crypto';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { concat, from, lastValueFrom, Subject, take, throwError, toArray } from 'rxjs';
@@ -300,6 +300,31 @@ describeInstalled('nats', 'a log', () => {
       expect(textsOf(await all(logs[0]))).toEqual(texts(2));
     });
 
+    it('goes on with the same records when the server accepts them again', async () => {
+      const name = randomUUID();
+      const [log, other] = connections.map((connection) => jetStreamLog(connection, { name })) as [FeedLog, FeedLog];
+      const errors: LogError[] = [];
+      const writer = write(log, { onError: (error: LogError) => errors.push(error) });
+      const strict = write(jetStreamLog(connections[0], { name: `${name}-strict` }));
+      writer.send(opened(), frame(1));
+      strict.send(opened(), frame(1));
+      const { streams } = await jetstreamManager(connections[1]);
+      const limit = (log: string, max_msg_size: number) =>
+        waitFor(() => streams.update(`RTF_LOG_${log}`, { max_msg_size }).catch(() => undefined));
+      await waitFor(async () => textsOf(await soFar(other)).length === 1);
+      await limit(name, 10);
+      await limit(`${name}-strict`, 10);
+      writer.send(frame(2));
+      strict.send(frame(2));
+      await waitFor(() => errors.length + strict.errors.length === 2);
+      await limit(name, -1);
+      writer.send(frame(3));
+      await writer.end();
+      expect([...errors, ...strict.errors].map(({ code }) => code)).toEqual(['log-write-failed', 'log-write-failed']);
+      expect(writer.errors).toEqual([]);
+      expect(short(await all(other)).slice(1)).toEqual(texts(3).map((text, n) => `${n + 1}:${text}`));
+    });
+
     it('passes a cursor that another process has moved on to nobody', async () => {
       const name = randomUUID();
       const log = jetStreamLog(connections[0], { name });
@@ -333,7 +358,9 @@ describeInstalled('nats', 'a log', () => {
     it('reads on after what is not a message of a log, and after a part of a record', async () => {
       const name = randomUUID();
       const log = jetStreamLog(connections[0], { name });
+      const reader = follow(log);
       await append(log, [opened(), frame(1)]);
+      connections[1].publish(`rtf.log.${name}.tip`, 'not a tip');
       const publish = (text: string) => jetstream(connections[0]).publish(`rtf.log.${name}`, text);
       await publish('not a log');
       await expect(append(log, [])).rejects.toMatchObject({ code: 'log-corrupt' });
@@ -353,6 +380,8 @@ describeInstalled('nats', 'a log', () => {
       await append(log, [opened(2_000), frame(2, 2_001)]);
       expect(short(await all(log))).toEqual(['0:opened', '1:{"n":1}', '2:opened', '3:gap log-paused', '4:{"n":2}']);
       await expect(all(log, { onDamage: 'error' })).rejects.toMatchObject({ code: 'log-corrupt' });
+      await waitFor(() => textsOf(reader.records).length === 2);
+      reader.stop();
     });
 
     it('is not there before its first writer: a reader that follows waits, another one fails', async () => {
@@ -379,6 +408,26 @@ describeInstalled('nats', 'a log', () => {
     ])('refuses %s', (_, call, option) => {
       expect(call).toThrow(expect.objectContaining({ code: 'invalid-options', option }));
     });
+  });
+});
+
+const permissions = ['$JS.API.>', '$KV.rtf-cursors.>', 'rtf.log.market', 'rtf.log.market.>', '_INBOX.>'];
+
+describeInstalled('nats', 'a log on a NATS server with permissions', () => {
+  it('needs those of the guide', async () => {
+    const subjects = JSON.stringify(permissions);
+    await using server = await startServer(
+      'nats',
+      `authorization { users = [{ user: log, password: log, permissions: { publish: ${subjects}, subscribe: ${subjects} } }] }`,
+    );
+    const log = jetStreamLog(await server.nats({ user: 'log', pass: 'log' }), { name: 'market' });
+    await append(log, [opened(), frame(1)]);
+    await lastValueFrom(log.consume$('db', () => Promise.resolve()).pipe(take(1)));
+    expect(await log.committed('db')).toMatchObject({ offset: 2 });
+    const refused = jetStreamLog(await server.nats({ user: 'log', pass: 'log' }), { name: 'other' });
+    await expect(append(refused, [opened()])).rejects.toMatchObject({ code: 'log-write-failed' });
+    const guide = readFileSync('docs/log.md', 'utf8').replace(/\s+/g, ' ');
+    for (const subject of permissions) expect(guide).toContain(`\`${subject}\``);
   });
 });
 

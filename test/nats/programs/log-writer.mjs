@@ -9,7 +9,7 @@ import { Frame } from '../../../src/protocol/frame.ts';
 const [port, run, count = 'Infinity'] = process.argv.slice(2);
 const connection = await connect({ servers: `127.0.0.1:${port}`, maxReconnectAttempts: -1, reconnectTimeWait: 50 });
 const events = new Subject();
-const appended = events.pipe(jetStreamLog(connection, { name: 'market' }).append({ maxBytes: 4_000_000 }));
+const appended = events.pipe(jetStreamLog(connection, { name: 'market' }).append());
 appended.subscribe({
   error: ({ code }) => {
     console.log(code);
