@@ -51,7 +51,7 @@ test('the development server of Angular 22 shows the frames of the relay in the 
   try {
     await shown.page.goto(await printedBy(development, /http:\/\/localhost:\d+/));
     await shown.statusIs(/^Live since /);
-    await shown.framesReach(1);
+    await shown.reaches('frames', 1);
     assert.deepEqual(shown.errors, []);
   } finally {
     await Promise.all([shown.close(), stopProgram(development), stopProgram(program)]);

@@ -14,6 +14,9 @@ export const root = resolve(import.meta.dirname, '../..');
 /** How long a page or a program may take on a busy machine, in ms. */
 export const patienceMs = 60_000;
 
+/** How long a build or the tests of an app may take on a busy machine, in ms. */
+export const buildLimitMs = 600_000;
+
 /** Runs a program to its end. Resolves with its output. If it fails, the error contains the output. */
 export const run = async (command, args, options = {}) => {
   try {

@@ -53,7 +53,7 @@ const gapsIn = (events) => events.filter(({ type }) => type === 'gap').map(({ fa
 for (const kind of ['nats', 'redis']) {
   test(
     `the command over ${kind}-server: two replicas share a connection, and an operator moves it`,
-    { timeout: 110_000 },
+    { timeout: 300_000 },
     async (t) => {
       const folder = mkdtempSync(join(tmpdir(), 'rx-trade-feed-command-'));
       const broker = await startBroker(kind, folder);
@@ -113,7 +113,7 @@ for (const kind of ['nats', 'redis']) {
 
 test(
   'the example with keys: a stopped replica gives the connection to another one',
-  { timeout: 110_000 },
+  { timeout: 300_000 },
   async (t) => {
     const example = spawn(process.execPath, [join(root, 'examples/replicas/keys.mjs')], {
       stdio: ['pipe', 'pipe', 'inherit'],
@@ -136,7 +136,7 @@ test(
 
 test(
   'the example: three NestJS replicas behind nginx are replaced, and no page notices more than a gap',
-  { timeout: 110_000 },
+  { timeout: 300_000 },
   async () => {
     const { stdout } = await run(process.execPath, [join(root, 'examples/replicas/run.mjs')], {
       env: { ...process.env, PATH: `${process.env['PATH']}:/usr/sbin` },

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { copyFile, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { delimiter, dirname, join } from 'node:path';
-import { fencesOf, newerNode, npmInstall, root, run, tarball, temporaryFolder } from '../support.mjs';
+import { buildLimitMs, fencesOf, newerNode, npmInstall, root, run, tarball, temporaryFolder } from '../support.mjs';
 
 /** The files of the guide: the fences whose first line is a path, and `proxy.conf.json`. */
 const guideFiles = () => {
@@ -38,7 +38,7 @@ export const createApp = async (versions) => {
     NG_CLI_ANALYTICS: 'false',
     NO_COLOR: '1',
   };
-  const within = (cwd, ...args) => run(node, args, { cwd, env, timeout: 180_000 });
+  const within = (cwd, ...args) => run(node, args, { cwd, env, timeout: buildLimitMs });
 
   // Installs once for both the Angular CLI and the app with the guide's packages.
   const files = ['package.json', 'package-lock.json'];

@@ -7,7 +7,7 @@ import { test } from 'node:test';
 import { filter, firstValueFrom } from 'rxjs';
 import { marketBatches$, startTradeFeedService } from '../../../dist/testing/index.js';
 import { freePort } from '../../peers/program.mjs';
-import { launchChromium, newPage, run, temporaryFolder } from '../support.mjs';
+import { buildLimitMs, launchChromium, newPage, run, temporaryFolder } from '../support.mjs';
 import { createApp, start } from './app.mjs';
 
 /**
@@ -19,10 +19,10 @@ import { createApp, start } from './app.mjs';
  * @param passed - the last line of `npm test`
  */
 export const testGuide = ({ version, section, prepare, compiled, passed }) =>
-  test(`NestJS ${version}`, { timeout: 600_000 }, async (t) => {
+  test(`NestJS ${version}`, { timeout: 900_000 }, async (t) => {
     const { app, addFastify } = await createApp(temporaryFolder('rx-trade-feed-nestjs-'), version, section);
     const env = { ...process.env, NO_COLOR: '1', CI: 'true' };
-    const inApp = (program, ...args) => run(program, args, { cwd: app, env, timeout: 240_000 });
+    const inApp = (program, ...args) => run(program, args, { cwd: app, env, timeout: buildLimitMs });
 
     await t.test('compiles with the settings of its template, without a type error', async () => {
       await prepare?.(app);
@@ -32,7 +32,8 @@ export const testGuide = ({ version, section, prepare, compiled, passed }) =>
     await t.test('streams frames to its log and to a browser, and stops on SIGTERM', () => checkStreams(app));
     await t.test('shows frames in the page of the guide', () => checkPage(app));
     await t.test('passes the tests of the guide and of `nest new` with `npm test`', async () =>
-      assert.match(await inApp('npm', 'test'), passed),
+      // On a busy machine a test can take longer than the 5 s of jest and vitest.
+      assert.match(await inApp('npm', 'test', '--', '--testTimeout=60000'), passed),
     );
     await t.test('streams over Express and over Fastify', async () => {
       await addFastify();
