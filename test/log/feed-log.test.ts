@@ -6,6 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { feedLog } from '../../src/log/feed-log.js';
 import type { LogRecord } from '../../src/log/records.js';
 import { Frame } from '../../src/protocol/frame.js';
+import { waitFor } from '../support/wait-for.js';
 
 const frame = (n: number, at = 1_000 + n) => new Frame('market', Buffer.from(`{"n":${n}}`), false, at, 1);
 const opened = (at = 1_000) => ({ type: 'opened', at, feed: 'market', connection: 1 }) as const;
@@ -152,10 +153,9 @@ describe('a log', () => {
     const subscription = source.pipe(feedLog(folder).append({ segmentBytes: 4_000, compress: true })).subscribe();
     source.next(opened());
     for (let n = 1; n <= 300; n += 1) source.next(frame(n));
-    await new Promise((done) => setTimeout(done, 300));
+    await waitFor(() => readdirSync(folder).filter((name) => name.endsWith('.gz')).length > 3);
     source.next(frame(301));
     subscription.unsubscribe();
-    expect(readdirSync(folder).filter((name) => name.endsWith('.gz')).length).toBeGreaterThan(3);
     expect((await readAllOf(folder)).length).toBe(302);
   });
 });
