@@ -141,6 +141,11 @@ const linted = changed[0] === '.' ? changed : ['src', ...changed.filter(isLinted
 const quoted = (files) => files.map((file) => `'${file}'`).join(' ');
 // The other checks take the CPU time that jest leaves, because some tests measure time.
 const beside = (line, env = {}) => command(line, { env, priority: constants.priority.PRIORITY_LOW });
+// These read nothing that another check builds.
+const early = [
+  ['types', beside(scripts.types)],
+  ['format', beside(changed.length === 0 ? 'true' : `prettier --check --ignore-unknown ${quoted(changed)}`)],
+];
 // The longest first.
 const checks = [
   // One program of all files instead of the project service saves a sixth of the time, a larger young generation a tenth.
@@ -150,12 +155,10 @@ const checks = [
       NODE_OPTIONS: '--max-semi-space-size=64',
     }),
   ],
-  ['format', beside(changed.length === 0 ? 'true' : `prettier --check --ignore-unknown ${quoted(changed)}`)],
   ['imports', beside('depcruise . --config')],
   ['api', beside('node scripts/api.mjs')],
   // CI also builds the site: see `site`.
   ['docs', beside('typedoc --emit none')],
-  ['types', beside(scripts.types)],
   ['package', beside('node scripts/package.mjs')],
 ];
 // The programs of `npm run reliability` run for seconds each, so only CI tests them.
@@ -186,14 +189,15 @@ const measuring = [
 // runs at a time, and no app or page next to it, because its tests measure time: four lanes at once made each of them wait for ten others.
 const stages = options.ci
   ? [
-      { lanes: [[build, debian]] },
+      // The packages of Debian are mostly downloaded and unpacked.
+      { lanes: [[build, debian], early] },
       // The build of the site reports what `docs` reports.
       { lanes: [[tests, ...nodes], [download]], more: checks.filter(([name]) => name !== 'docs') },
-      // The example and the peers mostly wait: for pages, downloads and timers.
-      { lanes: [[apps], [example, cluster, peers, site]] },
+      // Their tests wait for states, and for half of the time the example and the peers wait: for pages, downloads and timers.
+      { lanes: [[apps], [example, cluster], [site, peers]] },
       { lanes: measuring.map((check) => [check]) },
     ]
-  : [{ lanes: [[build]] }, { lanes: [[tests], []], more: checks }];
+  : [{ lanes: [[build]] }, { lanes: [[tests], []], more: [...checks, ...early] }];
 const all = stages.flatMap(({ lanes, more = [] }) => [...lanes.flat(), ...more]).map(([name]) => name);
 const groups = { nodes: ['build', 'debian', ...nodes.map(([name]) => name)] };
 const only = options.only?.split(',').flatMap((name) => groups[name] ?? [name]) ?? all;
