@@ -115,7 +115,8 @@ const covered = async () => {
  */
 const onOneNode = [
   '/test/(angular|browser|cluster|interop|model|nats|nestjs|otel|protocol|redis|settle)/',
-  '/test/(bench|docs|examples|support|tooling)/',
+  '/test/(bench|docs|examples|frames|support|tooling)/',
+  '/test/e2e/(filters|slow-consumer|stopped|windows)',
   '/test/operators/(?!node/)',
   '/test/security/(audit|lockfile)',
   '/test/.*simulation',
@@ -185,14 +186,14 @@ const measuring = [
   ['bench', command('node --expose-gc bench/check/index.mjs')],
 ];
 
-// The lanes of a stage run side by side, the checks of a lane one after the other. A lane that has ended takes the next of `more`. Only one jest
-// runs at a time, and no app or page next to it, because its tests measure time: four lanes at once made each of them wait for ten others.
+// The lanes of a stage run side by side, the checks of a lane one after the other. A lane that has ended takes the next of `more`. No app or page runs
+// next to jest: four lanes at once made each of them wait for ten others.
 const stages = options.ci
   ? [
       // The packages of Debian are mostly downloaded and unpacked.
       { lanes: [[build, debian], early] },
-      // The build of the site reports what `docs` reports.
-      { lanes: [[tests, ...nodes], [download]], more: checks.filter(([name]) => name !== 'docs') },
+      // The build of the site reports what `docs` reports. The other Node versions begin when the checks are done, beside the rest of jest.
+      { lanes: [[tests], [download]], more: [...checks.filter(([name]) => name !== 'docs'), ...nodes.toReversed()] },
       // Their tests wait for states, and for half of the time the example and the peers wait: for pages, downloads and timers.
       { lanes: [[apps], [example, cluster], [site, peers]] },
       { lanes: measuring.map((check) => [check]) },

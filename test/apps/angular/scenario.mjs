@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import { startProgram, stopProgram } from './app.mjs';
+import { startProgram } from './app.mjs';
 import { openPage } from './page.mjs';
 
 /** Makes `src/main.ts` count in `renders` how often change detection runs. */
@@ -60,8 +60,8 @@ export const runScenario = async (app, dist) => {
   await app.add('server.mjs');
   const { program, url } = await startProgram(app, 'server.mjs', join(app.folder, dist, 'browser'));
   const order = async (name) => {
-    program.send({ order: name });
-    const [{ answer }] = await once(program, 'message');
+    program.child.send({ order: name });
+    const [{ answer }] = await once(program.child, 'message');
     return answer;
   };
   const shown = await openPage();
@@ -105,6 +105,6 @@ export const runScenario = async (app, dist) => {
     return text;
   } finally {
     await shown.close();
-    await stopProgram(program);
+    await program.stop();
   }
 };
