@@ -22,8 +22,8 @@ const tsc = (version, folder, ...args) => {
 };
 
 /**
- * Returns a function that compiles a project like `tsc -p`, and returns what it would print. It parses the declarations of TypeScript only once,
- * which is most of the time of a small project. TypeScript 7 has no such API, and needs none.
+ * Returns a function that compiles a project like `tsc -p`, and returns what it would print. It parses the declarations of TypeScript and
+ * Node only once, which is most of the time of a small project. TypeScript 7 has no such API, and needs none.
  */
 const compilerOf = (version) =>
   (compilers[version] ??= compiler(createRequire(join(project, 'index.js'))(`typescript-${version}`)));
@@ -35,11 +35,12 @@ const compiler = (ts) => {
     const { options, fileNames, errors } = ts.parseJsonConfigFileContent(config, ts.sys, folder);
     const host = ts.createCompilerHost(options);
     const { getSourceFile } = host;
-    const libraries = host.getDefaultLibLocation();
-    host.getSourceFile = (file, ...args) => {
-      if (!file.startsWith(libraries)) return getSourceFile(file, ...args);
-      if (!parsed.has(file)) parsed.set(file, getSourceFile(file, ...args));
-      return parsed.get(file);
+    const libraries = [host.getDefaultLibLocation(), join(project, 'node_modules/@types/')];
+    host.getSourceFile = (file, settings, ...args) => {
+      if (!libraries.some((folder) => file.startsWith(folder))) return getSourceFile(file, settings, ...args);
+      const key = `${file} ${settings.impliedNodeFormat}`;
+      if (!parsed.has(key)) parsed.set(key, getSourceFile(file, settings, ...args));
+      return parsed.get(key);
     };
     const program = ts.createProgram({ rootNames: fileNames, options, host, configFileParsingDiagnostics: errors });
     return ts.formatDiagnostics(ts.getPreEmitDiagnostics(program), {
