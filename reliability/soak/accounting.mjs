@@ -9,9 +9,15 @@ export class FrameAccount {
   /** The first ten violations: `{ rule, number }`. */
   violations = [];
   violationCount = 0;
-  first = 0;
-  last = 0;
+  #first;
+  last;
   #isGapOpen = false;
+
+  /** @param {number} [first] the first number that is sent; if the subscription may start later, its first frame decides */
+  constructor(first) {
+    this.#first = first;
+    this.last = first === undefined ? 0 : first - 1;
+  }
 
   /** @param {{ type: string, data?: Buffer }} event of `tradeFeedEvents$` */
   event(event) {
@@ -24,8 +30,11 @@ export class FrameAccount {
 
   /** @param {number} number */
   frame(number) {
-    if (this.received === 0) this.first = number;
-    else if (number <= this.last) this.#violate(number === this.last ? 'twice' : 'out of order', number);
+    if (this.#first === undefined) {
+      this.#first = number;
+      this.last = number - 1;
+    }
+    if (number <= this.last) this.#violate(number === this.last ? 'twice' : 'out of order', number);
     else if (number > this.last + 1) {
       if (!this.#isGapOpen) this.#violate('missing without a gap', number);
       else this.missedInGaps += number - this.last - 1;
@@ -36,12 +45,11 @@ export class FrameAccount {
   }
 
   /** Returns whether every number from the first to the last that was sent was received or reported in a gap. */
-  isBalanced(sent, from = 1) {
+  isBalanced(sent) {
     return (
       this.violationCount === 0 &&
-      this.first === from &&
       this.last === sent &&
-      this.received + this.missedInGaps === sent - from + 1
+      this.received + this.missedInGaps === sent - (this.#first ?? 1) + 1
     );
   }
 

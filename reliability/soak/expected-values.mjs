@@ -3,7 +3,8 @@ import { FrameAccount } from './accounting.mjs';
 
 /** What the operators must report, counted from the events without them: frames, windows and outages. */
 export class ExpectedValues {
-  account = new FrameAccount();
+  // A fault can come before the first frame. A gap then reports the frames from 1 on.
+  account = new FrameAccount(1);
   /** Frames that contain the needle, by the start of the window in which they were received. @type {Map<number, number>} */
   perWindow = new Map();
   /** When the feed opened for the first time, in epoch ms. */
