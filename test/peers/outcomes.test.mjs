@@ -1,8 +1,6 @@
 // `settle` and `ledger` with a real Ethereum node (Anvil, from npm), through ticket, service and feed. Reads blocks over
 // JSON-RPC with the fields that viem returns, because viem isn't a dependency.
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { test } from 'node:test';
 import { filter, Subject, tap } from 'rxjs';
 import { tradeFeedEvents$ } from 'rx-trade-feed';
@@ -11,6 +9,7 @@ import { startTradeFeedService } from 'rx-trade-feed/testing';
 import { nodeLedger$, transactionKeys } from '../../examples/outcomes/node-ledger.mjs';
 import { installAnvil, startAnvil } from '../../examples/real-chain/anvil.mjs';
 import { nodeTransactions$ } from '../../examples/real-chain/node-transactions.mjs';
+import { start as startProgram } from '../apps/support.mjs';
 
 installAnvil();
 
@@ -145,16 +144,10 @@ test('the outcomes of transactions of Anvil', { timeout: 300_000 }, async (t) =>
 });
 
 test('examples/outcomes', { timeout: 300_000 }, async (t) => {
-  const program = spawn(process.execPath, ['examples/outcomes/run.mjs'], { stdio: ['ignore', 'pipe', 'pipe'] });
-  t.after(() => program.kill('SIGKILL'));
-  const ended = once(program, 'close');
-  const panel =
-    /What became of it\n {2}confirmed +[1-9]\d*\n {2}replaced +\d+\n(.*\n){4} {2}coverage +[\d.]+ %\n {2}lead +half \d+ ms/;
-  const output = { stdout: '', stderr: '' };
-  for (const name of ['stdout', 'stderr'])
-    program[name].setEncoding('utf8').on('data', (text) => (output[name] += text));
+  const program = startProgram(t, process.execPath, ['examples/outcomes/run.mjs']);
   // A busy machine needs longer for the first block.
-  program.stdout.on('data', () => panel.test(output.stdout) && program.kill('SIGINT'));
-  assert.deepEqual([await ended, output.stderr], [[0, null], '']);
-  assert.match(output.stdout, panel);
+  await program.printed(
+    /What became of it\n {2}confirmed +[1-9]\d*\n {2}replaced +\d+\n(.*\n){4} {2}coverage +[\d.]+ %\n {2}lead +half \d+ ms/,
+  );
+  assert.deepEqual([await program.stop('SIGINT'), program.output.stderr], [0, '']);
 });
