@@ -115,7 +115,8 @@ const covered = async () => {
  */
 const onOneNode = [
   '/test/(angular|browser|cluster|interop|model|nats|nestjs|otel|protocol|redis|settle)/',
-  '/test/(bench|docs|examples|support|tooling)/',
+  '/test/(bench|docs|examples|frames|support|tooling)/',
+  '/test/e2e/(filters|slow-consumer|stopped|windows)',
   '/test/operators/(?!node/)',
   '/test/security/(audit|lockfile)',
   '/test/.*simulation',
@@ -141,6 +142,11 @@ const linted = changed[0] === '.' ? changed : ['src', ...changed.filter(isLinted
 const quoted = (files) => files.map((file) => `'${file}'`).join(' ');
 // The other checks take the CPU time that jest leaves, because some tests measure time.
 const beside = (line, env = {}) => command(line, { env, priority: constants.priority.PRIORITY_LOW });
+// These read nothing that another check builds.
+const early = [
+  ['types', beside(scripts.types)],
+  ['format', beside(changed.length === 0 ? 'true' : `prettier --check --ignore-unknown ${quoted(changed)}`)],
+];
 // The longest first.
 const checks = [
   // One program of all files instead of the project service saves a sixth of the time, a larger young generation a tenth.
@@ -150,12 +156,10 @@ const checks = [
       NODE_OPTIONS: '--max-semi-space-size=64',
     }),
   ],
-  ['format', beside(changed.length === 0 ? 'true' : `prettier --check --ignore-unknown ${quoted(changed)}`)],
   ['imports', beside('depcruise . --config')],
   ['api', beside('node scripts/api.mjs')],
   // CI also builds the site: see `site`.
   ['docs', beside('typedoc --emit none')],
-  ['types', beside(scripts.types)],
   ['package', beside('node scripts/package.mjs')],
 ];
 // The programs of `npm run reliability` run for seconds each, so only CI tests them.
@@ -182,18 +186,19 @@ const measuring = [
   ['bench', command('node --expose-gc bench/check/index.mjs')],
 ];
 
-// The lanes of a stage run side by side, the checks of a lane one after the other. A lane that has ended takes the next of `more`. Only one jest
-// runs at a time, and no app or page next to it, because its tests measure time: four lanes at once made each of them wait for ten others.
+// The lanes of a stage run side by side, the checks of a lane one after the other. A lane that has ended takes the next of `more`. No app or page runs
+// next to jest: four lanes at once made each of them wait for ten others.
 const stages = options.ci
   ? [
-      { lanes: [[build, debian]] },
-      // The build of the site reports what `docs` reports.
-      { lanes: [[tests, ...nodes], [download]], more: checks.filter(([name]) => name !== 'docs') },
-      // The example and the peers mostly wait: for pages, downloads and timers.
-      { lanes: [[apps], [example, cluster, peers, site]] },
+      // The packages of Debian are mostly downloaded and unpacked.
+      { lanes: [[build, debian], early] },
+      // The build of the site reports what `docs` reports. The other Node versions begin when the checks are done, beside the rest of jest.
+      { lanes: [[tests], [download]], more: [...checks.filter(([name]) => name !== 'docs'), ...nodes.toReversed()] },
+      // Their tests wait for states, and for half of the time the example and the peers wait: for pages, downloads and timers.
+      { lanes: [[apps], [example, cluster], [site, peers]] },
       { lanes: measuring.map((check) => [check]) },
     ]
-  : [{ lanes: [[build]] }, { lanes: [[tests], []], more: checks }];
+  : [{ lanes: [[build]] }, { lanes: [[tests], []], more: [...checks, ...early] }];
 const all = stages.flatMap(({ lanes, more = [] }) => [...lanes.flat(), ...more]).map(([name]) => name);
 const groups = { nodes: ['build', 'debian', ...nodes.map(([name]) => name)] };
 const only = options.only?.split(',').flatMap((name) => groups[name] ?? [name]) ?? all;

@@ -1,6 +1,7 @@
 // A local service that can be stopped and started again on the same port, with the same accounts.
 import { subscribe } from 'node:diagnostics_channel';
 import { startTradeFeedService } from 'rx-trade-feed/testing';
+import { freePort } from '../../test/support/free-port.mjs';
 import { createFixedAccounts } from './fixed-accounts.mjs';
 
 const sockets = new Set();
@@ -17,15 +18,14 @@ subscribe('net.server.socket', ({ socket }) => {
  * @param onEvent - receives the events of the service
  */
 export const restartable = async ({ options = {}, accounts, seed = 1, onEvent = () => {} }) => {
-  const current = { port: options.port, service: undefined, accounts: [] };
+  // Below the ports that the system assigns to clients: a client that connects to an unused port can be assigned the same one, and is then
+  // connected to itself.
+  const current = { port: options.port ?? (await freePort()), service: undefined, accounts: [] };
   const start = async () => {
-    current.service = await (current.port === undefined
-      ? startOnFreePort(options)
-      : startTradeFeedService({ ...options, port: current.port }));
+    current.service = await startTradeFeedService({ ...options, port: current.port });
     // In the same turn of the event loop, so that the accounts exist before the first ticket request.
     current.accounts = createFixedAccounts(current.service, seed, accounts);
     current.service.events$.subscribe(onEvent);
-    current.port = Number(new URL(current.service.baseUrl).port);
   };
   await start();
   return {
@@ -49,18 +49,4 @@ export const restartable = async ({ options = {}, accounts, seed = 1, onEvent = 
     },
     start,
   };
-};
-
-/**
- * Starts a service on a port below those that the system assigns to clients. A client that connects to an unused port can be assigned
- * the same port, and is then connected to itself.
- */
-const startOnFreePort = async (options, triesLeft = 20) => {
-  const port = 20_000 + Math.floor(Math.random() * 10_000);
-  try {
-    return await startTradeFeedService({ ...options, port });
-  } catch (error) {
-    if (error.code !== 'EADDRINUSE' || triesLeft === 0) throw error;
-    return startOnFreePort(options, triesLeft - 1);
-  }
 };

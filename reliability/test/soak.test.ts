@@ -12,7 +12,7 @@ const soak = async (...args: readonly string[]) => {
 
 it('every frame is accounted for through each kind of fault, and nothing leaks', async () => {
   expect(await soak('--reconnect-every', '0.7', '--exact')).toEqual({ code: 0, stderr: '', rules: 13, broken: [] });
-}, 120_000);
+}, 300_000);
 
 it('fails if the heap, handles or file descriptors grow', async () => {
   const { code, broken } = await soak('--reconnect-every', '60', '--leak', 'heap,handle,fd');
@@ -25,4 +25,4 @@ it('fails if the heap, handles or file descriptors grow', async () => {
     ]),
   );
   expect(code).toBe(1);
-}, 120_000);
+}, 300_000);

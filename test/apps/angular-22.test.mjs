@@ -1,7 +1,7 @@
 // docs/angular.md in an Angular 22 app: zoneless, with zone.js, on a server, and on the development server.
 import { after, before, test } from 'node:test';
 import assert from 'node:assert/strict';
-import { createApp, startProgram, stopProgram } from './angular/app.mjs';
+import { createApp, startProgram } from './angular/app.mjs';
 import { openPage } from './angular/page.mjs';
 import { countingMain, runScenario, typeProof } from './angular/scenario.mjs';
 
@@ -47,23 +47,14 @@ test('the development server of Angular 22 shows the frames of the relay in the 
   await app.write('proxy.conf.json', proxy.replace(target, url));
   const shown = await openPage();
   const ng = 'node_modules/@angular/cli/bin/ng.js';
-  const development = app.spawn(ng, 'serve', '--port', '0', '--proxy-config', 'proxy.conf.json');
+  const development = app.start(ng, 'serve', '--port', '0', '--proxy-config', 'proxy.conf.json');
   try {
-    await shown.page.goto(await printedBy(development, /http:\/\/localhost:\d+/));
+    const [address] = await development.printed(/http:\/\/localhost:\d+(?=\D)/);
+    await shown.page.goto(address);
     await shown.statusIs(/^Live since /);
-    await shown.framesReach(1);
+    await shown.reaches('frames', 1);
     assert.deepEqual(shown.errors, []);
   } finally {
-    await Promise.all([shown.close(), stopProgram(development), stopProgram(program)]);
+    await Promise.all([shown.close(), development.stop(), program.stop()]);
   }
 });
-
-/** Waits until a program has printed a pattern. */
-const printedBy = (program, pattern) =>
-  new Promise((resolve, reject) => {
-    program.stdout.on('data', () => {
-      const [found] = pattern.exec(program.output) ?? [];
-      if (found !== undefined) resolve(found);
-    });
-    program.once('exit', () => reject(new Error(`The program exited without ${pattern}:\n${program.output}`)));
-  });

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { chromium, install } from '../peers/packages.mjs';
 import { buildApp } from './example-app/app.mjs';
+import { buildLimitMs } from './support.mjs';
 
 let built;
 
@@ -19,7 +20,7 @@ before(
 const runDeploy = (...args) =>
   new Promise((done) => {
     const { folder, env } = built;
-    const options = { cwd: folder, env: { ...env, CHROMIUM_PATH: chromium() }, timeout: 240_000 };
+    const options = { cwd: folder, env: { ...env, CHROMIUM_PATH: chromium() }, timeout: buildLimitMs };
     const command = ['run', '--silent', 'rolling-deploy', '--', ...args];
     execFile('npm', command, options, (error, stdout, stderr) => done({ code: error?.code ?? 0, stdout, stderr }));
   });
@@ -32,7 +33,7 @@ const counts = [
   'missing without a gap',
 ];
 
-test('two deploys of the example app stop no page, and no page gets a frame twice', { timeout: 600_000 }, async () => {
+test('two deploys of the example app stop no page, and no page gets a frame twice', { timeout: 900_000 }, async () => {
   const { code, stdout, stderr } = await runDeploy('--deploys', '2', '--pages', '2', '--clients', '20');
   for (const count of counts) assert.match(stdout, new RegExp(`${count}: 0$`, 'm'), `${stdout}${stderr}`);
   // Each new server took over the connection, or the test would prove nothing.

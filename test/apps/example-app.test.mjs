@@ -537,14 +537,14 @@ describe('figures, log and history', () => {
       return seconds;
     });
 
-    // A page loaded later shows the same. The server noticed the opening some ms earlier.
+    // A page loaded later shows the same. The server noticed the opening earlier: some ms, or more on a busy machine.
+    const isClose = (one, other) => Math.abs(one - other) < 1.5;
     await view.page.reload();
     await eventually(async () => {
       const [later] = await view.state(/^Live .* Last outage at \d\d:\d\d:\d\d, for [\d.]+ (min \d+ )?s: /);
-      const difference = Math.abs(secondsIn(later.slice(later.indexOf('Last'))) - secondsIn(shown));
-      assert.ok(difference < 0.3, `${shown}, then ${later}`);
+      assert.ok(isClose(secondsIn(later.slice(later.indexOf('Last'))), secondsIn(shown)), `${shown}, then ${later}`);
       const lostLater = secondsIn(await total(view, 'Lost time')) - before;
-      assert.ok(Math.abs(lostLater - lost) < 0.3, `${lost} s, then ${lostLater} s`);
+      assert.ok(isClose(lostLater, lost), `${lost} s, then ${lostLater} s`);
     });
   });
 

@@ -19,4 +19,6 @@ testGuide({
   },
   compiled: /require\("rx-trade-feed\/nestjs"\)/,
   passed: /Tests: +2 passed, 2 total/,
+  // Both test files in one process: ts-jest checks the types once.
+  testArgs: ['--runInBand'],
 });

@@ -1,14 +1,13 @@
 // Follows docs/how-to/browsers.md and docs/recipes as a newcomer: installs the packed package in an empty project, saves the programs under the names
 // of the guide, runs them, and opens the printed addresses in Chromium. test/docs/recipes.test.ts runs the recipes that need no database and no page.
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { marketBatches$, startTradeFeedService } from 'rx-trade-feed/testing';
-import { fencesOf, launchChromium, newPage, npmInstall, tarball, temporaryFolder } from './support.mjs';
+import { fencesOf, launchChromium, newPage, npmInstall, start, tarball, temporaryFolder } from './support.mjs';
 
 const guides = ['docs/how-to/browsers.md', 'docs/recipes/plain-page.md', 'docs/recipes/postgres.md'];
 /** Returns the code blocks of a guide in a language. */
@@ -37,36 +36,11 @@ after(async () => {
   await service?.shutdown();
 });
 
-/** Runs a program of the project with a separate account. Kills it when the test ends. */
+/** Runs a program of the project with a separate account. */
 const run = (t, name, { account = service.createAccount({ plan: 'developer' }), env = {} } = {}) => {
-  const child = spawn(process.execPath, [name], {
-    cwd: project,
-    env: {
-      PATH: process.env.PATH,
-      TRADE_FEED_BASE_URL: service.baseUrl,
-      TRADE_FEED_API_KEY: account.createApiKey(),
-      ...env,
-    },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  const exit = once(child, 'close').then(([code, signal]) => signal ?? code);
-  const output = { stdout: '', stderr: '' };
-  for (const name of ['stdout', 'stderr']) child[name].setEncoding('utf8').on('data', (text) => (output[name] += text));
-  t.after(() => {
-    child.kill('SIGKILL');
-    return exit;
-  });
-  /** Waits for a line of output, from a position. */
-  const until = async (pattern, from = 0) => {
-    for (;;) {
-      const found = pattern.exec(output.stdout.slice(from));
-      if (found) return found;
-      const more = once(child.stdout, 'data').then(() => true);
-      if (!(await Promise.race([more, exit.then(() => false)])))
-        assert.match(output.stdout.slice(from), pattern, output.stderr);
-    }
-  };
-  return { account, child, exit, output, until };
+  const feed = { TRADE_FEED_BASE_URL: service.baseUrl, TRADE_FEED_API_KEY: account.createApiKey() };
+  const options = { cwd: project, env: { PATH: process.env.PATH, ...feed, ...env } };
+  return { account, ...start(t, process.execPath, [name], options) };
 };
 
 /** Opens the address that the server of the guide prints. */
@@ -74,8 +48,8 @@ const openPage = async (t, guide, script) => {
   writeFileSync(join(project, 'server.mjs'), server);
   writeFileSync(join(project, 'index.html'), codeOf(guide, 'html')[0]);
   writeFileSync(join(project, 'page.mjs'), script);
-  const { account, until } = run(t, 'server.mjs', { env: { PORT: '0' } });
-  const [, address] = await until(/^open (http\S+)$/m);
+  const { account, printed } = run(t, 'server.mjs', { env: { PORT: '0' } });
+  const [, address] = await printed(/^open (http\S+)$/m);
   browser ??= await launchChromium();
   const { page, errors, close } = await newPage(browser);
   t.after(close);
@@ -148,20 +122,18 @@ test('the frames in Postgres have no duplicate and no hidden hole, after an outa
     };`,
   );
   const first = run(t, 'store.mjs', { env: { ...env, NODE_OPTIONS: '--import ./lost-reply.mjs' } });
-  await first.until(/the reply is lost\n(committed \d+ frames\n){3}/);
+  await first.printed(/the reply is lost\n(committed \d+ frames\n){3}/);
   first.account.expireAccess();
   const outage = first.output.stdout.length;
-  await first.until(/(committed [1-9]\d* frames\n){3}/, outage);
-  first.child.kill('SIGKILL');
-  await first.exit;
+  await first.printed(/(committed [1-9]\d* frames\n){3}/, outage);
+  await first.stop('SIGKILL');
 
   const complete = async () => new Set((await query(codeOf(postgres, 'sql')[0])).map(({ start }) => start.getTime()));
   const second = run(t, 'store.mjs', { env });
-  await second.until(/(committed [1-9]\d* frames\n){2}/);
+  await second.printed(/(committed [1-9]\d* frames\n){2}/);
   // On a busy machine, seconds of the first run can be incomplete.
-  while ((await complete()).size < 5) await once(second.child.stdout, 'data');
-  second.child.kill('SIGTERM');
-  assert.equal(await second.exit, 0, second.output.stderr);
+  while ((await complete()).size < 5) await once(second.child, 'printed');
+  assert.equal(await second.stop(), 0, second.output.stderr);
 
   const rows = await query(storedFrames);
   const batches = rows.flatMap(({ batch }) => batch ?? []);

@@ -1,6 +1,7 @@
 // What the tests of whole apps share: the package as npm would publish it, a Node for Angular, Chromium. `npm run test:apps`
 // prepares these once and passes the paths in the environment. A single test file prepares them here.
-import { execFile } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
@@ -14,6 +15,9 @@ export const root = resolve(import.meta.dirname, '../..');
 /** How long a page or a program may take on a busy machine, in ms. */
 export const patienceMs = 60_000;
 
+/** How long a build or the tests of an app may take on a busy machine, in ms. */
+export const buildLimitMs = 600_000;
+
 /** Runs a program to its end. Resolves with its output. If it fails, the error contains the output. */
 export const run = async (command, args, options = {}) => {
   try {
@@ -22,6 +26,43 @@ export const run = async (command, args, options = {}) => {
   } catch ({ message, stdout, stderr }) {
     throw new Error(`${command} ${args.join(' ')} failed:\n${stdout || stderr ? `${stdout}${stderr}` : message}`);
   }
+};
+
+/**
+ * Starts a program. `output` has what it has printed so far, `printed` waits for a pattern in it and returns the match, and `ended` resolves with the
+ * exit code, or the signal that killed it. Kills it when the test `t` ends.
+ */
+export const start = (t, command, args, options = {}) => {
+  const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'], ...options });
+  const output = { stdout: '', stderr: '' };
+  let hasEnded = false;
+  const ended = once(child, 'close').then(([code, signal]) => {
+    hasEnded = true;
+    return signal ?? code;
+  });
+  for (const name of ['stdout', 'stderr'])
+    child[name].setEncoding('utf8').on('data', (text) => {
+      output[name] += text;
+      child.emit('printed');
+    });
+  t?.after(() => child.kill('SIGKILL') && ended);
+  return {
+    ...{ child, output, ended },
+    /** Waits for a pattern in stderr, or in stdout from a position. */
+    async printed(pattern, from = 0) {
+      for (;;) {
+        const found = pattern.exec(output.stdout.slice(from)) ?? pattern.exec(output.stderr);
+        if (found) return found;
+        if (hasEnded) throw new Error(`The program did not print ${pattern}:\n${output.stdout}${output.stderr}`);
+        await Promise.race([once(child, 'printed'), ended]);
+      }
+    },
+    /** Ends it with a signal. Returns its exit code. */
+    async stop(signal = 'SIGTERM') {
+      child.kill(signal);
+      return ended;
+    },
+  };
 };
 
 /**

@@ -92,8 +92,12 @@ const send = () => source.next(new Frame('market', Buffer.from(String((sent += 1
 const open = () => source.next({ type: 'opened', at: Date.now(), feed: 'market', connection: 1 });
 const receivedBy = (page) => page.evaluate(() => globalThis.received);
 const hasAll = async (page) => (await receivedBy(page)).numbers.at(-1) === sent;
-/** Returns whether a page receives the current frames. */
-const isCurrent = async (page) => (await receivedBy(page)).numbers.at(-1) > sent - 50;
+
+/** Waits until a page has received a frame that was sent after this call. */
+const receives = (page) => {
+  const from = sent;
+  return waitUntil('new frames', async () => (await receivedBy(page)).numbers.at(-1) > from);
+};
 
 const openTab = async (options = {}) => {
   const page = await context.newPage();
@@ -216,7 +220,8 @@ describe('a tab', () => {
       return types.length > 1 && types.at(-1) === 'opened';
     });
     await blocked;
-    await waitUntil('one stream', async () => streams() === 1 && (await isCurrent(leader)));
+    await receives(leader);
+    await waitUntil('one stream', () => streams() === 1);
     // The others wait just as long, but only one takes over, so none of them misses a frame.
     const results = await finish(others);
     for (const { numbers, types } of results) {
@@ -244,9 +249,9 @@ describe('a tab', () => {
       await after100Frames();
       await fire(page, 'freeze');
       await after100Frames();
-      for (const each of rest) await waitUntil('the frames', () => isCurrent(each));
+      for (const each of rest) await receives(each);
       await fire(page, 'resume');
-      await waitUntil('the frames', () => isCurrent(page));
+      await receives(page);
       await waitUntil('one stream', () => streams() === 1);
     }
     const [ofOther, ...ofBoth] = await finish([other, leader, follower]);

@@ -8,6 +8,7 @@ import { exitCodeRows } from '../../src/cli/errors.js';
 import { commandNames, loadCommands } from '../../src/cli/program.js';
 import { helpText } from '../cli/support/help-text.js';
 import { endPrograms, shellCommand } from '../cli/support/program.js';
+import { withoutSlowness } from '../support/run-modules.js';
 import { fencesOf, read } from './fences.js';
 import { siteLibrary } from './site.js';
 import { tablesUnder } from './tables.js';
@@ -71,7 +72,7 @@ describe('an example with expected output', () => {
         TRADE_FEED_API_KEY: service.createAccount({ plan: 'developer' }).createApiKey(),
       });
       const exit = await running.exit;
-      expect({ exit, stdout: running.stdout(), stderr: running.stderr() }).toEqual({
+      expect({ exit, stdout: running.stdout(), stderr: withoutSlowness(running.stderr()) }).toEqual({
         exit: 0,
         stdout: expect.stringMatching(new RegExp(expected, 'm')),
         stderr: '',

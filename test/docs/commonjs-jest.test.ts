@@ -48,7 +48,7 @@ test('stops without access', async () => {
 const runJest = (): Promise<{ exitCode: number | null; stderr: string }> =>
   new Promise((resolve, reject) => {
     const jest = join(root, 'node_modules/jest/bin/jest.js');
-    const args = [jest, '--config', 'jest.config.cjs', '--ci', '--no-cache', '--watchman=false'];
+    const args = [jest, '--config', 'jest.config.cjs', '--ci', '--no-cache', '--watchman=false', '--testTimeout=60000'];
     const env = { PATH: process.env['PATH'], NO_COLOR: '1' };
     const program = spawn(process.execPath, args, { cwd: folder, env, stdio: ['ignore', 'ignore', 'pipe'] });
     let stderr = '';

@@ -51,7 +51,7 @@ const serve = async (url) => {
   return { options: { baseUrl: service.baseUrl, apiKey }, until, close: () => service.shutdown() };
 };
 
-test('Anvil', { timeout: 110_000 }, async (t) => {
+test('Anvil', { timeout: 300_000 }, async (t) => {
   // A second node uses the same port later.
   const port = await freePort();
   const first = await startAnvil({ port });
@@ -99,7 +99,7 @@ test('Anvil', { timeout: 110_000 }, async (t) => {
   });
 });
 
-test('npm run demo:chain', { timeout: 110_000 }, async () => {
+test('npm run demo:chain', { timeout: 300_000 }, async () => {
   const args = ['examples/real-chain/run.mjs', '--count', '3'];
   const { stdout } = await promisify(execFile)(process.execPath, args);
   assert.match(stdout, /the contract shows no payload format/i);

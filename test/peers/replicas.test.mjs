@@ -53,7 +53,7 @@ const gapsIn = (events) => events.filter(({ type }) => type === 'gap').map(({ fa
 for (const kind of ['nats', 'redis']) {
   test(
     `the command over ${kind}-server: two replicas share a connection, and an operator moves it`,
-    { timeout: 110_000 },
+    { timeout: 300_000 },
     async (t) => {
       const folder = mkdtempSync(join(tmpdir(), 'rx-trade-feed-command-'));
       const broker = await startBroker(kind, folder);
@@ -82,27 +82,32 @@ for (const kind of ['nats', 'redis']) {
       };
       await send('a');
 
-      const { key } = JSON.parse(await command('status', '--json'));
-      const [owner, other] = key.owner.startsWith('one-') ? ['one', 'two'] : ['two', 'one'];
+      // A replica that a busy machine stops for a while loses the ownership, so each step asks who has it.
+      const ownerNow = async () => {
+        const { owner } = JSON.parse(await command('status', '--json')).key;
+        return owner?.replace(/-[\da-f]{20}$/, '') ?? ownerNow();
+      };
       let status = '';
-      while (!status.includes(`standbys    ${other}-`)) status = await command('status');
-      assert.match(status, new RegExp(`^owner       ${owner}-[\\da-f]{20}, for `));
+      while (!/^standbys {4}(one|two)-/m.test(status)) status = await command('status');
+      assert.match(status, /^owner {7}(one|two)-[\da-f]{20}, for /);
 
       // On a busy machine, the other replica may not answer in time, and then the owner gets no request.
+      const before = await ownerNow();
       let answer;
       while (answer === undefined) answer = await command('hand-over').catch(({ code }) => assert.equal(code, 5));
       assert.equal(answer, 'The owner gives the ownership away.\n');
       await all((events) => gapsIn(events).length >= 1);
       await send('b');
-      assert.match(await command('status'), new RegExp(`^owner       ${other}-`));
+      while ((await ownerNow()) === before);
 
       // On SIGTERM, the owner hands over its ownership before it exits.
-      const last = replicas[owner === 'one' ? 0 : 1];
-      const { child } = replicas[owner === 'one' ? 1 : 0];
+      const gaps = replicas.map(({ events }) => gapsIn(events).length);
+      const at = (await ownerNow()) === 'one' ? 0 : 1;
+      const [{ child }, last] = [replicas[at], replicas[1 - at]];
       const ended = once(child, 'exit');
       child.kill('SIGTERM');
       assert.deepEqual(await ended, [0, null]);
-      await last.until((events) => gapsIn(events).length >= 2);
+      await last.until((events) => gapsIn(events).length > gaps[1 - at]);
       await send('c', [last]);
       assert.deepEqual([...new Set(framesIn(last.events))], ['a', 'b', 'c']);
       assert.deepEqual([...new Set(gapsIn(last.events))], ['owner-changed']);
@@ -113,7 +118,7 @@ for (const kind of ['nats', 'redis']) {
 
 test(
   'the example with keys: a stopped replica gives the connection to another one',
-  { timeout: 110_000 },
+  { timeout: 300_000 },
   async (t) => {
     const example = spawn(process.execPath, [join(root, 'examples/replicas/keys.mjs')], {
       stdio: ['pipe', 'pipe', 'inherit'],
@@ -125,7 +130,9 @@ test(
     let seconds = 0;
     let owner;
     for await (const line of createInterface({ input: example.stdout })) {
-      owner ??= /replica-\d-\w+ owns the connection/.exec(line)?.[0];
+      // After `q` the example reads nothing more, and may still print.
+      if (owner !== undefined) continue;
+      owner = /replica-\d-\w+ owns the connection/.exec(line)?.[0];
       if (owner !== undefined) example.stdin.write('q');
       else if (/: [1-9]\d* frames/.test(line) && (seconds += 1) % 5 === 1) example.stdin.write(keys.shift() ?? 'q');
     }
@@ -136,7 +143,7 @@ test(
 
 test(
   'the example: three NestJS replicas behind nginx are replaced, and no page notices more than a gap',
-  { timeout: 110_000 },
+  { timeout: 300_000 },
   async () => {
     const { stdout } = await run(process.execPath, [join(root, 'examples/replicas/run.mjs')], {
       env: { ...process.env, PATH: `${process.env['PATH']}:/usr/sbin` },

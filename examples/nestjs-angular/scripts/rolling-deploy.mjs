@@ -19,7 +19,7 @@ import { startServer } from './deploy/server.mjs';
 /** How long the old and the new server run together, in ms: the time to check that the new one is ready. */
 const overlapMs = 3_000;
 /** How long a page may take to be live again, in ms. */
-const maxWaitMs = 20_000;
+const maxWaitMs = 60_000;
 
 const { values } = parseArgs({
   options: {

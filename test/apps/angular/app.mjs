@@ -1,10 +1,19 @@
 // Creates an Angular app in a temporary folder like a reader: runs `ng new`, then follows docs/angular.md. Runs programs in it.
-import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { copyFile, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { delimiter, dirname, join } from 'node:path';
-import { fencesOf, newerNode, npmInstall, root, run, tarball, temporaryFolder } from '../support.mjs';
+import {
+  buildLimitMs,
+  fencesOf,
+  newerNode,
+  npmInstall,
+  root,
+  run,
+  start,
+  tarball,
+  temporaryFolder,
+} from '../support.mjs';
 
 /** The files of the guide: the fences whose first line is a path, and `proxy.conf.json`. */
 const guideFiles = () => {
@@ -38,7 +47,7 @@ export const createApp = async (versions) => {
     NG_CLI_ANALYTICS: 'false',
     NO_COLOR: '1',
   };
-  const within = (cwd, ...args) => run(node, args, { cwd, env, timeout: 180_000 });
+  const within = (cwd, ...args) => run(node, args, { cwd, env, timeout: buildLimitMs });
 
   // Installs once for both the Angular CLI and the app with the guide's packages.
   const files = ['package.json', 'package-lock.json'];
@@ -61,14 +70,7 @@ export const createApp = async (versions) => {
     folder,
     ng: (...args) => within(folder, ng, ...args),
     node: (...args) => within(folder, ...args),
-    /** Starts a program. Collects its output in `output`, because a program fails if nothing reads that. */
-    spawn: (...args) => {
-      const program = spawn(node, args, { cwd: folder, env, stdio: ['ignore', 'pipe', 'pipe', 'ipc'] });
-      program.output = '';
-      for (const stream of [program.stdout, program.stderr])
-        stream.setEncoding('utf8').on('data', (text) => (program.output += text));
-      return program;
-    },
+    start: (...args) => start(undefined, node, args, { cwd: folder, env, stdio: ['ignore', 'pipe', 'pipe', 'ipc'] }),
     write: (path, code) => writeFile(join(folder, path), code),
     read: (path) => readFile(join(folder, path), 'utf8'),
     /** Copies a file of this folder into the app. */
@@ -77,18 +79,10 @@ export const createApp = async (versions) => {
   };
 };
 
-/** Stops a program and waits until it has exited. */
-export const stopProgram = async (program) => {
-  if (program.exitCode !== null || program.signalCode !== null) return;
-  const ended = once(program, 'exit');
-  program.kill();
-  await ended;
-};
-
 /** Starts a program in the app's folder. Resolves with its address once it has sent `{ port }`. */
 export const startProgram = async (app, ...args) => {
-  const program = app.spawn(...args);
-  const [first] = await Promise.race([once(program, 'message'), once(program, 'exit')]);
-  if (first?.port === undefined) throw new Error(`${args[0]} exited with code ${first}:\n${program.output}`);
-  return { program, url: `http://127.0.0.1:${first.port}` };
+  const program = app.start(...args);
+  const [first] = await Promise.race([once(program.child, 'message'), program.ended.then((code) => [code])]);
+  if (first?.port !== undefined) return { program, url: `http://127.0.0.1:${first.port}` };
+  throw new Error(`${args[0]} ended with ${first}:\n${program.output.stdout}${program.output.stderr}`);
 };

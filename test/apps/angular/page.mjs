@@ -6,6 +6,14 @@ export const openPage = async () => {
   const { page, errors } = await newPage(browser);
   // Chromium logs each 503 as an error, and a relay answers 503 once its feed has stopped.
   const isError = (message) => message.type() === 'error' && !/status of 503/.test(message.text());
+  await page.addInitScript(() => {
+    const numberBefore = (word) =>
+      Number(new RegExp(`(\\d+) ${word}`).exec(document.querySelector('#figures')?.textContent ?? '')?.[1]);
+    globalThis.counts = () => ({
+      ...{ frames: numberBefore('in all'), gaps: numberBefore('gaps') },
+      ...{ renders: globalThis.renders, seconds: performance.now() / 1_000 },
+    });
+  });
   page.on('console', (message) => isError(message) && errors.push(message.text()));
   return {
     page,
@@ -20,19 +28,11 @@ export const openPage = async () => {
         throw new Error(`The status does not match ${pattern}. The page contains: ${text}`, { cause });
       }
     },
-    /** Returns how many frames the page has received and how often change detection ran, with the time in seconds. */
-    counts: () =>
-      page.evaluate(() => ({
-        frames: Number(/(\d+) in all/.exec(document.querySelector('#figures').textContent)?.[1]),
-        renders: globalThis.renders,
-        seconds: performance.now() / 1_000,
-      })),
+    /** Returns how many frames and gaps the page has received and how often change detection ran, with the time in seconds. */
+    counts: () => page.evaluate(() => globalThis.counts()),
     lines: () => page.locator('#last li').allInnerTexts(),
-    /** Waits until the page has received this number of frames. */
-    framesReach: (total) =>
-      page.waitForFunction(
-        (total) => Number(/(\d+) in all/.exec(document.querySelector('#figures')?.textContent ?? '')?.[1]) >= total,
-        total,
-      ),
+    /** Waits until the page has received this number of `frames` or `gaps`. */
+    reaches: (name, total) =>
+      page.waitForFunction(([name, total]) => globalThis.counts()[name] >= total, [name, total]),
   };
 };

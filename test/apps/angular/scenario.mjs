@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import { startProgram, stopProgram } from './app.mjs';
+import { startProgram } from './app.mjs';
 import { openPage } from './page.mjs';
 
 /** Makes `src/main.ts` count in `renders` how often change detection runs. */
@@ -60,8 +60,8 @@ export const runScenario = async (app, dist) => {
   await app.add('server.mjs');
   const { program, url } = await startProgram(app, 'server.mjs', join(app.folder, dist, 'browser'));
   const order = async (name) => {
-    program.send({ order: name });
-    const [{ answer }] = await once(program, 'message');
+    program.child.send({ order: name });
+    const [{ answer }] = await once(program.child, 'message');
     return answer;
   };
   const shown = await openPage();
@@ -69,9 +69,9 @@ export const runScenario = async (app, dist) => {
   try {
     await page.goto(url);
     await shown.statusIs(/^Live since /);
-    await shown.framesReach(1);
+    await shown.reaches('frames', 1);
     const before = await shown.counts();
-    await shown.framesReach(before.frames + 10_000);
+    await shown.reaches('frames', before.frames + 10_000);
     const after = await shown.counts();
     const [frames, renders, seconds] = ['frames', 'renders', 'seconds'].map((name) => after[name] - before[name]);
     // Goes by time, because a busy machine sends fewer frames a second.
@@ -81,15 +81,16 @@ export const runScenario = async (app, dist) => {
     assert.equal(lines.length, 20);
     for (const line of lines) assert.match(line, /^\{"n":\d+\}$/);
 
+    const { gaps } = after;
     await order('begin outage');
     await shown.statusIs(/^No connection since .+can't issue tickets.+Next attempt at /);
     await order('end outage');
     await shown.statusIs(/^Live since /);
-    await page.waitForFunction(() => document.querySelector('#figures').textContent.includes('1 gaps'));
+    await shown.reaches('gaps', gaps + 1);
 
     await page.reload();
     await shown.statusIs(/^Live since /);
-    await shown.framesReach(1);
+    await shown.reaches('frames', 1);
     const { resumes } = await order('report');
     assert.deepEqual([resumes[0], resumes.length > 1 && !resumes.slice(1).includes('new')], ['new', true]);
 
@@ -104,6 +105,6 @@ export const runScenario = async (app, dist) => {
     return text;
   } finally {
     await shown.close();
-    await stopProgram(program);
+    await program.stop();
   }
 };

@@ -1,11 +1,10 @@
 // Builds and starts the example app, and a service that the test controls.
-import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { cpSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { delimiter, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { newerNode, root, run, tarball, temporaryFolder } from '../support.mjs';
+import { newerNode, root, run, start, tarball, temporaryFolder } from '../support.mjs';
 
 const source = join(root, 'examples/nestjs-angular');
 const skipped = new Set(['node_modules', 'dist'].map((name) => join(source, name)));
@@ -34,32 +33,15 @@ export const buildApp = async () => {
 
 /** Starts the app like `npm start`, on a free port. Resolves once the app has printed its address. */
 export const startApp = async ({ folder, node, env }, { args = [], variables = {} } = {}) => {
-  const program = spawn(node, ['scripts/start.mjs', '--port', '0', ...args], {
-    cwd: folder,
-    env: { ...env, ...variables },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  const exited = once(program, 'exit');
-  let output = '';
-  const url = await new Promise((found, fail) => {
-    for (const stream of [program.stdout, program.stderr])
-      stream.setEncoding('utf8').on('data', (text) => {
-        output += text;
-        const [, address] = /The page is at (http:\S+)/.exec(output) ?? [];
-        if (address !== undefined) found(address);
-      });
-    exited.then(() => fail(new Error(`The app exited:\n${output}`)), fail);
-  });
+  const options = { cwd: folder, env: { ...env, ...variables } };
+  const { output, printed, stop } = start(undefined, node, ['scripts/start.mjs', '--port', '0', ...args], options);
+  const [, url] = await printed(/The page is at (http:\S+)\n/);
   return {
     url,
     /** Returns the whole output. */
-    output: () => output,
+    output: () => output.stdout + output.stderr,
     /** Stops the app like Ctrl-C. Returns the exit code. */
-    async stop() {
-      if (program.exitCode === null && program.signalCode === null) program.kill('SIGINT');
-      const [code] = await exited;
-      return code;
-    },
+    stop: () => stop('SIGINT'),
   };
 };
 

@@ -1,9 +1,8 @@
 // Creates a NestJS application with its CLI and adds the files of docs/nestjs.md.
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
 import { copyFile, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { fencesOf, npmInstall, patienceMs, root, run, tarball } from '../support.mjs';
+import { fencesOf, npmInstall, root, run, tarball } from '../support.mjs';
 
 const guide = fencesOf('docs/nestjs.md');
 
@@ -64,29 +63,4 @@ export const createApp = async (folder, version, section) => {
   ]);
   for (const [from, to] of moves) await rename(from, to);
   return { app, addFastify: () => Promise.all(moves.map(([from, to]) => rename(to, from))) };
-};
-
-/** Starts a program. `printed` waits until it has printed a pattern. */
-export const start = (program, args, cwd, env) => {
-  const child = spawn(program, args, { cwd, env, stdio: ['ignore', 'pipe', 'pipe'] });
-  let text = '';
-  for (const stream of [child.stdout, child.stderr])
-    stream.setEncoding('utf8').on('data', (chunk) => {
-      text += chunk;
-      child.emit('printed');
-    });
-  const printed = (pattern) =>
-    new Promise((resolve, reject) => {
-      const fail = () => done(() => reject(new Error(`The program did not print ${pattern}:\n${text}`)));
-      const timer = setTimeout(fail, patienceMs);
-      const check = () => pattern.test(text) && done(resolve);
-      const done = (settle) => {
-        clearTimeout(timer);
-        child.off('printed', check).off('close', fail);
-        settle();
-      };
-      child.on('printed', check).on('close', fail);
-      check();
-    });
-  return { child, output: () => text, printed };
 };

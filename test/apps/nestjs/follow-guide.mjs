@@ -1,14 +1,13 @@
 // Follows docs/nestjs.md in a new application of a version of NestJS: it installs, compiles, streams frames to its log and to browsers, and stops cleanly.
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
 import { copyFile, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { filter, firstValueFrom } from 'rxjs';
 import { marketBatches$, startTradeFeedService } from '../../../dist/testing/index.js';
 import { freePort } from '../../peers/program.mjs';
-import { launchChromium, newPage, run, temporaryFolder } from '../support.mjs';
-import { createApp, start } from './app.mjs';
+import { buildLimitMs, launchChromium, newPage, run, start, temporaryFolder } from '../support.mjs';
+import { createApp } from './app.mjs';
 
 /**
  * Defines the tests of a version.
@@ -17,12 +16,13 @@ import { createApp, start } from './app.mjs';
  * @param prepare - changes the application before it is compiled
  * @param compiled - what the compiled module has
  * @param passed - the last line of `npm test`
+ * @param testArgs - more arguments of its test runner
  */
-export const testGuide = ({ version, section, prepare, compiled, passed }) =>
-  test(`NestJS ${version}`, { timeout: 600_000 }, async (t) => {
+export const testGuide = ({ version, section, prepare, compiled, passed, testArgs = [] }) =>
+  test(`NestJS ${version}`, { timeout: 900_000 }, async (t) => {
     const { app, addFastify } = await createApp(temporaryFolder('rx-trade-feed-nestjs-'), version, section);
     const env = { ...process.env, NO_COLOR: '1', CI: 'true' };
-    const inApp = (program, ...args) => run(program, args, { cwd: app, env, timeout: 240_000 });
+    const inApp = (program, ...args) => run(program, args, { cwd: app, env, timeout: buildLimitMs });
 
     await t.test('compiles with the settings of its template, without a type error', async () => {
       await prepare?.(app);
@@ -32,7 +32,8 @@ export const testGuide = ({ version, section, prepare, compiled, passed }) =>
     await t.test('streams frames to its log and to a browser, and stops on SIGTERM', () => checkStreams(app));
     await t.test('shows frames in the page of the guide', () => checkPage(app));
     await t.test('passes the tests of the guide and of `nest new` with `npm test`', async () =>
-      assert.match(await inApp('npm', 'test'), passed),
+      // On a busy machine a test can take longer than the 5 s of jest and vitest.
+      assert.match(await inApp('npm', 'test', '--', '--testTimeout=60000', ...testArgs), passed),
     );
     await t.test('streams over Express and over Fastify', async () => {
       await addFastify();
@@ -49,12 +50,12 @@ const withProgram = async (app, check) => {
   const port = await freePort();
   const feed = { TRADE_FEED_BASE_URL: service.baseUrl, TRADE_FEED_API_KEY: apiKey };
   const env = { PATH: process.env.PATH, PORT: String(port), NO_COLOR: '1', ...feed };
-  const program = start(process.execPath, ['dist/main.js'], app, env);
+  const program = start(undefined, process.execPath, ['dist/main.js'], { cwd: app, env });
   try {
     await program.printed(/Nest application successfully started/);
     await check({ program, service, apiKey, url: `http://127.0.0.1:${port}` });
   } finally {
-    program.child.kill('SIGKILL');
+    await program.stop('SIGKILL');
     await service.shutdown();
   }
 };
@@ -95,15 +96,13 @@ const checkStreams = (app) =>
     // A connected browser would hold up the shutdown indefinitely.
     const connected = await fetch(`${url}/feed`, { headers: { authorization: 'Bearer of-your-app' } });
     const closed = firstValueFrom(service.events$.pipe(filter(({ type }) => type === 'connection-closed')));
-    const ended = once(program.child, 'close');
-    program.child.kill('SIGTERM');
-    const [code, signal] = await ended;
-    assert.deepEqual([code, signal], [null, 'SIGTERM']);
+    assert.equal(await program.stop(), 'SIGTERM');
     const { by, code: closeCode } = await closed;
     assert.deepEqual([by, closeCode], ['client', 1000]);
     await connected.text(); // the response ended normally
-    assert.match(program.output(), /\[TradeFeed\] Closed: the application shuts down/);
-    assert.ok(!(program.output() + sent).includes(apiKey), 'the output contains no key');
+    const { stdout, stderr } = program.output;
+    assert.match(stdout, /\[TradeFeed\] Closed: the application shuts down/);
+    assert.ok(!(stdout + stderr + sent).includes(apiKey), 'the output contains no key');
   });
 
 const textUntil = async (response, pattern) => {
