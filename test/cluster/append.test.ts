@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { defer, lastValueFrom, retry, Subscription, tap, toArray } from 'rxjs';
 import { memoryEngine } from '../../src/cluster/index.js';
 import { type FeedLog, feedLog, LogError } from '../../src/log/index.js';
-import * as nats from '../../src/nats/index.js';
+import { jetStreamLog } from '../../src/nats/index.js';
 import { startTradeFeedService } from '../../src/testing/index.js';
 import { bundledPrograms } from '../support/bundled-programs.js';
 import { waitFor } from '../support/wait-for.js';
@@ -141,7 +141,7 @@ describe('the owner of a cluster', () => {
 
 const logs: readonly (readonly [string, 'redis' | 'nats'])[] = [
   ['a folder', 'redis'],
-  ...('jetStreamLog' in nats ? [['JetStream', 'nats'] as const] : []),
+  ['JetStream', 'nats'],
 ];
 describe.each(logs)('the owner of a cluster that appends to %s', (_, kind) => {
   describeInstalled(kind, `over a real ${kind}-server`, () => {
@@ -225,6 +225,5 @@ describe.each(logs)('the owner of a cluster that appends to %s', (_, kind) => {
 
 const logOf = async (kind: 'redis' | 'nats', server: RealServer, folder: string): Promise<FeedLog> => {
   if (kind === 'redis') return feedLog(folder);
-  const { jetStreamLog } = nats as unknown as { jetStreamLog: (...args: readonly unknown[]) => FeedLog };
   return jetStreamLog(await server.nats(), { name: 'market' });
 };

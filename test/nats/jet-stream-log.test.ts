@@ -364,16 +364,16 @@ describeInstalled('nats', 'a log', () => {
       const publish = (text: string) => jetstream(connections[0]).publish(`rtf.log.${name}`, text);
       await publish('not a log');
       await expect(append(log, [])).rejects.toMatchObject({ code: 'log-corrupt' });
-      const { log: id, ...place } = ((await all(log)).at(-1) as { position: { log: string } & object }).position;
+      const { log: id } = ((await all(log)).at(-1) as { position: { log: string } }).position;
+      const next = { offset: 2, frames: 1, holes: 0, at: 1_001 };
       const header = {
-        ...place,
+        ...next,
         log: id,
         boot: connections[0].info?.server_id,
         state: [],
         run: 'a',
         generation: 0,
       } as never as object;
-      const next = { ...place, offset: 2 };
       const line = (more: object) => headerLine({ ...header, ...more } as never);
       // A writer that died between two parts of a record.
       await publish(`${line({ next, part: 0, parts: 2 })}{"offset":2,`);
