@@ -43,9 +43,12 @@ export const redisEngine = (commands: Redis, subscriber: Redis, options: RedisEn
   const failures$ = new Subject<EngineFailure>();
 
   /** Returns the number of receivers. A disconnected client would queue the command. */
-  const publish = async (channel: string, data: Uint8Array): Promise<number | undefined> =>
+  const publish = async (channel: string, data: Uint8Array): Promise<number | undefined> => {
+    if (commands.status !== 'ready') return undefined;
     // With `stringNumbers` the client returns a string.
-    commands.status === 'ready' ? Number(await commands.publish(channel, asBuffer(data))) : undefined;
+    const receivers: unknown = await commands.publish(channel, asBuffer(data));
+    return Number(receivers);
+  };
   const send = (channel: string, data: Uint8Array): void =>
     void publish(channel, data).catch((error: unknown) => failures$.next({ operation: 'publish', error }));
   const messages$ = (subject: string) => listen(prefix + subject).pipe(filter((data) => data !== undefined));
