@@ -149,7 +149,16 @@ class Truth {
     const key = last.state === 'replaced' ? last.by : last.key;
     const until = this.#actual.findLast((stay) => stay.key === key)?.to ?? -Infinity;
     const since = this.#delivered.filter(({ at }) => at >= until).map(({ what }) => what.id);
-    return new Set(since).size <= maxHeld;
+    if (new Set(since).size <= maxHeld) return true;
+    // Blocks of another branch may have arrived meanwhile, but it has no watermark while one waits.
+    const ids = new Set(this.#delivered.map(({ what }) => what.id));
+    const lowest = this.#delivered[0]?.what.height ?? 0;
+    const held = [...ids].filter((id) => {
+      let each = this.#blockOf(id);
+      while (each !== undefined && ids.has(each.id)) each = this.#blockOf(each.parent);
+      return each !== undefined && each.height >= lowest;
+    });
+    return held.length > 0 && held.length <= maxHeld;
   }
 
   /** Returns when a feed without outages shows a trade, within the time around its confirmation that counts. */
