@@ -4,7 +4,7 @@
 // Never: a message that is not read, also if the server has lost messages and others have their sequences.
 import { newline, type Place } from '../log/lines.js';
 import { LogError, toLogError } from '../log/log-error.js';
-import { type LogPosition, type LogRecord, type ReaderSettings, Records } from '../log/records.js';
+import { type LogPosition, type LogRecord, damageAt, type ReaderSettings, Records } from '../log/records.js';
 import type { Tip } from '../log/segments.js';
 import { type LogStream, type Message, type MessageHeader, placeAfter } from './log-stream.js';
 
@@ -137,14 +137,20 @@ export class JetStreamReader {
     const { seq, header } = message;
     // Where retention has removed messages, several requests find the same one.
     if (this.#seq === undefined || seq < this.#seq) return;
+    if (header === undefined) {
+      // Another program has published to the subject: no record is missing.
+      if (this.#settings.onDamage === 'error') throw damageAt(whereIn(this.#stream, seq, 0));
+      this.#seq = seq + 1;
+      return;
+    }
     const before = this.#newest;
-    const isOther = header !== undefined && before !== undefined && header.run !== before.run;
+    const isOther = before !== undefined && header.run !== before.run;
     // The beginning of this writer is in the place of messages that the server has lost.
     if (isOther && header.after === undefined && header.offset !== placeAfter(before).offset)
       return this.#searchAgain();
     this.#seq = seq + 1;
-    if (header !== undefined) this.#told(header);
-    const { part = 0, parts = 1 } = header ?? {};
+    this.#told(header);
+    const { part, parts } = header;
     const isNext = part > 0 && part === this.#parts.length && this.#parts.at(-1)?.seq === seq - 1;
     this.#parts = isNext ? [...this.#parts, message] : part === 0 ? [message] : [];
     if (this.#parts.length < parts) return;
@@ -168,9 +174,9 @@ export class JetStreamReader {
       const { bytes, seq, header } = message;
       const from = this.#position;
       const to = bytes.indexOf(newline, from);
-      const where = { path: `message ${seq} of ${this.#stream.path}`, position: from };
+      const where = whereIn(this.#stream, seq, from);
       if (from > 0) records.line(bytes, from, to, where);
-      else records.header(bytes.subarray(0, to), header?.offset ?? this.position?.offset ?? 0, where);
+      else records.header(bytes.subarray(0, to), header?.offset ?? 0, where);
       this.#position = to + 1;
       if (to >= 0 && to < bytes.length - 1) continue;
       this.#messages.shift();
@@ -203,3 +209,8 @@ export class JetStreamReader {
     return found === undefined ? low : found.seq - (found.header?.part ?? 0);
   }
 }
+
+const whereIn = ({ path }: LogStream, seq: number, position: number) => ({
+  path: `message ${seq} of ${path}`,
+  position,
+});
