@@ -4,7 +4,7 @@
 // Never: a message that is not read, also if the server has lost messages and others have their sequences.
 import { Lines, type LogPosition, type Place } from '../log/lines.js';
 import { LogError, toLogError } from '../log/log-error.js';
-import { type LogRecord, type ReaderSettings, Records } from '../log/records.js';
+import { damageAt, type LogRecord, type ReaderSettings, Records } from '../log/records.js';
 import type { Tip } from '../log/segments.js';
 import { type LogStream, type Message, type MessageHeader, placeAfter } from './log-stream.js';
 
@@ -32,7 +32,7 @@ export class JetStreamReader {
   /** The parts of a large record so far. */
   #parts: Message[] = [];
   /** The messages whose lines are not read yet. */
-  readonly #messages: (Omit<Message, 'bytes'> & { readonly lines: Lines })[] = [];
+  readonly #messages: { readonly seq: number; readonly header: MessageHeader; readonly lines: Lines }[] = [];
   #wake: (() => void) | undefined;
   #isClosed = false;
 
@@ -136,20 +136,24 @@ export class JetStreamReader {
     const { seq, header } = message;
     // Where retention has removed messages, several requests find the same one.
     if (this.#seq === undefined || seq < this.#seq) return;
+    if (header === undefined) {
+      // Another program has published to the subject: no record is missing.
+      if (this.#settings.onDamage === 'error') throw damageAt(whereIn(this.#stream, seq, 0));
+      this.#seq = seq + 1;
+      return;
+    }
     const before = this.#newest;
-    const isOther = header !== undefined && before !== undefined && header.run !== before.run;
+    const isOther = before !== undefined && header.run !== before.run;
     // The beginning of this writer is in the place of messages that the server has lost.
     if (isOther && header.after === undefined && header.offset !== placeAfter(before).offset)
       return this.#searchAgain();
     this.#seq = seq + 1;
-    if (header !== undefined) this.#told(header);
-    const { part = 0, parts = 1 } = header ?? {};
+    this.#told(header);
+    const { part, parts } = header;
     const isNext = part > 0 && part === this.#parts.length && this.#parts.at(-1)?.seq === seq - 1;
     this.#parts = isNext ? [...this.#parts, message] : part === 0 ? [message] : [];
     if (this.#parts.length < parts) return;
     const bytes = this.#parts.map((each, n) => each.bytes.subarray(n === 0 ? 0 : each.bytes.indexOf('\n') + 1));
-    // What something else has published may have no newline. It is damaged.
-    if (header === undefined) bytes.push(Buffer.from('\n'));
     this.#messages.push({ seq, header, lines: new Lines(Buffer.concat(bytes)) });
   }
 
@@ -167,10 +171,10 @@ export class JetStreamReader {
     const records = this.#records;
     for (let message = this.#messages[0]; message !== undefined && records.length < max; message = this.#messages[0]) {
       const { lines, seq, header } = message;
-      const where = { path: `message ${seq} of ${this.#stream.path}`, position: lines.position };
+      const where = whereIn(this.#stream, seq, lines.position);
       lines.next();
       if (where.position > 0) records.line(lines.line, where);
-      else records.header(lines.line, header?.offset ?? this.position?.offset ?? 0, where);
+      else records.header(lines.line, header.offset, where);
       if (lines.position === lines.end) this.#messages.shift();
     }
   }
@@ -200,3 +204,8 @@ export class JetStreamReader {
     return found === undefined ? low : found.seq - (found.header?.part ?? 0);
   }
 }
+
+const whereIn = ({ path }: LogStream, seq: number, position: number) => ({
+  path: `message ${seq} of ${path}`,
+  position,
+});
