@@ -126,7 +126,10 @@ const completed =
       let markedAt = -Infinity;
       const watermarks = (): readonly Watermark[] => {
         const at = time.now();
-        if (time.isWithoutClock || at <= markedAt) return [];
+        const { events, hasOpened } = followed.state;
+        // Before the first connection the clock proves nothing: the source may be a relay whose first events are older.
+        const hasClock = events.length === 0 || hasOpened;
+        if (time.isWithoutClock || !hasClock || at <= markedAt) return [];
         markedAt = at;
         return [{ type: 'watermark', at }];
       };

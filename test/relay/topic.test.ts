@@ -26,7 +26,7 @@ import { createTradeFeedError } from '../../src/protocol/failures/classify.js';
 import { copyFailure } from '../../src/protocol/failures/trade-feed-error.js';
 import type { RelayOptions, RelayReceiver, RelayTopic } from '../../src/relay/index.js';
 import { publicJson } from '../../src/relay/public-json.js';
-import { disconnected, gapOf, opened, reconnecting, stopped } from '../operators/stream.js';
+import { disconnected, gapOf, opened, reconnecting, requested, stopped } from '../operators/stream.js';
 import { type Client, frame, range, Response, virtualRelay, watermarkIn, type WireEvent } from './support.js';
 
 const begin = 1_000_000;
@@ -317,6 +317,17 @@ describe('a topic of values', () => {
     expect(marksOf(client).at(-1)).toBeGreaterThanOrEqual(begin + 1_700);
     inOrder(marksOf(client));
   });
+});
+
+it('a topic has no watermarks of the clock before the first connection: a relay may send older events', () => {
+  const { of: join, emit, clock } = start();
+  const client = join((events$) => events$);
+  emit(requested(begin));
+  clock.pass(500);
+  expect(Math.max(...marksOf(client))).toBe(begin);
+  emit(disconnected(begin + 100));
+  clock.pass(0);
+  expect(client.events.map(timeIn)).toEqual([begin, begin + 100]);
 });
 
 describe('an output before the first event', () => {

@@ -88,4 +88,11 @@ export const mutants = [
     replacement: 'const hasClock = true;',
     seed: 4840,
   },
+  {
+    name: 'a topic has the time of the clock before its first connection',
+    file: 'relay/topic.ts',
+    find: 'const hasClock = events.length === 0 || hasOpened;',
+    replacement: 'const hasClock = true;',
+    seed: 3202,
+  },
 ];
