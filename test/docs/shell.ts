@@ -12,6 +12,8 @@ const { scripts } = JSON.parse(read('package.json')) as { scripts: Readonly<Reco
 const known = new Set([
   'cd',
   'jq',
+  'kubectl',
+  'mkdir',
   'head',
   'tail',
   'echo',
