@@ -15,7 +15,6 @@ interface Chunk {
 
 /** The newest segment, with what waits. Its size is exact as soon as that is taken. */
 interface Newest {
-  readonly offset: number;
   readonly since: number;
   bytes: number;
 }
@@ -45,9 +44,9 @@ export class LineQueue {
     return this.#chunks[0];
   }
 
-  /** Takes the first chunk. */
+  /** Takes the first chunk. Call it while there is one. */
   shift(): Buffer {
-    const { text = '' } = this.#chunks.shift() ?? {};
+    const { text } = this.#chunks.shift() as Chunk;
     this.length -= text.length;
     const bytes = Buffer.from(text);
     if (this.#newest !== undefined && this.#chunks.length === 0) this.#newest.bytes += bytes.length - text.length;
@@ -62,8 +61,8 @@ export class LineQueue {
   }
 
   add(line: string, place: Place): void {
-    const isFirst = this.#newest === undefined || this.#isFull(this.#newest, line.length, place);
-    const newest = isFirst ? { offset: place.offset, since: this.#now(), bytes: 0 } : (this.#newest as Newest);
+    const isFirst = this.#newest === undefined || this.#isFull(this.#newest, line.length);
+    const newest = isFirst ? { since: this.#now(), bytes: 0 } : (this.#newest as Newest);
     const text = isFirst ? this.#header(place) + line : line;
     let chunk = this.#chunks.at(-1);
     if (isFirst || chunk === undefined || chunk.text.length > chunkLength)
@@ -74,8 +73,7 @@ export class LineQueue {
     this.#newest = newest;
   }
 
-  #isFull({ offset, since, bytes }: Newest, more: number, place: Place): boolean {
-    if (place.offset === offset) return false;
+  #isFull({ since, bytes }: Newest, more: number): boolean {
     const { segmentBytes, maxAgeMs } = this.#limits;
     if (bytes + more > segmentBytes) return true;
     // One look at the clock for each write is enough.

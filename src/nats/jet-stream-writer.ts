@@ -176,7 +176,7 @@ export class JetStreamWriter {
       if (own !== undefined && own < newest) throw this.#fenced();
       const generation = own ?? newest;
       const isTooLate = seen !== undefined && seen !== seq && generation === newest;
-      this.#release ??= isTooLate ? undefined : await this.#stream.take('writer', generation);
+      this.#release ??= await this.#stream.take('writer', generation);
       if (isTooLate || this.#release === undefined)
         throw new LogError('log-in-use', `The log ${path} has a writer already.`, { path });
       seen = seq;
