@@ -338,6 +338,17 @@ describe('a client of another relay', () => {
     ]);
   });
 
+  it('receives the state of a relay that lags after the gap for its frames, if the feed has connected again', () => {
+    const replica = new Replica().take(opened(begin), ...framesOf(range(1, 5)));
+    const { read } = replica.join(elsewhere(begin + 8));
+    read();
+    replica.take(frame(6, begin + 6), disconnected(begin + 6), reconnecting(begin + 6, 1), opened(begin + 7, 2));
+    expect(read().flatMap(eventsIn)).toEqual([
+      opened(begin + 9, 2),
+      expect.objectContaining({ type: 'gap', from: begin + 6, to: begin + 9 }),
+    ]);
+  });
+
   it.each([
     ['a minute', begin + 60_000],
     ['thousands of years', 9_000_000_000_000_000],
