@@ -1,10 +1,11 @@
 import { lookup } from 'node:dns/promises';
 import { connect, isIP } from 'node:net';
-import { connect as connectTls, type DetailedPeerCertificate, TLSSocket } from 'node:tls';
+import { connect as connectTls, type DetailedPeerCertificate, type TLSSocket } from 'node:tls';
 import { EMPTY, filter, firstValueFrom, from, ignoreElements, map, merge, noop, type Observable, of } from 'rxjs';
 import { ReplaySubject, share, throwError, timeout, timer } from 'rxjs';
 import { createTradeFeedError, type Feed, openConnection, proxyFromEnvironment, requestTicket } from '../index.js';
 import { type FailureCode, type Ticket, TradeFeedError, type TradeFeedOptions } from '../index.js';
+import { hostOf, portOf } from '../transport/connect.js';
 import { proxyFor } from '../transport/proxy-for.js';
 import { connectionOptions } from './connection.js';
 import type { CliContext } from './context.js';
@@ -97,7 +98,7 @@ const findingOf = (error: unknown): Finding => {
 const oldestNode = [20, 19] as const;
 
 export const nodeFinding = (version: string): Finding => {
-  const [major = 0, minor = 0] = version.split('.').map(Number);
+  const [major, minor] = version.split('.').map(Number) as [number, number];
   const isSupported = major > oldestNode[0] || (major === oldestNode[0] && minor >= oldestNode[1]);
   if (isSupported) return ok(`Node ${version}`);
   return failed(ExitCode.local, `Node ${version} is too old.`, `Install Node ${oldestNode.join('.')} or later.`);
@@ -138,9 +139,6 @@ const placeToCheck = (what: string, proxy: URL | undefined): string =>
   proxy
     ? `Check the ${what} of the proxy in HTTPS_PROXY.`
     : `Check the ${what} of the base URL. If this network needs a proxy, set HTTPS_PROXY.`;
-
-const hostOf = ({ hostname }: URL): string => hostname.replace(/^\[|\]$/g, '');
-const portOf = ({ port, protocol }: URL): number => Number(port || (protocol === 'https:' ? 443 : 80));
 
 const codeOf = (error: unknown): string => {
   const { code, message } = Object(error) as Partial<NodeJS.ErrnoException>;
@@ -212,7 +210,7 @@ const servedCertificate = async (url: URL, options: TradeFeedOptions, env: CliCo
   return new Promise((resolve, reject) => {
     if (agent) {
       const done = (error: Error | null, socket: unknown): void =>
-        socket instanceof TLSSocket ? resolve(socket) : reject(error ?? new Error('no TLS connection'));
+        error ? reject(error) : resolve(socket as TLSSocket);
       agent.createConnection({ host, port, defaultPort: 443 }, done);
       return;
     }

@@ -145,10 +145,10 @@ const listOfCommands = `The commands are ${commandNames.join(', ')}.`;
  */
 const checkFlags = ({ options }: Command, args: readonly string[]): string[] =>
   args.map((arg, index) => {
-    const [flag = ''] = arg.split('=', 1);
+    const flag = arg.replace(/=.*/s, '');
     const option = options.find(({ short, long }) => flag === short || flag === long);
     if (option === undefined) return arg.startsWith('--') ? flag : arg;
-    const [name, hasValue, next = '--'] = [option.long ?? flag, flag !== arg, args[index + 1]];
+    const [name, hasValue, next = '--'] = [`--${option.name()}`, flag !== arg, args[index + 1]];
     if (hasValue && !option.required) throw usageError(`${name} takes no value.`);
     if (option.required && !hasValue && /^-[^\d.]/.test(next))
       throw usageError(`${name} needs a value: ${option.flags.replace(/.*<(.*)>/, '$1')}.`);

@@ -64,7 +64,7 @@ export const whereField = (
   const { ignoreCase = false } = validated(options, { ignoreCase: aBoolean });
   if (ignoreCase && aFunction.is(accepted)) throw invalidOption('ignoreCase', 'left out if `accepted` is a function');
   const [accepts, quick] = acceptance(accepted, ignoreCase);
-  const hasField = fieldTest(stepsOf(path) ?? [], accepts, quick);
+  const hasField = fieldTest(stepsOf(path) as readonly string[], accepts, quick);
   const list = quick instanceof EndingsOfSet ? quick : undefined;
   return wherePayload((payload, isBinary, isUndisturbed) => {
     list?.moment(isUndisturbed);

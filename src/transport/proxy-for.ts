@@ -42,9 +42,11 @@ const isExcepted = (url: URL, env: Environment): boolean => {
     .split(/[\s,]+/)
     .filter(Boolean);
   return entries.some((entry) => {
-    const [, name = '', port] = /^(.*?)(?::(\d+))?$/.exec(entry.replace(/^(\*?\.)/, '')) ?? [];
+    const place = entry.replace(/^\*?\./, '');
+    const name = place.replace(/:\d+$/, '');
+    const port = place.slice(name.length + 1);
     // If an IPv6 address lacks its brackets, its last part looks like a port.
     if (`[${entry}]` === host || entry === '*') return true;
-    return (port === undefined || Number(port) === portOf(url)) && (host === name || host.endsWith(`.${name}`));
+    return (port === '' || Number(port) === portOf(url)) && (host === name || host.endsWith(`.${name}`));
   });
 };

@@ -54,6 +54,11 @@ const connect = async (step: Step, options: RelayFeedOptions = {}) => {
   return { server, clock, point, events, seen, over, texts, subscription };
 };
 
+it('a message before `hello` is not of a relay', async () => {
+  const { over } = await connect(ended(message('e.1.1.1', line('a'))));
+  expect((await over()).error).toMatchObject({ code: 'invalid-relay', verdict: 'stop' });
+});
+
 /** Writes the parts one after the other, each at a call of `next`. */
 const parts = (...texts: readonly string[]) => {
   let response: Parameters<Step>[0] | undefined;

@@ -155,10 +155,13 @@ describe('run', () => {
     expect(context.stdout.text).toBe(`${version}\n`);
   });
 
-  it('says what is wrong with the arguments, and how to get help', async () => {
+  it.each([
+    ['serve -x', 'There is no option -x.\nTry rx-trade-feed serve --help.\n'],
+    ['lisen', 'There is no command lisen. Did you mean listen?\nTry rx-trade-feed --help.\n'],
+  ])('says what is wrong with the arguments, and how to get help: `%s`', async (line, says) => {
     const context = fakeContext();
-    expect(await run(['serve', '-x'], context)).toBe(2);
-    expect(context.stderr.text).toBe('rx-trade-feed: There is no option -x.\nTry rx-trade-feed serve --help.\n');
+    expect(await run(line.split(' '), context)).toBe(2);
+    expect(context.stderr.text).toBe(`rx-trade-feed: ${says}`);
     expect(context.stdout.text).toBe('');
   });
 
@@ -230,6 +233,7 @@ describe('the exit codes', () => {
 
   it.each([
     ['EODD', '', 'Cannot read it: EODD, odd.'],
+    [undefined, '', 'Cannot read it: EODD, odd.'],
     ['EADDRINUSE', 'Choose another.', 'Cannot read it: the port is in use. Choose another.'],
   ])('come with the cause of a local error: %s', (code, hint, message) => {
     const error = localError('Cannot read it', Object.assign(new Error('EODD, odd'), { code }), hint);

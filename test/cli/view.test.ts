@@ -4,7 +4,7 @@ import { stripVTControlCharacters } from 'node:util';
 import { type CliEvent, type Status, statusAfter, statusAt } from '../../src/cli/follow.js';
 import { failureWords, whatHappened } from '../../src/cli/errors.js';
 import { panel, panelView, statusLine, statusView, summaryLines } from '../../src/cli/view/status.js';
-import { pinnedLine, screen, withKeys } from '../../src/cli/view/terminal.js';
+import { lineView, pinnedLine, screen, withKeys } from '../../src/cli/view/terminal.js';
 import { amount, bytes, duration, printed, shortened } from '../../src/cli/view/text.js';
 import { spread, stopwatch, widthOf } from '../../src/cli/view/text.js';
 import { createTradeFeedError, TradeFeedError } from '../../src/index.js';
@@ -83,6 +83,21 @@ describe('a terminal', () => {
     line.close();
     output.emit('resize');
     expect(output.text).toBe(`${moved}\x1b7\x1b[r\x1b8\x1b7\x1b[12;1H\x1b[2K\x1b8`);
+  });
+
+  it('has an empty status line before the first status', () => {
+    const stderr = new FakeOutput({ columns: 20, rows: 10 });
+    const look = { lines: () => [], log: () => [], logEveryMs: 1 };
+    const view = lineView<string>({ status: true }, fakeContext({ stderr }), look);
+    const begun = stderr.text;
+    stderr.emit('resize');
+    expect(stderr.text.slice(begun.length)).not.toContain('undefined');
+    view.show('none');
+    view.close();
+    expect(stderr.text.endsWith('\x1b7\x1b[r\x1b8\x1b7\x1b[10;1H\x1b[2K\x1b8')).toBe(true);
+    const unused = new FakeOutput({ columns: 20, rows: 10 });
+    lineView({ status: true }, fakeContext({ stderr: unused }), look).close();
+    expect(unused.text).toBe('\n\x1b7\x1b[1;9r\x1b8\x1b[1A\x1b7\x1b[r\x1b8\x1b7\x1b[10;1H\x1b[2K\x1b8');
   });
 
   it.each(['q', 'Q', '\x03'])('is in raw mode while its keys are read, and %j interrupts', async (key) => {

@@ -413,6 +413,12 @@ describe('policy', () => {
       for (const wrong of [-9, NaN, -Infinity]) expect(delaysAt(wrong)).toEqual([5_001, 5_001, 5_001]);
     });
 
+    it('must be drawn by a function that returns numbers', () => {
+      const random = () => 'half' as unknown as number;
+      const attempt = () => delaysOf(resolveBackoff({ random }), failuresIn('ticket:backoff'));
+      expect(attempt).toThrow(expect.objectContaining({ code: 'invalid-options' }));
+    });
+
     it.each(['full', 'equal', 'none'] as const)('never returns a delay of 0 (%s)', (jitter) => {
       for (const maxDelayMs of [1_000, 0]) expect(delayAt(jitter, 0, 1, { initialDelayMs: 0, maxDelayMs })).toBe(1);
       for (const wrong of [NaN, -1, -Infinity]) expect(delayAt('full', wrong, 3)).toBe(1);

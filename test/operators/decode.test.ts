@@ -246,6 +246,16 @@ const read = <A>(codec: Codec<A>, text: string): A | readonly DecodeIssue[] =>
 const outcome = <A>(result: A | Refused): A | readonly DecodeIssue[] =>
   result instanceof Refused ? result.issues() : result;
 
+it('a codec of io-ts may refuse a document without naming a type', () => {
+  const refusing = new t.Type<number, number, unknown>(
+    'odd',
+    t.number.is,
+    () => t.failures([{ value: 1, context: [] }]),
+    Number,
+  );
+  expect(read(refusing, '1')).toEqual([{ path: '', message: 'expected something else' }]);
+});
+
 // The same type of document in each of the four libraries.
 const codecs: Readonly<Record<string, Codec<unknown>>> = {
   'io-ts': t.type({ batch: t.number, trades: t.array(t.type({ to: t.string, 'a/b~c': t.string })) }) as t.Mixed,

@@ -124,6 +124,16 @@ describe('whereField', () => {
     expect(passed).toEqual([values.a, values.b]);
   });
 
+  it('asks a set of another class about each value', () => {
+    class AllButB extends Set<string> {
+      override has(value: string): boolean {
+        return value !== 'b';
+      }
+    }
+    const texts = ['{"to":"a"}', '{"to":"b"}', '{"to":"c"}'];
+    expect(passing(texts, 'to', new AllButB(['a']))).toEqual([texts[0], texts[2]]);
+  });
+
   describe('with ignoreCase', () => {
     const ignoreCase = true;
 

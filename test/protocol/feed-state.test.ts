@@ -18,6 +18,7 @@ import {
   type LoggedEvent,
   nextSnapshot,
   noFeed,
+  notBefore,
   relayGap,
   type Snapshot,
   snapshotAfterGap,
@@ -235,6 +236,13 @@ describe('gap', () => {
   });
 });
 
+it.each([
+  ['late', 9, { from: 1, to: 9, durationMs: 8 }],
+  ['in time', 3, { from: 1, to: 3, durationMs: 2 }],
+])('a gap that is reported %s ends then, and begins where it did', (_when, at, times) => {
+  expect(notBefore(gapOf(1, 3), at)).toMatchObject(times);
+});
+
 describe('snapshot', () => {
   const after = (...events: readonly LoggedEvent[]): Snapshot => events.reduce(nextSnapshot, []);
 
@@ -255,6 +263,7 @@ describe('snapshot', () => {
       ['the feed is open', [...started, opened(3)], [opened(3)]],
       ['there were frames', [...started, opened(3), frameOf('a', 4)], [opened(3)]],
       ['there was a gap', [opened(3), gapOf(1, 3)], [opened(3)]],
+      ['there was a value', [opened(3), { type: 'value', at: 4, json: '1' }], [opened(3)]],
       ['the feed waits', [opened(3), out, again], [out, again]],
       ['the feed tries again', [opened(3), out, again, requested(14)], [out, again, requested(14)]],
       [

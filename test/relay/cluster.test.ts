@@ -167,6 +167,55 @@ describe('the relays of replicas', () => {
     expect(moved.gaps).toMatchObject([{ missed: 6 }]);
   });
 
+  it.each<[string, boolean, readonly number[], object]>([
+    ['the same owner', false, [17, 18, 19, 20], { missed: 10 }],
+    ['another owner', true, [17, 18, 19, 20], { failure: { code: 'relay-behind' } }],
+  ])(
+    'report the frames that the log has removed before it reached the page, of %s',
+    (_whose, changes, numbers, gap) => {
+      const { clock, owners, one, other, page } = cluster({ capacity: 4 });
+      const opened = owners.next();
+      const frames = owners.frames(6);
+      one.receive([...opened, ...frames]);
+      other.receive([...opened, ...frames.slice(0, 2)]);
+      const moved = page().join(one).join(other);
+      other.receive(changes ? [...owners.next(), ...owners.frames(14)] : [...frames.slice(2), ...owners.frames(14)]);
+      clock.pass(1);
+      expect(moved.numbers).toEqual(numbers);
+      expect(moved.gaps).toMatchObject([gap]);
+    },
+  );
+
+  it('report a change of the owner to a page that is ahead of the replica', () => {
+    const { clock, owners, one, other, page } = cluster();
+    const opened = owners.next();
+    const frames = owners.frames(6);
+    one.receive([...opened, ...frames]);
+    other.receive([...opened, ...frames.slice(0, 2)]);
+    const moved = page().join(one).join(other);
+    other.receive([...owners.next(), ...owners.frames(2)]);
+    clock.pass(1);
+    expect(moved.numbers).toEqual([7, 8]);
+    expect(moved.gaps).toHaveLength(1);
+  });
+
+  it('continue after the position of a page while they still read their log from long ago', () => {
+    const clock = new Clock(begin);
+    const owners = new Owners(new Clock(begin - 60_000));
+    const replica = new Replica(clock.scheduler);
+    replica.receive([...owners.next(), ...owners.frames(3)]);
+    clock.pass(1);
+    const page = new Client(replica.relay);
+    clock.pass(1);
+    const [run] = (page.lastEventId ?? '').split('.');
+    page.leave();
+    const returning = new Client(replica.relay, { lastEventId: `${run}.6.5.${clock.now}` });
+    replica.receive(owners.frames(4));
+    clock.pass(1);
+    expect(returning.payloads).toEqual(['6', '7']);
+    returning.leave();
+  });
+
   it('send a gap to a page whose position is of another owner with the same number', () => {
     const { clock, owners, one, page } = cluster();
     const other = new Owners(clock);

@@ -34,14 +34,14 @@ class Replica {
     return this.take(...framesOf(range(from, to)));
   }
 
-  join(lastEventId?: string) {
+  join(lastEventId?: string, sinceMs?: number) {
     /** Missed frames in each report that the client is behind. */
     const behind: number[] = [];
     const hub = {
       ...{ joined: 0, scheduler: this.#scheduler, heartbeats$: NEVER, watermarks$: NEVER, tooOld$: NEVER },
       report: (event: object) => behind.push((event as { missed: number }).missed),
     };
-    const client = new RelayClient(this.run, hub, { lastEventId }, undefined);
+    const client = new RelayClient(this.run, hub, { lastEventId, sinceMs }, undefined);
     const next = (isFull = () => false): RelayMessage[] => {
       const sent: RelayMessage[] = [];
       client.send((message) => sent.push(message), isFull);
@@ -115,6 +115,16 @@ describe('a client of a run', () => {
     );
     expect(received.at(-1)).toEqual(JSON.parse(JSON.stringify(events.at(-1))));
     expect(received[0]).toMatchObject({ type: 'disconnected', at: begin });
+  });
+
+  it.each([
+    [3, 1e8, range(7, 9)],
+    [100, 1e8, range(1, 9)],
+    [100, 1, []],
+  ])('receives the last %d ms if it asks for them, of %d bytes at most', (sinceMs, maxReplayBytes, numbers) => {
+    const replica = new Replica({ maxReplayBytes }).take(opened(begin)).frames(1, 9);
+    const received = eventsOf(replica.join(undefined, sinceMs).next());
+    expect(numbersOf(received)).toEqual(numbers);
   });
 
   it('receives exactly the missed events when it returns, after an `opened` at its position and not before its time', () => {
@@ -335,6 +345,17 @@ describe('a client of another relay', () => {
     expect([read(), again.read()].map((messages) => numbersOf(messages.flatMap(eventsIn)))).toEqual([
       [9, 10],
       [9, 10],
+    ]);
+  });
+
+  it('receives the state of a relay that lags after the gap for its frames, if the feed has connected again', () => {
+    const replica = new Replica().take(opened(begin), ...framesOf(range(1, 5)));
+    const { read } = replica.join(elsewhere(begin + 8));
+    read();
+    replica.take(frame(6, begin + 6), disconnected(begin + 6), reconnecting(begin + 6, 1), opened(begin + 7, 2));
+    expect(read().flatMap(eventsIn)).toEqual([
+      opened(begin + 9, 2),
+      expect.objectContaining({ type: 'gap', from: begin + 6, to: begin + 9 }),
     ]);
   });
 

@@ -94,6 +94,19 @@ describe('proxyFromEnvironment', () => {
     });
   });
 
+  it.each([
+    ['2001:db8::1', '[2001:db8::1]:8443'],
+    ['feed.example', 'feed.example:8443'],
+  ])('asks the proxy for the host %s of a handshake', async (address, authority) => {
+    await using proxy = await startProxy({ status: 407 });
+    const { agent } = await proxyFromEnvironment({ env: { HTTPS_PROXY: proxy.url } });
+    const error = await new Promise((done) => {
+      agent?.createConnection({ host: address, port: 8_443, defaultPort: 443 }, done);
+    });
+    expect(error).toMatchObject({ message: expect.stringContaining(`refused the connection to ${authority}`) });
+    expect(proxy.requests).toMatchObject([{ authority }]);
+  });
+
   it('connects directly to a host in NO_PROXY', async () => {
     await using proxy = await startProxy();
     const options = await optionsThrough(proxy.url, { NO_PROXY: host });

@@ -234,6 +234,13 @@ const transports = [
 const causesOf = (events: readonly FeedEvent[]): unknown[] =>
   events.flatMap((event) => (event.type === 'disconnected' ? [event.failure.cause] : []));
 
+it('a ticket request that gets a header twice takes the first one', async () => {
+  const twice: TicketStep = (response) =>
+    void response.writeHead(429, ['retry-after', '7', 'retry-after', '9']).end('{}');
+  await using wire = await startWire({ ticket: [twice] });
+  await expect(ask(wire)).rejects.toMatchObject({ code: 'ticket-rate-limited', retryAfterMs: 7_000 });
+});
+
 describe('the connection of the ticket requests', () => {
   it.each(transports)('is reused as long as the service keeps it open: %s', async (_, script) => {
     await using service = await startTwoOrigins({ ...script, handshake: [expired, expired, frames] });

@@ -44,7 +44,7 @@ export const command = defineCommand({
     const names = [...checks];
     const findings: NamedFinding[] = [];
     for await (const finding of diagnose(feed, values, context)) {
-      const named = { name: names.shift() ?? '', ...finding };
+      const named = { name: names.shift() as string, ...finding };
       findings.push(named);
       if (!values.json) stdout.write(`${findingLines(named, columns, colors).join('\n')}\n`);
       if (finding.status === 'failed') break;
@@ -53,7 +53,7 @@ export const command = defineCommand({
     for (const name of names) findings.push({ name, ...skipped(`after the failure of ${failure?.name}`) });
     const exitCode = failure?.exitCode ?? ExitCode.ok;
     const hasSettings = findings.some(({ name, status }) => name === 'settings' && status === 'ok');
-    const baseUrl = hasSettings ? new URL(targetOf(values, context).baseUrl ?? '').href : undefined;
+    const baseUrl = hasSettings ? new URL(targetOf(values, context).baseUrl as string).href : undefined;
     const report = { baseUrl, feed, exitCode, checks: findings.map(({ exitCode: _, ...rest }) => rest) };
     stdout.write(values.json ? `${JSON.stringify(report)}\n` : `${conclusion(findings)}\n`);
     return exitCode;
@@ -88,13 +88,17 @@ export const findingLines = (
     ...(advice === undefined
       ? []
       : wrapped(advice, columns - indent - 2).map((line, n) => `${n ? '  ' : '→ '}${line}`)),
-  ].map((line): Line => [[' '.repeat(indent)], [line]]);
+  ];
   const [symbol, style] = marks[status];
   const head: Line = [
     [` ${symbol} ${status.padEnd(statusWidth)}`, style],
     [name.padEnd(nameWidth), 'bold'],
   ];
-  const lines = columns < minColumns ? [head, ...body] : [[...head, ...(body[0] ?? []).slice(1)], ...body.slice(1)];
+  const below = (line: string): Line => [[' '.repeat(indent)], [line]];
+  const lines =
+    columns < minColumns
+      ? [head, ...body.map(below)]
+      : body.map((line, n): Line => (n === 0 ? [...head, [line]] : below(line)));
   return lines.map((line) => printed(line, Infinity, hasColors));
 };
 

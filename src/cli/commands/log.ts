@@ -30,7 +30,7 @@ export const command = defineCommand({
     ['rx-trade-feed log status market', 'the files and the consumers'],
     ['rx-trade-feed log verify market --json', 'check every line, for a script'],
   ],
-  run: async ([action = '', path, ...rest], values, context) => {
+  run: async ([action, path, ...rest], values, context) => {
     if (action !== 'status' && action !== 'verify')
       throw usageError('The actions of log are status and verify: rx-trade-feed log status FOLDER.');
     if (path === undefined || rest.length > 0) throw usageError(`log ${action} needs one folder.`);

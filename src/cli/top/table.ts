@@ -67,14 +67,14 @@ export const table = (
   const room = Math.max(1, rows - frameLines - totals.length);
   const visible = sources.length <= room ? sources : sources.slice(0, Math.max(1, room - 1));
   const hidden = sources.length - visible.length;
-  const cells = visible.map((row) => cellsOf(row, now));
-  const widths = fittingWidths([titles, ...cells, ...totals], width);
+  const shown = visible.map((row) => ({ details: detailsOf(row), cells: cellsOf(row, now) }));
+  const widths = fittingWidths([titles, ...shown.map(({ cells }) => cells), ...totals], width);
   let left = hidden > 0 ? 0 : room - visible.length;
-  const detailed = visible.flatMap((row, index) => {
-    const details = detailsOf(row).slice(0, left);
-    left -= details.length;
-    const lines = details.map(([text, style]): Line => [[`   ${printable(text)}`, style]]);
-    return [aligned(cells[index] ?? [], widths), ...lines];
+  const detailed = shown.flatMap(({ details, cells }) => {
+    const fitting = details.slice(0, left);
+    left -= fitting.length;
+    const lines = fitting.map(([text, style]): Line => [[`   ${printable(text)}`, style]]);
+    return [aligned(cells, widths), ...lines];
   });
   const lines: readonly Line[] = [
     spread([[' rx-trade-feed top', 'bold']], [[stopwatch(now - startedAt)]], width),

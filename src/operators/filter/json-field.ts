@@ -9,7 +9,9 @@ export type Accepts = (payload: Uint8Array, from: number, to: number) => boolean
 
 /** Returns the steps of a path: names, and `[]` for each element of a list. `undefined` if it isn't a path. */
 export const stepsOf = (path: string): readonly string[] | undefined =>
-  /^(?:[^.[\]]+|\[\])(?:\.[^.[\]]+|\[\])*$/.test(path) ? (path.match(/[^.[\]]+|\[\]/g) ?? []) : undefined;
+  /^(?:[^.[\]]+|\[\])(?:\.[^.[\]]+|\[\])*$/.test(path)
+    ? Array.from(path.matchAll(/[^.[\]]+|\[\]/g), ([step]) => step)
+    : undefined;
 
 export const scalarOf = (payload: Uint8Array, from: number, to: number): FieldValue => {
   const first = payload[from];

@@ -76,6 +76,7 @@ describe('the status of a cluster', () => {
       statusText({ key: undefined, isUnreadable: true, standbys: others }, 0),
       /not known: the key .* is damaged[^]*cluster resume[^]*b-1: Can't write/,
     ],
+    ['that no replica can take over', text({}, []), /^standbys {4}none$/m],
     ['a forged name without its control characters', text({ owner: '\x1b[31ma' }), /^owner {7}␛\[31ma, /],
   ])('shows %s', (_what, lines, words) => {
     expect(lines.join('\n')).toMatch(words);

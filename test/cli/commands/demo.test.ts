@@ -39,6 +39,12 @@ describe('demo', () => {
     expect(stdout.text).toMatch(/Disconnected, access-expired: This connection's access expired[^]*gaps {8}[1-9]\d*,/);
   });
 
+  it('has no outages with --outage-every 0', async () => {
+    const { stdout, end } = command('demo --outage-every 0');
+    await stdout.until(/streaming from local service\n[^]*\(connection 1\)/);
+    expect(await end()).toBe(0);
+  });
+
   it('makes each outage last 3 s, so that you can watch it', async () => {
     using _timers = fakeTimers();
     const { stdout, end } = command('demo');

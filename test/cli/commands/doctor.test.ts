@@ -9,6 +9,7 @@ import { startTradeFeedService } from '../../../src/testing/index.js';
 import { type Certificate, certificateFor } from '../../support/certificate.js';
 import { startConnectProxy } from '../../support/connect-proxy.js';
 import { fakeTimers } from '../../support/fake-timers.js';
+import { issue, startWire, type TicketStep } from '../../support/wire.js';
 import { commandRunner, envOf, FakeOutput } from '../support/fakes.js';
 import { tempFolder } from '../support/temp-folder.js';
 
@@ -169,6 +170,11 @@ describe('doctor', () => {
       tls: says('ok', /^TLSv1\.3; localhost; \d+ days left$/),
       clock: says('ok', /at most 5\.0 s/),
     });
+    const TRADE_FEED_BASE_URL = service.baseUrl.replace('127.0.0.1', 'localhost');
+    expect(await findingsOf(`--ca ${ca}`, { ...envOf(service), TRADE_FEED_BASE_URL })).toMatchObject({
+      exitCode: 0,
+      tls: says('ok', /; localhost; \d+ days left$/),
+    });
     const other = await certificateFor('elsewhere.example');
     await using misnamed = await startTradeFeedService({ tls: other });
     const otherCa = await folder.file('other-ca.pem', other.cert);
@@ -205,6 +211,20 @@ describe('doctor', () => {
     });
   });
 
+  it('does not compare the clocks if the response has no Date', async () => {
+    const withoutDate: TicketStep = (response, ...rest) => {
+      response.sendDate = false;
+      return issue()(response, ...rest);
+    };
+    await using wire = await startWire({ ticket: [withoutDate] });
+    const found = await findingsOf('', { TRADE_FEED_API_KEY, TRADE_FEED_BASE_URL: wire.baseUrl });
+    expect(found).toMatchObject({
+      exitCode: 0,
+      ticket: says('ok', /the API key is valid; a ticket for market in [^,]*$/),
+      clock: says('skipped', /no Date/),
+    });
+  });
+
   it('uses colors only on a terminal', async () => {
     const stdout = new FakeOutput({ columns: 80, rows: 24 });
     expect(await command('doctor', { stdout }).exit).toBe(2);
@@ -229,7 +249,12 @@ const six = { address: '2001:db8::1', ms: 1, error: 'ENETUNREACH' };
 const blocked = { ...four, error: 'ETIMEDOUT' };
 
 /** The finding for a certificate of feed.example whose issuer has no name and is issued by a root. */
-const tlsOf = (validMs: number, authorizationError?: unknown, certificate: object = {}): Finding => {
+const tlsOf = (
+  validMs: number,
+  authorizationError?: unknown,
+  certificate: object = {},
+  protocol = 'TLSv1.3',
+): Finding => {
   const root: { subject: object; issuerCertificate?: object } = { subject: { O: 'Root' } };
   root.issuerCertificate = root;
   const issuerCertificate = { subject: {}, issuerCertificate: root };
@@ -238,7 +263,7 @@ const tlsOf = (validMs: number, authorizationError?: unknown, certificate: objec
   const socket = {
     authorized: authorizationError === undefined,
     authorizationError,
-    getProtocol: () => 'TLSv1.3',
+    getProtocol: () => protocol || null,
     getPeerCertificate: () => served as unknown as DetailedPeerCertificate,
     destroy: () => socket as never,
   };
@@ -270,6 +295,9 @@ it.each<[Finding, Finding['status'], RegExp, RegExp?]>([
   ],
   [tlsOf(dayMs, 'CERT_NOT_YET_VALID'), 'failed', /^The certificate isn't valid yet/, /^Set the clock of this machine/],
   [tlsOf(dayMs, 'ERR_TLS_CERT_ALTNAME_INVALID', { subjectaltname }), 'failed', /is for a\.example, 10\.0\.0\.1\.$/],
+  [tlsOf(dayMs, 'ERR_TLS_CERT_ALTNAME_INVALID'), 'failed', /is for feed\.example\.$/],
+  [tlsOf(14 * dayMs, undefined, { subject: undefined }), 'ok', /^TLSv1\.3; without a name < without a name < Root; /],
+  [tlsOf(14 * dayMs, undefined, {}, ''), 'ok', /^TLS; feed\.example /],
   [
     tlsOf(dayMs, Object.assign(new Error(), { code: 'ERR_TLS' })),
     'failed',

@@ -138,16 +138,22 @@ describe('listen', () => {
     expect(stderr.text).toMatch(words);
   });
 
-  it('keeps reading while stdout is blocked, and reports dropped lines, with --json also where they were', async () => {
-    const { stdout, stderr, exit } = listen('--count 6 --json');
-    await stderr.until(opened);
-    stdout.block();
-    const payload = Buffer.alloc(15 * 1024 * 1024, 'x').toString();
-    for (let n = 0; n < 6; n += 1) service.push('market', payload);
-    await stderr.until(/too slow: the oldest lines are dropped/);
-    stdout.unblock();
-    expect(await exit).toBe(0);
-    expect(stderr.text).toMatch(/Z 1 line dropped.*\n.*Z 6 frames.*; dropped: 1 line\n/);
-    expect(stdout.text).toContain('{"type":"dropped"');
-  });
+  it.each([
+    ['--json', true],
+    ['', false],
+  ])(
+    'keeps reading while stdout is blocked, and reports dropped lines, with --json also where: `%s`',
+    async (json, isMarked) => {
+      const { stdout, stderr, exit } = listen(`--count 6 ${json}`);
+      await stderr.until(opened);
+      stdout.block();
+      const payload = Buffer.alloc(15 * 1024 * 1024, 'x').toString();
+      for (let n = 0; n < 6; n += 1) service.push('market', payload);
+      await stderr.until(/too slow: the oldest lines are dropped/);
+      stdout.unblock();
+      expect(await exit).toBe(0);
+      expect(stderr.text).toMatch(/Z 1 line dropped.*\n.*Z 6 frames.*; dropped: 1 line\n/);
+      expect(stdout.text.includes('{"type":"dropped"')).toBe(isMarked);
+    },
+  );
 });

@@ -1,11 +1,11 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
 import { appendFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { from, lastValueFrom, take, tap } from 'rxjs';
 import { statusText } from '../../../src/cli/commands/log.js';
 import { feedLog, inspectLog, type LogStatus } from '../../../src/log/index.js';
 import { frameAt, opening, start } from '../support/events.js';
-import { commandRunner } from '../support/fakes.js';
+import { commandRunner, FakeOutput } from '../support/fakes.js';
 import { tempFolder } from '../support/temp-folder.js';
 
 const folder = tempFolder();
@@ -93,6 +93,27 @@ describe('log verify', () => {
     expect(await exit).toBe(0);
     expect(stdout.text).toMatch(/^43 records in \d+ files, 40 frames, .*: every line is valid\n$/);
     expect(stderr.text).toBe('');
+  });
+
+  it('shows its progress on a terminal', async () => {
+    for (const [path, records] of [
+      [await logged(), 43],
+      [await folder.file('empty', ''), 0],
+    ] as const) {
+      const stderr = new FakeOutput({ columns: 80, rows: 24 });
+      expect(await command(`log verify ${path}`, { stderr }).exit).toBe(0);
+      expect(stderr.text).toContain(`100% · ${records} records`);
+    }
+  });
+
+  it('writes its progress to a log at intervals', async () => {
+    const path = await logged();
+    let now = start;
+    const clock = jest.spyOn(Date, 'now').mockImplementation(() => (now += 10_000));
+    const { stderr, exit } = log(`verify ${path} --no-status`);
+    expect(await exit).toBe(0);
+    clock.mockRestore();
+    expect(stderr.text).toMatch(/Z 100% · 43 records\n$/);
   });
 
   it('names the file, the line and the byte of each damage, and ends with 5', async () => {

@@ -1,17 +1,19 @@
-import { beforeAll, describe, expect, it } from '@jest/globals';
+import { beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { once } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';
 import { createServer as createSecureServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
-import { firstValueFrom, lastValueFrom, NEVER, of } from 'rxjs';
-import { readStatus } from '../../../src/cli/top/snapshots.js';
+import { firstValueFrom, lastValueFrom, NEVER, of, Subject } from 'rxjs';
+import { MockAgent } from 'undici';
+import { feedSnapshots$, readStatus, type Snapshot, statusSnapshots$ } from '../../../src/cli/top/snapshots.js';
 import { type Row, rowWords, table, totalWords } from '../../../src/cli/top/table.js';
 import { printed, widthOf } from '../../../src/cli/view/text.js';
-import { connectionStatus, feedStats } from '../../../src/index.js';
+import { connectionStatus, type FeedEvent, feedStats } from '../../../src/index.js';
 import { createRelay } from '../../../src/relay/index.js';
 import { marketBatches$, startTradeFeedService } from '../../../src/testing/index.js';
 import { type Certificate, certificateFor } from '../../support/certificate.js';
 import { startConnectProxy } from '../../support/connect-proxy.js';
+import { fakeTimers } from '../../support/fake-timers.js';
 import { ending, expired, opening } from '../support/events.js';
 import { commandRunner, FakeOutput } from '../support/fakes.js';
 import { tempFolder } from '../support/temp-folder.js';
@@ -114,6 +116,16 @@ describe('top', () => {
     expect(await end('SIGTERM')).toBe(0);
   });
 
+  it('writes the totals of several sources to a log at intervals', async () => {
+    await using app = await startApp(json({ connection: { state: 'live' } }));
+    let passed = now;
+    const clock = jest.spyOn(Date, 'now').mockImplementation(() => (passed += 2_000));
+    const { stdout, end } = command(`top ${app.url}/one ${app.url}/two`);
+    await stdout.until(/ total 2 of 2 live\n/);
+    expect(await end()).toBe(0);
+    clock.mockRestore();
+  });
+
   it('ends after its duration, or when it cannot write its output', async () => {
     expect(await command('top market --duration 10ms', { env: nowhere }).exit).toBe(0);
     const { stdout, exit } = command('top market', { env: nowhere });
@@ -174,6 +186,14 @@ describe('the table of top', () => {
     expect(shown(rows.slice(2), 90, 24).at(-3)?.replaceAll(/ +/g, ' ')).toBe(' total 0 of 2 live - - - - -');
   });
 
+  it('shows the figures that a status has', () => {
+    const text = shown([{ name: 'a', state: 'live', stats: { gaps: 2, lostMs: 1_000, dropped: 3 } }], 90, 24).join(
+      '\n',
+    );
+    expect(text).toContain('1.0 s without frames; 3 frames dropped');
+    expect(text).toMatch(/live +- +- +2 +- +- +-\n/);
+  });
+
   it('drops columns, details and rows that do not fit, and says how many', () => {
     expect(shown(rows, 46, 9).join('\n')).toMatch(/state +frames\/s\n[^]* … and 2 more\n total +1 of 4 live +20\.1\n/);
     for (const columns of [1, 5, 20, 46, 90, 300])
@@ -205,7 +225,35 @@ describe('the table of top', () => {
   });
 });
 
+it('the status of a feed is `connecting` until it opens, and says when it reconnects', () => {
+  using _timers = fakeTimers();
+  const source = new Subject<FeedEvent>();
+  const seen: Snapshot[] = [];
+  const subscription = feedSnapshots$('market', source).subscribe((snapshot) => seen.push(snapshot));
+  const after = (events: readonly unknown[]): Snapshot | undefined => {
+    for (const event of events) source.next(event as FeedEvent);
+    jest.advanceTimersByTime(200);
+    return seen.at(-1);
+  };
+  const [requested, ...opened] = opening(0, 1);
+  expect(after([requested])).toMatchObject({ state: 'connecting' });
+  expect(after(opened)).toMatchObject({ state: 'live' });
+  expect(after(ending(1_000, expired, 0))).toMatchObject({ state: 'reconnecting' });
+  const attempt = after(opening(1_000, 2).slice(0, 1));
+  expect(attempt).toMatchObject({ state: 'reconnecting', problem: expect.stringMatching(/Reconnecting now\.$/) });
+  subscription.unsubscribe();
+});
+
 describe('the status of an app', () => {
+  it('names the code of an error that has no message', async () => {
+    const dispatcher = new MockAgent();
+    const refused = Object.assign(new Error(''), { code: 'ECONNREFUSED' });
+    dispatcher.get('http://a.example').intercept({ path: '/' }).replyWithError(refused);
+    const snapshots$ = statusSnapshots$(new URL('http://a.example/'), { headers: {}, dispatcher });
+    expect(await firstValueFrom(snapshots$)).toEqual({ state: 'unknown', problem: 'No status: ECONNREFUSED' });
+    await dispatcher.close();
+  });
+
   it('comes from a relay, connectionStatus and feedStats', async () => {
     const events$ = of(...opening(0, 1), ...ending(1_000, expired, 500));
     const connection = await lastValueFrom(events$.pipe(connectionStatus()));
