@@ -182,7 +182,7 @@ export class EngineFaults {
     clearTimeout(this.#timer);
   }
 
-  /** Reports what is due, and the end of the last fault. */
+  /** Reports the faults whose time has come, and the end of the last one. */
   #update(): void {
     clearTimeout(this.#timer);
     if (this.#isClosed) return;

@@ -173,7 +173,7 @@ const worked = async (
   if (failure !== undefined) throw failure.error;
 };
 
-/** Returns how far a position is behind the end of the log, which is read at most ten times a second. */
+/** Returns the distance from a position to the end of the log, which is read at most ten times a second. */
 const progressOf = (log: ReadableLog, reader: RecordReader): ((position: LogPosition) => Committed) => {
   let tip: ReturnType<ReadableLog['newest']>;
   let readAt = -Infinity;

@@ -222,7 +222,7 @@ export const isOther = (line: string | undefined): boolean => {
 
 const knownTypes = ['frame', 'gap', 'opened', 'disconnected', 'stopped', 'reconnecting'];
 
-/** Returns the place after a record. `'frame'` and `'hole'` stand for a frame, and for what can't be counted. */
+/** Returns the place after a record. `'frame'` is a frame, `'hole'` what can't be counted. */
 export const afterRecord = (place: Place, record: Countable, at: number | undefined): Place => {
   const counted = record.type === 'frame' ? 1 : record.type === 'gap' ? (record.missed ?? NaN) : 0;
   const [frames, holes] = Number.isNaN(counted) ? [0, 1] : [counted, 0];

@@ -89,7 +89,7 @@ export class Records {
   /** The last watermark; `undefined` until the end of the log was reached once. */
   #watermark: number | undefined;
   #isGone = false;
-  /** Whether lines after the place are damaged. The next record tells how many are gone. */
+  /** Whether lines after the place are damaged. The offset of the next record says how many are gone. */
   #hasDamage = false;
 
   constructor(settings: ReaderSettings, now: () => number) {
@@ -264,7 +264,7 @@ export class Records {
   /** Adds what the end of the log tells: the place to begin, the time, or that the writer is gone. */
   atEnd(readTip: () => Tip | undefined): void {
     const { from, follow } = this.#settings;
-    // A reader that follows adds the gap with the next record, which tells how many are gone.
+    // A reader that follows adds the gap with the next record, whose offset says how many are gone.
     if (this.#hasDamage && !follow) this.#damagedEnd();
     if (this.#place === undefined) return;
     const { offset, at = this.#now() } = this.#place;

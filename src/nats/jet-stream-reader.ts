@@ -19,7 +19,7 @@ export class JetStreamReader {
   readonly #stop: () => void;
   /** The next message to ask for; `undefined` before the place to begin is found. */
   #seq: number | undefined;
-  /** How many messages are asked for at once. */
+  /** How many messages are requested at once. */
   #ahead = 1;
   #askedAt = -Infinity;
   /** The header of the newest message. */
@@ -80,7 +80,7 @@ export class JetStreamReader {
     this.#wake?.();
   }
 
-  /** After each message its writer tells where the log ends, so a reader that is there does not ask. */
+  /** After each message its writer publishes where the log ends, so a reader at the end requests nothing. */
   #mayHaveMore(): boolean {
     const { offset = 0 } = this.position ?? {};
     const isBehind = this.#tip === undefined || this.#tip.pid === 0 ? this.#ahead > 1 : this.#tip.offset > offset;

@@ -56,7 +56,7 @@ export class LogStream {
     this.#manager = jetstreamManager(connection, { checkAPI: false, timeout: timeoutMs });
   }
 
-  /** The server; `undefined` while there is none. A client without one would keep what it sends in memory. */
+  /** The server; `undefined` while there is none. While disconnected, the client would keep everything it sends in memory. */
   get server(): string | undefined {
     return this.#connection.isClosed() ? undefined : this.#connection.info?.server_id;
   }

@@ -113,7 +113,7 @@ const happen = (draft: Draft, happening: Happening): void => {
   if (election.state !== state) happen(draft, { type: 'start' });
 };
 
-/** Lets the state start a call to the store. Without one it may have led to another state, which needs a call. */
+/** Starts the call to the store that the state needs. Starting none can change the state, which may then need one. */
 const idle = (draft: Draft): void => {
   const { name } = draft.election.state;
   if (draft.isBusy) return;
