@@ -54,7 +54,8 @@ const rows = {
   // The tests of an engine.
   'testing/': ['protocol/', 'cluster/engine.ts', 'ws', 'type fp-ts', 'rxjs', 'node:'],
   'cli/': [
-    ...['index.ts', 'protocol/', 'operators/', 'operators/node/write-frame.ts', 'transport/proxy-for.ts', 'testing/'],
+    ...['index.ts', 'protocol/', 'operators/', 'operators/node/write-frame.ts', 'testing/'],
+    ...['transport/connect.ts', 'transport/proxy-for.ts'],
     ...['log/', 'cluster/', 'nats/', 'redis/', '@nats-io/transport-node', 'ioredis'],
     ...['rxjs', 'commander', 'selfsigned', 'io-ts', 'undici', 'ws', 'node:'],
   ],

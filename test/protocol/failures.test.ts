@@ -1,6 +1,7 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import fc from 'fast-check';
 import { CloseReason } from '../../src/protocol/contract.js';
+import { EventRecord } from '../../src/protocol/event-record.js';
 import { classify, createTradeFeedError, serviceMeanings } from '../../src/protocol/failures/classify.js';
 import {
   failurePage,
@@ -367,6 +368,14 @@ it.each([new Error('secret'), 'secret', undefined, null, { code: 'connection-los
     );
   },
 );
+
+it.each([
+  ['an error', new Error('mine'), / Cause: Error: mine$/],
+  ['a text', 'odd', / Cause: odd$/],
+  ['an object', { odd: 'private' }, /See \S+$/],
+])('the record of a feed that %s of the app has stopped ends with it, if it is text', (_what, cause, words) => {
+  expect(new EventRecord({ type: 'stopped', at: 1, failure: failureOf(cause) }).msg).toMatch(words);
+});
 
 describe('the option `classify`', () => {
   const facts: FailureFacts = { stage: 'ticket', status: 503, retryAfterMs: 5, endedAt: 1, cause: new Error('below') };

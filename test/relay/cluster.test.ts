@@ -207,7 +207,7 @@ describe('the relays of replicas', () => {
     clock.pass(1);
     const page = new Client(replica.relay);
     clock.pass(1);
-    const [run] = (page.lastEventId ?? '').split('.');
+    const [run] = page.lastEventId.split('.');
     page.leave();
     const returning = new Client(replica.relay, { lastEventId: `${run}.6.5.${clock.now}` });
     replica.receive(owners.frames(4));
