@@ -20,6 +20,7 @@ const known = new Set([
   'cat',
   'grep',
   'curl',
+  'docker',
   'esbuild',
   'nest',
   'ng',
