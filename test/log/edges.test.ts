@@ -83,7 +83,7 @@ describe('inspectLog', () => {
 });
 
 describe('consume$', () => {
-  const recordsOf = (...all: readonly LogRecord[][]) => {
+  const recordsOf = (...all: LogRecord[][]) => {
     let isClosed = false;
     return {
       position: { offset: 1, log: 'a' },
@@ -202,7 +202,10 @@ describe('a reader', () => {
   it('follows a file that grows while it waits', async () => {
     const line = '{"type":"ticket-requested","at":1,"feed":"market"}\n';
     fs.writeFileSync(path('x.ndjson'), line);
-    const heard = () => Promise.resolve(fs.appendFileSync(path('x.ndjson'), line));
+    const heard = () => {
+      fs.appendFileSync(path('x.ndjson'), line);
+      return done();
+    };
     const bell = { listen: () => undefined, heard, close: () => undefined };
     const reader = readerOf(path('x.ndjson'), { bell }, true);
     for (const offset of [0, 1]) expect(await reader.next()).toMatchObject([{ offset }]);
