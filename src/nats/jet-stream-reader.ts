@@ -122,9 +122,10 @@ export class JetStreamReader {
   /** At the end: whether the server has more, or has lost messages that this reader has. */
   async #hasMore(seq: number): Promise<boolean> {
     this.#askedAt = Date.now();
-    const { seq: last = 0, header } = await this.#stream.last();
+    const { seq: last = 0, header, bytes } = await this.#stream.last();
     if (last < seq - 1 || (last === seq - 1 && header?.run !== this.#newest?.run)) this.#searchAgain();
-    return last >= seq;
+    // Retention may have removed all messages.
+    return bytes !== undefined && last >= seq;
   }
 
   #searchAgain(): void {
