@@ -64,9 +64,10 @@ const placeToBegin = (folder: string, { disk, newId }: Machine, boot: string): P
   const place = { ...(end?.place ?? startOf('')), log: end?.header?.log ?? tip?.log ?? newId() };
   // After a power failure lines that readers saw may be gone, so their offsets are never used again.
   const isComplete = end?.header?.boot === boot || (tip?.closed === true && tip.offset === end?.place.offset);
-  const isUnused = tip === undefined || (tip.offset === 0 && (tip.closed || tip.boot === boot));
-  if (end === undefined ? isUnused : isComplete) return { place, after: undefined };
+  // The name of a segment tells of records before it, also if retention has removed them and a full disk kept its header out.
   const known = Math.max(place.offset, tip?.offset ?? 0, segments.at(-1)?.offset ?? 0);
+  const isUnused = tip === undefined || (known === 0 && (tip.closed || tip.boot === boot));
+  if (end === undefined ? isUnused : isComplete) return { place, after: undefined };
   const offset = (Math.floor(known / jump) + 1) * jump;
   // Without a record there is no time from which the gap of the log could begin.
   return { place: { ...place, offset }, after: place.at === undefined ? null : place.offset };

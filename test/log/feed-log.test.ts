@@ -36,6 +36,19 @@ describe('append', () => {
     expect(readdirSync(path()).sort()).toEqual(['0000000000000000.ndjson', '0000000000000002.ndjson', 'writer.json']);
   });
 
+  it('never uses an offset twice after retention removed all records and a full disk kept the next header out', async () => {
+    await write(frames(0, 25));
+    const [segment = ''] = names();
+    rmSync(path(`market/${segment}`));
+    writeFileSync(path('market/0000000000000025.ndjson'), '{"offset":25,"type');
+    const tip = readFileSync(path('market/writer.json'), 'utf8');
+    const atStart = { ...(JSON.parse(tip) as object), run: 0, offset: 0, closed: false };
+    writeFileSync(path('market/writer.json'), JSON.stringify(atStart).padEnd(tip.length));
+    await write([frame(30)]);
+    const offsets = (await read()).flatMap((record) => ('offset' in record ? (record.offset ?? []) : []));
+    expect(Math.min(...offsets)).toBe(1_000_000_000);
+  });
+
   it('records every frame beside another operator on a shared feed, and after a new subscription', async () => {
     const source = new Subject<unknown>();
     const feed = source.pipe(share());

@@ -74,7 +74,7 @@ recovery.ts, seed 208
 +place.offset
 # a log that never had a record jumps as after a power failure
 recovery.ts, seed 120
--const isUnused = tip === undefined || (tip.offset === 0 && (tip.closed || tip.boot === boot));
+-const isUnused = tip === undefined || (known === 0 && (tip.closed || tip.boot === boot));
 +const isUnused = tip === undefined;
 # the first tip of a writer says what time it is, before its source does
 writer.ts, seed 3
