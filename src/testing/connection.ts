@@ -119,8 +119,8 @@ export class Connection {
     return scheduler.schedule(() => {
       this.#release(scheduler.now());
       const [next] = this.#waiting;
-      // Rounds up: timers drop fractions of a millisecond, and no message may be early.
-      this.#timer = next && this.#releaseAfter(Math.ceil(next.due - scheduler.now()));
+      // Rounds up: timers drop fractions of a millisecond, and no message may be early. Writing may have taken longer than that.
+      this.#timer = next && this.#releaseAfter(Math.max(0, Math.ceil(next.due - scheduler.now())));
     }, ms);
   }
 

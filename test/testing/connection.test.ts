@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { once } from 'node:events';
 import { Writable } from 'node:stream';
 import type { TradeFeedAccount, TradeFeedService } from 'rx-trade-feed/testing';
-import { interval, noop, type SchedulerLike, type Subscription } from 'rxjs';
+import { interval, noop, type SchedulerLike, Subscription } from 'rxjs';
 import type { WebSocket } from 'ws';
 import { Connection, messageOf } from '../../src/testing/connection.js';
 import { serviceSettings } from '../../src/testing/options.js';
@@ -339,6 +339,28 @@ const slowClient = (backlogBytes: number) => {
   const send = (bytes: Buffer): void => connection.send(messageOf(bytes));
   return { send, writes, ends, drop: () => connection.drop() };
 };
+
+it('never waits a negative time for the next message of the Free plan, which Node 24 and later warn about', () => {
+  const waits: number[] = [];
+  let [now, release] = [0, noop];
+  const schedule = (work: () => void, ms: number) => {
+    waits.push(ms);
+    release = work;
+    return Subscription.EMPTY;
+  };
+  // Each write blocks the process for 100 ms.
+  const webSocket = { on: () => webSocket, readyState: 1, send: () => (now += 100), close: noop };
+  const settings = serviceSettings({ scheduler: { now: () => now, schedule } as never, limits: { freeDelayMs: 50 } });
+  const observer = { onViolation: noop, onClosed: noop };
+  const connection = new Connection('market', webSocket as never, new Writable() as never, settings, observer);
+  connection.setDelayed(true);
+  connection.send(messageOf('first'));
+  now = 10;
+  connection.send(messageOf('second'));
+  now = 50;
+  release();
+  expect(waits).toEqual([50, 0]);
+});
 
 describe('the backlog of a connection', () => {
   it('is written once per turn of the event loop, or earlier at 64 KiB', async () => {
