@@ -200,23 +200,10 @@ const append =
   (folder: string, { onError, ...settings }: typeof appendDefaults) =>
   <E>(source: Observable<E>): Observable<E> =>
     onceClosed(folder, () => {
-      const failed = new Subject<never>();
-      let report = (error: unknown): void => failed.error(error);
-      const writer = openWriter(folder, settings, (error) => {
-        // `onError` may keep the failure to itself.
-        writeDebug(error);
-        try {
-          if (onError === 'error') throw error;
-          onError(error);
-          return true;
-        } catch (thrown) {
-          report(thrown);
-          return false;
-        }
-      });
+      const failures = failuresOf(onError);
+      const writer = openWriter(folder, settings, failures.fail);
       const end = (): void => {
-        // The stream has no subscriber any more, so RxJS reports a failure as unhandled.
-        report = (error) => throwError(() => error).subscribe();
+        failures.unsubscribed();
         writer.end();
       };
       return source.pipe(
@@ -225,10 +212,36 @@ const append =
           error: (error: unknown) => writer.stopped(error),
           complete: () => writer.end(),
         }),
-        takeUntil(failed),
+        takeUntil(failures.failed),
         finalize(end),
       );
     });
+
+/** Reports the failures of a writer: to `onError`, or as the error of its stream. */
+export const failuresOf = (onError: NonNullable<AppendOptions['onError']>) => {
+  const failed = new Subject<never>();
+  let report = (error: unknown): void => failed.error(error);
+  return {
+    failed,
+    /** Returns whether the writer goes on. */
+    fail: (error: LogError, canContinue = true): boolean => {
+      // `onError` may keep the failure to itself.
+      writeDebug(error);
+      try {
+        if (onError === 'error' || !canContinue) throw error;
+        onError(error);
+        return true;
+      } catch (thrown) {
+        report(thrown);
+        return false;
+      }
+    },
+    /** The stream has no subscriber any more, so RxJS reports a failure as unhandled. */
+    unsubscribed: (): void => {
+      report = (error) => throwError(() => error).subscribe();
+    },
+  };
+};
 
 const openWriter = (folder: string, settings: WriterSettings, fail: (error: LogError) => boolean): LogWriter => {
   try {

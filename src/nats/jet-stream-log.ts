@@ -1,20 +1,15 @@
 import { type KV, Kvm } from '@nats-io/kv';
 import type { NatsConnection } from '@nats-io/transport-node';
-import {
-  catchError,
-  concat,
-  defer,
-  finalize,
-  ignoreElements,
-  type Observable,
-  Subject,
-  takeUntil,
-  tap,
-  throwError,
-} from 'rxjs';
+import { catchError, concat, defer, finalize, ignoreElements, type Observable, takeUntil, tap, throwError } from 'rxjs';
 import { randomUUID } from 'node:crypto';
 import type { Cursor } from '../log/consume.js';
-import { type AppendOptions, appendRules as folderRules, type FeedLog, readingOf } from '../log/feed-log.js';
+import {
+  type AppendOptions,
+  appendRules as folderRules,
+  failuresOf,
+  type FeedLog,
+  readingOf,
+} from '../log/feed-log.js';
 import { closes } from '../log/lock.js';
 import { LogError } from '../log/log-error.js';
 import type { LogPosition } from '../log/lines.js';
@@ -108,21 +103,10 @@ const appendTo =
   (stream: LogStream, { onError, ...settings }: typeof appendDefaults) =>
   <E>(source: Observable<E>): Observable<E> =>
     defer(() => {
-      const failed = new Subject<never>();
-      let report = (error: unknown): void => failed.error(error);
-      const writer = new JetStreamWriter(stream, settings, (error, canContinue) => {
-        try {
-          if (onError === 'error' || !canContinue) throw error;
-          onError(error);
-          return true;
-        } catch (thrown) {
-          report(thrown);
-          return false;
-        }
-      });
+      const failures = failuresOf(onError);
+      const writer = new JetStreamWriter(stream, settings, failures.fail);
       const end = (): void => {
-        // The stream has no subscriber any more, so RxJS reports a failure as unhandled.
-        report = (error) => throwError(() => error).subscribe();
+        failures.unsubscribed();
         closes(stream.path, writer.end());
       };
       const stored$ = defer(() => writer.end()).pipe(ignoreElements());
@@ -133,7 +117,7 @@ const appendTo =
             throwError(() => error),
           ),
         ),
-        takeUntil(failed),
+        takeUntil(failures.failed),
         finalize(end),
       );
     });

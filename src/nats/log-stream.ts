@@ -136,6 +136,7 @@ export class LogStream {
   /** Takes a role, unless a process that answers has it. Returns a function that gives it back. */
   async take(role: string, generation = 0): Promise<(() => void) | undefined> {
     const subject = `${this.#subject}.${role}`;
+    // Nobody answers: the role is free, or its holder is cut off. What that one stores or commits next is refused, so it learns of it.
     const holder = await this.#connection.request(subject, '', { timeout: timeoutMs }).catch(() => undefined);
     if (holder !== undefined && Number(holder.string()) >= generation) return undefined;
     const subscription = this.#connection.subscribe(subject, {
