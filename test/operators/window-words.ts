@@ -39,16 +39,20 @@ export const events = (words: string): FeedEvent[] =>
 export const stamped = <E = FeedEvent>(scheduler: SchedulerLike): OperatorFunction<AtTime<E>, E> =>
   map((make) => make(scheduler.now()));
 
-/** Describes a window in one line: its time, its items, its gaps, and whether it's incomplete. */
+/**
+ * Describes a window in one line: its time, its items, its gaps, and why it's incomplete. The reason `gap` is not
+ * written after gaps.
+ */
 export const inWords = (window: FeedWindow<unknown> | AccumulatedWindow<unknown>): string => {
-  const { start, end, count, gaps, complete } = window;
+  const { start, end, count, gaps, complete, reason } = window;
   return [
     `${start}-${end}`,
     'frames' in window ? window.frames.map(nameOf).join('') : JSON.stringify(window.value),
     'frames' in window && count === window.frames.length ? '' : `${count} items`,
     'frames' in window && window.dropped > 0 ? `${window.dropped} dropped` : '',
     ...gaps.map(({ from, to }) => `gap ${from}-${to}`),
-    complete ? '' : 'incomplete',
+    reason === 'gap' && gaps.length > 0 ? '' : (reason ?? ''),
+    complete === 'reason' in window ? 'and contradicts itself' : '',
   ]
     .filter((word) => word !== '')
     .join(' ');
