@@ -14,7 +14,7 @@ import {
   throwError,
 } from 'rxjs';
 import type { DropReport } from '../../src/operators/bounded/bounded-queue.js';
-import { type ConnectionStatus, connectionStatus } from '../../src/operators/connection-status.js';
+import { connectionStatus } from '../../src/operators/connection-status.js';
 import { type FeedStats, feedStats } from '../../src/operators/feed-stats.js';
 import { Conflated, Decoded } from '../../src/operators/items/item.js';
 import { shareFeed } from '../../src/operators/share-feed.js';

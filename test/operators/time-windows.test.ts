@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { concat, defer, EMPTY, from, lastValueFrom, map, NEVER, of, type OperatorFunction, retry } from 'rxjs';
+import { concat, defer, EMPTY, from, map, NEVER, of, type OperatorFunction, retry } from 'rxjs';
 import { type SchedulerLike, Subject, type Subscription, throwError, VirtualTimeScheduler } from 'rxjs';
 import { countWindow } from '../../src/operators/count-window.js';
 import { timeOf } from '../../src/operators/items/item.js';
@@ -358,7 +358,7 @@ describe('tumblingWindow', () => {
   });
 
   it('accumulates a value per window, which add may change, and holds no items', () => {
-    const texts = { seed: (): string[] => [], add: (all: string[], frame: Frame) => [all, all.push(frame.text())][0] };
+    const texts = { seed: (): string[] => [], add: (all: string[], frame: Frame) => (all.push(frame.text()), all) };
     const events$ = from(events('o0 a1 b12 c31'));
     const all = emittedBy(events$.pipe(tumblingWindow({ lengthMs: 10, scheduler: stopped(), ...texts })));
     expect(all.map(({ value, count }) => [value, count])).toEqual([

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { type OperatorFunction, from, map } from 'rxjs';
+import { from, map } from 'rxjs';
 import { countWindow } from '../../src/operators/count-window.js';
 import { slidingWindow } from '../../src/operators/sliding-window.js';
 import { tumblingWindow } from '../../src/operators/tumbling-window.js';
