@@ -8,7 +8,7 @@ import { execFileSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { format, inspect } from 'node:util';
 import { serialize } from 'node:v8';
-import { checkFeed, isFeed, isLoopback, parseTimestamp, type WireTicket } from '../../src/protocol/contract.js';
+import { checkFeed, isFeed, isLoopback, parseTimestamp } from '../../src/protocol/contract.js';
 import { createTradeFeedError } from '../../src/protocol/failures/classify.js';
 import { Feed } from '../../src/protocol/feed.js';
 import { parseTicket, redactorOf, wrongFields } from '../../src/protocol/parse-ticket.js';
@@ -19,57 +19,9 @@ import { Ticket } from '../../src/protocol/ticket.js';
 import { checkRequired, clampMs, durationMs, MAX_TIMER_MS, oneOf, validated } from '../../src/protocol/validate.js';
 import { cases } from '../support/cases.js';
 import { character } from '../support/character.js';
+import { rightTicketFields as good, ticketBody as wire, wrongTicketFields as bad } from '../support/ticket-fields.js';
 
-/** A valid body of a ticket response. */
-const wire: WireTicket = {
-  ticket: 'tkt-planted-0815',
-  token_type: 'Bearer',
-  expires_at: '2026-11-20T12:00:00Z',
-  wss_url: 'wss://stream.example.com/ws',
-  feed: 'market',
-  subprotocol: 'mmp.trade-batch.v1',
-};
-
-/** The names of its fields. */
-const fields = Object.keys(wire) as (keyof WireTicket)[];
-
-/** Valid values of each field. */
-const good: Readonly<Record<keyof WireTicket, readonly string[]>> = {
-  ticket: ['t', '~!"#$%&', 'eyJhbGciOi.J9.x-_', 'x'.repeat(8_192)],
-  token_type: ['Bearer'],
-  expires_at: [
-    ...['2026-11-20t12:00:00z', '2026-11-20T12:00:00.123456789Z', '2026-11-20T12:00:00+00:00'],
-    ...['2026-11-20T12:00:00-07:30', '2016-12-31T23:59:60Z', '2024-02-29T00:00:00Z'],
-  ],
-  wss_url: [
-    ...['wss://stream.example.com:8443/a/b?c=d', 'wss://192.0.2.7/ws', 'ws://localhost:9000/ws', 'ws://127.0.0.1/ws'],
-    'ws://[::1]:1/ws',
-  ],
-  feed: ['market', 'raw'],
-  subprotocol: ['mmp.trade-batch.v1', 'a', "!#$%&'*+-.^_`|~09AZaz"],
-};
-
-const noText = [undefined, null, '', 5, true, {}];
-
-/** Invalid values of each field. */
-const bad: Readonly<Record<keyof WireTicket, readonly unknown[]>> = {
-  ticket: [...noText, ' ', 'a b', 'a\r\nx-api-key: b', 'é', ['t'], { reveal: 't' }],
-  token_type: [...noText, 'bearer', 'BEARER', 'Basic', ' Bearer', ['Bearer']],
-  expires_at: [
-    ...[...noText, ['2026-11-20T12:00:00Z'], 'soon', 1_795_176_000, '1795176000', '2026-11-20', '2026-11-20 12:00:00Z'],
-    ...['2026-11-20T12:00:00', '2026-11-20T12:00Z', '2026-11-20T12:00:00z ', '2026-13-20T12:00:00Z'],
-    ...['2026-11-20T25:00:00Z', '2026-11-20T12:61:00Z', '2026-11-20T12:00:61Z', '2026-11-20T12:00:00+25:00'],
-    ...['+002026-11-20T12:00:00Z', 'Fri, 20 Nov 2026 12:00:00 GMT'],
-  ],
-  wss_url: [
-    ...[...noText, ['wss://stream.example.com/ws'], '/ws', 'stream.example.com/ws', 'https://stream.example.com/ws'],
-    ...['http://localhost/ws', 'ws://stream.example.com/ws', 'ws://127.0.0.1.example.com/ws', 'ws+unix:///tmp/socket'],
-    ...['wss://', 'wss://user@stream.example.com/ws', 'wss://:password@stream.example.com/ws'],
-    ...['wss://stream.example.com/ws#fragment', 'javascript:alert(1)'],
-  ],
-  feed: [...noText, 'Market', 'toString', 'market,raw', ['market']],
-  subprotocol: [...noText, 'a b', 'a,b', 'a\r\nb: c', 'é', '"a"', 'a/b', 'a;b', 'a=b', ['a']],
-};
+const fields = Object.keys(wire) as (keyof typeof wire)[];
 
 /** Returns which fields the codec's errors name as invalid; `body` if the value isn't an object. */
 const namesOf = (body: unknown): readonly string[] => {
