@@ -41,22 +41,19 @@ import {
 import { events } from '../operators/window-words.js';
 
 const refused = (at: number): Disconnected => disconnected(at, { stage: 'ticket', status: 503, closeCode: undefined });
-const relayLost = (at: number) => ({ at, failure: relayError({ code: 'relay-lost', endedAt: at }) });
 
-/** More letters of a diagram: failed attempts, stops of an open connection and of an attempt, ends of one to a relay. */
-const more: Readonly<Record<string, (at: number) => LifecycleEvent>> = {
-  k: refused,
+/** More letters of a diagram: stops of an open connection, of an attempt, and of a connection to a relay. */
+const stops: Readonly<Record<string, (at: number) => LifecycleEvent>> = {
   s: stopped,
   S: (at) => stopped(at, { stage: 'ticket', status: 403, closeCode: undefined }),
-  l: (at) => ({ type: 'disconnected', ...relayLost(at) }),
-  L: (at) => ({ type: 'stopped', ...relayLost(at) }),
+  L: (at) => ({ type: 'stopped', at, failure: relayError({ code: 'relay-lost', endedAt: at }) }),
 };
 
 /** Folds the events of words such as `x5 o9`, each with the time of the newest one before it. */
 const fold = (row: string): FeedState => {
   let newestAt: number | undefined;
   return row.split(' ').reduce((state, word) => {
-    const event = more[word.charAt(0)]?.(Number(word.slice(1))) ?? events(word)[0]!;
+    const event = stops[word.charAt(0)]?.(Number(word.slice(1))) ?? events(word)[0]!;
     const at = timeOf(event) as number;
     const next = event.type === 'frame' ? foldItem(state, at) : foldEvent(state, event, newestAt);
     newestAt = Math.max(newestAt ?? at, at);
