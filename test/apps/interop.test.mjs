@@ -13,7 +13,7 @@ import { tradeFeedEvents$ } from 'rx-trade-feed';
 import { createRelay, relayHandler } from 'rx-trade-feed/relay';
 import { marketBatches$, startTradeFeedService } from 'rx-trade-feed/testing';
 import { testPins } from '../interop/in-node.mjs';
-import { bridged, cold, native, today } from '../interop/pins.mjs';
+import { bridged, cold, native } from '../interop/pins.mjs';
 import {
   fencesOf,
   launchChromium,
@@ -46,7 +46,7 @@ after(async () => {
 
 const rx9 = () => import(pathToFileURL(createRequire(join(project, 'index.js')).resolve('rxjs-9')));
 
-describe('Node, RxJS 9', () => testPins(test, { ...today, ...bridged, ...cold }, rx9));
+describe('Node, RxJS 9', () => testPins(test, { ...bridged, ...cold }, rx9));
 describe('Node, RxJS 9, received in a worker', () => testPins(test, bridged, rx9, { receiveIn: 'worker' }));
 
 /** Serves a page with a script and a relay. `streams` counts the feed's requests. */
@@ -90,12 +90,12 @@ const serve = async (t, script, from = root) => {
   return { page, errors, state };
 };
 
-const pinsOfPage = { ...today, ...bridged, ...native };
+const pinsOfPage = { ...bridged, ...native };
 const pageOfPins = `
   import { relayFeed$ } from 'rx-trade-feed/browser';
   import { frames } from 'rx-trade-feed/operators';
-  import { bridged, native, today } from './test/interop/pins.mjs';
-  const pins = { ...today, ...bridged, ...native };
+  import { bridged, native } from './test/interop/pins.mjs';
+  const pins = { ...bridged, ...native };
   const reported = () => new Promise((done) => {
     addEventListener('error', (event) => {
       event.preventDefault();

@@ -9,6 +9,7 @@ import { expectedFailure } from '../support/failure-table.js';
 import { closed } from '../support/feed.js';
 import { listen } from '../support/listen.js';
 import { cuts, serverBytes } from '../support/server-bytes.js';
+import { type TicketField, wrongTicketFields } from '../support/ticket-fields.js';
 import { closePayload, wsFrame } from '../support/wire.js';
 import { fuzz, seed } from './fuzz.js';
 import { httpAround, type HttpBytes, rightHandshake, rightTicket, written, WSS } from './http-bytes.js';
@@ -105,12 +106,8 @@ describe(`HTTP answers of a hostile server, with FUZZ_SEED=${seed}`, () => {
   });
 
   it.each([
-    ['no subprotocol', /Sec-WebSocket-Protocol: .*\r\n/, '', 'subprotocol-mismatch'],
-    ['another subprotocol', 'mmp.trade-batch.v1', 'other', 'subprotocol-mismatch'],
     ['the subprotocol in capitals', 'mmp.trade-batch.v1', 'MMP.TRADE-BATCH.V1', 'subprotocol-mismatch'],
     ['two subprotocols', 'mmp.trade-batch.v1', 'mmp.trade-batch.v1, b', 'subprotocol-mismatch'],
-    ['no Sec-WebSocket-Accept', /Sec-WebSocket-Accept: .*\r\n/, '', 'handshake-failed'],
-    ['a wrong Sec-WebSocket-Accept', /Accept: ./, 'Accept: ', 'handshake-failed'],
     ['another upgrade', 'Upgrade: websocket', 'Upgrade: h2c', 'handshake-failed'],
     ['an extension', 'Upgrade: websocket', 'Sec-WebSocket-Extensions: permessage-deflate\r\n$&', 'handshake-failed'],
   ])('to a handshake with %s open no connection', async (_what, part, instead, expected) => {
@@ -362,12 +359,10 @@ describe(`bytes in place of TLS, with FUZZ_SEED=${seed}`, () => {
   });
 });
 
-type Field = 'ticket' | 'token_type' | 'expires_at' | 'wss_url' | 'feed' | 'subprotocol';
-
 const soon = (): string => new Date(Date.now() + 60_000).toISOString();
 
 /** Values that a client must accept. The server identifies a stream only by its path. */
-const accepted: Readonly<Record<Field, readonly unknown[]>> = {
+const accepted: Readonly<Record<TicketField, readonly unknown[]>> = {
   ticket: [plantedTicket, `${plantedTicket}.=+/!#$~`, plantedTicket.repeat(50), plantedTicket.repeat(800)],
   token_type: ['Bearer'],
   expires_at: [soon(), '2099-12-31T23:59:60Z', '2099-01-01t00:00:00.123456+05:30', '9999-12-31T23:59:59Z'],
@@ -376,23 +371,8 @@ const accepted: Readonly<Record<Field, readonly unknown[]>> = {
   subprotocol: ['mmp.trade-batch.v1', "!#$%&'*+-.^_`|~0", plantedTicket],
 };
 
-const pair = `${plantedKey} ${plantedTicket}`;
-const badTexts = ['', ' ', '\0', '\ud800', 'é', plantedKey, pair, 'x'.repeat(3_000), '__proto__'];
-const notTexts: readonly unknown[] = [null, undefined, 0, -1, 1e308, true, [], ['Bearer'], {}, { toString: 'x' }, [[]]];
-
-/** Values that a client must reject. */
-const rejected: Readonly<Record<Field, readonly unknown[]>> = {
-  ticket: ['', ' ', 'a b', 'a\r\nX-Injected: 1', 'a\0', 'é', '😀', `${plantedTicket}\n`],
-  token_type: ['bearer', 'Basic', 'Bearer ', ...badTexts],
-  expires_at: ['tomorrow', '2099-13-01T00:00:00Z', '2099-01-01', '2099-01-01 00:00:00Z', '4102444800', ...badTexts],
-  wss_url: [
-    ...['https://127.0.0.1/', 'ws://example.com/', 'ws://127.0.0.1.example.com/', 'ws://127.0.0.1@example.com/'],
-    ...['wss://user:pw@127.0.0.1/', 'wss://127.0.0.1/#x', 'wss://', '//127.0.0.1/', 'file:///etc/passwd'],
-    ...['wss://127.0.0.1:99999/', 'wss://127.0.0.1/ x', 'wss://127.0.0.1/\r\nx', 'wss://[::1/', ...badTexts],
-  ],
-  feed: ['Market', 'markets', 'constructor', ...badTexts],
-  subprotocol: ['a,b', 'a b', 'a/b', 'a\r\nb', 'é', '(x)', '', '\0'],
-};
+/** More values that a client must reject in every field. */
+const rejected: readonly unknown[] = [undefined, [], {}, { toString: 'x' }, `${plantedKey} ${plantedTicket}`];
 
 /** A body as an object of fields, and whether it's a ticket. */
 interface Fields {
@@ -400,13 +380,13 @@ interface Fields {
   readonly isTicket: boolean;
 }
 
-const names = Object.keys(accepted) as Field[];
+const names = Object.keys(accepted) as TicketField[];
 
-const valueOf = (name: Field): Arbitrary<{ readonly value: unknown; readonly isGood: boolean }> =>
+const valueOf = (name: TicketField): Arbitrary<{ readonly value: unknown; readonly isGood: boolean }> =>
   fc.oneof(
     { arbitrary: fc.constantFrom(...accepted[name]).map((value) => ({ value, isGood: true })), weight: 12 },
     {
-      arbitrary: fc.constantFrom(...rejected[name], ...notTexts).map((value) => ({ value, isGood: false })),
+      arbitrary: fc.constantFrom(...wrongTicketFields[name], ...rejected).map((value) => ({ value, isGood: false })),
       weight: 1,
     },
   );
@@ -503,20 +483,12 @@ const bodyOf = (what: Buffer | Nested | readonly Change[], wssUrl: string): Buff
 /** Changes to a whole valid body, and whether the result is a ticket. */
 const wrappings: readonly (readonly [string, (body: Buffer) => Buffer, boolean])[] = [
   ['none', (body) => body, true],
-  ['BOM', (body) => Buffer.concat([Buffer.from('\ufeff'), body]), false],
-  ['white space', (body) => Buffer.from(` \r\n\t${String(body)}\n`), true],
+  ['a byte order mark', (body) => Buffer.concat([Buffer.from('\ufeff'), body]), false],
   ['bad UTF-8 in an unknown field', (body) => Buffer.from(`{"x":"\xff\xc0",${String(body).slice(1)}`, 'latin1'), true],
   ['bad UTF-8 in the ticket', (body) => Buffer.from(String(body).replace('"ticket":"', '$&\xff'), 'latin1'), false],
-  [
-    'the last of two equal keys counts',
-    (body) => Buffer.from(`{"ticket":5,"feed":null,${String(body).slice(1)}`),
-    true,
-  ],
-  ['a second ticket that is invalid', (body) => Buffer.from(`${String(body).slice(0, -1)},"ticket":5}`), false],
+  ['a second ticket, which is invalid', (body) => Buffer.from(`${String(body).slice(0, -1)},"ticket":5}`), false],
   ['gzip', (body) => gzipSync(body), false],
-  ['UTF-16', (body) => Buffer.from(String(body), 'utf16le'), false],
-  ['twice', (body) => Buffer.concat([body, body]), false],
-  ['longer than any ticket', (body) => Buffer.concat([body, Buffer.alloc(70_000, ' ')]), false],
+  ['more bytes than any ticket has', (body) => Buffer.concat([body, Buffer.alloc(70_000, ' ')]), false],
 ];
 
 const dateHeaders = fc

@@ -1,22 +1,12 @@
 // What RxJS 7, the Observable of the platform and the bridges do today. Each pin runs in Node with RxJS 9, and in Chromium with its own Observable, over
 // real feeds: test/apps/interop.test.mjs. test/peers/interop.test.mjs runs them with the newest RxJS 9. A pin that fails says what has changed.
 import * as rx from 'rxjs';
-import { fromPlatform, toPlatform, toStore, untilAborted } from 'rx-trade-feed/interop';
+import { fromPlatform, toPlatform, toStore } from 'rx-trade-feed/interop';
 import { shareFeed } from 'rx-trade-feed/operators';
 
 const equal = (actual, expected) => {
   const [a, e] = [actual, expected].map((value) => JSON.stringify(value));
   if (a !== e) throw new Error(`expected ${e}, got ${a}`);
-};
-
-/** Returns the name of what a call throws. */
-const thrownBy = (call) => {
-  try {
-    call();
-  } catch (error) {
-    return error.name;
-  }
-  return 'nothing';
 };
 
 /** Counts the subscriptions to a feed: all, and those that are open. */
@@ -37,41 +27,6 @@ const follow = (source) => {
   const observer = { next: (value) => seen$.next(value), error: (error) => seen$.error(error) };
   source.subscribe({ ...observer, complete: () => seen$.complete() }, { signal: controller.signal });
   return { leave: () => controller.abort(), until: (n) => rx.lastValueFrom(seen$.pipe(rx.take(n), rx.toArray())) };
-};
-
-const ticks$ = rx.interval(1);
-
-/** Pins that use no bridge. `Kind` is the Observable of the platform. */
-export const today = {
-  'Observable.from refuses an Observable of RxJS 7': ({ Kind }) => {
-    equal(
-      thrownBy(() => Kind.from(ticks$)),
-      'TypeError',
-    );
-  },
-  'from of RxJS 7 refuses an Observable of the platform': ({ Kind }) => {
-    equal(
-      thrownBy(() => rx.from(new Kind(() => undefined))),
-      'TypeError',
-    );
-  },
-  'subscribe of RxJS 7 ignores a signal': async () => {
-    const controller = new AbortController();
-    const seen$ = new rx.ReplaySubject();
-    const subscription = ticks$.subscribe((n) => seen$.next(n), { signal: controller.signal });
-    controller.abort();
-    equal(await rx.lastValueFrom(seen$.pipe(rx.take(2), rx.toArray())), [0, 1]);
-    subscription.unsubscribe();
-  },
-  'takeUntil(fromEvent(signal)) never ends for a signal that has already aborted': async () => {
-    const aborted$ = rx.fromEvent(AbortSignal.abort(), 'abort');
-    equal(await rx.lastValueFrom(ticks$.pipe(rx.takeUntil(aborted$), rx.take(2), rx.toArray())), [0, 1]);
-    equal(await rx.lastValueFrom(ticks$.pipe(untilAborted(AbortSignal.abort()), rx.toArray())), []);
-  },
-  'an Observable of RxJS 7 is not async iterable, and its Subscription not disposable': () => {
-    equal(Symbol.asyncIterator in ticks$, false);
-    equal(Symbol.dispose !== undefined && Symbol.dispose in new rx.Subscription(), false);
-  },
 };
 
 /** Pins that use the bridges. `feed$` is a live feed, and `isStopped` resolves once it was made to stop. */
@@ -209,5 +164,4 @@ export const native = {
     equal(seen, []);
     equal(await rx.firstValueFrom(fromPlatform(source())), 1);
   },
-  'ReadableStream.from is absent': () => equal('from' in ReadableStream, false),
 };

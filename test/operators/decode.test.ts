@@ -4,7 +4,7 @@ import { type } from 'arktype';
 import fc from 'fast-check';
 import { type Either, isRight, left, right } from 'fp-ts/lib/Either.js';
 import * as t from 'io-ts';
-import { Observable, Subject, from, map, of, throwError } from 'rxjs';
+import { type Observable, Subject, map, of } from 'rxjs';
 import * as v from 'valibot';
 import { z } from 'zod';
 import * as mini from 'zod/mini';
@@ -26,64 +26,38 @@ import type { AnyFrame } from '../../src/protocol/frame.js';
 import { cases as caseCount } from '../support/cases.js';
 import { cases, documentsFor } from './decode/random-codecs.js';
 import { libraries, listOf } from './decode/schemas.js';
-import { binaryFrame, disconnected, frameOf, gapOf, marbles, opened } from './stream.js';
+import { binaryFrame, disconnected, emittedBy, frameOf, gapOf, marbles, opened } from './stream.js';
 
 const Count = t.type({ n: t.number });
 
 const a = frameOf('{"n":1}', 5, 2);
 const b = frameOf('{"n":2}');
 const x = frameOf('{"n":"x"}', 7, 3);
-const y = frameOf('{"n":');
-const binary = binaryFrame(1, 2);
-const frames = { a, b, x, y };
+const events = { a, b, x, o: opened(1), d: disconnected(2), g: gapOf(2, 3) };
 const decoded = { A: new Decoded({ n: 1 }, a), B: new Decoded({ n: 2 }, b) };
-
-const run = (source$: Observable<unknown>, options?: DecodeOptions) => {
-  const values: unknown[] = [];
-  let error: unknown;
-  source$
-    .pipe(decodeWith(Count, options))
-    .subscribe({ next: (v) => values.push(v), error: (e: unknown) => (error = e) });
-  return { values, error };
+const failure = {
+  ...{ type: 'decode-failure', feed: 'market', connection: 3, receivedAt: 7, bytes: 9 },
+  issues: [{ path: '/n', message: 'expected number' }],
 };
 
 describe('decodeWith', () => {
-  it('emits each value with its frame, as soon as the frame arrives', () => {
+  it('emits each value with its frame and every other event unchanged, in order, and drops invalid frames', () => {
     marbles(({ cold, expectObservable, expectSubscriptions }) => {
-      const source$ = cold('-a-(bb)-|', frames);
-      const sub = '         ^-------!';
-      const expected = '    -A-(BB)-|';
-      expectObservable(source$.pipe(decodeWith(Count))).toBe(expected, decoded);
+      const source$ = cold('-o-a-d-(og)-x-(bb)-|', events);
+      const sub = '         ^------------------!';
+      const expected = '    -o-A-d-(og)---(BB)-|';
+      expectObservable(source$.pipe(decodeWith(Count))).toBe(expected, { ...events, ...decoded });
       expectSubscriptions(source$.subscriptions).toBe(sub);
     });
-    const { values } = run(of(a));
-    expect(values[0]).toBeInstanceOf(Decoded);
-    expect((values[0] as Decoded<unknown>).frame).toBe(a);
-  });
-
-  it('emits every other event unchanged, in order', () => {
-    const events = { ...frames, ...decoded, o: opened(1), d: disconnected(2), g: gapOf(2, 3) };
-    marbles(({ cold, expectObservable }) => {
-      const source$ = cold('-o-a-d-(og)-x-b-|', events);
-      const expected = '    -o-A-d-(og)---B-|';
-      expectObservable(source$.pipe(decodeWith(Count))).toBe(expected, events);
-    });
+    expect((emittedBy(of(a).pipe(decodeWith(Count)))[0] as Decoded<unknown>).frame).toBe(a);
   });
 
   it('calls onInvalid with the frame and the path of the problem, and continues', () => {
     const onInvalid = jest.fn<(failure: DecodeFailure) => void>();
-    expect(run(from([x, a, y, binary]), { onInvalid })).toEqual({ values: [decoded.A], error: undefined });
+    const source$ = of(x, a, frameOf('{"n":'), binaryFrame(1, 2));
+    expect(emittedBy(source$.pipe(decodeWith(Count, { onInvalid })))).toEqual([decoded.A]);
     expect(onInvalid.mock.calls).toEqual([
-      [
-        {
-          type: 'decode-failure',
-          feed: 'market',
-          connection: 3,
-          receivedAt: 7,
-          bytes: 9,
-          issues: [{ path: '/n', message: 'expected number' }],
-        },
-      ],
+      [failure],
       [expect.objectContaining({ issues: [{ path: '', message: expect.stringMatching(/^invalid JSON/) }] })],
       [expect.objectContaining({ bytes: 2, issues: [{ path: '', message: 'binary frame; expected JSON text' }] })],
     ]);
@@ -97,46 +71,19 @@ describe('decodeWith', () => {
       .subscribe({ next: (v) => seen.push(v), error: (e) => seen.push(e) });
     for (const frame of [a, x, b]) source$.next(frame);
     expect(seen).toEqual([decoded.A, expect.any(DecodeError)]);
-    expect((seen[1] as DecodeError).failure.issues[0]?.path).toBe('/n');
+    expect((seen[1] as DecodeError).failure).toEqual(failure);
     expect(source$.observed).toBe(false);
   });
 });
 
-describe('decodeEither', () => {
-  it('emits an Either for every frame and every other event unchanged, in order', () => {
-    const a = frameOf('{"n":1}');
-    const x = frameOf('{"n":"x"}', 7, 3);
-    const events = { o: opened(1), d: disconnected(2), g: gapOf(2, 3), a, x };
-    const failure = { type: 'decode-failure', feed: 'market', connection: 3, receivedAt: 7, bytes: 9 };
-    const issues = [{ path: '/n', message: 'expected number' }];
-    const values = { ...events, A: right(new Decoded({ n: 1 }, a)), X: left({ ...failure, issues }) };
-    marbles(({ cold, expectObservable, expectSubscriptions }) => {
-      const source$ = cold('-o-a-x-d-(og)-a-|', events);
-      const sub = '         ^---------------!';
-      const expected = '    -o-A-X-d-(og)-A-|';
-      expectObservable(source$.pipe(decodeEither(Count))).toBe(expected, values);
-      expectSubscriptions(source$.subscriptions).toBe(sub);
-    });
-  });
-
-  it('errors with the source, and when the codec throws', () => {
-    const bug = new Error('a bug');
-    const errors: unknown[] = [];
-    const throwing = new t.Type<number>(
-      'Odd',
-      t.number.is,
-      () => {
-        throw bug;
-      },
-      t.identity,
-    );
-    of(frameOf('1'))
-      .pipe(decodeEither(throwing))
-      .subscribe({ error: (e) => errors.push(e) });
-    throwError(() => bug)
-      .pipe(decodeEither(Count))
-      .subscribe({ error: (e) => errors.push(e) });
-    expect(errors).toEqual([bug, bug]);
+it('decodeEither emits an Either for every frame and every other event unchanged, in order', () => {
+  const values = { ...events, A: right(decoded.A), X: left(failure) };
+  marbles(({ cold, expectObservable, expectSubscriptions }) => {
+    const source$ = cold('-o-a-x-d-(og)-a-#', events);
+    const sub = '         ^---------------!';
+    const expected = '    -o-A-X-d-(og)-A-#';
+    expectObservable(source$.pipe(decodeEither(Count))).toBe(expected, values);
+    expectSubscriptions(source$.subscriptions).toBe(sub);
   });
 });
 
@@ -228,18 +175,6 @@ describe.each(libraries)('a document that is nested too deeply: $name', ({ list 
   });
 });
 
-it('names the document in the text of a DecodeError whose codec gave no reason', () => {
-  const failure = {
-    type: 'decode-failure',
-    feed: 'market',
-    connection: 1,
-    receivedAt: 1,
-    bytes: 2,
-    issues: [],
-  } as const;
-  expect(new DecodeError(failure).message).toContain("(2 bytes) doesn't match the codec: the document: refused.");
-});
-
 const read = <A>(codec: Codec<A>, text: string): A | readonly DecodeIssue[] =>
   outcome(documentReader(codec)(frameOf(text)));
 
@@ -272,27 +207,19 @@ describe.each(Object.entries(codecs))('a schema of %s', (_name, codec) => {
   });
 
   it.each<[string, unknown, string]>([
-    ['at the top', { ...good, batch: 'one' }, '/batch'],
     ['deep inside', { ...good, trades: [trade, { to: 5, 'a/b~c': '' }] }, '/trades/1/to'],
     ['below a key that a pointer must escape', { ...good, trades: [{ to: '', 'a/b~c': 1 }] }, '/trades/0/a~1b~0c'],
     ['a missing property', { batch: 1 }, '/trades'],
     ['the whole document', 'text', ''],
   ])('reports the path of a problem: %s', (_place, document, path) => {
-    const issues = read(codec, JSON.stringify(document)) as readonly DecodeIssue[];
-    expect(issues).toEqual([{ path, message: expect.stringMatching(/number|string|array|object|trades|batch|type/i) }]);
+    const message = expect.stringMatching(/string|array|object|trades|type/i);
+    expect(read(codec, JSON.stringify(document))).toEqual([{ path, message }]);
   });
 });
 
-describe('documentReader', () => {
-  it.each(['', '{', '{"n":}', 'nonsense', '"open'])(
-    'refuses %j as invalid JSON, without the payload in the issue',
-    (text) => {
-      const [issue, ...more] = read(t.unknown, text) as readonly DecodeIssue[];
-      expect(more).toEqual([]);
-      expect(issue?.path).toBe('');
-      expect(issue?.message).toMatch(/^invalid JSON( at position \d+)?$/);
-    },
-  );
+it.each(['', '{', '{"n":}', 'nonsense', '"open'])('%j is invalid JSON, and the issue does not quote it', (text) => {
+  const message = expect.stringMatching(/^invalid JSON( at position \d+)?$/);
+  expect(read(t.unknown, text)).toEqual([{ path: '', message }]);
 });
 
 describe('a document that makes the codec run out of stack', () => {
@@ -322,7 +249,6 @@ describe('a document that makes the codec run out of stack', () => {
   it.each([
     ['101 levels', nested(101), 'nested more than 100 levels deep'],
     ['a million levels', nested(1_000_000), 'nested more than 100 levels deep'],
-    ['101 levels and many values', [nested(100), wide(20_000)], 'nested more than 100 levels deep'],
     ['10,001 values', wide(10_001), 'more than 10000 values'],
   ])('is refused with %s, in the check and in its issues', (_name, document, excess) => {
     const issues = [{ path: '', message: `${excess}: the codec ran out of stack` }];
@@ -332,32 +258,27 @@ describe('a document that makes the codec run out of stack', () => {
   it.each([
     ['100 levels', nested(100)],
     ['10,000 values', wide(10_000)],
-    ['a text', 'a'.repeat(100_000)],
     ['null', null],
   ])('throws the overflow with %s, because a user function recurses without end', (_name, document) => {
     expect(() => readWith(overflow, document)).toThrow(RangeError);
   });
 
-  it.each([
-    new RangeError('Invalid array length'),
-    new Error('Maximum call stack size exceeded'),
-    'a text',
-    undefined,
-    null,
-  ])('throws any other error unchanged: %p', (error) => {
-    const fail = (): never => {
-      throw error as Error;
-    };
-    for (const document of [nested(1_000), wide(100_000), 1]) {
-      let thrown: unknown = 'nothing';
-      try {
-        readWith(fail, document);
-      } catch (caught) {
-        thrown = caught;
-      }
-      expect(thrown).toBe(error);
-    }
-  });
+  it.each([new RangeError('Invalid array length'), new Error('Maximum call stack size exceeded'), undefined])(
+    'throws any other error unchanged: %p',
+    (error) => {
+      const fail = (): never => {
+        throw error as Error;
+      };
+      const thrownFor = (document: unknown): unknown => {
+        try {
+          return readWith(fail, document);
+        } catch (thrown) {
+          return thrown;
+        }
+      };
+      expect([nested(1_000), wide(100_000), 1].map(thrownFor)).toEqual([error, error, error]);
+    },
+  );
 });
 
 interface Tree {
@@ -371,39 +292,35 @@ const Upper = new t.Type<string>(
   (u, c) => (t.string.is(u) ? t.success(u.toUpperCase()) : t.failure(u, c)),
   t.identity,
 );
-const Positive = t.refinement(t.number, (n) => n > 0, 'Positive');
-
-/** Codecs that return their input, so their guard is enough to accept a document. */
-const plain: [string, t.Mixed, unknown][] = [
-  ['string', t.string, 'a'],
-  ['literal', t.literal('a'), 'a'],
-  ['keyof', t.keyof({ a: null }), 'a'],
-  ['array', t.array(t.number), [1]],
-  ['a refinement', Positive, 1],
-  ['a recursion', Tree, { value: 1, next: { value: 2, next: null } }],
-  ['union', t.union([t.string, t.number]), 1],
-  ['tuple', t.tuple([t.number, t.string]), [1, 'a']],
-  ['type', t.type({ a: t.number }), { a: 1, b: 2 }],
-  ['record', t.record(t.string, t.number), { a: 1 }],
-];
 
 const Optional = t.type({ a: t.union([t.string, t.undefined]) });
 const Pair = t.tuple([t.number, t.number]);
-plain.push(
-  ['a union whose last member is a tuple', t.union([t.array(t.number), Pair]), [1, 2]],
-  ['a union of a recursion with a type', t.union([Tree, t.type({ a: t.number })]), { a: 1 }],
-  ['a union of a tuple with scalars', t.union([Pair, t.null, t.literal(1)]), [1, 2]],
-  ['a union of types whose properties must be there', t.union([t.type({ a: t.number }), t.type({})]), {}],
-);
+
+/** Codecs that return their input, so their guard is enough to accept a document. */
+const plain: readonly (readonly [t.Mixed, unknown])[] = [
+  ...([t.string, t.literal('a'), t.keyof({ a: null })] as t.Mixed[]).map((codec) => [codec, 'a'] as const),
+  [t.array(t.number), [1]],
+  [t.refinement(t.number, (n) => n > 0), 1],
+  [Tree, { value: 1, next: { value: 2, next: null } }],
+  [t.union([t.string, t.number]), 1],
+  [t.tuple([t.number, t.string]), [1, 'a']],
+  [t.type({ a: t.number }), { a: 1, b: 2 }],
+  [t.record(t.string, t.number), { a: 1 }],
+  // The last member, or one that no later member could accept, may change a document.
+  [t.union([t.array(t.number), Pair]), [1, 2]],
+  [t.union([Tree, t.type({ a: t.number })]), { a: 1 }],
+  [t.union([Pair, t.null, t.literal(1)]), [1, 2]],
+  [t.union([t.type({ a: t.number }), t.type({})]), {}],
+];
 
 /** Codecs that change the document, so the decoder has to run. */
 const changing: readonly [string, t.Mixed, unknown, unknown][] = [
-  ['exact', t.exact(t.type({ a: t.number })), { a: 1, b: 2 }, { a: 1 }],
+  ['an exact type', t.exact(t.type({ a: t.number })), { a: 1, b: 2 }, { a: 1 }],
   ['a custom codec', Upper, 'a', 'A'],
   ['a record of named keys', t.record(t.keyof({ a: null }), t.number), { a: 1, b: 2 }, { a: 1 }],
-  ['union of a tuple that cuts', t.union([Pair, t.array(t.number)]), [1, 2, 3], [1, 2]],
-  ['union of a type that adds a property', t.union([Optional, t.type({})]), {}, { a: undefined }],
-  ['refinement of it', t.refinement(Upper, () => true), 'a', 'A'],
+  ['a union of a tuple that cuts', t.union([Pair, t.array(t.number)]), [1, 2, 3], [1, 2]],
+  ['a union of a type that adds a property', t.union([Optional, t.type({})]), {}, { a: undefined }],
+  ['a refinement of a custom codec', t.refinement(Upper, () => true), 'a', 'A'],
 ];
 
 /** Clones a codec as io-ts-types does, with some fields changed. */
@@ -427,33 +344,26 @@ const cloned: readonly [string, t.Mixed, unknown][] = [
 
 const check = (codec: t.Mixed) => ioTsCheck(codec as t.Type<unknown>);
 
-const value = (codec: t.Mixed, document: unknown): unknown => {
-  const result = check(codec)(document);
-  if (!(result instanceof Refused)) return result;
-  throw new Error(JSON.stringify(result.issues()));
-};
-
 const issuesOf = (codec: t.Mixed, document: unknown): unknown => {
   const result = check(codec)(document);
   return result instanceof Refused ? result.issues() : [];
 };
 
 describe('ioTsCheck', () => {
-  it.each(plain)('for %s, only calls `is`, and returns the document itself', (_name, codec, document) => {
-    const checked = check(codec);
-    const validate = jest.spyOn(codec, 'validate');
-    const is = jest.spyOn(codec, 'is');
-    expect(checked(document)).toBe(document);
-    expect(validate).not.toHaveBeenCalled();
-    expect(is).toHaveBeenCalled();
-    jest.restoreAllMocks();
+  it('only calls `is` of codecs that return their input, and returns the document itself', () => {
+    for (const [codec, document] of plain) {
+      const checked = check(codec);
+      const validate = jest.spyOn(codec, 'validate');
+      expect([checked(document) === document, validate.mock.calls]).toEqual([true, []]);
+      validate.mockRestore();
+    }
   });
 
-  it.each(changing)('for %s, gets the value from the decoder', (_name, codec, document, expected) => {
-    expect(value(codec, document)).toEqual(expected);
+  it.each(changing)('gets the value of %s from the decoder', (_name, codec, document, expected) => {
+    expect(check(codec)(document)).toEqual(expected);
   });
 
-  it.each(cloned)('for %s, lets the decoder refuse a document that `is` accepts', (_name, codec, document) => {
+  it.each(cloned)('lets the decoder of %s refuse a document that `is` accepts', (_name, codec, document) => {
     expect(codec.is(document)).toBe(true);
     expect(check(codec)(document)).toBeInstanceOf(Refused);
   });
@@ -474,15 +384,11 @@ describe('ioTsCheck', () => {
       { path: '/list/0/n', message: 'expected number' },
       { path: '/both/y', message: 'expected number' },
     ]);
-    const branded = t.refinement(t.union([t.string, t.number]), () => true);
-    expect(issuesOf(t.type({ v: branded }), { v: true })).toEqual([
+    const branded = t.type({ v: t.refinement(t.union([t.string, t.number]), () => true) });
+    expect(issuesOf(branded, { v: true })).toEqual([
       { path: '/v', message: 'expected string' },
       { path: '/v', message: 'expected number' },
     ]);
-    const Nested: t.Mixed = t.recursion('Nested', (self: t.Mixed): t.Mixed =>
-      t.union([t.string, t.type({ in: self })]),
-    );
-    expect(issuesOf(Nested, { in: 1 })).toContainEqual({ path: '/in', message: 'expected string' });
     expect(issuesOf(Tree, { value: 1, next: { value: 'x', next: null } })).toContainEqual({
       path: '/next/value',
       message: 'expected number',
@@ -533,11 +439,8 @@ const rejecting: Schema = {
 describe('standardCheck', () => {
   it.each<[string, Schema]>([
     ['zod, refine', z.string().refine(later)],
-    ['zod, transform', z.string().transform(later)],
-    ['zod, a promise', z.promise(z.string())],
     ['zod, within an object', z.object({ a: z.string().refine(later) }).or(z.string().refine(later))],
     ['zod/mini', mini.string().check(mini.refine(later))],
-    ['zod 3, refine', z3.string().refine(later)],
     ['zod 3, transform', z3.string().transform(later)],
     ['valibot', v.pipeAsync(v.string(), v.checkAsync(later))],
     ['a schema without a library', promising('test')],
@@ -572,14 +475,17 @@ describe('decodeFailure', () => {
   const payload = `{"account":"${'secret'.repeat(50)}"}`;
   const issues = Array.from({ length: 25 }, (_, n) => ({ path: `/${n}`, message: `${n}${'m'.repeat(300)}` }));
 
-  it('has the fields of the frame and the first ten issues, with messages of at most 200 characters', () => {
+  it('has the first ten issues, with messages of at most 200 characters', () => {
     const failure = decodeFailure(frameOf(payload, 5, 2), issues);
-    expect(failure).toMatchObject({ type: 'decode-failure', feed: 'market', connection: 2, receivedAt: 5, bytes: 314 });
     expect(failure.issues.map(({ path }) => path)).toEqual(issues.slice(0, 10).map(({ path }) => path));
     for (const { message } of failure.issues) expect(message).toMatch(/^\dm{198}…$/);
-    expect(decodeFailure(frameOf(''), [{ path: '', message: 'm'.repeat(200) }]).issues[0]?.message).toBe(
-      'm'.repeat(200),
-    );
+    const long = [{ path: '', message: 'm'.repeat(200) }];
+    expect(decodeFailure(frameOf(''), long).issues).toEqual(long);
+  });
+
+  it('names the document in its error if the codec gave no reason', () => {
+    const { message } = new DecodeError(decodeFailure(frameOf('{}'), []));
+    expect(message).toContain("(2 bytes) doesn't match the codec: the document: refused.");
   });
 
   it("doesn't contain the payload in any form", () => {

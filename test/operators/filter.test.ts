@@ -1,6 +1,6 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import fc from 'fast-check';
-import { type OperatorFunction, Subject, from, lastValueFrom, toArray } from 'rxjs';
+import { type OperatorFunction, Subject, from } from 'rxjs';
 import { frames } from '../../src/operators/frames.js';
 import { gaps } from '../../src/operators/gaps.js';
 import { Decoded } from '../../src/operators/items/item.js';
@@ -16,6 +16,7 @@ import { compareWithParse } from './field-documents.js';
 import {
   binaryFrame,
   disconnected,
+  emittedBy,
   frameOf,
   gapOf,
   issued,
@@ -29,15 +30,10 @@ import {
 /** Returns the texts that pass the filter. */
 const passing = (
   texts: readonly (string | Frame<Uint8Array>)[],
-  path: string,
-  accepted: AcceptedValues,
-  options?: WhereFieldOptions,
+  ...filter: [path: string, accepted: AcceptedValues, options?: WhereFieldOptions]
 ): readonly string[] => {
-  const passed: string[] = [];
-  from(texts.map((text) => (typeof text === 'string' ? frameOf(text) : text)))
-    .pipe(whereField(path, accepted, options))
-    .subscribe((each) => passed.push(each.text()));
-  return passed;
+  const frames = texts.map((text) => (typeof text === 'string' ? frameOf(text) : text));
+  return emittedBy(from(frames).pipe(whereField(...filter))).map((each) => each.text());
 };
 
 describe('whereField', () => {
@@ -53,45 +49,23 @@ describe('whereField', () => {
     });
   });
 
+  // The random documents below have more of everything.
   it.each<[what: string, path: string, accepted: AcceptedValues, passes: string[], not: string[]]>([
     ['a path', 'tx.to', 'a', ['{"tx":{"to":"a"}}'], ['{"to":"a"}', '{"tx":[{"to":"a"}]}', '{"a":{"tx":{"to":"a"}}}']],
     ['any element of a list', 'l[].to', 'a', ['{"l":[{"to":"b"},{"to":"a"}]}'], ['{"l":{"to":"a"}}', '{"l":[]}']],
-    ['a list as the document', '[].to', 'a', ['[{},{"to":"a"}]'], ['{"to":"a"}', '[[{"to":"a"}]]']],
-    ['a list at the end', 'tags[]', 'a', ['{"tags":["b","a"]}'], ['{"tags":"a"}', '{"tags":[["a"]]}']],
     [
       'the last of several members',
-      'to',
-      'a',
-      ['{"to":"b","to":"a"}'],
-      ['{"to":"a","to":"b"}', '{"to":"a","t\\u006f":1}'],
-    ],
-    [
-      'the last of several objects',
       'x.to',
       'a',
-      ['{"x":1,"x":{"to":"a"}}'],
-      ['{"x":{"to":"a"},"x":{"to":1}}', '{"x":{"to":"a"},"x":0}'],
+      ['{"x":1,"x":{"to":"b","to":"a"}}'],
+      ['{"x":{"to":"a"},"x":{"to":1}}'],
     ],
     ['an escaped name', 'to', 'a', ['{"\\u0074o":"a"}', '{"t\\u006F" : "a"}'], ['{"\\\\u0074o":"a"}']],
     ['an escaped value', 'to', 'a/b', ['{"to":"a\\/b"}', '{"to":"\\u0061/b"}', '{"to":"a/b"}'], ['{"to":"a\\\\/b"}']],
-    ['a name in a text', 'to', 'a', [], ['{"x":"\\"to\\":\\"a\\""}', '{"x":"to","y":"a"}']],
-    [
-      'a number in any spelling',
-      'n',
-      1,
-      ['{"n":1}', '{"n":1.0}', '{"n":1e0}', '{"n":10E-1}'],
-      ['{"n":"1"}', '{"n":11}'],
-    ],
-    ['true, false and null', 'v', [true, null], ['{"v":true}', '{"v":null}'], ['{"v":false}', '{"v":"true"}', '{}']],
-    ['letters beyond ASCII', 'é', 'ü', ['{"é":"ü"}', '{"\\u00e9":"\\u00FC"}'], ['{"é":"u"}', '{"e":"ü"}']],
-    ['no set yet', 'to', new Set(), [], ['{"to":"a"}', '{"to":null}']],
-    [
-      'a long text that differs at its start',
-      'to',
-      'a-very-long-text',
-      ['{"to":"a-very-long-text"}'],
-      ['{"to":"A-very-long-text"}', '{"to":"-very-long-text"}'],
-    ],
+    ['no name in a text', 'to', 'a', [], ['{"x":"\\"to\\":\\"a\\""}', '{"x":"to","y":"a"}']],
+    ['a number in any spelling', 'n', 1, ['{"n":1}', '{"n":1.0}', '{"n":10E-1}'], ['{"n":"1"}', '{"n":11}']],
+    ['nothing in an empty set', 'to', new Set(), [], ['{"to":"a"}', '{"to":null}']],
+    ['a long text', 'to', 'a-very-long-text', ['{"to":"a-very-long-text"}'], ['{"to":"A-very-long-text"}']],
   ])('finds %s', (_what, path, accepted, passes, not) => {
     expect(passing([...not, ...passes], path, accepted)).toEqual(passes);
     // As from a relay in a browser.
@@ -119,8 +93,7 @@ describe('whereField', () => {
     source.next(values.a);
     wallets.delete('a');
     wallets.add('b');
-    source.next(values.a);
-    source.next(values.b);
+    for (const each of [values.a, values.b]) source.next(each);
     expect(passed).toEqual([values.a, values.b]);
   });
 
@@ -212,11 +185,8 @@ describe('whereField', () => {
   it('searches a received frame in place, without creating its `data`', () => {
     const memory = Buffer.from('"to":"a"{"to":"b"}"to":"a"{"to":"a"}"to":"a"');
     const all = [receivedIn(memory, 8, 18), receivedIn(memory, 26, 36)];
-    const passed: unknown[] = [];
-    from(all)
-      .pipe(whereField('to', 'a'))
-      .subscribe((each) => passed.push(each));
-    expect(passed).toEqual([all[1]]);
+    const passed = emittedBy(from(all).pipe(whereField('to', 'a')));
+    expect(passed).toHaveLength(1);
     expect(passed[0]).toBe(all[1]);
     expect(all.map(({ payload }) => payload.isLeased)).toEqual([true, true]);
   });
@@ -235,9 +205,9 @@ describe('whereField', () => {
       });
       return Math.min(...costs);
     };
-    costOf(4_000); // Warms up.
+    costOf(2_000); // Warms up.
     // If the search of any of these frames were quadratic, it would take 16 times as long.
-    expect(costOf(16_000)).toBeLessThan(10 * costOf(4_000));
+    expect(costOf(8_000)).toBeLessThan(10 * costOf(2_000));
   });
 });
 
@@ -262,31 +232,23 @@ describe('frames and gaps', () => {
 describe('whereBytes', () => {
   const values = { a: frameOf('{"to":"a"}'), b: frameOf('{"to":"b"}'), c: frameOf('{"to":"c"}') };
 
-  it('emits the frames that contain the needle', () => {
+  it('emits the frames that contain the needle, and every other event unchanged, in order', () => {
+    const events = { ...values, o: opened(1), d: disconnected(2), g: gapOf(2, 3) };
     marbles(({ cold, expectObservable, expectSubscriptions }) => {
-      const source$ = cold('-a-b-(ab)-c-|', values);
-      const sub = '         ^-----------!';
-      const expected = '    -a---a------|';
-      expectObservable(source$.pipe(whereBytes('"a"'))).toBe(expected, values);
+      const source$ = cold('-o-b-d-(og)-(ab)-c-#', events);
+      const sub = '         ^------------------!';
+      const expected = '    -o---d-(og)-a------#';
+      expectObservable(source$.pipe(whereBytes('"a"'))).toBe(expected, events);
       expectSubscriptions(source$.subscriptions).toBe(sub);
     });
   });
 
-  it('emits every other event unchanged, in order', () => {
-    const events = { ...values, o: opened(1), d: disconnected(2), g: gapOf(2, 3) };
-    marbles(({ cold, expectObservable }) => {
-      const source$ = cold('-o-b-d-(og)-a-#', events);
-      const expected = '    -o---d-(og)-a-#';
-      expectObservable(source$.pipe(whereBytes('"a"'))).toBe(expected, events);
-    });
-  });
-
-  it('finds bytes, even in binary frames, and texts as UTF-8', async () => {
+  it('finds bytes, even in binary frames, and texts as UTF-8', () => {
     const frames = [binaryFrame(1, 0xff, 0, 2), frameOf('grüße'), frameOf('gruesse')];
-    const matching = (needle: string | Uint8Array) => lastValueFrom(from(frames).pipe(whereBytes(needle), toArray()));
-    expect(await matching(new Uint8Array([0xff, 0]))).toEqual([frames[0]]);
-    expect(await matching('ü')).toEqual([frames[1]]);
-    expect(await matching(Buffer.from('gr'))).toEqual([frames[1], frames[2]]);
+    const matching = (needle: string | Uint8Array) => emittedBy(from(frames).pipe(whereBytes(needle)));
+    expect(matching(new Uint8Array([0xff, 0]))).toEqual([frames[0]]);
+    expect(matching('ü')).toEqual([frames[1]]);
+    expect(matching(Buffer.from('gr'))).toEqual([frames[1], frames[2]]);
   });
 
   it('finds any of many needles of all lengths, on their own and at both ends of a frame', () => {
@@ -301,11 +263,9 @@ describe('whereBytes', () => {
           const inner = data.subarray(2, data.length - 2);
           return new Frame<Uint8Array>('raw', n % 3 === 0 ? new Uint8Array(inner) : inner, false, 0, 1);
         });
-        const matching: unknown[] = [];
-        from(all)
-          .pipe(whereBytes(...texts))
-          .subscribe((each) => matching.push(each));
-        expect(matching).toEqual(all.filter((each) => texts.some((text) => each.text().includes(text))));
+        expect(emittedBy(from(all).pipe(whereBytes(...texts)))).toEqual(
+          all.filter((each) => texts.some((text) => each.text().includes(text))),
+        );
       }),
       { numRuns: cases(1_000) },
     );
@@ -316,22 +276,15 @@ describe('whereBytes', () => {
     const frames = [data, new Uint8Array(data), data.subarray(0, 103)].map(
       (each) => new Frame<Uint8Array>('raw', each, false, 0, 1),
     );
-    const matching: unknown[] = [];
-    from(frames)
-      .pipe(whereBytes('zqzr'))
-      .subscribe((each) => matching.push(each));
-    expect(matching).toEqual([frames[0], frames[1]]);
+    expect(emittedBy(from(frames).pipe(whereBytes('zqzr')))).toEqual([frames[0], frames[1]]);
   });
 
   it('searches a received frame in place, without creating its `data`', () => {
     const memory = Buffer.from('before{"to":"0xb2"}behind');
     const received = (end: number) => receivedIn(memory, 6, end);
     const all = [received(19), received(9)];
-    const matches: unknown[] = [];
-    from(all)
-      .pipe(whereBytes('"0xb2"', 'behind'))
-      .subscribe((each) => matches.push(each));
-    expect(matches).toEqual([all[0]]);
+    const matches = emittedBy(from(all).pipe(whereBytes('"0xb2"', 'behind')));
+    expect(matches).toHaveLength(1);
     expect(matches[0]).toBe(all[0]);
     expect(all.map(({ payload }) => payload.isLeased)).toEqual([true, true]);
   });
@@ -376,22 +329,15 @@ describe.each<[string, string, (fn: Predicate) => OperatorFunction<unknown, unkn
   });
 });
 
-describe('mapValues', () => {
-  it('keeps the time of a frame for windows if it returns a Decoded', async () => {
-    const framesAt = [10, 20, 110].map((at) => frameOf(`${at}`, at));
-    const events: FeedEvent[] = [opened(0), ...framesAt, watermark(400)];
-    const windows = await lastValueFrom(
-      from(events).pipe(
-        mapValues((frame) => new Decoded(Number(frame.text()), frame)),
-        filterValues(({ value }) => value !== 20),
-        tumblingWindow({ lengthMs: 100 }),
-        toArray(),
-      ),
-    );
-    const values = windows.map(({ frames, start }) => [start, frames.map(({ value }) => value)]);
-    expect(values.slice(0, 2)).toEqual([
-      [0, [10]],
-      [100, [110]],
-    ]);
-  });
+it('a Decoded that mapValues returns keeps the time of its frame for windows', () => {
+  const framesAt = [10, 20, 110].map((at) => frameOf(`${at}`, at));
+  const windows = emittedBy(
+    from<FeedEvent[]>([opened(0), ...framesAt, watermark(400)]).pipe(
+      mapValues((frame) => new Decoded(Number(frame.text()), frame)),
+      filterValues(({ value }) => value !== 20),
+      tumblingWindow({ lengthMs: 100 }),
+    ),
+  );
+  const values = windows.map(({ frames, start }) => [start, ...frames.map(({ value }) => value)]);
+  expect(values.slice(0, 3)).toEqual([[0, 10], [100, 110], [200]]);
 });

@@ -1,8 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { Writable } from 'node:stream';
-import { pino } from 'pino';
 import { NEVER, Subject, concat, from, of } from 'rxjs';
 import { type EventLevel, type EventLogger, type EventRecord, logEvents } from '../../src/index.js';
+import type { TradeFeedError } from '../../src/index.js';
 import { FeedWatch } from '../../src/operators/items/feed-watch.js';
 import type { Waiting } from '../../src/protocol/event-record.js';
 import { fakeTimers } from '../support/fake-timers.js';
@@ -36,19 +35,9 @@ const memoryLogger = () => {
   const calls: (readonly [EventLevel, EventRecord])[] = [];
   const method = (level: EventLevel) => (record: EventRecord) => void calls.push([level, record]);
   const logger = { debug: method('debug'), info: method('info'), warn: method('warn'), error: method('error') };
-  return { logger, calls };
-};
-
-/** Creates a stream that stores the lines written to it. */
-const memoryStream = () => {
-  const written: string[] = [];
-  const stream = new Writable({
-    write: (chunk: Buffer, _encoding, done) => {
-      written.push(chunk.toString());
-      done();
-    },
-  });
-  return { stream, lines: () => written.join('').split('\n').slice(0, -1) };
+  /** The level and the text of each call. */
+  const texts = () => calls.map(([level, record]) => [level, String(record)]);
+  return { logger, calls, texts };
 };
 
 const logAll = (logger: EventLogger) => from(Object.values(events)).pipe(logEvents(logger)).subscribe();
@@ -70,17 +59,15 @@ describe('logEvents', () => {
     ]);
   });
 
-  it('passes the fields of the event and of its failure, and a text, which pino writes with its level', () => {
-    const { stream, lines } = memoryStream();
+  it('passes the fields of the event and of its failure, and a text', () => {
     const { logger, calls } = memoryLogger();
     logAll(logger);
-    logAll(pino({ level: 'debug', base: null }, stream));
     const lost = { code: 'connection-lost', stage: 'stream', verdict: 'renew', closeCode: 1006 };
     const ended = { uptimeMs: 0, framesReceived: 0 };
     const replaced = { code: 'connection-replaced', stage: 'stream', verdict: 'stop', closeCode: 4001 };
     const gapText = 'Frames may be missing: 3 frames in 4 ms from 1970-01-01T00:00:00.005Z on';
     const stoppedText = `Stopped, connection-replaced: ${events.s.failure.message}`;
-    const records = [
+    expect(calls.map(([, record]) => ({ ...record }))).toEqual([
       { ...events.t, msg: 'Requesting a ticket for market' },
       { ...events.i, msg: 'Ticket issued for market' },
       { ...events.o, msg: 'Connected to market (connection 1)' },
@@ -88,35 +75,30 @@ describe('logEvents', () => {
       { ...events.r, msg: 'Reconnect 2 in 250 ms' },
       { type: 'gap', at: 9, from: 5, durationMs: 4, missed: 3, ...lost, msg: gapText },
       { type: 'stopped', at: 10, ...replaced, reason: 'connection replaced', ...ended, msg: stoppedText },
-    ];
-    expect(calls.map(([, record]) => ({ ...record }))).toEqual(records);
+    ]);
     expect(String(calls[2]?.[1])).toBe('Connected to market (connection 1)');
-    const levels = [20, 20, 30, 40, 40, 40, 50];
-    expect(lines().map((line) => JSON.parse(line) as object)).toMatchObject(
-      records.map((record, n) => ({ ...record, level: levels[n] })),
-    );
   });
 
   it('calls `log` if a logger has no `info`, as in NestJS, and logs a gap with an unknown number of frames', () => {
-    const { logger, calls } = memoryLogger();
+    const { logger, texts } = memoryLogger();
     const { info: log, ...others } = logger;
     from([events.o, gapOf(5, 9)])
       .pipe(logEvents({ ...others, log }))
       .subscribe();
-    expect(calls.map(([level, record]) => [level, String(record)])).toEqual([
+    expect(texts()).toEqual([
       ['info', 'Connected to market (connection 1)'],
       ['warn', 'Frames may be missing: 4 ms from 1970-01-01T00:00:00.005Z on'],
     ]);
   });
 
   it('logs what the engine of a cluster refuses and what to do about it, and when it has recovered', () => {
-    const { logger, calls } = memoryLogger();
+    const { logger, texts } = memoryLogger();
     const refused = { type: 'engine-refused', at: 7, since: 6, operation: 'write' } as const;
-    const texts = { message: 'READONLY', advice: 'Connect to the primary server.' };
-    of({ ...refused, ...texts }, { type: 'engine-recovered', at: 9, durationMs: 3 })
+    const told = { message: 'READONLY', advice: 'Connect to the primary server.' };
+    of({ ...refused, ...told }, { type: 'engine-recovered', at: 9, durationMs: 3 })
       .pipe(logEvents(logger))
       .subscribe();
-    expect(calls.map(([level, record]) => [level, String(record)])).toEqual([
+    expect(texts()).toEqual([
       ['warn', "Can't write the cluster's key: READONLY. Connect to the primary server."],
       ['info', "The cluster's engine works again, after 3 ms"],
     ]);
@@ -125,36 +107,29 @@ describe('logEvents', () => {
   const unreachable = disconnected(1, { stage: 'ticket', code: 'ticket-endpoint-unreachable', closeCode: undefined });
   const kinds = { u: unreachable, d: events.d, o: events.o, r: events.r };
 
-  it.each<[string, string, EventLevel]>([
-    ['a full text once for each code, then the short one', 'u d', 'debug'],
-    ['a short text for a code that comes again', 'u o u', 'debug'],
-    ['the way to the cause at the third failure in a row, and only there', 'u r u r u! u', 'debug'],
-    ['the way to the cause at the third failure, also of different codes', 'u d u!', 'debug'],
-    ['no way to the cause if a connection opens between the failures', 'u u o u u', 'debug'],
-    ['no way to the cause if a connection opens whose level is not logged', 'u u o u u', 'warn'],
-    ['the way to the cause again after a connection', 'u u u! o u u u!', 'debug'],
-  ])('logs %s: %s at the level %s', (_what, row, level) => {
-    const { logger, calls } = memoryLogger();
-    const given = row.split(' ').map((sign) => kinds[sign[0] as keyof typeof kinds]);
+  /** Returns what a log says about a failure: `F`, all; `s`, without the advice; `!`, with the way to the cause. */
+  const formOf = ({ code, message, advice }: TradeFeedError, text: string): string | undefined => {
+    const short = `Disconnected, ${code}: ${message.slice(0, message.indexOf(` ${advice}`))}`;
+    const page = `node_modules/rx-trade-feed/docs/failures/${code}.md`;
+    const cause = `That's three failures in a row: \`npx rx-trade-feed doctor\` finds the cause, or see ${page}`;
+    const forms = { F: `Disconnected, ${code}: ${message}`, s: short, '!': `${short} ${cause}` };
+    return Object.entries(forms).find(([, form]) => form === text)?.[0];
+  };
+
+  // u, d: failures with different codes; o: opened; r: reconnecting
+  it.each<[string, string, EventLevel, string]>([
+    ['a full text once for each code', 'ud', 'debug', 'FF'],
+    ['a short text for a code that comes again', 'uou', 'debug', 'Fs'],
+    ['the way to the cause at the third failure in a row, and only there', 'urdruru', 'debug', 'FF!s'],
+    ['no way to the cause if a connection opens whose level is not logged', 'uuouu', 'warn', 'Fsss'],
+    ['the way to the cause again after a connection', 'uuuouuu', 'debug', 'Fs!ss!'],
+  ])('logs %s: %s at the level %s', (_what, row, level, expected) => {
+    const { logger, texts } = memoryLogger();
+    const given = [...row].map((letter) => kinds[letter as keyof typeof kinds]);
     from(given).pipe(logEvents(logger, { level })).subscribe();
-    const advised = new Set<string>();
-    const expected = row.split(' ').flatMap((sign) => {
-      const event = kinds[sign[0] as keyof typeof kinds];
-      if (event.type !== 'disconnected') return [];
-      const { code, message, advice } = event.failure;
-      const page = `node_modules/rx-trade-feed/docs/failures/${code}.md`;
-      const isNew = !advised.has(code);
-      advised.add(code);
-      expect(message).toContain(` ${advice} See ${page}`);
-      const short = `Disconnected, ${code}: ${message.slice(0, message.indexOf(` ${advice}`))}`;
-      if (sign.endsWith('!'))
-        return [
-          `${short} That's three failures in a row: \`npx rx-trade-feed doctor\` finds the cause, or see ${page}`,
-        ];
-      return [isNew ? `Disconnected, ${code}: ${message}` : short];
-    });
-    const logged = calls.filter(([, { type }]) => type === 'disconnected').map(([, record]) => String(record));
-    expect(logged).toEqual(expected);
+    const failures = given.flatMap((event) => (event.type === 'disconnected' ? [event.failure] : []));
+    const logged = texts().filter(([, text]) => text?.startsWith('Disconnected'));
+    expect(failures.map((failure, n) => formOf(failure, logged[n]?.[1] ?? '')).join('')).toBe(expected);
   });
 
   it('errors if the logger throws', () => {
@@ -249,56 +224,48 @@ describe('FeedWatch', () => {
   });
 });
 
-describe('logEvents', () => {
-  const run = (warn: (record: EventRecord) => void = () => undefined) => {
-    const records: EventRecord[] = [];
-    const store = (record: EventRecord) => void records.push(record);
+describe('logEvents while no event arrives', () => {
+  const run = (more: Partial<EventLogger> = {}) => {
+    const { logger, calls } = memoryLogger();
     const errors: unknown[] = [];
     const source$ = new Subject<unknown>();
-    const logger = {
-      debug: store,
-      info: store,
-      error: store,
-      warn: (record: EventRecord) => {
-        store(record);
-        warn(record);
-      },
-    };
     const subscription = concat([requested(1)], source$, NEVER)
-      .pipe(logEvents(logger))
+      .pipe(logEvents({ ...logger, ...more }))
       .subscribe({ error: (error) => errors.push(error) });
-    return { source$, records, errors, subscription };
+    return { source$, calls, errors, subscription };
   };
 
   it('logs that it waits for the ticket, with a code, the stage and what to do', () => {
-    const { records, subscription } = run();
+    const { calls, subscription } = run();
     seconds(60);
-    expect(records.slice(1)).toEqual([
-      {
-        ...{ type: 'waiting', at: expect.any(Number), waitedMs: 5_000 },
-        ...{ stage: 'ticket', code: 'ticket-endpoint-unreachable' },
-        msg: expect.stringMatching(/^Waiting, ticket-endpoint-unreachable: No ticket after 5 s\. Check the network, /),
-      },
-    ]);
+    const waiting = {
+      ...{ type: 'waiting', at: expect.any(Number), waitedMs: 5_000 },
+      ...{ stage: 'ticket', code: 'ticket-endpoint-unreachable' },
+      msg: expect.stringMatching(/^Waiting, ticket-endpoint-unreachable: No ticket after 5 s\. Check the network, /),
+    };
+    expect(calls.slice(1)).toEqual([['warn', waiting]]);
     subscription.unsubscribe();
   });
 
   it('logs an error that had no event, with its cause', () => {
-    const { records, errors, source$ } = run();
+    const { calls, errors, source$ } = run();
     source$.next(frameOf('a'));
     const thrown = new RangeError('no space left');
     source$.error(thrown);
     expect(errors).toEqual([thrown]);
-    expect(records.at(-1)).toMatchObject({
-      ...{ type: 'stopped', code: 'relay-source-failed' },
-      msg: expect.stringMatching(/^Stopped, relay-source-failed: .* Cause: RangeError: no space left$/),
-    });
+    const msg = expect.stringMatching(/^Stopped, relay-source-failed: .* Cause: RangeError: no space left$/);
+    expect(calls.at(-1)).toEqual([
+      'error',
+      expect.objectContaining({ type: 'stopped', code: 'relay-source-failed', msg }),
+    ]);
   });
 
   it('errors if the logger throws while it logs a wait', () => {
     const thrown = new Error('disk full');
-    const { errors, source$ } = run(() => {
-      throw thrown;
+    const { errors, source$ } = run({
+      warn: () => {
+        throw thrown;
+      },
     });
     seconds(5);
     expect(errors).toEqual([thrown]);

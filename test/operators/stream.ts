@@ -1,4 +1,5 @@
 import { expect } from '@jest/globals';
+import type { Observable } from 'rxjs';
 import { type RunHelpers, TestScheduler } from 'rxjs/testing';
 import { createTradeFeedError } from '../../src/protocol/failures/classify.js';
 import type {
@@ -58,6 +59,13 @@ export const gapOf = (from: number, to: number, failure = lost(from)): Gap => ({
   durationMs: to - from,
   failure,
 });
+
+/** Returns what an Observable emits at once. Its error comes last. */
+export const emittedBy = <T>(source$: Observable<T>): T[] => {
+  const seen: T[] = [];
+  source$.subscribe({ next: (value) => seen.push(value), error: (error) => seen.push(error as T) });
+  return seen;
+};
 
 /** Runs a test in virtual time. */
 export const marbles = (test: (helpers: RunHelpers, scheduler: TestScheduler) => void): void => {

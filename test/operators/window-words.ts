@@ -1,5 +1,6 @@
 import { map, type OperatorFunction, type SchedulerLike, VirtualTimeScheduler } from 'rxjs';
 import type { FeedEvent } from '../../src/protocol/event.js';
+import { relayError } from '../../src/protocol/failures/trade-feed-error.js';
 import { Frame } from '../../src/protocol/frame.js';
 import type { AccumulatedWindow, FeedWindow } from '../../src/operators/window/window.js';
 import { disconnected, frameOf, gapOf, issued, opened, reconnecting, requested, watermark } from './stream.js';
@@ -7,19 +8,21 @@ import { disconnected, frameOf, gapOf, issued, opened, reconnecting, requested, 
 /** Creates the event for a letter of a marble diagram, with its time. */
 export type AtTime<E = FeedEvent> = (at: number) => E;
 
-// a to f: frames. t: an attempt begins. o: a connection opens. x: it is lost. r: the wait for the next one.
+// a to f: frames. t: an attempt begins. k: it fails. o: a connection opens. x: it is lost. l: one to a relay is lost. r: the wait for the next one.
 const frames = Object.fromEntries([...'abcdef'].map((text): [string, AtTime] => [text, (at) => frameOf(text, at)]));
 export const letters: Readonly<Record<string, AtTime>> = {
   ...frames,
   t: requested,
   o: opened,
   x: disconnected,
+  k: (at) => disconnected(at, { stage: 'ticket', status: 503, closeCode: undefined }),
+  l: (at) => ({ type: 'disconnected', at, failure: relayError({ code: 'relay-lost', endedAt: at }) }),
   r: (at) => reconnecting(at, 1),
 };
 
 /**
  * Reads events with their times: `o3` opens, `a5` is a frame, `x9` ends the connection, `x9<7` too, but since 7, `g7-9` is
- * a gap, `w9` a watermark, `t9` an attempt, `i9` its ticket, `r9` a wait. Every other letter is a frame.
+ * a gap, `w9` a watermark, `i9` a ticket. For other letters see {@link letters}; the rest are frames.
  */
 export const events = (words: string): FeedEvent[] =>
   words.split(' ').map((word) => {
@@ -39,16 +42,20 @@ export const events = (words: string): FeedEvent[] =>
 export const stamped = <E = FeedEvent>(scheduler: SchedulerLike): OperatorFunction<AtTime<E>, E> =>
   map((make) => make(scheduler.now()));
 
-/** Describes a window in one line: its time, its items, its gaps, and whether it's incomplete. */
+/**
+ * Describes a window in one line: its time, its items, its gaps, and why it's incomplete. The reason `gap` is not
+ * written after gaps.
+ */
 export const inWords = (window: FeedWindow<unknown> | AccumulatedWindow<unknown>): string => {
-  const { start, end, count, gaps, complete } = window;
+  const { start, end, count, gaps, complete, reason } = window;
   return [
     `${start}-${end}`,
     'frames' in window ? window.frames.map(nameOf).join('') : JSON.stringify(window.value),
     'frames' in window && count === window.frames.length ? '' : `${count} items`,
     'frames' in window && window.dropped > 0 ? `${window.dropped} dropped` : '',
     ...gaps.map(({ from, to }) => `gap ${from}-${to}`),
-    complete ? '' : 'incomplete',
+    reason === 'gap' && gaps.length > 0 ? '' : (reason ?? ''),
+    complete === 'reason' in window ? 'and contradicts itself' : '',
   ]
     .filter((word) => word !== '')
     .join(' ');

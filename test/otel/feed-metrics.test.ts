@@ -1,7 +1,7 @@
-import { afterEach, describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
 import { type Attributes, ROOT_CONTEXT, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api';
 import { concat, NEVER, type Observable, Subject, throwError } from 'rxjs';
-import { type DropReport, type OwnerChanged, TradeFeedError, tradeFeedEvents$ } from '../../src/index.js';
+import { type DropReport, type OwnerChanged, TradeFeedError } from '../../src/index.js';
 import { feedMetrics, type FeedMetricsOptions } from '../../src/otel/index.js';
 import {
   disconnected,
@@ -16,9 +16,6 @@ import {
   watermark,
 } from '../operators/stream.js';
 import { fakeTimers } from '../support/fake-timers.js';
-import { optionsFor, until } from '../support/feed.js';
-import { workers } from '../support/start-worker.js';
-import { accept, close, startWire, text } from '../support/wire.js';
 import { type Metric, startSdk } from './sdk.js';
 
 const base = {
@@ -122,26 +119,27 @@ describe('feedMetrics', () => {
     const measure = feedMetrics(sdk.options);
     const run = () => {
       const source$ = new Subject<unknown>();
-      const subscription = source$.pipe(measure).subscribe({ error: () => undefined });
-      return { source$, subscription };
+      return { source$, subscription: source$.pipe(measure).subscribe({ error: () => undefined }) };
     };
-    const states = async () => Object.entries(statesIn(await sdk.collect())).filter(([, count]) => count !== 0);
+    const states = async () =>
+      Object.entries(statesIn(await sdk.collect())).flatMap(([state, n]) => (n ? [state] : []));
     expect(await states()).toEqual([]);
     const first = run();
-    first.source$.next(requested(1));
-    expect(await states()).toEqual([['connecting', 1]]);
-    first.source$.next(opened(2));
-    expect(await states()).toEqual([['live', 1]]);
-    first.source$.next(disconnected(3));
-    first.source$.next(reconnecting(3, 5));
-    expect(await states()).toEqual([['reconnecting', 1]]);
-    first.source$.next(stopped(4));
+    for (const [event, state] of [
+      [requested(1), 'connecting'],
+      [opened(2), 'live'],
+      [disconnected(3), 'live'],
+      [reconnecting(3, 5), 'reconnecting'],
+      [stopped(4), 'stopped'],
+    ] as const) {
+      first.source$.next(event);
+      expect(await states()).toEqual([state]);
+    }
     first.source$.error(stopped(4).failure);
-    expect(await states()).toEqual([['stopped', 1]]);
     const second = run();
-    expect(await states()).toEqual([['stopped', 1]]);
+    expect(await states()).toEqual(['stopped']);
     second.source$.next(requested(5));
-    expect(await states()).toEqual([['connecting', 1]]);
+    expect(await states()).toEqual(['connecting']);
     second.subscription.unsubscribe();
     expect(await states()).toEqual([]);
   });
@@ -304,8 +302,8 @@ describe('the span of an attempt', () => {
 
   it('carries the failure of the attempt, and the next span names it', async () => {
     await using sdk = start();
-    sdk.emit(requested(1_000), unavailable, reconnecting(1_030, 5), requested(1_035), opened(1_040));
-    const [failed, next] = sdk.spans();
+    sdk.emit(requested(1_000), unavailable, reconnecting(1_030, 5), requested(1_033), requested(1_035), opened(1_040));
+    const [failed, next, again] = sdk.spans();
     expect(failed?.status).toEqual({ code: SpanStatusCode.ERROR, message: unavailable.failure.message });
     expect(failed?.attributes).toEqual({
       ...{ ...base, 'trade_feed.attempt': 1, 'error.type': 'credential-service-unavailable' },
@@ -313,6 +311,7 @@ describe('the span of an attempt', () => {
     });
     const previous = { 'trade_feed.previous.error.type': 'credential-service-unavailable' };
     expect(next?.attributes).toEqual({ ...base, 'trade_feed.attempt': 2, ...previous });
+    expect(again?.attributes).toEqual({ ...base, 'trade_feed.attempt': 3, ...previous });
     const metrics = await sdk.collect();
     const byCode = { 'error.type': 'credential-service-unavailable' };
     expect(valueIn(metrics, 'trade_feed.attempt.duration', byCode)).toEqual({ count: 1, sum: 0.03 });
@@ -332,12 +331,6 @@ describe('the span of an attempt', () => {
     expect(series.map(({ attributes }) => attributes['error.type'])).toEqual(['invalid-api-key']);
   });
 
-  it('ends when the source starts another attempt', async () => {
-    await using sdk = start();
-    sdk.emit(requested(1_000), requested(1_005), opened(1_007));
-    expect(sdk.spans().map(({ attributes }) => attributes['trade_feed.attempt'])).toEqual([1, 2]);
-  });
-
   it('has no parent, because the request that subscribed ends before the feed', async () => {
     await using real = startSdk();
     const { tracer } = real.options;
@@ -349,29 +342,7 @@ describe('the span of an attempt', () => {
   });
 });
 
-describe('each source of events', () => {
-  afterEach(() => void workers.started.splice(0));
-
-  it.each(['main', 'worker'] as const)(
-    'a feed that is received in %s: two connections and the gap',
-    async (receiveIn) => {
-      await using sdk = startSdk();
-      await using wire = await startWire({ handshake: [accept(text('one'), close(1001)), accept(text('two'))] });
-      const feed$ = tradeFeedEvents$('market', optionsFor(wire, { receiveIn })).pipe(feedMetrics(sdk.options));
-      await until(feed$, (event) => event.type === 'frame' && event.text() === 'two');
-      const metrics = await sdk.collect();
-      expect(valueIn(metrics, 'messaging.client.consumed.messages')).toBe(2);
-      expect(valueIn(metrics, 'trade_feed.io')).toBe(6);
-      expect(valueIn(metrics, 'trade_feed.reconnects', { 'error.type': 'server-shutdown' })).toBe(1);
-      expect(valueIn(metrics, 'trade_feed.gap.duration', { 'error.type': 'server-shutdown' })).toMatchObject({
-        count: 1,
-      });
-      expect(valueIn(metrics, 'trade_feed.attempt.duration')).toMatchObject({ count: 2 });
-      const previous = sdk.spans().map(({ attributes }) => attributes['trade_feed.previous.error.type']);
-      expect(previous).toEqual([undefined, 'server-shutdown']);
-    },
-  );
-
+describe('feedMetrics after a stop', () => {
   it('continues the counters in a new subscription after the feed has stopped', async () => {
     await using sdk = startSdk();
     const run$: Observable<unknown> = concat(

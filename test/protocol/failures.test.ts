@@ -88,35 +88,23 @@ describe('classify', () => {
   });
 });
 
-describe('the message of a failure', () => {
-  const messageOf = (facts: FailureFacts) => createTradeFeedError(facts).message.replace(/ See \S+\.md$/, '');
-
-  it('says what happened, what was observed, and what to do', () => {
-    expect(messageOf({ stage: 'handshake', status: 503, detail: 'x' })).toBe(
-      'The service has no room for another user (HTTP 503, x). Nothing to do: the feed tries again with backoff.',
-    );
-    expect(messageOf({ stage: 'stream', closeCode: 1006, reason: '' })).toBe(
-      'The connection dropped without a close frame (close code 1006). Nothing to do: the feed reconnects with a fresh ticket.',
-    );
-  });
-
-  it("keeps what was observed in `detail`, which isn't in JSON", () => {
-    const closed = { stage: 'stream', closeCode: 4003, reason: ' why\n', detail: 'x' } as const;
-    const failure = createTradeFeedError(closed);
-    expect(failure).toMatchObject({ reason: ' why\n', detail: 'close code 4003, "why", x' });
-    expect(createTradeFeedError({ ...closed, reason: ' ' }).detail).toBe('close code 4003, x');
-    expect(failure.toJSON()).not.toHaveProperty('detail');
-  });
+it('a message says what happened, what was observed, and what to do; `detail` has what was observed', () => {
+  const closed = { stage: 'stream', closeCode: 4003, reason: ' why\n', detail: 'x' } as const;
+  const failure = createTradeFeedError(closed);
+  expect(failure).toMatchObject({ reason: ' why\n', detail: 'close code 4003, "why", x' });
+  expect(failure.message).toBe(
+    `Access was lost, for a reason the contract doesn't name (close code 4003, "why", x). ${failure.advice} See ${failurePage('connection-closed')}`,
+  );
+  expect(createTradeFeedError({ ...closed, reason: ' ' }).detail).toBe('close code 4003, x');
+  expect(createTradeFeedError({ stage: 'handshake', status: 503 }).detail).toBe('HTTP 503');
+  expect(failure.toJSON()).not.toHaveProperty('detail');
 });
 
 describe('relayError', () => {
   it.each<[RelayFailureCode, Stage, Verdict]>([
     ['relay-unreachable', 'handshake', 'backoff'],
-    ['relay-authorize-timeout', 'handshake', 'backoff'],
-    ['relay-headers-failed', 'handshake', 'backoff'],
     ['relay-lost', 'stream', 'backoff'],
     ['relay-stalled', 'stream', 'renew'],
-    ['invalid-relay-data', 'stream', 'backoff'],
   ])('of the code %s alone has the stage %s and the verdict %s', (code, stage, verdict) => {
     expect(relayError({ code, status: 503, detail: 'x' })).toMatchObject({ code, stage, verdict, status: 503 });
   });
@@ -162,13 +150,12 @@ describe('a TradeFeedError', () => {
   });
 
   it('defaults `endedAt` to the current time', () => {
-    jest.useFakeTimers({ now: 1_234_567 });
-    try {
-      expect(createTradeFeedError({ stage: 'ticket', status: 503 }).endedAt).toBe(1_234_567);
-      expect(createTradeFeedError({ stage: 'ticket', status: 503, endedAt: 5 }).endedAt).toBe(5);
-    } finally {
-      jest.useRealTimers();
-    }
+    const now = jest.spyOn(Date, 'now').mockReturnValue(1_234_567);
+    const [usual, given] = [undefined, 5].map((endedAt) =>
+      createTradeFeedError({ stage: 'ticket', status: 503, endedAt }),
+    );
+    now.mockRestore();
+    expect([usual?.endedAt, given?.endedAt]).toEqual([1_234_567, 5]);
   });
 
   it('turns into JSON without cause and stack, but with the previous failure', () => {
@@ -225,23 +212,14 @@ describe('a TradeFeedError', () => {
     it('keeps the numbers, and replaces observed texts with those of the table', () => {
       const shown = copyFailure(closed, { previous: refused }).toPublic();
       expect(shown).toBeInstanceOf(TradeFeedError);
+      const texts = { meaning: 'The service shut down.', advice: 'Nothing to do: the feed reconnects with backoff.' };
       expect(shown.toJSON()).toEqual({
-        name: 'TradeFeedError',
-        code: 'server-shutdown',
-        stage: 'stream',
-        verdict: 'backoff',
-        closeCode: 1001,
-        uptimeMs: 9,
-        framesReceived: 8,
-        endedAt: 4,
-        meaning: 'The service shut down.',
-        advice: 'Nothing to do: the feed reconnects with backoff.',
-        message: 'The service shut down. Nothing to do: the feed reconnects with backoff.',
-        previous: shown.previous,
+        ...{ name: 'TradeFeedError', code: 'server-shutdown', stage: 'stream', verdict: 'backoff', closeCode: 1001 },
+        ...{ uptimeMs: 9, framesReceived: 8, endedAt: 4, previous: shown.previous },
+        ...{ ...texts, message: `${texts.meaning} ${texts.advice}` },
       });
-      expect(shown.previous?.message).toBe(
-        'The `apiKey` function returned no key. See the cause for what your function threw. The feed calls it again with backoff.',
-      );
+      const { meaning, advice } = refused;
+      expect(shown.previous).toMatchObject({ code: 'api-key-unavailable', message: `${meaning} ${advice}` });
       expect(shown.cause).toBeUndefined();
       expect(everythingIn(shown)).not.toContain('private');
       expect(second.toPublic()).toMatchObject({ status: 503, retryAfterMs: 2_000 });
@@ -255,19 +233,10 @@ describe('a TradeFeedError', () => {
     });
 
     it('uses a fixed text if there is no meaning', () => {
-      const texts = { summary: 'private', advice: 'private' };
-      const made = new TradeFeedError({
-        code: 'connection-lost',
-        stage: 'stream',
-        verdict: 'stop',
-        status: 5,
-        ...texts,
-      });
-      for (const each of [made, copyFailure(refused, { advice: 'private' })]) {
-        const [meaning, advice] = ['The feed failed.', "See the server's log."];
-        expect(each.toPublic()).toMatchObject({ code: each.code, message: `${meaning} ${advice}`, meaning, advice });
-        expect(everythingIn(each.toPublic())).not.toContain('private');
-      }
+      const shown = copyFailure(refused, { advice: 'private' }).toPublic();
+      const texts = { meaning: 'The feed failed.', advice: "See the server's log." };
+      expect(shown).toMatchObject({ ...texts, code: refused.code, message: `${texts.meaning} ${texts.advice}` });
+      expect(everythingIn(shown)).not.toContain('private');
     });
 
     it('changes nothing when applied twice, or after a trip through JSON', () => {
@@ -312,15 +281,12 @@ describe('readFailure', () => {
 
   const fields = before.toJSON();
   it.each<unknown>([
-    ...[undefined, null, 5, 'text', [], {}],
-    ...['code', 'message', 'stage', 'verdict', 'advice'].flatMap((name) => [
-      { ...fields, [name]: undefined },
-      { ...fields, [name]: 5 },
-    ]),
-    { ...fields, stage: 'farewell' },
-    { ...fields, verdict: 'hope' },
-    { ...fields, previous: { code: 'x' } },
-    { ...fields, previous: null },
+    ...[undefined, 5, 'text', [], {}, { ...fields, previous: { code: 'x' } }, { ...fields, previous: null }],
+    ...['code', 'message', 'stage', 'verdict', 'advice'].map((name) => ({ ...fields, [name]: 5 })),
+    ...[
+      { ...fields, stage: 'farewell' },
+      { ...fields, verdict: 'hope' },
+    ],
   ])('throws for a value that is not a failure: %j', (value) => {
     expect(() => readFailure(value)).toThrow(new TypeError('a field of the failure is missing or wrong'));
   });
@@ -356,16 +322,14 @@ describe('readFailure', () => {
   });
 });
 
-it.each([new Error('secret'), 'secret', undefined, null, { code: 'connection-lost' }])(
-  'failureOf makes an error of the app the cause of a failure that stops, with fixed texts: %p',
+it.each([new Error('secret'), undefined])(
+  'failureOf makes an error of the app the cause of a failure that stops: %p',
   (error) => {
     const failure = failureOf(error);
     expect(failureOf(failure)).toBe(failure);
     expect(failure).toMatchObject({ code: 'relay-source-failed', stage: 'stream', verdict: 'stop' });
     expect([failure.cause, failure.toPublic().cause]).toEqual([error, undefined]);
-    expect(failure.message).toMatch(
-      /^An error in the app stopped the feed\. See the cause, or the server's log\. See \S+$/,
-    );
+    expect(failure.message).not.toContain('secret');
   },
 );
 
@@ -401,7 +365,7 @@ describe('the option `classify`', () => {
     expect(error.cause).toBe(facts.cause);
   });
 
-  it.each([new Error('mine'), 'text', undefined, null])('passes its exception on unchanged: %p', (thrown) => {
+  it.each([new Error('mine'), undefined])('passes its exception on unchanged: %p', (thrown) => {
     const classify = () => {
       // eslint-disable-next-line @typescript-eslint/only-throw-error -- as a user's function might
       throw thrown;
@@ -422,7 +386,7 @@ describe('the option `classify`', () => {
     expect(failure).toMatchObject({ advice: 'Your option `classify` threw this.', meaning: thrown.meaning });
   });
 
-  it.each(['retry', '', undefined, null, true, Promise.resolve('stop'), 'toString'])(
+  it.each(['retry', undefined, Promise.resolve('stop'), 'toString'])(
     'stops if it returns %p, because that is not a verdict',
     (given) => {
       const error = classified({ classify: () => given as Verdict }) as TradeFeedError;

@@ -1,10 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { from, lastValueFrom } from 'rxjs';
+import { timeOf } from '../../src/operators/items/item.js';
 import { connectionStatus } from '../../src/operators/connection-status.js';
 import { waitsFor } from '../../src/protocol/event-record.js';
 import type { ClusterLifecycleEvent, Disconnected, LifecycleEvent, Stopped } from '../../src/protocol/event.js';
-import { createTradeFeedError, workerMeanings } from '../../src/protocol/failures/classify.js';
+import { workerMeanings } from '../../src/protocol/failures/classify.js';
 import { relayError } from '../../src/protocol/failures/trade-feed-error.js';
 import {
   afterEvent as foldEvent,
@@ -37,140 +38,90 @@ import {
   stopped,
   watermark,
 } from '../operators/stream.js';
+import { events } from '../operators/window-words.js';
+
+const refused = (at: number): Disconnected => disconnected(at, { stage: 'ticket', status: 503, closeCode: undefined });
+
+/** More letters of a diagram: stops of an open connection, of an attempt, and of a connection to a relay. */
+const stops: Readonly<Record<string, (at: number) => LifecycleEvent>> = {
+  s: stopped,
+  S: (at) => stopped(at, { stage: 'ticket', status: 403, closeCode: undefined }),
+  L: (at) => ({ type: 'stopped', at, failure: relayError({ code: 'relay-lost', endedAt: at }) }),
+};
+
+/** Folds the events of words such as `x5 o9`, each with the time of the newest one before it. */
+const fold = (row: string): FeedState => {
+  let newestAt: number | undefined;
+  return row.split(' ').reduce((state, word) => {
+    const event = stops[word.charAt(0)]?.(Number(word.slice(1))) ?? events(word)[0]!;
+    const at = timeOf(event) as number;
+    const next = event.type === 'frame' ? foldItem(state, at) : foldEvent(state, event, newestAt);
+    newestAt = Math.max(newestAt ?? at, at);
+    return next;
+  }, noFeed);
+};
+
+/** Describes the outages of a state: `open` if there is none. */
+const outagesIn = (state: FeedState): string => {
+  const { hasOpened, outage, unconfirmed, gaps } = state;
+  const ofOutage = outage && [
+    `down since ${outage.from}`,
+    outage.hasStopped && 'stopped',
+    isOfRelay(outage) && 'relay',
+  ];
+  const words = [
+    ...[!hasOpened && 'never open', ...(ofOutage ?? [])],
+    unconfirmed && `unconfirmed ${unconfirmed.from}-${unconfirmed.to}`,
+    ...gaps.map(({ from, to }) => `gap ${from}-${to}`),
+  ];
+  return words.filter(Boolean).join(', ') || 'open';
+};
 
 describe('feed state', () => {
-  // The part of the state about outages.
-  type Outages = Pick<FeedState, 'hasOpened' | 'outage' | 'unconfirmed' | 'gaps'>;
-  const outagesOf = ({ hasOpened, outage, unconfirmed, gaps }: FeedState): Outages => ({
-    ...{ hasOpened, outage, unconfirmed, gaps },
+  it.each([
+    ['begins when an open connection ended, not when that was noticed', 'x9<5', 'down since 5'],
+    ["doesn't begin with a failed attempt", 't1 k5', 'never open'],
+    ["isn't changed by attempts and their failures", 'x5 r6 t6 i6 k7 w7 x8', 'down since 5'],
+    ['ends with the next `opened`', 'x5 r6 t6 i6 k7 o9', 'unconfirmed 5-9'],
+    ['has the gap of the source', 'x5 o9 g4-9', 'gap 4-9'],
+    ['has its gap only once', 'x5 o9 g4-9 w10', 'open'],
+    ['has a gap of its own if another event follows', 'x5 o9 i10', 'gap 5-9'],
+    ['has a gap of its own if an item follows', 'x5 o9 a10', 'gap 5-9'],
+    ['has that gap only once', 'x5 o9 a10 a11', 'open'],
+    ["isn't settled by a watermark", 'x5 o9 w9', 'unconfirmed 5-9'],
+    ['has the gap of the source even after a watermark', 'x5 o9 w9 g4-9', 'gap 4-9'],
+    ['of the connection to a relay', 'o1 l5', 'down since 5, relay'],
+    ['of the connection to a relay has no gap', 'o1 l5 o9', 'open'],
+    ['of the connection to a relay has no gap with any clock', 'o1 l5 o4', 'open'],
+    ['of the connection to a relay has the gap that the relay emits', 'o1 l5 o9 g3-9', 'gap 3-9'],
+    ['of the connection to a relay is one of the feed once it stops', 'o1 l5 L7', 'down since 5, stopped'],
+    ['of the connection to a relay has a gap once it stops', 'o1 l5 L7 o9', 'unconfirmed 5-9'],
+    ['has a length of 0 if the clock was set back', 'x5 o4', 'unconfirmed 4-4'],
+    ['has a length of 0 if the clock was set back after a stop', 's5 t3 o4', 'unconfirmed 4-4'],
+    ['outlasts a stop', 'o1 s5', 'down since 5, stopped'],
+    ['outlasts a stop until the next subscription is open', 'o1 s5 t6 i6 o8', 'unconfirmed 5-8'],
+    ['begins before a stop of an attempt', 'o1 x5 t6 S7', 'down since 5, stopped'],
+    ['ends after a stop of an attempt', 'o1 x5 t6 S7 t8 o9', 'unconfirmed 5-9'],
+    ["doesn't begin when a feed stops that was never open", 't1 S5 t6 o8', 'open'],
+    ['begins with the newest frame for a new subscription without an event', 'a13 t20 o25', 'unconfirmed 13-25'],
+    ['begins with the newest frame if the new subscription has no attempt', 'a13 o25', 'unconfirmed 13-25'],
+    ["doesn't begin with a ticket", 'a13 i20', 'open'],
+    ["doesn't begin with a wait", 'a13 r20', 'open'],
+    ['gets another gap if the reported one begins later', 'x5 g6-9', 'gap 5-9, gap 6-9'],
+    ['gets no other gap if the reported one covers it', 'x5 g5-9', 'gap 5-9'],
+    ['may be reported without its begin', 'o1 g6-9', 'gap 6-9'],
+    ['ends with an item if the events before it were filtered out', 'x5 a9', 'gap 5-9'],
+    ['never was, if items come first', 'a9 a10', 'open'],
+  ])('an outage %s: %s', (_title, row, expected) => {
+    expect(outagesIn(fold(row))).toBe(expected);
   });
-  const stateOf = (outages: Outages): FeedState => ({ ...noFeed, ...outages });
-  const noOutages = outagesOf(noFeed);
-  const afterEvent = (outages: Outages, event: LifecycleEvent, newestAt: number | undefined) =>
-    outagesOf(foldEvent(stateOf(outages), event, newestAt));
-  const afterItem = (outages: Outages, at: number) => outagesOf(foldItem(stateOf(outages), at));
-  const afterAll = (events: readonly LifecycleEvent[], from: Outages = noOutages, newestAt?: number) =>
-    events.reduce((outages, event) => afterEvent(outages, event, newestAt), from);
 
-  const refused = (at: number) => disconnected(at, { stage: 'ticket', status: 503, closeCode: undefined });
-  const isOpen: Outages = { hasOpened: true, outage: undefined, unconfirmed: undefined, gaps: [] };
-
-  describe('outages', () => {
-    it('begin at the `endedAt` of an open connection, not with a failed attempt', () => {
-      const end = { ...disconnected(5), at: 9 };
-      expect(afterAll([end])).toEqual({
-        ...isOpen,
-        outage: { from: 5, failure: end.failure, hasStopped: false },
-      });
-      expect(afterAll([requested(1), refused(5)])).toEqual(noOutages);
-    });
-
-    it('begin when a connection first ends, and last until the next `opened`', () => {
-      const end = disconnected(5);
-      const { outage } = afterAll([end]);
-      const between = [reconnecting(6, 1), requested(6), issued(6), refused(7), watermark(7), disconnected(8)];
-      for (let n = 1; n <= between.length; n += 1)
-        expect(afterAll([end, ...between.slice(0, n)]).outage).toEqual(outage);
-      expect(afterAll([end, ...between, opened(9)])).toEqual({ ...isOpen, unconfirmed: gapOf(5, 9, end.failure) });
-    });
-
-    it("have one gap: the source's, if it emits one", () => {
-      const end = disconnected(5);
-      const gap = gapOf(4, 9);
-      expect(afterAll([end, opened(9), gap])).toEqual({ ...isOpen, gaps: [gap] });
-      expect(afterAll([end, opened(9), gap, watermark(10)])).toEqual(isOpen);
-      const own = gapOf(5, 9, end.failure);
-      expect(afterAll([end, opened(9), issued(10)])).toEqual({ ...isOpen, gaps: [own] });
-      expect(afterItem(afterAll([end, opened(9)]), 10)).toEqual({ ...isOpen, gaps: [own] });
-      expect(afterItem(afterItem(afterAll([end, opened(9)]), 10), 11)).toEqual(isOpen);
-    });
-
-    it('have no gap if only the relay connection was down, with any clock, unless the relay emits one', () => {
-      const failure = relayError({ code: 'relay-lost', endedAt: 5 });
-      const end: LifecycleEvent = { type: 'disconnected', at: 5, failure };
-      const down = afterAll([opened(1), end]);
-      expect(isOfRelay(down.outage!)).toBe(true);
-      for (const at of [4, 5, 900]) expect(afterAll([opened(at)], down)).toEqual(isOpen);
-      const gap = gapOf(3, 9);
-      expect(afterAll([opened(9), gap], down)).toEqual({ ...isOpen, gaps: [gap] });
-      const stoppedThen = afterAll([{ ...stopped(7), failure: relayError({ code: 'relay-lost', endedAt: 7 }) }], down);
-      expect(isOfRelay(stoppedThen.outage!)).toBe(false);
-      expect(afterAll([opened(9)], stoppedThen).unconfirmed).toMatchObject({ from: 5, to: 9 });
-    });
-
-    it('have a gap of length 0 if the clock was set back before the next `opened`', () => {
-      const end = disconnected(5);
-      expect(afterAll([end, opened(4)]).unconfirmed).toEqual(gapOf(4, 4, end.failure));
-      const gap = { from: 4, to: 4, durationMs: 0 };
-      expect(afterAll([stopped(5), requested(3), opened(4)]).unconfirmed).toMatchObject(gap);
-    });
-
-    it("aren't settled by a watermark, which may arrive between `opened` and its gap", () => {
-      const end = disconnected(5);
-      const gap = gapOf(4, 9);
-      const before = afterAll([end, opened(9), watermark(9)]);
-      expect(before).toEqual({ ...isOpen, unconfirmed: gapOf(5, 9, end.failure) });
-      expect(afterAll([gap], before)).toEqual({ ...isOpen, gaps: [gap] });
-    });
-
-    it('outlast a stop, and end with a gap when the next subscription emits `opened`', () => {
-      const failure = lost(5, { stage: 'stream', closeCode: 4001, reason: 'connection replaced' });
-      const stop = { ...stopped(5), failure };
-      const after = afterAll([opened(1), stop]);
-      expect(after).toEqual({ ...isOpen, outage: { from: 5, failure, hasStopped: true } });
-      expect(afterAll([requested(6), issued(6), opened(8)], after)).toEqual({
-        ...isOpen,
-        unconfirmed: gapOf(5, 8, failure),
-      });
-
-      const end = disconnected(5);
-      const revoked = { ...stopped(7), failure: lost(7, { stage: 'ticket', status: 403, closeCode: undefined }) };
-      const stoppedInOutage = afterAll([opened(1), end, requested(6), revoked]);
-      expect(stoppedInOutage.outage).toEqual({ from: 5, failure: end.failure, hasStopped: true });
-      expect(afterAll([requested(8), opened(9)], stoppedInOutage).unconfirmed).toEqual(gapOf(5, 9, end.failure));
-    });
-
-    it("don't begin when a feed stops that was never open", () => {
-      const stop = { ...stopped(5), failure: lost(5, { stage: 'ticket', status: 401, closeCode: undefined }) };
-      expect(afterAll([requested(1), stop, requested(6), opened(8)])).toEqual(isOpen);
-    });
-
-    it('begin with the newest frame if you resubscribe to a feed that ended without an event', () => {
-      for (const events of [[requested(20), opened(25)], [opened(25)]]) {
-        const { gaps, unconfirmed } = events.reduce<Outages>(
-          (outages, event) => afterEvent(outages, event, 13),
-          afterItem(noOutages, 13),
-        );
-        const gap = [...gaps, unconfirmed].find((each) => each !== undefined);
-        expect(gap).toMatchObject({ from: 13, to: 25, durationMs: 12 });
-      }
-      expect(afterAll([requested(20), opened(25)], noOutages, undefined)).toEqual(isOpen);
-    });
-
-    it("don't begin if the time of the newest event is unknown, or if the feed has only reported attempts", () => {
-      expect(afterEvent(isOpen, requested(20), undefined)).toEqual(isOpen);
-      for (const event of [issued(20), reconnecting(20, 5)]) expect(afterEvent(isOpen, event, 13)).toEqual(isOpen);
-    });
-
-    it('get another gap if the reported one begins later, up to its end', () => {
-      const end = disconnected(5);
-      const outage = afterAll([end]);
-      const later = gapOf(6, 9);
-      expect(afterAll([later], outage)).toEqual({ ...isOpen, gaps: [gapOf(5, 9, end.failure), later] });
-      for (const from of [5, 4]) {
-        const covering = gapOf(from, 9);
-        expect(afterAll([covering], outage)).toEqual({ ...isOpen, gaps: [covering] });
-      }
-      expect(afterAll([later], isOpen)).toEqual({ ...isOpen, gaps: [later] });
-    });
-
-    it('end with an item if the events before it were filtered out', () => {
-      const end = disconnected(5);
-      expect(afterItem(afterAll([end]), 9)).toEqual({ ...isOpen, gaps: [gapOf(5, 9, end.failure)] });
-      const open = foldItem(noFeed, 9);
-      expect(outagesOf(open)).toEqual(isOpen);
-      expect(foldItem(open, 10)).toBe(open);
-    });
+  it('an outage keeps the failure that began it, and a frame of an open connection changes nothing', () => {
+    const first = disconnected(5);
+    const state = [first, refused(7), opened(9)].reduce((before, event) => foldEvent(before, event, undefined), noFeed);
+    expect(state.unconfirmed).toEqual(gapOf(5, 9, first.failure));
+    const open = foldItem(noFeed, 9);
+    expect(foldItem(open, 10)).toBe(open);
   });
 
   describe('the state of a feed', () => {
@@ -245,12 +196,6 @@ it.each([
 
 describe('snapshot', () => {
   const after = (...events: readonly LoggedEvent[]): Snapshot => events.reduce(nextSnapshot, []);
-
-  const refused = (at: number): Disconnected => ({
-    type: 'disconnected',
-    at,
-    failure: createTradeFeedError({ stage: 'ticket', status: 503, endedAt: at }),
-  });
 
   describe('nextSnapshot', () => {
     const started = [requested(1), issued(2)];

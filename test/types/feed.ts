@@ -1,18 +1,8 @@
 import { Agent } from 'node:https';
 import * as feed from 'rx-trade-feed';
 import { backoff, openConnection, requestTicket, tradeFeed$, tradeFeedEvents$ } from 'rx-trade-feed';
-import { feedLog, type LogError, type LogRecord } from 'rx-trade-feed/log';
-import {
-  defer,
-  filter,
-  map,
-  type Observable,
-  of,
-  type OperatorFunction,
-  retry,
-  retryWhen,
-  VirtualTimeScheduler,
-} from 'rxjs';
+import { feedLog, type LogRecord } from 'rx-trade-feed/log';
+import { defer, filter, map, type Observable, of, retry, retryWhen, VirtualTimeScheduler } from 'rxjs';
 import { Agent as UndiciAgent } from 'undici';
 import { emits } from './emits.js';
 
@@ -28,8 +18,6 @@ emits<feed.Frame>()(
     openConnection(),
   ),
 );
-requestTicket({ apiKey: 'key' }) satisfies OperatorFunction<feed.Feed, feed.Ticket>;
-openConnection({ idleTimeoutMs: 0 }) satisfies OperatorFunction<feed.Ticket, feed.Frame>;
 openConnection({}, (name) => (name satisfies feed.Feed).length);
 backoff({}, (reconnect) => (reconnect satisfies feed.Reconnect).failure.advice);
 emits<feed.Frame>()(tradeFeed$('raw'));
@@ -48,18 +36,6 @@ of<feed.Feed>('raw').pipe(openConnection());
 feed.classify({ status: 401 });
 // @ts-expect-error -- a feed is not an Observer: nothing can be sent
 'next' satisfies keyof ReturnType<typeof tradeFeed$>;
-
-(feed.Feed.is('x') ? 'raw' : 'market') satisfies feed.Feed;
-feed.classify({ stage: 'stream', closeCode: feed.CloseCode.connectionReplaced }) satisfies feed.Verdict;
-feed.CloseReason.accessRevoked satisfies 'access revoked';
-new feed.Secret('x').reveal() satisfies string;
-
-export const handled = (error: unknown): feed.FailureCode | undefined => {
-  if (!(error instanceof feed.TradeFeedError)) return undefined;
-  if (error.status !== undefined) error.status satisfies number;
-  error.previous?.previous satisfies feed.TradeFeedError | undefined;
-  return error.code;
-};
 
 declare const frame: feed.Frame;
 // @ts-expect-error -- `json()` returns `unknown`
@@ -97,17 +73,6 @@ export const all = {
   agent: new Agent(),
 } satisfies Required<feed.TradeFeedOptions>;
 
-export const keys: readonly feed.TradeFeedOptions[] = [
-  {},
-  { apiKey: undefined, baseUrl: process.env['SOME_URL'] },
-  { apiKey: new feed.Secret('key') },
-  { apiKey: () => 'key' },
-  { apiKey: async () => (await Promise.resolve({ key: 'key' })).key },
-  { backoff: { maxAttempts: 3 } },
-  { backoff: undefined },
-  { backoff: { factor: undefined, jitter: undefined } },
-];
-
 export const wrong: readonly feed.TradeFeedOptions[] = [
   // @ts-expect-error -- a key is a string
   { apiKey: 5 },
@@ -140,13 +105,6 @@ export const describe = (event: feed.FeedEvent): string | number => {
       return event satisfies never;
   }
 };
-emits<Buffer>()(
-  tradeFeedEvents$('market').pipe(
-    filter((event) => event.type === 'frame'),
-    map(({ data }) => data),
-  ),
-);
-
 declare const event: feed.FeedEvent;
 // @ts-expect-error -- not every event has data: narrow by `type` first
 export const unnarrowed = event.data as unknown;
@@ -174,27 +132,12 @@ export const failureOf = ({ event }: feed.FeedEventMessage): feed.TradeFeedError
       return event satisfies never;
   }
 };
-export const openedIn = ({ origin, event }: feed.FeedEventMessage<feed.Opened>): string =>
-  `${origin.where} ${origin.baseUrl} ${origin.feed satisfies 'market' | 'raw'} ${event.connection}`;
-export const attemptMs = ({ startedAt, endedAt, stage, error }: feed.AttemptMessage): number => {
-  stage satisfies 'ticket' | 'handshake' | 'stream';
-  error satisfies feed.TradeFeedError | undefined;
-  return (endedAt ?? Date.now()) - (startedAt.handshake ?? startedAt.ticket);
-};
-
 // A log.
 const log = feedLog('market');
 emits<feed.FeedEvent>()(tradeFeedEvents$('market').pipe(log.append()));
-emits<feed.Frame>()(tradeFeed$('raw').pipe(log.append({ maxBytes: 1e9 })));
-const onError = (error: LogError): void => console.error(error.path satisfies string, error.lineAt);
-emits<number>()(of(1).pipe(log.append({ onError })));
 log.read$({ speed: Infinity, from: { offset: 5 } }) satisfies Observable<LogRecord>;
 log.read$().pipe(filter((each) => each instanceof feed.Frame)) satisfies Observable<feed.Frame & { offset: number }>;
 // @ts-expect-error -- a path is required
 feedLog();
-// @ts-expect-error -- unknown option
-log.append({ maxFiles: 3 });
-// @ts-expect-error -- `onError` is a function
-log.append({ onError: 'ignore' });
 // @ts-expect-error -- a speed is a number
 log.read$({ speed: 'max' });

@@ -9,7 +9,7 @@ import { decodeWith, type FeedEvent, type Frame, frames, gaps, type LifecycleEve
 import { mergeMapBounded, toAsyncIterable, toReadable, tradeFeed$, tradeFeedEvents$, whereBytes } from 'rx-trade-feed';
 import { type AnyFrame, type RelayedEvent, relayFeed$ } from 'rx-trade-feed/browser';
 import { createRelay, relayHandler } from 'rx-trade-feed/relay';
-import { asyncScheduler, filter, map, NEVER, type Observable, of, pipe, Subject, VirtualTimeScheduler } from 'rxjs';
+import { asyncScheduler, filter, map, type Observable, of, pipe, Subject, VirtualTimeScheduler } from 'rxjs';
 import * as v from 'valibot';
 import { z } from 'zod';
 import { emits, type Same } from './emits.js';
@@ -33,20 +33,15 @@ emits<feed.Decoded<Trade>>()(frames$.pipe(decodeWith(codecs.zod)));
 emits<feed.Decoded<Trade>>()(frames$.pipe(decodeWith(codecs.valibot)));
 emits<feed.Decoded<Trade>>()(frames$.pipe(decodeWith(codecs.arktype)));
 emits<feed.Decoded<Trade> | LifecycleEvent>()(events$.pipe(decodeWith(codecs.zod)));
-emits<feed.Decoded<number>>()(frames$.pipe(decodeWith(z.string().transform(Number))));
 emits<Either<feed.DecodeFailure, feed.Decoded<Trade>>>()(events$.pipe(feed.decodeEither(codec), frames()));
 emits<feed.Decoded<Trade>>()(events$.pipe(feed.shareFeed(), whereBytes('0x'), decodeWith(codec), frames()));
-emits<Frame>()(events$.pipe(frames()));
-emits<Frame>()(frames$.pipe(frames()));
 emits<number>()(
   events$.pipe(
     map((event) => (event.type === 'frame' ? event.data.length : event)),
     frames(),
   ),
 );
-emits<feed.Gap>()(events$.pipe(gaps()));
 emits<feed.Gap>()(events$.pipe(decodeWith(codec), gaps()));
-decodeWith(codec, { onInvalid: 'error' });
 // @ts-expect-error -- an Either contains the failure, so there are no options
 feed.decodeEither(codec, { onInvalid: 'drop' });
 // @ts-expect-error -- not a codec
@@ -66,14 +61,7 @@ feed.whereField('to', [undefined]);
 feed.whereField('to', (text) => text.length);
 
 // Values change, events remain.
-emits<number>()(frames$.pipe(feed.mapValues((frame) => frame.byteLength)));
 emits<number | LifecycleEvent>()(events$.pipe(feed.mapValues((frame) => frame.byteLength)));
-emits<feed.Decoded<Trade> | LifecycleEvent>()(
-  events$.pipe(
-    decodeWith(codec),
-    feed.filterValues(({ value }) => value.price > 1),
-  ),
-);
 emits<number | LifecycleEvent>()(
   events$.pipe(
     decodeWith(codec),
@@ -115,9 +103,6 @@ pipe(
 )(frames$) satisfies AsyncIterable<string>;
 toReadable()(frames$) satisfies Readable;
 toReadable({ objectMode: false })(frames$.pipe(map((frame) => frame.data))) satisfies Readable;
-export const named = ({ reason, from, to, total, droppedBytes }: feed.DropReport): number =>
-  (reason satisfies 'overflow' | 'ended').length + from + to + total + droppedBytes;
-new feed.OverflowError('', 1, 2).capacity satisfies number;
 // Options in a variable do not change the inferred type.
 const bound: feed.BoundOptions = { capacity: 1, capacityBytes: Infinity, overflow: 'drop-newest', onDrop: undefined };
 const concurrent: feed.MergeMapBoundedOptions = { concurrency: 2 };
@@ -155,27 +140,8 @@ const share = feed.shareFeed({ lingerMs: undefined, scheduler: undefined });
 emits<FeedEvent>()(share(events$));
 emits<string>()(share(of('a')));
 emits<feed.ConnectionStatus>()(events$.pipe(feed.connectionStatus()));
-export const startOf = (status: feed.ConnectionStatus): number => {
-  switch (status.state) {
-    case 'connecting':
-      return (status satisfies feed.ConnectingStatus).since;
-    case 'live':
-      return (status satisfies feed.LiveStatus).since + status.connection;
-    case 'reconnecting': {
-      const { since, attempt, nextAttemptAt, failure } = status satisfies feed.ReconnectingStatus;
-      nextAttemptAt satisfies number | undefined;
-      failure satisfies feed.TradeFeedError | undefined;
-      return since + attempt;
-    }
-    case 'stopped':
-      return (status satisfies feed.StoppedStatus).failure.endedAt;
-    default:
-      return status satisfies never;
-  }
-};
 const drops$ = new Subject<feed.DropReport>();
 emits<feed.FeedStats>()(events$.pipe(feed.feedStats({ everyMs: 500, drops$, scheduler: new VirtualTimeScheduler() })));
-emits<feed.FeedStats>()(frames$.pipe(feed.feedStats({ drops$: NEVER, everyMs: undefined })));
 true satisfies Same<keyof feed.FeedStats['reconnects'], feed.FailureCode>;
 // @ts-expect-error -- `drops$` emits reports, not numbers
 feed.feedStats({ drops$: of(1) });
@@ -185,7 +151,6 @@ export const unnarrowed = status.nextAttemptAt as unknown;
 
 // Logging does not change the type, and known loggers fit without a cast.
 emits<FeedEvent>()(events$.pipe(feed.logEvents(console)));
-emits<number>()(of(1).pipe(feed.logEvents(console, { level: 'warn' })));
 export const loggers: readonly feed.EventLogger[] = [
   console,
   pino(),
@@ -197,13 +162,6 @@ export const loggers: readonly feed.EventLogger[] = [
 feed.logEvents({ debug: () => 1, info: () => 1, warn: () => 1 });
 // @ts-expect-error -- a logger needs `info` or `log`
 feed.logEvents({ debug: () => 1, warn: () => 1, error: () => 1 });
-
-// The freshness is a union discriminated by `state`.
-emits<feed.Freshness>()(frames$.pipe(feed.freshness({ maxAgeMs: 1_000, factor: 20, scheduler: asyncScheduler })));
-export const limitOf = (state: feed.Freshness): number => {
-  if (state.state === 'fresh') return (state satisfies feed.Fresh).since;
-  return (state satisfies feed.Stale).maxAgeMs + (state.newestAt ?? 0);
-};
 
 // A page: the operators keep the type of relayed frames.
 const page$ = relayFeed$('/feed');

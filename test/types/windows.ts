@@ -17,8 +17,6 @@ declare const read: (frame: Frame) => Trade;
 const feed$ = tradeFeedEvents$('market');
 
 // Without annotations, also after other operators.
-emits<FeedWindow<Frame>>()(feed$.pipe(tumblingWindow({ lengthMs: 1_000 })));
-emits<FeedWindow<Frame>>()(feed$.pipe(sharedFeed(), countWindow(10)));
 emits<FeedWindow<Frame>>()(feed$.pipe(sharedFeed(), countWindow(10, {})));
 emits<FeedWindow<Decoded<Trade>>>()(
   feed$.pipe(whereBytes('x'), decodeWith(codec), tumblingWindow({ lengthMs: 1_000 })),
@@ -41,14 +39,6 @@ emits<FeedWindow<Frame>>()(
     tumblingWindow({ lengthMs: 1_000 }),
   ),
 );
-emits<number>()(
-  feed$.pipe(
-    tumblingWindow({ lengthMs: 1_000 }),
-    filter(({ complete }) => complete),
-    map(({ frames, gaps, dropped, end, start }) => frames.length + gaps.length + dropped + end - start),
-  ),
-);
-
 // Accumulators: `seed` determines the type of the state, the source the type of the item.
 const addBytes = (bytes: number, frame: Frame): number => bytes + frame.data.length;
 emits<AccumulatedWindow<number>>()(feed$.pipe(tumblingWindow({ lengthMs: 1, seed: () => 0, add: addBytes })));
@@ -65,9 +55,6 @@ emits<AccumulatedWindow<{ paid: number; size: number }>>()(
       add: (sum, { value }) => ({ paid: sum.paid + value.price * value.size, size: sum.size + value.size }),
     }),
   ),
-);
-emits<AccumulatedWindow<Set<number>>>()(
-  feed$.pipe(countWindow(5, { seed: () => new Set<number>(), add: (seen, frame) => seen.add(frame.connection) })),
 );
 emits<AccumulatedWindow<number>>()(
   feed$.pipe(
@@ -98,13 +85,6 @@ emits<LifecycleEvent | Conflated<Decoded<Trade>, string>>()(
   ),
 );
 emits<Conflated<number, boolean>>()(from([1, 2]).pipe(conflate((n) => n > 1, 100)));
-emits<FeedWindow<Conflated<Frame, string>>>()(
-  feed$.pipe(
-    conflate((frame) => frame.feed as string, 100),
-    tumblingWindow({ lengthMs: 1_000 }),
-  ),
-);
-
 // Annotations are accepted, also in a generic function.
 export const windowsOf = <T>(events$: Observable<T | LifecycleEvent>): Observable<unknown> =>
   events$.pipe(tumblingWindow<T | LifecycleEvent>({ lengthMs: 1_000 }));
@@ -115,9 +95,4 @@ export const conflating: OperatorFunction<FeedEvent, LifecycleEvent | Conflated<
   (frame) => frame.connection,
   100,
 );
-export const sum: OperatorFunction<FeedEvent, AccumulatedWindow<number>> = tumblingWindow({
-  lengthMs: 1_000,
-  seed: () => 0,
-  add: (sum, frame) => sum + frame.data.length,
-});
 export const alone: OperatorFunction<FeedEvent, FeedWindow<Frame>> = tumblingWindow({ lengthMs: 1_000 });
