@@ -124,20 +124,6 @@ describe('restart', () => {
     relay.restart();
     expect(join().error).toEqual(expect.any(RelayFullError));
   });
-
-  it('by the `retry` of the source sends the stop to the clients at once as `disconnected`, and keeps them', () => {
-    const clock = new Clock();
-    const { scheduler } = clock;
-    const source = new Source();
-    const relay = createRelay(source.events$.pipe(retry({ delay: () => timer(60_000, scheduler) })), { scheduler });
-    const client = new Client(relay);
-    source.emit(opened(1), { type: 'stopped', at: clock.now, failure: replaced });
-    source.subject.error(replaced);
-    clock.pass(1_000);
-    expect(client.events.map(({ type }) => type)).toEqual(['opened', 'disconnected']);
-    expect(client.isComplete).toBe(false);
-    relay.close();
-  });
 });
 
 describe('a relay', () => {
@@ -210,25 +196,6 @@ describe('a relay', () => {
     // A client that joins after the stop.
     const late = await receive(web.url).over();
     expect(inspect(late.error, { depth: 9, showHidden: true })).not.toMatch(/planted-/);
-  });
-
-  it('sends a log with its gaps and its end', async () => {
-    const log = feedLog(folder.path('log'));
-    const recorded = [
-      frame('a', 1_000),
-      gapOf(1_010, 1_020),
-      new Frame('raw', Buffer.of(0xff, 0), true, 1_030, 2),
-      frame('', 1_040, 2),
-    ];
-    from(recorded).pipe(log.append()).subscribe();
-    const { web } = await serve(log.read$({ follow: false }));
-    const client = await receive(web.url).over();
-    expect(client.isComplete).toBe(true);
-    expect(client.events.map(({ type }) => type)).toEqual(['frame', 'gap', 'frame', 'frame']);
-    expect(client.frames.map(essence)).toEqual(
-      recorded.flatMap((event) => (event.type === 'frame' ? [essence(event)] : [])),
-    );
-    expect(client.events[1]).toMatchObject({ from: 1_010, to: 1_020, failure: { code: 'connection-lost' } });
   });
 });
 
@@ -362,14 +329,5 @@ describe('a page of a relay over a log', () => {
     expect(payloadsOf(all)).toEqual(growing.payloads);
     expect(payloadsOf(none)).toEqual(growing.payloads.slice(-2));
     expect(all.events.filter(({ type }) => type === 'gap')).toEqual([]);
-  });
-
-  it('receives events without the place that they have in the log', async () => {
-    const growing = new Growing();
-    const { web } = await start(growing);
-    const page = receiveFrom(web.url, quick);
-    growing.add(1);
-    await has(page, 1);
-    for (const event of page.events) expect(Object.keys(event)).not.toContain('offset');
   });
 });

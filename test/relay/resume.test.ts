@@ -100,23 +100,6 @@ describe('a client of a run', () => {
     expect(eventsOf(replica.join().next())).toEqual([opened(begin + 5)]);
   });
 
-  it.each<[string, readonly LifecycleEvent[]]>([
-    ['waits', [disconnected(begin), reconnecting(begin, 50)]],
-    [
-      'has failed twice',
-      [disconnected(begin), reconnecting(begin, 50), disconnected(begin + 60), reconnecting(begin + 60, 90, 2)],
-    ],
-  ])('receives the state of a feed that %s', (_what, events) => {
-    const received = eventsOf(
-      new Replica()
-        .take(opened(begin), ...events)
-        .join()
-        .next(),
-    );
-    expect(received.at(-1)).toEqual(JSON.parse(JSON.stringify(events.at(-1))));
-    expect(received[0]).toMatchObject({ type: 'disconnected', at: begin });
-  });
-
   it.each([
     [3, 1e8, range(7, 9)],
     [100, 1e8, range(1, 9)],
@@ -236,18 +219,6 @@ describe('a client of a run', () => {
     replica.frames(21, 30);
     next();
     expect(behind).toHaveLength(2);
-  });
-
-  it('stops while the response is full, and continues after that', () => {
-    const replica = new Replica();
-    const { next } = replica.join();
-    expect(next(() => true).map(({ type }) => type)).toEqual(['hello']);
-    replica.frames(1, 300);
-    for (const n of range(301, 310)) replica.take(frame(String(n).padEnd(30_000), begin + n));
-    let calls = 0;
-    const some = next(() => (calls += 1) > 2);
-    expect(some).toHaveLength(2);
-    expect(numbersOf(eventsOf([...some, ...next()]))).toEqual(range(1, 310));
   });
 
   it('receives `stopped` as `disconnected`, with the same time and the public failure', () => {
@@ -413,12 +384,6 @@ describe('maxReplayBytes', () => {
     });
   });
 
-  it('counts UTF-8 bytes, and skips an event that is larger', () => {
-    const wide = new Replica({ maxReplayBytes: 1_000 }).take(opened(begin), frame('漢'.repeat(400), begin + 1));
-    expect(numbersOf(wide.eventsFor(elsewhere(begin - 1)))).toEqual([]);
-    expect(typesOf(wide.eventsFor(elsewhere(begin - 1)))).toEqual(['opened', 'gap']);
-  });
-
   it('limits the replay for any `Last-Event-ID`', () => {
     const replica = new Replica({ maxReplayBytes: 2_000 }).take(opened(begin), ...lines(500));
     const number = fc.oneof(
@@ -542,16 +507,6 @@ describe('a page that switches between relays', () => {
       }),
       { numRuns: cases(400) },
     );
-  });
-
-  it('receives watermarks that never decrease from a late relay, and no event before one', () => {
-    const replica = new Replica().take(opened(begin), ...framesOf(range(1, 3)));
-    const { read } = replica.join(elsewhere(begin + 9));
-    const messages = read();
-    replica.take(...framesOf(range(4, 6)));
-    messages.push(...read());
-    const marks = messages.filter(isBatch).map(watermarkIn);
-    expect(marks.every((at) => (at as number) >= begin + 9)).toBe(true);
   });
 
   it.each<[string, readonly RelayedEvent[]]>([

@@ -179,14 +179,6 @@ describe('a topic', () => {
     expect(again.events.find(({ type }) => type === 'gap')).toMatchObject({ missed: 3 });
     expect(valuesOf(again)).toEqual([{ n: 14 }, { n: 15 }]);
   });
-
-  it('completes with its operator, and other topics continue', () => {
-    const { of: join, join: joinAll, emit } = start();
-    const [first, whole] = [join((events$) => events$.pipe(frames(), take(1))), joinAll()];
-    emit(opened(begin), frame(1, begin + 1), frame(2, begin + 2));
-    expect([first.types.at(-1), first.isComplete, first.payloads]).toEqual(['complete', true, ['1']]);
-    expect([whole.isComplete, whole.payloads.length]).toEqual([false, 2]);
-  });
 });
 
 describe('a topic of values', () => {
@@ -297,25 +289,6 @@ describe('a topic of values', () => {
     const { at, value } = client.events.at(-1)!;
     expect(value).toBe('a');
     expect(at).toBeGreaterThanOrEqual(mark);
-  });
-
-  it('sends a status unchanged, with the failure as an object', () => {
-    const { of: join, emit } = start();
-    const client = join((events$) => events$.pipe(connectionStatus()));
-    emit(opened(begin), disconnected(begin + 5), reconnecting(begin + 5, 9));
-    expect(valuesOf(client)).toMatchObject([
-      { state: 'live' },
-      { state: 'reconnecting', failure: { code: 'connection-lost' } },
-    ]);
-  });
-
-  it('sends watermarks on a quiet feed if the operator forwards them, so that clients close their windows', () => {
-    const { of: join, emit, clock } = start();
-    const client = join(decodeWith(Numbered));
-    emit(opened(begin), json(1));
-    clock.pass(2_000);
-    expect(marksOf(client).at(-1)).toBeGreaterThanOrEqual(begin + 1_700);
-    inOrder(marksOf(client));
   });
 });
 
