@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { inspect } from 'node:util';
-import { defer, from, type Observable, retry, Subject, timer } from 'rxjs';
-import { Frame, tradeFeed$, tradeFeedEvents$ } from '../../src/index.js';
+import { defer, type Observable, Subject } from 'rxjs';
+import { tradeFeed$, tradeFeedEvents$ } from '../../src/index.js';
 import { feedLog, type ReadOptions } from '../../src/log/index.js';
 import type { RelayedEvent } from '../../src/protocol/event.js';
 import { createTradeFeedError } from '../../src/protocol/failures/classify.js';
@@ -10,11 +10,11 @@ import { RelayFullError } from '../../src/relay/refusals.js';
 import { startTradeFeedService } from '../../src/testing/index.js';
 import { atEnd, quick, receive as receiveFrom, type Receiver, serveFeed } from '../browser/support.js';
 import { tempFolder } from '../cli/support/temp-folder.js';
-import { gapOf, opened } from '../operators/stream.js';
+import { opened } from '../operators/stream.js';
 import { optionsFor, plantedKey } from '../support/feed.js';
 import { waitFor } from '../support/wait-for.js';
 import { accept, close, issue, refuse, refuseHandshake, startWire, text } from '../support/wire.js';
-import { Client, Clock, essence, frame, range, Raw, Response, Source } from './support.js';
+import { Client, Clock, frame, range, Raw, Response, Source } from './support.js';
 
 describe('restart', () => {
   const replaced = createTradeFeedError({ stage: 'stream', closeCode: 4001, reason: 'connection replaced' });
@@ -127,8 +127,6 @@ describe('restart', () => {
 });
 
 describe('a relay', () => {
-  const folder = tempFolder();
-
   const serve = (source: Parameters<typeof createRelay>[0], options?: RelayOptions) =>
     serveFeed(source, { lingerMs: 0, ...options });
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { NEVER, type SchedulerLike } from 'rxjs';
-import type { LifecycleEvent, RelayedEvent } from '../../src/protocol/event.js';
+import type { RelayedEvent } from '../../src/protocol/event.js';
 import { createTradeFeedError } from '../../src/protocol/failures/classify.js';
 import { RelayClient } from '../../src/relay/relay-client.js';
 import { type RelayMessage, sseText } from '../../src/relay/relay-message.js';

@@ -15,7 +15,6 @@ import {
   throwError,
 } from 'rxjs';
 import { conflate } from '../../src/operators/conflate.js';
-import { connectionStatus } from '../../src/operators/connection-status.js';
 import { decodeWith } from '../../src/operators/decode-with.js';
 import { frames } from '../../src/operators/frames.js';
 import { Conflated, Decoded } from '../../src/operators/items/item.js';
