@@ -21,12 +21,10 @@ import { createRelay, type RelayTopic } from '../../src/relay/index.js';
 import { publicEvent } from '../../src/relay/public-json.js';
 import { disconnected, gapOf, lost, opened, reconnecting, requested, watermark } from '../operators/stream.js';
 import { Clock, essence, frame, isFrame, Source } from '../relay/support.js';
-import { cases } from '../support/cases.js';
-import { character } from '../support/character.js';
 import { waitFor } from '../support/wait-for.js';
 import { FakePage } from './fake-page.js';
 import { atEnd, connectAgain, ended, frameLineOf, hello, message, quick, receive, type Receiver } from './support.js';
-import { serve, serveFeed, serveRelay, silence, status, type Step, Store, stream, withoutNetwork } from './support.js';
+import { serve, serveFeed, serveRelay, silence, status, type Step, stream, withoutNetwork } from './support.js';
 
 const line = frameLineOf;
 const statusOf = (events: readonly RelayedEvent[]) =>
@@ -80,39 +78,6 @@ describe('relayFeed$: the events', () => {
         if ('failure' in event) expect(event.failure).toBeInstanceOf(TradeFeedError);
       }
     }
-  });
-
-  it('include each frame once, in order, with the same bytes, for any bytes', async () => {
-    const payload = fc.oneof(
-      fc.uint8Array({ maxLength: 300 }),
-      fc.string({ unit: character }).map((text) => Buffer.from(text)),
-      fc
-        .constantFrom('', '\n', '\r\n\r\n', 'data: x\n\n', '\ufeff', '\u2028\u2029', '\0', '"\\', ': heartbeat\n\n')
-        .map((text) => Buffer.from(text)),
-    );
-    const fields = fc.tuple(
-      fc.constantFrom('market' as const, 'raw' as const),
-      payload,
-      fc.boolean(),
-      fc.nat(2 ** 41),
-      fc.integer({ min: 1, max: 99 }),
-    );
-    const { source, web, hasClients } = await serveRelay();
-    const receiver = receive(web.url);
-    await hasClients(1);
-    await fc.assert(
-      fc.asyncProperty(fc.array(fields, { maxLength: 100 }), async (all) => {
-        const sent = all.map(
-          ([feed, data, isBinary, at, connection]) => new Frame(feed, Buffer.from(data), isBinary, at, connection),
-        );
-        const seen = receiver.events.length;
-        source.emit(...sent);
-        await receiver.until(() => receiver.events.length >= seen + sent.length);
-        expect((receiver.events.slice(seen) as Frame[]).map(essence)).toEqual(sent.map(essence));
-      }),
-      { numRuns: cases(15) },
-    );
-    expect(receiver.types).toEqual([]);
   });
 });
 
@@ -411,37 +376,6 @@ describe('relayFeed$: your code', () => {
     });
     expect(await failed).toEqual(new Error('mine'));
     expect(requests).toHaveLength(1);
-  });
-});
-
-describe('relayFeed$ as a client of a user with one stream', () => {
-  const serveUser = () => serveRelay({ heartbeatMs: 20, maxClientsPerUser: 1 }, { authorize: () => ({ id: 'ann' }) });
-
-  it('loses its stream to its duplicate once, and then waits for a place: the two do not fight', async () => {
-    const { source, relay, web, hasClients } = await serveUser();
-    const joins: unknown[] = [];
-    relay.events$.subscribe(({ type }) => type === 'client-joined' && joins.push(type));
-    const kept = new Store();
-    const first = receive(web.url, { resumeIn: kept });
-    await hasClients(1);
-    source.frames('a');
-    await first.until(({ texts }) => texts.includes('a'));
-    const second = receive(web.url, { resumeIn: new Store(kept.items) });
-    await first.until(({ types }) => types.includes('relay-full'));
-    first.subscription.unsubscribe();
-    // The first tab is reloaded: it still holds the id of its replaced stream.
-    const again = receive(web.url, { resumeIn: kept });
-    await again.until(({ types }) => types.includes('relay-full'));
-    expect(first.types.filter((type) => type.startsWith('relay-'))).toEqual(['relay-replaced', 'relay-full']);
-    expect(joins).toHaveLength(2);
-    source.frames('b');
-    await second.until(({ texts }) => texts.includes('b'));
-    expect(second.types).not.toContain('reconnecting');
-    second.subscription.unsubscribe();
-    await hasClients(0);
-    const last = receive(web.url, { resumeIn: kept });
-    await last.until(({ texts }) => texts.includes('b'));
-    expect([last.texts, last.types.includes('gap')]).toEqual([['b'], false]);
   });
 });
 

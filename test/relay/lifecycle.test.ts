@@ -298,23 +298,4 @@ describe('a page of a relay over a log', () => {
       { missed: 12, failure: { code: 'relay-behind' } },
     ]);
   });
-
-  it('that is new receives as much of the past as it asks for', async () => {
-    const growing = new Growing();
-    growing.add(30);
-    const { relay, web } = await serveFeed(
-      growing.log.read$(),
-      { lingerMs: Infinity },
-      { sinceMs: ({ url }) => Number(new URL(url ?? '', 'http://a').searchParams.get('since')) },
-    );
-    relay.hold();
-    await waitFor(() => relay.status().stored.events === 31);
-    const [all, none] = [receiveFrom(`${web.url}?since=3600000`, quick), receiveFrom(web.url, quick)];
-    await waitFor(() => relay.status().clients.length === 2);
-    growing.add(2);
-    await Promise.all([has(all, 32), has(none, 2)]);
-    expect(payloadsOf(all)).toEqual(growing.payloads);
-    expect(payloadsOf(none)).toEqual(growing.payloads.slice(-2));
-    expect(all.events.filter(({ type }) => type === 'gap')).toEqual([]);
-  });
 });

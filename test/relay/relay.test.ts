@@ -1,6 +1,6 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import fc from 'fast-check';
-import { firstValueFrom, map, NEVER, of, Subject, throwError, timer, toArray } from 'rxjs';
+import { firstValueFrom, map, NEVER, of, Subject, timer, toArray } from 'rxjs';
 import { createTradeFeedError } from '../../src/protocol/failures/classify.js';
 import { TradeFeedError } from '../../src/protocol/failures/trade-feed-error.js';
 import { Frame } from '../../src/protocol/frame.js';
@@ -58,13 +58,6 @@ describe('createRelay: the source', () => {
     expect([late.types, late.isComplete]).toEqual([['hello', 'events', 'complete'], true]);
     expect(late.events.map(({ type }) => type)).toEqual(['opened']);
   });
-
-  it('may emit frames only: a later client first receives `opened`', () => {
-    const { source, join } = virtualRelay();
-    join();
-    source.emit(frame('a', 900_000, 7));
-    expect(join().events).toEqual([{ type: 'opened', at: 900_000, feed: 'market', connection: 7 }]);
-  });
 });
 
 describe('createRelay: a source that has ended', () => {
@@ -111,12 +104,6 @@ describe('createRelay: a source that has ended', () => {
     expect(reports).toContainEqual(expect.objectContaining({ type: 'source-stopped', error: expect.any(TypeError) }));
     expect(JSON.parse(client.messages.at(-1)!.data)).toMatchObject({ code: 'relay-source-failed' });
     expect(source.active).toBe(0);
-  });
-
-  it('may error synchronously', async () => {
-    const source$ = throwError(() => replaced);
-    const messages = await firstValueFrom(createRelay(source$, { batchMs: 0 }).messages$().pipe(toArray()));
-    expect(messages.map(({ type }) => type)).toEqual(['hello', 'connect-again']);
   });
 });
 
@@ -372,13 +359,6 @@ describe('createRelay: status and events', () => {
       expect(reports).toEqual(['1: 1 sent', '2: 1 sent', '3: 1 sent', 'complete']);
     },
   );
-
-  it('reports nothing about a client that leaves before it is authorized', () => {
-    const { relay, reports } = virtualRelay();
-    const receiver: PendingReceiver = { [admission]: NEVER };
-    new Client(relay, receiver).leave();
-    expect([reports, relay.status().authorizing]).toEqual([[], 0]);
-  });
 });
 
 describe('createRelay: the age of a stream', () => {

@@ -172,31 +172,6 @@ describe('a client of a run', () => {
     }
   });
 
-  it('receives its gap on the next connection when this one is lost after `hello`', () => {
-    const replica = new Replica({ capacity: 10 }).frames(1, 20);
-    const [hello, gap] = replica.join(replica.id(2)).next();
-    expect(hello).toMatchObject({ type: 'hello', id: replica.id(2) });
-    expect(replica.eventsFor(hello!.id)[1]).toMatchObject({ type: 'gap', missed: 8 });
-    // After the gap the position is a new one.
-    expect(replica.eventsFor(gap!.id)[1]).toMatchObject({ type: 'frame' });
-  });
-
-  it('receives one gap with the number of frames when it falls out of the log, and the new state of the feed', () => {
-    const replica = new Replica({ capacity: 10 }).frames(1, 4);
-    const { client, behind, next } = replica.join();
-    next();
-    replica.frames(5, 30);
-    const received = eventsOf(next());
-    expect(received[0]).toMatchObject({ type: 'gap', from: begin + 4, to: begin + 20, missed: 16 });
-    expect(numbersOf(received)).toEqual(range(21, 30));
-    replica.take(disconnected(begin + 40), opened(begin + 50, 2), gapOf(begin + 40, begin + 50)).frames(51, 70);
-    expect(eventsOf(next()).slice(0, 2)).toEqual([
-      opened(begin + 60, 2),
-      expect.objectContaining({ type: 'gap', from: begin + 30, to: begin + 60, missed: 10 }),
-    ]);
-    expect([client.sent, client.missed, behind]).toEqual([20, 26, [16, 26]]);
-  });
-
   it('is reported as behind once, until it has caught up', () => {
     const replica = new Replica({ capacity: 2 });
     const { behind, next } = replica.join();
@@ -251,14 +226,6 @@ describe('a client of another relay, before the feed was open,', () => {
     replica.take(disconnected(begin + 20), reconnecting(begin + 20, 50), opened(begin + 200));
     expect(typesOf(replica.eventsFor(first!.id)).slice(-2)).toEqual(['opened', 'gap']);
   });
-
-  it('receives the gap before the first frame of a source without lifecycle events', () => {
-    const replica = new Replica();
-    const { next } = replica.join(id);
-    next();
-    replica.frames(1, 2);
-    expect(typesOf(eventsOf(next()))).toEqual(['gap', 'frame', 'frame']);
-  });
 });
 
 describe('a client of another relay', () => {
@@ -311,17 +278,6 @@ describe('a client of another relay', () => {
     ]);
   });
 
-  it('receives the state of a relay that lags after the gap for its frames, if the feed has connected again', () => {
-    const replica = new Replica().take(opened(begin), ...framesOf(range(1, 5)));
-    const { read } = replica.join(elsewhere(begin + 8));
-    read();
-    replica.take(frame(6, begin + 6), disconnected(begin + 6), reconnecting(begin + 6, 1), opened(begin + 7, 2));
-    expect(read().flatMap(eventsIn)).toEqual([
-      opened(begin + 9, 2),
-      expect.objectContaining({ type: 'gap', from: begin + 6, to: begin + 9 }),
-    ]);
-  });
-
   it.each([
     ['a minute', begin + 60_000],
     ['thousands of years', 9_000_000_000_000_000],
@@ -361,20 +317,6 @@ describe('maxReplayBytes', () => {
       .read()
       .filter(isBatch)
       .reduce((sum, message) => sum + Buffer.byteLength(sseText(message)), 0);
-
-  it('limits the replay for a returning client: older events become a gap with the number of frames', () => {
-    const replica = new Replica({ maxReplayBytes: 1_000 }).take(opened(begin), ...lines(200));
-    const received = replica.eventsFor(`${replica.run.epoch}.51.50.${begin + 50}`);
-    const numbers = numbersOf(received);
-    expect(numbers).toEqual(range(numbers[0]!, 200));
-    expect(numbers.length).toBeGreaterThan(5);
-    expect(received[1]).toMatchObject({
-      type: 'gap',
-      from: begin + 50,
-      to: begin + numbers[0]! - 1,
-      missed: numbers[0]! - 51,
-    });
-  });
 
   it('limits the replay for any `Last-Event-ID`', () => {
     const replica = new Replica({ maxReplayBytes: 2_000 }).take(opened(begin), ...lines(500));

@@ -26,7 +26,7 @@ import { copyFailure } from '../../src/protocol/failures/trade-feed-error.js';
 import type { RelayOptions, RelayReceiver, RelayTopic } from '../../src/relay/index.js';
 import { publicJson } from '../../src/relay/public-json.js';
 import { disconnected, gapOf, opened, reconnecting, requested, stopped } from '../operators/stream.js';
-import { type Client, frame, range, Response, virtualRelay, watermarkIn, type WireEvent } from './support.js';
+import { type Client, frame, range, virtualRelay, watermarkIn, type WireEvent } from './support.js';
 
 const begin = 1_000_000;
 const Numbered = t.type({ n: t.number });
@@ -135,13 +135,6 @@ describe('a topic', () => {
     const client = join(isEven);
     emit(opened(begin + 60, 2), frame(2, begin + 61));
     expect(typesOf(client)).toEqual(['disconnected', 'reconnecting', 'opened', 'frame']);
-  });
-
-  it('emits `opened` before the first frame of a source without lifecycle events', () => {
-    const { of: join, emit } = start();
-    const client = join(decodeWith(Numbered));
-    emit(json(1), json(2));
-    expect(typesOf(client)).toEqual(['opened', 'value', 'value']);
   });
 
   it('resumes for a returning client, and treats the id of another topic like that of another relay', () => {
@@ -308,13 +301,6 @@ describe('an output before the first event', () => {
     expect(valuesOf(client).slice(0, 3)).toEqual(['at once', 'and more', 'watermark']);
   });
 
-  it('is kept if it is among the newest 1,000', () => {
-    const { of: join, emit } = start();
-    const client = join((events$) => events$.pipe(frames(), startWith(...range(1, 1_003))));
-    emit(opened(begin));
-    expect(valuesOf(client)).toEqual(range(4, 1_003));
-  });
-
   it('has the time of the clock when the operator completes before the first event', () => {
     const { of: join, clock } = start();
     const client = join(() => numbers(1, 2));
@@ -468,17 +454,6 @@ describe('maxTopics', () => {
     again.leave();
     clock.pass(1_000);
     expect(join(topics[2]!).error).toBeUndefined();
-  });
-
-  it('counts a topic once that runs again while a client still reads its ended run', () => {
-    const { of: join, relay, source, emit } = start({ maxTopics: 1 });
-    const response = new Response();
-    const slow = join(isEven, { response });
-    response.writableNeedDrain = true;
-    emit(opened(begin));
-    source.subject.complete();
-    relay.restart();
-    expect([slow.isComplete, join(isEven).error, relay.status().topics]).toEqual([false, undefined, 1]);
   });
 });
 
