@@ -137,7 +137,9 @@ export const advance = ({ position, resume, sent, missed, pendingGapFrom }: Prog
   return { position: end, resume, sent: sent + end.frames - position.frames, missed, pendingGapFrom };
 };
 
-export const isBehind = ({ position }: Progress, log: EventLog): boolean => position.seq < log.oldest.seq;
+/** Returns whether the log has removed events that the client lacks: it may have them from another replica. */
+export const isBehind = ({ position, resume }: Progress, log: EventLog): boolean =>
+  position.seq < log.oldest.seq && (resume.from !== 'cluster' || log.positionUntil(resume.received) === undefined);
 
 /** Skips events that the log has removed, or that the client has from another relay. The step may have no events. */
 export const skip = (progress: Progress, log: EventLog): Step => {

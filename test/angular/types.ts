@@ -18,10 +18,6 @@ export const least = provideTradeFeed({ url: '/feed' }) satisfies EnvironmentPro
 export const most = {
   url: new URL('https://api.example.com/feed'),
   headers: () => Promise.resolve({ authorization: 'Bearer of-your-app' }),
-  credentials: 'include',
-  connectTimeoutMs: 1,
-  idleTimeoutMs: 1,
-  backoff: { maxAttempts: 3 },
   resume: false,
   stats: { everyMs: 500 },
   window: { lengthMs: 250, maxFrames: 10_000, align: 'start', scheduler: new VirtualTimeScheduler() },

@@ -98,19 +98,20 @@ describe('the relays of replicas', () => {
     expect(moved.gaps).toEqual([]);
   });
 
-  it('report the frames that a replica has missed, without those that the page has', () => {
-    const { clock, owners, one, other, page } = cluster();
+  it('send no frame again if the log has removed events that the page has from another replica', () => {
+    const { clock, owners, one, other, page } = cluster({ capacity: 4 });
     const opened = owners.next();
-    const frames = owners.frames(10);
-    one.receive([...opened, ...frames.slice(0, 6)]);
-    other.receive([...opened, ...frames.slice(0, 2)]);
-    const moved = page().join(one);
-    moved.leave();
-    other.receive(frames.slice(8));
+    const frames = owners.frames(8);
+    one.receive([...opened, ...frames.slice(0, 5)]);
+    other.receive(opened);
+    const moved = page().join(one).join(other);
+    const reports: string[] = [];
+    other.relay.events$.subscribe(({ type }) => reports.push(type));
+    other.receive(frames.slice(0, 5));
     clock.pass(1);
-    moved.join(other);
-    expect(moved.numbers).toEqual([9, 10]);
-    expect(moved.gaps).toMatchObject([{ missed: 2 }]);
+    other.receive(frames.slice(5));
+    clock.pass(1);
+    expect([moved.numbers, moved.gaps, reports]).toEqual([[6, 7, 8], [], []]);
   });
 
   it('report only the frames that a replica that started later cannot have', () => {
@@ -185,19 +186,6 @@ describe('the relays of replicas', () => {
       expect(moved.gaps).toMatchObject([gap]);
     },
   );
-
-  it('report a change of the owner to a page that is ahead of the replica', () => {
-    const { clock, owners, one, other, page } = cluster();
-    const opened = owners.next();
-    const frames = owners.frames(6);
-    one.receive([...opened, ...frames]);
-    other.receive([...opened, ...frames.slice(0, 2)]);
-    const moved = page().join(one).join(other);
-    other.receive([...owners.next(), ...owners.frames(2)]);
-    clock.pass(1);
-    expect(moved.numbers).toEqual([7, 8]);
-    expect(moved.gaps).toHaveLength(1);
-  });
 
   it('continue after the position of a page while they still read their log from long ago', () => {
     const clock = new Clock(begin);
@@ -299,12 +287,12 @@ const actions: fc.Arbitrary<readonly Action[]> = fc.array(
 );
 
 describe('a page that moves between replicas at random', () => {
-  it('receives each frame once and in order, and each loss inside a gap with the exact number', () => {
+  it('receives each frame once and in order, and each loss inside a gap, with the exact number if the log has room', () => {
     fc.assert(
-      fc.property(actions, (list) => {
+      fc.property(actions, fc.constantFrom(4, 1_000, 1_000), (list, capacity) => {
         const clock = new Clock(begin);
         const owners = new Owners(clock);
-        const replicas = range(1, 3).map(() => new Replica(clock.scheduler));
+        const replicas = range(1, 3).map(() => new Replica(clock.scheduler, { capacity }));
         const delayed = replicas.map((): FeedMessage[] => []);
         const send = (messages: readonly FeedMessage[], lostBy?: number): void => {
           for (const [index, queue] of delayed.entries()) if (index !== lostBy) queue.push(...messages);
@@ -327,15 +315,18 @@ describe('a page that moves between replicas at random', () => {
         }
         send(owners.beat());
         catchUp();
-        checkReceived(page.received);
+        checkReceived(page.received, capacity === 1_000);
       }),
       { numRuns: cases(300) },
     );
   });
 });
 
-/** Frames ascend and missing ones are in gaps; numbers are exact if every gap in that place has one. */
-const checkReceived = (events: readonly WireEvent[]): void => {
+/**
+ * Frames ascend and missing ones are in gaps; numbers are exact if every gap in that place has one. A full log may have
+ * removed a gap of the source, and the number of the relay does not contain those frames.
+ */
+const checkReceived = (events: readonly WireEvent[], isRoomy: boolean): void => {
   let last: number | undefined;
   let gaps: WireEvent[] = [];
   for (const event of events) {
@@ -346,8 +337,10 @@ const checkReceived = (events: readonly WireEvent[]): void => {
       const missing = number - last - 1;
       expect(missing).toBeGreaterThanOrEqual(0);
       if (missing > 0) expect(gaps.length).toBeGreaterThan(0);
-      const exact = gaps.map(({ missed }) => missed);
-      if (exact.every((missed) => typeof missed === 'number')) expect(exact.reduce((a, b) => a + b, 0)).toBe(missing);
+      const numbers = gaps.flatMap(({ missed }) => (typeof missed === 'number' ? missed : []));
+      const sum = numbers.reduce((a, b) => a + b, 0);
+      expect(sum).toBeLessThanOrEqual(missing);
+      if (isRoomy && numbers.length === gaps.length) expect(sum).toBe(missing);
     }
     last = number;
     gaps = [];

@@ -70,12 +70,6 @@ describe('EventLog', () => {
     expect([log.timeNow, log.read(log.oldest)?.watermark]).toEqual([40, 40]);
   });
 
-  it('uses the time of the previous event for an event without a time', () => {
-    const log = new EventLog(roomy, () => 5);
-    log.append({ type: 'opened', feed: 'market', connection: 1 } as never);
-    expect(log.newest.at).toBe(5);
-  });
-
   it('stores the newest events within both limits, and returns all of them from any stored position on', () => {
     fc.assert(
       fc.property(

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { inspect } from 'node:util';
-import { defer, from, type Observable, retry, Subject, timer } from 'rxjs';
-import { Frame, tradeFeed$, tradeFeedEvents$ } from '../../src/index.js';
+import { defer, type Observable, Subject } from 'rxjs';
+import { tradeFeed$, tradeFeedEvents$ } from '../../src/index.js';
 import { feedLog, type ReadOptions } from '../../src/log/index.js';
 import type { RelayedEvent } from '../../src/protocol/event.js';
 import { createTradeFeedError } from '../../src/protocol/failures/classify.js';
@@ -10,11 +10,11 @@ import { RelayFullError } from '../../src/relay/refusals.js';
 import { startTradeFeedService } from '../../src/testing/index.js';
 import { atEnd, quick, receive as receiveFrom, type Receiver, serveFeed } from '../browser/support.js';
 import { tempFolder } from '../cli/support/temp-folder.js';
-import { gapOf, opened } from '../operators/stream.js';
+import { opened } from '../operators/stream.js';
 import { optionsFor, plantedKey } from '../support/feed.js';
 import { waitFor } from '../support/wait-for.js';
 import { accept, close, issue, refuse, refuseHandshake, startWire, text } from '../support/wire.js';
-import { Client, Clock, essence, frame, range, Raw, Response, Source } from './support.js';
+import { Client, Clock, frame, range, Raw, Response, Source } from './support.js';
 
 describe('restart', () => {
   const replaced = createTradeFeedError({ stage: 'stream', closeCode: 4001, reason: 'connection replaced' });
@@ -124,25 +124,9 @@ describe('restart', () => {
     relay.restart();
     expect(join().error).toEqual(expect.any(RelayFullError));
   });
-
-  it('by the `retry` of the source sends the stop to the clients at once as `disconnected`, and keeps them', () => {
-    const clock = new Clock();
-    const { scheduler } = clock;
-    const source = new Source();
-    const relay = createRelay(source.events$.pipe(retry({ delay: () => timer(60_000, scheduler) })), { scheduler });
-    const client = new Client(relay);
-    source.emit(opened(1), { type: 'stopped', at: clock.now, failure: replaced });
-    source.subject.error(replaced);
-    clock.pass(1_000);
-    expect(client.events.map(({ type }) => type)).toEqual(['opened', 'disconnected']);
-    expect(client.isComplete).toBe(false);
-    relay.close();
-  });
 });
 
 describe('a relay', () => {
-  const folder = tempFolder();
-
   const serve = (source: Parameters<typeof createRelay>[0], options?: RelayOptions) =>
     serveFeed(source, { lingerMs: 0, ...options });
 
@@ -211,25 +195,6 @@ describe('a relay', () => {
     const late = await receive(web.url).over();
     expect(inspect(late.error, { depth: 9, showHidden: true })).not.toMatch(/planted-/);
   });
-
-  it('sends a log with its gaps and its end', async () => {
-    const log = feedLog(folder.path('log'));
-    const recorded = [
-      frame('a', 1_000),
-      gapOf(1_010, 1_020),
-      new Frame('raw', Buffer.of(0xff, 0), true, 1_030, 2),
-      frame('', 1_040, 2),
-    ];
-    from(recorded).pipe(log.append()).subscribe();
-    const { web } = await serve(log.read$({ follow: false }));
-    const client = await receive(web.url).over();
-    expect(client.isComplete).toBe(true);
-    expect(client.events.map(({ type }) => type)).toEqual(['frame', 'gap', 'frame', 'frame']);
-    expect(client.frames.map(essence)).toEqual(
-      recorded.flatMap((event) => (event.type === 'frame' ? [essence(event)] : [])),
-    );
-    expect(client.events[1]).toMatchObject({ from: 1_010, to: 1_020, failure: { code: 'connection-lost' } });
-  });
 });
 
 describe('a page of a relay over a log', () => {
@@ -288,6 +253,8 @@ describe('a page of a relay over a log', () => {
       growing.add(2);
       await has(page, growing.payloads.length);
     }
+    // Without the place that they have in the log.
+    for (const event of page.events) expect(event).not.toHaveProperty('offset');
     expect(payloadsOf(page)).toEqual(growing.payloads);
     expect(page.events.filter(({ type }) => type === 'gap')).toEqual([]);
   });
@@ -311,7 +278,10 @@ describe('a page of a relay over a log', () => {
     expect(page.events.filter(({ type }) => type === 'gap')).toEqual([]);
   });
 
-  it('gets a gap with the exact number of frames if the new relay does not read back far enough', async () => {
+  it.each<[string, ReadOptions, RelayOptions]>([
+    ['does not read back far enough', { from: { offset: 1 + 5 + 12 } }, {}],
+    ['stores too few events', {}, { capacity: 8 }],
+  ])('gets a gap with the exact number of frames if the new relay %s', async (_how, read, options) => {
     const growing = new Growing();
     const first = await start(growing);
     const page = receiveFrom(first.web.url, quick);
@@ -320,56 +290,12 @@ describe('a page of a relay over a log', () => {
     await has(page, 5);
     const port = await stop(first);
     growing.add(20);
-    const second = await start(growing, { from: { offset: 1 + 5 + 12 } }, {}, port);
+    const second = await start(growing, read, options, port);
     second.relay.hold();
-    await has(page, 13);
+    await has(page, 5 + 8);
     expect(payloadsOf(page)).toEqual([...growing.payloads.slice(0, 5), ...growing.payloads.slice(17)]);
     expect(page.events.filter(({ type }) => type === 'gap')).toMatchObject([
       { missed: 12, failure: { code: 'relay-behind' } },
     ]);
-  });
-
-  it('gets a gap with the exact number of frames if the new relay stores too few events', async () => {
-    const growing = new Growing();
-    const first = await start(growing);
-    const page = receiveFrom(first.web.url, quick);
-    await first.hasClients(1);
-    growing.add(5);
-    await has(page, 5);
-    const port = await stop(first);
-    growing.add(20);
-    const second = await start(growing, {}, { capacity: 8 }, port);
-    second.relay.hold();
-    await has(page, 5 + 8);
-    expect(payloadsOf(page)).toEqual([...growing.payloads.slice(0, 5), ...growing.payloads.slice(17)]);
-    expect(page.events.filter(({ type }) => type === 'gap')).toMatchObject([{ missed: 12 }]);
-  });
-
-  it('that is new receives as much of the past as it asks for', async () => {
-    const growing = new Growing();
-    growing.add(30);
-    const { relay, web } = await serveFeed(
-      growing.log.read$(),
-      { lingerMs: Infinity },
-      { sinceMs: ({ url }) => Number(new URL(url ?? '', 'http://a').searchParams.get('since')) },
-    );
-    relay.hold();
-    await waitFor(() => relay.status().stored.events === 31);
-    const [all, none] = [receiveFrom(`${web.url}?since=3600000`, quick), receiveFrom(web.url, quick)];
-    await waitFor(() => relay.status().clients.length === 2);
-    growing.add(2);
-    await Promise.all([has(all, 32), has(none, 2)]);
-    expect(payloadsOf(all)).toEqual(growing.payloads);
-    expect(payloadsOf(none)).toEqual(growing.payloads.slice(-2));
-    expect(all.events.filter(({ type }) => type === 'gap')).toEqual([]);
-  });
-
-  it('receives events without the place that they have in the log', async () => {
-    const growing = new Growing();
-    const { web } = await start(growing);
-    const page = receiveFrom(web.url, quick);
-    growing.add(1);
-    await has(page, 1);
-    for (const event of page.events) expect(Object.keys(event)).not.toContain('offset');
   });
 });
