@@ -61,7 +61,7 @@ describe('a fault that breaks the stream', () => {
   ])('within a frame by %s is %s, with one gap', async (how, failure) => {
     const cutAfter = async (afterBytes: number) => {
       const faults = only(2, { toClient: { cut: { afterBytes, how } } });
-      await using net = await startFaultyService({ faults }, { idleTimeoutMs: 1_000 });
+      await using net = await startFaultyService({ faults }, { idleTimeoutMs: 500 });
       expectLoss(await run(net), [failure], 1);
     };
     await Promise.all([1_000, 2_468].map(cutAfter));

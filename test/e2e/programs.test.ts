@@ -33,7 +33,7 @@ describe('a process whose only work was a feed', () => {
   });
 
   it('leaks no listener, timer or socket over many reconnects, and its heap does not grow', async () => {
-    const [warmUp, reconnects] = [200, isAllCases ? 1_000 : 300];
+    const [warmUp, reconnects] = isAllCases ? [200, 1_000] : [100, 250];
     await using wire = await startWire({ handshake: [accept(text('a'), close(1001, 'server shutdown'))] });
     const { stdout, stderr } = await runProgram(
       program('reconnect.mjs'),

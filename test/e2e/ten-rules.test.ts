@@ -153,7 +153,7 @@ const hostile: readonly (WireScript & { readonly what: string; readonly options?
   { what: 'unknown fields', ticket: [issue({ api_key: plantedKey })], handshake: thenReplaced },
   { what: 'an unknown host', ticket: [issue({ wss_url: `wss://${secret}.invalid/` })] },
   { what: 'a ticket that is too long, in a worker', ticket: longTicket, options: { receiveIn: 'worker' } },
-  { what: 'a key that is too long, in a worker', options: { ...longKey, receiveIn: 'worker' } },
+  { what: 'a key that is too long', options: longKey },
   { what: 'a refused handshake', handshake: [refuseHandshake(400, { 'x-echo': secret }, secret)] },
   {
     what: 'a status line',

@@ -70,16 +70,13 @@ describe('the failure table on the wire', () => {
     tried.add(failureRow(observed));
   });
 
-  it.each([
-    ['on this thread', {}],
-    ['in a worker', { receiveIn: 'worker' } as const],
-  ])('handshake: a wss: address of a server without TLS says so, %s', async (_where, options) => {
+  it('handshake: a wss: address of a server without TLS says so', async () => {
     await using plain = await startWire({});
     await using wire = await startWire({
       ticket: [issue({ wss_url: plain.baseUrl.replace('http:', 'wss:') })],
     });
 
-    const { failure, goesOn } = await outcomeOf(optionsFor(wire, options));
+    const { failure, goesOn } = await outcomeOf(optionsFor(wire));
 
     expect(failure).toMatchObject({
       stage: 'handshake',
