@@ -91,6 +91,12 @@ describe('account use', () => {
         feed$(optionsOf()).subscribe({ error: noop }),
       ];
       feed$(options).subscribe({ error: noop }).unsubscribe();
+      let resolveKey: (key: string) => void = noop;
+      const apiKey = () => new Promise<string>((resolve) => (resolveKey = resolve));
+      feed$({ ...options, apiKey })
+        .subscribe({ error: noop })
+        .unsubscribe();
+      resolveKey(String(options.apiKey));
       await turn();
       expect(texts()).toEqual([]);
       for (const each of subscriptions) each.unsubscribe();
