@@ -21,7 +21,7 @@ describe('a process whose only work was a feed', () => {
     expect(stderr).not.toContain('planted-');
   });
 
-  it.each(['ticket-issued', 'opened', 'reconnecting'])('exits when it unsubscribes in %s', async (type) => {
+  it.each(['ticket-issued', 'reconnecting'])('exits when it unsubscribes in %s', async (type) => {
     await using wire = await startWire(
       type === 'reconnecting' ? { ticket: [refuse(429, { 'retry-after': '600' })] } : {},
     );

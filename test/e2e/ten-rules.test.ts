@@ -188,14 +188,14 @@ describe('rule 2: secrets', () => {
     expect(everything).not.toContain(plantedTicket);
   });
 
-  it.each(['main', 'worker'] as const)('appear in no line of a log: received in %s', async (receiveIn) => {
+  it('appear in no line of a log', async () => {
     await using wire = await startWire({
       ticket: [issue(), refuse(503, {}, plantedKey), issue()],
       handshake: [accept(text('a'), close(1001, secret)), accept(close(4001, `${plantedTicket}-3 ${plantedKey}`))],
     });
     const lines: unknown[] = [];
     const write = (...line: readonly unknown[]) => lines.push(line);
-    await tradeFeedEvents$('market', { ...optionsFor(wire), receiveIn, backoff: { initialDelayMs: 1 } })
+    await tradeFeedEvents$('market', { ...optionsFor(wire), backoff: { initialDelayMs: 1 } })
       .pipe(logEvents({ error: write, warn: write, info: write, debug: write }))
       .forEach(() => undefined)
       .catch(() => undefined);
