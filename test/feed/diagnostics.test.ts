@@ -338,6 +338,15 @@ describe('lifecycle', () => {
       observed.forEach((event, n) => expect(event).toBe(delivered[n]));
     });
 
+    it("shows observers an exception of the user, but doesn't emit it as stopped", () => {
+      const { delivered, observed, lifecycle } = started();
+      lifecycle.stop(new Error('mine'));
+      expect([delivered, observed]).toMatchObject([
+        [],
+        [{ type: 'stopped', failure: { code: 'relay-source-failed' } }],
+      ]);
+    });
+
     it('emits disconnected with the failure, reconnecting with the delay, and at last stopped', async () => {
       const { delivered, lifecycle } = started();
       const policy = { jitter: 'none', initialDelayMs: 1, maxAttempts: 1 } as const;

@@ -237,7 +237,13 @@ describe('the option tls', () => {
   });
 
   it.each([
-    ...[{ ca: marker }, { ca: brokenPem }, { ca: [], servername: 5 }, { passphrase: 47_110_815 }],
+    ...[
+      { ca: marker },
+      { ca: brokenPem },
+      { ca: `${cert}\n${brokenPem}` },
+      { ca: [], servername: 5 },
+      { passphrase: 47_110_815 },
+    ],
     ...[{ honorCipherOrder: 'yes' }, { rejectUnauthorized: 'false' }, { checkServerIdentity: 'x' }],
     ...[{ allowPartialTrustChain: 1 }, { ALPNCallback: marker }],
   ])('refuses %p by the name of the part, without showing a secret', (tls) => {
