@@ -1,6 +1,7 @@
 // A client of NATS without a cluster: sends messages, or receives them, and measures its CPU time. Its argument is a JSON object.
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { connect } from '@nats-io/transport-node';
+import { cpuNs } from '../support/cpu.mjs';
 
 const { port, isSender, bytes, window, workUs } = JSON.parse(process.argv[2]);
 const subject = 'bare';
@@ -11,7 +12,7 @@ const connection = await connect({ servers: `127.0.0.1:${port}` });
 const payload = Buffer.alloc(bytes, 'x');
 let count = 0;
 let limit = 0;
-let begin = { cpu: process.cpuUsage(), count };
+let begin = { cpu: cpuNs(), count };
 
 /** Uses the CPU as long as a replica does for the frames of a message. */
 const work = () => {
@@ -43,10 +44,7 @@ process.send({ type: 'ready' });
 
 process.on('message', (message) => {
   if (message.received !== undefined) limit = message.received + window;
-  if (message === 'begin') begin = { cpu: process.cpuUsage(), count };
-  if (message === 'report') {
-    const { user, system } = process.cpuUsage(begin.cpu);
-    process.send({ type: 'report', count: count - begin.count, cpuNs: (user + system) * 1_000 });
-  }
+  if (message === 'begin') begin = { cpu: cpuNs(), count };
+  if (message === 'report') process.send({ type: 'report', count: count - begin.count, cpuNs: cpuNs(begin.cpu) });
 });
 process.once('disconnect', () => process.exit());

@@ -1,6 +1,6 @@
 // What frames cost: the CPU time of each process, and the delay between the owner and a follower.
 import { setTimeout as delay } from 'node:timers/promises';
-import { quantile } from './quantile.mjs';
+import { quantile } from '../lib/stats.mjs';
 import { startBare, startReplica } from './processes.mjs';
 
 /**

@@ -3,6 +3,7 @@ import { connect } from '@nats-io/transport-node';
 import { tradeFeedEvents$ } from 'rx-trade-feed';
 import { createFeedCluster } from 'rx-trade-feed/cluster';
 import { natsEngine } from 'rx-trade-feed/nats';
+import { cpuNs } from '../support/cpu.mjs';
 
 const { port, account, name, batchBytes, isAlone } = JSON.parse(process.argv[2]);
 const apiKey = process.env.TRADE_FEED_API_KEY ?? 'bench';
@@ -16,7 +17,7 @@ let times = [];
 /** After how many frames this process reports that they have arrived; `undefined` if it doesn't. */
 let reportEvery;
 let from = 0;
-let begin = { cpu: process.cpuUsage(), frames };
+let begin = { cpu: cpuNs(), frames };
 
 const receive = (event) => {
   if (event.type === 'frame') {
@@ -45,10 +46,8 @@ else await startCluster();
 
 process.on('message', (message) => {
   if (message.reportEvery !== undefined) [reportEvery, from] = [message.reportEvery, frames];
-  if (message === 'begin') [times, begin] = [[], { cpu: process.cpuUsage(), frames }];
-  if (message === 'report') {
-    const { user, system } = process.cpuUsage(begin.cpu);
-    process.send({ type: 'report', frames: frames - begin.frames, cpuNs: (user + system) * 1_000, times, gaps });
-  }
+  if (message === 'begin') [times, begin] = [[], { cpu: cpuNs(), frames }];
+  if (message === 'report')
+    process.send({ type: 'report', frames: frames - begin.frames, cpuNs: cpuNs(begin.cpu), times, gaps });
 });
 process.once('disconnect', () => process.exit());

@@ -2,10 +2,9 @@
 //
 // A plan has the `size` of a payload and `framesPerSecond`, or the `window`: how many frames may be on their way. `{ received }` is the number of
 // frames that have arrived, and `undefined` as a plan stops the frames.
-import { createServer } from 'node:net';
 import { frame } from '../support/frames.mjs';
+import { listen } from '../support/listen.mjs';
 import { payload } from '../support/payloads.mjs';
-import { session } from '../support/session.mjs';
 
 /** A client that is so many bytes behind can't receive at this rate. */
 const maxBacklogBytes = 64 * 2 ** 20;
@@ -45,23 +44,15 @@ const flood = (plan) => {
   plan.received(0);
 };
 
-const server = createServer({ noDelay: true }, (client) => {
-  const read = session({
-    origin: `ws://127.0.0.1:${server.address().port}`,
-    write: (bytes) => client.write(bytes),
-    start: () => (socket = client),
-    hangUp: (answer) => client.end(answer),
-  });
-  client.on('data', read).on('error', () => client.destroy());
+const { port } = await listen({
+  start: (client) => (socket = client),
+  hangUp: (client, answer) => client.end(answer),
 });
-server.listen(0, '127.0.0.1', () =>
-  // The session reads a size and a kind from the path.
-  process.send({ type: 'listening', baseUrl: `http://127.0.0.1:${server.address().port}/200/text/plain` }),
-);
+// The session reads a size and a kind from the path.
+process.send({ type: 'listening', baseUrl: `http://127.0.0.1:${port}/200/text/plain` });
 process.on('message', ({ plan, received }) => {
   if (received !== undefined) return current?.received?.(received);
   current = plan;
   if (plan?.window) flood(plan);
   else if (plan) pace(plan);
 });
-process.once('disconnect', () => process.exit());

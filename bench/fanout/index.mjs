@@ -1,9 +1,7 @@
 // A server and its pages: the CPU time of the relay for a frame and a page, and its memory, next to Server-Sent Events written by hand.
-import { fork } from 'node:child_process';
-import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import { goal, interleaved, median, pairedRatio, report } from '../lib/bench.mjs';
+import { startChild } from '../support/child.mjs';
 import { FRAME_BYTES } from './frames.mjs';
 
 const counts = [10, 100, 1_000];
@@ -13,31 +11,20 @@ const goals = { 10: 1, 100: 1, 1_000: 1.3 };
 const warmUpMs = 8_000;
 const measuredMs = 4_000;
 
-const start = (file, args, nodeArgs = []) =>
-  fork(fileURLToPath(new URL(file, import.meta.url)), args.map(String), { execArgv: nodeArgs });
-const next = async (child) => {
-  const first = await Promise.race([once(child, 'message'), once(child, 'exit')]);
-  if (typeof first[0] !== 'object') throw new Error('A program of the benchmark has ended.');
-  return first[0];
-};
-const ask = (child) => {
-  const answer = next(child);
-  child.send('report');
-  return answer;
-};
+const start = (file, args, execArgv) => startChild(new URL(file, import.meta.url), args, { execArgv });
 
 const measure = async (version, count) => {
   const server = start('server.mjs', [version], ['--expose-gc']);
-  const { port } = await next(server);
-  const before = await ask(server);
+  const { port } = await server.next('listening');
+  const before = await server.report();
   const pages = start('pages.mjs', [port, count]);
-  await next(pages);
+  await pages.next('open');
   await delay(warmUpMs);
-  const begin = [await ask(server), await ask(pages)];
+  const begin = [await server.report(), await pages.report()];
   await delay(measuredMs);
-  const end = [await ask(server), await ask(pages)];
+  const end = [await server.report(), await pages.report()];
   const frames = end[0].frames - begin[0].frames;
-  for (const child of [server, pages]) child.disconnect();
+  for (const child of [server, pages]) await child.stop();
   const bytesOfFrame = (end[1].bytes - begin[1].bytes) / frames / count;
   if (end[0].pages !== count) throw new Error(`${version}: ${end[0].pages} of ${count} pages are left.`);
   if (bytesOfFrame < FRAME_BYTES * 0.9)

@@ -4,6 +4,7 @@
 // were emitted before have been written.
 import { createServer } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
+import { cpuNs } from '../support/cpu.mjs';
 import { FRAME_BYTES, FRAMES_PER_SECOND, textOf } from './frames.mjs';
 
 const { start } = await import(`./${process.argv[2]}.mjs`);
@@ -19,20 +20,15 @@ const tick = () => {
 };
 setInterval(tick, 2);
 
-const cpuUsedNs = () => {
-  const { user, system } = process.cpuUsage();
-  return (user + system) * 1_000;
-};
-
 process.on('message', async () => {
   await delay(50);
   // Only the measurement of memory needs this collection, so its time isn't part of a measurement that begins or ends here.
-  const cpuNs = cpuUsedNs();
+  const usedNs = cpuNs();
   globalThis.gc?.();
   process.send({
     type: 'report',
-    cpuNs,
-    cpuAfterGcNs: cpuUsedNs(),
+    cpuNs: usedNs,
+    cpuAfterGcNs: cpuNs(),
     rssBytes: process.memoryUsage.rss(),
     frames,
     pages: pages(),

@@ -2,6 +2,7 @@
 import { firstValueFrom, Subject } from 'rxjs';
 import { tradeFeed$, whereBytes, whereField } from '../../dist/index.js';
 import { startTradeFeedService } from '../../dist/testing/index.js';
+import { cpuNs } from '../support/cpu.mjs';
 import { transactions } from './transactions.mjs';
 
 const [way, size = '250', place = 'in front'] = process.argv.slice(2);
@@ -59,11 +60,11 @@ const ROUNDS = Number(size) > 4_096 ? 10 : 20;
 const measure = () => {
   const rounds = Array.from({ length: ROUNDS }, frames);
   passed = 0;
-  const before = process.cpuUsage();
+  const before = cpuNs();
   for (const round of rounds) for (const frame of round) run(frame);
-  const { user, system } = process.cpuUsage(before);
+  const usedNs = cpuNs(before);
   if (passed !== ROUNDS) throw new Error(`${way}: ${passed} of ${ROUNDS} frames passed`);
-  return ((user + system) * 1_000) / (ROUNDS * COUNT);
+  return usedNs / (ROUNDS * COUNT);
 };
 measure();
 measure();

@@ -1,6 +1,7 @@
 // One sample: the CPU time of an operator for each frame, with N subscribers, windows or keys. `node --expose-gc bench/growth/operators.mjs <case> <n>`
 import { asyncScheduler, Subject } from 'rxjs';
 import { conflate, Frame, shareFeed, slidingWindow, tumblingWindow } from '../../dist/index.js';
+import { cpuNs } from '../support/cpu.mjs';
 
 const [name, many] = process.argv.slice(2);
 const n = Number(many);
@@ -64,18 +65,14 @@ const send = (frames) => {
   }
 };
 const turn = () => new Promise((resolve) => setImmediate(resolve));
-const cpuMs = () => {
-  const { user, system } = process.cpuUsage();
-  return (user + system) / 1e3;
-};
 /** Sends frames for a CPU time, one read in each turn of the event loop, as a socket does. */
 const sendFor = async (ms, atLeast) => {
-  const from = { cpu: cpuMs(), sent };
-  while (cpuMs() - from.cpu < ms || sent - from.sent < atLeast) {
+  const from = { cpu: cpuNs(), sent };
+  while (cpuNs(from.cpu) < ms * 1e6 || sent - from.sent < atLeast) {
     send(Math.max(1, Math.min(320, Math.ceil(20_000 / steps))));
     await turn();
   }
-  return ((cpuMs() - from.cpu) * 1e6) / (sent - from.sent);
+  return cpuNs(from.cpu) / (sent - from.sent);
 };
 
 // Until each window has begun and each key has occurred.

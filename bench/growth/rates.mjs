@@ -1,6 +1,7 @@
 // One sample: the share of a core for receiving at a rate. `node --expose-gc bench/growth/rates.mjs <framesPerSecond> <bytes>`
 import { setTimeout } from 'node:timers/promises';
 import { tradeFeed$ } from '../../dist/index.js';
+import { cpuNs } from '../support/cpu.mjs';
 import { startSender } from '../support/start.mjs';
 
 const [framesPerSecond, size] = process.argv.slice(2).map(Number);
@@ -21,21 +22,21 @@ const subscription = tradeFeed$('market', {
 });
 await setTimeout(800);
 globalThis.gc();
-const from = { cpu: process.cpuUsage(), wall: performance.now(), frames };
+const from = { cpu: cpuNs(), wall: performance.now(), frames };
 await setTimeout(COUNTED_MS);
-const { user, system } = process.cpuUsage(from.cpu);
+const usedNs = cpuNs(from.cpu);
 const wallMs = performance.now() - from.wall;
 const received = frames - from.frames;
 subscription.unsubscribe();
 await stop();
-const share = (user + system) / 1e3 / wallMs;
+const share = usedNs / 1e6 / wallMs;
 console.log(
   JSON.stringify({
     framesPerSecond,
     size,
     rate: (received * 1e3) / wallMs,
     share,
-    ns: ((user + system) * 1e3) / received,
+    ns: usedNs / received,
     failures,
   }),
 );

@@ -1,7 +1,7 @@
-// A sender of frames of any size up to 16 MB. Answers the upgrade without a library, then writes as fast as the socket drains.
-import { createServer } from 'node:net';
+// A sender of frames of any size up to 16 MB, as fast as the socket drains.
 import { frame } from '../support/frames.mjs';
-import { session, parsePath } from '../support/session.mjs';
+import { flooding, listen } from '../support/listen.mjs';
+import { parsePath } from '../support/session.mjs';
 
 /** Returns about a megabyte of frames, or one larger frame. */
 const batchAt = (path) => {
@@ -10,22 +10,5 @@ const batchAt = (path) => {
   return Buffer.concat(new Array(Math.max(1, Math.round(2 ** 20 / size))).fill(one));
 };
 
-const server = createServer((socket) => {
-  const start = (path) => {
-    const bytes = batchAt(path);
-    const write = () => {
-      while (!socket.destroyed && socket.write(bytes));
-    };
-    socket.on('drain', write);
-    write();
-  };
-  const read = session({
-    origin: `ws://127.0.0.1:${server.address().port}`,
-    write: (bytes) => socket.write(bytes),
-    start,
-    hangUp: () => socket.destroy(),
-  });
-  socket.on('data', read).on('error', () => socket.destroy());
-});
-server.listen(0, '127.0.0.1', () => process.send({ type: 'listening', port: server.address().port }));
-process.once('disconnect', () => process.exit());
+const { port } = await listen({ start: (socket, path) => flooding(socket, batchAt(path))() });
+process.send({ type: 'listening', port });

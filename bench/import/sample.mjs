@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { Worker } from 'node:worker_threads';
+import { cpuNs } from '../support/cpu.mjs';
 
 const dist = fileURLToPath(new URL('../../dist/', import.meta.url));
 const built = (file) => pathToFileURL(join(dist, file)).href;
@@ -63,10 +64,10 @@ const { measured, stop } = await (thread
   : name in workers
     ? starting(workers[name])
     : importing(imports[name]));
-const from = { cpu: process.cpuUsage(), wall: performance.now() };
+const from = { cpu: cpuNs(), wall: performance.now() };
 await measured();
-const { user, system } = process.cpuUsage(from.cpu);
+const cpuMs = cpuNs(from.cpu) / 1e6;
 const wallMs = performance.now() - from.wall;
 await stop();
-console.log(JSON.stringify({ wallMs, cpuMs: (user + system) / 1e3 }));
+console.log(JSON.stringify({ wallMs, cpuMs }));
 process.exit();

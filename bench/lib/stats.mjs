@@ -30,3 +30,6 @@ export const pairedRatio = (over, under, key) => {
   if (bad !== -1) throw new RangeError(`Round ${bad + 1} has no ratio of ${String(key)}.`);
   return summary(ratios);
 };
+
+/** Returns a quantile of numbers; `NaN` without numbers. */
+export const quantile = (values, part) => values.toSorted((a, b) => a - b)[Math.floor(values.length * part)] ?? NaN;

@@ -7,6 +7,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { lastValueFrom, Subject, takeWhile } from 'rxjs';
 import { Frame } from '../../dist/index.js';
 import { feedLog } from '../../dist/log/index.js';
+import { cpuNs } from '../support/cpu.mjs';
 
 const [way, size = '200'] = process.argv.slice(2);
 const COUNT = 300_000;
@@ -79,10 +80,9 @@ const consume = async (maxBatch) => {
 };
 
 const cpuOf = async (work) => {
-  const before = process.cpuUsage();
+  const before = cpuNs();
   await work();
-  const { user, system } = process.cpuUsage(before);
-  return { way, ns: ((user + system) * 1_000) / COUNT };
+  return { way, ns: cpuNs(before) / COUNT };
 };
 /** Another process reads, and tells how long after its `append` each frame arrived. */
 const delay = async () => {

@@ -5,6 +5,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 // The bundles in dist don't export this.
 import { withOwnBytes } from '../../temp/rx-trade-feed/operators/own-bytes.js';
 import { Frame } from '../../temp/rx-trade-feed/protocol/frame.js';
+import { cpuNs } from '../support/cpu.mjs';
 import { reader } from './chunks.mjs';
 
 const [kind, size, keep] = process.argv.slice(2);
@@ -34,8 +35,8 @@ const pass = async (many) => {
 };
 await pass(frames);
 globalThis.gc();
-const begun = process.cpuUsage();
+const begun = cpuNs();
 const held = await pass(frames);
 globalThis.gc();
-const { user, system } = process.cpuUsage(begun);
-console.log(JSON.stringify({ kind, ns: ((user + system) * 1e3) / frames, nsPerHeld: ((user + system) * 1e3) / held }));
+const usedNs = cpuNs(begun);
+console.log(JSON.stringify({ kind, ns: usedNs / frames, nsPerHeld: usedNs / held }));

@@ -2,6 +2,7 @@
 import { isUtf8 } from 'node:buffer';
 import { filter, map, Subject } from 'rxjs';
 import { Frame } from '../../dist/index.js';
+import { cpuNs } from '../support/cpu.mjs';
 import { payloads } from '../support/payloads.mjs';
 
 const [what, sizeText = '200'] = process.argv.slice(2);
@@ -49,18 +50,14 @@ let sum = 0;
 const turns = (count) => {
   for (let turn = 0; turn < count; turn += 64) for (let n = 0; n < 64; n += 1) sum += cost(n);
 };
-const cpuNs = () => {
-  const { user, system } = process.cpuUsage();
-  return (user + system) * 1000;
-};
 
 // Doubles the number of turns until they take long enough. This is the warm-up as well.
 let count = 1 << 12;
 for (let spent = 0; spent < 100e6; count *= 2) {
   const before = cpuNs();
   turns(count);
-  spent = cpuNs() - before;
+  spent = cpuNs(before);
 }
 const before = cpuNs();
 turns(count);
-console.log(JSON.stringify({ what, ns: (cpuNs() - before) / count, sum }));
+console.log(JSON.stringify({ what, ns: cpuNs(before) / count, sum }));

@@ -5,6 +5,7 @@ import * as t from 'io-ts';
 import { map, Subject } from 'rxjs';
 import { z } from 'zod';
 import { decodeWith, Frame } from '../../dist/index.js';
+import { cpuNs } from '../support/cpu.mjs';
 
 const kinds = ['legacy', 'eip1559', 'blob'];
 
@@ -136,7 +137,6 @@ const run = (rounds) => {
 
 const rounds = Math.ceil(total / count);
 run(Math.ceil(rounds / 4));
-const before = process.cpuUsage();
+const before = cpuNs();
 run(rounds);
-const { user, system } = process.cpuUsage(before);
-console.log(JSON.stringify({ nsPerDocument: ((user + system) * 1_000) / (rounds * count) }));
+console.log(JSON.stringify({ nsPerDocument: cpuNs(before) / (rounds * count) }));

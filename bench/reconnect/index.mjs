@@ -1,7 +1,6 @@
 // The time from a close frame to the next frame, in round trips. Frames of that time are lost.
-import { fork } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
 import { goal, interleaved, pairedRatio, report, sample, summary } from '../lib/bench.mjs';
+import { startChild } from '../support/child.mjs';
 import { roundTripOf } from './echo.mjs';
 
 const ROUND_TRIPS_MS = [20, 50, 100];
@@ -12,24 +11,16 @@ const RECONNECTS = 2;
 const LONG_LIFE_MS = 500;
 const IDLE_MS = 50;
 
-const fileOf = (name) => fileURLToPath(new URL(`${name}.mjs`, import.meta.url));
-
-const start = (name, args = []) =>
-  new Promise((resolve, reject) => {
-    const child = fork(fileOf(name), args.map(String), {
-      stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
-      execArgv: [],
-    });
-    process.once('exit', () => child.kill('SIGKILL'));
-    child.once('error', reject).once('exit', (code) => reject(new Error(`${name} ended with ${code}`)));
-    child.once('message', (message) => resolve({ ...message, child }));
-  });
-
+const fileOf = (name) => new URL(`${name}.mjs`, import.meta.url);
+const start = async (name, args) => {
+  const child = startChild(fileOf(name), args);
+  return { ...child, ...(await child.next('listening')) };
+};
 const service = await start('service');
 const relay = await start('relay', [ROUND_TRIPS_MS.join(), ...service.ports]);
 
 const { port: echoPort, roundTripMs: echoMs } = relay.echo;
-relay.child.send({ overheadMs: Math.max(0, (await roundTripOf(echoPort)).min - echoMs) });
+relay.send({ overheadMs: Math.max(0, (await roundTripOf(echoPort)).min - echoMs) });
 const echo = await roundTripOf(echoPort);
 
 /**

@@ -66,3 +66,4 @@ for (const roundTripMs of roundTrips.split(',').map(Number))
 const echoPort = await listen(shortestMs, await echo());
 process.on('message', (message) => ({ overheadMs } = message));
 process.send({ type: 'listening', lines, echo: { port: echoPort, roundTripMs: shortestMs } });
+process.once('disconnect', () => process.exit());

@@ -72,3 +72,4 @@ streams.on('connection', (socket) => (socket.begunUs = nowUs()));
 const listening = (server) =>
   new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(server.address().port)));
 process.send({ type: 'listening', ports: [await listening(tickets), await listening(streams)], caFile });
+process.once('disconnect', () => process.exit());

@@ -5,6 +5,7 @@
 import { Subject } from 'rxjs';
 import { Decoded, Frame } from '../../dist/index.js';
 import { settle } from '../../dist/settle/index.js';
+import { cpuNs } from '../support/cpu.mjs';
 
 const [way, what = 'time'] = process.argv.slice(2);
 const perBlock = 2_000;
@@ -74,10 +75,6 @@ const ours = (more) => () => {
 };
 
 const join = { map: byHand, settle: ours({}), slots: ours({ slot: ({ value }) => value.slot }) }[way]();
-const cpuNs = () => {
-  const { user, system } = process.cpuUsage();
-  return (user + system) * 1_000;
-};
 
 if (what === 'memory') {
   const count = 200_000;
@@ -105,7 +102,7 @@ const run = (blocks) => {
     for (const trade of trades) join.next(trade);
     join.step(at, entries);
   }
-  return cpuNs() - before;
+  return cpuNs(before);
 };
 
 for (let n = 0; n < 4; n += 1) run(25);

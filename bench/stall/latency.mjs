@@ -3,6 +3,7 @@
 //   node bench/stall/latency.mjs '{ "receiveIn": "worker" }'
 import { setTimeout as wait } from 'node:timers/promises';
 import { tradeFeed$ } from '../../dist/index.js';
+import { cpuNs } from '../support/cpu.mjs';
 import { nowUs, readStamp } from '../support/stamp.mjs';
 import { startSender } from '../support/start.mjs';
 
@@ -24,9 +25,9 @@ tradeFeed$('market', { baseUrl: sender.baseUrl, apiKey: 'bench-key', receiveIn }
 while (!isReceiving) await wait(10);
 await wait(warmUpMs);
 isCounted = true;
-const cpu = process.cpuUsage();
+const before = cpuNs();
 await wait(forMs);
-const { user, system } = process.cpuUsage(cpu);
+const cpuPercent = cpuNs(before) / forMs / 1e4;
 latencies.sort((a, b) => a - b);
 const at = (share) => latencies[Math.floor(latencies.length * share)];
 console.log(
@@ -35,7 +36,7 @@ console.log(
     p50: at(0.5),
     p90: at(0.9),
     p99: at(0.99),
-    cpuPercent: (user + system) / forMs / 10,
+    cpuPercent,
   }),
 );
 await sender.stop();

@@ -60,11 +60,11 @@ else {
   stop();
 }
 const during = { frames: seen.frames - begun.frames, ms: performance.now() - begun.at };
-sender.process.send({ type: 'pause' });
+sender.send({ type: 'pause' });
 // Until the buffered frames have been emitted. Don't wait for the reconnect of a disconnected client.
 for (let before = -1, tries = 0; before !== seen.frames && tries < 20; await wait(300), tries += 1)
   before = seen.frames;
-sender.process.send({ type: 'count' });
+sender.send({ type: 'count' });
 await wait(100);
 const { connections = [] } = sender.messages.findLast(({ type }) => type === 'count') ?? {};
 const sent = [...connections, ...sender.messages.filter(({ type }) => type === 'closed')];

@@ -1,4 +1,5 @@
 // Measures the CPU time for each frame in the process of a receiver, after a warm-up.
+import { cpuNs } from './cpu.mjs';
 
 /** The CPU time of the warm-up, in which the code is compiled, and the CPU time of the measurement, in ms. */
 const WARM_UP_MS = 300;
@@ -6,11 +7,7 @@ const COUNTED_MS = 250;
 /** How many bytes are received before the clock is read again. */
 const STRIDE_BYTES = 4 * 2 ** 20;
 
-const cpuMs = () => {
-  const { user, system } = process.cpuUsage();
-  return (user + system) / 1000;
-};
-const now = () => ({ cpu: cpuMs(), wall: performance.now() });
+const now = () => ({ cpu: cpuNs() / 1e6, wall: performance.now() });
 
 /**
  * Creates a counter for a receiver: `take(length)` for each frame, or `takeBytes(bytes)` for a peer that doesn't parse frames.

@@ -5,11 +5,8 @@
 // You can set `bytesPerSecond` instead of `framesPerSecond`. The sender answers ticket requests as well. It sends these IPC messages:
 // `listening` (port, baseUrl, caFile), `opened`, `closed` (code, sent, sentBytes, byServer), and `count` after `{ type: 'count' }`.
 // `{ type: 'pause' }` stops the frames and `{ type: 'resume' }` continues. `{ type: 'close', code, reason }` closes every connection.
-import { createServer as createPlain } from 'node:net';
-import { createServer as createSecure } from 'node:tls';
-import { certificate } from './certificate.mjs';
 import { closeFrame } from './frames.mjs';
-import { session } from './session.mjs';
+import { listen } from './listen.mjs';
 import { nowUs, stampedFrames } from './stamp.mjs';
 
 const {
@@ -22,7 +19,6 @@ const {
 } = JSON.parse(process.argv[2] ?? '{}');
 const framesPerSecond = rate.framesPerSecond ?? (rate.bytesPerSecond ?? 1e6) / frameBytes;
 
-const secret = tls ? await certificate() : undefined;
 const makeFrame = stampedFrames(frameBytes, kind);
 const connections = new Set();
 // Ignores errors: the parent may have exited.
@@ -72,28 +68,17 @@ const pace = (socket) => {
   return connection;
 };
 
-const serve = (socket) => {
-  socket.setNoDelay(true);
-  const origin = `${tls ? 'wss' : 'ws'}://127.0.0.1:${server.address().port}`;
-  let connection;
-  const read = session({
-    origin,
-    write: (bytes) => socket.write(bytes),
-    start: () => (connection = pace(socket)),
-    hangUp: (answer) => {
-      connection?.end(answer.length > 3 ? answer.readUInt16BE(2) : 1005, false);
-      socket.end(answer);
-    },
-  });
-  socket.on('data', read).on('error', () => socket.destroy());
-};
-
-const server = tls ? createSecure(secret, serve) : createPlain(serve);
-server.listen(0, '127.0.0.1', () => {
-  const { port } = server.address();
-  const baseUrl = `${tls ? 'https' : 'http'}://127.0.0.1:${port}/${frameBytes}/${kind}/plain`;
-  report({ type: 'listening', port, baseUrl, caFile: secret?.caFile });
+const paced = new WeakMap();
+const { port, caFile } = await listen({
+  tls,
+  start: (socket) => paced.set(socket, pace(socket)),
+  hangUp: (socket, answer) => {
+    paced.get(socket)?.end(answer.length > 3 ? answer.readUInt16BE(2) : 1005, false);
+    socket.end(answer);
+  },
 });
+const baseUrl = `${tls ? 'https' : 'http'}://127.0.0.1:${port}/${frameBytes}/${kind}/plain`;
+report({ type: 'listening', port, baseUrl, caFile });
 
 const commands = {
   count: () => report({ type: 'count', connections: [...connections].map(({ facts }) => facts()) }),
@@ -102,4 +87,3 @@ const commands = {
   close: ({ code = 1001, reason = 'server shutdown' }) => connections.forEach((each) => each.close(code, reason)),
 };
 process.on('message', (message) => commands[message.type]?.(message));
-process.once('disconnect', () => process.exit());

@@ -1,26 +1,11 @@
-// Starts a sender in a separate process, which ends with this one.
-import { fork } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
+import { startChild } from './child.mjs';
 
 /**
- * Forks a sender. Resolves when it listens, with its first message, its `process`, all later `messages`, and `stop()`.
+ * Starts a sender of this folder in a separate process. Resolves when it listens, with its first message (`port`, `caFile`, `baseUrl`) and its process.
  *
  * @param name - `flood-sender`, `paced-sender`
  */
-export const startSender = (name, args = []) =>
-  new Promise((resolve, reject) => {
-    const path = fileURLToPath(new URL(`${name}.mjs`, import.meta.url));
-    const child = fork(path, args.map(String), { stdio: ['ignore', 'inherit', 'inherit', 'ipc'], execArgv: [] });
-    // The sender exits when it is disconnected, and removes its files.
-    const stop = () =>
-      new Promise((done) => {
-        if (!child.connected) return done();
-        child.once('exit', () => done()).disconnect();
-      });
-    const messages = [];
-    child.once('error', reject).once('exit', (code) => reject(new Error(`${name} ended with ${code}`)));
-    child.on('message', (message) => {
-      messages.push(message);
-      if (message.type === 'listening') resolve({ ...message, process: child, messages, stop });
-    });
-  });
+export const startSender = async (name, args) => {
+  const child = startChild(new URL(`${name}.mjs`, import.meta.url), args);
+  return { ...(await child.next('listening')), ...child };
+};

@@ -2,32 +2,20 @@
 //
 //   npm run reliability -- cluster-simulation [--runs 2000] [--seed 1] [--mutant-runs 600] [--states 200000]
 //   npm run reliability -- cluster-simulation --runs 1 --seed S      repeats one run, and prints its timeline
-import { parseArgs } from 'node:util';
 import { mutants } from '../../test/cluster/simulation/mutants.mjs';
 import { bundled, detects, runSeeds, timelineOf } from '../../test/cluster/simulation/run.mjs';
 import { exactly } from '../lib/goal.mjs';
 import { report } from '../lib/report.mjs';
+import { brokenRules, endWith, timesOf, wholeNumbers } from '../lib/simulation.mjs';
 
-const { values } = parseArgs({
-  options: {
-    runs: { type: 'string', default: '2000' },
-    seed: { type: 'string', default: '1' },
-    'mutant-runs': { type: 'string', default: '600' },
-    states: { type: 'string', default: '200000' },
-  },
-});
-const [runs, seed, mutantRuns, maxStates] = ['runs', 'seed', 'mutant-runs', 'states'].map((name) => {
-  if (/^\d+$/.test(values[name])) return Number(values[name]);
-  console.error(`--${name} must be a whole number.`);
-  return process.exit(2);
-});
+const options = wholeNumbers({ runs: 2_000, seed: 1, 'mutant-runs': 600, states: 200_000 });
+const { runs, seed, 'mutant-runs': mutantRuns, states: maxStates } = options;
 
 const startedAt = performance.now();
 const { simulate } = await bundled('simulate.ts');
 if (runs === 1) {
   const run = simulate(seed);
-  console.log(timelineOf(run));
-  process.exit(run.violations.length > 0 ? 1 : 0);
+  endWith(timelineOf(run), run);
 }
 
 const { timelines, ...sums } = runSeeds(simulate, seed, runs);
@@ -53,22 +41,19 @@ const searches = [
 ].map((search) => ({ ...search, ...explore({ ...search, depth: 200, maxStates, settle: 1_000 }) }));
 for (const { violation } of searches) if (violation) console.log(violation);
 
+const ofRules = brokenRules(broken, mutantRuns);
 const faultCount = Object.values(sums.faults).reduce((sum, count) => sum + count, 0);
 await report({
   name: 'cluster-simulation',
   command: `npm run reliability -- cluster-simulation --runs ${runs} --seed ${seed}`,
   goals: [
     exactly('random runs with a false stop, no owner in the end, or a loss that no gap reports', sums.bad, 0),
-    exactly('rules broken on purpose that no run detects', broken.filter(({ bad }) => bad.length === 0).length, 0),
+    ofRules.goal,
     exactly('violations in the search of every order of events', searches.filter((each) => each.violation).length, 0),
   ],
   tables: [
     { title: 'Faults', columns: ['fault', 'times'], rows: Object.entries(sums.faults).sort() },
-    {
-      title: `Rules broken on purpose, ${mutantRuns} runs each, and the one of its test`,
-      columns: ['rule', 'bad runs', 'first seed'],
-      rows: broken.map(({ name, bad }) => [name, bad.length, bad[0] ?? '–']),
-    },
+    ofRules.table,
     {
       title: 'Every order of events of two replicas, up to a number of states',
       columns: [
@@ -88,8 +73,7 @@ await report({
     'stopped runs': sums.stopped,
     'of which by a loss in the store that no replica can notice': sums.unnoticedLosses,
     'hours of virtual time': Math.round(sums.virtualMs / 3_600_000),
-    'ms per run': Number(msPerRun.toFixed(1)),
-    seconds: Math.round((performance.now() - startedAt) / 1_000),
+    ...timesOf(startedAt, msPerRun),
   },
   keep: runs >= 2_000,
 });

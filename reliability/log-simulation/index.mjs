@@ -2,33 +2,21 @@
 //
 //   npm run reliability -- log-simulation [--runs 2000] [--seed 1] [--mutant-runs 150] [--threads 2]
 //   npm run reliability -- log-simulation --runs 1 --seed S      repeats one run, and prints its timeline
-import { parseArgs } from 'node:util';
 import { mutants } from '../../test/log/simulation/mutants.mjs';
 import { firstBad, simulation, timelineOf } from '../../test/log/simulation/run-seeds.mjs';
 import { exactly } from '../lib/goal.mjs';
 import { report } from '../lib/report.mjs';
+import { endWith, timesOf, wholeNumbers } from '../lib/simulation.mjs';
 import { runInThreads } from './threads.mjs';
 
-const { values } = parseArgs({
-  options: {
-    runs: { type: 'string', default: '2000' },
-    seed: { type: 'string', default: '1' },
-    'mutant-runs': { type: 'string', default: '150' },
-    threads: { type: 'string', default: '2' },
-  },
-});
-const [runs, seed, mutantRuns, threads] = ['runs', 'seed', 'mutant-runs', 'threads'].map((name) => {
-  if (/^\d+$/.test(values[name])) return Number(values[name]);
-  console.error(`--${name} must be a whole number.`);
-  return process.exit(2);
-});
+const options = wholeNumbers({ runs: 2_000, seed: 1, 'mutant-runs': 150, threads: 2 });
+const { runs, seed, 'mutant-runs': mutantRuns, threads } = options;
 
 const startedAt = performance.now();
 if (runs === 1) {
   const { simulate } = await simulation();
   const run = await simulate(seed);
-  console.log(timelineOf(run));
-  process.exit(run.violations.length > 0 ? 1 : 0);
+  endWith(timelineOf(run), run);
 }
 
 const { timelines, seeds, faults, ...sums } = await runInThreads(seed, runs, Math.max(1, threads));
@@ -72,8 +60,7 @@ await report({
     gaps: sums.gaps,
     'hours of virtual time': Math.round(sums.virtualMs / 3_600_000),
     threads,
-    'ms per run': Number(msPerRun.toFixed(1)),
-    seconds: Math.round((performance.now() - startedAt) / 1_000),
+    ...timesOf(startedAt, msPerRun),
   },
   keep: runs >= 2_000,
 });

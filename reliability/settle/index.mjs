@@ -2,65 +2,37 @@
 //
 //   npm run reliability -- settle [--runs 10000] [--seed 1] [--mutant-runs 100]
 //   npm run reliability -- settle --runs 1 --seed S      repeats one world, and prints its timeline
-import { parseArgs } from 'node:util';
 import { mutants } from '../../test/settle/model/mutants.mjs';
 import { model, runSeeds } from '../../test/settle/model/run-seeds.mjs';
 import { exactly } from '../lib/goal.mjs';
 import { report } from '../lib/report.mjs';
+import { breakRules, brokenRules, endWith, timesOf, wholeNumbers } from '../lib/simulation.mjs';
 
-const { values } = parseArgs({
-  options: {
-    runs: { type: 'string', default: '10000' },
-    seed: { type: 'string', default: '1' },
-    'mutant-runs': { type: 'string', default: '100' },
-  },
-});
-const [runs, seed, mutantRuns] = ['runs', 'seed', 'mutant-runs'].map((name) => {
-  if (/^\d+$/.test(values[name])) return Number(values[name]);
-  console.error(`--${name} must be a whole number.`);
-  return process.exit(2);
-});
+const { runs, seed, 'mutant-runs': mutantRuns } = wholeNumbers({ runs: 10_000, seed: 1, 'mutant-runs': 100 });
 
 const startedAt = performance.now();
 const { simulate } = await model();
 if (runs === 1) {
-  const { violations, timeline } = simulate(seed);
-  console.log([...violations, ...timeline].join('\n'));
-  process.exit(violations.length > 0 ? 1 : 0);
+  const run = simulate(seed);
+  endWith([...run.violations, ...run.timeline].join('\n'), run);
 }
 
 const { timelines, states, ...sums } = runSeeds(simulate, seed, runs);
 for (const timeline of timelines) console.log(timeline);
 const msPerRun = (performance.now() - startedAt) / runs;
 
-const broken = [];
-for (const mutant of mutants) {
-  const changed = await model(mutant);
-  const seeds = new Set([...Array.from({ length: mutantRuns }, (_, n) => seed + n), mutant.seed]);
-  broken.push({ ...mutant, bad: [...seeds].filter((n) => changed.simulate(n).violations.length > 0) });
-}
+const broken = brokenRules(await breakRules(mutants, model, seed, mutantRuns), mutantRuns, 'world');
 
 await report({
   name: 'settle',
   command: `npm run reliability -- settle --runs ${runs} --seed ${seed}`,
-  goals: [
-    exactly('wrong outcomes, and unknown ones without a gap', sums.wrong, 0),
-    exactly('rules broken on purpose that no world detects', broken.filter(({ bad }) => bad.length === 0).length, 0),
-  ],
-  tables: [
-    { title: 'Outcomes', columns: ['outcome', 'times'], rows: Object.entries(states).sort() },
-    {
-      title: `Rules broken on purpose, ${mutantRuns} worlds each, and the one of its test`,
-      columns: ['rule', 'bad worlds', 'first seed'],
-      rows: broken.map(({ name, bad }) => [name, bad.length, bad[0] ?? '–']),
-    },
-  ],
+  goals: [exactly('wrong outcomes, and unknown ones without a gap', sums.wrong, 0), broken.goal],
+  tables: [{ title: 'Outcomes', columns: ['outcome', 'times'], rows: Object.entries(states).sort() }, broken.table],
   facts: {
     worlds: runs,
     trades: sums.trades,
     'outcomes, of which corrections': `${sums.outcomes}, ${sums.corrections}`,
-    'ms per world, live and from two recordings': Number(msPerRun.toFixed(1)),
-    seconds: Math.round((performance.now() - startedAt) / 1_000),
+    ...timesOf(startedAt, msPerRun, 'ms per world, live and from two recordings'),
   },
   keep: runs >= 10_000,
 });

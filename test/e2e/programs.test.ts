@@ -2,7 +2,6 @@ import { describe, expect, it } from '@jest/globals';
 import { bundledPrograms } from '../support/bundled-programs.js';
 import { isAllCases } from '../support/cases.js';
 import { plantedKey } from '../support/feed.js';
-import { deadAddress } from '../support/listen.js';
 import { runProgram } from '../support/run-program.js';
 import { accept, close, refuse, startWire, text, type Wire } from '../support/wire.js';
 
@@ -22,22 +21,19 @@ describe('a process whose only work was a feed', () => {
     expect(stderr).not.toContain('planted-');
   });
 
-  it.each(['ticket-requested', 'ticket-issued', 'opened', 'reconnecting'])(
-    'exits when it unsubscribes in %s',
-    async (type) => {
-      await using wire = await startWire(
-        type === 'reconnecting' ? { ticket: [refuse(429, { 'retry-after': '600' })] } : {},
-      );
-      await expect(runProgram(program('unsubscribe-in.mjs'), [type], env(wire))).resolves.toMatchObject({
-        code: 0,
-        stdout: `${type}\n`,
-        stderr: '',
-      });
-    },
-  );
+  it.each(['ticket-issued', 'reconnecting'])('exits when it unsubscribes in %s', async (type) => {
+    await using wire = await startWire(
+      type === 'reconnecting' ? { ticket: [refuse(429, { 'retry-after': '600' })] } : {},
+    );
+    await expect(runProgram(program('unsubscribe-in.mjs'), [type], env(wire))).resolves.toMatchObject({
+      code: 0,
+      stdout: `${type}\n`,
+      stderr: '',
+    });
+  });
 
   it('leaks no listener, timer or socket over many reconnects, and its heap does not grow', async () => {
-    const [warmUp, reconnects] = [200, isAllCases ? 1_000 : 300];
+    const [warmUp, reconnects] = isAllCases ? [200, 1_000] : [100, 250];
     await using wire = await startWire({ handshake: [accept(text('a'), close(1001, 'server shutdown'))] });
     const { stdout, stderr } = await runProgram(
       program('reconnect.mjs'),
@@ -55,45 +51,10 @@ describe('a process whose only work was a feed', () => {
 });
 
 describe('the memory that an operator retains next to conflate, measured by the garbage collector', () => {
-  it.each(['queue', 'queue of a part', 'window', 'window of a part'])(
-    'is at most 1.5 times the bytes of its frames: %s',
-    async (operator) => {
-      const { code, stdout, stderr } = await runProgram(program('retained-memory.mjs'), [operator], {}, [
-        '--expose-gc',
-      ]);
-      expect([code, stderr]).toEqual([0, '']);
-      expect(Number(stdout)).toBeGreaterThan(0.9);
-      expect(Number(stdout)).toBeLessThanOrEqual(1.5);
-    },
-  );
-});
-
-const run = (baseUrl: string, more: Readonly<Record<string, string>> = {}) =>
-  runProgram('wrong-address.mjs', [], { TRADE_FEED_BASE_URL: baseUrl, TRADE_FEED_API_KEY: plantedKey, ...more });
-
-describe('a program with the wrong address', () => {
-  it('prints one warning with the address, the code, the advice and the debug switch', async () => {
-    const baseUrl = await deadAddress();
-    const { code, stdout, stderr } = await run(baseUrl);
-    expect({ code, stdout }).toEqual({ code: 0, stdout: '' });
-    expect(stderr).toMatch(/^\(node:\d+\) \[ticket-endpoint-unreachable\] TradeFeedWarning: No connection to /);
-    expect(stderr.match(/TradeFeedWarning/g)).toHaveLength(1);
-    for (const part of [baseUrl, 'wrong-address.mjs:', 'ECONNREFUSED', 'NODE_DEBUG=rx-trade-feed', 'warnings: false'])
-      expect(stderr).toContain(part);
-    expect(stderr).not.toContain(plantedKey);
-  });
-
-  it('prints each event on one line with NODE_DEBUG=rx-trade-feed', async () => {
-    const baseUrl = await deadAddress();
-    const { stderr } = await run(baseUrl, { NODE_DEBUG: 'rx-trade-feed' });
-    const lines = stderr.split('\n').filter((line) => line.startsWith('RX-TRADE-FEED'));
-    const prefix = /^RX-TRADE-FEED \d+: tradeFeed\$\('market'\) at \S+wrong-address\.mjs:\d+:\d+, (\S+): /;
-    const texts = lines.map((line) => line.replace(prefix, '$1 '));
-    for (const n of [0, 3, 6]) {
-      expect(texts[n]).toBe(`${baseUrl} Requesting a ticket for market`);
-      expect(texts[n + 1]).toMatch(/ Disconnected, ticket-endpoint-unreachable: .*ECONNREFUSED/);
-    }
-    expect(texts[2]).toMatch(/ Reconnect 1 in \d+ ms$/);
-    expect(stderr).not.toContain(plantedKey);
+  it.each(['queue', 'window of a part'])('is at most 1.5 times the bytes of its frames: %s', async (operator) => {
+    const { code, stdout, stderr } = await runProgram(program('retained-memory.mjs'), [operator], {}, ['--expose-gc']);
+    expect([code, stderr]).toEqual([0, '']);
+    expect(Number(stdout)).toBeGreaterThan(0.9);
+    expect(Number(stdout)).toBeLessThanOrEqual(1.5);
   });
 });

@@ -5,7 +5,7 @@ import { pathToFileURL } from 'node:url';
 import { noop, retry, Subject } from 'rxjs';
 import { createFeedCluster, memoryEngine } from '../../src/cluster/index.js';
 import { callPlace } from '../../src/feed/accounts.js';
-import { shareFeed, tradeFeed$, tradeFeedEvents$, type TradeFeedOptions } from '../../src/index.js';
+import { tradeFeed$, tradeFeedEvents$, type TradeFeedOptions } from '../../src/index.js';
 import { marketBatches$, startTradeFeedService, type TradeFeedService } from '../../src/testing/index.js';
 import { until } from '../support/feed.js';
 import { runProgram } from '../support/run-program.js';
@@ -52,13 +52,6 @@ describe('account use', () => {
       ]);
       expect(stderr.match(/^\(node:\d+\) \[connection-replaced\] TradeFeedWarning: /gm)).toHaveLength(1);
     });
-
-    it("isn't warned if one worker follows the other", async () => {
-      expect(await run({ how: 'one after the other', receiveIn: 'worker' })).toEqual({
-        lines: ['first', 'second'],
-        stderr: '',
-      });
-    });
   });
 
   describe('two feeds of one account', () => {
@@ -98,16 +91,13 @@ describe('account use', () => {
         feed$(optionsOf()).subscribe({ error: noop }),
       ];
       feed$(options).subscribe({ error: noop }).unsubscribe();
+      let resolveKey: (key: string) => void = noop;
+      const apiKey = () => new Promise<string>((resolve) => (resolveKey = resolve));
+      feed$({ ...options, apiKey })
+        .subscribe({ error: noop })
+        .unsubscribe();
+      resolveKey(String(options.apiKey));
       await turn();
-      expect(texts()).toEqual([]);
-      for (const each of subscriptions) each.unsubscribe();
-    });
-
-    it('cause no warning if they share a subscription', async () => {
-      const shared$ = feed$(optionsOf()).pipe(shareFeed());
-      let frames = 0;
-      const subscriptions = [0, 1].map(() => shared$.subscribe(() => (frames += 1)));
-      await waitFor(() => frames > 2);
       expect(texts()).toEqual([]);
       for (const each of subscriptions) each.unsubscribe();
     });

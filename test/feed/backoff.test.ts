@@ -146,16 +146,6 @@ describe('backoff', () => {
       });
     });
 
-    it('leaves nothing scheduled if the consumer unsubscribes while it waits', () => {
-      const scheduler = new VirtualTimeScheduler();
-      const subscription = throwError(() => dropped)
-        .pipe(reconnect({ scheduler }))
-        .subscribe();
-      expect(scheduler.actions).toHaveLength(1);
-      subscription.unsubscribe();
-      expect(scheduler.actions).toHaveLength(0);
-    });
-
     it('counts the attempts of each subscription separately', () => {
       marbles(({ cold, expectObservable, expectSubscriptions }, policy) => {
         const source = cold('-#', undefined, dropped);
@@ -203,14 +193,6 @@ describe('backoff', () => {
         subs: ['   ^-!', '-- 10ms ^-!', '-- 10ms -- 20ms ^-!'],
         until: '   -- 10ms -- 20ms --!',
       },
-      {
-        title: 'stops waiting once, however many wake-ups arrive',
-        source: '  ---#',
-        wakes: '   ----(www)-www',
-        wakeSubs: ['---^!', '-------^--!'],
-        subs: ['   ^--!', '----^--!', '----------^--!'],
-        until: '   -------------!',
-      },
     ])('$title', ({ source, wakes, wakeSubs, subs, until }) => {
       marbles(({ cold, hot, expectObservable, expectSubscriptions }, policy) => {
         const source$ = cold(source, undefined, dropped);
@@ -225,7 +207,6 @@ describe('backoff', () => {
 
     it.each([
       ['during the floor, ends the wait with the floor', 10, 25],
-      ['with the floor, ends the wait with it', 25, 25],
       ['after the floor, ends the wait at once', 31, 31],
       ['never, does not change the wait', 1_000, 160],
     ])('a wake-up %s', (_when, at, waited) => {
@@ -304,13 +285,7 @@ describe('policy', () => {
   describe('nextReconnect', () => {
     // A connection is stable after 5 s.
     it.each([
-      [
-        'waits longer with each failure, up to the longest wait',
-        'ticket:backoff '.repeat(6),
-        [100, 200, 400, 800, 1e3, 1e3],
-      ],
-      ['waits longer when connections drop at once', 'stream:renew '.repeat(5), [100, 200, 400, 800, 1_000]],
-      ['renews at once after each stable connection', 'stream:renew+5000 '.repeat(3), [0, 0, 0]],
+      ['waits longer with each failure, up to the longest wait', 'stream:renew '.repeat(5), [100, 200, 400, 800, 1e3]],
       ['does not renew at once before the connection was stable', 'stream:renew+4999', [100]],
       [
         'starts with the first wait again after a stable connection',
@@ -319,21 +294,17 @@ describe('policy', () => {
       ],
       ['renews at once only once', 'stream:renew+5000 handshake:renew handshake:renew', [0, 200, 400]],
       ['renews in the handshake after a wait', 'stream:backoff+5000 handshake:renew handshake:renew', [100, 0, 400]],
-      ['does not renew two attempts later', 'stream:backoff+5000 ticket:backoff handshake:renew', [100, 200, 400]],
       ['does not renew if the next connection drops', 'stream:backoff+5000 stream:renew', [100, 200]],
       ['does not renew at once in the first handshake', 'handshake:renew handshake:renew', [100, 200]],
       ['counts no long request or handshake as stable', 'ticket:renew+60000 handshake:renew+60000', [100, 200]],
-      ['does not back off at once, even after a stable connection', 'stream:backoff+5000', [100]],
       ['waits as long as requested', 'ticket:wait@7000 ticket:wait@1000 ticket:wait@60000', [7_000, 1_000, 60_000]],
       ['backs off if no wait is requested', 'ticket:wait ticket:wait@0 ticket:wait', [100, 200, 400]],
       ['waits shorter than its policy if requested', 'ticket:backoff ticket:backoff ticket:wait@150', [100, 200, 150]],
-      ['counts a wait as an attempt', 'ticket:wait@3000 ticket:backoff', [3_000, 200]],
       [
         'uses Retry-After as the shortest wait for every status',
         'ticket:backoff@5000 handshake:backoff@150 handshake:renew@9000',
         [5_000, 200, 9_000],
       ],
-      ['uses Retry-After as the shortest wait of a renewal at once', 'stream:renew+9000@30', [30]],
       [
         'waits at most as long as a timer can',
         'ticket:wait@2147483648 ticket:backoff@Infinity',
@@ -341,6 +312,12 @@ describe('policy', () => {
       ],
     ])('%s', (_rule, failures, delays) => {
       expect(delaysOf(plain, failuresIn(failures.trim()))).toEqual(delays);
+    });
+
+    it('keeps the previous failure that a relay sent', () => {
+      const [first, before] = failuresIn('stream:renew+5000 ticket:backoff');
+      const sent = copyFailure(refused('stop'), { previous: before });
+      expect(stopOf(fold(plain, [first, sent]))).toMatchObject({ previous: { endedAt: before!.endedAt } });
     });
 
     it('returns the first failure unchanged, and adds the previous one to later failures', () => {
@@ -351,16 +328,7 @@ describe('policy', () => {
       expect(three?.previous?.toJSON()).toEqual(failures[1]!.toJSON());
     });
 
-    it('keeps the previous failure that a relay sent', () => {
-      const [first, before, third] = failuresIn('stream:renew+5000 ticket:backoff stream:backoff');
-      const sent = (verdict: Verdict) => copyFailure(refused(verdict), { previous: before });
-      expect(stopOf(fold(plain, [first, sent('stop')]))).toMatchObject({ previous: { endedAt: before!.endedAt } });
-      const again = sent('backoff');
-      const before$ = reconnectsOf(fold(plain, [first, again, third])).map(({ failure }) => failure.previous?.endedAt);
-      expect(before$).toEqual([undefined, before!.endedAt, again.endedAt]);
-    });
-
-    it.each([new Error('mine'), 'text', undefined, null, 0, { verdict: 'backoff' }])(
+    it.each([new Error('mine'), undefined, { verdict: 'backoff' }])(
       'stops with %p unchanged, because it is not a failure of the feed',
       (error) => {
         expect(fold(plain, [error])).toEqual([{ stop: error }]);
@@ -390,7 +358,6 @@ describe('policy', () => {
 
     it.each([
       ['full', 0, 1, 1],
-      ['full', 0.25, 2, 50],
       ['full', 0.9999, 9, 1_000],
       ['equal', 0, 1, 50],
       ['equal', 0.5, 9, 750],

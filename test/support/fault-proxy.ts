@@ -9,22 +9,14 @@ export interface FaultProxyOptions {
   readonly faults?: (connection: number) => Faults;
   /** Returns a number from 0 up to 1. Called twice for each connection, to seed its two directions. @defaultValue a fixed seed */
   readonly random?: () => number;
-  /** How long a connection waits for the next one (`connectAfter`), in ms. @defaultValue 250 */
-  readonly holdMs?: number;
 }
 
 export type FaultProxy = Awaited<ReturnType<typeof startFaultProxy>>;
 
 /** Starts a TCP proxy that acts like a bad network before a service. Disposing it closes all sockets and timers. */
-export const startFaultProxy = async ({
-  target,
-  faults = () => ({}),
-  random = seededRandom(1),
-  holdMs = 250,
-}: FaultProxyOptions) => {
+export const startFaultProxy = async ({ target, faults = () => ({}), random = seededRandom(1) }: FaultProxyOptions) => {
   const all = new Set<FaultConnection>();
   let connections = 0;
-  let joinBefore = (): void => undefined;
 
   const server = createServer({ allowHalfOpen: true, pauseOnConnect: true, noDelay: true }, (client) => {
     const connectionFaults = faults((connections += 1));
@@ -33,28 +25,9 @@ export const startFaultProxy = async ({
       seededRandom(random() * 2 ** 32),
     ]);
     all.add(connection);
-    const joinPrevious = joinBefore;
-    joinBefore = () => undefined;
-
-    const join = async (): Promise<void> => {
-      clearTimeout(timer);
-      if (connectionFaults.refuse === true || proxy.target === undefined) connection.reset();
-      else await connection.join(proxy.target);
-      joinPrevious();
-    };
-    let timer: NodeJS.Timeout | undefined;
-    if (connectionFaults.connectAfter === 'next') {
-      let isJoined = false;
-      joinBefore = () => {
-        if (!isJoined) void join();
-        isJoined = true;
-      };
-      timer = setTimeout(joinBefore, holdMs);
-    } else void join();
-    void connection.gone.then(() => {
-      clearTimeout(timer);
-      all.delete(connection);
-    });
+    if (connectionFaults.refuse === true || proxy.target === undefined) connection.reset();
+    else connection.join(proxy.target);
+    void connection.gone.then(() => all.delete(connection));
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -149,18 +122,11 @@ const faultConnection = (
   }
   return {
     isOpen: () => !client.readableEnded && !client.destroyed,
-    /** Resolves when the connection to the target is established or has failed. */
-    join: (port: number) =>
-      new Promise<void>((resolve) => {
-        if (stop.signal.aborted) {
-          service.destroy();
-          return resolve();
-        }
-        service.once('connect', resolve).once('close', () => resolve());
-        service.connect(port, '127.0.0.1');
-        flow(client, service, toServer, random[1]);
-        flow(service, client, toClient, random[0]);
-      }),
+    join: (port: number) => {
+      service.connect(port, '127.0.0.1');
+      flow(client, service, toServer, random[1]);
+      flow(service, client, toClient, random[0]);
+    },
     halfOpen,
     reset,
     end,
@@ -190,8 +156,7 @@ const forward = async (
     const first = await arrivals.next();
     if (first === undefined) return 'source-ended';
     await until(first.dueMs, signal);
-    if (segments === 'coalesced') await delay(coalesceMs, undefined, { signal });
-    const bytes = segments === 'coalesced' ? Buffer.concat([first.bytes, ...arrivals.all()]) : first.bytes;
+    const { bytes } = first;
     for (const piece of pieces(bytes.subarray(0, Math.min(left, bytes.length)), flow, random)) {
       await pace(piece.length);
       await write(to, piece, signal);
@@ -201,8 +166,6 @@ const forward = async (
     }
   }
 };
-
-const coalesceMs = 20;
 
 /** Pieces per second under a bandwidth limit. */
 const ticks = 50;
@@ -260,11 +223,6 @@ const holdArrivals = (from: Socket, holdMs: () => number, signal: AbortSignal) =
   from.on('data', onData).on('end', onEnd).on('close', onEnd).resume();
   signal.addEventListener('abort', onAbort, { once: true });
 
-  const release = (bytes: Buffer): Buffer => {
-    size -= bytes.length;
-    if (size <= mostBytes) from.resume();
-    return bytes;
-  };
   return {
     /** Waits for the next chunk; `undefined` at the end of the source. Rejects when the signal aborts. */
     next: async () => {
@@ -273,11 +231,10 @@ const holdArrivals = (from: Socket, holdMs: () => number, signal: AbortSignal) =
       }
       signal.throwIfAborted();
       const first = held.shift();
-      if (first) release(first.bytes);
+      size -= first?.bytes.length ?? 0;
+      if (size <= mostBytes) from.resume();
       return first;
     },
-    /** Removes and returns all chunks that have arrived. */
-    all: () => held.splice(0).map(({ bytes }) => release(bytes)),
     [Symbol.dispose]: () => {
       from.off('data', onData).off('end', onEnd).off('close', onEnd);
       signal.removeEventListener('abort', onAbort);

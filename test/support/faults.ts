@@ -6,8 +6,8 @@ export interface Flow {
   readonly delayMs?: number;
   readonly jitterMs?: number;
   readonly bytesPerSecond?: number;
-  /** `split`: random small pieces; `coalesced`: chunks are joined; `drip`: one byte at a time. */
-  readonly segments?: 'as-is' | 'split' | 'coalesced' | 'drip';
+  /** `split`: random small pieces; `drip`: one byte at a time. */
+  readonly segments?: 'as-is' | 'split' | 'drip';
   readonly cut?: Cut;
 }
 
@@ -23,8 +23,6 @@ export interface Faults {
   readonly toServer?: Flow;
   /** Closes the connection at once, with RST. */
   readonly refuse?: boolean;
-  /** Reorders: connects to the target only after the next connection has, or after a time limit. */
-  readonly connectAfter?: 'next';
 }
 
 /** Creates a generator of numbers from 0 up to 1. The same seed returns the same numbers. */
@@ -49,7 +47,6 @@ const merged = (one: Faults, other: Faults): Faults => ({
 const oneFault = (random: () => number): Faults => {
   const kind = random();
   if (kind < 0.08) return { refuse: true };
-  if (kind < 0.16) return { connectAfter: 'next' };
   // The service answers a request that FIN cuts off with 400, which is an answer rather than a network fault.
   return random() < 0.7
     ? { toClient: oneFlow(random, ['reset', 'end', 'half-open']) }
@@ -60,8 +57,7 @@ const oneFlow = (random: () => number, kinds: readonly Cut['how'][]): Flow => {
   const kind = random();
   if (kind < 0.2) return { delayMs: below(random, 60), jitterMs: below(random, 40) };
   if (kind < 0.3) return { bytesPerSecond: between(random, 2_000, 2_000_000) };
-  if (kind < 0.45) return { segments: 'split' };
-  if (kind < 0.55) return { segments: 'coalesced' };
+  if (kind < 0.55) return { segments: 'split' };
   if (kind < 0.6) return { segments: 'drip' };
   return { cut: { afterBytes: between(random, 1, 100_000) - 1, how: pick(random, kinds) } };
 };

@@ -14,22 +14,10 @@ const files: readonly (readonly [name: string, source: string, message: string])
     `it('passes', () => { setInterval(() => {}, 50); setInterval(() => {}, 50); jest.useFakeTimers(); });`,
     'leaks: 2 Timeout ',
   ],
-  [
-    'leaves-a-server',
-    `it('passes', (done) => { createServer().listen(0, '127.0.0.1', done); });`,
-    'leaks: 1 TCPServerWrap ',
-  ],
-  [
-    'leaves-a-socket',
-    `const server = createServer();
-    beforeAll((done) => { server.listen(0, '127.0.0.1', done); });
-    it('passes', (done) => { connect(server.address().port, '127.0.0.1', done); });
-    afterAll(() => { server.close(); });`,
-    'TCPSocketWrap',
-  ],
+  ['leaves-a-server', `it('passes', (done) => { createServer().listen(0, done); });`, 'leaks: 1 TCPServerWrap '],
   [
     'leaves-a-rejection',
-    `it('passes', () => {}); afterAll(() => { setImmediate(() => { Promise.reject(new Error('late')); }); });`,
+    `it('passes', () => { setImmediate(() => { Promise.reject(new Error('late')); }); });`,
     'late',
   ],
   [
@@ -37,7 +25,7 @@ const files: readonly (readonly [name: string, source: string, message: string])
     `const server = createServer((socket) => { socket.end('bye'); });
     beforeAll((done) => { server.listen(0, '127.0.0.1', done); });
     it('passes', (done) => { connect(server.address().port, '127.0.0.1').resume().once('close', () => done()); });
-    it('logs', () => { console.log('a line'); process.stdout.write(''); });
+    it('logs', () => { console.log('a line'); });
     afterAll(() => { server.close(); });`,
     '',
   ],

@@ -63,25 +63,6 @@ describe('openConnection', () => {
     expect(frame.feed).toBe('raw');
   });
 
-  it('delivers text, binary, empty and fragmented frames exactly as sent', async () => {
-    const bytes = Buffer.from([0, 255, 10, 13]);
-    const fragments = [wsFrame(1, 'fra', false), pong(), wsFrame(0, 'gment', false), wsFrame(0, 'ed')];
-    await using wire = await startWire({ handshake: [accept(text('a'), binary(bytes), text(''), ...fragments)] });
-    const before = Date.now();
-    const frames = await firstValueFrom(frames$(wire).pipe(take(4), toArray()));
-    expect(frames.map(({ data, isBinary }) => [data.toString('latin1'), isBinary])).toEqual([
-      ['a', false],
-      [bytes.toString('latin1'), true],
-      ['', false],
-      ['fragmented', false],
-    ]);
-    for (const frame of frames) {
-      expect(frame).toMatchObject({ type: 'frame', feed: 'market', connection: 1 });
-      expect(frame.receivedAt).toBeGreaterThanOrEqual(before);
-      expect(frame.receivedAt).toBeLessThanOrEqual(Date.now());
-    }
-  });
-
   it('emits a frame of 16 MiB, and by default no larger one', async () => {
     const largest = 16 * 1024 * 1024;
     await using wire = await startWire({
@@ -141,6 +122,7 @@ describe('openConnection', () => {
   });
 
   it('reports how long the connection lived', async () => {
+    const started = performance.now();
     await using wire = await startWire({ handshake: [accept(text('a'))] });
     const ended = frames$(wire).forEach(() => {
       setTimeout(() => [...wire.open].at(-1)?.end(close(1000)), 60);
@@ -148,7 +130,7 @@ describe('openConnection', () => {
     await expect(ended).rejects.toMatchObject({ uptimeMs: expect.any(Number) });
     const { uptimeMs } = (await ended.catch((error: unknown) => error)) as { uptimeMs: number };
     expect(uptimeMs).toBeGreaterThanOrEqual(55);
-    expect(uptimeMs).toBeLessThan(5_000);
+    expect(uptimeMs).toBeLessThanOrEqual(Math.ceil(performance.now() - started));
   });
 
   it('sets receivedAt to the time of the read, even if the consumer was slow with the previous frame', async () => {
@@ -219,7 +201,7 @@ describe('liveness on the wire', () => {
         },
       ],
     });
-    await expect(texts(wire, 1, { idleTimeoutMs: 600 })).resolves.toEqual(['still here']);
+    await expect(texts(wire, 1, { idleTimeoutMs: 200 })).resolves.toEqual(['still here']);
     expect(wire.handshakes).toHaveLength(1);
     expect(wire.opcodes.filter((opcode) => opcode === 9)).toHaveLength(2);
   });
@@ -241,9 +223,9 @@ describe('liveness on the wire', () => {
     const seen: string[] = [];
     const block = () => {
       [...wire.open].at(-1)?.write(text('while blocked'));
-      for (const end = performance.now() + 900; performance.now() < end;);
+      for (const end = performance.now() + 350; performance.now() < end;);
     };
-    await frames$(wire, { idleTimeoutMs: 300 })
+    await frames$(wire, { idleTimeoutMs: 120 })
       .pipe(take(2))
       .forEach((frame) => {
         seen.push(frame.text());
@@ -359,11 +341,7 @@ const slowly =
     void setTimeout(step, ms, peer, wire, n);
 
 const names = (events: readonly FeedEvent[]): string[] =>
-  events.flatMap((event) => {
-    // A worker may send watermarks at any time.
-    if (event.type === 'watermark') return [];
-    return [event.type === 'disconnected' ? event.failure.code : event.type];
-  });
+  events.map((event) => (event.type === 'disconnected' ? event.failure.code : event.type));
 const untilFrame = (options: TradeFeedOptions) =>
   until(tradeFeedEvents$('market', options), ({ type }) => type === 'frame');
 
@@ -371,20 +349,12 @@ const opened = ['ticket-requested', 'ticket-issued', 'opened', 'frame'];
 const expired = ['ticket-requested', 'ticket-issued', 'ticket-expired', 'reconnecting'];
 
 describe('a wrong `Date` from a proxy', () => {
-  it.each([
-    [60_000, 'main'],
-    [61_000, 'worker'],
-    [3_600_000, 'main'],
-    [10 ** 12, 'main'],
-  ] as const)(
-    'is ignored if it leaves the ticket no lifetime (%i ms ahead, received in %s): the service decides',
-    async (aheadMs, receiveIn) => {
-      await using wire = await startWire({ ticket: [issueWithDateAhead(aheadMs)], handshake: [accept(text('a'))] });
-      const events = await untilFrame(optionsFor(wire, { receiveIn }));
-      expect(names(events)).toEqual(opened);
-      expect(wire.tickets).toHaveLength(1);
-    },
-  );
+  it.each([60_000, 10 ** 12])('is ignored if it leaves the ticket no lifetime: %i ms ahead', async (aheadMs) => {
+    await using wire = await startWire({ ticket: [issueWithDateAhead(aheadMs)], handshake: [accept(text('a'))] });
+    const events = await untilFrame(optionsFor(wire));
+    expect(names(events)).toEqual(opened);
+    expect(wire.tickets).toHaveLength(1);
+  });
 
   it('is ignored in the second attempt in a row if it leaves the ticket too little time', async () => {
     const handshake = slowly(150, accept(text('a')));

@@ -104,16 +104,7 @@ describe('proxyFromEnvironment', () => {
       agent?.createConnection({ host: address, port: 8_443, defaultPort: 443 }, done);
     });
     expect(error).toMatchObject({ message: expect.stringContaining(`refused the connection to ${authority}`) });
-    expect(proxy.requests).toMatchObject([{ authority }]);
-  });
-
-  it('connects directly to a host in NO_PROXY', async () => {
-    await using proxy = await startProxy();
-    const options = await optionsThrough(proxy.url, { NO_PROXY: host });
-    // DNS does not know the host, or does not answer.
-    const { failure } = await outcomeOf({ ...options, ticketTimeoutMs: 1_000 });
-    expect(failure).toMatchObject({ code: 'ticket-endpoint-unreachable' });
-    expect(proxy.requests).toEqual([]);
+    expect(proxy.requests).toMatchObject([{ authority, headers: { host: authority } }]);
   });
 
   it('connects directly to a service on this machine, with and without TLS', async () => {
@@ -146,8 +137,8 @@ describe('a failure while HTTPS_PROXY is set', () => {
   });
 
   const hint = /; HTTPS_PROXY is set, but the feed doesn't use it: pass `await proxyFromEnvironment\(\)`/;
-  // DNS does not know the host, or does not answer.
-  const direct = { baseUrl: `https://${host}`, apiKey: 'planted-key', ticketTimeoutMs: 1_000 };
+  // Not an address of the loopback network, but nothing listens there.
+  const direct = { baseUrl: 'https://0.0.0.0:1', apiKey: 'planted-key' };
   const failureOf = async (options: TradeFeedOptions = direct) => (await outcomeOf(options)).failure;
 
   it("says that the feed doesn't use it, and what to pass", async () => {
@@ -175,16 +166,14 @@ describe('a failure while HTTPS_PROXY is set', () => {
   });
 
   it.each([
-    ['NO_PROXY names the host', { NO_PROXY: host }, direct],
+    ['NO_PROXY names the host', { NO_PROXY: '0.0.0.0' }, direct],
     ['NODE_USE_ENV_PROXY is 0', { NODE_USE_ENV_PROXY: '0' }, direct],
     ['the host is this machine', {}, { ...direct, baseUrl: 'http://127.0.0.1:1' }],
   ])("doesn't mention it if %s", async (_case, env, options) => {
     Object.assign(process.env, env);
-    for (const receiveIn of ['main', 'worker'] as const) {
-      const { code, message } = await failureOf({ ...options, receiveIn });
-      expect(code).toBe('ticket-endpoint-unreachable');
-      expect(message).not.toContain('HTTPS_PROXY');
-    }
+    const { code, message } = await failureOf(options);
+    expect(code).toBe('ticket-endpoint-unreachable');
+    expect(message).not.toContain('HTTPS_PROXY');
   });
 
   it("doesn't mention it if the feed uses the proxy", async () => {
@@ -219,7 +208,6 @@ describe('openTunnel', () => {
   it.each([
     ['user:p%40ss', 'user:p@ss'],
     ['user:100%', 'user:100%'],
-    ['user:a%zz', 'user:a%zz'],
     ['user:%ff', 'user:%ff'],
   ])('accepts the proxy credentials %s', async (inAddress, credentials) => {
     await using proxy = await startConnectProxy({ targets: { 'feed.example:8443': 1 }, status: 403 });
@@ -236,13 +224,6 @@ describe('openTunnel', () => {
       message: `the proxy ${host} cannot be used: TLS: wrong version number`,
     });
   });
-
-  it('puts an IPv6 address in brackets', async () => {
-    await using proxy = await startConnectProxy({ targets: {} });
-    const refused = openTunnel(new URL(proxy.url), new URL('https://[2001:db8::1]'));
-    await expect(refused).rejects.toThrow('refused the connection to [2001:db8::1]:443 (HTTP 502)');
-    expect(proxy.requests[0]).toMatchObject({ authority: '[2001:db8::1]:443', headers: { host: '[2001:db8::1]:443' } });
-  });
 });
 
 const HTTPS_PROXY = 'http://proxy.example:3128';
@@ -254,8 +235,6 @@ describe('proxyFor', () => {
     [{ https_proxy: 'http://lower.example', HTTPS_PROXY }, 'http://lower.example/'],
     [{ HTTPS_PROXY: 'https://proxy.example' }, 'https://proxy.example/'],
     [{ HTTPS_PROXY: ' proxy.example:3128 ' }, 'http://proxy.example:3128/'],
-    [{ HTTPS_PROXY: '10.0.0.1:8080' }, 'http://10.0.0.1:8080/'],
-    [{ HTTPS_PROXY, NODE_USE_ENV_PROXY: '1' }, 'http://proxy.example:3128/'],
     [{ HTTPS_PROXY, NO_PROXY: 'eed.example, example.feed' }, 'http://proxy.example:3128/'],
     [{ HTTPS_PROXY, NO_PROXY: 'feed.example:8443' }, 'http://proxy.example:3128/'],
     [{ HTTPS_PROXY, NO_PROXY: '*x.example' }, 'http://proxy.example:3128/'],
@@ -272,10 +251,8 @@ describe('proxyFor', () => {
     { HTTP_PROXY: HTTPS_PROXY, ALL_PROXY: HTTPS_PROXY },
     { HTTPS_PROXY, NODE_USE_ENV_PROXY: '0' },
     { HTTPS_PROXY, NO_PROXY: '*' },
-    { HTTPS_PROXY, NO_PROXY: 'feed.example' },
     { HTTPS_PROXY, NO_PROXY: 'feed.example:443' },
     { HTTPS_PROXY, NO_PROXY: 'example' },
-    { HTTPS_PROXY, NO_PROXY: '.example' },
     { HTTPS_PROXY, NO_PROXY: '*.example:443' },
     { HTTPS_PROXY, no_proxy: 'a.example,feed.example' },
     { HTTPS_PROXY, NO_PROXY: 'a.example feed.example' },

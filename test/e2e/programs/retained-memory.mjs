@@ -26,8 +26,6 @@ const queue = (capacityBytes) => mergeMapBounded(() => NEVER, { capacity: 1e6, c
 
 const operators = {
   queue: [queue(1_000_000), 1_000_000],
-  'queue of a part': [(frames) => frames.pipe(oneOfRead, queue(150_000)), 150_000],
-  window: [tumblingWindow({ lengthMs: hourMs }), reads * 65 * frameBytes],
   'window of a part': [(frames) => frames.pipe(oneOfRead, tumblingWindow({ lengthMs: hourMs })), reads * frameBytes],
 };
 

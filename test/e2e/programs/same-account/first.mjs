@@ -38,13 +38,5 @@ const ways = {
   'to one Observable': () => {
     for (const name of ['first', 'second']) all.add(feed$.subscribe(observer(name, wait)));
   },
-  'one after the other': () => {
-    const first = feed$.subscribe(
-      observer('first', () => {
-        first.unsubscribe();
-        all.add(subscribeTo(options, observer('second')));
-      }),
-    );
-  },
 };
 ways[how]();
