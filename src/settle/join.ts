@@ -1,5 +1,5 @@
 import { Subject } from 'rxjs';
-import { BatchCollector } from '../operators/items/collect.js';
+import type { Collector } from '../operators/items/collect.js';
 import { isLifecycle, timeOf, withOwnBytes } from '../operators/items/item.js';
 import type { Gap } from '../protocol/event.js';
 import { isTime } from '../protocol/type-guards.js';
@@ -25,9 +25,10 @@ export const over = Symbol('over');
 const markEveryMs = 250;
 
 /** Merges both sides into one line of time: a value waits until the other side has passed its time. */
-export class Join extends BatchCollector<unknown> {
+export class Join implements Collector<readonly unknown[]> {
   /** Emits when the feed is over and no trade waits. */
   readonly isDecided$ = new Subject<void>();
+  private ready: unknown[] = [];
   private readonly settings: Settings;
   private readonly feed: Side;
   private readonly ledger: Side;
@@ -40,7 +41,6 @@ export class Join extends BatchCollector<unknown> {
   private wakesAt = Infinity;
 
   constructor(settings: Settings) {
-    super();
     this.settings = settings;
     this.feed = new Side('feed', settings);
     this.ledger = new Side('ledger', settings);
@@ -64,7 +64,14 @@ export class Join extends BatchCollector<unknown> {
     return this.advance();
   }
 
-  override end(): void {
+  /** Returns one list: RxJS emits a list faster than the values of an iterator. */
+  drain(): readonly (readonly unknown[])[] {
+    const batch = this.ready;
+    this.ready = [];
+    return [batch];
+  }
+
+  end(): void {
     for (const side of [this.feed, this.ledger]) if (!side.isOver) side.end();
     this.ready.push(...this.gaps);
     this.fold();

@@ -1,4 +1,4 @@
-import { defer, endWith, filter, map, merge, NEVER, type Observable, type OperatorFunction } from 'rxjs';
+import { concatAll, defer, endWith, filter, map, merge, NEVER, type Observable, type OperatorFunction } from 'rxjs';
 import { repeat, switchMap, takeUntil, timer } from 'rxjs';
 import { collect$ } from '../operators/items/collect.js';
 import type { ItemOf, NotInferred } from '../operators/items/item.js';
@@ -67,6 +67,6 @@ export const settle = <E, K, V = ItemOf<E>>(
       const fromLedger$ = ledger$.pipe(endWith(over)).pipe(map((value) => new FromLedger(value)));
       const both$ = merge(fromLedger$.pipe(takeUntil(join.isDecided$)), source.pipe(endWith(over)));
       const ticks = switchMap(() => wake$.pipe(filter(() => join.tick())));
-      return collect$(both$, join, ticks);
+      return collect$(both$, join, ticks).pipe(concatAll());
     })) as never;
 };

@@ -88,7 +88,8 @@ export class Settlement<V, K> {
 
   /** Folds what happened up to a time, and decides what was due before another one. In epoch ms. */
   foldTo(untilMs: number, decideUntilMs: number): void {
-    const [until, decideUntil] = [untilMs - this.epoch(0), decideUntilMs - this.epoch(0)];
+    const until = untilMs - this.epoch(0);
+    const decideUntil = decideUntilMs - this.epoch(0);
     for (;;) {
       const seenAt = this.queued.due;
       const at = Math.min(seenAt, this.steps[0]?.at ?? Infinity);
@@ -180,7 +181,9 @@ export class Settlement<V, K> {
     this.queued.remove(trade);
     this.count -= 1;
     if (known.seenAt === undefined) {
-      Object.assign(known, { value, bytes, seenAt: since });
+      known.value = value;
+      known.bytes = bytes;
+      known.seenAt = since;
       this.setSlot(known, slot);
       this.review(known, since);
     } else {
