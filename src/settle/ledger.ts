@@ -76,10 +76,10 @@ export interface LedgerOptions<B, K> {
 export const ledger = <B, K>(options: LedgerOptions<B, K>): OperatorFunction<B, LedgerStep<K> | Gap | Watermark> => {
   const checked = { ...defaults, ...validated<LedgerOptions<B, K>>(options, { ...required, ...optional }) };
   checkRequired(checked, required);
-  const { fetchParent, scheduler } = checked;
+  const { fetchParent } = checked;
   return (source) =>
     defer(() => {
-      const chain = new Chain<B, K>(checked, () => scheduler.now());
+      const chain = new Chain<B, K>(checked);
       let isFilling = false;
       const fill$: Observable<Output<K>> = defer(() => {
         const child = isFilling ? undefined : chain.orphan;
@@ -98,19 +98,10 @@ export const ledger = <B, K>(options: LedgerOptions<B, K>): OperatorFunction<B, 
     });
 };
 
-const defaults = { depth: 64, maxHeld: 2, scheduler: asyncScheduler } as const;
-
+const defaults = { depth: 64, maxHeld: 2, scheduler: asyncScheduler as SchedulerLike };
 const required = { id: aFunction, parent: aFunction, height: aFunction, entries: aFunction };
-
-const optional = {
-  fetchParent: aFunction,
-  at: aFunction,
-  depth: positiveCount,
-  maxHeld: positiveCount,
-  scheduler: aScheduler,
-};
-
-type Checked<B, K> = LedgerOptions<B, K> & Readonly<Record<'depth' | 'maxHeld', number>>;
+const counts = { depth: positiveCount, maxHeld: positiveCount };
+const optional = { ...counts, fetchParent: aFunction, at: aFunction, scheduler: aScheduler };
 
 type Output<K> = LedgerStep<K> | Gap | Watermark;
 
@@ -123,13 +114,14 @@ interface Block<B, K> {
   isLate: boolean;
 }
 
+type Blocks<B, K> = readonly Block<B, K>[];
+
 /** The tree of the last blocks. It follows the highest, and holds those whose parent is missing. */
 class Chain<B, K> {
-  readonly #options: Checked<B, K>;
-  readonly #clock: () => number;
+  readonly #options: LedgerOptions<B, K> & Readonly<typeof defaults>;
   readonly #tree = new Map<unknown, Block<B, K>>();
   /** Blocks without a known parent, in the order of arrival. */
-  #held: readonly Block<B, K>[] = [];
+  #held: Blocks<B, K> = [];
   #tip: Block<B, K> | undefined;
   /** The height of the lowest block: the chain below it is unknown. */
   #lowest = Infinity;
@@ -138,9 +130,8 @@ class Chain<B, K> {
   #markedAt = -Infinity;
   #fetched = 0;
 
-  constructor(options: Checked<B, K>, clock: () => number) {
+  constructor(options: LedgerOptions<B, K> & Readonly<typeof defaults>) {
     this.#options = options;
-    this.#clock = clock;
   }
 
   /** The block whose parent is to be fetched. */
@@ -149,8 +140,8 @@ class Chain<B, K> {
   }
 
   receive(source: B): readonly Output<K>[] {
-    const { at, depth, maxHeld, fetchParent } = this.#options;
-    this.#now = Math.max(this.#now, at?.(source) ?? this.#clock());
+    const { at, scheduler, depth, maxHeld, fetchParent } = this.#options;
+    this.#now = Math.max(this.#now, at?.(source) ?? scheduler.now());
     const outputs = this.#accept(source, false);
     const mostHeld = fetchParent === undefined ? maxHeld : depth;
     // A branch that stays behind: what is followed is certain, what was missing is not.
@@ -162,11 +153,11 @@ class Chain<B, K> {
 
   /** Receives the parent that was fetched for a block, or what went wrong. */
   fill(child: B, parent: B | null | undefined, cause: unknown): readonly Output<K>[] {
-    const { at, id, depth } = this.#options;
+    const { at, id, scheduler, depth } = this.#options;
     const waiting = this.#held.find(({ source }) => source === child);
     // The parent has arrived on its own.
     if (waiting === undefined) return [];
-    if (at === undefined) this.#now = Math.max(this.#now, this.#clock());
+    if (at === undefined) this.#now = Math.max(this.#now, scheduler.now());
     this.#fetched += 1;
     const isRight = parent !== undefined && parent !== null && id(parent) === waiting.parent;
     return this.#marked(isRight && this.#fetched <= depth ? this.#accept(parent, true) : this.#giveUp(cause));
@@ -185,17 +176,15 @@ class Chain<B, K> {
     const [id, parent, height] = [idOf(source), parentOf(source), heightOf(source)];
     if (this.#tree.has(id) || this.#held.some((held) => held.id === id)) return [];
     const block = { source, id, parent, height, entries: entries(source), isLate };
-    // A block at the end of the tree is not below it, so its parent does not matter.
     if (this.#tip === undefined) this.#lowest = height;
-    else if (!this.#tree.has(parent) && height > this.#lowest) {
-      this.#held = [...this.#held, block];
-      return [];
-    }
-    return this.#attach(block);
+    // A block at the end of the tree is not below it, so its parent does not matter.
+    if (height <= this.#lowest || this.#tree.has(parent)) return this.#attach(block);
+    this.#held = [...this.#held, block];
+    return [];
   }
 
   /** Adds a block to the tree, and the held ones above it. Follows the highest of them. */
-  #attach(block: Block<B, K>): Output<K>[] {
+  #attach(block: Block<B, K>): LedgerStep<K>[] {
     const added = [block];
     for (const { id } of added) added.push(...this.#held.filter(({ parent }) => parent === id));
     this.#held = this.#held.filter((held) => !added.includes(held));
@@ -208,7 +197,7 @@ class Chain<B, K> {
     return tip.height >= (this.#tip?.height ?? -Infinity) ? this.#follow(tip) : [];
   }
 
-  #follow(tip: Block<B, K>): Output<K>[] {
+  #follow(tip: Block<B, K>): LedgerStep<K>[] {
     const [before, after] = [this.#branchOf(this.#tip), this.#branchOf(tip)];
     const added = [...after].filter((block) => !before.has(block)).reverse();
     const reverted = [...before].filter((block) => !after.has(block));
@@ -216,19 +205,14 @@ class Chain<B, K> {
     this.#tip = tip;
     this.#lowest = Math.max(this.#lowest, tip.height - this.#options.depth);
     for (const [id, { height }] of this.#tree) if (height < this.#lowest) this.#tree.delete(id);
-    if (reverted.length === 0) return added.map((block) => this.#step([block], 1));
-    return [{ ...this.#step(added, blocks), reverted: reverted.flatMap(({ entries }) => entries) }];
+    if (reverted.length === 0) return added.map((block) => this.#step([block]));
+    return [{ ...this.#step(added), reverted: entriesOf(reverted), ...(blocks !== 1 && { blocks }) }];
   }
 
-  #step(added: readonly Block<B, K>[], blocks: number): LedgerStep<K> {
-    return {
-      type: 'ledger',
-      at: this.#now,
-      confirmed: added.flatMap(({ entries }) => entries),
-      depth: this.#options.depth,
-      ...(blocks !== 1 && { blocks }),
-      ...(added.some(({ isLate }) => isLate) && { late: true }),
-    };
+  #step(added: Blocks<B, K>): LedgerStep<K> {
+    const isLate = added.some(({ isLate }) => isLate);
+    const step = { type: 'ledger', at: this.#now, confirmed: entriesOf(added), depth: this.#options.depth } as const;
+    return isLate ? { ...step, late: true } : step;
   }
 
   /** Returns a block and those below it, from the highest. */
@@ -245,7 +229,7 @@ class Chain<B, K> {
 
   /** The blocks between the tree and the held ones can't be had: begins a new tree with the highest held block. */
   #giveUp(cause: unknown): readonly Output<K>[] {
-    const doubted = [...this.#branchOf(this.#tip)].flatMap(({ entries }) => entries);
+    const doubted = entriesOf([...this.#branchOf(this.#tip)]);
     const gap = this.#gap(cause);
     let root = highestOf(this.#held);
     for (let below: typeof root | undefined = root; below !== undefined;) {
@@ -258,14 +242,16 @@ class Chain<B, K> {
     this.#tip = undefined;
     this.#lowest = root.height;
     this.#held = this.#held.filter((block) => block !== root);
-    const [first, ...more] = this.#attach(root) as LedgerStep<K>[];
+    const [first, ...more] = this.#attach(root) as [LedgerStep<K>];
     this.#held = [];
-    return [gap, { ...(first as LedgerStep<K>), doubted, gap, blocks }, ...more];
+    return [gap, { ...first, doubted, gap, blocks }, ...more];
   }
 }
 
+const entriesOf = <B, K>(blocks: Blocks<B, K>): readonly LedgerEntry<K>[] => blocks.flatMap(({ entries }) => entries);
+
 /** Returns the highest block, of two equal heights the later. */
-const highestOf = <B, K>(blocks: readonly Block<B, K>[]): Block<B, K> =>
+const highestOf = <B, K>(blocks: Blocks<B, K>): Block<B, K> =>
   blocks.reduce((best, each) => (each.height >= best.height ? each : best));
 
 const blocksMissing: Meaning = {

@@ -1,58 +1,13 @@
-import {
-  asyncScheduler,
-  defer,
-  endWith,
-  filter,
-  map,
-  merge,
-  NEVER,
-  type Observable,
-  type OperatorFunction,
-} from 'rxjs';
-import { repeat, type SchedulerLike, switchMap, takeUntil, timer } from 'rxjs';
-import type { ItemOf, NotInferred } from '../operators/items/item.js';
+import { concatAll, defer, endWith, filter, map, merge, NEVER, type Observable, type OperatorFunction } from 'rxjs';
+import { repeat, switchMap, takeUntil, timer } from 'rxjs';
 import { collect$ } from '../operators/items/collect.js';
+import type { ItemOf, NotInferred } from '../operators/items/item.js';
 import type { WindowSource } from '../operators/window/window.js';
 import type { ClusterLifecycleEvent, Gap, Watermark } from '../protocol/event.js';
-import { aFunction, aScheduler, checkRequired, clampMs, durationMs, objectWith } from '../protocol/validate.js';
-import { positiveCount, positiveMs, type Rule, validated } from '../protocol/validate.js';
+import { checkRequired, clampMs, objectWith } from '../protocol/validate.js';
 import { FromLedger, Join, over } from './join.js';
+import { settingsOf, type SettleOptions } from './options.js';
 import type { LedgerStep, Outcome } from './outcome.js';
-
-/** The options of {@link settle}. Durations are in ms of event time. */
-export interface SettleOptions<T, K, V = T> {
-  /** Returns the key of a trade, as the ledger has it, compared as by a `Map`; `undefined` if the item is no trade. */
-  readonly key: (item: T) => K | undefined;
-  /**
-   * Returns what only one trade can take, such as the sender with the nonce: `${from}:${nonce}`. Without it no trade is
-   * `replaced`.
-   */
-  readonly slot?: ((item: T) => unknown) | undefined;
-  /**
-   * Returns what an outcome carries. Memory is what you keep, so keep little. @defaultValue the item, with a copy of
-   * its bytes
-   */
-  readonly keep?: ((item: T) => V) | undefined;
-  /** How long a trade waits for the ledger. */
-  readonly withinMs: number;
-  /** How many blocks a trade waits for. The earlier of the two counts. @defaultValue `Infinity` */
-  readonly withinBlocks?: number | undefined;
-  /** How much later than its confirmation the feed may show a trade. @defaultValue 5 000 */
-  readonly graceMs?: number | undefined;
-  /**
-   * How long an outcome can be corrected, and how long before a confirmation the feed may have shown the trade. A
-   * trade that is shown again later than that is a new one. @defaultValue `withinMs`
-   */
-  readonly rememberMs?: number | undefined;
-  /** How late an item or a step may be in a stream that is not in order. It delays each outcome. @defaultValue 0 */
-  readonly allowedLatenessMs?: number | undefined;
-  /** The maximum number of trades: waiting for their time, for the ledger, or remembered. @defaultValue 100 000 */
-  readonly maxTrades?: number | undefined;
-  /** The maximum size of what they keep, in bytes. @defaultValue 64 MiB */
-  readonly maxBytes?: number | undefined;
-  /** The clock. @defaultValue `asyncScheduler` */
-  readonly scheduler?: SchedulerLike | undefined;
-}
 
 /**
  * Says what became of each trade of a feed: joins it with a ledger, by the time of both.
@@ -101,41 +56,17 @@ export const settle = <E, K, V = ItemOf<E>>(
   Exclude<Extract<NotInferred<E>, ClusterLifecycleEvent>, Watermark> | Gap | Watermark | Outcome<V, K>
 > => {
   checkRequired({ ledger$ }, { ledger$: objectWith('subscribe', 'an Observable of ledger steps') });
-  const checked = { ...defaults, ...validated<object>(options, rules) } as typeof defaults & typeof options;
-  checkRequired(checked, { key: rules.key, withinMs: rules.withinMs });
-  const { scheduler = asyncScheduler, rememberMs = checked.withinMs } = checked;
+  const settings = settingsOf(options);
   return ((source: Observable<unknown>) =>
     defer(() => {
-      const join = new Join<V, K>({ ...checked, rememberMs } as never, () => scheduler.now());
+      const join = new Join(settings);
       const wake$ = defer(() => {
         const waitMs = join.waitMs();
-        return waitMs === Infinity ? NEVER : timer(clampMs(Math.max(1, Math.ceil(waitMs))), scheduler);
+        return waitMs === Infinity ? NEVER : timer(clampMs(Math.max(1, Math.ceil(waitMs))), settings.scheduler);
       }).pipe(repeat());
       const fromLedger$ = ledger$.pipe(endWith(over)).pipe(map((value) => new FromLedger(value)));
       const both$ = merge(fromLedger$.pipe(takeUntil(join.isDecided$)), source.pipe(endWith(over)));
       const ticks = switchMap(() => wake$.pipe(filter(() => join.tick())));
-      return collect$(both$, join, ticks);
+      return collect$(both$, join, ticks).pipe(concatAll());
     })) as never;
 };
-
-const defaults = Object.freeze({
-  withinBlocks: Infinity,
-  graceMs: 5_000,
-  allowedLatenessMs: 0,
-  maxTrades: 100_000,
-  maxBytes: 64 * 1024 * 1024,
-} as const);
-
-const rules = {
-  key: aFunction,
-  slot: aFunction,
-  keep: aFunction,
-  withinMs: positiveMs,
-  withinBlocks: { allowed: 'a whole number, 1 or more, or Infinity', is: (v) => v === Infinity || positiveCount.is(v) },
-  graceMs: durationMs,
-  rememberMs: durationMs,
-  allowedLatenessMs: durationMs,
-  maxTrades: positiveCount,
-  maxBytes: positiveCount,
-  scheduler: aScheduler,
-} satisfies Readonly<Record<string, Rule>>;

@@ -10,6 +10,7 @@ import {
 } from '../protocol/feed-state.js';
 import { EventTime } from '../operators/items/event-time.js';
 import { timeOf } from '../operators/items/item.js';
+import type { Settings } from './options.js';
 import type { Because } from './outcome.js';
 
 /** How many gaps are kept. Beyond it the oldest two become one. */
@@ -25,27 +26,27 @@ export const withGaps = (gaps: readonly Gap[], more: readonly Gap[]): readonly G
 export class Side {
   readonly name: Because['side'];
   endedAt = Infinity;
-  readonly #latenessMs: number;
-  readonly #time: EventTime;
-  #state: FeedState = noFeed;
-  #holes: readonly Gap[] = [];
-  #begunAt = Infinity;
-  #lastAt = -Infinity;
+  private readonly latenessMs: number;
+  private readonly time: EventTime;
+  private state: FeedState = noFeed;
+  private holes: readonly Gap[] = [];
+  private begunAt = Infinity;
+  private lastAt = -Infinity;
 
-  constructor(name: Because['side'], latenessMs: number, clock: () => number) {
+  constructor(name: Because['side'], { allowedLatenessMs, scheduler }: Settings) {
     this.name = name;
-    this.#latenessMs = latenessMs;
-    this.#time = new EventTime(clock);
+    this.latenessMs = allowedLatenessMs;
+    this.time = new EventTime(() => scheduler.now());
   }
 
   /** Whether its connection is open, and every gap of it known. */
   get isOpen(): boolean {
-    return this.#state.open !== undefined && this.#state.unconfirmed === undefined;
+    return this.state.open !== undefined && this.state.unconfirmed === undefined;
   }
 
   /** Whether it is in an outage, or has just come back from one. */
   get isDown(): boolean {
-    return this.#state.outage !== undefined || this.#state.unconfirmed !== undefined;
+    return this.state.outage !== undefined || this.state.unconfirmed !== undefined;
   }
 
   get isOver(): boolean {
@@ -54,50 +55,50 @@ export class Side {
 
   /** The gaps that became known with the last event. */
   get gaps(): readonly Gap[] {
-    return this.#state.gaps;
+    return this.state.gaps;
   }
 
   /** Up to when it is complete, as of the last event or call of {@link now}. */
   get until(): number {
     if (this.isOver) return Infinity;
-    return this.#begunAt === Infinity ? -Infinity : this.#time.known() - this.#latenessMs;
+    return this.begunAt === Infinity ? -Infinity : this.time.known() - this.latenessMs;
   }
 
   /** Returns up to when it is complete. Reads the clock if the clock moves it. */
   now(): number {
-    if (this.#isClocked) this.#time.now();
+    if (this.isClocked) this.time.now();
     return this.until;
   }
 
   /** Returns whether it is complete up to a time, or will be without another event. */
   reaches(time: number): boolean {
-    return this.#isClocked || this.until >= time;
+    return this.isClocked || this.until >= time;
   }
 
   /** Returns how long until the clock reaches a time, in ms. */
   waitMs(time: number): number {
-    return this.until >= time ? 0 : this.#time.waitMs(time + this.#latenessMs);
+    return this.until >= time ? 0 : this.time.waitMs(time + this.latenessMs);
   }
 
   /** Records an item or a step, and returns its time. */
   item(value: unknown, ownTime: number | undefined): number {
-    const at = ownTime ?? this.#time.now();
+    const at = ownTime ?? this.time.now();
     // Most items have the time of the one before.
-    if (at !== this.#lastAt) this.#receive(value, at);
-    if (!this.isOpen || this.#state.gaps.length > 0) this.#follow(afterItem(this.#state, at));
+    if (at !== this.lastAt) this.receive(value, at);
+    if (!this.isOpen || this.state.gaps.length > 0) this.follow(afterItem(this.state, at));
     return at;
   }
 
   /** Records an event. Returns whether its holes have changed. */
   event(event: ClusterLifecycleEvent): boolean {
-    const { outage } = this.#state;
-    this.#follow(afterEvent(this.#state, event, this.#time.newestAt));
-    this.#receive(event, timeOf(event) as number);
-    return this.#state.gaps.length > 0 || this.#state.outage !== outage;
+    const { outage } = this.state;
+    this.follow(afterEvent(this.state, event, this.time.newestAt));
+    this.receive(event, timeOf(event) as number);
+    return this.state.gaps.length > 0 || this.state.outage !== outage;
   }
 
   end(): void {
-    this.endedAt = this.#begunAt === Infinity ? -Infinity : this.#time.now();
+    this.endedAt = this.begunAt === Infinity ? -Infinity : this.time.now();
   }
 
   /** Returns why it was not observed for all of a time, both ends included; `undefined` if it was. */
@@ -105,35 +106,35 @@ export class Side {
     const { name: side } = this;
     const gap = this.holeIn(from, to);
     if (gap !== undefined) return { side, why: 'gap', gap };
-    if (from < this.#begunAt) return { side, why: 'start' };
+    if (from < this.begunAt) return { side, why: 'start' };
     return to > this.endedAt ? { side, why: 'end' } : undefined;
   }
 
   holeIn(from: number, to: number): Gap | undefined {
-    const { outage, unconfirmed } = this.#state;
+    const { outage, unconfirmed } = this.state;
     const isIn = (gap: Gap): boolean => gap.from <= to && gap.to > from;
-    if (outage !== undefined && outage.from <= to && !isOfRelay(outage)) return gapUntil(outage, this.#time.known());
-    return unconfirmed !== undefined && isIn(unconfirmed) ? unconfirmed : this.#holes.find(isIn);
+    if (outage !== undefined && outage.from <= to && !isOfRelay(outage)) return gapUntil(outage, this.time.known());
+    return unconfirmed !== undefined && isIn(unconfirmed) ? unconfirmed : this.holes.find(isIn);
   }
 
   /** Forgets the holes before a time. */
   forget(before: number): void {
-    if (this.#holes.length > 0) this.#holes = this.#holes.filter(({ to }) => to >= before);
+    if (this.holes.length > 0) this.holes = this.holes.filter(({ to }) => to >= before);
   }
 
   /** Whether the clock moves its time, and not only its events. */
-  get #isClocked(): boolean {
-    return this.#begunAt < Infinity && !this.isOver && !this.#time.isWithoutClock;
+  get isClocked(): boolean {
+    return this.begunAt < Infinity && !this.isOver && !this.time.isWithoutClock;
   }
 
-  #receive(value: unknown, at: number): void {
-    this.#begunAt = Math.min(this.#begunAt, at);
-    this.#time.receive(value, at);
-    this.#lastAt = at;
+  private receive(value: unknown, at: number): void {
+    this.begunAt = Math.min(this.begunAt, at);
+    this.time.receive(value, at);
+    this.lastAt = at;
   }
 
-  #follow(state: FeedState): void {
-    this.#state = state;
-    if (state.gaps.length > 0) this.#holes = withGaps(this.#holes, state.gaps);
+  private follow(state: FeedState): void {
+    this.state = state;
+    if (state.gaps.length > 0) this.holes = withGaps(this.holes, state.gaps);
   }
 }

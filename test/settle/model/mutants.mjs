@@ -21,7 +21,7 @@ export const mutants = [
   {
     name: 'an outcome is forgotten before its block is deep enough',
     file: 'settle/settlement.ts',
-    find: ' && this.#decided.lowest <= deep',
+    find: ' && decided.lowest <= deep',
     replacement: '',
     seed: 19,
   },

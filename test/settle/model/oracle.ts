@@ -150,15 +150,17 @@ class Truth {
     const until = this.#actual.findLast((stay) => stay.key === key)?.to ?? -Infinity;
     const since = this.#delivered.filter(({ at }) => at >= until).map(({ what }) => what.id);
     if (new Set(since).size <= maxHeld) return true;
-    // Blocks of another branch may have arrived meanwhile, but it has no watermark while one waits.
-    const ids = new Set(this.#delivered.map(({ what }) => what.id));
+    // Blocks of another branch may have arrived meanwhile, but it has no watermark since one waits that isn't behind it.
     const lowest = this.#delivered[0]?.what.height ?? 0;
-    const held = [...ids].filter((id) => {
-      let each = this.#blockOf(id);
+    const ids = new Set(this.#delivered.map(({ what }) => what.id));
+    const lacksOne = ({ what }: At<Block>): boolean => {
+      let each: Block | undefined = what;
       while (each !== undefined && ids.has(each.id)) each = this.#blockOf(each.parent);
       return each !== undefined && each.height >= lowest;
-    });
-    return held.length > 0 && held.length <= maxHeld;
+    };
+    const tip = Math.max(...this.#delivered.filter((each) => !lacksOne(each)).map(({ what }) => what.height));
+    const held = this.#delivered.filter((each) => lacksOne(each) && each.what.height > tip - maxHeld);
+    return held.length > 0 && held[0]!.at <= until && new Set(held.map(({ what }) => what.id)).size <= maxHeld;
   }
 
   /** Returns when a feed without outages shows a trade, within the time around its confirmation that counts. */
