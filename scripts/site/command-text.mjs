@@ -2,8 +2,19 @@
 import { table } from '../../bench/lib/table.mjs';
 import { withPart } from './failure-text.mjs';
 
-/** Marks the names of flags and environment variables as code. */
-const withCode = (text) => text.replaceAll(/(?<![\w-])(--[a-z][a-z-]*|[A-Z]+(?:_[A-Z]+)+)/g, '`$1`');
+/** Marks flags, with their values, and environment variables as code. */
+const withCode = (text) =>
+  text.replaceAll(/(?<![\w-])(--[a-z][a-z-]*(?: (?:\d+[a-z]?|max)\b)?|[A-Z]+(?:_[A-Z]+)+)/g, '`$1`');
+
+/** Marks the actions of a command, such as `status`, as code. */
+const withActions = (text, argument) => {
+  if (argument?.name() !== 'action') return text;
+  const actions = argument.description
+    .replaceAll(/ or |[A-Z]+|,/g, ' ')
+    .trim()
+    .split(/ +/);
+  return text.replaceAll(new RegExp(`(?<![\\w-])(${actions.join('|')})(?![\\w-])`, 'g'), '`$1`');
+};
 
 /** A bar ends a cell, also in code. */
 const cell = (text) => text.replaceAll('|', '\\|');
@@ -14,10 +25,13 @@ const usageOf = (name, { argument }) => {
   return ['rx-trade-feed', name, '[options]', argumentText].filter(Boolean).join(' ');
 };
 
-const optionRows = ({ argument, options }) => [
-  ...(argument ? [[`\`${argument.name()}\``, withCode(cell(argument.description))]] : []),
-  ...Object.values(options).map(({ flags, description }) => [`\`${cell(flags)}\``, withCode(cell(description))]),
-];
+const optionList = ({ argument, options }) =>
+  [
+    ...(argument ? [[argument.name(), argument.description]] : []),
+    ...Object.values(options).map(({ flags, description }) => [flags, description]),
+  ]
+    .map(([name, description]) => `- \`${name}\`: ${withCode(description)}`)
+    .join('\n');
 
 const exampleLines = ({ examples }) =>
   examples.map(([line, effect]) => `# ${effect}\n${line.replaceAll(/\brx-trade-feed\b/g, 'npx rx-trade-feed')}`);
@@ -26,8 +40,8 @@ const exampleLines = ({ examples }) =>
 export const commandText = (name, spec) =>
   [
     `\`${usageOf(name, spec)}\``,
-    ...spec.description.map(withCode),
-    table(['argument or option', 'meaning'], optionRows(spec)),
+    ...spec.description.map((text) => withActions(withCode(text), spec.argument)),
+    optionList(spec),
     ['```bash', exampleLines(spec).join('\n\n'), '```'].join('\n'),
   ].join('\n\n');
 

@@ -74,18 +74,24 @@ export const failureHeading = (code, meanings) => {
   return shown.length === 1 && own.length === 1 ? `\`${code}\` (${kind} ${shown[0]})` : `\`${code}\``;
 };
 
-/** Returns rows of a failure table, with links to the pages of their codes. */
-export const failureList = (meanings) =>
+const linkTo = (code) => `[\`${code}\`](${code}.md)`;
+
+/** Returns the table in which a reader looks up a status or a close code: the rows that match one. */
+export const failureLookup = (meanings) =>
   table(
-    ['seen', 'code', 'what happened', 'verdict', 'what you do'],
-    meanings.map((row) => [
-      seenIn(row, meanings),
-      `[\`${row.code}\`](${row.code}.md)`,
-      row.meaning,
-      `\`${row.verdict}\``,
-      row.advice,
-    ]),
+    ['seen', 'when', 'code', 'verdict'],
+    meanings
+      .filter(({ status, closeCode }) => status !== undefined || closeCode !== undefined)
+      .map((row) => [seenIn(row, meanings), stageOf(row), linkTo(row.code), `\`${row.verdict}\``]),
   );
+
+/** Returns what each code of a failure table says, as a list with links to the pages of the codes. */
+export const failureList = (meanings) => {
+  const items = meanings.map(
+    ({ code, verdict, meaning, advice }) => `- ${linkTo(code)}, \`${verdict}\`: ${meaning} ${advice}`,
+  );
+  return [...new Set(items)].join('\n');
+};
 
 /** Returns a text in which the part between two marks is replaced. */
 export const withPart = (text, mark, part) => fillBetween(text, `<!-- ${mark} -->`, `<!-- /${mark} -->`, part);
@@ -118,5 +124,6 @@ export const failureIndex = (text, { service, relay, worker, cluster, log }) => 
     any: ofStage(service, undefined),
     ...{ relay, worker, cluster, log },
   };
-  return Object.entries(parts).reduce((page, [mark, meanings]) => withPart(page, mark, failureList(meanings)), text);
+  const lookup = withPart(text, 'lookup', failureLookup([...service, ...relay]));
+  return Object.entries(parts).reduce((page, [mark, meanings]) => withPart(page, mark, failureList(meanings)), lookup);
 };

@@ -18,6 +18,7 @@ export const subjectsOf = (account: string) => {
     beats: of('beats'),
     owner: of('owner'),
     standby: of('standby'),
+    /** A generation without a handshake: see `Notice`. */
     voided: of('voided'),
     evicted: of('evicted'),
     stop: of('stop'),

@@ -49,9 +49,9 @@ export const statusOf = (
 ): ClusterStatus => {
   const { settings, gen, known, refusal } = election;
   const { replica } = settings;
-  const own = ownerOf(election);
-  const owner = own ? replica : known.owner || undefined;
-  const generation = own?.gen ?? gen;
+  const ownership = ownerOf(election);
+  const owner = ownership ? replica : known.owner || undefined;
+  const generation = ownership?.gen ?? gen;
   const since = before?.owner === owner && before?.generation === generation ? before.since : Date.now();
   const cannotOwn = refusal && failure instanceof TradeFeedError ? failure : undefined;
   const next: ClusterStatus = { role: roleOf(election), replica, owner, generation, since, refused, cannotOwn };

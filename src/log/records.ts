@@ -144,8 +144,8 @@ export class Records {
     const { offset, log } = header;
     const place = placeOf(header);
     const isFirst = this.#place === undefined;
-    const wanted = isFirst && typeof from === 'object' && 'offset' in from ? from : undefined;
-    const before = this.#place ?? (wanted && { ...startOf(''), frames: NaN, ...wanted });
+    const requested = isFirst && typeof from === 'object' && 'offset' in from ? from : undefined;
+    const before = this.#place ?? (requested && { ...startOf(''), frames: NaN, ...requested });
     const isSameLog = (before?.log || log) === log;
     const next = before?.offset ?? offset;
     if (isFirst || offset > next || !isSameLog)

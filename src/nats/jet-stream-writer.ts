@@ -162,10 +162,10 @@ export class JetStreamWriter {
 
   /** Claims the end of the log with a message that has no records: from then on older writers are fenced. */
   async #open(): Promise<void> {
-    const { maxBytes, maxAgeMs, generation: own } = this.#settings;
+    const { maxBytes, maxAgeMs, generation: requested } = this.#settings;
     const { path } = this.#stream;
     await this.#persist(() => this.#stream.create(maxBytes, maxAgeMs));
-    for (let seen: number | undefined; ;) {
+    for (let lastSeq: number | undefined; ;) {
       const last = await this.#persist(() => this.#stream.last());
       const { seq = 0, header, bytes } = last;
       if (bytes !== undefined && header === undefined)
@@ -173,13 +173,13 @@ export class JetStreamWriter {
       this.#seq = seq;
       if (header?.run === this.#run) return;
       const { generation: newest = 0 } = header ?? {};
-      if (own !== undefined && own < newest) throw this.#fenced();
-      const generation = own ?? newest;
-      const isTooLate = seen !== undefined && seen !== seq && generation === newest;
+      if (requested !== undefined && requested < newest) throw this.#fenced();
+      const generation = requested ?? newest;
+      const isTooLate = lastSeq !== undefined && lastSeq !== seq && generation === newest;
       this.#release ??= await this.#stream.take('writer', generation);
       if (isTooLate || this.#release === undefined)
         throw new LogError('log-in-use', `The log ${path} has a writer already.`, { path });
-      seen = seq;
+      lastSeq = seq;
       this.#continue(header, generation);
       await this.#stream.append(this.#header, Buffer.alloc(0), seq).catch((error: unknown) => {
         if (!isAway(error) && !isConflict(error)) throw error;

@@ -226,13 +226,13 @@ const shareSource = (
     return of(true);
   };
   const shared$: Observable<RelayedEvent> = defer(() => {
-    const own = (connection = created());
+    const current = (connection = created());
     return source.pipe(
       filter(follow),
       // Calls `onStop` after the subscribers have received the error, because it may call `restart`.
       finalize(() => {
-        if (own.end === undefined) connection = created();
-        else if (own.end !== 'complete') onStop(own.end.error);
+        if (current.end === undefined) connection = created();
+        else if (current.end !== 'complete') onStop(current.end.error);
       }),
     );
   }).pipe(

@@ -64,15 +64,15 @@ export const messageOfFields = (id: string, fields: readonly Uint8Array[], last:
 export const messageOfStream = (message: RelayMessage, stream: string | undefined): RelayMessage => {
   if (stream === undefined) return message;
   const id = withStream(message.id, stream);
-  const own: RelayMessage = {
+  const ofStream: RelayMessage = {
     id,
     get data() {
       return message.data;
     },
   };
   const body = sseBytes(message).map((bytes) => bytes.subarray(idField(message.id).length));
-  written.set(own, [Buffer.from(idField(id)), ...body]);
-  return own;
+  written.set(ofStream, [Buffer.from(idField(id)), ...body]);
+  return ofStream;
 };
 
 /** Returns a message as bytes of Server-Sent Events. */

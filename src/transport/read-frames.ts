@@ -103,9 +103,9 @@ const emitWholeFrames = (bytes: Buffer, at: number, handler: FrameHandler): numb
     const start = heads[i] as number;
     const next = heads[i + 1] ?? end;
     if (handler.isClosed) return heads[i - 1] as number;
-    const own = kind ?? textKind(bytes.subarray(start, next));
-    if (own === undefined) return heads[i - 1] as number;
-    handler.frame(bytes, start, next, own);
+    const frameKind = kind ?? textKind(bytes.subarray(start, next));
+    if (frameKind === undefined) return heads[i - 1] as number;
+    handler.frame(bytes, start, next, frameKind);
   }
   return end;
 };
