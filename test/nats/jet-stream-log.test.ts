@@ -414,20 +414,56 @@ describeInstalled('nats', 'a log', () => {
 const permissions = ['$JS.API.>', '$KV.rtf-cursors.>', 'rtf.log.market', 'rtf.log.market.>', '_INBOX.>'];
 
 describeInstalled('nats', 'a log on a NATS server with permissions', () => {
+  let server: RealServer;
+  beforeAll(async () => {
+    const allowed = JSON.stringify(permissions);
+    const user = (name: string, publish: string, subscribe: string) =>
+      `{ user: ${name}, password: log, permissions: { publish: ${publish}, subscribe: ${subscribe} } }`;
+    const all = `{ allow: ">" }`;
+    const others = `{ allow: ">", deny: ["rtf.log.market.writer", "rtf.log.market.consumer.db"] }`;
+    const users = [user('log', allowed, allowed), user('mute', others, all), user('deaf', all, others)];
+    server = await startServer('nats', `authorization { users = [${users.join()}] }`);
+  });
+  afterAll(() => server.stop());
+  const logOf = async (user: string, name = 'market') =>
+    jetStreamLog(await server.nats({ user, pass: 'log' }), { name });
+
   it('needs those of the guide', async () => {
-    const subjects = JSON.stringify(permissions);
-    await using server = await startServer(
-      'nats',
-      `authorization { users = [{ user: log, password: log, permissions: { publish: ${subjects}, subscribe: ${subjects} } }] }`,
-    );
-    const log = jetStreamLog(await server.nats({ user: 'log', pass: 'log' }), { name: 'market' });
+    const log = await logOf('log');
     await append(log, [opened(), frame(1)]);
     await lastValueFrom(log.consume$('db', () => Promise.resolve()).pipe(take(1)));
     expect(await log.committed('db')).toMatchObject({ offset: 2 });
-    const refused = jetStreamLog(await server.nats({ user: 'log', pass: 'log' }), { name: 'other' });
-    await expect(append(refused, [opened()])).rejects.toMatchObject({ code: 'log-write-failed' });
     const guide = readFileSync('docs/log.md', 'utf8').replace(/\s+/g, ' ');
     for (const subject of permissions) expect(guide).toContain(`\`${subject}\``);
+  });
+
+  const refusal = (role: string) => ({
+    code: 'log-write-failed',
+    path: 'RTF_LOG_market',
+    message: expect.stringMatching(
+      `^NATS refuses the subject rtf\\.log\\.market\\.${role}, .* Give the user permission .* rtf\\.log\\.market\\.>\\.`,
+    ),
+  });
+
+  it.each(['mute', 'deaf'])('refuses a writer and a consumer whose role others could not see: %s', async (user) => {
+    const log = await logOf(user);
+    await expect(append(log, [opened(2_000)])).rejects.toMatchObject(refusal('writer'));
+    const consumed = lastValueFrom(log.consume$('db', () => Promise.resolve()));
+    await expect(consumed).rejects.toMatchObject(refusal('consumer\\.db'));
+  });
+
+  it('keeps its writer when another one may not ask for it', async () => {
+    const log = await logOf('log');
+    const writer = write(log);
+    const reader = follow(log);
+    writer.send(opened(2_000), frame(2, 2_001));
+    await waitFor(() => textsOf(reader.records).includes('{"n":2}'));
+    await expect(append(await logOf('mute'), [])).rejects.toMatchObject(refusal('writer'));
+    writer.send(frame(3, 2_002));
+    await writer.end();
+    await waitFor(() => textsOf(reader.records).includes('{"n":3}'));
+    reader.stop();
+    expect(writer.errors).toEqual([]);
   });
 });
 
