@@ -59,7 +59,7 @@ const isALog = (open: () => readonly FeedLog[], options: AppendOptions = {}): vo
       [{ offset: 200 }, 200],
       [{ time: 1_133 }, 133],
       [{ time: 0 }, 0],
-      [(records[149] as { position: object }).position, 150],
+      [(records[149] as { position: never }).position, 150],
     ] as const) {
       const found = await all(log, { from: place });
       expect(found[0]).toMatchObject({ type: 'opened' });

@@ -6,7 +6,7 @@ import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { lastValueFrom, take } from 'rxjs';
 import type { LogError, LogRecord } from '../../src/log/index.js';
-import { headerLine } from '../../src/log/lines.js';
+import { headerLine, type LogPosition } from '../../src/log/lines.js';
 import { jetStreamLog } from '../../src/nats/index.js';
 import { describeInstalled, type RealServer, startServer } from '../cluster/support/real-server.js';
 import {
@@ -311,7 +311,9 @@ describeInstalled('nats', 'a log on a NATS server that fails', () => {
     const { server, reader, log, other, writer } = await setUp();
     await using _ = server;
     await lastValueFrom(other.consume$('db', done).pipe(take(1)));
-    const { position } = reader.records.find((record) => record.type === 'frame')! as never as { position: object };
+    const { position } = reader.records.find((record) => record.type === 'frame')! as never as {
+      position: LogPosition;
+    };
     await server.broker.kill();
     server.broker.wipe();
     await server.broker.start();
