@@ -1,12 +1,12 @@
 // Runs seeds of the simulation in threads, in blocks, with a line of progress for each minute.
 import { isMainThread, parentPort, Worker } from 'node:worker_threads';
-import { addSums, noSums, runSeeds, simulation } from '../../test/log/simulation/run-seeds.mjs';
+import { addSums, noSums, runSeeds, simulation } from '../../test/support/simulation.mjs';
 
 const blockRuns = 100;
 const progressMs = 60_000;
 
 if (!isMainThread) {
-  const { simulate } = await simulation();
+  const { simulate } = await simulation('log');
   parentPort.on('message', async ({ from, count }) => parentPort.postMessage(await runSeeds(simulate, from, count)));
 }
 

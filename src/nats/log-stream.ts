@@ -8,6 +8,7 @@ import {
 } from '@nats-io/jetstream';
 import {
   ConnectionError,
+  type Msg,
   nanos,
   type NatsConnection,
   PermissionViolationError,
@@ -16,6 +17,7 @@ import {
 } from '@nats-io/transport-node';
 import { setTimeout } from 'node:timers/promises';
 import { type Header, headerLine, type Place, readHeader, startOf } from '../log/lines.js';
+import { LogError } from '../log/log-error.js';
 import { placeOf, type Tip } from '../log/segments.js';
 
 /** The header of a message. `boot` is the server at which it was written: another one may have lost the newest messages. */
@@ -137,14 +139,35 @@ export class LogStream {
   async take(role: string, generation = 0): Promise<(() => void) | undefined> {
     const subject = `${this.#subject}.${role}`;
     // Nobody answers: the role is free, or its holder is cut off. What that one stores or commits next is refused, so it learns of it.
-    const holder = await this.#connection.request(subject, '', { timeout: timeoutMs }).catch(() => undefined);
+    const holder = await this.#ask(subject);
     if (holder !== undefined && Number(holder.string()) >= generation) return undefined;
+    let refusal: Error | null = null;
     const subscription = this.#connection.subscribe(subject, {
       callback: (error, message) => {
-        if (!error) message.respond(String(generation));
+        if (error) refusal = error;
+        else message.respond(String(generation));
       },
     });
+    // A server that refuses the subscription says so before it answers this: others could not see that the role is taken.
+    await this.#ask(subject);
+    if (refusal !== null) throw this.#refused(subject, refusal);
     return () => subscription.unsubscribe();
+  }
+
+  async #ask(subject: string): Promise<Msg | undefined> {
+    try {
+      return await this.#connection.request(subject, '', { timeout: timeoutMs });
+    } catch (error) {
+      if (isRefused(error)) throw this.#refused(subject, error);
+      return undefined;
+    }
+  }
+
+  #refused(subject: string, cause: unknown): LogError {
+    const problem =
+      `NATS refuses the subject ${subject}, by which the processes of a log see each other. ` +
+      `Give the user permission to publish and to subscribe to ${this.#subject}.>.`;
+    return new LogError('log-write-failed', problem, { path: this.path, cause });
   }
 
   /** Tells the readers where the log ends: it wakes them, and says that the writer lives. */
@@ -190,14 +213,17 @@ const tipIn = (text: string): Tip | undefined => {
 
 const disconnected = (): Error => new ConnectionError('NATS is disconnected');
 
+/** Whether the user has no permission. */
+const isRefused = (error: unknown): boolean =>
+  [error, (error as Error).cause].some((each) => each instanceof PermissionViolationError);
+
 const awayErrors = [TimeoutError, RequestError, ConnectionError];
 
 /** Whether a server may answer the same request later. */
 export const isAway = (error: unknown): boolean => {
-  const { cause } = error as Error;
-  if (cause instanceof PermissionViolationError) return false;
+  if (isRefused(error)) return false;
   if (error instanceof JetStreamApiError) return error.status === 503;
-  return [error, cause].some((each) => awayErrors.some((type) => each instanceof type));
+  return [error, (error as Error).cause].some((each) => awayErrors.some((type) => each instanceof type));
 };
 
 export const isConflict = (error: unknown): boolean =>

@@ -1,39 +1,17 @@
 import { describe, expect, it } from '@jest/globals';
-import { execFile } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
 import { cases, isAllCases } from '../support/cases.js';
+import { runMutants, runSeeds } from '../support/simulations.js';
 import { explore, type ExploreOptions } from './simulation/explore.js';
 import { faults } from './simulation/faults.js';
 import { type Run, type RunOptions, simulate } from './simulation/simulate.js';
 
 /** Runs seeds, and fails with the timeline of the first one that the observer objects to. */
-const simulated = (from: number, count: number, options: RunOptions = {}): readonly Run[] => {
-  const runs: Run[] = [];
-  for (let seed = from; seed < from + count; seed += 1) {
-    const { timeline, ...run } = simulate(seed, options);
-    if (run.violations.length > 0) throw new Error([`Seed ${seed}:`, ...run.violations, ...timeline].join('\n'));
-    runs.push({ ...run, timeline: [] });
-  }
-  return runs;
-};
-
-/** Runs a program of the folder `programs` outside jest, where no coverage slows it down. Returns what it prints. */
-const runProgram = async (name: string, ...args: readonly string[]): Promise<unknown> => {
-  const program = fileURLToPath(new URL(`programs/${name}`, import.meta.url));
-  const { stdout } = await promisify(execFile)(process.execPath, [program, ...args], { maxBuffer: 2 ** 24 });
-  return JSON.parse(stdout) as unknown;
-};
-
-interface Sums {
-  readonly bad: number;
-  readonly runs: number;
-  readonly stopped: number;
-  readonly takeovers: number;
-  readonly frames: number;
-  readonly faults: Readonly<Record<string, number>>;
-  readonly timelines: readonly string[];
-}
+const simulated = (count: number, options: RunOptions): readonly Run[] =>
+  Array.from({ length: count }, (_, n) => {
+    const { timeline, ...run } = simulate(n + 1, options);
+    if (run.violations.length > 0) throw new Error([`Seed ${n + 1}:`, ...run.violations, ...timeline].join('\n'));
+    return { ...run, timeline: [] };
+  });
 
 // A slow machine with coverage needs much longer than the 5 s of a fast one.
 const limitMs = 300_000;
@@ -65,13 +43,13 @@ describe('the election in virtual time, with random faults', () => {
   it(
     `has one owner in the end, stops only for another client, and reports each loss: ${runs} seeds`,
     async () => {
-      const sums = (await runProgram('run-seeds.mjs', '1', `${runs}`)) as Sums;
-      expect(sums.timelines.join('\n\n')).toBe('');
-      expect(sums).toMatchObject({ runs, bad: 0 });
-      expect(Object.keys(sums.faults).sort()).toEqual(Object.keys(faults).sort());
-      expect(sums.stopped).toBeGreaterThan(runs / 10);
-      expect(sums.takeovers).toBeGreaterThan(runs / 10);
-      expect(sums.frames).toBeGreaterThan(50 * runs);
+      const { timelines, bad, faults: times, counts } = await runSeeds('cluster', 1, runs);
+      expect(timelines.join('\n\n')).toBe('');
+      expect(bad).toBe(0);
+      expect(Object.keys(times).sort()).toEqual(Object.keys(faults).sort());
+      expect(counts['isStopped']).toBeGreaterThan(runs / 10);
+      expect(counts['takeovers']).toBeGreaterThan(runs / 10);
+      expect(counts['frames']).toBeGreaterThan(50 * runs);
     },
     limitMs,
   );
@@ -79,7 +57,7 @@ describe('the election in virtual time, with random faults', () => {
   it(
     'keeps its owner when the engine is away and has lost all data',
     () => {
-      const runs = simulated(1, cases(100), { faultNames: ['engine away', 'store wiped'], foreign: 'none' });
+      const runs = simulated(cases(100), { faultNames: ['engine away', 'store wiped'], foreign: 'none' });
       expect(runs.filter(({ takeovers }) => takeovers > 0)).toEqual([]);
     },
     limitMs,
@@ -88,7 +66,7 @@ describe('the election in virtual time, with random faults', () => {
   it(
     'stops for a foreign client that keeps reconnecting, and does not fight it',
     () => {
-      for (const { isStopped } of simulated(1, cases(100), { faultNames: ['hand-over'], foreign: 'stubborn' }))
+      for (const { isStopped } of simulated(cases(100), { faultNames: ['hand-over'], foreign: 'stubborn' }))
         expect(isStopped).toBe(true);
     },
     limitMs,
@@ -102,12 +80,9 @@ describe('the election in virtual time, with random faults', () => {
 it(
   'detects each rule that is broken on purpose',
   async () => {
-    const results = (await runProgram('run-mutants.mjs')) as readonly {
-      readonly name: string;
-      readonly seed?: number;
-    }[];
+    const results = await runMutants('cluster');
     expect(results.length).toBeGreaterThanOrEqual(isAllCases ? 24 : 8);
-    expect(results.filter(({ seed }) => seed === undefined)).toEqual([]);
+    expect(results.filter(({ violations }) => violations.length === 0)).toEqual([]);
   },
   limitMs,
 );

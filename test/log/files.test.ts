@@ -32,6 +32,11 @@ describe('a file as a log', () => {
     ]);
   });
 
+  it('may have lines of a later version, which are skipped', async () => {
+    writeFileSync(path(), '{"type":"new"}\n');
+    expect(await verifyLog(path())).toMatchObject({ records: 0, damaged: [] });
+  });
+
   it('can be read compressed', async () => {
     writeFileSync(path('x.ndjson.gz'), gzipSync(lines(1, 2)));
     expect(await read('x.ndjson.gz')).toEqual(['0:1', '1:2']);

@@ -1,22 +1,12 @@
 import { describe, expect, it } from '@jest/globals';
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
-import { firstValueFrom, skipWhile, Subject } from 'rxjs';
+import { firstValueFrom, skipWhile } from 'rxjs';
 import { feedLog, inspectLog, LogError, verifyLog } from '../../src/log/index.js';
 import { toLogError } from '../../src/log/log-error.js';
 import { frameIn, isOther, Lines, readHeader, readRecord, scan } from '../../src/log/lines.js';
-import { gapOf, opened } from '../operators/stream.js';
-import { Frame } from '../../src/protocol/frame.js';
-import { path as pathOf, write } from './support.js';
-
-const frame = (n: number) => new Frame('market', Buffer.from(`{"n":${n}}`), false, 1_000 + n, 1);
-
-const segments = () =>
-  readdirSync(pathOf())
-    .filter((name) => name.includes('.ndjson'))
-    .sort()
-    .map((name) => join(pathOf(), name));
+import { gapOf } from '../operators/stream.js';
+import { done, frame, frames, opened, path as pathOf, segments, startWriter, write } from './support.js';
 
 describe('inspectLog', () => {
   it('shows an empty folder as a log without records', async () => {
@@ -25,25 +15,25 @@ describe('inspectLog', () => {
       ...{ log: undefined, segments: [], offset: 0, end: 0, frames: 0, bytes: 0, from: undefined, to: undefined },
       ...{ writer: undefined, consumers: [] },
     });
-    mkdirSync(join(pathOf(), 'cursors'));
+    mkdirSync(pathOf('market/cursors'));
     expect((await inspectLog(pathOf())).consumers).toEqual([]);
   });
 
   it.each([inspectLog, verifyLog])('rejects with a LogError if there is no such folder: %p', async (read) => {
-    const path = join(pathOf(), 'missing');
+    const path = pathOf('missing');
     await expect(read(path)).rejects.toThrow(LogError);
     await expect(read(path)).rejects.toMatchObject({ path });
   });
 
   it('shows segments, the writer, and how far each consumer is behind', async () => {
-    await write([opened(1_000), ...Array.from({ length: 200 }, (_, n) => frame(n))], {
+    await write([opened(), ...frames(0, 200)], {
       segmentBytes: 4_000,
       maxAgeMs: 1e9,
     });
     const consume = (name: string, until: number) =>
       firstValueFrom(
         feedLog(pathOf())
-          .consume$(name, () => Promise.resolve(), { maxBatch: 10, from: 'earliest' })
+          .consume$(name, done, { maxBatch: 10 })
           .pipe(skipWhile(({ committed }) => committed < until)),
       );
     await consume('done', 201);
@@ -61,7 +51,7 @@ describe('inspectLog', () => {
   });
 
   it('reads a last segment that is compressed, and one whose header is damaged', async () => {
-    await write([opened(1_000), frame(1)]);
+    await write([opened(), frame(1)]);
     const [path] = segments();
     const bytes = readFileSync(path!);
     writeFileSync(`${path}.gz`, gzipSync(bytes));
@@ -71,35 +61,42 @@ describe('inspectLog', () => {
     writeFileSync(path!, bytes.toString().replace('"type":"segment"', '"type":"sediment"'));
     expect(await inspectLog(pathOf())).toMatchObject({ frames: 0, segments: [{ offset: 0, from: 1_000, to: 1_001 }] });
   });
+
+  it('shows a writer that is running', async () => {
+    const { send, end } = startWriter(feedLog(pathOf()));
+    send(opened());
+    expect((await inspectLog(pathOf())).writer).toMatchObject({ closed: false, isRunning: true });
+    await end();
+  });
+
+  it('shows segments that are damaged or empty, and consumers before their first commit', async () => {
+    await write([opened(), ...frames(0, 100)], { segmentBytes: 2_000 });
+    const [first, second, third] = segments();
+    writeFileSync(second!, 'damaged\n');
+    writeFileSync(third!, '');
+    writeFileSync(segments().at(-1)!, '');
+    mkdirSync(pathOf('market/cursors'));
+    writeFileSync(pathOf('market/cursors/db.json'), '');
+    const { segments: shown, end, consumers } = await inspectLog(pathOf());
+    expect(shown.slice(0, 3)).toMatchObject([
+      { path: first, frames: 0, from: 1_000 },
+      { path: second, frames: 0, from: undefined, to: undefined },
+      { path: third, frames: 0, bytes: 0 },
+    ]);
+    expect(shown.at(-1)).toMatchObject({ end, frames: 0, bytes: 0 });
+    expect(consumers).toEqual([{ name: 'db', position: undefined, behind: end, behindMs: 0 }]);
+  });
+
+  it('shows how far consumers are behind in a log without records', async () => {
+    mkdirSync(pathOf('market/cursors'), { recursive: true });
+    writeFileSync(pathOf('market/cursors/db.json'), '{"offset":3}');
+    expect((await inspectLog(pathOf())).consumers).toMatchObject([{ name: 'db', behind: 0, behindMs: 0 }]);
+  });
 });
 
-it('inspectLog shows a writer that is running', async () => {
-  const source = new Subject<unknown>();
-  const subscription = source.pipe(feedLog(pathOf()).append()).subscribe();
-  source.next(opened(1_000));
-  expect((await inspectLog(pathOf())).writer).toMatchObject({ closed: false, isRunning: true });
-  subscription.unsubscribe();
-});
-
-describe('feedLog', () => {
-  it.each([undefined, '', 5])('refuses %p as a path, before any I/O', (path) => {
-    expect(() => feedLog(path as string)).toThrow('`path`');
-  });
-
-  it.each(['', '../other', 5])('refuses %p as the name of a consumer', (name) => {
-    expect(() => feedLog(pathOf()).consume$(name as string, () => Promise.resolve())).toThrow('`name`');
-  });
-
-  it('reads from the earliest record, and goes on, by default', async () => {
-    await write([opened(1_000), frame(1)]);
-    const reader = feedLog(pathOf()).read()[Symbol.asyncIterator]();
-    const { value } = (await reader.next()) as { value: readonly { offset?: number }[] };
-    expect(value.map(({ offset }) => offset).slice(0, 2)).toEqual([0, 1]);
-    expect(await reader.return?.()).toMatchObject({ done: true });
-  });
-
-  it('uses the compressed copy if a compression was killed before it removed the plain one', async () => {
-    await write([opened(1_000), ...Array.from({ length: 50 }, (_, n) => frame(n))], { segmentBytes: 2_000 });
+describe('a compression that was killed', () => {
+  it('has left a copy that is used in place of the plain segment', async () => {
+    await write([opened(), ...frames(0, 50)], { segmentBytes: 2_000 });
     const [path] = segments();
     writeFileSync(`${path}.gz`, gzipSync(readFileSync(path!)));
     const [first] = (await inspectLog(pathOf())).segments;
@@ -109,9 +106,9 @@ describe('feedLog', () => {
     expect(await verifyLog(pathOf())).toMatchObject({ frames: 51, damaged: [] });
   });
 
-  it('removes what a compression that was killed has left', async () => {
-    await write([opened(1_000), frame(1)]);
-    writeFileSync(join(pathOf(), '0000000000000000.ndjson.gz.tmp'), 'half');
+  it('has left a part of a copy, which the next writer removes', async () => {
+    await write([opened(), frame(1)]);
+    writeFileSync(pathOf('market/0000000000000000.ndjson.gz.tmp'), 'half');
     await write([opened(2_000), frame(2)], { compress: true });
     expect(readdirSync(pathOf()).filter((name) => name.endsWith('.tmp'))).toEqual([]);
     expect(await inspectLog(pathOf())).toMatchObject({ frames: 2, end: 5 });
@@ -120,7 +117,7 @@ describe('feedLog', () => {
 
 describe('verifyLog', () => {
   it('names each line that is damaged, counts the bytes of a torn one, and reports its progress', async () => {
-    await write([opened(1_000), frame(1), gapOf(1_001, 1_002), { ...gapOf(1_002, 1_003), missed: 7 }, frame(4)]);
+    await write([opened(), frame(1), gapOf(1_001, 1_002), { ...gapOf(1_002, 1_003), missed: 7 }, frame(4)]);
     const [path] = segments();
     const progress: number[] = [];
     const whole = await verifyLog(pathOf(), ({ records }) => progress.push(records));
@@ -144,15 +141,10 @@ describe('verifyLog', () => {
 });
 
 it.each([
-  ['text that is no JSON', 'x'],
-  ['bytes that are not UTF-8', undefined],
-  ['a number', '5'],
-  ['null', 'null'],
-  ['a record', '{"offset":0,"type":"opened"}'],
-  ['an offset that is not a whole number', '{"offset":0.5,"type":"segment"}'],
-  ['fields that are missing', '{"offset":0,"type":"segment","log":"a"}'],
-  ['a state that is no list', '{"offset":0,"type":"segment","frames":0,"holes":0,"log":"a","boot":"b","state":{}}'],
-])('takes no header from %s', (_what, line) => {
+  ...['x', undefined, '5', 'null', '{"offset":0,"type":"opened"}', '{"offset":0.5,"type":"segment"}'],
+  '{"offset":0,"type":"segment","log":"a"}',
+  '{"offset":0,"type":"segment","frames":0,"holes":0,"log":"a","boot":"b","state":{}}',
+])('the line %s is no header of a segment', (line) => {
   expect(readHeader(line)).toBeUndefined();
 });
 
@@ -167,6 +159,7 @@ describe('a line of a log', () => {
     ['an event without its fields', '{"offset":1,"type":"opened"}'],
     ['a line that is cut off', '{"offset":1,"type":"opened","at":5'],
     ['a line of another program', '{"level":"info"}'],
+    ['a time that no date has', '{"offset":1,"at":9e99,"type":"opened","feed":"market","connection":1}'],
   ])('is no record: %s', (_what, line) => {
     expect(scanned(line)).toBeUndefined();
     expect(readRecord(line)).toBeUndefined();
@@ -179,6 +172,7 @@ describe('a line of a log', () => {
     ['with other fields at the end', '"isBinary":false,"encoding":"utf8","data":"x","more":1}', 'x'],
     ['in another order', '"encoding":"utf8","isBinary":false,"data":"x"}', 'x'],
     ['whose payload is no text', '"isBinary":false,"encoding":"utf8","data":5}', undefined],
+    ['with a time that no date has', '"isBinary":false,"encoding":"utf8","data":"x","receivedAt":9e99}', undefined],
     ['whose payload is damaged', '"isBinary":false,"encoding":"utf8","data":"\\x"}', undefined],
   ])('has a frame %s', (_what, rest, text) => {
     const frameOf = (line: string) => {
@@ -217,26 +211,12 @@ describe('a line of a log', () => {
   });
 });
 
-describe('toLogError', () => {
-  it.each([
-    [new Error('the cable is out'), 'the cable is out.'],
-    [Object.assign(new Error('x'), { code: 'ENOSPC' }), 'no space is left on the disk.'],
-    [Object.assign(new Error('odd'), { code: 'EODD' }), 'odd.'],
-  ])('says what happened: %s', (cause, words) => {
-    expect(toLogError('read', 'p', cause)).toMatchObject({ code: 'log-corrupt', path: 'p', cause });
-    expect(toLogError('write', 'p', cause).code).toBe('log-write-failed');
-    expect(toLogError('write', 'p', cause).message).toContain(`Can't write the log p: ${words}`);
-  });
-
-  it('returns a LogError unchanged', () => {
-    const error = toLogError('read', 'p', new Error('x'));
-    expect(toLogError('write', 'q', error)).toBe(error);
-  });
-});
-
-it('consume$ reports that it is not behind in a log whose writer file is gone', async () => {
-  await write([opened(1_000), frame(1)]);
-  rmSync(join(pathOf(), 'writer.json'));
-  const consumer = feedLog(pathOf()).consume$('any', () => Promise.resolve(), { from: 'earliest' });
-  expect(await firstValueFrom(consumer)).toMatchObject({ behind: 0, behindMs: 0 });
+it('a LogError says what the system reports, and stays as it is', () => {
+  const full = Object.assign(new Error('x'), { code: 'ENOSPC' });
+  const error = toLogError('write', 'p', full);
+  expect(error).toMatchObject({ code: 'log-write-failed', path: 'p', cause: full });
+  expect(error.message).toContain("Can't write the log p: no space is left on the disk.");
+  expect(toLogError('write', 'q', error)).toBe(error);
+  const other = toLogError('read', 'p', Object.assign(new Error('odd'), { code: 'EODD' }));
+  expect(other).toMatchObject({ code: 'log-corrupt', message: expect.stringContaining("Can't read the log p: odd.") });
 });

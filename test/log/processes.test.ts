@@ -8,6 +8,7 @@ import { promisify } from 'node:util';
 import { lastValueFrom, Subject, toArray } from 'rxjs';
 import { feedLog, type LogError, type LogRecord } from '../../src/log/index.js';
 import { Frame } from '../../src/protocol/frame.js';
+import { describeInstalled } from '../cluster/support/real-server.js';
 import { bundledPrograms } from '../support/bundled-programs.js';
 import { isAllCases } from '../support/cases.js';
 import { waitFor } from '../support/wait-for.js';
@@ -36,20 +37,34 @@ const fresh = (): string => {
 
 const limitMs = 300_000;
 
+const rounds = isAllCases ? 12 : 2;
+
+/** Runs rounds of kills, and returns how often each was done. */
+const kill = async (engine: 'folder' | 'nats', seed: number) => {
+  const [main = '', ...others] = ['kill-rounds.mjs', 'writer.mjs', 'consumer.mjs'].map(program);
+  const args = [main, engine, fresh(), ...others, `${rounds}`, `${seed}`];
+  // On timeout it gets SIGTERM, and ends the processes it has started.
+  const { stdout } = await promisify(execFile)(process.execPath, args, { timeout: 240_000 });
+  const { violations, ...sums } = JSON.parse(stdout) as Readonly<Record<string, number>> & { violations: unknown };
+  expect(violations).toEqual([]);
+  expect(sums).toMatchObject({ writerKills: rounds });
+  expect(sums['stops']).toBeGreaterThan(0);
+  expect(sums['consumerKills']).toBeGreaterThan(0);
+  return sums;
+};
+
+describeInstalled('nats', 'processes that are killed and stopped, and a NATS server that is killed', () => {
+  it(
+    'lose no record that a reader has received, repeat none, and skip none in a consumer',
+    async () => expect((await kill('nats', 1))['serverKills']).toBeGreaterThan(0),
+    limitMs,
+  );
+});
+
 describe('processes that are killed and stopped', () => {
   it(
     'lose no record that a reader has received, repeat none, and skip none in a consumer',
-    async () => {
-      const args = [program('kill-rounds.mjs'), fresh(), program('writer.mjs'), program('consumer.mjs')];
-      const rounds = isAllCases ? '12' : '4';
-      // On timeout it gets SIGTERM, and ends the processes it has started.
-      const { stdout } = await promisify(execFile)(process.execPath, [...args, rounds, '2'], { timeout: 240_000 });
-      const result = JSON.parse(stdout) as Record<string, unknown>;
-      expect(result['violations']).toEqual([]);
-      expect(result).toMatchObject({ kills: Number(rounds) });
-      expect(Number(result['stops'])).toBeGreaterThan(0);
-      expect(Number(result['consumerKills'])).toBeGreaterThan(0);
-    },
+    () => kill('folder', 2),
     limitMs,
   );
 

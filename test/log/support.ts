@@ -1,9 +1,9 @@
 import { afterEach, beforeEach } from '@jest/globals';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { from, lastValueFrom, toArray } from 'rxjs';
-import type { AppendOptions, LogRecord, ReadOptions } from '../../src/log/index.js';
+import { from, lastValueFrom, Subject, toArray } from 'rxjs';
+import type { AppendOptions, FeedLog, LogError, LogRecord, ReadOptions } from '../../src/log/index.js';
 import { feedLog } from '../../src/log/index.js';
 import { Frame } from '../../src/protocol/frame.js';
 
@@ -15,36 +15,74 @@ afterEach(() => rmSync(folder, { recursive: true }));
 
 /** Returns a path in a folder that each test has for itself. */
 export const path = (name = 'market'): string => join(folder, name);
+/** The paths of the segments of the log `market`. */
+export const segments = (): readonly string[] =>
+  readdirSync(path())
+    .filter((name) => name.includes('.ndjson'))
+    .sort()
+    .map((name) => join(path(), name));
 
-/** Frames whose payloads have their number, 10 ms apart from 1 000 ms on. */
-export const frame = (n: number, at = 1_000 + n * 10): Frame =>
-  new Frame('market', Buffer.from(`{"n":${n}}`), false, at, 1);
+/** A frame whose payload has its number, at 1 000 ms plus its number. */
+export const frame = (n: number, at = 1_000 + n): Frame => new Frame('market', Buffer.from(`{"n":${n}}`), false, at, 1);
 export const frames = (begin: number, end: number): readonly Frame[] =>
   Array.from({ length: end - begin }, (_, n) => frame(begin + n));
 export const opened = (at = 1_000) => ({ type: 'opened', at, feed: 'market', connection: 1 }) as const;
+export const done = (): Promise<void> => Promise.resolve();
 
+export const append = (log: FeedLog, events: readonly unknown[], options: AppendOptions = {}): Promise<unknown> =>
+  lastValueFrom(from(events).pipe(log.append(options), toArray()));
+export const all = (log: FeedLog, options: ReadOptions = {}): Promise<LogRecord[]> =>
+  lastValueFrom(log.read$({ follow: false, ...options }).pipe(toArray()));
 export const write = (events: readonly unknown[], options: AppendOptions = {}, to = path()): Promise<unknown> =>
-  lastValueFrom(from(events).pipe(feedLog(to).append(options)), { defaultValue: undefined });
-export const read = (options: ReadOptions = {}, of = path()): Promise<LogRecord[]> =>
-  lastValueFrom(
-    feedLog(of)
-      .read$({ follow: false, ...options })
-      .pipe(toArray()),
-  );
+  append(feedLog(to), events, options);
+export const read = (options: ReadOptions = {}, of = path()): Promise<LogRecord[]> => all(feedLog(of), options);
 
-export const texts = (records: readonly LogRecord[]): readonly string[] =>
-  records.flatMap((record) => (record.type === 'frame' ? [record.text()] : []));
-export const numbersOf = (records: readonly unknown[]): readonly number[] =>
-  texts(records as readonly LogRecord[]).map((text) => (JSON.parse(text) as { readonly n: number }).n);
+/** A reader that follows a log. */
+export const follow = (log: FeedLog, options: ReadOptions = {}) => {
+  const records: LogRecord[] = [];
+  const errors: unknown[] = [];
+  const subscription = log.read$(options).subscribe({
+    next: (record) => records.push(record),
+    error: (error) => errors.push(error),
+  });
+  return { records, errors, stop: () => subscription.unsubscribe() };
+};
+
+/** A writer whose source stays open. */
+export const startWriter = (log: FeedLog, options: AppendOptions = {}) => {
+  const source = new Subject<unknown>();
+  const errors: LogError[] = [];
+  const ended = new Promise<void>((resolve) => {
+    source.pipe(log.append(options)).subscribe({
+      error: (error: LogError) => {
+        errors.push(error);
+        resolve();
+      },
+      complete: resolve,
+    });
+  });
+  const send = (...events: readonly unknown[]) => events.forEach((event) => source.next(event));
+  const end = async () => {
+    source.complete();
+    await ended;
+  };
+  return { send, errors, end };
+};
+
+export const textsOf = (records: readonly unknown[]): readonly string[] =>
+  (records as readonly LogRecord[]).flatMap((record) => (record.type === 'frame' ? [record.text()] : []));
+export const texts = (begin: number, end: number): readonly string[] => textsOf(frames(begin, end));
 
 /** What records are: `1:{"n":1}`, `2:gap log-paused`, `-:gap log-behind 7`. */
 export const short = (records: readonly LogRecord[]): readonly string[] =>
-  records.map((record) => {
-    const { offset = '-' } = record as { readonly offset?: number };
-    if (record.type === 'frame') return `${offset}:${record.text()}`;
-    const { failure, missed = '' } = record as {
-      readonly failure?: { readonly code: string };
-      readonly missed?: number;
-    };
-    return [`${offset}:${record.type}`, failure?.code, missed].join(' ').trim();
-  });
+  records
+    .filter(({ type }) => type !== 'watermark')
+    .map((record) => {
+      const { offset = '-' } = record as { readonly offset?: number };
+      if (record.type === 'frame') return `${offset}:${record.text()}`;
+      const { failure, missed = '' } = record as {
+        readonly failure?: { readonly code: string };
+        readonly missed?: number;
+      };
+      return [`${offset}:${record.type}`, failure?.code, missed].join(' ').trim();
+    });

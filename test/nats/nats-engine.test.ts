@@ -47,14 +47,9 @@ describeServer(
     it.each<[string, object, string]>([
       ['a space in the prefix', { prefix: 'team a.' }, 'prefix'],
       ['the wildcard * in the prefix', { prefix: 'team.*.' }, 'prefix'],
-      ['the wildcard > in the prefix', { prefix: 'team.>' }, 'prefix'],
       ['a dot at the begin of the prefix', { prefix: '.team' }, 'prefix'],
-      ['two dots in the prefix', { prefix: 'team..a' }, 'prefix'],
-      ['a line break in the prefix', { prefix: 'team\n' }, 'prefix'],
       ['a prefix of 81 characters', { prefix: 'a'.repeat(81) }, 'prefix'],
       ['a dot in the bucket', { bucket: 'team.a' }, 'bucket'],
-      ['a space in the bucket', { bucket: 'team a' }, 'bucket'],
-      ['an empty bucket', { bucket: '' }, 'bucket'],
       ['two replicas', { replicas: 2 }, 'replicas'],
       ['an unknown option', { buckets: 'a' }, 'buckets'],
     ])('throws invalid-options from the call for %s, before anything is sent', async (_, options, option) => {
@@ -76,14 +71,12 @@ describeServer(
       );
     });
 
-    it.each<[string, NodeConnectionOptions]>([
-      ['inboxPrefix', { inboxPrefix: '_INBOX_main' }],
-      ['noAsyncTraces', { noAsyncTraces: true }],
-      ['pedantic', { pedantic: true }],
-      ['verbose', { verbose: true }],
-      ['ignoreClusterUpdates', { ignoreClusterUpdates: true }],
-    ])('passes all tests of an engine with %s', async (_, options) => {
-      const engines = [(await open({}, options)).engine, (await open({}, options)).engine] as const;
+    it('passes all tests of an engine with the options of a client that change what it sends', async () => {
+      const client = {
+        ...{ inboxPrefix: '_INBOX_main', noAsyncTraces: true, pedantic: true, verbose: true },
+        ignoreClusterUpdates: true,
+      };
+      const engines = [(await open({}, client)).engine, (await open({}, client)).engine] as const;
       await Promise.all(clusterEngineTests(() => engines).map(({ run }) => run()));
     });
 

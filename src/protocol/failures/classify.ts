@@ -255,7 +255,7 @@ export const logMeanings = {
 export const logErrors = {
   'log-in-use': row(undefined, 'log-in-use', 'stop', [
     'Another writer has the log, in this process or another one.',
-    'Stop it, or use another folder: a log has one writer.',
+    'Stop it, or use another folder, or another `name` on JetStream: a log has one writer.',
   ]),
   'consumer-in-use': row(undefined, 'consumer-in-use', 'stop', [
     'This consumer of the log runs already, in this process or another one.',
@@ -263,11 +263,11 @@ export const logErrors = {
   ]),
   'log-fenced': row(undefined, 'log-fenced', 'stop', [
     'Another writer has taken the log over.',
-    'Use one writer for each log, and `lock: false` only if nothing else writes to its folder.',
+    'Use one writer for each log. In a folder, leave out `lock: false`; on JetStream, let the writer with the highest generation go on.',
   ]),
   'log-corrupt': row(undefined, 'log-corrupt', 'stop', [
-    "A file of the log can't be read, or is damaged.",
-    "Check the path and the disk; `rx-trade-feed log verify` names damaged lines. To read on after them, use `onDamage: 'gap'`.",
+    "A part of the log can't be read, or is damaged.",
+    "Check the path and the disk (`rx-trade-feed log verify` names damaged lines), or the stream on JetStream. To read on after damage, use `onDamage: 'gap'`.",
   ]),
   'log-write-failed': row(undefined, 'log-write-failed', 'stop', [
     "The log can't be written.",

@@ -1,3 +1,5 @@
+import { mutantsIn } from '../../support/simulation.mjs';
+
 // Rules that are broken on purpose, each as a patch of a file in src/cluster/. The simulation finds violations of each. `seed`: a run that
 // does. `faults`: what is rare is found only in a run with these faults, without a foreign client.
 const patches = `
@@ -98,14 +100,4 @@ follower.ts, seed 16
 +this.#shift = 0;
 `;
 
-const textOf = (lines, sign) => lines.flatMap((line) => (line.startsWith(sign) ? [line.slice(1)] : [])).join('\n');
-
-export const mutants = patches
-  .split('\n# ')
-  .slice(1)
-  .map((patch) => {
-    const [name, place, ...lines] = patch.split('\n');
-    const [, file, seed, faults] = /^(.+), seed (\d+)(?:, faults: (.+))?$/.exec(place);
-    const options = faults && { faultNames: faults.split(', '), foreign: 'none' };
-    return { name, file, find: textOf(lines, '-'), replacement: textOf(lines, '+'), seed: Number(seed), options };
-  });
+export const mutants = mutantsIn('cluster', patches);

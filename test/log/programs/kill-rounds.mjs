@@ -1,31 +1,39 @@
-// Kills and stops real processes that write and consume a log, and checks what a reader receives. Prints JSON.
+// Kills and stops real processes that write and consume a log, and a NATS server that has it. Checks what a reader receives. Prints JSON.
 //
-//   kill-rounds.mjs FOLDER WRITER CONSUMER ROUNDS SEED
+//   kill-rounds.mjs folder|nats FOLDER WRITER CONSUMER ROUNDS SEED
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { lastValueFrom, toArray } from 'rxjs';
-import { feedLog, verifyLog } from '../../../src/log/index.ts';
+import { verifyLog } from '../../../src/log/index.ts';
 import { seededRandom } from '../../../src/testing/sources.ts';
+import { startBroker } from '../../peers/brokers.mjs';
+import { logAt } from './log-at.mjs';
 
-const [folder, writerProgram, consumerProgram, rounds, seed] = process.argv.slice(2);
+const [engine, folder, writerProgram, consumerProgram, rounds, seed] = process.argv.slice(2);
+const isFolder = engine === 'folder';
 const next = seededRandom(Number(seed));
 const random = () => next() / 2 ** 32;
-const log = feedLog(join(folder, 'log'));
 const applied = join(folder, 'applied.txt');
-const options = JSON.stringify({ segmentBytes: 60_000, compress: true, syncMs: 20 });
+const options = JSON.stringify(isFolder ? { segmentBytes: 60_000, compress: true, syncMs: 20 } : {});
 const violations = [];
-const sums = { kills: 0, stops: 0, consumerKills: 0, frames: 0, gaps: 0 };
+const sums = { writerKills: 0, serverKills: 0, stops: 0, consumerKills: 0, frames: 0, gaps: 0 };
 
 const children = new Set();
-const start = (program, ...args) => {
-  const child = spawn(process.execPath, [program, ...args], { stdio: ['ignore', 'pipe', 'inherit'] });
+const run = (...args) => {
+  const child = spawn(process.execPath, args.map(String), {
+    stdio: ['ignore', 'pipe', isFolder ? 'inherit' : 'ignore'],
+  });
   children.add(child);
   return child.once('exit', () => children.delete(child));
 };
-process.on('exit', () => children.forEach((child) => child.kill('SIGKILL')));
+const server = isFolder ? undefined : await startBroker('nats', folder);
+process.on('exit', () => {
+  children.forEach((child) => child.kill('SIGKILL'));
+  if (server) process.kill(server.pid, 'SIGKILL');
+});
 process.on('SIGTERM', () => process.exit(1));
 
 const ended = async (child, signal) => {
@@ -36,9 +44,12 @@ const ended = async (child, signal) => {
 };
 const limitMs = 60_000;
 const until = async (isTrue) => {
-  for (const startedAt = performance.now(); !isTrue(); await setTimeout(2))
+  for (const startedAt = performance.now(); !(await isTrue()); await setTimeout(2))
     if (performance.now() - startedAt > limitMs) throw new Error(`Waited ${limitMs} ms in vain for: ${isTrue}`);
 };
+
+const place = isFolder ? join(folder, 'log') : `nats:${server.port}`;
+const log = await logAt(place);
 
 /** Checks that a reader receives records in order. */
 const checker = () => {
@@ -50,14 +61,16 @@ const checker = () => {
       sums.gaps += 1;
     }
     if (record.offset === undefined) return;
-    if (record.offset !== last + 1) violations.push(`${record.offset} after ${last}`);
+    // A new writer can't know whether a server that was killed has lost something.
+    const isJump = !isFolder && record.offset % 1e9 === 0 && record.offset > last;
+    if (record.offset !== last + 1 && !isJump) violations.push(`${record.offset} after ${last}`);
     last = record.offset;
-    contents.set(last, record.type === 'frame' ? record.text() : JSON.stringify(record));
+    contents.set(last, record.type === 'frame' ? record.text() : JSON.stringify({ ...record, position: undefined }));
     if (record.type !== 'frame') return;
-    const [run, n] = record.json().id.split(':').map(Number);
-    const isNext = id?.run === run ? n === id.n + 1 : n === 0 && (id === undefined || hasGap);
-    if (!isNext) violations.push(`frame ${run}:${n} after ${id?.run}:${id?.n}`);
-    id = { run, n };
+    const [writer, n] = record.json().id.split(':').map(Number);
+    const isNext = id?.writer === writer ? n === id.n + 1 : n === 0 && (id === undefined || hasGap);
+    if (!isNext) violations.push(`frame ${writer}:${n} after ${id?.writer}:${id?.n}`);
+    id = { writer, n };
     hasGap = false;
   };
   return { contents, receive, id: () => id };
@@ -65,36 +78,69 @@ const checker = () => {
 
 const follower = checker();
 const following = log.read$().subscribe({ next: follower.receive, error: (error) => violations.push(String(error)) });
-let consumer = start(consumerProgram, join(folder, 'log'), applied);
+const grows = async (by) => {
+  const enough = follower.contents.size + by;
+  await until(() => follower.contents.size >= enough);
+};
+let consumer = run(consumerProgram, place, applied);
+// On NATS a consumer that stood still may have been taken over.
+const keepConsuming = () => {
+  if (!children.has(consumer)) consumer = run(consumerProgram, place, applied);
+};
+let writers = 0;
+const startWriter = async (count = Infinity) => {
+  const writer = run(writerProgram, place, writers++, count, options);
+  await until(() => follower.id()?.writer === writers - 1);
+  return writer;
+};
+const endsWith = async (expected, child) => {
+  const [[text]] = await Promise.all([once(child.stdout, 'data'), once(child, 'exit')]);
+  if (String(text).trim() !== expected) violations.push(`a writer has not ended with ${expected}: ${text}`);
+};
 
-for (let run = 0; run < Number(rounds); run += 1) {
-  const writer = start(writerProgram, join(folder, 'log'), run, 'Infinity', options);
-  await until(() => follower.id()?.run === run);
-  const enough = follower.contents.size + random() * 300;
-  await until(() => follower.contents.size > enough);
-  if (run % 3 === 1) {
-    sums.stops += 1;
-    writer.kill('SIGSTOP');
-    const second = start(writerProgram, join(folder, 'log'), 'second', '1', options);
-    const [[text]] = await Promise.all([once(second.stdout, 'data'), once(second, 'exit')]);
-    if (String(text).trim() !== 'log-in-use') violations.push(`a second writer: ${text}`);
+/** A writer that stands still keeps the lock of a folder. On NATS another one takes over, and the first one is fenced. */
+const stop = async (writer) => {
+  sums.stops += 1;
+  writer.kill('SIGSTOP');
+  if (isFolder) {
+    await endsWith('log-in-use', run(writerProgram, place, 'second', 1, options));
     writer.kill('SIGCONT');
-    const there = follower.contents.size;
-    await until(() => follower.contents.size > there + 100);
+    await grows(100);
+  } else {
+    const second = await startWriter();
+    await grows(100);
+    const fenced = endsWith('log-fenced', writer);
+    writer.kill('SIGCONT');
+    await fenced;
+    await grows(100);
+    await ended(second, 'SIGKILL');
   }
-  if (run % 2 === 0) {
+};
+
+for (let round = 0; round < Number(rounds); round += 1) {
+  const writer = await startWriter();
+  await grows(random() * 400);
+  for (let n = 0; !isFolder && n < round % 3; n += 1) {
+    sums.serverKills += 1;
+    await server.kill();
+    await setTimeout(random() * 100);
+    await server.start();
+    await grows(200);
+  }
+  if (round % 2 === 0) {
     sums.consumerKills += 1;
     if (random() < 0.5) consumer.kill('SIGSTOP');
     await ended(consumer, 'SIGKILL');
-    consumer = start(consumerProgram, join(folder, 'log'), applied);
   }
-  sums.kills += 1;
+  keepConsuming();
+  if (round % 3 === 1) await stop(writer);
+  sums.writerKills += 1;
   await ended(writer, 'SIGKILL');
 }
 
 const count = 200;
-await ended(start(writerProgram, join(folder, 'log'), rounds, String(count), options));
-await until(() => follower.id()?.run === Number(rounds) && follower.id().n === count - 1);
+await startWriter(count);
+await until(() => follower.id().n === count - 1);
 following.unsubscribe();
 const again = checker();
 for (const record of await lastValueFrom(log.read$({ follow: false }).pipe(toArray()))) again.receive(record);
@@ -103,12 +149,15 @@ for (const [offset, content] of follower.contents)
 const ids = [...again.contents.values()].flatMap((text) => JSON.parse(text).id ?? []);
 sums.frames = ids.length;
 const unworked = () => {
+  if (!isFolder) keepConsuming();
   const worked = new Set(existsSync(applied) ? readFileSync(applied, 'utf8').split('\n') : []);
   return ids.filter((id) => !worked.has(id));
 };
-await until(() => unworked().length === 0 || consumer.exitCode !== null);
-await ended(consumer, 'SIGKILL');
+await until(() => unworked().length === 0 || !children.has(consumer));
 if (unworked().length > 0) violations.push(`the consumer has not worked on ${unworked().slice(0, 5)}`);
-const { damaged } = await verifyLog(join(folder, 'log'));
-violations.push(...damaged.map(({ path, line, problem }) => `${path}:${line}: ${problem}`));
+for (const child of [...children]) await ended(child, 'SIGKILL');
+if (isFolder)
+  for (const { path, line, problem } of (await verifyLog(place)).damaged)
+    violations.push(`${path}:${line}: ${problem}`);
 console.log(JSON.stringify({ ...sums, violations: violations.slice(0, 20) }));
+process.exit();

@@ -1,18 +1,14 @@
 // Appends frames numbered `run:0`, `run:1`, … to a log: COUNT of them, or until it's killed.
 //
-//   writer.mjs FOLDER RUN [COUNT] [OPTIONS]
+//   writer.mjs PLACE RUN [COUNT] [OPTIONS]
 import { Subject } from 'rxjs';
-import { feedLog } from '../../../src/log/index.ts';
 import { Frame } from '../../../src/protocol/frame.ts';
+import { endWith, logAt } from './log-at.mjs';
 
-const [folder, run, count = 'Infinity', options = '{}'] = process.argv.slice(2);
+const [place, run, count = 'Infinity', options = '{}'] = process.argv.slice(2);
 const events = new Subject();
-events.pipe(feedLog(folder).append(JSON.parse(options))).subscribe({
-  error: ({ code }) => {
-    console.log(code);
-    process.exit(1);
-  },
-});
+const log = await logAt(place);
+events.pipe(log.append(JSON.parse(options))).subscribe({ error: endWith, complete: () => process.exit() });
 events.next({ type: 'opened', at: Date.now(), feed: 'market', connection: 1 });
 let n = 0;
 const turn = () => {
@@ -21,7 +17,7 @@ const turn = () => {
     const payload = JSON.stringify({ id: `${run}:${n}`, filler: 'x'.repeat(n % 300) });
     events.next(new Frame('market', Buffer.from(payload), false, Date.now(), 1));
   }
-  if (n < Number(count)) setTimeout(turn, 1);
+  if (n < Number(count)) setTimeout(turn, 2);
   else events.complete();
 };
 turn();

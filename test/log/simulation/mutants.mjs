@@ -1,3 +1,5 @@
+import { mutantsIn } from '../../support/simulation.mjs';
+
 // Breaks rules on purpose, each by patching a file in src/log/. The simulation must notice: `seed` is a run that does.
 const patches = `
 # offsets are used again after a power failure
@@ -100,17 +102,4 @@ writer.ts, seed 2
 +}
 `;
 
-/** @type {readonly { readonly name: string, readonly file: string, readonly seed: number, readonly find: string, readonly replacement: string }[]} */
-export const mutants = patches
-  .split(/^# /m)
-  .slice(1)
-  .map((text) => {
-    const [name, where, ...lines] = text.trimEnd().split('\n');
-    const [, file, seed] = /^(.+), seed (\d+)$/.exec(where);
-    const part = (sign) =>
-      lines
-        .filter((line) => line.startsWith(sign))
-        .map((line) => line.slice(1))
-        .join('\n');
-    return { name, file: `log/${file}`, seed: Number(seed), find: part('-'), replacement: part('+') };
-  });
+export const mutants = mutantsIn('log', patches);

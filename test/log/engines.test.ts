@@ -1,0 +1,220 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { randomUUID } from 'node:crypto';
+import { concat, from, lastValueFrom, take, throwError, toArray } from 'rxjs';
+import { type AppendOptions, feedLog, type FeedLog, type LogRecord } from '../../src/log/index.js';
+import { jetStreamLog } from '../../src/nats/index.js';
+import { Frame } from '../../src/protocol/frame.js';
+import { describeInstalled, type RealServer, startServer } from '../cluster/support/real-server.js';
+import { waitFor } from '../support/wait-for.js';
+import {
+  all,
+  append,
+  done,
+  follow,
+  frame,
+  frames,
+  opened,
+  path,
+  short,
+  texts,
+  startWriter,
+  textsOf,
+} from './support.js';
+
+const offsetOf = (record: LogRecord) => (record as { readonly offset?: number }).offset;
+
+/** What every log does. @param open - returns a new log, opened twice @param options - those of its writers */
+const isALog = (open: () => readonly FeedLog[], options: AppendOptions = {}): void => {
+  const twice = () => open() as readonly [FeedLog, FeedLog];
+
+  /** Appends frames in several writes: a reader has received each of them before the next one. */
+  const appendInParts = async (log: FeedLog, count: number, step: number, more: AppendOptions = {}) => {
+    const { send, end } = startWriter(log, { ...options, ...more });
+    const reader = follow(log);
+    send(opened());
+    for (let n = 1; n <= count; n += step) {
+      send(...frames(n, n + step));
+      await waitFor(() => textsOf(reader.records).at(-1) === `{"n":${n + step - 1}}`);
+    }
+    await end();
+    reader.stop();
+    return reader.records;
+  };
+
+  it('forwards everything unchanged, writes frames and events with offsets, and continues after a gap', async () => {
+    const [log, other] = twice();
+    const events = [opened(), frame(1), 7, { type: 'watermark', at: 1_001 }, frame(2)];
+    expect(await append(log, events)).toEqual(events);
+    await append(other, [opened(5_000), frame(3, 5_001)]);
+    const expected = ['0:opened', '1:{"n":1}', '2:{"n":2}', '3:opened', '4:gap log-paused', '5:{"n":3}'];
+    for (const each of [log, other]) expect(short(await all(each))).toEqual(expected);
+  });
+
+  it('can be read from an offset, from a time and from the end, and each offset has one content', async () => {
+    const [log, other] = twice();
+    await appendInParts(log, 300, 30);
+    const records = await all(other);
+    expect(records.map(offsetOf)).toEqual([...Array(301).keys()]);
+    for (const [place, first] of [
+      [{ offset: 200 }, 200],
+      [{ time: 1_133 }, 133],
+      [{ time: 0 }, 0],
+      [(records[149] as { position: never }).position, 150],
+    ] as const) {
+      const found = await all(log, { from: place });
+      expect(found[0]).toMatchObject({ type: 'opened' });
+      expect(found.filter((record) => offsetOf(record) !== undefined)).toEqual(records.slice(first));
+    }
+    expect(textsOf(await all(log, { from: { time: 9_999 } }))).toEqual([]);
+    expect(short(await all(log, { from: 'latest' }))).toEqual(['-:opened']);
+  });
+
+  it('is followed live without a seam by readers that begin at any time', async () => {
+    const [log, other] = twice();
+    const { send, end } = startWriter(log, options);
+    const readers = [follow(other)];
+    send(opened());
+    for (let n = 1; n <= 500; n += 20) {
+      send(...frames(n, n + 20));
+      if (n % 100 === 1) readers.push(follow(n % 200 === 1 ? log : other));
+      await waitFor(() => textsOf(readers[0]!.records).length > n - 40);
+    }
+    for (const { records, stop } of readers) {
+      await waitFor(() => textsOf(records).length === 500);
+      stop();
+      expect(textsOf(records)).toEqual(texts(1, 501));
+      expect(records.filter(({ type }) => type === 'gap')).toEqual([]);
+    }
+    await end();
+  });
+
+  it('tells the time while the market is quiet, that its writer has ended, and the status of the next one', async () => {
+    const [log, other] = twice();
+    const now = Date.now();
+    const { send, end } = startWriter(log);
+    const { records, stop } = follow(other);
+    send(opened(now), frame(1, now));
+    await waitFor(() => records.some((record) => record.type === 'watermark' && record.at > now));
+    await end();
+    await waitFor(() => records.at(-1)?.type === 'disconnected');
+    expect(short(records).slice(-2)).toEqual(['1:{"n":1}', '-:disconnected log-writer-gone']);
+    const { length } = short(records);
+    await append(log, [opened(now + 9), frame(2, now + 9)]);
+    await waitFor(() => textsOf(records).length === 2);
+    expect(short(records).slice(length)).toEqual(expect.arrayContaining(['2:opened', '3:gap log-paused', '4:{"n":2}']));
+    stop();
+  });
+
+  it('refuses a second writer while the first one is there', async () => {
+    const [log, other] = twice();
+    const { send, end } = startWriter(log);
+    const reader = follow(other);
+    send(opened(), frame(1));
+    await waitFor(() => textsOf(reader.records).length === 1);
+    await expect(append(other, [])).rejects.toMatchObject({ code: 'log-in-use' });
+    reader.stop();
+    await end();
+    await append(other, [opened(2_000)]);
+  });
+
+  it('stops with its source, and says so', async () => {
+    const [log] = twice();
+    const failing = concat(
+      from([opened(), frame(1)]),
+      throwError(() => new Error('over')),
+    );
+    await expect(lastValueFrom(failing.pipe(log.append()))).rejects.toThrow('over');
+    expect((await all(log)).map(({ type }) => type)).toEqual(['opened', 'frame', 'stopped']);
+  });
+
+  it('replaces the records that retention has removed by a gap with their number, which a strict consumer never passes', async () => {
+    const [log, other] = twice();
+    await appendInParts(log, 1_000, 20, { maxBytes: 20_000 });
+    const [status, gap, ...rest] = await all(other, { from: { offset: 0, frames: 0, holes: 0 } });
+    expect(status).toMatchObject({ type: 'opened' });
+    const { missed = 0 } = gap as { readonly missed?: number };
+    expect(missed).toBeGreaterThan(500);
+    expect(gap).toMatchObject({ type: 'gap', failure: { code: 'log-behind' } });
+    expect(textsOf(rest)).toEqual(texts(missed + 1, 1_001));
+    const strict = { onLoss: 'error', from: { offset: 0, frames: 0, holes: 0 } } as const;
+    await expect(lastValueFrom(other.consume$('db', done, strict))).rejects.toMatchObject({
+      ...{ code: 'log-behind', message: expect.stringContaining(`${missed} frames`) },
+    });
+    expect(await other.committed('db')).toBeUndefined();
+    const { committed } = await lastValueFrom(other.consume$('db', done, { from: { offset: 0 } }).pipe(take(1)));
+    expect(committed).toBeGreaterThan(500);
+  });
+
+  it('has a consumer that continues where it was, and stays at work that fails', async () => {
+    const [log, other] = twice();
+    await append(log, [opened(), ...frames(1, 101)]);
+    const seen: LogRecord[] = [];
+    const work = (records: readonly LogRecord[]) => Promise.resolve(seen.push(...records));
+    expect(await log.committed('db')).toBeUndefined();
+    await lastValueFrom(log.consume$('db', work, { maxBatch: 10 }).pipe(take(3)));
+    expect(await other.committed('db')).toMatchObject({ offset: 30, frames: 29, at: 1_029 });
+    let calls = 0;
+    const failing = () => ((calls += 1) === 2 ? Promise.reject(new Error('no')) : Promise.resolve());
+    await expect(lastValueFrom(other.consume$('db', failing, { maxBatch: 10 }))).rejects.toThrow('no');
+    expect(await log.committed('db')).toMatchObject({ offset: 39 });
+    const committed = await lastValueFrom(
+      other.consume$('db', work, { maxBatch: 7, maxInFlight: 3 }).pipe(take(9), toArray()),
+    );
+    expect(committed.at(-1)).toMatchObject({ committed: 101, behind: 0 });
+    expect(committed[0]!.behind).toBeGreaterThan(0);
+    expect(textsOf(seen)).toEqual([...texts(1, 30), ...texts(39, 101)]);
+  });
+
+  it('has one process for each consumer', async () => {
+    const [log, other] = twice();
+    await append(log, [opened(), frame(1)]);
+    const running = log.consume$('db', done).subscribe();
+    await waitFor(async () => (await other.committed('db'))?.offset === 2);
+    const first = (name: string) => lastValueFrom(other.consume$(name, done).pipe(take(1)));
+    await expect(first('db')).rejects.toMatchObject({ code: 'consumer-in-use' });
+    await first('mail');
+    running.unsubscribe();
+    await append(log, [opened(2_000)]);
+    await waitFor(() =>
+      first('db').then(
+        ({ committed }) => committed > 2,
+        () => false,
+      ),
+    );
+  });
+
+  it('has frames that are larger than a message of NATS', async () => {
+    const [log, other] = twice();
+    const large = new Frame('market', Buffer.alloc(3 * 1024 * 1024, '"'), false, 1_001, 1);
+    const reader = follow(other);
+    await append(log, [opened(), frame(1), large, frame(2)]);
+    await waitFor(() => textsOf(reader.records).length === 3);
+    reader.stop();
+    for (const records of [reader.records, await all(log)]) {
+      const found = records.filter((record): record is typeof record & Frame => record.type === 'frame');
+      expect(found.map(({ byteLength }) => byteLength)).toEqual([7, 3 * 1024 * 1024, 7]);
+      expect(found[1]!.data.equals(large.data)).toBe(true);
+    }
+    expect(textsOf(await all(log, { from: { offset: 3 } }))).toEqual(['{"n":2}']);
+    expect(textsOf(await all(log, { from: 'latest' }))).toEqual([]);
+  });
+};
+
+describe('a log in a folder', () => {
+  isALog(() => [feedLog(path()), feedLog(path())], { segmentBytes: 4_000 });
+});
+
+describeInstalled('nats', 'a log on JetStream', () => {
+  let server: RealServer;
+  beforeAll(async () => {
+    server = await startServer('nats');
+    connections = [await server.nats(), await server.nats()];
+  });
+  afterAll(() => server.stop());
+  let connections: Awaited<ReturnType<RealServer['nats']>>[];
+
+  isALog(() => {
+    const name = randomUUID();
+    return connections.map((connection) => jetStreamLog(connection, { name }));
+  });
+});
