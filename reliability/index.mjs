@@ -40,6 +40,10 @@ runProgram('reliability', {
     'a real NATS server, and writers and consumers of a log on it, killed and stopped [--rounds 50] [--seed 1]',
     'reliability/jet-stream-kills/index.mjs',
   ),
+  'jet-stream-cluster-kills': unbuilt(
+    'the same with three NATS servers, of which the one that leads is killed [--rounds 20] [--seed 1]',
+    'reliability/jet-stream-kills/cluster.mjs',
+  ),
   cluster: built(
     'three replica processes and a real broker [--engine nats] [--rate 5000] [--rounds 20] [--quick]',
     'reliability/cluster/index.mjs',

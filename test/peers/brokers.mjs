@@ -3,6 +3,8 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
+import { jetstreamManager } from '@nats-io/jetstream';
 import { connect as connectToNats } from '@nats-io/transport-node';
 import { Redis } from 'ioredis';
 import { natsEngine } from 'rx-trade-feed/nats';
@@ -53,6 +55,59 @@ export const startBroker = async (kind, folder, moreArgs = []) => {
       return running.child.pid;
     },
     wipe: () => rmSync(data, { recursive: true, force: true }),
+  };
+};
+
+/**
+ * Starts three servers of NATS that store each stream three times. `kill` ends the one that leads a stream, once the others have all of it.
+ *
+ * @param {string} folder - where they store their data
+ * @param {string} stream - the name of the stream
+ */
+export const startNatsCluster = async (folder, stream) => {
+  const names = ['one', 'two', 'three'];
+  const routes = await Promise.all(names.map(freePort));
+  const addresses = routes.map((port) => `nats://127.0.0.1:${port}`);
+  const argsOf = (name, n) => [
+    '--name',
+    name,
+    '--cluster_name',
+    'test',
+    '--cluster',
+    addresses[n],
+    '--routes',
+    addresses.join(),
+  ];
+  const servers = await Promise.all(names.map((name, n) => startBroker('nats', join(folder, name), argsOf(name, n))));
+  const ports = servers.map(({ port }) => port);
+  const connection = await connectToNats({
+    servers: ports.map((port) => `127.0.0.1:${port}`),
+    maxReconnectAttempts: -1,
+  });
+  /** Asks until there is an answer: while the servers elect a leader, requests fail. */
+  const ask = async (question) => {
+    for (;;) {
+      const answer = await jetstreamManager(connection)
+        .then(question)
+        .catch(() => undefined);
+      if (answer) return answer;
+      await setTimeout(100);
+    }
+  };
+  await ask((manager) => manager.getAccountInfo());
+  const leaderOf = async (manager) => {
+    const { leader, replicas = [] } = (await manager.streams.info(stream)).cluster ?? {};
+    return replicas.length === 2 && replicas.every(({ current }) => current) ? leader : undefined;
+  };
+  let killed;
+  return {
+    ports,
+    pids: () => servers.map(({ pid }) => pid),
+    kill: async () => {
+      killed = servers[names.indexOf(await ask(leaderOf))];
+      await killed.kill();
+    },
+    start: () => killed.start(),
   };
 };
 

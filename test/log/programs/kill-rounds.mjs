@@ -1,6 +1,6 @@
 // Kills and stops real processes that write and consume a log, and a NATS server that has it. Checks what a reader receives. Prints JSON.
 //
-//   kill-rounds.mjs folder|nats FOLDER WRITER CONSUMER ROUNDS SEED
+//   kill-rounds.mjs folder|nats|nats-cluster FOLDER WRITER CONSUMER ROUNDS SEED
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
@@ -9,7 +9,7 @@ import { setTimeout } from 'node:timers/promises';
 import { lastValueFrom, toArray } from 'rxjs';
 import { verifyLog } from '../../../src/log/index.ts';
 import { seededRandom } from '../../../src/testing/sources.ts';
-import { startBroker } from '../../peers/brokers.mjs';
+import { startBroker, startNatsCluster } from '../../peers/brokers.mjs';
 import { logAt } from './log-at.mjs';
 
 const [engine, folder, writerProgram, consumerProgram, rounds, seed] = process.argv.slice(2);
@@ -17,7 +17,10 @@ const isFolder = engine === 'folder';
 const next = seededRandom(Number(seed));
 const random = () => next() / 2 ** 32;
 const applied = join(folder, 'applied.txt');
-const options = JSON.stringify(isFolder ? { segmentBytes: 60_000, compress: true, syncMs: 20 } : {});
+// Three servers elect a leader for seconds.
+const options = JSON.stringify(
+  isFolder ? { segmentBytes: 60_000, compress: true, syncMs: 20 } : { maxWaitingBytes: 500_000_000 },
+);
 const violations = [];
 const sums = { writerKills: 0, serverKills: 0, stops: 0, consumerKills: 0, frames: 0, gaps: 0 };
 
@@ -29,10 +32,18 @@ const run = (...args) => {
   children.add(child);
   return child.once('exit', () => children.delete(child));
 };
-const server = isFolder ? undefined : await startBroker('nats', folder);
+const startServer = {
+  folder: () => undefined,
+  nats: async () => {
+    const broker = await startBroker('nats', folder);
+    return { ports: [broker.port], kill: broker.kill, start: broker.start, pids: () => [broker.pid] };
+  },
+  'nats-cluster': () => startNatsCluster(folder, 'RTF_LOG_market'),
+}[engine];
+const server = await startServer();
 process.on('exit', () => {
   children.forEach((child) => child.kill('SIGKILL'));
-  if (server) process.kill(server.pid, 'SIGKILL');
+  server?.pids().forEach((pid) => process.kill(pid, 'SIGKILL'));
 });
 process.on('SIGTERM', () => process.exit(1));
 
@@ -48,7 +59,7 @@ const until = async (isTrue) => {
     if (performance.now() - startedAt > limitMs) throw new Error(`Waited ${limitMs} ms in vain for: ${isTrue}`);
 };
 
-const place = isFolder ? join(folder, 'log') : `nats:${server.port}`;
+const place = isFolder ? join(folder, 'log') : `nats:${server.ports.join()}`;
 const log = await logAt(place);
 
 /** Checks that a reader receives records in order. */

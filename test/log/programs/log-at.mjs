@@ -2,12 +2,13 @@ import { connect } from '@nats-io/transport-node';
 import { feedLog } from '../../../src/log/index.ts';
 import { jetStreamLog } from '../../../src/nats/index.ts';
 
-/** Opens the log of a place: a folder, or `nats:PORT` for the log `market` of a server on this machine. */
+/** Opens the log of a place: a folder, or `nats:PORT,…` for the log `market` that each of these servers on this machine stores. */
 export const logAt = async (place) => {
-  const [, port] = /^nats:(\d+)$/.exec(place) ?? [];
-  if (port === undefined) return feedLog(place);
-  const servers = `127.0.0.1:${port}`;
-  return jetStreamLog(await connect({ servers, maxReconnectAttempts: -1, reconnectTimeWait: 50 }), { name: 'market' });
+  const [, ports] = /^nats:([\d,]+)$/.exec(place) ?? [];
+  if (ports === undefined) return feedLog(place);
+  const servers = ports.split(',').map((port) => `127.0.0.1:${port}`);
+  const connection = await connect({ servers, maxReconnectAttempts: -1, reconnectTimeWait: 50 });
+  return jetStreamLog(connection, { name: 'market', replicas: servers.length });
 };
 
 /** Ends the process with the code of a log's error. */
