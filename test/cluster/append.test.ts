@@ -79,6 +79,23 @@ describe('the owner of a cluster', () => {
     expect(codes).toEqual([[], [], []]);
   });
 
+  it('is refused by the log once a later generation appends', async () => {
+    await using test = await startTestCluster(memoryEngine());
+    const replica = test.start('a');
+    await test.owner(replica);
+    const log = sharedLog();
+    const codes = appending(replica, log);
+    test.push('1');
+    await log.has('1 1');
+    log
+      .append({ generation: 2 })(defer(() => []))
+      .subscribe();
+    test.push('2');
+    await waitFor(() => codes.length > 0);
+    expect(new Set(codes)).toEqual(new Set(['log-fenced']));
+    expect(log.texts()).toEqual(['1 1']);
+  });
+
   it('appends nothing once another client has replaced its connection', async () => {
     await using test = await startTestCluster(memoryEngine());
     const [first, second] = [test.start('a'), test.start('b')];

@@ -222,6 +222,11 @@ it.each<[string, readonly Step[], (replica: DrivenElection) => unknown]>([
     Array.from({ length: 100 }, (_, revision) => [500, heard({ revision })]).flat(),
     ({ state }) => state.name === 'following',
   ],
+  [
+    'only earlier questions find no responder',
+    Array<Input>(3).fill({ type: 'ask', id: -1, result: 'no-responders' }),
+    () => true,
+  ],
   ['the service has refused its key, whenever that is reported', [refused, 20_000], () => true],
   [
     'another replica has written the key in the meantime',

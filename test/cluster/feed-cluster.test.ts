@@ -229,7 +229,7 @@ describe('replicas of an account', () => {
   it.each<[string, (failures$: Subject<EngineFailure>) => unknown]>([
     ['throws', refuse],
     ['rejects', () => Promise.resolve().then(refuse)],
-    ['tells later', (failures$) => failures$.next({ operation: 'publish', error: new Error('payload too large') })],
+    ['tells later', (failures$) => failures$.next({ operation: 'connect', error: new Error('payload too large') })],
   ])('report messages that the engine refuses, and their frames as a gap, if `publish` %s', async (_, refuseIn) => {
     const memory = memoryEngine();
     const failures$ = new Subject<EngineFailure>();

@@ -236,6 +236,7 @@ describe('the outbox of an owner', () => {
     outbox.flush();
     outbox.flush();
     outbox.message(publisher.end(1, 1)!);
+    expect(publisher.end(2, 1)).toBeUndefined();
     expect(read(sent)).toEqual([
       [0, 'a'],
       [1, 'beat'],

@@ -141,6 +141,8 @@ const isALog = (open: () => readonly FeedLog[], options: AppendOptions = {}): vo
       ...{ code: 'log-behind', message: expect.stringContaining(`${missed} frames`) },
     });
     expect(await other.committed('db')).toBeUndefined();
+    const unknown = lastValueFrom(other.consume$('db', done, { ...strict, from: { offset: 0 } }));
+    await expect(unknown).rejects.toThrow('an unknown number of frames are gone');
     const { committed } = await lastValueFrom(other.consume$('db', done, { from: { offset: 0 } }).pipe(take(1)));
     expect(committed).toBeGreaterThan(500);
   });

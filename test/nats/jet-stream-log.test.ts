@@ -185,7 +185,11 @@ describeInstalled('nats', 'a log on a NATS server with permissions', () => {
       `{ user: ${name}, password: log, permissions: { publish: ${publish}, subscribe: ${subscribe} } }`;
     const all = `{ allow: ">" }`;
     const others = `{ allow: ">", deny: ["rtf.log.market.writer", "rtf.log.market.consumer.db"] }`;
-    const users = [user('log', allowed, allowed), user('mute', others, all), user('deaf', all, others)];
+    const noRecords = `{ allow: ">", deny: "rtf.log.market" }`;
+    const users = [
+      ...[user('log', allowed, allowed), user('mute', others, all), user('deaf', all, others)],
+      user('reader', noRecords, all),
+    ];
     server = await startServer('nats', `authorization { users = [${users.join()}] }`);
   });
   afterAll(() => server.stop());
@@ -214,6 +218,13 @@ describeInstalled('nats', 'a log on a NATS server with permissions', () => {
     await expect(append(log, [opened(2_000)])).rejects.toMatchObject(refusal('writer'));
     const consumed = lastValueFrom(log.consume$('db', done));
     await expect(consumed).rejects.toMatchObject(refusal('consumer\\.db'));
+  });
+
+  it('refuses a writer whose records it does not take', async () => {
+    const refused = append(await logOf('reader'), [opened(2_000)]);
+    await expect(refused).rejects.toMatchObject({
+      ...{ code: 'log-write-failed', message: expect.stringContaining('Permissions Violation for Publish') },
+    });
   });
 
   it('keeps its writer when another one may not ask for it', async () => {

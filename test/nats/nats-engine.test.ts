@@ -1,7 +1,7 @@
 import { expect, it } from '@jest/globals';
 import { Kvm } from '@nats-io/kv';
 import type { NodeConnectionOptions } from '@nats-io/transport-node';
-import { firstValueFrom } from 'rxjs';
+import { firstValueFrom, lastValueFrom } from 'rxjs';
 import { natsEngine, type NatsEngineOptions } from '../../src/nats/index.js';
 import { clusterEngineTests } from '../../src/testing/index.js';
 import { becomes, describeInstalled, describeServer, startServer } from '../cluster/support/real-server.js';
@@ -144,7 +144,7 @@ describeServer(
       const { connection, engine } = await open();
       await engine.read('closed');
       await connection.close();
-      await becomes(engine, false);
+      expect(await lastValueFrom(engine.connected$)).toBe(false);
       engine.publish('closed', bytes('x'));
       await expect(engine.compareAndSet('closed', 'x', undefined)).rejects.toThrow();
       await expect(engine.read('closed')).rejects.toThrow();
