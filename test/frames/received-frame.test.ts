@@ -269,7 +269,7 @@ it.each(modes)(
     const failure: unknown = await new Promise((resolve) => {
       tradeFeedEvents$('market', optionsFor(wire, options())).subscribe({
         next: (event) => {
-          if (event.type !== 'frame') return others.push(event.type);
+          if (event.type !== 'frame') return void others.push(event.type);
           const transfer = [event.data.buffer as ArrayBuffer];
           thrown.add(thrownBy(() => port1.postMessage(event.data, transfer)));
           thrown.add(thrownBy(() => structuredClone(event.data, { transfer })));

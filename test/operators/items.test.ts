@@ -255,7 +255,7 @@ describe('conflate', () => {
     const failure = new Error('failed');
     source.pipe(conflate((text) => text, 10_000, { maxKeys: 1 })).subscribe({
       next: (each) => {
-        if (received.push((each as Conflated<string, string>).value) > 1) return;
+        if (received.push(each.value) > 1) return;
         source.next('b');
         source.error(failure);
       },

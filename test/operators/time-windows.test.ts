@@ -128,6 +128,13 @@ describe('tumblingWindow', () => {
       { events: g(4) },
     ],
     [
+      'counts a gap that lasts exactly as long as a window only for that window',
+      'oa--------x---------(og)---------',
+      '----------W---------X---------Y',
+      '0-10 a | 10-20 gap 10-20 | 20-30',
+      { events: g(10) },
+    ],
+    [
       'counts an outage without a gap event only for its window, also if the next frame is two windows later',
       'oa-x---o-----------------b----',
       '----------W---------X---------Y',

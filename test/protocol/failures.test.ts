@@ -65,17 +65,14 @@ describe('classify', () => {
   it.each<[string, unknown]>([
     ['a stage alone', { stage: 'ticket' }],
     ['a close code at a stage without close codes', { stage: 'ticket', closeCode: 4001 }],
-    ['a status at a stage without statuses', { stage: 'stream', status: 401 }],
     ['a code of another stage', { stage: 'stream', code: 'invalid-ticket' }],
-    ['an unknown code', { stage: 'ticket', code: 'out-of-luck' }],
     ['an unknown stage', { stage: 'farewell', status: 401 }],
     ['a code that its status contradicts', { stage: 'ticket', code: 'not-entitled', status: 401 }],
     ['a status and a close code', { stage: 'stream', status: 401, closeCode: 1001 }],
   ])('throws a TypeError for %s', (_what, facts) => {
+    const error = expect.objectContaining({ message: expect.stringMatching(/^No failure is known for stage /) });
+    for (const make of [classify, createTradeFeedError]) expect(() => make(facts as FailureFacts)).toThrow(error);
     expect(() => classify(facts as FailureFacts)).toThrow(TypeError);
-    expect(() => createTradeFeedError(facts as FailureFacts)).toThrow(
-      /^No failure is known for stage (ticket|stream|f)/,
-    );
   });
 
   it.each([
@@ -175,8 +172,7 @@ describe('a TradeFeedError', () => {
       expect(changed).toBeInstanceOf(TradeFeedError);
       expect(changed).not.toBe(second);
       expect(changed.toJSON()).toEqual({ ...second.toJSON(), verdict: 'stop', previous: first });
-      expect(changed.previous).toBe(first);
-      expect(changed.cause).toBe(cause);
+      expect([changed.previous, changed.cause, changed.stack]).toEqual([first, cause, second.stack]);
       expect(second.verdict).toBe('backoff');
       expect('previous' in second).toBe(false);
     });
@@ -188,10 +184,6 @@ describe('a TradeFeedError', () => {
         `The service can't issue tickets right now (HTTP 503). Pay $& and $1. See ${failurePage(second.code)}`,
       );
       expect(copyFailure(second, { verdict: 'stop' }).message).toBe(second.message);
-    });
-
-    it('keeps the stack of the original', () => {
-      expect(((): TradeFeedError => copyFailure(second, { verdict: 'stop' }))().stack).toBe(second.stack);
     });
 
     it('drops the meaning if it gets advice without one, since that may be private', () => {

@@ -36,7 +36,6 @@ import {
   reconnecting,
   requested,
   stopped,
-  watermark,
 } from '../operators/stream.js';
 import { events } from '../operators/window-words.js';
 

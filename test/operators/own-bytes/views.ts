@@ -1,4 +1,3 @@
-import { setImmediate } from 'node:timers/promises';
 import { Frame } from '../../../src/protocol/frame.js';
 
 /** Creates frames as a socket does: views of one buffer, which gets other bytes each time. */
@@ -21,10 +20,3 @@ export const bufferSizes = (frames: readonly Frame[]): number[] => frames.map(({
 /** Returns how many bytes frames keep alive. */
 export const aliveBytes = (frames: readonly Frame[]): number =>
   [...new Set(frames.map(({ data }) => data.buffer))].reduce((sum, { byteLength }) => sum + byteLength, 0);
-
-/** Returns the size of frames in bytes. */
-export const bytesOfAll = (frames: readonly Frame[]): number =>
-  frames.reduce((sum, { data }) => sum + data.byteLength, 0);
-
-/** Waits until the event-loop turn is over and all held frames have been copied. */
-export const endOfTurn = (): Promise<void> => setImmediate();
