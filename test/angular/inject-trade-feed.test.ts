@@ -6,7 +6,6 @@ import {
   createEnvironmentInjector,
   EnvironmentInjector,
   NgZone,
-  PLATFORM_ID,
   signal,
 } from '@angular/core';
 import { TestBed } from '@angular/core/testing';
@@ -390,24 +389,6 @@ describe('change detection', () => {
     expect(textOf(page)).toBe('live, 1000 in all, 1000 in a window');
     // One run for the figures and one for the window, which change at different times.
     expect(componentInstance.renders - atFirst).toBeLessThanOrEqual(3);
-  });
-});
-
-describe('on a server', () => {
-  it('no connection is opened, the signals keep their initial values, and rendering is not delayed', async () => {
-    startApp(provideTradeFeedFrom(source$), { provide: PLATFORM_ID, useValue: 'server' });
-    const page = show(Reader, '{{ feed.status().state }}{{ feed.stats() }}{{ feed.window() }}');
-    const { feed } = page.componentInstance;
-    const [next, complete] = [jest.fn(), jest.fn()];
-    feed.frames$.subscribe({ next, complete });
-    feed.restart();
-    const stable = page.whenStable();
-    await after(20);
-    await stable;
-    expect(textOf(page)).toBe('connecting');
-    expect([connections, jest.getTimerCount()]).toEqual([0, 0]);
-    page.destroy();
-    expect([next.mock.calls.length, complete.mock.calls.length]).toEqual([0, 1]);
   });
 });
 
