@@ -1,7 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { inspect } from 'node:util';
 import { defer, type Observable, Subject } from 'rxjs';
-import { tradeFeedEvents$ } from '../../src/index.js';
 import { feedLog, type ReadOptions } from '../../src/log/index.js';
 import type { RelayedEvent } from '../../src/protocol/event.js';
 import { createTradeFeedError } from '../../src/protocol/failures/classify.js';
@@ -10,10 +8,8 @@ import { RelayFullError } from '../../src/relay/refusals.js';
 import { atEnd, quick, receive as receiveFrom, type Receiver, serveFeed } from '../browser/support.js';
 import { tempFolder } from '../cli/support/temp-folder.js';
 import { opened } from '../operators/stream.js';
-import { optionsFor, plantedKey } from '../support/feed.js';
 import { waitFor } from '../support/wait-for.js';
-import { accept, close, issue, refuse, refuseHandshake, startWire, text } from '../support/wire.js';
-import { Client, Clock, frame, Raw, Response, Source } from './support.js';
+import { Client, Clock, frame, Response, Source } from './support.js';
 
 describe('restart', () => {
   const replaced = createTradeFeedError({ stage: 'stream', closeCode: 4001, reason: 'connection replaced' });
@@ -122,42 +118,6 @@ describe('restart', () => {
     relay.close();
     relay.restart();
     expect(join().error).toEqual(expect.any(RelayFullError));
-  });
-});
-
-describe('a relay', () => {
-  const serve = (source: Parameters<typeof createRelay>[0], options?: RelayOptions) =>
-    serveFeed(source, { lingerMs: 0, ...options });
-
-  // The page stops at the first stop of the feed.
-  const receive = (url: string): Receiver => receiveFrom(url, { maxFeedStops: 1 });
-
-  it('never sends any part of the key or of a ticket', async () => {
-    const wire = await startWire({
-      ticket: [issue(), refuse(429, { 'retry-after': '0' }, `{"key":"${plantedKey}"}`), issue()],
-      handshake: [
-        accept(text('one'), close(4003, 'access expired')),
-        refuseHandshake(503, {}, 'planted-ticket-3'),
-        accept(text('two'), close(4001, 'connection replaced')),
-      ],
-    });
-    atEnd(() => wire[Symbol.asyncDispose]());
-    const { relay, web } = await serve(tradeFeedEvents$('market', optionsFor(wire)));
-    const log: string[] = [];
-    relay.events$.subscribe((event) => log.push(inspect(event, { depth: 9 })));
-    const raw = await Raw.get(web.port);
-    await raw.until((all) => all.includes('event: connect-again'));
-    const codes = ['access-expired', 'ticket-rate-limited', 'capacity-full', 'connection-replaced'];
-    for (const part of ['"data":"one"', '"data":"two"', ...codes]) expect(raw.text).toContain(part);
-    expect(wire.handshakes.length).toBe(3);
-    for (const seen of [raw.text, log.join(), inspect(relay, { depth: 9, showHidden: true })]) {
-      expect(seen).not.toMatch(/planted-/);
-      expect(seen).not.toMatch(/bearer|x-api-key|authorization/i);
-      expect(seen).not.toContain(wire.wssUrl);
-    }
-    // A client that joins after the stop.
-    const late = await receive(web.url).over();
-    expect(inspect(late.error, { depth: 9, showHidden: true })).not.toMatch(/planted-/);
   });
 });
 
