@@ -1,14 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { expectInvalid, fakeZone, Reader, readFeed, show, startApp, textOf } from './app.js';
-import {
-  afterEveryRender,
-  computed,
-  createEnvironmentInjector,
-  EnvironmentInjector,
-  NgZone,
-  PLATFORM_ID,
-  signal,
-} from '@angular/core';
+import { expectInvalid, fakeZone, Reader, readFeed, show, startApp } from './app.js';
+import { computed, createEnvironmentInjector, EnvironmentInjector, NgZone } from '@angular/core';
 import { TestBed } from '@angular/core/testing';
 import { concat, defer, EMPTY, finalize, NEVER, Observable, of, Subject, throwError } from 'rxjs';
 import { injectTradeFeed } from '../../src/angular/inject-trade-feed.js';
@@ -357,57 +349,6 @@ describe('a stop', () => {
     expect(received).toEqual(['stopped 1', 'opened 2']);
     relay$.error(stop);
     expect(connections).toBe(3);
-  });
-});
-
-describe('change detection', () => {
-  it('runs once for a change of status and once per period, with any number of frames', async () => {
-    class Dashboard {
-      readonly feed = injectTradeFeed();
-      readonly last = signal('');
-      renders = 0;
-      constructor() {
-        this.feed.frames$.subscribe();
-        afterEveryRender(() => (this.renders += 1));
-      }
-    }
-    appWith();
-    const template = `{{ feed.status().state }}, {{ feed.stats()?.totalFrames }} in all, {{ feed.window()?.count }} in a window`;
-    const page = show(Dashboard, template);
-    await after(50);
-    const { componentInstance } = page;
-    expect(textOf(page)).toBe('connecting,  in all,  in a window');
-    const atFirst = componentInstance.renders;
-    emit(opened());
-    await after(50);
-    expect([textOf(page), componentInstance.renders - atFirst]).toEqual(['live,  in all,  in a window', 1]);
-    for (let turn = 0; turn < 100; turn += 1) {
-      for (let n = 0; n < 10; n += 1) emit(frame(`${n}`));
-      await after(8);
-    }
-    expect(componentInstance.renders - atFirst).toBe(1);
-    await after(200);
-    expect(textOf(page)).toBe('live, 1000 in all, 1000 in a window');
-    // One run for the figures and one for the window, which change at different times.
-    expect(componentInstance.renders - atFirst).toBeLessThanOrEqual(3);
-  });
-});
-
-describe('on a server', () => {
-  it('no connection is opened, the signals keep their initial values, and rendering is not delayed', async () => {
-    startApp(provideTradeFeedFrom(source$), { provide: PLATFORM_ID, useValue: 'server' });
-    const page = show(Reader, '{{ feed.status().state }}{{ feed.stats() }}{{ feed.window() }}');
-    const { feed } = page.componentInstance;
-    const [next, complete] = [jest.fn(), jest.fn()];
-    feed.frames$.subscribe({ next, complete });
-    feed.restart();
-    const stable = page.whenStable();
-    await after(20);
-    await stable;
-    expect(textOf(page)).toBe('connecting');
-    expect([connections, jest.getTimerCount()]).toEqual([0, 0]);
-    page.destroy();
-    expect([next.mock.calls.length, complete.mock.calls.length]).toEqual([0, 1]);
   });
 });
 

@@ -374,16 +374,6 @@ describe('relay request', () => {
       if (!('retryAfterMs' in failure)) expect(error.retryAfterMs).toBeUndefined();
     });
 
-    it('follows a redirect to a stream, and errors when it leads to a page', async () => {
-      const { url } = await serve(
-        status(302, { location: '/there' }),
-        status(200, { 'content-type': 'text/event-stream; charset=utf-8' }, 'data: a\n\n'),
-      );
-      expect(await textOf(request$(url))).toBe('data: a\n\n');
-      const login = await serve(status(302, { location: '/login' }), status(200, { 'content-type': 'text/html' }));
-      expect(await failureOf(request$(login.url))).toMatchObject({ code: 'invalid-relay' });
-    });
-
     it('cancels the body of a refusal that does not end', async () => {
       const { url, responses } = await serve((response) => {
         response.writeHead(401, { 'content-type': 'text/plain' }).write('x'.repeat(100_000));

@@ -77,22 +77,6 @@ const textsOf = ({ events }: SseClient) => events.flatMap(({ type, data }) => (t
 const typesOf = ({ events }: SseClient) => events.map(({ type }) => type);
 
 describe('TradeFeedModule with the option cluster', () => {
-  it('reports in its health that the service refuses the key of this replica, without details', async () => {
-    const second = await start('b');
-    await owns(second);
-    await live(second.feed);
-    const first = await start('a', { apiKey: 'another-key' });
-    await live(first.feed);
-    const health = () => first.app.get(TradeFeedHealthIndicator).isHealthy()['trade-feed'];
-    expect(health()).not.toHaveProperty('cannotOwn');
-    await second.cluster.handOver();
-    await when(first.cluster.status$, ({ cannotOwn }) => cannotOwn !== undefined);
-    expect(health()).toMatchObject({
-      cannotOwn: { code: 'invalid-api-key', reason: expect.stringMatching(/API key/) },
-    });
-    expect(health().cannotOwn!.reason).not.toContain('HTTP');
-  });
-
   it('reports the role, the replica and the owner in the health', async () => {
     const [first, second, third] = await startThree();
     // Replicas share an account on purpose.

@@ -272,26 +272,6 @@ describe('options that are created for each request', () => {
     const message = /`inject` must be providers with the default scope.*trade-feed-module\.test\.ts:/;
     await expect(second).rejects.toThrow(message);
   });
-
-  it('are fine with a transient provider, which Nest creates once', async () => {
-    let created = 0;
-    @Injectable({ scope: Scope.TRANSIENT })
-    class OfEach {
-      constructor() {
-        created += 1;
-      }
-      createTradeFeedOptions = () => local.options;
-    }
-    @Module({ providers: [OfEach], exports: [OfEach] })
-    class EachModule {}
-    for (const options of [{ imports: [EachModule], inject: [OfEach], useFactory }, { useClass: OfEach }]) {
-      created = 0;
-      const app = await start([TradeFeedModule.forRootAsync(options)]);
-      await live(app.get(TradeFeed));
-      expect([app.get(TradeFeed), created]).toEqual([app.get(TradeFeed), 1]);
-      await app.close();
-    }
-  });
 });
 
 it('an application starts when a test replaces the feed', async () => {

@@ -2,18 +2,15 @@ import { Inject, Injectable, type OnModuleDestroy } from '@nestjs/common';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { metrics, trace } from '@opentelemetry/api';
 import { firstValueFrom, lastValueFrom, map, Subject, take, toArray } from 'rxjs';
-import { TradeFeed, TradeFeedHealthIndicator, type TradeFeedModuleOptions } from '../../src/nestjs/index.js';
+import { TradeFeed, TradeFeedHealthIndicator } from '../../src/nestjs/index.js';
 import { FeedMemory, telemetry } from '../../src/nestjs/observers.js';
 import type { FeedEvent } from '../../src/protocol/event.js';
 import { relayHandler } from '../../src/relay/index.js';
 import { disconnected, frameOf, opened, watermark } from '../operators/stream.js';
 import { startSdk } from '../otel/sdk.js';
 import { Web } from '../relay/support.js';
-import { plantedKey } from '../support/feed.js';
 import { waitFor } from '../support/wait-for.js';
-import { accept, close, startWire, text } from '../support/wire.js';
-import type { Wire, WireScript } from '../support/wire.js';
-import { fast, live, LocalService, serviceEvent, stopped, when } from './support.js';
+import { live, LocalService, serviceEvent, stopped, when } from './support.js';
 
 const local = new LocalService();
 const typesOf = (events: readonly { readonly type: string }[]) => events.map(({ type }) => type);
@@ -141,29 +138,20 @@ describe('a stop', () => {
 });
 
 describe('the log', () => {
-  let wire: Wire;
-  afterEach(async () => wire[Symbol.asyncDispose]());
-
-  /** Starts an application whose feed runs a script of the wire at bootstrap. */
-  const run = async (script: WireScript, options: TradeFeedModuleOptions = {}) => {
-    wire = await startWire(script);
-    const ofWire = { baseUrl: wire.baseUrl, apiKey: plantedKey, backoff: { ...fast, jitter: 'none' } } as const;
-    return local.start({ ...ofWire, connect: 'bootstrap', ...options });
-  };
-
   it('reports where the application threw an exception', async () => {
     const classify = () => {
       throw new RangeError('of the application');
     };
-    const { log } = await run({ handshake: [accept(close(1001))] }, { classify });
+    const { log, feed } = await local.start({ classify, connect: 'bootstrap' });
+    await live(feed);
+    local.account.expireAccess();
     await log.line(/^Stopped, relay-source-failed: .* Cause: RangeError: of the application$/);
     await log.line(/^An exception stopped the feed: RangeError: of the application$/);
     expect(log.raw).toContain('trade-feed.test');
   });
 
   it('reports where an operator of `select` threw, but not that the feed has stopped', async () => {
-    const { log, feed } = await run({ handshake: [accept(text('one'))] });
-    await log.line(/^Connected/);
+    const { log, feed } = await local.start();
     const select = map((): unknown => {
       throw new RangeError('of the operator');
     });

@@ -1,15 +1,76 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { asyncScheduler, Subject } from 'rxjs';
+import { type SchedulerLike, Subject } from 'rxjs';
+import { Follower } from '../../src/cluster/follower.js';
 import type { FeedMessage } from '../../src/cluster/messages.js';
-import type { ClusterEvent, FeedEvent } from '../../src/index.js';
-import { createRelay, relayHandler, type RelayOptions } from '../../src/relay/index.js';
-import { atEnd, receive } from '../browser/support.js';
+import { Publisher } from '../../src/cluster/publisher.js';
+import type { ClusterEvent, FeedEvent, LifecycleEvent, OwnerChanged } from '../../src/protocol/event.js';
+import { createRelay, type RelayOptions } from '../../src/relay/index.js';
 import { cases } from '../support/cases.js';
-import { Owners, realClock, Replica } from './cluster-support.js';
-import { Client, Clock, range, startBalancer, type WireEvent } from './support.js';
+import { Client, Clock, frame, range, type WireEvent } from './support.js';
 
 const begin = 1_000_000;
+
+/** A replica of a cluster, with its relay. */
+class Replica {
+  readonly #follower;
+  readonly relay;
+
+  constructor(scheduler: SchedulerLike, options: RelayOptions = {}) {
+    const events = new Subject<FeedEvent | OwnerChanged>();
+    this.#follower = new Follower('market', (event) => events.next(event));
+    this.relay = createRelay(events, { scheduler, batchMs: 0, cluster: this.#follower, ...options });
+    this.relay.hold();
+  }
+
+  receive(messages: readonly FeedMessage[]): void {
+    for (const message of messages) {
+      this.#follower.receive(message, message.at);
+      this.#follower.tick(message.at + 200);
+    }
+  }
+
+  away(): void {
+    this.#follower.away('away');
+  }
+}
+
+/** The owners of a cluster, which number their frames. */
+class Owners {
+  readonly #publisher = new Publisher();
+  #generation = 0;
+  #frames = 0;
+
+  readonly clock;
+
+  constructor(clock: Clock) {
+    this.clock = clock;
+  }
+
+  /** The messages of a new owner. */
+  next(owner = `replica-${'0123456789ab'.slice(this.#generation % 10)}xyzxyzxyzxyz`): readonly FeedMessage[] {
+    this.#generation += 1;
+    this.clock.pass(1);
+    this.#publisher.report({ gen: this.#generation, owner, phase: 'open', revision: this.#generation }, 5);
+    return this.event({ type: 'opened', at: this.clock.now, feed: 'market', connection: 1 });
+  }
+
+  event(event: LifecycleEvent): readonly FeedMessage[] {
+    const message = this.#publisher.event(event);
+    return message ? [message] : [];
+  }
+
+  frames(count = 1): readonly FeedMessage[] {
+    return range(1, count).map(() => {
+      this.#frames += 1;
+      return this.#publisher.frame(frame(this.#frames, this.clock.now));
+    });
+  }
+
+  beat(): readonly FeedMessage[] {
+    return [this.#publisher.beat(this.clock.now)];
+  }
+}
 
 /** A page that connects to one replica after another. */
 class Page {
@@ -154,18 +215,6 @@ describe('the relays of replicas', () => {
       expect(numbers).toEqual(range(1, 6));
       expect(gaps).toMatchObject([{ failure: { code: 'owner-changed' } }]);
     }
-  });
-
-  it('report the frames that the log has removed', () => {
-    const { owners, one, other, both, page } = cluster({ capacity: 4 });
-    both(owners.next());
-    const moved = page().join(one);
-    both(owners.frames(2));
-    moved.leave();
-    both(owners.frames(10));
-    moved.join(other);
-    expect(moved.numbers).toEqual([1, 2, 9, 10, 11, 12]);
-    expect(moved.gaps).toMatchObject([{ missed: 6 }]);
   });
 
   it.each<[string, boolean, readonly number[], object]>([
@@ -346,27 +395,3 @@ const checkReceived = (events: readonly WireEvent[], isRoomy: boolean): void => 
     gaps = [];
   }
 };
-
-describe('a page whose load balancer switches to another replica', () => {
-  it('receives each frame once, and no gap', async () => {
-    const owners = new Owners(realClock);
-    const replicas = [new Replica(asyncScheduler), new Replica(asyncScheduler)] as const;
-    const [one, other] = replicas.map(({ relay }) => relayHandler(relay, { authorize: () => true }));
-    const { web, switchTo } = await startBalancer(one!);
-    atEnd(
-      () => replicas.forEach(({ relay }) => relay.close()),
-      () => web[Symbol.asyncDispose](),
-    );
-    const page = receive(web.url);
-    const both = (messages: readonly FeedMessage[]) => replicas.forEach((replica) => replica.receive(messages));
-    both(owners.next());
-    await page.until(({ types }) => types.includes('opened'));
-    for (const [n, next] of [one, other, one].entries()) {
-      if (n > 0) switchTo(next);
-      both(owners.frames(3));
-      await page.until(({ texts }) => texts.length === 3 * (n + 1));
-    }
-    expect(page.texts).toEqual(range(1, 9).map(String));
-    expect(page.types).not.toContain('gap');
-  });
-});

@@ -1,20 +1,15 @@
 import { describe, expect, it } from '@jest/globals';
-import { inspect } from 'node:util';
 import { defer, type Observable, Subject } from 'rxjs';
-import { tradeFeed$, tradeFeedEvents$ } from '../../src/index.js';
 import { feedLog, type ReadOptions } from '../../src/log/index.js';
 import type { RelayedEvent } from '../../src/protocol/event.js';
 import { createTradeFeedError } from '../../src/protocol/failures/classify.js';
 import { createRelay, type RelayOptions, type RelayReceiver } from '../../src/relay/index.js';
 import { RelayFullError } from '../../src/relay/refusals.js';
-import { startTradeFeedService } from '../../src/testing/index.js';
 import { atEnd, quick, receive as receiveFrom, type Receiver, serveFeed } from '../browser/support.js';
 import { tempFolder } from '../cli/support/temp-folder.js';
 import { opened } from '../operators/stream.js';
-import { optionsFor, plantedKey } from '../support/feed.js';
 import { waitFor } from '../support/wait-for.js';
-import { accept, close, issue, refuse, refuseHandshake, startWire, text } from '../support/wire.js';
-import { Client, Clock, frame, range, Raw, Response, Source } from './support.js';
+import { Client, Clock, frame, Response, Source } from './support.js';
 
 describe('restart', () => {
   const replaced = createTradeFeedError({ stage: 'stream', closeCode: 4001, reason: 'connection replaced' });
@@ -123,77 +118,6 @@ describe('restart', () => {
     relay.close();
     relay.restart();
     expect(join().error).toEqual(expect.any(RelayFullError));
-  });
-});
-
-describe('a relay', () => {
-  const serve = (source: Parameters<typeof createRelay>[0], options?: RelayOptions) =>
-    serveFeed(source, { lingerMs: 0, ...options });
-
-  // The page stops at the first stop of the feed.
-  const receive = (url: string): Receiver => receiveFrom(url, { maxFeedStops: 1 });
-
-  it('sends the frames, the outages with their gaps, and the stop of `tradeFeedEvents$` to many clients over one connection', async () => {
-    const service = await startTradeFeedService({ limits: { ticketsPerWindow: 1_000 } });
-    atEnd(() => service.shutdown());
-    const account = service.createAccount({ plan: 'developer' });
-    const options = optionsFor(service, { apiKey: account.createApiKey() });
-    const { web } = await serve(tradeFeedEvents$('market', options), { lingerMs: 60_000 });
-    const clients = [receive(web.url), receive(web.url), receive(web.url)];
-    for (const client of clients) await client.until(({ types }) => types.includes('opened'));
-    const sent = range(0, 255).map((byte) => Buffer.of(byte, 0xff));
-    for (const data of sent) service.push('market', data);
-    for (const client of clients) {
-      await client.until((each) => each.frames.length === sent.length);
-      expect(client.frames.map(({ data }) => Buffer.from(data))).toEqual(sent);
-      expect(client.frames.every(({ isBinary, feed }) => isBinary && feed === 'market')).toBe(true);
-    }
-    account.expireAccess();
-    for (const client of clients) {
-      await client.until(({ types }) => types.includes('gap'));
-      const tail = client.types.slice(client.types.indexOf('access-expired'));
-      expect(tail).toEqual(['access-expired', 'reconnecting', 'ticket-requested', 'ticket-issued', 'opened', 'gap']);
-      expect(client.lifecycle.at(-1)).toMatchObject({ failure: { code: 'access-expired' } });
-      expect(client.lifecycle.at(-1)).not.toHaveProperty('missed');
-    }
-    const usurper = tradeFeed$('market', options).subscribe();
-    atEnd(() => usurper.unsubscribe());
-    for (const client of clients) {
-      await client.over();
-      expect(client.error).toMatchObject({ code: 'connection-replaced', verdict: 'stop', closeCode: 4001 });
-    }
-    const late = await receive(web.url).over();
-    expect(late.error).toMatchObject({ code: 'connection-replaced' });
-    // The relay hasn't taken the connection back.
-    expect(usurper.closed).toBe(false);
-  });
-
-  it('never sends any part of the key or of a ticket', async () => {
-    const wire = await startWire({
-      ticket: [issue(), refuse(429, { 'retry-after': '0' }, `{"key":"${plantedKey}"}`), issue()],
-      handshake: [
-        accept(text('one'), close(4003, 'access expired')),
-        refuseHandshake(503, {}, 'planted-ticket-3'),
-        accept(text('two'), close(4001, 'connection replaced')),
-      ],
-    });
-    atEnd(() => wire[Symbol.asyncDispose]());
-    const { relay, web } = await serve(tradeFeedEvents$('market', optionsFor(wire)));
-    const log: string[] = [];
-    relay.events$.subscribe((event) => log.push(inspect(event, { depth: 9 })));
-    const raw = await Raw.get(web.port);
-    await raw.until((all) => all.includes('event: connect-again'));
-    const codes = ['access-expired', 'ticket-rate-limited', 'capacity-full', 'connection-replaced'];
-    for (const part of ['"data":"one"', '"data":"two"', ...codes]) expect(raw.text).toContain(part);
-    expect(wire.handshakes.length).toBe(3);
-    for (const seen of [raw.text, log.join(), inspect(relay, { depth: 9, showHidden: true })]) {
-      expect(seen).not.toMatch(/planted-/);
-      expect(seen).not.toMatch(/bearer|x-api-key|authorization/i);
-      expect(seen).not.toContain(wire.wssUrl);
-    }
-    // A client that joins after the stop.
-    const late = await receive(web.url).over();
-    expect(inspect(late.error, { depth: 9, showHidden: true })).not.toMatch(/planted-/);
   });
 });
 

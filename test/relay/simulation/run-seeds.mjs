@@ -3,8 +3,8 @@ import { bundled } from '../../support/bundle.mjs';
 const at = (name) => new URL(name, import.meta.url);
 
 /** Bundles the simulation, with the network of the simulation instead of `fetch`. */
-export const simulation = (mutant, program = 'simulate.ts') =>
-  bundled(at(program), { mutant, replaced: { 'browser/relay-request.ts': at('network.ts') } });
+export const simulation = (mutant) =>
+  bundled(at('scenarios.ts'), { mutant, replaced: { 'browser/relay-request.ts': at('network.ts') } });
 
 const maxTimelines = 3;
 

@@ -1,6 +1,8 @@
 import { createChance } from '../../cluster/simulation/chance.js';
 import { inVirtualTime, type World } from './simulate.js';
 
+export { simulate } from './simulate.js';
+
 /** Runs a scenario, with the fault at 0, after two seconds. Page 0 uses the first relay, or one that relays it. */
 const run = (receivesFrom: number, fault: (world: World) => void) => {
   let result: object = {};

@@ -1,9 +1,0 @@
-// Runs many seeds of the simulation in a plain process, which is several times faster than a test with coverage. Prints the sums as JSON, and the
-// timelines of the first runs with violations.
-//
-//   node test/relay/programs/run-seeds.mjs 1 200
-import { runSeeds, simulation } from '../simulation/run-seeds.mjs';
-
-const [from, count] = process.argv.slice(2).map(Number);
-const { simulate } = await simulation();
-console.log(JSON.stringify(runSeeds(simulate, from, count)));
