@@ -6,7 +6,7 @@ import { headingAnchor } from '../../scripts/site/heading-anchor.mjs';
 import { repositoryLinks } from '../../scripts/site/repository-links.mjs';
 import { writePlainPages } from '../../scripts/site/plain-pages.mjs';
 import { scrollingDiagrams } from '../../scripts/site/scrolling-diagrams.mjs';
-import { searchOptions } from '../../scripts/site/search-options.mjs';
+import { renderForSearch, searchOptions } from '../../scripts/site/search-options.mjs';
 import { tableHeaders } from '../../scripts/site/table-headers.mjs';
 import apiSidebar from '../api/typedoc-sidebar.json' with { type: 'json' };
 
@@ -159,7 +159,7 @@ export default defineConfig({
       '/api/': [{ text: 'API', link: '/api/', items: apiSidebar.map(withoutNestedButtons) }],
     },
     outline: [2, 3],
-    search: { provider: 'local', options: searchOptions },
+    search: { provider: 'local', options: { ...searchOptions, _render: renderForSearch } },
     footer: { message: 'MIT License' },
   },
   // The index of the search is one file, which the search loads when it opens.

@@ -8,8 +8,8 @@ import { readResults as checks } from '../../reliability/lib/pages.mjs';
 const whole = (text) => text.replaceAll(',', '\u00a0');
 
 /** Returns three promises: a figure, what it is, and where it comes from. */
-export const promises = (measured = benchmarks(), checked = checks()) => {
-  const [speed, care] = [performanceFigures(measured), reliabilityFigures(checked)];
+export const promises = () => {
+  const [speed, care] = [performanceFigures(benchmarks()), reliabilityFigures(checks())];
   return [
     {
       figure: `${speed['ws-200']()}×`,

@@ -60,3 +60,22 @@ export const searchOptions = {
     },
   },
 };
+
+const rendered = new Map();
+
+/**
+ * Renders a page for the index. The default also colors its code, which takes most of the time, and the builds for browsers and for the server each
+ * render all pages.
+ */
+export const renderForSearch = (source, env, markdown) => {
+  if (!rendered.has(source)) {
+    const { highlight } = markdown.options;
+    markdown.options.highlight = (code) => `<pre><code>${markdown.utils.escapeHtml(code)}</code></pre>`;
+    try {
+      rendered.set(source, markdown.render(source, env));
+    } finally {
+      markdown.options.highlight = highlight;
+    }
+  }
+  return rendered.get(source);
+};

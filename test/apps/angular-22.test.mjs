@@ -1,4 +1,4 @@
-// docs/angular.md in an Angular 22 app: zoneless, with zone.js, on a server, and on the development server.
+// docs/angular.md in an Angular 22 app, which is zoneless: in a page, on a server, and on the development server. The app of Angular 20 has zone.js.
 import { after, before, test } from 'node:test';
 import assert from 'node:assert/strict';
 import { createApp, startProgram } from './angular/app.mjs';
@@ -10,7 +10,6 @@ before(
   async () => {
     app = await createApp('angular-22');
     await app.write('src/main.ts', countingMain(false));
-    await app.write('src/main.zone.ts', countingMain(true));
     await app.write('src/type-proof.ts', typeProof);
   },
   { timeout: 600_000 },
@@ -22,11 +21,6 @@ test('the Angular 22 app compiles without the types of Node, and shows frames, a
   assert.match(output, /Application bundle generation complete/);
   assert.doesNotMatch(output, /WARNING/);
   t.diagnostic(`zoneless: ${await runScenario(app, 'dist/zoneless')}`);
-});
-
-test('the Angular 22 app works the same with zone.js', async (t) => {
-  await app.ng('build', '--browser', 'src/main.zone.ts', '--polyfills', 'zone.js', '--output-path', 'dist/zone');
-  t.diagnostic(`zone.js: ${await runScenario(app, 'dist/zone')}`);
 });
 
 test('the Angular 22 app renders on a server without sending a request', async () => {

@@ -4,7 +4,7 @@ import { after, afterEach, before, describe, test } from 'node:test';
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { from, lastValueFrom, take, toArray } from 'rxjs';
+import { from, lastValueFrom, toArray } from 'rxjs';
 import { startApp, startTestService } from './example-app/app.mjs';
 import { observe } from './example-app/network.mjs';
 import { countCandles, framesOf, valuesOf } from './example-app/outside-candles.mjs';
@@ -54,28 +54,6 @@ describe('the operators, with created events', () => {
     valuesFor = (events) => lastValueFrom(from(events).pipe(marketValues(TradeBatch), toArray()));
   });
   const trades = (...list) => ({ trades: list.map(([symbol, price, size]) => ({ symbol, price, size })) });
-
-  test('compute open, high, low, close and volume of each market and second', async () => {
-    const values = await valuesFor([
-      opened(0, 1),
-      frame(100, trades(['A', 10, 0.1], ['B', 5, 2])),
-      frame(500, trades(['A', 12, 0.2], ['A', 9, 0.3])),
-      frame(999, trades(['A', 11, 0.1])),
-      frame(1_000, trades(['A', 20, 1])),
-      frame(2_000, trades(['B', 6, 1])),
-    ]);
-    const [first, second] = values.filter(({ kind }) => kind === 'candles');
-    assert.deepEqual(first, {
-      kind: 'candles',
-      start,
-      end: start + 1_000,
-      complete: true,
-      gaps: [],
-      candles: { A: [10, 12, 9, 11, 0.7, 4], B: [5, 5, 5, 5, 2, 1] },
-    });
-    assert.deepEqual(second.candles, { A: [20, 20, 20, 20, 1, 1] });
-    assert.equal(second.complete, true);
-  });
 
   test('mark only the candles that overlap an outage as incomplete', async () => {
     const { createTradeFeedError } = await importBuilt('node_modules/rx-trade-feed/dist/index.js');
@@ -131,34 +109,6 @@ describe('on the server', () => {
     assert.equal(history.windows.length, 900);
     assert.equal(history.windows[0].start, 2_700_000);
     assert.equal(history.windows.at(-1).start, 3_599_000);
-  });
-
-  test('the made-up trades cover all markets, near their prices, in numbered batches', async () => {
-    const { tradeBatches$ } = await importBuilt('dist/server/demo/trade-batches.js');
-    const payloads = await lastValueFrom(tradeBatches$({ rate: 5_000 }).pipe(take(500), toArray()));
-    const batches = payloads.map((payload) => JSON.parse(payload));
-    assert.deepEqual(
-      batches.map(({ batch }) => batch),
-      batches.map((_, index) => index + 1),
-    );
-    const ofMarket = (name) => batches.flatMap(({ trades }) => trades).filter(({ symbol }) => symbol === name);
-    const prices = {
-      'ETH-USD': 3_000,
-      'BTC-USD': 60_000,
-      'SOL-USD': 150,
-      'LINK-USD': 15,
-      'UNI-USD': 8,
-      'AAVE-USD': 95,
-    };
-    for (const [name, price] of Object.entries(prices)) {
-      const trades = ofMarket(name);
-      assert.ok(trades.length > 50, `${name}: ${trades.length}`);
-      assert.ok(
-        trades.every((trade) => Math.abs(trade.price / price - 1) < 0.1 && trade.size > 0),
-        name,
-      );
-    }
-    assert.equal(new Set(batches.flatMap(({ trades }) => trades.map(({ transaction }) => transaction))).size, 4_000);
   });
 });
 
@@ -239,6 +189,25 @@ describe('on the local service of the demo', () => {
     // Each price is the newest of 100 ms, so a second that begins at a price may contain 11, or 12, because a timer may be a ms early.
     const most = Math.max(...times.map((from) => times.filter((at) => at >= from && at < from + 1_000).length));
     assert.ok(most <= 12, `${most} in a second`);
+  });
+
+  test('the markets need a small part of the bytes of the feed', async (t) => {
+    const markets = await observe(t, `${app.url}/markets`);
+    const candlesOf = (messages) => valuesOf(messages).filter(({ kind, complete }) => kind === 'candles' && complete);
+    await markets.until((messages) => candlesOf(messages).length >= 1);
+    const before = markets.bytes();
+    await markets.until((messages) => candlesOf(messages).length >= 6);
+    const ofMarkets = markets.bytes() - before;
+    markets.stop();
+
+    // A sample, because a busy machine sends fewer frames, but no fewer prices and candles.
+    const feed = await observe(t, `${app.url}/feed`);
+    await feed.until((messages) => framesOf(messages).length >= 500);
+    feed.stop();
+    const ofFeed = (5 * 300 * feed.bytes()) / framesOf(feed.messages()).length;
+    t.diagnostic(`/feed ${Math.round(ofFeed / 5_000)} kB/s, /markets ${(ofMarkets / 5_000).toFixed(1)} kB/s`);
+    // The markets send the same at any rate.
+    assert.ok(ofFeed / ofMarkets > 18, `1 to ${ofFeed / ofMarkets}`);
   });
 
   test('shows that the trades are made up, and updates the last price', async () => {
@@ -442,42 +411,5 @@ describe('with the service of the test', () => {
     await page.setViewportSize({ width: 360, height: 780 });
     await expectToFit(view);
     await screenshot(view, 'markets-unknown');
-  });
-});
-
-describe('at 5,000 frames a second', () => {
-  let app;
-  before(async () => {
-    app = await startApp(built, { args: ['--rate', '5000'] });
-  });
-  after(async () => {
-    await app?.stop();
-  });
-
-  test('the markets need a small part of the bytes of the feed', async (t) => {
-    const markets = await observe(t, `${app.url}/markets`);
-    const candlesOf = (messages) => valuesOf(messages).filter(({ kind, complete }) => kind === 'candles' && complete);
-    await markets.until((messages) => candlesOf(messages).length >= 1);
-    const before = markets.bytes();
-    await markets.until((messages) => candlesOf(messages).length >= 6);
-    const ofMarkets = markets.bytes() - before;
-    markets.stop();
-    const seconds = candlesOf(markets.messages()).slice(1, 6);
-    const trades = seconds.flatMap(({ candles }) => Object.values(candles)).reduce((sum, candle) => sum + candle[5], 0);
-
-    // Extrapolates the feed's bytes from a sample, because this process may be too slow to read them all.
-    const feed = await observe(t, `${app.url}/feed`);
-    await feed.until((messages) => framesOf(messages).length >= 2_000);
-    feed.stop();
-    const frames = framesOf(feed.messages());
-    // At the full rate: a busy machine sends fewer frames, but no fewer prices and candles.
-    const framesReceived = trades / frames[0].payload.trades.length;
-    const ofFeed = (5 * 5_000 * feed.bytes()) / frames.length;
-    const ratio = ofFeed / ofMarkets;
-    t.diagnostic(
-      `${Math.round(framesReceived / 5)} frames/s: /feed ${Math.round(ofFeed / 5_000)} kB/s, ` +
-        `/markets ${(ofMarkets / 5_000).toFixed(1)} kB/s, 1 to ${Math.round(ratio)}`,
-    );
-    assert.ok(ratio > 300, `1 to ${ratio}`);
   });
 });

@@ -19,11 +19,11 @@ const warningsOf = (...packages) => {
 };
 
 test('npm installs the package without a warning', { timeout: 600_000 }, async () => {
-  // npm may also warn about the machine's settings, but then it does so for rxjs alone as well.
-  const ofMachine = new Set(warningsOf('rxjs@7'));
   const warnings = warningsOf(await tarball(), 'rxjs@7');
+  // npm may also warn about the machine's settings, but then it does so for rxjs alone as well.
+  const ofMachine = warnings.length === 0 ? [] : warningsOf('rxjs@7');
   assert.deepEqual(
-    warnings.filter((line) => !ofMachine.has(line)),
+    warnings.filter((line) => !ofMachine.includes(line)),
     [],
   );
 });

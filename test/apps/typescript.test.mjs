@@ -22,28 +22,41 @@ const tsc = (version, folder, ...args) => {
 };
 
 /**
- * Returns a function that compiles a project like `tsc -p`, and returns what it would print. It parses the declarations of TypeScript and
- * Node only once, which is most of the time of a small project. TypeScript 7 has no such API, and needs none.
+ * Returns a function that compiles a project like `tsc -p`, and returns what it would print about the project and this package. It parses each
+ * declaration only once and checks no package of others, which is most of the time. TypeScript 7 has no such API, and needs none.
  */
 const compilerOf = (version) =>
   (compilers[version] ??= compiler(createRequire(join(project, 'index.js'))(`typescript-${version}`)));
 const compilers = {};
+const packages = join(project, 'node_modules/');
+const isOurs = ({ fileName }) => !fileName.startsWith(packages) || fileName.startsWith(`${packages}rx-trade-feed/`);
 const compiler = (ts) => {
   const parsed = new Map();
   return (folder) => {
-    const { config } = ts.readConfigFile(join(folder, 'tsconfig.json'), ts.sys.readFile);
-    const { options, fileNames, errors } = ts.parseJsonConfigFileContent(config, ts.sys, folder);
+    const file = join(folder, 'tsconfig.json');
+    const { config } = ts.readConfigFile(file, ts.sys.readFile);
+    // With the name of the file, it finds the types of Node in this project.
+    const { options, fileNames, errors } = ts.parseJsonConfigFileContent(config, ts.sys, folder, {}, file);
     const host = ts.createCompilerHost(options);
     const { getSourceFile } = host;
-    const libraries = [host.getDefaultLibLocation(), join(project, 'node_modules/@types/')];
     host.getSourceFile = (file, settings, ...args) => {
-      if (!libraries.some((folder) => file.startsWith(folder))) return getSourceFile(file, settings, ...args);
+      if (!file.startsWith(packages)) return getSourceFile(file, settings, ...args);
       const key = `${file} ${settings.impliedNodeFormat}`;
       if (!parsed.has(key)) parsed.set(key, getSourceFile(file, settings, ...args));
       return parsed.get(key);
     };
     const program = ts.createProgram({ rootNames: fileNames, options, host, configFileParsingDiagnostics: errors });
-    return ts.formatDiagnostics(ts.getPreEmitDiagnostics(program), {
+    const diagnostics = [
+      ...program.getConfigFileParsingDiagnostics(),
+      ...program.getOptionsDiagnostics(),
+      ...program.getSyntacticDiagnostics(),
+      ...program
+        .getSourceFiles()
+        .filter(isOurs)
+        .flatMap((file) => program.getSemanticDiagnostics(file)),
+      ...program.getGlobalDiagnostics(),
+    ];
+    return ts.formatDiagnostics(diagnostics, {
       getCurrentDirectory: () => folder,
       getCanonicalFileName: (name) => name,
       getNewLine: () => '\n',
@@ -51,9 +64,7 @@ const compiler = (ts) => {
   };
 };
 
-/**
- * Compiles a file as a module of each type, in one compilation. Returns each one's errors, or `works`.
- */
+/** Compiles a file as a module of each type, in one compilation. Returns each one's errors, or `works`. */
 const compile = (version, code, types, compilerOptions) => {
   const folder = mkdtempSync(join(project, 'app-'));
   for (const type of types) {
@@ -86,8 +97,7 @@ test('the table in docs/how-to/typescript.md has all versions', () =>
 for (const [module, moduleResolution, types, ...results] of rows) {
   for (const [at, version] of versions.entries()) {
     test(`TypeScript ${version}, ${module}, ${moduleResolution}, ${types}: ${results[at]}`, () => {
-      // Another test checks the declarations themselves once per version, because that takes three times as long.
-      // Leaves out the declarations for pages, which are the largest.
+      // Another test checks the declarations themselves. Leaves out the declarations for pages, which are the largest.
       const settings = { module, types: ['node'], lib: ['es2023'], skipLibCheck: true };
       if (moduleResolution !== '–') settings.moduleResolution = moduleResolution;
       for (const result of compile(version, tenLines, types === 'either' ? ['module', 'commonjs'] : [types], settings))

@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { throwError } from 'rxjs';
 import { connectionOptions } from '../../src/cli/connection.js';
 import { hasColors, interrupts, isTerminal, processContext } from '../../src/cli/context.js';
-import { CliError, ExitCode, exitCodeOf, exitCodeRows, localError } from '../../src/cli/errors.js';
+import { CliError, ExitCode, exitCodeOf, localError } from '../../src/cli/errors.js';
 import { commandNames, loadCommands, parse, run } from '../../src/cli/program.js';
 import { createTradeFeedError } from '../../src/index.js';
 import { LogError } from '../../src/log/index.js';
@@ -203,13 +203,6 @@ describe('the exit codes', () => {
     expect(await run(['help', 'exit-codes'], context)).toBe(0);
     expect(context.stdout.text.split('\n').filter((line) => line.length > 80)).toEqual([]);
     expect(context.stdout.text).toMatch(/^ {2}1 +an unexpected error[^]* {8}doctor: the service isn't available\n/m);
-  });
-
-  it('are explained without naming options of the library', () => {
-    for (const [, names, meaning] of exitCodeRows)
-      for (const name of names)
-        for (const long of meaning.match(/--[a-z-]+/g) ?? [])
-          expect(Object.values(commands[name]?.options ?? {}).map((option) => option.long)).toContain(long);
   });
 
   it.each([

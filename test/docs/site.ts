@@ -16,9 +16,7 @@ interface SiteLibrary {
   readonly failureIndex: Generate;
   readonly commandLinePage: Generate;
   readonly withClusterGoals: Generate;
-  readonly promises: (measured?: object, checked?: object) => readonly { readonly figure: string }[];
-  /** The results of the long checks by name. */
-  readonly readResults: () => Readonly<Record<string, { readonly goals: readonly object[] }>>;
+  readonly promises: () => readonly { readonly figure: string }[];
   readonly performancePages: () => Readonly<Record<string, string>>;
   readonly reliabilityPages: () => Readonly<Record<string, string>>;
 }

@@ -94,18 +94,6 @@ describe('serve', () => {
     expect(market.stdout.text).toBe('m1\n');
   });
 
-  it('serves a log so that listen prints what replay prints', async () => {
-    const file = logged(
-      'twelve',
-      [...Array(12).keys()].map((n) => frame('market', n, `{"n":${n}}`)),
-    );
-    const service = await serve(`--replay ${file} --plan developer`);
-    const [replayed, listened] = [command(`replay ${file} --count 10 -q`), listen('--count 10 -q', service)];
-    expect(await Promise.all([replayed.exit, listened.exit])).toEqual([0, 0]);
-    expect(replayed.stdout.text.split('\n')).toHaveLength(11);
-    expect(listened.stdout.text).toBe(replayed.stdout.text);
-  });
-
   it.each([
     ['1', 'as recorded'],
     ['max', 'as fast as possible'],
