@@ -290,6 +290,10 @@ describe('warn without connection', () => {
       ['in a worker', { receiveIn: 'worker' }],
     ])('warns once per subscription of tradeFeed$, %s', async (_name, options) => {
       await using wire = await startWire(unavailable);
+      const silent = tradeFeed$('market', optionsFor(wire, { ...options, warnings: false })).subscribe();
+      await attempts(wire, 4);
+      silent.unsubscribe();
+      expect(emitWarning).not.toHaveBeenCalled();
       const feed$ = tradeFeed$('market', optionsFor(wire, options));
       for (const warnings of [1, 2]) {
         const subscription = feed$.subscribe();

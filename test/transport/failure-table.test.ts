@@ -161,6 +161,12 @@ describe('networkFailure', () => {
     },
   );
 
+  it('reports a server without TLS only at the ticket request, as the next ticket may have the right address', () => {
+    const error = errorOf('why', 'ERR_SSL_WRONG_VERSION_NUMBER');
+    expect(networkFailure('ticket', error, asIs).code).toBe('ticket-endpoint-without-tls');
+    expect(networkFailure('handshake', error, asIs).code).toBe('handshake-unreachable');
+  });
+
   it('uses the first error if connecting to several addresses failed', () => {
     const many = new AggregateError(
       [errorOf('refused at ::1', 'ECONNREFUSED'), errorOf('refused at 127.0.0.1', 'X')],
