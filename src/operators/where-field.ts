@@ -139,12 +139,12 @@ class EndingsOfSet implements QuickAccepts {
     this.count = 0;
   }
 
-  mayHave(payload: Uint8Array, from: number, to: number): boolean {
+  mayHave(payload: Uint8Array, from: number): boolean {
     if (!this.isPlain) return true;
     this.count += 1;
     // Comparing costs as much as looking up a sixteenth of the values.
     if (this.isCurrent === undefined && this.count * 16 >= this.set.size) this.isCurrent = this.update();
-    return this.isCurrent !== true || this.endings.mayHave(payload, from, to);
+    return this.isCurrent !== true || this.endings.mayHave(payload, from);
   }
 
   private update(): boolean {

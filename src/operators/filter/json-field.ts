@@ -1,5 +1,5 @@
 import { tryCall } from '../../protocol/type-guards.js';
-import { Needle, textOf } from './search.js';
+import { BACKSLASH, endOfText, Needle, QUOTE, textOf } from './search.js';
 
 /** A value in JSON that is neither an object nor a list. */
 export type FieldValue = string | number | boolean | null;
@@ -31,7 +31,7 @@ const stringOf = (payload: Uint8Array, from: number, to: number): string => {
 
 /** Rules out texts by their bytes, if they have no backslash. {@link Accepts} decides about the rest. */
 export interface QuickAccepts {
-  mayHave(payload: Uint8Array, from: number, to: number): boolean;
+  mayHave(payload: Uint8Array, from: number): boolean;
 }
 
 /**
@@ -55,9 +55,8 @@ export const fieldTest = (steps: readonly string[], accepts: Accepts, quick: Qui
       at = afterSpace(payload, at + quoted.bytes.length);
       if (payload[at] !== COLON) continue;
       at = afterSpace(payload, at + 1);
-      const end = endOfScalar(payload, at);
-      if (payload[at] === QUOTE && !quick.mayHave(payload, at + 1, end - 1)) continue;
-      if (accepts(payload, at, end)) return true;
+      if (payload[at] === QUOTE && !quick.mayHave(payload, at + 1)) continue;
+      if (accepts(payload, at, endOfScalar(payload, at))) return true;
     }
     return false;
   };
@@ -150,23 +149,11 @@ const endOfScalar = (payload: Uint8Array, start: number): number => {
   return at;
 };
 
-const endOfText = (payload: Uint8Array, start: number): number => {
-  let at = start;
-  let before;
-  do {
-    at = payload.indexOf(QUOTE, at + 1);
-    if (at < 0) return payload.length;
-    before = at - 1;
-    while (payload[before] === BACKSLASH) before -= 1;
-  } while ((at - before) % 2 === 0);
-  return at + 1;
-};
-
 const afterSpace = (payload: Uint8Array, start: number): number => {
   let at = start;
   for (let byte; (byte = payload[at]) === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;) at += 1;
   return at;
 };
 
-const [QUOTE, COMMA, COLON, BACKSLASH] = [0x22, 0x2c, 0x3a, 0x5c];
+const [COMMA, COLON] = [0x2c, 0x3a];
 const [LIST, LIST_END, OBJECT, OBJECT_END] = [0x5b, 0x5d, 0x7b, 0x7d];

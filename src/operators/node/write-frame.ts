@@ -10,11 +10,12 @@ import { isTime } from '../../protocol/type-guards.js';
  * @throws TypeError if user code created the frame with a wrong field, because no reader accepts such a line
  */
 export const writeFrame = (frame: AnyFrame, start?: string): string => {
-  const { feed, connection, receivedAt } = frame;
-  if (!Number.isFinite(connection) || !isTime(receivedAt) || !feeds.includes(feed))
-    throw new TypeError('a frame has a feed, and numbers as `connection` and `receivedAt`');
+  if (!isWritable(frame)) throw new TypeError('a frame has a feed, and numbers as `connection` and `receivedAt`');
   return writeFrameLine(frame, bufferWriter, start);
 };
+
+export const isWritable = ({ feed, connection, receivedAt }: AnyFrame): boolean =>
+  Number.isFinite(connection) && isTime(receivedAt) && feeds.includes(feed);
 
 const bufferWriter: PayloadWriter = {
   isUtf8,
