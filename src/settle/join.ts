@@ -80,8 +80,8 @@ export class Join implements Collector<readonly unknown[]> {
 
   /** Returns how long until the clock moves something, in ms. */
   waitMs(): number {
-    const wakesAt = (this.wakesAt = this.nextWake());
-    return wakesAt === Infinity ? Infinity : Math.max(this.feed.waitMs(wakesAt), this.ledger.waitMs(wakesAt));
+    this.wakesAt = this.nextWake();
+    return Math.max(this.feed.waitMs(this.wakesAt), this.ledger.waitMs(this.wakesAt));
   }
 
   /** Returns whether it only waits for the ledger, as most items do: then nothing else has changed. */
@@ -157,8 +157,9 @@ export class Join implements Collector<readonly unknown[]> {
 
   /** Returns the time at which the clock alone moves something; `Infinity` if it does not. */
   private nextWake(): number {
-    const { feed, ledger } = this;
     const next = Math.min(this.settlement.nextAt, this.nextMark);
-    return next > Math.min(feed.until, ledger.until) && feed.reaches(next) && ledger.reaches(next) ? next : Infinity;
+    const sides = [this.feed, this.ledger];
+    if (!sides.every((side) => side.isClocked || side.until >= next)) return Infinity;
+    return sides.some(({ until }) => until < next) ? next : Infinity;
   }
 }

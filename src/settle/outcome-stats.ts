@@ -1,5 +1,5 @@
 import type { Accumulator } from '../operators/window/window.js';
-import type { Outcome, OutcomeState } from './outcome.js';
+import type { Outcome, OutcomeState, PreviousOutcome } from './outcome.js';
 
 /**
  * How many trades have each outcome. In one window a count can be negative: it also subtracts what it corrects of
@@ -28,16 +28,15 @@ export type OutcomeStats = Record<OutcomeState, number> & {
 export const outcomeStats: Accumulator<unknown, OutcomeStats> = Object.freeze({
   seed: (): OutcomeStats => ({ confirmed: 0, replaced: 0, expired: 0, reorged: 0, unseen: 0, unknown: 0, leads: {} }),
   add: (stats: OutcomeStats, item: unknown): OutcomeStats => {
-    const outcome = item as Outcome<unknown, unknown> | null | undefined;
+    const outcome = item as (Outcome<unknown, unknown> & Partial<PreviousOutcome>) | null | undefined;
     if (outcome?.type !== 'outcome') return stats;
-    count(stats, outcome.state, (outcome as { readonly leadMs?: number }).leadMs, 1);
-    const { previous } = outcome;
-    if (previous !== undefined) count(stats, previous.state, previous.leadMs, -1);
+    count(stats, outcome, 1);
+    if (outcome.previous !== undefined) count(stats, outcome.previous, -1);
     return stats;
   },
 });
 
-const count = (stats: OutcomeStats, state: OutcomeState, leadMs: number | undefined, by: 1 | -1): void => {
+const count = (stats: OutcomeStats, { state, leadMs }: Omit<PreviousOutcome, 'at'>, by: 1 | -1): void => {
   stats[state] += by;
   if (state !== 'confirmed' || leadMs === undefined) return;
   const of = classOf(leadMs);
@@ -66,13 +65,10 @@ export const coverage = ({ confirmed, unseen }: Pick<OutcomeStats, 'confirmed' |
  */
 export const leadAt = ({ leads }: Pick<OutcomeStats, 'leads'>, share: number): number | undefined => {
   const counted = Object.entries(leads)
-    .map(([of, count]) => [Number(of), count] as const)
-    .filter(([, count]) => count > 0)
-    .sort(([a], [b]) => a - b);
-  let rest = share * counted.reduce((sum, [, count]) => sum + count, 0);
-  for (const [of, count] of counted) {
-    rest -= count;
-    if (rest <= 0) return leadOf(of);
-  }
-  return counted.length === 0 ? undefined : leadOf((counted.at(-1) as readonly [number, number])[0]);
+    .map(([of, count]) => ({ of: Number(of), count }))
+    .filter(({ count }) => count > 0)
+    .sort((a, b) => a.of - b.of);
+  let rest = share * counted.reduce((sum, { count }) => sum + count, 0);
+  const found = counted.find(({ count }) => (rest -= count) <= 0) ?? counted.at(-1);
+  return found && leadOf(found.of);
 };

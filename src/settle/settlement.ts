@@ -3,7 +3,7 @@ import type { Gap } from '../protocol/event.js';
 import type { Settings } from './options.js';
 import type { Because, LedgerEntry, LedgerStep, Outcome, OutcomeState } from './outcome.js';
 import type { Side } from './side.js';
-import { Slots, Trade, TradeList } from './trade.js';
+import { outcomeOf, type Reason, Slots, Trade, TradeList } from './trade.js';
 
 /**
  * The state of each trade, as a fold over sights and steps in the order of their time. It reads no clock: so a
@@ -94,15 +94,12 @@ export class Settlement<V, K> {
       const seenAt = this.queued.due;
       const at = Math.min(seenAt, this.steps[0]?.at ?? Infinity);
       const due = Math.min(this.waiting.due, this.lone.due);
-      if (due < at && due < decideUntil) {
-        this.passTo(due);
-        this.decide((this.lone.due === due ? this.lone : this.waiting).first as Trade<V, K>, due);
-      } else if (at > until || at === Infinity) return;
-      else {
-        this.passTo(at);
-        if (seenAt === at) this.see(this.queued.first as Trade<V, K>);
-        else this.foldStep();
-      }
+      const isDue = due < at && due < decideUntil;
+      if (!isDue && (at > until || at === Infinity)) return;
+      this.passTo(isDue ? due : at);
+      if (isDue) this.decide((this.lone.due === due ? this.lone : this.waiting).first as Trade<V, K>, due);
+      else if (seenAt === at) this.see(this.queued.first as Trade<V, K>);
+      else this.foldStep();
     }
   }
 
@@ -279,15 +276,14 @@ export class Settlement<V, K> {
     const { since, seenAt, doubt } = trade;
     if (doubt !== undefined) return this.conclude(trade, 'unknown', at, inHole(doubt));
     const { graceMs, rememberMs } = this.settings;
+    const isShown = seenAt !== undefined;
     // A trade that was taken back has waited from then on.
-    const backMs = seenAt === undefined ? rememberMs : since === seenAt ? graceMs : 0;
-    trade.proof = [since - backMs, at];
-    const because = this.lacks(seenAt === undefined ? this.feed : this.ledger, trade);
-    const rival =
-      seenAt === undefined ? undefined : this.slots.rivalsOf(trade).find((each) => each.doubt !== undefined);
-    const reason = because === undefined ? rival?.doubt && inHole(rival.doubt) : { because };
-    if (reason !== undefined) this.conclude(trade, 'unknown', at, reason);
-    else this.conclude(trade, seenAt === undefined ? 'unseen' : 'expired', at);
+    trade.proof = [since - (!isShown ? rememberMs : since === seenAt ? graceMs : 0), at];
+    const because = this.lacks(isShown ? this.ledger : this.feed, trade);
+    const rival = isShown && this.slots.rivalsOf(trade).find((each) => each.doubt !== undefined);
+    if (because !== undefined) this.conclude(trade, 'unknown', at, { because });
+    else if (rival) this.conclude(trade, 'unknown', at, inHole(rival.doubt as Gap));
+    else this.conclude(trade, isShown ? 'expired' : 'unseen', at);
   }
 
   /** Returns why a side does not prove the state of a trade; `undefined` if it does. */
@@ -328,36 +324,8 @@ export class Settlement<V, K> {
   }
 }
 
-type Reason<K> = { readonly because: Because } | { readonly by: K };
-
 const inHole = (gap: Gap): Reason<never> => ({ because: { side: 'ledger', why: 'gap', gap } });
 
 /** How many trades a step that waits counts as. */
 const entriesOf = ({ confirmed, reverted = [], doubted = [] }: LedgerStep<unknown>): number =>
   Math.max(1, confirmed.length + reverted.length + doubted.length);
-
-/** Creates the next outcome of a trade, whose times count from `origin`. */
-const outcomeOf = <V, K>(
-  { key, value, state: before, seenAt: seen, confirmedAt: confirmed, decidedAt, onLedger }: Trade<V, K>,
-  state: OutcomeState,
-  time: number,
-  origin: number,
-  reason: Reason<K> | undefined,
-): Outcome<V, K> => {
-  const type = 'outcome';
-  const at = origin + time;
-  const confirmedAt = origin + confirmed;
-  const leadMs = seen === undefined ? 0 : confirmed - seen;
-  // Most outcomes: one literal is faster.
-  if (seen !== undefined && state === 'confirmed' && before === undefined && onLedger === true)
-    return { type, state, key, at, value: value as V, seenAt: origin + seen, confirmedAt, leadMs };
-  const outcome = {
-    ...{ type, state, key, at },
-    ...(seen !== undefined && { value, seenAt: origin + seen }),
-    ...(state === 'confirmed' ? { confirmedAt, leadMs } : state === 'unseen' && { confirmedAt }),
-    ...(state === 'confirmed' && onLedger === 'late' && { late: true }),
-    ...reason,
-    ...(before && { previous: { state: before, at: origin + decidedAt, ...(before === 'confirmed' && { leadMs }) } }),
-  };
-  return outcome as Outcome<V, K>;
-};

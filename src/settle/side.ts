@@ -1,15 +1,8 @@
-import type { ClusterLifecycleEvent, Gap } from '../protocol/event.js';
-import {
-  afterEvent,
-  afterItem,
-  createGap,
-  type FeedState,
-  gapUntil,
-  isOfRelay,
-  noFeed,
-} from '../protocol/feed-state.js';
 import { EventTime } from '../operators/items/event-time.js';
 import { timeOf } from '../operators/items/item.js';
+import type { ClusterLifecycleEvent, Gap } from '../protocol/event.js';
+import { afterEvent, afterItem, createGap, type FeedState } from '../protocol/feed-state.js';
+import { gapUntil, isOfRelay, noFeed } from '../protocol/feed-state.js';
 import type { Settings } from './options.js';
 import type { Because } from './outcome.js';
 
@@ -17,8 +10,9 @@ import type { Because } from './outcome.js';
 const maxGaps = 1_000;
 
 export const withGaps = (gaps: readonly Gap[], more: readonly Gap[]): readonly Gap[] => {
-  const [first, second, ...rest] = [...gaps, ...more];
-  if (first === undefined || second === undefined || rest.length < maxGaps - 1) return [...gaps, ...more];
+  const all = [...gaps, ...more];
+  const [first, second, ...rest] = all;
+  if (first === undefined || second === undefined || all.length <= maxGaps) return all;
   return [createGap(first.from, Math.max(first.to, second.to), first.failure), ...rest];
 };
 
@@ -53,6 +47,11 @@ export class Side {
     return this.endedAt < Infinity;
   }
 
+  /** Whether the clock moves its time, and not only its events. */
+  get isClocked(): boolean {
+    return this.begunAt < Infinity && !this.isOver && !this.time.isWithoutClock;
+  }
+
   /** The gaps that became known with the last event. */
   get gaps(): readonly Gap[] {
     return this.state.gaps;
@@ -70,11 +69,6 @@ export class Side {
     return this.until;
   }
 
-  /** Returns whether it is complete up to a time, or will be without another event. */
-  reaches(time: number): boolean {
-    return this.isClocked || this.until >= time;
-  }
-
   /** Returns how long until the clock reaches a time, in ms. */
   waitMs(time: number): number {
     return this.until >= time ? 0 : this.time.waitMs(time + this.latenessMs);
@@ -85,7 +79,7 @@ export class Side {
     const at = ownTime ?? this.time.now();
     // Most items have the time of the one before.
     if (at !== this.lastAt) this.receive(value, at);
-    if (!this.isOpen || this.state.gaps.length > 0) this.follow(afterItem(this.state, at));
+    if (!this.isOpen || this.gaps.length > 0) this.follow(afterItem(this.state, at));
     return at;
   }
 
@@ -94,7 +88,7 @@ export class Side {
     const { outage } = this.state;
     this.follow(afterEvent(this.state, event, this.time.newestAt));
     this.receive(event, timeOf(event) as number);
-    return this.state.gaps.length > 0 || this.state.outage !== outage;
+    return this.gaps.length > 0 || this.state.outage !== outage;
   }
 
   end(): void {
@@ -110,21 +104,16 @@ export class Side {
     return to > this.endedAt ? { side, why: 'end' } : undefined;
   }
 
-  holeIn(from: number, to: number): Gap | undefined {
-    const { outage, unconfirmed } = this.state;
-    const isIn = (gap: Gap): boolean => gap.from <= to && gap.to > from;
-    if (outage !== undefined && outage.from <= to && !isOfRelay(outage)) return gapUntil(outage, this.time.known());
-    return unconfirmed !== undefined && isIn(unconfirmed) ? unconfirmed : this.holes.find(isIn);
-  }
-
   /** Forgets the holes before a time. */
   forget(before: number): void {
     if (this.holes.length > 0) this.holes = this.holes.filter(({ to }) => to >= before);
   }
 
-  /** Whether the clock moves its time, and not only its events. */
-  get isClocked(): boolean {
-    return this.begunAt < Infinity && !this.isOver && !this.time.isWithoutClock;
+  private holeIn(from: number, to: number): Gap | undefined {
+    const { outage, unconfirmed } = this.state;
+    if (outage !== undefined && outage.from <= to && !isOfRelay(outage)) return gapUntil(outage, this.time.known());
+    const known = unconfirmed === undefined ? this.holes : [unconfirmed, ...this.holes];
+    return known.find((gap) => gap.from <= to && gap.to > from);
   }
 
   private receive(value: unknown, at: number): void {

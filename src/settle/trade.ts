@@ -1,5 +1,5 @@
 import type { Gap } from '../protocol/event.js';
-import type { Because, OutcomeState } from './outcome.js';
+import type { Because, Outcome, OutcomeState } from './outcome.js';
 
 /** A trade that the feed or the ledger has shown. It's its own place in a list, so a list takes no other objects. */
 export class Trade<V, K> {
@@ -39,6 +39,34 @@ export class Trade<V, K> {
     return typeof this.onLedger === 'object' ? this.onLedger : undefined;
   }
 }
+
+export type Reason<K> = { readonly because: Because } | { readonly by: K };
+
+/** Creates the next outcome of a trade, whose times count from `origin`. */
+export const outcomeOf = <V, K>(
+  { key, value, state: before, seenAt: seen, confirmedAt: confirmed, decidedAt, onLedger }: Trade<V, K>,
+  state: OutcomeState,
+  time: number,
+  origin: number,
+  reason: Reason<K> | undefined,
+): Outcome<V, K> => {
+  const type = 'outcome';
+  const at = origin + time;
+  const confirmedAt = origin + confirmed;
+  const leadMs = seen === undefined ? 0 : confirmed - seen;
+  // Most outcomes: one literal is faster.
+  if (seen !== undefined && state === 'confirmed' && before === undefined && onLedger === true)
+    return { type, state, key, at, value: value as V, seenAt: origin + seen, confirmedAt, leadMs };
+  const outcome = {
+    ...{ type, state, key, at },
+    ...(seen !== undefined && { value, seenAt: origin + seen }),
+    ...(state === 'confirmed' ? { confirmedAt, leadMs } : state === 'unseen' && { confirmedAt }),
+    ...(state === 'confirmed' && onLedger === 'late' && { late: true }),
+    ...reason,
+    ...(before && { previous: { state: before, at: origin + decidedAt, ...(before === 'confirmed' && { leadMs }) } }),
+  };
+  return outcome as Outcome<V, K>;
+};
 
 /** Trades in the order of `since`. Each step takes constant time, except for a trade that is late. */
 export class TradeList<V, K> {

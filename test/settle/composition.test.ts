@@ -5,11 +5,11 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { concat, filter, firstValueFrom, from, lastValueFrom, map, type Observable, of, Subject, toArray } from 'rxjs';
+import { filter, firstValueFrom, from, lastValueFrom, map, type Observable, Subject, toArray } from 'rxjs';
 import { relayFeed$ } from 'rx-trade-feed/browser';
 import { createRelay, relayHandler } from 'rx-trade-feed/relay';
 import { startTradeFeedService } from 'rx-trade-feed/testing';
-import { shareFeed, tradeFeedEvents$, tumblingWindow } from '../../src/index.js';
+import { tradeFeedEvents$ } from '../../src/index.js';
 import { feedLog } from '../../src/log/index.js';
 import type { RelayedEvent } from '../../src/protocol/event.js';
 import type { AnyFrame } from '../../src/protocol/frame.js';
@@ -47,26 +47,18 @@ const confirmedOver = async (
 };
 
 describe('settle with a whole feed', () => {
-  it.each(['main', 'worker'] as const)(
-    'confirms a trade of a feed that is received in the %s thread',
-    async (receiveIn) => {
-      await using service = await startTradeFeedService({ sources: {} });
-      const apiKey = service.createAccount({ plan: 'developer' }).createApiKey();
-      const feed$ = tradeFeedEvents$('raw', { baseUrl: service.baseUrl, apiKey, receiveIn });
-      const outcome = await confirmedOver(feed$, () => service.push('raw', 'a'));
-      expect(outcome).toMatchObject({ state: 'confirmed', key: 'a', value: 'a', leadMs: 7 });
-    },
-  );
-
-  it('confirms a trade of a feed over a relay', async () => {
+  it.each(['main thread', 'worker thread', 'relay'])('confirms a trade of a feed over the %s', async (way) => {
     await using service = await startTradeFeedService({ sources: {} });
     const apiKey = service.createAccount({ plan: 'developer' }).createApiKey();
-    const relay = createRelay(tradeFeedEvents$('raw', { baseUrl: service.baseUrl, apiKey }));
+    const receiveIn = way === 'worker thread' ? 'worker' : 'main';
+    const feed$ = tradeFeedEvents$('raw', { baseUrl: service.baseUrl, apiKey, receiveIn });
+    const relay = createRelay(feed$);
     const server = createServer(relayHandler(relay, { authorize: () => true })).listen(0, '127.0.0.1');
     await once(server, 'listening');
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
     try {
-      const outcome = await confirmedOver(relayFeed$(url), () => service.push('raw', 'a'));
+      const events$ = way === 'relay' ? relayFeed$(url) : feed$;
+      const outcome = await confirmedOver(events$, () => service.push('raw', 'a'));
       expect(outcome).toMatchObject({ state: 'confirmed', key: 'a', value: 'a', leadMs: 7 });
     } finally {
       relay.close();
@@ -100,43 +92,13 @@ describe('settle with a whole feed', () => {
       const live = await outcomesOf(from(events));
       await lastValueFrom(from(events).pipe(log.append()));
       expect(await outcomesOf(log.read$({ follow: false }))).toEqual(live);
-      expect(live.map((line) => line.replace(/^\d+ /, ''))).toEqual([
-        'confirmed a 30',
-        'expired b',
-        'unknown x feed gap',
-        'expired c',
-        'confirmed d 10',
-        'expired e',
-      ]);
+      const [ofOpen, afterGap] = [
+        'confirmed a 30, expired b',
+        'unknown x feed gap, expired c, confirmed d 10, expired e',
+      ];
+      expect(live.map((line) => line.replace(/^\d+ /, '')).join(', ')).toBe(`${ofOpen}, ${afterGap}`);
     } finally {
       await rm(folder, { recursive: true });
     }
-  });
-
-  it('emits the same outcomes to two subscribers of a shared feed, beside a window', async () => {
-    const source$ = new Subject<
-      ReturnType<typeof opened> | ReturnType<typeof frameOf> | ReturnType<typeof watermark>
-    >();
-    const shared$ = (source$ as unknown as ReturnType<typeof tradeFeedEvents$>).pipe(shareFeed());
-    const ledger$ = concat(of(watermark(0), stepOf(104, 'a'), watermark(1_000)));
-    const run = () =>
-      lastValueFrom(
-        shared$.pipe(
-          settle(ledger$, { key: keyOf, withinMs: 10, graceMs: 1 }),
-          filter((event) => event.type === 'outcome'),
-          map(inWords),
-          toArray(),
-        ),
-      );
-    const [first, windows, second] = [
-      run(),
-      lastValueFrom(shared$.pipe(tumblingWindow({ lengthMs: 50 }), toArray())),
-      run(),
-    ];
-    for (const event of [opened(0), frameOf('a', 100), frameOf('b', 101), watermark(500)]) source$.next(event);
-    source$.complete();
-    expect(await first).toEqual(['104 confirmed a 4', '111 expired b']);
-    expect(await second).toEqual(await first);
-    expect((await windows).reduce((sum, { count }) => sum + count, 0)).toBe(2);
   });
 });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { firstValueFrom, from, NEVER, type ObservableInput, of, Subject, throwError, timeout, toArray } from 'rxjs';
-import { VirtualTimeScheduler } from 'rxjs';
+import { from, NEVER, type ObservableInput, of, Subject, throwError, timeout, VirtualTimeScheduler } from 'rxjs';
+import type { Gap, Watermark } from '../../src/protocol/event.js';
 import { ledger, type LedgerOptions } from '../../src/settle/ledger.js';
 import type { LedgerStep } from '../../src/settle/outcome.js';
 
@@ -39,9 +39,7 @@ const driven = (options: Options = {}) => {
     .subscribe({
       next: (step) => {
         if (step.type === 'ledger') steps.push(step);
-        lines.push(
-          step.type === 'ledger' ? inWords(step) : step.type === 'gap' ? `gap ${step.from}-${step.to}` : `| ${step.at}`,
-        );
+        lines.push(inWords(step));
       },
       error: (error: unknown) => lines.push(String(error)),
       complete: () => lines.push('complete'),
@@ -55,14 +53,14 @@ const driven = (options: Options = {}) => {
   return { blocks$, receive, lines, steps, time, subscription };
 };
 
-const inWords = ({ at, confirmed, reverted = [], doubted = [], late }: LedgerStep<string>): string =>
-  [
-    `${at}:`,
-    ...confirmed.map(({ key }) => `+${key}`),
-    ...reverted.map(({ key }) => `-${key}`),
-    ...doubted.map(({ key }) => `?${key}`),
-    ...(late ? ['late'] : []),
-  ].join(' ');
+const inWords = (event: LedgerStep<string> | Gap | Watermark): string => {
+  if (event.type === 'watermark') return `| ${event.at}`;
+  if (event.type === 'gap') return `gap ${event.from}-${event.to}`;
+  const { at, confirmed, reverted = [], doubted = [], late } = event;
+  const marked = Object.entries({ '+': confirmed, '-': reverted, '?': doubted });
+  const keys = marked.flatMap(([mark, list]) => list.map(({ key }) => mark + key));
+  return [`${at}:`, ...keys, ...(late ? ['late'] : [])].join(' ');
+};
 
 /** Returns the trades confirmed after some steps. */
 const confirmedBy = (steps: readonly LedgerStep<string>[]): string => {
@@ -82,83 +80,69 @@ const permutations = <T>(values: readonly T[]): readonly (readonly T[])[] =>
 const fetchParent = ({ parent }: Block) => of(blocks[parent]);
 
 describe('ledger', () => {
-  it.each<[title: string, received: string, lines: readonly string[], options?: Options]>([
-    ['emits a step and a watermark for each block', '1 2', ['1: +1', '| 1', '2: +2', '| 2']],
+  it.each<[title: string, received: string, lines: string, options?: Options]>([
+    ['emits a step and a watermark for each block', '1 2', '1: +1, | 1, 2: +2, | 2'],
     [
       'takes back what is not on the higher branch, in one step',
       "1 2 3 4 3' 4' 5'",
-      [
-        '1: +1',
-        '| 1',
-        '2: +2',
-        '| 2',
-        '3: +3',
-        '| 3',
-        '4: +4',
-        '| 4',
-        '| 5',
-        "6: +3' +4' -4 -3",
-        '| 6',
-        "7: +5'",
-        '| 7',
-      ],
+      "1: +1, | 1, 2: +2, | 2, 3: +3, | 3, 4: +4, | 4, | 5, 6: +3' +4' -4 -3, | 6, 7: +5', | 7",
     ],
     [
       'follows the later of two equal heights, and does not switch back',
       "1 2 3 3' 3 3",
-      ['1: +1', '| 1', '2: +2', '| 2', '3: +3', '| 3', "4: +3' -3", '| 4', '| 5', '| 6'],
+      "1: +1, | 1, 2: +2, | 2, 3: +3, | 3, 4: +3' -3, | 4, | 5, | 6",
     ],
     [
       'holds a block out of order, without a watermark, until the one before it arrives',
       '1 3 2',
-      ['1: +1', '| 1', '3: +2 late', '3: +3 late', '| 3'],
+      '1: +1, | 1, 3: +2 late, 3: +3 late, | 3',
     ],
     [
       'fetches missing parents, and their steps are late',
       '1 4',
-      ['1: +1', '| 1', '2: +2 late', '2: +3 late', '2: +4 late', '| 2'],
+      '1: +1, | 1, 2: +2 late, 2: +3 late, 2: +4 late, | 2',
       { fetchParent },
     ],
     [
       'shows a reorganization of equal height with the next block, as viem does',
       "1 2 3 4'",
-      ['1: +1', '| 1', '2: +2', '| 2', '3: +3', '| 3', "4: +3' +4' -3 late", '| 4'],
+      "1: +1, | 1, 2: +2, | 2, 3: +3, | 3, 4: +3' +4' -3 late, | 4",
       { fetchParent },
     ],
     [
       'takes everything back for a branch that begins below its first block',
       "3 4 5'",
-      ['1: +3', '| 1', '2: +4', '| 2', "3: +3' +4' +5' -4 -3 late", '| 3'],
+      "1: +3, | 1, 2: +4, | 2, 3: +3' +4' +5' -4 -3 late, | 3",
       { fetchParent },
     ],
-    ['waits for a missing block while maxHeld blocks are above it', "1 2 4' 5'", ['1: +1', '| 1', '2: +2', '| 2']],
+    ['waits for a missing block while maxHeld blocks are above it', "1 2 4' 5'", '1: +1, | 1, 2: +2, | 2'],
     [
       'doubts what it has confirmed when more than maxHeld blocks wait for a missing one',
       "1 2 4' 5'",
-      ['1: +1', '| 1', '2: +2', '| 2', 'gap 2-4', "4: +4' ?2 ?1 late", "4: +5' late", '| 4'],
+      "1: +1, | 1, 2: +2, | 2, gap 2-4, 4: +4' ?2 ?1 late, 4: +5' late, | 4",
       { maxHeld: 1 },
     ],
     [
       'follows another branch while a block waits for a missing one',
       "1 2 4 3' 4' 5'",
-      ['1: +1', '| 1', '2: +2', '| 2', "4: +3'", "5: +4'", "6: +5'"],
+      "1: +1, | 1, 2: +2, | 2, 4: +3', 5: +4', 6: +5'",
     ],
     [
       'has a gap when the branch of a block that waits stays behind',
       "1 2 4 3' 4' 5'",
-      ['1: +1', '| 1', '2: +2', '| 2', "4: +3'", "5: +4'", "6: +5'", 'gap 2-6', '| 6'],
+      "1: +1, | 1, 2: +2, | 2, 4: +3', 5: +4', 6: +5', gap 2-6, | 6",
       { maxHeld: 1 },
     ],
     [
       'forgets blocks that are deeper than depth, and follows no fork of them',
       "1 2 3 4 3'",
-      ['1: +1', '| 1', '2: +2', '| 2', '3: +3', '| 3', '4: +4', '| 4', '| 5'],
+      '1: +1, | 1, 2: +2, | 2, 3: +3, | 3, 4: +4, | 4, | 5',
       { depth: 1 },
     ],
   ])('%s', (...[, received, lines, options]) => {
     const world = driven(options);
     world.receive(...received.split(' '));
-    expect(world.lines).toEqual(lines);
+    expect(world.lines.join(', ')).toBe(lines);
   });
 
   it('says how many blocks longer it is after a reorganization or a hole', () => {
@@ -234,7 +218,7 @@ describe('ledger', () => {
     expect(steps.map(({ at }) => at)).toEqual([5, 5, 9]);
   });
 
-  it('errors when an option throws, and completes with the source', async () => {
+  it('errors when an option throws, and completes with the source', () => {
     const failing = driven({
       entries: () => {
         throw new RangeError('entries');
@@ -245,11 +229,6 @@ describe('ledger', () => {
     const { blocks$, lines } = driven();
     blocks$.complete();
     expect(lines).toEqual(['complete']);
-    const both = from([blocks['1']!, blocks['2']!]).pipe(
-      ledger<Block, string>({ id: (b) => b.id, parent: (b) => b.parent, height: (b) => b.height, entries: () => [] }),
-      toArray(),
-    );
-    expect(await firstValueFrom(both)).toHaveLength(4);
   });
 
   it.each<[string, object]>([
