@@ -21,54 +21,55 @@ import type { LedgerStep, Outcome } from './outcome.js';
 
 /** The options of {@link settle}. Durations are in ms of event time. */
 export interface SettleOptions<T, K, V = T> {
-  /** Returns the key of a trade, as the ledger has it, compared as by a `Map`; `undefined` if the item is no trade. */
+  /** Returns the key of a trade, as the ledger has it, or `undefined` if the item isn't a trade. */
   readonly key: (item: T) => K | undefined;
   /**
-   * Returns what only one trade can take, such as the sender with the nonce: `${from}:${nonce}`. Without it no trade is
-   * `replaced`.
+   * Returns what only one trade can take, such as the sender with the nonce: `${from}:${nonce}`. Leave it out, and no
+   * trade is ever `replaced`.
    */
   readonly slot?: ((item: T) => unknown) | undefined;
   /**
-   * Returns what an outcome carries. Memory is what you keep, so keep little. @defaultValue the item, with a copy of
-   * its bytes
+   * Returns what to keep for the outcome. Keep little, because that's the memory it takes. @defaultValue the item, with
+   * a copy of its bytes
    */
   readonly keep?: ((item: T) => V) | undefined;
   /** How long a trade waits for the ledger. */
   readonly withinMs: number;
-  /** How many blocks a trade waits for. The earlier of the two counts. @defaultValue `Infinity` */
+  /** How many blocks a trade waits for, if that's earlier. @defaultValue `Infinity` */
   readonly withinBlocks?: number | undefined;
-  /** How much later than its confirmation the feed may show a trade. @defaultValue 5 000 */
+  /** How long after its confirmation the feed may still show a trade. @defaultValue 5 000 */
   readonly graceMs?: number | undefined;
   /**
-   * How long an outcome can be corrected, and how long before a confirmation the feed may have shown the trade. A
-   * trade that is shown again later than that is a new one. @defaultValue `withinMs`
+   * How long an outcome can be corrected, and how long before a confirmation the feed may have shown the trade. If the
+   * feed shows a trade again after that, it's a new one. @defaultValue `withinMs`
    */
   readonly rememberMs?: number | undefined;
-  /** How late an item or a step may be in a stream that is not in order. It delays each outcome. @defaultValue 0 */
+  /** How late an item or a step may be if a stream isn't in order. It delays every outcome. @defaultValue 0 */
   readonly allowedLatenessMs?: number | undefined;
-  /** The maximum number of trades: waiting for their time, for the ledger, or remembered. @defaultValue 100 000 */
+  /** The maximum number of trades that wait or are remembered. @defaultValue 100 000 */
   readonly maxTrades?: number | undefined;
-  /** The maximum size of what they keep, in bytes. @defaultValue 64 MiB */
+  /** The maximum size of what is kept for them, in bytes. @defaultValue 64 MiB */
   readonly maxBytes?: number | undefined;
   /** The clock. @defaultValue `asyncScheduler` */
   readonly scheduler?: SchedulerLike | undefined;
 }
 
 /**
- * Says what became of each trade of a feed: joins it with a ledger, by the time of both.
+ * Says what became of each trade of a feed. It joins the feed with a ledger by the time of both.
  *
  * Emits an {@link Outcome} once it's certain: `confirmed`, with its lead; `replaced` by another trade of its
  * slot; `expired`; `unseen`, if only the ledger has it; `reorged`, if the ledger takes it back. Where the feed or the
- * ledger was not observed, the outcome is `unknown` and says why. A later outcome of a key has `previous`: add each and
- * subtract its `previous`, and your sums are exact at every moment. `tumblingWindow({ ...outcomeStats })` does.
+ * ledger wasn't observed, the outcome is `unknown` and says why. A later outcome of the same key has `previous`: add
+ * each and subtract its `previous`, and your sums are exact at every moment, as in
+ * `tumblingWindow({ ...outcomeStats })`.
  *
- * An outcome needs the time of both streams, so a ledger that stands still decides nothing. An outage counts for all
- * decisions after its news, and corrects those before. The lifecycle events of the feed pass at once. Watermarks are
- * those of the outcomes, every 250 ms of time; gaps of the ledger follow when the feed is open.
+ * An outcome needs the time of both streams, so a ledger that stands still decides nothing. Once an outage is known, it
+ * counts for all later decisions and corrects the earlier ones. The feed's lifecycle events pass at once. Watermarks go
+ * by the outcomes, one every 250 ms of time, and the ledger's gaps follow when the feed is open.
  *
- * When the feed completes, the trades that wait are decided first. When both are over or one errors, they are
+ * When the feed completes, it decides the waiting trades first. When both streams are over or one errors, those are
  * `unknown`. Errors when `key`, `slot` or `keep` throws. Put `retry` before `ledger`. Memory: `maxTrades` and
- * `maxBytes`; beyond them decided trades are forgotten first, and outcomes that this may change are `unknown`.
+ * `maxBytes`. Beyond them it forgets decided trades first, and outcomes that this may change are `unknown`.
  * ```ts
  * // - is 1 s; a, b, c: trades; withinMs: 8_000, graceMs: 2_000; the ledger confirms a, then d
  * // feed      oa-b---c---------------
@@ -76,7 +77,7 @@ export interface SettleOptions<T, K, V = T> {
  * // settle    -----C-----X-----U---Y-   C: a confirmed, leadMs 4_000; X: b expired, U: d unseen, Y: c expired
  * ```
  *
- * @param ledger$ - the steps of {@link ledger}, or your own. It may have lifecycle events: an outage of it counts
+ * @param ledger$ - the steps of {@link ledger}, or your own; lifecycle events in it count as its outages
  * @param options - see {@link SettleOptions}
  * @throws TradeFeedError with code `invalid-options`, from the call itself
  * @example

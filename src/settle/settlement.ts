@@ -85,7 +85,7 @@ export class Settlement<V, K> {
     this.#count += entriesOf(step);
   }
 
-  /** Folds what happened up to a time, and decides what was due before another one. In epoch ms. */
+  /** Folds everything up to `untilMs`, and decides whatever was due before `decideUntilMs`. In epoch ms. */
   foldTo(untilMs: number, decideUntilMs: number): void {
     const [until, decideUntil] = [untilMs - this.#epoch(0), decideUntilMs - this.#epoch(0)];
     for (;;) {
