@@ -1,9 +1,9 @@
-// The owner of a cluster appends to a log.
+// Appends to a log while this replica owns the connection.
 //
-// Two things fence an owner that has lost its generation. The log: the lock of a folder, which a stopped process keeps,
-// or the generation that an engine compares. And this operator: a process that stood still may find frames in its
-// sockets that it received before its connection was replaced. It appends none of them, because the time in between
-// belongs to another owner.
+// Two things fence off an owner that has lost its generation. The first is the log: a folder has a lock, which even a
+// suspended process keeps, and an engine compares generations. The second is this operator: after a process stood
+// still, its sockets may hold frames from before its connection was replaced. It drops them, because that time belongs
+// to another owner.
 import {
   defer,
   distinctUntilChanged,
@@ -23,7 +23,7 @@ import type { AppendOptions, FeedLog } from '../log/feed-log.js';
 import { LogError } from '../log/log-error.js';
 import { timing } from './election/timing.js';
 
-/** How long the writer of the previous owner may take to release a folder, in ms, and how often this one tries. */
+/** How long the previous owner's writer may take to release a folder, in ms, and how often this one tries. */
 const inUseMs = 2_000;
 const retryMs = 50;
 
@@ -32,9 +32,9 @@ interface Owned<E> {
   readonly status$: Observable<unknown>;
   /** The name of the account. */
   readonly account: string;
-  /** Returns the generation whose events this replica emits as their owner; `undefined` if there is none. */
+  /** Returns the generation whose events this replica emits as the owner, or `undefined`. */
   readonly generation: () => number | undefined;
-  /** How long this process may stand still: others may claim later. */
+  /** How long this process may stand still before another replica may claim. */
   readonly maxStallMs: number;
 }
 
@@ -64,7 +64,7 @@ export const appendOwned = <E>(
     );
   });
 
-/** Appends events and then those that follow. They wait while the writer of the previous owner closes. */
+/** Appends events, then those that follow. They wait while the previous owner's writer closes. */
 const onceFree = <E>(
   first: readonly E[],
   events$: Observable<E>,

@@ -28,17 +28,17 @@ import {
 
 /** The options of {@link FeedLog.consume$}. */
 export interface ConsumeOptions {
-  /** Where a consumer begins that has no cursor yet. @defaultValue `'earliest'` */
+  /** Where a new consumer begins, which has no cursor yet. @defaultValue `'earliest'` */
   readonly from?: From | undefined;
-  /** The most records of a batch. @defaultValue 500 */
+  /** How many records a batch may have. @defaultValue 500 */
   readonly maxBatch?: number | undefined;
-  /** How many batches are worked on at the same time. They begin in order and may finish in any order. @defaultValue 1 */
+  /** How many batches to work on at once. They begin in order, and may finish in any order. @defaultValue 1 */
   readonly maxInFlight?: number | undefined;
-  /** `false`: you guarantee that one process uses this name, on a file system without locks. @defaultValue `true` */
+  /** Set `false` if the file system has no locks, and make sure that one process uses the name. @defaultValue `true` */
   readonly lock?: boolean | undefined;
   /**
-   * What happens when the log no longer has the next records, or they are damaged. `'gap'`: `work` receives a gap in
-   * their place. `'error'`: the stream errors, and the cursor never passes the hole.
+   * What to do when the log no longer has the next records, or they're damaged. With `'gap'`, `work` receives a gap in
+   * their place. With `'error'`, the stream errors, and the cursor never moves past the hole.
    *
    * @defaultValue `'gap'`
    */
@@ -47,25 +47,25 @@ export interface ConsumeOptions {
 
 /** A commit of a consumer. */
 export interface Committed {
-  /** The next offset: all records before it are done. */
+  /** The next offset. All records before it are done. */
   readonly committed: number;
-  /** How many records of the log are after it. */
+  /** How many records are left in the log. */
   readonly behind: number;
-  /** How far it is behind the log, in ms of the feed's time. */
+  /** How far the consumer lags, in ms of the feed's time. */
   readonly behindMs: number;
 }
 
-/** A reader, as far as `read` and a consumer use it. */
+/** The part of a reader that `read` and consumers need. */
 export type RecordReader = Pick<LogReader, 'next' | 'position' | 'close'>;
 
-/** What reading and a consumer use of a log: a folder, or a stream of NATS. */
+/** The part of a log that `read` and consumers need. The log is a folder, or a stream of NATS. */
 export interface ReadableLog {
   /** The folder, or the name of the stream. */
   readonly path: string;
   readonly now: () => number;
   readonly openReader: (settings: ReaderSettings) => RecordReader;
   readonly openCursor: (name: string, isLocked: boolean) => Cursor | Promise<Cursor>;
-  /** Returns the end of the log, if it is known. */
+  /** Returns the end of the log, if it's known. */
   readonly newest: (reader: RecordReader) => Pick<Tip, 'offset' | 'at'> | undefined;
 }
 
@@ -99,7 +99,7 @@ export const consume$ = (
       new Observable((subscriber) => {
         let reader: RecordReader | undefined;
         const consume = async (): Promise<void> => {
-          // The lock of a folder is taken, or refused, in the call of `subscribe`.
+          // `subscribe` itself takes the lock of a folder, or is refused.
           const opening = log.openCursor(name, settings.lock);
           const cursor = opening instanceof Promise ? await opening : opening;
           try {
@@ -124,7 +124,7 @@ export const consume$ = (
   );
 };
 
-/** Batches begin in order, and each commit is at the end of the finished ones without a hole. Resolves when all have ended. */
+/** Begins batches in order, and commits up to the first one that isn't finished. Resolves when all have ended. */
 const worked = async (
   log: ReadableLog,
   reader: RecordReader,
@@ -166,14 +166,14 @@ const worked = async (
       while (running.size >= maxInFlight) await Promise.race(running);
     }
   } finally {
-    // The lock stays until no work of this run can finish any more.
+    // Keeps the lock until no work of this run can finish any more.
     await Promise.all(running);
     reader.close();
   }
   if (failure !== undefined) throw failure.error;
 };
 
-/** Returns the distance from a position to the end of the log, which is read at most ten times a second. */
+/** Returns how far a position is from the end of the log, which it reads at most ten times a second. */
 const progressOf = (log: ReadableLog, reader: RecordReader): ((position: LogPosition) => Committed) => {
   let tip: ReturnType<ReadableLog['newest']>;
   let readAt = -Infinity;
@@ -187,7 +187,7 @@ const progressOf = (log: ReadableLog, reader: RecordReader): ((position: LogPosi
   };
 };
 
-/** The cursor of a consumer: how far it has worked. That of a folder is a file that is locked while the consumer runs. */
+/** The cursor of a consumer: how far it has got. For a folder it's a file, locked while the consumer runs. */
 export interface Cursor {
   readonly position: LogPosition | undefined;
   readonly commit: (position: LogPosition) => void | Promise<void>;
@@ -211,7 +211,7 @@ const openCursor = (
     if (isLocked && !lockFile(fd, path))
       throw new LogError('consumer-in-use', `The consumer ${name} of the log ${folder} runs already.`, { path });
     if (disk.fstatSync(fd).size === 0) {
-      // After this a power failure leaves an older cursor, which repeats work, but none that can't be read.
+      // From here on, a power failure can leave an older cursor, which repeats work, but never an unreadable one.
       write(null);
       disk.fdatasyncSync(fd);
       syncFolder(join(folder, 'cursors'), disk);
@@ -230,10 +230,10 @@ const openCursor = (
   }
 };
 
-/** Reads the cursor of a consumer, also while it runs; `undefined` if it has never committed. */
+/** Reads the cursor of a consumer, even while it runs. `undefined` if it has never committed. */
 export const committedIn = (folder: string, name: string, disk: Disk): LogPosition | undefined => {
   const path = cursorPath(folder, name);
-  // An unreadable cursor is an error, never `earliest`: a consumer would do all of its work again.
+  // An unreadable cursor is an error, never `earliest`: the consumer would do all its work again.
   const position = readInPlace<LogPosition | null>(disk, path, () => {
     const problem = `The cursor ${path} can't be read. Correct it, or remove it to begin again.`;
     throw new LogError('log-corrupt', problem, { path });

@@ -53,36 +53,36 @@ import { LogWriter, type WriterSettings } from './writer.js';
 
 /** The options of {@link FeedLog.append}. */
 export interface AppendOptions {
-  /** The most bytes that the log has; the oldest segments are removed first. @defaultValue `Infinity` */
+  /** How large the log may grow, in bytes. Beyond it, the oldest segments are removed. @defaultValue `Infinity` */
   readonly maxBytes?: number | undefined;
-  /** How old a segment may be, in ms. @defaultValue `Infinity` */
+  /** How old a segment may get, in ms. Older ones are removed. @defaultValue `Infinity` */
   readonly maxAgeMs?: number | undefined;
   /** The size of a segment, in bytes. @defaultValue 16 777 216 (16 MiB) */
   readonly segmentBytes?: number | undefined;
   /**
-   * How often written lines are forced to the disk, in ms: a power failure loses at most these. 0: after each write;
-   * `Infinity`: never.
+   * How often lines are forced to the disk, in ms. If the power fails, you lose at most that much. 0 does it after each
+   * write, `Infinity` never.
    *
    * @defaultValue 1 000
    */
   readonly syncMs?: number | undefined;
-  /** Whether closed segments are compressed with gzip. @defaultValue `false` */
+  /** Whether to compress closed segments with gzip. @defaultValue `false` */
   readonly compress?: boolean | undefined;
-  /** How many bytes may wait for a slow disk. When more wait, the stream waits for the disk. @defaultValue 16 777 216 */
+  /** How many bytes may wait for a slow disk. Beyond it, the stream waits. @defaultValue 16 777 216 */
   readonly maxWaitingBytes?: number | undefined;
-  /** `false`: you guarantee that there is one writer, on a file system without locks. @defaultValue `true` */
+  /** Set `false` if the file system has no locks, and make sure that there's one writer. @defaultValue `true` */
   readonly lock?: boolean | undefined;
   /**
-   * The generation of the replica that appends, which `append` of a cluster sets. An engine that many machines share
-   * refuses a lower one than the last, with `log-fenced`; a folder has its lock instead.
+   * The generation of the replica that appends. A cluster's `append` sets it. A log that many machines share refuses a
+   * generation lower than the last one with `log-fenced`; a folder relies on its lock.
    *
    * @defaultValue 0
    */
   readonly generation?: number | undefined;
   /**
-   * What happens when the disk is full or fails. `'error'` ends the stream with the {@link LogError}. A function receives
-   * the error; the stream continues, and so does the log once the disk works again, with a gap that has the exact number
-   * of missed frames.
+   * What to do when the disk is full or fails. `'error'` ends the stream with the {@link LogError}. If you pass a
+   * function, it receives the error and the stream goes on. So does the log once the disk works again, with a gap that
+   * has the exact number of missed frames.
    *
    * @defaultValue `'error'`
    */
@@ -95,48 +95,48 @@ export interface ReadOptions {
   readonly from?: From | undefined;
   /** Whether to wait for new records at the end of the log. @defaultValue `true` */
   readonly follow?: boolean | undefined;
-  /** How fast records are emitted: 1 as they happened, 10 ten times as fast, `Infinity` at once. @defaultValue `Infinity` */
+  /** How fast to emit: 1 as records happened, 10 ten times as fast, `Infinity` at once. @defaultValue `Infinity` */
   readonly speed?: number | undefined;
-  /** What replaces damaged lines: a `gap`, or a LogError with the code `log-corrupt`. @defaultValue `'gap'` */
+  /** What you get for damaged lines: a `gap`, or a LogError with the code `log-corrupt`. @defaultValue `'gap'` */
   readonly onDamage?: 'gap' | 'error' | undefined;
-  /** The clock of `speed`. @defaultValue `asyncScheduler` */
+  /** The clock that `speed` goes by. @defaultValue `asyncScheduler` */
   readonly scheduler?: SchedulerLike | undefined;
 }
 
 /** A log of a feed: {@link feedLog}. */
 export interface FeedLog {
   /**
-   * Writes the frames and events of a feed to the log, and forwards everything unchanged. A `Decoded` is written as its
-   * frame; other values are not written.
+   * Writes the frames and events of a feed to the log, and passes everything on unchanged. For a `Decoded`, it writes
+   * the frame. It ignores other values.
    *
-   * Errors with a {@link LogError} if another writer has the log (`log-in-use`), or the disk fails (`log-write-failed`).
+   * Errors with a {@link LogError} if another writer has the log (`log-in-use`) or the disk fails (`log-write-failed`).
    */
   append(options?: AppendOptions): <E>(source: Observable<E>) => Observable<E>;
-  /** Emits the records from a place on, then those that are appended. Completes at the end if `follow` is `false`. */
+  /** Emits the records from `from` on, then new ones as they come. Completes at the end if `follow` is `false`. */
   read$(options?: ReadOptions): Observable<LogRecord>;
-  /** Returns the same records in batches: a slow loop slows down the reading, and nothing waits in memory. */
+  /** Returns the same records in batches. If your loop is slow, it reads slowly, and nothing piles up in memory. */
   read(options?: ReadOptions): AsyncIterable<readonly LogRecord[]>;
   /**
-   * Calls `work` with the records in batches, from where this consumer was, and emits each commit. The cursor only
-   * passes work that has finished, without a hole.
+   * Calls `work` with the records in batches, starting where this consumer left off, and emits each commit. The cursor
+   * moves past a batch only when all before it are done.
    *
-   * Errors with what `work` throws: the cursor then stays, and `retry()` continues there.
+   * Errors with what `work` throws. The cursor stays where it is, so `retry()` tries that batch again.
    *
-   * @param name - the name of the consumer; one process at a time uses it
+   * @param name - the name of the consumer, which only one process at a time can use
    */
   consume$(
     name: string,
     work: (records: readonly LogRecord[]) => Promise<unknown>,
     options?: ConsumeOptions,
   ): Observable<Committed>;
-  /** Resolves with how far a consumer has worked; with `undefined` before its first commit. */
+  /** Resolves with how far a consumer has got, or with `undefined` before its first commit. */
   committed(name: string): Promise<LogPosition | undefined>;
 }
 
 /**
- * Opens a log: a folder that keeps a feed, so that it can be read again, from any place, also while it grows.
+ * Opens a log: a folder that keeps a feed, so that you can read it again from any point, even while it grows.
  *
- * @param target - the folder; it is created by the first `append`
+ * @param target - the folder, which the first `append` creates
  * @throws TradeFeedError with code `invalid-options`, from the call itself
  */
 export const feedLog = (target: string): FeedLog => {
@@ -254,7 +254,7 @@ const openWriter = (folder: string, settings: WriterSettings, fail: (error: LogE
 
 const writeDebug = ({ message }: Error): void => debug.write(`log: ${printable(message)}`);
 
-/** Returns the batches of a reader, each when it is due. */
+/** Returns the batches of a reader, each when it's due. */
 const paced = (
   reader: RecordReader,
   { speed, scheduler }: Pick<typeof readDefaults, 'speed' | 'scheduler'>,
@@ -296,7 +296,7 @@ async function* batchesOf(
   }
 }
 
-/** Resolves with `false` if the reader is closed meanwhile. */
+/** Resolves with `false` if the reader is closed in the meantime. */
 const waited = (ms: number, scheduler: SchedulerLike, closed: Observable<void>): Promise<boolean> =>
   firstValueFrom(
     timer(clampMs(ms), scheduler).pipe(

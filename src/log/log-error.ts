@@ -2,8 +2,8 @@ import { logErrors } from '../protocol/failures/classify.js';
 import { failurePage } from '../protocol/failures/meanings.js';
 
 /**
- * The code of a {@link LogError}: another writer has it, another process has this consumer, a later writer has taken over, a
- * file is damaged or can't be read, the disk can't be written, or the log no longer has what a consumer needs next.
+ * The code of a {@link LogError}: another writer has the log, another process runs this consumer, a later writer has
+ * taken over, a file is damaged or can't be read, the disk can't be written, or what a consumer needs next is gone.
  */
 export type LogErrorCode =
   'log-in-use' | 'consumer-in-use' | 'log-fenced' | 'log-corrupt' | 'log-write-failed' | 'log-behind';
@@ -11,7 +11,7 @@ export type LogErrorCode =
 /**
  * Reports a log that can't be written or read. The message names the file, the problem and what to do.
  *
- * It never contains a payload. A failure of the file system is the `cause`.
+ * It never contains a payload. If the file system failed, its error is the `cause`.
  *
  * @example
  * ```ts
@@ -32,10 +32,10 @@ export class LogError extends Error {
   readonly code: LogErrorCode;
   /** The file or folder with the problem. */
   readonly path: string;
-  /** The byte in that file at which the line with the problem begins, if the problem is a line. */
+  /** If the problem is a line: the byte in that file at which it begins. */
   declare readonly lineAt?: number;
 
-  /** @param problem - what happened, in a sentence; advice and page are added */
+  /** @param problem - what happened, in a sentence; the advice and the page follow it */
   constructor(code: LogErrorCode, problem: string, { path, lineAt, cause }: LogErrorFields) {
     super(`${problem} ${logErrors[code].advice} See ${failurePage(code)}`, cause === undefined ? undefined : { cause });
     this.code = code;

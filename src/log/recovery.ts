@@ -64,7 +64,7 @@ const placeToBegin = (folder: string, { disk, newId }: Machine, boot: string): P
   const place = { ...(end?.place ?? startOf('')), log: end?.header?.log ?? tip?.log ?? newId() };
   // After a power failure lines that readers saw may be gone, so their offsets are never used again.
   const isComplete = end?.header?.boot === boot || (tip?.closed === true && tip.offset === end?.place.offset);
-  // The name of a segment tells of records before it, also if retention has removed them and a full disk kept its header out.
+  // A segment's name counts the records before it, even if they're removed and a full disk kept its header out.
   const known = Math.max(place.offset, tip?.offset ?? 0, segments.at(-1)?.offset ?? 0);
   const isUnused = tip === undefined || (known === 0 && (tip.closed || tip.boot === boot));
   if (end === undefined ? isUnused : isComplete) return { place, after: undefined };

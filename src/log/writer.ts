@@ -316,7 +316,7 @@ export class LogWriter {
     this.#stop();
   }
 
-  /** The time that the feed has reached, in epoch ms. Before its first event a source may be any time behind the clock. */
+  /** The time the feed has reached, in epoch ms. Before its first event, a source may lag the clock by any amount. */
   get #reached(): number {
     const { at = -Infinity } = this.#end;
     return this.#time.known() === -Infinity ? at : Math.max(at, Math.floor(this.#time.now()));

@@ -34,10 +34,10 @@ export interface JetStreamAppendOptions extends Pick<
   'maxBytes' | 'maxAgeMs' | 'maxWaitingBytes' | 'onError'
 > {
   /**
-   * The generation of the owner, for example `cluster.status.generation`. A writer of a higher generation takes the log
-   * over; one of a lower generation ends with the error `log-fenced`.
+   * The generation of the owner, for example `cluster.status.generation`. A writer of a higher generation takes over
+   * the log, and one of a lower generation ends with the error `log-fenced`.
    *
-   * @defaultValue that of the log: the first writer keeps it until it ends or does not answer
+   * @defaultValue that of the log: the first writer keeps the log until it ends or stops answering
    */
   readonly generation?: number | undefined;
 }
@@ -45,21 +45,21 @@ export interface JetStreamAppendOptions extends Pick<
 /** A log on JetStream: {@link jetStreamLog}. */
 export interface JetStreamLog extends FeedLog {
   /**
-   * Writes the frames and events of a feed to the log, and forwards everything unchanged, at once. When the source
-   * completes, this waits until NATS has confirmed all records.
+   * Writes the frames and events of a feed to the log, and passes everything on at once, unchanged. When the source
+   * completes, it waits until NATS has confirmed all records.
    *
-   * Errors with a `LogError` if another writer has the log (`log-in-use`) or has taken it over (`log-fenced`), or if NATS
-   * refuses records or is away for so long that `maxWaitingBytes` wait (`log-write-failed`).
+   * Errors with a `LogError` if another writer has the log (`log-in-use`) or has taken it over (`log-fenced`), or if
+   * NATS refuses records or stays away until `maxWaitingBytes` are waiting (`log-write-failed`).
    */
   append(options?: JetStreamAppendOptions): <E>(source: Observable<E>) => Observable<E>;
 }
 
 /**
- * Opens a log in a stream of NATS JetStream, for readers and writers on several machines: what `feedLog` is for a folder.
+ * Opens a log in a stream of NATS JetStream. It works like `feedLog`, but with readers and writers on several machines.
  *
- * The server compares and sets, so records are stored once, in order and without a hole, whatever happens to it, to the
- * network and to writers. Cursors are in the key-value bucket `rtf-cursors`. Make the connection as for
- * {@link natsEngine}; the log doesn't close it.
+ * The server stores each record once, in order and without a hole, whatever happens to it, to the network and to the
+ * writers. Cursors are in the key-value bucket `rtf-cursors`. Set up the connection as for {@link natsEngine}. The log
+ * doesn't close it.
  *
  * @param connection - an open connection of `@nats-io/transport-node`
  * @param options - see {@link JetStreamLogOptions}
@@ -122,7 +122,7 @@ const appendTo =
       );
     });
 
-/** The cursors of consumers: a key of a bucket for each, compared and set. */
+/** The cursors of consumers: one key of a bucket each, which only its newest process can change. */
 class Cursors {
   readonly #stream: LogStream;
   readonly #log: string;
@@ -160,7 +160,7 @@ class Cursors {
           ({ revision } = stored);
         }
       };
-      // From now on a process that had this name before, and was stopped, can't commit.
+      // From now on, a suspended process that had this name before can't commit.
       await set(position);
       let committing: Promise<void> = Promise.resolve();
       return {
@@ -186,7 +186,7 @@ class Cursors {
       const { owner: _, ...position } = JSON.parse(text) as LogPosition & { readonly owner: string };
       return { position: 'offset' in position ? position : undefined, revision, text };
     } catch (cause) {
-      // Never `earliest`: a consumer would do all of its work again.
+      // Never `earliest`: the consumer would do all its work again.
       const path = `${bucketName}/${this.#key(consumer)}`;
       throw new LogError('log-corrupt', `The cursor ${path} can't be read. Correct it, or remove it to begin again.`, {
         ...{ path, cause },

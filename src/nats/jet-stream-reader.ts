@@ -1,7 +1,7 @@
-// A reader of a log on JetStream: it asks for message after message, so a restart of the server takes nothing from it.
+// A reader of a log on JetStream. It asks for one message at a time, so it loses nothing when the server restarts.
 //
-// In: messages with lines, and what the writer tells about its end. Out: what `Records` makes of them.
-// Never: a message that is not read, also if the server has lost messages and others have their sequences.
+// In: messages with lines, and what the writer says about the end of the log. Out: the records that `Records` reads.
+// Never: a skipped message, even if the server has lost some and reused their sequences.
 import { Lines, type LogPosition, type Place } from '../log/lines.js';
 import { LogError, toLogError } from '../log/log-error.js';
 import { damageAt, type LogRecord, type ReaderSettings, Records } from '../log/records.js';
@@ -9,7 +9,7 @@ import type { Tip } from '../log/segments.js';
 import { type LogStream, type Message, type MessageHeader, placeAfter } from './log-stream.js';
 
 const maxAhead = 16;
-/** How often a reader asks although no writer says that there is more. */
+/** How often a reader asks even if no writer says that there's more. */
 const pollMs = 1_000;
 
 export class JetStreamReader {
@@ -19,19 +19,19 @@ export class JetStreamReader {
   readonly #stop: () => void;
   /** The next message to ask for; `undefined` before the place to begin is found. */
   #seq: number | undefined;
-  /** How many messages are requested at once. */
+  /** How many messages to request at once. */
   #ahead = 1;
   #askedAt = -Infinity;
   /** The header of the newest message. */
   #newest: MessageHeader | undefined;
-  /** Where its writer is. The tip of another writer may be old. */
+  /** The end of the log by that message's writer. What another writer says may be old. */
   #tip: Tip | undefined;
-  /** Whether another writer has told something. */
+  /** Whether another writer has said something. */
   #hasNews = false;
   #end: Pick<Tip, 'offset' | 'at'> | undefined;
   /** The parts of a large record so far. */
   #parts: Message[] = [];
-  /** The messages whose lines are not read yet. */
+  /** The messages whose lines are still to be read. */
   readonly #messages: { readonly seq: number; readonly header: MessageHeader; readonly lines: Lines }[] = [];
   #wake: (() => void) | undefined;
   #isClosed = false;
@@ -52,7 +52,7 @@ export class JetStreamReader {
     return this.#records.position;
   }
 
-  /** The end of the log, as far as this reader has heard. */
+  /** The end of the log, as far as this reader knows. */
   get end(): Pick<Tip, 'offset' | 'at'> | undefined {
     return this.#end;
   }
@@ -80,7 +80,7 @@ export class JetStreamReader {
     this.#wake?.();
   }
 
-  /** After each message its writer publishes where the log ends, so a reader at the end requests nothing. */
+  /** The writer publishes where the log ends after each message, so a reader at the end has nothing to request. */
   #mayHaveMore(): boolean {
     const { offset = 0 } = this.position ?? {};
     const isBehind = this.#tip === undefined || this.#tip.pid === 0 ? this.#ahead > 1 : this.#tip.offset > offset;
@@ -119,7 +119,7 @@ export class JetStreamReader {
     return this.#stream.persist(read, () => this.#isClosed);
   }
 
-  /** At the end: whether the server has more, or has lost messages that this reader has. */
+  /** At the end: checks whether the server has more, or has lost messages that this reader has read. */
   async #hasMore(seq: number): Promise<boolean> {
     this.#askedAt = Date.now();
     const { seq: last = 0, header, bytes } = await this.#stream.last();
@@ -161,7 +161,7 @@ export class JetStreamReader {
   #told(header: MessageHeader): void {
     const { log, run: boot, offset: run, next } = header;
     const { offset, at = 0 } = next;
-    // Until its writer tells more, a message says that it is there.
+    // Until its writer says more, the message itself shows that it's alive.
     if (boot !== this.#newest?.run)
       this.#tip = { ...{ pid: 0, log, boot, run, offset, at }, writtenAt: Date.now(), closed: false };
     this.#newest = header;

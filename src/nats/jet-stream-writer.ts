@@ -1,7 +1,7 @@
 // The writer of a log on JetStream.
 //
-// In: frames and events of a feed. Out: messages, each stored directly after the one before it: the server compares and sets.
-// Never: a record twice, a frame that is neither stored nor counted in a gap, more than `maxWaitingBytes` of frames in memory.
+// In: frames and events of a feed. Out: messages. The server stores each directly after the last one, or refuses it.
+// Never: a record twice, a frame that's neither stored nor counted in a gap, more than `maxWaitingBytes` in memory.
 import { randomBytes } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
 import { firstValueFrom, of } from 'rxjs';
@@ -24,10 +24,10 @@ export interface WriterSettings {
   readonly generation: number | undefined;
 }
 
-/** Receives each failure. Returns `false` if the writer should end; `canContinue`: whether it could go on. */
+/** Receives each failure, and whether the writer could go on. Returns `false` if it should end. */
 type Fail = (error: LogError, canContinue: boolean) => boolean;
 
-/** Frames that had no room. */
+/** Frames that there was no room for. */
 interface Lost {
   readonly type: 'lost';
   readonly from: number;
@@ -41,9 +41,9 @@ const batchMs = 16;
 const batchBytes = 256 * 1024;
 const tipMs = 250;
 const againMs = 250;
-/** How long a writer that has ended waits for a server that is away. */
+/** How long a writer waits for a missing server before it ends. */
 const lastMs = 5_000;
-/** The offsets go on at the next multiple of this if the server may have lost messages: readers may have seen them. */
+/** If the server may have lost messages that readers have seen, offsets go on at the next multiple of this. */
 const jump = 1_000_000_000;
 
 export class JetStreamWriter {
@@ -55,12 +55,12 @@ export class JetStreamWriter {
   readonly #waiting: Waiting[] = [];
   #waitingBytes = 0;
   #wake: (() => void) | undefined;
-  /** Frames find no room, or the server refuses messages. */
+  /** There's no room for frames, or the server refuses messages. */
   #isFull = false;
   #isRefused = false;
   #hasFailed = false;
   #endedAt: number | undefined;
-  /** The newest message: it is stored, or on its way. */
+  /** The newest message, stored or on its way. */
   #header!: MessageHeader;
   #seq = 0;
   #isStoring = false;
@@ -78,7 +78,7 @@ export class JetStreamWriter {
     this.ended = this.#all();
   }
 
-  /** Adds an event; a value that is no event of a feed is ignored. */
+  /** Adds an event. Ignores values that aren't events of a feed. */
   add(value: unknown): void {
     if (this.#endedAt !== undefined || !(isFrame(value) || isLifecycle(value))) return;
     const event: AnyFrame | ClusterLifecycleEvent = value;
@@ -92,7 +92,7 @@ export class JetStreamWriter {
     this.#push(event);
   }
 
-  /** Ends with the error of the source: it stops the feed, if no event said so. */
+  /** Ends with the error of the source, which stops the feed, unless an event has said so already. */
   async stopped(thrown: unknown): Promise<void> {
     // Events that wait are not folded yet.
     const state = this.#waiting.reduce((before, event) => folded(before, event), this.#state);
@@ -117,7 +117,7 @@ export class JetStreamWriter {
     const { maxWaitingBytes } = this.#settings;
     const bytes = this.#waitingBytes + bytesOf(frame);
     const wasFull = this.#isFull;
-    // Half of it must be free again: else gaps and frames alternate.
+    // Waits until half of it is free again, or gaps and frames would alternate.
     this.#isFull = this.#waitingBytes > 0 && bytes > (wasFull ? maxWaitingBytes / 2 : maxWaitingBytes);
     if (this.#isFull && !wasFull) this.#failed(new Error(`more than ${maxWaitingBytes} bytes wait for NATS`), true);
     return !this.#isFull;
@@ -129,7 +129,7 @@ export class JetStreamWriter {
     else Object.assign(last, { to: Math.max(last.to, at), missed: last.missed + 1 });
   }
 
-  /** Ends the writer, unless the subscriber wants it to go on. */
+  /** Ends the writer, unless `onError` wants it to go on. */
   #failed(cause: unknown, canContinue: boolean): void {
     if (this.#hasFailed || this.#fail(toLogError('write', this.#stream.path, cause), canContinue)) return;
     this.#hasFailed = true;
@@ -148,7 +148,7 @@ export class JetStreamWriter {
       while (this.#waiting.length > 0 || this.#endedAt === undefined) {
         if (this.#waiting.length > 0) await this.#store(...this.#take());
         else await new Promise<void>((done) => (this.#wake = done));
-        // One message for the frames of some turns.
+        // Collects the frames of a few turns in one message.
         if (this.#endedAt === undefined) await setTimeout(batchMs);
       }
       this.#tell(true);
@@ -276,7 +276,7 @@ export class JetStreamWriter {
     const isIdle = this.#waiting.length === 0 && !this.#isStoring;
     const known = isIdle && this.#time.known() !== -Infinity ? this.#time.now() : -Infinity;
     const reached = Math.max(known, next.at ?? -Infinity);
-    // Before its first event a source may be any time behind the clock.
+    // Before its first event, a source's time may lag the clock by any amount.
     const at = Number.isFinite(reached) ? Math.floor(reached) : 0;
     this.#stream.tell({
       ...{ pid: process.pid, log, boot, run: this.#first },
@@ -296,6 +296,6 @@ const folded = (state: FeedState, event: Waiting, newestAt?: number): FeedState 
 
 const recordsOf = ({ gaps }: FeedState, event: Waiting): readonly Stored[] => {
   if (event.type === 'lost') return [...gaps, logGap('writeFailed', event.from, event.to, event.missed)];
-  // A gap that the source emits is one of these.
+  // A gap of the source counts as well.
   return event.type === 'watermark' || event.type === 'gap' ? gaps : [...gaps, event];
 };

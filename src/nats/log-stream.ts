@@ -1,4 +1,4 @@
-// A log in a stream of NATS. A message has a header line, as a segment of a folder has, and the lines of records after it.
+// A log in a stream of NATS. Like a segment of a folder, a message has a header line, then the lines of records.
 import {
   type JetStreamManager,
   jetstream,
@@ -20,7 +20,7 @@ import { type Header, headerLine, type Place, readHeader, startOf } from '../log
 import { LogError } from '../log/log-error.js';
 import { placeOf, type Tip } from '../log/segments.js';
 
-/** The header of a message. `boot` is the server at which it was written: another one may have lost the newest messages. */
+/** The header of a message. `boot` is the server that took it: another one may have lost the newest messages. */
 export interface MessageHeader extends Header {
   /** The writer. */
   readonly run: string;
@@ -58,7 +58,7 @@ export class LogStream {
     this.#manager = jetstreamManager(connection, { checkAPI: false, timeout: timeoutMs });
   }
 
-  /** The server; `undefined` while there is none. While disconnected, the client would keep everything it sends in memory. */
+  /** The server, or `undefined` while disconnected: the client would then keep everything it sends in memory. */
   get server(): string | undefined {
     return this.#connection.isClosed() ? undefined : this.#connection.info?.server_id;
   }
@@ -105,7 +105,7 @@ export class LogStream {
     }
   }
 
-  /** Asks the leader: it never has an old answer. */
+  /** Asks the leader, whose answer is never out of date. */
   async last(): Promise<Partial<Message>> {
     const seq = await this.lastSeq();
     if (seq === undefined) return {};
@@ -113,14 +113,14 @@ export class LogStream {
     return message === null ? { seq } : messageIn(message);
   }
 
-  /** The first message that is not before a sequence. Any server with the stream answers. */
+  /** The first message at or after a sequence. Any server with the stream may answer. */
   async from(seq: number): Promise<Message | undefined> {
     const { direct } = await this.#manager;
     const message = await direct.getMessage(this.path, { seq, next_by_subj: this.#subject });
     return message === null ? undefined : messageIn(message);
   }
 
-  /** Stores a message directly after another one, or fails: so there is no hole, and nothing twice or out of order. */
+  /** Stores a message directly after another one or fails, so nothing is missing, doubled or out of order. */
   async append(header: MessageHeader, body: Buffer, after: number): Promise<number> {
     if (this.server === undefined) throw disconnected();
     const bytes = Buffer.concat([Buffer.from(headerLine(header)), body]);
@@ -135,10 +135,10 @@ export class LogStream {
     return Math.max(1, limit - Buffer.byteLength(headerLine(header)) - 512);
   }
 
-  /** Takes a role, unless a process that answers has it. Returns a function that gives it back. */
+  /** Takes a role, unless a process that has it answers. Returns a function that gives it back. */
   async take(role: string, generation = 0): Promise<(() => void) | undefined> {
     const subject = `${this.#subject}.${role}`;
-    // Nobody answers: the role is free, or its holder is cut off. What that one stores or commits next is refused, so it learns of it.
+    // No answer: the role is free, or its holder is cut off and learns that from its next refused message or commit.
     const holder = await this.#ask(subject);
     if (holder !== undefined && Number(holder.string()) >= generation) return undefined;
     let refusal: Error | null = null;
@@ -170,7 +170,7 @@ export class LogStream {
     return new LogError('log-write-failed', problem, { path: this.path, cause });
   }
 
-  /** Tells the readers where the log ends: it wakes them, and says that the writer lives. */
+  /** Publishes where the log ends. That wakes the readers, and shows them that the writer is alive. */
   tell(tip: Tip): void {
     if (this.server !== undefined) this.#connection.publish(`${this.#subject}.tip`, JSON.stringify(tip));
   }
@@ -186,7 +186,7 @@ export class LogStream {
   }
 }
 
-/** A writer that died may have left a part of a record: its offset is free. */
+/** A writer that died may have left a part of a record, whose offset is then free. */
 export const placeAfter = (last: MessageHeader | undefined): Place => {
   if (last === undefined) return startOf('');
   return last.part === last.parts - 1 ? last.next : placeOf(last);

@@ -73,7 +73,7 @@ export interface Gap {
   readonly failure: TradeFeedError;
   /**
    * How many frames are missing: known if a relay, a worker or a log lost them, never for an outage of the service. If
-   * what they lost had such an outage in it, this is only a lower bound.
+   * such an outage is part of the loss, this is only a lower bound.
    */
   readonly missed?: number;
 }

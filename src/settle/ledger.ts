@@ -9,7 +9,7 @@ import type { LedgerEntry, LedgerStep } from './outcome.js';
 
 /** The options of {@link ledger}. The functions are called once for each block. */
 export interface LedgerOptions<B, K> {
-  /** Returns the id of a block, such as its hash, compared as by a `Map`. */
+  /** Returns the id of a block, such as its hash. Ids are compared as the keys of a `Map`. */
   readonly id: (block: B) => unknown;
   /** Returns the id of the block before. */
   readonly parent: (block: B) => unknown;
@@ -18,15 +18,15 @@ export interface LedgerOptions<B, K> {
   /** Returns the trades of a block. */
   readonly entries: (block: B) => readonly LedgerEntry<K>[];
   /**
-   * Returns the parent of a block. Called when it is missing, up to `depth` times in a row. Without it, a hole makes the
-   * outcomes around it `unknown`. It may not hang: the ledger stands still until it answers.
+   * Returns the parent of a block. Called when the parent is missing, up to `depth` times in a row. If you leave it
+   * out, a hole makes the outcomes around it `unknown`. Don't let it hang: the ledger stands still until it answers.
    */
   readonly fetchParent?: ((block: B) => ObservableInput<B | null | undefined>) | undefined;
-  /** Returns when you learned a block, in epoch ms; for a recording. @defaultValue the clock, when it arrives */
+  /** Returns when you learned of a block, in epoch ms, for recordings. @defaultValue the clock, when it arrives */
   readonly at?: ((block: B) => number) | undefined;
-  /** How many blocks can be taken back. @defaultValue 64 */
+  /** How many blocks a reorganization can take back. @defaultValue 64 */
   readonly depth?: number | undefined;
-  /** Without `fetchParent`: how many blocks wait for a missing one before it counts as lost. @defaultValue 2 */
+  /** If there's no `fetchParent`: how many blocks wait for a missing one before it counts as lost. @defaultValue 2 */
   readonly maxHeld?: number | undefined;
   /** The clock. @defaultValue `asyncScheduler` */
   readonly scheduler?: SchedulerLike | undefined;
@@ -35,13 +35,13 @@ export interface LedgerOptions<B, K> {
 /**
  * Turns the blocks of a chain into the steps of a ledger: what each confirms, and what a reorganization takes back.
  *
- * Keeps a tree of the last `depth` blocks and follows the highest, of two equal heights the later. Blocks may be out of
- * order or doubled. Emits one step a block, one for a whole reorganization, and a watermark after them: the time of the
- * ledger is that of its blocks. While a block is missing, nothing is emitted. If `fetchParent` finds it, its step is
- * `late`. If not, a {@link Gap} follows, and a step with what is `doubted`.
+ * Keeps a tree of the last `depth` blocks and follows the highest one, or the later of two with the same height. Blocks
+ * may come out of order or twice. Emits one step per block, one for a whole reorganization, and a watermark after them,
+ * because the ledger goes by the time of its blocks. While a block is missing, it emits nothing. If `fetchParent` finds
+ * the block, its step is `late`. If not, it emits a {@link Gap} and a step with the `doubted` trades.
  *
- * Errors with the source, and when an option throws; a `fetchParent` that throws or errors has found nothing. Completes
- * with the source. Put `retry` before it, to keep the tree. Memory: the entries of `depth` blocks.
+ * Errors with the source, and when one of the functions throws, except `fetchParent`: that counts as not found.
+ * Completes with the source. Put `retry` before it, so that it keeps the tree. Memory: the entries of `depth` blocks.
  * ```ts
  * // 3: a block; its parent is 2. 3': another one of that height
  * // source    --1--2--3--3'--4'-------
@@ -116,14 +116,14 @@ interface Block<B, K> {
 
 type Blocks<B, K> = readonly Block<B, K>[];
 
-/** The tree of the last blocks. It follows the highest, and holds those whose parent is missing. */
+/** The tree of the last blocks. It follows the highest one, and holds those whose parent is missing. */
 class Chain<B, K> {
   readonly #options: LedgerOptions<B, K> & Readonly<typeof defaults>;
   readonly #tree = new Map<unknown, Block<B, K>>();
   /** Blocks without a known parent, in the order of arrival. */
   #held: Blocks<B, K> = [];
   #tip: Block<B, K> | undefined;
-  /** The height of the lowest block: the chain below it is unknown. */
+  /** The height of the lowest block. The chain below it is unknown. */
   #lowest = Infinity;
   #now = -Infinity;
   /** The last watermark: up to then no block is missing. */
@@ -190,7 +190,7 @@ class Chain<B, K> {
     this.#held = this.#held.filter((held) => !added.includes(held));
     for (const each of added) {
       this.#tree.set(each.id, each);
-      // It fills a hole, or was behind one.
+      // It fills a hole, or came after one.
       each.isLate ||= added.length > 1;
     }
     const tip = highestOf(added);

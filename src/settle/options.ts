@@ -4,34 +4,34 @@ import { positiveCount, positiveMs, type Rule, validated } from '../protocol/val
 
 /** The options of `settle`. Durations are in ms of event time. */
 export interface SettleOptions<T, K, V = T> {
-  /** Returns the key of a trade, as the ledger has it, compared as by a `Map`; `undefined` if the item is no trade. */
+  /** Returns the key of a trade, as the ledger has it, or `undefined` if the item isn't a trade. */
   readonly key: (item: T) => K | undefined;
   /**
-   * Returns what only one trade can take, such as the sender with the nonce: `${from}:${nonce}`. Without it no trade is
-   * `replaced`.
+   * Returns what only one trade can take, such as the sender with the nonce: `${from}:${nonce}`. Leave it out, and no
+   * trade is ever `replaced`.
    */
   readonly slot?: ((item: T) => unknown) | undefined;
   /**
-   * Returns what an outcome carries. Memory is what you keep, so keep little. @defaultValue the item, with a copy of
-   * its bytes
+   * Returns what to keep for the outcome. Keep little, because that's the memory it takes. @defaultValue the item, with
+   * a copy of its bytes
    */
   readonly keep?: ((item: T) => V) | undefined;
   /** How long a trade waits for the ledger. */
   readonly withinMs: number;
-  /** How many blocks a trade waits for. The earlier of the two counts. @defaultValue `Infinity` */
+  /** How many blocks a trade waits for, if that's earlier. @defaultValue `Infinity` */
   readonly withinBlocks?: number | undefined;
-  /** How much later than its confirmation the feed may show a trade. @defaultValue 5 000 */
+  /** How long after its confirmation the feed may still show a trade. @defaultValue 5 000 */
   readonly graceMs?: number | undefined;
   /**
-   * How long an outcome can be corrected, and how long before a confirmation the feed may have shown the trade. A
-   * trade that is shown again later than that is a new one. @defaultValue `withinMs`
+   * How long an outcome can be corrected, and how long before a confirmation the feed may have shown the trade. If the
+   * feed shows a trade again after that, it's a new one. @defaultValue `withinMs`
    */
   readonly rememberMs?: number | undefined;
-  /** How late an item or a step may be in a stream that is not in order. It delays each outcome. @defaultValue 0 */
+  /** How late an item or a step may be if a stream isn't in order. It delays every outcome. @defaultValue 0 */
   readonly allowedLatenessMs?: number | undefined;
-  /** The maximum number of trades: waiting for their time, for the ledger, or remembered. @defaultValue 100 000 */
+  /** The maximum number of trades that wait or are remembered. @defaultValue 100 000 */
   readonly maxTrades?: number | undefined;
-  /** The maximum size of what they keep, in bytes. @defaultValue 64 MiB */
+  /** The maximum size of what is kept for them, in bytes. @defaultValue 64 MiB */
   readonly maxBytes?: number | undefined;
   /** The clock. @defaultValue `asyncScheduler` */
   readonly scheduler?: SchedulerLike | undefined;

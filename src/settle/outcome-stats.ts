@@ -2,8 +2,8 @@ import type { Accumulator } from '../operators/window/window.js';
 import type { Outcome, OutcomeState, PreviousOutcome } from './outcome.js';
 
 /**
- * How many trades have each outcome. In one window a count can be negative: it also subtracts what it corrects of
- * earlier windows. Add all windows for the final state.
+ * Counts the trades by outcome. In one window a count can be negative, because it also subtracts what it corrects in
+ * earlier windows. For the final state, add up all windows.
  */
 export type OutcomeStats = Record<OutcomeState, number> & {
   /** How many confirmed trades have a lead, by its class: see {@link leadAt}. */

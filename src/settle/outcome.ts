@@ -10,11 +10,11 @@ interface OutcomeFacts<S extends string, K> {
   readonly key: K;
   /** When, in epoch ms of the stream. Never decreases. */
   readonly at: number;
-  /** The outcome of the same key that this one corrects: whoever adds outcomes subtracts it. */
+  /** The outcome of the same key that this one corrects. If you add up outcomes, subtract it. */
   readonly previous?: PreviousOutcome;
 }
 
-/** The trade as the feed has shown it. */
+/** The trade as the feed showed it. */
 interface Shown<V> {
   /** What `keep` returned. */
   readonly value: V;
@@ -28,7 +28,7 @@ export interface Confirmed<V, K> extends OutcomeFacts<'confirmed', K>, Shown<V> 
   readonly confirmedAt: number;
   /** From the first sight to the confirmation, in ms. Negative if the feed showed it later. */
   readonly leadMs: number;
-  /** The block was refilled after a hole: `confirmedAt` is when you learned it. */
+  /** The block was fetched after a hole, so `confirmedAt` is when you learned of it. */
   readonly late?: true;
 }
 
@@ -38,13 +38,13 @@ export interface Replaced<V, K> extends OutcomeFacts<'replaced', K>, Shown<V> {
   readonly by: K;
 }
 
-/** The ledger was observed for all of `withinMs`, and did not have the trade. */
+/** The ledger was observed for all of `withinMs`, and didn't have the trade. */
 export interface Expired<V, K> extends OutcomeFacts<'expired', K>, Shown<V> {}
 
-/** The ledger took the confirmation back, of this trade or of the one that replaced it. The trade waits again. */
+/** The ledger took back the confirmation of this trade, or of the one that replaced it. The trade waits again. */
 export interface Reorged<V, K> extends OutcomeFacts<'reorged', K>, Partial<Shown<V>> {}
 
-/** The ledger has a trade that the feed, which was open all the time, has not shown. */
+/** The ledger has a trade that the feed hasn't shown, although it was open all the time. */
 export interface Unseen<K> extends OutcomeFacts<'unseen', K> {
   /** When the ledger had it first, in epoch ms. */
   readonly confirmedAt: number;

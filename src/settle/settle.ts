@@ -10,20 +10,21 @@ import { settingsOf, type SettleOptions } from './options.js';
 import type { LedgerStep, Outcome } from './outcome.js';
 
 /**
- * Says what became of each trade of a feed: joins it with a ledger, by the time of both.
+ * Says what became of each trade of a feed. It joins the feed with a ledger by the time of both.
  *
  * Emits an {@link Outcome} once it's certain: `confirmed`, with its lead; `replaced` by another trade of its
  * slot; `expired`; `unseen`, if only the ledger has it; `reorged`, if the ledger takes it back. Where the feed or the
- * ledger was not observed, the outcome is `unknown` and says why. A later outcome of a key has `previous`: add each and
- * subtract its `previous`, and your sums are exact at every moment. `tumblingWindow({ ...outcomeStats })` does.
+ * ledger wasn't observed, the outcome is `unknown` and says why. A later outcome of the same key has `previous`: add
+ * each and subtract its `previous`, and your sums are exact at every moment, as in
+ * `tumblingWindow({ ...outcomeStats })`.
  *
- * An outcome needs the time of both streams, so a ledger that stands still decides nothing. An outage counts for all
- * decisions after its news, and corrects those before. The lifecycle events of the feed pass at once. Watermarks are
- * those of the outcomes, every 250 ms of time; gaps of the ledger follow when the feed is open.
+ * An outcome needs the time of both streams, so a ledger that stands still decides nothing. Once an outage is known, it
+ * counts for all later decisions and corrects the earlier ones. The feed's lifecycle events pass at once. Watermarks go
+ * by the outcomes, one every 250 ms of time, and the ledger's gaps follow when the feed is open.
  *
- * When the feed completes, the trades that wait are decided first. When both are over or one errors, they are
+ * When the feed completes, it decides the waiting trades first. When both streams are over or one errors, those are
  * `unknown`. Errors when `key`, `slot` or `keep` throws. Put `retry` before `ledger`. Memory: `maxTrades` and
- * `maxBytes`; beyond them decided trades are forgotten first, and outcomes that this may change are `unknown`.
+ * `maxBytes`. Beyond them it forgets decided trades first, and outcomes that this may change are `unknown`.
  * ```ts
  * // - is 1 s; a, b, c: trades; withinMs: 8_000, graceMs: 2_000; the ledger confirms a, then d
  * // feed      oa-b---c---------------
@@ -31,7 +32,7 @@ import type { LedgerStep, Outcome } from './outcome.js';
  * // settle    -----C-----X-----U---Y-   C: a confirmed, leadMs 4_000; X: b expired, U: d unseen, Y: c expired
  * ```
  *
- * @param ledger$ - the steps of {@link ledger}, or your own. It may have lifecycle events: an outage of it counts
+ * @param ledger$ - the steps of {@link ledger}, or your own; lifecycle events in it count as its outages
  * @param options - see {@link SettleOptions}
  * @throws TradeFeedError with code `invalid-options`, from the call itself
  * @example

@@ -86,7 +86,7 @@ export class Settlement<V, K> {
     this.count += entriesOf(step);
   }
 
-  /** Folds what happened up to a time, and decides what was due before another one. In epoch ms. */
+  /** Folds everything up to `untilMs`, and decides whatever was due before `decideUntilMs`. In epoch ms. */
   foldTo(untilMs: number, decideUntilMs: number): void {
     const until = untilMs - this.epoch(0);
     const decideUntil = decideUntilMs - this.epoch(0);
