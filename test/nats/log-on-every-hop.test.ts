@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import type { NatsConnection } from '@nats-io/transport-node';
 import { filter, lastValueFrom, type Observable, share, Subject, takeWhile, tap, toArray } from 'rxjs';
 import { relayFeed$ } from '../../src/browser/index.js';
-import { tradeFeedEvents$ } from '../../src/index.js';
+import { type FeedEvent, tradeFeedEvents$ } from '../../src/index.js';
 import { feedLog, type FeedLog, type LogRecord } from '../../src/log/index.js';
 import { jetStreamLog } from '../../src/nats/index.js';
 import { tumblingWindow } from '../../src/operators/index.js';
@@ -85,7 +85,7 @@ const hopsOf = (open: (name: string) => FeedLog): void => {
     const feed$ = source.pipe(share());
     const log = open('shared');
     const windows: { readonly count: number }[] = [];
-    const windows$ = feed$.pipe(filter((event) => event !== 'end')) as Observable<ReturnType<typeof frame>>;
+    const windows$ = feed$.pipe(filter((event) => event !== 'end')) as Observable<FeedEvent>;
     windows$
       .pipe(tumblingWindow({ lengthMs: 10 }))
       .subscribe((window) => windows.push({ count: window.frames.length }));
