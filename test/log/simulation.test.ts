@@ -10,7 +10,7 @@ describe('a log with kills, power failures and full disks, in virtual time', () 
   it(
     'has each frame once or in a gap, and keeps what a reader has received, in every seed',
     async () => {
-      const { bad, timelines, faults, counts } = await runSeeds('log', 1, 200);
+      const { bad, timelines, faults, counts } = await runSeeds('log', 1, isAllCases ? 200 : 100);
       expect(timelines.join('\n\n')).toBe('');
       expect(bad).toBe(0);
       expect(Object.keys(faults)).toHaveLength(6);
