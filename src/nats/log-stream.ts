@@ -141,16 +141,16 @@ export class LogStream {
     // No answer: the role is free, or its holder is cut off and learns that from its next refused message or commit.
     const holder = await this.#ask(subject);
     if (holder !== undefined && Number(holder.string()) >= generation) return undefined;
-    let refusal: Error | null = null;
+    const refusals: Error[] = [];
     const subscription = this.#connection.subscribe(subject, {
       callback: (error, message) => {
-        if (error) refusal = error;
+        if (error) refusals.push(error);
         else message.respond(String(generation));
       },
     });
     // A server that refuses the subscription says so before it answers this: others could not see that the role is taken.
     await this.#ask(subject);
-    if (refusal !== null) throw this.#refused(subject, refusal);
+    if (refusals.length > 0) throw this.#refused(subject, refusals[0]);
     return () => subscription.unsubscribe();
   }
 
@@ -165,7 +165,7 @@ export class LogStream {
 
   #refused(subject: string, cause: unknown): LogError {
     const problem =
-      `NATS refuses the subject ${subject}, by which the processes of a log see each other. ` +
+      `NATS refuses the subject ${subject}. ` +
       `Give the user permission to publish and to subscribe to ${this.#subject}.>.`;
     return new LogError('log-write-failed', problem, { path: this.path, cause });
   }

@@ -209,7 +209,7 @@ describeInstalled('nats', 'a log on a NATS server with permissions', () => {
     code: 'log-write-failed',
     path: 'RTF_LOG_market',
     message: expect.stringMatching(
-      `^NATS refuses the subject rtf\\.log\\.market\\.${role}, .* Give the user permission .* rtf\\.log\\.market\\.>\\.`,
+      `^NATS refuses the subject rtf\\.log\\.market\\.${role}\\. Give the user permission .* rtf\\.log\\.market\\.>\\.`,
     ),
   });
 

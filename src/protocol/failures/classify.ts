@@ -263,11 +263,11 @@ export const logErrors = {
   ]),
   'log-fenced': row(undefined, 'log-fenced', 'stop', [
     'Another writer has taken the log over.',
-    'Use one writer for each log. In a folder, leave out `lock: false`; on JetStream, let the writer with the highest generation go on.',
+    'Use one writer for each log, and `lock: false` only if nothing else writes to its folder. On JetStream, the newest writer goes on.',
   ]),
   'log-corrupt': row(undefined, 'log-corrupt', 'stop', [
     "A part of the log can't be read, or is damaged.",
-    "Check the path and the disk (`rx-trade-feed log verify` names damaged lines), or the stream on JetStream. To read on after damage, use `onDamage: 'gap'`.",
+    "Check the path and the disk, or the stream on JetStream; `rx-trade-feed log verify` names damaged lines. To read on after them, use `onDamage: 'gap'`.",
   ]),
   'log-write-failed': row(undefined, 'log-write-failed', 'stop', [
     "The log can't be written.",
