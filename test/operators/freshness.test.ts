@@ -177,7 +177,7 @@ describe('freshness of a log', () => {
 
 it('freshness reports an open but silent connection', async () => {
   // A frame that takes longer to arrive doesn't end the silence, so give a busy machine time.
-  const maxAgeMs = 300;
+  const maxAgeMs = 500;
   await using wire = await startWire({ handshake: [accept(text('one'))] });
   const states: Freshness[] = [];
   const states$ = tradeFeed$('market', optionsFor(wire)).pipe(freshness({ maxAgeMs }));
