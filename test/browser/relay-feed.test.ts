@@ -16,7 +16,7 @@ import type { RelayedEvent } from '../../src/protocol/event.js';
 import { createTradeFeedError } from '../../src/protocol/failures/classify.js';
 import { copyFailure, createFailure, relayError } from '../../src/protocol/failures/trade-feed-error.js';
 import { type RelayFailureCode, relayReports, type Verdict } from '../../src/protocol/failures/meanings.js';
-import { type AnyFrame } from '../../src/protocol/frame.js';
+import type { AnyFrame } from '../../src/protocol/frame.js';
 import { createRelay, type RelayTopic } from '../../src/relay/index.js';
 import { disconnected, gapOf, lost, opened, reconnecting, watermark } from '../operators/stream.js';
 import { Clock, frame, Source } from '../relay/support.js';

@@ -184,14 +184,6 @@ export class Receiver {
   async over(): Promise<this> {
     return this.until(({ isOver }) => isOver);
   }
-
-  /** Waits for the first failure that is retried, then unsubscribes. */
-  async firstFailure(): Promise<TradeFeedError> {
-    await this.until(({ types, isOver }) => isOver || types.includes('reconnecting'));
-    this.subscription.unsubscribe();
-    const ended = this.lifecycle.find((event) => event.type === 'disconnected');
-    return ended?.failure ?? this.error!;
-  }
 }
 
 /** Subscribes until the end of the test. */

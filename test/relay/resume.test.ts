@@ -370,7 +370,7 @@ const worlds = fc.record({
   /** Another feed for the second relay: its numbers begin with 1000. */
   other: fc.option(
     timeline.map((events) =>
-      events.map((each) => (each.type === 'frame' ? frame(`1000${each.text()}`, each.receivedAt) : each)),
+      events.map((each): RelayedEvent => (each.type === 'frame' ? frame(`1000${each.text()}`, each.receivedAt) : each)),
     ),
     { freq: 1, nil: undefined },
   ),

@@ -192,10 +192,9 @@ describe('a topic of values', () => {
 
   it('sends windows with the time of their end, and with their gaps', () => {
     const { of: join, emit, clock } = start();
-    const { scheduler } = clock;
-    const add = (sum: number, { value }: Decoded<{ readonly n: number }>) => sum + value.n;
+    const options = { lengthMs: 1_000, scheduler: clock.scheduler, seed: () => 0 };
     const client = join((events$) =>
-      events$.pipe(decodeWith(Numbered), tumblingWindow({ lengthMs: 1_000, scheduler, seed: () => 0, add })),
+      events$.pipe(decodeWith(Numbered), tumblingWindow({ ...options, add: (sum, { value }) => sum + value.n })),
     );
     emit(opened(begin), json(1), json(2), disconnected(begin + 500), reconnecting(begin + 500, 1));
     emit(opened(begin + 700, 2), gapOf(begin + 500, begin + 700), json(3, begin + 1_200));
