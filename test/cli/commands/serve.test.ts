@@ -98,7 +98,7 @@ describe('serve', () => {
     ['1', 'as recorded'],
     ['max', 'as fast as possible'],
   ])('describes a log at --speed %s, and names a feed that it lacks', async (speed, words) => {
-    const file = logged(`of-${speed}`, [frame('market', 1, 'x')]);
+    const file = logged(`of-${speed}`, [frame('market', 1, 'x'), frame('market', 2, 'y')]);
     const { stdout } = await serve(`--replay ${file} --speed ${speed}`);
     expect(stdout.text).toContain(`of-${speed}, ${words}, from when`);
     expect(stdout.text).toMatch(/ raw {6}nothing: .* contains no frame of this feed\n/);
