@@ -8,6 +8,7 @@ import { lineView, pinnedLine, screen, withKeys } from '../../src/cli/view/termi
 import { amount, bytes, duration, printed, shortened } from '../../src/cli/view/text.js';
 import { spread, stopwatch, widthOf } from '../../src/cli/view/text.js';
 import { createTradeFeedError, TradeFeedError } from '../../src/index.js';
+import { serviceMeanings } from '../../src/protocol/failures/classify.js';
 import { copyFailure } from '../../src/protocol/failures/trade-feed-error.js';
 import { printable } from '../../src/protocol/printable.js';
 import { waitFor } from '../support/wait-for.js';
@@ -227,6 +228,18 @@ describe('the log of a feed', () => {
 });
 
 describe('the text of a failure', () => {
+  it.each(serviceMeanings.map((row) => [row.code, row] as const))('%s names no option of the library', (_, row) => {
+    const status = typeof row.status === 'number' ? row.status : row.status && 599;
+    const closeCode = typeof row.closeCode === 'number' ? row.closeCode : row.closeCode && 4999;
+    const isObserved = status !== undefined || closeCode !== undefined;
+    const failure = createTradeFeedError({
+      stage: row.stage ?? 'ticket',
+      ...(isObserved ? { status, closeCode, reason: row.reason } : { code: row.code }),
+    });
+    expect(failureWords(failure)).not.toMatch(/`\w*[A-Z]|option/);
+    expect(failureWords(failure)).toMatch(/^[A-Z].*\.$/);
+  });
+
   it('names the previous failure once, and ends with the advice', () => {
     const revoked = createTradeFeedError({ stage: 'stream', closeCode: 4003, reason: 'access revoked' });
     const forbidden = createTradeFeedError({ stage: 'ticket', status: 403 });

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { filter, firstValueFrom } from 'rxjs';
 import { startTradeFeedService, type TradeFeedService } from '../../../src/testing/index.js';
 import { fakeTimers } from '../../support/fake-timers.js';
 import { commandRunner, envOf, type fakeContext, FakeOutput } from '../support/fakes.js';
@@ -97,6 +98,14 @@ describe('record', () => {
     jest.advanceTimersByTime(1_000);
     expect(stderr.text).toMatch(new RegExp(`Z ● live: market, .* · 0 frames · no gaps · ${path}\n$`));
     expect(await end()).toBe(0);
+  });
+
+  it('prints nothing with -q', async () => {
+    const connected = firstValueFrom(service.events$.pipe(filter(({ type }) => type === 'handshake-accepted')));
+    const { stderr, end } = record(`-q -o ${fresh()}`);
+    await connected;
+    expect(await end()).toBe(0);
+    expect(stderr.text).toBe('');
   });
 
   it('refuses a file before connecting, and leaves it unchanged', async () => {

@@ -75,11 +75,12 @@ describe('serve', () => {
   });
 
   it('plays back the recorded frames of each feed at their intervals, from its first client on', async () => {
-    const file = logged('both', [frame('raw', 0, 'r0'), frame('market', 200, 'm1'), frame('raw', 400, 'r2', true)]);
+    const file = logged('both', [frame('raw', 0, 'r0'), frame('raw', 400, 'r2', true), frame('market', 600, 'm1')]);
     const service = await serve(`--replay ${file} --speed 2 --plan developer`);
     expect(service.stdout.text).toMatch(
       /raw {6}its frames in .*both, 2 times as fast, from when the first client connects[^]*listen raw\n/,
     );
+    expect(service.stdout.text).toMatch(/ market +its frames in /);
     const startedAt = Date.now();
     const raw = listen('raw --json --count 2', service);
     expect(await raw.exit).toBe(0);
