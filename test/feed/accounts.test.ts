@@ -11,6 +11,9 @@ import { until } from '../support/feed.js';
 import { runProgram } from '../support/run-program.js';
 import { waitFor } from '../support/wait-for.js';
 
+// Programs take long to start on a busy machine. Only a test that hangs reaches this.
+jest.setTimeout(120_000);
+
 describe('account use', () => {
   let service: TradeFeedService;
   beforeAll(async () => {
