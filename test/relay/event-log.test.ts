@@ -4,7 +4,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import type { LoggedEvent } from '../../src/protocol/feed-state.js';
 import { EventLog, linesOf, type LogBounds, type Position } from '../../src/relay/event-log.js';
-import { gapOf, opened, watermark } from '../operators/stream.js';
+import { disconnected, gapOf, opened, watermark } from '../operators/stream.js';
 import { frame, range } from './support.js';
 import { cases } from '../support/cases.js';
 import { character } from '../support/character.js';
@@ -144,6 +144,52 @@ describe('a log that is full', () => {
     // The first line is removed. The others have 2, 4 and 2 bytes more than an empty text.
     const maxReplayBytes = bytes + (4 - seq) * empty;
     expect(filled({ capacity: 3, maxReplayBytes }, ['xx', 'aa', 'éé', 'bb']).replayStart().seq).toBe(seq);
+  });
+});
+
+describe('a log whose frames wait until it is read', () => {
+  const big = 40_000;
+  const eventsAt = (now: number): readonly LoggedEvent[] => [
+    ...[frame('a', now - 3), frame('b', now), frame('x'.repeat(big), now), frame('c', now, 2)],
+    ...[opened(now), disconnected(now), watermark(now - 1), gapOf(now - 5, now)],
+    { type: 'value', at: now, json: '1' },
+  ];
+  const step = fc.tuple(fc.nat(9), fc.constantFrom(...eventsAt(0).keys()));
+  const firstRead = fc.constantFrom<(log: EventLog) => number>(
+    (log) => log.bytes,
+    (log) => log.size,
+    (log) => log.replayStart().seq,
+    (log) => log.positionUntil({ run: 'c1-1-a', sequence: 1_100, frames: 0 })?.seq ?? -1,
+  );
+
+  it('has the same positions and lines as one that is read after each event', () => {
+    fc.assert(
+      fc.property(
+        fc.array(step, { maxLength: 60 }),
+        fc.integer({ min: 1, max: 200 }),
+        firstRead,
+        (steps, capacity, read) => {
+          const [waiting, current] = [false, true].map((isRead) => {
+            let now = 1_000;
+            const log = new EventLog({ capacity, capacityBytes: 3 * big, maxReplayBytes: 2 * big }, () => now);
+            for (const [ms, kind] of steps) {
+              now += ms;
+              log.append(eventsAt(now)[kind] as LoggedEvent, { run: 'c1-1-a', sequence: now, frames: now });
+              if (isRead) read(log);
+            }
+            const first = read(log);
+            const positions = range(log.oldest.seq, log.newest.seq).map((seq) => log.positionAt(seq) as Position);
+            const facts = positions.map(({ seq, frames, at, complete, watermark, shared, state }) => {
+              return { seq, frames, at, complete, watermark, shared, open: state.open, events: state.events.length };
+            });
+            const lines = positions.map((position) => log.readOne(position)).map((batch) => batch && linesOf(batch));
+            return { first, facts, lines, bytes: log.bytes, now: log.timeNow };
+          });
+          expect(waiting).toEqual(current);
+        },
+      ),
+      { numRuns: cases(100) },
+    );
   });
 });
 
