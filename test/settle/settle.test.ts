@@ -124,6 +124,7 @@ describe('the outcome of a trade', () => {
       'ledger 104 +a, ledger 112, clock 112, feed 113 a, ledger 120',
       '107 unseen a; 113 confirmed a -9, was unseen',
     ],
+    ['is unseen also when its block moves meanwhile', 'ledger 104 +x, ledger 106 +x -x, ledger 112', '107 unseen x'],
     [
       'is emitted once, however often it is shown and confirmed',
       'feed 100 aa, ledger 104 +a, ledger 105 +a, feed 106 a, ledger 125',
@@ -165,7 +166,7 @@ describe('the outcome of a trade', () => {
     ],
     [
       'stays expired after a hole from before its block was taken back',
-      'feed 100 a, ledger 104 +a, ledger 106 -a, ledger 120, gap ledger 101 103',
+      'feed 100 a, ledger 104 +a, ledger 106 -a, ledger 120, gap ledger 101 105',
       '104 confirmed a 4; 106 reorged a, was confirmed; 116 expired a, was reorged',
     ],
     [
@@ -198,6 +199,13 @@ describe('the outcome of a trade', () => {
       'feed 100 abcd',
       '100 unknown a ledger evicted',
       { maxTrades: 3 },
+    ],
+    [
+      'is unknown instead of unseen until its block is depth steps above the last eviction',
+      'feed 100 a, ledger 101 +a, feed 102 b, ledger 114, ledger 120 +x, ledger 130 +y, ledger 140',
+      '101 confirmed a 1; 112 unknown b ledger evicted; 123 unknown x feed evicted; 133 unseen y',
+      { maxBytes: 2, rememberMs: 1 },
+      3,
     ],
     ['is not evicted by as many bytes as maxBytes', 'feed 100 abcd', '', { maxBytes: 8 }],
     [
