@@ -194,6 +194,23 @@ describe('replicas of an account', () => {
     expect(owner.texts()).toEqual(['before', '1', '2', '3', 'after']);
   });
 
+  it('report the reconnects of the owner to all, with the gap of the service', async () => {
+    await using running = await started('a b', { backoff: { initialDelayMs: 1, maxDelayMs: 5 } });
+    const { test, replicas, push } = running;
+    await push(replicas, 'before');
+    test.account.expireAccess();
+    for (const replica of replicas) await waitFor(() => codesOf(replica).includes('access-expired'));
+    await push(replicas, 'after');
+    for (const replica of replicas) {
+      const types = replica.events.filter(({ type }) => type !== 'watermark').map(({ type }) => type);
+      expect(types).toEqual([
+        ...['opened', 'frame', 'disconnected', 'reconnecting', 'ticket-requested', 'ticket-issued'],
+        ...['opened', 'gap', 'frame'],
+      ]);
+      expect(codesOf(replica)).toEqual(['access-expired']);
+    }
+  });
+
   it('send no frames while their messages do not come back, and send them again afterwards', async () => {
     const memory = memoryEngine();
     let hears = true;
@@ -226,10 +243,38 @@ describe('replicas of an account', () => {
     expect(replica.texts()).toEqual(numbers(1, pushed));
   });
 
+  it('have a gap in place of a frame that is larger than the messages of the engine', async () => {
+    const memory = memoryEngine();
+    let maxMessageBytes: number | undefined;
+    const engine: ClusterEngine = {
+      ...memory,
+      maxMessageBytes: () => maxMessageBytes,
+      publish: (subject, data) => {
+        if (data.byteLength > (maxMessageBytes ?? Infinity)) refuse();
+        memory.publish(subject, data);
+      },
+    };
+    await using test = await startTestCluster(memory);
+    const [owner, follower] = [test.start('a', { engine }), test.start('b', { canOwn: false })];
+    await test.owner(owner, follower);
+    test.push('before');
+    await received(follower, 'before');
+    // A message this small has no room for a frame.
+    maxMessageBytes = 100;
+    const tooLarge = 'x'.repeat(1_000);
+    test.push(tooLarge);
+    await received(owner, tooLarge);
+    await nextTurn();
+    maxMessageBytes = undefined;
+    test.push('after');
+    await received(follower, 'after');
+    expect(follower.texts()).toEqual(['before', 'after']);
+    expect(follower.events.filter(({ type }) => type === 'gap')).toEqual([expect.objectContaining({ missed: 1 })]);
+  });
+
   it.each<[string, (failures$: Subject<EngineFailure>) => unknown]>([
-    ['throws', refuse],
     ['rejects', () => Promise.resolve().then(refuse)],
-    ['tells later', (failures$) => failures$.next({ operation: 'connect', error: new Error('payload too large') })],
+    ['tells later', (failures$) => failures$.next({ operation: 'publish', error: new Error('payload too large') })],
   ])('report messages that the engine refuses, and their frames as a gap, if `publish` %s', async (_, refuseIn) => {
     const memory = memoryEngine();
     const failures$ = new Subject<EngineFailure>();

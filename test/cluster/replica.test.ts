@@ -2,13 +2,13 @@ import { describe, expect, it, jest } from '@jest/globals';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { BehaviorSubject, defer, filter, finalize, firstValueFrom, NEVER, throwError } from 'rxjs';
 import { readVoided, subjectsOf, writeControl } from '../../src/cluster/control.js';
-import { writeKey } from '../../src/cluster/election/cluster-key.js';
+import { readKey, writeKey } from '../../src/cluster/election/cluster-key.js';
 import type { Input } from '../../src/cluster/election/election.js';
 import { FeedRun } from '../../src/cluster/feed-run.js';
-import { type ClusterEngine, type ClusterOptions, memoryEngine } from '../../src/cluster/index.js';
+import { type ClusterEngine, memoryEngine } from '../../src/cluster/index.js';
 import { encode, type MessageHead } from '../../src/cluster/messages.js';
 import { readClusterState, requestHandOver } from '../../src/cluster/operate.js';
-import { tradeFeed$, tradeFeedEvents$ } from '../../src/index.js';
+import { type FeedWindow, type Frame, tradeFeed$, tradeFeedEvents$, tumblingWindow } from '../../src/index.js';
 import { resolveTicketOptions } from '../../src/feed/options.js';
 import type { LifecycleEvent } from '../../src/protocol/event.js';
 import { startTradeFeedService, type TradeFeedService } from '../../src/testing/index.js';
@@ -119,6 +119,24 @@ describe('a replica', () => {
     expect(voided).toEqual([1]);
     expect(replica.cluster.status).toMatchObject({ role: 'following', owner: 'other', generation: 5 });
   });
+
+  it('receives an offer while its old connection is still open, and keeps receiving frames', async () => {
+    const engine = memoryEngine();
+    await using test = await startTestCluster(engine);
+    const replica = test.start('a');
+    await test.owner(replica);
+    const stored = readKey((await engine.read(names.key))!.value)!;
+    const key = keyOf({ epoch: stored.epoch, gen: 2, phase: 'open' });
+    const revision = (await overwrite(engine, writeKey(key)))!;
+    engine.publish(names.feed, beatOf({ epoch: stored.epoch, gen: 2, revision, phase: 'opening' }));
+    await waitFor(() => replica.cluster.status.role === 'following');
+    engine.publish(names.to(replica.cluster.status.replica), writeControl({ key, revision }));
+    await waitFor(() => replica.cluster.status.generation === 3 && replica.cluster.status.role === 'owning');
+    await waitFor(() => replica.events.filter(({ type }) => type === 'gap').length === 1);
+    test.push('a');
+    await waitFor(() => replica.texts().includes('a'));
+    expect(replica.error()).toBeUndefined();
+  });
 });
 
 describe('a replica that joins again after a hand-over', () => {
@@ -173,28 +191,39 @@ describe('a replica that gives the ownership away for a shutdown', () => {
 });
 
 describe('a replica that streams something else than the others of its account', () => {
-  it.each<[string, Partial<ClusterOptions>, 'raw' | 'market', string]>([
-    ['the other feed', {}, 'raw', 'stream market from 127.0.0.1:PORT#HASH, this one raw from 127.0.0.1:PORT#HASH'],
-    [
-      'another service',
-      { baseUrl: 'https://staging.example.com/private' },
-      'market',
-      'stream market from 127.0.0.1:PORT#HASH, this one market from staging.example.com#HASH',
-    ],
-  ])('is refused, and the owner continues: %s', async (_, options, feed, text) => {
+  /** Waits until a misfit replica has ended, and returns the message. */
+  const refusal = async (replica: TestReplica): Promise<string> => {
+    const { code, option, message } = await waitFor(() => replica.error());
+    expect([code, option]).toEqual(['invalid-options', 'account']);
+    return message;
+  };
+
+  it.each([true, false])(
+    'is refused if it streams the other feed, and its owner continues (canOwn: %s)',
+    async (canOwn) => {
+      await using test = await startTestCluster(memoryEngine());
+      const owner = test.start('a');
+      await test.owner(owner);
+      const raw = test.start('b', { canOwn }, 'raw');
+      test.push('a');
+      const message = await refusal(raw);
+      expect(message).toMatch(/those of 'main' stream market from 127\.0\.0\.1:\d+#[\da-f]{10}, this one raw from 127/);
+      expect(raw.events.map(({ type }) => type)).toEqual(['stopped']);
+      test.push('b');
+      await waitFor(() => owner.texts().length === 2);
+      expect(owner.cluster.status).toMatchObject({ role: 'owning', generation: 1 });
+    },
+  );
+
+  it('is refused if it uses another service, and the message shows no path', async () => {
     await using test = await startTestCluster(memoryEngine());
     const owner = test.start('a');
     await test.owner(owner);
-    const misfit = test.start('b', options, feed);
-    test.push('a');
-    const { code, option, message } = await waitFor(() => misfit.error());
-    expect([code, option]).toEqual(['invalid-options', 'account']);
-    expect(message.replaceAll(/:\d+#/g, ':PORT#').replaceAll(/#[\da-f]{10}/g, '#HASH')).toContain(text);
+    const staging = test.start('b', { baseUrl: 'https://staging.example.com/private' });
+    const message = await refusal(staging);
+    expect(message).toContain('staging.example.com#');
     expect(message).not.toContain('private');
-    expect(misfit.events.map(({ type }) => type)).toEqual(['stopped']);
-    test.push('b');
-    await waitFor(() => owner.texts().length === 2);
-    expect(owner.cluster.status).toMatchObject({ role: 'owning', generation: 1 });
+    expect(owner.error()).toBeUndefined();
   });
 
   it('may write its address with a slash at the end', async () => {
@@ -291,6 +320,21 @@ describe('a cluster that the service refuses', () => {
 });
 
 describe('a key that cannot be read', () => {
+  it('is written again by the owner, and its replicas notice nothing', async () => {
+    const engine = memoryEngine();
+    await using test = await startTestCluster(engine);
+    const replicas = [test.start('a'), test.start('b')];
+    await test.owner(...replicas);
+    await overwrite(engine, '{"v":2}');
+    await waitFor(async () => readKey((await engine.read(names.key))!.value)?.phase === 'open');
+    test.push('a');
+    await waitFor(() => replicas.every(({ texts }) => texts().length === 1));
+    for (const { events } of replicas)
+      expect(events.filter(({ type }) => ['gap', 'disconnected', 'engine-refused', 'stopped'].includes(type))).toEqual(
+        [],
+      );
+  });
+
   it('is reported by replicas that wait for an owner, and repaired by `resume`', async () => {
     const engine = memoryEngine();
     await overwrite(engine, '{"v":2}');
@@ -304,6 +348,59 @@ describe('a key that cannot be read', () => {
     await replica.cluster.resume();
     await test.owner(replica);
     expect(replica.cluster.status.refused).toBeUndefined();
+  });
+});
+
+describe('the times of a stream whose owners have different clocks', () => {
+  /** The times of the last watermarks of replicas; `undefined` until each has one. */
+  const timesNow = (...replicas: readonly TestReplica[]): readonly number[] | undefined => {
+    const times = replicas.flatMap(({ events }) => events.findLast(({ type }) => type === 'watermark') ?? []);
+    return times.length === replicas.length ? times.map((each) => ('at' in each ? each.at : NaN)) : undefined;
+  };
+
+  it('continue, and windows are as long as they were', async () => {
+    const skewMs = -3_600_000;
+    const clock = Date.now.bind(Date);
+    const engine = memoryEngine();
+    await using test = await startTestCluster(engine);
+    const first = test.start('a');
+    await test.owner(first);
+    const second = test.start('b');
+    const late = test.start('c', { canOwn: false });
+    await test.owner(first, second, late);
+    const windows: FeedWindow<Frame>[] = [];
+    const windowed = second.cluster.events$.pipe(tumblingWindow({ lengthMs: 100 }));
+    const subscription = windowed.subscribe((each) => windows.push(each));
+    test.push('a');
+    await waitFor(() => second.texts().length === 1 && second.events.at(-1)?.type === 'watermark');
+    await waitFor(() => late.events.at(-1)?.type === 'watermark');
+    first.kill();
+    jest.spyOn(Date, 'now').mockImplementation(() => clock() + skewMs);
+    try {
+      await waitFor(() => [second, late].every(({ events }) => events.some(({ type }) => type === 'gap')));
+      test.push('b');
+      await waitFor(() => [second, late].every(({ texts }) => texts().length === 2));
+      await waitFor(() => windows.some(({ frames }) => frames.some((frame) => frame.text() === 'b')));
+      const joined = test.start('d', { canOwn: false });
+      const [ofOwner, ofJoined] = await waitFor(() => timesNow(second, joined));
+      expect(Math.abs(ofOwner! - ofJoined!)).toBeLessThan(1_000);
+    } finally {
+      jest.restoreAllMocks();
+      subscription.unsubscribe();
+    }
+    for (const { events } of [second, late]) {
+      const times = events.map((event) =>
+        event.type === 'frame' ? event.receivedAt : event.type === 'gap' ? event.to : event.at,
+      );
+      expect(times).toEqual(times.toSorted((a, b) => a - b));
+      expect(times.at(-1)! - times[0]!).toBeLessThan(10_000);
+    }
+    const texts = windows.flatMap(({ frames }) => frames.map((frame) => frame.text()));
+    expect(texts).toEqual(['a', 'b']);
+    const gap = second.events.find((event) => event.type === 'gap')!;
+    const overlapping = windows.filter(({ start, end }) => start < gap.to && end > gap.from);
+    expect(overlapping.length).toBeGreaterThan(0);
+    expect(overlapping.filter(({ complete }) => complete)).toEqual([]);
   });
 });
 

@@ -14,7 +14,7 @@ import { firstValueFrom, from, lastValueFrom, map, type Observable, take, toArra
 import { slidingWindow, tumblingWindow } from '../../src/index.js';
 import { feedLog, inspectLog, type LogError, type LogRecord } from '../../src/log/index.js';
 import { consume$, type ReadableLog } from '../../src/log/consume.js';
-import type { Frame } from '../../src/protocol/frame.js';
+import { Frame } from '../../src/protocol/frame.js';
 import { gapOf } from '../operators/stream.js';
 import { waitFor } from '../support/wait-for.js';
 import { done, follow, frame, frames, opened, path, read, segments, short } from './support.js';
@@ -33,6 +33,14 @@ describe('append', () => {
     await write([frame(30)]);
     const offsets = (await read()).flatMap((record) => ('offset' in record ? (record.offset ?? []) : []));
     expect(Math.min(...offsets)).toBe(1_000_000_000);
+  });
+
+  it('writes a frame of 16 MiB and the frames around it', async () => {
+    const large = new Frame('market', Buffer.alloc(16 * 1024 * 1024, '"'), false, 1_005, 1);
+    await write([frame(0), large, frame(1)]);
+    const records = (await read()) as Frame[];
+    expect(records.map(({ byteLength }) => byteLength)).toEqual([7, 16 * 1024 * 1024, 7]);
+    expect(records[1]!.data.equals(large.data)).toBe(true);
   });
 
   it('cuts off a torn line, and continues in a new file', async () => {
@@ -114,6 +122,18 @@ describe('retention', () => {
     await end();
     expect(textsOf(await read())).toEqual(texts(0, 100));
   });
+});
+
+it('windows are incomplete over a gap of the log itself', async () => {
+  const at = (n: number, start: number) => frame(n, start + n * 10);
+  await write([opened(1_000), ...Array.from({ length: 30 }, (_, n) => at(n, 1_000))]);
+  await write([opened(2_000), ...Array.from({ length: 30 }, (_, n) => at(n, 2_000))]);
+  const windows$ = feedLog(path())
+    .read$({ follow: false })
+    .pipe(tumblingWindow({ lengthMs: 100 }), toArray());
+  const windows = await lastValueFrom(windows$);
+  expect(windows.find(({ complete }) => !complete)?.start).toBe(1_200);
+  expect(windows.filter(({ complete }) => complete).length).toBeGreaterThan(3);
 });
 
 it('windows over a log equal those of the live feed, at any speed', async () => {
