@@ -485,7 +485,7 @@ describe('values', () => {
     await second.hasClients(4);
     await first.hasClients(1);
     // Ahead of the clock, because the watermarks of a slow machine would move the times of the values.
-    const now = Date.now() + 1_000;
+    const now = Date.now() + 60_000;
     source.emit(opened(now), frame('{"n":1}', now + 1), frame('no JSON', now + 1));
     source.emit(frame('{"n":2}', now + 2), frame('{"n":3}', now + 3));
     source.emit({ ...disconnected(now + 4) });
