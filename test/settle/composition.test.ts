@@ -47,25 +47,30 @@ const confirmedOver = async (
 };
 
 describe('settle with a whole feed', () => {
-  it.each(['main thread', 'worker thread', 'relay'])('confirms a trade of a feed over the %s', async (way) => {
-    await using service = await startTradeFeedService({ sources: {} });
-    const apiKey = service.createAccount({ plan: 'developer' }).createApiKey();
-    const receiveIn = way === 'worker thread' ? 'worker' : 'main';
-    const feed$ = tradeFeedEvents$('raw', { baseUrl: service.baseUrl, apiKey, receiveIn });
-    const relay = createRelay(feed$);
-    const server = createServer(relayHandler(relay, { authorize: () => true })).listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
-    try {
-      const events$ = way === 'relay' ? relayFeed$(url) : feed$;
-      const outcome = await confirmedOver(events$, () => service.push('raw', 'a'));
-      expect(outcome).toMatchObject({ state: 'confirmed', key: 'a', value: 'a', leadMs: 7 });
-    } finally {
-      relay.close();
-      server.close();
-      server.closeAllConnections();
-    }
-  });
+  // A busy machine takes seconds to start a worker.
+  it.each(['main thread', 'worker thread', 'relay'])(
+    'confirms a trade of a feed over the %s',
+    async (way) => {
+      await using service = await startTradeFeedService({ sources: {} });
+      const apiKey = service.createAccount({ plan: 'developer' }).createApiKey();
+      const receiveIn = way === 'worker thread' ? 'worker' : 'main';
+      const feed$ = tradeFeedEvents$('raw', { baseUrl: service.baseUrl, apiKey, receiveIn });
+      const relay = createRelay(feed$);
+      const server = createServer(relayHandler(relay, { authorize: () => true })).listen(0, '127.0.0.1');
+      await once(server, 'listening');
+      const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+      try {
+        const events$ = way === 'relay' ? relayFeed$(url) : feed$;
+        const outcome = await confirmedOver(events$, () => service.push('raw', 'a'));
+        expect(outcome).toMatchObject({ state: 'confirmed', key: 'a', value: 'a', leadMs: 7 });
+      } finally {
+        relay.close();
+        server.close();
+        server.closeAllConnections();
+      }
+    },
+    60_000,
+  );
 
   it('emits the same outcomes for a recording of the feed as live', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'settle-'));
