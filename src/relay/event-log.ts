@@ -110,8 +110,8 @@ export class EventLog {
    * Adds an event, with the public version of its failure. Watermarks aren't stored, but they set those of batches and
    * positions.
    *
-   * A frame waits until the log is read: storing some frames in a row takes a quarter of the time of storing each one
-   * when it arrives, because the code of the event loop's other tasks replaces ours in the caches of the CPU.
+   * A frame waits until the log is read: storing some frames in a row is cheaper than storing each one when it arrives,
+   * because the other tasks of the event loop replace our code in the caches of the CPU.
    *
    * @param shared - the position of a cluster after the event
    * @throws TypeError for a time that isn't finite, because JSON has no such number

@@ -84,8 +84,8 @@ describe('the audit of what users install', () => {
     expect(code).toBe(1);
   });
 
-  it('fails and says that nothing was checked if the registry has no audit', async () => {
-    const { code, said } = await audit((_, response) => response.writeHead(405).end());
+  it.each([405, 503])('fails and says that nothing was checked if the registry answers %i', async (status) => {
+    const { code, said } = await audit((_, response) => response.writeHead(status).end());
     expect(said).toContain('NOT CHECKED');
     expect(code).toBe(3);
   });

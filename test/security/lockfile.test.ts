@@ -9,6 +9,7 @@ interface Entry {
   readonly dev?: boolean;
   readonly devOptional?: boolean;
   readonly hasInstallScript?: boolean;
+  readonly dependencies?: Readonly<Record<string, string>>;
 }
 
 interface Lockfile {
@@ -17,7 +18,9 @@ interface Lockfile {
 }
 
 interface Manifest {
+  readonly dependencies: Readonly<Record<string, string>>;
   readonly scripts: Readonly<Record<string, string>>;
+  readonly files: readonly string[];
 }
 
 const read = (path: string): unknown =>
@@ -65,5 +68,26 @@ describe('the installation of a user', () => {
     expect(installed.filter(([, { hasInstallScript }]) => hasInstallScript)).toEqual([]);
     const hooks = ['preinstall', 'install', 'postinstall', 'prepare'];
     expect(Object.keys(manifest.scripts).filter((name) => hooks.includes(name))).toEqual([]);
+  });
+
+  it('has seven packages, one of which has five dependencies by one maintainer', () => {
+    const names = ['@standard-schema/spec', 'commander', 'fp-ts', 'fs-native-extensions', 'io-ts', 'undici', 'ws'];
+    // They find the binary of fs-native-extensions for the system.
+    const further = ['bare-addon-resolve', 'bare-module-resolve', 'bare-semver', 'require-addon', 'which-runtime'];
+    expect(Object.keys(manifest.dependencies)).toEqual(names);
+    expect(installed.map(([path]) => path)).toEqual(
+      [...names, ...further].sort().map((name) => `node_modules/${name}`),
+    );
+    const ownDependencies = installed.flatMap(([path, { dependencies = {} }]) =>
+      path === 'node_modules/fs-native-extensions' || !names.some((name) => path === `node_modules/${name}`)
+        ? []
+        : Object.keys(dependencies),
+    );
+    expect(ownDependencies).toEqual([]);
+  });
+
+  it('contains only the command, the built files, the guides, the README and the license', () => {
+    const allowed = /^(?:bin|dist|README\.md|LICENSE|!?docs\/.*)$/;
+    expect(manifest.files.filter((pattern) => !allowed.test(pattern))).toEqual([]);
   });
 });

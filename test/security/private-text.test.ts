@@ -1,14 +1,15 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { Controller, Get, Req, Sse } from '@nestjs/common';
 import fc from 'fast-check';
-import { NEVER, type Observable, tap } from 'rxjs';
+import { from, NEVER, type Observable, tap } from 'rxjs';
 import { ProxyAgent } from 'undici';
 import { relayFeed$ } from '../../src/browser/index.js';
 import { tradeFeedEvents$, type TradeFeedOptions } from '../../src/index.js';
+import { feedLog } from '../../src/log/index.js';
 import { type SseRequest, TradeFeed, TradeFeedHealthIndicator, TradeFeedModule } from '../../src/nestjs/index.js';
 import { stoppedBy } from '../../src/operators/connection-status.js';
-import type { RelayedEvent } from '../../src/protocol/event.js';
-import { serviceMeanings, workerMeanings } from '../../src/protocol/failures/classify.js';
+import type { Gap, RelayedEvent } from '../../src/protocol/event.js';
+import { createTradeFeedError, serviceMeanings, workerMeanings } from '../../src/protocol/failures/classify.js';
 import {
   copyFailure,
   createFailure,
@@ -19,13 +20,16 @@ import {
 import { type Meaning, relayMeanings, relayReports } from '../../src/protocol/failures/meanings.js';
 import { createRelay, relayHandler } from '../../src/relay/index.js';
 import { fromCloneable, toCloneable } from '../../src/worker/errors.js';
+import { tempFolder } from '../cli/support/temp-folder.js';
 import { openSse, startApp, when } from '../nestjs/support.js';
 import { frame, Raw, Source, Web } from '../relay/support.js';
 import { cases } from '../support/cases.js';
 import { optionsFor } from '../support/feed.js';
+import { portOf } from '../support/gate.js';
 import { deadAddress } from '../support/listen.js';
-import { startWire, type Wire } from '../support/wire.js';
+import { issue, startWire, type Wire } from '../support/wire.js';
 
+const folder = tempFolder();
 const closing: (() => unknown)[] = [];
 afterEach(async () => {
   for (const close of closing.splice(0).reverse()) await close();
@@ -125,18 +129,21 @@ describe('a page receives only the fixed texts of the library', () => {
     );
   });
 
-  it.each([new Error(vault), { message: vault }])('of an error that is not a TradeFeedError: %#', async (failure) => {
-    const source = new Source();
-    const web = await relayed(source.events$);
-    const bytes = bytesUntil(web, 'event: connect-again');
-    while (source.active === 0) await new Promise((resolve) => setImmediate(resolve));
-    source.emit(frame('one'), { type: 'disconnected', at: 1, failure: failure as TradeFeedError });
-    source.subject.error(failure);
-    expect(await bytes).not.toMatch(isPrivate);
-    expect(await bytes).toContain('"code":"relay-source-failed"');
-    const health = new TradeFeedHealthIndicator({ status: stoppedBy(failure) }).isHealthy();
-    expect(JSON.stringify(health)).not.toMatch(isPrivate);
-  });
+  it.each([new Error(vault), vault, { message: vault }, [vault]])(
+    'of an error that is not a TradeFeedError: %#',
+    async (failure) => {
+      const source = new Source();
+      const web = await relayed(source.events$);
+      const bytes = bytesUntil(web, 'event: connect-again');
+      while (source.active === 0) await new Promise((resolve) => setImmediate(resolve));
+      source.emit(frame('one'), { type: 'disconnected', at: 1, failure: failure as TradeFeedError });
+      source.subject.error(failure);
+      expect(await bytes).not.toMatch(isPrivate);
+      expect(await bytes).toContain('"code":"relay-source-failed"');
+      const health = new TradeFeedHealthIndicator({ status: stoppedBy(failure) }).isHealthy();
+      expect(JSON.stringify(health)).not.toMatch(isPrivate);
+    },
+  );
 
   it('for a verdict that `classify` has changed, with advice that says so', async () => {
     await using wire = await startWire();
@@ -156,6 +163,20 @@ const throwingKey = (wire: { readonly baseUrl: string }): TradeFeedOptions => {
   };
   return optionsFor(wire, { apiKey });
 };
+
+/** The options of a feed whose proxy or service refuses the connection. The system's error contains the address. */
+const refusedAt = (port: number): Readonly<Record<string, Troubled>> => ({
+  'a proxy that refuses the ticket request': {
+    options: (wire) => optionsFor(wire, { dispatcher: new ProxyAgent(`http://127.0.0.1:${port}`) }),
+    code: 'ticket-endpoint-unreachable',
+    text: `127.0.0.1:${port}`,
+  },
+  'a service that refuses the handshake': {
+    options: optionsFor,
+    code: 'handshake-unreachable',
+    text: `127.0.0.1:${port}`,
+  },
+});
 
 interface Troubled {
   readonly options: (wire: Wire) => TradeFeedOptions;
@@ -201,6 +222,7 @@ class AppController {
 
 describe('errors of an `apiKey` function, and addresses, stay on the server', () => {
   it.each<[string, TradeFeedOptions, 1 | 2]>([
+    ['over a relay', {}, 1],
     ['over a relay of a feed that a worker receives', { receiveIn: 'worker' }, 1],
     ['over a relay of a relay', {}, 2],
   ])('%s', async (_way, more, hops) => {
@@ -208,11 +230,32 @@ describe('errors of an `apiKey` function, and addresses, stay on the server', ()
     await compare(wire, vaultThrows, more, hops);
   });
 
-  it('over a relay, if a proxy refuses the connection: the error of the system contains its address', async () => {
-    const address = await deadAddress();
-    const options = (wire: Wire) => optionsFor(wire, { dispatcher: new ProxyAgent(address) });
-    await using wire = await startWire();
-    await compare(wire, { options, code: 'ticket-endpoint-unreachable', text: new URL(address).host }, {}, 2);
+  it('over a relay, if a proxy or the service refuses the connection', async () => {
+    const port = portOf(await deadAddress());
+    for (const troubled of Object.values(refusedAt(port))) {
+      await using wire = await startWire({ ticket: [issue({ wss_url: `ws://127.0.0.1:${port}/` })] });
+      await compare(wire, troubled, {}, 1);
+      await compare(wire, troubled, {}, 2);
+    }
+  });
+
+  it('over a relay that serves a log', async () => {
+    const log = feedLog(folder.path('log'));
+    const failure = copyFailure(
+      createTradeFeedError({ stage: 'stream', closeCode: 1006, reason: vault, detail: vault }),
+      {
+        previous: createTradeFeedError({ stage: 'ticket', code: 'api-key-unavailable', detail: vault }),
+      },
+    );
+    const advised = copyFailure(failure, { advice: vault });
+    const gaps = [failure, advised].map((each): Gap => ({ type: 'gap', from: 1, to: 2, durationMs: 1, failure: each }));
+    from([frame('one', 1), ...gaps, frame('two', 3)])
+      .pipe(log.append())
+      .subscribe();
+    const bytes = await bytesUntil(await relayed(log.read$({ follow: false })), 'event: complete');
+    expect(bytes).toContain('The connection dropped without a close frame. Nothing to do');
+    expect(bytes).toContain("The feed failed. See the server's log.");
+    expect(bytes).not.toMatch(isPrivate);
   });
 
   it('over NestJS, where only the log contains the text, not pages or the health answer', async () => {

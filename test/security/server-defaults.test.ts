@@ -71,6 +71,8 @@ describe('the module of NestJS', () => {
   });
 });
 
+const other = 'https://other.example';
+
 /** A relay that authorizes every client but allows no other origins. */
 const openRelay = async () => {
   const source = new Source();
@@ -95,6 +97,17 @@ const headOf = async (web: Web, headers: Readonly<Record<string, string>>): Prom
 };
 
 describe('a relay with default options', () => {
+  it('refuses the pages of every other origin with 403 and without CORS headers', async () => {
+    await using relay = await openRelay();
+    for (const origin of [other, 'null', 'http://127.0.0.1', `https://127.0.0.1.example:${relay.web.port}`]) {
+      const head = await headOf(relay.web, { origin });
+      expect(head).toMatch(/^http\/1\.1 403 /);
+      expect(head).not.toContain('access-control-');
+    }
+    expect(relay.source.subscriptions).toBe(0);
+    expect(await headOf(relay.web, { origin: `http://127.0.0.1:${relay.web.port}` })).toMatch(/^http\/1\.1 200 /);
+  });
+
   it('calls `authorize` again each time a page reconnects', async () => {
     let isIn = true;
     const relay = createRelay(NEVER);

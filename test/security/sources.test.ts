@@ -20,4 +20,14 @@ describe('the published sources', () => {
     );
     expect(found).toEqual([]);
   });
+
+  it.each([
+    ['a private key', `-----BEGIN EC PRIVATE KEY-----\n${'MHcCAQEEIA'.repeat(3)}`],
+    ['a platform token', `ghp_${'a1B2'.repeat(9)}`],
+    ['a cloud key', `AKIA${'Q7'.repeat(8)}`],
+    ['an address with a password', 'https://user:word@example.com/'],
+    ['a JSON Web Token', `eyJ${'a'.repeat(20)}.${'b'.repeat(20)}`],
+  ])('are searched with a pattern that finds %s', (what, secret) => {
+    expect(secret).toMatch(secrets[what] as RegExp);
+  });
 });
