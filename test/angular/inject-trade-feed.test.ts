@@ -1,8 +1,16 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { expectInvalid, fakeZone, Reader, readFeed, show, startApp } from './app.js';
-import { computed, createEnvironmentInjector, EnvironmentInjector, NgZone } from '@angular/core';
+import { expectInvalid, fakeZone, Reader, readFeed, show, startApp, textOf } from './app.js';
+import {
+  afterEveryRender,
+  computed,
+  createEnvironmentInjector,
+  EnvironmentInjector,
+  NgZone,
+  PLATFORM_ID,
+  signal,
+} from '@angular/core';
 import { TestBed } from '@angular/core/testing';
-import { concat, defer, EMPTY, finalize, NEVER, Observable, of, Subject, throwError } from 'rxjs';
+import { concat, config, defer, EMPTY, finalize, NEVER, Observable, of, Subject, throwError } from 'rxjs';
 import { injectTradeFeed } from '../../src/angular/inject-trade-feed.js';
 import { provideTradeFeedFrom } from '../../src/angular/provide-trade-feed.js';
 import type { FeedSignalOptions } from '../../src/angular/shared-feed.js';
@@ -126,35 +134,53 @@ describe('the connection', () => {
 });
 
 describe('frames$ and events$', () => {
-  it('emit the same objects to all components in order, and complete with theirs', () => {
+  it('emit the same objects to all components in order, complete with theirs, and of a destroyed one at once', async () => {
     appWith();
     const [first, second] = [show(Reader), show(Reader)];
     const seen: unknown[] = [];
     const events: RelayedEvent[] = [];
-    for (const [name, { componentInstance }] of Object.entries({ first, second }))
-      componentInstance.feed.frames$.subscribe({
-        next: (each) => seen.push(`${name} ${each.text()}`),
-        complete: () => seen.push(`${name} complete`),
-      });
+    const complete = (name: string) => () => seen.push(`${name} complete`);
+    for (const [name, { componentInstance }] of Object.entries({ first, second })) {
+      const next = (each: { text(): string }) => seen.push(`${name} ${each.text()}`);
+      componentInstance.feed.frames$.subscribe({ next, complete: complete(name) });
+      componentInstance.feed.events$.subscribe({ complete: complete(`${name} events`) });
+    }
     second.componentInstance.feed.events$.subscribe((event) => events.push(event));
     const sent = [opened(), frame('a'), stream.disconnected(Date.now()), stream.reconnecting(Date.now(), 5)];
     emit(...sent);
     first.destroy();
     emit(frame('b'));
-    expect(seen).toEqual(['first a', 'second a', 'first complete', 'second b']);
+    expect(seen).toEqual(['first a', 'second a', 'first complete', 'first events complete', 'second b']);
     for (const [at, event] of sent.entries()) expect(events[at]).toBe(event);
+    expect(events).toHaveLength(5);
+    second.destroy();
+    await after(1_000);
+    const { feed } = second.componentInstance;
+    seen.length = 0;
+    feed.events$.subscribe({ complete: complete('events') });
+    feed.frames$.subscribe({ complete: complete('frames') });
+    expect([seen, feed.window()]).toEqual([['events complete', 'frames complete'], undefined]);
+    expect([connections, isOpen]).toEqual([1, false]);
   });
 
-  it('of a destroyed component complete at once, and open nothing', async () => {
-    appWith();
-    const page = show(Reader);
-    page.destroy();
-    await after(1_000);
-    const { feed } = page.componentInstance;
-    const complete = jest.fn();
-    feed.events$.subscribe({ complete });
-    feed.frames$.subscribe({ complete });
-    expect([complete.mock.calls.length, feed.window(), connections, isOpen]).toEqual([2, undefined, 1, false]);
+  it('continue for other consumers when one throws; the exception is unhandled', async () => {
+    const onUnhandledError = jest.fn();
+    config.onUnhandledError = onUnhandledError;
+    try {
+      appWith();
+      const feed = readFeed();
+      const seen: string[] = [];
+      feed.frames$.subscribe(() => {
+        throw new Error('mine');
+      });
+      feed.frames$.subscribe((each) => seen.push(each.text()));
+      emit(frame('a'), frame('b'));
+      await after(0);
+      expect(seen).toEqual(['a', 'b']);
+      expect(onUnhandledError.mock.calls[0]).toEqual([new Error('mine')]);
+    } finally {
+      config.onUnhandledError = null;
+    }
   });
 });
 
@@ -200,6 +226,19 @@ describe('the signals', () => {
     expect(feed.freshness()).toEqual({ state: 'fresh', since: Date.now() });
     TestBed.resetTestingModule();
     expect([feed.freshness(), jest.getTimerCount()]).toEqual([undefined, 0]);
+  });
+
+  it('show the figures at the end of each period', async () => {
+    appWith({ stats: { everyMs: 200 } });
+    const feed = readFeed();
+    emit(opened(), frame('a'), frame('bc'));
+    await after(199);
+    expect(feed.stats()).toBeUndefined();
+    await after(1);
+    expect(feed.stats()).toMatchObject({ frames: 2, bytes: 3, framesPerSecond: 10, totalFrames: 2 });
+    emit(frame('d'));
+    await after(200);
+    expect(feed.stats()).toMatchObject({ frames: 1, totalFrames: 3 });
   });
 
   it.each<[FeedSignalOptions, number, number]>([
@@ -354,6 +393,57 @@ describe('a stop', () => {
   });
 });
 
+describe('change detection', () => {
+  it('runs once for a change of status and once per period, with any number of frames', async () => {
+    class Dashboard {
+      readonly feed = injectTradeFeed();
+      readonly last = signal('');
+      renders = 0;
+      constructor() {
+        this.feed.frames$.subscribe();
+        afterEveryRender(() => (this.renders += 1));
+      }
+    }
+    appWith();
+    const template = `{{ feed.status().state }}, {{ feed.stats()?.totalFrames }} in all, {{ feed.window()?.count }} in a window`;
+    const page = show(Dashboard, template);
+    await after(50);
+    const { componentInstance } = page;
+    expect(textOf(page)).toBe('connecting,  in all,  in a window');
+    const atFirst = componentInstance.renders;
+    emit(opened());
+    await after(50);
+    expect([textOf(page), componentInstance.renders - atFirst]).toEqual(['live,  in all,  in a window', 1]);
+    for (let turn = 0; turn < 100; turn += 1) {
+      for (let n = 0; n < 10; n += 1) emit(frame(`${n}`));
+      await after(8);
+    }
+    expect(componentInstance.renders - atFirst).toBe(1);
+    await after(200);
+    expect(textOf(page)).toBe('live, 1000 in all, 1000 in a window');
+    // One run for the figures and one for the window, which change at different times.
+    expect(componentInstance.renders - atFirst).toBeLessThanOrEqual(3);
+  });
+});
+
+describe('on a server', () => {
+  it('no connection is opened, the signals keep their initial values, and rendering is not delayed', async () => {
+    startApp(provideTradeFeedFrom(source$), { provide: PLATFORM_ID, useValue: 'server' });
+    const page = show(Reader, '{{ feed.status().state }}{{ feed.stats() }}{{ feed.window() }}');
+    const { feed } = page.componentInstance;
+    const [next, complete] = [jest.fn(), jest.fn()];
+    feed.frames$.subscribe({ next, complete });
+    feed.restart();
+    const stable = page.whenStable();
+    await after(20);
+    await stable;
+    expect(textOf(page)).toBe('connecting');
+    expect([connections, jest.getTimerCount()]).toEqual([0, 0]);
+    page.destroy();
+    expect([next.mock.calls.length, complete.mock.calls.length]).toEqual([0, 1]);
+  });
+});
+
 describe('injectTradeFeed', () => {
   it('throws an error that names the missing provider, and outside an injection context that of Angular', () => {
     startApp();
@@ -372,11 +462,14 @@ describe('injectTradeFeed', () => {
 
 it.each<[unknown, unknown, RegExp]>([
   [undefined, {}, /`events\$` must be an Observable/],
+  [NEVER, 5, /`options` must be an object/],
   [NEVER, { every: 1 }, /`every` doesn't exist/],
   [NEVER, { lingerMs: -1 }, /`lingerMs` must be a number of ms, 0 or more, got -1/],
   [NEVER, { stats: { everyMs: 0 } }, /`stats\.everyMs` must be a number of ms above 0, got 0/],
   [NEVER, { freshness: {} }, /`freshness\.maxAgeMs` must be set, or `freshness\.factor`/],
+  [NEVER, { freshness: { maxAgeMs: 0 } }, /`freshness\.maxAgeMs` must be a number of ms, above 0 .*, got 0/],
   [NEVER, { window: { lengthMs: 0.5 } }, /`window\.lengthMs` must be a whole number of ms/],
+  [NEVER, { window: { seed: () => 0 } }, /`window\.seed` doesn't exist/],
 ])('provideTradeFeedFrom refuses %p with %p', (events$, options, message) =>
   expectInvalid(() => provideTradeFeedFrom(events$ as never, options as FeedSignalOptions), message),
 );

@@ -126,6 +126,7 @@ describe('provideTradeFeed', () => {
   it.each<[string, PropertyDescriptor]>([
     ['blocked', { get: refuse }],
     ['full', { value: { getItem: refuse, setItem: refuse } }],
+    ['null', { value: null }],
     ['missing', { value: undefined }],
   ])('works without the storage of the tab if it is %s', async (_, descriptor) => {
     setStorage(descriptor);
@@ -180,6 +181,26 @@ describe('provideTradeFeed', () => {
     await gone;
   });
 
+  it('reports a gap between a stop and a restart, also without the storage of the tab', async () => {
+    const feed = await joinedFeed({ resume: false });
+    emitOpened();
+    await expectFrame(feed, 'a');
+    const stopped = event(feed.events$, 'stopped');
+    authorize = () => false;
+    server.closeAllConnections();
+    await stopped;
+    expect(feed.failure()?.code).toBe('relay-refused');
+    startRelay();
+    authorize = () => true;
+    const [isBack, gaps] = [joined(), event(feed.events$, 'gap')];
+    feed.restart();
+    await isBack;
+    // The gap has an end once the feed is open again.
+    emitOpened();
+    expect(await gaps).toMatchObject([{ type: 'gap', failure: { code: 'relay-behind' } }]);
+    expect([feed.failure(), stored.size]).toEqual([undefined, 0]);
+  });
+
   it('sends no request on a server, and accepts a relative address there', async () => {
     const request = jest.spyOn(globalThis, 'fetch');
     for (const address of ['/feed', 'feed', url]) {
@@ -206,11 +227,15 @@ describe('provideTradeFeed', () => {
   });
 
   it.each<[unknown, RegExp]>([
+    [undefined, /`options` must be an object such as \{ url: '\/feed' \}/],
     ['/feed', /`options` must be an object such as \{ url: '\/feed' \}/],
+    [{}, /`url` must be/],
     [{ url: '' }, /`url` must be/],
     [{ url: 'http://' }, /`url` must be/],
     [{ url, resume: 'yes' }, /`resume` must be true or false/],
     [{ url, resumeIn: storage }, /`resumeIn` doesn't exist/],
+    [{ url, header: {} }, /`header` doesn't exist: the options are url, headers, .*, resume, stats, .*, lingerMs/],
+    [{ url, window: { lengthMs: 0 } }, /`window\.lengthMs` must be/],
   ])('refuses %j at once', (options, message) =>
     expectInvalid(() => provideTradeFeed(options as ProvideTradeFeedOptions), message),
   );

@@ -1,16 +1,37 @@
 // Compile-only: `tsc --noEmit` is the test. Code that must not compile is marked with `@ts-expect-error`, and an unused mark is an error.
 import type { EnvironmentProviders } from '@angular/core';
-import { of } from 'rxjs';
+import { NEVER, of, VirtualTimeScheduler } from 'rxjs';
 import { tradeFeedEvents$ } from 'rx-trade-feed';
-import { type AngularTradeFeed, injectTradeFeed, provideTradeFeed, provideTradeFeedFrom } from 'rx-trade-feed/angular';
+import {
+  type AngularTradeFeed,
+  type FeedSignalOptions,
+  injectTradeFeed,
+  provideTradeFeed,
+  provideTradeFeedFrom,
+  type ProvideTradeFeedOptions,
+  type WindowSignalOptions,
+} from 'rx-trade-feed/angular';
 
 export const feed = (): AngularTradeFeed => injectTradeFeed();
 
-export const providers = [
-  provideTradeFeed({ url: new URL('https://api.example.com/feed'), resume: false, window: { maxFrames: 10 } }),
-  // A feed of Node is accepted too, for a test or a demo.
-  provideTradeFeedFrom(tradeFeedEvents$('market'), { stats: undefined, freshness: { maxAgeMs: 5_000, factor: 20 } }),
-] satisfies EnvironmentProviders[];
+export const least = provideTradeFeed({ url: '/feed' }) satisfies EnvironmentProviders;
+export const most = {
+  url: new URL('https://api.example.com/feed'),
+  headers: () => Promise.resolve({ authorization: 'Bearer of-your-app' }),
+  credentials: 'include',
+  connectTimeoutMs: 1,
+  idleTimeoutMs: 1,
+  backoff: { maxAttempts: 3 },
+  resume: false,
+  stats: { everyMs: 500 },
+  window: { lengthMs: 250, maxFrames: 10_000, align: 'start', scheduler: new VirtualTimeScheduler() },
+  freshness: { maxAgeMs: 5_000, factor: 20 },
+  lingerMs: 0,
+} as const satisfies ProvideTradeFeedOptions;
+export const some: FeedSignalOptions = { stats: undefined, window: { maxFrames: 1 }, lingerMs: undefined };
+export const window: WindowSignalOptions = { lengthMs: undefined };
+// A feed of Node is accepted too, for a test or a demo.
+export const fakes = [provideTradeFeedFrom(NEVER), provideTradeFeedFrom(tradeFeedEvents$('market'), some)];
 
 // @ts-expect-error -- there is no default address
 provideTradeFeed({});

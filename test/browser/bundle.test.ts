@@ -1,15 +1,90 @@
-import { describe, expect, it } from '@jest/globals';
-import { build } from 'esbuild';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { build, type BuildOptions, type Metafile } from 'esbuild';
+import { builtinModules } from 'node:module';
+import { basename } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { createContext, runInContext } from 'node:vm';
+import { gzipSync } from 'node:zlib';
 import { writeFrame } from '../../src/operators/node/write-frame.js';
 import { Frame } from '../../src/protocol/frame.js';
 import { lost, opened } from '../operators/stream.js';
-import { frame } from '../relay/support.js';
+import { frame, type Web } from '../relay/support.js';
 import { withoutNewerApis } from '../support/newer-apis.js';
-import { connectAgain, hello, message, serve, stream } from './support.js';
+import { connectAgain, hello, message, startSteps, stream } from './support.js';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
+
+/** Bundles the sources for browsers. */
+const bundle = async (options: BuildOptions): Promise<{ readonly text: string; readonly metafile: Metafile }> => {
+  const { outputFiles, metafile } = await build({
+    ...{ absWorkingDir: root, bundle: true, minify: true, format: 'esm', platform: 'browser', target: 'es2022' },
+    ...options,
+    ...{ write: false, metafile: true, logLevel: 'silent' },
+  });
+  return { text: outputFiles[0]!.text, metafile: metafile };
+};
+
+const importsOf = ({ outputs }: Metafile): string[] => [
+  ...new Set(Object.values(outputs).flatMap(({ imports }) => imports.map(({ path }) => path))),
+];
+
+const inputsOf = ({ inputs }: Metafile): string[] => Object.keys(inputs);
+
+const line = (each: Frame): string => writeFrame(each);
+
+const gzipped = (text: string): number => gzipSync(text, { level: 9 }).length;
+
+const expectLess = (bytes: number, limit: number, files: readonly string[]): void => {
+  if (bytes >= limit) throw new Error(`${bytes} bytes gzipped, ${limit} are too many: ${files.join(', ')}`);
+};
+
+const rxjs = { external: ['rxjs', 'rxjs/*'] };
+const built = new Set(builtinModules.flatMap((name) => [name, `node:${name}`]));
+
+describe('the bundle of rx-trade-feed/browser', () => {
+  it('imports only rxjs, and has less than 7,100 bytes with gzip', async () => {
+    const { text, metafile } = await bundle({
+      ...{ entryPoints: ['src/browser/index.ts'], external: [...rxjs.external, './tabs/shared-feed.js'] },
+    });
+    // Pages with `tabs: 'share'` load a separate file.
+    expect(importsOf(metafile).sort()).toEqual(['./tabs/shared-feed.js', 'rxjs', 'rxjs/fetch']);
+    expect(inputsOf(metafile).filter((path) => path.includes('node_modules'))).toEqual([]);
+    expectLess(gzipped(text), 7_100, inputsOf(metafile));
+  });
+
+  it('has a file for shared tabs, and a page that loads it stays below 11,200 bytes with gzip', async () => {
+    const { outputFiles, metafile } = await build({
+      ...{ absWorkingDir: root, entryPoints: ['src/browser/index.ts'], ...rxjs, outdir: 'out', splitting: true },
+      ...{ bundle: true, minify: true, format: 'esm', platform: 'browser', target: 'es2022', logLevel: 'silent' },
+      ...{ write: false, metafile: true },
+    });
+    const sizes = Object.fromEntries(outputFiles.map(({ path, text }) => [basename(path), gzipped(text)]));
+    const tabs = Object.entries(sizes).filter(([name]) => name.startsWith('shared-feed'));
+    expect(tabs).toHaveLength(1);
+    expectLess(tabs[0]![1], 3_100, Object.keys(sizes));
+    expectLess(
+      Object.values(sizes).reduce((sum, size) => sum + size, 0),
+      11_200,
+      Object.keys(metafile.inputs),
+    );
+  });
+
+  it('uses no global of Node', async () => {
+    const { text } = await bundle({ entryPoints: ['src/browser/index.ts'], ...rxjs });
+    expect(text).not.toMatch(/\b(Buffer|process|require|global|setImmediate|__dirname)\b/);
+  });
+});
+
+describe('the bundle of rx-trade-feed/operators', () => {
+  it('contains no built-in of Node', async () => {
+    const { text, metafile } = await bundle({ entryPoints: ['src/operators/index.ts'], ...rxjs });
+    expect(importsOf(metafile).filter((path) => built.has(path))).toEqual([]);
+    expect(importsOf(metafile).filter((path) => !path.startsWith('rxjs'))).toEqual([]);
+    expect(inputsOf(metafile).filter((path) => /(^|\/)(node|transport|testing|relay|cli)\//.test(path))).toEqual([]);
+    // `logEvents` checks whether it's in Node, and uses nothing else of it.
+    expect(text.replace('"process"in globalThis', '')).not.toMatch(/\b(Buffer|process|require|__dirname)\b/);
+  });
+});
 
 describe('both in a browser, where there is no Buffer', () => {
   const program = `
@@ -71,19 +146,31 @@ describe('both in a browser, where there is no Buffer', () => {
   const gap = { type: 'gap', from: at, to: at, durationMs: 0, failure: lost(at), missed: 4 };
   const raw = new Frame('raw', Buffer.of(0xff, 0, 1), true, at, 1);
   const lines = [
-    ...[opened(at), writeFrame(frame('{"n":1}', at)), writeFrame(frame('{"n":2}', at)), writeFrame(raw)],
-    ...[gap, writeFrame(frame('', at))],
+    opened(at),
+    line(frame('{"n":1}', at)),
+    line(frame('{"n":2}', at)),
+    line(raw),
+    gap,
+    line(frame('', at)),
   ];
   const replaced = lost(at, { closeCode: 4001, reason: 'connection replaced' });
-  it('receive and process a feed without any API that the oldest browser lacks', async () => {
-    const { url } = await serve(
-      stream(hello() + message('e.5.4.1', ...lines, { type: 'watermark', at }) + connectAgain(replaced)),
-      stream(hello() + connectAgain(replaced)),
+  let web: Web;
+  let text = '';
+
+  beforeAll(async () => {
+    web = await startSteps(
+      (...args) =>
+        stream(hello() + message('e.5.4.1', ...lines, { type: 'watermark', at }) + connectAgain(replaced))(...args),
+      (...args) => stream(hello() + connectAgain(replaced))(...args),
     );
-    const { outputFiles } = await build({
-      ...{ absWorkingDir: root, bundle: true, format: 'iife', platform: 'browser', target: 'es2022', write: false },
-      ...{ stdin: { contents: program, resolveDir: root, loader: 'ts' }, logLevel: 'silent' },
-    });
+    ({ text } = await bundle({ stdin: { contents: program, resolveDir: root, loader: 'ts' }, format: 'iife' }));
+  }, 120_000);
+
+  afterAll(async () => {
+    await web[Symbol.asyncDispose]();
+  });
+
+  it('receive and process a feed without any API that the oldest browser lacks', async () => {
     // Globals that Node and browsers share.
     const { fetch, AbortController, TextDecoder, TextEncoder, URL, atob, Headers, Response } = globalThis;
     const { setTimeout, clearTimeout, setInterval, clearInterval, queueMicrotask, performance, Error, TypeError } =
@@ -101,14 +188,22 @@ describe('both in a browser, where there is no Buffer', () => {
       ['any', PageAbortSignal],
     ] as const)
       Object.defineProperty(base, name, { value: undefined });
-    const context = createContext({ ...webGlobals, URL: PageUrl, AbortSignal: PageAbortSignal, url });
+    const context = createContext({ ...webGlobals, URL: PageUrl, AbortSignal: PageAbortSignal, url: web.url });
     runInContext(`globalThis.newer = ${String(withoutNewerApis)}; globalThis.newer();`, context);
-    runInContext(outputFiles[0]!.text, context);
+    runInContext(text, context);
     const result = (await (context as unknown as { result: Promise<unknown> }).result) as object;
     expect(JSON.parse(JSON.stringify(result))).toEqual({
       types: [
-        ...['opened', 'frame', 'frame', 'frame', 'gap', 'frame', 'watermark'],
-        ...['disconnected', 'reconnecting', 'stopped'],
+        'opened',
+        'frame',
+        'frame',
+        'frame',
+        'gap',
+        'frame',
+        'watermark',
+        'disconnected',
+        'reconnecting',
+        'stopped',
       ],
       isFrame: true,
       texts: ['{"n":1}', '{"n":2}', '\ufffd\0\u0001', ''],
@@ -135,5 +230,5 @@ describe('both in a browser, where there is no Buffer', () => {
       newer: [],
       missing: [],
     });
-  }, 120_000);
+  });
 });

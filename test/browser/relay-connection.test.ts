@@ -8,7 +8,6 @@ import type { RelayFeedOptions } from '../../src/browser/index.js';
 import type { Received } from '../../src/protocol/event-line.js';
 import { resolveRelayFeed } from '../../src/browser/relay-feed-options.js';
 import { ResumePoint } from '../../src/browser/resume-point.js';
-import { timeOf } from '../../src/operators/items/item.js';
 import { writeFrame } from '../../src/operators/node/write-frame.js';
 import { lost, opened } from '../operators/stream.js';
 import { Clock, frame, isFrame } from '../relay/support.js';
@@ -28,7 +27,7 @@ import { stream, withoutNetwork } from './support.js';
 import { waitFor } from '../support/wait-for.js';
 import { copyFailure, relayError, TradeFeedError } from '../../src/protocol/failures/trade-feed-error.js';
 import { inspect } from 'node:util';
-import { lastValueFrom, type Observable, reduce } from 'rxjs';
+import { lastValueFrom, type Observable, of, reduce } from 'rxjs';
 import { relayRequest$ } from '../../src/browser/relay-request.js';
 
 const line = frameLineOf;
@@ -136,16 +135,6 @@ describe('relayConnection$', () => {
     ],
     ['ends the stream at once', ended(''), 'relay-unreachable'],
     [
-      'resets the connection within a message',
-      (response) => {
-        response.writeHead(200, { 'content-type': 'text/event-stream' });
-        const text = `${hello()}${message('e.1.1.1', line('a'))}data: {`;
-        response.write(text, () => response.socket?.destroySoon());
-      },
-      'relay-lost',
-    ],
-    ['resets the connection at once', (response) => response.socket?.resetAndDestroy(), 'relay-unreachable'],
-    [
       'sends a line that is not JSON',
       stream(hello() + message('e.1.1.1', line('a')) + message('e.2.2.2', 'garbage')),
       'invalid-relay-data',
@@ -156,6 +145,14 @@ describe('relayConnection$', () => {
     const { error } = await over();
     expect(error).toMatchObject({ code, framesReceived: texts().length });
     if (texts().length > 0) expect(point.id).toBe('e.1.1.1');
+  });
+
+  it('errors when the connection is reset within a message, after the events of whole messages', async () => {
+    const { server, over, texts, point } = await connect(stream(`${hello()}${message('e.1.1.1', line('a'))}data: {`));
+    await waitFor(() => texts().length === 1);
+    server.reset();
+    expect((await over()).error).toMatchObject({ code: 'relay-lost', framesReceived: 1, cause: expect.anything() });
+    expect(point.id).toBe('e.1.1.1');
   });
 
   it('emits no event of a message that cannot be read completely, so that the next request repeats it', async () => {
@@ -175,6 +172,7 @@ describe('relayConnection$', () => {
 
   it.each<[string, Step, RelayFeedOptions, number]>([
     ['does not answer within 10 s', silence, {}, 10_000],
+    ['does not answer within connectTimeoutMs', silence, { connectTimeoutMs: 700 }, 700],
     ['sends no hello within 10 s', stream(''), {}, 10_000],
     [
       'sends no hello within connectTimeoutMs, which is longer than idleTimeoutMs',
@@ -192,10 +190,13 @@ describe('relayConnection$', () => {
     await waitFor(() => server.responses[0]!.destroyed);
   });
 
-  it('errors when your headers do not resolve within connectTimeoutMs', async () => {
-    const options = { connectTimeoutMs: 700, idleTimeoutMs: 300, headers: () => new Promise<never>(() => 0) };
-    const { server, clock, seen, over } = await connect(silence, options);
-    clock.pass(699);
+  it.each<[string, RelayFeedOptions, number]>([
+    ['10 s', {}, 10_000],
+    ['connectTimeoutMs', { connectTimeoutMs: 700 }, 700],
+    ['connectTimeoutMs, which is longer than idleTimeoutMs', { connectTimeoutMs: 700, idleTimeoutMs: 300 }, 700],
+  ])('errors when your headers do not resolve within %s', async (_what, options, ms) => {
+    const { server, clock, seen, over } = await connect(silence, { ...options, headers: () => new Promise(() => 0) });
+    clock.pass(ms - 1);
     expect(seen).toEqual({});
     clock.pass(1);
     expect((await over()).error).toMatchObject({
@@ -247,16 +248,20 @@ describe('relayConnection$', () => {
   });
 
   it.each([
-    ['ten minutes behind', -600_000, 0],
-    ['half a second ahead', 500, 500],
-  ])('corrects the times of a relay whose clock is %s', async (_what, off, expected) => {
+    ['ten minutes behind', -600_000, true],
+    ['ten minutes ahead', 600_000, true],
+    ['half a second ahead', 500, false],
+  ])('corrects the times of a relay whose clock is %s', async (_what, off, isFar) => {
     const at = Date.now();
     const { events, over } = await connect(
       ended(hello(at + off) + message('e.2.1.1', opened(at + off), writeFrame(frame('a', at + off)))),
     );
     await over();
-    for (const event of events)
-      expect(Math.abs((timeOf(event) ?? 0) - at - expected)).toBeLessThan(off < 0 ? 50_000 : 1);
+    const times = events.map((event) => (event.type === 'frame' ? event.receivedAt : (event as { at: number }).at));
+    for (const time of times) {
+      if (isFar) expect(Math.abs(time - at)).toBeLessThan(5_000);
+      else expect(time).toBe(at + off);
+    }
   });
 });
 
@@ -266,10 +271,12 @@ describe('relay request', () => {
 
   /** Answers 503 with JSON. */
   const refusal = (body: unknown, headers: Record<string, string | undefined> = {}): Step => {
-    const text = body === undefined ? 'x' : JSON.stringify(body);
+    const text = JSON.stringify(body);
     const all = { 'content-type': 'application/json', 'content-length': String(text.length), ...headers };
     return status(503, JSON.parse(JSON.stringify(all)) as Record<string, string>, text);
   };
+
+  const mine = relayError({ status: 401 });
 
   const textOf = (bytes$: Observable<Uint8Array>): Promise<string> =>
     lastValueFrom(bytes$.pipe(reduce((text, bytes) => text + Buffer.from(bytes).toString(), '')));
@@ -292,6 +299,7 @@ describe('relay request', () => {
 
     it.each<[string, RelayFeedOptions['headers']]>([
       ['an object', { authorization: 'Bearer t' }],
+      ['a function', () => ({ authorization: 'Bearer t' })],
       ['an async function', () => Promise.resolve({ authorization: 'Bearer t' })],
     ])('sends your headers: %s', async (_what, headers) => {
       const { url, requests } = await serve(ended(''));
@@ -299,10 +307,19 @@ describe('relay request', () => {
       expect(requests[0]!.headers).toMatchObject({ authorization: 'Bearer t', accept: 'text/event-stream' });
     });
 
-    it('errors with relay-headers-failed when your headers reject, without a request', async () => {
+    it.each<[string, unknown, () => Promise<never>]>([
+      [
+        'throw',
+        new Error('no token'),
+        () => {
+          throw new Error('no token');
+        },
+      ],
+      ['reject', new Error('no token'), () => Promise.reject(new Error('no token'))],
+      ['reject with a failure of a relay', mine, () => Promise.reject(mine)],
+    ])('errors with relay-headers-failed when your headers %s, without a request', async (_how, cause, headers) => {
       const { url, requests } = await serve(ended(''));
-      const cause = relayError({ status: 401 });
-      expect(await failureOf(request$(url, { headers: () => Promise.reject(cause) }))).toMatchObject({
+      expect(await failureOf(request$(url, { headers }))).toMatchObject({
         ...{ code: 'relay-headers-failed', stage: 'handshake', verdict: 'backoff' },
         cause,
       });
@@ -311,7 +328,9 @@ describe('relay request', () => {
 
     it.each<[string, unknown]>([
       ['a name with a blank', { 'a b': 'secret-6' }],
+      ['an empty name', { '': 'secret-6' }],
       ['a line break in a value', { authorization: 'secret\n-6' }],
+      ['a zero byte in a value', { authorization: 'secret-6\0' }],
       ['a value beyond Latin-1', { authorization: 'secret-6 \u0100' }],
       ['no object', 'secret-6'],
       ['null', null],
@@ -347,35 +366,38 @@ describe('relay request', () => {
 
     it.each<[string, Step, object]>([
       ['401', status(401), { code: 'relay-refused', verdict: 'stop', status: 401 }],
+      ['403', status(403), { code: 'relay-refused', verdict: 'stop', status: 403 }],
       ['503', status(503), { code: 'relay-full', verdict: 'backoff', status: 503 }],
       [
         '503 of a slow authorization',
         refusal({ error: { status: 503, code: 'relay-authorize-timeout' } }, { 'retry-after': '5' }),
         { code: 'relay-authorize-timeout', verdict: 'backoff', status: 503, retryAfterMs: 5_000 },
       ],
-      [
-        '503 of NestJS with a code',
-        refusal({ statusCode: 503, code: 'relay-authorize-timeout' }),
-        { code: 'relay-authorize-timeout' },
-      ],
+      ['503 of NestJS with a code', refusal({ statusCode: 503, code: 'relay-authorize-timeout' }), { status: 503 }],
       ['503 with another code', refusal({ code: 'connection-replaced' }), { code: 'relay-full' }],
       ['503 with JSON that is no object', refusal(null), { code: 'relay-full' }],
-      ['503 with a body that is not JSON', refusal(undefined, { 'content-length': '1' }), { code: 'relay-full' }],
       [
-        '503 with JSON that is too long',
-        refusal({ code: 'relay-authorize-timeout', more: 'x'.repeat(1_000) }),
+        '503 with JSON that is not JSON',
+        status(503, { 'content-type': 'application/json', 'content-length': '1' }),
         { code: 'relay-full' },
       ],
-      [
-        '503 with JSON of unknown length',
-        refusal({ code: 'relay-authorize-timeout' }, { 'content-length': undefined }),
-        { code: 'relay-full' },
-      ],
+      ['503 with JSON that is too long', refusal('x'.repeat(1_000)), { code: 'relay-full' }],
+      ['503 with JSON of unknown length', refusal({}, { 'content-length': undefined }), { code: 'relay-full' }],
+      ['503 with a wait', status(503, { 'retry-after': '7' }), { code: 'relay-full', retryAfterMs: 7_000 }],
       ['503 with a date', status(503, { 'retry-after': 'Wed, 21 Oct 2026 07:28:00 GMT' }), { code: 'relay-full' }],
       ['429', status(429, { 'retry-after': '2' }), { code: 'relay-failed', verdict: 'backoff', retryAfterMs: 2_000 }],
+      ['408', status(408), { code: 'relay-failed', verdict: 'backoff', status: 408 }],
+      ['500', status(500), { code: 'relay-failed', verdict: 'backoff', status: 500 }],
       ['404', status(404), { code: 'invalid-relay', verdict: 'stop', status: 404 }],
+      ['400', status(400), { code: 'invalid-relay', verdict: 'stop' }],
       ['204', status(204, {}, ''), { code: 'invalid-relay', verdict: 'stop' }],
-      ['a page', status(200, { 'content-type': 'text/html' }), { code: 'invalid-relay', verdict: 'stop' }],
+      ['304', status(304, {}, ''), { code: 'invalid-relay', verdict: 'stop' }],
+      [
+        'a page',
+        status(200, { 'content-type': 'text/html' }, '<!doctype html>'),
+        { code: 'invalid-relay', verdict: 'stop' },
+      ],
+      ['JSON', status(200, { 'content-type': 'application/json' }, '{}'), { code: 'invalid-relay', verdict: 'stop' }],
       ['no content type', status(200, {}, 'data: x\n\n'), { code: 'invalid-relay', verdict: 'stop' }],
     ])('errors for an answer that is not a stream: %s', async (_what, step, failure) => {
       const { url } = await serve(step);
@@ -384,12 +406,38 @@ describe('relay request', () => {
       if (!('retryAfterMs' in failure)) expect(error.retryAfterMs).toBeUndefined();
     });
 
-    it('cancels the body of a refusal that does not end', async () => {
+    it('follows a redirect to a stream, and errors when it leads to a page', async () => {
+      const { url } = await serve(
+        status(302, { location: '/there' }),
+        status(200, { 'content-type': 'text/event-stream; charset=utf-8' }, 'data: a\n\n'),
+      );
+      expect(await textOf(request$(url))).toBe('data: a\n\n');
+      const login = await serve(status(302, { location: '/login' }), status(200, { 'content-type': 'text/html' }));
+      expect(await failureOf(request$(login.url))).toMatchObject({ code: 'invalid-relay' });
+    });
+
+    it.each<[string, number, string]>([
+      ['a refusal', 401, 'text/plain'],
+      ['a page', 200, 'text/html'],
+    ])('cancels the body of %s that does not end', async (_what, code, type) => {
       const { url, responses } = await serve((response) => {
-        response.writeHead(401, { 'content-type': 'text/plain' }).write('x'.repeat(100_000));
+        response.writeHead(code, { 'content-type': type }).write('x'.repeat(100_000));
       });
       await failureOf(request$(url));
       await waitFor(() => responses[0]!.destroyed);
+    });
+
+    it('errors when no server listens, and when the connection breaks', async () => {
+      const web = await serve((response) => response.socket?.resetAndDestroy());
+      expect(await failureOf(request$(web.url))).toMatchObject({ name: 'TypeError' });
+      const broken = await serve((response) => {
+        stream('data: a')(response, undefined as never);
+        setImmediate(() => response.socket?.resetAndDestroy());
+      });
+      expect(await failureOf(request$(broken.url))).toMatchObject({ name: 'TypeError' });
+      const { url } = web;
+      await web[Symbol.asyncDispose]();
+      expect(await failureOf(request$(url))).toMatchObject({ name: 'TypeError' });
     });
 
     it('sends no request when it is unsubscribed while it waits for your headers', async () => {
@@ -399,6 +447,7 @@ describe('relay request', () => {
       const subscription = request$(web.url, { headers }).subscribe();
       subscription.unsubscribe();
       answer({});
+      await lastValueFrom(of(1));
       await new Promise((resolve) => setImmediate(resolve));
       expect(web.requests).toEqual([]);
     });
@@ -423,15 +472,33 @@ const event = (lines: readonly string[], { type = '', id = '' } = {}): ServerSen
 
 describe('createServerSentEventReader', () => {
   it.each<[string, string, ServerSentEvent[]]>([
+    ['one event', 'data: a\n\n', [event(['a'])]],
     ['all fields, in any order', 'id: 1\ndata: a\nevent: hello\n\n', [event(['a'], { type: 'hello', id: '1' })]],
-    ['at most one space after the colon', 'data:a\ndata: b\ndata:  c\ndata\n\n', [event(['a', 'b', ' c', ''])]],
+    ['several lines', 'data: a\ndata: b\ndata\ndata:\n\n', [event(['a', 'b', '', ''])]],
+    ['at most one space after the colon', 'data:a\ndata: b\ndata:  c\n\n', [event(['a', 'b', ' c'])]],
+    ['a value with colons', 'data: {"a":"b: c"}\n\n', [event(['{"a":"b: c"}'])]],
     ['no event from comments', ': heartbeat\n\n:\n\ndata: a\n: in between\ndata: b\n\n', [event(['a', 'b'])]],
     ['no event from other fields', 'retry: 5\ndata: a\ndatas: b\n data: c\nDATA: d\n\n', [event(['a'])]],
     ['no event without data', 'event: x\nid: 1\n\ndata: a\n\n', [event(['a'])]],
-    ['events with several blank lines between them', '\n\n\ndata: a\n\n\n\ndata: b\n\n', [event(['a']), event(['b'])]],
-    ['other Unicode line separators as part of a line', 'data: a\u2028b\u0085c\n\n', [event(['a\u2028b\u0085c'])]],
-    ['no character from a byte order mark before the first line', '\ufeffdata: \ufeffa\n\n', [event(['\ufeffa'])]],
+    [
+      'events with several blank lines between them',
+      '\n\n\ndata: a\n\n\n\n\ndata: b\n\n',
+      [event(['a']), event(['b'])],
+    ],
+    [
+      'lines that end with CRLF',
+      'event: x\r\ndata: a\r\n\r\ndata: b\r\n\r\n',
+      [event(['a'], { type: 'x' }), event(['b'])],
+    ],
+    [
+      'other Unicode line separators as part of a line',
+      'data: a\u2028b\u2029c\u0085d\n\n',
+      [event(['a\u2028b\u2029c\u0085d'])],
+    ],
+    ['no character from a byte order mark before the first line', '\ufeffdata: a\n\n', [event(['a'])]],
+    ['a byte order mark anywhere else as part of a line', 'data: \ufeffa\n\n', [event(['\ufeffa'])]],
     ['no event that is incomplete at the end', 'data: a\n\ndata: b\n', [event(['a'])]],
+    ['no event from no bytes', '', []],
   ])('reads %s', (_what, text, events) => {
     expect(read(bytes(text))).toEqual(events);
     expect(read(...splitAt(bytes(text), [...bytes(text).keys()]))).toEqual(events);
@@ -464,6 +531,20 @@ describe('createServerSentEventReader', () => {
       }),
       { numRuns: cases(500) },
     );
+  });
+
+  it('returns each event as soon as it is complete', () => {
+    const reader = createServerSentEventReader();
+    const seen: string[] = [];
+    for (const [chunk, sofar] of [
+      ['data: a', 0],
+      ['\n', 0],
+      ['\ndata: b\n\ndata', 2],
+      [': c\n\n', 3],
+    ] as const) {
+      seen.push(...reader(bytes(chunk)).flatMap(({ data }) => data));
+      expect(seen).toHaveLength(sofar);
+    }
   });
 
   it('reads a long message in linear time', () => {

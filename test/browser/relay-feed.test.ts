@@ -1,7 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import * as t from 'io-ts';
-import { filter, firstValueFrom, from, lastValueFrom, map, Observable, of, toArray } from 'rxjs';
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { filter, firstValueFrom, from, lastValueFrom, map, Observable, of, take, toArray } from 'rxjs';
 import { type RelayedValue, relayFeed$, type RelayFeedOptions, TradeFeedError } from '../../src/browser/index.js';
 import type { ConnectionEnd } from '../../src/browser/relay-connection.js';
 import { resolveRelayFeed } from '../../src/browser/relay-feed-options.js';
@@ -16,14 +18,17 @@ import type { RelayedEvent } from '../../src/protocol/event.js';
 import { createTradeFeedError } from '../../src/protocol/failures/classify.js';
 import { copyFailure, createFailure, relayError } from '../../src/protocol/failures/trade-feed-error.js';
 import { type RelayFailureCode, relayReports, type Verdict } from '../../src/protocol/failures/meanings.js';
-import type { AnyFrame } from '../../src/protocol/frame.js';
+import { type AnyFrame, Frame } from '../../src/protocol/frame.js';
 import { createRelay, type RelayTopic } from '../../src/relay/index.js';
-import { disconnected, gapOf, lost, opened, reconnecting, watermark } from '../operators/stream.js';
-import { Clock, frame, Source } from '../relay/support.js';
+import { publicEvent } from '../../src/relay/public-json.js';
+import { disconnected, gapOf, lost, opened, reconnecting, requested, watermark } from '../operators/stream.js';
+import { Clock, essence, frame, isFrame, range, Source } from '../relay/support.js';
+import { cases } from '../support/cases.js';
+import { character } from '../support/character.js';
 import { waitFor } from '../support/wait-for.js';
 import { FakePage } from './fake-page.js';
 import { atEnd, connectAgain, ended, frameLineOf, hello, message, quick, receive, type Receiver } from './support.js';
-import { serve, serveFeed, serveRelay, silence, status, type Step, stream, withoutNetwork } from './support.js';
+import { serve, serveFeed, serveRelay, silence, status, type Step, Store, stream, withoutNetwork } from './support.js';
 
 const line = frameLineOf;
 const statusOf = (events: readonly RelayedEvent[]) =>
@@ -47,9 +52,127 @@ describe('relayFeed$: the events', () => {
     atEnd(...[feed$.subscribe(), feed$.subscribe()].map((each) => () => each.unsubscribe()));
     await hasClients(2);
   });
+
+  it('are the events of the source in the same order, with frames of the class Frame', async () => {
+    const { source, web, hasClients } = await serveRelay();
+    const receiver = receive(web.url);
+    await hasClients(1);
+    const at = Date.now();
+    const failure = copyFailure(lost(at, { uptimeMs: 5, framesReceived: 2 }), { previous: lost(at - 9) });
+    const sent: readonly RelayedEvent[] = [
+      requested(at),
+      { type: 'ticket-issued', at, feed: 'market', expiresAt: '2026-11-20T12:00:00Z' },
+      opened(at, 1),
+      frame('a', at, 1),
+      { ...disconnected(at), failure },
+      reconnecting(at, 10),
+      opened(at + 20, 2),
+      { ...gapOf(at, at + 20, failure), missed: 3 },
+      new Frame('raw', Buffer.of(0xff), true, at, 2),
+    ];
+    source.emit(...sent);
+    await receiver.until(({ events }) => events.length === sent.length);
+    for (const [n, event] of receiver.events.entries()) {
+      const original = sent[n]!;
+      if (isFrame(event)) {
+        expect(event).toBeInstanceOf(Frame);
+        expect(essence(event)).toEqual(essence(original as Frame));
+      } else {
+        expect(JSON.parse(JSON.stringify(event))).toEqual(JSON.parse(JSON.stringify(publicEvent(original))));
+        if ('failure' in event) expect(event.failure).toBeInstanceOf(TradeFeedError);
+      }
+    }
+  });
+
+  it('include each frame once, in order, with the same bytes, for any bytes', async () => {
+    const payload = fc.oneof(
+      fc.uint8Array({ maxLength: 300 }),
+      fc.string({ unit: character }).map((text) => Buffer.from(text)),
+      fc
+        .constantFrom('', '\n', '\r\n\r\n', 'data: x\n\n', '\ufeff', '\u2028\u2029', '\0', '"\\', ': heartbeat\n\n')
+        .map((text) => Buffer.from(text)),
+    );
+    const fields = fc.tuple(
+      fc.constantFrom('market' as const, 'raw' as const),
+      payload,
+      fc.boolean(),
+      fc.nat(2 ** 41),
+      fc.integer({ min: 1, max: 99 }),
+    );
+    const { source, web, hasClients } = await serveRelay();
+    const receiver = receive(web.url);
+    await hasClients(1);
+    await fc.assert(
+      fc.asyncProperty(fc.array(fields, { maxLength: 100 }), async (all) => {
+        const sent = all.map(
+          ([feed, data, isBinary, at, connection]) => new Frame(feed, Buffer.from(data), isBinary, at, connection),
+        );
+        const seen = receiver.events.length;
+        source.emit(...sent);
+        await receiver.until(() => receiver.events.length >= seen + sent.length);
+        expect((receiver.events.slice(seen) as Frame[]).map(essence)).toEqual(sent.map(essence));
+      }),
+      { numRuns: cases(15) },
+    );
+    expect(receiver.types).toEqual([]);
+  });
+
+  it('end with the feed', async () => {
+    const { source, web, hasClients } = await serveRelay();
+    const receiver = receive(web.url);
+    await hasClients(1);
+    source.frames('a');
+    source.subject.complete();
+    await receiver.over();
+    expect([receiver.texts, receiver.isComplete, receiver.types]).toEqual([['a'], true, []]);
+    expect(web.requests).toHaveLength(1);
+  });
 });
 
 describe('relayFeed$: a connection that ends', () => {
+  it('is replaced by one that resumes after the last event: each frame arrives once', async () => {
+    const { source, web, hasClients } = await serveRelay();
+    const receiver = receive(web.url);
+    await hasClients(1);
+    source.emit(opened(Date.now()));
+    let sent = 0;
+    for (let round = 0; round < 5; round += 1) {
+      source.frames(...range(sent + 1, sent + 50));
+      sent += 50;
+      if (round % 2 === 0) await receiver.until(({ frames: seen }) => seen.length > 0);
+      web.reset();
+      source.frames(...range(sent + 1, sent + 50));
+      sent += 50;
+      await receiver.until(({ frames: seen }) => seen.length === sent);
+    }
+    expect(receiver.texts).toEqual(range(1, sent).map(String));
+    expect(receiver.types.filter((type) => type === 'gap')).toEqual([]);
+    expect(await statusOf(receiver.events)).toMatchObject({ state: 'live', connection: 1 });
+    expect(new Set(receiver.types)).toEqual(new Set(['opened', 'relay-lost', 'reconnecting']));
+  });
+
+  it('resumes with one gap at a restarted relay', async () => {
+    const first = await serveRelay();
+    const { port } = first.web;
+    const receiver = receive(first.web.url);
+    await first.hasClients(1);
+    first.source.emit(opened(Date.now()), frame('a'));
+    await receiver.until(({ texts }) => texts.length === 1);
+    await first.web[Symbol.asyncDispose]();
+    const { source, relay } = await serveRelay({}, {}, port);
+    const keepOpen = relay.messages$().subscribe();
+    atEnd(() => keepOpen.unsubscribe());
+    source.emit(opened(Date.now(), 7));
+    await receiver.until(({ types }) => types.includes('gap'));
+    source.frames('b');
+    await receiver.until(({ texts }) => texts.length === 2);
+    const gap = receiver.lifecycle.find(({ type }) => type === 'gap');
+    expect(gap).toMatchObject({ failure: { code: 'relay-behind' } });
+    expect(gap).not.toHaveProperty('missed');
+    expect(receiver.types.slice(-2)).toEqual(['opened', 'gap']);
+    expect(await statusOf(receiver.events)).toMatchObject({ state: 'live', connection: 7 });
+  });
+
   it('emits no event of the relay that is earlier than the failure of its first attempt, such as the begin of an outage', async () => {
     const at = Date.now() - 60_000;
     const { url } = await serve(
@@ -72,20 +195,68 @@ describe('relayFeed$: a connection that ends', () => {
     const receiver = receive(url);
     await waitFor(() => requests.length === 4);
     expect(receiver.texts).toEqual(['a', 'b']);
-    expect(receiver.types.filter((type) => type !== 'reconnecting')).toEqual([
-      ...['relay-lost', 'relay-full', 'relay-lost'],
+    expect(receiver.types).toEqual([
+      'relay-lost',
+      'reconnecting',
+      'relay-full',
+      'reconnecting',
+      'relay-lost',
+      'reconnecting',
     ]);
-    const ids = [undefined, 'e.1.1.1', 'e.1.1.1', 'e.2.2.1'];
-    expect(requests.map(({ headers }) => headers['last-event-id'])).toEqual(ids);
+    expect(requests.map(({ headers }) => headers['last-event-id'])).toEqual([
+      undefined,
+      'e.1.1.1',
+      'e.1.1.1',
+      'e.2.2.1',
+    ]);
+    const [ends, waits] = receiver.lifecycle as never as [
+      { at: number; failure: TradeFeedError },
+      { at: number; delayMs: number; attempt: number; verdict: string },
+    ];
+    expect(ends.failure).toMatchObject({ stage: 'stream', framesReceived: 1 });
+    expect(waits).toMatchObject({ attempt: 1, verdict: 'backoff' });
     // The time of the stream, which is the time of the last frame.
-    const at = receiver.frames[0]!.receivedAt;
-    expect(receiver.lifecycle.slice(0, 2)).toMatchObject([
-      { at, failure: { stage: 'stream', framesReceived: 1 } },
-      { at, attempt: 1, verdict: 'backoff' },
+    expect([ends.at, waits.at]).toEqual([receiver.frames[0]!.receivedAt, receiver.frames[0]!.receivedAt]);
+    expect(Math.abs(waits.at + waits.delayMs - Date.now())).toBeLessThan(5_000);
+    const statuses = await firstValueFrom(from(receiver.events).pipe(connectionStatus(), toArray()));
+    expect(statuses.map(({ state }) => state)).toEqual([
+      'live',
+      'reconnecting',
+      'reconnecting',
+      'live',
+      'reconnecting',
     ]);
     expect((receiver.lifecycle[2] as { failure: TradeFeedError }).failure.previous).toMatchObject({
       code: 'relay-lost',
     });
+  });
+
+  it('is not retried after a refusal of the relay', async () => {
+    const { url, requests } = await serve(status(401));
+    expect((await receive(url).over()).error).toMatchObject({ code: 'relay-refused', verdict: 'stop' });
+    expect(requests).toHaveLength(1);
+  });
+
+  it.each<[string, Step, string]>([
+    ['a redirect to a page', status(302, { location: 'data:text/html,x' }), 'relay-unreachable'],
+    ['a reset', (response) => response.socket?.resetAndDestroy(), 'relay-unreachable'],
+  ])('is retried after %s', async (_what, step, code) => {
+    const { url } = await serve(step, stream(hello() + message('e.1.1.1', line('a'))));
+    const receiver = receive(url);
+    await receiver.until(({ texts }) => texts.length === 1);
+    expect(receiver.types).toEqual([code, 'reconnecting']);
+  });
+
+  it('is retried no sooner than Retry-After', async () => {
+    const { url, requests } = await serve(status(503, { 'retry-after': '9' }), ended(hello()));
+    const clock = new Clock(Date.now());
+    const receiver = receive(url, { backoff: { ...quick.backoff, scheduler: clock.scheduler } });
+    await receiver.until(({ types }) => types.includes('reconnecting'));
+    expect(receiver.lifecycle.at(-1)).toMatchObject({ delayMs: 9_000, attempt: 1 });
+    clock.pass(8_999);
+    expect(requests).toHaveLength(1);
+    clock.pass(1);
+    await waitFor(() => requests.length === 2);
   });
 
   it('is retried after growing waits, which restart after a stable connection', async () => {
@@ -109,6 +280,30 @@ describe('relayFeed$: a connection that ends', () => {
     await turn();
     expect(waits().at(-1)).toBe(200);
     expect(receiver.lifecycle.at(-1)).toMatchObject({ attempt: 2 });
+  });
+
+  it('is not retried after maxAttempts', async () => {
+    const { url, requests } = await serve(status(500));
+    const receiver = await receive(url, { backoff: { ...quick.backoff, maxAttempts: 2 } }).over();
+    expect(receiver.error).toMatchObject({
+      code: 'retries-exhausted',
+      verdict: 'stop',
+      cause: { code: 'relay-failed' },
+    });
+    expect(requests).toHaveLength(3);
+  });
+
+  it('is retried when your headers function fails', async () => {
+    const { url, requests } = await serve(stream(hello() + message('e.1.1.1', line('a'))));
+    let n = 0;
+    const headers = async () => {
+      n += 1;
+      if (n < 3) throw new Error('no token');
+      return Promise.resolve({ authorization: `Bearer ${n}` });
+    };
+    const receiver = await receive(url, { headers }).until(({ texts }) => texts.length === 1);
+    expect(receiver.types.filter((type) => type === 'relay-headers-failed')).toHaveLength(2);
+    expect(requests.map((request) => request.headers.authorization)).toEqual(['Bearer 3']);
   });
 });
 
@@ -186,10 +381,10 @@ describe('relayFeed$: `connect-again`', () => {
     expect(receiver.lifecycle.at(-1)).toMatchObject({ attempt: 1, verdict: 'renew' });
   });
 
-  it.each<[RelayFailureCode, Verdict]>([
-    ['relay-closing', 'backoff'],
-    ['relay-session-ended', 'renew'],
-  ])('%s is not a stop of the feed: the page retries any number of times', async (code, verdict) => {
+  it.each<[RelayFailureCode, Verdict, number]>([
+    ['relay-closing', 'backoff', 1],
+    ['relay-session-ended', 'renew', 1],
+  ])('%s is not a stop of the feed: the page retries any number of times', async (code, verdict, framesReceived) => {
     const failure = createFailure(
       Object.values(relayReports).find((row) => row.code === code)!,
       { stage: 'stream' },
@@ -199,7 +394,8 @@ describe('relayFeed$: `connect-again`', () => {
     const receiver = await receive(url).over();
     expect([receiver.isComplete, receiver.texts.length]).toEqual([true, 7]);
     expect(receiver.types).toEqual(Array.from(ends, () => [code, 'reconnecting']).flat());
-    expect(receiver.lifecycle[0]).toMatchObject({ failure: { verdict, framesReceived: 1, message: failure.message } });
+    const [{ failure: first }] = receiver.lifecycle as unknown as [{ failure: TradeFeedError }];
+    expect(first).toMatchObject({ verdict, framesReceived, message: failure.message });
   });
 });
 
@@ -248,6 +444,27 @@ describe('relayFeed$: `classify`', () => {
     expect([receiver.error!.code, receiver.types, first.requests.length]).toEqual([
       ...['connection-replaced', ['stopped'], 1],
     ]);
+  });
+
+  it('ends the feed with the exception that it throws, without an event', async () => {
+    const { url, requests } = await serve(status(500));
+    const mine = new Error('mine');
+    const classify = () => {
+      throw mine;
+    };
+    const receiver = await receive(url, { classify }).over();
+    expect(receiver.error).toBe(mine);
+    expect([receiver.types, requests.length]).toEqual([[], 1]);
+  });
+
+  it('ends the feed with a failure that it throws, for any verdict', async () => {
+    const { url, requests } = await serve(status(500));
+    const classify = (failure: TradeFeedError) => {
+      throw failure;
+    };
+    const receiver = await receive(url, { classify }).over();
+    expect(receiver.error).toMatchObject({ code: 'relay-failed', verdict: 'stop' });
+    expect([receiver.types, requests.length]).toEqual([['stopped'], 1]);
   });
 });
 
@@ -316,6 +533,27 @@ describe('relayFeed$: unsubscribing', () => {
     await waitFor(() => responses[0]!.destroyed);
     expect(requests).toHaveLength(1);
   });
+
+  it.each(['opened', 'frame', 'disconnected', 'reconnecting'])('in `next` of %s emits nothing more', async (type) => {
+    const { url } = await serve(
+      ended(hello() + message('e.1.0.1', opened(5)) + message('e.3.2.1', line('a'), line('b'))),
+    );
+    const seen: string[] = [];
+    await firstValueFrom(
+      relayFeed$(url, quick).pipe(
+        map((event) => {
+          seen.push(event.type);
+          return event;
+        }),
+        take(
+          ['opened', 'frame', 'disconnected', 'reconnecting'].indexOf(type) +
+            (type === 'opened' || type === 'frame' ? 1 : 2),
+        ),
+        toArray(),
+      ),
+    );
+    expect(seen.at(-1)).toBe(type);
+  });
 });
 
 describe('relayFeed$: your code', () => {
@@ -333,31 +571,149 @@ describe('relayFeed$: your code', () => {
     expect(await failed).toEqual(new Error('mine'));
     expect(requests).toHaveLength(1);
   });
+
+  it('the id in your store is where the next subscription resumes', async () => {
+    const { source, web, hasClients } = await serveRelay();
+    const resumeIn = new Store();
+    const first = receive(web.url, { resumeIn });
+    await hasClients(1);
+    source.emit(opened(Date.now()), frame('a'));
+    await first.until(({ texts }) => texts.length === 1);
+    first.subscription.unsubscribe();
+    await hasClients(0);
+    source.frames('b', 'c');
+    const second = receive(web.url, { resumeIn });
+    await second.until(({ texts }) => texts.length === 2);
+    expect([second.texts, second.types]).toEqual([['b', 'c'], ['opened']]);
+  });
+});
+
+describe('relayFeed$: the operators', () => {
+  it.each([
+    ['has the missed frames', 1_000, 0],
+    ['does not have them', 5, 1],
+  ])('a window has a gap only where the relay %s', async (_what, capacity, gaps) => {
+    const { source, relay, web, hasClients } = await serveRelay({ capacity });
+    const receiver = receive(web.url);
+    await hasClients(1);
+    const at = Date.now() - 5_000;
+    source.emit(opened(at), frame('a', at));
+    await receiver.until(({ texts }) => texts.length === 1);
+    web.reset();
+    source.emit(...range(1, 20).map((n) => frame(n, at + n)));
+    await receiver.until(({ texts }) => texts.includes('20') || relay.status().clients[0]?.missed === 20);
+    source.emit(frame('z', at + 30));
+    await receiver.until(({ texts }) => texts.includes('z'));
+    expect(receiver.types).toContain('relay-lost');
+    const windows = await firstValueFrom(
+      from(receiver.events).pipe(tumblingWindow({ lengthMs: 86_400_000 }), toArray()),
+    );
+    expect(windows.flatMap((window) => window.gaps)).toHaveLength(gaps);
+  });
+});
+
+describe('relayFeed$ as a client of a user with one stream', () => {
+  const serveUser = () => serveRelay({ heartbeatMs: 20, maxClientsPerUser: 1 }, { authorize: () => ({ id: 'ann' }) });
+
+  it('continues at once after its network was lost without a FIN', async () => {
+    const { source, web, hasClients } = await serveUser();
+    const upstreams: Socket[] = [];
+    const sockets: Socket[] = [];
+    const proxy = createServer((socket) => {
+      // Cuts only what the client sends and receives: the connection to the relay stays open.
+      const upstream = connect(web.port, '127.0.0.1').on('error', () => undefined);
+      upstreams.push(upstream);
+      sockets.push(socket, upstream);
+      socket.on('error', () => undefined).on('data', (bytes) => upstream.write(bytes));
+      upstream.on('data', (bytes) => upstream.readableFlowing && socket.write(bytes));
+    }).listen(0, '127.0.0.1');
+    await once(proxy, 'listening');
+    atEnd(async () => {
+      const closed = once(proxy, 'close');
+      proxy.close();
+      for (const socket of sockets) socket.destroy();
+      await closed;
+    });
+    const url = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}/feed`;
+    const page = receive(url, { idleTimeoutMs: 1_500 });
+    await hasClients(1);
+    source.frames('a');
+    await page.until(({ texts }) => texts.includes('a'));
+    upstreams[0]!.pause();
+    source.frames('b');
+    await page.until(({ texts }) => texts.includes('b'));
+    expect(page.types.filter((type) => type.startsWith('relay-') || type === 'gap')).toEqual(['relay-stalled']);
+    expect(page.texts).toEqual(['a', 'b']);
+  });
+
+  it('loses its stream to its duplicate once, and then waits for a place: the two do not fight', async () => {
+    const { source, relay, web, hasClients } = await serveUser();
+    const joins: unknown[] = [];
+    relay.events$.subscribe(({ type }) => type === 'client-joined' && joins.push(type));
+    const kept = new Store();
+    const first = receive(web.url, { resumeIn: kept });
+    await hasClients(1);
+    source.frames('a');
+    await first.until(({ texts }) => texts.includes('a'));
+    const second = receive(web.url, { resumeIn: new Store(kept.items) });
+    await first.until(({ types }) => types.includes('relay-full'));
+    first.subscription.unsubscribe();
+    // The first tab is reloaded: it still holds the id of its replaced stream.
+    const again = receive(web.url, { resumeIn: kept });
+    await again.until(({ types }) => types.includes('relay-full'));
+    expect(first.types.filter((type) => type.startsWith('relay-'))).toEqual(['relay-replaced', 'relay-full']);
+    expect(joins).toHaveLength(2);
+    source.frames('b');
+    await second.until(({ texts }) => texts.includes('b'));
+    expect(second.types).not.toContain('reconnecting');
+    second.subscription.unsubscribe();
+    await hasClients(0);
+    const last = receive(web.url, { resumeIn: kept });
+    await last.until(({ texts }) => texts.includes('b'));
+    expect([last.texts, last.types.includes('gap')]).toEqual([['b'], false]);
+  });
 });
 
 describe('afterEnd', () => {
-  const replaced = createTradeFeedError({ stage: 'stream', closeCode: 4001, endedAt: 1 });
-  const lost = relayError({ code: 'relay-lost' });
-  const ends: Readonly<Record<string, ConnectionEnd>> = {
-    stop: { failure: replaced, isOfFeed: true, hasOpened: false },
-    stopAfterOpened: { failure: replaced, isOfFeed: true, hasOpened: true },
-    lost: { failure: lost, isOfFeed: true, hasOpened: false },
-    lostAfterOpened: { failure: lost, isOfFeed: true, hasOpened: true },
-    unreachable: { failure: relayError({ code: 'relay-unreachable' }), isOfFeed: false, hasOpened: false },
+  const replaced = createTradeFeedError({
+    stage: 'stream',
+    closeCode: 4001,
+    reason: 'connection replaced',
+    endedAt: 1,
+  });
+  const stop: ConnectionEnd = { failure: replaced, isOfFeed: true, hasOpened: false };
+  const stopAfterOpened: ConnectionEnd = { ...stop, hasOpened: true };
+  const lost: ConnectionEnd = { failure: relayError({ code: 'relay-lost' }), isOfFeed: true, hasOpened: false };
+  const lostAfterOpened: ConnectionEnd = { ...lost, hasOpened: true };
+  const unreachable: ConnectionEnd = {
+    failure: relayError({ code: 'relay-unreachable' }),
+    isOfFeed: false,
+    hasOpened: false,
+  };
+
+  const verdictsOf = (max: number, ends: readonly ConnectionEnd[]): readonly Verdict[] => {
+    let before = 0;
+    return ends.map((each) => {
+      const { stops, failure } = afterEnd(max, before, each);
+      before = stops;
+      return failure.verdict;
+    });
   };
 
   it('stops at the n-th stop since the last `opened`, for any sequence of ends', () => {
-    const names$ = fc.array(fc.constantFrom(...Object.keys(ends)), { maxLength: 40 });
+    const kinds = { stop, stopAfterOpened, lost, lostAfterOpened, unreachable };
+    const kind = fc.constantFrom(...(Object.keys(kinds) as (keyof typeof kinds)[]));
     fc.assert(
-      fc.property(names$, fc.constantFrom(1, 2, 3, 6, Infinity), (names, max) => {
-        let before = 0;
+      fc.property(fc.array(kind, { maxLength: 40 }), fc.constantFrom(1, 2, 3, 6, Infinity), (names, max) => {
+        const seen = verdictsOf(
+          max,
+          names.map((name) => kinds[name]),
+        );
         for (const [n, name] of names.entries()) {
-          const { stops, failure } = afterEnd(max, before, ends[name]!);
-          before = stops;
           // Computed backwards: the stops since the last end that included an `opened`.
           const begin = names.slice(0, n + 1).findLastIndex((each) => each.endsWith('AfterOpened'));
           const inRow = names.slice(Math.max(begin, 0), n + 1).filter((each) => each.startsWith('stop')).length;
-          expect(failure.verdict).toBe(name.startsWith('stop') && inRow >= max ? 'stop' : 'backoff');
+          expect(seen[n]).toBe(name.startsWith('stop') && inRow >= max ? 'stop' : 'backoff');
         }
       }),
     );
@@ -365,15 +721,19 @@ describe('afterEnd', () => {
 });
 
 describe('pageWakes$', () => {
+  let page: FakePage;
+  beforeEach(() => void (page = new FakePage()));
+  afterEach(() => page.remove());
+
   it.each<[string, 'visible' | 'hidden', boolean]>([
+    ['online', 'visible', true],
     ['online', 'hidden', true],
     ['pageshow', 'visible', true],
     ['visibilitychange', 'visible', true],
     ['visibilitychange', 'hidden', false],
     ['offline', 'visible', false],
+    ['focus', 'visible', false],
   ])('on %s of a page that is %s emits: %p', (type, state, does) => {
-    const page = new FakePage();
-    atEnd(() => page.remove());
     let emitted = 0;
     const subscription = pageWakes$.subscribe(() => (emitted += 1));
     page.document.visibilityState = state;
@@ -384,51 +744,67 @@ describe('pageWakes$', () => {
   });
 });
 
-describe('the options of relayFeed$', () => {
+describe('options', () => {
   const url = 'http://localhost/feed';
   const page = globalThis as { location?: { href: string } | undefined };
   afterEach(() => {
     delete page.location;
   });
 
-  it('accept an absolute address, or one relative to the page', () => {
-    expect(resolveRelayFeed(new URL('https://a.example/b?c=d')).url).toBe('https://a.example/b?c=d');
-    page.location = { href: 'https://app.example.com/some/page?x#y' };
-    expect(resolveRelayFeed('feed').url).toBe('https://app.example.com/some/feed');
-    expect(resolveRelayFeed(url).url).toBe(url);
+  describe('resolveRelayFeed', () => {
+    it('accepts an absolute address, or one relative to the page', () => {
+      expect(resolveRelayFeed(new URL('https://a.example/b?c=d')).url).toBe('https://a.example/b?c=d');
+      page.location = { href: 'https://app.example.com/some/page?x#y' };
+      expect(resolveRelayFeed('/feed').url).toBe('https://app.example.com/feed');
+      expect(resolveRelayFeed('feed').url).toBe('https://app.example.com/some/feed');
+      expect(resolveRelayFeed('//b.example/feed').url).toBe('https://b.example/feed');
+      expect(resolveRelayFeed(url).url).toBe(url);
+    });
   });
 
-  it.each<[string, string]>([
-    ['a relative address without a page', '/feed'],
-    ['another scheme', 'ws://localhost/feed'],
-    ['a script', 'javascript:alert(1)'],
-    ['no host', 'http://'],
-    ['a user', 'http://user@localhost/feed'],
-    ['a password', 'http://:secret-5@localhost/feed'],
-  ])('refuse %s as the address, and do not repeat it', (_what, address) => {
-    const make = () => relayFeed$(address);
-    expect(make).toThrow(
-      expect.objectContaining({ code: 'invalid-options', message: expect.stringContaining('`url`') }),
+  describe('relayFeed$', () => {
+    it.each<[string, string]>([
+      ['a relative address without a page', '/feed'],
+      ['no address', ''],
+      ['another scheme', 'ws://localhost/feed'],
+      ['a script', 'javascript:alert(1)'],
+      ['data', 'data:text/event-stream,x'],
+      ['no host', 'http://'],
+      ['a blank in the host', 'http://a b/'],
+      ['a user', 'http://user@localhost/feed'],
+      ['a password', 'http://:secret-5@localhost/feed'],
+    ])('refuses %s as its address, and does not repeat it', (_what, address) => {
+      const make = () => relayFeed$(address);
+      expect(make).toThrow(
+        expect.objectContaining({ code: 'invalid-options', message: expect.stringContaining('`url`') }),
+      );
+      expect(make).not.toThrow('secret-5');
+    });
+
+    const refused: Readonly<Record<string, readonly unknown[]>> = {
+      headers: [1, 'Bearer secret-5', null, { authorization: 5 }, { 'a b': 'secret-5' }, { a: 'secret-5\nb' }],
+      credentials: ['always'],
+      connectTimeoutMs: [0, NaN, '5'],
+      idleTimeoutMs: [0, NaN, '5'],
+      backoff: [5, null],
+      'backoff.factor': [{ factor: 0 }],
+      resumeIn: [{}, null, 'sessionStorage', { getItem: () => null }],
+      maxFeedStops: [0, 1.5, NaN, '5', null],
+      classify: ['stop'],
+      tabs: ['all', true, null],
+      scheduler: [{}],
+      header: [{}],
+    };
+
+    it.each(Object.entries(refused).flatMap(([name, values]) => values.map((value) => [name, value] as const)))(
+      'refuses %s as %j at once, and names the option',
+      (name, value) => {
+        const make = () => relayFeed$(url, { [name.replace('.factor', '')]: value });
+        expect(make).toThrow(TradeFeedError);
+        expect(make).toThrow(`\`${name}\``);
+        expect(make).not.toThrow('secret-5');
+      },
     );
-    expect(make).not.toThrow('secret-5');
-  });
-
-  it.each<[string, unknown]>([
-    ['headers', 'Bearer secret-5'],
-    ['headers', { authorization: 5 }],
-    ['headers', { a: 'secret-5\nb' }],
-    ['credentials', 'always'],
-    ['idleTimeoutMs', '5'],
-    ['backoff.factor', { factor: 0 }],
-    ['resumeIn', { getItem: () => null }],
-    ['maxFeedStops', 1.5],
-    ['tabs', 'all'],
-    ['header', {}],
-  ])('refuse %s as %j at once, and name the option', (name, value) => {
-    const make = () => relayFeed$(url, { [name.replace('.factor', '')]: value });
-    expect(make).toThrow(TradeFeedError);
-    expect(make).toThrow(`\`${name}\``);
-    expect(make).not.toThrow('secret-5');
   });
 });
 
@@ -485,7 +861,7 @@ describe('values', () => {
     await second.hasClients(4);
     await first.hasClients(1);
     // Ahead of the clock, because the watermarks of a slow machine would move the times of the values.
-    const now = Date.now() + 60_000;
+    const now = Date.now() + 1_000;
     source.emit(opened(now), frame('{"n":1}', now + 1), frame('no JSON', now + 1));
     source.emit(frame('{"n":2}', now + 2), frame('{"n":3}', now + 3));
     source.emit({ ...disconnected(now + 4) });
@@ -500,25 +876,58 @@ describe('values', () => {
     expect(valuesAt('/numbers')).toEqual(all.map((each) => ({ ...each, value: each.value.n })));
   });
 
-  it('are items of the operators: windows and `frames` contain them, and a gap can end at one', async () => {
-    const all = <T>(source: Observable<T>): Promise<T[]> => lastValueFrom(source.pipe(toArray()));
-    expect(await all(from(events).pipe(frames(), map(numberIn)))).toEqual([1, 2, 3, 4]);
-    const windows = await all(from(events).pipe(tumblingWindow({ lengthMs: 1_000 })));
-    expect(windows.map((each) => [each.start - at, each.frames.map(numberIn), each.complete])).toEqual([
-      [0, [1, 2], true],
-      [1_000, [3], false],
-      [2_000, [4], true],
-    ]);
-    expect(await all(from(events).pipe(feedStats()))).toEqual([expect.objectContaining({ frames: 4, bytes: 0 })]);
-    expect(await all(from(events).pipe(gaps()))).toEqual([events[9]]);
-    const ended = of(opened(at), disconnected(at + 5), value(1, at + 50));
-    expect(await all(ended.pipe(gaps()))).toMatchObject([{ from: at + 5, to: at + 50 }]);
+  it('without a type the stream has no values: a switch over the events needs no case for them', () => {
+    const plain: Observable<RelayedEvent> = relayFeed$('https://app.example.com/feed');
+    const typed: Observable<RelayedEvent | RelayedValue<Numbered>> =
+      relayFeed$<Numbered>('https://app.example.com/feed');
+    // @ts-expect-error -- a stream with values is not one without
+    const wrong: Observable<RelayedEvent> = relayFeed$<Numbered>('https://app.example.com/feed');
+    for (const each of [plain, typed, wrong]) expect(each).toBeInstanceOf(Observable);
   });
 
-  it('do not change the status, but show that the feed is live', async () => {
-    const states = await lastValueFrom(from(events).pipe(connectionStatus(), toArray()));
-    expect(states.map(({ state }) => state)).toEqual(['live', 'reconnecting', 'live']);
-    const first = of(value(1, at)).pipe(connectionStatus());
-    expect(await lastValueFrom(first)).toEqual({ state: 'live', since: at, connection: 1 });
+  it.each<[string, Observable<unknown>, unknown]>([
+    [
+      'connectionStatus ignores them',
+      from(events).pipe(
+        connectionStatus(),
+        map(({ state }) => state),
+      ),
+      ['live', 'reconnecting', 'live'],
+    ],
+    [
+      'connectionStatus is live after the first one',
+      of(value(1, at)).pipe(connectionStatus()),
+      [{ state: 'live', since: at, connection: 1 }],
+    ],
+    [
+      'frames emits them, like other items that were created from frames',
+      from(events).pipe(frames(), map(numberIn)),
+      [1, 2, 3, 4],
+    ],
+    ['gaps does not emit them', from(events).pipe(gaps()), [events[9]]],
+    [
+      'gaps ends an outage at the time of one',
+      of(opened(at), disconnected(at + 5), value(1, at + 50)).pipe(gaps()),
+      [expect.objectContaining({ from: at + 5, to: at + 50 })],
+    ],
+    [
+      'windows contain them by their times',
+      from(events).pipe(
+        tumblingWindow({ lengthMs: 1_000 }),
+        map(({ start, frames: items, complete }) => [start - at, items.map(numberIn), complete]),
+      ),
+      [
+        [0, [1, 2], true],
+        [1_000, [3], false],
+        [2_000, [4], true],
+      ],
+    ],
+    [
+      'feedStats counts each as a frame without bytes',
+      from(events).pipe(feedStats()),
+      [expect.objectContaining({ frames: 4, bytes: 0 })],
+    ],
+  ])('%s', async (_what, source, expected) => {
+    expect(await lastValueFrom(source.pipe(toArray()))).toEqual(expected);
   });
 });

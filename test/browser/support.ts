@@ -1,5 +1,5 @@
 import { afterEach } from '@jest/globals';
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { Subscription } from 'rxjs';
 import { relayFeed$, type RelayFeedOptions, type ResumeStore } from '../../src/browser/index.js';
 import type { LifecycleEvent, RelayedEvent } from '../../src/protocol/event.js';
@@ -12,6 +12,16 @@ import { waitFor } from '../support/wait-for.js';
 
 export type Step = (response: ServerResponse, request: IncomingMessage) => void;
 
+/** Starts a server that answers the n-th request by the n-th step; the last one repeats. */
+export const startSteps = (...steps: readonly Step[]): Promise<Web> => {
+  let n = 0;
+  const listener: RequestListener = (request, response) => {
+    n += 1;
+    steps[Math.min(n, steps.length) - 1]!(response, request);
+  };
+  return Web.start(listener);
+};
+
 const closing: (() => unknown)[] = [];
 afterEach(async () => {
   for (const close of closing.splice(0).reverse()) await close();
@@ -20,13 +30,9 @@ afterEach(async () => {
 /** Calls these at the end of the test, last one first. */
 export const atEnd = (...actions: readonly (() => unknown)[]): void => void closing.push(...actions);
 
-/** Starts a server that answers the n-th request by the n-th step, until the end of the test; the last one repeats. */
+/** Starts a server as {@link startSteps} does, until the end of the test. */
 export const serve = async (...steps: readonly Step[]): Promise<Web> => {
-  let n = 0;
-  const web = await Web.start((request, response) => {
-    n += 1;
-    steps[Math.min(n, steps.length) - 1]!(response, request);
-  });
+  const web = await startSteps(...steps);
   atEnd(() => web[Symbol.asyncDispose]());
   return web;
 };
@@ -183,6 +189,14 @@ export class Receiver {
   /** Waits for the end of the feed. */
   async over(): Promise<this> {
     return this.until(({ isOver }) => isOver);
+  }
+
+  /** Waits for the first failure that is retried, then unsubscribes. */
+  async firstFailure(): Promise<TradeFeedError> {
+    await this.until(({ types, isOver }) => isOver || types.includes('reconnecting'));
+    this.subscription.unsubscribe();
+    const ended = this.lifecycle.find((event) => event.type === 'disconnected');
+    return ended?.failure ?? this.error!;
   }
 }
 

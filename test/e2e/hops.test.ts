@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it, jest } from '@jest/globals';
+import { afterEach, describe, expect, it } from '@jest/globals';
 import * as t from 'io-ts';
 import {
   concatMap,
@@ -36,6 +36,7 @@ import {
   shareFeed,
   slidingWindow,
   tradeFeed$,
+  TradeFeedError,
   tradeFeedEvents$,
   type TradeFeedOptions,
   tumblingWindow,
@@ -52,9 +53,6 @@ import { tempFolder } from '../cli/support/temp-folder.js';
 import { Web } from '../relay/support.js';
 import { optionsFor } from '../support/feed.js';
 import { accept, startWire, text, wsFrame } from '../support/wire.js';
-
-// Windows close by the clock, and a worker takes long to start on a busy machine. Only a test that hangs reaches this.
-jest.setTimeout(120_000);
 
 const folder = tempFolder();
 const closing: (() => unknown)[] = [];
@@ -113,6 +111,16 @@ describe.each(hops)('a feed that stops, %s', (hop) => {
     expect(error).toMatchObject({ code: 'connection-replaced', verdict: 'stop' });
     expect([last.type, last.failure, events.at(-1)]).toEqual(['stopped', error, last]);
     expect(events.filter(({ type }) => type === 'stopped')).toHaveLength(1);
+  });
+
+  it('emits `stopped` even if it was never open', async () => {
+    const { service } = await started();
+    const events: RelayedEvent[] = [];
+    const error: unknown = await feedAfter(hop, { baseUrl: service.baseUrl, apiKey: 'wrong' })
+      .forEach((event) => events.push(event))
+      .catch((error: unknown) => error);
+    expect(error).toMatchObject({ code: 'invalid-api-key' });
+    expect(events.at(-1)).toMatchObject({ type: 'stopped', failure: error });
   });
 
   it('is a single outage for every operator, until the next subscription emits `opened`', async () => {
@@ -204,6 +212,22 @@ describe.each(hops)('a feed that stops, %s', (hop) => {
   });
 });
 
+describe('an exception of the caller', () => {
+  it('is not a failure of the feed, which emits no `stopped`', async () => {
+    const { options } = await started();
+    const thrown = new Error('mine');
+    const events: RelayedEvent[] = [];
+    const classify = (): never => {
+      throw thrown;
+    };
+    const events$ = tradeFeedEvents$('market', { ...options, apiKey: 'wrong', classify });
+    const error: unknown = await events$.forEach((event) => events.push(event)).catch((error: unknown) => error);
+    expect(error).toBe(thrown);
+    expect(error).not.toBeInstanceOf(TradeFeedError);
+    expect(events.map(({ type }) => type)).toEqual(['ticket-requested']);
+  });
+});
+
 const lengthMs = 50;
 const runMs = 450;
 
@@ -262,15 +286,15 @@ const expectExact = (windows: Awaited<ReturnType<typeof windowsOf>>): void => {
 };
 
 describe('windows contain exactly the frames that were received in their time', () => {
-  /** Completes with the first frame that was received long enough after the first one. */
-  const forAWhile = (source: Observable<FeedEvent>) =>
+  /** Completes with the first frame that was received long enough after the first one, once `isEnough`. */
+  const forAWhile = <E extends RelayedEvent | FeedEvent>(source: Observable<E>, isEnough = (): boolean => true) =>
     defer(() => {
-      let end = Infinity;
+      let begin: number | undefined;
       return source.pipe(
         takeWhile((event) => {
           if (event.type !== 'frame') return true;
-          end = Math.min(end, event.receivedAt + runMs);
-          return event.receivedAt < end;
+          begin ??= event.receivedAt;
+          return event.receivedAt < begin + runMs || !isEnough();
         }, true),
       );
     });
@@ -278,6 +302,27 @@ describe('windows contain exactly the frames that were received in their time', 
   it('of a feed in a worker, even if the main thread is busy at times', async () => {
     const options = await steadyService();
     expectExact(await windowsOf(withWork(forAWhile(tradeFeedEvents$('market', { ...options, receiveIn: 'worker' })))));
+  });
+
+  it.each(['main', 'worker'] as const)('of a relay whose feed is received in: %s', async (receiveIn) => {
+    const options = await steadyService();
+    const web = await relayOf(tradeFeedEvents$('market', { ...options, receiveIn }), { lingerMs: 0 });
+    expectExact(await windowsOf(withWork(forAWhile(relayFeed$(web.url)))));
+  });
+
+  it('of a relay whose connection breaks, with resumed frames in the windows of their own time', async () => {
+    const options = await steadyService();
+    const web = await relayOf(tradeFeedEvents$('market', options));
+    const backoff = { initialDelayMs: 100, maxDelayMs: 100, jitter: 'none' } as const;
+    let frames = 0;
+    const breaking$ = relayFeed$(web.url, { backoff }).pipe(
+      tap(({ type }) => {
+        if (type === 'frame' && (frames += 1) === 20) web.reset();
+      }),
+    );
+    const windows = await windowsOf(forAWhile(breaking$, () => web.requests.length > 1));
+    expect(web.requests.length).toBeGreaterThan(1);
+    expectExact(windows);
   });
 
   it('of a log', async () => {
@@ -348,6 +393,23 @@ const operators: Readonly<Record<string, readonly [Operator, readonly number[]]>
     (source) => source.pipe(whereBytes('"to":"c"', '"to":"end"', 'éé', '\\u'), numbers),
     [3, 5, 7, 8],
   ],
+  mapValues: [
+    (source) =>
+      source.pipe(
+        mapValues((each) => each.text().length),
+        frames(),
+        map((length) => Number(length > 100)),
+      ),
+    payloads.map((each) => Number(each.length > 100)),
+  ],
+  filterValues: [
+    (source) =>
+      source.pipe(
+        filterValues((event) => !event.text().includes('"from"')),
+        numbers,
+      ),
+    [5, 6, 7, 8],
+  ],
 };
 const expected = Object.fromEntries(Object.entries(operators).map(([name, [, numbers]]) => [name, numbers]));
 
@@ -384,8 +446,12 @@ const pushedAfter = (
 };
 
 describe.each([...hops, fromLog] as const)('filters %s', (hop) => {
-  it('emit the same frames side by side', async () => {
+  it('emit the same frames side by side, even after subscribing again', async () => {
     const { service, options } = await started();
+    expect(await throughAll(pushedAfter(hop, service, options))).toEqual(expected);
+    if (hop === fromLog) return;
+    // Waits until the first connection is closed, the relay's included.
+    await lastValueFrom(timer(200));
     expect(await throughAll(pushedAfter(hop, service, options))).toEqual(expected);
   });
 });
@@ -432,6 +498,29 @@ describe.each(places)('filters %s', (_, between) => {
     await lastValueFrom(timer(0));
     expect(received.map(toOf)).toEqual(expected);
     expect(received.map(({ data }) => data.toString())).toEqual(expected.map((to) => JSON.stringify({ to })));
+  });
+
+  it('notice a change of a set between two reads', async () => {
+    const { service, options } = await started();
+    const push = (...all: readonly string[]) => all.forEach((to) => service.push('market', JSON.stringify({ to })));
+    const refused = Array.from({ length: 100 }, (_, n) => `refused ${n}`);
+    const accepted = new Set(['first', 'old', 'end', ...Array.from({ length: 30 }, (_, n) => `other ${n}`)]);
+    const changed = () => {
+      accepted.delete('old');
+      accepted.add('new');
+      push('old', 'new', 'end');
+    };
+    const events$ = tradeFeedEvents$('market', options).pipe(
+      between,
+      whereField('to', accepted),
+      tap(({ type }) => type === 'opened' && push('first', ...refused)),
+      frames(),
+      map(toOf),
+      tap((to) => to === 'first' && setImmediate(changed)),
+      takeWhile((to) => to !== 'end'),
+      toArray(),
+    );
+    expect(await lastValueFrom(events$)).toEqual(['first', 'new']);
   });
 
   it('end the feed with the exception of a function, without retrying', async () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it, jest } from '@jest/globals';
-import { filter, firstValueFrom, take, toArray } from 'rxjs';
-import { logEvents, tradeFeed$, tradeFeedEvents$, type TradeFeedOptions } from '../../src/index.js';
+import { config, filter, firstValueFrom, type Subscription, take, tap, toArray } from 'rxjs';
+import { type FeedEvent, logEvents, tradeFeed$, tradeFeedEvents$, type TradeFeedOptions } from '../../src/index.js';
 import { everythingIn } from '../support/everything-in.js';
 import { fakeTimers } from '../support/fake-timers.js';
 import { closed, optionsFor, plantedKey, until } from '../support/feed.js';
@@ -32,6 +32,23 @@ const turnsUntil = async (condition: () => boolean, limitMs: number): Promise<vo
 const allClosed = (wire: Wire): Promise<unknown> => Promise.all([...wire.open].map(closed));
 
 describe('rule 1: nothing of an attempt outlives it', () => {
+  it('uses every ticket once, even after failed handshakes', async () => {
+    await using wire = await startWire({
+      handshake: [
+        refuseHandshake(401),
+        refuseHandshake(503),
+        accept(close(1001)),
+        accept(close(4003, 'access expired')),
+        accept(text('a')),
+      ],
+    });
+    await firstValueFrom(tradeFeed$('market', optionsFor(wire)));
+    expect(wire.handshakes.map(({ headers }) => headers.authorization)).toEqual(
+      [1, 2, 3, 4, 5].map((n) => `Bearer planted-ticket-${n}`),
+    );
+    expect(wire.tickets).toHaveLength(5);
+  });
+
   it.each([
     ['stalled', text('a')],
     ['broken', wsFrame(3, 'a reserved opcode')],
@@ -88,21 +105,77 @@ describe('rule 1: nothing of an attempt outlives it', () => {
   });
 });
 
+describe('rule 1, after unsubscribing', () => {
+  it.each<FeedEvent['type']>(['opened', 'frame'])('classifies nothing that arrives later, on %s', async (type) => {
+    await using wire = await startWire({
+      handshake: [
+        (peer, wire, n) => {
+          accept(text('a'))(peer, wire, n);
+          peer.socket.on('data', () => peer.socket.end(close(4001, 'connection replaced')));
+        },
+      ],
+      ignoresClose: true,
+    });
+    const classify = jest.fn<() => 'stop'>();
+    await until(tradeFeedEvents$('market', optionsFor(wire, { classify })), (event) => event.type === type);
+    await allClosed(wire);
+    await turns(10);
+    expect(wire.opcodes).toEqual([8]);
+    expect(classify).not.toHaveBeenCalled();
+  });
+});
+
 describe('rule 4: unsubscribing releases everything', () => {
+  const releasedAfter = async (
+    wire: Wire,
+    ready: (event: FeedEvent | undefined) => boolean | Promise<boolean>,
+    options?: TradeFeedOptions,
+  ): Promise<void> => {
+    const events: FeedEvent[] = [];
+    const subscription = tradeFeedEvents$('market', optionsFor(wire, options)).subscribe((event) => events.push(event));
+    while (!(await ready(events.at(-1)))) await turns(1);
+    const { connections } = wire;
+    const count = events.length;
+    subscription.unsubscribe();
+    await allClosed(wire);
+    await turns(20);
+    expect(wire.connections).toBe(connections);
+    expect(events).toHaveLength(count);
+  };
+
+  const silent = (): void => undefined;
+  const isAsked = (wire: Wire) => wire.tickets.length === 1;
+  it.each<[string, WireScript, (wire: Wire, event: FeedEvent | undefined) => boolean, number[]]>([
+    ['the ticket request', { ticket: [silent] }, isAsked, []],
+    ['the body of the ticket', { ticket: [(response) => void response.writeHead(200).write('{')] }, isAsked, []],
+    ['the handshake', { handshake: [silent] }, (wire) => wire.handshakes.length === 1, []],
+    ['a backoff', { ticket: [refuse(503, { 'retry-after': '1' })] }, (_, event) => event?.type === 'reconnecting', []],
+    [
+      'the open stream, with a close frame',
+      { handshake: [accept(text('a'))] },
+      (_, event) => event?.type === 'frame',
+      [8],
+    ],
+  ])('in %s', async (_when, script, isReady, opcodes) => {
+    await using wire = await startWire(script);
+    await releasedAfter(wire, (event) => isReady(wire, event));
+    expect([wire.tickets.length, wire.opcodes]).toEqual([1, opcodes]);
+  });
+
   it('in the key function', async () => {
     await using wire = await startWire();
     let resolveKey: (key: string) => void = () => undefined;
     const apiKey = () => new Promise<string>((resolve) => (resolveKey = resolve));
-    await until(tradeFeedEvents$('market', optionsFor(wire, { apiKey })), ({ type }) => type === 'ticket-requested');
+    await releasedAfter(wire, (event) => event?.type === 'ticket-requested', { apiKey });
     resolveKey('late-key');
     await turns(20);
     expect(wire.connections).toBe(0);
   });
 
-  it('while the connection to the ticket endpoint is being established', async () => {
+  it.each(['http', 'https'])('while the connection to the ticket endpoint is being established: %s', async (scheme) => {
     await using silent = await startGate(['silence']);
     const subscription = tradeFeed$('market', {
-      baseUrl: `https://127.0.0.1:${silent.port}`,
+      baseUrl: `${scheme}://127.0.0.1:${silent.port}`,
       apiKey: 'k',
     }).subscribe();
     await waitFor(() => silent.open.size > 0);
@@ -121,6 +194,19 @@ describe('rule 4: unsubscribing releases everything', () => {
     await waitFor(() => silent.connections === 1 && silent.open.size === 0);
   });
 
+  it.each<FeedEvent['type']>(['ticket-requested', 'ticket-issued', 'opened', 'frame'])(
+    'inside `next`, on %s',
+    async (type) => {
+      await using wire = await startWire({ handshake: [accept(text('a'), text('b'))] });
+      const events = await until(tradeFeedEvents$('market', optionsFor(wire)), (event) => event.type === type);
+      expect(events.at(-1)?.type).toBe(type);
+      await allClosed(wire);
+      await turns(10);
+      expect(wire.tickets.length).toBe(type === 'ticket-requested' ? 0 : 1);
+      expect(wire.handshakes.length).toBe(type === 'opened' || type === 'frame' ? 1 : 0);
+    },
+  );
+
   it('destroys the socket when the server does not answer the close frame', async () => {
     using _timers = fakeTimers();
     await using wire = await startWire({ handshake: [accept(text('a'))], ignoresClose: true });
@@ -135,8 +221,66 @@ describe('rule 4: unsubscribing releases everything', () => {
   });
 });
 
-// Programs take long to start on a busy machine. Only a test that hangs reaches this.
-jest.setTimeout(120_000);
+describe('rule 5: frames arrive once, in order, and none after unsubscribing', () => {
+  it('allows subscribing again inside `next`', async () => {
+    await using wire = await startWire({ handshake: [accept(text('a'), text('b')), accept(text('c'))] });
+    const feed$ = tradeFeed$('market', optionsFor(wire));
+    const received: string[] = [];
+    await new Promise<void>((resolve) => {
+      const first: Subscription = feed$.subscribe((frame) => {
+        received.push(frame.text());
+        first.unsubscribe();
+        feed$.pipe(take(1)).subscribe({ next: (other) => received.push(other.text()), complete: resolve });
+      });
+    });
+    expect(received).toEqual(['a', 'c']);
+    await allClosed(wire);
+  });
+});
+
+describe('rule 8: an exception of the consumer', () => {
+  const thrown = new Error('thrown by the consumer');
+  const explode = (): never => {
+    throw thrown;
+  };
+
+  it.each<FeedEvent['type']>(['ticket-requested', 'opened', 'frame', 'disconnected', 'reconnecting'])(
+    'in an operator becomes the error and is not retried, on %s',
+    async (type) => {
+      await using wire = await startWire({ handshake: [accept(text('a'), close(1001))] });
+      const thrown$ = tradeFeedEvents$('market', optionsFor(wire)).pipe(
+        tap((event) => {
+          if (event.type === type) explode();
+        }),
+      );
+      await expect(thrown$.forEach(() => undefined)).rejects.toBe(thrown);
+      await allClosed(wire);
+      expect(wire.tickets.length).toBeLessThanOrEqual(1);
+    },
+  );
+
+  it('in an observer goes to `onUnhandledError` of RxJS, and the feed carries on', async () => {
+    await using wire = await startWire({ handshake: [accept(text('a'), text('b'))] });
+    const unhandled = jest.fn();
+    const before = config.onUnhandledError;
+    config.onUnhandledError = unhandled;
+    const received: string[] = [];
+    await new Promise<void>((resolve) => {
+      const subscription = tradeFeed$('market', optionsFor(wire)).subscribe((frame) => {
+        received.push(frame.text());
+        if (received.length === 1) throw thrown;
+        subscription.unsubscribe();
+        resolve();
+      });
+    });
+    await allClosed(wire);
+    await new Promise((resolve) => setTimeout(resolve));
+    config.onUnhandledError = before;
+    expect(received).toEqual(['a', 'b']);
+    expect(unhandled.mock.calls).toEqual([[thrown]]);
+    expect(wire.tickets).toHaveLength(1);
+  });
+});
 
 const plantedTicket = 'planted-ticket';
 
@@ -152,11 +296,20 @@ const hostile: readonly (WireScript & { readonly what: string; readonly options?
     what: 'error bodies and headers',
     ticket: [refuse(401, { 'x-echo': plantedKey, location: `/${plantedKey}` }, plantedKey)],
   },
+  { what: 'a redirect', ticket: [refuse(302, { location: `/${plantedKey}` })] },
   { what: 'a body that is not JSON', ticket: [refuse(200, {}, `${secret} ${plantedKey}`)] },
   { what: 'unknown fields', ticket: [issue({ api_key: plantedKey })], handshake: thenReplaced },
   { what: 'an unknown host', ticket: [issue({ wss_url: `wss://${secret}.invalid/` })] },
+  {
+    what: 'a connection with a long ticket and a long key',
+    ticket: [issue({ ticket: long(plantedTicket, 1_000) })],
+    handshake: thenReplaced,
+    options: { apiKey: () => long(plantedKey, 1_000) },
+  },
+  { what: 'a ticket that is too long', ticket: longTicket },
   { what: 'a ticket that is too long, in a worker', ticket: longTicket, options: { receiveIn: 'worker' } },
   { what: 'a key that is too long', options: longKey },
+  { what: 'a key that is too long, in a worker', options: { ...longKey, receiveIn: 'worker' } },
   { what: 'a refused handshake', handshake: [refuseHandshake(400, { 'x-echo': secret }, secret)] },
   {
     what: 'a status line',
@@ -167,6 +320,7 @@ const hostile: readonly (WireScript & { readonly what: string; readonly options?
     handshake: [accept(text('a'), close(4001, `${secret} ${plantedKey}`))],
     options: { apiKey: () => plantedKey },
   },
+  { what: 'a broken connection', handshake: [({ socket }) => socket.destroy()] },
 ];
 
 describe('rule 2: secrets', () => {
@@ -191,14 +345,14 @@ describe('rule 2: secrets', () => {
     expect(everything).not.toContain(plantedTicket);
   });
 
-  it('appear in no line of a log', async () => {
+  it.each(['main', 'worker'] as const)('appear in no line of a log: received in %s', async (receiveIn) => {
     await using wire = await startWire({
       ticket: [issue(), refuse(503, {}, plantedKey), issue()],
       handshake: [accept(text('a'), close(1001, secret)), accept(close(4001, `${plantedTicket}-3 ${plantedKey}`))],
     });
     const lines: unknown[] = [];
     const write = (...line: readonly unknown[]) => lines.push(line);
-    await tradeFeedEvents$('market', { ...optionsFor(wire), backoff: { initialDelayMs: 1 } })
+    await tradeFeedEvents$('market', { ...optionsFor(wire), receiveIn, backoff: { initialDelayMs: 1 } })
       .pipe(logEvents({ error: write, warn: write, info: write, debug: write }))
       .forEach(() => undefined)
       .catch(() => undefined);
@@ -207,6 +361,22 @@ describe('rule 2: secrets', () => {
       expect(everything).toContain(code);
     expect(everything).not.toContain(plantedKey);
     expect(everything).not.toContain(plantedTicket);
+  });
+
+  it('are each sent in a single header, and never in an address', async () => {
+    await using wire = await startWire({ handshake: [accept(close(1001)), accept(close(4001))] });
+    await tradeFeedEvents$('market', optionsFor(wire))
+      .forEach(() => undefined)
+      .catch(() => undefined);
+    const where = (secret: string) =>
+      [...wire.tickets, ...wire.handshakes].flatMap(({ method, url, headers, body }) => [
+        ...Object.entries(headers).flatMap(([name, value]) =>
+          String(value).includes(secret) ? [`${method} ${name}`] : [],
+        ),
+        ...(`${url}${body}`.includes(secret) ? [`${method} url or body`] : []),
+      ]);
+    expect(where(plantedKey)).toEqual(['POST x-api-key', 'POST x-api-key']);
+    expect(where(plantedTicket)).toEqual(['GET authorization', 'GET authorization']);
   });
 
   it.each([[[]], [['own']]])('are not printed by a program, even with NODE_DEBUG: %j', async (args) => {

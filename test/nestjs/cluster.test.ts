@@ -1,4 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { BehaviorSubject, filter, firstValueFrom } from 'rxjs';
 import { tradeFeed$ } from '../../src/index.js';
 import { type ClusterEngine, memoryEngine } from '../../src/cluster/index.js';
@@ -8,6 +11,11 @@ import {
   TradeFeedModule,
   type TradeFeedModuleOptions,
 } from '../../src/nestjs/index.js';
+import { describeInstalled } from '../cluster/support/real-server.js';
+import { fencesOf } from '../docs/fences.js';
+import { runFences } from '../docs/run-fences.js';
+import { startBroker } from '../peers/brokers.mjs';
+import { waitFor } from '../support/wait-for.js';
 import { type App, FeedController, live, LocalService, openSse, type SseClient, stopped, when } from './support.js';
 
 interface Replica extends App {
@@ -77,6 +85,37 @@ const textsOf = ({ events }: SseClient) => events.flatMap(({ type, data }) => (t
 const typesOf = ({ events }: SseClient) => events.map(({ type }) => type);
 
 describe('TradeFeedModule with the option cluster', () => {
+  it('reports in its health that the service refuses the key of this replica, without details', async () => {
+    const second = await start('b');
+    await owns(second);
+    await live(second.feed);
+    const first = await start('a', { apiKey: 'another-key' });
+    await live(first.feed);
+    const health = () => first.app.get(TradeFeedHealthIndicator).isHealthy()['trade-feed'];
+    expect(health()).not.toHaveProperty('cannotOwn');
+    await second.cluster.handOver();
+    await when(first.cluster.status$, ({ cannotOwn }) => cannotOwn !== undefined);
+    expect(health()).toMatchObject({
+      cannotOwn: { code: 'invalid-api-key', reason: expect.stringMatching(/API key/) },
+    });
+    expect(health().cannotOwn!.reason).not.toContain('HTTP');
+  });
+
+  it('keeps two named feeds apart, and refuses one name for both', async () => {
+    const rawKey = local.otherKey();
+    const raw = await start('b', { feed: 'raw', apiKey: rawKey, cluster: { engine, account: 'raw' } });
+    const market = await start('a');
+    await Promise.all([live(raw.feed), live(market.feed)]);
+    local.service.push('raw', 'r');
+    local.push('m');
+    await waitFor(() => raw.texts.length === 1);
+    const other = await start('c', { feed: 'raw', apiKey: rawKey });
+    expect(await stopped(other.feed)).toMatchObject({
+      failure: { code: 'invalid-options', option: 'account' },
+    });
+    expect([raw.texts, market.feed.status.state]).toEqual([['r'], 'live']);
+  });
+
   it('reports the role, the replica and the owner in the health', async () => {
     const [first, second, third] = await startThree();
     // Replicas share an account on purpose.
@@ -164,10 +203,51 @@ describe('TradeFeedModule with the option cluster', () => {
     expect(gaps).toEqual([1, 1]);
   });
 
-  it('rejects invalid options', () => {
-    const cluster = { account: 'main', engine, renew: 1 } as never;
+  it.each([
+    [{}, 'cluster.engine'],
+    [{ account: 'a b' }, 'cluster.account'],
+    [{ account: 'main', renew: 1 }, 'cluster.renew'],
+  ])('rejects invalid options: %j', (options, name) => {
+    const cluster = { ...('account' in options ? { engine } : {}), ...options } as never;
     expect(() => TradeFeedModule.forRoot({ ...local.options, cluster })).toThrow(
-      expect.objectContaining({ code: 'invalid-options', message: expect.stringContaining('cluster.renew') }),
+      expect.objectContaining({ code: 'invalid-options', message: expect.stringContaining(name) }),
     );
   });
+});
+
+describeInstalled('nats', 'two feeds with replicas', () => {
+  it('run as docs/nestjs.md prints them', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'rx-trade-feed-two-feeds-'));
+    const broker = await startBroker('nats', folder);
+    const { code } = fencesOf('docs/nestjs.md').find((fence) => fence.code.includes("account: 'raw'"))!;
+    const program = `${code}
+      import { NestFactory } from '@nestjs/core';
+      import { getTradeFeedToken, TradeFeed } from 'rx-trade-feed/nestjs';
+      class AppModule {}
+      const app = await NestFactory.createApplicationContext({ module: AppModule, imports: feeds }, { logger: false });
+      const texts: string[] = [];
+      for (const name of [undefined, 'raw'])
+        app.get<TradeFeed>(getTradeFeedToken(name)).frames$.subscribe((frame) => {
+          texts.push(\`\${frame.feed} \${frame.text()}\`);
+          if (texts.length === 2) console.log(texts.sort().join(', '));
+        });`;
+    const opened = new Set<string>();
+    local.service.events$.subscribe((event) => {
+      if (event.type !== 'handshake-accepted') return;
+      opened.add(event.feed);
+      if (opened.size === 2) for (const feed of ['market', 'raw'] as const) local.service.push(feed, `of ${feed}`);
+    });
+    const env = {
+      ...{ NATS_URL: `127.0.0.1:${broker.port}`, TRADE_FEED_BASE_URL: local.service.baseUrl },
+      ...{ MARKET_API_KEY: local.otherKey(), RAW_API_KEY: local.otherKey() },
+    };
+    const running = await runFences([{ code: program, expected: /^market of market, raw of raw$/, env }]);
+    try {
+      await running.printed(0);
+    } finally {
+      await running.end();
+      await broker.kill();
+      rmSync(folder, { recursive: true, force: true });
+    }
+  }, 120_000);
 });

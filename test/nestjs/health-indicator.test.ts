@@ -79,14 +79,6 @@ describe('isHealthy', () => {
     expect(healthOf(status, { cluster })).toMatchObject({ ...expected, code: 'engine-refused', replica: 'a' });
   });
 
-  it('says without details why a replica could not own the connection', () => {
-    const cannotOwn = createTradeFeedError({ stage: 'ticket', status: 401 });
-    const cluster = { status: { role: 'following', replica: 'a', owner: 'b', cannotOwn } };
-    const reason = cannotOwn.toPublic().message;
-    const expected = { status: 'up', owner: 'b', cannotOwn: { code: 'invalid-api-key', reason } };
-    expect(healthOf(live, { cluster })).toMatchObject(expected);
-  });
-
   it.each(['relay-failed', 'relay-authorize-timeout'])('is up with the reason when pages receive %s', (code) => {
     const relay = { status: () => ({ refused: { code } }) };
     expect(healthOf(live, { relay })).toMatchObject({ status: 'up', code, reason: expect.stringMatching(/^Pages /) });

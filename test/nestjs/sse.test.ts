@@ -14,7 +14,7 @@ import { Agent, get as httpGet, type IncomingMessage, request } from 'node:http'
 import { connect, createServer, type ServerHttp2Stream } from 'node:http2';
 import type { AddressInfo } from 'node:net';
 import { PassThrough } from 'node:stream';
-import { filter, lastValueFrom, NEVER, throwError, toArray } from 'rxjs';
+import { filter, firstValueFrom, lastValueFrom, NEVER, throwError, toArray } from 'rxjs';
 import { createRelay, type Relay, RelayFullError, type RelayTopic } from '../../src/relay/index.js';
 import { isPipelined, responseOf, sseMessages$ } from '../../src/nestjs/sse.js';
 import {
@@ -210,13 +210,26 @@ describe('sse', () => {
   });
 });
 
+it('a browser does not restart a feed that has already stopped', async () => {
+  await start();
+  testing.account.revokeAccess();
+  await expect(firstValueFrom(feed.frames$)).rejects.toMatchObject({ code: 'not-entitled' });
+  const requests = requestsAfterRestore();
+  await expectStop(await open());
+  expect(requests).toEqual([]);
+});
+
 describe('a route with `select`', () => {
   it('sends the output of the operator; `select` must be an operator', async () => {
     await start();
-    const client = await open('/even');
+    const [some, all] = [await open('/even'), await open()];
     for (const n of ['1', '2', '3', '4']) await testing.push(n);
-    const events = await eventsUntil(client, '4');
-    expect(events.flatMap(({ type, data }) => (type === 'frame' ? [data] : []))).toEqual(['2', '4']);
+    const payloadsOf = async (client: SseClient) =>
+      (await eventsUntil(client, '4')).flatMap(({ type, data }) => (type === 'frame' ? [data] : []));
+    expect([await payloadsOf(some), await payloadsOf(all)]).toEqual([
+      ['2', '4'],
+      ['1', '2', '3', '4'],
+    ]);
     const wrong = { authorize: 'guard', select: 'even' } as never;
     expect(() => feed.sse({ headers: {} }, wrong)).toThrow(expect.objectContaining({ code: 'invalid-options' }));
   });
@@ -224,8 +237,9 @@ describe('a route with `select`', () => {
 
 describe('a browser that does not read', () => {
   const payload = (n: number) => `${n} `.padEnd(10_000, 'x');
+  const count = 2_000;
   /** Sends frames as fast as a browser that keeps up can read them. */
-  const flood = async (reader: SseClient, frames: number) => {
+  const flood = async (reader: SseClient, frames = count) => {
     for (let n = 0; n < frames; n += 50) {
       await testing.push(...Array.from({ length: 50 }, (_, m) => payload(n + m)));
       await reader.frame(payload(n + 49));
@@ -237,10 +251,29 @@ describe('a browser that does not read', () => {
     return stuck;
   };
 
+  it('gets a gap, uses a bounded amount of memory, and delays no other browser', async () => {
+    await start({ relay: { capacityBytes: 1024 * 1024, batchMs: 0 } });
+    const stuck = await openStuck();
+    const reader = await open();
+    const behind = when(feed.relay.events$, ({ type }) => type === 'client-behind');
+    await flood(reader);
+    stuck.response.resume();
+    await behind;
+    const events = await eventsUntil(stuck, payload(count - 1));
+    const frames = events.filter(({ type }) => type === 'frame').length;
+    const gaps = events.filter(({ type }) => type === 'gap') as unknown as { missed: number }[];
+    expect(gaps.length).toBeGreaterThan(0);
+    expect(frames + gaps.reduce((sum, { missed }) => sum + missed, 0)).toBe(count);
+    // Nest logs this when it drops a client that has too many messages queued.
+    expect(started.log.raw).not.toContain('not reading its events');
+    expect((await started.log.line(/reads too slowly/)).level).toBe('warn');
+  }, 120_000);
+
   it('is disconnected after not reading for a few heartbeats', async () => {
     await start({ relay: { heartbeatMs: 20, batchMs: 0 } });
     const stuck = await openStuck();
-    await flood(await open(), 1_200);
+    const reader = await open();
+    await flood(reader, 1_200);
     expect((await started.log.line(/^Client 1 doesn't read/)).level).toBe('warn');
     const ended = new Promise((resolve) => stuck.response.once('close', resolve));
     stuck.response.resume();
@@ -253,12 +286,12 @@ describe('a browser that does not read', () => {
     const first = await open();
     await testing.push('one');
     const id = await idOf(first, '"one"');
-    await flood(first, 1_000);
+    await flood(first);
     const slow = await openStuck({ 'Last-Event-ID': id });
-    await eventsUntil(await open('/feed', { 'Last-Event-ID': id }), payload(999));
+    await eventsUntil(await open('/feed', { 'Last-Event-ID': id }), payload(1_999));
     slow.response.resume();
-    const events = await eventsUntil(slow, payload(999));
-    expect(events.filter(({ type }) => type === 'frame')).toHaveLength(1_000);
+    const events = await eventsUntil(slow, payload(1_999));
+    expect(events.filter(({ type }) => type === 'frame')).toHaveLength(2_000);
     expect(started.log.raw).not.toContain('not reading its events');
   }, 120_000);
 });
@@ -291,14 +324,27 @@ describe('requests that are refused before the feed opens', () => {
     expect([feed.status.state, feed.relay.status().clients]).toEqual(['idle', []]);
   });
 
+  it('answers a request from another site with 403 if CORS is off', async () => {
+    await start();
+    const refused = await open('/feed', { 'Sec-Fetch-Site': 'cross-site', 'Sec-Fetch-Mode': 'no-cors' });
+    await lastValueFrom(refused.messages$, { defaultValue: undefined });
+    expect(refused.response.statusCode).toBe(403);
+    expect(refused.text()).toContain('`allowOrigins`');
+    expect([feed.status.state, feed.relay.status().clients]).toEqual(['idle', []]);
+    expect((await open('/feed', { 'Sec-Fetch-Site': 'same-origin' })).response.statusCode).toBe(200);
+  });
+
   it('answers pipelined requests with 400, so that one connection cannot use up the limit', async () => {
     await start();
     const raw = await Raw.open(Number(new URL(started.url).port), 'GET /feed HTTP/1.1\r\nhost: x\r\n\r\n'.repeat(100));
     await raw.until((text) => text.includes('event: hello'));
-    await new Promise((resolve) => setImmediate(resolve));
+    await new Promise((resolve) => setTimeout(resolve, 0));
     expect([feed.relay.status().clients.length, feed.relay.status().authorizing]).toEqual([1, 0]);
+    // Node sends the other responses once the first one has ended.
+    feed.relay.disconnect('unknown');
     raw.socket.destroy();
     await when(feed.relay.events$, ({ type }) => type === 'client-left');
+    expect(feed.relay.status().clients).toEqual([]);
   });
 });
 

@@ -24,7 +24,7 @@ import {
   type TradeFeedOptionsFactory,
   TradeFeedTestingModule,
 } from '../../src/nestjs/index.js';
-import { live, LocalService, Log } from './support.js';
+import { live, LocalService, Log, startService } from './support.js';
 
 const local = new LocalService();
 type Imports = NonNullable<ModuleMetadata['imports']>;
@@ -250,18 +250,29 @@ it('a name allows two feeds of two accounts in one application', async () => {
   expect((await log.line(/^Connected to market/)).context).toBe('TradeFeed');
 });
 
+it('two applications of one process can each have a feed without a name', async () => {
+  const one = await start([TradeFeedModule.forRoot(local.options)]);
+  const other = await start([TradeFeedModule.forRoot({ ...local.options, apiKey: local.otherKey() })]);
+  expect(one.get(TradeFeed)).not.toBe(other.get(TradeFeed));
+});
+
 describe('options that are created for each request', () => {
   @Injectable({ scope: Scope.REQUEST })
   class OfRequest {
     createTradeFeedOptions = () => local.options;
   }
-  @Module({ providers: [OfRequest], exports: [OfRequest] })
+  @Injectable()
+  class DependsOnRequest {
+    @Inject(OfRequest) readonly of!: OfRequest;
+  }
+  @Module({ providers: [OfRequest, DependsOnRequest], exports: [OfRequest, DependsOnRequest] })
   class RequestModule {}
   const imports = [RequestModule];
   const useFactory = () => local.options;
 
   it.each<[string, TradeFeedAsyncOptions]>([
     ['`inject`', { imports, inject: [OfRequest], useFactory }],
+    ['a dependency of `inject`', { imports, inject: [DependsOnRequest], useFactory }],
     ['`useClass`', { useClass: OfRequest }],
     ['`useExisting`', { imports, useExisting: OfRequest }],
   ])('are refused at the second request, before a connection opens: %s', async (_what, options) => {
@@ -271,6 +282,26 @@ describe('options that are created for each request', () => {
     await expect(second).rejects.toMatchObject({ code: 'invalid-options' });
     const message = /`inject` must be providers with the default scope.*trade-feed-module\.test\.ts:/;
     await expect(second).rejects.toThrow(message);
+  });
+
+  it('are fine with a transient provider, which Nest creates once', async () => {
+    let created = 0;
+    @Injectable({ scope: Scope.TRANSIENT })
+    class OfEach {
+      constructor() {
+        created += 1;
+      }
+      createTradeFeedOptions = () => local.options;
+    }
+    @Module({ providers: [OfEach], exports: [OfEach] })
+    class EachModule {}
+    for (const options of [{ imports: [EachModule], inject: [OfEach], useFactory }, { useClass: OfEach }]) {
+      created = 0;
+      const app = await start([TradeFeedModule.forRootAsync(options)]);
+      await live(app.get(TradeFeed));
+      expect([app.get(TradeFeed), created]).toEqual([app.get(TradeFeed), 1]);
+      await app.close();
+    }
   });
 });
 
@@ -318,6 +349,20 @@ describe('two feeds of one account', () => {
     expect(warning?.text).toMatch(matching('the feed market (TradeFeedModule.forRoot at PLACE)'));
     expect(warning?.text).toMatch(matching('the feed raw (TradeFeedModule.forRootAsync at PLACE)'));
     expect(log.raw).not.toContain(local.options.apiKey);
+  });
+
+  it('log no warning for two accounts, two services, functions that have not returned a key yet, or after a failed start', async () => {
+    const failing = {
+      module: class {},
+      providers: [{ provide: 'other', useFactory: () => Promise.reject(new Error()) }],
+    };
+    await expect(startLogged(TradeFeedModule.forRoot(local.options), failing)).rejects.toThrow();
+    const other = await startService();
+    const { baseUrl } = other.service;
+    const each = [{}, { apiKey: local.otherKey() }, { baseUrl }, ...[1, 2].map(() => ({ apiKey: () => 'key' }))];
+    await startLogged(...each.map((more, n) => TradeFeedModule.forRoot({ ...local.options, ...more, name: `${n}` })));
+    expect(warnings()).toEqual([]);
+    await other.service.shutdown();
   });
 
   it('are detected once their functions have returned the same key', async () => {

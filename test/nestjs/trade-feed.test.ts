@@ -1,16 +1,20 @@
 import { Inject, Injectable, type OnModuleDestroy } from '@nestjs/common';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { metrics, trace } from '@opentelemetry/api';
-import { firstValueFrom, lastValueFrom, map, Subject, take, toArray } from 'rxjs';
-import { TradeFeed, TradeFeedHealthIndicator } from '../../src/nestjs/index.js';
+import { filter, firstValueFrom, lastValueFrom, map, Subject, take, toArray } from 'rxjs';
+import { createFeedCluster, memoryEngine } from '../../src/cluster/index.js';
+import { TradeFeed, TradeFeedHealthIndicator, type TradeFeedModuleOptions } from '../../src/nestjs/index.js';
 import { FeedMemory, telemetry } from '../../src/nestjs/observers.js';
 import type { FeedEvent } from '../../src/protocol/event.js';
 import { relayHandler } from '../../src/relay/index.js';
 import { disconnected, frameOf, opened, watermark } from '../operators/stream.js';
 import { startSdk } from '../otel/sdk.js';
 import { Web } from '../relay/support.js';
+import { plantedKey } from '../support/feed.js';
 import { waitFor } from '../support/wait-for.js';
-import { live, LocalService, serviceEvent, stopped, when } from './support.js';
+import { accept, close, issue, refuse, refuseHandshake, startWire, text } from '../support/wire.js';
+import type { Wire, WireScript } from '../support/wire.js';
+import { fast, live, LocalService, serviceEvent, stopped, when } from './support.js';
 
 const local = new LocalService();
 const typesOf = (events: readonly { readonly type: string }[]) => events.map(({ type }) => type);
@@ -138,20 +142,56 @@ describe('a stop', () => {
 });
 
 describe('the log', () => {
+  let wire: Wire;
+  afterEach(async () => wire[Symbol.asyncDispose]());
+
+  /** Starts an application whose feed runs a script of the wire at bootstrap. */
+  const run = async (script: WireScript, options: TradeFeedModuleOptions = {}) => {
+    wire = await startWire(script);
+    const ofWire = { baseUrl: wire.baseUrl, apiKey: plantedKey, backoff: { ...fast, jitter: 'none' } } as const;
+    return local.start({ ...ofWire, connect: 'bootstrap', ...options });
+  };
+  const expectNoSecret = (logged: string) => {
+    expect(wire.tickets.length).toBeGreaterThan(0);
+    expect(logged).not.toContain(plantedKey);
+    expect(logged).not.toMatch(/planted-ticket-\d/);
+  };
+
+  it('reports a whole outage: the end, the attempts, the opening, the gap', async () => {
+    const { log } = await run({
+      ticket: [issue(), refuse(503), issue()],
+      handshake: [accept(text('one'), close(1001, 'server shutdown')), refuseHandshake(503), accept()],
+    });
+    await log.line(/^Frames may be missing/);
+    const begins = [
+      ...['log Connected to market (connection 1)', 'warn Disconnected, server-shutdown: ', 'warn Reconnect 1 in 1 ms'],
+      ...['warn Disconnected, credential-service-unavailable: ', 'warn Reconnect 2 in 2 ms'],
+      ...['warn Disconnected, capacity-full: ', 'warn Reconnect 3 in 4 ms'],
+      ...['log Connected to market (connection 2)', 'warn Frames may be missing: '],
+    ];
+    expect(log.ofFeeds.map((line, n) => line.slice(0, begins[n]?.length))).toEqual(begins);
+    expectNoSecret(log.raw);
+  });
+
+  it('removes the ticket from a close reason that quotes it', async () => {
+    const { log } = await run({ handshake: [accept(close(4001, 'replaced planted-ticket-1'))] });
+    await log.line(/^Stopped/);
+    expectNoSecret(log.raw);
+  });
+
   it('reports where the application threw an exception', async () => {
     const classify = () => {
       throw new RangeError('of the application');
     };
-    const { log, feed } = await local.start({ classify, connect: 'bootstrap' });
-    await live(feed);
-    local.account.expireAccess();
+    const { log } = await run({ handshake: [accept(close(1001))] }, { classify });
     await log.line(/^Stopped, relay-source-failed: .* Cause: RangeError: of the application$/);
     await log.line(/^An exception stopped the feed: RangeError: of the application$/);
     expect(log.raw).toContain('trade-feed.test');
   });
 
   it('reports where an operator of `select` threw, but not that the feed has stopped', async () => {
-    const { log, feed } = await local.start();
+    const { log, feed } = await run({ handshake: [accept(text('one'))] });
+    await log.line(/^Connected/);
     const select = map((): unknown => {
       throw new RangeError('of the operator');
     });
@@ -219,13 +259,29 @@ describe('the option telemetry', () => {
     const unmeasured = await local.start({ apiKey: local.otherKey() });
     await local.receive(unmeasured.feed);
     expect([await sdk.collect(), sdk.spans()]).toEqual([{}, []]);
-    const { feed } = await local.start({ telemetry: true, name: 'second' });
+    const { feed } = await local.start({ telemetry: true });
     feed.events$.subscribe();
     await local.receive(feed);
     const [series] = await seriesOf(messages);
     expect(series?.value).toBe(1);
-    expect(series?.attributes).toMatchObject({ 'trade_feed.name': 'second' });
+    expect(series?.attributes).not.toHaveProperty('trade_feed.name');
     expect(sdk.spans().map(({ name }) => name)).toEqual(['trade_feed.attempt']);
+  });
+
+  it('exports all counters and states of the named feed as 0 from the start, before anything subscribes', async () => {
+    await local.start({ telemetry: true, name: 'second' });
+    const collected = await sdk.collect();
+    for (const { series } of Object.values(collected))
+      for (const { value, attributes } of series) {
+        expect(value).toBe(0);
+        expect(attributes).toMatchObject({ 'messaging.destination.name': 'market', 'trade_feed.name': 'second' });
+      }
+    expect(Object.keys(collected).sort()).toEqual([
+      ...['messaging.client.consumed.messages', 'trade_feed.connection.state', 'trade_feed.frames.dropped'],
+      ...['trade_feed.frames.missed', 'trade_feed.io', 'trade_feed.outage.age', 'trade_feed.reconnects'],
+      'trade_feed.relay.refused',
+    ]);
+    expect(collected['trade_feed.connection.state']?.series).toHaveLength(4);
   });
 
   it('reports a relay that cannot admit clients until one joins', async () => {
@@ -246,6 +302,23 @@ describe('the option telemetry', () => {
     expect(await refused()).toEqual([0, 0]);
     expect(relay.status()).not.toHaveProperty('refused');
     ended.abort();
+  });
+
+  it('reports which replica of a cluster owns the connection, and counts the changes', async () => {
+    const cluster = { engine: memoryEngine(), account: 'main' };
+    const { feed } = await local.start({ telemetry: true, cluster });
+    const values = () =>
+      Promise.all(['owner', 'handovers'].map(async (name) => (await seriesOf(`trade_feed.cluster.${name}`))[0]?.value));
+    expect(await values()).toEqual([0, 0]);
+    await local.receive(feed);
+    expect(await values()).toEqual([1, 0]);
+    const other = createFeedCluster('market', { ...local.options, ...cluster });
+    const changed = firstValueFrom(feed.cluster!.events$.pipe(filter(({ type }) => type === 'owner-changed')));
+    const follower = other.frames$.subscribe();
+    await feed.cluster?.handOver();
+    await changed;
+    expect(await values()).toEqual([0, 1]);
+    follower.unsubscribe();
   });
 
   it('is refused without the package of OpenTelemetry', () => {

@@ -1,76 +1,15 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { type SchedulerLike, Subject } from 'rxjs';
-import { Follower } from '../../src/cluster/follower.js';
+import { asyncScheduler, Subject } from 'rxjs';
 import type { FeedMessage } from '../../src/cluster/messages.js';
-import { Publisher } from '../../src/cluster/publisher.js';
-import type { ClusterEvent, FeedEvent, LifecycleEvent, OwnerChanged } from '../../src/protocol/event.js';
-import { createRelay, type RelayOptions } from '../../src/relay/index.js';
+import type { ClusterEvent, FeedEvent } from '../../src/index.js';
+import { createRelay, relayHandler, type RelayOptions } from '../../src/relay/index.js';
+import { atEnd, receive } from '../browser/support.js';
 import { cases } from '../support/cases.js';
-import { Client, Clock, frame, range, type WireEvent } from './support.js';
+import { Owners, realClock, Replica } from './cluster-support.js';
+import { Client, Clock, range, startBalancer, type WireEvent } from './support.js';
 
 const begin = 1_000_000;
-
-/** A replica of a cluster, with its relay. */
-class Replica {
-  readonly #follower;
-  readonly relay;
-
-  constructor(scheduler: SchedulerLike, options: RelayOptions = {}) {
-    const events = new Subject<FeedEvent | OwnerChanged>();
-    this.#follower = new Follower('market', (event) => events.next(event));
-    this.relay = createRelay(events, { scheduler, batchMs: 0, cluster: this.#follower, ...options });
-    this.relay.hold();
-  }
-
-  receive(messages: readonly FeedMessage[]): void {
-    for (const message of messages) {
-      this.#follower.receive(message, message.at);
-      this.#follower.tick(message.at + 200);
-    }
-  }
-
-  away(): void {
-    this.#follower.away('away');
-  }
-}
-
-/** The owners of a cluster, which number their frames. */
-class Owners {
-  readonly #publisher = new Publisher();
-  #generation = 0;
-  #frames = 0;
-
-  readonly clock;
-
-  constructor(clock: Clock) {
-    this.clock = clock;
-  }
-
-  /** The messages of a new owner. */
-  next(owner = `replica-${'0123456789ab'.slice(this.#generation % 10)}xyzxyzxyzxyz`): readonly FeedMessage[] {
-    this.#generation += 1;
-    this.clock.pass(1);
-    this.#publisher.report({ gen: this.#generation, owner, phase: 'open', revision: this.#generation }, 5);
-    return this.event({ type: 'opened', at: this.clock.now, feed: 'market', connection: 1 });
-  }
-
-  event(event: LifecycleEvent): readonly FeedMessage[] {
-    const message = this.#publisher.event(event);
-    return message ? [message] : [];
-  }
-
-  frames(count = 1): readonly FeedMessage[] {
-    return range(1, count).map(() => {
-      this.#frames += 1;
-      return this.#publisher.frame(frame(this.#frames, this.clock.now));
-    });
-  }
-
-  beat(): readonly FeedMessage[] {
-    return [this.#publisher.beat(this.clock.now)];
-  }
-}
 
 /** A page that connects to one replica after another. */
 class Page {
@@ -175,6 +114,21 @@ describe('the relays of replicas', () => {
     expect([moved.numbers, moved.gaps, reports]).toEqual([[6, 7, 8], [], []]);
   });
 
+  it('report the frames that a replica has missed, without those that the page has', () => {
+    const { clock, owners, one, other, page } = cluster();
+    const opened = owners.next();
+    const frames = owners.frames(10);
+    one.receive([...opened, ...frames.slice(0, 6)]);
+    other.receive([...opened, ...frames.slice(0, 2)]);
+    const moved = page().join(one);
+    moved.leave();
+    other.receive(frames.slice(8));
+    clock.pass(1);
+    moved.join(other);
+    expect(moved.numbers).toEqual([9, 10]);
+    expect(moved.gaps).toMatchObject([{ missed: 2 }]);
+  });
+
   it('report only the frames that a replica that started later cannot have', () => {
     const { clock, owners, one, page } = cluster();
     const opened = owners.next();
@@ -217,6 +171,18 @@ describe('the relays of replicas', () => {
     }
   });
 
+  it('report the frames that the log has removed', () => {
+    const { owners, one, other, both, page } = cluster({ capacity: 4 });
+    both(owners.next());
+    const moved = page().join(one);
+    both(owners.frames(2));
+    moved.leave();
+    both(owners.frames(10));
+    moved.join(other);
+    expect(moved.numbers).toEqual([1, 2, 9, 10, 11, 12]);
+    expect(moved.gaps).toMatchObject([{ missed: 6 }]);
+  });
+
   it.each<[string, boolean, readonly number[], object]>([
     ['the same owner', false, [17, 18, 19, 20], { missed: 10 }],
     ['another owner', true, [17, 18, 19, 20], { failure: { code: 'relay-behind' } }],
@@ -235,6 +201,19 @@ describe('the relays of replicas', () => {
       expect(moved.gaps).toMatchObject([gap]);
     },
   );
+
+  it('report a change of the owner to a page that is ahead of the replica', () => {
+    const { clock, owners, one, other, page } = cluster();
+    const opened = owners.next();
+    const frames = owners.frames(6);
+    one.receive([...opened, ...frames]);
+    other.receive([...opened, ...frames.slice(0, 2)]);
+    const moved = page().join(one).join(other);
+    other.receive([...owners.next(), ...owners.frames(2)]);
+    clock.pass(1);
+    expect(moved.numbers).toEqual([7, 8]);
+    expect(moved.gaps).toHaveLength(1);
+  });
 
   it('continue after the position of a page while they still read their log from long ago', () => {
     const clock = new Clock(begin);
@@ -395,3 +374,27 @@ const checkReceived = (events: readonly WireEvent[], isRoomy: boolean): void => 
     gaps = [];
   }
 };
+
+describe('a page whose load balancer switches to another replica', () => {
+  it('receives each frame once, and no gap', async () => {
+    const owners = new Owners(realClock);
+    const replicas = [new Replica(asyncScheduler), new Replica(asyncScheduler)] as const;
+    const [one, other] = replicas.map(({ relay }) => relayHandler(relay, { authorize: () => true }));
+    const { web, switchTo } = await startBalancer(one!);
+    atEnd(
+      () => replicas.forEach(({ relay }) => relay.close()),
+      () => web[Symbol.asyncDispose](),
+    );
+    const page = receive(web.url);
+    const both = (messages: readonly FeedMessage[]) => replicas.forEach((replica) => replica.receive(messages));
+    both(owners.next());
+    await page.until(({ types }) => types.includes('opened'));
+    for (const [n, next] of [one, other, one].entries()) {
+      if (n > 0) switchTo(next);
+      both(owners.frames(3));
+      await page.until(({ texts }) => texts.length === 3 * (n + 1));
+    }
+    expect(page.texts).toEqual(range(1, 9).map(String));
+    expect(page.types).not.toContain('gap');
+  });
+});

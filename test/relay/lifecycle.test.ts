@@ -1,15 +1,20 @@
 import { describe, expect, it } from '@jest/globals';
-import { defer, type Observable, Subject } from 'rxjs';
+import { inspect } from 'node:util';
+import { defer, from, type Observable, retry, Subject, timer } from 'rxjs';
+import { Frame, tradeFeed$, tradeFeedEvents$ } from '../../src/index.js';
 import { feedLog, type ReadOptions } from '../../src/log/index.js';
 import type { RelayedEvent } from '../../src/protocol/event.js';
 import { createTradeFeedError } from '../../src/protocol/failures/classify.js';
 import { createRelay, type RelayOptions, type RelayReceiver } from '../../src/relay/index.js';
 import { RelayFullError } from '../../src/relay/refusals.js';
+import { startTradeFeedService } from '../../src/testing/index.js';
 import { atEnd, quick, receive as receiveFrom, type Receiver, serveFeed } from '../browser/support.js';
 import { tempFolder } from '../cli/support/temp-folder.js';
-import { opened } from '../operators/stream.js';
+import { gapOf, opened } from '../operators/stream.js';
+import { optionsFor, plantedKey } from '../support/feed.js';
 import { waitFor } from '../support/wait-for.js';
-import { Client, Clock, frame, Response, Source } from './support.js';
+import { accept, close, issue, refuse, refuseHandshake, startWire, text } from '../support/wire.js';
+import { Client, Clock, essence, frame, range, Raw, Response, Source } from './support.js';
 
 describe('restart', () => {
   const replaced = createTradeFeedError({ stage: 'stream', closeCode: 4001, reason: 'connection replaced' });
@@ -119,6 +124,112 @@ describe('restart', () => {
     relay.restart();
     expect(join().error).toEqual(expect.any(RelayFullError));
   });
+
+  it('by the `retry` of the source sends the stop to the clients at once as `disconnected`, and keeps them', () => {
+    const clock = new Clock();
+    const { scheduler } = clock;
+    const source = new Source();
+    const relay = createRelay(source.events$.pipe(retry({ delay: () => timer(60_000, scheduler) })), { scheduler });
+    const client = new Client(relay);
+    source.emit(opened(1), { type: 'stopped', at: clock.now, failure: replaced });
+    source.subject.error(replaced);
+    clock.pass(1_000);
+    expect(client.events.map(({ type }) => type)).toEqual(['opened', 'disconnected']);
+    expect(client.isComplete).toBe(false);
+    relay.close();
+  });
+});
+
+describe('a relay', () => {
+  const folder = tempFolder();
+
+  const serve = (source: Parameters<typeof createRelay>[0], options?: RelayOptions) =>
+    serveFeed(source, { lingerMs: 0, ...options });
+
+  // The page stops at the first stop of the feed.
+  const receive = (url: string): Receiver => receiveFrom(url, { maxFeedStops: 1 });
+
+  it('sends the frames, the outages with their gaps, and the stop of `tradeFeedEvents$` to many clients over one connection', async () => {
+    const service = await startTradeFeedService({ limits: { ticketsPerWindow: 1_000 } });
+    atEnd(() => service.shutdown());
+    const account = service.createAccount({ plan: 'developer' });
+    const options = optionsFor(service, { apiKey: account.createApiKey() });
+    const { web } = await serve(tradeFeedEvents$('market', options), { lingerMs: 60_000 });
+    const clients = [receive(web.url), receive(web.url), receive(web.url)];
+    for (const client of clients) await client.until(({ types }) => types.includes('opened'));
+    const sent = range(0, 255).map((byte) => Buffer.of(byte, 0xff));
+    for (const data of sent) service.push('market', data);
+    for (const client of clients) {
+      await client.until((each) => each.frames.length === sent.length);
+      expect(client.frames.map(({ data }) => Buffer.from(data))).toEqual(sent);
+      expect(client.frames.every(({ isBinary, feed }) => isBinary && feed === 'market')).toBe(true);
+    }
+    account.expireAccess();
+    for (const client of clients) {
+      await client.until(({ types }) => types.includes('gap'));
+      const tail = client.types.slice(client.types.indexOf('access-expired'));
+      expect(tail).toEqual(['access-expired', 'reconnecting', 'ticket-requested', 'ticket-issued', 'opened', 'gap']);
+      expect(client.lifecycle.at(-1)).toMatchObject({ failure: { code: 'access-expired' } });
+      expect(client.lifecycle.at(-1)).not.toHaveProperty('missed');
+    }
+    const usurper = tradeFeed$('market', options).subscribe();
+    atEnd(() => usurper.unsubscribe());
+    for (const client of clients) {
+      await client.over();
+      expect(client.error).toMatchObject({ code: 'connection-replaced', verdict: 'stop', closeCode: 4001 });
+    }
+    const late = await receive(web.url).over();
+    expect(late.error).toMatchObject({ code: 'connection-replaced' });
+    // The relay hasn't taken the connection back.
+    expect(usurper.closed).toBe(false);
+  });
+
+  it('never sends any part of the key or of a ticket', async () => {
+    const wire = await startWire({
+      ticket: [issue(), refuse(429, { 'retry-after': '0' }, `{"key":"${plantedKey}"}`), issue()],
+      handshake: [
+        accept(text('one'), close(4003, 'access expired')),
+        refuseHandshake(503, {}, 'planted-ticket-3'),
+        accept(text('two'), close(4001, 'connection replaced')),
+      ],
+    });
+    atEnd(() => wire[Symbol.asyncDispose]());
+    const { relay, web } = await serve(tradeFeedEvents$('market', optionsFor(wire)));
+    const log: string[] = [];
+    relay.events$.subscribe((event) => log.push(inspect(event, { depth: 9 })));
+    const raw = await Raw.get(web.port);
+    await raw.until((all) => all.includes('event: connect-again'));
+    const codes = ['access-expired', 'ticket-rate-limited', 'capacity-full', 'connection-replaced'];
+    for (const part of ['"data":"one"', '"data":"two"', ...codes]) expect(raw.text).toContain(part);
+    expect(wire.handshakes.length).toBe(3);
+    for (const seen of [raw.text, log.join(), inspect(relay, { depth: 9, showHidden: true })]) {
+      expect(seen).not.toMatch(/planted-/);
+      expect(seen).not.toMatch(/bearer|x-api-key|authorization/i);
+      expect(seen).not.toContain(wire.wssUrl);
+    }
+    // A client that joins after the stop.
+    const late = await receive(web.url).over();
+    expect(inspect(late.error, { depth: 9, showHidden: true })).not.toMatch(/planted-/);
+  });
+
+  it('sends a log with its gaps and its end', async () => {
+    const log = feedLog(folder.path('log'));
+    const recorded = [
+      frame('a', 1_000),
+      gapOf(1_010, 1_020),
+      new Frame('raw', Buffer.of(0xff, 0), true, 1_030, 2),
+      frame('', 1_040, 2),
+    ];
+    from(recorded).pipe(log.append()).subscribe();
+    const { web } = await serve(log.read$({ follow: false }));
+    const client = await receive(web.url).over();
+    expect(client.isComplete).toBe(true);
+    expect(client.events.map(({ type }) => type)).toEqual(['frame', 'gap', 'frame', 'frame']);
+    expect(client.frames.map(essence)).toEqual(
+      recorded.flatMap((event) => (event.type === 'frame' ? [essence(event)] : [])),
+    );
+    expect(client.events[1]).toMatchObject({ from: 1_010, to: 1_020, failure: { code: 'connection-lost' } });
+  });
 });
 
 describe('a page of a relay over a log', () => {
@@ -177,8 +288,6 @@ describe('a page of a relay over a log', () => {
       growing.add(2);
       await has(page, growing.payloads.length);
     }
-    // Without the place that they have in the log.
-    for (const event of page.events) expect(event).not.toHaveProperty('offset');
     expect(payloadsOf(page)).toEqual(growing.payloads);
     expect(page.events.filter(({ type }) => type === 'gap')).toEqual([]);
   });
@@ -202,10 +311,7 @@ describe('a page of a relay over a log', () => {
     expect(page.events.filter(({ type }) => type === 'gap')).toEqual([]);
   });
 
-  it.each<[string, ReadOptions, RelayOptions]>([
-    ['does not read back far enough', { from: { offset: 1 + 5 + 12 } }, {}],
-    ['stores too few events', {}, { capacity: 8 }],
-  ])('gets a gap with the exact number of frames if the new relay %s', async (_how, read, options) => {
+  it('gets a gap with the exact number of frames if the new relay does not read back far enough', async () => {
     const growing = new Growing();
     const first = await start(growing);
     const page = receiveFrom(first.web.url, quick);
@@ -214,12 +320,56 @@ describe('a page of a relay over a log', () => {
     await has(page, 5);
     const port = await stop(first);
     growing.add(20);
-    const second = await start(growing, read, options, port);
+    const second = await start(growing, { from: { offset: 1 + 5 + 12 } }, {}, port);
     second.relay.hold();
-    await has(page, 5 + 8);
+    await has(page, 13);
     expect(payloadsOf(page)).toEqual([...growing.payloads.slice(0, 5), ...growing.payloads.slice(17)]);
     expect(page.events.filter(({ type }) => type === 'gap')).toMatchObject([
       { missed: 12, failure: { code: 'relay-behind' } },
     ]);
+  });
+
+  it('gets a gap with the exact number of frames if the new relay stores too few events', async () => {
+    const growing = new Growing();
+    const first = await start(growing);
+    const page = receiveFrom(first.web.url, quick);
+    await first.hasClients(1);
+    growing.add(5);
+    await has(page, 5);
+    const port = await stop(first);
+    growing.add(20);
+    const second = await start(growing, {}, { capacity: 8 }, port);
+    second.relay.hold();
+    await has(page, 5 + 8);
+    expect(payloadsOf(page)).toEqual([...growing.payloads.slice(0, 5), ...growing.payloads.slice(17)]);
+    expect(page.events.filter(({ type }) => type === 'gap')).toMatchObject([{ missed: 12 }]);
+  });
+
+  it('that is new receives as much of the past as it asks for', async () => {
+    const growing = new Growing();
+    growing.add(30);
+    const { relay, web } = await serveFeed(
+      growing.log.read$(),
+      { lingerMs: Infinity },
+      { sinceMs: ({ url }) => Number(new URL(url ?? '', 'http://a').searchParams.get('since')) },
+    );
+    relay.hold();
+    await waitFor(() => relay.status().stored.events === 31);
+    const [all, none] = [receiveFrom(`${web.url}?since=3600000`, quick), receiveFrom(web.url, quick)];
+    await waitFor(() => relay.status().clients.length === 2);
+    growing.add(2);
+    await Promise.all([has(all, 32), has(none, 2)]);
+    expect(payloadsOf(all)).toEqual(growing.payloads);
+    expect(payloadsOf(none)).toEqual(growing.payloads.slice(-2));
+    expect(all.events.filter(({ type }) => type === 'gap')).toEqual([]);
+  });
+
+  it('receives events without the place that they have in the log', async () => {
+    const growing = new Growing();
+    const { web } = await start(growing);
+    const page = receiveFrom(web.url, quick);
+    growing.add(1);
+    await has(page, 1);
+    for (const event of page.events) expect(Object.keys(event)).not.toContain('offset');
   });
 });

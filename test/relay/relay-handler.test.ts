@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { type IncomingMessage, request as httpRequest, type RequestListener } from 'node:http';
 import { type ClientHttp2Stream, connect, constants, createServer as createHttp2Server } from 'node:http2';
 import type { AddressInfo } from 'node:net';
-import { filter, NEVER } from 'rxjs';
+import { filter, NEVER, Subject, throwError } from 'rxjs';
 import type { RelayedEvent } from '../../src/protocol/event.js';
 import { createTradeFeedError } from '../../src/protocol/failures/classify.js';
 import { TradeFeedError } from '../../src/protocol/failures/trade-feed-error.js';
@@ -15,6 +15,7 @@ import {
   type RelayActivity,
   relayHandler,
   type RelayHandlerOptions,
+  type RelayMessage,
   type RelayOptions,
   type RelayRefusal,
   type RelayTopic,
@@ -84,14 +85,22 @@ describe('relayHandler: the options', () => {
   it.each<[string, unknown, string]>([
     ['nothing', undefined, 'options'],
     ['no authorize', {}, 'authorize'],
+    ['undefined as authorize', { authorize: undefined }, 'authorize'],
     ['true as authorize', { authorize: true }, 'authorize'],
     ['an unknown option', { ...open, cors: '*' }, 'cors'],
     ['an origin with a path', { ...open, allowOrigins: [`${app}/`] }, 'allowOrigins'],
     ['no origin', { ...open, allowOrigins: ['app.example.com'] }, 'allowOrigins'],
+    ['null as an origin', { ...open, allowOrigins: ['null'] }, 'allowOrigins'],
     ['a star in a list', { ...open, allowOrigins: ['*'] }, 'allowOrigins'],
+    ['a star in an origin', { ...open, allowOrigins: ['https://*.example.com/'] }, 'allowOrigins'],
     ['a text', { ...open, allowOrigins: app }, 'allowOrigins'],
+    ['a number', { ...open, allowOrigins: [1] }, 'allowOrigins'],
     ['an operator as select', { ...open, select: {} }, 'select'],
-    ['a timeout of 0', { ...open, authorizeTimeoutMs: 0 }, 'authorizeTimeoutMs'],
+    ...[0, -1, NaN, '5'].map((ms): [string, unknown, string] => [
+      `a timeout of ${ms}`,
+      { ...open, authorizeTimeoutMs: ms },
+      'authorizeTimeoutMs',
+    ]),
   ])('refuses %s at once, and names the option', (_what, options, name) => {
     const make = () => relayHandler(createRelay(NEVER), options as RelayHandlerOptions);
     expect(make).toThrow(TradeFeedError);
@@ -134,15 +143,36 @@ describe('relayHandler: a request that is answered without calling authorize', (
     expect([authorize.mock.calls.length, clients.length, authorizing]).toEqual([1, 1, 0]);
     expect(web.responses.slice(1).every(({ statusCode }) => statusCode === 400)).toBe(true);
   });
+
+  it('takes no slot when its connection has ended before the handler is called', async () => {
+    let called = false;
+    const { port, relay, source, web } = await serve(open, {}, (feed) => (request, response) => {
+      response.once('close', () => {
+        feed(request, response);
+        called = true;
+      });
+    });
+    const raw = await Raw.get(port);
+    await waitFor(() => web.responses.length === 1);
+    raw.socket.destroy();
+    await waitFor(() => called);
+    expect(relay.status().authorizing).toBe(0);
+    await nextTurn();
+    expect([relay.status().authorizing, relay.status().clients, source.subscriptions]).toEqual([0, [], 0]);
+  });
 });
 
 describe('relayHandler: authorize and select', () => {
   it.each<[string, unknown, number]>([
+    ['true', true, 200],
     ['true, later', Promise.resolve(true), 200],
-    ['a user with more fields', { id: 'u1', name: 'x' }, 200],
+    ['a user', { id: 'u1' }, 200],
+    ['a user with more fields, later', Promise.resolve({ id: 'u1', name: 'x' }), 200],
     ['a user whose id is the number 0', { id: 0 }, 200],
     ['false', false, 403],
+    ['false, later', Promise.resolve(false), 403],
     ['undefined', undefined, 403],
+    ['null', null, 403],
   ])('answers an authorize whose result is %s', async (_what, result, status) => {
     const select = jest.fn(() => undefined);
     const { port, relay, reports, source } = await serve({
@@ -176,15 +206,20 @@ describe('relayHandler: authorize and select', () => {
     ['authorize throws', { authorize: fail }, 'private'],
     ['authorize rejects', { authorize: () => Promise.reject(new Error('private')) }, 'private'],
     ['reading the id throws', { authorize: () => Object.defineProperty({ id: '' }, 'id', { get: fail }) }, 'private'],
+    ['the id is empty', withId(''), 'returned an object whose `id` is an empty text. Return true'],
     ['the id is empty, later', returning(Promise.resolve({ id: '' })), 'an object whose `id` is an empty text. Return'],
     ['the id is not finite', withId(NaN), 'an object whose `id` is NaN. Return true'],
     ['the id is a String object', withId(new String('u-7')), 'an object whose `id` is of the type object. Return true'],
+    ['the id is true', withId(true), 'an object whose `id` is of the type boolean. Return true'],
     ['the id is null', withId(null), 'an object whose `id` is of the type null. Return true'],
+    ['there is no id', returning({}), 'an object whose `id` is missing. Return true'],
     ['authorize returns an array', returning(['u-7']), 'an object whose `id` is missing. Return true'],
     ['authorize returns a text', returning('u-7'), 'returned a string. Return true'],
     ['select throws', { select: fail }, 'private'],
     ['select returns a text', selecting('u-7'), '`select` returned string'],
+    ['select returns null', selecting(null), '`select` returned object'],
     ['select returns a promise', selecting(Promise.resolve(filter(Boolean))), '`select` returned object'],
+    ['sinceMs throws', { sinceMs: fail }, 'private'],
     ['sinceMs returns a text', { sinceMs: () => '1h' as unknown as number }, '`sinceMs` returned string'],
   ])(
     'answers 500 when %s; only the events and one warning of the process have the reason',
@@ -286,16 +321,18 @@ describe('relayHandler: the stream', () => {
     await raw.until((text) => text.split(': heartbeat\n\n').length > 3);
   });
 
-  it.each<[string, string[], string]>([
-    ['one', ['x.1.1.1'], 'behind'],
-    ['a hostile one', ['x.1.1.1%0d%0aset-cookie: a=b'], 'new'],
-    ['a huge one', ['9'.repeat(8_000)], 'new'],
-    ['two', ['x.1.1.1', 'y.1.1.1'], 'new'],
-  ])('accepts any Last-Event-ID: %s', async (_what, ids, joined) => {
+  it.each<[string, string[]]>([
+    ['one', ['x.1.1.1']],
+    ['a hostile one', ['x.1.1.1%0d%0aset-cookie: a=b']],
+    ['a huge one', ['9'.repeat(8_000)]],
+    ['two', ['x.1.1.1', 'y.1.1.1']],
+    ['none', []],
+  ])('accepts any Last-Event-ID: %s', async (_what, ids) => {
     const { port, reports } = await serve();
-    const { status, body, headers } = await ask(port, { 'last-event-id': ids });
-    expect([status, headers['set-cookie'], body.startsWith('event: hello\n')]).toEqual([200, undefined, true]);
-    expect(reports[0]).toMatchObject({ joined });
+    const { status, body, headers } = await ask(port, ids.length ? { 'last-event-id': ids } : {});
+    expect([status, headers['set-cookie']]).toEqual([200, undefined]);
+    expect(body).toContain('event: hello\n');
+    expect(reports[0]).toMatchObject({ joined: ids.join() === 'x.1.1.1' ? 'behind' : 'new' });
   });
 
   it('encodes a message for all clients once', async () => {
@@ -325,6 +362,25 @@ describe('relayHandler: the stream', () => {
     expect([reports, relay.status().authorizing]).toEqual([[], 0]);
   });
 
+  it('writes nothing after other code has ended the response', async () => {
+    const messages = new Subject<RelayMessage>();
+    const relay = { messages$: () => messages } as unknown as Relay;
+    const { port, web } = await serve(open, {}, () => relayHandler(relay, open));
+    const raw = await Raw.get(port, { connection: 'close' });
+    await waitFor(() => messages.observed);
+    messages.next({ id: '1', data: 'before' });
+    web.responses[0]!.end();
+    messages.next({ id: '2', data: 'after' });
+    const text = await raw.closed();
+    expect([text.includes('data: before'), text.includes('data: after')]).toEqual([true, false]);
+  });
+
+  it('closes the connection of a client when its stream fails with an unknown error', async () => {
+    const broken = { messages$: () => throwError(() => new Error('secret-3')) } as unknown as Relay;
+    const { port } = await serve(open, {}, () => relayHandler(broken, open));
+    expect(await (await Raw.get(port)).closed()).toBe('');
+  });
+
   it('has one gap if its client does not read; other clients receive every frame, in bounded memory', async () => {
     const { port, source, relay, reports } = await serve(open, { capacity: 100, batchMs: 0 });
     const [stuck, reader] = [await openStream(port), await openStream(port)];
@@ -340,10 +396,12 @@ describe('relayHandler: the stream', () => {
     const [slow, fast] = relay.status().clients;
     expect(fast).toMatchObject({ sent: total, missed: 0 });
     expect(slow!.sent).toBeLessThan(total - 100);
+    expect(relay.status().stored.events).toBe(100);
     stuck.socket.resume();
     const text = await stuck.until((so) => so.includes(`<${total}>`));
     const { sent, missed } = relay.status().clients[0]!;
-    expect([sent + missed, text.split('"type":"gap"').length]).toEqual([total, 2]);
+    expect(sent + missed).toBe(total);
+    expect(text.split('"type":"gap"')).toHaveLength(2);
     expect(text).toContain(`"missed":${missed}}`);
     expect(reports.filter(({ type }) => type === 'client-behind')).toHaveLength(1);
   });
@@ -375,7 +433,22 @@ describe('relayHandler: a feed that has stopped', () => {
     source.subject.error(createTradeFeedError({ stage: 'ticket', status: 429, retryAfterMs: 29_500 }));
     await first.closed();
     const answer = await (await Raw.get(port)).closed();
-    expect(answer).toMatch(/retry-after: 30\r\n[^]*\nevent: connect-again\n.*\ndata: {.*"retryAfterMs":29500/i);
+    expect(answer.toLowerCase()).toContain('retry-after: 30\r\n');
+    expect(answer).toMatch(/\nevent: connect-again\n.*\ndata: {.*"retryAfterMs":29500/);
+  });
+
+  it('first sends the events that the client has missed', async () => {
+    const { port, source } = await serve();
+    const first = await openStream(port);
+    source.frames('a');
+    const id = lastIdIn(await first.until((so) => so.includes('"data":"a"')));
+    source.frames('b');
+    source.subject.error(replaced);
+    await first.closed();
+    const answer = await (await Raw.get(port, { 'last-event-id': id })).closed();
+    expect(answer).toMatch(
+      /^HTTP\/1.1 200 [^]*"data":"b"[^]*event: connect-again\nid: .*\ndata: {.*"retryAfterMs":5000/,
+    );
   });
 });
 
@@ -477,6 +550,20 @@ describe('relayHandler: a relay that is closed', () => {
     expect(refused).toMatch(/^HTTP\/1.1 503 [^]*\r\nconnection: close\r\n/i);
     expect(refused).toMatch(/\r\nretry-after: 1\r\n[^]*Retry later\./i);
   });
+
+  it('lets `server.close()` finish even if a client does not read', async () => {
+    const { source, relay, web, port } = await serve(open, { capacityBytes: 64 * 1024 * 1024 });
+    const [reader, stuck] = [await openStream(port), await openStream(port)];
+    stuck.socket.pause();
+    // More than the socket buffers of the kernel take.
+    for (let n = 0; n < 20; n += 1) source.frames('x'.repeat(1_000_000));
+    await waitFor(() => relay.status().clients.every(({ sent }) => sent > 0) && reader.text.length > 20_000_000);
+    relay.close();
+    await web.close();
+    expect((await reader.closed()).split('"type":"frame"')).toHaveLength(21);
+    stuck.socket.resume();
+    expect(await stuck.closed()).not.toContain('connect-again');
+  });
 });
 
 describe('relayHandler over HTTP/2', () => {
@@ -504,6 +591,7 @@ describe('relayHandler over HTTP/2', () => {
 
   it.each<[string, Authorize, (stream: ClientHttp2Stream) => void]>([
     ['closes its stream', () => true, (stream) => stream.close()],
+    ['destroys its stream', () => true, (stream) => stream.destroy()],
     ['cancels its stream', () => true, (stream) => stream.close(constants.NGHTTP2_CANCEL)],
     ['closes its stream during its authorization', pending, (stream) => stream.close()],
   ])(
@@ -597,17 +685,24 @@ describe('checkCors', () => {
     ['a request without an origin', {}, [], 'allowed'],
     ['a request that a browser makes for a page of the server', site('same-origin'), [], 'allowed'],
     ['an address that a person typed', site('none'), [], 'allowed'],
-    ['a request without CORS of another site', site('cross-site'), [app], 'refused'],
+    ['a request without CORS of another site', site('cross-site'), [], 'refused'],
+    ['a request without CORS of another site, where an origin is allowed', site('cross-site'), [app], 'refused'],
     ['a request without CORS of another subdomain', site('same-site'), [app], 'refused'],
     ['a request without CORS where every page is allowed', site('cross-site'), '*', 'allowed'],
     ['an allowed page in a browser', { origin: app, ...site('cross-site') }, [app], 'with cookies'],
-    ['its preflight', { origin: app, ...requested }, ['https://b.example', app], 'with cookies, preflight'],
-    ['a page of the server itself where others are allowed', { origin: server }, [app], 'allowed'],
+    ['a page of the server itself', { origin: server }, [], 'allowed'],
     ['a page of a server behind a proxy that terminates TLS', { origin: 'http://relay.example.com' }, [], 'allowed'],
-    ['the preflight of any page', { origin: app, ...requested }, '*', 'anyone, preflight'],
-    ['a page with an opaque origin where every page is allowed', { origin: 'null' }, '*', 'anyone'],
+    ['a page of the server itself where others are allowed', { origin: server }, [app], 'allowed'],
+    ['an allowed page', { origin: app }, [app], 'with cookies'],
+    ['its preflight', { origin: app, ...requested }, ['https://b.example', app], 'with cookies, preflight'],
+    ['any page', { origin: app }, '*', 'anyone'],
+    ['its preflight', { origin: app, ...requested }, '*', 'anyone, preflight'],
+    ['a page with an opaque origin', { origin: 'null' }, '*', 'anyone'],
+    ['a page with an opaque origin', { origin: 'null' }, [], 'refused'],
     ['a page with an opaque origin', { origin: 'null' }, [app], 'refused'],
-    ['the preflight of another page', { origin: evil, ...requested }, [app], 'refused'],
+    ['another page', { origin: evil }, [], 'refused'],
+    ['another page', { origin: evil }, [app], 'refused'],
+    ['its preflight', { origin: evil, ...requested }, [app], 'refused'],
     ['another scheme', { origin: 'http://app.example.com' }, [app], 'refused'],
     ['another port', { origin: `${app}:8443` }, [app], 'refused'],
     ['another port of the server', { origin: `${server}:8443` }, [], 'refused'],
@@ -615,6 +710,7 @@ describe('checkCors', () => {
     ['a host that ends with the allowed one', { origin: 'https://evilrelay.example.com' }, [], 'refused'],
     ['an invalid origin', { origin: 'relay.example.com' }, [], 'refused'],
     ['a request without a host', { origin: evil, host: undefined as never }, [], 'refused'],
+    ['an origin and a server without a host', { origin: 'data:text/plain,x', host: '' }, [], 'allowed'],
   ])('%s: %j, allowed %j: %s', (_what, headers, allowed, expected) => {
     const { refusal, headers: answer } = checkCors({ headers: { host: 'relay.example.com', ...headers } }, allowed);
     expect([refusal?.includes('`allowOrigins`'), answer]).toEqual([

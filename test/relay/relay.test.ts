@@ -1,6 +1,6 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import fc from 'fast-check';
-import { firstValueFrom, map, NEVER, of, Subject, timer, toArray } from 'rxjs';
+import { firstValueFrom, map, NEVER, of, Subject, throwError, timer, toArray } from 'rxjs';
 import { createTradeFeedError } from '../../src/protocol/failures/classify.js';
 import { TradeFeedError } from '../../src/protocol/failures/trade-feed-error.js';
 import { Frame } from '../../src/protocol/frame.js';
@@ -29,23 +29,46 @@ describe('createRelay: the source', () => {
     expect([source.subscriptions, source.active]).toEqual([2, 1]);
   });
 
-  it('stays open while clients are away, and a client that returns too late receives a gap without a number', () => {
+  it('stays open for a client that returns in that time, and receives the events since then', () => {
+    const { clock, source, join } = virtualRelay({ lingerMs: 1_000 });
+    const first = join();
+    source.frames('a', 'b');
+    clock.pass(16);
+    first.leave();
+    clock.pass(900);
+    source.frames('c', 'd');
+    clock.pass(90);
+    const second = join({ lastEventId: first.lastEventId });
+    clock.pass(5_000);
+    source.frames('e');
+    clock.pass(16);
+    expect(second.payloads).toEqual(['c', 'd', 'e']);
+    expect(source.subscriptions).toBe(1);
+  });
+
+  it('sends a gap without a number of frames to a client that returns too late', () => {
     const { clock, source, join } = virtualRelay({ lingerMs: 1_000 });
     const first = join();
     source.frames('a');
     clock.pass(16);
     first.leave();
-    clock.pass(999);
-    const returning = join({ lastEventId: first.lastEventId });
-    expect([returning.events.map(({ type }) => type), source.subscriptions]).toEqual([['opened'], 1]);
-    returning.leave();
     clock.pass(5_000);
-    const late = join({ lastEventId: first.lastEventId });
+    const second = join({ lastEventId: first.lastEventId });
+    clock.pass(1_000);
     source.emit(opened(clock.now));
     clock.pass(16);
     // The gap ends with `opened`: frames before it may be missing.
-    expect(late.events).toMatchObject([{ type: 'opened' }, { type: 'gap', from: 1_000_000, to: clock.now - 16 }]);
-    expect(late.events[1]).not.toHaveProperty('missed');
+    const [open, gap] = second.events;
+    expect(open).toMatchObject({ type: 'opened' });
+    expect(gap).toMatchObject({ type: 'gap', to: clock.now - 16, durationMs: clock.now - 16 - 1_000_000 });
+    expect(gap).not.toHaveProperty('missed');
+  });
+
+  it('stays open for at most 24.8 days, even if lingerMs is greater', () => {
+    const { clock, source, join } = virtualRelay({ lingerMs: Infinity, heartbeatMs: Infinity });
+    join().leave();
+    clock.pass(2 ** 31 - 2);
+    expect(source.active).toBe(1);
   });
 
   it('may emit and complete synchronously: the first client receives every event', async () => {
@@ -57,6 +80,13 @@ describe('createRelay: the source', () => {
     const late = new Client(relay);
     expect([late.types, late.isComplete]).toEqual([['hello', 'events', 'complete'], true]);
     expect(late.events.map(({ type }) => type)).toEqual(['opened']);
+  });
+
+  it('may emit frames only: a later client first receives `opened`', () => {
+    const { source, join } = virtualRelay();
+    join();
+    source.emit(frame('a', 900_000, 7));
+    expect(join().events).toEqual([{ type: 'opened', at: 900_000, feed: 'market', connection: 7 }]);
   });
 });
 
@@ -95,15 +125,32 @@ describe('createRelay: a source that has ended', () => {
     expect(source.subscriptions).toBe(1);
   });
 
-  it('stops at a frame that cannot be written as JSON, and its clients receive no text of that error', () => {
-    const { clock, source, reports, join } = virtualRelay();
+  it.each([new Error('secret-1'), 'secret-1', { toString: () => 'secret-1' }])(
+    'does not send the text of an unknown error: %p',
+    (error) => {
+      const { clock, source, reports, join } = virtualRelay();
+      const client = join();
+      source.subject.error(error);
+      clock.pass(16);
+      expect(reports).toContainEqual(expect.objectContaining({ type: 'source-stopped', error }));
+      expect(JSON.stringify([client.messages, join().messages])).not.toContain('secret-1');
+      expect(JSON.parse(client.messages.at(-1)!.data)).toMatchObject({ code: 'relay-source-failed' });
+    },
+  );
+
+  it('stops at a frame that cannot be written as JSON', () => {
+    const { clock, source, join } = virtualRelay();
     const client = join();
     source.emit(new Frame('market', Buffer.from('x'), false, NaN, 1));
     clock.pass(16);
     expect(client.types).toEqual(['hello', 'connect-again']);
-    expect(reports).toContainEqual(expect.objectContaining({ type: 'source-stopped', error: expect.any(TypeError) }));
-    expect(JSON.parse(client.messages.at(-1)!.data)).toMatchObject({ code: 'relay-source-failed' });
     expect(source.active).toBe(0);
+  });
+
+  it('may error synchronously', async () => {
+    const source$ = throwError(() => replaced);
+    const messages = await firstValueFrom(createRelay(source$, { batchMs: 0 }).messages$().pipe(toArray()));
+    expect(messages.map(({ type }) => type)).toEqual(['hello', 'connect-again']);
   });
 });
 
@@ -112,14 +159,25 @@ describe('createRelay: batches', () => {
     const { clock, source, join } = virtualRelay({ batchMs: 20 });
     const [one, two] = [join(), join()];
     for (let ms = 1; ms <= 100; ms += 1) {
-      source.frames(ms);
+      source.frames(...range(ms * 10 - 9, ms * 10));
       clock.pass(1);
-      expect(one.payloads.length).toBeGreaterThanOrEqual(ms - 20);
+      expect(one.payloads.length).toBeGreaterThanOrEqual((ms - 20) * 10);
     }
     clock.pass(20);
-    expect(one.payloads).toEqual(range(1, 100).map(String));
+    expect(one.payloads).toEqual(range(1, 1_000).map(String));
     expect(one.batches.length).toBeLessThanOrEqual(6);
     for (const [n, message] of one.batches.entries()) expect(two.batches[n]).toBe(message);
+  });
+
+  it('sends the events of one turn together when batchMs is 0', () => {
+    const { clock, source, join } = virtualRelay({ batchMs: 0 });
+    const client = join();
+    source.frames('a', 'b');
+    clock.pass(0);
+    source.frames('c');
+    clock.pass(0);
+    expect(client.batches.length).toBe(2);
+    expect(client.payloads).toEqual(['a', 'b', 'c']);
   });
 
   it('creates no timer for each event of a slow feed', () => {
@@ -149,6 +207,31 @@ describe('createRelay: batches', () => {
 });
 
 describe('createRelay: slow clients', () => {
+  it('receive one gap with the number of frames; other clients receive every frame', () => {
+    const { clock, source, reports, relay, join } = virtualRelay({ capacity: 50 });
+    const response = new Response();
+    const slow = join({ response });
+    const fast = join({ response: new Response() });
+    response.writableNeedDrain = true;
+    for (const n of range(1, 200)) {
+      source.frames(n);
+      clock.pass(16);
+    }
+    expect(fast.payloads).toEqual(range(1, 200).map(String));
+    expect(slow.types).toEqual(['hello']);
+    response.drain();
+    expect(slow.events.map(({ type }) => type).slice(0, 3)).toEqual(['opened', 'gap', 'frame']);
+    expect(slow.events[1]).toMatchObject({ missed: 150, failure: { code: 'relay-behind' } });
+    expect(slow.payloads).toEqual(range(151, 200).map(String));
+    expect(reports.filter(({ type }) => type === 'client-behind')).toEqual([
+      { type: 'client-behind', at: clock.now, client: 1, missed: 150 },
+    ]);
+    expect(relay.status().clients).toEqual([
+      { client: 1, since: 1_000_000, sent: 50, missed: 150 },
+      { client: 2, since: 1_000_000, sent: 200, missed: 0 },
+    ]);
+  });
+
   it('receive at most one batch while their response is full, and the next one after it has drained', () => {
     const { clock, source, join } = virtualRelay();
     const response = new Response();
@@ -275,16 +358,21 @@ describe('createRelay: a quiet feed', () => {
 
 describe('createRelay: the limit', () => {
   it('refuses further clients and reports it; a slot is free again when a client leaves', () => {
-    const { relay, reports, join } = virtualRelay({ maxClients: 2 });
+    const { clock, relay, source, reports, join } = virtualRelay({ maxClients: 2 });
     const [one, , three] = [join(), join(), join()];
     expect(three.error).toBeInstanceOf(RelayFullError);
     expect((three.error as Error).message).toBe('There are 2 clients. Retry later.');
     one.leave();
     expect(join().error).toBeUndefined();
-    expect(reports.map(({ type }) => type)).toEqual([
-      ...['client-joined', 'client-joined', 'client-refused', 'client-left', 'client-joined'],
+    expect(reports.map((event) => [event.type, 'client' in event ? event.client : 0])).toEqual([
+      ['client-joined', 1],
+      ['client-joined', 2],
+      ['client-refused', 0],
+      ['client-left', 1],
+      ['client-joined', 3],
     ]);
     expect(relay.status().clients.map(({ client }) => client)).toEqual([2, 3]);
+    expect([source.subscriptions, clock.now]).toEqual([1, 1_000_000]);
   });
 });
 
@@ -297,14 +385,13 @@ describe('createRelay: status and events', () => {
     first.leave();
     join({ lastEventId: first.lastEventId }).leave();
     join({ lastEventId: `${first.lastEventId.split('.')[0]}.1.1.5` }).leave();
-    const at = clock.now;
     expect(reports.slice(1)).toEqual([
-      { type: 'client-behind', at, client: 1, missed: 2 },
-      { type: 'client-left', at, client: 1, sent: 2, missed: 2 },
-      { type: 'client-joined', at, client: 2, joined: 'resumed' },
-      { type: 'client-left', at, client: 2, sent: 0, missed: 0 },
-      { type: 'client-joined', at, client: 3, joined: 'behind' },
-      { type: 'client-left', at, client: 3, sent: 2, missed: 1 },
+      { type: 'client-behind', at: clock.now, client: 1, missed: 2 },
+      { type: 'client-left', at: clock.now, client: 1, sent: 2, missed: 2 },
+      { type: 'client-joined', at: clock.now, client: 2, joined: 'resumed' },
+      { type: 'client-left', at: clock.now, client: 2, sent: 0, missed: 0 },
+      { type: 'client-joined', at: clock.now, client: 3, joined: 'behind' },
+      { type: 'client-left', at: clock.now, client: 3, sent: 2, missed: 1 },
     ]);
   });
 
@@ -337,6 +424,13 @@ describe('createRelay: status and events', () => {
       expect(reports).toEqual(['1: 1 sent', '2: 1 sent', '3: 1 sent', 'complete']);
     },
   );
+
+  it('reports nothing about a client that leaves before it is authorized', () => {
+    const { relay, reports } = virtualRelay();
+    const receiver: PendingReceiver = { [admission]: NEVER };
+    new Client(relay, receiver).leave();
+    expect([reports, relay.status().authorizing]).toEqual([[], 0]);
+  });
 });
 
 describe('createRelay: the age of a stream', () => {
@@ -412,14 +506,23 @@ describe('createRelay: a client whose stream is ended twice', () => {
     return { ...virtual, response, slow };
   };
 
-  it.each(['disconnect', 'close'] as const)('receives the rest once, then `relay-closing`: first %s', (first) => {
+  it.each([true, false])('receives `relay-closing` in any order (the close was last: %s)', (isCloseLast) => {
+    const { clock, relay, slow } = startSlow();
+    if (!isCloseLast) relay.close();
+    relay.disconnect('u');
+    clock.pass(400);
+    if (isCloseLast) relay.close();
+    clock.pass(isCloseLast ? 500 : 100);
+    expect([codeOf(slow), slow.isComplete]).toEqual(['relay-closing', true]);
+    expect(slow.types.filter((type) => type === 'connect-again')).toHaveLength(1);
+  });
+
+  it('receives the remaining events once', () => {
     const { relay, response, slow } = startSlow();
-    if (first === 'close') relay.close();
     relay.disconnect('u');
     relay.close();
     response.drain();
-    expect([slow.payloads, codeOf(slow), slow.isComplete]).toEqual([['a', 'b'], 'relay-closing', true]);
-    expect(slow.types.filter((type) => type === 'connect-again')).toHaveLength(1);
+    expect([slow.payloads, slow.types.at(-1), codeOf(slow)]).toEqual([['a', 'b'], 'connect-again', 'relay-closing']);
   });
 
   it('does not get more time when its session is ended again', () => {
@@ -447,15 +550,28 @@ describe('createRelay: close', () => {
     expect([source.active, isOver]).toEqual([0, false]);
     // The client that isn't reading.
     clock.pass(500);
-    expect(clients.map(({ types, isComplete }) => [...types, isComplete])).toEqual([
-      ['hello', 'events', 'connect-again', true],
-      ['hello', 'events', 'connect-again', true],
-      ['hello', 'connect-again', true],
+    expect(clients.map(({ isComplete }) => isComplete)).toEqual([true, true, true]);
+    expect(clients.map(({ types }) => types)).toEqual([
+      ['hello', 'events', 'connect-again'],
+      ['hello', 'events', 'connect-again'],
+      ['hello', 'connect-again'],
     ]);
-    expect([relay.status().clients, isOver, response.listenerCount('drain')]).toEqual([[], true, 0]);
+    expect([source.active, relay.status().clients, isOver]).toEqual([0, [], true]);
     expect(reports.filter(({ type }) => type === 'client-left')).toHaveLength(3);
-    expect([join().error, source.subscriptions]).toEqual([expect.any(RelayFullError), 1]);
+    expect(response.listenerCount('drain')).toBe(0);
+    expect(join().error).toBeInstanceOf(RelayFullError);
+    expect(source.subscriptions).toBe(1);
     relay.close();
+    clock.pass(1e6);
+    expect(clock.scheduler.actions).toEqual([]);
+  });
+
+  it('ends a source without clients, and leaves no timer', () => {
+    const { clock, relay, source, join } = virtualRelay();
+    join().leave();
+    expect(source.active).toBe(1);
+    relay.close();
+    expect(source.active).toBe(0);
     clock.pass(1e6);
     expect(clock.scheduler.actions).toEqual([]);
   });
@@ -470,13 +586,16 @@ describe('createRelay: close', () => {
 
 describe('createRelay', () => {
   it.each<[string, unknown]>([
-    ...[0, 1.5, NaN, Infinity, '5', null].map((value): [string, unknown] => ['capacity', value]),
-    ...['capacityBytes', 'maxReplayBytes', 'maxClients', 'maxClientsPerUser', 'maxTopics'].map(
-      (name): [string, unknown] => [name, 1.5],
-    ),
-    ...['batchMs', 'lingerMs'].map((name): [string, unknown] => [name, -1]),
-    ...['heartbeatMs', 'maxAgeMs'].map((name): [string, unknown] => [name, 0]),
-    ['cluster', {}],
+    ...[0, -1, 1.5, NaN, Infinity, '5', null].map((value): [string, unknown] => ['capacity', value]),
+    ...[0, -1, 1.5, '5'].map((value): [string, unknown] => ['capacityBytes', value]),
+    ...[0, -1, 1.5, Infinity, '5'].map((value): [string, unknown] => ['maxReplayBytes', value]),
+    ...[-1, NaN, '5'].map((value): [string, unknown] => ['batchMs', value]),
+    ...[0, -1, NaN, '5'].map((value): [string, unknown] => ['heartbeatMs', value]),
+    ...[0, 1.5, '5'].map((value): [string, unknown] => ['maxClients', value]),
+    ...[0, 1.5, '5'].map((value): [string, unknown] => ['maxClientsPerUser', value]),
+    ...[0, -1, NaN, '5'].map((value): [string, unknown] => ['maxAgeMs', value]),
+    ...[0, 1.5, '5'].map((value): [string, unknown] => ['maxTopics', value]),
+    ...[-1, NaN, '5'].map((value): [string, unknown] => ['lingerMs', value]),
     ['scheduler', {}],
     ['batch', 1],
   ])('refuses %s: %p at once, and names the option', (name, value) => {

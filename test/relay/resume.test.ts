@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { NEVER, type SchedulerLike } from 'rxjs';
-import type { RelayedEvent } from '../../src/protocol/event.js';
+import type { LifecycleEvent, RelayedEvent } from '../../src/protocol/event.js';
 import { createTradeFeedError } from '../../src/protocol/failures/classify.js';
 import { RelayClient } from '../../src/relay/relay-client.js';
 import { type RelayMessage, sseText } from '../../src/relay/relay-message.js';
@@ -100,6 +100,23 @@ describe('a client of a run', () => {
     expect(eventsOf(replica.join().next())).toEqual([opened(begin + 5)]);
   });
 
+  it.each<[string, readonly LifecycleEvent[]]>([
+    ['waits', [disconnected(begin), reconnecting(begin, 50)]],
+    [
+      'has failed twice',
+      [disconnected(begin), reconnecting(begin, 50), disconnected(begin + 60), reconnecting(begin + 60, 90, 2)],
+    ],
+  ])('receives the state of a feed that %s', (_what, events) => {
+    const received = eventsOf(
+      new Replica()
+        .take(opened(begin), ...events)
+        .join()
+        .next(),
+    );
+    expect(received.at(-1)).toEqual(JSON.parse(JSON.stringify(events.at(-1))));
+    expect(received[0]).toMatchObject({ type: 'disconnected', at: begin });
+  });
+
   it.each([
     [3, 1e8, range(7, 9)],
     [100, 1e8, range(1, 9)],
@@ -172,6 +189,36 @@ describe('a client of a run', () => {
     }
   });
 
+  it('receives its gap on the next connection when this one is lost after `hello`', () => {
+    const replica = new Replica({ capacity: 10 }).frames(1, 20);
+    const [hello, gap] = replica.join(replica.id(2)).next();
+    expect(hello).toMatchObject({ type: 'hello', id: replica.id(2) });
+    expect(replica.eventsFor(hello!.id)[1]).toMatchObject({ type: 'gap', missed: 8 });
+    // After the gap the position is a new one.
+    expect(replica.eventsFor(gap!.id)[1]).toMatchObject({ type: 'frame' });
+  });
+
+  it('receives one gap with the number of frames when it falls out of the log, and the new state of the feed', () => {
+    const replica = new Replica({ capacity: 10 });
+    const { client, behind, next } = replica.join();
+    next();
+    replica.frames(1, 4);
+    next();
+    replica.frames(5, 30);
+    const received = eventsOf(next());
+    expect(received[0]).toMatchObject({ type: 'gap', from: begin + 4, to: begin + 20, missed: 16 });
+    expect(numbersOf(received)).toEqual(range(21, 30));
+    replica.take(disconnected(begin + 40), opened(begin + 50, 2), gapOf(begin + 40, begin + 50)).frames(51, 70);
+    expect(eventsOf(next()).slice(0, 2)).toEqual([
+      opened(begin + 60, 2),
+      expect.objectContaining({ type: 'gap', from: begin + 30, to: begin + 60, missed: 10 }),
+    ]);
+    replica.take(...range(71, 80).map((n) => reconnecting(begin + n, 1)));
+    replica.take(disconnected(begin + 90));
+    expect(typesOf(eventsOf(next())).slice(0, 3)).toEqual(['gap', 'reconnecting', 'reconnecting']);
+    expect([client.sent, client.missed, behind]).toEqual([24, 26, [16, 26, 26]]);
+  });
+
   it('is reported as behind once, until it has caught up', () => {
     const replica = new Replica({ capacity: 2 });
     const { behind, next } = replica.join();
@@ -191,6 +238,18 @@ describe('a client of a run', () => {
     expect(behind).toHaveLength(2);
   });
 
+  it('stops while the response is full, and continues after that', () => {
+    const replica = new Replica();
+    const { next } = replica.join();
+    expect(next(() => true).map(({ type }) => type)).toEqual(['hello']);
+    replica.frames(1, 300);
+    for (const n of range(301, 310)) replica.take(frame(String(n).padEnd(30_000), begin + n));
+    let calls = 0;
+    const some = next(() => (calls += 1) > 2);
+    expect(some).toHaveLength(2);
+    expect(numbersOf(eventsOf([...some, ...next()]))).toEqual(range(1, 310));
+  });
+
   it('receives `stopped` as `disconnected`, with the same time and the public failure', () => {
     const failure = createTradeFeedError({ stage: 'ticket', status: 401, cause: new Error('secret') });
     const replica = new Replica().take(opened(begin), { type: 'stopped', at: begin + 8, failure });
@@ -203,6 +262,7 @@ describe('a client of a run', () => {
 describe('a client of another relay, before the feed was open,', () => {
   const id = `otherrun.15.15.${begin - 100}`;
   const requested = { type: 'ticket-requested', at: begin + 10, feed: 'market' } as const;
+  const failed = disconnected(begin + 20, { stage: 'handshake', code: 'handshake-unreachable', closeCode: undefined });
 
   it('receives a gap that ends with `opened` and follows it', () => {
     const replica = new Replica();
@@ -223,8 +283,18 @@ describe('a client of another relay, before the feed was open,', () => {
     const replica = new Replica().take(requested);
     const [hello, first] = replica.join(id).next();
     expect([hello!.id, first!.id]).toEqual([id, `-.0.0.${begin + 9}.${begin - 100}`]);
-    replica.take(disconnected(begin + 20), reconnecting(begin + 20, 50), opened(begin + 200));
-    expect(typesOf(replica.eventsFor(first!.id)).slice(-2)).toEqual(['opened', 'gap']);
+    replica.take(failed, reconnecting(begin + 20, 50), opened(begin + 200));
+    expect(typesOf(replica.eventsFor(first!.id))).toEqual([
+      ...['ticket-requested', 'disconnected', 'reconnecting', 'opened', 'gap'],
+    ]);
+  });
+
+  it('receives the gap before the first frame of a source without lifecycle events', () => {
+    const replica = new Replica();
+    const { next } = replica.join(id);
+    next();
+    replica.frames(1, 2);
+    expect(typesOf(eventsOf(next()))).toEqual(['gap', 'frame', 'frame']);
   });
 });
 
@@ -278,6 +348,17 @@ describe('a client of another relay', () => {
     ]);
   });
 
+  it('receives the state of a relay that lags after the gap for its frames, if the feed has connected again', () => {
+    const replica = new Replica().take(opened(begin), ...framesOf(range(1, 5)));
+    const { read } = replica.join(elsewhere(begin + 8));
+    read();
+    replica.take(frame(6, begin + 6), disconnected(begin + 6), reconnecting(begin + 6, 1), opened(begin + 7, 2));
+    expect(read().flatMap(eventsIn)).toEqual([
+      opened(begin + 9, 2),
+      expect.objectContaining({ type: 'gap', from: begin + 6, to: begin + 9 }),
+    ]);
+  });
+
   it.each([
     ['a minute', begin + 60_000],
     ['thousands of years', 9_000_000_000_000_000],
@@ -317,6 +398,26 @@ describe('maxReplayBytes', () => {
       .read()
       .filter(isBatch)
       .reduce((sum, message) => sum + Buffer.byteLength(sseText(message)), 0);
+
+  it('limits the replay for a returning client: older events become a gap with the number of frames', () => {
+    const replica = new Replica({ maxReplayBytes: 1_000 }).take(opened(begin), ...lines(200));
+    const received = replica.eventsFor(`${replica.run.epoch}.51.50.${begin + 50}`);
+    const numbers = numbersOf(received);
+    expect(numbers).toEqual(range(numbers[0]!, 200));
+    expect(numbers.length).toBeGreaterThan(5);
+    expect(received[1]).toMatchObject({
+      type: 'gap',
+      from: begin + 50,
+      to: begin + numbers[0]! - 1,
+      missed: numbers[0]! - 51,
+    });
+  });
+
+  it('counts UTF-8 bytes, and skips an event that is larger', () => {
+    const wide = new Replica({ maxReplayBytes: 1_000 }).take(opened(begin), frame('漢'.repeat(400), begin + 1));
+    expect(numbersOf(wide.eventsFor(elsewhere(begin - 1)))).toEqual([]);
+    expect(typesOf(wide.eventsFor(elsewhere(begin - 1)))).toEqual(['opened', 'gap']);
+  });
 
   it('limits the replay for any `Last-Event-ID`', () => {
     const replica = new Replica({ maxReplayBytes: 2_000 }).take(opened(begin), ...lines(500));
@@ -365,56 +466,43 @@ const timeline = fc
     });
   });
 
-const worlds = fc.record({
-  source: timeline,
-  /** Another feed for the second relay: its numbers begin with 1000. */
-  other: fc.option(
-    timeline.map((events) =>
-      events.map((each): RelayedEvent => (each.type === 'frame' ? frame(`1000${each.text()}`, each.receivedAt) : each)),
-    ),
-    { freq: 1, nil: undefined },
-  ),
-  /** How far the clock of each relay is ahead, in ms. */
-  clocks: fc.tuple(fc.integer({ min: -5_000, max: 5_000 }), fc.integer({ min: -5_000, max: 5_000 })),
-  capacity: fc.constantFrom(3, 20, 10_000, 10_000),
-});
-
-const inOrder = (times: readonly number[]): void => expect(times).toEqual(times.toSorted((a, b) => a - b));
+const clocks = fc.tuple(fc.integer({ min: -5_000, max: 5_000 }), fc.integer({ min: -5_000, max: 5_000 }));
 
 describe('a page that switches between relays', () => {
-  /** Switches a page between two relays, and returns all messages with events. */
+  /** Switches a page between two relays, and returns all messages that it received. */
   const switchBetween = (
-    { source, other = source, clocks, capacity }: typeof worlds extends fc.Arbitrary<infer W> ? W : never,
+    sources: readonly [readonly RelayedEvent[], readonly RelayedEvent[]],
     steps: readonly { events: number; lag: number; to: number | undefined; reads: boolean }[],
-  ): readonly RelayMessage[] => {
-    const sources = [source, other];
-    const replicas = clocks.map((aheadMs) => {
-      const replica = new Replica({ capacity });
-      replica.now += aheadMs;
-      return replica.take(opened(begin));
-    });
-    const feed = (index: number, upTo: number): void => {
-      const [replica, events] = [replicas[index]!, sources[index]!];
-      for (; replica.received < Math.min(upTo, events.length); replica.received += 1) {
-        const event = events[replica.received]!;
+    [one, other]: readonly [number, number],
+  ) => {
+    const replicas = [new Replica(), new Replica()] as const;
+    replicas[0].now += one;
+    replicas[1].now += other;
+    for (const replica of replicas) replica.take(opened(begin));
+    let emitted = 0;
+    const feed = (index: 0 | 1, upTo: number): void => {
+      const replica = replicas[index];
+      for (; replica.received < Math.min(upTo, sources[index].length); replica.received += 1) {
+        const event = sources[index][replica.received]!;
         const time = event.type === 'frame' ? event.receivedAt : event.type === 'gap' ? event.to : event.at;
-        replica.now = time + clocks[index]!;
+        replica.now = time + (index === 0 ? one : other);
         replica.take(event);
       }
     };
-    let emitted = 0;
-    let page = replicas[0]!.join();
+    let page = replicas[0].join();
     const first = page.read();
     const messages = [...first];
     for (const { events, lag, to, reads } of [...steps, { events: 200, lag: 0, to: undefined, reads: true }]) {
       emitted += events;
       feed(0, emitted);
       feed(1, emitted - lag);
-      if (to !== undefined) page = replicas[to]!.join(messages.at(-1)!.id);
+      if (to !== undefined) page = replicas[to === 0 ? 0 : 1].join(messages.at(-1)!.id);
       if (reads) messages.push(...page.read());
     }
-    return messages.slice(first.length).filter(isBatch);
+    return messages.slice(first.length).filter(({ type }) => type === undefined);
   };
+
+  const inOrder = (times: readonly number[]): void => expect(times).toEqual(times.toSorted((a, b) => a - b));
 
   it('receives no late frame twice when it returns to a relay twice within the same ms', () => {
     const same = range(1, 3).map((n) => frame(n, begin + 1));
@@ -431,24 +519,23 @@ describe('a page that switches between relays', () => {
 
   it('receives each frame once, times never decrease, and a gap covers each missing frame and each change of the source', () => {
     fc.assert(
-      fc.property(worlds, moves, (world, steps) => {
-        const messages = switchBetween(world, steps);
-        const received = messages.flatMap(eventsIn);
+      fc.property(timeline, fc.option(timeline, { freq: 1 }), moves, clocks, (source, two, steps, differences) => {
+        const other = two?.map((each) => (each.type === 'frame' ? frame(`1000${each.text()}`, each.receivedAt) : each));
+        const received = switchBetween([source, other ?? source], steps, differences).flatMap(eventsIn);
         const numbers = numbersOf(received);
         expect(new Set(numbers).size).toBe(numbers.length);
         inOrder(received.map(timeIn));
-        inOrder(messages.flatMap((message) => (watermarkIn(message) as number | undefined) ?? []));
         // Frames of two sources always have a gap between them.
         const order = received.flatMap((event) =>
           event.type === 'gap' ? '|' : numbersOf([event]).map((n) => (n < 1e4 ? 'a' : 'b')),
         );
         expect(order.join('')).not.toMatch(/ab|ba/);
-        if (world.other !== undefined) return;
+        if (other !== undefined) return;
         inOrder(numbers);
         const gaps = received.filter(({ type }) => type === 'gap') as unknown as { from: number; to: number }[];
         // A lagging relay will still send the frames after the last one.
         const last = timeIn(received.at(-1)!);
-        const lost = world.source
+        const lost = source
           .filter(isFrame)
           .filter((each) => each.receivedAt <= last && !numbers.includes(Number(each.text())));
         expect(lost.filter(({ receivedAt: at }) => !gaps.some(({ from, to }) => from <= at && at <= to))).toEqual([]);
@@ -457,24 +544,42 @@ describe('a page that switches between relays', () => {
     );
   });
 
-  it('receives times that never decrease when it falls out of the log of a late relay', () => {
+  it('receives watermarks that never decrease from a late relay, and no event before one', () => {
+    const replica = new Replica().take(opened(begin), ...framesOf(range(1, 3)));
+    const { read } = replica.join(elsewhere(begin + 9));
+    const messages = read();
+    replica.take(...framesOf(range(4, 6)));
+    messages.push(...read());
+    const marks = messages.filter(isBatch).map(watermarkIn);
+    expect(marks.every((at) => (at as number) >= begin + 9)).toBe(true);
+  });
+
+  it.each<[string, readonly RelayedEvent[]]>([
+    ['the feed is open all the time', framesOf(range(1_100, 1_105))],
+    [
+      'the feed was down in between',
+      [
+        ...framesOf([1, 2]),
+        disconnected(begin + 1_050),
+        reconnecting(begin + 1_050, 1),
+        opened(begin + 1_100, 2),
+        ...framesOf([1_101, 1_102]),
+      ],
+    ],
+  ])('receives times that never decrease when it falls out of the log of a late relay: %s', (_how, events) => {
     const replica = new Replica({ capacity: 3 }).take(opened(begin));
     const { read, client } = replica.join(elsewhere(begin + 3_000));
     const messages = read();
-    replica.take(
-      ...framesOf([1, 2]),
-      disconnected(begin + 1_050),
-      opened(begin + 1_100, 2),
-      ...framesOf([1_101, 1_102]),
-    );
+    replica.take(...events);
     messages.push(...read());
     expect(client.missed).toBeGreaterThan(0);
     replica.take(...framesOf(range(2_998, 3_002)));
     messages.push(...read());
     const batches = messages.filter(isBatch);
     const received = batches.flatMap(eventsIn);
-    inOrder([begin + 3_000, ...received.map(timeIn)]);
+    inOrder(received.map(timeIn));
     inOrder(batches.map((message) => watermarkIn(message) as number));
+    expect(received.map(timeIn).every((at) => at >= begin + 3_000)).toBe(true);
     expect(numbersOf(received)).toEqual([3_001, 3_002]);
     // One at the start, and one each time the client falls out of the log.
     expect(typesOf(received).filter((type) => type === 'gap')).toHaveLength(3);

@@ -15,6 +15,7 @@ import {
   throwError,
 } from 'rxjs';
 import { conflate } from '../../src/operators/conflate.js';
+import { connectionStatus } from '../../src/operators/connection-status.js';
 import { decodeWith } from '../../src/operators/decode-with.js';
 import { frames } from '../../src/operators/frames.js';
 import { Conflated, Decoded } from '../../src/operators/items/item.js';
@@ -26,7 +27,7 @@ import { copyFailure } from '../../src/protocol/failures/trade-feed-error.js';
 import type { RelayOptions, RelayReceiver, RelayTopic } from '../../src/relay/index.js';
 import { publicJson } from '../../src/relay/public-json.js';
 import { disconnected, gapOf, opened, reconnecting, requested, stopped } from '../operators/stream.js';
-import { type Client, frame, range, virtualRelay, watermarkIn, type WireEvent } from './support.js';
+import { type Client, frame, range, Response, virtualRelay, watermarkIn, type WireEvent } from './support.js';
 
 const begin = 1_000_000;
 const Numbered = t.type({ n: t.number });
@@ -137,6 +138,13 @@ describe('a topic', () => {
     expect(typesOf(client)).toEqual(['disconnected', 'reconnecting', 'opened', 'frame']);
   });
 
+  it('emits `opened` before the first frame of a source without lifecycle events', () => {
+    const { of: join, emit } = start();
+    const client = join(decodeWith(Numbered));
+    emit(json(1), json(2));
+    expect(typesOf(client)).toEqual(['opened', 'value', 'value']);
+  });
+
   it('resumes for a returning client, and treats the id of another topic like that of another relay', () => {
     const { of: join, join: joinAll, emit } = start();
     const whole = joinAll();
@@ -156,14 +164,28 @@ describe('a topic', () => {
 
   it('counts missed values for a slow client', () => {
     const { of: join, emit } = start({ capacity: 2 });
+    const client = join(decodeWith(Numbered));
+    emit(opened(begin), json(1));
+    client.leave();
+    emit(...range(2, 9).map((n) => json(n)));
+    const back = join(decodeWith(Numbered), { lastEventId: client.lastEventId });
+    expect(back.events).not.toContainEqual(expect.objectContaining({ type: 'value' }));
     const select = decodeWith(Numbered);
     const first = join(select);
-    emit(opened(begin), json(10));
+    emit(json(10));
     first.leave();
     emit(...range(11, 15).map((n) => json(n)));
     const again = join(select, { lastEventId: first.lastEventId });
     expect(again.events.find(({ type }) => type === 'gap')).toMatchObject({ missed: 3 });
     expect(valuesOf(again)).toEqual([{ n: 14 }, { n: 15 }]);
+  });
+
+  it('completes with its operator, and other topics continue', () => {
+    const { of: join, join: joinAll, emit } = start();
+    const [first, whole] = [join((events$) => events$.pipe(frames(), take(1))), joinAll()];
+    emit(opened(begin), frame(1, begin + 1), frame(2, begin + 2));
+    expect([first.types.at(-1), first.isComplete, first.payloads]).toEqual(['complete', true, ['1']]);
+    expect([whole.isComplete, whole.payloads.length]).toEqual([false, 2]);
   });
 });
 
@@ -192,19 +214,33 @@ describe('a topic of values', () => {
 
   it('sends windows with the time of their end, and with their gaps', () => {
     const { of: join, emit, clock } = start();
-    const options = { lengthMs: 1_000, scheduler: clock.scheduler, seed: () => 0 };
-    const client = join((events$) =>
-      events$.pipe(decodeWith(Numbered), tumblingWindow({ ...options, add: (sum, { value }) => sum + value.n })),
-    );
+    const select: RelayTopic = (events$) =>
+      events$.pipe(
+        decodeWith(Numbered),
+        tumblingWindow({
+          lengthMs: 1_000,
+          scheduler: clock.scheduler,
+          seed: () => 0,
+          add: (sum, { value }) => sum + value.n,
+        }),
+      );
+    const client = join(select);
     emit(opened(begin), json(1), json(2), disconnected(begin + 500), reconnecting(begin + 500, 1));
     emit(opened(begin + 700, 2), gapOf(begin + 500, begin + 700), json(3, begin + 1_200));
     clock.pass(1_000);
-    const gap = { type: 'gap', from: begin + 500, to: begin + 700 };
-    const first = { type: 'window', start: begin, end: begin + 1_000, value: 3, complete: false, gaps: [gap] };
-    expect(client.events.filter(({ type }) => type === 'value')).toMatchObject([
-      { at: begin + 1_000, value: first },
-      { at: begin + 2_000, value: { value: 3, complete: true, gaps: [] } },
+    const windows = client.events.filter(({ type }) => type === 'value');
+    expect(windows).toEqual([
+      expect.objectContaining({
+        at: begin + 1_000,
+        value: expect.objectContaining({ type: 'window', start: begin, end: begin + 1_000, value: 3, complete: false }),
+      }),
+      expect.objectContaining({
+        at: begin + 2_000,
+        value: expect.objectContaining({ value: 3, complete: true, gaps: [] }),
+      }),
     ]);
+    const [{ gaps }] = valuesOf(client) as [{ gaps: WireEvent[] }];
+    expect(gaps).toEqual([expect.objectContaining({ type: 'gap', from: begin + 500, to: begin + 700 })]);
     inOrder(client.events.map(timeIn));
   });
 
@@ -216,6 +252,29 @@ describe('a topic of values', () => {
     clock.pass(0);
     expect(client.events.at(-1)).toMatchObject({ type: 'value', at: begin + 50 });
     expect((valuesOf(client)[0] as { frames: WireEvent[] }).frames).toMatchObject([{ data: 'a' }, { data: 'b' }]);
+  });
+
+  it('keeps times in order when the operator delays', () => {
+    const { of: join, emit, clock } = start();
+    const clients = [
+      join((events$) => events$.pipe(frames(), delay(100, clock.scheduler))),
+      join((events$) => events$.pipe(decodeWith(Numbered), frames(), delay(100, clock.scheduler))),
+    ];
+    emit(
+      opened(begin),
+      json(10),
+      json(20),
+      disconnected(begin + 50),
+      reconnecting(begin + 50, 1),
+      opened(begin + 60, 2),
+    );
+    emit(json(61), json(400));
+    clock.pass(300);
+    for (const client of clients) {
+      expect(client.events).toHaveLength(8);
+      inOrder(client.events.map(timeIn));
+      inOrder(marksOf(client));
+    }
   });
 
   it('never goes back behind a watermark that the operator has forwarded', () => {
@@ -238,6 +297,25 @@ describe('a topic of values', () => {
     const { at, value } = client.events.at(-1)!;
     expect(value).toBe('a');
     expect(at).toBeGreaterThanOrEqual(mark);
+  });
+
+  it('sends a status unchanged, with the failure as an object', () => {
+    const { of: join, emit } = start();
+    const client = join((events$) => events$.pipe(connectionStatus()));
+    emit(opened(begin), disconnected(begin + 5), reconnecting(begin + 5, 9));
+    expect(valuesOf(client)).toMatchObject([
+      { state: 'live' },
+      { state: 'reconnecting', failure: { code: 'connection-lost' } },
+    ]);
+  });
+
+  it('sends watermarks on a quiet feed if the operator forwards them, so that clients close their windows', () => {
+    const { of: join, emit, clock } = start();
+    const client = join(decodeWith(Numbered));
+    emit(opened(begin), json(1));
+    clock.pass(2_000);
+    expect(marksOf(client).at(-1)).toBeGreaterThanOrEqual(begin + 1_700);
+    inOrder(marksOf(client));
   });
 });
 
@@ -287,6 +365,13 @@ describe('an output before the first event', () => {
     expect(valuesOf(client).slice(0, 3)).toEqual(['at once', 'and more', 'watermark']);
   });
 
+  it('is kept if it is among the newest 1,000', () => {
+    const { of: join, emit } = start();
+    const client = join((events$) => events$.pipe(frames(), startWith(...range(1, 1_003))));
+    emit(opened(begin));
+    expect(valuesOf(client)).toEqual(range(4, 1_003));
+  });
+
   it('has the time of the clock when the operator completes before the first event', () => {
     const { of: join, clock } = start();
     const client = join(() => numbers(1, 2));
@@ -310,9 +395,14 @@ describe('a value that looks like an event', () => {
   const failure = { code: 'connection-lost', endedAt: 1 };
   const payloads = [
     { type: 'opened', at: 1, market: 'NYSE' },
+    { type: 'opened', at: 9e15 },
+    { type: 'watermark', at: 1 },
     { type: 'watermark', at: 9e15 },
+    { type: 'ticket-requested', at: 9e15 },
+    { type: 'ticket-issued', at: 9e15 },
     { type: 'reconnecting', at: 9e15 },
     { type: 'disconnected', at: 9e15, failure },
+    { type: 'stopped', at: 9e15, failure },
     { type: 'gap', from: 1, to: 9e15, failure },
     { type: 'frame', receivedAt: 9e15, feed: 'market', data: 'x', connection: 1, isBinary: false },
     { type: 'value', at: 9e15, value: 1 },
@@ -321,6 +411,7 @@ describe('a value that looks like an event', () => {
     { type: 'window', start: 1, end: 1, gaps: [] },
     { _tag: 'Left', left: { receivedAt: 'text' } },
     { _tag: 'Left', left: { receivedAt: 9e15 } },
+    { _tag: 'Left', left: null },
   ];
 
   it.each(payloads.map((payload) => [JSON.stringify(payload), payload]))(
@@ -362,7 +453,7 @@ describe('a topic that fails', () => {
     ['a cycle', map(() => cyclic)],
     ['undefined', map(() => undefined)],
   ])('by %s stops this topic alone', (_what, topic) => {
-    const { of: join, join: joinAll, emit, reports, source } = start();
+    const { of: join, join: joinAll, emit, reports, source, clock } = start({ lingerMs: 1_000 });
     const whole = joinAll();
     const client = join(topic);
     emit(opened(begin), frame('a', begin + 1));
@@ -375,7 +466,13 @@ describe('a topic that fails', () => {
     ]);
     emit(frame('b', begin + 2));
     expect([whole.payloads, whole.isComplete, source.subscriptions]).toEqual([['a', 'b'], false, 1]);
-    expect(join(topic).types.at(-1)).toBe('connect-again');
+    // A client that joins within `lingerMs` receives the same end. After that the operator runs again.
+    const soon = join(topic);
+    expect([soon.types.at(-1), typesOf(soon).includes('opened')]).toEqual(['connect-again', false]);
+    clock.pass(1_000);
+    join(topic);
+    emit(frame('c', begin + 2_000));
+    expect(reports.filter(({ type }) => type === 'topic-stopped')).toHaveLength(2);
   });
 
   it('runs again lingerMs after its end, even if clients keep joining', () => {
@@ -435,6 +532,17 @@ describe('maxTopics', () => {
     clock.pass(1_000);
     expect(join(topics[2]!).error).toBeUndefined();
   });
+
+  it('counts a topic once that runs again while a client still reads its ended run', () => {
+    const { of: join, relay, source, emit } = start({ maxTopics: 1 });
+    const response = new Response();
+    const slow = join(isEven, { response });
+    response.writableNeedDrain = true;
+    emit(opened(begin));
+    source.subject.complete();
+    relay.restart();
+    expect([slow.isComplete, join(isEven).error, relay.status().topics]).toEqual([false, undefined, 1]);
+  });
 });
 
 describe('public JSON', () => {
@@ -468,7 +576,9 @@ describe('public JSON', () => {
 
   /** Where in a value an object can be, and the expected JSON. */
   const places: readonly (readonly [string, (value: unknown) => unknown, (json: unknown) => unknown])[] = [
+    ['alone', (value) => value, (json) => json],
     ['in an object', (value) => ({ deep: [value] }), (json) => ({ deep: [json] })],
+    ['in a Decoded', decoded, (json) => json],
     ['in a Decoded in a Decoded', (value) => decoded(decoded(value)), (json) => json],
     ['in an object in a Decoded', (value) => decoded({ deep: [value] }), (json) => ({ deep: [json] })],
     [
@@ -476,50 +586,58 @@ describe('public JSON', () => {
       (value) => new Conflated('k', decoded(value), 2),
       (json) => ({ key: 'k', value: json, count: 2 }),
     ],
+    ['in the result of a toJSON', (value) => new WithJson({ deep: value }), (json) => ({ deep: json })],
+    ['as the result of a toJSON', (value) => new WithJson(decoded(value)), (json) => json],
     ['as the result of a toJSON in a Decoded', (value) => decoded(new WithJson([decoded(value)])), (json) => [json]],
   ];
-  const objects: readonly (readonly [string, () => unknown, unknown])[] = [
-    ['a plain object', () => ({ n: 1, none: undefined, list: [null, 'x'] }), { n: 1, list: [null, 'x'] }],
-    ['an object with toJSON', () => new WithJson('price 1.5'), 'price 1.5'],
-    ['a Date', () => new Date(0), '1970-01-01T00:00:00.000Z'],
-    ['a frame', () => frame('a', 7), line],
-    ['a Decoded', () => decoded({ n: 1 }), { n: 1 }],
-    ['a Conflated', () => new Conflated('k', frame('a', 7), 3), { key: 'k', value: line, count: 3 }],
-    ['a failure', () => failure, JSON.parse(JSON.stringify(failure.toPublic()))],
-    ['the failure of a toJSON', () => new WithJson(failure), JSON.parse(JSON.stringify(failure.toPublic()))],
-  ];
 
-  it.each(objects)('of %s has only its public fields, wherever it is', (_what, make, json) => {
-    expect(JSON.parse(publicJson(make()))).toEqual(json);
-    for (const [where, put, expected] of places) {
-      const text = publicJson(put(make()));
-      expect([where, JSON.parse(text)]).toEqual([where, expected(json)]);
+  describe.each(places)('publicJson of a value %s', (_where, put, expected) => {
+    it.each<[string, () => unknown, unknown]>([
+      ['a plain object', () => ({ n: 1, none: undefined, list: [null, 'x'] }), { n: 1, list: [null, 'x'] }],
+      ['an object with toJSON', () => new WithJson('price 1.5'), 'price 1.5'],
+      ['a Date', () => new Date(0), '1970-01-01T00:00:00.000Z'],
+      ['a frame', () => frame('a', 7), line],
+      ['a Decoded', () => decoded({ n: 1 }), { n: 1 }],
+      ['a Conflated', () => new Conflated('k', frame('a', 7), 3), { key: 'k', value: line, count: 3 }],
+    ])('writes %s', (_what, make, json) => {
+      expect(JSON.parse(publicJson(put(make())))).toEqual(expected(json));
+    });
+
+    it.each([
+      ['a failure', failure],
+      ['a failure that a toJSON returns', new WithJson(failure)],
+    ])('writes %s with its public text only', (_what, value) => {
+      const text = publicJson(put(value));
       expect(text).not.toContain(mark);
-    }
+      expect(JSON.parse(text)).toEqual(expected(JSON.parse(JSON.stringify(failure.toPublic()))));
+      expect(text).toContain(JSON.stringify(failure.toPublic().message));
+    });
   });
 
-  it('calls toJSON once, with its key', () => {
-    const keys: unknown[] = [];
-    const shown = { toJSON: (key: unknown) => keys.push(key) };
-    publicJson({ a: shown, b: decoded(shown), c: [shown] });
-    expect(keys).toEqual(['a', 'b', '0']);
-  });
+  describe('publicJson', () => {
+    it('calls toJSON once, with its key', () => {
+      const keys: unknown[] = [];
+      const shown = { toJSON: (key: unknown) => keys.push(key) };
+      publicJson({ a: shown, b: decoded(shown), c: [shown] });
+      expect(keys).toEqual(['a', 'b', '0']);
+    });
 
-  it('does not call the toJSON of the result of a toJSON, like JSON.stringify', () => {
-    const inner = new WithJson('inner');
-    const value = { toJSON: () => inner };
-    expect(publicJson(value)).toBe(JSON.stringify(value));
-    expect(publicJson(decoded(value))).toBe(JSON.stringify(value));
-    expect(inner.calls).toBe(0);
-  });
+    it('does not call the toJSON of the result of a toJSON, like JSON.stringify', () => {
+      const inner = new WithJson('inner');
+      const value = { toJSON: () => inner };
+      expect(publicJson(value)).toBe(JSON.stringify(value));
+      expect(publicJson(decoded(value))).toBe(JSON.stringify(value));
+      expect(inner.calls).toBe(0);
+    });
 
-  it.each([
-    ['undefined', undefined],
-    ['a Decoded of undefined', decoded(undefined)],
-    ['a toJSON of undefined', new WithJson(undefined)],
-    ['a function', () => 1],
-    ['a BigInt', decoded(5n)],
-  ])('throws for %s', (_what, value) => {
-    expect(() => publicJson(value)).toThrow(TypeError);
+    it.each([
+      ['undefined', undefined],
+      ['a Decoded of undefined', decoded(undefined)],
+      ['a toJSON of undefined', new WithJson(undefined)],
+      ['a function', () => 1],
+      ['a BigInt', decoded(5n)],
+    ])('throws for %s', (_what, value) => {
+      expect(() => publicJson(value)).toThrow(TypeError);
+    });
   });
 });

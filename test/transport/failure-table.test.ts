@@ -70,13 +70,16 @@ describe('the failure table on the wire', () => {
     tried.add(failureRow(observed));
   });
 
-  it('handshake: a wss: address of a server without TLS says so', async () => {
+  it.each([
+    ['on this thread', {}],
+    ['in a worker', { receiveIn: 'worker' } as const],
+  ])('handshake: a wss: address of a server without TLS says so, %s', async (_where, options) => {
     await using plain = await startWire({});
     await using wire = await startWire({
       ticket: [issue({ wss_url: plain.baseUrl.replace('http:', 'wss:') })],
     });
 
-    const { failure, goesOn } = await outcomeOf(optionsFor(wire));
+    const { failure, goesOn } = await outcomeOf(optionsFor(wire, options));
 
     expect(failure).toMatchObject({
       stage: 'handshake',
@@ -148,23 +151,36 @@ describe('networkFailure', () => {
     },
   );
 
-  it.each([
-    ['field', '809C:error:0A000102:SSL routines::../statem.c:1986:\n', { reason: 'length mismatch' }],
-    ['line', 'write EPROTO 80F:error:0A00010B:SSL routines:get_record:length mismatch:../record.c:350:\n', {}],
-  ])(
-    'describes an OpenSSL error by its reason in a %s, and keeps the whole error as the cause',
-    (_where, line, more) => {
-      const error = Object.assign(errorOf(line, 'EPROTO'), { library: 'SSL routines', ...more });
-      const { detail, cause } = networkFailure('ticket', error, asIs);
-      expect(detail).toBe('TLS: length mismatch');
-      expect(cause).toMatchObject({ message: line, code: 'EPROTO' });
-    },
-  );
-
   it('reports a server without TLS only at the ticket request, as the next ticket may have the right address', () => {
     const error = errorOf('why', 'ERR_SSL_WRONG_VERSION_NUMBER');
     expect(networkFailure('ticket', error, asIs).code).toBe('ticket-endpoint-without-tls');
     expect(networkFailure('handshake', error, asIs).code).toBe('handshake-unreachable');
+  });
+
+  it('describes an OpenSSL error by its reason, and keeps the whole error as the cause', () => {
+    const line =
+      '809CE8416D7F0000:error:0A000102:SSL routines:unsupported protocol:../deps/openssl/statem_lib.c:1986:\n';
+    const error = Object.assign(errorOf(line, 'ERR_SSL_UNSUPPORTED_PROTOCOL'), {
+      library: 'SSL routines',
+      reason: 'unsupported protocol',
+    });
+    const { detail, cause } = networkFailure('ticket', error, asIs);
+    expect(detail).toBe('TLS: unsupported protocol');
+    expect(cause).toMatchObject({ message: line, code: 'ERR_SSL_UNSUPPORTED_PROTOCOL' });
+  });
+
+  it('describes an OpenSSL line in a write error by its reason, and a server without TLS in a sentence', () => {
+    const error = (reason: string) =>
+      errorOf(
+        `write EPROTO 80F:error:0A00010B:SSL routines:ssl3_get_record:${reason}:../ssl3_record.c:350:\n`,
+        'EPROTO',
+      );
+    expect(networkFailure('handshake', error('length mismatch'), asIs).detail).toBe('TLS: length mismatch');
+    expect(networkFailure('ticket', error('wrong version number'), asIs).detail).toBe('TLS: wrong version number');
+    expect(networkFailure('handshake', error('wrong version number'), asIs)).toMatchObject({
+      code: 'handshake-unreachable',
+      detail: 'the server answered without TLS, although the address begins with `wss:`',
+    });
   });
 
   it('uses the first error if connecting to several addresses failed', () => {

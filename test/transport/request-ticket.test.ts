@@ -3,7 +3,8 @@ import fc from 'fast-check';
 import { connect as connectTcp, createServer as createTcp, type Socket } from 'node:net';
 import { Duplex } from 'node:stream';
 import { firstValueFrom, noop, of, take, toArray, VirtualTimeScheduler } from 'rxjs';
-import { Agent } from 'undici';
+import { Agent, interceptors } from 'undici';
+import { resolveTicketOptions } from '../../src/feed/options.js';
 import {
   type Feed,
   type FeedEvent,
@@ -14,6 +15,7 @@ import {
   type TradeFeedOptions,
 } from '../../src/index.js';
 import { withoutInterimResponses } from '../../src/transport/interim-responses.js';
+import { apiKey$ } from '../../src/transport/request-ticket.js';
 import { cases } from '../support/cases.js';
 import { certificateFor } from '../support/certificate.js';
 import { fakeTimers } from '../support/fake-timers.js';
@@ -104,19 +106,6 @@ describe('requestTicket', () => {
     expect(wire.tickets.map(({ headers }) => headers['x-api-key'])).toEqual(['key-1', 'key-2']);
   });
 
-  it.each([
-    ['an error', new Error('no vault'), '(no vault)'],
-    ['anything else', 'planted-secret', '(it rejected)'],
-  ])(
-    'fails with api-key-unavailable and only a message if the key function rejects with %s',
-    async (_, cause, words) => {
-      // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- as a user's function might
-      const asked = ask({ baseUrl: 'http://127.0.0.1:1' } as Wire, { apiKey: () => Promise.reject(cause) });
-      const message = expect.stringContaining(words) as unknown;
-      await expect(asked).rejects.toMatchObject({ code: 'api-key-unavailable', stage: 'ticket', message, cause });
-    },
-  );
-
   it('requests no ticket for an unknown feed', async () => {
     await using wire = await startWire();
     await expect(ask(wire, {}, 'candles' as Feed)).rejects.toMatchObject({ code: 'invalid-options' });
@@ -155,17 +144,18 @@ describe('requestTicket', () => {
     expect(performance.now() - started).toBeGreaterThanOrEqual(55);
   });
 
-  it.each<[string, TicketStep]>([
-    ['whose body never ends', (response) => void response.writeHead(403).write('x')],
-    [
-      'whose connection breaks in the body',
-      (response) =>
-        void response.writeHead(403, { 'content-length': '99' }).write('x', () => response.socket?.destroy()),
-    ],
-  ])('reports the status of a refusal %s', async (_, step) => {
-    await using wire = await startWire({ ticket: [step] });
+  it('reports the status of a refusal whose body never ends', async () => {
+    await using wire = await startWire({ ticket: [(response) => void response.writeHead(401).write('x')] });
+    const failure = { code: 'invalid-api-key', status: 401 };
     // The head has to arrive before the deadline.
-    await expect(ask(wire, { ticketTimeoutMs: 2_000 })).rejects.toMatchObject({ code: 'not-entitled', status: 403 });
+    await expect(ask(wire, { ticketTimeoutMs: 2_000 })).rejects.toMatchObject(failure);
+  });
+
+  it('reports the status of a refusal even if the connection breaks in the body', async () => {
+    const broken: TicketStep = (response) =>
+      void response.writeHead(403, { 'content-length': '99' }).write('x', () => response.socket?.destroy());
+    await using wire = await startWire({ ticket: [broken] });
+    await expect(ask(wire)).rejects.toMatchObject({ code: 'not-entitled' });
   });
 
   it('reads at most the allowed size of a body', async () => {
@@ -204,6 +194,15 @@ describe('requestTicket', () => {
     await closed(socket as Socket);
     expect(wire.tickets).toHaveLength(1);
     await dispatcher.close();
+  });
+
+  it("follows no redirect, even if a user's dispatcher would", async () => {
+    await using elsewhere = await startWire();
+    await using wire = await startWire({ ticket: [refuse(307, { location: `${elsewhere.baseUrl}/v1/wss/tickets` })] });
+    const dispatcher = new Agent().compose(interceptors.redirect({ maxRedirections: 5 }));
+    await expect(ask(wire, { dispatcher })).rejects.toMatchObject({ code: 'ticket-request-rejected', status: 307 });
+    expect(elsewhere.connections).toBe(0);
+    await dispatcher.destroy();
   });
 
   it('reports a TLS error in the same turn as the end of the TLS handshake', async () => {
@@ -364,6 +363,39 @@ describe('a request on a stored connection that is closed before the first byte 
   });
 });
 
+const keyOf = (apiKey: () => string | Promise<string>, ticketTimeoutMs = 5_000) =>
+  firstValueFrom(apiKey$(resolveTicketOptions({ baseUrl: 'http://localhost', apiKey, ticketTimeoutMs })));
+
+// eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- as a user's function might
+const throwing = (reason: unknown): Promise<never> => Promise.reject(reason);
+
+describe('apiKey$', () => {
+  it.each([
+    ['rejects with an error', new Error('no vault'), 'no vault'],
+    ['rejects with something else', 'planted-secret', 'it rejected'],
+  ])(
+    "fails with api-key-unavailable if the function %s, and shows only the error's message",
+    async (_, thrown, words) => {
+      const failure = keyOf(() => throwing(thrown));
+      await expect(failure).rejects.toMatchObject({
+        code: 'api-key-unavailable',
+        stage: 'ticket',
+        message: expect.stringContaining(`(${words})`),
+        cause: thrown,
+      });
+    },
+  );
+
+  it('refuses a key that is too long, and shows only its length', async () => {
+    const failure: unknown = await keyOf(() => 'planted'.repeat(10_000)).catch((error: unknown) => error);
+    expect(failure).toMatchObject({
+      code: 'invalid-options',
+      message: expect.stringContaining('got 70000 characters'),
+    });
+    expect(String(failure)).not.toContain('planted');
+  });
+});
+
 const duplex = () => {
   const socket = withoutInterimResponses(
     new Duplex({ read: () => undefined, write: (_chunk, _encoding, done) => done() }),
@@ -417,9 +449,14 @@ describe('withoutInterimResponses', () => {
   });
 });
 
-/** Writes three 1xx answers before the ticket and before the 101, alone or in one write with the answer. */
-const informing = (isAlone: boolean): WireScript => {
-  const before = 'HTTP/1.1 103 Hints\r\n\r\nHTTP/1.1 100 Go on\r\nx: 1\r\n\r\nHTTP/1.1 199 Later\r\n\r\n';
+const heads = {
+  hints: 'HTTP/1.1 103 Early Hints\r\nlink: </style.css>; rel=preload\r\n\r\n',
+  goOn: 'HTTP/1.1 100 Continue\r\n\r\n',
+  several: 'HTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 100 Go on\r\nx: 1\r\n\r\nHTTP/1.1 199 Later\r\n\r\n',
+};
+
+/** Writes these heads before the ticket and before the 101, alone or in one write with the answer. */
+const informing = (before: string, isAlone: boolean): WireScript => {
   const then = (socket: Duplex | null, answer: () => void): void => {
     if (!isAlone) socket?.cork();
     socket?.write(before);
@@ -434,17 +471,20 @@ const informing = (isAlone: boolean): WireScript => {
 };
 
 describe.each([true, false])('unexpected informational answers (alone: %s)', (isAlone) => {
-  it('are skipped before each ticket over one connection and before the 101', async () => {
-    await using wire = await startWire(informing(isAlone));
-    const feed$ = tradeFeed$('market', optionsFor(wire, { backoff: { stableAfterMs: 0 } }));
-    const frames = await firstValueFrom(feed$.pipe(take(2), toArray()));
-    expect(frames.map((frame) => frame.text())).toEqual(['a', 'a']);
-    expect(wire.tickets).toHaveLength(2);
-    expect(wire.connections).toBe(3);
-  });
+  it.each(Object.entries(heads))(
+    'are skipped before each ticket over one connection and before the 101: %s',
+    async (_, before) => {
+      await using wire = await startWire(informing(before, isAlone));
+      const feed$ = tradeFeed$('market', optionsFor(wire, { backoff: { stableAfterMs: 0 } }));
+      const frames = await firstValueFrom(feed$.pipe(take(2), toArray()));
+      expect(frames.map((frame) => frame.text())).toEqual(['a', 'a']);
+      expect(wire.tickets).toHaveLength(2);
+      expect(wire.connections).toBe(3);
+    },
+  );
 
   it('are also skipped by the dispatcher of proxyFromEnvironment', async () => {
-    await using wire = await startWire(informing(isAlone));
+    await using wire = await startWire(informing(heads.goOn + heads.hints, isAlone));
     // The same dispatcher connects to loopback hosts directly.
     const proxy = await proxyFromEnvironment({ env: { HTTPS_PROXY: 'http://127.0.0.1:1' } });
     expect((await firstValueFrom(tradeFeed$('market', optionsFor(wire, proxy)))).text()).toBe('a');

@@ -2,6 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { once } from 'node:events';
 import { Agent as HttpAgent } from 'node:http';
 import type { Socket } from 'node:net';
+import type { TLSSocket } from 'node:tls';
 import { asyncScheduler, defer, noop, type Subscription, VirtualTimeScheduler } from 'rxjs';
 import { TestScheduler } from 'rxjs/testing';
 import { Agent, Client } from 'undici';
@@ -107,6 +108,13 @@ describe('the spare connection', () => {
     await opened(service, 2, ca);
     expect(service.gate.connections).toBe(2);
     expect(service.stream.handshakes).toHaveLength(2);
+  });
+
+  it('resumes the TLS session', async () => {
+    await using service = await startTwoOrigins({ tls, handshake: [expired, frames] });
+    await opened(service, 2, ca);
+    const sockets = [...service.stream.open] as TLSSocket[];
+    expect(sockets.at(-1)?.isSessionReused()).toBe(true);
   });
 
   it("isn't opened if a user's agent connects", async () => {
@@ -237,6 +245,15 @@ describe('standby', () => {
     };
   };
 
+  it('keeps one connection open while the stream is open, and requests no ticket', async () => {
+    await using service = await standingBy();
+    service.feed.advance(49_000);
+    await turns();
+    expect(service.gate.connections).toBe(2);
+    expect(service.stream.handshakes).toHaveLength(1);
+    expect([service.tickets.tickets.length, service.tickets.connections]).toEqual([1, 1]);
+  });
+
   it('uses it for the next handshake, and opens another once the new stream is open', async () => {
     await using service = await standingBy();
     service.expire();
@@ -279,18 +296,25 @@ describe('standby', () => {
       },
     });
 
-    const shutdown = createTradeFeedError({ stage: 'stream', closeCode: 1001 });
-    it.each([
-      ['an exception', new Error('no dice'), { message: 'no dice' }, 'frame'],
-      ['a failure, even if its verdict is another', shutdown, { code: shutdown.code, verdict: 'stop' }, 'stopped'],
-    ])('stops the feed with %s, and closes all connections', async (_, thrown, error, last) => {
+    it('stops the feed with the same error, and closes all connections', async () => {
       await using service = await startTwoOrigins({ tls, fates: (stream) => [stream, 'reset'], handshake: [frames] });
+      const thrown = new Error('no dice');
       using feed = await started(service, throwing(thrown));
       feed.advance(100);
       await waitFor(() => feed.errors.length > 0);
-      expect(feed.errors).toMatchObject([error]);
-      expect(feed.events.at(-1)?.type).toBe(last);
+      expect(feed.errors[0]).toBe(thrown);
+      expect(feed.events.filter(({ type }) => type === 'disconnected' || type === 'stopped')).toEqual([]);
       await waitFor(() => service.gate.open.size === 0 && service.tickets.open.size === 0);
+    });
+
+    it('stops the feed with a failure that it throws, even if its verdict is not `stop`', async () => {
+      await using service = await startTwoOrigins({ tls, fates: (stream) => [stream, 'reset'], handshake: [frames] });
+      using feed = await started(service, throwing(createTradeFeedError({ stage: 'stream', closeCode: 1001 })));
+      feed.advance(100);
+      await waitFor(() => feed.errors.length > 0);
+      const advice = 'Your option `backoff` threw this.';
+      expect(feed.errors).toMatchObject([{ code: 'server-shutdown', verdict: 'stop', advice }]);
+      expect(feed.events.at(-1)).toMatchObject({ type: 'stopped' });
     });
 
     it('stops the feed at the next attempt if it throws while waiting', async () => {
@@ -320,18 +344,26 @@ describe('standby', () => {
     });
   });
 
-  it("opens nothing by default, or if a user's dispatcher and agent connect", async () => {
+  it("opens nothing if a user's dispatcher and agent connect", async () => {
     await using service = await startTwoOrigins({ handshake: [frames] });
     const [dispatcher, agent] = [new Agent({ pipelining: 0 }), new HttpAgent()];
-    for (const options of [{ standby: false }, { dispatcher, agent }]) {
-      const [opened, asked] = [service.gate.connections, service.tickets.connections];
-      using feed = await started(service, options);
+    {
+      using feed = await started(service, { dispatcher, agent });
       feed.advance(60_000);
       await turns();
-      expect([service.gate.connections, service.tickets.connections]).toEqual([opened + 1, asked + 1]);
     }
+    expect(service.gate.connections).toBe(1);
+    expect(service.tickets.connections).toBe(1);
     await dispatcher.close();
     agent.destroy();
+  });
+
+  it('is off by default', async () => {
+    await using service = await startTwoOrigins({ tls, handshake: [frames] });
+    using feed = await started(service, { standby: false });
+    feed.advance(60_000);
+    await turns();
+    expect(service.gate.connections).toBe(1);
   });
 });
 
@@ -422,6 +454,20 @@ describe('spareSocket', () => {
     expect(spare.opened).toHaveLength(2);
   });
 
+  it("ignores that it can't connect, because the next connection throws", async () => {
+    const refused = new Error('refused');
+    let fails = false;
+    await using gate = await startGate(['silence']);
+    await using spare = createSpare((url) => {
+      if (fails) throw refused;
+      return connectSocket(url);
+    });
+    spare.take(urlOf(gate));
+    fails = true;
+    spare.open();
+    expect(() => spare.take(urlOf(gate))).toThrow(refused);
+  });
+
   it('waits until the current connection is closed', async () => {
     await using gates = await startGates((service) => service);
     await using spare = createSpare();
@@ -458,6 +504,7 @@ describe('renewIdle', () => {
       '15s !',
     ],
     ['waits at least half as long, by chance', ['|', '-'], 0, ['(^!)', '500ms ^ 99ms !'], '600ms !'],
+    ['waits longer for a larger random number', ['|', '-'], 0.5, ['(^!)', '750ms ^ 99ms !'], '850ms !'],
     ['replaces a connection that is too old', ['-', '-'], 1, replaced, `${MAX_IDLE_MS + 2_000}ms !`],
     ['does not wait 0 ms if random returns NaN', ['|', '-'], NaN, ['(^!)', '1s ^ 99ms !'], '1100ms !'],
     ['opens no other connection after it was unsubscribed', ['|', '-'], 1, ['(^!)'], '500ms !'],
@@ -513,12 +560,16 @@ describe('a failure', () => {
   }
   const faults: readonly Fault[] = [
     { what: 'a reset', fate: 'reset' },
+    { what: 'an end', fate: 'end' },
     { what: 'no TLS', fate: 'garbage' },
     { what: 'no answer', fate: 'silence', options: { handshakeTimeoutMs: 1_500 } },
     { what: 'an unknown CA', tls: untrusted },
     { what: 'a certificate for another host', tls: otherName, options: { tls: { ca: [tls.cert, otherName.cert] } } },
     { what: '401', ticket: refuse(401) },
+    { what: '403', ticket: refuse(403) },
     { what: '429', ticket: refuse(429, { 'retry-after': '1' }) },
+    { what: '500', ticket: refuse(500) },
+    { what: '307', ticket: refuse(307, { location: 'https://127.0.0.1:1' }) },
     { what: 'an invalid ticket', ticket: issue({ expires_at: 'soon' }) },
     { what: 'no ticket', ticket: noop, options: { ticketTimeoutMs: 1_500 } },
     { what: 'no answer to a ticket request', ticket: dropped },
@@ -531,7 +582,7 @@ describe('a failure', () => {
       const bad: Fate | undefined = certificate ? { port: portOf(impostor.wssUrl) } : fate;
 
       const failures = await Promise.all(
-        [[0], [1], [1, true]].map(async ([good, standby]) => {
+        [[0], [1], [2], [1, true]].map(async ([good, standby]) => {
           const times = good as number;
           await using service = await startTwoOrigins({
             tls,

@@ -5,6 +5,7 @@ import type { Worker } from 'node:worker_threads';
 import { firstValueFrom, lastValueFrom, takeWhile, tap } from 'rxjs';
 import { feedEvents$ } from '../../src/feed/trade-feed.js';
 import {
+  createTradeFeedError,
   type FeedEvent,
   frames,
   tradeFeed$,
@@ -200,6 +201,27 @@ describe('an `apiKey` function', () => {
     for (const options of [inWorker(wire), optionsFor(wire)])
       expect(await errorOf({ ...options, apiKey: apiKey as () => string })).toMatchObject(failure);
   });
+
+  const unreadable = Object.defineProperty(new Error(), 'message', {
+    get: () => {
+      throw new Error('no');
+    },
+  });
+  const call = () => undefined;
+  it.each<[string, unknown]>([
+    ['an error with a function as its message', Object.assign(new TypeError('theirs'), { message: () => 'no text' })],
+    ['an error whose message cannot be read', unreadable],
+    [
+      'a failure with a field that cannot be cloned',
+      Object.assign(createTradeFeedError({ stage: 'ticket', status: 500 }), { call }),
+    ],
+  ])('that throws %s makes that object the cause', async (_what, cause) => {
+    const error = await keyFailure(() => {
+      throw cause as Error;
+    });
+    expect(error).toMatchObject({ code: 'retries-exhausted', cause: { code: 'api-key-unavailable' } });
+    expect((error.cause as TradeFeedError).cause).toBe(cause);
+  });
 });
 
 describe('a blocked main thread', () => {
@@ -233,10 +255,12 @@ describe('a blocked main thread', () => {
 describe('a process', () => {
   const env = ({ baseUrl }: Wire) => ({ TRADE_FEED_BASE_URL: baseUrl, TRADE_FEED_API_KEY: plantedKey });
 
-  it('whose only work was a feed in a worker exits, also with flags and NODE_OPTIONS', async () => {
+  it.each<[string, readonly string[], Record<string, string>]>([
+    ['without flags', [], {}],
+    ['with flags and NODE_OPTIONS', ['--expose-gc'], { NODE_OPTIONS: '--max-old-space-size=512 --no-warnings' }],
+  ])('whose only work was a feed in a worker exits %s', async (_what, flags, more) => {
     await using wire = await startWire({ ticket: [issue()], handshake: [accept(text('a'), text('b'), text('c'))] });
-    const more = { ...env(wire), NODE_OPTIONS: '--max-old-space-size=512 --no-warnings' };
-    const ended = await runProgram('../../worker/programs/take-three.mjs', [], more, ['--expose-gc']);
+    const ended = await runProgram('../../worker/programs/take-three.mjs', [], { ...env(wire), ...more }, flags);
     expect(ended).toEqual({ code: 0, signal: null, stdout: 'a\nb\nc\n', stderr: '' });
     expect(wire.tickets[0]?.headers['x-api-key']).toBe(plantedKey);
   });

@@ -204,6 +204,17 @@ describe('the store of a worker', () => {
     expect(inShort(store.take(1e6))).toEqual(range(101, 140));
   });
 
+  it('drops a frame larger than the capacity, unless it is taken first', () => {
+    const store = new Store(64_000);
+    fill(store, 1, 1, 100_000);
+    expect(inShort(store.take(1))).toEqual([1]);
+    store.release(100_016);
+    fill(store, 2, 2, 100_000);
+    store.addFrame(numbered(3));
+    store.shrink();
+    expect(inShort(store.take(1e6))).toEqual(['-1 (2 to 2)', 3]);
+  });
+
   it('never stores more than its capacity plus one read, and reports every dropped frame', () => {
     fc.assert(
       fc.property(
@@ -337,17 +348,23 @@ describe('a block', () => {
     expect(frames.map(({ byteLength }) => byteLength)).toEqual(sizes);
   });
 
-  it('knows which texts are ASCII and which frames are binary, and copies them out of the read buffer', () => {
+  it('copies a received frame out of the read buffer', () => {
+    const read = Buffer.from('..read in place..');
+    const open = new OpenBlock(Infinity);
+    open.add(receivedIn(read, 2, 15));
+    read.fill('x');
+    expect(framesOf(open.seal()).map((each) => each.text())).toEqual(['read in place']);
+  });
+
+  it('knows which texts are ASCII and which frames are binary', () => {
     const open = new OpenBlock(Infinity);
     // These bytes aren't ASCII, so the text shows which decoder was used.
-    const bytes = Buffer.from('..\u00e9\u00e9..');
+    const bytes = Buffer.from('\u00e9\u00e9');
     for (const kind of [PayloadKind.Ascii, PayloadKind.Utf8, PayloadKind.Binary])
-      open.add(receivedIn(bytes, 2, bytes.length - 2, { kind }));
-    bytes.fill('x');
+      open.add(receivedIn(bytes, 0, bytes.length, { kind }));
     const frames = framesOf(open.seal());
     expect(frames.map((each) => each.isBinary)).toEqual([false, false, true]);
-    const latin1 = Buffer.from('\u00e9\u00e9').toString('latin1');
-    expect(frames.map((each) => each.text())).toEqual([latin1, '\u00e9\u00e9', '\u00e9\u00e9']);
+    expect(frames.map((each) => each.text())).toEqual([bytes.toString('latin1'), '\u00e9\u00e9', '\u00e9\u00e9']);
   });
 
   it('gives its memory away if most of it is used, and fills other memory next', () => {
@@ -489,30 +506,18 @@ describe('an error that is sent to another thread', () => {
     expect(returned).toMatchObject(expected);
   });
 
-  const unreadable = Object.defineProperty(new Error(), 'message', {
-    get: () => {
-      throw new Error('no');
+  it.each([new Error('mine'), 'mine', undefined, { mine: true }, () => 1])(
+    'is the same object if apiKey threw it: %p',
+    (thrown) => {
+      const kept: Thrown = new Map();
+      const there = standIn(structuredClone(keepThrown(kept, 1, thrown)));
+      expect(there instanceof Error).toBe(thrown instanceof Error);
+      if (thrown instanceof Error) expect(there).toMatchObject({ message: 'mine' });
+      const failure = createTradeFeedError({ stage: 'ticket', code: 'api-key-unavailable', cause: there });
+      expect(arrived(there, kept)).toBe(thrown);
+      expect((arrived(failure, kept) as Error).cause).toBe(thrown);
     },
-  });
-  it.each<[string, unknown, string | undefined]>([
-    ['an error', new Error('mine'), 'mine'],
-    ['a text', 'mine', undefined],
-    ['nothing', undefined, undefined],
-    ['a function', () => 1, undefined],
-    [
-      'an error whose message is an object',
-      Object.assign(new TypeError(), { message: { toString: () => 'text' } }),
-      'text',
-    ],
-    ['an error whose message cannot be read', unreadable, ''],
-  ])('is the same object if apiKey threw it: %s', (_what, thrown, message) => {
-    const kept: Thrown = new Map();
-    const there = standIn(structuredClone(keepThrown(kept, 1, thrown)));
-    expect(there instanceof Error ? there.message : undefined).toBe(message);
-    const failure = createTradeFeedError({ stage: 'ticket', code: 'api-key-unavailable', cause: there });
-    expect(arrived(there, kept)).toBe(thrown);
-    expect((arrived(failure, kept) as Error).cause).toBe(thrown);
-  });
+  );
 
   it('is kept only while a failure can have it as its cause', () => {
     const kept: Thrown = new Map();

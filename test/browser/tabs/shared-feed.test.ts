@@ -1,13 +1,15 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import type { RelayFeedOptions } from '../../../src/browser/index.js';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { asyncScheduler, type SchedulerLike } from 'rxjs';
+import type { RelayFeedOptions, ResumeStore } from '../../../src/browser/index.js';
 import type { Locks } from '../../../src/browser/page-globals.js';
 import { applyUpdate, type TabMessage, type Update } from '../../../src/browser/tabs/tab-state.js';
+import { timeOf } from '../../../src/operators/items/item.js';
 import { type Received, writeEventLine } from '../../../src/protocol/event-line.js';
 import type { RelayedEvent } from '../../../src/protocol/event.js';
 import { TradeFeedError } from '../../../src/protocol/failures/trade-feed-error.js';
 import { Frame } from '../../../src/protocol/frame.js';
 import { formatEventId } from '../../../src/protocol/position.js';
-import { atEnd, frameLineOf, receive, type Receiver, serveRelay } from '../support.js';
+import { atEnd, frameLineOf, receive, type Receiver, serveRelay, Store } from '../support.js';
 import { disconnected, gapOf, lost, opened, reconnecting } from '../../operators/stream.js';
 import { Clock, essence, frame, range, Source } from '../../relay/support.js';
 import { waitFor } from '../../support/wait-for.js';
@@ -90,6 +92,22 @@ describe('relayFeed$ with tabs: share', () => {
     expect(web.requests).toHaveLength(10);
   });
 
+  it('reports a change of the leader as the end of a connection to the relay, not as an outage', async () => {
+    const { source, web } = await serveRelay();
+    const [first, second] = (await openTabs(web.url, source, 2)) as [Receiver, Receiver];
+    source.frames(1);
+    await second.until(({ frames }) => frames.length === 1);
+    first.subscription.unsubscribe();
+    await second.until(({ types }) => types.filter((type) => type === 'opened').length === 2);
+    source.frames(2);
+    await second.until(({ frames }) => frames.length === 2);
+    expect(second.types).toEqual(['opened', 'relay-lost', 'reconnecting', 'opened']);
+    expect(second.lifecycle.find(({ type }) => type === 'disconnected')).toMatchObject({
+      failure: { code: 'relay-lost', stage: 'stream', framesReceived: 1 },
+    });
+    expect(second.lifecycle.find(({ type }) => type === 'reconnecting')).toMatchObject({ attempt: 1 });
+  });
+
   it('allows a tab to join at any time: it receives the state of the feed, then all events', async () => {
     const { source, web, clients } = await serveRelay();
     const [first] = (await openTabs(web.url, source, 1)) as [Receiver];
@@ -134,9 +152,47 @@ describe('relayFeed$ with tabs: share', () => {
     await Promise.all(tabs.map((tab) => tab.over()));
     expect(tabs.map(({ isComplete, texts: seen }) => [isComplete, seen])).toEqual(Array(3).fill([true, ['1']]));
   });
+
+  it('forwards the events of the connection of the leader to the relay', async () => {
+    const { source, web } = await serveRelay();
+    const tabs = await openTabs(web.url, source, 3);
+    web.reset();
+    source.frames(1);
+    await waitFor(() => tabs.every(({ texts: seen }) => seen.length === 1));
+    for (const { types } of tabs) expect(types).toEqual(['opened', 'relay-lost', 'reconnecting', 'opened']);
+  });
 });
 
 describe('tabs of a machine whose clock is set', () => {
+  const setClock = (ms: number) => {
+    const { now } = Date;
+    const set = jest.spyOn(Date, 'now').mockImplementation(() => now() + ms);
+    atEnd(() => set.mockRestore());
+  };
+
+  it.each([3_600_000, -3_600_000])('keep their time with a new leader and in a new tab: by %d ms', async (ms) => {
+    const { now } = Date;
+    // Sets only the page's clock, not that of the relay in the same process.
+    const scheduler = Object.create(asyncScheduler, { now: { value: () => now() } }) as SchedulerLike;
+    const { source, web } = await serveRelay({ scheduler });
+    const send = (n: number) => source.emit(frame(n, now()));
+    const [first, second] = (await openTabs(web.url, source, 2)) as [Receiver, Receiver];
+    send(1);
+    await second.until(({ frames }) => frames.length === 1);
+    setClock(ms);
+    const third = openTab(web.url);
+    await third.until(isIn);
+    first.subscription.unsubscribe();
+    await second.until(({ types }) => types.filter((type) => type === 'opened').length === 2);
+    second.subscription.unsubscribe();
+    await third.until(({ types }) => types.filter((type) => type === 'opened').length === 3);
+    send(2);
+    await third.until(({ frames }) => frames.length === 1);
+    for (const tab of [second, third])
+      for (const event of tab.events) expect(Math.abs(timeOf(event)! - now())).toBeLessThan(60_000);
+    for (const at of third.watermarks) expect(Math.abs(at - now())).toBeLessThan(60_000);
+  });
+
   it('have a leader that begins a later term when a tab knows one: the clock was set back since', async () => {
     const { source, web } = await serveRelay();
     await openTabs(web.url, source, 1);
@@ -250,6 +306,14 @@ describe('a follower', () => {
       return { other, clock, web, expectOneLeader };
     };
 
+    it('once, even if several followers stop waiting at the same moment', async () => {
+      const { other, clock, expectOneLeader } = await openFollowers();
+      clock.pass(20_000);
+      await waitFor(() => other.received.filter(({ type }) => type === 'ask').length === 10);
+      clock.pass(25_000);
+      await expectOneLeader();
+    });
+
     it('but not from a new leader that has posted nothing yet', async () => {
       const { other, clock, web } = await openFollowers();
       const name = `rx-trade-feed/tabs-5:${web.url}`;
@@ -335,6 +399,46 @@ describe('a follower', () => {
     await waitFor(() => locks.waiting === 0);
     browser.fire('pageshow');
     await waitFor(() => locks.waiting === 1);
+  });
+});
+
+describe('a reloaded tab with resumeIn', () => {
+  const loadAgain = (tab: Receiver, url: string, resumeIn: ResumeStore) => {
+    tab.subscription.unsubscribe();
+    return openTab(url, { resumeIn });
+  };
+
+  it('receives a gap with the number of frames when another tab leads', async () => {
+    const { source, web, clients } = await serveRelay();
+    await openTabs(web.url, source, 1);
+    const store = new Store();
+    const tab = await openTab(web.url, { resumeIn: store }).until(isIn);
+    source.frames(1, 2);
+    await tab.until(({ frames }) => frames.length === 2);
+    tab.subscription.unsubscribe();
+    source.frames(3, 4, 5);
+    const third = await openTab(web.url).until(isIn);
+    source.frames(6);
+    await third.until(({ texts: seen }) => seen.includes('6'));
+    const again = await loadAgain(tab, web.url, store).until(isIn);
+    source.frames(7);
+    await again.until(({ frames }) => frames.length > 0);
+    expect(again.types).toEqual(['opened', 'gap']);
+    expect(gapsOf(again)[0]).toMatchObject({ missed: 4, failure: { code: 'relay-behind' } });
+    expect([again.texts, clients()]).toEqual([['7'], 1]);
+  });
+
+  it('resumes when it is the only tab', async () => {
+    const { source, web, hasClients } = await serveRelay();
+    const store = new Store();
+    const tab = openTab(web.url, { resumeIn: store });
+    await hasClients(1);
+    source.emit(opened(Date.now()), frame(1));
+    await tab.until(({ frames }) => frames.length === 1);
+    tab.subscription.unsubscribe();
+    source.frames(2, 3);
+    const again = await loadAgain(tab, web.url, store).until(({ frames }) => frames.length === 2);
+    expect([again.texts, gapsOf(again)]).toEqual([['2', '3'], []]);
   });
 });
 
