@@ -225,5 +225,8 @@ it('a LogError says what the system reports, and stays as it is', () => {
   expect(error.message).toContain("Can't write the log p: no space is left on the disk.");
   expect(toLogError('write', 'q', error)).toBe(error);
   const other = toLogError('read', 'p', Object.assign(new Error('odd'), { code: 'EODD' }));
-  expect(other).toMatchObject({ code: 'log-corrupt', message: expect.stringContaining("Can't read the log p: odd. Check the path and the disk") });
+  expect(other).toMatchObject({
+    code: 'log-corrupt',
+    message: expect.stringContaining("Can't read the log p: odd. Check the path and the disk"),
+  });
 });
