@@ -115,6 +115,6 @@ const unreachable =
   (name: string) =>
   (error: unknown): never => {
     const { code, message } = error as NodeJS.ErrnoException;
-    const text = `The ${name} server of --cluster didn't accept a connection (${code ?? message}).`;
+    const text = `The ${name} server of --cluster didn't accept a connection (${code ?? message}). Check its address, and that it runs.`;
     throw new CliError(ExitCode.unavailable, text, error);
   };

@@ -58,7 +58,10 @@ const checkOptions = ({ feed, source, replay, speed, rate, seed }: SourceValues)
 const recordedPayloads = async (path: string, speed: number, clients: Clients): Promise<Payloads> => {
   const { feeds, isComplete } = await feedsIn(path);
   if (isComplete && feeds.length === 0)
-    throw new CliError(ExitCode.local, `The log of --replay (${printable(path)}) contains no frame.`);
+    throw new CliError(
+      ExitCode.local,
+      `The log of --replay (${printable(path)}) contains no frame. Use one that does.`,
+    );
   const payloads = (feed: Feed) =>
     clients(feed).pipe(
       take(1),

@@ -37,7 +37,8 @@ export class LogError extends Error {
 
   /** @param problem - what happened, in a sentence; the advice and the page follow it */
   constructor(code: LogErrorCode, problem: string, { path, lineAt, cause }: LogErrorFields) {
-    super(`${problem} ${logErrors[code].advice} See ${failurePage(code)}`, cause === undefined ? undefined : { cause });
+    const advice = isMissing(code, cause) ? missingAdvice : logErrors[code].advice;
+    super(`${problem} ${advice} See ${failurePage(code)}`, cause === undefined ? undefined : { cause });
     this.code = code;
     this.path = path;
     if (lineAt !== undefined) this.lineAt = lineAt;
@@ -50,6 +51,11 @@ export interface LogErrorFields {
   readonly lineAt?: number | undefined;
   readonly cause?: unknown;
 }
+
+// Advice about damaged lines doesn't help if there is nothing to read.
+const missingAdvice = 'Check the path. If nothing has written this log yet, write it first.';
+const isMissing = (code: LogErrorCode, cause: unknown): boolean =>
+  code === 'log-corrupt' && (cause as NodeJS.ErrnoException | undefined)?.code === 'ENOENT';
 
 const systemErrors: Readonly<Record<string, string>> = {
   ENOENT: 'there is no such file or folder',

@@ -41,7 +41,7 @@ export const aReplicaCount: Rule = { allowed: '1, 3 or 5', is: (v) => v === 1 ||
 const rules: Readonly<Record<keyof NatsEngineOptions, Rule>> = {
   bucket: aName,
   prefix: {
-    allowed: 'at most 80 letters, digits, - and _ with single dots between them, for example team-a.',
+    allowed: "at most 80 letters, digits, - and _ with single dots between them, such as 'team-a.'",
     is: (v) => typeof v === 'string' && v.length <= 80 && /^([\w-]+\.)*[\w-]*$/.test(v),
   },
   replicas: aReplicaCount,

@@ -12,7 +12,7 @@ export interface RedisEngineOptions {
 }
 
 const aPrefix: Rule = {
-  allowed: 'at most 80 letters, digits, -, _, ., : or /, for example team-a.',
+  allowed: "at most 80 letters, digits, -, _, ., : or /, such as 'team-a.'",
   is: (v) => typeof v === 'string' && /^[\w.:/-]{0,80}$/.test(v),
 };
 

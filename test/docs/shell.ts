@@ -20,6 +20,8 @@ const known = new Set([
   'cat',
   'grep',
   'curl',
+  'bun',
+  'deno',
   'docker',
   'esbuild',
   'nest',

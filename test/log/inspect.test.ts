@@ -23,6 +23,9 @@ describe('inspectLog', () => {
     const path = pathOf('missing');
     await expect(read(path)).rejects.toThrow(LogError);
     await expect(read(path)).rejects.toMatchObject({ path });
+    await expect(read(path)).rejects.toThrow(
+      `Can't read the log ${path}: there is no such file or folder. Check the path. If nothing has written this log yet, write it first. See `,
+    );
   });
 
   it('shows segments, the writer, and how far each consumer is behind', async () => {
@@ -222,5 +225,8 @@ it('a LogError says what the system reports, and stays as it is', () => {
   expect(error.message).toContain("Can't write the log p: no space is left on the disk.");
   expect(toLogError('write', 'q', error)).toBe(error);
   const other = toLogError('read', 'p', Object.assign(new Error('odd'), { code: 'EODD' }));
-  expect(other).toMatchObject({ code: 'log-corrupt', message: expect.stringContaining("Can't read the log p: odd.") });
+  expect(other).toMatchObject({
+    code: 'log-corrupt',
+    message: expect.stringContaining("Can't read the log p: odd. Check the path and the disk"),
+  });
 });

@@ -111,7 +111,10 @@ for (const kind of ['nats', 'redis']) {
       await send('c', [last]);
       assert.deepEqual([...new Set(framesIn(last.events))], ['a', 'b', 'c']);
       assert.deepEqual([...new Set(gapsIn(last.events))], ['owner-changed']);
-      await assert.rejects(command('resume'), { code: 5, stderr: "rx-trade-feed: The cluster hasn't stopped.\n" });
+      await assert.rejects(command('resume'), {
+        code: 5,
+        stderr: "rx-trade-feed: The cluster hasn't stopped, so there is nothing to resume.\n",
+      });
     },
   );
 }

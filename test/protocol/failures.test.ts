@@ -112,7 +112,7 @@ describe('relayError', () => {
     ['a code that only a relay reports', { code: 'relay-behind' }],
     ['an unknown code', { code: 'out-of-luck' }],
   ])('throws a TypeError for %s', (_what, facts) => {
-    expect(() => relayError(facts)).toThrow(new TypeError('Unknown failure.'));
+    expect(() => relayError(facts)).toThrow(/^No relay failure is known for code /);
   });
 
   it('classifies any status: stops if the request is at fault, retries if the relay is', () => {

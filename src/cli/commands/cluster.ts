@@ -56,12 +56,14 @@ type Act = (state: ClusterState, engine: ClusterEngine, account: string, json?: 
 const actions: Readonly<Record<Action, Act>> = {
   status: (state, _engine, _account, json) => (json ? JSON.stringify(state) : statusText(state, Date.now()).join('\n')),
   'hand-over': async ({ standbys }, engine, account) => {
-    if (standbys.length === 0) throw nothingToDo('No other replica could take the connection.');
-    if (!(await requestHandOver(engine, account))) throw nothingToDo('No replica owns the connection.');
+    if (standbys.length === 0) throw nothingToDo('No other replica could take the connection. Start one first.');
+    if (!(await requestHandOver(engine, account)))
+      throw nothingToDo('No replica owns the connection. Wait until one takes it, or see cluster status.');
     return 'The owner gives the ownership away.';
   },
   resume: async (_state, engine, account) => {
-    if (!(await resumeCluster(engine, account))) throw nothingToDo("The cluster hasn't stopped.");
+    if (!(await resumeCluster(engine, account)))
+      throw nothingToDo("The cluster hasn't stopped, so there is nothing to resume.");
     return 'The replicas may connect again. Restart those that have stopped.';
   },
 };

@@ -63,11 +63,15 @@ const demoService = async (feed: Feed, values: Values, context: CliContext): Pro
   if (baseUrl !== undefined && !hasKey) throw missing('an address', 'API key (TRADE_FEED_API_KEY or --key-file)');
   const listenLine = `npx rx-trade-feed listen${feed === 'market' ? '' : ` ${feed}`} | jq .`;
   if (baseUrl === undefined) {
-    if (values.ca !== undefined) throw usageError("--ca doesn't apply to the local service.");
+    if (values.ca !== undefined)
+      throw usageError(
+        "--ca doesn't apply to the local service. Leave it out, or set the address and the key of your service.",
+      );
     return localService(feed, values, listenLine);
   }
   const local = values.rate === undefined ? values.outageEvery !== undefined && '--outage-every' : '--rate';
-  if (local) throw usageError(`${local} applies only to the local service.`);
+  if (local)
+    throw usageError(`${local} applies only to the local service. Leave it out, or set neither an address nor a key.`);
   const options = await connectionOptions(values, context);
   return { options, service: baseUrl, next: [listenLine], close: () => Promise.resolve() };
 };

@@ -33,7 +33,8 @@ export const command = defineCommand({
   run: async ([action, path, ...rest], values, context) => {
     if (action !== 'status' && action !== 'verify')
       throw usageError('The actions of log are status and verify: rx-trade-feed log status FOLDER.');
-    if (path === undefined || rest.length > 0) throw usageError(`log ${action} needs one folder.`);
+    if (path === undefined || rest.length > 0)
+      throw usageError(`log ${action} needs one folder: rx-trade-feed log ${action} FOLDER.`);
     return actions[action](path, values, context);
   },
 });
@@ -65,7 +66,7 @@ const actions: Readonly<Record<Action, Act>> = {
     if (check.damaged.length === 0) return ExitCode.ok;
     throw new CliError(
       ExitCode.refused,
-      `${counted(check.damaged.length, 'line')} of ${printable(path)} can't be read.`,
+      `${counted(check.damaged.length, 'line')} of ${printable(path)} can't be read. Check the disk. Readers go on after damage with the option onDamage: 'gap'.`,
     );
   },
 };

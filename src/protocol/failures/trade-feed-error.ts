@@ -346,6 +346,7 @@ export const relayError = (facts: RelayFailureFacts): TradeFeedError => {
   const meaning = relayMeanings.find((each) =>
     code === undefined ? status !== undefined && matches(each.status, status) : each.code === code,
   );
-  if (meaning?.stage === undefined) throw new TypeError('Unknown failure.');
+  if (meaning?.stage === undefined)
+    throw new TypeError(`No relay failure is known for code ${code}, status ${status}.`);
   return createFailure(meaning, { ...facts, stage: meaning.stage });
 };

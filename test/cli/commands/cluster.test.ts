@@ -133,9 +133,12 @@ describe('cluster', () => {
 
   it('hand-over asks the owner to step down if another replica can take over', async () => {
     const engine = await engineWith();
-    const noStandby = { code: 5, text: 'No other replica could take the connection.' };
+    const noStandby = { code: 5, text: 'No other replica could take the connection. Start one first.' };
     expect(await act('hand-over', engine)).toEqual(noStandby);
-    expect(await act('hand-over', engine, {}, true)).toEqual({ code: 5, text: 'No replica owns the connection.' });
+    expect(await act('hand-over', engine, {}, true)).toEqual({
+      code: 5,
+      text: 'No replica owns the connection. Wait until one takes it, or see cluster status.',
+    });
     const requests: string[] = [];
     const owner = engine.respond(names.handOver, (data) => {
       requests.push('hand-over');
@@ -149,7 +152,10 @@ describe('cluster', () => {
   });
 
   it('resume lets a stopped cluster connect again', async () => {
-    expect(await act('resume', await engineWith())).toEqual({ code: 5, text: "The cluster hasn't stopped." });
+    expect(await act('resume', await engineWith())).toEqual({
+      code: 5,
+      text: "The cluster hasn't stopped, so there is nothing to resume.",
+    });
     const engine = await engineWith({ owner: '', phase: 'stopped', stop: { by: 'a-1', at: 0 } });
     const done = { code: 0, text: 'The replicas may connect again. Restart those that have stopped.\n' };
     expect(await act('resume', engine)).toEqual(done);

@@ -75,9 +75,21 @@ describe('demo', () => {
   it.each<[string, Readonly<Record<string, string>>, string]>([
     ['demo', key, 'There is an API key, but no address (TRADE_FEED_BASE_URL or --base-url)'],
     ['demo', { TRADE_FEED_BASE_URL: 'http://127.0.0.1:1' }, 'no API key (TRADE_FEED_API_KEY or --key-file)'],
-    ['demo --rate 5', odd, '--rate applies only to the local service.'],
-    ['demo --outage-every 5', odd, '--outage-every applies only to the local service.'],
-    ['demo --ca ca.pem', {}, "--ca doesn't apply to the local service."],
+    [
+      'demo --rate 5',
+      odd,
+      '--rate applies only to the local service. Leave it out, or set neither an address nor a key.',
+    ],
+    [
+      'demo --outage-every 5',
+      odd,
+      '--outage-every applies only to the local service. Leave it out, or set neither an address nor a key.',
+    ],
+    [
+      'demo --ca ca.pem',
+      {},
+      "--ca doesn't apply to the local service. Leave it out, or set the address and the key of your service.",
+    ],
     ['demo', odd, 'the base URL has no scheme'],
   ])('refuses bad settings before drawing anything: `%s` with %j', async (line, env, words) => {
     const { stdout, stderr, exit } = command(line, { env, stdout: new FakeOutput({ columns: 80, rows: 24 }) });

@@ -126,7 +126,9 @@ describe('log verify', () => {
     const at = text.indexOf('{"offset":1,');
     expect(stdout.text).toContain(`${file}, line 3 (byte ${at}): it is not a record\n`);
     expect(stdout.text).toMatch(/: 1 damaged line\n$/);
-    expect(stderr.text).toBe(`rx-trade-feed: 1 line of ${path} can't be read.\n`);
+    expect(stderr.text).toBe(
+      `rx-trade-feed: 1 line of ${path} can't be read. Check the disk. Readers go on after damage with the option onDamage: 'gap'.\n`,
+    );
   });
 
   it('shows 20 damaged lines at most; --json has all', async () => {
@@ -153,8 +155,8 @@ describe('log', () => {
   it.each([
     ['', 2, 'The action is missing.'],
     ['stat x', 2, 'The actions of log are status and verify: rx-trade-feed log status FOLDER.'],
-    ['status', 2, 'log status needs one folder.'],
-    ['verify a b', 2, 'log verify needs one folder.'],
+    ['status', 2, 'log status needs one folder: rx-trade-feed log status FOLDER.'],
+    ['verify a b', 2, 'log verify needs one folder: rx-trade-feed log verify FOLDER.'],
     ['status missing', 8, 'there is no such file or folder'],
   ])('refuses `%s`', async (args, code, words) => {
     const { stderr, exit } = log(args);

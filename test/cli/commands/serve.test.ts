@@ -162,7 +162,7 @@ describe('serve', () => {
     ['--cert TEXT --key TEXT', 2, '--cert and --key must contain a PEM certificate and its key.'],
     ['--cert missing --key x', 8, "Can't read the file of --cert: there is no such file."],
     ['--replay missing', 8, 'there is no such file or folder.'],
-    ['--replay EMPTY', 8, 'contains no frame.'],
+    ['--replay EMPTY', 8, 'contains no frame. Use one that does.'],
     ['--source missing', 8, "Can't read the file of --source: there is no such file."],
     ['--source .', 8, "Can't read the file of --source: the path is a directory."],
   ])('refuses `%s`', async (options, code, words) => {
