@@ -37,7 +37,7 @@ const fresh = (): string => {
 
 const limitMs = 300_000;
 
-const rounds = isAllCases ? 12 : 2;
+const rounds = isAllCases ? 6 : 2;
 
 /** Runs rounds of kills, and returns how often each was done. */
 const kill = async (engine: 'folder' | 'nats', seed: number) => {

@@ -6,7 +6,7 @@ import { bundledPrograms } from '../support/bundled-programs.js';
 
 const programOf = bundledPrograms('test/settle', ['memory.mjs']);
 
-const count = isAllCases ? 1_000_000 : 150_000;
+const count = isAllCases ? 400_000 : 150_000;
 
 /** More time than any machine needs. */
 const limitMs = 300_000;
