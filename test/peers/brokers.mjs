@@ -84,15 +84,16 @@ export const startNatsCluster = async (folder, stream) => {
     servers: ports.map((port) => `127.0.0.1:${port}`),
     maxReconnectAttempts: -1,
   });
-  /** Asks until there is an answer: while the servers elect a leader, requests fail. */
+  /** Asks until there is an answer: while the servers elect a leader, requests fail. Throws what failed last if that takes a minute. */
   const ask = async (question) => {
-    for (;;) {
+    let failure = new Error(`The stream ${stream} has no leader, or a server that lags.`);
+    for (const startedAt = performance.now(); performance.now() - startedAt < 60_000; await setTimeout(100)) {
       const answer = await jetstreamManager(connection)
         .then(question)
-        .catch(() => undefined);
+        .catch((error) => void (failure = error));
       if (answer) return answer;
-      await setTimeout(100);
     }
+    throw failure;
   };
   await ask((manager) => manager.getAccountInfo());
   const leaderOf = async (manager) => {
