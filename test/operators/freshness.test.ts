@@ -1,14 +1,15 @@
-import { describe, expect, it, jest } from '@jest/globals';
-import { from, map, merge, NEVER, type Observable, type SchedulerLike, Subject, timer } from 'rxjs';
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
+import { map, merge, NEVER, type Observable, type SchedulerLike, Subject, timer } from 'rxjs';
 import type { TestScheduler } from 'rxjs/testing';
 import { freshness, type Freshness, Frame, type Stale, tradeFeed$ } from '../../src/index.js';
 import { RecentIntervals } from '../../src/operators/freshness.js';
 import { cases } from '../support/cases.js';
 import { fakeTimers } from '../support/fake-timers.js';
 import { optionsFor } from '../support/feed.js';
+import { workers } from '../support/start-worker.js';
 import { waitFor } from '../support/wait-for.js';
 import { accept, startWire, text } from '../support/wire.js';
-import { emittedBy, frameOf, gapOf, lost, marbles, opened, watermark } from './stream.js';
+import { disconnected, frameOf, gapOf, lost, marbles, opened, watermark } from './stream.js';
 import fc from 'fast-check';
 
 const stale = (since: number, newestAt: number | undefined, maxAgeMs = 100): Freshness => {
@@ -25,12 +26,11 @@ const every50Ms = (count: number): readonly number[] => Array.from({ length: cou
 describe('freshness with maxAgeMs', () => {
   it('emits stale once the newest frame is too old, and fresh with the next frame', () => {
     marbles(({ cold, expectObservable, expectSubscriptions }, scheduler) => {
-      // It waits 10 ms longer, for frames such as g, which a busy process reads late.
-      const values = { f: frameOf('f', 0), g: frameOf('g', 105), h: frameOf('h', 551) };
-      const source$ = cold('f 104ms g 445ms h 20ms |', values);
-      const expected = '    215ms S 335ms F 20ms |';
+      const values = { f: frameOf('f', 0), g: frameOf('g', 50), h: frameOf('h', 551) };
+      const source$ = cold('f 49ms g 500ms h 20ms |', values);
+      const expected = '    160ms S 390ms F 20ms |';
       expectObservable(source$.pipe(freshness({ maxAgeMs: 100, scheduler }))).toBe(expected, {
-        S: stale(205, 105),
+        S: stale(150, 50),
         F: fresh(551),
       });
       expectSubscriptions(source$.subscriptions).toBe('^ 571ms !');
@@ -42,6 +42,28 @@ describe('freshness with maxAgeMs', () => {
       const source$ = cold('50ms o 449ms |', { o: opened(50) });
       expectObservable(source$.pipe(freshness({ maxAgeMs: 100, scheduler }))).toBe('110ms S 389ms |', {
         S: stale(100, undefined),
+      });
+    });
+  });
+
+  it('goes stale in an outage, and fresh with the first frame after it', () => {
+    marbles(({ cold, expectObservable }, scheduler) => {
+      const outage = { d: disconnected(20), o: opened(300), g: gapOf(20, 300) };
+      const values = { ...outage, f: frameOf('f', 0), h: frameOf('h', 310) };
+      const source$ = cold('f 19ms d 279ms (og) 6ms h', values);
+      expectObservable(source$.pipe(freshness({ maxAgeMs: 100, scheduler })), '400ms !').toBe('110ms S 199ms F', {
+        S: stale(100, 0),
+        F: fresh(310),
+      });
+    });
+  });
+
+  it('waits 10 ms beyond the limit for frames that a busy process reads late', () => {
+    marbles(({ cold, expectObservable }, scheduler) => {
+      const values = { f: frameOf('f', 0), g: frameOf('g', 105) };
+      const source$ = cold('f 104ms g 500ms |', values);
+      expectObservable(source$.pipe(freshness({ maxAgeMs: 100, scheduler }))).toBe('215ms S 390ms |', {
+        S: stale(205, 105),
       });
     });
   });
@@ -169,23 +191,35 @@ describe('freshness of a log', () => {
   });
 
   it('takes its limit from the observed intervals, as in a live feed', () => {
-    const records$ = from([...every50Ms(150), 8_900, 20_000].map(recorded));
+    const states: Freshness[] = [];
+    const source$ = new Subject<unknown>();
+    source$.pipe(freshness({ factor: 30 })).subscribe((state) => states.push(state));
+    for (const at of [...every50Ms(150), 8_900, 20_000]) source$.next(recorded(at));
+    source$.complete();
     // The pause of 1,450 ms is below 30 times 50 ms.
-    expect(emittedBy(records$.pipe(freshness({ factor: 30 })))).toEqual([stale(10_400, 8_900, 1_500), fresh(20_000)]);
+    expect(states).toEqual([stale(10_400, 8_900, 1_500), fresh(20_000)]);
   });
 });
 
-it('freshness reports an open but silent connection', async () => {
-  // A frame that takes longer to arrive doesn't end the silence, so give a busy machine time.
-  const maxAgeMs = 500;
-  await using wire = await startWire({ handshake: [accept(text('one'))] });
-  const states: Freshness[] = [];
-  const states$ = tradeFeed$('market', optionsFor(wire)).pipe(freshness({ maxAgeMs }));
-  const subscription = states$.subscribe((state) => states.push(state));
-  // A slow machine may report silence even before the first frame.
-  const { since, newestAt } = await waitFor(() => states.filter(isStale).find((each) => each.newestAt !== undefined));
-  expect(since).toBe((newestAt as number) + maxAgeMs);
-  subscription.unsubscribe();
+describe('freshness of real sources', () => {
+  afterEach(() => void workers.started.splice(0));
+  const follow = (source$: Observable<unknown>, maxAgeMs: number) => {
+    const states: Freshness[] = [];
+    const subscription = source$.pipe(freshness({ maxAgeMs })).subscribe((state) => states.push(state));
+    return { states, subscription };
+  };
+
+  it.each(['main', 'worker'] as const)('reports an open but silent connection, received in %s', async (receiveIn) => {
+    // A frame that takes longer to arrive doesn't end the silence, so give a busy machine time.
+    const maxAgeMs = 500;
+    await using wire = await startWire({ handshake: [accept(text('one'))] });
+    const { states, subscription } = follow(tradeFeed$('market', optionsFor(wire, { receiveIn })), maxAgeMs);
+    // A slow machine may report silence even before the first frame.
+    const afterFrame = ({ newestAt }: Stale): boolean => newestAt !== undefined;
+    const { since, newestAt } = await waitFor(() => states.filter(isStale).find(afterFrame));
+    expect(since).toBe((newestAt as number) + maxAgeMs);
+    subscription.unsubscribe();
+  });
 });
 
 const p99Of = (values: readonly number[]): number | undefined => {
