@@ -8,6 +8,7 @@ import { from, lastValueFrom, toArray } from 'rxjs';
 import { startApp, startTestService } from './example-app/app.mjs';
 import { observe } from './example-app/network.mjs';
 import { countCandles, framesOf, valuesOf } from './example-app/outside-candles.mjs';
+import { bundled } from '../support/bundle.mjs';
 import {
   built,
   eventually,
@@ -109,6 +110,25 @@ describe('on the server', () => {
     assert.equal(history.windows.length, 900);
     assert.equal(history.windows[0].start, 2_700_000);
     assert.equal(history.windows.at(-1).start, 3_599_000);
+  });
+});
+
+describe('on the page', () => {
+  test('of two windows of one second the complete one counts, otherwise the one with more trades', async () => {
+    const file = '../../examples/nestjs-angular/page/src/app/markets/candle-store.ts';
+    const { CandleStore } = await bundled(new URL(file, import.meta.url));
+    const second = (trades, complete) => ({
+      ...{ kind: 'candles', start: 0, end: 1_000, complete, gaps: [] },
+      candles: { A: [10, 10, 10, 10, trades, trades] },
+    });
+    const shown = (...windows) => {
+      const store = new CandleStore(1_000, 60_000);
+      for (const window of windows) store.add(window);
+      return store.rows('A', 5_000, 0).map(({ volume }) => volume);
+    };
+    const [few, many, complete] = [second(3, false), second(8, false), second(5, true)];
+    assert.deepEqual([shown(few, many), shown(many, few)], [[8], [8]]);
+    assert.deepEqual([shown(many, complete), shown(complete, many)], [[5], [5]]);
   });
 });
 

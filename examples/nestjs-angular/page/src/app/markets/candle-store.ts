@@ -52,10 +52,16 @@ export class CandleStore {
       .sort((one, other) => one.from - other.from);
   }
 
-  /** Adds a window. Of two windows with the same start, it keeps the complete one. */
+  /**
+   * Adds a window. Of two windows with the same start, it keeps the complete one. If neither is, it keeps the one with more
+   * trades: a stream that starts in the first second of the server has less of it than the server.
+   */
   add(window: CandleWindow): void {
     const known = this.windows.get(window.start);
-    if (known === undefined || (window.complete && !known.complete)) this.windows.set(window.start, window);
+    const isBetter =
+      known === undefined ||
+      (window.complete !== known.complete ? window.complete : tradesIn(window) > tradesIn(known));
+    if (isBetter) this.windows.set(window.start, window);
     // Each window of a current outage repeats its gap with a later end.
     for (const { from, to } of window.gaps) this.gapEnds.set(from, Math.max(to, this.gapEnds.get(from) ?? 0));
     for (const name of Object.keys(window.candles)) this.names.add(name);
@@ -110,3 +116,6 @@ export class CandleStore {
     for (const [from, to] of this.gapEnds) if (to <= before) this.gapEnds.delete(from);
   }
 }
+
+const tradesIn = ({ candles }: CandleWindow): number =>
+  Object.values(candles).reduce((sum, [, , , , , trades]) => sum + trades, 0);
