@@ -7,6 +7,7 @@ export const start = () => {
   const events = new Subject();
   const relay = createRelay(events, { maxClients: 10_000 });
   const handle = relayHandler(relay, { authorize: () => true });
+  relay.hold();
   let isOpen = false;
   return {
     handle,

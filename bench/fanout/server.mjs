@@ -11,8 +11,10 @@ const { start } = await import(`./${process.argv[2]}.mjs`);
 const { handle, emit, pages } = start();
 
 let [frames, begun] = [0, undefined];
+// A server that has run for a minute: the log of the relay is full, and V8 has compiled what runs for each frame.
+for (; frames < 30_000; frames += 1) emit(Buffer.from(textOf(frames, FRAME_BYTES)));
 const tick = () => {
-  begun ??= performance.now();
+  begun ??= performance.now() - (frames * 1_000) / FRAMES_PER_SECOND;
   const due = Math.floor(((performance.now() - begun) * FRAMES_PER_SECOND) / 1_000);
   // A server that can't keep up emits fewer frames, as many for both versions.
   if (due > frames + FRAMES_PER_SECOND) begun += ((due - frames) * 1_000) / FRAMES_PER_SECOND;

@@ -263,6 +263,20 @@ export class EventLog {
     return seq === this.newest.seq ? undefined : this.#batchAfter(seq, 0);
   }
 
+  /**
+   * Returns the fields of a batch and what follows them in a message, as bytes. Writes it behind the newest line if
+   * there's room: then a message for all clients costs no memory of its own.
+   */
+  bytesOf({ fields, end }: Batch, last: string): Buffer {
+    const [only] = fields;
+    const { block, to } = end as Entry;
+    const isNext = fields.length === 1 && block === this.#block && to === this.#used;
+    if (only === undefined || !isNext || to + Buffer.byteLength(last) > block.length)
+      return Buffer.concat([...fields, Buffer.from(last)]);
+    this.#used += block.write(last, to);
+    return block.subarray(to - only.length, this.#used);
+  }
+
   #batchAfter(seq: number, maxBytes: number): Batch {
     const before = this.#before(seq - this.oldest.seq).written;
     let entry = this.#after(seq);
@@ -270,7 +284,8 @@ export class EventLog {
     const fields: Buffer[] = [];
     while (entry !== this.#newest && entry.written - before < maxBytes) {
       const next = this.#after(entry.seq);
-      if (next.block !== entry.block) {
+      // Between two lines of a block there can be the end of a message.
+      if (next.block !== entry.block || next.from !== entry.to) {
         fields.push(entry.block.subarray(from, entry.to));
         ({ from } = next);
       }

@@ -222,6 +222,7 @@ export class RelayClient {
       const message = this.#nextMessage();
       if (message === undefined) return this.#sendLast(emit);
       emit(message);
+      if (!this.isDue) return this.#sendLast(emit);
     }
   }
 

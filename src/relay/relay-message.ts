@@ -18,10 +18,11 @@ export interface RelayMessage {
 export const sseText = ({ id, type, data }: RelayMessage): string => {
   if (type === 'heartbeat') return ': heartbeat\n\n';
   const event = type === undefined ? '' : `event: ${type}\n`;
-  return `${event}${idField(id)}${dataFields(data)}\n`;
+  return `${event}${dataFields(data)}${idField(id)}`;
 };
 
-const idField = (id: string): string => `id: ${id}\n`;
+/** Ends a message. */
+const idField = (id: string): string => `id: ${id}\n\n`;
 
 /** Writes the data of a message as Server-Sent Events, one field a line. */
 export const dataFields = (data: string): string => `data: ${data.replaceAll('\n', '\ndata: ')}\n`;
@@ -43,17 +44,19 @@ export const splitStream = (lastEventId: string | undefined): { readonly id?: st
 const written = new WeakMap<RelayMessage, readonly Uint8Array[]>();
 
 /**
- * Creates a message that all clients share, from the fields of {@link dataFields} and its last ones as text. HTTP only
- * needs the bytes, so the text is created on demand.
+ * Creates a message that all clients share, from the fields of {@link dataFields}. HTTP only needs the bytes, so the text
+ * is created on demand.
+ *
+ * @param bytesUntil - returns the bytes of the message, whose end is this text
  */
-export const messageOfFields = (id: string, fields: readonly Uint8Array[], last: string): RelayMessage => {
-  const head = idField(id);
-  const bytes = Buffer.concat([Buffer.from(head), ...fields, Buffer.from(`${last}\n`)]);
+export const messageOfFields = (id: string, bytesUntil: (end: string) => Buffer): RelayMessage => {
+  const end = idField(id);
+  const bytes = bytesUntil(end);
   let data: string | undefined;
   const message: RelayMessage = {
     id,
     get data() {
-      return (data ??= dataIn(bytes.toString('utf8', head.length, bytes.length - 1)));
+      return (data ??= dataIn(bytes.toString('utf8', 0, bytes.length - end.length)));
     },
   };
   written.set(message, [bytes]);
@@ -70,10 +73,12 @@ export const messageOfStream = (message: RelayMessage, stream: string | undefine
       return message.data;
     },
   };
-  const body = sseBytes(message).map((bytes) => bytes.subarray(idField(message.id).length));
-  written.set(ofStream, [Buffer.from(idField(id)), ...body]);
+  const [bytes = noBytes] = sseBytes(message);
+  written.set(ofStream, [bytes.subarray(0, -idField(message.id).length), Buffer.from(idField(id))]);
   return ofStream;
 };
+
+const noBytes = new Uint8Array();
 
 /** Returns a message as bytes of Server-Sent Events. */
 export const sseBytes = (message: RelayMessage): readonly Uint8Array[] =>

@@ -21,7 +21,8 @@ export class RelayRun {
   readonly isInCluster: boolean;
   ended: { readonly failure?: TradeFeedError } | undefined;
   readonly #cluster: RunSettings['cluster'];
-  readonly #messages = new WeakMap<Batch, RelayMessage>();
+  /** Most clients receive the batch that the one before has received. */
+  #last: { readonly batch: Batch; readonly message: RelayMessage } | undefined;
 
   constructor(settings: RunSettings) {
     this.log = new EventLog(settings, () => settings.scheduler.now());
@@ -67,12 +68,11 @@ export class RelayRun {
 
   /** Returns the message of a batch: the same object for every client. */
   messageOf(batch: Batch): RelayMessage {
-    const cached = this.#messages.get(batch);
-    if (cached !== undefined) return cached;
-    const { fields, end, watermark } = batch;
+    if (this.#last?.batch === batch) return this.#last.message;
+    const { end, watermark } = batch;
     const last = watermark === -Infinity ? '' : dataFields(withWatermark('', watermark));
-    const message = messageOfFields(this.idAt(end, reachedWith(batch)), fields, last);
-    this.#messages.set(batch, message);
+    const message = messageOfFields(this.idAt(end, reachedWith(batch)), (id) => this.log.bytesOf(batch, last + id));
+    this.#last = { batch, message };
     return message;
   }
 }
