@@ -1,14 +1,5 @@
-import {
-  defer,
-  delayWhen,
-  filter,
-  map,
-  type MonoTypeOperatorFunction,
-  NEVER,
-  Observable,
-  raceWith,
-  repeat,
-} from 'rxjs';
+import { defer, delayWhen, filter, map, NEVER, Observable, raceWith, repeat } from 'rxjs';
+import type { MonoTypeOperatorFunction } from 'rxjs';
 import { switchMap, take, tap, throwError, timer } from 'rxjs';
 import { clampMs } from '../protocol/validate.js';
 

@@ -2,15 +2,8 @@ import { EMPTY, from, type Observable, tap } from 'rxjs';
 import type { LifecycleEvent, Watermark } from '../../protocol/event.js';
 import { feedPositionOf, isAfterPosition, parseEventId } from '../../protocol/position.js';
 import { type Received, writeEventLine } from '../../protocol/event-line.js';
-import {
-  type Missed,
-  nextSnapshot,
-  openedIn,
-  relayGap,
-  type Snapshot,
-  snapshotAfterGap,
-  snapshotSince,
-} from '../../protocol/feed-state.js';
+import { nextSnapshot, openedIn, relayGap, snapshotAfterGap, snapshotSince } from '../../protocol/feed-state.js';
+import type { Missed, Snapshot } from '../../protocol/feed-state.js';
 import { createConnectionFacts } from '../relay-connection.js';
 import { eventsOf } from '../relay-stream.js';
 import type { ResumePoint } from '../resume-point.js';
