@@ -9,6 +9,7 @@ import type { ClusterEvent, FeedEvent } from '../protocol/event.js';
 import { TradeFeedError } from '../protocol/failures/trade-feed-error.js';
 import type { Feed } from '../protocol/feed.js';
 import { snapshotSince } from '../protocol/feed-state.js';
+import { tryCall } from '../protocol/type-guards.js';
 import { invalidOption } from '../protocol/validate.js';
 import type { RelayActivity, RelayRefusal } from '../relay/index.js';
 import { refusals as answers } from '../relay/refusals.js';
@@ -154,12 +155,8 @@ export const telemetry = (
   { feed, name, cluster, relay }: MeasuredFeed,
   load = loadTelemetry,
 ): MonoTypeOperatorFunction<FeedEvent | ClusterEvent> => {
-  let api: ReturnType<typeof loadTelemetry>;
-  try {
-    api = load();
-  } catch {
-    throw invalidOption('telemetry', 'false, unless the package @opentelemetry/api is installed');
-  }
+  const api = tryCall(load);
+  if (!api) throw invalidOption('telemetry', 'false, unless the package @opentelemetry/api is installed');
   const [meter, tracer] = [api.metrics.getMeter('rx-trade-feed'), api.trace.getTracer('rx-trade-feed')];
   const attributes = name === undefined ? {} : { 'trade_feed.name': name };
   return metricsOf({ meter, tracer, attributes, cluster, relay }, feed);

@@ -8,10 +8,7 @@ import { clampMs } from '../protocol/validate.js';
  * a timer could end the attempt although its data has already arrived.
  */
 const socketsRead$ = new Observable<void>((subscriber) => {
-  const immediate = setImmediate(() => {
-    subscriber.next();
-    subscriber.complete();
-  });
+  const immediate = setImmediate(() => subscriber.next());
   return () => clearImmediate(immediate);
 });
 
