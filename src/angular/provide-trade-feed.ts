@@ -13,7 +13,7 @@ export interface ProvideTradeFeedOptions extends Omit<RelayFeedOptions, 'resumeI
   /** The address of the relay. `/feed` is a path on the host of the page. */
   readonly url: string | URL;
   /**
-   * Headers of the request, or a function that returns them, as in {@link RelayFeedOptions}. The function runs outside
+   * Headers of the request, or a function that returns them before each request, also async. It runs outside
    * Angular's zone, in the provider's injection context: `inject()` works before its first `await`. HTTP interceptors
    * don't see the request, because it uses `fetch`. @defaultValue none
    */
