@@ -16,8 +16,9 @@ import { type OwnEvent, ResumePoint } from './resume-point.js';
  * `data` is a `Uint8Array`. First emits the events that describe the current state of the feed. When the connection to
  * the relay ends, reconnects with the backoff of `tradeFeed$` (at once when the browser is back online, or the page
  * becomes visible or returns from the back/forward cache) and resumes after the last event. A `gap` covers missing
- * frames: its code is `relay-behind` if this client was too slow. Times come from the relay's clock. If it differs from
- * this machine's by more than a second at the first connection, they are corrected; setting that clock later moves none.
+ * frames; its code is `relay-behind`, with `missed` frames, if this client was too slow. Times come from the relay's
+ * clock, corrected if it differs from this machine's by more than a second at the first connection. Setting this
+ * machine's clock later doesn't move them.
  *
  * Completes when the relay's feed completes. Errors with a `TradeFeedError`: the stop of the feed itself
  * (`connection-replaced`, `invalid-api-key`, …) after `maxFeedStops` of them in a row, `relay-refused` (401, 403),
