@@ -12,11 +12,7 @@ import { SHARED_FEED, whenDestroyed$ } from './shared-feed.js';
 /** The status of the feed. */
 export type FeedStatus = ConnectionStatus;
 
-/**
- * Gives a component the feed.
- *
- * All components of a provider share the signals. A signal is set when its value changes, never for each frame.
- */
+/** The feed of a component. All components of a provider share the signals, which no frame sets. */
 export interface AngularTradeFeed {
   /**
    * Emits frames and lifecycle events from now on. Completes when the component is destroyed. Never errors: a stop, or
@@ -28,18 +24,13 @@ export interface AngularTradeFeed {
   readonly frames$: Observable<Frame<Uint8Array>>;
   /** The status: `connecting`, `live`, `reconnecting` or `stopped`, with its start time and its reason. */
   readonly status: Signal<FeedStatus>;
-  /**
-   * The figures of the last period; `undefined` until the first one ends. Totals count from when the feed was opened.
-   */
+  /** The figures of the last period; `undefined` until it ends. Totals count from when the feed was opened. */
   readonly stats: Signal<FeedStats | undefined>;
-  /**
-   * The latest window; `undefined` until the first one ends. Windows are only computed while a component uses this
-   * signal.
-   */
+  /** The latest window; `undefined` until one ends. Only computed while a component uses this signal. */
   readonly window: Signal<FeedWindow<Frame<Uint8Array>> | undefined>;
   /**
-   * Whether the newest frame is too old: `stale` with the time since when, or `fresh` after that. `undefined` while
-   * every frame has arrived in time, and if `provideTradeFeed` has no option `freshness`.
+   * `stale` while the newest frame is too old, `fresh` after that. `undefined` while every frame has arrived in time,
+   * and if `provideTradeFeed` has no option `freshness`.
    */
   readonly freshness: Signal<Freshness | undefined>;
   /** The failure that stopped the feed; `undefined` while it runs. */
@@ -75,26 +66,22 @@ export const injectTradeFeed = (): AngularTradeFeed => {
   assertInInjectionContext(injectTradeFeed);
   const feed = inject(SHARED_FEED, { optional: true });
   if (feed === null) throw new Error(notProvided);
-  const destroyed$ = whenDestroyed$(inject(DestroyRef), feed.outside);
-  const keep = (work$: Observable<unknown>): void => feed.outside(() => work$.pipe(takeUntil(destroyed$)).subscribe());
-  keep(feed.open$);
+  const { open$, windows$, outside, window, ...shared } = feed;
+  const destroyed$ = whenDestroyed$(inject(DestroyRef), outside);
+  const keep = (work$: Observable<unknown>): void => outside(() => work$.pipe(takeUntil(destroyed$)).subscribe());
+  keep(open$);
 
   const events$ = feed.events$.pipe(takeUntil(destroyed$));
-  const { status, stats, freshness, failure, restart } = feed;
   let usesWindow = false;
   return {
+    ...shared,
     events$,
     // A relay with `select` sends values instead of frames.
     frames$: events$.pipe(filter((event) => event.type === 'frame')),
-    status,
-    stats,
-    freshness,
-    failure,
-    restart,
     get window() {
-      if (!usesWindow) keep(feed.windows$);
+      if (!usesWindow) keep(windows$);
       usesWindow = true;
-      return feed.window;
+      return window;
     },
   };
 };

@@ -1,10 +1,5 @@
-import {
-  type EnvironmentProviders,
-  inject,
-  Injector,
-  makeEnvironmentProviders,
-  runInInjectionContext,
-} from '@angular/core';
+import { type EnvironmentProviders, inject, Injector, makeEnvironmentProviders } from '@angular/core';
+import { runInInjectionContext } from '@angular/core';
 import type { Observable } from 'rxjs';
 import { relayFeed$, type RelayFeedOptions, type ResumeStore } from '../browser/index.js';
 import { relayFeedRules } from '../browser/relay-feed-options.js';
@@ -18,16 +13,12 @@ export interface ProvideTradeFeedOptions extends Omit<RelayFeedOptions, 'resumeI
   /** The address of the relay. `/feed` is a path on the host of the page. */
   readonly url: string | URL;
   /**
-   * Headers of the request, such as your app's bearer token, or a function that returns them. It's called before each
-   * request in the provider's injection context, so `inject()` works before its first `await`. It may be async, and
-   * runs outside Angular's zone. HTTP interceptors don't see the request, because it uses `fetch`.
-   * @defaultValue none
+   * Headers of the request, or a function that returns them before each request, also async. It runs outside
+   * Angular's zone, in the provider's injection context: `inject()` works before its first `await`. HTTP interceptors
+   * don't see the request, because it uses `fetch`. @defaultValue none
    */
   readonly headers?: RelayFeedOptions['headers'];
-  /**
-   * Whether the page resumes at its last position after a reload. The tab's `sessionStorage` stores it.
-   * @defaultValue `true`
-   */
+  /** Whether `sessionStorage` keeps the last position, so that a page resumes after a reload. @defaultValue `true` */
   readonly resume?: boolean | undefined;
 }
 
@@ -67,23 +58,16 @@ const anAddress: Rule = {
 };
 // This provider stores the position itself.
 const { resumeIn: _, ...relayRules } = relayFeedRules;
-const rules: Readonly<Record<keyof ProvideTradeFeedOptions, Rule>> = {
-  url: anAddress,
-  ...relayRules,
-  resume: aBoolean,
-  ...feedSignalRules,
-};
+const rules = { url: anAddress, ...relayRules, resume: aBoolean, ...feedSignalRules };
 
-/** Makes `inject()` work in a function that returns headers. */
 const headersIn = (injector: Injector | undefined, headers: RelayFeedOptions['headers']) =>
   injector !== undefined && typeof headers === 'function' ? () => runInInjectionContext(injector, headers) : headers;
 
 /** Resolves an address against the page, like `fetch`. A server has no page, so there it's only validated. */
 const addressOf = (url: string | URL): string | URL => {
   const { document } = globalThis as { readonly document?: { readonly baseURI?: string } };
-  const page = document?.baseURI ?? 'http://localhost/';
   // `relayFeed$` rejects a text that isn't an address.
-  return tryCall(() => new URL(url, page)) ?? url;
+  return tryCall(() => new URL(url, document?.baseURI ?? 'http://localhost/')) ?? url;
 };
 
 /** Stores the position: a restart reads it from memory, a reload from the tab's `sessionStorage`. */
@@ -98,8 +82,7 @@ const resumeStore = (isForReload: boolean): ResumeStore => {
   };
 };
 
-// The property throws if the user blocks the site's storage. The gap after a reload then shows that the position was
-// lost.
+// The property throws if the user blocks the site's storage. A gap after a reload then shows the lost position.
 const inTab = <T>(use: (storage: ResumeStore) => T): T | undefined =>
   tryCall(() => {
     const { sessionStorage } = globalThis as { readonly sessionStorage?: ResumeStore };
@@ -134,11 +117,8 @@ export const provideTradeFeedFrom = (
   return provideFeed(() => events$, options);
 };
 
-/** @param open - called with the injector of the provider each time the feed is opened; a restart subscribes again */
-const provideFeed = (
-  open: (injector: Injector) => Observable<RelayedEvent>,
-  options: FeedSignalOptions,
-): EnvironmentProviders => {
+/** Calls `open` each time the feed is opened. A restart subscribes again to what it returned. */
+const provideFeed = (open: (injector: Injector) => Observable<RelayedEvent>, options: FeedSignalOptions) => {
   const settings = resolveFeedSignals(options);
   const useFactory = () => {
     const injector = inject(Injector);

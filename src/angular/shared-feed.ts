@@ -1,50 +1,18 @@
-import {
-  computed,
-  DestroyRef,
-  inject,
-  InjectionToken,
-  NgZone,
-  PLATFORM_ID,
-  signal,
-  untracked,
-  type WritableSignal,
-} from '@angular/core';
-import {
-  catchError,
-  concat,
-  concatMap,
-  defer,
-  EMPTY,
-  filter,
-  finalize,
-  ignoreElements,
-  merge,
-  NEVER,
-  type Observable,
-  of,
-  ReplaySubject,
-  share,
-  startWith,
-  Subject,
-  takeUntil,
-  tap,
-  throwError,
-} from 'rxjs';
+import { computed, DestroyRef, inject, InjectionToken, NgZone, PLATFORM_ID, signal } from '@angular/core';
+import { untracked, type WritableSignal } from '@angular/core';
+import { catchError, concat, concatMap, defer, EMPTY, filter, ignoreElements, merge, NEVER, of, share } from 'rxjs';
+import { type Observable, ReplaySubject, startWith, Subject, takeUntil, tap, throwError } from 'rxjs';
 import { type ConnectionStatus, isSameStatus, statusOf } from '../operators/connection-status.js';
 import { feedStats, type FeedStats } from '../operators/feed-stats.js';
-import {
-  checkFreshness,
-  type Freshness,
-  freshness as freshnessOf,
-  type FreshnessOptions,
-} from '../operators/freshness.js';
+import { checkFreshness, freshness as freshnessOf } from '../operators/freshness.js';
+import type { Freshness, FreshnessOptions } from '../operators/freshness.js';
 import { FeedFollower, unannouncedStop } from '../operators/items/follow-feed.js';
 import { shareFeed } from '../operators/share-feed.js';
 import { tumblingWindow } from '../operators/tumbling-window.js';
 import { integerMs, timeRules } from '../operators/window/contents.js';
 import type { FeedWindow, FramesOptions, TimeWindowOptions } from '../operators/window/window.js';
 import { isRelayedValue, type RelayedEvent } from '../protocol/event.js';
-import { createFailure, type TradeFeedError } from '../protocol/failures/trade-feed-error.js';
+import { createFailure } from '../protocol/failures/trade-feed-error.js';
 import { sourceCompleted } from '../protocol/failures/meanings.js';
 import type { AnyFrame } from '../protocol/frame.js';
 import { anObject, durationMs, positiveMs, validated } from '../protocol/validate.js';
@@ -52,10 +20,8 @@ import { anObject, durationMs, positiveMs, validated } from '../protocol/validat
 export const SHARED_FEED = new InjectionToken<ReturnType<typeof sharedFeed>>('rx-trade-feed: the shared feed');
 
 /**
- * Creates a provider's feed, in its injection context. Subscribes to the events while `open$` has a subscriber, never
- * on a server.
- *
- * @param openEvents - returns the events of the relay; called each time the feed is opened
+ * Creates a provider's feed, in its injection context. While `open$` has a subscriber, but never on a server, it
+ * subscribes to what `openEvents` returns.
  */
 export const sharedFeed = (openEvents: () => Observable<RelayedEvent>, settings: FeedSignalSettings) => {
   const zone = inject(NgZone);
@@ -65,7 +31,10 @@ export const sharedFeed = (openEvents: () => Observable<RelayedEvent>, settings:
   const destroyed$ = whenDestroyed$(inject(DestroyRef), outside);
 
   const status = signal<ConnectionStatus>(connecting(), { equal: isSameStatus });
-  const failure = computed(() => stopOf(status()));
+  const failure = computed(() => {
+    const now = status();
+    return now.state === 'stopped' ? now.failure : undefined;
+  });
   const stats = signal<FeedStats | undefined>(undefined);
   const window = signal<FeedWindow<AnyFrame> | undefined>(undefined);
   const freshness = signal<Freshness | undefined>(undefined);
@@ -117,19 +86,11 @@ export const sharedFeed = (openEvents: () => Observable<RelayedEvent>, settings:
 };
 
 /** Sets a signal to each value, and resets it at the end. */
-const setIn =
-  <T>(target: WritableSignal<T | undefined>) =>
-  (source: Observable<T>): Observable<T> =>
-    source.pipe(
-      tap((value) => target.set(value)),
-      finalize(() => target.set(undefined)),
-    );
+const setIn = <T>(target: WritableSignal<T | undefined>) =>
+  tap<T>({ next: (value) => target.set(value), finalize: () => target.set(undefined) });
 
 /** Runs the feed until it stops. An error, and the end of the source, become the event `stopped`. Sets the status. */
-const untilStopped = (
-  source$: Observable<RelayedEvent>,
-  status: WritableSignal<ConnectionStatus>,
-): Observable<RelayedEvent> =>
+const untilStopped = (source$: Observable<RelayedEvent>, status: WritableSignal<ConnectionStatus>) =>
   defer(() => {
     const feed = new FeedFollower();
     const follow = (event: RelayedEvent): void => {
@@ -147,18 +108,12 @@ const untilStopped = (
 
 const connecting = (): ConnectionStatus => ({ state: 'connecting', since: Date.now() });
 
-const stopOf = (status: ConnectionStatus): TradeFeedError | undefined =>
-  status.state === 'stopped' ? status.failure : undefined;
-
 // A feed should never complete. If this didn't error, the status would stay `live` after the last event.
-const isOver = (): TradeFeedError => createFailure(sourceCompleted, { stage: 'stream' });
+const isOver = () => createFailure(sourceCompleted, { stage: 'stream' });
 
 /**
- * Emits when the owner of `destroyRef`, such as a component, is destroyed, or at once if it already was.
- *
- * Replaces `takeUntilDestroyed`, which throws for a destroyed component in Angular 20.0: callbacks may run after that.
- *
- * @param outside - calls a function outside Angular's zone
+ * Emits outside Angular's zone when the owner of `destroyRef`, such as a component, is destroyed, or at once if it
+ * already was. `takeUntilDestroyed` throws for a destroyed component in Angular 20.0: callbacks may run after that.
  */
 export const whenDestroyed$ = (destroyRef: DestroyRef, outside: (work: () => void) => void): Observable<void> => {
   const destroyed$ = new ReplaySubject<void>(1);
@@ -180,37 +135,28 @@ export interface FeedSignalOptions {
   readonly stats?: { readonly everyMs?: number | undefined } | undefined;
   /** Windows of the signal `window`, set when each ends. @defaultValue `{ lengthMs: 1_000, maxFrames: 1_000 }` */
   readonly window?: WindowSignalOptions | undefined;
-  /**
-   * When the newest frame is too old: the options of `freshness`, for the signal `freshness`. @defaultValue none: the
-   * signal stays `undefined`
-   */
+  /** When the newest frame is too old, for the signal `freshness`. @defaultValue none: it stays `undefined` */
   readonly freshness?: FreshnessOptions | undefined;
   /**
    * How long the feed stays open after its last component is destroyed, in ms, so that changing the route doesn't
-   * reconnect. 0 closes it at once.
-   * @defaultValue 1 000
+   * reconnect. 0 closes it at once. @defaultValue 1 000
    */
   readonly lingerMs?: number | undefined;
 }
 
 export const feedSignalRules = { stats: anObject, window: anObject, freshness: anObject, lingerMs: durationMs };
 
-/**
- * Validates the options and adds the defaults.
- *
- * @throws TradeFeedError with code `invalid-options`, naming the option
- */
 export const resolveFeedSignals = (options: FeedSignalOptions) => {
   const { stats = {}, window = {}, freshness, lingerMs = 1_000 } = validated(options, feedSignalRules);
   if (freshness) checkFreshness(freshness, 'freshness.');
   return {
-    stats: { everyMs: 1_000, ...validated(stats, { everyMs: positiveMs }, 'stats.') },
-    window: { ...windowDefaults, ...validated(window, { lengthMs: integerMs, ...timeRules }, 'window.') },
+    stats: validated(stats, { everyMs: positiveMs }, 'stats.'),
+    window: { lengthMs: 1_000, maxFrames: 1_000, ...validated(window, windowRules, 'window.') },
     freshness,
     lingerMs,
   };
 };
 
-const windowDefaults = { lengthMs: 1_000, maxFrames: 1_000 };
+const windowRules = { lengthMs: integerMs, ...timeRules };
 
 export type FeedSignalSettings = ReturnType<typeof resolveFeedSignals>;

@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis';
 import { randomUUID } from 'node:crypto';
 import { combineLatest, defer, distinctUntilChanged, filter, firstValueFrom, fromEvent, ignoreElements } from 'rxjs';
-import { map, merge, mergeMap, Observable, startWith, Subject, takeUntil, tap, timeout, timer } from 'rxjs';
+import { map, merge, mergeMap, Observable, of, Subject, takeUntil, tap, timeout, timer } from 'rxjs';
 import type { ClusterEngine, EngineFailure, Reply } from '../cluster/engine.js';
 import { checkRequired, invalidOption, objectWith, type Rule, validated } from '../protocol/validate.js';
 
@@ -38,28 +38,28 @@ const aPrefix: Rule = {
  */
 export const redisEngine = (commands: Redis, subscriber: Redis, options: RedisEngineOptions = {}): ClusterEngine => {
   checkConnections(commands, subscriber);
-  const { prefix } = { prefix: '', ...validated(options, { prefix: aPrefix }) };
+  const { prefix = '' } = validated(options, { prefix: aPrefix });
+  const connections = [commands, subscriber];
   const listen = channelsOf(subscriber);
   const failures$ = new Subject<EngineFailure>();
 
   /** Returns the number of receivers. A disconnected client would queue the command. */
   const publish = async (channel: string, data: Uint8Array): Promise<number | undefined> => {
     if (commands.status !== 'ready') return undefined;
-    // With `stringNumbers` the client returns a string.
     const receivers: unknown = await commands.publish(channel, asBuffer(data));
-    return Number(receivers);
+    return Number(receivers); // With `stringNumbers` the client returns a string.
   };
   const send = (channel: string, data: Uint8Array): void =>
     void publish(channel, data).catch((error: unknown) => failures$.next({ operation: 'publish', error }));
   const messages$ = (subject: string) => listen(prefix + subject).pipe(filter((data) => data !== undefined));
 
   return {
-    connected$: defer(() => combineLatest([isReady$(commands), isReady$(subscriber)])).pipe(
+    connected$: defer(() => combineLatest(connections.map(isReady$))).pipe(
       map((areReady) => areReady.every(Boolean)),
       distinctUntilChanged(),
-      takeUntil(merge(isEnded$(commands), isEnded$(subscriber))),
+      takeUntil(merge(...connections.map(isEnded$))),
     ),
-    failures$: merge(failures$, connectionError$(commands), connectionError$(subscriber)),
+    failures$: merge(failures$, ...connections.map(connectionError$)),
     read: async (key) => {
       const [value, revision] = await commands.hmget(prefix + key, 'value', 'revision');
       return typeof value === 'string' ? { value, revision: Number(revision) } : undefined;
@@ -95,8 +95,8 @@ export const redisEngine = (commands: Redis, subscriber: Redis, options: RedisEn
 const checkConnections = (commands: Redis, subscriber: Redis): void => {
   const aConnection = objectWith('subscribe', 'a Redis of ioredis');
   checkRequired({ commands, subscriber }, { commands: aConnection, subscriber: aConnection });
-  const another = "a second connection: one with subscriptions doesn't accept commands";
-  if (commands === subscriber) throw invalidOption('subscriber', another);
+  if (commands === subscriber)
+    throw invalidOption('subscriber', "a second connection: one with subscriptions doesn't accept commands");
   for (const [name, { isCluster, options }] of Object.entries({ commands, subscriber })) {
     if (isCluster) throw invalidOption(name, 'a connection to one primary server, not to a Redis Cluster');
     const empty = "empty, because it doesn't apply to channels: use the option `prefix` of redisEngine";
@@ -107,10 +107,8 @@ const checkConnections = (commands: Redis, subscriber: Redis): void => {
 const isReady$ = (connection: Redis): Observable<boolean> => {
   // With `lazyConnect`. The client emits the failure as `error`, which `failures$` reports, and retries.
   if (connection.status === 'wait') connection.connect().catch(() => undefined);
-  return merge(fromEvent(connection, 'ready'), fromEvent(connection, 'close')).pipe(
-    startWith(undefined),
-    map(() => connection.status === 'ready'),
-  );
+  const changes$ = merge(of('now'), fromEvent(connection, 'ready'), fromEvent(connection, 'close'));
+  return changes$.pipe(map(() => connection.status === 'ready'));
 };
 
 const connectionError$ = (connection: Redis): Observable<EngineFailure> =>
@@ -136,10 +134,9 @@ return next
 /** Emits a channel's messages, and `undefined` whenever they start arriving, which includes each reconnect. */
 type Listen = (channel: string) => Observable<Uint8Array | undefined>;
 
-// Engines on one connection share its channels, because unsubscribing counts for the whole connection.
+// Engines on one connection share its channels: unsubscribing counts for the whole connection.
 const ofConnection = new WeakMap<Redis, Listen>();
 
-/** Returns a connection's channels: one subscription each, with any number of listeners. */
 const channelsOf = (subscriber: Redis): Listen => {
   const known = ofConnection.get(subscriber);
   if (known) return known;
@@ -168,8 +165,7 @@ const channelsOf = (subscriber: Redis): Listen => {
       const messages$ = channels.get(channel) ?? new Subject();
       channels.set(channel, messages$);
       listener.add(messages$.subscribe(listener));
-      // Even if the channel has listeners: the subscription may have died silently, and renewing it costs Redis
-      // nothing.
+      // Even if the channel has listeners: its subscription may have died silently, and renewing it costs nothing.
       subscribe(channel);
       listener.add(() => {
         if (messages$.observed || channels.get(channel) !== messages$) return;

@@ -1,14 +1,5 @@
-import {
-  defer,
-  delayWhen,
-  filter,
-  map,
-  type MonoTypeOperatorFunction,
-  NEVER,
-  Observable,
-  raceWith,
-  repeat,
-} from 'rxjs';
+import { defer, delayWhen, filter, map, NEVER, Observable, raceWith, repeat } from 'rxjs';
+import type { MonoTypeOperatorFunction } from 'rxjs';
 import { switchMap, take, tap, throwError, timer } from 'rxjs';
 import { clampMs } from '../protocol/validate.js';
 
@@ -17,10 +8,7 @@ import { clampMs } from '../protocol/validate.js';
  * a timer could end the attempt although its data has already arrived.
  */
 const socketsRead$ = new Observable<void>((subscriber) => {
-  const immediate = setImmediate(() => {
-    subscriber.next();
-    subscriber.complete();
-  });
+  const immediate = setImmediate(() => subscriber.next());
   return () => clearImmediate(immediate);
 });
 
