@@ -5,7 +5,7 @@ import { credentialsOf } from '../protocol/secret.js';
 import { connectionOptions } from './connection.js';
 import type { CliContext } from './context.js';
 import { CliError, ExitCode, usageError } from './errors.js';
-import { type ConnectionValues, engineUrl, type ReplicaValues } from './options.js';
+import { type ConnectionValues, engineUrl, type ReplicaValues, valueOf } from './options.js';
 
 export const defaultAccount = 'main';
 
@@ -44,10 +44,8 @@ export const engineAddress = (
   { cluster }: Pick<ReplicaValues, 'cluster'>,
   { env }: Pick<CliContext, 'env'>,
 ): string | undefined => {
-  const address = cluster ?? (env['TRADE_FEED_CLUSTER'] || undefined);
-  if (address !== undefined && !engineUrl.is(address))
-    throw usageError(`TRADE_FEED_CLUSTER must be ${engineUrl.allowed}.`);
-  return address;
+  const address = env['TRADE_FEED_CLUSTER'] || undefined;
+  return cluster ?? (address && valueOf('TRADE_FEED_CLUSTER', engineUrl, address));
 };
 
 interface ConnectedEngine {

@@ -2,7 +2,7 @@ import { Argument, Option } from 'commander';
 import type { Feed } from '../index.js';
 import type { From } from '../log/index.js';
 import { isTime } from '../protocol/type-guards.js';
-import { aName, MAX_TIMER_MS, positiveCount, type Rule } from '../protocol/validate.js';
+import { aName, MAX_TIMER_MS } from '../protocol/validate.js';
 import type { CliContext } from './context.js';
 import { usageError } from './errors.js';
 
@@ -40,108 +40,90 @@ export const defineCommand = <A, O extends Options>(
   description: spec.description.split(/\n\s*\n/).map((paragraph) => paragraph.trim().replaceAll(/\s+/g, ' ')),
 });
 
-interface ValueRule<T> extends Rule {
-  readonly read: (text: string) => T;
+/** What the value of an option may be. `read` returns `undefined` for any other text. */
+interface ValueRule<T> {
+  readonly allowed: string;
+  readonly read: (text: string) => T | undefined;
 }
 
-/** Creates an option that takes a value. The error for an invalid value doesn't show it: it may be a secret. */
-export const option = <T>(flags: string, { read, is, allowed }: ValueRule<T>, help: string): Typed<T> => {
+/** Parses a value. The error for an invalid one doesn't show it: it may be a secret. */
+export const valueOf = <T>(name: string, { read, allowed }: ValueRule<T>, text: string): T => {
+  const value = read(text);
+  if (value === undefined) throw usageError(`${name} must be ${allowed}.`);
+  return value;
+};
+
+export const option = <T>(flags: string, rule: ValueRule<T>, help: string): Typed<T> => {
   const created = new Option(flags, help);
-  return created.argParser((text) => {
-    const value = read(text);
-    if (!is(value)) throw usageError(`--${created.name()} must be ${allowed}.`);
-    return value;
-  });
+  return created.argParser((text) => valueOf(`--${created.name()}`, rule, text));
 };
 
 export const flag = (flags: string, help: string): Typed<boolean> => new Option(flags, help);
 
-const between = (least: number, most: number) => (value: unknown) => Number(value) >= least && Number(value) <= most;
 const whole = (text: string): number => (/^\d+$/.test(text) ? Number(text) : NaN);
 const decimal = (text: string): number => (/^\d+(\.\d+)?$/.test(text) ? Number(text) : NaN);
-
-export const anyText: ValueRule<string> = { read: String, allowed: 'followed by a value', is: (text) => text !== '' };
-
-export const engineUrl: ValueRule<string> = {
-  read: String,
-  allowed:
-    'an address such as nats://127.0.0.1:4222 or redis://127.0.0.1:6379 (in its password, write / as %2F, ? as %3F and # as %23)',
-  is: (text) => /^(nats|tls|rediss?):\/\/./.test(String(text)) && URL.canParse(String(text)),
-};
-
-const name: ValueRule<string> = { read: String, ...aName };
-
-export const oneOf = <const W extends string>(...words: readonly W[]): ValueRule<W> => ({
-  read: (text) => text as W,
-  allowed: words.join(' or '),
-  is: (text) => words.includes(text as W),
-});
-
-export const integer = (from: number, to = Number.MAX_SAFE_INTEGER): ValueRule<number> => ({
-  read: whole,
-  allowed: to === Number.MAX_SAFE_INTEGER ? `a whole number, ${from} or more` : `a whole number from ${from} to ${to}`,
-  is: between(from, to),
-});
-
-export const perSecond: ValueRule<number> = {
-  read: decimal,
-  allowed: 'a number above 0, up to 100000',
-  is: between(Number.MIN_VALUE, 100_000),
-};
-
-export const speed: ValueRule<number> = {
-  read: (text) => (text === 'max' ? Infinity : decimal(text)),
-  allowed: 'a number above 0, up to 1000000, or max',
-  is: (value) => value === Infinity || between(Number.MIN_VALUE, 1e6)(value),
-};
 
 /** Parses an amount with a unit. Returns it in the smallest unit. */
 const withUnit = (units: Readonly<Record<string, number>>) => (text: string) => {
   const amount = text.replace(/[a-z]*$/i, '');
   return decimal(amount) * (units[text.slice(amount.length)] ?? NaN);
 };
+const time = withUnit({ '': 1_000, ms: 1, s: 1_000, m: 60_000, h: 3_600_000 });
+const age = withUnit({ s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 });
+const size = withUnit({ '': 1, k: 1e3, m: 1e6, g: 1e9, t: 1e12 });
+const roundSize = (text: string): number => Math.floor(size(text.toLowerCase().replace(/b$/, '')));
 
-/** Parses a duration, in seconds or with a unit. Returns ms. */
-export const timeMs: ValueRule<number> = {
-  read: withUnit({ '': 1_000, ms: 1, s: 1_000, m: 60_000, h: 3_600_000 }),
-  allowed: 'a time of at most 24 days, such as 30, 1.5s, 10m or 2h',
-  is: between(0, MAX_TIMER_MS),
+const aNumber = (
+  allowed: string,
+  parse: (text: string) => number,
+  least: number,
+  most = Number.MAX_SAFE_INTEGER,
+): ValueRule<number> => ({
+  allowed,
+  read: (text) => {
+    const number = parse(text);
+    return number >= least && number <= most ? number : undefined;
+  },
+});
+const aboveZero = Number.MIN_VALUE;
+
+export const perSecond = aNumber('a number above 0, up to 100000', decimal, aboveZero, 100_000);
+export const timeMs = aNumber('a time of at most 24 days, such as 30, 1.5s, 10m or 2h', time, 0, MAX_TIMER_MS);
+export const periodMs = aNumber('a time from 100ms to 24 days', time, 100, MAX_TIMER_MS);
+export const ageMs = aNumber('an age such as 30m, 12h or 7d', age, 1);
+export const sizeBytes = aNumber('a size such as 500kB, 100MB, 2GB or 1TB', roundSize, 1);
+
+export const integer = (from: number, to?: number): ValueRule<number> =>
+  aNumber(`a whole number${to === undefined ? `, ${from} or more` : ` from ${from} to ${to}`}`, whole, from, to);
+
+const multiple = aNumber('a number above 0, up to 1000000, or max', decimal, aboveZero, 1e6);
+export const speed = { ...multiple, read: (text: string) => (text === 'max' ? Infinity : multiple.read(text)) };
+
+export const anyText: ValueRule<string> = { allowed: 'followed by a value', read: (text) => text || undefined };
+
+const name: ValueRule<string> = { allowed: aName.allowed, read: (text) => (aName.is(text) ? text : undefined) };
+
+export const engineUrl: ValueRule<string> = {
+  allowed:
+    'an address such as nats://127.0.0.1:4222 or redis://127.0.0.1:6379 (in its password, write / as %2F, ? as %3F and # as %23)',
+  read: (text) => (/^(nats|tls|rediss?):\/\/./.test(text) && URL.canParse(text) ? text : undefined),
 };
 
-/** Parses an age with a unit. Returns ms. */
-export const ageMs: ValueRule<number> = {
-  read: withUnit({ s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }),
-  allowed: 'an age such as 30m, 12h or 7d',
-  is: between(1, Number.MAX_SAFE_INTEGER),
-};
+export const oneOf = <const W extends string>(...words: readonly W[]): ValueRule<W> => ({
+  allowed: words.join(' or '),
+  read: (text) => words.find((word) => word === text),
+});
 
-/** Parses a position in a log: its end or beginning, an offset, a time, or how long ago. */
+/** A position in a log: its end or beginning, an offset, a time, or how long ago. */
 export const place: ValueRule<From> = {
+  allowed: 'an age such as 1h or 7d, a time such as 2026-01-31T12:00Z, an offset, earliest or latest',
   read: (text) => {
     if (text === 'earliest' || text === 'latest') return text;
-    if (/^\d+$/.test(text)) return { offset: Number(text) };
-    const ago = ageMs.read(text);
-    return { time: Number.isNaN(ago) ? Date.parse(text) : Date.now() - ago };
+    const [offset, agoMs] = [whole(text), age(text)];
+    if (isTime(offset)) return { offset };
+    const at = Number.isNaN(agoMs) ? Date.parse(text) : Date.now() - agoMs;
+    return isTime(at) ? { time: at } : undefined;
   },
-  allowed: 'an age such as 1h or 7d, a time such as 2026-01-31T12:00Z, an offset, earliest or latest',
-  is: (value) =>
-    Object.values(Object(value) as Readonly<Record<string, unknown>>).every(
-      (each) => typeof each === 'string' || isTime(each),
-    ),
-};
-
-export const periodMs: ValueRule<number> = {
-  ...timeMs,
-  allowed: 'a time from 100ms to 24 days',
-  is: between(100, MAX_TIMER_MS),
-};
-
-const inBytes = withUnit({ '': 1, k: 1e3, m: 1e6, g: 1e9, t: 1e12 });
-
-export const sizeBytes: ValueRule<number> = {
-  read: (text) => Math.floor(inBytes(text.toLowerCase().replace(/b$/, ''))),
-  allowed: 'a size such as 500kB, 100MB, 2GB or 1TB',
-  is: positiveCount.is,
 };
 
 /** Repeats a word only if it looks like a misspelled name: anything else may be a secret. */

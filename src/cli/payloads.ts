@@ -2,13 +2,14 @@ import { createReadStream } from 'node:fs';
 import { access, constants, stat } from 'node:fs/promises';
 import type { Readable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
-import { defer, filter, finalize, first, from, lastValueFrom, map, type Observable, scan } from 'rxjs';
-import { switchMap, take, takeWhile } from 'rxjs';
+import { defer, filter, finalize, first, from, lastValueFrom, map, type Observable, switchMap } from 'rxjs';
+import { take, takeWhile } from 'rxjs';
 import type { Feed, Frame } from '../index.js';
 import { feedLog, type LogRecord, type ReadOptions } from '../log/index.js';
 import { printable } from '../protocol/printable.js';
 import { marketBatches$, pendingTransactions$ } from '../testing/index.js';
 import { CliError, ExitCode, localError, usageError } from './errors.js';
+import { anyText, integer, oneOf, option, perSecond, speed, type ValuesOf } from './options.js';
 
 /** The payloads of each feed, what to call them, and the feed to listen to. */
 export interface Payloads {
@@ -17,22 +18,27 @@ export interface Payloads {
   readonly feed: Feed;
 }
 
-interface SourceValues {
-  readonly rate?: number | undefined;
-  readonly seed?: number | undefined;
-  readonly source?: string | undefined;
-  readonly feed?: Feed | undefined;
-  readonly replay?: string | undefined;
-  readonly speed?: number | undefined;
-}
+export const payloadOptions = {
+  rate: option('--rate <N>', perSecond, 'frames per second of each feed (default: 20)'),
+  seed: option('--seed <N>', integer(0, 2 ** 32 - 1), 'the same seed generates the same payloads (default: 1)'),
+  source: option('--source <FILE|->', anyText, 'send the lines of a file, or of stdin, one payload per line'),
+  feed: option('--feed <market|raw>', oneOf('market', 'raw'), 'the feed of --source (default: market)'),
+  replay: option(
+    '--replay <LOG>',
+    anyText,
+    'send a log of record: each frame to its feed, with the recorded intervals',
+  ),
+  speed: option('--speed <N|max>', speed, 'the speed of --replay, as a multiple (default: 1)'),
+};
+type PayloadValues = ValuesOf<typeof payloadOptions>;
 
 type Clients = (feed: Feed) => Observable<unknown>;
 
 /** Chooses the payloads of the feeds: from a log, from the lines of a source, or generated. */
-export const payloadsFor = async (values: SourceValues, stdin: Readable, clients: Clients): Promise<Payloads> => {
+export const payloadsFor = async (values: PayloadValues, stdin: Readable, clients: Clients): Promise<Payloads> => {
   checkOptions(values);
-  const { rate, seed = 1, source, feed = 'market', replay, speed = 1 } = values;
-  if (replay !== undefined) return recordedPayloads(replay, speed, clients);
+  const { rate, seed = 1, source, feed = 'market', replay } = values;
+  if (replay !== undefined) return recordedPayloads(replay, values.speed ?? 1, clients);
   const generated = `generated payloads, ${rate ?? 20} a second (seed ${seed})`;
   const sources = { market: marketBatches$({ rate, seed }), raw: pendingTransactions$({ rate, seed }) };
   const descriptions = { market: generated, raw: generated };
@@ -45,9 +51,9 @@ export const payloadsFor = async (values: SourceValues, stdin: Readable, clients
   };
 };
 
-const checkOptions = ({ feed, source, replay, speed, rate, seed }: SourceValues): void => {
+const checkOptions = ({ feed, source, replay, speed: times, rate, seed }: PayloadValues): void => {
   if (feed !== undefined && source === undefined) throw usageError('--feed is the feed of --source: use both.');
-  if (speed !== undefined && replay === undefined) throw usageError('--speed is the speed of --replay: use both.');
+  if (times !== undefined && replay === undefined) throw usageError('--speed is the speed of --replay: use both.');
   if (replay === undefined) return;
   if (source !== undefined) throw usageError("--replay and --source can't be combined: use one of them.");
   if (rate !== undefined || seed !== undefined)
@@ -55,7 +61,7 @@ const checkOptions = ({ feed, source, replay, speed, rate, seed }: SourceValues)
 };
 
 /** Plays back each feed's recorded payloads at the recorded intervals, starting when its first client connects. */
-const recordedPayloads = async (path: string, speed: number, clients: Clients): Promise<Payloads> => {
+const recordedPayloads = async (path: string, times: number, clients: Clients): Promise<Payloads> => {
   const { feeds, isComplete } = await feedsIn(path);
   if (isComplete && feeds.length === 0)
     throw new CliError(
@@ -67,14 +73,14 @@ const recordedPayloads = async (path: string, speed: number, clients: Clients): 
       take(1),
       // Starts at its first frame, so that the replay doesn't sit through the time before it.
       switchMap(() => framesOf(path, { speed: Infinity }).pipe(first((frame) => frame.feed === feed))),
-      switchMap(({ offset }) => framesOf(path, { speed, from: { offset } })),
+      switchMap(({ offset }) => framesOf(path, { speed: times, from: { offset } })),
       filter((frame) => frame.feed === feed),
       map((frame) => (frame.isBinary ? frame.data : frame.text())),
     );
   const description = (feed: Feed): string =>
     isComplete && !feeds.includes(feed)
       ? `nothing: ${printable(path)} contains no frame of this feed`
-      : `its frames in ${printable(path)}, ${speedWords(speed)}, from when the first client connects`;
+      : `its frames in ${printable(path)}, ${speedWords(times)}, from when the first client connects`;
   return {
     sources: { market: payloads('market'), raw: payloads('raw') },
     descriptions: { market: description('market'), raw: description('raw') },
@@ -82,9 +88,9 @@ const recordedPayloads = async (path: string, speed: number, clients: Clients): 
   };
 };
 
-const speedWords = (speed: number): string => {
-  if (speed === 1) return 'as recorded';
-  return speed === Infinity ? 'as fast as possible' : `${speed} times as fast`;
+const speedWords = (times: number): string => {
+  if (times === 1) return 'as recorded';
+  return times === Infinity ? 'as fast as possible' : `${times} times as fast`;
 };
 
 type RecordedFrame = Extract<LogRecord, Frame>;
@@ -96,24 +102,19 @@ const framesOf = (path: string, options: ReadOptions): Observable<RecordedFrame>
 
 const searchedBytes = 16 * 1024 * 1024;
 
-interface FoundFeeds {
-  readonly feeds: readonly Feed[];
-  /** Whether the search found both feeds or reached the end of the log, rather than its limit. */
-  readonly isComplete: boolean;
-}
-
-const feedsIn = (path: string): Promise<FoundFeeds> => {
-  const none: FoundFeeds = { feeds: [], isComplete: true };
+/** Returns the feeds of a log. `isComplete`: found both or reached the end of the log, rather than the limit. */
+const feedsIn = async (path: string) => {
+  const found = new Set<Feed>();
   let bytes = 0;
-  const found$ = framesOf(path, {}).pipe(
-    scan(({ feeds }, { feed, byteLength }) => {
-      const isNew = !feeds.includes(feed);
+  const searched$ = framesOf(path, {}).pipe(
+    takeWhile(({ feed, byteLength }) => {
+      found.add(feed);
       bytes += byteLength;
-      return { feeds: isNew ? [...feeds, feed] : feeds, isComplete: bytes < searchedBytes };
-    }, none),
-    takeWhile(({ feeds, isComplete }) => isComplete && feeds.length < 2, true),
+      return bytes < searchedBytes && found.size < 2;
+    }),
   );
-  return lastValueFrom(found$, { defaultValue: none });
+  await lastValueFrom(searched$, { defaultValue: undefined });
+  return { feeds: [...found], isComplete: bytes < searchedBytes };
 };
 
 const fileRate = 20;
@@ -142,9 +143,11 @@ export const openLines = async (
     );
   });
   if (pace === undefined) return { lines$, description: `${lines}, as they arrive` };
-  const begin$ = firstClient$.pipe(take(1));
   return {
-    lines$: begin$.pipe(switchMap(() => lines$)),
+    lines$: firstClient$.pipe(
+      take(1),
+      switchMap(() => lines$),
+    ),
     description: `${lines}, ${pace} a second from when the first client connects`,
   };
 };

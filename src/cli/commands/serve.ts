@@ -8,9 +8,15 @@ import { type ServiceEvent, startTradeFeedService, type TradeFeedService } from 
 import type { TradeFeedServiceOptions } from '../../testing/index.js';
 import { readFileOf } from '../connection.js';
 import { CliError, ExitCode, localError, usageError } from '../errors.js';
-import { anyText, defineCommand, flag, integer, oneOf, option, perSecond, speed } from '../options.js';
-import { type Payloads, payloadsFor } from '../payloads.js';
+import { anyText, defineCommand, flag, integer, oneOf, option, type ValuesOf } from '../options.js';
+import { payloadOptions, type Payloads, payloadsFor } from '../payloads.js';
 import { counted, joined, logLine } from '../view/text.js';
+
+const tlsOptions = {
+  tls: flag('--tls', 'https: and wss: with a certificate created for this run'),
+  cert: option('--cert <FILE>', anyText, 'https: and wss: with this PEM certificate'),
+  key: option('--key <FILE>', anyText, 'the PEM key of --cert'),
+};
 
 export const command = defineCommand({
   summary: 'run a local service that follows the whole contract',
@@ -31,19 +37,8 @@ export const command = defineCommand({
       'the plan of the account; free delays each frame by 500 ms (default: free)',
     ),
     port: option('--port <N>', integer(0, 65_535), 'the port on 127.0.0.1 (default: any free port)'),
-    rate: option('--rate <N>', perSecond, 'frames per second of each feed (default: 20)'),
-    seed: option('--seed <N>', integer(0, 2 ** 32 - 1), 'the same seed generates the same payloads (default: 1)'),
-    source: option('--source <FILE|->', anyText, 'send the lines of a file, or of stdin, one payload per line'),
-    feed: option('--feed <market|raw>', oneOf('market', 'raw'), 'the feed of --source (default: market)'),
-    replay: option(
-      '--replay <LOG>',
-      anyText,
-      'send a log of record: each frame to its feed, with the recorded intervals',
-    ),
-    speed: option('--speed <N|max>', speed, 'the speed of --replay, as a multiple (default: 1)'),
-    tls: flag('--tls', 'https: and wss: with a certificate created for this run'),
-    cert: option('--cert <FILE>', anyText, 'https: and wss: with this PEM certificate'),
-    key: option('--key <FILE>', anyText, 'the PEM key of --cert'),
+    ...payloadOptions,
+    ...tlsOptions,
   },
   examples: [
     ['rx-trade-feed serve --port 8080 --plan developer', 'a service at a fixed address'],
@@ -62,7 +57,7 @@ export const command = defineCommand({
     try {
       const service = await start({ port, tls, sources: payloads.sources });
       const apiKey = service.createAccount({ plan }).createApiKey();
-      stdout.write(welcome(service.baseUrl, `${apiKey} (${plan} plan; only for this run)`, apiKey, payloads, caFile));
+      stdout.write(welcome({ baseUrl: service.baseUrl, apiKey, plan, caFile, ...payloads }));
       const stop$ = interrupt$.pipe(
         take(1),
         concatMap(() => service.shutdown()),
@@ -91,20 +86,18 @@ const start = async (options: TradeFeedServiceOptions & { readonly port: number 
   }
 };
 
+interface Welcome extends Payloads, Readonly<Record<'baseUrl' | 'apiKey' | 'plan', string>> {
+  readonly caFile: string | undefined;
+}
+
 /** Returns the text with the address of the service and the commands to type next. */
-const welcome = (
-  baseUrl: string,
-  key: string,
-  apiKey: string,
-  { descriptions, feed }: Payloads,
-  caFile: string | undefined,
-): string => {
+const welcome = ({ baseUrl, apiKey, plan, caFile, descriptions, feed }: Welcome): string => {
   const ca = caFile && `  CA       ${caFile} (only for this run)\n`;
   const trust = caFile && `  export NODE_EXTRA_CA_CERTS=${caFile}  # or add to the next line: --ca ${caFile}\n`;
   return `A local trade feed service is running. Ctrl-C ends it.
 
   address  ${baseUrl}
-  API key  ${key}
+  API key  ${apiKey} (${plan} plan; only for this run)
   market   ${descriptions.market}
   raw      ${descriptions.raw}
 ${ca ?? ''}
@@ -157,10 +150,9 @@ type SelfSigned = Pick<typeof import('selfsigned'), 'generate'>;
  * @throws CliError when a file cannot be read, or the package is not installed
  */
 export const certificateFor = async (
-  values: { readonly tls?: boolean | undefined; readonly cert?: string | undefined; readonly key?: string | undefined },
+  { tls, cert, key }: ValuesOf<typeof tlsOptions>,
   load: () => Promise<SelfSigned> = () => import('selfsigned'),
 ): Promise<ServedCertificate> => {
-  const { tls, cert, key } = values;
   if ((cert === undefined) !== (key === undefined))
     throw usageError('--cert needs --key, and --key needs --cert: use both.');
   const close = () => Promise.resolve();

@@ -6,7 +6,7 @@ import { type CliContext, isTerminal } from '../context.js';
 import { ExitCode, usageError } from '../errors.js';
 import { endings$, tickMs, timeUp$ } from '../follow.js';
 import { anyText, argument, defineCommand, duration, option, periodMs, service, type ValuesOf } from '../options.js';
-import type { StatusRequest } from '../top/snapshots.js';
+import { feedSnapshots$, type Snapshot, type StatusRequest, statusSnapshots$ } from '../top/snapshots.js';
 import { type Row, rowWords, table, totalWords } from '../top/table.js';
 import { screenView, type TerminalSize, type View, withKeys } from '../view/terminal.js';
 
@@ -41,9 +41,7 @@ export const command = defineCommand({
   run: async (sources, values, context) => {
     checkKeys(sources);
     const request = await statusRequest(values, context);
-    // Loaded late: `--help` would spend most of its time on undici and io-ts.
-    const snapshots = await import('../top/snapshots.js');
-    const rows = await Promise.all(sources.map((source) => rows$(source, values, context, request, snapshots)));
+    const rows = await Promise.all(sources.map((source) => rows$(source, values, context, request)));
     const view = topView(context);
     const shown$ = combineLatest([combineLatest(rows), timer(0, tickMs)]).pipe(
       throttleTime(drawEveryMs, undefined, { leading: true, trailing: true }),
@@ -97,15 +95,13 @@ const rows$ = async (
   values: Values,
   context: CliContext,
   request: StatusRequest,
-  { feedSnapshots$, statusSnapshots$ }: typeof import('../top/snapshots.js'),
 ): Promise<Observable<Row>> => {
-  const snapshotsOf = async ({ feed, keyFile = values.keyFile }: Extract<TopSource, { feed: Feed }>) =>
-    feedSnapshots$(feed, tradeFeedEvents$(feed, await connectionOptions({ ...values, keyFile }, context)));
-  const snapshots$ = 'url' in source ? statusSnapshots$(source.url, request, values.every) : await snapshotsOf(source);
-  return snapshots$.pipe(
-    startWith({ state: 'connecting' } as const),
-    map((snapshot) => ({ name: source.name, ...snapshot })),
-  );
+  const named = map((snapshot: Snapshot): Row => ({ name: source.name, ...snapshot }));
+  const connecting = startWith<Snapshot>({ state: 'connecting' });
+  if ('url' in source) return statusSnapshots$(source.url, request, values.every).pipe(connecting, named);
+  const { feed, keyFile = values.keyFile } = source;
+  const options = await connectionOptions({ ...values, keyFile }, context);
+  return feedSnapshots$(feed, tradeFeedEvents$(feed, options)).pipe(connecting, named);
 };
 
 const connectTimeoutMs = 5_000;

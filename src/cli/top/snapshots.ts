@@ -1,6 +1,6 @@
 import * as t from 'io-ts';
 import { auditTime, catchError, defer, exhaustMap, map, NEVER, type Observable, of, timer } from 'rxjs';
-import { type Dispatcher, request } from 'undici';
+import type { Dispatcher } from 'undici';
 import { type Feed, type FeedEvent, TradeFeedError } from '../../index.js';
 import { failureIn } from '../../protocol/feed-state.js';
 import { currentRate, follow, type Step } from '../follow.js';
@@ -86,11 +86,17 @@ export const statusSnapshots$ = (url: URL, settings: StatusRequest, everyMs = 1_
   );
 
 const silenceMs = 5_000;
-const timeouts = { headersTimeout: silenceMs, bodyTimeout: silenceMs };
 
 const requestStatus = async (url: URL, { headers, dispatcher }: StatusRequest): Promise<Snapshot> => {
-  const accept = { accept: 'application/json' };
-  const answer = await request(url, { dispatcher, headers: { ...headers, ...accept }, ...timeouts });
+  const { origin, pathname, search } = url;
+  const answer = await dispatcher.request({
+    origin,
+    path: pathname + search,
+    method: 'GET',
+    headers: { ...headers, accept: 'application/json' },
+    headersTimeout: silenceMs,
+    bodyTimeout: silenceMs,
+  });
   const type = String(answer.headers['content-type'] ?? 'no type');
   const isStatus = answer.statusCode === 200 && type.includes('json');
   if (!isStatus) {

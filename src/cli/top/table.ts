@@ -139,13 +139,13 @@ const aligned = (row: readonly Line[], widths: readonly number[]): Line =>
   });
 
 const detailsOf = ({ state, problem, stats = {}, clients, cluster }: Snapshot): Line => {
-  const losses = lossWords(stats);
-  return [
-    ...(problem === undefined ? [] : [[problem, state === 'stopped' ? 'red' : 'yellow'] as const]),
-    ...(losses === '' ? [] : [[losses, 'dim'] as const]),
-    ...(clients === undefined ? [] : [[clientWords(clients), 'dim'] as const]),
-    ...(cluster === undefined ? [] : [[replicaWords(cluster), 'dim'] as const]),
+  const details: Line = [
+    [problem ?? '', state === 'stopped' ? 'red' : 'yellow'],
+    [lossWords(stats), 'dim'],
+    [clients ? clientWords(clients) : '', 'dim'],
+    [cluster ? replicaWords(cluster) : '', 'dim'],
   ];
+  return details.filter(([text]) => text !== '');
 };
 
 const lossWords = ({ lostMs = 0, dropped = 0, reconnects = {} }: NonNullable<Snapshot['stats']>): string => {
