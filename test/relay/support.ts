@@ -1,3 +1,4 @@
+import { expect } from '@jest/globals';
 import { EventEmitter, once } from 'node:events';
 import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
@@ -109,6 +110,12 @@ export const eventsIn = (message: RelayMessage): WireEvent[] =>
 /** Reads the watermark of a message. */
 export const watermarkIn = (message: RelayMessage): unknown =>
   linesIn(message).find(({ type }) => type === 'watermark')?.['at'];
+
+/** Returns the time of an event: that of the end for a gap. */
+export const timeIn = (event: WireEvent): number => (event['receivedAt'] ?? event['to'] ?? event['at']) as number;
+
+/** Checks that times never decrease. */
+export const inOrder = (times: readonly number[]): void => expect(times).toEqual(times.toSorted((a, b) => a - b));
 
 const linesIn = ({ data }: RelayMessage): WireEvent[] => data.split('\n').map((line) => JSON.parse(line) as WireEvent);
 
