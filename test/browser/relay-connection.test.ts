@@ -11,19 +11,8 @@ import { ResumePoint } from '../../src/browser/resume-point.js';
 import { writeFrame } from '../../src/operators/node/write-frame.js';
 import { lost, opened } from '../operators/stream.js';
 import { Clock, frame, isFrame } from '../relay/support.js';
-import {
-  atEnd,
-  connectAgain,
-  ended,
-  frameLineOf,
-  hello,
-  message,
-  serve,
-  silence,
-  status,
-  type Step,
-} from './support.js';
-import { stream, withoutNetwork } from './support.js';
+import { atEnd, connectAgain, ended, frameLineOf, hello, message, serve, silence, status } from './support.js';
+import { type Step, stream, withoutNetwork } from './support.js';
 import { waitFor } from '../support/wait-for.js';
 import { copyFailure, relayError, TradeFeedError } from '../../src/protocol/failures/trade-feed-error.js';
 import { inspect } from 'node:util';
