@@ -712,68 +712,62 @@ describe('pageWakes$', () => {
   });
 });
 
-describe('options', () => {
+describe('relayFeed$', () => {
   const url = 'http://localhost/feed';
-  const page = globalThis as { location?: { href: string } | undefined };
-  afterEach(() => {
-    delete page.location;
+
+  it('accepts an absolute address, or one relative to the page', () => {
+    const resolved = (address: string | URL) => resolveRelayFeed(address).url;
+    expect(resolved(new URL('https://a.example/b?c=d'))).toBe('https://a.example/b?c=d');
+    Object.assign(globalThis, { location: { href: 'https://app.example.com/some/page?x#y' } });
+    atEnd(() => Reflect.deleteProperty(globalThis, 'location'));
+    expect(resolved('/feed')).toBe('https://app.example.com/feed');
+    expect(resolved('feed')).toBe('https://app.example.com/some/feed');
+    expect(resolved('//b.example/feed')).toBe('https://b.example/feed');
+    expect(resolved(url)).toBe(url);
   });
 
-  describe('resolveRelayFeed', () => {
-    it('accepts an absolute address, or one relative to the page', () => {
-      expect(resolveRelayFeed(new URL('https://a.example/b?c=d')).url).toBe('https://a.example/b?c=d');
-      page.location = { href: 'https://app.example.com/some/page?x#y' };
-      expect(resolveRelayFeed('/feed').url).toBe('https://app.example.com/feed');
-      expect(resolveRelayFeed('feed').url).toBe('https://app.example.com/some/feed');
-      expect(resolveRelayFeed('//b.example/feed').url).toBe('https://b.example/feed');
-      expect(resolveRelayFeed(url).url).toBe(url);
-    });
-  });
-
-  describe('relayFeed$', () => {
-    it.each<[string, string]>([
-      ['a relative address without a page', '/feed'],
-      ['no address', ''],
-      ['another scheme', 'ws://localhost/feed'],
-      ['a script', 'javascript:alert(1)'],
-      ['data', 'data:text/event-stream,x'],
-      ['no host', 'http://'],
-      ['a blank in the host', 'http://a b/'],
-      ['a user', 'http://user@localhost/feed'],
-      ['a password', 'http://:secret-5@localhost/feed'],
-    ])('refuses %s as its address, and does not repeat it', (_what, address) => {
-      const make = () => relayFeed$(address);
-      expect(make).toThrow(
-        expect.objectContaining({ code: 'invalid-options', message: expect.stringContaining('`url`') }),
-      );
-      expect(make).not.toThrow('secret-5');
-    });
-
-    const refused: Readonly<Record<string, readonly unknown[]>> = {
-      headers: [1, 'Bearer secret-5', null, { authorization: 5 }, { 'a b': 'secret-5' }, { a: 'secret-5\nb' }],
-      credentials: ['always'],
-      connectTimeoutMs: [0, NaN, '5'],
-      idleTimeoutMs: [0, NaN, '5'],
-      backoff: [5, null],
-      'backoff.factor': [{ factor: 0 }],
-      resumeIn: [{}, null, 'sessionStorage', { getItem: () => null }],
-      maxFeedStops: [0, 1.5, NaN, '5', null],
-      classify: ['stop'],
-      tabs: ['all', true, null],
-      scheduler: [{}],
-      header: [{}],
-    };
-
-    it.each(Object.entries(refused).flatMap(([name, values]) => values.map((value) => [name, value] as const)))(
-      'refuses %s as %j at once, and names the option',
-      (name, value) => {
-        const make = () => relayFeed$(url, { [name.replace('.factor', '')]: value });
-        expect(make).toThrow(TradeFeedError);
-        expect(make).toThrow(`\`${name}\``);
-        expect(make).not.toThrow('secret-5');
-      },
+  it.each<[string, string]>([
+    ['a relative address without a page', '/feed'],
+    ['no address', ''],
+    ['another scheme', 'ws://localhost/feed'],
+    ['a script', 'javascript:alert(1)'],
+    ['data', 'data:text/event-stream,x'],
+    ['no host', 'http://'],
+    ['a blank in the host', 'http://a b/'],
+    ['a user', 'http://user@localhost/feed'],
+    ['a password', 'http://:secret-5@localhost/feed'],
+  ])('refuses %s as its address, and does not repeat it', (_what, address) => {
+    const make = () => relayFeed$(address);
+    expect(make).toThrow(
+      expect.objectContaining({ code: 'invalid-options', message: expect.stringContaining('`url`') }),
     );
+    expect(make).not.toThrow('secret-5');
   });
+
+  const refused: Readonly<Record<string, readonly unknown[]>> = {
+    headers: [1, 'Bearer secret-5', null, { authorization: 5 }, { 'a b': 'secret-5' }, { a: 'secret-5\nb' }],
+    credentials: ['always'],
+    connectTimeoutMs: [0, NaN, '5'],
+    idleTimeoutMs: [0, NaN, '5'],
+    backoff: [5, null],
+    'backoff.factor': [{ factor: 0 }],
+    resumeIn: [{}, null, 'sessionStorage', { getItem: () => null }],
+    maxFeedStops: [0, 1.5, NaN, '5', null],
+    classify: ['stop'],
+    tabs: ['all', true, null],
+    scheduler: [{}],
+    header: [{}],
+  };
+
+  it.each(Object.entries(refused).flatMap(([name, values]) => values.map((value) => [name, value] as const)))(
+    'refuses %s as %j at once, and names the option',
+    (name, value) => {
+      const make = () => relayFeed$(url, { [name.replace('.factor', '')]: value });
+      expect(make).toThrow(TradeFeedError);
+      expect(make).toThrow(`\`${name}\``);
+      expect(make).not.toThrow('secret-5');
+    },
+  );
 });
 
 describe('values', () => {
