@@ -81,8 +81,7 @@ describe('the owner of a cluster', () => {
 
   it('is refused by the log once a later generation appends', async () => {
     await using test = await startTestCluster(memoryEngine());
-    const replica = test.start('a');
-    await test.owner(replica);
+    const replica = await test.startOwner('a');
     const log = sharedLog();
     const codes = appending(replica, log);
     test.push('1');
@@ -118,8 +117,7 @@ describe('the owner of a cluster', () => {
 
   it('is fenced after it stood still for so long that another one may own, and appends again if it still owns', async () => {
     await using test = await startTestCluster(memoryEngine());
-    const replica = test.start('a');
-    await test.owner(replica);
+    const replica = await test.startOwner('a');
     const log = sharedLog();
     const codes = appending(replica, log);
     test.push('1');

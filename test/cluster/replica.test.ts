@@ -10,6 +10,7 @@ import { encode, type MessageHead } from '../../src/cluster/messages.js';
 import { readClusterState, requestHandOver } from '../../src/cluster/operate.js';
 import { type FeedWindow, type Frame, tradeFeed$, tradeFeedEvents$, tumblingWindow } from '../../src/index.js';
 import { resolveTicketOptions } from '../../src/feed/options.js';
+import { timeOf } from '../../src/operators/items/item.js';
 import type { LifecycleEvent } from '../../src/protocol/event.js';
 import { startTradeFeedService, type TradeFeedService } from '../../src/testing/index.js';
 import { fakeTimers } from '../support/fake-timers.js';
@@ -48,8 +49,7 @@ describe('a replica', () => {
   it('ignores messages that no replica sends', async () => {
     const engine = memoryEngine();
     await using test = await startTestCluster(engine);
-    const replica = test.start('a');
-    await test.owner(replica);
+    const replica = await test.startOwner('a');
     const { replica: id } = replica.cluster.status;
     const subjects = [names.feed, names.standby, names.voided, names.evicted, names.to(id)];
     for (const subject of subjects) engine.publish(subject, Buffer.from('{"x":1}'));
@@ -99,8 +99,7 @@ describe('a replica', () => {
     await overwrite(memory, writeKey(keyOf({ phase: 'open' })));
     await using test = await startTestCluster(memory);
     const startedAt = performance.now();
-    const replica = test.start('a', { engine, ...shortTimes });
-    await test.owner(replica);
+    const replica = await test.startOwner('a', { engine, ...shortTimes });
     expect(performance.now() - startedAt).toBeGreaterThanOrEqual(shortTimes.leaseMs);
     expect(replica.cluster.status.generation).toBe(4);
   });
@@ -123,8 +122,7 @@ describe('a replica', () => {
   it('receives an offer while its old connection is still open, and keeps receiving frames', async () => {
     const engine = memoryEngine();
     await using test = await startTestCluster(engine);
-    const replica = test.start('a');
-    await test.owner(replica);
+    const replica = await test.startOwner('a');
     const stored = readKey((await engine.read(names.key))!.value)!;
     const key = keyOf({ epoch: stored.epoch, gen: 2, phase: 'open' });
     const revision = (await overwrite(engine, writeKey(key)))!;
@@ -156,8 +154,7 @@ describe('a replica that joins again after a hand-over', () => {
     const engine: ClusterEngine = { ...memory, respond, [call]: hold };
     await using test = await startTestCluster(memory);
     if (call === 'request') late.on();
-    const replica = test.start('a', { engine, ...shortTimes, handOverMs });
-    await test.owner(replica);
+    const replica = await test.startOwner('a', { engine, ...shortTimes, handOverMs });
     const { replica: before } = replica.cluster.status;
     late.on();
     expect(await requestHandOver(memory, 'main')).toBe(true);
@@ -178,8 +175,7 @@ describe('a replica that gives the ownership away for a shutdown', () => {
   it('does not take it back when an operator asks for a hand-over at the same time', async () => {
     const engine = memoryEngine();
     await using test = await startTestCluster(engine);
-    const replica = test.start('a');
-    await test.owner(replica);
+    const replica = await test.startOwner('a');
     // This standby never accepts.
     engine.publish(names.standby, writeControl({ replica: 'b', since: Date.now() }));
     await nextTurn();
@@ -202,8 +198,7 @@ describe('a replica that streams something else than the others of its account',
     'is refused if it streams the other feed, and its owner continues (canOwn: %s)',
     async (canOwn) => {
       await using test = await startTestCluster(memoryEngine());
-      const owner = test.start('a');
-      await test.owner(owner);
+      const owner = await test.startOwner('a');
       const raw = test.start('b', { canOwn }, 'raw');
       test.push('a');
       const message = await refusal(raw);
@@ -217,8 +212,7 @@ describe('a replica that streams something else than the others of its account',
 
   it('is refused if it uses another service, and the message shows no path', async () => {
     await using test = await startTestCluster(memoryEngine());
-    const owner = test.start('a');
-    await test.owner(owner);
+    const owner = await test.startOwner('a');
     const staging = test.start('b', { baseUrl: 'https://staging.example.com/private' });
     const message = await refusal(staging);
     expect(message).toContain('staging.example.com#');
@@ -234,8 +228,7 @@ describe('a replica that streams something else than the others of its account',
   it('emits no frame of the others before it has read the key', async () => {
     const memory = memoryEngine();
     await using test = await startTestCluster(memory);
-    const owner = test.start('a');
-    await test.owner(owner);
+    const owner = await test.startOwner('a');
     const engine: ClusterEngine = { ...memory, read: () => new Promise(() => undefined) };
     const [raw, market] = [test.start('b', { engine }, 'raw'), test.start('c', { engine })];
     test.push('a');
@@ -329,10 +322,8 @@ describe('a key that cannot be read', () => {
     await waitFor(async () => readKey((await engine.read(names.key))!.value)?.phase === 'open');
     test.push('a');
     await waitFor(() => replicas.every(({ texts }) => texts().length === 1));
-    for (const { events } of replicas)
-      expect(events.filter(({ type }) => ['gap', 'disconnected', 'engine-refused', 'stopped'].includes(type))).toEqual(
-        [],
-      );
+    const noticed = ['gap', 'disconnected', 'engine-refused', 'stopped'];
+    for (const { events } of replicas) expect(events.filter(({ type }) => noticed.includes(type))).toEqual([]);
   });
 
   it('is reported by replicas that wait for an owner, and repaired by `resume`', async () => {
@@ -363,8 +354,7 @@ describe('the times of a stream whose owners have different clocks', () => {
     const clock = Date.now.bind(Date);
     const engine = memoryEngine();
     await using test = await startTestCluster(engine);
-    const first = test.start('a');
-    await test.owner(first);
+    const first = await test.startOwner('a');
     const second = test.start('b');
     const late = test.start('c', { canOwn: false });
     await test.owner(first, second, late);
@@ -389,9 +379,7 @@ describe('the times of a stream whose owners have different clocks', () => {
       subscription.unsubscribe();
     }
     for (const { events } of [second, late]) {
-      const times = events.map((event) =>
-        event.type === 'frame' ? event.receivedAt : event.type === 'gap' ? event.to : event.at,
-      );
+      const times = events.map((event) => timeOf(event)!);
       expect(times).toEqual(times.toSorted((a, b) => a - b));
       expect(times.at(-1)! - times[0]!).toBeLessThan(10_000);
     }
@@ -408,8 +396,7 @@ describe('a replica without subscribers', () => {
   it('ends without an event if the key cannot be read while it gives the ownership away', async () => {
     const engine = memoryEngine();
     await using test = await startTestCluster(engine);
-    const replica = test.start('a');
-    await test.owner(replica);
+    const replica = await test.startOwner('a');
     await overwrite(engine, 'nothing');
     const { length } = replica.events;
     replica.unsubscribe();

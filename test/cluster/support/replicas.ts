@@ -31,6 +31,8 @@ export interface TestCluster extends AsyncDisposable {
   readonly account: TradeFeedAccount;
   readonly apiKey: string;
   readonly start: (name: string, options?: Partial<ClusterOptions>, feed?: Feed) => TestReplica;
+  /** Starts a replica, and waits until it owns the connection. */
+  readonly startOwner: (name: string, options?: Partial<ClusterOptions>) => Promise<TestReplica>;
   /** Waits until a replica has an open connection, and the others follow it. */
   readonly owner: (...replicas: readonly TestReplica[]) => Promise<TestReplica>;
   /** Pushes texts, one for each number, until all replicas have received the last one. */
@@ -74,25 +76,24 @@ export const startTestCluster = async (engine: ClusterEngine): Promise<TestClust
     return replica;
   };
 
+  const owner: TestCluster['owner'] = (...expected) =>
+    waitFor(
+      () => {
+        const owner = expected.find(({ cluster }) => cluster.status.role === 'owning');
+        const isOpen = owner?.events.some(({ type }) => type === 'opened');
+        const generation = owner?.cluster.status.generation;
+        const areReady = expected.every(
+          ({ cluster, events }) =>
+            cluster.status.generation === generation && events.some(({ type }) => type === 'opened'),
+        );
+        return isOpen && areReady ? owner : undefined;
+      },
+      { what: () => `an owner: ${JSON.stringify(expected.map(({ cluster }) => cluster.status))}` },
+    );
+
   return {
-    service,
-    account,
-    apiKey,
-    start,
-    owner: (...expected) =>
-      waitFor(
-        () => {
-          const owner = expected.find(({ cluster }) => cluster.status.role === 'owning');
-          const isOpen = owner?.events.some(({ type }) => type === 'opened');
-          const generation = owner?.cluster.status.generation;
-          const areReady = expected.every(
-            ({ cluster, events }) =>
-              cluster.status.generation === generation && events.some(({ type }) => type === 'opened'),
-          );
-          return isOpen && areReady ? owner : undefined;
-        },
-        { what: () => `an owner: ${JSON.stringify(expected.map(({ cluster }) => cluster.status))}` },
-      ),
+    ...{ service, account, apiKey, start, owner },
+    startOwner: (name, options) => owner(start(name, options)),
     push: (...texts) => texts.forEach((text) => service.push('market', text)),
     [Symbol.asyncDispose]: async () => {
       for (const replica of replicas) replica.kill();
