@@ -9,9 +9,10 @@ import type { RelayedEvent } from '../../../src/protocol/event.js';
 import { TradeFeedError } from '../../../src/protocol/failures/trade-feed-error.js';
 import { Frame } from '../../../src/protocol/frame.js';
 import { formatEventId } from '../../../src/protocol/position.js';
+import type { RelayOptions } from '../../../src/relay/index.js';
 import { atEnd, frameLineOf, receive, type Receiver, serveRelay, Store } from '../support.js';
 import { disconnected, gapOf, lost, opened, reconnecting } from '../../operators/stream.js';
-import { Clock, essence, frame, range, Source } from '../../relay/support.js';
+import { Clock, essence, frame, range } from '../../relay/support.js';
 import { waitFor } from '../../support/wait-for.js';
 import { FakeBrowser, FakeLocks } from './fake-browser.js';
 
@@ -29,13 +30,15 @@ const openTab = (url: string, options: RelayFeedOptions = {}): Receiver =>
 
 const isIn = (tab: Receiver): boolean => tab.types.includes('opened');
 
-/** Opens tabs, and waits until they have the state of the feed. */
-const openTabs = async (url: string, source: Source, count: number): Promise<readonly Receiver[]> => {
-  const tabs = range(1, count).map(() => openTab(url));
+/** Serves a relay, opens tabs, and waits until they have the state of the feed. */
+const serveTabs = async (count: number, options?: RelayOptions) => {
+  const served = await serveRelay(options);
+  const { source, web } = served;
+  const tabs = range(1, count).map(() => openTab(web.url));
   await waitFor(() => source.active === 1);
   source.emit(opened(Date.now()));
   await waitFor(() => tabs.every(isIn));
-  return tabs;
+  return { ...served, tabs, first: tabs[0]!, second: tabs[1]! };
 };
 
 /** Joins the tabs' channel: posts messages, and records theirs. */
@@ -58,8 +61,7 @@ const gapsOf = (tab: Receiver) => tab.lifecycle.filter(({ type }) => type === 'g
 
 describe('relayFeed$ with tabs: share', () => {
   it('has one stream for ten tabs: each receives all events once, in order', async () => {
-    const { source, relay, web, clients } = await serveRelay();
-    const tabs = await openTabs(web.url, source, 10);
+    const { source, relay, web, clients, tabs } = await serveTabs(10);
     const raw = new Frame('raw', Buffer.of(0xff, 0, 1), true, 5, 1);
     source.frames(...range(1, 500));
     source.emit(raw, { type: 'gap', from: 5, to: 6, durationMs: 1, failure: lost(5), missed: 2 });
@@ -79,8 +81,7 @@ describe('relayFeed$ with tabs: share', () => {
   });
 
   it('continues in the next tab when the leader unsubscribes: each frame arrives once', async () => {
-    const { source, web, hasClients } = await serveRelay();
-    const tabs = await openTabs(web.url, source, 10);
+    const { source, web, hasClients, tabs } = await serveTabs(10);
     let sent = 0;
     const send = (count: number) => source.frames(...range(sent + 1, (sent += count)));
     for (const [n, leader] of tabs.slice(0, 9).entries()) {
@@ -99,8 +100,7 @@ describe('relayFeed$ with tabs: share', () => {
   });
 
   it('reports a change of the leader as the end of a connection to the relay, not as an outage', async () => {
-    const { source, web } = await serveRelay();
-    const [first, second] = (await openTabs(web.url, source, 2)) as [Receiver, Receiver];
+    const { source, first, second } = await serveTabs(2);
     source.frames(1);
     await hasFrames(second, 1);
     first.subscription.unsubscribe();
@@ -115,8 +115,7 @@ describe('relayFeed$ with tabs: share', () => {
   });
 
   it('allows a tab to join at any time: it receives the state of the feed, then all events', async () => {
-    const { source, web, clients } = await serveRelay();
-    const [first] = (await openTabs(web.url, source, 1)) as [Receiver];
+    const { source, web, clients, first } = await serveTabs(1);
     source.frames(1, 2);
     await hasFrames(first, 2);
     const second = await openTab(web.url).until(isIn);
@@ -133,8 +132,7 @@ describe('relayFeed$ with tabs: share', () => {
   });
 
   it('ends all tabs with the error of the leader; a later subscription starts again', async () => {
-    const { source, web } = await serveRelay();
-    const tabs = await openTabs(web.url, source, 5);
+    const { source, web, tabs } = await serveTabs(5);
     source.frames(1);
     const stop = lost(7, { closeCode: 4001, reason: 'connection replaced' });
     source.subject.error(stop);
@@ -151,8 +149,7 @@ describe('relayFeed$ with tabs: share', () => {
   });
 
   it('completes in all tabs', async () => {
-    const { source, web } = await serveRelay();
-    const tabs = await openTabs(web.url, source, 3);
+    const { source, tabs } = await serveTabs(3);
     source.frames(1);
     source.subject.complete();
     await Promise.all(tabs.map((tab) => tab.over()));
@@ -160,8 +157,7 @@ describe('relayFeed$ with tabs: share', () => {
   });
 
   it('forwards the events of the connection of the leader to the relay', async () => {
-    const { source, web } = await serveRelay();
-    const tabs = await openTabs(web.url, source, 3);
+    const { source, web, tabs } = await serveTabs(3);
     web.reset();
     source.frames(1);
     await waitFor(() => tabs.every(({ texts: seen }) => seen.length === 1));
@@ -180,9 +176,8 @@ describe('tabs of a machine whose clock is set', () => {
     const { now } = Date;
     // Sets only the page's clock, not that of the relay in the same process.
     const scheduler = Object.create(asyncScheduler, { now: { value: () => now() } }) as SchedulerLike;
-    const { source, web } = await serveRelay({ scheduler });
+    const { source, web, first, second } = await serveTabs(2, { scheduler });
     const send = (n: number) => source.emit(frame(n, now()));
-    const [first, second] = (await openTabs(web.url, source, 2)) as [Receiver, Receiver];
     send(1);
     await hasFrames(second, 1);
     setClock(ms);
@@ -200,8 +195,7 @@ describe('tabs of a machine whose clock is set', () => {
   });
 
   it('have a leader that begins a later term when a tab knows one: the clock was set back since', async () => {
-    const { source, web } = await serveRelay();
-    await openTabs(web.url, source, 1);
+    const { source, web } = await serveTabs(1);
     const channel = openChannel(web.url);
     const term = Date.now() + 3_600_000;
     channel.post({ type: 'ask', term });
@@ -356,8 +350,7 @@ describe('a follower', () => {
   });
 
   it('is the new role of a leader whose lock is stolen: it closes its stream, and continues', async () => {
-    const { source, web, hasClients } = await serveRelay();
-    const [tab] = (await openTabs(web.url, source, 1)) as [Receiver];
+    const { web, hasClients, first: tab } = await serveTabs(1);
     const other = lead(web.url, Date.now() + 1_000);
     await other.welcome(1);
     await hasClients(0);
@@ -411,8 +404,7 @@ describe('a reloaded tab with resumeIn', () => {
   };
 
   it('receives a gap with the number of frames when another tab leads', async () => {
-    const { source, web, clients } = await serveRelay();
-    await openTabs(web.url, source, 1);
+    const { source, web, clients } = await serveTabs(1);
     const store = new Store();
     const tab = await openTab(web.url, { resumeIn: store }).until(isIn);
     source.frames(1, 2);
