@@ -298,7 +298,7 @@ describe.each(['nats', 'redis'] as const)('a replica over a real %s-server', (ki
 describeInstalled('redis', 'a follower over a real redis-server', () => {
   it('receives frames again after the server closed the connection of its subscriptions', async () => {
     await using server = await startServer('redis');
-    await using test = await startTestCluster(memoryEngine());
+    await using test = await startTestCluster();
     const owner = await test.startOwner('owner', { engine: redis(server), ...shortTimes });
     const [commands, subscriber] = [server.redis(), server.redis()];
     const follower = test.start('follower', { engine: redisEngine(commands, subscriber), ...shortTimes });
@@ -426,7 +426,7 @@ describe('a replica', () => {
     ['given up', { error: new Error('Authorization Violation') }, /\(Authorization Violation\)\. Restart/],
   ])('ends at once with engine-closed when the connection to its engine was %s', async (_, { error }, message) => {
     const connected$ = new BehaviorSubject(true);
-    await using test = await startTestCluster(memoryEngine());
+    await using test = await startTestCluster();
     const engine = { ...memoryEngine(), connected$ };
     const replica = await test.startOwner('a', { engine });
     if (error) connected$.error(error);
@@ -442,7 +442,7 @@ describe('a replica', () => {
 
   it('ignores a closed connection after it has left: applications close it when they shut down', async () => {
     const connected$ = new BehaviorSubject(true);
-    await using test = await startTestCluster(memoryEngine());
+    await using test = await startTestCluster();
     const replica = await test.startOwner('a', { engine: { ...memoryEngine(), connected$ } });
     await replica.cluster.handOver();
     connected$.complete();

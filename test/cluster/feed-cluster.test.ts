@@ -74,7 +74,7 @@ const pushTo = async (test: TestCluster, replicas: readonly TestReplica[], ...te
 
 /** Starts replicas with these options, and waits until one of them owns the connection. */
 const started = async (names: string, options: Partial<ClusterOptions> = {}) => {
-  const test = await startTestCluster(memoryEngine());
+  const test = await startTestCluster();
   const replicas = names.split(' ').map((name) => test.start(name, options));
   const owner = await test.owner(...replicas);
   const push = (to: readonly TestReplica[], ...texts: readonly string[]) => pushTo(test, to, ...texts);
@@ -93,7 +93,7 @@ const startPair = async (memory: ClusterEngine, engine: ClusterEngine) => {
 
 describe('replicas of an account', () => {
   it('share one connection: each emits all frames, and its status shows what it does', async () => {
-    await using test = await startTestCluster(memoryEngine());
+    await using test = await startTestCluster();
     const first = test.start('a');
     const roles: string[] = [];
     const statuses = first.cluster.status$.subscribe(({ role }) => roles.push(role));
@@ -137,8 +137,7 @@ describe('replicas of an account', () => {
   );
 
   it('all stop after a client outside the cluster has connected, until an operator resumes', async () => {
-    const engine = memoryEngine();
-    await using test = await startTestCluster(engine);
+    await using test = await startTestCluster();
     const replicas = ['a', 'b', 'c'].map((name) => test.start(name));
     await test.owner(...replicas);
     const foreign = tradeFeedEvents$('market', { baseUrl: test.service.baseUrl, apiKey: test.apiKey }).subscribe();
@@ -149,10 +148,10 @@ describe('replicas of an account', () => {
     for (const replica of replicas) await ended(replica);
     await ended(test.start('late'));
     foreign.unsubscribe();
-    const { key } = await readClusterState(engine, 'main', 1);
+    const { key } = await readClusterState(test.engine, 'main', 1);
     expect(key).toMatchObject({ phase: 'stopped', stop: { at: expect.any(Number) } });
-    expect(await resumeCluster(engine, 'main')).toBe(true);
-    expect(await resumeCluster(engine, 'main')).toBe(false);
+    expect(await resumeCluster(test.engine, 'main')).toBe(true);
+    expect(await resumeCluster(test.engine, 'main')).toBe(false);
     const again = await test.startOwner('again');
     await pushTo(test, [again], 'again');
   });
@@ -327,7 +326,7 @@ describe('replicas of an account', () => {
   });
 
   it('resolve a hand-over without a subscriber, and a resume without a stop', async () => {
-    await using test = await startTestCluster(memoryEngine());
+    await using test = await startTestCluster();
     const replica = await test.startOwner('a');
     await replica.cluster.resume();
     expect(replica.cluster.status.role).toBe('owning');

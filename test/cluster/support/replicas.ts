@@ -1,6 +1,6 @@
 import type { Subscription } from 'rxjs';
 import type { ClusterEngine } from '../../../src/cluster/engine.js';
-import { type ClusterOptions, createFeedCluster, type FeedCluster } from '../../../src/cluster/index.js';
+import { type ClusterOptions, createFeedCluster, type FeedCluster, memoryEngine } from '../../../src/cluster/index.js';
 import type { Feed, FeedEvent, TradeFeedError } from '../../../src/index.js';
 import type { ClusterEvent } from '../../../src/protocol/event.js';
 import { startTradeFeedService, type TradeFeedAccount, type TradeFeedService } from '../../../src/testing/index.js';
@@ -27,6 +27,7 @@ export const shortestTimes = { leaseMs: 300, renewMs: 100, marginMs: 50, suspect
 
 /** Replicas of one account, and the service. */
 export interface TestCluster extends AsyncDisposable {
+  readonly engine: ClusterEngine;
   readonly service: TradeFeedService;
   readonly account: TradeFeedAccount;
   readonly apiKey: string;
@@ -39,8 +40,8 @@ export interface TestCluster extends AsyncDisposable {
   readonly push: (...texts: readonly string[]) => void;
 }
 
-/** Starts the local service, and an account whose replicas share an engine. */
-export const startTestCluster = async (engine: ClusterEngine): Promise<TestCluster> => {
+/** Starts the local service, and an account whose replicas share an engine: one in memory, unless you pass another. */
+export const startTestCluster = async (engine: ClusterEngine = memoryEngine()): Promise<TestCluster> => {
   const service = await startTradeFeedService();
   const account = service.createAccount({ plan: 'developer' });
   const apiKey = account.createApiKey();
@@ -92,7 +93,7 @@ export const startTestCluster = async (engine: ClusterEngine): Promise<TestClust
     );
 
   return {
-    ...{ service, account, apiKey, start, owner },
+    ...{ engine, service, account, apiKey, start, owner },
     startOwner: (name, options) => owner(start(name, options)),
     push: (...texts) => texts.forEach((text) => service.push('market', text)),
     [Symbol.asyncDispose]: async () => {
