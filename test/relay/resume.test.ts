@@ -326,7 +326,7 @@ describe('a client of another relay', () => {
   it('receives no event twice from a relay that lags: frames up to its time become a gap', () => {
     const replica = new Replica().take(opened(begin), ...framesOf(range(1, 5)));
     const { read } = replica.join(elsewhere(begin + 8));
-    const first = read().filter(isBatch).flatMap(eventsIn);
+    const first = eventsOf(read());
     expect(first).toEqual([
       opened(begin + 9),
       expect.objectContaining({ type: 'gap', from: begin + 8, to: begin + 9 }),
@@ -365,7 +365,7 @@ describe('a client of another relay', () => {
   ])('receives new events from now on when its time is %s ahead', (_what, at) => {
     const replica = new Replica().take(opened(begin), ...framesOf(range(1, 5)));
     const { read } = replica.join(elsewhere(at));
-    const first = read().filter(isBatch).flatMap(eventsIn);
+    const first = eventsOf(read());
     expect(first).toEqual([
       opened(begin + 5),
       expect.objectContaining({ type: 'gap', from: begin + 5, to: begin + 5, durationMs: 0 }),

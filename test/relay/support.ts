@@ -149,7 +149,15 @@ export const virtualRelay = (options: RelayOptions = {}) => {
   const reports: RelayActivity[] = [];
   relay.events$.subscribe((event) => reports.push(event));
   const join = (receiver?: RelayReceiver, onMessage?: () => void) => new Client(relay, receiver, onMessage);
-  return { clock, source, relay, reports, join };
+  /** Returns a client that has received frames with these payloads, and has left. */
+  const visit = (...payloads: readonly (string | number)[]) => {
+    const client = join();
+    source.frames(...payloads);
+    clock.pass(16);
+    client.leave();
+    return client;
+  };
+  return { clock, source, relay, reports, join, visit };
 };
 
 /** Creates a text frame. */
