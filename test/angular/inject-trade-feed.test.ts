@@ -36,6 +36,11 @@ const frame = (text: string) => stream.frameOf(text, Date.now());
 const stop = relayError({ status: 401 });
 
 const appWith = (options: FeedSignalOptions = {}) => startApp(provideTradeFeedFrom(source$, options));
+/** Starts an app with a component that injects the feed, and returns the feed. */
+const startFeed = (options?: FeedSignalOptions) => {
+  appWith(options);
+  return readFeed();
+};
 const after = (ms: number) => jest.advanceTimersByTimeAsync(ms);
 const childOf = (parent: EnvironmentInjector, ...providers: Parameters<typeof createEnvironmentInjector>[0]) =>
   createEnvironmentInjector(providers, parent);
@@ -167,8 +172,7 @@ describe('frames$ and events$', () => {
     const onUnhandledError = jest.fn();
     config.onUnhandledError = onUnhandledError;
     try {
-      appWith();
-      const feed = readFeed();
+      const feed = startFeed();
       const seen: string[] = [];
       feed.frames$.subscribe(() => {
         throw new Error('mine');
@@ -208,13 +212,11 @@ describe('the signals', () => {
   });
 
   it('show that the newest frame is too old, until the next one, and never without the option', async () => {
-    appWith();
-    const unchecked = readFeed();
+    const unchecked = startFeed();
     emit(opened());
     await after(3_600_000);
     expect(unchecked.freshness()).toBeUndefined();
-    appWith({ freshness: { maxAgeMs: 200 } });
-    const feed = readFeed();
+    const feed = startFeed({ freshness: { maxAgeMs: 200 } });
     emit(opened(), frame('a'));
     const newestAt = Date.now();
     await after(209);
@@ -229,8 +231,7 @@ describe('the signals', () => {
   });
 
   it('show the figures at the end of each period', async () => {
-    appWith({ stats: { everyMs: 200 } });
-    const feed = readFeed();
+    const feed = startFeed({ stats: { everyMs: 200 } });
     emit(opened(), frame('a'), frame('bc'));
     await after(199);
     expect(feed.stats()).toBeUndefined();
@@ -245,8 +246,7 @@ describe('the signals', () => {
     [{}, 1_000, 1_000],
     [{ window: { lengthMs: 100, maxFrames: 1 } }, 100, 1],
   ])('show the latest window: %j has %d ms and at most %d frames', async (options, lengthMs, maxFrames) => {
-    appWith(options);
-    const feed = readFeed();
+    const feed = startFeed(options);
     feed.window();
     emit(opened());
     for (let n = 0; n <= maxFrames; n += 1) emit(frame(`${n}`));
@@ -261,8 +261,7 @@ describe('the signals', () => {
   });
 
   it('ignore the values of a relay with `select`: windows and `frames$` contain frames only', async () => {
-    appWith();
-    const feed = readFeed();
+    const feed = startFeed();
     feed.window();
     const texts: string[] = [];
     feed.frames$.subscribe((each) => texts.push(each.text()));
@@ -277,13 +276,11 @@ describe('the signals', () => {
   it('compute windows only while a component uses them, and remove the window after that', async () => {
     const now = jest.fn(() => Date.now());
     const schedule = jest.fn(() => EMPTY.subscribe());
-    appWith({ window: { scheduler: { now, schedule } } });
-    const { status } = readFeed();
+    const { status } = startFeed({ window: { scheduler: { now, schedule } } });
     emit(opened(), frame('a'));
     await after(5_000);
     expect([status().state, now.mock.calls, schedule.mock.calls]).toEqual(['live', [], []]);
-    appWith({ window: { lengthMs: 100 } });
-    const { stats } = readFeed();
+    const { stats } = startFeed({ window: { lengthMs: 100 } });
     const users = [show(Reader), show(Reader)].map((page) => ({ page, window: page.componentInstance.feed.window }));
     emit(opened());
     await after(100);
@@ -317,8 +314,7 @@ describe('a stop', () => {
       { ...foreign, message: expect.stringContaining('The feed is over: its source completed. Restart the feed') },
     ],
   ])('by %s is one event and no error; `restart` begins again for the same subscriptions', (_, end, expected) => {
-    appWith();
-    const feed = readFeed();
+    const feed = startFeed();
     const received: RelayedEvent[] = [];
     const [error, complete] = [jest.fn(), jest.fn()];
     feed.events$.subscribe({ next: (event) => received.push(event), error, complete });
@@ -340,8 +336,7 @@ describe('a stop', () => {
   });
 
   it('ends without a restart if the source continues, for example with `retry`', () => {
-    appWith();
-    const feed = readFeed();
+    const feed = startFeed();
     emit(opened(), stream.stopped(10_000), stream.watermark(10_001));
     expect([feed.status().state, feed.failure()?.closeCode]).toEqual(['stopped', 4001]);
     emit(opened(2));
@@ -357,8 +352,7 @@ describe('a stop', () => {
   });
 
   it('makes windows incomplete, and counts as lost time', async () => {
-    appWith({ stats: { everyMs: 1_000 } });
-    const feed = readFeed();
+    const feed = startFeed({ stats: { everyMs: 1_000 } });
     feed.window();
     emit(opened());
     await after(1_000);
@@ -375,8 +369,7 @@ describe('a stop', () => {
   });
 
   it('can be answered with a restart by the first subscriber; all subscribers receive the stop before that', () => {
-    appWith();
-    const feed = readFeed();
+    const feed = startFeed();
     const received: string[] = [];
     feed.events$.subscribe(({ type }) => {
       if (type !== 'stopped') return;

@@ -2,22 +2,20 @@ import { afterAll, afterEach, beforeEach, describe, expect, it, jest } from '@je
 import { expectInvalid, fakeZone, readFeed, Reader, show, startApp } from './app.js';
 import { createEnvironmentInjector, EnvironmentInjector, inject, NgZone, PLATFORM_ID } from '@angular/core';
 import { TestBed } from '@angular/core/testing';
-import { once } from 'node:events';
-import { createServer, type IncomingMessage } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { IncomingMessage } from 'node:http';
 import { filter, firstValueFrom, type Observable, Subject, take, toArray } from 'rxjs';
 import { type AngularTradeFeed, injectTradeFeed } from '../../src/angular/inject-trade-feed.js';
 import { provideTradeFeed, type ProvideTradeFeedOptions } from '../../src/angular/provide-trade-feed.js';
 import type { FeedEvent } from '../../src/protocol/event.js';
 import { frameOf, opened } from '../operators/stream.js';
 import { createRelay, type Relay, relayHandler } from '../../src/relay/index.js';
+import { Web } from '../relay/support.js';
 
 // A relay of a Subject, on loopback.
 let upstream$: Subject<FeedEvent>;
 let relay: Relay;
 const relays: Relay[] = [];
 let authorize: (request: IncomingMessage) => boolean;
-let requests: IncomingMessage[];
 const startRelay = () => {
   upstream$ = new Subject();
   relay = createRelay(upstream$, { batchMs: 1 });
@@ -25,18 +23,11 @@ const startRelay = () => {
 };
 const emitOpened = () => upstream$.next(opened(Date.now()));
 const emitFrame = (text: string) => upstream$.next(frameOf(text, Date.now()));
-const server = createServer((request, response) => {
-  requests.push(request);
-  relayHandler(relay, { authorize: (each) => authorize(each) })(request, response);
-});
-server.listen(0, '127.0.0.1');
-await once(server, 'listening');
-const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/feed`;
-afterAll(async () => {
-  server.closeAllConnections();
-  server.close();
-  await once(server, 'close');
-});
+const web = await Web.start((request, response) =>
+  relayHandler(relay, { authorize: (each) => authorize(each) })(request, response),
+);
+const { url, requests } = web;
+afterAll(() => web[Symbol.asyncDispose]());
 
 const stored = new Map<string, string>();
 const storage = {
@@ -47,7 +38,8 @@ const setStorage = (descriptor: PropertyDescriptor) =>
   Object.defineProperty(globalThis, 'sessionStorage', { configurable: true, ...descriptor });
 
 beforeEach(() => {
-  [requests, authorize] = [[], () => true];
+  requests.length = 0;
+  authorize = () => true;
   stored.clear();
   setStorage({ value: storage });
   startRelay();
@@ -61,14 +53,8 @@ afterEach(() => {
 const backoff = { initialDelayMs: 1, maxDelayMs: 5 };
 const provide = (options: Partial<ProvideTradeFeedOptions> = {}) =>
   provideTradeFeed({ url, backoff, lingerMs: 0, ...options });
-const event = <E extends { readonly type: string }>(events$: Observable<E>, type: E['type'], n = 1) =>
-  firstValueFrom(
-    events$.pipe(
-      filter((each) => each.type === type),
-      take(n),
-      toArray(),
-    ),
-  );
+const event = <E extends { readonly type: string }>(events$: Observable<E>, type: E['type']) =>
+  firstValueFrom(events$.pipe(filter((each) => each.type === type)));
 const texts = async (feed: AngularTradeFeed, n: number): Promise<string[]> =>
   (await firstValueFrom(feed.frames$.pipe(take(n), toArray()))).map((each) => each.text());
 const joined = () => event(relay.events$, 'client-joined');
@@ -172,7 +158,7 @@ describe('provideTradeFeed', () => {
     zone.run(() => route.runInContext(injectTradeFeed));
     await isOpen;
     const again = joined();
-    server.closeAllConnections();
+    web.reset();
     await again;
     expect(requests.map(({ headers }) => headers.authorization)).toEqual(['route 1', 'route 2']);
     expect(calledInside).toEqual([false, false]);
@@ -187,17 +173,17 @@ describe('provideTradeFeed', () => {
     await expectFrame(feed, 'a');
     const stopped = event(feed.events$, 'stopped');
     authorize = () => false;
-    server.closeAllConnections();
+    web.reset();
     await stopped;
     expect(feed.failure()?.code).toBe('relay-refused');
     startRelay();
     authorize = () => true;
-    const [isBack, gaps] = [joined(), event(feed.events$, 'gap')];
+    const [isBack, gap] = [joined(), event(feed.events$, 'gap')];
     feed.restart();
     await isBack;
     // The gap has an end once the feed is open again.
     emitOpened();
-    expect(await gaps).toMatchObject([{ type: 'gap', failure: { code: 'relay-behind' } }]);
+    expect(await gap).toMatchObject({ type: 'gap', failure: { code: 'relay-behind' } });
     expect([feed.failure(), stored.size]).toEqual([undefined, 0]);
   });
 

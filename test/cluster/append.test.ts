@@ -4,7 +4,6 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { defer, lastValueFrom, retry, Subscription, tap, toArray } from 'rxjs';
-import { memoryEngine } from '../../src/cluster/index.js';
 import { type FeedLog, feedLog, LogError } from '../../src/log/index.js';
 import { jetStreamLog } from '../../src/nats/index.js';
 import { startTradeFeedService } from '../../src/testing/index.js';
@@ -60,7 +59,7 @@ const appending = ({ cluster }: TestReplica, log: Pick<FeedLog, 'append'>) => {
 
 describe('the owner of a cluster', () => {
   it('alone appends, and the next one continues after a hand-over, without a frame lost or twice', async () => {
-    await using test = await startTestCluster(memoryEngine());
+    await using test = await startTestCluster();
     const [first, second] = [test.start('a'), test.start('b', { canOwn: false })];
     await test.owner(first, second);
     const third = test.start('c');
@@ -80,9 +79,8 @@ describe('the owner of a cluster', () => {
   });
 
   it('is refused by the log once a later generation appends', async () => {
-    await using test = await startTestCluster(memoryEngine());
-    const replica = test.start('a');
-    await test.owner(replica);
+    await using test = await startTestCluster();
+    const replica = await test.startOwner('a');
     const log = sharedLog();
     const codes = appending(replica, log);
     test.push('1');
@@ -97,7 +95,7 @@ describe('the owner of a cluster', () => {
   });
 
   it('appends nothing once another client has replaced its connection', async () => {
-    await using test = await startTestCluster(memoryEngine());
+    await using test = await startTestCluster();
     const [first, second] = [test.start('a'), test.start('b')];
     const owner = await test.owner(first, second);
     const other = owner === first ? second : first;
@@ -117,9 +115,8 @@ describe('the owner of a cluster', () => {
   });
 
   it('is fenced after it stood still for so long that another one may own, and appends again if it still owns', async () => {
-    await using test = await startTestCluster(memoryEngine());
-    const replica = test.start('a');
-    await test.owner(replica);
+    await using test = await startTestCluster();
+    const replica = await test.startOwner('a');
     const log = sharedLog();
     const codes = appending(replica, log);
     test.push('1');

@@ -56,7 +56,8 @@ interface Row {
   readonly start: (server: RealServer) => Faulty | Promise<Faulty>;
   /** A log line: what the replica can't do, the engine's message, what to do. */
   readonly log: RegExp;
-  readonly code: FailureCode;
+  /** @defaultValue `engine-refused` */
+  readonly code?: FailureCode;
   /** `live`: the owner still receives frames, so a load balancer should keep it. @defaultValue `down` */
   readonly health?: 'live';
 }
@@ -83,7 +84,6 @@ const rows: Readonly<Record<string, Row>> = {
     kind: 'nats-core',
     start: async (server) => ({ engine: natsEngine(await server.nats()) }),
     log: /can't read the cluster's key: jetstream is not enabled\. JetStream is not enabled: start nats-server with -js\.$/i,
-    code: 'engine-refused',
   },
   'NATS with a full bucket': {
     kind: 'nats',
@@ -93,20 +93,17 @@ const rows: Readonly<Record<string, Row>> = {
       return { engine: natsEngine(connection) };
     },
     log: /can't write the cluster's key: maximum bytes exceeded\. The store is full: raise its limit/i,
-    code: 'engine-refused',
   },
   'NATS without the permissions of the guide': {
     kind: 'nats',
     config: permissions,
     start: async (server) => ({ engine: natsEngine(await server.nats(user)) }),
     log: /can't read the cluster's key: Permissions Violation for Publish to "\$JS.API.INFO"\. Give the user/i,
-    code: 'engine-refused',
   },
   'NATS that is down': {
     kind: 'nats',
     start: async (server) => ({ engine: natsEngine(await server.nats()), fail: () => server.broker.kill() }),
     log: /can't reach the cluster's engine: it doesn't answer\. Check that the engine runs/i,
-    code: 'engine-refused',
     health: 'live',
   },
   'NATS with a wrong password, and a client that tries again': {
@@ -117,7 +114,6 @@ const rows: Readonly<Record<string, Row>> = {
       fail: () => changePassword(server),
     }),
     log: /can't reach the cluster's engine: Authorization Violation\. Check the user and the password/i,
-    code: 'engine-refused',
     health: 'live',
   },
   'NATS with a wrong password, and a client that gives up': {
@@ -132,7 +128,6 @@ const rows: Readonly<Record<string, Row>> = {
     args: ['--replicaof', '127.0.0.1', '1'],
     start: (server) => ({ engine: redis(server) }),
     log: /can't write the cluster's key: READONLY .+\. Connect to the primary server/i,
-    code: 'engine-refused',
   },
   'Redis without permissions': {
     kind: 'redis',
@@ -141,20 +136,17 @@ const rows: Readonly<Record<string, Row>> = {
       return { engine: redis(server, { username: 'app', password: user.pass }) };
     },
     log: /can't read the cluster's key: NOPERM .+ 'hmget' command\. Give the user/i,
-    code: 'engine-refused',
   },
   'Redis without memory': {
     kind: 'redis',
     args: ['--maxmemory', '1'],
     start: (server) => ({ engine: redis(server) }),
     log: /can't write the cluster's key: OOM .+\. The store is full/i,
-    code: 'engine-refused',
   },
   'Redis that is down': {
     kind: 'redis',
     start: (server) => ({ engine: redis(server), fail: () => server.broker.kill() }),
     log: /can't reach the cluster's engine: .*ECONNREFUSED.*\. Check that the engine runs/i,
-    code: 'engine-refused',
     health: 'live',
   },
   'Redis whose subscriptions of a follower are gone': {
@@ -173,7 +165,6 @@ const rows: Readonly<Record<string, Row>> = {
       return { engine: redisEngine(server.redis(), subscriber), owner: redis(server), fail };
     },
     log: /can't receive messages from the other replicas: no message of an owner has arrived for 3 s\. Run/i,
-    code: 'engine-refused',
   },
   'Redis whose client gives up': {
     kind: 'redis',
@@ -228,7 +219,7 @@ afterAll(async () => {
 });
 
 /** Runs a replica with a fault, and waits until each output shows it. */
-const show = async (name: string, row: Row): Promise<Shown> => {
+const show = async (name: string, { code = 'engine-refused', ...row }: Row): Promise<Shown> => {
   const server = await startServer(row.kind, row.config, row.args);
   closing.push(server.stop);
   const { engine, owner, fail } = await row.start(server);
@@ -259,10 +250,10 @@ const show = async (name: string, row: Row): Promise<Shown> => {
   const [logged, unhealthy, measured] = await Promise.all([
     after(() => lines().some((line) => row.log.test(line))),
     after(() => {
-      const { status, code } = health.isHealthy()['trade-feed'];
-      return code === row.code && (row.health === 'live' || status === 'down');
+      const shown = health.isHealthy()['trade-feed'];
+      return shown.code === code && (row.health === 'live' || shown.status === 'down');
     }),
-    after(() => isMeasured(name, row.code)),
+    after(() => isMeasured(name, code)),
   ]);
   return { log: logged, health: unhealthy, metrics: measured, last: health.isHealthy()['trade-feed'] };
 };
@@ -307,9 +298,8 @@ describe.each(['nats', 'redis'] as const)('a replica over a real %s-server', (ki
 describeInstalled('redis', 'a follower over a real redis-server', () => {
   it('receives frames again after the server closed the connection of its subscriptions', async () => {
     await using server = await startServer('redis');
-    await using test = await startTestCluster(memoryEngine());
-    const owner = test.start('owner', { engine: redis(server), ...shortTimes });
-    await test.owner(owner);
+    await using test = await startTestCluster();
+    const owner = await test.startOwner('owner', { engine: redis(server), ...shortTimes });
     const [commands, subscriber] = [server.redis(), server.redis()];
     const follower = test.start('follower', { engine: redisEngine(commands, subscriber), ...shortTimes });
     await test.owner(owner, follower);
@@ -436,10 +426,9 @@ describe('a replica', () => {
     ['given up', { error: new Error('Authorization Violation') }, /\(Authorization Violation\)\. Restart/],
   ])('ends at once with engine-closed when the connection to its engine was %s', async (_, { error }, message) => {
     const connected$ = new BehaviorSubject(true);
-    await using test = await startTestCluster(memoryEngine());
+    await using test = await startTestCluster();
     const engine = { ...memoryEngine(), connected$ };
-    const replica = test.start('a', { engine });
-    await test.owner(replica);
+    const replica = await test.startOwner('a', { engine });
     if (error) connected$.error(error);
     else connected$.complete();
     expect(replica.error()).toMatchObject({
@@ -453,9 +442,8 @@ describe('a replica', () => {
 
   it('ignores a closed connection after it has left: applications close it when they shut down', async () => {
     const connected$ = new BehaviorSubject(true);
-    await using test = await startTestCluster(memoryEngine());
-    const replica = test.start('a', { engine: { ...memoryEngine(), connected$ } });
-    await test.owner(replica);
+    await using test = await startTestCluster();
+    const replica = await test.startOwner('a', { engine: { ...memoryEngine(), connected$ } });
     await replica.cluster.handOver();
     connected$.complete();
     expect(replica.error()).toBeUndefined();
@@ -476,8 +464,7 @@ describe('a replica', () => {
         }),
     };
     await using test = await startTestCluster(memory);
-    const owner = test.start('owner');
-    await test.owner(owner);
+    const owner = await test.startOwner('owner');
     const follower = test.start('follower', { engine, ...shortTimes });
     await test.owner(owner, follower);
     for (const each of live) dead.add(each);

@@ -1,4 +1,4 @@
-import { describe, expect, it, jest } from '@jest/globals';
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { defer, finalize } from 'rxjs';
 import { resolveClusterOptions } from '../../src/cluster/cluster-options.js';
@@ -29,6 +29,9 @@ const watched = (engine: ClusterEngine) => {
 const settingsOf = (engine: ClusterEngine) =>
   resolveClusterOptions({ engine, account: 'main', baseUrl: 'http://127.0.0.1:1', apiKey: 'key' });
 
+const channels: FeedChannel[] = [];
+afterEach(() => channels.splice(0).forEach((channel) => channel.close()));
+
 const replicaOf = (memory: ClusterEngine, id: string) => {
   const { engine, subscribed } = watched(memory);
   const events: (FeedEvent | ClusterEvent)[] = [];
@@ -47,6 +50,7 @@ const replicaOf = (memory: ClusterEngine, id: string) => {
     },
   });
   channel.report(undefined, 0, false);
+  channels.push(channel);
   const texts = () => events.filter((event) => event.type === 'frame').map((frame) => frame.text());
   const codes = () => events.flatMap((event) => (event.type === 'gap' ? [[event.failure.code, event.missed]] : []));
   return {
@@ -72,19 +76,12 @@ const start = async () => {
   owner.beat(1);
   await nextTurn();
   owner.own(1);
-  return {
-    ...{ owner, follower, engine: memory },
-    [Symbol.dispose]: () => {
-      owner.channel.close();
-      follower.channel.close();
-    },
-  };
+  return { owner, follower, engine: memory };
 };
 
 describe('the channel of a replica', () => {
   it('emits the frames of the owner in both replicas, and the owner does not receive them from the engine', async () => {
-    using replicas = await start();
-    const { owner, follower } = replicas;
+    const { owner, follower } = await start();
     expect(owner.subscribed()).toEqual([subjects.beats]);
     const texts = Array.from({ length: 100 }, (_, n) => `frame ${n}`);
     owner.push(...texts);
@@ -96,8 +93,7 @@ describe('the channel of a replica', () => {
   });
 
   it('notices another owner, and receives its frames once it no longer owns', async () => {
-    using replicas = await start();
-    const { owner, follower } = replicas;
+    const { owner, follower } = await start();
     owner.push('1');
     await nextTurn();
     follower.own(2, 'opening');
@@ -120,16 +116,14 @@ describe('the channel of a replica', () => {
   });
 
   it('receives the frames of other owners when it was replaced, before it knows by whom', async () => {
-    using replicas = await start();
-    const { owner } = replicas;
+    const { owner } = await start();
     owner.own(1, 'opening', false);
     expect(owner.subscribed()).toEqual([subjects.feed]);
   });
 
   it('emits its own last frames before those of the next owner, even if that one opens slowly', async () => {
     using _timers = fakeTimers();
-    using replicas = await start();
-    const { owner, follower } = replicas;
+    const { owner, follower } = await start();
     owner.channel.report(undefined, 1, false);
     for (let n = 1; n <= 10; n += 1) {
       owner.push(`old ${n}`);
@@ -145,8 +139,7 @@ describe('the channel of a replica', () => {
   });
 
   it('receives the last frames of the previous owner before it emits its own', async () => {
-    using replicas = await start();
-    const { owner, follower } = replicas;
+    const { owner, follower } = await start();
     follower.own(2);
     follower.opened();
     follower.push('new');
@@ -160,8 +153,7 @@ describe('the channel of a replica', () => {
   });
 
   it('never mixes two generations in a message', async () => {
-    using replicas = await start();
-    const { owner, follower } = replicas;
+    const { owner, follower } = await start();
     owner.push('1', '2');
     owner.own(2);
     owner.push('3');
@@ -173,9 +165,8 @@ describe('the channel of a replica', () => {
   });
 
   it('sends the bytes that the service sent, even if a subscriber changes its frame', async () => {
-    using replicas = await start();
-    const { owner, follower } = replicas;
-    const other = replicaOf(replicas.engine, 'c');
+    const { owner, follower, engine } = await start();
+    const other = replicaOf(engine, 'c');
     const change = ({ data }: Frame): void => void data.fill('x');
     const memory = Buffer.from('onetwo');
     for (const at of [0, 3]) {
@@ -187,12 +178,10 @@ describe('the channel of a replica', () => {
     expect(follower.texts()).toEqual(['one', 'two']);
     follower.events.filter((event) => event.type === 'frame').forEach(change);
     expect(other.texts()).toEqual(['one', 'two']);
-    other.channel.close();
   });
 
   it('sends the frames of a read buffer before the buffer is reused, and keeps none of it', async () => {
-    using replicas = await start();
-    const { owner, follower } = replicas;
+    const { owner, follower } = await start();
     const memory = Buffer.from('onetwonaïve');
     const frames = [
       receivedIn(memory, 0, 3),

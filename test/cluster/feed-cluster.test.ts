@@ -9,7 +9,7 @@ import { type ClusterEngine, type ClusterOptions, createFeedCluster, memoryEngin
 import { readClusterState, requestHandOver, resumeCluster } from '../../src/cluster/operate.js';
 import { tradeFeedEvents$ } from '../../src/index.js';
 import { waitFor } from '../support/wait-for.js';
-import { shortestTimes, startTestCluster, type TestReplica } from './support/replicas.js';
+import { shortestTimes, startTestCluster, type TestCluster, type TestReplica } from './support/replicas.js';
 
 const options = (fields: Readonly<Record<string, unknown>> = {}): ClusterOptions => ({
   engine: memoryEngine(),
@@ -66,23 +66,34 @@ const received = (replica: TestReplica, text: string): Promise<unknown> =>
     what: () => `${text} in ${replica.name}: ${replica.texts().join()}`,
   });
 
+/** Pushes texts, and waits until these replicas have received the last one. */
+const pushTo = async (test: TestCluster, replicas: readonly TestReplica[], ...texts: readonly string[]) => {
+  test.push(...texts);
+  for (const replica of replicas) await received(replica, texts.at(-1)!);
+};
+
 /** Starts replicas with these options, and waits until one of them owns the connection. */
 const started = async (names: string, options: Partial<ClusterOptions> = {}) => {
-  const test = await startTestCluster(memoryEngine());
+  const test = await startTestCluster();
   const replicas = names.split(' ').map((name) => test.start(name, options));
   const owner = await test.owner(...replicas);
-  /** Pushes texts, and waits until these replicas have received the last one. */
-  const push = async (to: readonly TestReplica[], ...texts: readonly string[]): Promise<void> => {
-    test.push(...texts);
-    for (const replica of to) await received(replica, texts.at(-1)!);
-  };
+  const push = (to: readonly TestReplica[], ...texts: readonly string[]) => pushTo(test, to, ...texts);
   const others = replicas.filter((replica) => replica !== owner);
   return { test, replicas, owner, others, push, [Symbol.asyncDispose]: () => test[Symbol.asyncDispose]() };
 };
 
+/** Starts an owner over another engine, and a follower that has received a frame. */
+const startPair = async (memory: ClusterEngine, engine: ClusterEngine) => {
+  const test = await startTestCluster(memory);
+  const [owner, follower] = [test.start('a', { engine }), test.start('b', { canOwn: false })];
+  await test.owner(owner, follower);
+  await pushTo(test, [follower], 'before');
+  return { test, owner, follower, [Symbol.asyncDispose]: () => test[Symbol.asyncDispose]() };
+};
+
 describe('replicas of an account', () => {
   it('share one connection: each emits all frames, and its status shows what it does', async () => {
-    await using test = await startTestCluster(memoryEngine());
+    await using test = await startTestCluster();
     const first = test.start('a');
     const roles: string[] = [];
     const statuses = first.cluster.status$.subscribe(({ role }) => roles.push(role));
@@ -94,11 +105,8 @@ describe('replicas of an account', () => {
     expect(first.cluster.status).toMatchObject({ owner: replica, generation: 1, since: expect.any(Number) });
     const replicas = [first, test.start('b'), test.start('c')];
     await test.owner(...replicas);
-    test.push(...numbers(1, 50));
-    for (const each of replicas) {
-      await received(each, '50');
-      expect(each.texts()).toEqual(numbers(1, 50));
-    }
+    await pushTo(test, replicas, ...numbers(1, 50));
+    for (const each of replicas) expect(each.texts()).toEqual(numbers(1, 50));
     expect(replicas.map(({ cluster }) => cluster.status.role)).toEqual(['owning', 'following', 'following']);
   });
 
@@ -129,8 +137,7 @@ describe('replicas of an account', () => {
   );
 
   it('all stop after a client outside the cluster has connected, until an operator resumes', async () => {
-    const engine = memoryEngine();
-    await using test = await startTestCluster(engine);
+    await using test = await startTestCluster();
     const replicas = ['a', 'b', 'c'].map((name) => test.start(name));
     await test.owner(...replicas);
     const foreign = tradeFeedEvents$('market', { baseUrl: test.service.baseUrl, apiKey: test.apiKey }).subscribe();
@@ -141,14 +148,12 @@ describe('replicas of an account', () => {
     for (const replica of replicas) await ended(replica);
     await ended(test.start('late'));
     foreign.unsubscribe();
-    const { key } = await readClusterState(engine, 'main', 1);
+    const { key } = await readClusterState(test.engine, 'main', 1);
     expect(key).toMatchObject({ phase: 'stopped', stop: { at: expect.any(Number) } });
-    expect(await resumeCluster(engine, 'main')).toBe(true);
-    expect(await resumeCluster(engine, 'main')).toBe(false);
-    const again = test.start('again');
-    await test.owner(again);
-    test.push('again');
-    await received(again, 'again');
+    expect(await resumeCluster(test.engine, 'main')).toBe(true);
+    expect(await resumeCluster(test.engine, 'main')).toBe(false);
+    const again = await test.startOwner('again');
+    await pushTo(test, [again], 'again');
   });
 
   it('lose no frame in a hand-over', async () => {
@@ -224,8 +229,7 @@ describe('replicas of an account', () => {
       },
     };
     await using test = await startTestCluster(memory);
-    const replica = test.start('a', { engine, ...shortestTimes });
-    await test.owner(replica);
+    const replica = await test.startOwner('a', { engine, ...shortestTimes });
     let pushed = 0;
     const isPublished = async (): Promise<boolean> => {
       const before = batches;
@@ -254,20 +258,15 @@ describe('replicas of an account', () => {
         memory.publish(subject, data);
       },
     };
-    await using test = await startTestCluster(memory);
-    const [owner, follower] = [test.start('a', { engine }), test.start('b', { canOwn: false })];
-    await test.owner(owner, follower);
-    test.push('before');
-    await received(follower, 'before');
+    await using pair = await startPair(memory, engine);
+    const { test, owner, follower } = pair;
     // A message this small has no room for a frame.
     maxMessageBytes = 100;
     const tooLarge = 'x'.repeat(1_000);
-    test.push(tooLarge);
-    await received(owner, tooLarge);
+    await pushTo(test, [owner], tooLarge);
     await nextTurn();
     maxMessageBytes = undefined;
-    test.push('after');
-    await received(follower, 'after');
+    await pushTo(test, [follower], 'after');
     expect(follower.texts()).toEqual(['before', 'after']);
     expect(follower.events.filter(({ type }) => type === 'gap')).toEqual([expect.objectContaining({ missed: 1 })]);
   });
@@ -284,20 +283,15 @@ describe('replicas of an account', () => {
       failures$,
       publish: (...args) => (isRefused ? refuseIn(failures$) : memory.publish(...args)),
     };
-    await using test = await startTestCluster(memory);
-    const [owner, follower] = [test.start('a', { engine }), test.start('b', { canOwn: false })];
-    await test.owner(owner, follower);
-    test.push('before');
-    await received(follower, 'before');
+    await using pair = await startPair(memory, engine);
+    const { test, owner, follower } = pair;
     isRefused = true;
-    test.push(...numbers(1, 7));
-    await received(owner, '7');
+    await pushTo(test, [owner], ...numbers(1, 7));
     const refused = await waitFor(() => owner.events.find(({ type }) => type === 'engine-refused'));
     expect(refused).toMatchObject({ operation: 'publish', message: 'payload too large' });
     expect(owner.cluster.status.refused?.type).toBe('engine-refused');
     isRefused = false;
-    test.push('after');
-    await received(follower, 'after');
+    await pushTo(test, [follower], 'after');
     expect(owner.texts()).toEqual(['before', ...numbers(1, 7), 'after']);
     expect(follower.texts()).toEqual(['before', 'after']);
     const gaps = follower.events.filter((event) => event.type === 'gap');
@@ -332,9 +326,8 @@ describe('replicas of an account', () => {
   });
 
   it('resolve a hand-over without a subscriber, and a resume without a stop', async () => {
-    await using test = await startTestCluster(memoryEngine());
-    const replica = test.start('a');
-    await test.owner(replica);
+    await using test = await startTestCluster();
+    const replica = await test.startOwner('a');
     await replica.cluster.resume();
     expect(replica.cluster.status.role).toBe('owning');
     replica.unsubscribe();

@@ -14,7 +14,8 @@ import { frameAt } from '../../src/protocol/frame.js';
 /** A message that arrives, or something else that happens, at a monotonic time. */
 type Step = readonly [now: number, what: FeedMessage | 'tick' | 'away' | 'behind'];
 
-const follow = (...steps: readonly Step[]) => {
+/** Creates a follower to which the steps of a script happen, and then others. */
+const follow = (script: string, ...steps: readonly Step[]) => {
   const events: (FeedEvent | OwnerChanged)[] = [];
   const follower = new Follower('market', (event) => events.push(event));
   const go = (...more: readonly Step[]): void => {
@@ -24,8 +25,8 @@ const follow = (...steps: readonly Step[]) => {
       else follower.receive(what, now);
     }
   };
-  go(...steps);
-  return { follower, events, go, words: () => events.map(word) };
+  go(...stepsOf(script), ...steps);
+  return { follower, events, go };
 };
 
 const word = (event: FeedEvent | OwnerChanged): string => {
@@ -54,13 +55,11 @@ const beat = (gen: number, sequence: number, fields: Partial<MessageHead> = {}):
   ...head(gen, sequence, fields),
   kind: 'beat',
 });
-const end = (gen: number, sequence: number): FeedMessage => ({ ...head(gen, sequence), kind: 'end' });
 const eventOf = (gen: number, sequence: number, event: LifecycleEvent, fields: Partial<MessageHead>): FeedMessage => ({
   ...head(gen, sequence, fields),
   ...{ kind: 'event', event },
 });
 
-const begun = [0, batch(1, 0, 'a')] as const;
 const lost = createTradeFeedError({ stage: 'stream', closeCode: 1006 });
 const refused = createTradeFeedError({ stage: 'ticket', status: 403 });
 const events: Readonly<Record<string, LifecycleEvent>> = {
@@ -201,15 +200,11 @@ describe('a follower', () => {
       'opened 1, a/1, disconnected, opened 2, gap cluster-away 2, b/2',
     ],
   ])('%s', (_, script, words) => {
-    expect(
-      follow(...stepsOf(script))
-        .words()
-        .join(', '),
-    ).toBe(words);
+    expect(follow(script).events.map(word).join(', ')).toBe(words);
   });
 
   it('has a gap from the last message to the next one', () => {
-    const { events } = follow(begun, [0, batch(1, 8, 'b')], [0, 'away']);
+    const { events } = follow('0: 1.0 a, 0: 1.8 b, 0: away');
     expect(events[2]).toMatchObject({ type: 'gap', from: 1_000, to: 1_008, durationMs: 8 });
     expect(events.at(-1)).toMatchObject({ at: 1_008, failure: { code: 'cluster-away', endedAt: 1_008 } });
   });
@@ -223,9 +218,9 @@ describe('a follower', () => {
   });
 
   it('has the generation of its newest message, even one that waits, and needs a tick while one waits', () => {
-    const { follower, go } = follow();
+    const { follower, go } = follow('');
     expect([follower.followed.gen, follower.nextTick]).toEqual([0, undefined]);
-    go(begun, [10, batch(3, 0, 'b')]);
+    go(...stepsOf('0: 1.0 a, 10: 3.0 b'));
     expect([follower.followed.gen, follower.nextTick]).toEqual([3, 110]);
     go([110, 'tick']);
     expect([follower.followed.gen, follower.nextTick]).toEqual([3, undefined]);
@@ -235,7 +230,7 @@ describe('a follower', () => {
     ['64 MiB of frames', 9, () => framesOf(new Frame('market', Buffer.alloc(8 * 1024 * 1024), true, 1, 0))],
     ['10,000 messages', 10_001, () => framesOf(new Frame('market', Buffer.alloc(1), true, 1, 0))],
   ])('does not hold more than %s', (_, count, create) => {
-    const { follower, events, go } = follow(begun);
+    const { follower, events, go } = follow('0: 1.0 a');
     const content = create();
     for (let n = 0; n < count - 1; n += 1) go([10, { ...head(2, n), ...content }]);
     expect(follower.nextTick).toBe(110);
@@ -260,12 +255,12 @@ describe('the times of a follower', () => {
       const [at = 0, now = 0] = message.split(' at ').map(Number);
       return [now, beat(2, 0, { at })];
     });
-    const { events } = follow([0, beat(1, 0)], [0, end(1, 0)], ...later);
+    const { events } = follow('0: 1.0 BEAT, 0: 1.0 END', ...later);
     expect(events.slice(2).flatMap((event) => (event.type === 'watermark' ? [event.at] : []))).toEqual(times);
   });
 
   it('accept a clock that is ahead after the engine was away: the machine may have slept', () => {
-    const { events } = follow([0, beat(1, 0)], [0, 'away'], [1_000, beat(2, 0, { at: 62_000 })]);
+    const { events } = follow('0: 1.0 BEAT, 0: away', [1_000, beat(2, 0, { at: 62_000 })]);
     expect(events.at(-1)).toEqual({ type: 'watermark', at: 62_000 });
   });
 
@@ -274,8 +269,7 @@ describe('the times of a follower', () => {
     const failure = createTradeFeedError({ stage: 'stream', closeCode: 1006, endedAt: 62_020 });
     const gap = { type: 'gap', from: 62_020, to: 62_030, durationMs: 10, failure } as const;
     const { events } = follow(
-      [0, beat(1, 0)],
-      [0, end(1, 0)],
+      '0: 1.0 BEAT, 0: 1.0 END',
       [1_000, { ...head(2, 0, { at: 62_000 }), ...framesOf(frame) }],
       [1_030, eventOf(2, 1, gap, { at: 62_030 })],
     );

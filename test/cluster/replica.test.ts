@@ -10,6 +10,7 @@ import { encode, type MessageHead } from '../../src/cluster/messages.js';
 import { readClusterState, requestHandOver } from '../../src/cluster/operate.js';
 import { type FeedWindow, type Frame, tradeFeed$, tradeFeedEvents$, tumblingWindow } from '../../src/index.js';
 import { resolveTicketOptions } from '../../src/feed/options.js';
+import { timeOf } from '../../src/operators/items/item.js';
 import type { LifecycleEvent } from '../../src/protocol/event.js';
 import { startTradeFeedService, type TradeFeedService } from '../../src/testing/index.js';
 import { fakeTimers } from '../support/fake-timers.js';
@@ -46,14 +47,13 @@ const held = () => {
 
 describe('a replica', () => {
   it('ignores messages that no replica sends', async () => {
-    const engine = memoryEngine();
-    await using test = await startTestCluster(engine);
-    const replica = test.start('a');
-    await test.owner(replica);
+    await using test = await startTestCluster();
+    const replica = await test.startOwner('a');
     const { replica: id } = replica.cluster.status;
     const subjects = [names.feed, names.standby, names.voided, names.evicted, names.to(id)];
-    for (const subject of subjects) engine.publish(subject, Buffer.from('{"x":1}'));
-    expect(await engine.request(names.owner, Buffer.from('?'), 1)).toEqual({ type: 'reply', data: new Uint8Array() });
+    for (const subject of subjects) test.engine.publish(subject, Buffer.from('{"x":1}'));
+    const answer = await test.engine.request(names.owner, Buffer.from('?'), 1);
+    expect(answer).toEqual({ type: 'reply', data: new Uint8Array() });
     test.push('a');
     await waitFor(() => replica.texts().length === 1);
     expect(replica.cluster.status).toMatchObject({ role: 'owning', generation: 1 });
@@ -81,7 +81,7 @@ describe('a replica', () => {
 
   it('ends with the failure of the service if no replica can own the connection', async () => {
     using _timers = fakeTimers();
-    await using test = await startTestCluster(memoryEngine());
+    await using test = await startTestCluster();
     const replica = test.start('wrong', { apiKey: 'not-a-key' });
     const error = await waitFor(() => {
       jest.advanceTimersByTime(50);
@@ -99,8 +99,7 @@ describe('a replica', () => {
     await overwrite(memory, writeKey(keyOf({ phase: 'open' })));
     await using test = await startTestCluster(memory);
     const startedAt = performance.now();
-    const replica = test.start('a', { engine, ...shortTimes });
-    await test.owner(replica);
+    const replica = await test.startOwner('a', { engine, ...shortTimes });
     expect(performance.now() - startedAt).toBeGreaterThanOrEqual(shortTimes.leaseMs);
     expect(replica.cluster.status.generation).toBe(4);
   });
@@ -121,16 +120,14 @@ describe('a replica', () => {
   });
 
   it('receives an offer while its old connection is still open, and keeps receiving frames', async () => {
-    const engine = memoryEngine();
-    await using test = await startTestCluster(engine);
-    const replica = test.start('a');
-    await test.owner(replica);
-    const stored = readKey((await engine.read(names.key))!.value)!;
+    await using test = await startTestCluster();
+    const replica = await test.startOwner('a');
+    const stored = readKey((await test.engine.read(names.key))!.value)!;
     const key = keyOf({ epoch: stored.epoch, gen: 2, phase: 'open' });
-    const revision = (await overwrite(engine, writeKey(key)))!;
-    engine.publish(names.feed, beatOf({ epoch: stored.epoch, gen: 2, revision, phase: 'opening' }));
+    const revision = (await overwrite(test.engine, writeKey(key)))!;
+    test.engine.publish(names.feed, beatOf({ epoch: stored.epoch, gen: 2, revision, phase: 'opening' }));
     await waitFor(() => replica.cluster.status.role === 'following');
-    engine.publish(names.to(replica.cluster.status.replica), writeControl({ key, revision }));
+    test.engine.publish(names.to(replica.cluster.status.replica), writeControl({ key, revision }));
     await waitFor(() => replica.cluster.status.generation === 3 && replica.cluster.status.role === 'owning');
     await waitFor(() => replica.events.filter(({ type }) => type === 'gap').length === 1);
     test.push('a');
@@ -156,8 +153,7 @@ describe('a replica that joins again after a hand-over', () => {
     const engine: ClusterEngine = { ...memory, respond, [call]: hold };
     await using test = await startTestCluster(memory);
     if (call === 'request') late.on();
-    const replica = test.start('a', { engine, ...shortTimes, handOverMs });
-    await test.owner(replica);
+    const replica = await test.startOwner('a', { engine, ...shortTimes, handOverMs });
     const { replica: before } = replica.cluster.status;
     late.on();
     expect(await requestHandOver(memory, 'main')).toBe(true);
@@ -176,15 +172,13 @@ describe('a replica that joins again after a hand-over', () => {
 
 describe('a replica that gives the ownership away for a shutdown', () => {
   it('does not take it back when an operator asks for a hand-over at the same time', async () => {
-    const engine = memoryEngine();
-    await using test = await startTestCluster(engine);
-    const replica = test.start('a');
-    await test.owner(replica);
+    await using test = await startTestCluster();
+    const replica = await test.startOwner('a');
     // This standby never accepts.
-    engine.publish(names.standby, writeControl({ replica: 'b', since: Date.now() }));
+    test.engine.publish(names.standby, writeControl({ replica: 'b', since: Date.now() }));
     await nextTurn();
     const leaves = replica.cluster.handOver();
-    expect(await requestHandOver(engine, 'main')).toBe(true);
+    expect(await requestHandOver(test.engine, 'main')).toBe(true);
     await leaves;
     expect(replica.cluster.status.role).toBe('left');
   });
@@ -201,9 +195,8 @@ describe('a replica that streams something else than the others of its account',
   it.each([true, false])(
     'is refused if it streams the other feed, and its owner continues (canOwn: %s)',
     async (canOwn) => {
-      await using test = await startTestCluster(memoryEngine());
-      const owner = test.start('a');
-      await test.owner(owner);
+      await using test = await startTestCluster();
+      const owner = await test.startOwner('a');
       const raw = test.start('b', { canOwn }, 'raw');
       test.push('a');
       const message = await refusal(raw);
@@ -216,9 +209,8 @@ describe('a replica that streams something else than the others of its account',
   );
 
   it('is refused if it uses another service, and the message shows no path', async () => {
-    await using test = await startTestCluster(memoryEngine());
-    const owner = test.start('a');
-    await test.owner(owner);
+    await using test = await startTestCluster();
+    const owner = await test.startOwner('a');
     const staging = test.start('b', { baseUrl: 'https://staging.example.com/private' });
     const message = await refusal(staging);
     expect(message).toContain('staging.example.com#');
@@ -227,15 +219,14 @@ describe('a replica that streams something else than the others of its account',
   });
 
   it('may write its address with a slash at the end', async () => {
-    await using test = await startTestCluster(memoryEngine());
+    await using test = await startTestCluster();
     await test.owner(test.start('a'), test.start('b', { baseUrl: `${test.service.baseUrl}/` }));
   });
 
   it('emits no frame of the others before it has read the key', async () => {
     const memory = memoryEngine();
     await using test = await startTestCluster(memory);
-    const owner = test.start('a');
-    await test.owner(owner);
+    const owner = await test.startOwner('a');
     const engine: ClusterEngine = { ...memory, read: () => new Promise(() => undefined) };
     const [raw, market] = [test.start('b', { engine }, 'raw'), test.start('c', { engine })];
     test.push('a');
@@ -286,7 +277,7 @@ describe('a cluster that the service refuses', () => {
   });
 
   it('reports the 403 to a replica that joins late, although the owner waits before it retries', async () => {
-    await using test = await startTestCluster(memoryEngine());
+    await using test = await startTestCluster();
     test.account.revokeAccess();
     const slow = { backoff: { initialDelayMs: 600_000, maxDelayMs: 600_000 } };
     const owner = test.start('a', slow);
@@ -297,8 +288,7 @@ describe('a cluster that the service refuses', () => {
   });
 
   it('says which replica has a key that is refused, and asks for it again at the next election', async () => {
-    const engine = memoryEngine();
-    await using test = await startTestCluster(engine);
+    await using test = await startTestCluster();
     let key = 'old-key';
     const replica = test.start('a', { apiKey: () => key });
     await waitFor(() => codesOf(replica).includes('invalid-api-key'));
@@ -321,18 +311,15 @@ describe('a cluster that the service refuses', () => {
 
 describe('a key that cannot be read', () => {
   it('is written again by the owner, and its replicas notice nothing', async () => {
-    const engine = memoryEngine();
-    await using test = await startTestCluster(engine);
+    await using test = await startTestCluster();
     const replicas = [test.start('a'), test.start('b')];
     await test.owner(...replicas);
-    await overwrite(engine, '{"v":2}');
-    await waitFor(async () => readKey((await engine.read(names.key))!.value)?.phase === 'open');
+    await overwrite(test.engine, '{"v":2}');
+    await waitFor(async () => readKey((await test.engine.read(names.key))!.value)?.phase === 'open');
     test.push('a');
     await waitFor(() => replicas.every(({ texts }) => texts().length === 1));
-    for (const { events } of replicas)
-      expect(events.filter(({ type }) => ['gap', 'disconnected', 'engine-refused', 'stopped'].includes(type))).toEqual(
-        [],
-      );
+    const noticed = ['gap', 'disconnected', 'engine-refused', 'stopped'];
+    for (const { events } of replicas) expect(events.filter(({ type }) => noticed.includes(type))).toEqual([]);
   });
 
   it('is reported by replicas that wait for an owner, and repaired by `resume`', async () => {
@@ -361,10 +348,8 @@ describe('the times of a stream whose owners have different clocks', () => {
   it('continue, and windows are as long as they were', async () => {
     const skewMs = -3_600_000;
     const clock = Date.now.bind(Date);
-    const engine = memoryEngine();
-    await using test = await startTestCluster(engine);
-    const first = test.start('a');
-    await test.owner(first);
+    await using test = await startTestCluster();
+    const first = await test.startOwner('a');
     const second = test.start('b');
     const late = test.start('c', { canOwn: false });
     await test.owner(first, second, late);
@@ -389,9 +374,7 @@ describe('the times of a stream whose owners have different clocks', () => {
       subscription.unsubscribe();
     }
     for (const { events } of [second, late]) {
-      const times = events.map((event) =>
-        event.type === 'frame' ? event.receivedAt : event.type === 'gap' ? event.to : event.at,
-      );
+      const times = events.map((event) => timeOf(event)!);
       expect(times).toEqual(times.toSorted((a, b) => a - b));
       expect(times.at(-1)! - times[0]!).toBeLessThan(10_000);
     }
@@ -406,14 +389,12 @@ describe('the times of a stream whose owners have different clocks', () => {
 
 describe('a replica without subscribers', () => {
   it('ends without an event if the key cannot be read while it gives the ownership away', async () => {
-    const engine = memoryEngine();
-    await using test = await startTestCluster(engine);
-    const replica = test.start('a');
-    await test.owner(replica);
-    await overwrite(engine, 'nothing');
+    await using test = await startTestCluster();
+    const replica = await test.startOwner('a');
+    await overwrite(test.engine, 'nothing');
     const { length } = replica.events;
     replica.unsubscribe();
-    await waitFor(async () => (await engine.request(names.owner, Buffer.from('?'), 1)).type === 'no-responders');
+    await waitFor(async () => (await test.engine.request(names.owner, Buffer.from('?'), 1)).type === 'no-responders');
     await nextTurn();
     expect(replica.events).toHaveLength(length);
     expect(replica.error()).toBeUndefined();

@@ -25,7 +25,8 @@ import {
   type TradeFeedTestingOptions,
 } from '../../src/nestjs/index.js';
 import { Raw } from '../relay/support.js';
-import { type App, FeedController, get, openSse, type SseClient, type SseMessage, startApp, when } from './support.js';
+import { type App, FeedController, get, live, openSse, startApp, when } from './support.js';
+import type { SseClient, SseMessage } from './support.js';
 
 @Injectable()
 class BearerGuard implements CanActivate {
@@ -105,6 +106,14 @@ const expectStop = async ({ messages$ }: SseClient) => {
   await lastValueFrom(messages$);
 };
 
+/** Opens a stream of a live feed, which then stops. */
+const stopWhileOpen = async () => {
+  const client = await open();
+  await live(feed);
+  testing.account.revokeAccess();
+  await expectStop(client);
+};
+
 const expectAgain = async () => {
   const again = await open();
   await testing.push('again');
@@ -136,7 +145,7 @@ describe('sse', () => {
   it('reports to the first browser that the feed is already open', async () => {
     await start();
     feed.frames$.subscribe();
-    await when(feed.status$, ({ state }) => state === 'live');
+    await live(feed);
     const client = await open();
     await testing.push('hello');
     await eventsUntil(client, 'hello');
@@ -169,7 +178,7 @@ describe('sse', () => {
   it('answers 503 with Retry-After when the relay is full', async () => {
     await start({ relay: { maxClients: 1 } });
     await open();
-    await when(feed.status$, ({ state }) => state === 'live');
+    await live(feed);
     const refused = await openSse(`${started.url}/feed`);
     await lastValueFrom(refused.messages$, { defaultValue: undefined });
     expect(refused.response.statusCode).toBe(503);
@@ -183,10 +192,7 @@ describe('sse', () => {
 
   it('tells browsers that the feed has stopped, later ones at once, without requesting another ticket', async () => {
     await start();
-    const client = await open();
-    await when(feed.status$, ({ state }) => state === 'live');
-    testing.account.revokeAccess();
-    await expectStop(client);
+    await stopWhileOpen();
     const requests = requestsAfterRestore();
     await expectStop(await open());
     expect(requests).toEqual([]);
@@ -198,10 +204,7 @@ describe('sse', () => {
     await start();
     feed.restart();
     expect(feed.status).toMatchObject({ state: 'idle' });
-    const client = await open();
-    await when(feed.status$, ({ state }) => state === 'live');
-    testing.account.revokeAccess();
-    await expectStop(client);
+    await stopWhileOpen();
     testing.account.restoreAccess();
     feed.restart();
     feed.restart();
@@ -363,7 +366,7 @@ describe('a shutdown', () => {
       return text;
     };
     const first = await request();
-    await when(feed.status$, ({ state }) => state === 'live');
+    await live(feed);
     const text = textOf(first.response);
     // The server is still listening, as it does while a load balancer removes it.
     feed.relay.close();

@@ -33,35 +33,22 @@ import {
 } from './stream.js';
 
 const refusal = { stage: 'ticket', status: 503, closeCode: undefined } as const;
-const down = (
-  since: number,
-  attempt: number,
-  nextAttemptAt: number | undefined,
-  failure?: TradeFeedError,
-): ConnectionStatus => ({
-  state: 'reconnecting',
-  since,
-  nextAttemptAt,
-  attempt,
-  failure,
-});
+const down = (since: number, attempt: number, nextAttemptAt?: number, failure?: TradeFeedError): ConnectionStatus => {
+  return { state: 'reconnecting', since, nextAttemptAt, attempt, failure };
+};
 
 const events = {
-  ...{
-    t: requested(1),
-    i: issued(2),
-    o: opened(10),
-    f: frameOf('f', 12),
-    d: { ...disconnected(20), at: 21 },
-    r: reconnecting(21, 100),
-  },
-  ...{
-    u: requested(121),
-    e: disconnected(122, refusal),
-    s: reconnecting(123, 200, 2),
-    v: requested(323),
-    p: opened(330, 2),
-  },
+  t: requested(1),
+  i: issued(2),
+  o: opened(10),
+  f: frameOf('f', 12),
+  d: { ...disconnected(20), at: 21 },
+  r: reconnecting(21, 100),
+  u: requested(121),
+  e: disconnected(122, refusal),
+  s: reconnecting(123, 200, 2),
+  v: requested(323),
+  p: opened(330, 2),
   g: gapOf(20, 330),
   L: { state: 'live', since: 330, connection: 2 } as const,
 };
@@ -162,14 +149,15 @@ describe('shareFeed', () => {
 
   it('closes the connection lingerMs after the last subscriber has left, 1 s by default', () => {
     marbles(({ cold, expectObservable, expectSubscriptions }) => {
-      const sources = [cold('a-'), cold('a-'), cold('a-')];
-      for (const [n, lingerMs] of [5, 0, undefined].entries()) {
-        const source$ = sources[n] as (typeof sources)[0];
+      for (const [lingerMs, sub] of [
+        [5, '^-------!'],
+        [0, '^--!'],
+        [undefined, '^ 1002ms !'],
+      ] as const) {
+        const source$ = cold('a-');
         expectObservable(source$.pipe(share(lingerMs)), '^--!').toBe('a');
+        expectSubscriptions(source$.subscriptions).toBe(sub);
       }
-      expectSubscriptions((sources[0] as (typeof sources)[0]).subscriptions).toBe('^-------!');
-      expectSubscriptions((sources[1] as (typeof sources)[0]).subscriptions).toBe('^--!');
-      expectSubscriptions((sources[2] as (typeof sources)[0]).subscriptions).toBe('^ 1002ms !');
     });
   });
 
@@ -188,14 +176,14 @@ describe('shareFeed', () => {
     marbles(({ cold, expectObservable, expectSubscriptions }) => {
       const attempts = [cold('-a-#'), cold('-b-|'), cold('-c-')];
       let n = 0;
-      const source$: Observable<string> = defer(() => attempts[n++] as (typeof attempts)[0]);
+      const source$: Observable<string> = defer(() => attempts[n++]!);
       const shared$ = source$.pipe(share(2));
       expectObservable(shared$).toBe('               -a-#');
       expectObservable(shared$, '--^').toBe('        ---#');
       expectObservable(shared$, '----^').toBe('      -----b-|');
       expectObservable(shared$, '---------^-!').toBe('----------c');
       for (const [at, sub] of ['^--!', '----^--!', '---------^---!'].entries())
-        expectSubscriptions((attempts[at] as (typeof attempts)[0]).subscriptions).toBe(sub);
+        expectSubscriptions(attempts[at]!.subscriptions).toBe(sub);
     });
   });
 });

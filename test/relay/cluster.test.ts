@@ -65,7 +65,15 @@ const cluster = (options?: RelayOptions) => {
     clock.pass(1);
   };
   const page = () => new Page(clock);
-  return { clock, owners, one, other, both, page };
+  /** A page that has six frames and moves to a replica with two of them; `rest` are the other four. */
+  const pageAhead = () => {
+    const opened = owners.next();
+    const frames = owners.frames(6);
+    one.receive([...opened, ...frames]);
+    other.receive([...opened, ...frames.slice(0, 2)]);
+    return { moved: page().join(one).join(other), rest: frames.slice(2) };
+  };
+  return { clock, owners, one, other, both, page, pageAhead };
 };
 
 describe('the relays of replicas', () => {
@@ -82,17 +90,13 @@ describe('the relays of replicas', () => {
   });
 
   it('resume a page that is ahead of the replica after its position', () => {
-    const { clock, owners, one, other, page } = cluster();
-    const opened = owners.next();
-    const frames = owners.frames(6);
-    one.receive([...opened, ...frames]);
-    other.receive([...opened, ...frames.slice(0, 2)]);
-    const moved = page().join(one).join(other);
+    const { clock, owners, other, pageAhead } = cluster();
+    const { moved, rest } = pageAhead();
     const id = moved.id;
-    other.receive(frames.slice(2, 5));
+    other.receive(rest.slice(0, 3));
     clock.pass(1);
     expect(moved.id).toBe(id);
-    other.receive([...frames.slice(5), ...owners.frames(2)]);
+    other.receive([...rest.slice(3), ...owners.frames(2)]);
     clock.pass(1);
     expect(moved.numbers).toEqual([7, 8]);
     expect(moved.gaps).toEqual([]);
@@ -183,32 +187,21 @@ describe('the relays of replicas', () => {
     expect(moved.gaps).toMatchObject([{ missed: 6 }]);
   });
 
-  it.each<[string, boolean, readonly number[], object]>([
-    ['the same owner', false, [17, 18, 19, 20], { missed: 10 }],
-    ['another owner', true, [17, 18, 19, 20], { failure: { code: 'relay-behind' } }],
-  ])(
-    'report the frames that the log has removed before it reached the page, of %s',
-    (_whose, changes, numbers, gap) => {
-      const { clock, owners, one, other, page } = cluster({ capacity: 4 });
-      const opened = owners.next();
-      const frames = owners.frames(6);
-      one.receive([...opened, ...frames]);
-      other.receive([...opened, ...frames.slice(0, 2)]);
-      const moved = page().join(one).join(other);
-      other.receive(changes ? [...owners.next(), ...owners.frames(14)] : [...frames.slice(2), ...owners.frames(14)]);
-      clock.pass(1);
-      expect(moved.numbers).toEqual(numbers);
-      expect(moved.gaps).toMatchObject([gap]);
-    },
-  );
+  it.each<[string, boolean, object]>([
+    ['the same owner', false, { missed: 10 }],
+    ['another owner', true, { failure: { code: 'relay-behind' } }],
+  ])('report the frames that the log has removed before it reached the page, of %s', (_whose, changes, gap) => {
+    const { clock, owners, other, pageAhead } = cluster({ capacity: 4 });
+    const { moved, rest } = pageAhead();
+    other.receive([...(changes ? owners.next() : rest), ...owners.frames(14)]);
+    clock.pass(1);
+    expect(moved.numbers).toEqual([17, 18, 19, 20]);
+    expect(moved.gaps).toMatchObject([gap]);
+  });
 
   it('report a change of the owner to a page that is ahead of the replica', () => {
-    const { clock, owners, one, other, page } = cluster();
-    const opened = owners.next();
-    const frames = owners.frames(6);
-    one.receive([...opened, ...frames]);
-    other.receive([...opened, ...frames.slice(0, 2)]);
-    const moved = page().join(one).join(other);
+    const { clock, owners, other, pageAhead } = cluster();
+    const { moved } = pageAhead();
     other.receive([...owners.next(), ...owners.frames(2)]);
     clock.pass(1);
     expect(moved.numbers).toEqual([7, 8]);

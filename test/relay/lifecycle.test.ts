@@ -268,17 +268,24 @@ describe('a page of a relay over a log', () => {
     return port;
   };
 
-  const payloadsOf = ({ frames }: Receiver): string[] => frames.map((each) => each.text());
   const has = (page: Receiver, frames: number) => waitFor(() => page.frames.length >= frames);
+  const gapsIn = ({ events }: Receiver) => events.filter(({ type }) => type === 'gap');
+
+  /** Starts a relay whose page has the first `count` frames. */
+  const startPage = async (growing: Growing, count: number, read?: ReadOptions) => {
+    const served = await start(growing, read);
+    const page = receiveFrom(served.web.url, quick);
+    await served.hasClients(1);
+    growing.add(count);
+    await has(page, count);
+    return { served, page };
+  };
 
   it('continues across restarts of the relay: no gap, no frame lost, none twice', async () => {
     const growing = new Growing();
-    let served = await start(growing);
-    served.relay.hold();
-    const page = receiveFrom(served.web.url, quick);
-    await served.hasClients(1);
-    growing.add(5);
-    await has(page, 5);
+    const first = await startPage(growing, 5);
+    const { page } = first;
+    let { served } = first;
     for (let restart = 1; restart <= 3; restart += 1) {
       growing.add(3);
       const port = await stop(served);
@@ -288,61 +295,38 @@ describe('a page of a relay over a log', () => {
       growing.add(2);
       await has(page, growing.payloads.length);
     }
-    expect(payloadsOf(page)).toEqual(growing.payloads);
-    expect(page.events.filter(({ type }) => type === 'gap')).toEqual([]);
+    expect(page.texts).toEqual(growing.payloads);
+    expect(gapsIn(page)).toEqual([]);
   });
 
   it('continues even if the new relay is still reading the past when the page returns', async () => {
     const growing = new Growing();
     growing.add(5_000);
-    const first = await start(growing, { from: { offset: 5_001 } });
-    const page = receiveFrom(first.web.url, quick);
-    await first.hasClients(1);
-    growing.add(10);
-    await has(page, 10);
-    const port = await stop(first);
+    const { served, page } = await startPage(growing, 10, { from: { offset: 5_001 } });
+    const port = await stop(served);
     growing.add(10);
     // It subscribes once the page is there, and reads the log from the beginning.
     await start(growing, { from: 'earliest' }, {}, port);
     await has(page, 20);
     growing.add(1);
     await has(page, 21);
-    expect(payloadsOf(page)).toEqual(growing.payloads.slice(-21));
-    expect(page.events.filter(({ type }) => type === 'gap')).toEqual([]);
+    expect(page.texts).toEqual(growing.payloads.slice(-21));
+    expect(gapsIn(page)).toEqual([]);
   });
 
-  it('gets a gap with the exact number of frames if the new relay does not read back far enough', async () => {
+  it.each<[string, ReadOptions, RelayOptions]>([
+    ['does not read back far enough', { from: { offset: 1 + 5 + 12 } }, {}],
+    ['stores too few events', {}, { capacity: 8 }],
+  ])('gets a gap with the exact number of frames if the new relay %s', async (_why, read, options) => {
     const growing = new Growing();
-    const first = await start(growing);
-    const page = receiveFrom(first.web.url, quick);
-    await first.hasClients(1);
-    growing.add(5);
-    await has(page, 5);
-    const port = await stop(first);
+    const { served, page } = await startPage(growing, 5);
+    const port = await stop(served);
     growing.add(20);
-    const second = await start(growing, { from: { offset: 1 + 5 + 12 } }, {}, port);
-    second.relay.hold();
-    await has(page, 13);
-    expect(payloadsOf(page)).toEqual([...growing.payloads.slice(0, 5), ...growing.payloads.slice(17)]);
-    expect(page.events.filter(({ type }) => type === 'gap')).toMatchObject([
-      { missed: 12, failure: { code: 'relay-behind' } },
-    ]);
-  });
-
-  it('gets a gap with the exact number of frames if the new relay stores too few events', async () => {
-    const growing = new Growing();
-    const first = await start(growing);
-    const page = receiveFrom(first.web.url, quick);
-    await first.hasClients(1);
-    growing.add(5);
-    await has(page, 5);
-    const port = await stop(first);
-    growing.add(20);
-    const second = await start(growing, {}, { capacity: 8 }, port);
-    second.relay.hold();
+    const { relay } = await start(growing, read, options, port);
+    relay.hold();
     await has(page, 5 + 8);
-    expect(payloadsOf(page)).toEqual([...growing.payloads.slice(0, 5), ...growing.payloads.slice(17)]);
-    expect(page.events.filter(({ type }) => type === 'gap')).toMatchObject([{ missed: 12 }]);
+    expect(page.texts).toEqual([...growing.payloads.slice(0, 5), ...growing.payloads.slice(17)]);
+    expect(gapsIn(page)).toMatchObject([{ missed: 12, failure: { code: 'relay-behind' } }]);
   });
 
   it('that is new receives as much of the past as it asks for', async () => {
@@ -359,9 +343,9 @@ describe('a page of a relay over a log', () => {
     await waitFor(() => relay.status().clients.length === 2);
     growing.add(2);
     await Promise.all([has(all, 32), has(none, 2)]);
-    expect(payloadsOf(all)).toEqual(growing.payloads);
-    expect(payloadsOf(none)).toEqual(growing.payloads.slice(-2));
-    expect(all.events.filter(({ type }) => type === 'gap')).toEqual([]);
+    expect(all.texts).toEqual(growing.payloads);
+    expect(none.texts).toEqual(growing.payloads.slice(-2));
+    expect(gapsIn(all)).toEqual([]);
   });
 
   it('receives events without the place that they have in the log', async () => {

@@ -30,11 +30,8 @@ describe('createRelay: the source', () => {
   });
 
   it('stays open for a client that returns in that time, and receives the events since then', () => {
-    const { clock, source, join } = virtualRelay({ lingerMs: 1_000 });
-    const first = join();
-    source.frames('a', 'b');
-    clock.pass(16);
-    first.leave();
+    const { clock, source, join, visit } = virtualRelay({ lingerMs: 1_000 });
+    const first = visit('a', 'b');
     clock.pass(900);
     source.frames('c', 'd');
     clock.pass(90);
@@ -47,11 +44,8 @@ describe('createRelay: the source', () => {
   });
 
   it('sends a gap without a number of frames to a client that returns too late', () => {
-    const { clock, source, join } = virtualRelay({ lingerMs: 1_000 });
-    const first = join();
-    source.frames('a');
-    clock.pass(16);
-    first.leave();
+    const { clock, source, join, visit } = virtualRelay({ lingerMs: 1_000 });
+    const first = visit('a');
     clock.pass(5_000);
     const second = join({ lastEventId: first.lastEventId });
     clock.pass(1_000);
@@ -109,11 +103,8 @@ describe('createRelay: a source that has ended', () => {
   });
 
   it.each(['stops', 'completes'] as const)('is not subscribed again when it %s while there are no clients', (how) => {
-    const { clock, source, join } = virtualRelay({ lingerMs: 1_000 });
-    const first = join();
-    source.frames('a');
-    clock.pass(16);
-    first.leave();
+    const { clock, source, join, visit } = virtualRelay({ lingerMs: 1_000 });
+    const first = visit('a');
     clock.pass(500);
     source.frames('b');
     if (how === 'stops') source.subject.error(replaced);
@@ -378,11 +369,8 @@ describe('createRelay: the limit', () => {
 
 describe('createRelay: status and events', () => {
   it('reports how a client joined, and its figures when it leaves', () => {
-    const { clock, source, reports, join } = virtualRelay({ capacity: 2 });
-    const first = join();
-    source.frames(1, 2, 3, 4);
-    clock.pass(16);
-    first.leave();
+    const { clock, reports, join, visit } = virtualRelay({ capacity: 2 });
+    const first = visit(1, 2, 3, 4);
     join({ lastEventId: first.lastEventId }).leave();
     join({ lastEventId: `${first.lastEventId.split('.')[0]}.1.1.5` }).leave();
     expect(reports.slice(1)).toEqual([

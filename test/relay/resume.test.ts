@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { NEVER, type SchedulerLike } from 'rxjs';
+import { timeOf } from '../../src/operators/items/item.js';
 import type { LifecycleEvent, RelayedEvent } from '../../src/protocol/event.js';
 import { createTradeFeedError } from '../../src/protocol/failures/classify.js';
 import { RelayClient } from '../../src/relay/relay-client.js';
@@ -8,7 +9,7 @@ import { type RelayMessage, sseText } from '../../src/relay/relay-message.js';
 import { RelayRun } from '../../src/relay/relay-run.js';
 import { disconnected, gapOf, opened, reconnecting, watermark } from '../operators/stream.js';
 import { cases } from '../support/cases.js';
-import { eventsIn, frame, isFrame, range, watermarkIn, type WireEvent } from './support.js';
+import { eventsIn, frame, inOrder, isFrame, range, timeIn, watermarkIn, type WireEvent } from './support.js';
 
 const begin = 1_000_000;
 
@@ -64,7 +65,6 @@ class Replica {
 const isBatch = ({ type }: { readonly type?: string }): boolean => type === undefined;
 const eventsOf = (messages: readonly RelayMessage[]): WireEvent[] => messages.filter(isBatch).flatMap(eventsIn);
 const typesOf = (events: readonly WireEvent[]): string[] => events.map(({ type }) => type);
-const timeIn = (event: WireEvent): number => (event['receivedAt'] ?? event['to'] ?? event['at']) as number;
 const numbersOf = (events: readonly WireEvent[]): number[] =>
   events.flatMap(({ type, data }) => (type === 'frame' ? [Number(data)] : []));
 const framesOf = (numbers: readonly number[], time = (n: number) => begin + n): RelayedEvent[] =>
@@ -326,7 +326,7 @@ describe('a client of another relay', () => {
   it('receives no event twice from a relay that lags: frames up to its time become a gap', () => {
     const replica = new Replica().take(opened(begin), ...framesOf(range(1, 5)));
     const { read } = replica.join(elsewhere(begin + 8));
-    const first = read().filter(isBatch).flatMap(eventsIn);
+    const first = eventsOf(read());
     expect(first).toEqual([
       opened(begin + 9),
       expect.objectContaining({ type: 'gap', from: begin + 8, to: begin + 9 }),
@@ -365,7 +365,7 @@ describe('a client of another relay', () => {
   ])('receives new events from now on when its time is %s ahead', (_what, at) => {
     const replica = new Replica().take(opened(begin), ...framesOf(range(1, 5)));
     const { read } = replica.join(elsewhere(at));
-    const first = read().filter(isBatch).flatMap(eventsIn);
+    const first = eventsOf(read());
     expect(first).toEqual([
       opened(begin + 5),
       expect.objectContaining({ type: 'gap', from: begin + 5, to: begin + 5, durationMs: 0 }),
@@ -484,8 +484,7 @@ describe('a page that switches between relays', () => {
       const replica = replicas[index];
       for (; replica.received < Math.min(upTo, sources[index].length); replica.received += 1) {
         const event = sources[index][replica.received]!;
-        const time = event.type === 'frame' ? event.receivedAt : event.type === 'gap' ? event.to : event.at;
-        replica.now = time + (index === 0 ? one : other);
+        replica.now = timeOf(event)! + (index === 0 ? one : other);
         replica.take(event);
       }
     };
@@ -501,8 +500,6 @@ describe('a page that switches between relays', () => {
     }
     return messages.slice(first.length).filter(({ type }) => type === undefined);
   };
-
-  const inOrder = (times: readonly number[]): void => expect(times).toEqual(times.toSorted((a, b) => a - b));
 
   it('receives no late frame twice when it returns to a relay twice within the same ms', () => {
     const same = range(1, 3).map((n) => frame(n, begin + 1));

@@ -1,3 +1,4 @@
+import { expect } from '@jest/globals';
 import { EventEmitter, once } from 'node:events';
 import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
@@ -110,6 +111,12 @@ export const eventsIn = (message: RelayMessage): WireEvent[] =>
 export const watermarkIn = (message: RelayMessage): unknown =>
   linesIn(message).find(({ type }) => type === 'watermark')?.['at'];
 
+/** Returns the time of an event: that of the end for a gap. */
+export const timeIn = (event: WireEvent): number => (event['receivedAt'] ?? event['to'] ?? event['at']) as number;
+
+/** Checks that times never decrease. */
+export const inOrder = (times: readonly number[]): void => expect(times).toEqual(times.toSorted((a, b) => a - b));
+
 const linesIn = ({ data }: RelayMessage): WireEvent[] => data.split('\n').map((line) => JSON.parse(line) as WireEvent);
 
 /** A source that counts its subscriptions. */
@@ -142,7 +149,15 @@ export const virtualRelay = (options: RelayOptions = {}) => {
   const reports: RelayActivity[] = [];
   relay.events$.subscribe((event) => reports.push(event));
   const join = (receiver?: RelayReceiver, onMessage?: () => void) => new Client(relay, receiver, onMessage);
-  return { clock, source, relay, reports, join };
+  /** Returns a client that has received frames with these payloads, and has left. */
+  const visit = (...payloads: readonly (string | number)[]) => {
+    const client = join();
+    source.frames(...payloads);
+    clock.pass(16);
+    client.leave();
+    return client;
+  };
+  return { clock, source, relay, reports, join, visit };
 };
 
 /** Creates a text frame. */

@@ -18,7 +18,7 @@ import { conflate } from '../../src/operators/conflate.js';
 import { connectionStatus } from '../../src/operators/connection-status.js';
 import { decodeWith } from '../../src/operators/decode-with.js';
 import { frames } from '../../src/operators/frames.js';
-import { Conflated, Decoded } from '../../src/operators/items/item.js';
+import { Conflated, Decoded, timeOf } from '../../src/operators/items/item.js';
 import { writeFrame } from '../../src/operators/node/write-frame.js';
 import { tumblingWindow } from '../../src/operators/tumbling-window.js';
 import type { RelayedEvent } from '../../src/protocol/event.js';
@@ -27,7 +27,8 @@ import { copyFailure } from '../../src/protocol/failures/trade-feed-error.js';
 import type { RelayOptions, RelayReceiver, RelayTopic } from '../../src/relay/index.js';
 import { publicJson } from '../../src/relay/public-json.js';
 import { disconnected, gapOf, opened, reconnecting, requested, stopped } from '../operators/stream.js';
-import { type Client, frame, range, Response, virtualRelay, watermarkIn, type WireEvent } from './support.js';
+import { type Client, frame, inOrder, range, Response, timeIn, virtualRelay, watermarkIn } from './support.js';
+import type { WireEvent } from './support.js';
 
 const begin = 1_000_000;
 const Numbered = t.type({ n: t.number });
@@ -43,8 +44,7 @@ const start = (options: RelayOptions = {}) => {
     /** Emits each event at its time. */
     emit: (...events: readonly RelayedEvent[]) => {
       for (const event of events) {
-        const at = event.type === 'frame' ? event.receivedAt : event.type === 'gap' ? event.to : event.at;
-        clock.pass(Math.max(0, at - clock.now));
+        clock.pass(Math.max(0, timeOf(event)! - clock.now));
         source.emit(event);
       }
       clock.pass(0);
@@ -52,13 +52,11 @@ const start = (options: RelayOptions = {}) => {
   };
 };
 
-const timeIn = (event: WireEvent): number => (event['receivedAt'] ?? event['to'] ?? event['at']) as number;
 const valuesOf = (client: Client): unknown[] =>
   client.events.flatMap(({ type, value }) => (type === 'value' ? [value] : []));
 const marksOf = (client: Client): number[] =>
   client.batches.flatMap((message) => (watermarkIn(message) as number | undefined) ?? []);
 const typesOf = (client: Client): string[] => client.events.map(({ type }) => type);
-const inOrder = (times: readonly number[]): void => expect(times).toEqual(times.toSorted((a, b) => a - b));
 
 describe('a topic', () => {
   it('sends the outputs of its operator, and each lifecycle event of the feed once', () => {

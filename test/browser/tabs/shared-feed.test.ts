@@ -9,9 +9,10 @@ import type { RelayedEvent } from '../../../src/protocol/event.js';
 import { TradeFeedError } from '../../../src/protocol/failures/trade-feed-error.js';
 import { Frame } from '../../../src/protocol/frame.js';
 import { formatEventId } from '../../../src/protocol/position.js';
+import type { RelayOptions } from '../../../src/relay/index.js';
 import { atEnd, frameLineOf, receive, type Receiver, serveRelay, Store } from '../support.js';
 import { disconnected, gapOf, lost, opened, reconnecting } from '../../operators/stream.js';
-import { Clock, essence, frame, range, Source } from '../../relay/support.js';
+import { Clock, essence, frame, range } from '../../relay/support.js';
 import { waitFor } from '../../support/wait-for.js';
 import { FakeBrowser, FakeLocks } from './fake-browser.js';
 
@@ -29,13 +30,15 @@ const openTab = (url: string, options: RelayFeedOptions = {}): Receiver =>
 
 const isIn = (tab: Receiver): boolean => tab.types.includes('opened');
 
-/** Opens tabs, and waits until they have the state of the feed. */
-const openTabs = async (url: string, source: Source, count: number): Promise<readonly Receiver[]> => {
-  const tabs = range(1, count).map(() => openTab(url));
+/** Serves a relay, opens tabs, and waits until they have the state of the feed. */
+const serveTabs = async (count: number, options?: RelayOptions) => {
+  const served = await serveRelay(options);
+  const { source, web } = served;
+  const tabs = range(1, count).map(() => openTab(web.url));
   await waitFor(() => source.active === 1);
   source.emit(opened(Date.now()));
   await waitFor(() => tabs.every(isIn));
-  return tabs;
+  return { ...served, tabs, first: tabs[0]!, second: tabs[1]! };
 };
 
 /** Joins the tabs' channel: posts messages, and records theirs. */
@@ -47,13 +50,18 @@ const openChannel = (url: string) => {
   return { post: (message: TabMessage) => channel.postMessage(message), received };
 };
 
+/** Waits until a tab has received this number of frames. */
+const hasFrames = (tab: Receiver, count: number) => tab.until(({ frames }) => frames.length === count);
+/** Waits until the feed has opened this often in a tab: once for each leader. */
+const hasOpened = (tab: Receiver, count: number) =>
+  tab.until(({ types }) => types.filter((type) => type === 'opened').length === count);
+
 const texts = (from: number, to: number) => range(from, to).map(String);
 const gapsOf = (tab: Receiver) => tab.lifecycle.filter(({ type }) => type === 'gap');
 
 describe('relayFeed$ with tabs: share', () => {
   it('has one stream for ten tabs: each receives all events once, in order', async () => {
-    const { source, relay, web, clients } = await serveRelay();
-    const tabs = await openTabs(web.url, source, 10);
+    const { source, relay, web, clients, tabs } = await serveTabs(10);
     const raw = new Frame('raw', Buffer.of(0xff, 0, 1), true, 5, 1);
     source.frames(...range(1, 500));
     source.emit(raw, { type: 'gap', from: 5, to: 6, durationMs: 1, failure: lost(5), missed: 2 });
@@ -73,8 +81,7 @@ describe('relayFeed$ with tabs: share', () => {
   });
 
   it('continues in the next tab when the leader unsubscribes: each frame arrives once', async () => {
-    const { source, web, hasClients } = await serveRelay();
-    const tabs = await openTabs(web.url, source, 10);
+    const { source, web, hasClients, tabs } = await serveTabs(10);
     let sent = 0;
     const send = (count: number) => source.frames(...range(sent + 1, (sent += count)));
     for (const [n, leader] of tabs.slice(0, 9).entries()) {
@@ -93,14 +100,13 @@ describe('relayFeed$ with tabs: share', () => {
   });
 
   it('reports a change of the leader as the end of a connection to the relay, not as an outage', async () => {
-    const { source, web } = await serveRelay();
-    const [first, second] = (await openTabs(web.url, source, 2)) as [Receiver, Receiver];
+    const { source, first, second } = await serveTabs(2);
     source.frames(1);
-    await second.until(({ frames }) => frames.length === 1);
+    await hasFrames(second, 1);
     first.subscription.unsubscribe();
-    await second.until(({ types }) => types.filter((type) => type === 'opened').length === 2);
+    await hasOpened(second, 2);
     source.frames(2);
-    await second.until(({ frames }) => frames.length === 2);
+    await hasFrames(second, 2);
     expect(second.types).toEqual(['opened', 'relay-lost', 'reconnecting', 'opened']);
     expect(second.lifecycle.find(({ type }) => type === 'disconnected')).toMatchObject({
       failure: { code: 'relay-lost', stage: 'stream', framesReceived: 1 },
@@ -109,13 +115,12 @@ describe('relayFeed$ with tabs: share', () => {
   });
 
   it('allows a tab to join at any time: it receives the state of the feed, then all events', async () => {
-    const { source, web, clients } = await serveRelay();
-    const [first] = (await openTabs(web.url, source, 1)) as [Receiver];
+    const { source, web, clients, first } = await serveTabs(1);
     source.frames(1, 2);
-    await first.until(({ frames }) => frames.length === 2);
+    await hasFrames(first, 2);
     const second = await openTab(web.url).until(isIn);
     source.frames(3);
-    await second.until(({ frames }) => frames.length === 1);
+    await hasFrames(second, 1);
     expect([second.types, second.texts, clients()]).toEqual([['opened'], ['3'], 1]);
     expect(second.watermarks.length).toBeGreaterThan(0);
     source.emit({ type: 'disconnected', at: 5, failure: lost(5) });
@@ -127,8 +132,7 @@ describe('relayFeed$ with tabs: share', () => {
   });
 
   it('ends all tabs with the error of the leader; a later subscription starts again', async () => {
-    const { source, web } = await serveRelay();
-    const tabs = await openTabs(web.url, source, 5);
+    const { source, web, tabs } = await serveTabs(5);
     source.frames(1);
     const stop = lost(7, { closeCode: 4001, reason: 'connection replaced' });
     source.subject.error(stop);
@@ -145,8 +149,7 @@ describe('relayFeed$ with tabs: share', () => {
   });
 
   it('completes in all tabs', async () => {
-    const { source, web } = await serveRelay();
-    const tabs = await openTabs(web.url, source, 3);
+    const { source, tabs } = await serveTabs(3);
     source.frames(1);
     source.subject.complete();
     await Promise.all(tabs.map((tab) => tab.over()));
@@ -154,8 +157,7 @@ describe('relayFeed$ with tabs: share', () => {
   });
 
   it('forwards the events of the connection of the leader to the relay', async () => {
-    const { source, web } = await serveRelay();
-    const tabs = await openTabs(web.url, source, 3);
+    const { source, web, tabs } = await serveTabs(3);
     web.reset();
     source.frames(1);
     await waitFor(() => tabs.every(({ texts: seen }) => seen.length === 1));
@@ -174,28 +176,26 @@ describe('tabs of a machine whose clock is set', () => {
     const { now } = Date;
     // Sets only the page's clock, not that of the relay in the same process.
     const scheduler = Object.create(asyncScheduler, { now: { value: () => now() } }) as SchedulerLike;
-    const { source, web } = await serveRelay({ scheduler });
+    const { source, web, first, second } = await serveTabs(2, { scheduler });
     const send = (n: number) => source.emit(frame(n, now()));
-    const [first, second] = (await openTabs(web.url, source, 2)) as [Receiver, Receiver];
     send(1);
-    await second.until(({ frames }) => frames.length === 1);
+    await hasFrames(second, 1);
     setClock(ms);
     const third = openTab(web.url);
     await third.until(isIn);
     first.subscription.unsubscribe();
-    await second.until(({ types }) => types.filter((type) => type === 'opened').length === 2);
+    await hasOpened(second, 2);
     second.subscription.unsubscribe();
-    await third.until(({ types }) => types.filter((type) => type === 'opened').length === 3);
+    await hasOpened(third, 3);
     send(2);
-    await third.until(({ frames }) => frames.length === 1);
+    await hasFrames(third, 1);
     for (const tab of [second, third])
       for (const event of tab.events) expect(Math.abs(timeOf(event)! - now())).toBeLessThan(60_000);
     for (const at of third.watermarks) expect(Math.abs(at - now())).toBeLessThan(60_000);
   });
 
   it('have a leader that begins a later term when a tab knows one: the clock was set back since', async () => {
-    const { source, web } = await serveRelay();
-    await openTabs(web.url, source, 1);
+    const { source, web } = await serveTabs(1);
     const channel = openChannel(web.url);
     const term = Date.now() + 3_600_000;
     channel.post({ type: 'ask', term });
@@ -219,8 +219,9 @@ describe('a follower', () => {
     const held = new Promise<void>((resolve) => (release = resolve));
     atEnd(() => release());
     locks.request(lock, { steal: true }, () => held).catch(() => (isStolen = true));
+    const questions = () => channel.received.filter(({ type }) => type === 'ask').length;
     const welcome = async (count: number) => {
-      await waitFor(() => channel.received.filter(({ type }) => type === 'ask').length >= count);
+      await waitFor(() => questions() >= count);
       for (const message of channel.received)
         if (message.type === 'ask')
           channel.post({
@@ -233,23 +234,28 @@ describe('a follower', () => {
         ...{ type: 'batch', term, from: `run.${from}.${from}.5`, to: `run.${to}.${to}.5`, shiftMs: 0, aheadMs: 0 },
         lines: range(from + 1, to).map((n) => frameLineOf(n)),
       });
-    return { ...channel, welcome, batch, release, isStolen: () => isStolen };
+    return { ...channel, questions, welcome, batch, isStolen: () => isStolen };
+  };
+
+  /** Opens a tab that follows such a leader. */
+  const follow = async (at = url, term = 1, options: RelayFeedOptions = {}) => {
+    const other = lead(at, term);
+    const tab = openTab(at, options);
+    await other.welcome(1);
+    await tab.until(isIn);
+    return { other, tab };
   };
 
   it('asks a silent leader, and steals its lock when it does not answer', async () => {
     const { source, relay, web } = await serveRelay();
-    const other = lead(web.url);
     const clock = new Clock(Date.now());
-    const tab = openTab(web.url, { scheduler: clock.scheduler, idleTimeoutMs: 40_000 });
-    await other.welcome(1);
-    await tab.until(isIn);
-    const questions = () => other.received.filter(({ type }) => type === 'ask').length - 1;
+    const { other, tab } = await follow(web.url, 1, { scheduler: clock.scheduler, idleTimeoutMs: 40_000 });
     for (let n = 1; n <= 3; n += 1) {
       clock.pass(20_000);
-      await waitFor(() => questions() === n);
+      await waitFor(() => other.questions() === 1 + n);
       clock.pass(19_000);
       other.batch(n, n + 1);
-      await tab.until(({ frames }) => frames.length === n);
+      await hasFrames(tab, n);
     }
     expect(tab.types).toEqual(['opened']);
     const lastMessageAt = clock.now;
@@ -270,7 +276,7 @@ describe('a follower', () => {
     const other = lead(web.url);
     const clock = new Clock(Date.now());
     const tab = openTab(web.url, { scheduler: clock.scheduler, connectTimeoutMs: 10_000 });
-    await waitFor(() => other.received.some(({ type }) => type === 'ask'));
+    await waitFor(() => other.questions() > 0);
     clock.pass(5_000);
     clock.pass(4_999);
     expect(other.isStolen()).toBe(false);
@@ -288,11 +294,17 @@ describe('a follower', () => {
       const clock = new Clock(Date.now());
       const options = { scheduler: clock.scheduler, idleTimeoutMs: 40_000, backoff: { random: () => 0.5 } };
       const tabs = range(1, 5).map(() => openTab(web.url, options));
-      await waitFor(() => other.received.filter(({ type }) => type === 'ask').length === 5);
+      await waitFor(() => other.questions() === 5);
       await other.welcome(5);
       await waitFor(() => tabs.every(isIn));
       other.batch(1, 2);
       await waitFor(() => tabs.every(({ frames }) => frames.length === 1));
+      /** Lets the tabs ask the leader, and then stop waiting for its answer. */
+      const stopWaiting = async () => {
+        clock.pass(20_000);
+        await waitFor(() => other.questions() === 10);
+        clock.pass(25_000);
+      };
       const expectOneLeader = async () => {
         await waitFor(() => source.active === 1);
         source.emit(opened(5), frame('2'));
@@ -303,26 +315,22 @@ describe('a follower', () => {
         }
         expect([locks.stolen, web.requests.length]).toEqual([1, 1]);
       };
-      return { other, clock, web, expectOneLeader };
+      const lockOfTakeover = `rx-trade-feed/tabs-5:${web.url} takeover 1`;
+      return { other, clock, web, lockOfTakeover, stopWaiting, expectOneLeader };
     };
 
     it('once, even if several followers stop waiting at the same moment', async () => {
-      const { other, clock, expectOneLeader } = await openFollowers();
-      clock.pass(20_000);
-      await waitFor(() => other.received.filter(({ type }) => type === 'ask').length === 10);
-      clock.pass(25_000);
+      const { stopWaiting, expectOneLeader } = await openFollowers();
+      await stopWaiting();
       await expectOneLeader();
     });
 
     it('but not from a new leader that has posted nothing yet', async () => {
-      const { other, clock, web } = await openFollowers();
-      const name = `rx-trade-feed/tabs-5:${web.url}`;
+      const { web, lockOfTakeover, stopWaiting } = await openFollowers();
       let release = (): void => undefined;
       const isDecided = new Promise<void>((resolve) => (release = resolve));
-      void locks.request(`${name} takeover 1`, new AbortController(), () => isDecided);
-      clock.pass(20_000);
-      await waitFor(() => other.received.filter(({ type }) => type === 'ask').length === 10);
-      clock.pass(25_000);
+      void locks.request(lockOfTakeover, new AbortController(), () => isDecided);
+      await stopWaiting();
       await waitFor(() => locks.waiting === 10);
       lead(web.url);
       release();
@@ -331,12 +339,9 @@ describe('a follower', () => {
     });
 
     it('even if the tab that decides is blocked', async () => {
-      const { other, clock, web, expectOneLeader } = await openFollowers();
-      const blocked = new AbortController();
-      void locks.request(`rx-trade-feed/tabs-5:${web.url} takeover 1`, blocked, () => new Promise(() => undefined));
-      clock.pass(20_000);
-      await waitFor(() => other.received.filter(({ type }) => type === 'ask').length === 10);
-      clock.pass(25_000);
+      const { other, clock, lockOfTakeover, stopWaiting, expectOneLeader } = await openFollowers();
+      void locks.request(lockOfTakeover, new AbortController(), () => new Promise(() => undefined));
+      await stopWaiting();
       await waitFor(() => locks.waiting === 10);
       expect(other.isStolen()).toBe(false);
       clock.pass(25_000);
@@ -345,55 +350,45 @@ describe('a follower', () => {
   });
 
   it('is the new role of a leader whose lock is stolen: it closes its stream, and continues', async () => {
-    const { source, web, hasClients } = await serveRelay();
-    const [tab] = (await openTabs(web.url, source, 1)) as [Receiver];
+    const { web, hasClients, first: tab } = await serveTabs(1);
     const other = lead(web.url, Date.now() + 1_000);
     await other.welcome(1);
     await hasClients(0);
     await tab.until(({ types }) => types.includes('gap'));
     other.batch(1, 3);
-    await tab.until(({ frames }) => frames.length === 2);
+    await hasFrames(tab, 2);
     expect(tab.types).toEqual(['opened', 'relay-lost', 'reconnecting', 'opened', 'gap']);
     expect(tab.texts).toEqual(['2', '3']);
   });
 
   it('ignores late messages of an earlier leader', async () => {
-    const other = lead(url, 7);
-    const tab = openTab(url);
-    await other.welcome(1);
-    await tab.until(isIn);
+    const { other, tab } = await follow(url, 7);
     other.post({ type: 'ended', term: 6, failure: JSON.stringify(lost(5)) });
     other.post({
       ...{ type: 'batch', term: 6, from: 'run.1.0.5', to: 'run.2.1.5', shiftMs: 0, aheadMs: 0 },
       lines: [frameLineOf('late')],
     });
     other.batch(1, 2);
-    await tab.until(({ frames }) => frames.length === 1);
+    await hasFrames(tab, 1);
     expect([tab.texts, tab.isOver]).toEqual([['2'], false]);
   });
 
   it('sends its term to a leader with an earlier one', async () => {
-    const other = lead(url, 7);
-    const tab = openTab(url);
-    await other.welcome(1);
-    await tab.until(isIn);
+    const { other } = await follow(url, 7);
     other.post({ type: 'leads', term: 3 });
     await waitFor(() => other.received.some((message) => message.type === 'ask' && message.term === 7));
   });
 
   it('leaves before the browser freezes the page, and joins again after that', async () => {
-    const other = lead(url);
-    const tab = openTab(url);
-    await other.welcome(1);
-    await tab.until(isIn);
+    const { other, tab } = await follow();
     expect(locks.waiting).toBe(1);
     browser.fire('freeze');
     await waitFor(() => locks.waiting === 0);
     other.batch(1, 2);
     browser.fire('resume');
-    await waitFor(() => other.received.filter(({ type }) => type === 'ask').length === 2);
+    await waitFor(() => other.questions() === 2);
     await other.welcome(2);
-    await tab.until(({ types }) => types.filter((type) => type === 'opened').length === 2);
+    await hasOpened(tab, 2);
     expect([tab.types, tab.texts]).toEqual([['opened', 'relay-lost', 'reconnecting', 'opened'], []]);
     browser.fire('pagehide');
     await waitFor(() => locks.waiting === 0);
@@ -409,12 +404,11 @@ describe('a reloaded tab with resumeIn', () => {
   };
 
   it('receives a gap with the number of frames when another tab leads', async () => {
-    const { source, web, clients } = await serveRelay();
-    await openTabs(web.url, source, 1);
+    const { source, web, clients } = await serveTabs(1);
     const store = new Store();
     const tab = await openTab(web.url, { resumeIn: store }).until(isIn);
     source.frames(1, 2);
-    await tab.until(({ frames }) => frames.length === 2);
+    await hasFrames(tab, 2);
     tab.subscription.unsubscribe();
     source.frames(3, 4, 5);
     const third = await openTab(web.url).until(isIn);
@@ -434,7 +428,7 @@ describe('a reloaded tab with resumeIn', () => {
     const tab = openTab(web.url, { resumeIn: store });
     await hasClients(1);
     source.emit(opened(Date.now()), frame(1));
-    await tab.until(({ frames }) => frames.length === 1);
+    await hasFrames(tab, 1);
     tab.subscription.unsubscribe();
     source.frames(2, 3);
     const again = await loadAgain(tab, web.url, store).until(({ frames }) => frames.length === 2);

@@ -1,6 +1,6 @@
 import type { Subscription } from 'rxjs';
 import type { ClusterEngine } from '../../../src/cluster/engine.js';
-import { type ClusterOptions, createFeedCluster, type FeedCluster } from '../../../src/cluster/index.js';
+import { type ClusterOptions, createFeedCluster, type FeedCluster, memoryEngine } from '../../../src/cluster/index.js';
 import type { Feed, FeedEvent, TradeFeedError } from '../../../src/index.js';
 import type { ClusterEvent } from '../../../src/protocol/event.js';
 import { startTradeFeedService, type TradeFeedAccount, type TradeFeedService } from '../../../src/testing/index.js';
@@ -27,18 +27,21 @@ export const shortestTimes = { leaseMs: 300, renewMs: 100, marginMs: 50, suspect
 
 /** Replicas of one account, and the service. */
 export interface TestCluster extends AsyncDisposable {
+  readonly engine: ClusterEngine;
   readonly service: TradeFeedService;
   readonly account: TradeFeedAccount;
   readonly apiKey: string;
   readonly start: (name: string, options?: Partial<ClusterOptions>, feed?: Feed) => TestReplica;
+  /** Starts a replica, and waits until it owns the connection. */
+  readonly startOwner: (name: string, options?: Partial<ClusterOptions>) => Promise<TestReplica>;
   /** Waits until a replica has an open connection, and the others follow it. */
   readonly owner: (...replicas: readonly TestReplica[]) => Promise<TestReplica>;
   /** Pushes texts, one for each number, until all replicas have received the last one. */
   readonly push: (...texts: readonly string[]) => void;
 }
 
-/** Starts the local service, and an account whose replicas share an engine. */
-export const startTestCluster = async (engine: ClusterEngine): Promise<TestCluster> => {
+/** Starts the local service, and an account whose replicas share an engine: one in memory, unless you pass another. */
+export const startTestCluster = async (engine: ClusterEngine = memoryEngine()): Promise<TestCluster> => {
   const service = await startTradeFeedService();
   const account = service.createAccount({ plan: 'developer' });
   const apiKey = account.createApiKey();
@@ -74,25 +77,24 @@ export const startTestCluster = async (engine: ClusterEngine): Promise<TestClust
     return replica;
   };
 
+  const owner: TestCluster['owner'] = (...expected) =>
+    waitFor(
+      () => {
+        const owner = expected.find(({ cluster }) => cluster.status.role === 'owning');
+        const isOpen = owner?.events.some(({ type }) => type === 'opened');
+        const generation = owner?.cluster.status.generation;
+        const areReady = expected.every(
+          ({ cluster, events }) =>
+            cluster.status.generation === generation && events.some(({ type }) => type === 'opened'),
+        );
+        return isOpen && areReady ? owner : undefined;
+      },
+      { what: () => `an owner: ${JSON.stringify(expected.map(({ cluster }) => cluster.status))}` },
+    );
+
   return {
-    service,
-    account,
-    apiKey,
-    start,
-    owner: (...expected) =>
-      waitFor(
-        () => {
-          const owner = expected.find(({ cluster }) => cluster.status.role === 'owning');
-          const isOpen = owner?.events.some(({ type }) => type === 'opened');
-          const generation = owner?.cluster.status.generation;
-          const areReady = expected.every(
-            ({ cluster, events }) =>
-              cluster.status.generation === generation && events.some(({ type }) => type === 'opened'),
-          );
-          return isOpen && areReady ? owner : undefined;
-        },
-        { what: () => `an owner: ${JSON.stringify(expected.map(({ cluster }) => cluster.status))}` },
-      ),
+    ...{ engine, service, account, apiKey, start, owner },
+    startOwner: (name, options) => owner(start(name, options)),
     push: (...texts) => texts.forEach((text) => service.push('market', text)),
     [Symbol.asyncDispose]: async () => {
       for (const replica of replicas) replica.kill();
