@@ -118,7 +118,7 @@ const onOneNode = [
   '/test/(bench|docs|examples|frames|support|tooling)/',
   '/test/e2e/(filters|slow-consumer|stopped|windows)',
   '/test/operators/(?!node/)',
-  '/test/security/(audit|lockfile)',
+  '/test/security/(audit|package)',
   '/test/.*simulation',
   '/reliability/test/',
 ];

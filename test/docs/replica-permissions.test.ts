@@ -1,9 +1,6 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { connect, PermissionViolationError } from '@nats-io/transport-node';
 import { Redis } from 'ioredis';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { filter, firstValueFrom } from 'rxjs';
 import { subjectsOf } from '../../src/cluster/control.js';
@@ -11,6 +8,7 @@ import type { ClusterEngine } from '../../src/cluster/index.js';
 import { readClusterState, requestHandOver } from '../../src/cluster/operate.js';
 import { natsEngine } from '../../src/nats/index.js';
 import { redisEngine } from '../../src/redis/index.js';
+import { tempFolder } from '../cli/support/temp-folder.js';
 import { describeInstalled } from '../cluster/support/real-server.js';
 import { startTestCluster } from '../cluster/support/replicas.js';
 import { type RunningBroker, startBroker } from '../peers/brokers.mjs';
@@ -24,6 +22,7 @@ const fenceWith = (text: string): string => {
   return found[0]!.code;
 };
 
+const folder = tempFolder();
 const subjects = subjectsOf('main');
 const bytes = (text: string): Buffer => Buffer.from(text);
 
@@ -54,7 +53,6 @@ const shareTheConnection = async (connectMain: () => Promise<ClusterEngine>): Pr
 
 describeInstalled('redis', 'the Redis permissions of the guide', () => {
   const users: Redis[] = [];
-  let folder: string;
   let broker: RunningBroker;
 
   const open = (account: string): Redis => {
@@ -65,8 +63,7 @@ describeInstalled('redis', 'the Redis permissions of the guide', () => {
   };
 
   beforeAll(async () => {
-    folder = mkdtempSync(join(tmpdir(), 'rx-trade-feed-permissions-'));
-    broker = await startBroker('redis', folder);
+    broker = await startBroker('redis', folder.path('redis'));
     const admin = new Redis(broker.port, '127.0.0.1');
     for (const account of ['main', 'other']) {
       const [command, ...args] = fenceWith('ACL SETUSER').replaceAll('main', account).split(' ');
@@ -77,7 +74,6 @@ describeInstalled('redis', 'the Redis permissions of the guide', () => {
   afterAll(async () => {
     for (const user of users) user.disconnect();
     await broker.kill();
-    rmSync(folder, { recursive: true, force: true });
   });
 
   it('let replicas own, publish, follow and hand over', async () => {
@@ -106,7 +102,6 @@ describeInstalled('redis', 'the Redis permissions of the guide', () => {
 
 describeInstalled('nats', 'the NATS permissions of the guide', () => {
   const closing: (() => Promise<void>)[] = [];
-  let folder: string;
   let broker: RunningBroker;
 
   const open = async (account: string) => {
@@ -116,22 +111,16 @@ describeInstalled('nats', 'the NATS permissions of the guide', () => {
   };
 
   beforeAll(async () => {
-    folder = mkdtempSync(join(tmpdir(), 'rx-trade-feed-permissions-'));
     const config = fenceWith('authorization {').replace('$APP_MAIN_PASSWORD', 'main');
     const [user] = /^ {4}\{\n[\s\S]*?^ {4}\}\n/m.exec(config) ?? [];
     expect(user).toContain('user: app_main');
-    const file = join(folder, 'server.conf');
     // `$` is special in the replacement of a regular expression.
-    writeFileSync(
-      file,
-      config.replace(user!, () => user! + user!.replaceAll('main', 'other')),
-    );
-    broker = await startBroker('nats', folder, ['-c', file]);
+    const both = config.replace(user!, () => user! + user!.replaceAll('main', 'other'));
+    broker = await startBroker('nats', folder.path('nats'), ['-c', await folder.file('server.conf', both)]);
   });
   afterAll(async () => {
     for (const close of closing) await close();
     await broker.kill();
-    rmSync(folder, { recursive: true, force: true });
   });
 
   it('let replicas own, publish, follow and hand over', async () => {

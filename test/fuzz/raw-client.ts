@@ -1,16 +1,10 @@
-import { connect, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import type { TradeFeedService } from 'rx-trade-feed/testing';
 import { connectAs, postTicket } from '../testing/bare-client.js';
 import { within } from './fuzz.js';
 
 /** After this time a connection counts as hung, in ms. */
 const BOUND_MS = 20_000;
-
-/** Connects to a service. Ignores errors of the socket. */
-export const connectTo = ({ baseUrl }: Pick<TradeFeedService, 'baseUrl'>): Socket =>
-  connect({ port: Number(new URL(baseUrl).port), host: '127.0.0.1' })
-    .setNoDelay()
-    .on('error', () => undefined);
 
 /** Returns all received bytes after the end of the connection. */
 export const receivedBy = (socket: Socket): Promise<Buffer> => {

@@ -6,14 +6,14 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { startTradeFeedService, type TradeFeedService, type TradeFeedServiceOptions } from 'rx-trade-feed/testing';
 import { certificateFor } from '../support/certificate.js';
-import { handshakeLines, takeTicket } from '../testing/bare-client.js';
+import { connectTo, handshakeLines, takeTicket } from '../testing/bare-client.js';
 import { isAllCases } from '../support/cases.js';
 import { encodeFrame } from '../support/wire.js';
 import { abuses, framesIn, harmless } from './client-frames.js';
 import { bytesOf, garbage, last, requests } from './client-requests.js';
 import { fuzz, report, secondsSince, seed, within } from './fuzz.js';
 import { changed, changes, cutAt, places } from './mutated.js';
-import { answersIn, connectTo, type GoodClient, goodClient, receivedBy } from './raw-client.js';
+import { answersIn, type GoodClient, goodClient, receivedBy } from './raw-client.js';
 import { type End, play } from './scripted.js';
 
 const refusals = [400, 401, 403, 404, 405, 408, 413, 417, 422, 426, 431, 501, 505];

@@ -2,11 +2,11 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer, type RequestListener, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { createServer, type RequestListener } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
+import { listen } from '../support/listen.js';
 
 const script = join(import.meta.dirname, '../../scripts/audit.mjs');
 const locked = {
@@ -16,7 +16,6 @@ const locked = {
 };
 
 let folder: string;
-let server: Server;
 
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'audit-'));
@@ -26,23 +25,16 @@ beforeEach(() => {
   writeFileSync(join(folder, 'package-lock.json'), JSON.stringify({ name: 'app', lockfileVersion: 3, packages }));
 });
 
-afterEach(async () => {
-  rmSync(folder, { recursive: true });
-  server.closeAllConnections();
-  server.close();
-  await once(server, 'close');
-});
+afterEach(() => rmSync(folder, { recursive: true }));
 
 /** Audits a project with one dependency against a registry that gives this answer. */
 const audit = async (registry: RequestListener) => {
-  server = createServer(registry).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
+  await using server = await listen(createServer(registry));
   const child = spawn(process.execPath, [script], {
     cwd: folder,
     env: {
       PATH: process.env['PATH'],
-      npm_config_registry: `http://127.0.0.1:${port}/`,
+      npm_config_registry: `http://127.0.0.1:${server.port}/`,
       npm_config_cache: join(folder, 'cache'),
       npm_config_fetch_retries: '0',
       npm_config_update_notifier: 'false',

@@ -1,8 +1,19 @@
 import { type FeedEvent, tradeFeedEvents$, type TradeFeedOptions } from '../../src/index.js';
+import { certificateFor } from './certificate.js';
 import { optionsFor, until } from './feed.js';
 import { type Gate, type Fate, portOf, startGate } from './gate.js';
 import { accept, close, type HandshakeStep, issue, startWire, text, type TicketStep, type WireScript } from './wire.js';
 import { waitFor } from './wait-for.js';
+
+export const tls = await certificateFor();
+/** Options of a feed that trusts a service with `tls`. */
+export const ca = { tls: { ca: tls.cert } };
+
+/** A feed's two transports, as parts of a script. */
+export const transports = [
+  ['TCP', {}],
+  ['TLS', { tls }],
+] as const;
 
 export type TwoOrigins = Awaited<ReturnType<typeof startTwoOrigins>>;
 
@@ -47,6 +58,11 @@ export const frames = accept(text('a frame'));
 export const turns = async (count = 20): Promise<void> => {
   for (let n = 0; n < count; n += 1) await new Promise((resolve) => setImmediate(resolve));
 };
+/** Runs a step some turns of the event loop later. */
+export const later =
+  (step: TicketStep): TicketStep =>
+  (response, wire, n) =>
+    void turns().then(() => step(response, wire, n));
 /** Runs a step once a condition holds. */
 export const after =
   (condition: () => boolean, step: TicketStep): TicketStep =>

@@ -1,9 +1,10 @@
 import type { EventEmitter } from 'node:events';
-import { connect, type Socket } from 'node:net';
+import { connect, type NetConnectOpts, type Socket } from 'node:net';
 import { filter, firstValueFrom, ReplaySubject, take, toArray } from 'rxjs';
 import { Agent, request } from 'undici';
 import WebSocket from 'ws';
 import type { ServiceEvent, TradeFeedService } from 'rx-trade-feed/testing';
+import { portOf } from '../support/gate.js';
 
 /** A ticket response whose form the tests check. */
 export interface BareTicket {
@@ -24,6 +25,12 @@ export interface BareAnswer {
 
 /** Returns the code of the default error body. */
 export const errorCode = ({ body }: BareAnswer): unknown => (body as { error: { code: unknown } }).error.code;
+
+/** Returns the status of a refusal, and the code of the default error body. */
+export const refusalOf = (answer: BareAnswer): readonly [status: number, code: unknown] => [
+  answer.status,
+  errorCode(answer),
+];
 
 /** Waits for `close`, even after an error. `once` of `node:events` would reject at the error. */
 export const closeOf = (emitter: EventEmitter): Promise<unknown[]> =>
@@ -64,8 +71,13 @@ export const postTicket = (
   });
 
 /** Requests a ticket, and expects to get it. */
-export const takeTicket = async (service: TradeFeedService, apiKey: string, feed?: string): Promise<BareTicket> => {
-  const { status, body } = await postTicket(service, apiKey, feed === undefined ? undefined : { feed });
+export const takeTicket = async (
+  service: TradeFeedService,
+  apiKey: string,
+  feed?: string,
+  ca?: string,
+): Promise<BareTicket> => {
+  const { status, body } = await postTicket(service, apiKey, feed === undefined ? undefined : { feed }, ca);
   if (status !== 200) throw new Error(`The ticket was refused with ${status}.`);
   return body as BareTicket;
 };
@@ -142,8 +154,16 @@ export const refusedHandshake = async (
 };
 
 /** Requests a ticket and opens a connection with it. */
-export const connectAs = async (service: TradeFeedService, apiKey: string, feed?: string): Promise<BareSocket> =>
-  openSocket(await takeTicket(service, apiKey, feed));
+export const connectAs = async (
+  service: TradeFeedService,
+  apiKey: string,
+  feed?: string,
+  ca?: string,
+): Promise<BareSocket> => openSocket(await takeTicket(service, apiKey, feed, ca), { ...(ca !== undefined && { ca }) });
+
+/** Opens a connection for a new account. */
+export const connectNew = (service: TradeFeedService, feed?: string, ca?: string): Promise<BareSocket> =>
+  connectAs(service, service.createAccount().createApiKey(), feed, ca);
 
 /** Waits for the next event of a type. */
 export const nextEvent = <T extends ServiceEvent['type']>(
@@ -159,9 +179,15 @@ export const recordEvents = ({ events$ }: TradeFeedService): ServiceEvent[] => {
   return events;
 };
 
+/** Connects to a service over TCP. Ignores errors of the socket. */
+export const connectTo = ({ baseUrl }: Pick<TradeFeedService, 'baseUrl'>, options?: Partial<NetConnectOpts>): Socket =>
+  connect({ ...options, port: portOf(baseUrl), host: '127.0.0.1' })
+    .setNoDelay()
+    .on('error', () => undefined);
+
 /** Sends raw bytes over TCP. Returns all received bytes once the service has closed the connection. */
-export const sendRaw = async ({ baseUrl }: TradeFeedService, ...lines: string[]): Promise<string> => {
-  const socket = connect(Number(new URL(baseUrl).port), '127.0.0.1');
+export const sendRaw = async (service: TradeFeedService, ...lines: string[]): Promise<string> => {
+  const socket = connectTo(service);
   let text = '';
   socket.on('data', (chunk: Buffer) => (text += chunk.toString('latin1')));
   const closed = closeOf(socket);
@@ -202,7 +228,7 @@ export const openRaw = async (
   { ticket, subprotocol }: BareTicket,
   options: { readonly allowHalfOpen?: boolean } = {},
 ): Promise<RawSocket> => {
-  const socket = connect({ ...options, port: Number(new URL(service.baseUrl).port), host: '127.0.0.1' });
+  const socket = connectTo(service, options);
   const chunks: Buffer[] = [];
   socket.on('data', (chunk: Buffer) => chunks.push(chunk));
   const received = closeOf(socket).then(() => Buffer.concat(chunks));

@@ -1,5 +1,4 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { connect } from 'node:net';
 import { setImmediate as turn } from 'node:timers/promises';
 import type { TradeFeedService, TradeFeedServiceOptions } from 'rx-trade-feed/testing';
 import { Subject } from 'rxjs';
@@ -7,10 +6,13 @@ import { tradeFeedEvents$ } from '../../src/index.js';
 import { startTradeFeedService } from '../../src/testing/index.js';
 import { certificateFor } from '../support/certificate.js';
 import { until } from '../support/feed.js';
+import { portOf } from '../support/gate.js';
 import {
   type BareTicket,
   closeOf,
   connectAs,
+  connectNew,
+  connectTo,
   errorCode,
   handshakeLines,
   nextEvent,
@@ -28,14 +30,10 @@ const begin = serviceFactory();
 const start = (options: TradeFeedServiceOptions = {}) =>
   begin({ ...options, limits: { freeDelayMs: 0, ...options.limits } });
 
-const live = async (service: TradeFeedService) => connectAs(service, service.createAccount().createApiKey());
-
 // Enough turns of the event loop for bytes on loopback to arrive and be answered.
 const quiet = async (): Promise<void> => {
   for (let n = 0; n < 50; n += 1) await turn();
 };
-
-const portOf = ({ baseUrl }: TradeFeedService): number => Number(new URL(baseUrl).port);
 
 describe('dropConnections', () => {
   it.each([false, true])(
@@ -43,8 +41,7 @@ describe('dropConnections', () => {
     async (isTls) => {
       const tls = isTls ? await certificateFor() : undefined;
       const { service, key } = await withKey(start({ tls }));
-      const { body } = await postTicket(service, key, undefined, tls?.cert);
-      const socket = await openSocket(body as BareTicket, tls && { ca: tls.cert });
+      const socket = await connectAs(service, key, undefined, tls?.cert);
       const events = recordEvents(service);
       service.push('market', 'last');
       service.dropConnections();
@@ -64,7 +61,7 @@ describe('closeConnections', () => {
     [4999, 'é'.repeat(61)],
   ])('closes each open connection with %d "%s"', async (code, reason) => {
     const service = await start();
-    const sockets = [await live(service), await live(service)];
+    const sockets = [await connectNew(service), await connectNew(service)];
     const events = recordEvents(service);
     service.closeConnections(code, reason);
     for (const { closed } of sockets) expect(await closed).toEqual({ code, reason });
@@ -75,7 +72,7 @@ describe('closeConnections', () => {
 describe('stall', () => {
   it('sends nothing on an open connection, not even a pong, until resume sends it in order', async () => {
     const service = await start();
-    const { ws, messages, first, closed } = await live(service);
+    const { ws, messages, first, closed } = await connectNew(service);
     const pongs: string[] = [];
     ws.on('pong', (data) => pongs.push(String(data)));
     service.stall();
@@ -93,7 +90,7 @@ describe('stall', () => {
 
   it('reads nothing, so a message of the client is a violation only after resume', async () => {
     const service = await start();
-    const { ws, closed } = await live(service);
+    const { ws, closed } = await connectNew(service);
     const events = recordEvents(service);
     service.stall();
     ws.send('subscribe');
@@ -106,13 +103,12 @@ describe('stall', () => {
   it('works over TLS, and right from the event of the handshake', async () => {
     const tls = await certificateFor();
     const service = await start({ tls });
-    const { body } = await postTicket(service, service.createAccount().createApiKey(), undefined, tls.cert);
     service.events$.subscribe(({ type }) => {
       if (type !== 'handshake-accepted') return;
       service.stall();
       service.push('market', 'late');
     });
-    const { messages, first } = await openSocket(body as BareTicket, { ca: tls.cert });
+    const { messages, first } = await connectNew(service, undefined, tls.cert);
     await quiet();
     expect(messages).toEqual([]);
     service.resume();
@@ -147,9 +143,9 @@ describe('stall', () => {
     const ticket = await takeTicket(service, key);
     service.stall();
     const events = recordEvents(service);
-    const request = connect(portOf(service), '127.0.0.1');
+    const request = connectTo(service);
     request.write(`POST /v1/wss/tickets HTTP/1.1\r\nHost: a\r\nX-API-Key: ${key}\r\nContent-Length: 0\r\n\r\n`);
-    const handshake = connect(portOf(service), '127.0.0.1');
+    const handshake = connectTo(service);
     handshake.write([...handshakeLines(ticket.ticket), '', ''].join('\r\n'));
     await quiet();
     for (const socket of [request, handshake]) socket.end();
@@ -163,7 +159,7 @@ describe('stall', () => {
 
   it('makes a client too slow once more than the backlog waits for it', async () => {
     const service = await start({ limits: { backlogBytes: 1_000 } });
-    const { closed, messages } = await live(service);
+    const { closed, messages } = await connectNew(service);
     service.stall();
     const ended = nextEvent(service, 'connection-closed');
     for (let n = 0; n < 3; n += 1) {
@@ -178,7 +174,7 @@ describe('stall', () => {
 
   it('ends at the shutdown, which closes with 1001 and answers pending requests with 503', async () => {
     const { service, key } = await withKey(start());
-    const { closed, first } = await live(service);
+    const { closed, first } = await connectNew(service);
     service.stall();
     service.push('market', 'last');
     const answer = postTicket(service, key);
@@ -267,7 +263,7 @@ describe('setHandshake', () => {
     const ticket = await takeTicket(service, service.createAccount().createApiKey());
     service.setHandshake({ delayMs: 1_000 });
     const violation = nextEvent(service, 'violation');
-    const socket = connect(portOf(service), '127.0.0.1');
+    const socket = connectTo(service);
     socket.write(
       [...handshakeLines(ticket.ticket, { 'Sec-WebSocket-Protocol': ticket.subprotocol }), '', ''].join('\r\n'),
     );
@@ -321,7 +317,7 @@ describe('restart', () => {
 
   it('refuses connections in between, runs one restart at a time, and shuts down last', async () => {
     const service = await start();
-    const { ws } = await live(service);
+    const { ws } = await connectNew(service);
     // A client that doesn't answer holds up the first restart.
     ws.pause();
     const first = service.restart();
@@ -339,16 +335,16 @@ describe('restart', () => {
 
   it('rejects if another program has taken the port, and the next restart succeeds', async () => {
     const service = await start();
-    const { ws } = await live(service);
+    const { ws } = await connectNew(service);
     ws.pause();
     const restarted = service.restart();
     // The port is free while the service waits for its client.
-    const other = await begin({ port: portOf(service) });
+    const other = await begin({ port: portOf(service.baseUrl) });
     ws.terminate();
     await expect(restarted).rejects.toMatchObject({ code: 'EADDRINUSE' });
     await other.shutdown();
     await service.restart();
-    await live(service);
+    await connectNew(service);
   });
 
   it('keeps nothing running after unref', async () => {

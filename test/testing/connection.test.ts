@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { once } from 'node:events';
 import { Writable } from 'node:stream';
-import type { TradeFeedAccount, TradeFeedService } from 'rx-trade-feed/testing';
+import type { TradeFeedAccount, TradeFeedService, TradeFeedServiceOptions } from 'rx-trade-feed/testing';
 import { interval, noop, type SchedulerLike, Subscription } from 'rxjs';
 import type { WebSocket } from 'ws';
 import { Connection, messageOf } from '../../src/testing/connection.js';
@@ -19,6 +19,16 @@ const live = async (
   const account = service.createAccount(options);
   const key = account.createApiKey();
   return { account, key, socket: await connectAs(service, key, feed) };
+};
+
+/** Starts a service whose clock the test moves, with one connection of the market feed. */
+const liveOnClock = async (
+  limits?: TradeFeedServiceOptions['limits'],
+  account?: Parameters<TradeFeedService['createAccount']>[0],
+) => {
+  const { scheduler, advance } = manualClock();
+  const service = await start({ scheduler, ...(limits && { limits }) });
+  return { scheduler, advance, service, ...(await live(service, 'market', account)) };
 };
 
 describe('one live connection per user (contract 3.2, 8)', () => {
@@ -153,9 +163,7 @@ describe('a slow client (contract 3.2, 8)', () => {
   });
 
   it('is not blamed for frames that wait for their delay', async () => {
-    const { scheduler, advance } = manualClock();
-    const service = await start({ scheduler, limits: { backlogBytes: 1_000 } });
-    const { socket } = await live(service);
+    const { service, advance, socket } = await liveOnClock({ backlogBytes: 1_000 });
     for (let i = 0; i < 100; i += 1) service.push('market', 'x'.repeat(1_000));
     advance(500);
     await socket.first(100);
@@ -182,9 +190,7 @@ describe('a slow client (contract 3.2, 8)', () => {
 
 describe('the delay of a plan (contract 1, 6 rule 3, 8)', () => {
   it('applies to a new account, because its plan is Free', async () => {
-    const { scheduler, advance } = manualClock();
-    const service = await start({ scheduler });
-    const { account, socket } = await live(service);
+    const { service, advance, account, socket } = await liveOnClock();
     const other = await live(service, 'market', { plan: 'developer' });
     expect([account.plan, other.account.plan]).toEqual(['free', 'developer']);
     service.push('market', '1');
@@ -199,9 +205,7 @@ describe('the delay of a plan (contract 1, 6 rule 3, 8)', () => {
   });
 
   it('ends when the plan changes to Developer, which sends the delayed frames first', async () => {
-    const { scheduler } = manualClock();
-    const service = await start({ scheduler });
-    const { account, socket } = await live(service);
+    const { service, account, socket } = await liveOnClock();
     service.push('market', '1');
     service.push('market', '2');
     account.setPlan('developer');
@@ -211,9 +215,7 @@ describe('the delay of a plan (contract 1, 6 rule 3, 8)', () => {
   });
 
   it('starts with the next frame when the plan changes to Free', async () => {
-    const { scheduler, advance } = manualClock();
-    const service = await start({ scheduler });
-    const { account, socket } = await live(service, 'market', { plan: 'developer' });
+    const { service, advance, account, socket } = await liveOnClock(undefined, { plan: 'developer' });
     const other = await live(service, 'market', { plan: 'developer' });
     service.push('market', '1');
     account.setPlan('free');
@@ -226,9 +228,7 @@ describe('the delay of a plan (contract 1, 6 rule 3, 8)', () => {
   });
 
   it('is never too short by the fraction that a timer drops', async () => {
-    const { scheduler, advance } = manualClock();
-    const service = await start({ scheduler });
-    const { account } = await live(service);
+    const { service, scheduler, advance, account } = await liveOnClock();
     service.push('market', 'first');
     scheduler.frame = 0.7;
     service.push('market', 'second');
@@ -240,9 +240,7 @@ describe('the delay of a plan (contract 1, 6 rule 3, 8)', () => {
   });
 
   it('keeps the order of thousands of frames', async () => {
-    const { scheduler, advance } = manualClock();
-    const service = await start({ scheduler, limits: { freeDelayMs: 50 } });
-    const { socket } = await live(service);
+    const { service, advance, socket } = await liveOnClock({ freeDelayMs: 50 });
     for (let n = 0; n < 5_000; n += 1) {
       service.push('market', String(n));
       if (n % 7 === 0) advance(3);
@@ -252,8 +250,7 @@ describe('the delay of a plan (contract 1, 6 rule 3, 8)', () => {
   });
 
   it('follows the plan at the handshake, whenever it was set', async () => {
-    const { scheduler } = manualClock();
-    const service = await start({ scheduler });
+    const service = await start({ scheduler: manualClock().scheduler });
     const account = service.createAccount();
     const ticket = await takeTicket(service, account.createApiKey());
     account.setPlan('developer');

@@ -2,15 +2,17 @@ import { beforeAll, describe, expect, it } from '@jest/globals';
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { inspect } from 'node:util';
-import { type Payload, serviceDefaults, startTradeFeedService, type TradeFeedService } from 'rx-trade-feed/testing';
+import { type Payload, serviceDefaults, startTradeFeedService } from 'rx-trade-feed/testing';
 import { defer, EMPTY, finalize, NEVER, Observable, of, Subject, type Subscriber, throwError } from 'rxjs';
 import { isTradeFeedError } from '../../src/index.js';
 import { serviceSettings, type TradeFeedServiceOptions } from '../../src/testing/options.js';
 import { type Certificate, certificateFor } from '../support/certificate.js';
+import { portOf } from '../support/gate.js';
 import {
-  type BareTicket,
   closeOf,
   connectAs,
+  connectNew,
+  connectTo,
   errorCode,
   handshakeLines,
   nextEvent,
@@ -28,9 +30,6 @@ import { serviceFactory } from './service-under-test.js';
 const start = serviceFactory();
 const atOnce = { limits: { freeDelayMs: 0 } };
 
-const live = (service: TradeFeedService, feed?: string) =>
-  connectAs(service, service.createAccount().createApiKey(), feed);
-
 const canConnect = async (host: string, port: number): Promise<boolean> => {
   const socket = connect(port, host);
   try {
@@ -47,14 +46,14 @@ describe('the service listens', () => {
   it('on 127.0.0.1 and nowhere else, on a free port', async () => {
     const service = await start();
     expect(service.baseUrl).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
-    const port = Number(new URL(service.baseUrl).port);
+    const port = portOf(service.baseUrl);
     const reached = await Promise.all(['127.0.0.1', '127.0.0.2', '::1'].map((host) => canConnect(host, port)));
     expect(reached).toEqual([true, false, false]);
   });
 
   it('on the port of the options, unless it is in use', async () => {
     const first = await start();
-    const port = Number(new URL(first.baseUrl).port);
+    const port = portOf(first.baseUrl);
     await expect(startTradeFeedService({ port })).rejects.toMatchObject({ code: 'EADDRINUSE' });
     await first.shutdown();
     expect((await start({ port })).baseUrl).toBe(first.baseUrl);
@@ -67,8 +66,8 @@ describe('the service listens', () => {
   ])('and reports it in baseUrl, while tickets contain publicUrl %s', async (publicUrl, wssUrl) => {
     const service = await start({ publicUrl });
     expect(service.baseUrl).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
-    const { body } = await postTicket(service, service.createAccount().createApiKey());
-    expect((body as BareTicket).wss_url).toBe(wssUrl);
+    const { wss_url } = await takeTicket(service, service.createAccount().createApiKey());
+    expect(wss_url).toBe(wssUrl);
   });
 });
 
@@ -82,8 +81,7 @@ describe('a service with TLS', () => {
     const service = await start({ ...atOnce, tls });
     expect(service.baseUrl).toMatch(/^https:\/\/127\.0\.0\.1:\d+$/);
     const ca = tls.cert;
-    const { body } = await postTicket(service, service.createAccount().createApiKey(), undefined, ca);
-    const ticket = body as BareTicket;
+    const ticket = await takeTicket(service, service.createAccount().createApiKey(), undefined, ca);
     expect(ticket.wss_url).toBe(`${service.baseUrl.replace('https', 'wss')}/ws`);
     const socket = await openSocket(ticket, { ca });
     expect(errorCode(await refusedHandshake(ticket, { ca }))).toBe('ticket-consumed');
@@ -95,8 +93,7 @@ describe('a service with TLS', () => {
 
   it('destroys the socket of a client that does not answer a shutdown', async () => {
     const service = await start({ tls, limits: { shutdownTimeoutMs: 30 } });
-    const { body } = await postTicket(service, service.createAccount().createApiKey(), undefined, tls.cert);
-    const { ws } = await openSocket(body as BareTicket, { ca: tls.cert });
+    const { ws } = await connectNew(service, undefined, tls.cert);
     ws.pause();
     await service.shutdown();
     ws.terminate();
@@ -118,7 +115,7 @@ describe('a service with TLS', () => {
 describe('push', () => {
   it('sends a string as text and bytes as binary, unchanged and in order, whatever their size', async () => {
     const service = await start(atOnce);
-    const socket = await live(service);
+    const socket = await connectNew(service);
     const payloads: Payload[] = [0, 1, 125, 126, 65_535, 65_536].flatMap((size) => [
       'é'.repeat(size / 2),
       Buffer.alloc(size, size % 251),
@@ -134,7 +131,7 @@ describe('push', () => {
 
   it('sends only to the open connections of the feed', async () => {
     const service = await start(atOnce);
-    const [one, two, other] = await Promise.all(['raw', 'raw', 'market'].map((feed) => live(service, feed)));
+    const [one, two, other] = await Promise.all(['raw', 'raw', 'market'].map((feed) => connectNew(service, feed)));
     service.push('raw', 'to raw');
     service.push('market', 'to market');
     for (const socket of [one, two]) expect(await socket?.first(1)).toEqual(['to raw']);
@@ -144,7 +141,7 @@ describe('push', () => {
   it('stores nothing for later connections (contract 6, rule 2)', async () => {
     const service = await start(atOnce);
     service.push('market', 'before');
-    const socket = await live(service);
+    const socket = await connectNew(service);
     service.push('market', 'after');
     expect(await socket.first(1)).toEqual(['after']);
   });
@@ -159,7 +156,7 @@ describe('sources', () => {
       return payloads;
     }).pipe(finalize(() => calls.push('unsubscribed')));
     const service = await start({ ...atOnce, sources: { raw } });
-    const sockets = await Promise.all(['raw', 'raw', 'market'].map((feed) => live(service, feed)));
+    const sockets = await Promise.all(['raw', 'raw', 'market'].map((feed) => connectNew(service, feed)));
     payloads.next('1');
     payloads.next('2');
     service.push('market', 'pushed');
@@ -182,7 +179,7 @@ describe('sources', () => {
       begin.subscribe(() => ending.subscribe(subscriber as Subscriber<unknown>)),
     );
     const service = await start({ ...atOnce, sources: { market, raw: NEVER } });
-    const socket = await live(service);
+    const socket = await connectNew(service);
     const ended = nextEvent(service, 'source-ended');
     begin.next();
     expect(await ended).toEqual({ type: 'source-ended', at: expect.any(Number), feed: 'market', error });
@@ -194,7 +191,7 @@ describe('sources', () => {
 describe('the shutdown (contract 3.2, 7.3)', () => {
   it('closes every connection with 1001 and its reason, reports that, and completes the events', async () => {
     const service = await start();
-    const sockets = await Promise.all(['market', 'raw'].map((feed) => live(service, feed)));
+    const sockets = await Promise.all(['market', 'raw'].map((feed) => connectNew(service, feed)));
     const events = recordEvents(service);
     let isCompleted = false;
     service.events$.subscribe({ complete: () => (isCompleted = true) });
@@ -217,11 +214,10 @@ describe('the shutdown (contract 3.2, 7.3)', () => {
 
   it('ends in time even if clients do not answer, do not finish, or send nothing', async () => {
     const service = await start({ limits: { shutdownTimeoutMs: 50 } });
-    const port = Number(new URL(service.baseUrl).port);
-    const paused = await live(service);
+    const paused = await connectNew(service);
     paused.ws.pause();
     const mute = await openRaw(service, await takeTicket(service, service.createAccount().createApiKey()));
-    const [idle, half] = [connect(port, '127.0.0.1'), connect(port, '127.0.0.1')];
+    const [idle, half] = [connectTo(service), connectTo(service)];
     await Promise.all([once(idle, 'connect'), once(half, 'connect')]);
     half.write('POST /v1/wss/tickets HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\n{');
     const gone = Promise.all([closeOf(idle), closeOf(half)]);
@@ -238,7 +234,7 @@ describe('the shutdown (contract 3.2, 7.3)', () => {
     // The client never answers the close frame, so the shutdown waits while the two finish.
     const mute = await openRaw(service, await takeTicket(service, account.createApiKey()));
     const begun = async (...lines: string[]) => {
-      const socket = connect(Number(new URL(service.baseUrl).port), '127.0.0.1');
+      const socket = connectTo(service);
       const chunks: Buffer[] = [];
       socket.on('data', (chunk: Buffer) => chunks.push(chunk));
       await once(socket, 'connect');

@@ -1,11 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
-import { connect } from 'node:net';
 import type { TradeFeedAccount, TradeFeedService } from 'rx-trade-feed/testing';
 import { countInWindow, type FixedWindow } from '../../src/testing/state.js';
 import {
   type BareTicket,
   closeOf,
-  errorCode,
+  connectTo,
+  refusalOf,
   nextEvent,
   postTicket,
   recordEvents,
@@ -84,7 +84,7 @@ describe('a ticket request gets 401 (contract 4.1 rule 1, 5, 7.1)', () => {
     const { ticket } = await takeTicket(service, key);
     const { path = '', headers = {} } = place(key, ticket);
     const answer = await send(`${service.baseUrl}/v1/wss/tickets${path}`, { method: 'POST', headers });
-    expect([answer.status, errorCode(answer)]).toEqual([401, 'invalid-api-key']);
+    expect(refusalOf(answer)).toEqual([401, 'invalid-api-key']);
     expect(answer.headers['www-authenticate']).toBe('ApiKey');
   });
 
@@ -118,8 +118,7 @@ describe('a ticket request gets 403 (contract 5 rule 2, 7.1)', () => {
     const service = await start();
     const account = create(service);
     const key = account.createApiKey();
-    const answer = await postTicket(service, key);
-    expect([answer.status, errorCode(answer)]).toEqual([403, code]);
+    expect(refusalOf(await postTicket(service, key))).toEqual([403, code]);
     account.restoreAccess();
     expect((await postTicket(service, key)).status).toBe(200);
   });
@@ -134,8 +133,7 @@ describe('a ticket request gets 422 (contract 2.2, 7.1)', () => {
     ['{"feed":null}', 'unknown-feed'],
   ])('for the body %s', async (body, code) => {
     const service = await start();
-    const answer = await postTicket(service, service.createAccount().createApiKey(), body);
-    expect([answer.status, errorCode(answer)]).toEqual([422, code]);
+    expect(refusalOf(await postTicket(service, service.createAccount().createApiKey(), body))).toEqual([422, code]);
   });
 
   it('but not for a JSON body with another content type, which is reported as a violation', async () => {
@@ -196,8 +194,7 @@ describe('a failing credential service (contract 7.1)', () => {
     const { service, key } = await withKey(start());
     service.failCredentials(true);
     for (const sent of [key, 'key_0', undefined]) {
-      const answer = await postTicket(service, sent);
-      expect([answer.status, errorCode(answer)]).toEqual([503, 'credential-service-unavailable']);
+      expect(refusalOf(await postTicket(service, sent))).toEqual([503, 'credential-service-unavailable']);
     }
     service.failCredentials(false);
     expect((await postTicket(service, key)).status).toBe(200);
@@ -210,11 +207,7 @@ describe('the limits of a ticket request', () => {
     const padded = (length: number) => `{}${' '.repeat(length - 2)}`;
     expect((await postTicket(service, key, padded(100))).status).toBe(200);
     const answer = await postTicket(service, key, padded(300_000));
-    expect([answer.status, errorCode(answer), answer.headers['connection']]).toEqual([
-      413,
-      'request-too-large',
-      'close',
-    ]);
+    expect([...refusalOf(answer), answer.headers['connection']]).toEqual([413, 'request-too-large', 'close']);
   });
 
   it('answer 408 to a body that takes longer than limits.requestTimeoutMs', async () => {
@@ -234,7 +227,7 @@ describe('the limits of a ticket request', () => {
 
   it('protect other clients when one disconnects during a request', async () => {
     const { service, key } = await withKey(start());
-    const socket = connect(Number(new URL(service.baseUrl).port), '127.0.0.1');
+    const socket = connectTo(service);
     socket.write(`POST /v1/wss/tickets HTTP/1.1\r\nHost: a\r\nX-API-Key: ${key}\r\nContent-Length: 9\r\n\r\n{`, () =>
       socket.destroy(),
     );

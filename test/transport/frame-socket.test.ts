@@ -13,7 +13,6 @@ import { type FrameHandler, frameReader } from '../../src/transport/read-frames.
 import { cases } from '../support/cases.js';
 import { type Certificate, certificateFor } from '../support/certificate.js';
 import { optionsFor } from '../support/feed.js';
-import { readInto } from '../support/read-into.js';
 import { cuts, serverBytes } from '../support/server-bytes.js';
 import { waitFor } from '../support/wait-for.js';
 import {
@@ -30,6 +29,17 @@ const runs = Number(process.env['DIFFERENTIAL_RUNS'] ?? cases(500));
 const maxFrameBytes = 66_000;
 // The types of ws don't have this option yet.
 const limits = { maxPendingAutoPongs: 100_000 };
+
+/** Delivers bytes to a buffer like Node: in reads no larger than the space in the buffer. */
+const readInto = (reads: ReadBuffer, bytes: Buffer): void => {
+  for (let at = 0; at < bytes.length;) {
+    const buffer = space(reads);
+    const length = bytes.copy(buffer, 0, at);
+    at += length;
+    reads.onread.callback(length, buffer);
+  }
+};
+const space = ({ onread }: ReadBuffer): Buffer => (onread.buffer as () => Buffer)();
 
 /** A socket whose other end the test controls. */
 class FakeSocket extends Duplex {
@@ -251,8 +261,6 @@ describe('frames without fragmentation', () => {
   });
 });
 
-const space = ({ onread }: ReadBuffer): Buffer => (onread.buffer as () => Buffer)();
-
 /** Bytes that show their position. */
 const pattern = Buffer.from(Uint8Array.from({ length: 301_000 }, (_, n) => n % 251));
 
@@ -415,18 +423,19 @@ const bareFrames = (wssUrl: string, ca: string | undefined): Promise<Read[]> =>
       .on('close', () => resolve(seen));
   });
 
+/** Runs a feed until it stops. */
+const readAll = (options: TradeFeedOptions, next: (frame: Frame) => void): Promise<unknown> =>
+  new Promise((resolve) => {
+    tradeFeed$('market', options).subscribe({ next, error: resolve });
+  });
+
 /** Returns what a subscriber sees if it reads each frame with `look`, at once and when all have arrived. */
 const ourFrames = async (options: TradeFeedOptions, look: Look): Promise<{ seen: Read[]; late: Read[] }> => {
   const frames: Frame[] = [];
   const seen: Promise<Read>[] = [];
-  await new Promise((resolve) => {
-    tradeFeed$('market', options).subscribe({
-      next: (each) => {
-        frames.push(each);
-        seen.push(Promise.resolve(look(each, seen.length)));
-      },
-      error: resolve,
-    });
+  await readAll(options, (each) => {
+    frames.push(each);
+    seen.push(Promise.resolve(look(each, seen.length)));
   });
   for (const read of atEnd.splice(0)) read();
   return { seen: await Promise.all(seen), late: frames.map(readOf) };
@@ -444,7 +453,7 @@ describe.each(ways)('frames that are read in place, %s', (_, isTls) => {
   });
   const start = async (stream: Stream) => {
     const wire = await startWire({ handshake: [sends(stream)], ...(tls && { tls }) });
-    return { wire, options: optionsFor(wire, tls && { tls: { ca: tls.cert } }) };
+    return { ...wire, options: optionsFor(wire, tls && { tls: { ca: tls.cert } }) };
   };
 
   // Reads neighboring frames in different ways, so that the frames of one read end up in all states.
@@ -456,11 +465,10 @@ describe.each(ways)('frames that are read in place, %s', (_, isTls) => {
   it('equal those of ws, whenever they are read, and their bytes never change', async () => {
     await fc.assert(
       fc.asyncProperty(streams, plans, async (stream, names) => {
-        const { wire, options } = await start(stream);
-        await using _wire = wire;
+        await using service = await start(stream);
         const [bare, ours] = await Promise.all([
-          bareFrames(wire.wssUrl, tls?.cert),
-          ourFrames(options, (frame, n) => (looks[names[n % names.length] as string] as Look)(frame, n)),
+          bareFrames(service.wssUrl, tls?.cert),
+          ourFrames(service.options, (frame, n) => (looks[names[n % names.length] as string] as Look)(frame, n)),
         ]);
         expect(ours.seen).toEqual(bare);
         expect(ours.late).toEqual(bare);
@@ -480,21 +488,15 @@ describe.each(ways)('frames that are read in place, %s', (_, isTls) => {
     messages.flatMap(({ payload, repeats }) => Array<string>(repeats + 1).fill(String(payload.bytes)));
 
   it('survive when the subscriber throws', async () => {
-    const { wire, options } = await start(many);
-    await using _wire = wire;
+    await using service = await start(many);
     const thrown: unknown[] = [];
     const { onUnhandledError } = config;
     config.onUnhandledError = (error) => thrown.push(error);
     try {
       const frames: Frame[] = [];
-      await new Promise((resolve) => {
-        tradeFeed$('market', options).subscribe({
-          next: (each) => {
-            frames.push(each);
-            throw new RangeError('of the subscriber');
-          },
-          error: resolve,
-        });
+      await readAll(service.options, (each) => {
+        frames.push(each);
+        throw new RangeError('of the subscriber');
       });
       await turn();
       expect(frames.map((each) => each.text())).toEqual(payloadsOf(many));
@@ -505,20 +507,14 @@ describe.each(ways)('frames that are read in place, %s', (_, isTls) => {
   });
 
   it('are leased until `next` returns if ws read them', async () => {
-    const { wire, options } = await start(many);
-    await using _wire = wire;
+    await using service = await start(many);
     const agent = isTls ? new HttpsAgent() : new HttpAgent();
     const frames: ReceivedFrame[] = [];
     const stillLeased: Frame[] = [];
-    await new Promise((resolve) => {
-      tradeFeed$('market', { ...options, agent }).subscribe({
-        next: (each) => {
-          const last = frames.at(-1);
-          if (last?.payload.isLeased) stillLeased.push(last);
-          if (each instanceof ReceivedFrame) frames.push(each);
-        },
-        error: resolve,
-      });
+    await readAll({ ...service.options, agent }, (each) => {
+      const last = frames.at(-1);
+      if (last?.payload.isLeased) stillLeased.push(last);
+      if (each instanceof ReceivedFrame) frames.push(each);
     });
     expect([stillLeased, frames.at(-1)?.payload.isLeased]).toEqual([[], false]);
     expect(frames.map((each) => each.text())).toEqual(payloadsOf(many));
@@ -526,9 +522,8 @@ describe.each(ways)('frames that are read in place, %s', (_, isTls) => {
   });
 
   it('survive when the subscription ends in the middle of a read', async () => {
-    const { wire, options } = await start(many);
-    await using _wire = wire;
-    const frames = await lastValueFrom(tradeFeed$('market', options).pipe(take(7), toArray()));
+    await using service = await start(many);
+    const frames = await lastValueFrom(tradeFeed$('market', service.options).pipe(take(7), toArray()));
     await turn();
     expect(frames.map((each) => each.text())).toEqual(payloadsOf(many).slice(0, 7));
   });

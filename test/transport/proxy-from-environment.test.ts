@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { once } from 'node:events';
-import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { createServer, type Socket } from 'node:net';
 import { firstValueFrom } from 'rxjs';
 import { proxyFromEnvironment, tradeFeed$, type TradeFeedOptions } from '../../src/index.js';
 import { marketBatches$, startTradeFeedService, type TradeFeedService } from '../../src/testing/index.js';
@@ -9,6 +9,8 @@ import { openTunnel } from '../../src/transport/proxy-from-environment.js';
 import { type Certificate, certificateFor } from '../support/certificate.js';
 import { type ConnectProxyOptions, startConnectProxy } from '../support/connect-proxy.js';
 import { outcomeOf } from '../support/feed.js';
+import { portOf } from '../support/gate.js';
+import { listen } from '../support/listen.js';
 
 const host = 'feed.example';
 
@@ -23,8 +25,6 @@ beforeAll(async () => {
   });
 });
 afterAll(() => service.shutdown());
-
-const portOf = (url: string): number => Number(new URL(url).port);
 
 /** Starts a proxy that knows the service as `feed.example:443`, a name that doesn't resolve. */
 const startProxy = (options: Partial<ConnectProxyOptions> = {}) =>
@@ -190,9 +190,8 @@ const tunnelThrough = (proxy: string): Promise<Socket> => openTunnel(new URL(pro
 
 describe('openTunnel', () => {
   it.each([200, 204])("connects to the URL's host and port in both directions after HTTP %i", async (status) => {
-    const server = createServer((socket) => socket.on('error', () => undefined).pipe(socket)).listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    const { port } = server.address() as AddressInfo;
+    await using server = await listen(createServer((socket) => socket.pipe(socket)));
+    const { port } = server;
     await using proxy = await startConnectProxy({ targets: { 'feed.example:8443': port }, status });
     const socket = await tunnelThrough(proxy.url);
     socket.write('echo');
@@ -201,8 +200,6 @@ describe('openTunnel', () => {
     // A quiet feed must keep its connection.
     expect(socket.timeout).toBe(0);
     socket.destroy();
-    server.close();
-    await once(server, 'close');
   });
 
   it.each([

@@ -17,12 +17,12 @@ import {
 import { withoutInterimResponses } from '../../src/transport/interim-responses.js';
 import { apiKey$ } from '../../src/transport/request-ticket.js';
 import { cases } from '../support/cases.js';
-import { certificateFor } from '../support/certificate.js';
 import { fakeTimers } from '../support/fake-timers.js';
 import { closed, optionsFor, plantedKey, until } from '../support/feed.js';
 import { portOf } from '../support/gate.js';
 import { listen } from '../support/listen.js';
 import {
+  ca,
   dropped,
   expired,
   failuresOf,
@@ -30,6 +30,8 @@ import {
   opened,
   stable,
   startTwoOrigins,
+  tls,
+  transports,
   turns,
 } from '../support/two-origins.js';
 import { waitFor } from '../support/wait-for.js';
@@ -45,9 +47,6 @@ import {
   type Wire,
   type WireScript,
 } from '../support/wire.js';
-
-const tls = await certificateFor();
-const ca = { tls: { ca: tls.cert } };
 
 const day = 'Mon, 01 Jan 2001 00:00:00 GMT';
 
@@ -224,12 +223,6 @@ describe('requestTicket', () => {
     expect(performance.now() - started).toBeLessThan(5_000);
   });
 });
-
-/** A feed's two transports: TCP and TLS. */
-const transports = [
-  ['TCP', {}],
-  ['TLS', { tls }],
-] as const;
 
 const causesOf = (events: readonly FeedEvent[]): unknown[] =>
   events.flatMap((event) => (event.type === 'disconnected' ? [event.failure.cause] : []));

@@ -15,27 +15,22 @@ import { closed, optionsFor, until } from '../support/feed.js';
 import { type Fate, type Gate, portOf, startGate } from '../support/gate.js';
 import {
   after,
+  ca,
   dropped,
   expired,
   failuresOf,
   frames,
+  later,
   opened,
   stable,
   startTwoOrigins,
+  tls,
+  transports,
   turns,
   type TwoOrigins,
 } from '../support/two-origins.js';
 import { waitFor } from '../support/wait-for.js';
 import { close, issue, refuse, startWire, type TicketStep } from '../support/wire.js';
-
-const tls = await certificateFor();
-const ca = { tls: { ca: tls.cert } };
-
-/** A feed's two transports: TCP and TLS. */
-const transports = [
-  ['TCP', {}],
-  ['TLS', { tls }],
-] as const;
 
 const clientOf = () => {
   const dispatcher = new Client('http://127.0.0.1:1');
@@ -119,7 +114,7 @@ describe('the spare connection', () => {
 
   it("isn't opened if a user's agent connects", async () => {
     await using service = await startTwoOrigins({
-      tickets: (granted) => [granted, (response, wire, n) => void turns().then(() => granted(response, wire, n))],
+      tickets: (granted) => [granted, later(granted)],
       handshake: [expired, frames],
     });
     const agent = new HttpAgent();
@@ -170,11 +165,13 @@ describe('the spare connection', () => {
       tls,
       tickets: (granted) => [
         granted,
-        (response, wire, n) =>
-          void waitFor(() => service.stream.connections === 2)
-            .then(() => act([...service.stream.open].at(-1) as Socket))
-            .then(() => waitFor(() => service.gate.open.size === 0))
-            .then(() => granted(response, wire, n)),
+        after(
+          () => service.stream.connections === 2,
+          (response, wire, n) => {
+            act([...service.stream.open].at(-1) as Socket);
+            after(() => service.gate.open.size === 0, granted)(response, wire, n);
+          },
+        ),
       ],
       handshake: [expired, frames],
     });
@@ -188,7 +185,7 @@ describe('the spare connection', () => {
       tickets: (granted) => [
         granted,
         after(() => service.stream.connections === 2, refuse(503)),
-        (response, wire, n) => void turns().then(() => refuse(503)(response, wire, n)),
+        later(refuse(503)),
         granted,
       ],
       handshake: [expired, frames],
@@ -288,30 +285,29 @@ describe('standby', () => {
   });
 
   describe('with a `backoff.random` that throws', () => {
-    const throwing = (thrown: unknown): TradeFeedOptions => ({
-      backoff: {
-        random: () => {
-          throw thrown;
-        },
-      },
-    });
-
-    it('stops the feed with the same error, and closes all connections', async () => {
-      await using service = await startTwoOrigins({ tls, fates: (stream) => [stream, 'reset'], handshake: [frames] });
-      const thrown = new Error('no dice');
-      using feed = await started(service, throwing(thrown));
+    /** Runs a feed whose standby connection is reset, so that it needs a random delay, until it errors. */
+    const stoppedBy = async (thrown: unknown) => {
+      const service = await startTwoOrigins({ tls, fates: (stream) => [stream, 'reset'], handshake: [frames] });
+      const random = () => {
+        throw thrown;
+      };
+      const feed = await started(service, { backoff: { random } });
       feed.advance(100);
       await waitFor(() => feed.errors.length > 0);
-      expect(feed.errors[0]).toBe(thrown);
-      expect(feed.events.filter(({ type }) => type === 'disconnected' || type === 'stopped')).toEqual([]);
+      return { ...service, feed };
+    };
+
+    it('stops the feed with the same error, and closes all connections', async () => {
+      const thrown = new Error('no dice');
+      await using service = await stoppedBy(thrown);
+      expect(service.feed.errors[0]).toBe(thrown);
+      expect(service.feed.events.filter(({ type }) => type === 'disconnected' || type === 'stopped')).toEqual([]);
       await waitFor(() => service.gate.open.size === 0 && service.tickets.open.size === 0);
     });
 
     it('stops the feed with a failure that it throws, even if its verdict is not `stop`', async () => {
-      await using service = await startTwoOrigins({ tls, fates: (stream) => [stream, 'reset'], handshake: [frames] });
-      using feed = await started(service, throwing(createTradeFeedError({ stage: 'stream', closeCode: 1001 })));
-      feed.advance(100);
-      await waitFor(() => feed.errors.length > 0);
+      await using service = await stoppedBy(createTradeFeedError({ stage: 'stream', closeCode: 1001 }));
+      const { feed } = service;
       const advice = 'Your option `backoff` threw this.';
       expect(feed.errors).toMatchObject([{ code: 'server-shutdown', verdict: 'stop', advice }]);
       expect(feed.events.at(-1)).toMatchObject({ type: 'stopped' });
@@ -394,25 +390,29 @@ const createSpare = (connectTo: Connect = (url) => connectSocket(url, { ca: tls.
 
 const urlOf = ({ port }: Gate, scheme = 'wss') => new URL(`${scheme}://127.0.0.1:${port}/ws`);
 
-/** Connects once, and opens a spare at 0 ms. */
-const openSpare = async (gate: Gate, isReady: boolean) => {
-  const spare = createSpare();
-  spare.take(urlOf(gate));
-  spare.open();
-  if (isReady) await once(spare.opened[1] as Socket, 'secureConnect');
-  return spare;
-};
-const startGates = async (second: (service: Fate) => Fate) => {
+/** Creates a spare socket for a service. The second connection gets a fate, by default that of the others. */
+const createSpareTo = async (second?: Fate) => {
   const wire = await startWire({ tls });
   const service = { port: portOf(wire.wssUrl) };
-  const gate = await startGate([service, second(service), service]);
+  const gate = await startGate([service, second ?? service, service]);
+  const spare = createSpare();
   return {
-    gate,
+    ...spare,
+    url: urlOf(gate),
     [Symbol.asyncDispose]: async () => {
+      await spare[Symbol.asyncDispose]();
       await gate[Symbol.asyncDispose]();
       await wire[Symbol.asyncDispose]();
     },
   };
+};
+/** Connects once, and opens a spare at 0 ms. */
+const openSpare = async (isReady: boolean) => {
+  const spare = await createSpareTo(isReady ? undefined : 'silence');
+  spare.take(spare.url);
+  spare.open();
+  if (isReady) await once(spare.opened[1] as Socket, 'secureConnect');
+  return spare;
 };
 
 describe('spareSocket', () => {
@@ -422,33 +422,30 @@ describe('spareSocket', () => {
     ['still connecting', false, 999, true],
     ['still connecting', false, 1_000, false],
   ])('returns a spare that is %s (%s) after %i ms: %s', async (_, isReady, ageMs, isReturned) => {
-    await using gates = await startGates((service) => (isReady ? service : 'silence'));
-    await using spare = await openSpare(gates.gate, isReady);
+    await using spare = await openSpare(isReady);
     spare.clock.nowMs = ageMs;
-    const taken = spare.take(urlOf(gates.gate));
+    const taken = spare.take(spare.url);
     expect(spare.opened.indexOf(taken)).toBe(isReturned ? 1 : 2);
     expect(spare.opened[1]?.destroyed).toBe(!isReturned);
   });
 
   it('returns it once, without listeners', async () => {
-    await using gates = await startGates((service) => service);
-    await using spare = await openSpare(gates.gate, true);
-    const taken = spare.take(urlOf(gates.gate));
+    await using spare = await openSpare(true);
+    const taken = spare.take(spare.url);
     await turns(1);
     expect([taken.listenerCount('readable'), taken.readableFlowing]).toEqual([0, null]);
     expect(taken.listenerCount('close')).toBe(spare.opened[0]?.listenerCount('close'));
-    expect(spare.take(urlOf(gates.gate))).not.toBe(taken);
+    expect(spare.take(spare.url)).not.toBe(taken);
     spare.drop();
     expect(taken.destroyed).toBe(false);
   });
 
   it('opens at most one, and none before the first real connection', async () => {
-    await using gates = await startGates((service) => service);
-    await using spare = createSpare();
+    await using spare = await createSpareTo();
     spare.open();
     spare.standBy();
     expect(spare.opened).toHaveLength(0);
-    spare.take(urlOf(gates.gate));
+    spare.take(spare.url);
     spare.open();
     spare.open();
     expect(spare.opened).toHaveLength(2);
@@ -469,9 +466,8 @@ describe('spareSocket', () => {
   });
 
   it('waits until the current connection is closed', async () => {
-    await using gates = await startGates((service) => service);
-    await using spare = createSpare();
-    const first = spare.take(urlOf(gates.gate));
+    await using spare = await createSpareTo();
+    const first = spare.take(spare.url);
     await once(first, 'secureConnect');
     for (const count of [2, 3]) {
       spare.standBy(first);

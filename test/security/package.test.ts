@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { build } from 'esbuild';
+import { documents, filesIn, read, root } from '../docs/fences.js';
 
 interface Entry {
   readonly integrity?: string;
@@ -23,9 +23,6 @@ interface Manifest {
   readonly files: readonly string[];
 }
 
-const read = (path: string): unknown =>
-  JSON.parse(readFileSync(join(import.meta.dirname, '../..', path), 'utf8')) as unknown;
-
 const entriesOf = ({ packages }: Lockfile) => Object.entries(packages).filter(([path]) => path !== '');
 
 /** Returns what's wrong with the source or the hash of an entry. */
@@ -47,7 +44,7 @@ const lockfiles = [
 ];
 
 describe.each(lockfiles.map((folder) => `${folder}package-lock.json`))('%s', (file) => {
-  const lockfile = read(file) as Lockfile;
+  const lockfile = JSON.parse(read(file)) as Lockfile;
 
   it('has version 3, a hash for every package, and only https downloads', () => {
     expect(lockfile.lockfileVersion).toBe(3);
@@ -60,8 +57,8 @@ describe.each(lockfiles.map((folder) => `${folder}package-lock.json`))('%s', (fi
 });
 
 describe('the installation of a user', () => {
-  const lockfile = read('package-lock.json') as Lockfile;
-  const manifest = read('package.json') as Manifest;
+  const lockfile = JSON.parse(read('package-lock.json')) as Lockfile;
+  const manifest = JSON.parse(read('package.json')) as Manifest;
   const installed = entriesOf(lockfile).filter(([, { dev, devOptional }]) => !dev && !devOptional);
 
   it('runs no install script, neither this package nor its dependencies', () => {
@@ -91,3 +88,50 @@ describe('the installation of a user', () => {
     expect(manifest.files.filter((pattern) => !allowed.test(pattern))).toEqual([]);
   });
 });
+
+/** What secrets look like in source files. */
+const secrets: Readonly<Record<string, RegExp>> = {
+  'a private key': /-----BEGIN (?:[A-Z]+ )?PRIVATE KEY-----\s*[A-Za-z0-9+/]{16}/,
+  'a platform token': /\b(?:ghp|gho|ghs|github_pat|npm|glpat|xox[abp]|sk_live|rk_live)[_-][A-Za-z0-9_]{16,}/,
+  'a cloud key': /\bAKIA[0-9A-Z]{16}\b/,
+  // The guides write `password` as a placeholder.
+  'an address with a password': /\b[a-z]+:\/\/[^\s/:@'"`]+:(?!password@)[^\s/:@'"`]+@/,
+  'a JSON Web Token': /\beyJ[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}/,
+};
+
+describe('the published sources', () => {
+  it('contain no key, no token and no address with a password', () => {
+    const files = [...filesIn('src', '.ts'), ...documents(), 'CHANGELOG.md', 'package.json'];
+    expect(files.length).toBeGreaterThan(100);
+    const found = files.flatMap((file) =>
+      Object.entries(secrets).flatMap(([what, pattern]) => (pattern.test(read(file)) ? [`${file}: ${what}`] : [])),
+    );
+    expect(found).toEqual([]);
+  });
+
+  it.each([
+    ['a private key', `-----BEGIN EC PRIVATE KEY-----\n${'MHcCAQEEIA'.repeat(3)}`],
+    ['a platform token', `ghp_${'a1B2'.repeat(9)}`],
+    ['a cloud key', `AKIA${'Q7'.repeat(8)}`],
+    ['an address with a password', 'https://user:word@example.com/'],
+    ['a JSON Web Token', `eyJ${'a'.repeat(20)}.${'b'.repeat(20)}`],
+  ])('are searched with a pattern that finds %s', (what, secret) => {
+    expect(secret).toMatch(secrets[what] as RegExp);
+  });
+});
+
+// A page's code can't contain a key by accident: it has no option for one and no request that sends one.
+it.each(['browser', 'angular'])(
+  'a page with rx-trade-feed/%s cannot request a ticket, and has no place for a key',
+  async (entry) => {
+    const { outputFiles } = await build({
+      absWorkingDir: root,
+      entryPoints: [`src/${entry}/index.ts`],
+      ...{ bundle: true, minify: true, format: 'esm', platform: 'browser', target: 'es2022', write: false },
+      external: ['rxjs', 'rxjs/*', '@angular/core'],
+    });
+    const text = outputFiles[0]?.text ?? '';
+    expect(text).toContain('relay-refused');
+    expect(text).not.toMatch(/x-api-key|TRADE_FEED_|wss\/tickets|bearer|WebSocket/i);
+  },
+);
