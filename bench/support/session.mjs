@@ -7,7 +7,7 @@ const GUID = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11';
 
 /** Reads the path of a request: `/200/text/plain` is a size, a kind and a protocol. */
 export const parsePath = (path) => {
-  const [, size, kind, protocol] = /^\/(\d+)\/(text|unicode|batches|calls|binary)\/(\w+)/.exec(path) ?? [];
+  const [, size, kind, protocol] = /^\/(\d+)\/(text|unicode|batches|calls|prices|binary)\/(\w+)/.exec(path) ?? [];
   if (!protocols.includes(protocol)) throw new RangeError(`Invalid path: ${path}`);
   return { size: Number(size), kind, protocol };
 };
