@@ -4,7 +4,7 @@
 //
 // You can set `bytesPerSecond` instead of `framesPerSecond`. The sender answers ticket requests as well. It sends these IPC messages:
 // `listening` (port, baseUrl, caFile), `opened`, `closed` (code, sent, sentBytes, byServer), and `count` after `{ type: 'count' }`.
-// `{ type: 'pause' }` stops the frames and `{ type: 'resume' }` continues. `{ type: 'close', code, reason }` closes every connection.
+// `{ type: 'pause' }` stops the frames.
 import { closeFrame } from './frames.mjs';
 import { listen } from './listen.mjs';
 import { nowUs, stampedFrames } from './stamp.mjs';
@@ -27,7 +27,7 @@ let opened = 0;
 
 /** Starts one connection: at each tick it writes all frames that are due. */
 const pace = (socket) => {
-  const connection = { id: (opened += 1), sent: 0, isPaused: false, dueFrom: nowUs(), dueBase: 0, close: () => {} };
+  const connection = { id: (opened += 1), sent: 0, isPaused: false, dueFrom: nowUs() };
   const facts = () => ({
     connection: connection.id,
     sent: connection.sent,
@@ -42,26 +42,23 @@ const pace = (socket) => {
     connections.delete(connection);
     report({ type: 'closed', code, byServer, ...facts() });
   };
-  connection.close = (code, reason) => {
+  const close = (code, reason) => {
     end(code, true);
     socket.end(closeFrame(code, reason));
     // A client that doesn't read doesn't answer the close frame.
     setTimeout(() => socket.destroy(), 30_000).unref();
   };
-  connection.facts = facts;
-  connection.end = end;
   const timer = setInterval(() => {
     if (connection.isPaused) return;
-    const due = connection.dueBase + Math.floor(((nowUs() - connection.dueFrom) * framesPerSecond) / 1e6);
+    const due = Math.floor(((nowUs() - connection.dueFrom) * framesPerSecond) / 1e6);
     if (due <= connection.sent) return;
     const sentUs = nowUs();
     const frames = Array.from({ length: due - connection.sent }, (_, n) => makeFrame(connection.sent + n, sentUs));
     socket.write(Buffer.concat(frames));
     connection.sent = due;
-    if (socket.writableLength > backlogBytes) connection.close(1013, 'client too slow');
+    if (socket.writableLength > backlogBytes) close(1013, 'client too slow');
   }, tickMs);
-  connection.pause = () => (connection.isPaused = true);
-  connection.resume = () => Object.assign(connection, { isPaused: false, dueFrom: nowUs(), dueBase: connection.sent });
+  Object.assign(connection, { facts, end });
   connections.add(connection);
   report({ type: 'opened', connection: connection.id });
   socket.once('close', () => end(1006, false));
@@ -82,8 +79,6 @@ report({ type: 'listening', port, baseUrl, caFile });
 
 const commands = {
   count: () => report({ type: 'count', connections: [...connections].map(({ facts }) => facts()) }),
-  pause: () => connections.forEach((each) => each.pause()),
-  resume: () => connections.forEach((each) => each.resume()),
-  close: ({ code = 1001, reason = 'server shutdown' }) => connections.forEach((each) => each.close(code, reason)),
+  pause: () => connections.forEach((each) => (each.isPaused = true)),
 };
 process.on('message', (message) => commands[message.type]?.(message));
