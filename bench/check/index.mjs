@@ -1,4 +1,4 @@
-// Checks in CI that receiving, decoding and an import haven't become slower. It uses samples of replay, micro and import that need no network.
+// Checks in CI that receiving, filtering and an import haven't become slower. It uses samples of replay, filter and import that need no network.
 //
 //   npm run bench -- check              exits with 1 if a ratio is below its goal minus the margin
 //   npm run bench -- check --plain      measures the slower receive path instead of the fast one: it must fail
@@ -13,11 +13,10 @@ const TIMES = 5;
 const isPlain = process.argv.includes('--plain');
 const files = {
   replay: new URL('../replay/sample.mjs', import.meta.url),
-  decode: new URL('../micro/decode-sample.mjs', import.meta.url),
   filter: new URL('../filter/sample.mjs', import.meta.url),
   import: new URL('../import/sample.mjs', import.meta.url),
 };
-const keys = { replay: 'ns', decode: 'nsPerDocument', filter: 'ns', import: 'cpuMs' };
+const keys = { replay: 'ns', filter: 'ns', import: 'cpuMs' };
 
 const run = ([file, name, ...args]) => {
   if (file !== 'replay') return sample(files[file], [name, ...args], { nodeArgs });
@@ -77,6 +76,6 @@ for (const { what, ratio, ...guard } of broken) {
 }
 console.log(
   process.exitCode === 1
-    ? 'Receiving, filtering, decoding or an import became slower.'
-    : 'Receiving, filtering, decoding and an import are fast enough.',
+    ? 'Receiving, filtering or an import became slower.'
+    : 'Receiving, filtering and an import are fast enough.',
 );

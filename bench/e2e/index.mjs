@@ -1,14 +1,29 @@
 // End to end: a sender in a separate process floods each receiver over loopback, with and without TLS, and with and without live objects
 // in the process of the receiver.
-import { goal, median, pairedRatio, report, ROUNDS } from '../lib/bench.mjs';
-import { missingPeers, peers } from '../peers/index.mjs';
+import { goal, medianOf, pairedRatio, report, ROUNDS } from '../lib/bench.mjs';
+import { figure } from '../lib/table.mjs';
+import { peers } from '../peers/index.mjs';
 import { cellId, cellsOf, heaps, startLoopback, ways } from '../support/loopback.mjs';
 import { sizeLabel, sizes } from '../support/payloads.mjs';
-import { bare, barChart, idOf, installed, receivingTable } from '../support/receiving.mjs';
-import { openingOf } from './opening.mjs';
-import { wantedOf } from './wanted.mjs';
+import { bare, installed, missingPeers, nsOf, receivingTable } from '../support/receiving.mjs';
 
-const small = [200, 1024];
+const bySize = (...ratios) => Object.fromEntries(sizes.map((size, n) => [size, ratios[n]]));
+const overTls = { plain: bySize(), tls: { 4096: 0.9, 65_536: 0.9 } };
+const overBun = { plain: bySize(2.3, 1.9, 1.1, 0.9), tls: bySize(1.6, 0.9, 0.5, 0.4) };
+/**
+ * The CPU time of a peer for a frame that is read as text, divided by ours: what it must reach, by peer, by the MB of live objects in the receiver,
+ * by the connection, by the size of a payload.
+ */
+const wanted = {
+  ws: {
+    0: { plain: bySize(3, 2.4, 2.1, 2.5), tls: bySize(2.5, 1.5, 1.4, 1.3) },
+    200: { plain: bySize(3, 2, 1.8, 2.5), tls: bySize(2.4, 1.5, 1.4, 1.3) },
+  },
+  raw: { 0: overTls, 200: overTls },
+  bun: { 0: overBun, 200: overBun },
+};
+const wantedOf = (peer, { way, heap, size }) => wanted[peer]?.[heap]?.[way]?.[size];
+
 const cells = cellsOf(sizes);
 const modeOf = (peer) => peers[peer].modes[0];
 const receiver = ({ way, heap, size }, peer) => ({ way, heap, size, peer, mode: modeOf(peer) });
@@ -18,7 +33,7 @@ const rivals = installed(['ws', 'raw', 'bun']);
 const hasGoal = (cell) => (peer) => wantedOf(peer, cell) !== undefined;
 const withGoal = cells.flatMap((cell) => [...rivals.filter(hasGoal(cell)), 'ours'].map((peer) => receiver(cell, peer)));
 /** All others have a row in a table, and few rounds. The fastest of them has a goal. */
-const isSmall = ({ size, heap }) => small.includes(size) && heap === 0;
+const isSmall = ({ size, heap }) => [200, 1024].includes(size) && heap === 0;
 const others = cells.flatMap((cell) => {
   const limits = bare.filter((peer) => !hasGoal(cell)(peer));
   const rest = installed().filter((peer) => ![...bare, 'bun'].includes(peer));
@@ -31,20 +46,16 @@ const side = await loopback.measure({ title: 'e2e, others', receivers: others, r
 await loopback.stop();
 
 const samplesOf = (cell, peer) => main(receiver(cell, peer)) ?? side(receiver(cell, peer));
-const costOf = (cell, peer) => {
-  const found = samplesOf(cell, peer);
-  return found && median(found.map(({ ns }) => ns));
-};
+const costOf = (cell, peer) => nsOf(samplesOf(cell, peer));
 const ratioOf = (samples, cell, peer) =>
   pairedRatio(samples(receiver(cell, peer)), samples(receiver(cell, 'ours')), 'ns');
 const placeOf = ({ way, heap, size }) =>
   `${ways[way]}, ${sizeLabel(size)}${heap > 0 ? `, ${heap} MB of live objects` : ''}`;
 
 const names = { ws: 'ws with toString()', raw: 'a bare socket with `data` events', bun: 'the WebSocket of Bun' };
-const ns = (value) => `${Number(value.toPrecision(3))} ns`;
 // Explains a missed goal: the CPU time that Node alone needs.
 const limitOf = (cell) =>
-  `ours takes ${ns(costOf(cell, 'ours'))}, and a bare socket, which only counts bytes, ${ns(costOf(cell, 'onread'))} with \`onread\` and ${ns(costOf(cell, 'raw'))} without`;
+  `ours takes ${costOf(cell, 'ours')} ns, and a bare socket, which only counts bytes, ${costOf(cell, 'onread')} ns with \`onread\` and ${costOf(cell, 'raw')} ns without`;
 const goals = rivals.flatMap((peer) =>
   cells
     .filter((cell) => hasGoal(cell)(peer))
@@ -61,11 +72,12 @@ const goals = rivals.flatMap((peer) =>
 
 const fastestGoals = Object.entries({ 200: 2.5, 1024: 1.3 }).map(([text, atLeast]) => {
   const cell = { way: 'tls', heap: 0, size: Number(text) };
-  const measured = installed().filter(
-    (peer) => !peer.startsWith('ours') && modeOf(peer) === 'text' && side(receiver(cell, peer)),
-  );
-  const sideCost = (peer) => median(side(receiver(cell, peer)).map((each) => each.ns));
-  const best = measured.reduce((fastest, peer) => (sideCost(peer) < sideCost(fastest) ? peer : fastest));
+  const packages = installed().filter((peer) => !peer.startsWith('ours') && modeOf(peer) === 'text');
+  const costs = packages
+    .map((peer) => ({ peer, samples: side(receiver(cell, peer)) }))
+    .filter(({ samples }) => samples)
+    .map(({ peer, samples }) => ({ peer, ns: medianOf(samples, 'ns') }));
+  const { peer: best } = costs.reduce((fastest, each) => (each.ns < fastest.ns ? each : fastest));
   return goal({
     id: `e2e/fastest/${cellId(cell)}`,
     what: `the fastest package of npm (${peers[best].title}) over ours, ${placeOf(cell)}`,
@@ -76,49 +88,49 @@ const fastestGoals = Object.entries({ 200: 2.5, 1024: 1.3 }).map(([text, atLeast
 });
 
 const tables = Object.keys(ways).flatMap((way) =>
-  heaps.map((heap) => {
-    const samples = Object.fromEntries(
-      sizes.flatMap((size) =>
-        Object.keys(peers)
-          .map((peer) => receiver({ way, heap, size }, peer))
-          .map((each) => [idOf(each), samplesOf(each, each.peer)])
-          .filter(([, found]) => found),
-      ),
-    );
-    const where = `${ways[way]}, ${heap} MB of live objects`;
-    const table = receivingTable(samples, sizes);
-    return { ...table, title: `${table.title}, ${where}` };
-  }),
+  heaps.map((heap) =>
+    receivingTable(
+      (peer, size, mode) => (mode === modeOf(peer) ? samplesOf({ way, heap, size }, peer) : undefined),
+      sizes,
+      `, ${ways[way]}, ${heap} MB of live objects`,
+    ),
+  ),
 );
 
-const charted = ['raw', 'onread', 'bun', 'ws', 'ours'];
-const charts = [
-  { way: 'tls', size: 200 },
-  { way: 'tls', size: 1024 },
-  { way: 'plain', size: 65_536 },
-].map(({ way, size }) => {
-  const points = (heap) =>
-    charted
-      .map((peer) => [peers[peer].title, costOf({ way, heap, size }, peer)])
-      .filter(([, cost]) => cost !== undefined)
-      .map(([name, cost]) => [name, Math.round(cost)]);
-  return barChart({
-    id: `e2e-${way}-${size}`,
-    title: `Receiving a frame of ${sizeLabel(size)}, ${ways[way]}, end to end`,
-    series: heaps.map((heap) => ({ name: `${heap} MB of live objects`, points: points(heap) })),
-  });
-});
-const opening = openingOf({ ratioOf: (cell) => ratioOf(main, cell, 'ws').median, costOf });
+// How `ws` compares with this library: the first chart of docs/performance.md, and a table.
+const places = Object.keys(ways).flatMap((way) => sizes.map((size) => ({ way, size })));
+const title = 'CPU time of ws for a frame, as a multiple of ours';
+const series = heaps.map((heap) => ({
+  name: `${heap} MB of live objects`,
+  points: places.map((place) => [placeOf(place), Number(ratioOf(main, { ...place, heap }, 'ws').median.toFixed(2))]),
+}));
+const listed = ({ name, points }) => `${name}: ${points.map(([at, ratio]) => `${at} ${figure(ratio)}`).join('; ')}`;
+const chart = {
+  id: 'e2e-ws',
+  title,
+  alt: `Bar chart: ${title}. ${series.map(listed).join('. ')}.`,
+  kind: 'bars',
+  x: 'frames',
+  y: 'CPU time of ws / CPU time of ours',
+  opens: true,
+  series,
+};
+const titles = { ws: '`ws`', bun: 'Bun', ours: 'ours' };
+const shown = Object.keys(titles).filter((peer) => places.every((place) => costOf({ ...place, heap: 0 }, peer)));
+const columns = heaps.flatMap((heap) => shown.map((peer) => ({ heap, peer })));
+const opening = {
+  title: 'CPU time in ns for a frame that is read as text',
+  columns: ['frames', ...columns.map(({ heap, peer }) => `${titles[peer]}, ${heap} MB`)],
+  rows: places.map((place) => [placeOf(place), ...columns.map(({ heap, peer }) => costOf({ ...place, heap }, peer))]),
+};
 
-const missing = missingPeers();
 await report({
   bench: 'e2e',
-  command: 'npm run bench -- e2e',
   goals: [...goals, ...fastestGoals],
-  tables: [opening.table, ...tables],
-  charts: [opening.chart, ...charts],
+  tables: [opening, ...tables],
+  charts: [chart],
   facts: {
     rounds: `${ROUNDS} for receivers that a goal compares, ${Math.ceil(ROUNDS / 3)} for the others`,
-    ...(missing.length > 0 && { 'not measured': missing.join(', ') }),
+    ...missingPeers(),
   },
 });

@@ -10,7 +10,6 @@ const samplesOf = await loopback.measure({ title: 'held', receivers: receiversOf
 await loopback.stop();
 await report({
   bench: 'held',
-  command: 'npm run bench -- held',
   rounds,
   ...neverBelow({ bench: 'held', modes, samplesOf }),
 });

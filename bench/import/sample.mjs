@@ -38,7 +38,7 @@ const opening = async (receiveIn) => {
   const { firstValueFrom } = await import('rxjs');
   const { tradeFeed$ } = await import(built('index.js'));
   const { startSender } = await import('../support/start.mjs');
-  const settings = { framesPerSecond: 1_000, frameBytes: 256, tls: false, tickMs: 1 };
+  const settings = { framesPerSecond: 1_000, frameBytes: 256 };
   const { baseUrl, stop } = await startSender('paced-sender', [JSON.stringify(settings)]);
   const feed$ = tradeFeed$('market', { baseUrl, apiKey: 'bench', receiveIn });
   return { measured: () => firstValueFrom(feed$), stop };

@@ -32,7 +32,7 @@ const roundTrips = ({ reconnect }, client) => cellOf(reconnect, ['50 ms', client
 
 /** Returns functions of the figures by name, from the results by name. Each throws if its result is missing. */
 export const performanceFigures = (results) => {
-  const { e2e, growth, held, micro, memory, reconnect, stall, cluster, import: start } = results;
+  const { app, e2e, fanout, filter, growth, held, micro, memory, reconnect, stall, cluster, import: start } = results;
   const ratios = (peer) => (way, heap) => () => rangeOf(mediansOf(e2e.goals, `e2e/${peer}/${way}/${heap}/`));
   const [ws, bun] = [ratios('ws'), ratios('bun')];
   const goals = () => Object.values(results).flatMap((result) => result?.goals ?? []);
@@ -52,6 +52,10 @@ export const performanceFigures = (results) => {
     'held-text': () => rangeOf(mediansOf(held.goals, 'held/held/')),
     parse: () => microseconds(cellOf(micro, 'JSON.parse', '200 B')),
     'decode-is': () => `${Math.round(cellOf(micro, 'io-ts, codec.is', 'of JSON.parse') * 100)} %`,
+    'app-wallets': () => rangeOf(mediansOf(app.goals, 'app/wallets/')),
+    'app-everything': () => rangeOf(mediansOf(app.goals, 'app/everything/')),
+    'filter-field': () => rangeOf(mediansOf(filter.goals, 'filter/one value/').map((ratio) => ratio * 100)),
+    fanout: () => rangeOf(mediansOf(fanout.goals, 'fanout/')),
     'core-10000': () => `${cellOf(growth, 10_000, 'share of a core, %')} %`,
     'core-200000': () => `${cellOf(growth, 200_000, 'share of a core, %')} %`,
     'heap-held': () => {

@@ -19,6 +19,15 @@ export const interleaved = async ({ contenders, rounds = ROUNDS, title = 'bench'
   return samples;
 };
 
+/**
+ * Measures cells in turn. A cell is a list of names and numbers, which `run` gets as arguments. Returns a function from a cell to its samples.
+ */
+export const measured = async ({ cells, run, ...options }) => {
+  const contenders = Object.fromEntries(cells.map((cell) => [cell.join(' '), () => run(...cell)]));
+  const samples = await interleaved({ ...options, contenders });
+  return (...cell) => samples[cell.join(' ')];
+};
+
 const progress = (text) => {
   if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${text}`);
   else if (/round \d+ of \d+, /.test(text) === false) process.stderr.write(text);

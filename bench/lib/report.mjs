@@ -13,27 +13,24 @@ export const folders = isQuick
  * Prints the goals and tables of a benchmark, writes `bench/results/<bench>.json`, and draws the charts.
  *
  * @param bench - the name of the benchmark and of its files
- * @param command - the command that repeats it
  * @param rounds - how often each contender was measured
  * @param goals - rows of `goal`
- * @param charts - `{ id, title, alt, kind: 'bars' | 'columns' | 'lines', x, y, log, series: [{ name, points: [[x, y], …] }] }`
+ * @param charts - `{ id, title, alt, kind: 'bars' | 'columns' | 'lines', x, y, log, opens, series: [{ name, points: [[x, y], …] }] }`
  * @param tables - `{ title, columns: ['…'], rows: [[…]] }`; a chart that `opens` is on docs/performance.md, not next to the tables
- * @param ratios - results of `pairedRatio` by id, which have no goal
  * @param facts - `{ name: text or number }`, listed below the tables
  */
 export const report = async ({
   bench,
-  command,
+  command = `npm run bench -- ${bench}`,
   rounds = ROUNDS,
   goals = [],
   charts = [],
   tables = [],
   facts = {},
-  ratios,
 }) => {
   const found = machine();
   const result = { bench, command, measuredAt: new Date().toISOString(), rounds, machine: found };
-  const whole = { ...result, goals, tables, charts, facts, ...(ratios && { ratios }) };
+  const whole = { ...result, goals, tables, charts, facts };
   const json = await writeResult(bench, whole, folders);
 
   const parts = [

@@ -16,6 +16,14 @@ export const summary = (values) => ({
   rounds: values.length,
 });
 
+const reader = (key) => (typeof key === 'function' ? key : (each) => each[key]);
+
+/** Returns the median of `key` in some samples: a field, or a function of a sample. */
+export const medianOf = (samples, key) => median(samples.map(reader(key)));
+
+/** Returns the summary of `key` in some samples. */
+export const spreadOf = (samples, key) => summary(samples.map(reader(key)));
+
 /**
  * Returns the summary of `over[i][key] / under[i][key]`. Both samples of a round ran under the same load.
  *
@@ -24,7 +32,7 @@ export const summary = (values) => ({
 export const pairedRatio = (over, under, key) => {
   if (over.length !== under.length)
     throw new RangeError(`${over.length} and ${under.length} samples cannot be paired.`);
-  const read = typeof key === 'function' ? key : (each) => each[key];
+  const read = reader(key);
   const ratios = over.map((each, round) => read(each) / read(under[round]));
   const bad = ratios.findIndex((ratio) => !Number.isFinite(ratio));
   if (bad !== -1) throw new RangeError(`Round ${bad + 1} has no ratio of ${String(key)}.`);

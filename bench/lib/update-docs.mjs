@@ -1,8 +1,7 @@
 // The pages of docs/performance with the sections and figures of the last results.
 import { benchmarks } from '../programs.mjs';
 import { performanceFigures } from './figures.mjs';
-import { sectionOf, summaryOf } from './fill.mjs';
-import { appsText, openingText } from './opening.mjs';
+import { image, sectionOf, summaryOf } from './fill.mjs';
 import { filledPages } from './pages.mjs';
 import { readWritten } from './write-result.mjs';
 
@@ -16,8 +15,7 @@ export const performancePages = (results = readResults()) => {
   return filledPages('performance', {
     mark: 'bench',
     sections: {
-      opening: (folder) => openingText(results.e2e, folder),
-      apps: () => appsText(results),
+      opening: (folder) => results.e2e.charts.map((chart) => image(chart, folder)).join('\n\n'),
       goals: () => summaryOf(Object.values(results).filter(Boolean)),
       ...Object.fromEntries(sections),
     },

@@ -1,29 +1,21 @@
 // A log: what appending, reading and a commit cost, compared with the same work written by hand, and the delay to another process.
-import { goal, interleaved, median, pairedRatio, report, sample, summary } from '../lib/bench.mjs';
+import { goal, measured, medianOf, pairedRatio, report, sample, spreadOf, summary } from '../lib/bench.mjs';
 import { sizeLabel } from '../support/payloads.mjs';
 
-const file = new URL('sample.mjs', import.meta.url);
 const sizes = [200, 1024];
 const ways = ['append', 'fs.write', 'read', 'JSON.parse', 'consume, batches of 1'];
 
-const samples = await interleaved({
+const of = await measured({
   title: 'log',
-  contenders: {
-    ...Object.fromEntries(
-      sizes.flatMap((size) => ways.map((way) => [`${way} ${size}`, () => sample(file, [way, size])])),
-    ),
-    delay: () => sample(file, ['delay']),
-  },
+  cells: [...sizes.flatMap((size) => ways.map((way) => [way, size])), ['delay']],
+  run: (...cell) => sample(new URL('sample.mjs', import.meta.url), cell),
 });
-const of = (way, size) => samples[`${way} ${size}`];
-const delays = samples.delay;
 /** What one commit adds to reading a record, in ns. */
 const cursor = (size) =>
   summary(of('consume, batches of 1', size).map(({ ns }, round) => ns - of('read', size)[round].ns));
 
 await report({
   bench: 'log',
-  command: 'npm run bench -- log',
   goals: [
     ...sizes.flatMap((size) => [
       goal({
@@ -49,7 +41,7 @@ await report({
     goal({
       id: 'log/delay',
       what: 'from append to another process, median, ms',
-      ratio: summary(delays.map(({ p50 }) => p50)),
+      ratio: spreadOf(of('delay'), 'p50'),
       atMost: 1,
     }),
   ],
@@ -57,12 +49,12 @@ await report({
     {
       title: 'CPU time of all threads of the process for each frame, in ns',
       columns: ['', ...sizes.map(sizeLabel)],
-      rows: ways.map((way) => [way, ...sizes.map((size) => Math.round(median(of(way, size).map(({ ns }) => ns))))]),
+      rows: ways.map((way) => [way, ...sizes.map((size) => Math.round(medianOf(of(way, size), 'ns')))]),
     },
     {
       title: 'From append to a reader in another process, 200 frames a second, in ms',
       columns: ['', 'p50', 'p99'],
-      rows: [['delay', ...['p50', 'p99'].map((key) => median(delays.map((each) => each[key])).toFixed(2))]],
+      rows: [['delay', ...['p50', 'p99'].map((key) => medianOf(of('delay'), key).toFixed(2))]],
     },
   ],
 });

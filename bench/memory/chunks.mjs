@@ -1,12 +1,12 @@
 // Frames as a socket returns them: views of reads of 64 KiB, each in separate memory, one read in each turn of the event loop.
 import { setImmediate as turn } from 'node:timers/promises';
-import { Frame as BuiltFrame } from '../../dist/index.js';
+import { Frame } from '../../dist/index.js';
 
 const READ_BYTES = 65_536;
 const HEAD_BYTES = { small: 4, large: 10 };
 
 /** Returns a function that returns the frames of the next read. A frame across two reads has separate memory, as in `ws`. */
-export const reader = (size, Frame = BuiltFrame) => {
+export const reader = (size) => {
   const step = size + (size < 65_536 ? HEAD_BYTES.small : HEAD_BYTES.large);
   const at = Date.now();
   let rest = 0;
@@ -31,8 +31,8 @@ export const reader = (size, Frame = BuiltFrame) => {
   };
 };
 
-/** Emits every `keep`th frame on a Subject, `wanted` frames in total. Calls `atTurn` after each read. */
-export const feed = async (subject, { size, keep, wanted }, atTurn = () => {}) => {
+/** Emits every `keep`th frame on a Subject, `wanted` frames in total. */
+export const feed = async (subject, { size, keep, wanted }) => {
   const read = reader(size);
   let seen = 0;
   for (let emitted = 0; emitted < wanted;) {
@@ -43,7 +43,6 @@ export const feed = async (subject, { size, keep, wanted }, atTurn = () => {}) =
       if (emitted === wanted) break;
     }
     await turn();
-    atTurn(emitted);
   }
 };
 

@@ -19,7 +19,8 @@ const subscription = subject
 
 const before = await alive();
 const read = reader(size);
-const points = [];
+const totals = [];
+const buffers = [];
 let sent = 0;
 const sendUntil = async (many) => {
   while (sent < many) {
@@ -34,23 +35,18 @@ const sendUntil = async (many) => {
 const full = Math.min(capacity, Math.ceil(capacityBytes / size)) + 20_000;
 for (let n = 0; n <= MEASUREMENTS; n += 1) {
   await sendUntil(full + (DROPS / MEASUREMENTS) * n);
-  const { buffers, heap } = await alive();
-  points.push({ dropped: (DROPS / MEASUREMENTS) * n, buffers: buffers - before.buffers, heap: heap - before.heap });
+  const now = await alive();
+  buffers.push(now.buffers - before.buffers);
+  totals.push(buffers.at(-1) + now.heap - before.heap);
 }
 subscription.unsubscribe();
+if (dropped < DROPS) throw new Error(`The queue has dropped ${dropped} frames.`);
 
-const totals = points.map(({ buffers, heap }) => buffers + heap);
-const buffers = points.map((each) => each.buffers);
-console.log(
-  JSON.stringify({
-    size,
-    dropped,
-    points,
-    /** The last measurement over the first, and the largest over the smallest. */
-    growth: totals.at(-1) / totals[0],
-    spread: Math.max(...totals) / Math.min(...totals),
-    /** The largest and the smallest share of `capacityBytes` that is in use. */
-    most: Math.max(...buffers) / capacityBytes,
-    least: Math.min(...buffers) / capacityBytes,
-  }),
-);
+const result = {
+  buffers: buffers.at(-1),
+  /** The last measurement over the first. */
+  growth: totals.at(-1) / totals[0],
+  /** The largest share of `capacityBytes` that is in use. */
+  most: Math.max(...buffers) / capacityBytes,
+};
+console.log(JSON.stringify(result));

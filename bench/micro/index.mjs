@@ -1,39 +1,51 @@
-// The costs of single steps: creating a frame, reading it, an operator of RxJS, and decoding.
-import { interleaved, median, report, sample } from '../lib/bench.mjs';
+// The costs of single steps: creating a frame, reading it, an operator of RxJS, and checking a transaction, compared with other packages.
+import { goal, measured, medianOf, pairedRatio, report, sample } from '../lib/bench.mjs';
 import { sizeLabel } from '../support/payloads.mjs';
-import { decodeBench } from './decode.mjs';
 
-const file = new URL('cost-sample.mjs', import.meta.url);
 const fixed = [
-  'an empty turn',
-  'new Frame',
-  'a literal',
-  'a view',
-  'a Subject',
-  'a Subject, one operator',
-  'a Subject, six operators',
+  ...['an empty turn', 'new Frame', 'a literal', 'a view'],
+  ...['a Subject', 'a Subject, one operator', 'a Subject, six operators'],
 ];
 const read = ['isUtf8', 'toString', 'text()', 'json()', 'JSON.parse'];
 const sizes = [200, 1024, 4096];
+const parse = 'JSON.parse of its text';
+const onlyRead = 'an operator that only reads: map';
+const decoded = [
+  ...[parse, 'io-ts, codec.decode', 'io-ts, codec.is', 'zod, safeParse', 'arktype, allows', onlyRead, 'decodeWith'],
+  ...['bytes, text and JSON: map', 'bytes, text and JSON: decodeWith'],
+];
 
-const all = [...fixed.map((what) => [what, 200]), ...sizes.flatMap((size) => read.map((what) => [what, size]))];
-const idOf = (what, size) => `${what} ${size}`;
-const samples = await interleaved({
+const of = await measured({
   title: 'micro',
-  contenders: Object.fromEntries(all.map(([what, size]) => [idOf(what, size), () => sample(file, [what, size])])),
+  cells: [
+    ...[...fixed, ...decoded].map((what) => [what]),
+    ...sizes.flatMap((size) => read.map((what) => [what, size])),
+  ],
+  run: (...cell) => sample(new URL('sample.mjs', import.meta.url), cell),
 });
-const nsOf = (what, size) => Number(median(samples[idOf(what, size)].map(({ ns }) => ns)).toPrecision(3));
+const nsOf = (...cell) => Number(medianOf(of(...cell), 'ns').toPrecision(3));
 
-const decode = await decodeBench();
-
-const operators = samples[idOf('a Subject', 200)].map(({ ns }, round) => ({
-  ns: (samples[idOf('a Subject, six operators', 200)][round].ns - ns) / 6,
-}));
+// The cost of an operator minus the cost of one that only does a part of it.
+const added = (over, under) => of(over).map(({ ns }, round) => ({ ns: ns - of(under)[round].ns }));
+const ofDecodeWith = added('decodeWith', onlyRead);
+const ofOperators = added('a Subject, six operators', 'a Subject');
 
 await report({
   bench: 'micro',
-  command: 'npm run bench -- micro',
-  goals: decode.goals,
+  goals: [
+    goal({
+      id: 'micro/decode/operator-of-parse',
+      what: 'the cost that decodeWith adds to an operator that only reads / its JSON.parse',
+      ratio: pairedRatio(ofDecodeWith, of(parse), 'ns'),
+      atMost: 0.4,
+    }),
+    goal({
+      id: 'micro/decode/faster-than-decode',
+      what: 'codec.decode of a transaction / the cost that decodeWith adds',
+      ratio: pairedRatio(of('io-ts, codec.decode'), ofDecodeWith, 'ns'),
+      atLeast: 1.2,
+    }),
+  ],
   tables: [
     {
       title: 'Reading a payload: CPU time, ns',
@@ -43,10 +55,16 @@ await report({
     {
       title: 'Independent of the payload: CPU time, ns',
       columns: ['what', 'ns'],
-      rows: fixed.map((what) => [what, nsOf(what, 200)]),
+      rows: fixed.map((what) => [what, nsOf(what)]),
     },
-    ...(decode.tables ?? []),
+    {
+      title: 'A valid transaction of 12 fields: CPU time, and its share of JSON.parse',
+      columns: ['way', 'ns', 'of JSON.parse', 'min', 'max'],
+      rows: decoded.map((way) => {
+        const { median, min, max } = pairedRatio(of(way), of(parse), 'ns');
+        return [way, medianOf(of(way), 'ns'), median, min, max];
+      }),
+    },
   ],
-  charts: decode.charts ?? [],
-  facts: { 'an operator of RxJS adds': `${median(operators.map(({ ns }) => ns)).toFixed(1)} ns`, ...decode.facts },
+  facts: { 'an operator of RxJS adds': `${(medianOf(ofOperators, 'ns') / 6).toFixed(1)} ns` },
 });

@@ -14,7 +14,6 @@ const samplesOf = await loopback.measure({ title: 'node24', receivers: receivers
 await loopback.stop();
 await report({
   bench: 'node24',
-  command: 'npm run bench -- node24',
   rounds,
   ...neverBelow({ bench: 'node24', modes, samplesOf, where: `, Node ${version}` }),
 });

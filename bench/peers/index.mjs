@@ -52,12 +52,6 @@ export const peers = {
   oursPlain: ours('ours, plain path', { isPlain: true }),
 };
 
-/** Returns the titles of the peers that can't be measured here, and where they are. */
-export const missingPeers = () =>
-  Object.values(peers).flatMap(({ title, isHere, whereElse }) =>
-    isHere && !isHere() ? [`${title} (${whereElse})`] : [],
-  );
-
 /** Loads a peer's file and opens it. */
 export const open = async (name, to) => {
   const { file, args } = peers[name];

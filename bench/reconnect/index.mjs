@@ -1,7 +1,10 @@
 // The time from a close frame to the next frame, in round trips. Frames of that time are lost.
-import { goal, interleaved, pairedRatio, report, sample, summary } from '../lib/bench.mjs';
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { goal, measured, medianOf, pairedRatio, report, sample, spreadOf, summary } from '../lib/bench.mjs';
 import { startChild } from '../support/child.mjs';
-import { roundTripOf } from './echo.mjs';
+import { nowUs } from '../support/stamp.mjs';
 
 const ROUND_TRIPS_MS = [20, 50, 100];
 /** How long each connection is open: long enough to open a standby connection. */
@@ -19,9 +22,24 @@ const start = async (name, args) => {
 const service = await start('service');
 const relay = await start('relay', [ROUND_TRIPS_MS.join(), ...service.ports]);
 
+/** Measures round trips in ms with an echo server. */
+const echoed = async (port) => {
+  const socket = connect({ port, host: '127.0.0.1', noDelay: true });
+  const took = [];
+  for (let n = 0; n < 40; n += 1) {
+    const sentUs = nowUs();
+    socket.write('a word');
+    await once(socket, 'data');
+    took.push((nowUs() - sentUs) / 1000);
+    await sleep(7);
+  }
+  socket.destroy();
+  // The first one includes the time to connect.
+  return summary(took.slice(1));
+};
 const { port: echoPort, roundTripMs: echoMs } = relay.echo;
-relay.send({ overheadMs: Math.max(0, (await roundTripOf(echoPort)).min - echoMs) });
-const echo = await roundTripOf(echoPort);
+relay.send({ overheadMs: Math.max(0, (await echoed(echoPort)).min - echoMs) });
+const echo = await echoed(echoPort);
 
 /**
  * Runs one client through the relay.
@@ -37,8 +55,6 @@ const run = (name, roundTripMs, { lifeMs = lifeOf(roundTripMs), idleMs = 0, reco
   });
 };
 
-const over = (key, samples) => summary(samples.map((each) => each[key]));
-const middle = (key, samples) => over(key, samples).median;
 const names = {
   naive: 'naive',
   ours: 'ours',
@@ -47,47 +63,43 @@ const names = {
   limitStandby: 'by hand, standby',
 };
 
-const measured = {};
-for (const roundTripMs of ROUND_TRIPS_MS) {
-  const contenders = Object.fromEntries(Object.keys(names).map((name) => [name, () => run(name, roundTripMs)]));
-  measured[roundTripMs] = await interleaved({ contenders, title: `reconnect, ${roundTripMs} ms` });
-}
+const of = await measured({
+  title: 'reconnect',
+  cells: ROUND_TRIPS_MS.flatMap((roundTripMs) => Object.keys(names).map((name) => [name, roundTripMs])),
+  run,
+});
 
 const OTHERS_AT_MS = 50;
 const long = { lifeMs: LONG_LIFE_MS, idleMs: IDLE_MS, reconnects: 1 };
-const others = await interleaved({
+const others = await measured({
   title: 'reconnect, others',
-  contenders: {
-    pooled: () => run('pooled', OTHERS_AT_MS),
-    ours: () => run('ours', OTHERS_AT_MS, long),
-    standby: () => run('standby', OTHERS_AT_MS, long),
-  },
+  cells: [['pooled'], ['ours'], ['standby']],
+  run: (name) => run(name, OTHERS_AT_MS, name === 'pooled' ? {} : long),
 });
 
 const goals = ROUND_TRIPS_MS.flatMap((roundTripMs) => {
-  const { naive, ours, standby, limit, limitStandby } = measured[roundTripMs];
-  const limitOf = (samples) =>
-    `a client that writes bytes to sockets of Node, without a library, takes ${middle('gap', samples).toFixed(2)} round trips`;
+  const limitOf = (name) =>
+    `a client that writes bytes to sockets of Node, without a library, takes ${medianOf(of(name, roundTripMs), 'gap').toFixed(2)} round trips`;
   const at = `at a round trip of ${roundTripMs} ms`;
   return [
     goal({
       id: `reconnect/${roundTripMs}/ours`,
       what: `Round trips ${at}`,
-      ratio: over('gap', ours),
+      ratio: spreadOf(of('ours', roundTripMs), 'gap'),
       atMost: 3.2,
-      note: limitOf(limit),
+      note: limitOf('limit'),
     }),
     goal({
       id: `reconnect/${roundTripMs}/standby`,
       what: `Round trips with standby ${at}`,
-      ratio: over('gap', standby),
+      ratio: spreadOf(of('standby', roundTripMs), 'gap'),
       atMost: 2.15,
-      note: limitOf(limitStandby),
+      note: limitOf('limitStandby'),
     }),
     goal({
       id: `reconnect/${roundTripMs}/naive`,
       what: `Gap of the naive client to ours ${at}`,
-      ratio: pairedRatio(naive, ours, 'gap'),
+      ratio: pairedRatio(of('naive', roundTripMs), of('ours', roundTripMs), 'gap'),
       atLeast: 2.2,
     }),
   ];
@@ -96,7 +108,7 @@ const goals = ROUND_TRIPS_MS.flatMap((roundTripMs) => {
 const row = (first, name, samples) => [
   first,
   name,
-  ...['ticketRequest', 'connect', 'upgrade', 'gap', 'first'].map((key) => middle(key, samples)),
+  ...['ticketRequest', 'connect', 'upgrade', 'gap', 'first'].map((key) => medianOf(samples, key)),
 ];
 const columns = [
   'round trip',
@@ -110,23 +122,22 @@ const columns = [
 
 await report({
   bench: 'reconnect',
-  command: 'npm run bench -- reconnect',
   goals,
   tables: [
     {
       title: 'Round trips after the close frame was read, until …',
       columns,
       rows: ROUND_TRIPS_MS.flatMap((ms) =>
-        Object.entries(names).map(([name, shown]) => row(`${ms} ms`, shown, measured[ms][name])),
+        Object.entries(names).map(([name, shown]) => row(`${ms} ms`, shown, of(name, ms))),
       ),
     },
     {
       title: `The same at ${OTHERS_AT_MS} ms, otherwise`,
       columns,
       rows: [
-        row('fetch, its pool still warm', 'naive', others.pooled),
-        row('the idle ticket connection was closed', 'ours', others.ours),
-        row('the idle ticket connection was closed', 'ours, standby', others.standby),
+        row('fetch, its pool still warm', 'naive', others('pooled')),
+        row('the idle ticket connection was closed', 'ours', others('ours')),
+        row('the idle ticket connection was closed', 'ours, standby', others('standby')),
       ],
     },
   ],
@@ -137,10 +148,9 @@ await report({
       kind: 'bars',
       x: 'round trip',
       y: 'round trips',
-      log: false,
       series: Object.entries(names).map(([name, shown]) => ({
         name: shown,
-        points: ROUND_TRIPS_MS.map((ms) => [`${ms} ms`, middle('gap', measured[ms][name])]),
+        points: ROUND_TRIPS_MS.map((ms) => [`${ms} ms`, medianOf(of(name, ms), 'gap')]),
       })),
     },
   ],

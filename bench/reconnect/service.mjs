@@ -1,13 +1,12 @@
 // The service of the benchmark: tickets on one origin, streams on another, both over TLS. It uses no library, to be fast. It closes each
 // connection with 4003 "access expired" after some time. The first frame of a connection contains the times of all steps since then.
-import { createHash } from 'node:crypto';
 import { createServer } from 'node:tls';
 import { certificate } from '../support/certificate.mjs';
 import { closeFrame, frame } from '../support/frames.mjs';
+import { headerOf, requests, upgradeResponse } from '../support/session.mjs';
 import { nowUs } from '../support/stamp.mjs';
 import { SUBPROTOCOL, ticketResponse } from '../support/ticket-body.mjs';
 
-const GUID = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11';
 const FRAME_EVERY_MS = 10;
 const { cert, key, caFile } = await certificate();
 const aFrame = frame(Buffer.from('{"tx":"0x00"}'));
@@ -15,20 +14,8 @@ let seen = {};
 
 /** Calls back with the head of each request. After it there is a short body, or the close frame of a WebSocket. */
 const onRequest = (socket, answer) => {
-  let text = '';
   socket.setNoDelay();
-  socket
-    .on('error', () => {})
-    .on('data', (bytes) => {
-      text += bytes.toString('latin1');
-      const end = text.indexOf('\r\n\r\n');
-      if (end === -1) return;
-      const head = text.slice(0, end);
-      const length = Number(/^content-length: *(\d+)/im.exec(head)?.[1] ?? 0);
-      if (text.length < end + 4 + length) return;
-      text = '';
-      answer(head);
-    });
+  socket.on('error', () => {}).on('data', requests(answer));
 };
 
 // The path of the base address has the settings: `/<stream port>/<ms until a close>/<ms until an idle connection is closed>`.
@@ -42,18 +29,13 @@ const tickets = createServer({ cert, key }, (socket) =>
   }),
 );
 
-const upgraded = (head) => {
-  const accept = createHash('sha1')
-    .update(/^sec-websocket-key: *(\S+)/im.exec(head)[1] + GUID)
-    .digest('base64');
-  return `HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ${accept}\r\nSec-WebSocket-Protocol: ${SUBPROTOCOL}\r\n\r\n`;
-};
+const upgraded = (head) => upgradeResponse(headerOf(head, 'sec-websocket-key'), SUBPROTOCOL);
 
 const streams = createServer({ cert, key }, (socket) =>
   onRequest(socket, (head) => {
     seen.upgradeUs = nowUs();
     seen.begunUs = socket._parent.begunUs;
-    socket.write(Buffer.concat([Buffer.from(upgraded(head)), frame(Buffer.from(JSON.stringify(seen)))]));
+    socket.write(Buffer.concat([upgraded(head), frame(Buffer.from(JSON.stringify(seen)))]));
     seen = {};
     const flow = setInterval(() => socket.write(aFrame), FRAME_EVERY_MS);
     const expire = () => {

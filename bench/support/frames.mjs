@@ -10,7 +10,7 @@ const lengthOf = (bytes) => {
   return wide;
 };
 
-const opcodes = { text: 1, unicode: 1, batches: 1, calls: 1, binary: 2, close: 8 };
+const opcodes = { text: 1, unicode: 1, batches: 1, calls: 1, prices: 1, binary: 2, close: 8 };
 
 /** Returns one frame: `text`, `unicode` (text that isn't only ASCII), `binary` or `close`. */
 export const frame = (data, kind = 'text') =>
@@ -37,7 +37,8 @@ const wraps = {
 export const protocols = Object.keys(wraps);
 
 /**
- * Builds about a megabyte of complete frames, which a sender writes repeatedly. Of the kinds `batches` and `calls`, one in a thousand is of a certain wallet.
+ * Builds about a megabyte of complete frames, which a sender writes repeatedly. Of the kinds `batches` and `calls`, one in a thousand is of a certain wallet. Those of
+ * the kind `prices` are alike, and may be larger than that.
  *
  * @returns `bytes`, the number of `frames`, and `frameBytes`: the size of each
  */
@@ -45,6 +46,11 @@ export const batch = ({ size, kind, protocol }) => {
   if (isWantedKind(kind)) {
     const all = wantedPayloads(size, kind).map((data) => frame(wraps[protocol](data), kind));
     return { bytes: Buffer.concat(all), frames: all.length, frameBytes: all[0].length };
+  }
+  if (kind === 'prices') {
+    const one = frame(Buffer.alloc(size, '{"price":1.0842,"size":100}'));
+    const frames = Math.max(1, Math.round(2 ** 20 / size));
+    return { bytes: Buffer.concat(new Array(frames).fill(one)), frames, frameBytes: one.length };
   }
   const count = Math.max(4, Math.round(2 ** 20 / size));
   const contents = payloads(size, Math.min(count, 256)).map((data) => (kind === 'unicode' ? beyondAscii(data) : data));

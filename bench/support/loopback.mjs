@@ -1,7 +1,7 @@
 // Receiving over loopback: a sender in a separate process floods each receiver, which is a new process as well.
-import { interleaved, sample } from '../lib/bench.mjs';
+import { measured, sample } from '../lib/bench.mjs';
 import { peers } from '../peers/index.mjs';
-import { checkUnits, idOf, nodeArgs } from './receiving.mjs';
+import { checkUnits, nodeArgs } from './receiving.mjs';
 import { startSender } from './start.mjs';
 
 const file = new URL('receive-sample.mjs', import.meta.url);
@@ -18,8 +18,6 @@ export const cellId = ({ way, heap, size }) => `${way}/${heap}/${size}`;
 /** Returns all cells of some sizes. The receivers of a cell are measured one after the other, so that their ratio is that of a pair. */
 export const cellsOf = (sizes, someHeaps = heaps) =>
   Object.keys(ways).flatMap((way) => someHeaps.flatMap((heap) => sizes.map((size) => ({ way, heap, size }))));
-
-const nameOf = (each) => `${cellId(each)} ${idOf(each)}`;
 
 /** Starts both senders. */
 export const startLoopback = async () => {
@@ -41,15 +39,19 @@ export const startLoopback = async () => {
    * @param node - the program of Node, unless it is this one
    * @returns a function from a receiver to its samples, which are `undefined` if it wasn't measured
    */
-  const measure = async ({ title, receivers, rounds, node = process.execPath }) => {
-    const contenderOf = ({ way, heap, peer, size, mode }) => {
-      const options = { program: peers[peer].program ?? node };
-      return () => run(way, file, (origin) => [peer, size, mode, origin, heap], options);
-    };
-    const contenders = Object.fromEntries(receivers.map((each) => [nameOf(each), contenderOf(each)]));
-    const samples = await interleaved({ title, contenders, ...(rounds && { rounds }) });
-    checkUnits(samples);
-    return (receiver) => samples[nameOf(receiver)];
+  const measure = async ({ receivers, node = process.execPath, ...options }) => {
+    const namesOf = ({ way, heap, size, peer, mode }) => [way, heap, size, peer, mode];
+    const samplesOf = await measured({
+      ...options,
+      cells: receivers.map(namesOf),
+      run: async (way, heap, size, peer, mode) => {
+        const program = peers[peer].program ?? node;
+        const taken = await run(way, file, (origin) => [peer, size, mode, origin, heap], { program });
+        checkUnits(taken);
+        return taken;
+      },
+    });
+    return (receiver) => samplesOf(...namesOf(receiver));
   };
   return { run, measure, stop: () => Promise.all(Object.values(senders).map(({ stop }) => stop())) };
 };

@@ -1,8 +1,8 @@
 // Goals that need only `ws` and ours: this library is never slower.
-import { goal, median, pairedRatio } from '../lib/bench.mjs';
+import { goal, pairedRatio } from '../lib/bench.mjs';
 import { cellId, cellsOf, heaps, ways } from './loopback.mjs';
 import { sizeLabel, sizes } from './payloads.mjs';
-import { modeTitles } from './receiving.mjs';
+import { modeTitles, nsOf } from './receiving.mjs';
 
 const titles = { ws: 'ws', wsLoaded: 'ws with our packages loaded', ours: 'ours' };
 const cells = cellsOf(sizes);
@@ -18,10 +18,9 @@ export const receiversOf = (modes) =>
 /** Returns the goals, and the table of CPU times, from the samples of `receiversOf`. */
 export const neverBelow = ({ bench, modes, samplesOf, where = '' }) => {
   const of = (cell, mode, peer) => samplesOf({ ...cell, mode, peer });
-  const nsOf = (cell, mode, peer) => Number(median(of(cell, mode, peer).map(({ ns }) => ns)).toPrecision(3));
   const noteOf = (cell, mode) =>
     peersIn(cell.heap, mode).includes('wsLoaded') &&
-    `ours takes ${nsOf(cell, mode, 'ours')} ns, and ws ${nsOf(cell, mode, 'wsLoaded')} ns in a process that has loaded the same packages`;
+    `ours takes ${nsOf(of(cell, mode, 'ours'))} ns, and ws ${nsOf(of(cell, mode, 'wsLoaded'))} ns in a process that has loaded the same packages`;
   const goals = modes.flatMap((mode) =>
     cells.map((cell) => {
       const { way, heap, size } = cell;
@@ -42,7 +41,7 @@ export const neverBelow = ({ bench, modes, samplesOf, where = '' }) => {
       rows: heaps.flatMap((heap) =>
         peersIn(heap, mode).map((peer) => [
           `${titles[peer]}, ${heap} MB of live objects`,
-          ...sizes.map((size) => nsOf({ way, heap, size }, mode, peer)),
+          ...sizes.map((size) => nsOf(of({ way, heap, size }, mode, peer))),
         ]),
       ),
     })),

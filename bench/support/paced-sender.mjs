@@ -1,89 +1,67 @@
 // A sender with a fixed rate. It closes with 1013 if the receiver is too slow (contract, section 7.3).
 //
-//   fork('paced-sender.mjs', [JSON.stringify({ framesPerSecond: 10_000, frameBytes: 1024, backlogBytes: 2 ** 20, tls: false })])
+//   fork('paced-sender.mjs', [JSON.stringify({ framesPerSecond: 10_000, frameBytes: 1024 })])
 //
 // You can set `bytesPerSecond` instead of `framesPerSecond`. The sender answers ticket requests as well. It sends these IPC messages:
-// `listening` (port, baseUrl, caFile), `opened`, `closed` (code, sent, sentBytes, byServer), and `count` after `{ type: 'count' }`.
-// `{ type: 'pause' }` stops the frames and `{ type: 'resume' }` continues. `{ type: 'close', code, reason }` closes every connection.
+// `listening` (baseUrl), `closed` (code, sent), and `count` (connections) after `{ type: 'count' }`. `{ type: 'pause' }` stops the frames.
 import { closeFrame } from './frames.mjs';
 import { listen } from './listen.mjs';
 import { nowUs, stampedFrames } from './stamp.mjs';
 
-const {
-  frameBytes = 1024,
-  backlogBytes = 2 ** 20,
-  kind = 'text',
-  tls = false,
-  tickMs = 1,
-  ...rate
-} = JSON.parse(process.argv[2] ?? '{}');
-const framesPerSecond = rate.framesPerSecond ?? (rate.bytesPerSecond ?? 1e6) / frameBytes;
+const { frameBytes = 1024, ...rate } = JSON.parse(process.argv[2]);
+const framesPerSecond = rate.framesPerSecond ?? rate.bytesPerSecond / frameBytes;
+/** A client that is so far behind is too slow. */
+const BACKLOG_BYTES = 2 ** 20;
+const TICK_MS = 1;
 
-const makeFrame = stampedFrames(frameBytes, kind);
+const makeFrame = stampedFrames(frameBytes);
 const connections = new Set();
+let isPaused = false;
 // Ignores errors: the parent may have exited.
-const report = (message) => process.connected && process.send({ atUs: nowUs(), ...message }, () => {});
-let opened = 0;
+const report = (message) => process.connected && process.send(message, () => {});
 
 /** Starts one connection: at each tick it writes all frames that are due. */
 const pace = (socket) => {
-  const connection = { id: (opened += 1), sent: 0, isPaused: false, dueFrom: nowUs(), dueBase: 0, close: () => {} };
-  const facts = () => ({
-    connection: connection.id,
-    sent: connection.sent,
-    sentBytes: connection.sent * frameBytes,
-    backlogBytes: socket.writableLength,
-  });
-  let isOver = false;
-  const end = (code, byServer) => {
-    if (isOver) return;
-    isOver = true;
+  const from = nowUs();
+  const connection = { sent: 0 };
+  connection.end = (code) => {
+    if (!connections.delete(connection)) return;
     clearInterval(timer);
-    connections.delete(connection);
-    report({ type: 'closed', code, byServer, ...facts() });
+    report({ type: 'closed', code, sent: connection.sent });
   };
-  connection.close = (code, reason) => {
-    end(code, true);
-    socket.end(closeFrame(code, reason));
+  const closeAsTooSlow = () => {
+    connection.end(1013);
+    socket.end(closeFrame(1013, 'client too slow'));
     // A client that doesn't read doesn't answer the close frame.
     setTimeout(() => socket.destroy(), 30_000).unref();
   };
-  connection.facts = facts;
-  connection.end = end;
   const timer = setInterval(() => {
-    if (connection.isPaused) return;
-    const due = connection.dueBase + Math.floor(((nowUs() - connection.dueFrom) * framesPerSecond) / 1e6);
-    if (due <= connection.sent) return;
+    if (isPaused) return;
     const sentUs = nowUs();
+    const due = Math.floor(((sentUs - from) * framesPerSecond) / 1e6);
+    if (due <= connection.sent) return;
     const frames = Array.from({ length: due - connection.sent }, (_, n) => makeFrame(connection.sent + n, sentUs));
     socket.write(Buffer.concat(frames));
     connection.sent = due;
-    if (socket.writableLength > backlogBytes) connection.close(1013, 'client too slow');
-  }, tickMs);
-  connection.pause = () => (connection.isPaused = true);
-  connection.resume = () => Object.assign(connection, { isPaused: false, dueFrom: nowUs(), dueBase: connection.sent });
+    if (socket.writableLength > BACKLOG_BYTES) closeAsTooSlow();
+  }, TICK_MS);
   connections.add(connection);
-  report({ type: 'opened', connection: connection.id });
-  socket.once('close', () => end(1006, false));
+  socket.once('close', () => connection.end(1006));
   return connection;
 };
 
 const paced = new WeakMap();
-const { port, caFile } = await listen({
-  tls,
+const { port } = await listen({
   start: (socket) => paced.set(socket, pace(socket)),
   hangUp: (socket, answer) => {
-    paced.get(socket)?.end(answer.length > 3 ? answer.readUInt16BE(2) : 1005, false);
+    paced.get(socket)?.end(answer.length > 3 ? answer.readUInt16BE(2) : 1005);
     socket.end(answer);
   },
 });
-const baseUrl = `${tls ? 'https' : 'http'}://127.0.0.1:${port}/${frameBytes}/${kind}/plain`;
-report({ type: 'listening', port, baseUrl, caFile });
+report({ type: 'listening', baseUrl: `http://127.0.0.1:${port}/${frameBytes}/text/plain` });
 
 const commands = {
-  count: () => report({ type: 'count', connections: [...connections].map(({ facts }) => facts()) }),
-  pause: () => connections.forEach((each) => each.pause()),
-  resume: () => connections.forEach((each) => each.resume()),
-  close: ({ code = 1001, reason = 'server shutdown' }) => connections.forEach((each) => each.close(code, reason)),
+  count: () => report({ type: 'count', connections: [...connections].map(({ sent }) => ({ sent })) }),
+  pause: () => (isPaused = true),
 };
-process.on('message', (message) => commands[message.type]?.(message));
+process.on('message', ({ type }) => commands[type]());

@@ -7,16 +7,16 @@ const GUID = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11';
 
 /** Reads the path of a request: `/200/text/plain` is a size, a kind and a protocol. */
 export const parsePath = (path) => {
-  const [, size, kind, protocol] = /^\/(\d+)\/(text|unicode|batches|calls|binary)\/(\w+)/.exec(path) ?? [];
+  const [, size, kind, protocol] = /^\/(\d+)\/(text|unicode|batches|calls|prices|binary)\/(\w+)/.exec(path) ?? [];
   if (!protocols.includes(protocol)) throw new RangeError(`Invalid path: ${path}`);
   return { size: Number(size), kind, protocol };
 };
 
-const upgradeResponse = (headers) => {
+/** Returns the answer to an upgrade with this key. */
+export const upgradeResponse = (key, subprotocol) => {
   const accept = createHash('sha1')
-    .update(headers['sec-websocket-key'] + GUID)
+    .update(key + GUID)
     .digest('base64');
-  const subprotocol = headers['sec-websocket-protocol']?.split(',')[0].trim();
   const lines = [
     'HTTP/1.1 101 Switching Protocols',
     'Upgrade: websocket',
@@ -27,6 +27,9 @@ const upgradeResponse = (headers) => {
     [...lines, ...(subprotocol ? [`Sec-WebSocket-Protocol: ${subprotocol}`] : []), '', ''].join('\r\n'),
   );
 };
+
+/** Returns a header of a request, up to the first comma. */
+export const headerOf = (head, name) => new RegExp(`^${name}: *([^,\\r]*)`, 'im').exec(head)?.[1];
 
 const json = (value) => frame(Buffer.from(JSON.stringify(value)));
 
@@ -63,7 +66,6 @@ const frameIn = (bytes) => {
 export const session = ({ origin, write, start, hangUp = () => {} }) => {
   let protocol;
   let path = '';
-  let head = '';
   let rest = Buffer.alloc(0);
   const greet = (bytes) => {
     rest = Buffer.concat([rest, bytes]);
@@ -77,27 +79,27 @@ export const session = ({ origin, write, start, hangUp = () => {} }) => {
     }
   };
   const request = (text) => {
-    const [first, ...lines] = text.split('\r\n');
-    const [method, target] = first.split(' ');
+    const [method, target] = text.split(' ');
     if (method === 'POST') return write(ticketResponse(origin + target.replace(/\/v1\/wss\/tickets$/, '')));
-    const headers = Object.fromEntries(
-      lines.map((line) => [line.slice(0, line.indexOf(':')).toLowerCase(), line.slice(line.indexOf(':') + 1).trim()]),
-    );
     path = target;
     ({ protocol } = parsePath(path));
-    write(upgradeResponse(headers));
+    write(upgradeResponse(headerOf(text, 'sec-websocket-key'), headerOf(text, 'sec-websocket-protocol')));
     if (protocol === 'plain') start(path);
   };
+  const read = requests(request);
+  return (bytes) => (protocol === undefined ? read(bytes) : greet(bytes));
+};
+
+/** Returns a function that reads bytes, and calls back with the head of each request. Its body is small and not used. */
+export const requests = (answer) => {
+  let read = '';
   return (bytes) => {
-    if (protocol !== undefined) return greet(bytes);
-    head += bytes.toString('latin1');
-    const end = head.indexOf('\r\n\r\n');
-    if (end === -1) return undefined;
-    const text = head.slice(0, end);
-    // Drop the body of the request, which is small and not used.
-    const length = Number(/^content-length: *(\d+)/im.exec(text)?.[1] ?? 0);
-    if (head.length < end + 4 + length) return undefined;
-    head = '';
-    return request(text);
+    read += bytes.toString('latin1');
+    const end = read.indexOf('\r\n\r\n');
+    if (end === -1) return;
+    const head = read.slice(0, end);
+    if (read.length < end + 4 + Number(headerOf(head, 'content-length') ?? 0)) return;
+    read = '';
+    answer(head);
   };
 };

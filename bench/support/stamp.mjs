@@ -14,8 +14,8 @@ const template = (size) => {
 export const nowUs = () => Number(process.hrtime.bigint() / 1000n);
 
 /** Returns a function that creates frame number `seq`, sent now. `size` is the size of the payload, at least 300 bytes. */
-export const stampedFrames = (size, kind = 'text') => {
-  const whole = frame(template(size), kind);
+export const stampedFrames = (size) => {
+  const whole = frame(template(size));
   const head = whole.length - size;
   return (seq, sentUs = nowUs()) => {
     const copy = Buffer.from(whole);
