@@ -1,13 +1,11 @@
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitepress';
 import manifest from '../../package.json' with { type: 'json' };
-import { documentedCodes } from '../../scripts/site/documented-codes.mjs';
-import { headingAnchor } from '../../scripts/site/heading-anchor.mjs';
-import { repositoryLinks } from '../../scripts/site/repository-links.mjs';
+import { scrollingDiagrams, tableHeaders } from '../../scripts/site/accessible.mjs';
+import { documentedCodes } from '../../scripts/site/failure-text.mjs';
+import { headingAnchor, repositoryLinks } from '../../scripts/site/repository-links.mjs';
 import { writePlainPages } from '../../scripts/site/plain-pages.mjs';
-import { scrollingDiagrams } from '../../scripts/site/scrolling-diagrams.mjs';
 import { renderForSearch, searchOptions } from '../../scripts/site/search-options.mjs';
-import { tableHeaders } from '../../scripts/site/table-headers.mjs';
 import apiSidebar from '../api/typedoc-sidebar.json' with { type: 'json' };
 
 const description = 'The Real-time Trade Feed Service as a cold RxJS Observable, with tickets, reconnects and gaps.';

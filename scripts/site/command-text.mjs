@@ -37,7 +37,7 @@ const exampleLines = ({ examples }) =>
   examples.map(([line, effect]) => `# ${effect}\n${line.replaceAll(/\brx-trade-feed\b/g, 'npx rx-trade-feed')}`);
 
 /** Returns the generated part of a command: what it does, its options and its examples. */
-export const commandText = (name, spec) =>
+const commandText = (name, spec) =>
   [
     `\`${usageOf(name, spec)}\``,
     ...spec.description.map((text) => withActions(withCode(text), spec.argument)),
@@ -46,7 +46,7 @@ export const commandText = (name, spec) =>
   ].join('\n\n');
 
 /** Returns the table of all exit codes: one row for each meaning, with the commands that use it. */
-export const exitCodeText = (commands, exitCodes) =>
+const exitCodeText = (commands, exitCodes) =>
   table(
     ['exit code', 'commands', 'meaning'],
     exitCodes.map(([code, names, meaning]) => [

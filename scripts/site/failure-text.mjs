@@ -1,6 +1,16 @@
 // The generated parts of the pages about failure codes, from the failure tables of the library.
+import { readdirSync } from 'node:fs';
 import { fillBetween } from '../../bench/lib/fill.mjs';
 import { table } from '../../bench/lib/table.mjs';
+
+const folder = new URL('../../docs/failures/', import.meta.url);
+
+/** Returns the codes that have a page, sorted. */
+export const documentedCodes = () =>
+  readdirSync(folder)
+    .filter((name) => name.endsWith('.md') && name !== 'index.md')
+    .map((name) => name.slice(0, -'.md'.length))
+    .sort();
 
 const reactions = {
   stop: "The Observable errors. It doesn't try again until you subscribe again.",
@@ -28,7 +38,7 @@ const reactionsTo = (code) => (isOfLog(code) ? logReactions : isOfRelay(code) ? 
  *
  * @param meanings - the table: other rows of it may match the same close code with a reason
  */
-export const seenIn = ({ status, closeCode, reason }, meanings) => {
+const seenIn = ({ status, closeCode, reason }, meanings) => {
   if (status !== undefined) return status === 'other' ? 'HTTP, any other' : `HTTP ${status}`;
   if (closeCode === undefined) return '–';
   if (closeCode === 'other') return 'close, any other';
@@ -58,7 +68,7 @@ const linesOf = (group, meanings) => {
 };
 
 /** Returns the generated part of the page of a code: one block for all rows with the same meaning. */
-export const failureText = (code, meanings) => {
+const failureText = (code, meanings) => {
   const rows = meanings.filter((row) => row.code === code);
   const keyOf = ({ verdict, meaning }) => `${verdict} ${meaning}`;
   const groups = [...new Set(rows.map(keyOf))].map((key) => rows.filter((row) => keyOf(row) === key));
@@ -66,7 +76,7 @@ export const failureText = (code, meanings) => {
 };
 
 /** Returns the heading of the page of a code, with the statuses and close codes that only this code has. */
-export const failureHeading = (code, meanings) => {
+const failureHeading = (code, meanings) => {
   const own = meanings.filter((row) => row.code === code);
   const numbers = own.map(({ status, closeCode }) => status ?? closeCode).filter((value) => typeof value === 'number');
   const kind = own.some(({ closeCode }) => closeCode !== undefined) ? 'close' : 'HTTP';
@@ -77,7 +87,7 @@ export const failureHeading = (code, meanings) => {
 const linkTo = (code) => `[\`${code}\`](${code}.md)`;
 
 /** Returns the table in which a reader looks up a status or a close code: the rows that match one. */
-export const failureLookup = (meanings) =>
+const failureLookup = (meanings) =>
   table(
     ['seen', 'when', 'code', 'verdict'],
     meanings
@@ -86,7 +96,7 @@ export const failureLookup = (meanings) =>
   );
 
 /** Returns what each code of a failure table says, as a list with links to the pages of the codes. */
-export const failureList = (meanings) => {
+const failureList = (meanings) => {
   const items = meanings.map(
     ({ code, verdict, meaning, advice }) => `- ${linkTo(code)}, \`${verdict}\`: ${meaning} ${advice}`,
   );

@@ -6,7 +6,7 @@ const include = /^<!--@include: (.+?)-->$/gm;
 const frontmatter = /^---\n[\s\S]*?\n---\n+/;
 
 /** Returns the text of a page with the files that it includes. */
-export const plainText = async (file) => {
+const plainText = async (file) => {
   const text = (await readFile(file, 'utf8')).replace(frontmatter, '');
   const included = await Promise.all(
     [...text.matchAll(include)].map(([, path]) => readFile(join(dirname(file), path.trim()), 'utf8')),
@@ -15,7 +15,7 @@ export const plainText = async (file) => {
 };
 
 /** Returns the first heading of a text, without its code marks. */
-export const titleOf = (text) => /^# (.+)$/m.exec(text)?.[1].replaceAll('`', '') ?? '';
+const titleOf = (text) => /^# (.+)$/m.exec(text)?.[1].replaceAll('`', '') ?? '';
 
 const linesOf = (items, titles, base) =>
   items.flatMap(({ text, link, items: nested = [] }) => {
@@ -25,7 +25,7 @@ const linesOf = (items, titles, base) =>
   });
 
 /** Returns `llms.txt`: the pages of the sidebar by kind. */
-export const llmsText = ({ title, description, groups, titles, base = '/' }) =>
+const llmsText = ({ title, description, groups, titles, base = '/' }) =>
   [
     `# ${title}`,
     `> ${description}`,

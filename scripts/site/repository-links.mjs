@@ -2,7 +2,30 @@
 // shows can't link to files that the package lacks, so it names them in code: `examples/share.mjs`. The site links such a name to its page.
 import { readFileSync } from 'node:fs';
 import { posix } from 'node:path';
-import { sitePath, sourceOf } from './site-path.mjs';
+
+/** Pages that include a file from outside `docs`. Links in that file are relative to the file. */
+const includedFrom = {
+  'project/overview.md': 'README.md',
+  'project/changelog.md': 'CHANGELOG.md',
+  'project/contributing.md': 'CONTRIBUTING.md',
+  'project/code-of-conduct.md': 'CODE_OF_CONDUCT.md',
+  'project/security-policy.md': 'SECURITY.md',
+  'project/examples.md': 'examples/README.md',
+  'project/example-app.md': 'examples/nestjs-angular/README.md',
+};
+
+const pageOf = Object.fromEntries(Object.entries(includedFrom).map(([page, file]) => [file, page]));
+
+/** Returns the file whose text a page shows, as a path in the repository. */
+const sourceOf = (page) => includedFrom[page] ?? posix.join('docs', page);
+
+/** Returns the address of the page that shows a file of the repository; `undefined` if no page does. */
+const sitePath = (file) => {
+  if (Object.hasOwn(pageOf, file)) return `/${pageOf[file]}`;
+  const [, program] = /^examples\/([\w-]+)\.mjs$/.exec(file) ?? [];
+  if (program !== undefined) return `/examples/${program}.md`;
+  return file.startsWith('docs/') && file.endsWith('.md') ? `/${file.slice('docs/'.length)}` : undefined;
+};
 
 const { repository } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
 
@@ -12,7 +35,7 @@ const inRepository = (file) => repository && `${repository.url.replace(/^git\+|\
 const isRelative = (href) => !/^([a-z]+:|\/|#)/i.test(href);
 
 /** Returns the link of the site for a relative link of a page; `undefined` if the site has no such page. */
-export const linkOnSite = (page, href) => {
+const linkOnSite = (page, href) => {
   const [path, ...anchor] = href.split('#');
   const file = posix.join(posix.dirname(sourceOf(page)), path);
   const target = sitePath(file) ?? inRepository(file);
@@ -20,7 +43,7 @@ export const linkOnSite = (page, href) => {
 };
 
 /** Returns the path of an image, relative to the page that includes the document. */
-export const imageOnSite = (page, src) => {
+const imageOnSite = (page, src) => {
   const file = posix.join(posix.dirname(sourceOf(page)), src);
   const path = posix.relative(posix.join('docs', posix.dirname(page)), file);
   return path.startsWith('.') ? path : `./${path}`;
@@ -67,3 +90,10 @@ export const repositoryLinks = (markdown) =>
     const link = linkedNames(page, Token);
     for (const token of tokens) if (token.children) token.children = link(rewrite(token.children));
   });
+
+/** Returns the anchor of a heading as repositories and typedoc write it: lower case, dashes for spaces, no punctuation. */
+export const headingAnchor = (heading) =>
+  heading
+    .toLowerCase()
+    .replaceAll(/[^\w\- ]/g, '')
+    .replaceAll(' ', '-');

@@ -10,8 +10,7 @@ import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { withClusterGoals } from './cluster-goals.mjs';
 import { commandLinePage } from './command-text.mjs';
-import { documentedCodes } from './documented-codes.mjs';
-import { failureIndex, failurePage } from './failure-text.mjs';
+import { documentedCodes, failureIndex, failurePage } from './failure-text.mjs';
 
 const update = (file, change) => writeFileSync(file, change(readFileSync(file, 'utf8')));
 

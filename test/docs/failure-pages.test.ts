@@ -15,9 +15,7 @@ import { fencesOf, read, root } from './fences.js';
 import { runFences, type RunningFences } from './run-fences.js';
 import { siteLibrary } from './site.js';
 
-const { documentedCodes, failureIndex, failurePage } = await siteLibrary(
-  ...['documented-codes.mjs', 'failure-text.mjs'],
-);
+const { documentedCodes, failureIndex, failurePage } = await siteLibrary('failure-text.mjs');
 
 const tables = {
   service: serviceMeanings,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { documentedCodes } from '../../scripts/site/documented-codes.mjs';
+import { documentedCodes } from '../../scripts/site/failure-text.mjs';
 import { search, sections } from './search-index.mjs';
 
 /** The page that must be first for a text. */

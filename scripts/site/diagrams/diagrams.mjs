@@ -25,99 +25,93 @@ import {
 import { untilAborted } from 'rx-trade-feed/interop';
 import { concat, defer, ignoreElements, map, merge, NEVER, of, retryWhen, tap, throwError, timer } from 'rxjs';
 import { outcomeDiagrams } from './outcomes.mjs';
-import { messagesOf, runDiagram, unitMs } from './run.mjs';
-import { runLoop, runOf } from './run-in-turns.mjs';
+import { runDiagram, unitMs } from './run.mjs';
+import { runLoop } from './run-loop.mjs';
 
-const words = { 'ticket-requested': 'ticket', disconnected: 'lost', reconnecting: 'waiting', gap: 'gap' };
+const words = { 'ticket-requested': 'ticket', disconnected: 'lost', reconnecting: 'waiting' };
 
-/** How a frame or an event is drawn. */
+/** How a value is drawn, by its type. All others are events. */
+const drawn = {
+  gap: () => ({ label: 'gap', kind: 'gap' }),
+  frame: (frame) => ({ label: /"to":"(\w)"/.exec(frame.text())?.[1] ?? frame.text(), kind: 'frame' }),
+  window: ({ start, end, frames: inside, count, complete }) => {
+    const names = inside.map((frame) => frame.text()).join(' ') || (count === 0 ? 'empty' : count);
+    return {
+      label: complete ? names : `${names}, incomplete`,
+      kind: 'window',
+      span: { from: start, to: end, level: 0, isComplete: complete },
+    };
+  },
+  conflated: ({ value, count }) => ({ label: `${value.text()}, of ${count}`, kind: 'value' }),
+  decoded: ({ value }) => ({ label: `n = ${value.n}`, kind: 'value' }),
+  Left: ({ left }) => ({ label: `left ${left.issues[0].path}`, kind: 'value' }),
+  Right: ({ right }) => ({ label: `right n = ${right.value.n}`, kind: 'value' }),
+};
+
 const showItem = (value) => {
-  if (value.type === 'gap') return { label: 'gap', kind: 'gap' };
-  return value.type === 'frame'
-    ? { label: value.text(), kind: 'frame' }
-    : { label: words[value.type] ?? value.type, kind: 'event' };
+  const type = value.type ?? value._tag;
+  return Object.hasOwn(drawn, type) ? drawn[type](value) : { label: words[type] ?? type, kind: 'event' };
 };
 
-const showWindow = ({ type, start, end, frames: inside, count, complete }, level = 0) => {
-  if (type !== 'window') return { label: type, kind: 'event' };
-  const names = inside.map((frame) => frame.text()).join(' ') || (count === 0 ? 'empty' : count);
-  return {
-    label: complete ? names : `${names}, incomplete`,
-    kind: 'window',
-    span: { from: start, to: end, level, isComplete: complete },
-  };
+/** Draws every second window lower, because they overlap. */
+const showOverlapping = (value) => {
+  const shown = showItem(value);
+  return shown.span ? { ...shown, span: { ...shown.span, level: Math.abs(value.start / 500) % 2 } } : shown;
 };
-
-/** A frame by its field `to`. */
-const showTo = (value) => (value.type === 'frame' ? { label: value.json().to, kind: 'frame' } : showItem(value));
 
 const outageLine = '(TO)a-b-X--R--(TO)c-d|';
-const slowLine = '--a-b-c-d-------|';
-
-/** A row with the messages of a source. */
-const sourceRow = (line) => ({ name: 'source', messages: messagesOf(line) });
 
 /** Runs a loop with work of 500 ms over what an operator returns. */
-const slowly = async (name, iterableOf) => {
-  const messages = await runLoop({ source: slowLine, iterableOf, workMs: 5 * unitMs, show: showItem });
-  return runOf([sourceRow(slowLine), { name: `${name}, with 500 ms of work`, messages }]);
-};
+const slowly = (name, iterableOf) =>
+  runLoop({
+    name: `${name}, with 500 ms of work`,
+    source: '--a-b-c-d-------|',
+    ...{ iterableOf, workMs: 5 * unitMs, show: showItem },
+  });
 
-/** A row with what an operator emits. `operator` receives the scheduler. */
-const row = (name, operator, show = showItem) => ({
-  ...{ name, show },
-  apply: (source$, scheduler) => source$.pipe(operator(scheduler)),
-});
+/** Accepts `{ n: number }`: a Standard Schema, as zod and valibot create. */
+const schema = {
+  '~standard': {
+    version: 1,
+    vendor: 'diagrams',
+    validate: (value) =>
+      typeof value?.n === 'number' ? { value } : { issues: [{ message: 'expected number', path: ['n'] }] },
+  },
+};
 
 /** Each diagram by its name: a title, and what `runDiagram` runs, or a function `run` that returns the rows. */
 export const diagrams = {
   'tumbling-window': {
     title: 'tumblingWindow: windows side by side, with the gaps in them',
     source: 'Oa--b------c-X----O-d-------',
-    pipelines: [
-      row(
-        'tumblingWindow({ lengthMs: 1_000 })',
-        (scheduler) => tumblingWindow({ lengthMs: 1_000, scheduler }),
-        (window) => showWindow(window),
-      ),
-    ],
+    pipelines: [{ name: 'tumblingWindow({ lengthMs: 1_000 })', apply: tumblingWindow({ lengthMs: 1_000 }) }],
     endMs: 3_100,
   },
   'sliding-window': {
     title: 'slidingWindow: windows that overlap',
     source: 'Oa----b----c-----------',
     pipelines: [
-      row(
-        'slidingWindow({ lengthMs: 1_000, everyMs: 500 })',
-        (scheduler) => slidingWindow({ lengthMs: 1_000, everyMs: 500, scheduler }),
-        (window) => showWindow(window, Math.abs(window.start / 500) % 2),
-      ),
+      {
+        name: 'slidingWindow({ lengthMs: 1_000, everyMs: 500 })',
+        apply: slidingWindow({ lengthMs: 1_000, everyMs: 500 }),
+        show: showOverlapping,
+      },
     ],
     endMs: 2_200,
   },
   'count-window': {
     title: 'countWindow: windows of a number of frames',
     source: 'O-a--b--c--X----O--d---',
-    pipelines: [
-      row(
-        'countWindow(2)',
-        (scheduler) => countWindow(2, { scheduler }),
-        (window) => showWindow(window),
-      ),
-    ],
+    pipelines: [{ name: 'countWindow(2)', apply: countWindow(2) }],
   },
   conflate: {
     title: 'conflate: the newest value of each key, once a period',
     source: 'O-a-p-b----------c--q-------',
     pipelines: [
-      row(
-        'conflate(key, 1_000): a, b and c have one key; p and q another',
-        (scheduler) => conflate((frame) => (frame.text() < 'm' ? 'first' : 'second'), 1_000, { scheduler }),
-        (value) =>
-          value.type === 'conflated'
-            ? { label: `${value.value.text()}, of ${value.count}`, kind: 'value' }
-            : showItem(value),
-      ),
+      {
+        name: 'conflate(key, 1_000): a, b and c have one key; p and q another',
+        apply: conflate((frame) => (frame.text() < 'm' ? 'first' : 'second'), 1_000),
+      },
     ],
     endMs: 2_300,
   },
@@ -125,64 +119,56 @@ export const diagrams = {
     title: 'whereField: a filter over one field of frames',
     source: 'O-a-b-X---O-a-c-|',
     payloads: { a: '{"to":"a"}', b: '{"to":"b","by":"a"}', c: '{"to":"c"}' },
-    pipelines: [row(`whereField('to', ['a', 'c'])`, () => whereField('to', ['a', 'c']), showTo)],
+    pipelines: [{ name: `whereField('to', ['a', 'c'])`, apply: whereField('to', ['a', 'c']) }],
   },
   'map-values': {
     title: 'mapValues and filterValues: other values, the same events',
     source: 'O-a-b-X---O-a-c-|',
     pipelines: [
-      row(
-        'mapValues((frame) => frame.text().toUpperCase())',
-        () => mapValues((frame) => frame.text().toUpperCase()),
-        (value) => (typeof value === 'string' ? { label: value, kind: 'value' } : showItem(value)),
-      ),
-      row("filterValues((frame) => frame.text() !== 'b')", () => filterValues((frame) => frame.text() !== 'b')),
+      {
+        name: 'mapValues((frame) => frame.text().toUpperCase())',
+        apply: mapValues((frame) => frame.text().toUpperCase()),
+        show: (value) => (typeof value === 'string' ? { label: value, kind: 'value' } : showItem(value)),
+      },
+      {
+        name: "filterValues((frame) => frame.text() !== 'b')",
+        apply: filterValues((frame) => frame.text() !== 'b'),
+      },
     ],
   },
   'where-bytes': {
     title: 'whereBytes: a filter over the bytes of frames',
     source: 'O-a-b-X---O-a-c-|',
     payloads: { a: '{"to":"a"}', b: '{"to":"b"}', c: '{"to":"c"}' },
-    pipelines: [row(`whereBytes('"a"')`, () => whereBytes('"a"'), showTo)],
+    pipelines: [{ name: `whereBytes('"a"')`, apply: whereBytes('"a"') }],
   },
   'decode-with': {
     title: 'decodeWith and decodeEither: JSON that a schema checks',
     source: 'O-a--b--c-|',
     payloads: { a: '{"n":1}', b: '{"n":"x"}', c: '{"n":3}' },
     pipelines: [
-      row(
-        'decodeWith(schema)',
-        () => decodeWith(numbers),
-        (value) => (value.type === 'decoded' ? { label: `n = ${value.value.n}`, kind: 'value' } : showItem(value)),
-      ),
-      row(
-        'decodeEither(schema)',
-        () => decodeEither(numbers),
-        (value) => {
-          if (value._tag === 'Left') return { label: `left ${value.left.issues[0].path}`, kind: 'value' };
-          return value._tag === 'Right'
-            ? { label: `right n = ${value.right.value.n}`, kind: 'value' }
-            : showItem(value);
-        },
-      ),
+      { name: 'decodeWith(schema)', apply: decodeWith(schema) },
+      { name: 'decodeEither(schema)', apply: decodeEither(schema) },
     ],
   },
   'distinct-recent': {
     title: 'distinctRecent: a frame that arrives twice',
     source: 'O-a-b-a-X-O-b---------a-|',
     pipelines: [
-      row('distinctRecent((frame) => frame.text(), { ttlMs: 1_000 })', (scheduler) =>
-        distinctRecent((frame) => frame.text(), { ttlMs: 1_000, scheduler }),
-      ),
+      {
+        name: 'distinctRecent((frame) => frame.text(), { ttlMs: 1_000 })',
+        apply: distinctRecent((frame) => frame.text(), { ttlMs: 1_000 }),
+      },
     ],
   },
   'merge-map-bounded': {
     title: 'mergeMapBounded: work that is slower than the feed',
     source: '--a-b-c-d-e-------------|',
     pipelines: [
-      row('mergeMapBounded((frame) => work of 500 ms, { capacity: 1 })', (scheduler) =>
-        mergeMapBounded((frame) => timer(5 * unitMs, scheduler).pipe(map(() => frame)), { capacity: 1, scheduler }),
-      ),
+      {
+        name: 'mergeMapBounded((frame) => work of 500 ms, { capacity: 1 })',
+        apply: mergeMapBounded((frame) => timer(5 * unitMs).pipe(map(() => frame)), { capacity: 1 }),
+      },
     ],
   },
   'to-async-iterable': {
@@ -196,28 +182,31 @@ export const diagrams = {
   'frames-and-gaps': {
     title: 'frames and gaps: one kind of event',
     source: outageLine,
-    pipelines: [row('frames()', () => frames()), row('gaps()', () => gaps())],
+    pipelines: [
+      { name: 'frames()', apply: frames() },
+      { name: 'gaps()', apply: gaps() },
+    ],
   },
   'connection-status': {
     title: 'connectionStatus: whether the feed is live',
     source: '(TO)--a--X-R---(TO)--b--|',
     pipelines: [
-      row(
-        'connectionStatus()',
-        () => connectionStatus(),
-        ({ state }) => ({ label: state, kind: 'value' }),
-      ),
+      {
+        name: 'connectionStatus()',
+        apply: connectionStatus(),
+        show: ({ state }) => ({ label: state, kind: 'value' }),
+      },
     ],
   },
   'feed-stats': {
     title: 'feedStats: figures, once a period',
     source: 'O-a-b---c-X----O-d----',
     pipelines: [
-      row(
-        'feedStats({ everyMs: 500 })',
-        (scheduler) => feedStats({ everyMs: 500, scheduler }),
-        (stats) => ({ label: `frames: ${stats.frames}`, kind: 'value' }),
-      ),
+      {
+        name: 'feedStats({ everyMs: 500 })',
+        apply: feedStats({ everyMs: 500 }),
+        show: (stats) => ({ label: `frames: ${stats.frames}`, kind: 'value' }),
+      },
     ],
     endMs: 2_200,
   },
@@ -226,12 +215,11 @@ export const diagrams = {
     source: 'Oa--b--c--d--e--f--',
     pipelines: [
       {
-        ...row('first subscriber of tradeFeedEvents$(…).pipe(shareFeed())', (scheduler) =>
-          shareFeed({ lingerMs: 300, scheduler }),
-        ),
+        name: 'first subscriber of tradeFeedEvents$(…).pipe(shareFeed())',
+        apply: shareFeed({ lingerMs: 300 }),
         to: 850,
       },
-      { name: 'second subscriber, of the same connection', of: 0, show: showItem, from: 550, to: 1_350 },
+      { name: 'second subscriber, of the same connection', of: 0, from: 550, to: 1_350 },
     ],
   },
   'until-aborted': {
@@ -240,26 +228,24 @@ export const diagrams = {
     pipelines: [
       {
         name: 'untilAborted(signal), aborted after 0.8 s',
-        apply: (source$, scheduler) =>
+        apply: (source$) =>
           defer(() => {
             const controller = new AbortController();
-            const abort$ = timer(800, scheduler).pipe(tap(() => controller.abort()));
+            const abort$ = timer(800).pipe(tap(() => controller.abort()));
             return merge(source$.pipe(untilAborted(controller.signal)), abort$.pipe(ignoreElements()));
           }),
-        show: showItem,
       },
-      row('untilAborted(signal), aborted before', () => untilAborted(AbortSignal.abort())),
+      { name: 'untilAborted(signal), aborted before', apply: untilAborted(AbortSignal.abort()) },
     ],
   },
   ...outcomeDiagrams,
   backoff: {
     title: 'backoff: the wait doubles after each failure',
-    source: '-',
-    sourceName: '',
+    source: '',
     pipelines: [
       {
         name: "retryWhen(backoff({ initialDelayMs: 500, jitter: 'none' }))",
-        apply: (_source$, scheduler) => {
+        apply: () => {
           let attempts = 0;
           const refused = () => throwError(() => createTradeFeedError({ stage: 'handshake', status: 503 }));
           const attempt$ = defer(() => {
@@ -267,7 +253,7 @@ export const diagrams = {
             const number = of(`attempt ${attempts}`);
             return attempts < 4 ? concat(number, refused()) : concat(merge(number, of('opened')), NEVER);
           });
-          return attempt$.pipe(retryWhen(backoff({ initialDelayMs: 500, jitter: 'none', scheduler })));
+          return attempt$.pipe(retryWhen(backoff({ initialDelayMs: 500, jitter: 'none' })));
         },
         show: (label) => ({ label, kind: label === 'opened' ? 'event' : 'value' }),
       },
@@ -276,20 +262,11 @@ export const diagrams = {
   },
 };
 
-/** Accepts `{ n: number }`: a Standard Schema, as zod and valibot create. */
-const numbers = {
-  '~standard': {
-    version: 1,
-    vendor: 'diagrams',
-    validate: (value) =>
-      typeof value?.n === 'number' ? { value } : { issues: [{ message: 'expected number', path: ['n'] }] },
-  },
-};
-
 /** Runs a diagram. */
 export const runNamed = async (name) => {
-  const { title, run: custom, ...settings } = diagrams[name];
-  const run = custom === undefined ? runDiagram(settings) : await custom();
-  // A run without a source has no row for it.
-  return { title, ...run, rows: run.rows.filter(({ name: row }) => row !== '') };
+  const { title, run, pipelines, ...settings } = diagrams[name];
+  const ran = run
+    ? await run()
+    : runDiagram({ ...settings, pipelines: pipelines.map((each) => ({ show: showItem, ...each })) });
+  return { title, ...ran };
 };

@@ -36,7 +36,7 @@ export const windowRun = ({ lengthMs, everyMs, outageAtMs, outageMs }) => {
   const overlapping = Math.ceil(lengthMs / every);
   const pipeline = {
     name: `slidingWindow({ lengthMs: ${lengthMs}, everyMs: ${every} })`,
-    apply: (source$, scheduler) => source$.pipe(slidingWindow({ lengthMs, everyMs: every, scheduler })),
+    apply: slidingWindow({ lengthMs, everyMs: every }),
     show: (window) => showWindow(window, Math.abs(Math.round(window.start / every)) % Math.min(overlapping, 4)),
   };
   const run = runDiagram({ source: lineOf(outageAtMs, outageMs), pipelines: [pipeline], endMs: endMs + unitMs });
@@ -49,7 +49,7 @@ const refused = { code: 'capacity-full', verdict: 'backoff', stage: 'handshake',
 export const backoffRun = ({ initialDelayMs, factor, maxDelayMs, jitter, failures, clients }) => {
   const pipelines = Array.from({ length: clients }, (_, client) => ({
     name: `client ${client + 1}`,
-    apply: (_source$, scheduler) => {
+    apply: () => {
       let attempts = 0;
       const attempt$ = defer(() => {
         attempts += 1;
@@ -58,13 +58,13 @@ export const backoffRun = ({ initialDelayMs, factor, maxDelayMs, jitter, failure
         return concat(of(isLast ? 'opened' : 'failed'), next$);
       });
       const random = seeded(client + 1);
-      return attempt$.pipe(retryWhen(backoff({ initialDelayMs, factor, maxDelayMs, jitter, random, scheduler })));
+      return attempt$.pipe(retryWhen(backoff({ initialDelayMs, factor, maxDelayMs, jitter, random })));
     },
     show: (label) => ({ label, kind: label === 'opened' ? 'value' : 'event' }),
   }));
   const longest = Array.from({ length: failures }, (_, n) => Math.min(maxDelayMs, initialDelayMs * factor ** n));
   const end = Math.max(1_000, Math.ceil((longest.reduce((sum, each) => sum + each, 0) + 200) / 500) * 500);
-  const run = runDiagram({ source: '-', sourceName: '', pipelines, endMs: end });
+  const run = runDiagram({ source: '', pipelines, endMs: end });
   const title = `backoff({ initialDelayMs: ${initialDelayMs}, factor: ${factor}, maxDelayMs: ${maxDelayMs}, jitter: '${jitter}' })`;
-  return { title, ...run, rows: run.rows.filter(({ name }) => name !== '') };
+  return { title, ...run };
 };

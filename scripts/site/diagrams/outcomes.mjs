@@ -1,57 +1,58 @@
 // The diagrams of the outcomes: real runs of `ledger` and `settle` in virtual time.
-import { filter, of, tap, VirtualTimeScheduler } from 'rxjs';
+import { filter, of } from 'rxjs';
 import { ledger, settle } from 'rx-trade-feed/settle';
-import { messagesOf, sourceOf } from './run.mjs';
+import { runDiagram, sourceOf, unitMs } from './run.mjs';
 
 /**
- * Runs a feed and the blocks of a chain. A trade is a letter, and `A` has the slot of `a`.
- *
- * `blocks` are `[at, trades, how]`. `how` is `fork` for a block that takes the place of the one before, and `missed` for one that the node
- * does not show: the ledger fetches it.
+ * Reads a line of blocks. `o` is an empty block, `/` an empty one that takes the place of the block before, and a letter a block with this trade.
+ * `A` has the slot of `a`. The node doesn't show the block at `missedAt`: the ledger fetches it.
  */
-const outcomesOf = ({ feed, blocks, endMs = 2_600, ...options }) => {
-  const scheduler = new VirtualTimeScheduler(undefined, endMs);
+const chainOf = (line, missedAt) => {
   const chain = [];
-  for (const [at, trades, how] of blocks) {
-    const before = chain.at(-1);
-    const [parent, height] = how === 'fork' ? [before.parent, before.height] : [before?.id, (before?.height ?? 0) + 1];
-    const kind = trades === '' ? 'event' : 'value';
-    const label = `${trades || 'empty'}${how === 'fork' ? ', fork' : ''}`;
-    chain.push({ at, id: chain.length, parent, height, trades, kind, label, isShown: how !== 'missed' });
-  }
-  const shown = chain.filter(({ isShown }) => isShown);
-  const ledger$ = sourceOf(
-    shown.map((block) => ({ at: block.at, value: block })),
-    scheduler,
-  ).pipe(
-    ledger({
-      id: ({ id }) => id,
-      parent: ({ parent }) => parent,
-      height: ({ height }) => height,
-      fetchParent: ({ parent }) => of(chain.find(({ id }) => id === parent)),
-      entries: ({ trades }) => [...trades].map((key) => ({ key, slot: key.toLowerCase() })),
-      scheduler,
-    }),
-  );
-  const messages = messagesOf(feed);
-  const outcomes = [];
-  sourceOf(messages, scheduler)
-    .pipe(
+  [...line].forEach((letter, slot) => {
+    if (letter === '-') return;
+    const isFork = letter === '/';
+    const [parent, height] = isFork
+      ? [chain.at(-1).parent, chain.at(-1).height]
+      : [chain.at(-1)?.id, (chain.at(-1)?.height ?? 0) + 1];
+    const isEmpty = isFork || letter === 'o';
+    const at = slot * unitMs;
+    chain.push({
+      ...{ at, id: chain.length, parent, height, trades: isEmpty ? [] : [letter], isShown: at !== missedAt },
+      ...{ kind: isEmpty ? 'event' : 'value', label: isFork ? 'empty, fork' : isEmpty ? 'empty' : letter },
+    });
+  });
+  return chain;
+};
+
+/** Runs a feed and the blocks of a chain. */
+const outcomesOf = (feed, blocks, missedAt) => {
+  const chain = chainOf(blocks, missedAt);
+  const shown = chain.filter(({ isShown }) => isShown).map((block) => ({ ...block, value: block }));
+  const settled = (source$, scheduler) => {
+    const ledger$ = sourceOf(shown, scheduler).pipe(
+      ledger({
+        id: ({ id }) => id,
+        parent: ({ parent }) => parent,
+        height: ({ height }) => height,
+        fetchParent: ({ parent }) => of(chain.find(({ id }) => id === parent)),
+        entries: ({ trades }) => trades.map((key) => ({ key, slot: key.toLowerCase() })),
+      }),
+    );
+    return source$.pipe(
       settle(ledger$, {
         ...{ key: (frame) => frame.text(), slot: (frame) => frame.text().toLowerCase(), keep: () => undefined },
-        ...{ withinMs: 1_000, graceMs: 300, rememberMs: 400, scheduler, ...options },
+        ...{ withinMs: 1_000, graceMs: 300, rememberMs: 400 },
       }),
       filter(({ type }) => type === 'outcome'),
-      tap((value) => outcomes.push({ at: scheduler.now(), label: labelOf(value), kind: 'window' })),
-    )
-    .subscribe();
-  scheduler.flush();
-  const rows = [
-    { name: 'feed', messages },
-    { name: 'ledger, a mark for each block', messages: shown.map(({ at, label, kind }) => ({ at, label, kind })) },
-    { name: 'settle(ledger$, { key, slot, withinMs: 1_000, graceMs: 300 })', messages: outcomes },
-  ];
-  return { end: endMs, rows };
+    );
+  };
+  const name = 'settle(ledger$, { key, slot, withinMs: 1_000, graceMs: 300 })';
+  const show = (outcome) => ({ label: labelOf(outcome), kind: 'window' });
+  const { end, rows } = runDiagram({ source: feed, pipelines: [{ name, apply: settled, show }], endMs: 2_600 });
+  const [source, outcomes] = rows;
+  const blockRow = { name: 'ledger, a mark for each block', messages: shown };
+  return { end, rows: [{ ...source, name: 'feed' }, blockRow, outcomes] };
 };
 
 const labelOf = ({ state, key, leadMs, by, because, late }) =>
@@ -63,84 +64,43 @@ const labelOf = ({ state, key, leadMs, by, because, late }) =>
     ...(late ? ['late'] : []),
   ].join(', ');
 
-const diagramOf = (title, settings) => ({ title, run: () => outcomesOf(settings) });
+const diagramOf = (title, ...run) => ({ title, run: () => outcomesOf(...run) });
 
 export const outcomeDiagrams = {
-  'outcome-confirmed': diagramOf('confirmed: the ledger has the trade', {
-    feed: 'O---a-------------b-------',
-    blocks: [
-      [0, ''],
-      [400, ''],
-      [800, 'a'],
-      [1_200, ''],
-      [1_600, 'b'],
-      [2_000, ''],
-      [2_400, ''],
-    ],
-  }),
-  'outcome-replaced': diagramOf('replaced: the ledger has another trade of the slot', {
-    feed: 'O---a---A-----------------',
-    blocks: [
-      [0, ''],
-      [400, ''],
-      [800, ''],
-      [1_200, 'A'],
-      [1_600, ''],
-      [2_000, ''],
-    ],
-  }),
-  'outcome-expired': diagramOf('expired: no block had the trade within its time', {
-    feed: 'O---a---------------------',
-    blocks: [
-      [0, ''],
-      [400, ''],
-      [800, ''],
-      [1_200, ''],
-      [1_600, ''],
-      [2_000, ''],
-    ],
-  }),
-  'outcome-reorged': diagramOf('reorged: another block takes the place of the one with the trade', {
-    feed: 'O---a---------------------',
-    blocks: [
-      [0, ''],
-      [400, ''],
-      [800, 'a'],
-      [1_400, '', 'fork'],
-      [2_000, 'a'],
-    ],
-  }),
-  'outcome-unseen': diagramOf('unseen: the ledger has a trade that the open feed did not show', {
-    feed: 'O-------------------------',
-    blocks: [
-      [0, ''],
-      [400, ''],
-      [800, 'a'],
-      [1_200, ''],
-      [1_600, ''],
-      [2_000, ''],
-    ],
-  }),
-  'outcome-unknown': diagramOf('unknown: the feed may have shown the trade, but was down', {
-    feed: 'O---a--X-----O------------',
-    blocks: [
-      [0, ''],
-      [400, ''],
-      [800, 'a'],
-      [1_200, 'b'],
-      [1_600, ''],
-      [2_000, ''],
-    ],
-  }),
-  'outcome-late': diagramOf('late: the node missed a block, and the ledger fetched it', {
-    feed: 'O---a---------------------',
-    blocks: [
-      [0, ''],
-      [400, ''],
-      [800, 'a', 'missed'],
-      [1_200, ''],
-      [1_600, ''],
-      [2_000, ''],
-    ],
-  }),
+  'outcome-confirmed': diagramOf(
+    'confirmed: the ledger has the trade',
+    'O---a-------------b-------',
+    'o---o---a---o---b---o---o-',
+  ),
+  'outcome-replaced': diagramOf(
+    'replaced: the ledger has another trade of the slot',
+    'O---a---A-----------------',
+    'o---o---o---A---o---o-----',
+  ),
+  'outcome-expired': diagramOf(
+    'expired: no block had the trade within its time',
+    'O---a---------------------',
+    'o---o---o---o---o---o-----',
+  ),
+  'outcome-reorged': diagramOf(
+    'reorged: another block takes the place of the one with the trade',
+    'O---a---------------------',
+    'o---o---a-----/-----a-----',
+  ),
+  'outcome-unseen': diagramOf(
+    'unseen: the ledger has a trade that the open feed did not show',
+    'O-------------------------',
+    'o---o---a---o---o---o-----',
+  ),
+  'outcome-unknown': diagramOf(
+    'unknown: the feed may have shown the trade, but was down',
+    'O---a--X-----O------------',
+    'o---o---a---b---o---o-----',
+  ),
+  'outcome-late': diagramOf(
+    'late: the node missed a block, and the ledger fetched it',
+    'O---a---------------------',
+    'o---o---a---o---o---o-----',
+    800,
+  ),
 };

@@ -71,13 +71,13 @@ export const sourceOf = (messages, scheduler) =>
   });
 
 /**
- * Runs one source through pipelines. Returns a row for the source and one for each pipeline, whose messages have the label and kind that
- * `show` returns for a value.
+ * Runs one source through pipelines. Returns a row for the source, unless its line is empty, and one for each pipeline, whose messages have the label
+ * and kind that `show` returns for a value. In the run, the timers of RxJS have its virtual time.
  *
  * `pipelines` are `{ name, apply, show, from, to, of }`: `apply(source$, scheduler)`, subscribed from `from` to `to` (in ms). With `of`, a row
  * subscribes to the stream of another row.
  */
-export const runDiagram = ({ source: line, payloads, sourceName = 'source', pipelines, endMs }) => {
+export const runDiagram = ({ source: line, payloads, pipelines, endMs }) => {
   const messages = messagesOf(line, payloads);
   const end = endMs ?? messages.at(-1).at + unitMs;
   const scheduler = new TestScheduler(() => true);
@@ -99,5 +99,5 @@ export const runDiagram = ({ source: line, payloads, sourceName = 'source', pipe
       else scheduler.schedule(follow, from);
     });
   });
-  return { end, rows: [{ name: sourceName, messages }, ...rows] };
+  return { end, rows: line === '' ? rows : [{ name: 'source', messages }, ...rows] };
 };

@@ -1,5 +1,5 @@
-// A plugin of markdown-it: a column without a heading gets one for screen readers, and a table of three or more columns with prose can stack its cells
-// on a phone. There each cell shows the heading of its column, and roles keep the table a table, because its elements are then blocks.
+// Plugins of markdown-it for phones, keyboards and screen readers.
+
 const heading = '<span class="visually-hidden">result</span>';
 
 /** A cell that is longer than this, in characters, makes a table too wide for a phone. Tables of figures scroll. */
@@ -8,6 +8,10 @@ const proseLength = 40;
 const roles = { table_open: 'table', tr_open: 'row', th_open: 'columnheader', td_open: 'cell' };
 const groups = { thead_open: 'rowgroup', tbody_open: 'rowgroup' };
 
+/**
+ * A column without a heading gets one for screen readers, and a table of three or more columns with prose can stack its cells on a phone. There
+ * each cell shows the heading of its column, and roles keep the table a table, because its elements are then blocks.
+ */
 export const tableHeaders = (markdown) => {
   // The rule of VitePress prints no other attribute.
   markdown.renderer.rules.table_open = (tokens, at, options, _env, self) => {
@@ -23,13 +27,9 @@ export const tableHeaders = (markdown) => {
       cell.children = [text];
     });
     tokens.forEach(({ type }, at) => {
-      if (type === 'table_open')
-        stack(
-          tokens.slice(
-            at,
-            tokens.findIndex((token, end) => end > at && token.type === 'table_close'),
-          ),
-        );
+      if (type !== 'table_open') return;
+      const end = tokens.findIndex((token, index) => index > at && token.type === 'table_close');
+      stack(tokens.slice(at, end));
     });
   });
 };
@@ -49,3 +49,15 @@ const stack = (table) => {
     column += 1;
   }
 };
+
+const isDrawing = (token) => token.type === 'image' && token.attrGet('src').endsWith('.svg');
+
+/** A drawing scrolls sideways on a phone, so the keyboard must reach it. */
+export const scrollingDiagrams = (markdown) =>
+  markdown.core.ruler.push('scrolling-diagrams', ({ tokens }) => {
+    tokens.forEach(({ type, children }, at) => {
+      if (type !== 'inline' || children.length !== 1 || !isDrawing(children[0])) return;
+      tokens[at - 1].attrSet('class', 'diagram');
+      tokens[at - 1].attrSet('tabindex', '0');
+    });
+  });
