@@ -7,8 +7,10 @@ import { createServerSentEventReader, eventsOf, readHello, type ServerSentEvent 
 import type { ResumePoint, StreamClock } from './resume-point.js';
 
 /**
- * Opens one connection to a relay, resumes at a point, and emits the events. Completes at the message `complete`. Errors
- * with a {@link ConnectionEnd}: the failure that this client detected, or that the relay sent in `connect-again`.
+ * Opens one connection to a relay, resumes at a point, and emits the events.
+ *
+ * Completes at the message `complete`. Errors with a {@link ConnectionEnd}: the failure that this client detected, or
+ * that the relay sent in `connect-again`.
  */
 export const relayConnection$ = (settings: RelayFeedSettings, point: ResumePoint): Observable<Received> =>
   defer(() => {
@@ -23,11 +25,15 @@ export const relayConnection$ = (settings: RelayFeedSettings, point: ResumePoint
       if (type === 'connect-again') throw facts.ofRelay(readFailure(JSON.parse(data.join('\n')), shiftMs));
       if (!facts.isOpen()) throw relayError({ code: 'invalid-relay' });
       const lines = type === '' ? data : [];
-      const next = (event: Received): void => {
-        facts.event(event);
-        point.passed(event);
-      };
-      return from(eventsOf(lines, shiftMs, point.ownAt)).pipe(tap({ next, complete: () => point.reached(id, lines) }));
+      return from(eventsOf(lines, shiftMs, point.ownAt)).pipe(
+        tap({
+          next: (event) => {
+            facts.event(event);
+            point.passed(event);
+          },
+          complete: () => point.reached(id, lines),
+        }),
+      );
     };
 
     return concat(
@@ -80,7 +86,9 @@ export const createConnectionFacts = (clock: Pick<StreamClock, 'now' | 'measure'
 
   return {
     isOpen: () => openedAt !== undefined,
-    bytes: () => void (lastBytesAt = now()),
+    bytes: () => {
+      lastBytesAt = now();
+    },
     /** @param relayAt - when the relay sent its first message: sets the clock */
     opened: (relayAt?: number) => {
       if (relayAt !== undefined) clock.measure(requestedAt, relayAt);

@@ -18,26 +18,35 @@ export interface ResumeStore {
 /** The options of `relayFeed$`. */
 export interface RelayFeedOptions {
   /**
-   * Headers of the request, such as your app's bearer token, or a function that returns them before each request. It
-   * may be async. @defaultValue none
+   * Headers of the request, such as your app's bearer token. Pass a function (it may be async) to renew a token: it's
+   * called before each request. @defaultValue none
    */
   readonly headers?: RequestHeaders | (() => RequestHeaders | Promise<RequestHeaders>) | undefined;
   /** Whether the request sends cookies, as in `fetch`. @defaultValue `'same-origin'` */
   readonly credentials?: 'omit' | 'same-origin' | 'include' | undefined;
   /** How long to wait for the relay's first message, in ms. @defaultValue 10 000 */
   readonly connectTimeoutMs?: number | undefined;
-  /** How long the relay, which sends a heartbeat every 15 s, may send no bytes, in ms. @defaultValue 45 000 */
+  /**
+   * How long the relay may send no bytes before this client closes the connection, in ms. Relays send a heartbeat every
+   * 15 s.
+   *
+   * @defaultValue 45 000
+   */
   readonly idleTimeoutMs?: number | undefined;
   /** Changes to the default reconnect policy. */
   readonly backoff?: BackoffOptions | undefined;
   /**
-   * How many stops of the feed in a row, without `opened` between them, make this Observable error instead of
-   * reconnecting with backoff: an integer, or `Infinity`. @defaultValue 5
+   * How many stops of the feed in a row make this Observable error: an integer, or `Infinity`. Until then the page
+   * reconnects, with backoff. `opened` restarts the count. @defaultValue 5
    */
   readonly maxFeedStops?: number | undefined;
   /** Returns the verdict for a failure, as in `tradeFeed$`. Called with the failure and the default verdict. */
   readonly classify?: ((failure: TradeFeedError, verdict: Verdict) => Verdict) | undefined;
-  /** Stores the id of the last message, so that a page resumes after a reload: `sessionStorage`. @defaultValue none */
+  /**
+   * Where the id of the last message is stored, so that a page resumes after a reload: `sessionStorage`.
+   *
+   * @defaultValue none: the id is lost with the subscription
+   */
   readonly resumeIn?: ResumeStore | undefined;
   /**
    * `'share'`: all tabs of this browser with the same `url` share one stream, which one of them receives. They must
@@ -75,12 +84,14 @@ export const requestHeaders = (fields: RequestHeaders): Headers => {
 const areHeaders = (value: unknown): boolean =>
   anObject.is(value) &&
   Object.values(value as RequestHeaders).every(isText) &&
-  tryCall(() => new Headers(value as RequestHeaders)) !== undefined;
-
-const headersOrFunction = (v: unknown) => aFunction.is(v) || areHeaders(v);
+  tryCall(() => requestHeaders(value as RequestHeaders)) !== undefined;
 
 export const relayFeedRules: Readonly<Record<keyof RelayFeedOptions, Rule>> = {
-  headers: { allowed: 'an object of texts or a function', isSecret: true, is: headersOrFunction },
+  headers: {
+    allowed: 'an object of texts or a function',
+    isSecret: true,
+    is: (v) => aFunction.is(v) || areHeaders(v),
+  },
   credentials: oneOf('omit', 'same-origin', 'include'),
   connectTimeoutMs: positiveMs,
   idleTimeoutMs: positiveMs,

@@ -14,17 +14,17 @@ import { type OwnEvent, ResumePoint } from './resume-point.js';
  *
  * Cold: each subscription is a client of the relay, which has one connection to the service for all of them. A frame's
  * `data` is a `Uint8Array`. First emits the events that describe the current state of the feed. When the connection to
- * the relay ends, reconnects with the backoff of `tradeFeed$` (at once when the browser is back online, or the page
- * becomes visible or returns from the back/forward cache) and resumes after the last event. A `gap` covers missing
- * frames; its code is `relay-behind`, with `missed` frames, if this client was too slow. Times come from the relay's
- * clock, corrected if it differs from this machine's by more than a second at the first connection. Setting this
- * machine's clock later doesn't move them.
+ * the relay ends, reconnects with the backoff of `tradeFeed$` and resumes after the last event; a `gap` covers frames
+ * that are missing. A `gap` with the code `relay-behind` and `missed` frames means that this client was too slow. Times
+ * come from the relay's clock, and are corrected if it differs from this machine's by more than a second at the first
+ * connection. Setting this machine's clock later doesn't move them.
  *
  * Completes when the relay's feed completes. Errors with a `TradeFeedError`: the stop of the feed itself
  * (`connection-replaced`, `invalid-api-key`, …) after `maxFeedStops` of them in a row, `relay-refused` (401, 403),
  * `invalid-relay` (no relay at that address), or `retries-exhausted`. Reconnects after `relay-unreachable`,
  * `relay-headers-failed`, `relay-full` (503, not before `Retry-After`), `relay-failed` (5xx, 408, 429), `relay-lost`,
- * `relay-stalled`, `invalid-relay-data`, `relay-closing` and `relay-session-ended`.
+ * `relay-stalled`, `invalid-relay-data`, `relay-closing` and `relay-session-ended`. It stops waiting early when the
+ * browser is back online, the page becomes visible, or the page returns from the back/forward cache.
  *
  * @typeParam T - the type of the values of an operator on the server (`select`): each arrives as a {@link
  *   RelayedValue}. Not checked at runtime. If you leave `T` out, the type of the events has no values.
@@ -62,7 +62,9 @@ const pageFeed$ = (settings: RelayFeedSettings, given?: ResumePoint): Observable
   defer(() => {
     const point = given ?? new ResumePoint(settings);
     return withEvents<Received>((deliver) => {
-      const emit = (event: OwnEvent): void => deliver(point.stamp(event));
+      const emit = (event: OwnEvent): void => {
+        deliver(point.stamp(event));
+      };
       const now = () => point.clock.now();
       const stop = (failure: unknown): void => {
         if (failure instanceof TradeFeedError) emit({ type: 'stopped', at: now(), failure });
@@ -83,8 +85,11 @@ const pageFeed$ = (settings: RelayFeedSettings, given?: ResumePoint): Observable
 const noStops = { stops: 0 } as ReturnType<typeof afterEnd>;
 
 /**
- * Counts the stops of the feed in a row since `opened`. Changes their verdict to `backoff` until there are
- * `maxFeedStops`: a relay that's being replaced, or whose account is briefly used elsewhere, stops all pages at once.
+ * Counts the stops of the feed in a row. Changes their verdict to `backoff` until there are `maxFeedStops`. `opened`
+ * restarts the count.
+ *
+ * A relay that's being replaced, or whose account is briefly used elsewhere, sends a stop to all pages at once. They
+ * retry instead of stopping.
  */
 export const afterEnd = (maxFeedStops: number, before: number, { failure, isOfFeed, hasOpened }: ConnectionEnd) => {
   const inRow = hasOpened ? 0 : before;
@@ -93,7 +98,10 @@ export const afterEnd = (maxFeedStops: number, before: number, { failure, isOfFe
   return { stops, failure: stops < maxFeedStops ? copyFailure(failure, { verdict: 'backoff' }) : failure };
 };
 
-/** Emits when a connection is likely to work again. Emits nothing where there's no page, for example in Node. */
+/**
+ * Emits when a connection is likely to work again: the browser is online, or the page becomes visible or returns from
+ * the back/forward cache. Emits nothing where there's no page, for example in Node.
+ */
 export const pageWakes$: Observable<Event> = defer(() =>
   pageGlobals.addEventListener === undefined
     ? EMPTY

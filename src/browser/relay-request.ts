@@ -1,5 +1,5 @@
-import { catchError, defer, mergeMap, switchMap, throwError, timeout } from 'rxjs';
-import type { Observable, ObservableInput } from 'rxjs';
+import { catchError, defer, mergeMap, type Observable, type ObservableInput, switchMap, throwError } from 'rxjs';
+import { timeout } from 'rxjs';
 import { fromFetch } from 'rxjs/fetch';
 import type { RelayFailureCode } from '../protocol/failures/meanings.js';
 import { relayError } from '../protocol/failures/trade-feed-error.js';
@@ -40,9 +40,8 @@ const bytesOf = (response: Response): ObservableInput<Uint8Array> => {
   const type = headers.get('content-type') ?? '';
   // A 503 may carry one message: why the relay has no feed.
   if ((ok || status === 503) && body !== null && type.startsWith('text/event-stream')) return body;
-  // Relays send seconds; anything else is ignored.
-  const retryAfterMs = Number(headers.get('retry-after')) * 1_000 || undefined;
-  const refusal = (code?: RelayFailureCode) => throwError(() => relayError({ status, code, retryAfterMs }));
+  const refusal = (code?: RelayFailureCode) =>
+    throwError(() => relayError({ status, code, retryAfterMs: waitMs(headers) }));
   const isShort = Number(headers.get('content-length') ?? Infinity) <= maxRefusalBytes;
   if (status === 503 && isShort && type.startsWith('application/json'))
     return defer(() => codeIn(response)).pipe(mergeMap(refusal));
@@ -62,3 +61,6 @@ const codeIn = async (response: Response): Promise<RelayFailureCode | undefined>
   const found = code ?? (Object(error) as { readonly code?: unknown }).code;
   return found === 'relay-authorize-timeout' ? found : undefined;
 };
+
+// Relays send seconds; anything else is ignored.
+const waitMs = (headers: Headers): number | undefined => Number(headers.get('retry-after')) * 1_000 || undefined;

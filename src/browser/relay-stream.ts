@@ -17,6 +17,8 @@ const maxLength = 2 ** 26;
 /**
  * Creates a reader for one stream of Server-Sent Events (HTML, 9.2.6). Call it with bytes, and it returns the events
  * they complete. Ignores comments, and an incomplete event at the end. Lines end with LF or CRLF.
+ *
+ * @throws RangeError, from the reader, for a message that is too long
  */
 export const createServerSentEventReader = (): ((bytes: Uint8Array) => readonly ServerSentEvent[]) => {
   const decoder = new TextDecoder();
@@ -51,10 +53,11 @@ export const readHello = (lines: readonly string[]): number => {
 };
 
 /**
- * Reads the events of a message. Throws for an invalid line: the relay then sends the message again.
+ * Reads the events of a message. If one line is unreadable there are none, and the relay sends the message again.
  *
  * @param ownAt - time of the last event that a page emitted before its first connection: the state of the relay's feed
  *   may be older. Frames keep the time of the service
+ * @throws for an invalid line
  */
 export const eventsOf = (lines: readonly string[], shiftMs: number, ownAt = -Infinity): readonly Received[] =>
   lines.flatMap((line) => {

@@ -67,10 +67,11 @@ const replicaMs = 10_000;
 const driftPerMs = 2_000;
 
 /**
- * Keeps the time of a stream. It starts with this machine's clock, but doesn't follow its corrections: windows would
- * stop for as long, or contain time that never passed. Time passes by the monotonic clock, which is never corrected. It
- * may stop while the machine sleeps, so after a pause the relay's clock decides, unless the other two agree that it's
- * the one that changed.
+ * Keeps the time of a stream. It starts with this machine's clock, which may be wrong and corrected later. The stream
+ * keeps its own time, so windows neither stop for as long as the correction nor contain time that never passed.
+ *
+ * Time passes by the monotonic clock, which is never corrected. It may stop while the machine sleeps, so after a pause
+ * the relay's clock decides, unless the other two agree that it's the one that changed.
  */
 export class StreamClock {
   /** How far the stream's times are ahead of the relay's clock, in ms. */
@@ -83,8 +84,8 @@ export class StreamClock {
   #known: readonly [monotonic: number, wall: number] | undefined;
 
   /**
-   * @param wall - this machine's clock, in epoch ms
-   * @param monotonic - a clock that is never set, in ms
+   * @param wall - returns the time of the clock of this machine, in epoch ms
+   * @param monotonic - returns the time of a clock that is never set, in ms
    */
   constructor(wall: () => number, monotonic: () => number) {
     this.#wall = wall;
@@ -103,7 +104,8 @@ export class StreamClock {
   }
 
   /**
-   * Compares the relay's clock with the stream's at a connection's first message, like NTP (RFC 5905, section 8).
+   * Compares the relay's clock with the time of the stream at a connection's first message, like NTP (RFC 5905, section
+   * 8).
    *
    * @param requestedAt - when the request was sent, by `now`
    * @param relayAt - when the answer was sent, by the clock of the relay
@@ -141,7 +143,8 @@ export class StreamClock {
     if (this.#known === undefined) return true;
     const elapsedMs = this.#monotonic() - this.#known[0];
     if (Math.abs(aheadMs) <= replicaMs + halfTripMs + elapsedMs / driftPerMs) return false;
-    // The monotonic clock never runs ahead. If it lags, this machine has slept, and its other clock wasn't set.
+    // The monotonic clock never runs ahead of real time. If it lags, this machine has slept, and its other clock wasn't
+    // set.
     return aheadMs < 0 || Math.abs(this.#wall() - this.#known[1] - elapsedMs) <= toleranceMs;
   }
 }

@@ -30,7 +30,10 @@ export interface FeedHealth {
   readonly newestFrameAt?: string;
   /** When live: the number of the connection, 1, 2, … */
   readonly connection?: number;
-  /** The code of the failure: of the feed, of the cluster's engine or of the relay, or of a first wait of 5 s. */
+  /**
+   * The code of the failure: when reconnecting or stopped, when the first connection takes longer than 5 s, when the
+   * cluster's engine refuses something, or when the relay can't admit pages.
+   */
   readonly code?: FailureCode;
   /** The reason and what to do, in fixed texts. Your server's log has the details. */
   readonly reason?: string;
@@ -50,11 +53,12 @@ export interface FeedHealth {
 export type TradeFeedHealthResult<Key extends string = string> = Readonly<Record<Key, FeedHealth>>;
 
 /**
- * Reports whether the feed is healthy, to `@nestjs/terminus` 11 and 12 or to code of yours. Opens no connection.
+ * Reports whether the feed is healthy, to `@nestjs/terminus` 11 and 12 or to code of yours.
  *
- * `up` while the feed is live, for the first `maxOutageMs` of an outage, and while nothing is subscribed. `down` before
- * the first connection opens, in a longer outage, and after a stop. With the module's `freshness` also `down` while an
- * open connection's newest frame is too old; otherwise a `reason` mentions a silence of 5 s.
+ * It's `up` while the feed is live, for the first `maxOutageMs` of an outage, and while nothing is subscribed. It's
+ * `down` before the first connection opens, in a longer outage, and once the feed has stopped. If you set the module's
+ * `freshness`, it's also `down` while an open connection's newest frame is too old; otherwise a `reason` mentions a
+ * silence of 5 s. The indicator opens no connection.
  *
  * @example
  * ```ts

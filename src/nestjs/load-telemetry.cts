@@ -1,6 +1,10 @@
-import type { MetricsAPI, TraceAPI } from '@opentelemetry/api';
+import type { metrics, trace } from '@opentelemetry/api';
 
-type TelemetryApi = { readonly metrics: Pick<MetricsAPI, 'getMeter'>; readonly trace: Pick<TraceAPI, 'getTracer'> };
+/** What the module uses of `@opentelemetry/api`. */
+interface TelemetryApi {
+  readonly metrics: Pick<typeof metrics, 'getMeter'>;
+  readonly trace: Pick<typeof trace, 'getTracer'>;
+}
 
 /**
  * Loads the optional package. This file is CommonJS because a constructor can't wait for `import()`, and

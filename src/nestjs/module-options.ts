@@ -3,7 +3,7 @@ import { type ClusterElectionOptions, resolveElectionOptions } from '../cluster/
 import { feedStats, type FeedStatsOptions } from '../operators/feed-stats.js';
 import { checkFreshness, type FreshnessOptions } from '../operators/freshness.js';
 import { shareFeed, type ShareFeedOptions } from '../operators/share-feed.js';
-import { feedOptionRules, resolveOptions, type TradeFeedOptions } from '../feed/options.js';
+import { feedOptionRules, resolveOptions, type Settings, type TradeFeedOptions } from '../feed/options.js';
 import type { Feed } from '../protocol/feed.js';
 import { feeds } from '../protocol/contract.js';
 import { aBoolean, aFunction, anObject, oneOf, type Rule, validated } from '../protocol/validate.js';
@@ -16,8 +16,11 @@ export interface TradeFeedModuleOptions extends TradeFeedOptions {
   readonly feed?: Feed | undefined;
   /**
    * When to open the connection: with the first subscriber, or as soon as the application has started (`'bootstrap'`),
-   * which also keeps it open when the last subscriber leaves. In a cluster, when this replica joins: from then on it can
-   * own the connection, and pages of other replicas can continue here.
+   * which also keeps it open when the last subscriber leaves.
+   *
+   * In a cluster, when this replica joins: from then on it can own the connection, and pages of other replicas can
+   * continue here.
+   *
    * @defaultValue `'first-subscriber'`; with `cluster`: `'bootstrap'`
    */
   readonly connect?: 'first-subscriber' | 'bootstrap' | undefined;
@@ -25,26 +28,38 @@ export interface TradeFeedModuleOptions extends TradeFeedOptions {
   readonly share?: ShareFeedOptions | undefined;
   /** How often `stats$` emits. */
   readonly stats?: FeedStatsOptions | undefined;
-  /** When the newest frame is too old: the feed then warns, and its health is `down`. @defaultValue none: not checked */
+  /**
+   * When the newest frame counts as too old: see `freshness`. The feed then logs a warning, and its health is `down`.
+   *
+   * @defaultValue none: the age of the frames is not checked
+   */
   readonly freshness?: FreshnessOptions | undefined;
   /**
-   * Whether to measure the feed, like `feedMetrics` of `rx-trade-feed/otel`, with the global meter and tracer of
-   * `@opentelemetry/api`, a package it needs. Start the SDK before the application. @defaultValue false
+   * Whether to measure the feed with the global meter and tracer of OpenTelemetry: see `feedMetrics` of
+   * `rx-trade-feed/otel`. Needs the package `@opentelemetry/api`. Start the SDK before the application.
+   *
+   * @defaultValue false
    */
   readonly telemetry?: boolean | undefined;
   /** The limits of the relay that serves browsers. */
   readonly relay?: RelayOptions | undefined;
   /**
-   * Gives all replicas of the application one connection: the options of `createFeedCluster`, with an `engine` and an
-   * `account`. @defaultValue none: each process opens its own connection
+   * Gives all replicas of the application one connection: pass the engine (import `memoryEngine`, `natsEngine` or
+   * `redisEngine`), the name of the account, and the options of `createFeedCluster`.
+   *
+   * @defaultValue none: each process opens its own connection
    */
   readonly cluster?: ClusterElectionOptions | undefined;
 }
 
-/** The options that the module needs before it calls `useFactory`: pass them next to it. It can't return them. */
+/**
+ * The options that the module needs before it calls `useFactory`. Pass them next to `useFactory`: the factory can't
+ * return them.
+ */
 export interface TradeFeedModuleExtras {
   /**
-   * The name of an additional feed, which needs a separate account, for `@InjectTradeFeed(name)`.
+   * The name of an additional feed, for `@InjectTradeFeed(name)`. Each feed of an application needs a separate account.
+   *
    * @defaultValue none: Nest injects the feed by its type, `TradeFeed`
    */
   readonly name?: string | undefined;
@@ -62,8 +77,13 @@ export type TradeFeedOptionsFactory = ConfigurableModuleOptionsFactory<
 export type TradeFeedAsyncOptions = ConfigurableModuleAsyncOptions<TradeFeedModuleOptions, 'createTradeFeedOptions'> &
   TradeFeedModuleExtras;
 
-/** Validates the options, and wraps the key. The address and the key may still be missing. */
-export const moduleSettings = (options: TradeFeedModuleOptions) => {
+/** The validated options, with a wrapped key. The address and the key may still be missing. */
+export interface ModuleSettings extends Omit<TradeFeedModuleOptions, keyof TradeFeedOptions> {
+  readonly feed: Feed;
+  readonly settings: Settings;
+}
+
+export const moduleSettings = (options: TradeFeedModuleOptions): ModuleSettings => {
   // Nest creates the module before it calls the factory, so a factory that returns these is too late.
   const { name, isGlobal } = Object(options) as TradeFeedModuleExtras;
   validated({ name, isGlobal }, { name: nextToFactory, isGlobal: nextToFactory });
@@ -75,7 +95,8 @@ export const moduleSettings = (options: TradeFeedModuleOptions) => {
   if (freshness) checkFreshness(freshness, 'freshness.');
   resolveRelayOptions(relay, 'relay.');
   if (cluster) resolveElectionOptions(cluster, 'cluster.');
-  return { feed, connect, share, stats, freshness, telemetry, relay, cluster, settings: resolveOptions(feedOptions) };
+  const moduleOptions = { feed, connect, share, stats, freshness, telemetry, relay, cluster };
+  return { ...moduleOptions, settings: resolveOptions(feedOptions) };
 };
 
 export const splitOptions = (options: TradeFeedModuleOptions & TradeFeedModuleExtras) => {

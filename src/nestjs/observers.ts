@@ -4,12 +4,12 @@ import { type ConnectionStatus, isSameStatus, statusOf, stoppedBy } from '../ope
 import type { Freshness } from '../operators/freshness.js';
 import { FeedWatch } from '../operators/items/feed-watch.js';
 import { logEvents } from '../operators/log-events.js';
-import { type FeedMetricsOptions, metricsOf } from '../otel/feed-metrics.js';
+import { metricsOf } from '../otel/feed-metrics.js';
+import type { ClusterOwner, RelayGate } from '../otel/index.js';
 import type { ClusterEvent, FeedEvent } from '../protocol/event.js';
 import { TradeFeedError } from '../protocol/failures/trade-feed-error.js';
 import type { Feed } from '../protocol/feed.js';
 import { snapshotSince } from '../protocol/feed-state.js';
-import { tryCall } from '../protocol/type-guards.js';
 import { invalidOption } from '../protocol/validate.js';
 import type { RelayActivity, RelayRefusal } from '../relay/index.js';
 import { refusals as answers } from '../relay/refusals.js';
@@ -94,15 +94,19 @@ export type FeedStatus = ConnectionStatus | Idle;
 
 export class FeedMemory {
   readonly status$ = new BehaviorSubject<FeedStatus>({ state: 'idle', since: Date.now() });
-  /** What the feed is waiting for, and for how long; `undefined` if nothing has subscribed. */
-  watch: FeedWatch | undefined;
+  #watch: FeedWatch | undefined;
   /** The time of the last frame, in epoch ms. */
   #newestAt = -Infinity;
 
+  /** What the feed is waiting for, and for how long; `undefined` if nothing has subscribed. */
+  get watch(): FeedWatch | undefined {
+    return this.#watch;
+  }
+
   /** Returns the events that describe the feed's current status. A new subscriber must receive them first. */
   get snapshot(): readonly FeedEvent[] {
-    if (this.watch === undefined) return [];
-    const { events, watermark } = this.watch.state;
+    if (this.#watch === undefined) return [];
+    const { events, watermark } = this.#watch.state;
     if (watermark === undefined) return snapshotSince(events, Date.now());
     // Only a feed in a worker emits watermarks, and the last frame may be newer.
     const since = Math.max(watermark, this.#newestAt);
@@ -114,7 +118,7 @@ export class FeedMemory {
     return (source) =>
       defer(() => {
         const watch = new FeedWatch();
-        this.watch = watch;
+        this.#watch = watch;
         this.#newestAt = -Infinity;
         // A replica of a cluster emits nothing before it follows an owner.
         if (this.status$.value.state === 'idle') this.status$.next({ state: 'connecting', since: Date.now() });
@@ -130,7 +134,7 @@ export class FeedMemory {
             error: (error: unknown) => this.status$.next(stoppedBy(error)),
             finalize: () => {
               watch.end();
-              this.watch = undefined;
+              this.#watch = undefined;
               if (this.status$.value.state !== 'stopped') this.status$.next({ state: 'idle', since: Date.now() });
             },
           }),
@@ -145,18 +149,24 @@ export class FeedMemory {
   }
 }
 
-type MeasuredFeed = Pick<FeedMetricsOptions, 'cluster' | 'relay'> & {
+interface MeasuredFeed {
   readonly feed: Feed;
-  readonly name?: string | undefined;
-};
+  readonly name: string | undefined;
+  readonly cluster?: ClusterOwner | undefined;
+  readonly relay?: RelayGate | undefined;
+}
 
 /** Measures with the global meter and tracer that the application registered when it started the SDK. */
 export const telemetry = (
   { feed, name, cluster, relay }: MeasuredFeed,
   load = loadTelemetry,
 ): MonoTypeOperatorFunction<FeedEvent | ClusterEvent> => {
-  const api = tryCall(load);
-  if (!api) throw invalidOption('telemetry', 'false, unless the package @opentelemetry/api is installed');
+  let api: ReturnType<typeof loadTelemetry>;
+  try {
+    api = load();
+  } catch {
+    throw invalidOption('telemetry', 'false, unless the package @opentelemetry/api is installed');
+  }
   const [meter, tracer] = [api.metrics.getMeter('rx-trade-feed'), api.trace.getTracer('rx-trade-feed')];
   const attributes = name === undefined ? {} : { 'trade_feed.name': name };
   return metricsOf({ meter, tracer, attributes, cluster, relay }, feed);

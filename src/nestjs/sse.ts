@@ -1,12 +1,24 @@
-import { BadRequestException, ForbiddenException, type MessageEvent, MethodNotAllowedException } from '@nestjs/common';
-import { ServiceUnavailableException } from '@nestjs/common';
+import {
+  BadRequestException,
+  ForbiddenException,
+  type MessageEvent,
+  MethodNotAllowedException,
+  ServiceUnavailableException,
+} from '@nestjs/common';
 import { EventEmitter } from 'node:events';
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
 import type { Writable } from 'node:stream';
 import { catchError, defer, finalize, fromEvent, NEVER, type Observable, takeUntil, tap, throwError } from 'rxjs';
 import { aFunction, checkRequired, oneOf, type Rule, validated } from '../protocol/validate.js';
-import { type AllowedOrigins, checkCors, closeConnectionAfter, destroyResponse } from '../relay/http.js';
-import { destroyWhenAborted, originsRule, waitForClose } from '../relay/http.js';
+import {
+  type AllowedOrigins,
+  checkCors,
+  closeConnectionAfter,
+  destroyResponse,
+  destroyWhenAborted,
+  originsRule,
+  waitForClose,
+} from '../relay/http.js';
 import { type Relay, RelayFullError, type RelayReceiver, type RelayResponse, type RelayTopic } from '../relay/index.js';
 import { connectionBusy, methodRefused, refusals, retryAfterOf } from '../relay/refusals.js';
 import { isClosing, isConnectAgain } from '../relay/relay-message.js';
@@ -14,24 +26,28 @@ import { isClosing, isConnectAgain } from '../relay/relay-message.js';
 /** The options of `TradeFeed.sse`. */
 export interface SseOptions {
   /**
-   * Who may read. `'guard'`: a guard of the route or of the application decides, which isn't checked. `'everybody'`: any
-   * client that reaches the route. There's no default.
+   * Which clients may read. `'guard'`: a guard of the route or of the application decides. `'everybody'`: any client
+   * that reaches the route may read. There's no default, and this option doesn't check whether there's a guard.
    */
   readonly authorize: 'guard' | 'everybody';
   /**
    * The id of the user that the guard accepted, for `relay.maxClientsPerUser` and `relay.disconnect(id)`.
+   *
    * @defaultValue none: the limit doesn't count this stream
    */
   readonly user?: string | number | undefined;
   /**
-   * An operator over the feed's events, whose output this browser receives instead. It runs once for all browsers with
-   * the same function, so create it once, as a constant: each new function is a new topic.
+   * An operator over the feed's events. This browser receives its output instead of every frame. It runs once for all
+   * browsers that use the same function, so create it once, as a constant: each new function is a new topic.
+   *
    * @defaultValue the complete feed
    */
   readonly select?: RelayTopic | undefined;
   /**
-   * Other origins whose pages may read, such as `https://app.example.com`, or `'*'` for every page. Enable CORS for them
-   * in Nest as well, which sends its headers. @defaultValue none: only the server's own origin
+   * Other origins whose pages may read, such as `https://app.example.com`, or `'*'` for every page. Enable CORS for
+   * them in Nest as well, because Nest sends the headers that permit a page to read the response.
+   *
+   * @defaultValue none: only the server's own origin
    */
   readonly allowOrigins?: AllowedOrigins | undefined;
 }
@@ -50,7 +66,7 @@ export const sseMessages = (
     checkRequest(request, allowOrigins, response);
     if (response) onResponse(response);
     const [lastEventId] = [request.headers['last-event-id']].flat();
-    return sseMessages$(relay, { lastEventId, user: user?.toString(), select }, response);
+    return sseMessages$(relay, { lastEventId, user: user === undefined ? user : String(user), select }, response);
   });
 };
 

@@ -1,14 +1,36 @@
 import { type DynamicModule, Module, type OnApplicationShutdown } from '@nestjs/common';
-import { AsyncSubject, filter, firstValueFrom, isObservable, map, type Observable, ReplaySubject, scan } from 'rxjs';
-import { switchMap, take } from 'rxjs';
+import {
+  AsyncSubject,
+  filter,
+  firstValueFrom,
+  isObservable,
+  map,
+  type Observable,
+  ReplaySubject,
+  scan,
+  startWith,
+  switchMap,
+  take,
+} from 'rxjs';
 import { callPlace } from '../feed/accounts.js';
 import type { Feed } from '../protocol/feed.js';
 import { anObject, invalidOption } from '../protocol/validate.js';
-import type { AccountOptions, Payload, ServiceEvent, ServiceSources, TradeFeedAccount } from '../testing/index.js';
-import type { TradeFeedService, TradeFeedServiceOptions } from '../testing/index.js';
+import type {
+  AccountOptions,
+  Payload,
+  ServiceEvent,
+  ServiceSources,
+  TradeFeedAccount,
+  TradeFeedService,
+  TradeFeedServiceOptions,
+} from '../testing/index.js';
 import { AppFeedsModule, feedProviders } from './trade-feed-module.js';
-import { splitOptions, wrappedOptions } from './module-options.js';
-import type { TradeFeedModuleExtras, TradeFeedModuleOptions } from './module-options.js';
+import {
+  splitOptions,
+  type TradeFeedModuleExtras,
+  type TradeFeedModuleOptions,
+  wrappedOptions,
+} from './module-options.js';
 
 /** The options of a {@link TradeFeedTestingModule}: for the module, the local service and its account. */
 export type TradeFeedTestingOptions = Omit<TradeFeedModuleOptions, 'baseUrl' | 'apiKey'> &
@@ -22,9 +44,10 @@ export type TradeFeedTestingOptions = Omit<TradeFeedModuleOptions, 'baseUrl' | '
 /**
  * Replaces `TradeFeedModule` in tests of your application: same providers, connected to a local service on 127.0.0.1.
  *
- * The service (see `rx-trade-feed/testing`) starts and stops with the application. The feed reconnects after 10 ms
- * unless you set `backoff`. If `compile()` rejects, there's nothing to clean up: before the feed is connected, the
- * service doesn't keep the process running.
+ * The service implements the complete contract (see `rx-trade-feed/testing`), and starts and stops with the
+ * application. Importing `rx-trade-feed/nestjs` doesn't load it; using this module does. The feed reconnects quickly:
+ * the first delay is 10 ms unless you set `backoff`. If `compile()` rejects, there's nothing to clean up, because the
+ * service doesn't keep the process running before the feed is connected.
  *
  * @example
  * ```ts
@@ -59,7 +82,7 @@ export class TradeFeedTestingModule {
       if (option in rest) throw invalidOption(option, 'left out: the local service provides it');
     const backoff = { initialDelayMs: 10, maxDelayMs: 100, ...rest.backoff };
     const { moduleOptions, extras } = splitOptions({ ...rest, backoff });
-    const { name, isGlobal: global = false } = extras;
+    const { name, isGlobal } = extras;
     const token = getTradeFeedTestingToken(name);
     const where = `TradeFeedTestingModule.forRoot at ${callPlace()}`;
     const { providers, exports } = feedProviders(optionsToken, { name, where }, [
@@ -71,6 +94,7 @@ export class TradeFeedTestingModule {
           wrappedOptions({ ...moduleOptions, baseUrl, apiKey: account.createApiKey() }),
       },
     ]);
+    const global = isGlobal === true;
     return { module: this, global, providers, exports: [...exports, token] };
   }
 }
@@ -100,7 +124,10 @@ const start = async (
 };
 
 /** Delays a service's sources until a client connects: their timers would keep the process running. */
-const withSourcesFrom = (begin$: Observable<unknown>, options: TradeFeedServiceOptions = {}) => {
+const withSourcesFrom = (
+  begin$: Observable<unknown>,
+  options: TradeFeedServiceOptions = {},
+): TradeFeedServiceOptions => {
   const { sources } = options;
   if (!anObject.is(sources)) return options;
   const delayed = (source: unknown) => (isObservable(source) ? begin$.pipe(switchMap(() => source)) : source);
@@ -128,8 +155,8 @@ export class TradeFeedTesting implements OnApplicationShutdown {
     this.#feed = feed;
     service.events$
       .pipe(
-        filter((event) => 'account' in event && event.account === account.id),
-        scan((open, { type }) => open + (changes[type] ?? 0), 0),
+        scan((open, event) => open + changeBy(event, account.id), 0),
+        startWith(0),
         map((open) => open > 0),
       )
       .subscribe(this.#open$);
@@ -160,8 +187,7 @@ export class TradeFeedTesting implements OnApplicationShutdown {
 export const getTradeFeedTestingToken = (name?: string): string | typeof TradeFeedTesting =>
   name === undefined ? TradeFeedTesting : `TradeFeedTesting:${name}`;
 
-// How an event changes the number of open connections. An account may have two for a moment.
-const changes: Readonly<Partial<Record<ServiceEvent['type'], number>>> = {
-  'handshake-accepted': 1,
-  'connection-closed': -1,
+const changeBy = (event: ServiceEvent, account: string): number => {
+  if (event.type === 'handshake-accepted') return event.account === account ? 1 : 0;
+  return event.type === 'connection-closed' && event.account === account ? -1 : 0;
 };

@@ -1,11 +1,23 @@
-import { ConfigurableModuleBuilder, Inject, Module } from '@nestjs/common';
-import type { DynamicModule, InjectionToken, Provider } from '@nestjs/common';
+import {
+  ConfigurableModuleBuilder,
+  type DynamicModule,
+  Inject,
+  type InjectionToken,
+  Module,
+  type Provider,
+} from '@nestjs/common';
 import { randomUUID } from 'node:crypto';
 import { callPlace } from '../feed/accounts.js';
 import { invalidOption } from '../protocol/validate.js';
 import { TradeFeedHealthIndicator } from './health-indicator.js';
-import { checkAsyncOptions, splitOptions, wrappedOptions } from './module-options.js';
-import type { TradeFeedAsyncOptions, TradeFeedModuleExtras, TradeFeedModuleOptions } from './module-options.js';
+import {
+  checkAsyncOptions,
+  splitOptions,
+  type TradeFeedAsyncOptions,
+  type TradeFeedModuleExtras,
+  type TradeFeedModuleOptions,
+  wrappedOptions,
+} from './module-options.js';
 import { TradeFeed } from './trade-feed.js';
 
 const optionsToken = 'TRADE_FEED_OPTIONS';
@@ -20,7 +32,8 @@ const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<TradeFeedModul
 /**
  * Provides a `TradeFeed` and a `TradeFeedHealthIndicator` to an application of NestJS 11 or 12.
  *
- * Import it once for each account: each module opens a connection, and an account gets one (contract, section 3.2).
+ * Import it once for each account: each module opens a connection, and an account gets only one (contract, section
+ * 3.2). Set `isGlobal` if every module of the application should be able to inject the feed.
  *
  * @example
  * ```ts
@@ -34,7 +47,8 @@ const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<TradeFeedModul
  */
 export class TradeFeedModule extends ConfigurableModuleClass {
   /**
-   * Creates the module. It reads an address or a key that's missing from the environment when the application starts.
+   * Creates the module from options. If they lack the address or the key, it reads the environment when the application
+   * starts.
    *
    * @param options - see {@link TradeFeedModuleOptions} and {@link TradeFeedModuleExtras}
    * @throws TradeFeedError with code `invalid-options`, from the call itself
@@ -92,9 +106,13 @@ interface FeedPlace {
 }
 
 /** Adds the feed and its health indicator to a module's other providers, which include its options. */
-export const feedProviders = (optionsToken: InjectionToken, place: FeedPlace, others: readonly Provider[]) => {
-  const { name, where } = place;
+export const feedProviders = (
+  optionsToken: InjectionToken,
+  { name, where }: FeedPlace,
+  others: readonly Provider[],
+): Required<Pick<DynamicModule, 'providers' | 'exports'>> => {
   const token = getTradeFeedToken(name);
+  const place: FeedPlace = { name, where };
   const providers: Provider[] = [
     ...others,
     // Under `moduleIdGeneratorAlgorithm: 'deep-hash'`, Nest treats equal definitions as one module.
@@ -173,7 +191,8 @@ export const getTradeFeedToken = (name?: string): string | typeof TradeFeed =>
   name === undefined ? TradeFeed : `TradeFeed:${name}`;
 
 /**
- * Injects a feed into a constructor parameter or a property. Nest injects the one without a name by its type as well.
+ * Injects a feed with a name into a constructor parameter or a property. The feed without a name needs no decorator:
+ * Nest injects it by its type.
  *
  * @param name - the `name` of the module @defaultValue none: the feed without a name
  * @example

@@ -1,8 +1,30 @@
 import type { BeforeApplicationShutdown, MessageEvent, OnApplicationBootstrap } from '@nestjs/common';
 import type { Writable } from 'node:stream';
-import { AsyncSubject, catchError, connect, defer, distinctUntilChanged, EMPTY, filter, finalize } from 'rxjs';
-import { identity, ignoreElements, map, merge, type MonoTypeOperatorFunction, NEVER, noop, Observable } from 'rxjs';
-import { pipe, ReplaySubject, share, switchMap, takeUntil, takeWhile, tap, throwError } from 'rxjs';
+import {
+  AsyncSubject,
+  catchError,
+  connect,
+  defer,
+  distinctUntilChanged,
+  EMPTY,
+  filter,
+  finalize,
+  identity,
+  ignoreElements,
+  map,
+  merge,
+  type MonoTypeOperatorFunction,
+  NEVER,
+  noop,
+  Observable,
+  ReplaySubject,
+  share,
+  switchMap,
+  takeUntil,
+  takeWhile,
+  tap,
+  throwError,
+} from 'rxjs';
 import { clusterOf, type FeedCluster } from '../cluster/feed-cluster.js';
 import { callPlace, useAccount } from '../feed/accounts.js';
 import { resolveTicketOptions } from '../feed/options.js';
@@ -45,15 +67,21 @@ import { sseMessages, type SseOptions, type SseRequest } from './sse.js';
  * ```
  */
 export class TradeFeed implements OnApplicationBootstrap, BeforeApplicationShutdown {
-  /** Emits frames and lifecycle events. Errors when the feed stops: subscribing again restarts it with a new ticket. */
+  /**
+   * Emits frames and lifecycle events, in order. Errors with the failure that stopped the feed. Subscribing after that
+   * restarts the feed with a new ticket.
+   */
   readonly events$: Observable<FeedEvent>;
   /** Emits frames. Errors and restarts like `events$`. */
   readonly frames$: Observable<Frame>;
-  /** Emits the current status, then each change. Opens the connection, but restarts nothing. Never errors. */
+  /**
+   * Emits the current status first, then each change. Subscribing opens the connection, but doesn't restart a feed that
+   * has stopped. Never errors: `stopped` is a status.
+   */
   readonly status$: Observable<FeedStatus>;
   /**
-   * Emits the figures of each period, and totals since the first subscriber; later ones get the latest figures at once.
-   * Errors when the feed stops. Subscribing restarts nothing.
+   * Emits the figures of each period, and totals since the first subscriber. Later subscribers get the latest figures
+   * at once. Errors with the failure that stopped the feed; subscribing doesn't restart it.
    */
   readonly stats$: Observable<FeedStats>;
   /** Forwards the feed to browsers. Controllers call {@link TradeFeed.sse} instead. */
@@ -64,7 +92,7 @@ export class TradeFeed implements OnApplicationBootstrap, BeforeApplicationShutd
   readonly #log: FeedLog;
   readonly #memory = new FeedMemory();
   readonly #closed$ = new AsyncSubject<void>();
-  /** What a shutdown waits for. */
+  /** What a shutdown waits for: connections that are still closing, and responses to browsers that aren't complete. */
   readonly #closing = new Set<Promise<void>>();
   readonly #responses = new Set<Writable>();
   readonly #atBootstrap: boolean;
@@ -72,9 +100,10 @@ export class TradeFeed implements OnApplicationBootstrap, BeforeApplicationShutd
   #freshness: Freshness | undefined;
 
   /**
-   * @param options - the options of the module. The environment has the address and the key that they lack
+   * @param options - the options of the module
    * @param name - the name of the feed in the log
-   * @throws TradeFeedError with code `invalid-options`
+   * @throws TradeFeedError with code `invalid-options`, for example when neither the options nor the environment have
+   *   an address and a key
    */
   constructor(options: TradeFeedModuleOptions, name?: string);
   /** @internal `where`: where the program created the feed, for the log. */
@@ -135,7 +164,10 @@ export class TradeFeed implements OnApplicationBootstrap, BeforeApplicationShutd
     return this.#memory.status$.value;
   }
 
-  /** Whether the newest frame is too old. `undefined` while all came in time, and without `freshness` or subscriber. */
+  /**
+   * Returns whether the newest frame is too old, as of the last change; `undefined` while frames arrive in time, while
+   * nothing has subscribed, or if `freshness` isn't set.
+   */
   get freshness(): Freshness | undefined {
     return this.#freshness;
   }
@@ -146,9 +178,12 @@ export class TradeFeed implements OnApplicationBootstrap, BeforeApplicationShutd
   }
 
   /**
-   * Restarts a feed that has stopped, with a new ticket, and keeps it subscribed until it's open. Otherwise does nothing.
-   * A person should decide: after `connection-replaced` it kicks out the other client. In a cluster it also allows the
-   * other replicas to connect again, but each of them that has stopped needs its own restart.
+   * Restarts a feed that has stopped, with a new ticket, for later subscribers and browsers. Keeps the feed subscribed
+   * until it's open. Does nothing unless the feed has stopped. A person should decide: after `connection-replaced` it
+   * kicks out the other client.
+   *
+   * In a cluster it also allows the other replicas to connect again, but each of them that has stopped needs its own
+   * restart.
    */
   restart(): void {
     if (this.status.state !== 'stopped') return;
@@ -160,13 +195,14 @@ export class TradeFeed implements OnApplicationBootstrap, BeforeApplicationShutd
   }
 
   /**
-   * Returns the stream for one browser: return it from a handler of `@Sse()`, and read it with `relayFeed$` of
-   * `rx-trade-feed/browser`, or with an `EventSource`. A browser that reconnects resumes after its last message. One
-   * that doesn't read doesn't hold up the others.
+   * Returns the stream for one browser: return it from a handler of `@Sse()`. The page reads it with `relayFeed$` of
+   * `rx-trade-feed/browser`, or with an `EventSource`. A browser that reconnects resumes after its last message. A
+   * browser that doesn't read doesn't hold up the others.
    *
-   * Protect the route with a guard. Answers 500 if `authorize` is missing, 403 to a page of another origin that
-   * `allowOrigins` doesn't name, 405 to `HEAD`, 503 with `Retry-After` at a limit of the option `relay`, and 400 to a
-   * pipelined request.
+   * Protect the route with a guard: if `authorize` is missing, the answer is 500. A page of another origin gets 403
+   * unless `allowOrigins` names it, and `HEAD` gets 405. When `relay.maxClients` is reached, or
+   * `relay.maxClientsPerUser` for this `user`, the answer is 503 with `Retry-After`. A pipelined request, sent before
+   * the previous response on its connection was complete, gets 400.
    *
    * @param request - the request that `@Req()` injects, on Express and on Fastify
    * @param options - see {@link SseOptions}
@@ -191,7 +227,9 @@ export class TradeFeed implements OnApplicationBootstrap, BeforeApplicationShutd
     return sseMessages(this.relay, request, options, (response) => this.#addResponse(response));
   }
 
-  /** Opens the connection if `connect` is `'bootstrap'`. Warns if two feeds share an account. Nest calls it. */
+  /**
+   * Opens the connection if `connect` is `'bootstrap'`, and warns if another feed uses the same account. Nest calls it.
+   */
   onApplicationBootstrap(): void {
     this.#closed$.subscribe(this.#useAccount());
     // The log and the status report it if the feed stops.
@@ -201,12 +239,14 @@ export class TradeFeed implements OnApplicationBootstrap, BeforeApplicationShutd
   }
 
   /**
-   * Ends the responses to browsers with the message `connect-again`, and closes all connections, within a second, or
-   * three for a worker. A cluster first hands the connection over, within `cluster.handOverMs`. Nest calls it after
-   * `onModuleDestroy`, and before it waits for open responses.
+   * Closes the connection, ends the responses to browsers with the message `connect-again`, and closes their
+   * connections. Waits until all are closed: about a second at most, or three seconds for a worker. Nest calls it after
+   * `onModuleDestroy` of the application's services, and before it waits for open responses. In a cluster it first
+   * hands the connection over to another replica, which takes at most `cluster.handOverMs`.
    */
   async beforeApplicationShutdown(): Promise<void> {
-    // Closes the relay first: browsers must reconnect rather than see the feed end.
+    // Closes the relay first: browsers must reconnect, to another replica or after the restart, rather than see the
+    // feed end.
     this.relay.close();
     await this.cluster?.handOver();
     this.#closed$.next();
@@ -223,10 +263,12 @@ export class TradeFeed implements OnApplicationBootstrap, BeforeApplicationShutd
 
   // Lets pages of other replicas continue here. A restart gives the relay a new log.
   #holdLog(): void {
-    this.#memory.status$
+    const isActive$ = this.#memory.status$.pipe(
+      map(({ state }) => state !== 'stopped'),
+      distinctUntilChanged(),
+    );
+    isActive$
       .pipe(
-        map(({ state }) => state !== 'stopped'),
-        distinctUntilChanged(),
         switchMap((isActive) => (isActive ? new Observable(() => this.relay.hold()) : NEVER)),
         takeUntil(this.#closed$),
       )
@@ -238,17 +280,22 @@ export class TradeFeed implements OnApplicationBootstrap, BeforeApplicationShutd
       this.#freshness = state;
       this.#log.freshness(state);
     };
-    // The events report the same error.
-    const tracked = pipe(
-      freshnessOf(options),
-      tap(set),
-      ignoreElements(),
-      catchError(() => EMPTY),
-    );
-    return pipe(
-      connect((events$: Observable<FeedEvent>) => merge(events$.pipe(tracked), events$)),
-      finalize(() => (this.#freshness = undefined)),
-    );
+    return (source) =>
+      source.pipe(
+        // The events report the same error.
+        connect((events$) =>
+          merge(
+            events$.pipe(
+              freshnessOf(options),
+              tap(set),
+              ignoreElements(),
+              catchError(() => EMPTY),
+            ),
+            events$,
+          ),
+        ),
+        finalize(() => (this.#freshness = undefined)),
+      );
   }
 
   /** Subscribes unless the feed has stopped, so it never restarts one. */

@@ -101,9 +101,11 @@ export const metricsOf = (
         if (named !== undefined && 'feed' in named) nameFeed(named.feed);
         measured.next(value);
       };
-      const error = (thrown: unknown): void => measured.error(thrown);
-      drops.add(() => measured.end());
-      return source.pipe(tap<E>({ next, error, finalize: () => drops.unsubscribe() }));
+      const finalize = (): void => {
+        measured.end();
+        drops.unsubscribe();
+      };
+      return source.pipe(tap<E>({ next, error: (thrown: unknown) => measured.error(thrown), finalize }));
     });
 };
 

@@ -21,15 +21,12 @@ export class FeedFigures {
   /** @param feed - its name; `undefined` until the source names it */
   constructor(feed: string | undefined, attributes: Attributes) {
     const name = feed !== undefined && { 'messaging.destination.name': feed };
-    this.attributes = {
-      'messaging.system': 'trade_feed',
-      'messaging.operation.name': 'receive',
-      ...name,
-      ...attributes,
-    };
+    const fixed = { 'messaging.system': 'trade_feed', 'messaging.operation.name': 'receive' };
+    this.attributes = { ...fixed, ...name, ...attributes };
   }
 }
 
+/** The current state of one subscription. */
 export interface FollowedFeed {
   readonly state: ConnectionStatus['state'] | undefined;
   /** The code of the failure; `undefined` while a connection is open. */
@@ -54,10 +51,14 @@ export interface ClusterOwner {
 
 /** What the metrics read of a relay: whether it can admit clients. */
 export interface RelayGate {
-  /** Returns the current status. `refused` is why it can't; `undefined` if it can. */
-  status(): { readonly refused?: { readonly code: string } | undefined };
+  /** Returns the current status. */
+  status(): {
+    /** Why it can't; `undefined` if it can. */
+    readonly refused?: { readonly code: string } | undefined;
+  };
 }
 
+/** What the metrics read in addition to the feed. */
 interface Parts {
   readonly cluster?: ClusterOwner | undefined;
   readonly relay?: RelayGate | undefined;
@@ -103,7 +104,8 @@ const observed = Object.entries({
     '{feed}',
     'Feeds in each state: connecting, live, reconnecting, stopped.',
     ({ subscriptions }) => {
-      const count = (state: string) => [...subscriptions].filter((each) => each.state === state).length;
+      const states = [...subscriptions].map(({ state }) => state);
+      const count = (state: string) => states.filter((each) => each === state).length;
       const all = ['connecting', 'live', 'reconnecting', 'stopped'];
       return all.map((state) => [count(state), { 'trade_feed.state': state }]);
     },
@@ -143,6 +145,7 @@ const observed = Object.entries({
 /** The instruments that events call, rather than the meter. */
 export type Instruments = ReturnType<typeof createInstruments>;
 
+/** @param figures - returns the figures of all feeds */
 export const createInstruments = (meter: Meter, figures: () => Iterable<FeedFigures>, parts: Parts) => {
   const created = observed.map(([name, { create, read }]) => ({ instrument: create(meter, name), read }));
   meter.addBatchObservableCallback(

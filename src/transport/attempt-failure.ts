@@ -48,7 +48,10 @@ export const tlsReason = (error: unknown, { message }: Error): string | undefine
   return /:error:[0-9A-F]+:SSL routines:[^:]*:([^:]+):/.exec(message)?.[1];
 };
 
-/** Returns an error that's safe to show. Parsers quote bytes, perhaps a ticket, and an agent may reject with anything. */
+/**
+ * Returns an error that's safe to show. Parsers quote bytes they can't parse, perhaps a ticket, and a dispatcher or
+ * agent may reject with anything.
+ */
 export const safeCause = (error: unknown, redact: (text: string) => string): Error => {
   const first = firstOf(error);
   const { message, stack, code } = fieldsOf(first);

@@ -79,7 +79,10 @@ export const resumingConnect = (tls: TlsOptions | undefined): ConnectWith => {
   };
 };
 
-/** Gives what a user's `checkServerIdentity` returns or throws the code of Node's check. A throw would end the process. */
+/**
+ * Gives what a user's `checkServerIdentity` returns or throws the code of Node's own check. An exception would end the
+ * process.
+ */
 export const withIdentityCheck = (tls: TlsOptions | undefined): TlsOptions => {
   const check = tls?.checkServerIdentity;
   if (check === undefined) return { ...tls };

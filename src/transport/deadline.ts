@@ -1,5 +1,14 @@
-import { defer, delayWhen, filter, map, NEVER, Observable, raceWith, repeat } from 'rxjs';
-import type { MonoTypeOperatorFunction } from 'rxjs';
+import {
+  defer,
+  delayWhen,
+  filter,
+  map,
+  type MonoTypeOperatorFunction,
+  NEVER,
+  Observable,
+  raceWith,
+  repeat,
+} from 'rxjs';
 import { switchMap, take, tap, throwError, timer } from 'rxjs';
 import { clampMs } from '../protocol/validate.js';
 
@@ -8,7 +17,10 @@ import { clampMs } from '../protocol/validate.js';
  * a timer could end the attempt although its data has already arrived.
  */
 const socketsRead$ = new Observable<void>((subscriber) => {
-  const immediate = setImmediate(() => subscriber.next());
+  const immediate = setImmediate(() => {
+    subscriber.next();
+    subscriber.complete();
+  });
   return () => clearImmediate(immediate);
 });
 

@@ -103,7 +103,9 @@ const LEAST_FREE_BYTES = 128 * 1024;
  * reads ends up in one piece. If it needs more than half of the buffer, the buffer grows.
  */
 export class ReadBuffer {
-  /** Handles the unconsumed bytes after a read, whose memory is reused then. Returns how many it consumed. */
+  /**
+   * Handles the unconsumed bytes after a read and returns how many it consumed. Their memory is reused when it returns.
+   */
   onBytes: (bytes: Buffer) => number;
 
   /** The socket's option `onread`. */

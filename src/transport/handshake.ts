@@ -64,10 +64,11 @@ export const handshake$ = (
       .on('unexpected-response', (_request, { statusCode: status, headers }: IncomingMessage) =>
         fail({ status, retryAfterMs: retryAfterMs(headers['retry-after'], headers.date) }),
       )
-      .on('error', (error) => {
-        if (upgraded) fail({ status: 101, detail: error.message });
-        else fail(networkFailure('handshake', error, redactorOf(ticket)));
-      })
+      .on('error', (error) =>
+        fail(
+          upgraded ? { status: 101, detail: error.message } : networkFailure('handshake', error, redactorOf(ticket)),
+        ),
+      )
       .on('open', () => subscriber.next({ webSocket, socket: (upgraded as IncomingMessage).socket, leave }));
   }).pipe(deadline(Math.min(leftMs, handshakeTimeoutMs), late));
 };
@@ -76,20 +77,18 @@ export const handshake$ = (
  * Limits of `ws` that aren't options of this library. A healthy connection can exceed the defaults of `ws`: 60 pings
  * may arrive while the event loop is blocked, and a large frame may have many fragments.
  */
-const limitsFor = (maxFrameBytes: number) => {
-  // Each piece costs about 128 bytes of memory, so together they cost no more than the largest frame, or 4 MiB if
-  // that's more.
-  const maxPieces = Math.max(32 * 1024, Math.floor(maxFrameBytes / 128));
-  return {
-    maxPayload: maxFrameBytes,
-    maxFragments: maxPieces,
-    maxBufferedChunks: maxPieces,
-    /** How many pongs may be queued. 64 KiB contain at most 32 768 pings. */
-    maxPendingAutoPongs: 100_000,
-    /** How long the closing handshake may take, in ms, before the socket is destroyed. */
-    closeTimeout: 1_000,
-  };
+const limits = {
+  /** How long the closing handshake may take, in ms, before the socket is destroyed. */
+  closeTimeout: 1_000,
+  /** How many pongs may be queued. 64 KiB contain at most 32 768 pings. */
+  maxPendingAutoPongs: 100_000,
 };
+
+/**
+ * Limits the fragments of a frame and the chunks of a fragment. Each costs about 128 bytes of memory, so together they
+ * cost no more than the largest frame, or 4 MiB if that's more.
+ */
+const maxPieces = (maxFrameBytes: number): number => Math.max(32 * 1024, Math.floor(maxFrameBytes / 128));
 
 const connect = (
   client: WebSocketClient,
@@ -106,7 +105,10 @@ const connect = (
       createConnection: () => new FrameSocket(connectStream(new URL(ticket.wss_url))),
       followRedirects: false,
       perMessageDeflate: false,
-      ...limitsFor(maxFrameBytes),
+      maxPayload: maxFrameBytes,
+      maxFragments: maxPieces(maxFrameBytes),
+      maxBufferedChunks: maxPieces(maxFrameBytes),
+      ...limits,
       // Not set in `headers`: they're passed to the agent, and Node's debug log prints the agent's options.
       finishRequest: (request) => {
         request.setHeader('authorization', `Bearer ${ticket.ticket.reveal()}`);

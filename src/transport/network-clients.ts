@@ -6,8 +6,8 @@ import { workerMeanings } from '../protocol/failures/classify.js';
 export type HttpClient = typeof undici;
 export type WebSocketClient = typeof ws;
 
-// These packages take longer to load than RxJS, and many programs never open a connection: they replay or relay. So
-// each is loaded when the first connection needs it.
+// These packages take longer to load than RxJS, and many programs that import this one never open a connection: they
+// record, replay or relay. So each is loaded when the first connection needs it.
 
 /** Loads `ws` as well, so the handshake doesn't wait for it. Rejects with `receiver-failed` if a package is missing. */
 export const loadHttpClient = async (settings: ClassifyOption = {}): Promise<HttpClient> => {

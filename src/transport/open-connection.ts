@@ -34,7 +34,8 @@ const NO_STATUS = 1005;
  * `TradeFeedError` gets the verdict `stop`. Never retries, never sends a message. Unsubscribing closes the connection,
  * and aborts a closing handshake that takes longer than 1 s.
  *
- * @param options - uses `handshakeTimeoutMs`, `idleTimeoutMs`, `maxFrameBytes`, `tls`, `agent` and `classify`
+ * @param options - see {@link TradeFeedOptions}; `handshakeTimeoutMs`, `idleTimeoutMs`, `maxFrameBytes`, `tls`,
+ *   `agent` and `classify` are used
  * @param onOpen - called when a connection opens, before its first frame; returns the number of the connection.
  * @defaultValue every connection is number 1
  * @throws TradeFeedError with code `invalid-options`, from the call itself

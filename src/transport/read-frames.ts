@@ -9,7 +9,9 @@ export interface FrameHandler {
   readonly maxFrameBytes: number;
   /** Called for each read, before the frames in it. */
   read(): void;
-  /** Called for each complete data frame. Its payload is in `bytes` from `start` to `end`, until `readEnd`. */
+  /**
+   * Called for each complete data frame. Its payload is in `bytes` from `start` to `end`, until `readEnd` is called.
+   */
   frame(bytes: Buffer, start: number, end: number, kind: PayloadKind): void;
   /** Called at the end of each read, before its memory is reused. */
   readEnd(): void;
@@ -17,7 +19,10 @@ export interface FrameHandler {
   close(payload: Buffer): void;
 }
 
-/** Size limit of a piece for `ws`. After 16 KiB or more (Node 20), it pauses and doesn't read the rest in the call. */
+/**
+ * Size limit of a piece for `ws`. After a piece of 16 KiB or more (Node 20), `ws` pauses and doesn't read the rest
+ * within the call.
+ */
 const PIECE_BYTES = 8 * 1024;
 
 /**

@@ -30,7 +30,8 @@ const DRAIN_MS = 1_000;
  * `untrusted-certificate`, `api-key-unavailable`, `invalid-ticket`, `invalid-options`. Never retries, never follows a
  * redirect. Unsubscribing ends the request and its socket.
  *
- * @param options - uses `baseUrl`, `apiKey`, `ticketTimeoutMs`, `tls`, `dispatcher` and `classify`
+ * @param options - see {@link TradeFeedOptions}; `baseUrl`, `apiKey`, `ticketTimeoutMs`, `tls`, `dispatcher` and
+ *   `classify` are used
  * @throws TradeFeedError with code `invalid-options`, from the call itself
  * @example
  * ```ts
@@ -120,8 +121,12 @@ const sentOver$ = (post: Post, sockets: AttemptSockets): Observable<Answer> => {
 };
 
 /** Calls `release` at the end. `isComplete`: a 200 response was read completely. */
-const sent$ = ({ client, ...post }: Post, dispatcher: Dispatcher, release: (isComplete: boolean) => void) =>
-  new Observable<Answer>((subscriber) => {
+const sent$ = (
+  { client, ...post }: Post,
+  dispatcher: Dispatcher,
+  release: (isComplete: boolean) => void,
+): Observable<Answer> =>
+  new Observable((subscriber) => {
     const aborter = new AbortController();
     const sentMs = performance.now();
     let response: Dispatcher.ResponseData | undefined;
@@ -143,10 +148,11 @@ const sent$ = ({ client, ...post }: Post, dispatcher: Dispatcher, release: (isCo
   });
 
 // A redirect interceptor in the user's dispatcher would send the key wherever the redirect points.
-const neverRedirected = (dispatcher: Dispatcher): Dispatcher => {
-  const never = { maxRedirections: 0 };
-  return dispatcher.compose((dispatch) => (options, handler) => dispatch({ ...options, ...never }, handler));
-};
+const neverRedirected = (dispatcher: Dispatcher): Dispatcher =>
+  dispatcher.compose(
+    (dispatch) => (options, handler) =>
+      dispatch({ ...options, maxRedirections: 0 } as Dispatcher.DispatchOptions, handler),
+  );
 
 const issued = async ({ headers, body }: Dispatcher.ResponseData, sentMs: number): Promise<Answer> => {
   const text = await textOf(body);
@@ -190,11 +196,12 @@ const header = (headers: Dispatcher.ResponseData['headers'], name: string): stri
 export const apiKey$ = (settings: TicketSettings): Observable<Secret> => {
   const { apiKey, ticketTimeoutMs } = settings;
   if (apiKey instanceof Secret) return of(apiKey);
+  const unavailable = (detail: string, cause?: unknown) =>
+    attemptFailure(settings, { stage: 'ticket', code: 'api-key-unavailable', detail, cause });
   return defer(async () => apiKey()).pipe(
     deadline(ticketTimeoutMs, () => new Error(`no answer in ${ticketTimeoutMs} ms`)),
     catchError((cause: unknown) => {
-      const detail = cause instanceof Error ? cause.message : 'it rejected';
-      throw attemptFailure(settings, { stage: 'ticket', code: 'api-key-unavailable', detail, cause });
+      throw unavailable(cause instanceof Error ? cause.message : 'it rejected', cause);
     }),
     map((key) => {
       if (!isCredential(key))

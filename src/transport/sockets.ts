@@ -10,7 +10,10 @@ import { type BufferedSocket, readIntoBuffer } from './frame-socket.js';
 import { withoutInterimResponses } from './interim-responses.js';
 import type { HttpClient } from './network-clients.js';
 
-/** The connections of an attempt, which never store a ticket. Without the optional functions, each opens new ones. */
+/**
+ * The connections of an attempt. They never store a ticket. If the optional functions are missing, each attempt opens
+ * new connections and stores none.
+ */
 export interface AttemptSockets {
   /** Connects for a handshake. */
   readonly connectStream: Connect<BufferedSocket>;
@@ -43,7 +46,10 @@ export interface ReusableSockets extends Required<AttemptSockets> {
   readonly release: () => void;
 }
 
-/** Saves round trips when reconnecting: reuses the last ticket request's connection, TLS sessions and a spare one. */
+/**
+ * Saves round trips when reconnecting, by reusing the last ticket request's connection, TLS sessions and a spare
+ * connection.
+ */
 export const reusableSockets = ({ tls, standby, backoff }: Settings): ReusableSockets => {
   const connect = resumingConnect(tls);
   const errors$ = new Subject<never>();
@@ -94,10 +100,16 @@ export const reusableSockets = ({ tls, standby, backoff }: Settings): ReusableSo
   };
 };
 
-/** How long a spare connection may take to connect, in ms. After that its SYN is probably lost. */
+/**
+ * How long a spare connection may take to connect, in ms. After that its SYN is probably lost, and a new one is as
+ * fast.
+ */
 const MAX_CONNECTING_MS = 1_000;
 
-/** How long an idle connection stays reusable, in ms. Many servers and NATs drop it after 60 s, some silently. */
+/**
+ * How long an idle connection stays reusable, in ms. Many servers, load balancers and NATs drop idle connections after
+ * 60 s, some silently.
+ */
 export const MAX_IDLE_MS = 50_000;
 
 /** Delay in ms before a standby connection is opened, so that it doesn't slow down the first frames of the stream. */
@@ -188,24 +200,29 @@ const LONGEST_WAIT_MS = 60_000;
 
 type RenewTiming = Pick<Settings['backoff'], 'random' | 'scheduler'>;
 
-/** Reopens an idle connection when it closes or gets too old. The delays double until one lives for 10 s. */
+/**
+ * Reopens an idle connection when it closes, and when it's too old to be reused. The delays double until a connection
+ * lives for 10 s.
+ */
 export const renewIdle =
   <T>({ random, scheduler }: RenewTiming): MonoTypeOperatorFunction<T> =>
   (connection$) =>
     defer(() => {
       let waitMs = 0;
       let openedAt = 0;
-      const opened$ = defer(() => {
+      return defer(() => {
         openedAt = scheduler.now();
         return connection$.pipe(takeUntil(timer(MAX_IDLE_MS, scheduler)));
-      });
-      const delay = () => {
-        const wasAccepted = scheduler.now() - openedAt >= ACCEPTED_MS;
-        waitMs = wasAccepted ? FIRST_WAIT_MS : Math.min(LONGEST_WAIT_MS, Math.max(FIRST_WAIT_MS, 2 * waitMs));
-        // Never waits 0 ms, even if `random` returns NaN.
-        return timer((waitMs * (1 + random())) / 2 || waitMs, scheduler);
-      };
-      return opened$.pipe(repeat({ delay }));
+      }).pipe(
+        repeat({
+          delay: () => {
+            const wasAccepted = scheduler.now() - openedAt >= ACCEPTED_MS;
+            waitMs = wasAccepted ? FIRST_WAIT_MS : Math.min(LONGEST_WAIT_MS, Math.max(FIRST_WAIT_MS, 2 * waitMs));
+            // Never waits 0 ms, even if `random` returns NaN.
+            return timer((waitMs * (1 + random())) / 2 || waitMs, scheduler);
+          },
+        }),
+      );
     });
 
 /** An undici Client with one connection, and access to its socket. */

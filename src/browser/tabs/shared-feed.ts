@@ -18,7 +18,10 @@ type PageFeed = (point: ResumePoint) => Observable<Received>;
  *
  * The tab that holds the address's lock leads: it receives the stream, and posts the events to the other tabs. When the
  * leader leaves, the next tab gets the lock and resumes at the id it has reached. A silent leader loses the lock. The
- * feed ends in all tabs at once. Pages without locks or a secure context, and Node, have separate streams.
+ * feed ends in all tabs at once. Pages over plain `http:`, and Node, have separate streams, because they lack locks or
+ * a secure context.
+ *
+ * @param page$ - creates the stream of this page, which resumes at a point
  */
 export const sharedFeed$ = (settings: RelayFeedSettings, page$: PageFeed): Observable<Received> =>
   defer(() => {
@@ -84,8 +87,10 @@ const follow$ = (tab: TabState, { messages$, post }: TabChannel): Observable<Not
 
 /**
  * Emits once when this tab must take over: no answer from the leader within `idleTimeoutMs`, or `connectTimeoutMs` if
- * it has never answered. One tab decides at a time, under a second lock, and only if the leader it asked still leads.
- * It requests the steal before releasing that lock, so the next tab sees the new leader.
+ * it has never answered.
+ *
+ * One tab decides at a time, under a second lock, and only if the leader it asked still leads. It requests the steal
+ * before releasing that lock, so the next tab sees the new leader.
  */
 const takeover$ = (
   tab: TabState,
@@ -193,7 +198,10 @@ const openChannel = (name: string) => {
 const holderOf = async (locks: Locks, name: string): Promise<string | undefined> =>
   (await locks.query()).held.find((lock) => lock.name === name)?.clientId;
 
-/** Holds a lock until unsubscribed. Emits when it's granted, completes when it's stolen, errors if it's refused. */
+/**
+ * Requests a lock of the browser (Web Locks), and holds it until unsubscribed. Emits once, when it's granted. Completes
+ * when another tab steals it. Errors when the browser refuses locks to this page.
+ */
 const tabLock$ = (locks: Locks, name: string, steal: boolean): Observable<void> =>
   new Observable((subscriber) => {
     const waiting = new AbortController();
@@ -214,9 +222,11 @@ const tabLock$ = (locks: Locks, name: string, steal: boolean): Observable<void> 
 
 /** Emits whether the page's scripts run: `false` before the browser freezes, caches or unloads the page. */
 const pageActive$ = (page: EventTarget): Observable<boolean> =>
-  // `freeze` and `resume` fire on the document. The window gets them in the capture phase.
-  merge(...['pagehide', 'freeze', 'pageshow', 'resume'].map((type) => fromEvent(page, type, { capture: true }))).pipe(
-    map(({ type }) => type === 'pageshow' || type === 'resume'),
-    startWith(true),
-    distinctUntilChanged(),
-  );
+  merge(
+    ...Object.entries(pageEvents).map(([type, isActive]) =>
+      fromEvent(page, type, { capture: true }).pipe(map(() => isActive)),
+    ),
+  ).pipe(startWith(true), distinctUntilChanged());
+
+// `freeze` and `resume` fire on the document. The window gets them in the capture phase.
+const pageEvents = { pagehide: false, freeze: false, pageshow: true, resume: true };

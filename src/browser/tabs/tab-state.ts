@@ -2,8 +2,15 @@ import { EMPTY, from, type Observable, tap } from 'rxjs';
 import type { LifecycleEvent, Watermark } from '../../protocol/event.js';
 import { feedPositionOf, isAfterPosition, parseEventId } from '../../protocol/position.js';
 import { type Received, writeEventLine } from '../../protocol/event-line.js';
-import { nextSnapshot, openedIn, relayGap, snapshotAfterGap, snapshotSince } from '../../protocol/feed-state.js';
-import type { Missed, Snapshot } from '../../protocol/feed-state.js';
+import {
+  type Missed,
+  nextSnapshot,
+  openedIn,
+  relayGap,
+  type Snapshot,
+  snapshotAfterGap,
+  snapshotSince,
+} from '../../protocol/feed-state.js';
 import { createConnectionFacts } from '../relay-connection.js';
 import { eventsOf } from '../relay-stream.js';
 import type { ResumePoint } from '../resume-point.js';
@@ -119,12 +126,19 @@ export class TabState {
 type Id = string | undefined;
 
 /**
- * Returns the events that are new for a tab with the id `lastId`, and the id it reaches with them.
+ * Returns the events that are new for a tab, and the id it reaches with them.
  *
  * A new leader resumes at its own last id. A tab with a later id drops the events it has already emitted. A tab with an
  * earlier one emits a gap, as after a reload, because the leader stores no events.
+ *
+ * @param lastId - the id that the tab has reached; `undefined` if it has none
+ * @param now - in epoch ms
  */
-export const applyUpdate = (lastId: Id, { type, from, to, shiftMs, lines, ownAt }: Update, now: number) => {
+export const applyUpdate = (
+  lastId: Id,
+  { type, from, to, shiftMs, lines, ownAt }: Update,
+  now: number,
+): { readonly events: readonly Received[]; readonly id: Id } => {
   const events = eventsOf(lines, ownAt === undefined ? 0 : shiftMs, ownAt);
   const begin = from ?? to;
   const missed = missedBetween(lastId, begin, shiftMs);
