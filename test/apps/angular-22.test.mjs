@@ -1,20 +1,11 @@
 // docs/angular.md in an Angular 22 app, which is zoneless: in a page, on a server, and on the development server. The app of Angular 20 has zone.js.
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import assert from 'node:assert/strict';
-import { createApp, startProgram } from './angular/app.mjs';
+import { startProgram } from './angular/app.mjs';
 import { openPage } from './angular/page.mjs';
-import { countingMain, runScenario, typeProof } from './angular/scenario.mjs';
+import { createCountingApp, runScenario } from './angular/scenario.mjs';
 
-let app;
-before(
-  async () => {
-    app = await createApp('angular-22');
-    await app.write('src/main.ts', countingMain(false));
-    await app.write('src/type-proof.ts', typeProof);
-  },
-  { timeout: 600_000 },
-);
-after(() => app?.remove());
+const app = await createCountingApp('angular-22', { isZoned: false });
 
 test('the Angular 22 app compiles without the types of Node, and shows frames, an outage, a reload and a stop', async (t) => {
   const output = await app.ng('build', '--output-path', 'dist/zoneless');

@@ -1,20 +1,13 @@
 // The rolling deploy of the example, as in its README: nginx, two servers, pages in Chromium, clients without a page.
-import { before, test } from 'node:test';
+import { test } from 'node:test';
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { chromium, install } from '../peers/packages.mjs';
 import { buildApp } from './example-app/app.mjs';
 import { buildLimitMs } from './support.mjs';
 
-let built;
-
-before(
-  async () => {
-    install();
-    built = await buildApp();
-  },
-  { timeout: 600_000 },
-);
+install();
+const built = await buildApp();
 
 /** Runs the deploy. Returns its output and exit code. */
 const runDeploy = (...args) =>

@@ -5,7 +5,7 @@ import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
-import { after, before, describe, test } from 'node:test';
+import { after, describe, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { build } from 'esbuild';
 import { defer } from 'rxjs';
@@ -28,20 +28,13 @@ import {
 
 const packages = ['rxjs@7.8.2', 'rxjs-9@npm:rxjs@9.0.0-beta.0', 'effect@4.1.0', 'react@19.3.1', 'react-dom@19.3.1'];
 const project = temporaryFolder('rx-trade-feed-interop-');
-let browser;
-let service;
-before(
-  async () => {
-    writeFileSync(join(project, 'package.json'), '{"type":"module"}');
-    await npmInstall(project, [await tarball(), 'typescript@6', ...packages]);
-    service = await startTradeFeedService({ sources: { market: marketBatches$({ rate: 100 }) } });
-    browser = await launchChromium();
-  },
-  { timeout: 600_000 },
-);
+writeFileSync(join(project, 'package.json'), '{"type":"module"}');
+await npmInstall(project, [await tarball(), 'typescript@6', ...packages]);
+const browser = await launchChromium();
+const service = await startTradeFeedService({ sources: { market: marketBatches$({ rate: 100 }) } });
 after(async () => {
-  await browser?.close();
-  await service?.shutdown();
+  await browser.close();
+  await service.shutdown();
 });
 
 const rx9 = () => import(pathToFileURL(createRequire(join(project, 'index.js')).resolve('rxjs-9')));

@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
-import { after, before, test } from 'node:test';
+import { after, test } from 'node:test';
 import { marketBatches$, startTradeFeedService } from 'rx-trade-feed/testing';
 import { fencesOf, launchChromium, newPage, npmInstall, start, tarball, temporaryFolder } from './support.mjs';
 
@@ -18,22 +18,16 @@ const [browsers, plainPage, postgres] = guides;
 const database = ['@electric-sql/pglite@0.5.14', '@electric-sql/pglite-socket@0.2.17'];
 const [server] = codeOf(browsers, 'ts');
 const project = temporaryFolder('rx-trade-feed-recipes-');
-let service;
-let browser;
-before(
-  async () => {
-    const packages = new Set(
-      guides.flatMap((file) => /^npm install rx-trade-feed (.+)$/m.exec(readFileSync(file, 'utf8'))[1].split(' ')),
-    );
-    writeFileSync(join(project, 'package.json'), '{}');
-    await npmInstall(project, [await tarball(), ...packages, ...database]);
-    service = await startTradeFeedService({ sources: { market: marketBatches$() } });
-  },
-  { timeout: 600_000 },
+const packages = new Set(
+  guides.flatMap((file) => /^npm install rx-trade-feed (.+)$/m.exec(readFileSync(file, 'utf8'))[1].split(' ')),
 );
+writeFileSync(join(project, 'package.json'), '{}');
+await npmInstall(project, [await tarball(), ...packages, ...database]);
+const browser = await launchChromium();
+const service = await startTradeFeedService({ sources: { market: marketBatches$() } });
 after(async () => {
-  await browser?.close();
-  await service?.shutdown();
+  await browser.close();
+  await service.shutdown();
 });
 
 /** Runs a program of the project with a separate account. */
@@ -50,7 +44,6 @@ const openPage = async (t, guide, script) => {
   writeFileSync(join(project, 'page.mjs'), script);
   const { account, printed } = run(t, 'server.mjs', { env: { PORT: '0' } });
   const [, address] = await printed(/^open (http\S+)$/m);
-  browser ??= await launchChromium();
   const { page, errors, close } = await newPage(browser);
   t.after(close);
   page.on('console', (message) => message.type() === 'error' && errors.push(message.text()));

@@ -1,5 +1,5 @@
 // Checks Chromium tabs that share a relay's stream: each tab's events and the number of streams as tabs change and fail.
-import { after, afterEach, before, beforeEach, describe, test } from 'node:test';
+import { after, afterEach, beforeEach, describe, test } from 'node:test';
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
@@ -33,17 +33,13 @@ const program = `
     error: ({ code }) => (received.error = code),
   });`;
 
-let files;
-let browser;
-before(async () => {
-  const { outputFiles } = await build({
-    ...{ stdin: { contents: program, resolveDir: process.cwd() }, bundle: true, write: false, outdir: '/' },
-    ...{ format: 'esm', splitting: true, platform: 'browser', target: 'es2022', logLevel: 'silent' },
-  });
-  files = new Map(outputFiles.map(({ path, text }) => [path.slice(1), text]));
-  browser = await launchChromium();
+const { outputFiles } = await build({
+  ...{ stdin: { contents: program, resolveDir: process.cwd() }, bundle: true, write: false, outdir: '/' },
+  ...{ format: 'esm', splitting: true, platform: 'browser', target: 'es2022', logLevel: 'silent' },
 });
-after(() => browser?.close());
+const files = new Map(outputFiles.map(({ path, text }) => [path.slice(1), text]));
+const browser = await launchChromium();
+after(() => browser.close());
 
 let source;
 let relay;

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { spawn } from 'node:child_process';
 import { cp, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { runProgram } from '../support/run-program.js';
 import { fencesOf, root } from './fences.js';
 
 let folder: string;
@@ -26,8 +26,11 @@ it('the jest configuration of docs/testing.md runs an app in CommonJS that uses 
   expect(others).toEqual([]);
   await writeFile(join(folder, 'jest.config.cjs'), configuration?.code ?? '');
   await writeFile(join(folder, 'app.test.js'), appTest);
-  const { exitCode, stderr } = await runJest();
-  expect({ exitCode, stderr }).toMatchObject({ exitCode: 0, stderr: expect.stringContaining('1 passed') });
+  const jest = join(root, 'node_modules/jest/bin/jest.js');
+  const config = ['--config', join(folder, 'jest.config.cjs')];
+  const how = ['--ci', '--no-cache', '--watchman=false', '--testTimeout=60000'];
+  const { code, stderr } = await runProgram(jest, [...config, ...how], { NO_COLOR: '1' });
+  expect({ code, stderr }).toMatchObject({ code: 0, stderr: expect.stringContaining('1 passed') });
 }, 120_000);
 
 const appTest = `
@@ -44,14 +47,3 @@ test('stops without access', async () => {
   await service.shutdown();
 });
 `;
-
-const runJest = (): Promise<{ exitCode: number | null; stderr: string }> =>
-  new Promise((resolve, reject) => {
-    const jest = join(root, 'node_modules/jest/bin/jest.js');
-    const args = [jest, '--config', 'jest.config.cjs', '--ci', '--no-cache', '--watchman=false', '--testTimeout=60000'];
-    const env = { PATH: process.env['PATH'], NO_COLOR: '1' };
-    const program = spawn(process.execPath, args, { cwd: folder, env, stdio: ['ignore', 'ignore', 'pipe'] });
-    let stderr = '';
-    program.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text));
-    program.once('error', reject).once('close', (exitCode) => resolve({ exitCode, stderr }));
-  });

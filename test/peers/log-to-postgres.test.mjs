@@ -2,59 +2,40 @@
 import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, chownSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, chownSync, mkdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
-import { after, before, test } from 'node:test';
+import { after, test } from 'node:test';
 import { Subject } from 'rxjs';
 import { Frame } from 'rx-trade-feed';
 import { feedLog } from 'rx-trade-feed/log';
+import { temporaryFolder } from '../apps/support.mjs';
 import { install, postgresPrograms } from './packages.mjs';
+import { unprivileged } from './program.mjs';
 
 const program = resolve(import.meta.dirname, '../../examples/log-to-postgres/store.mjs');
-// PostgreSQL refuses to run as root.
-const nobody = 65_534;
-const unprivileged = process.getuid() === 0 ? { uid: nobody, gid: nobody } : {};
 
-let folder;
-let server;
-let env;
-before(async () => {
-  install('postgresql');
-  folder = mkdtempSync(join(tmpdir(), 'log-to-postgres-'));
-  chmodSync(folder, 0o755);
-  const data = join(folder, 'data');
-  mkdirSync(data);
-  if (unprivileged.uid) chownSync(data, nobody, nobody);
-  const initdb = [
-    '--pgdata',
-    data,
-    '--username',
-    'test',
-    '--auth',
-    'trust',
-    '--no-sync',
-    '--encoding',
-    'UTF8',
-    '--no-locale',
-  ];
-  const programs = postgresPrograms();
-  execFileSync(join(programs, 'initdb'), initdb, { stdio: 'pipe', ...unprivileged, cwd: data });
-  const settings = ['-c', 'listen_addresses=', '-c', `unix_socket_directories=${data}`, '-c', 'fsync=off'];
-  server = spawn(join(programs, 'postgres'), ['-D', data, ...settings], {
-    ...{ stdio: ['ignore', 'ignore', 'pipe'], ...unprivileged, cwd: data },
-  });
-  env = { ...process.env, PGHOST: data, PGUSER: 'test', PGDATABASE: 'postgres' };
-  for await (const line of createInterface(server.stderr)) if (line.includes('ready to accept connections')) break;
-  server.stderr.resume();
+install('postgresql');
+const folder = temporaryFolder('log-to-postgres-');
+chmodSync(folder, 0o755);
+const data = join(folder, 'data');
+mkdirSync(data);
+if (unprivileged.uid) chownSync(data, unprivileged.uid, unprivileged.gid);
+const programs = postgresPrograms();
+const asTest = '--username test --auth trust --no-sync --encoding UTF8 --no-locale'.split(' ');
+execFileSync(join(programs, 'initdb'), ['--pgdata', data, ...asTest], { stdio: 'pipe', ...unprivileged, cwd: data });
+const settings = ['-c', 'listen_addresses=', '-c', `unix_socket_directories=${data}`, '-c', 'fsync=off'];
+const server = spawn(join(programs, 'postgres'), ['-D', data, ...settings], {
+  ...{ stdio: ['ignore', 'ignore', 'pipe'], ...unprivileged, cwd: data },
 });
 after(async () => {
   const exit = once(server, 'exit');
   server.kill('SIGINT');
   await exit;
-  rmSync(folder, { recursive: true, force: true });
 });
+for await (const line of createInterface(server.stderr)) if (line.includes('ready to accept connections')) break;
+server.stderr.resume();
+const env = { ...process.env, PGHOST: data, PGUSER: 'test', PGDATABASE: 'postgres' };
 
 const query = (sql) => execFileSync('psql', ['-X', '-t', '-A', '-c', sql], { env, encoding: 'utf8' }).trim();
 

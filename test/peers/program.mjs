@@ -10,7 +10,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 export { freePort } from '../support/free-port.mjs';
 
 const nobody = 65_534;
-const unprivileged = process.getuid() === 0 ? { uid: nobody, gid: nobody } : {};
+/** The user of programs that refuse to run as root. */
+export const unprivileged = process.getuid() === 0 ? { uid: nobody, gid: nobody } : {};
 
 /** Creates a folder for a program. Deletes it after the test. */
 export const folderFor = (t) => {

@@ -1,14 +1,14 @@
 // The queries of docs/how-to/query-log.md, over a log.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { lastValueFrom, of } from 'rxjs';
 import { createTradeFeedError, Frame } from 'rx-trade-feed';
 import { feedLog } from 'rx-trade-feed/log';
 import { openDuckDb } from '../../scripts/install.mjs';
+import { temporaryFolder } from '../apps/support.mjs';
 import { install } from './packages.mjs';
 
 const text = readFileSync(resolve(import.meta.dirname, '../../docs/how-to/query-log.md'), 'utf8');
@@ -35,18 +35,11 @@ const events = [
 const bytesOf = (...frames) => frames.reduce((sum, { byteLength }) => sum + byteLength, 0);
 const [first, second, third, , , , last] = events;
 
-let folder;
-before(async () => {
-  install();
-  folder = mkdtempSync(join(tmpdir(), 'query-log-'));
-  await lastValueFrom(of(...events).pipe(feedLog(join(folder, 'market')).append()));
-  // DuckDB has no other working directory.
-  process.chdir(folder);
-});
-after(() => {
-  process.chdir(tmpdir());
-  rmSync(folder, { recursive: true, force: true });
-});
+install();
+const folder = temporaryFolder('query-log-');
+await lastValueFrom(of(...events).pipe(feedLog(join(folder, 'market')).append()));
+// DuckDB has no other working directory.
+process.chdir(folder);
 
 const lines = (...rows) => rows.map((cells) => [cells].flat().join('\t'));
 const seconds = [

@@ -2,20 +2,17 @@
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { test } from 'node:test';
-import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { startTradeFeedService } from 'rx-trade-feed/testing';
+import { root, temporaryFolder } from '../apps/support.mjs';
 import { startBroker } from './brokers.mjs';
 import { install } from './packages.mjs';
 
 install();
 
-const root = join(dirname(fileURLToPath(import.meta.url)), '../..');
 const main = join(root, 'dist/cli/main.js');
 const run = promisify(execFile);
 
@@ -55,13 +52,12 @@ for (const kind of ['nats', 'redis']) {
     `the command over ${kind}-server: two replicas share a connection, and an operator moves it`,
     { timeout: 300_000 },
     async (t) => {
-      const folder = mkdtempSync(join(tmpdir(), 'rx-trade-feed-command-'));
+      const folder = temporaryFolder('rx-trade-feed-command-');
       const broker = await startBroker(kind, folder);
       const service = await startTradeFeedService();
       t.after(async () => {
         await service.shutdown();
         await broker.kill();
-        rmSync(folder, { recursive: true, force: true });
       });
       const env = {
         ...process.env,

@@ -5,7 +5,7 @@ import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
 import type { Certificate } from './certificate.js';
 import { freePort } from './free-port.mjs';
-import { type Issued, numberedPayload, type Request, type Seen } from './ten-rules/seen.js';
+import { type Issued, numberedPayload, type Observation, type Request, type Seen } from './ten-rules/seen.js';
 import { clientFrames, close, pong, switching, wsFrame } from './wire.js';
 
 export type HeldService = Awaited<ReturnType<typeof startHeldService>>;
@@ -41,25 +41,18 @@ export const startHeldService = async ({ see, tls, publicPort, onTicket, onHands
   // Goes down and comes back on the same port.
   const port = await freePort();
 
+  const reporter = (subscription: number) => (observation: Observation) =>
+    see(subscription, { ...observation, at: performance.now() });
   const origin = () => `127.0.0.1:${publicPort?.() ?? port}`;
   const onRequest = (request: IncomingMessage, response: ServerResponse) => {
     const chunks: Buffer[] = [];
     request.on('data', (chunk: Buffer) => chunks.push(chunk)).on('error', () => undefined);
     request.on('end', () => {
       const subscription = subscriptionOf(request.headers['x-api-key']);
-      see(subscription, {
-        what: 'ticket-request',
-        at: performance.now(),
-        request: asSeen(request, Buffer.concat(chunks)),
-      });
+      const report = reporter(subscription);
+      report({ what: 'ticket-request', request: asSeen(request, Buffer.concat(chunks)) });
       const address = `${tls ? 'wss' : 'ws'}://${origin()}`;
-      const held = heldTicket({
-        subscription,
-        n: (count += 1),
-        address,
-        response,
-        see: (seen) => see(subscription, seen),
-      });
+      const held = heldTicket({ subscription, n: (count += 1), address, response, see: report });
       tickets.set(subscription, held);
       void held.done.then(() => tickets.get(subscription) === held && tickets.delete(subscription));
       onTicket?.(held);
@@ -68,8 +61,8 @@ export const startHeldService = async ({ see, tls, publicPort, onTicket, onHands
   const onUpgrade = (request: IncomingMessage, duplex: Socket, head: Buffer) => {
     const subscription = subscriptionOf(request.headers.authorization);
     const socket = (count += 1);
-    const report = (seen: Seen) => see(subscription, seen);
-    report({ what: 'handshake', at: performance.now(), request: asSeen(request), socket });
+    const report = reporter(subscription);
+    report({ what: 'handshake', request: asSeen(request), socket });
     const held = heldHandshake({ subscription, socket, request, duplex, head, see: report });
     handshakes.set(subscription, held);
     void held.done.then((stream) => {
@@ -147,7 +140,7 @@ interface TicketRequest {
   /** The origin for `wss_url`. */
   readonly address: string;
   readonly response: ServerResponse;
-  readonly see: (seen: Seen) => void;
+  readonly see: (observation: Observation) => void;
 }
 
 const requestsOver = new WeakMap<object, number>();
@@ -166,7 +159,7 @@ const heldTicket = ({ subscription, n, address, response, see }: TicketRequest) 
   const end = (outcome: { readonly ticket?: Issued; readonly retryAfterMs?: number } = {}) => {
     if (isDone) return;
     isDone = true;
-    see({ what: 'ticket-answered', at: performance.now(), ...outcome });
+    see({ what: 'ticket-answered', ...outcome });
     finish();
   };
   response.on('close', () => end()).on('error', () => undefined);
@@ -220,7 +213,7 @@ interface Handshake {
   readonly request: IncomingMessage;
   readonly duplex: Socket;
   readonly head: Buffer;
-  readonly see: (seen: Seen) => void;
+  readonly see: (observation: Observation) => void;
 }
 
 export type HeldHandshake = ReturnType<typeof heldHandshake>;
@@ -235,7 +228,6 @@ const heldHandshake = ({ subscription, socket, request, duplex, head, see }: Han
     isDone = true;
     see({
       what: 'handshake-answered',
-      at: performance.now(),
       isOpen,
       ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
     });
@@ -244,7 +236,7 @@ const heldHandshake = ({ subscription, socket, request, duplex, head, see }: Han
     .on('error', () => undefined)
     .on('end', () => duplex.end())
     .on('close', () => {
-      see({ what: 'gone', at: performance.now(), socket });
+      see({ what: 'gone', socket });
       finish();
     });
 
@@ -292,13 +284,13 @@ const streamOver = ({ subscription, socket, duplex, head, see }: Handshake) => {
   const frames = (count: number, bytes: number) =>
     Array.from({ length: count }, () => {
       seq += 1;
-      see({ what: 'sent', at: performance.now(), socket, seq });
+      see({ what: 'sent', socket, seq });
       return wsFrame(seq % 3 === 0 ? 2 : 1, numberedPayload({ subscription, socket, seq }, bytes));
     });
-  const cut = () => see({ what: 'cut', at: performance.now(), socket });
+  const cut = () => see({ what: 'cut', socket });
 
   clientFrames(duplex, head, (opcode, payload) => {
-    see({ what: 'client-frame', at: performance.now(), socket, opcode });
+    see({ what: 'client-frame', socket, opcode });
     if (isMute) return;
     if (opcode === 9) duplex.write(pong(payload));
     if (opcode === 8) duplex.end(isClosed ? Buffer.alloc(0) : close(1000));
@@ -316,7 +308,7 @@ const streamOver = ({ subscription, socket, duplex, head, see }: Handshake) => {
     close: (code: number | undefined, reason: string, count = 0) => {
       duplex.write(Buffer.concat([...frames(count, 0), close(code, reason)]));
       isClosed = true;
-      see({ what: 'closed', at: performance.now(), socket });
+      see({ what: 'closed', socket });
     },
     /** Sends bytes that are not a valid frame. */
     breakFraming: (bytes: Buffer) => {
@@ -330,7 +322,7 @@ const streamOver = ({ subscription, socket, duplex, head, see }: Handshake) => {
     /** Ends the TCP connection without a close frame. */
     end: () => {
       duplex.end();
-      see({ what: 'closed', at: performance.now(), socket });
+      see({ what: 'closed', socket });
     },
     /** Stops answering, pings included. */
     mute: () => {

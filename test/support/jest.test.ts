@@ -1,9 +1,9 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { execFile } from 'node:child_process';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { basename, join, resolve } from 'node:path';
+import { readFile } from 'node:fs/promises';
+import { basename, resolve } from 'node:path';
+import { tempFolder } from '../cli/support/temp-folder.js';
 import { releaseAsyncStorages } from './release-async-storages.cjs';
 
 // Small test files with a passing test each, and the gate's expected message; empty if it passes.
@@ -45,29 +45,22 @@ interface Outcome {
 }
 
 const outcomes = new Map<string, Outcome>();
-let folder = '';
+const folder = tempFolder();
 
 // One run of all files with the configuration of the project.
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'leak-gate-'));
   for (const [name, source, message] of files) {
     const docblock = message === '' ? '' : options;
-    await writeFile(join(folder, `${name}.test.ts`), docblock + prelude + source);
+    await folder.file(`${name}.test.ts`, docblock + prelude + source);
   }
-  const report = join(folder, 'report.json');
+  const report = folder.path('report.json');
   const jest = ['--experimental-vm-modules', resolve('node_modules/jest/bin/jest.js')];
-  const what = ['--roots', folder, '--testMatch', `${folder}/*.test.ts`, '--coverage=false'];
+  const what = ['--roots', folder.path('.'), '--testMatch', folder.path('*.test.ts'), '--coverage=false'];
   const how = ['--maxWorkers', '1', '--forceExit', '--silent', '--json', '--outputFile', report];
-  await new Promise<void>((done) => {
-    execFile(process.execPath, [...jest, ...what, ...how], () => {
-      done();
-    });
-  });
+  await new Promise((done) => void execFile(process.execPath, [...jest, ...what, ...how], done));
   const { testResults } = JSON.parse(await readFile(report, 'utf8')) as { testResults: (Outcome & { name: string })[] };
   for (const result of testResults) outcomes.set(basename(result.name, '.test.ts'), result);
 }, 120_000);
-
-afterAll(() => rm(folder, { recursive: true, force: true }));
 
 describe('the leak gate', () => {
   it.each(files)('judges a file that %s', (name, _source, message) => {

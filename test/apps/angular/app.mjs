@@ -33,7 +33,7 @@ const guidePackages = async () => {
  * Creates the app.
  *
  * @param versions - the folder of test/apps with the package.json and the lockfile that are installed
- * @returns the folder of the app, functions that run programs there, and `remove`
+ * @returns the folder of the app, and functions that run programs there
  */
 export const createApp = async (versions) => {
   const scratch = temporaryFolder('angular-app-');
@@ -75,7 +75,6 @@ export const createApp = async (versions) => {
     read: (path) => readFile(join(folder, path), 'utf8'),
     /** Copies a file of this folder into the app. */
     add: (file) => copyFile(join(import.meta.dirname, file), join(folder, file)),
-    remove: () => rm(scratch, { recursive: true, force: true }),
   };
 };
 

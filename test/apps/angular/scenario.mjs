@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import { startProgram } from './app.mjs';
+import { createApp, startProgram } from './app.mjs';
 import { openPage } from './page.mjs';
 
 /** Makes `src/main.ts` count in `renders` how often change detection runs. */
-export const countingMain = (isZoned) => `
+const countingMain = (isZoned) => `
 import { afterEveryRender, mergeApplicationConfig, provideAppInitializer${isZoned ? ', provideZoneChangeDetection' : ''} } from '@angular/core';
 import { bootstrapApplication } from '@angular/platform-browser';
 import { App } from './app/app';
@@ -21,7 +21,7 @@ bootstrapApplication(App, mergeApplicationConfig(appConfig, { providers })).catc
 `;
 
 /** A file that compiles only if the library's types exist and none of them is \`any\`. */
-export const typeProof = `
+const typeProof = `
 import type { AngularTradeFeed } from 'rx-trade-feed/angular';
 import type { AnyFrame, Frame, TradeFeedError } from 'rx-trade-feed/browser';
 import type { Observable } from 'rxjs';
@@ -42,6 +42,14 @@ export const check = (feed: AngularTradeFeed): void => {
   feed.frames$.subscribe((frame) => frame.data satisfies string);
 };
 `;
+
+/** Creates the app of the guide. It also counts how often change detection runs, and proves the types. */
+export const createCountingApp = async (versions, { isZoned }) => {
+  const app = await createApp(versions);
+  await app.write('src/main.ts', countingMain(isZoned));
+  await app.write('src/type-proof.ts', typeProof);
+  return app;
+};
 
 /** Shortens the 5 s that a stopped relay asks pages to wait: the page reports it only after several such waits. */
 const retrySoon = async (route) => {

@@ -1,5 +1,5 @@
 // The page of the example app in Chromium: the built app, what the page shows, screenshots.
-import { after, before } from 'node:test';
+import { after } from 'node:test';
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -7,18 +7,10 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { launchChromium, newPage, patienceMs } from '../support.mjs';
 import { buildApp } from './app.mjs';
 
-/** The built app, and Chromium. Set before the first test. */
-export let built;
-let browser;
-
-before(
-  async () => {
-    built = await buildApp();
-    browser = await launchChromium();
-  },
-  { timeout: 600_000 },
-);
-after(() => browser?.close());
+/** The built app. */
+export const built = await buildApp();
+const browser = await launchChromium();
+after(() => browser.close());
 
 /** Repeats a check until it passes: a page changes at its next animation frame, and frames may still be on their way. */
 export const eventually = async (check) => {

@@ -1,33 +1,31 @@
 import type { FeedEvent, TradeFeedError } from 'rx-trade-feed';
 
-/** One entry in the log of what a subscription and the service have observed. Times are ms of one monotonic clock. */
-export type Seen =
-  | { readonly what: 'subscribed'; readonly at: number }
-  | { readonly what: 'event'; readonly at: number; readonly event: Lifecycle }
-  | { readonly what: 'frame'; readonly at: number; readonly connection: number; readonly payload: Numbered | undefined }
+/** What a subscription or the service has observed. */
+export type Observation =
+  | { readonly what: 'subscribed' }
+  | { readonly what: 'event'; readonly event: Lifecycle }
+  | { readonly what: 'frame'; readonly connection: number; readonly payload: Numbered | undefined }
   /** The Observable's error: a failure of the feed or of the consumer. */
-  | { readonly what: 'errored'; readonly at: number; readonly error: unknown }
-  | { readonly what: 'unsubscribed'; readonly at: number }
-  | { readonly what: 'ticket-request'; readonly at: number; readonly request: Request }
-  | { readonly what: 'ticket-answered'; readonly at: number; readonly ticket?: Issued; readonly retryAfterMs?: number }
-  | { readonly what: 'handshake'; readonly at: number; readonly request: Request; readonly socket: number }
-  | {
-      readonly what: 'handshake-answered';
-      readonly at: number;
-      readonly isOpen: boolean;
-      readonly retryAfterMs?: number;
-    }
-  | { readonly what: 'sent'; readonly at: number; readonly socket: number; readonly seq: number }
+  | { readonly what: 'errored'; readonly error: unknown }
+  | { readonly what: 'unsubscribed' }
+  | { readonly what: 'ticket-request'; readonly request: Request }
+  | { readonly what: 'ticket-answered'; readonly ticket?: Issued; readonly retryAfterMs?: number }
+  | { readonly what: 'handshake'; readonly request: Request; readonly socket: number }
+  | { readonly what: 'handshake-answered'; readonly isOpen: boolean; readonly retryAfterMs?: number }
+  | { readonly what: 'sent'; readonly socket: number; readonly seq: number }
   /** Frames may get lost from here on: the connection was reset, or nothing reads it any more. */
-  | { readonly what: 'cut'; readonly at: number; readonly socket: number }
+  | { readonly what: 'cut'; readonly socket: number }
   /** The service sent its close frame. */
-  | { readonly what: 'closed'; readonly at: number; readonly socket: number }
+  | { readonly what: 'closed'; readonly socket: number }
   /** A WebSocket frame from the client. */
-  | { readonly what: 'client-frame'; readonly at: number; readonly socket: number; readonly opcode: number }
+  | { readonly what: 'client-frame'; readonly socket: number; readonly opcode: number }
   /** The service has noticed that the socket is closed. */
-  | { readonly what: 'gone'; readonly at: number; readonly socket: number }
+  | { readonly what: 'gone'; readonly socket: number }
   /** Nothing is in transit any more. */
-  | { readonly what: 'settled'; readonly at: number };
+  | { readonly what: 'settled' };
+
+/** One entry in the log of what was observed. Times are ms of one monotonic clock. */
+export type Seen = Observation & { readonly at: number };
 
 export type Lifecycle = Exclude<FeedEvent, { readonly type: 'frame' }>;
 export type Failed = Extract<Lifecycle, { readonly failure: TradeFeedError }>;
