@@ -22,7 +22,8 @@ export interface Output extends Writable {
   readonly rows?: number | undefined;
 }
 
-export const interrupts = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 } as const;
+/** The signals that end a command, with the exit code of a bounded run. */
+export const interrupts = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 } as const;
 export type Interrupt = keyof typeof interrupts;
 
 export const processContext = (process: NodeJS.Process): CliContext => {

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { lookup } from 'node:dns/promises';
 import { connect, isIP } from 'node:net';
 import { connect as connectTls, type DetailedPeerCertificate, type TLSSocket } from 'node:tls';
@@ -145,6 +146,8 @@ const codeOf = (error: unknown): string => {
   return code ?? message ?? String(error);
 };
 
+const timedOut = (): Error => Object.assign(new Error(), { code: 'ETIMEDOUT' });
+
 export const dnsTimeoutMs = 5_000;
 
 /** Rejects with `ETIMEDOUT` if DNS doesn't answer: the system would wait for up to half a minute. */
@@ -152,8 +155,7 @@ export const addressesOf = (
   host: string,
   query: (host: string) => Promise<readonly { readonly address: string }[]> = (name) => lookup(name, { all: true }),
 ): Promise<readonly string[]> => {
-  const silence = () => throwError(() => Object.assign(new Error(), { code: 'ETIMEDOUT' }));
-  const found$ = from(query(host)).pipe(timeout({ first: dnsTimeoutMs, with: silence }));
+  const found$ = from(query(host)).pipe(timeout({ first: dnsTimeoutMs, with: () => throwError(timedOut) }));
   return firstValueFrom(found$.pipe(map((found) => found.map(({ address }) => address))));
 };
 
@@ -172,18 +174,14 @@ interface Attempt {
 
 const connectTimeoutMs = 5_000;
 
-const attempt = (address: string, port: number): Promise<Attempt> =>
-  new Promise((resolve) => {
-    const startedMs = performance.now();
-    const end = (error?: string): void => {
-      socket.destroy();
-      resolve({ address, ms: performance.now() - startedMs, error });
-    };
-    const socket = connect({ host: address, port })
-      .once('connect', () => end())
-      .once('error', (error) => end(codeOf(error)))
-      .setTimeout(connectTimeoutMs, () => end('ETIMEDOUT'));
-  });
+const attempt = async (address: string, port: number): Promise<Attempt> => {
+  const startedMs = performance.now();
+  const socket = connect({ host: address, port });
+  socket.setTimeout(connectTimeoutMs, () => socket.destroy(timedOut()));
+  const error = await once(socket, 'connect').then(() => undefined, codeOf);
+  socket.destroy();
+  return { address, ms: performance.now() - startedMs, error };
+};
 
 export const tcpFinding = (port: number, attempts: readonly Attempt[], proxy?: URL): Finding => {
   const words = attempts.map(

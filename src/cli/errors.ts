@@ -1,6 +1,7 @@
 import { type FailureCode, TradeFeedError } from '../index.js';
 import { LogError } from '../log/log-error.js';
 import { printable } from '../protocol/printable.js';
+import { interrupts } from './context.js';
 
 export const ExitCode = {
   ok: 0,
@@ -86,8 +87,8 @@ export const exitCodeRows: readonly (readonly [code: number, commands: readonly 
   [124, ['demo'], '--duration passed before a connection opened'],
   [124, ['listen', 'record'], '--duration passed before --count frames arrived, or before a connection opened'],
   [124, ['doctor'], 'no frame arrived within --frame-within'],
-  ...([129, 130, 143] as const).flatMap((code) => {
-    const ended = `ended by ${{ 129: 'SIGHUP', 130: 'Ctrl-C', 143: 'SIGTERM' }[code]} before`;
+  ...Object.entries(interrupts).flatMap(([signal, code]) => {
+    const ended = `ended by ${signal === 'SIGINT' ? 'Ctrl-C' : signal} before`;
     return [
       [code, ['demo'], `${ended} --duration was reached`],
       [code, ['listen', 'record'], `${ended} --count or --duration was reached`],

@@ -94,8 +94,8 @@ export interface Bounds {
   readonly duration?: number | undefined;
 }
 
-export interface Step<E = CliEvent> {
-  readonly event: E;
+export interface Step {
+  readonly event: CliEvent;
   readonly status: Status;
 }
 
@@ -136,19 +136,20 @@ export const follow =
 
 const ended = (ending: Ending): Ended => ({ type: 'ended', at: Date.now(), ending });
 
-/** Shows each tick, the first frame, and all events except frames. Resolves with the last step. */
-export const lastStep = async (
+/** Shows each tick, the first frame, and all events except frames, to the end. */
+export const showSteps = async (
   steps$: Observable<Step>,
   { show, close }: View<Step>,
   onEvent: (event: CliEvent) => void = noop,
-): Promise<Step<Ended>> => {
+): Promise<{ readonly status: Status; readonly ending: Ending }> => {
   const shown$ = steps$.pipe(
     tap((step) => {
       onEvent(step.event);
       if (step.event.type !== 'frame' || step.status.frames === 1) show(step);
     }),
   );
-  return lastValueFrom(shown$).finally(close) as Promise<Step<Ended>>;
+  const { event, status } = await lastValueFrom(shown$).finally(close);
+  return { status, ending: (event as Ended).ending };
 };
 
 export const timeUp$ = (durationMs: number | undefined): Observable<Ending> =>

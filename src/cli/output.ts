@@ -44,6 +44,16 @@ export const jsonFormat = (event: CliEvent): string | undefined => {
   return `${JSON.stringify({ type: 'stopped', at: event.at, failure })}\n`;
 };
 
+/** Writes the result of a command: as one JSON object, or as lines. */
+export const writeResult = (
+  { stdout }: CliContext,
+  json: boolean | undefined,
+  result: unknown,
+  lines: readonly string[],
+): void => {
+  stdout.write(json ? `${JSON.stringify(result)}\n` : lines.map((line) => `${line}\n`).join(''));
+};
+
 interface LineWriterOptions {
   /** How many bytes may wait for the stream. Beyond that, it drops the oldest lines. */
   readonly maxBytes: number;
@@ -63,8 +73,9 @@ export class LineWriter {
   readonly #emptied = new Subject<void>();
   // If the reader exits while lines are queued, neither `drain` nor another `error` follows.
   readonly #broken: Promise<unknown>;
-  #dropped = 0;
-  #unreported = 0;
+  /** How many lines were dropped. */
+  dropped = 0;
+  #reported = 0;
 
   constructor(stream: Writable, options: LineWriterOptions) {
     this.#stream = stream;
@@ -73,10 +84,6 @@ export class LineWriter {
     this.#queue = new BoundedQueue({ ...bounds, bytesOf: (line: OutputLine) => Buffer.byteLength(line) });
     this.#broken = firstValueFrom(brokenOf(stream), { defaultValue: undefined });
     stream.on('drain', this.#drain);
-  }
-
-  get dropped(): number {
-    return this.#dropped;
   }
 
   write(line: OutputLine): void {
@@ -105,15 +112,15 @@ export class LineWriter {
   };
 
   #drop(lines: number): void {
-    if (lines > 0 && this.#unreported === 0) this.#options.onDropping();
-    this.#unreported += lines;
-    this.#dropped += lines;
+    if (lines > 0 && this.dropped === this.#reported) this.#options.onDropping();
+    this.dropped += lines;
   }
 
   #reportDropped(): void {
-    if (this.#unreported === 0) return;
-    const marker = this.#options.onDropped(this.#unreported);
-    this.#unreported = 0;
+    const lines = this.dropped - this.#reported;
+    if (lines === 0) return;
+    this.#reported = this.dropped;
+    const marker = this.#options.onDropped(lines);
     if (marker !== undefined) this.#stream.write(marker);
   }
 }

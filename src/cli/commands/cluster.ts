@@ -5,7 +5,7 @@ import { connectEngine, defaultAccount, engineAddress } from '../cluster.js';
 import type { CliContext } from '../context.js';
 import { CliError, ExitCode, usageError } from '../errors.js';
 import { cluster, defineCommand, flag, type ValuesOf, wordArgument } from '../options.js';
-import { counted, duration } from '../view/text.js';
+import { counted, duration, type Fact, factLines } from '../view/text.js';
 
 const options = { ...cluster, json: flag('--json', 'write the status as one JSON object') };
 
@@ -71,11 +71,11 @@ const actions: Readonly<Record<Action, Act>> = {
 const nothingToDo = (what: string): Error => new CliError(ExitCode.refused, what);
 
 export const statusText = ({ key, isUnreadable, standbys }: ClusterState, now: number): readonly string[] => {
-  const problems = standbys.flatMap(({ replica, refused }) =>
-    refused === undefined ? [] : [`problem     ${printable(`${replica}: ${refused}`)}`],
+  const problems = standbys.flatMap(({ replica, refused }): Fact[] =>
+    refused === undefined ? [] : [['problem', printable(`${replica}: ${refused}`)]],
   );
-  if (isUnreadable) return [...unreadable, ...problems];
-  if (key === undefined) return ['no replica has owned the connection of this account yet', ...problems];
+  if (isUnreadable) return factLines([...unreadable, ...problems]);
+  if (key === undefined) return ['no replica has owned the connection of this account yet', ...factLines(problems)];
   const age = (at: number): string => duration(Math.max(0, now - at));
   const { owner, phase, gen, since, feed, service, stop, evictions, changes } = key;
   const state = {
@@ -84,23 +84,23 @@ export const statusText = ({ key, isUnreadable, standbys }: ClusterState, now: n
     free: stop ? 'none: the replicas may connect again' : 'none: the last one gave the ownership away',
     stopped: `none: another client replaced the connection${stop ? `, ${age(stop.at)} ago` : ''}; cluster resume allows the replicas to connect again`,
   }[phase];
-  return [
-    `owner       ${state}`,
-    `feed        ${feed}${service === undefined ? '' : ` from ${printable(service)}`}`,
-    `generation  ${gen}`,
-    `standbys    ${standbys.length === 0 ? 'none' : standbys.map(({ replica }) => printable(replica)).join(', ')}`,
+  const handOvers = changes.map(
+    (change, n) => `generation ${change.gen}, ${age(change.since)} ago: ${changeText(change, changes[n - 1])}`,
+  );
+  return factLines([
+    ['owner', state],
+    ['feed', `${feed}${service === undefined ? '' : ` from ${printable(service)}`}`],
+    ['generation', String(gen)],
+    ['standbys', standbys.map(({ replica }) => printable(replica)).join(', ') || 'none'],
     ...problems,
-    `evictions   ${evictions.length === 0 ? 'none' : counted(evictions.length, 'connection')} in the last minute`,
-    ...changes
-      .map((change, n) => `${change.gen}, ${age(change.since)} ago: ${changeText(change, changes[n - 1])}`)
-      .reverse()
-      .map((line, n) => `${(n === 0 ? 'hand-overs' : '').padEnd(12)}generation ${line}`),
-  ];
+    ['evictions', `${evictions.length === 0 ? 'none' : counted(evictions.length, 'connection')} in the last minute`],
+    ['hand-overs', ...handOvers.reverse()],
+  ]);
 };
 
-const unreadable: readonly string[] = [
-  'owner       not known: the key of this account is damaged, or of a newer version',
-  'repair      an owner that runs writes it again within a second; otherwise run cluster resume',
+const unreadable: readonly Fact[] = [
+  ['owner', 'not known: the key of this account is damaged, or of a newer version'],
+  ['repair', 'an owner that runs writes it again within a second; otherwise run cluster resume'],
 ];
 
 type OwnerChange = NonNullable<ClusterState['key']>['changes'][number];

@@ -4,7 +4,7 @@ import { marketBatches$, pendingTransactions$, startTradeFeedService } from '../
 import { connectionOptions, retryPolicy, targetOf } from '../connection.js';
 import { type CliContext, isTerminal } from '../context.js';
 import { usageError } from '../errors.js';
-import { endingOf, endings$, finish, follow, lastStep } from '../follow.js';
+import { endingOf, endings$, finish, follow, showSteps } from '../follow.js';
 import { connection, defineCommand, feedArgument, option, perSecond, timeMs, type ValuesOf } from '../options.js';
 import { type PanelContent, panelView, summaryLines } from '../view/status.js';
 import { withKeys } from '../view/terminal.js';
@@ -42,9 +42,9 @@ export const command = defineCommand({
       if (!isDrawn) stdout.write(logLine(`streaming from ${service.service}`));
       const view = panelView(context, service);
       const steps$ = events$.pipe(follow(feed, values, endings$(isDrawn ? withKeys(context) : context)));
-      const { event, status } = await lastStep(steps$, view);
+      const { ending, status } = await showSteps(steps$, view);
       stdout.write(summaryLines(status));
-      return finish(endingOf(stdout) ?? event.ending, values, status.life.hasOpened);
+      return finish(endingOf(stdout) ?? ending, values, status.life.hasOpened);
     } finally {
       await service.close();
     }

@@ -5,6 +5,7 @@ import { hasColors, isTerminal } from '../context.js';
 import { checks, diagnose, type Finding, skipped } from '../doctor.js';
 import { ExitCode } from '../errors.js';
 import { defineCommand, feedArgument, flag, option, service, timeMs } from '../options.js';
+import { writeResult } from '../output.js';
 import { sizeOf } from '../view/terminal.js';
 import { counted, type Line, printed, symbols } from '../view/text.js';
 
@@ -55,7 +56,7 @@ export const command = defineCommand({
     const hasSettings = findings.some(({ name, status }) => name === 'settings' && status === 'ok');
     const baseUrl = hasSettings ? new URL(targetOf(values, context).baseUrl as string).href : undefined;
     const report = { baseUrl, feed, exitCode, checks: findings.map(({ exitCode: _, ...rest }) => rest) };
-    stdout.write(values.json ? `${JSON.stringify(report)}\n` : `${conclusion(findings)}\n`);
+    writeResult(context, values.json, report, [conclusion(findings)]);
     return exitCode;
   },
 });
@@ -82,7 +83,8 @@ export const findingLines = (
   columns: number,
   hasColors: boolean,
 ): readonly string[] => {
-  const indent = columns < minColumns ? 4 : textColumn;
+  const isNarrow = columns < minColumns;
+  const indent = isNarrow ? 4 : textColumn;
   const body = [
     ...wrapped(text, columns - indent),
     ...(advice === undefined
@@ -94,11 +96,8 @@ export const findingLines = (
     [` ${symbol} ${status.padEnd(statusWidth)}`, style],
     [name.padEnd(nameWidth), 'bold'],
   ];
-  const below = (line: string): Line => [[' '.repeat(indent)], [line]];
-  const lines =
-    columns < minColumns
-      ? [head, ...body.map(below)]
-      : body.map((line, n): Line => (n === 0 ? [...head, [line]] : below(line)));
+  const [first = '', ...rest] = isNarrow ? ['', ...body] : body;
+  const lines: readonly Line[] = [[...head, [first]], ...rest.map((line): Line => [[' '.repeat(indent)], [line]])];
   return lines.map((line) => printed(line, Infinity, hasColors));
 };
 

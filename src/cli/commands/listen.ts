@@ -1,10 +1,10 @@
 import { replicaFeed } from '../cluster.js';
 import type { CliContext } from '../context.js';
-import { endingOf, endings$, finish, follow, lastStep } from '../follow.js';
+import { endingOf, endings$, finish, follow, showSteps } from '../follow.js';
 import { connection, count, defineCommand, feedArgument, flag, output, replica } from '../options.js';
 import { formatFor, lastFlushMs, LineWriter } from '../output.js';
-import { type Fact, statusView, writeSummary } from '../view/status.js';
-import { counted, logLine } from '../view/text.js';
+import { statusView, writeSummary } from '../view/status.js';
+import { counted, type Fact, logLine } from '../view/text.js';
 
 export const command = defineCommand({
   argument: feedArgument,
@@ -41,14 +41,10 @@ export const command = defineCommand({
     const format = formatFor(values, context);
     const view = statusView(values, context);
     const steps$ = events$.pipe(follow(feed, values, endings$(context)));
-    const last = await lastStep(steps$, view, (event) => {
+    const { ending, status } = await showSteps(steps$, view, (event) => {
       const line = format(event);
       if (line !== undefined) writer.write(line);
     }).finally(close);
-    const {
-      event: { ending },
-      status,
-    } = last;
     await writer.flush(ending.kind === 'interrupted' ? lastFlushMs : undefined);
     const { dropped } = writer;
     const facts: readonly Fact[] = dropped === 0 ? [] : [['dropped', counted(dropped, 'line')]];

@@ -3,8 +3,9 @@ import { printable } from '../../protocol/printable.js';
 import type { CliContext } from '../context.js';
 import { CliError, ExitCode, usageError } from '../errors.js';
 import { argument, defineCommand, flag, output, type ValuesOf } from '../options.js';
-import { lineView, type Look } from '../view/terminal.js';
-import { bytes, count, counted, duration, joined } from '../view/text.js';
+import { writeResult } from '../output.js';
+import { progressView } from '../view/terminal.js';
+import { bytes, count, counted, duration, factLines, joined } from '../view/text.js';
 
 const options = {
   json: flag('--json', 'write the result as one JSON object'),
@@ -42,27 +43,15 @@ export const command = defineCommand({
 type Act = (path: string, values: Values, context: CliContext) => Promise<number>;
 
 const actions: Readonly<Record<Action, Act>> = {
-  status: async (path, { json }, { stdout }) => {
+  status: async (path, { json }, context) => {
     const status = await inspectLog(path);
-    stdout.write(
-      json
-        ? `${JSON.stringify(status)}\n`
-        : statusText(status, Date.now())
-            .map((line) => `${line}\n`)
-            .join(''),
-    );
+    writeResult(context, json, status, statusText(status, Date.now()));
     return ExitCode.ok;
   },
   verify: async (path, values, context) => {
-    const view = lineView(values, context, progressLook);
+    const view = progressView(values, context, progressText);
     const check = await verifyLog(path, view.show).finally(view.close);
-    context.stdout.write(
-      values.json
-        ? `${JSON.stringify(check)}\n`
-        : checkText(check)
-            .map((line) => `${line}\n`)
-            .join(''),
-    );
+    writeResult(context, values.json, check, checkText(check));
     if (check.damaged.length === 0) return ExitCode.ok;
     throw new CliError(
       ExitCode.refused,
@@ -79,20 +68,19 @@ export const statusText = (status: LogStatus, now: number): readonly string[] =>
   const hidden = Math.max(0, segments.length - shownFiles);
   const files = segments
     .filter((_, n) => n === 0 || n > hidden)
-    .map((each) => `${bytes(each.bytes).padStart(9)}  ${each.offset} to ${each.end}${time(each.from, ', from ')}`);
-  if (hidden > 0) files.splice(1, 0, `${count(hidden)} more`.padStart(9));
-  return [
-    `log         ${printable(path)}${log === undefined ? '' : `, id ${log}`}`,
-    `records     ${count(end - offset)} (${offset} to ${end}), ${counted(frames, 'frame')}, ${bytes(status.bytes)}`,
-    `times       ${from === undefined ? 'none' : `${time(from)} to ${time(to)}`}`,
-    `writer      ${writerText(writer, now)}`,
-    ...labelled('files', files),
-    ...labelled('consumers', consumers.map(consumerText)),
-  ];
+    .map((each) => `${bytes(each.bytes)}  ${each.offset} to ${each.end}${time(each.from, ', from ')}`);
+  if (hidden > 0) files.splice(1, 0, `${count(hidden)} more`);
+  return factLines([
+    ['log', `${printable(path)}${log === undefined ? '' : `, id ${log}`}`],
+    ['records', `${count(end - offset)} (${offset} to ${end}), ${counted(frames, 'frame')}, ${bytes(status.bytes)}`],
+    ['times', from === undefined ? 'none' : `${time(from)} to ${time(to)}`],
+    ['writer', writerText(writer, now)],
+    ['files', ...orNone(files)],
+    ['consumers', ...orNone(consumers.map(consumerText))],
+  ]);
 };
 
-const labelled = (label: string, lines: readonly string[]): readonly string[] =>
-  (lines.length === 0 ? ['none'] : lines).map((line, n) => `${(n === 0 ? label : '').padEnd(12)}${line.trimStart()}`);
+const orNone = (lines: readonly string[]): readonly string[] => (lines.length === 0 ? ['none'] : lines);
 
 const time = (ms: number | undefined, before = ''): string =>
   ms === undefined ? '' : `${before}${new Date(ms).toISOString()}`;
@@ -124,12 +112,6 @@ const checkText = ({ damaged, tornBytes, records, frames, segments, bytes: read 
   `${counted(records, 'record')} in ${counted(segments.length, 'file')}, ${counted(frames, 'frame')}, ${bytes(read)}: ` +
     (damaged.length === 0 ? 'every line is valid' : counted(damaged.length, 'damaged line')),
 ];
-
-const progressLook: Look<LogProgress> = {
-  lines: (progress) => [[[progressText(progress)]]],
-  logEveryMs: 10_000,
-  log: (progress, isDue) => (isDue ? [progressText(progress)] : []),
-};
 
 const progressText = ({ bytes: read, totalBytes, records }: LogProgress): string =>
   `${totalBytes === 0 ? 100 : Math.floor((read * 100) / totalBytes)}% · ${counted(records, 'record')}`;

@@ -3,7 +3,7 @@ import { feedLog, LogError } from '../../log/index.js';
 import { printable } from '../../protocol/printable.js';
 import { connectionOptions } from '../connection.js';
 import { usageError } from '../errors.js';
-import { endings$, finish, follow, lastStep } from '../follow.js';
+import { endings$, finish, follow, showSteps } from '../follow.js';
 import { ageMs, anyText, connection, count, defineCommand, feedArgument, flag, option, output } from '../options.js';
 import { sizeBytes } from '../options.js';
 import { statusView, writeSummary } from '../view/status.js';
@@ -40,8 +40,7 @@ export const command = defineCommand({
     const events$ = tradeFeedEvents$(feed, await connectionOptions(values, context));
     const view = statusView(values, context, () => printable(path));
     const recorded$ = events$.pipe(feedLog(path).append({ maxBytes, maxAgeMs, segmentBytes, compress }));
-    const { event, status } = await lastStep(recorded$.pipe(follow(feed, values, endings$(context))), view);
-    const { ending } = event;
+    const { ending, status } = await showSteps(recorded$.pipe(follow(feed, values, endings$(context))), view);
     const { hasOpened } = status.life;
     const wasRefused = ending.kind === 'failed' && ending.error instanceof LogError && !hasOpened;
     if (!values.quiet && !wasRefused) writeSummary(context, status, [['log', printable(path)]]);

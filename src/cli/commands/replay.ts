@@ -7,8 +7,7 @@ import { type CliEvent, type Ending, endingOf, endings$, finish } from '../follo
 import { type Status, statusAfter, statusAt, tickMs } from '../follow.js';
 import { argument, count, defineCommand, flag, option, output, place, speed, type ValuesOf } from '../options.js';
 import { type Format, formatFor, lastFlushMs, written } from '../output.js';
-import { progressEveryMs } from '../view/status.js';
-import { lineView, type Look } from '../view/terminal.js';
+import { progressView } from '../view/terminal.js';
 import { bytes, count as whole, counted, joined, logLine } from '../view/text.js';
 
 const options = {
@@ -61,7 +60,7 @@ interface Progress {
 
 const replayed = (log: FeedLog, values: Values, context: CliContext, progress: Progress): Promise<Ending> => {
   const { from, speed: times = 1, follow = false } = values;
-  const view = lineView(values, context, progressLook);
+  const view = progressView(values, context, progressWords);
   const shown$ = interval(tickMs).pipe(
     tap(() => view.show(progress)),
     ignoreElements(),
@@ -115,12 +114,6 @@ const accept = (progress: Progress, record: Written): void => {
   const at = timeOf(record) as number;
   progress.status = statusAfter(progress.status ?? statusAt('market', at), record as CliEvent);
   progress.next = record.position?.offset ?? progress.next;
-};
-
-const progressLook: Look<Progress> = {
-  lines: (progress) => [[[progressWords(progress)]]],
-  logEveryMs: progressEveryMs,
-  log: (progress, isDue) => (isDue ? [progressWords(progress)] : []),
 };
 
 /** `1,842 frames · no gaps · 2026-01-01T00:00:00.000Z` */

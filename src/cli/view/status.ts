@@ -5,8 +5,8 @@ import { printable } from '../../protocol/printable.js';
 import { type CliContext, isTerminal } from '../context.js';
 import { averageRate, currentRate, perTick, type ShownEvent, type Status, type Step, tickMs } from '../follow.js';
 import { whatHappened } from '../errors.js';
-import { lineView, screenView, type StatusOptions, type TerminalSize, type View } from './terminal.js';
-import { amount, bytes, count, counted, duration, joined, type Line, logLine } from './text.js';
+import { lineView, progressEveryMs, screenView, type StatusOptions, type TerminalSize, type View } from './terminal.js';
+import { amount, bytes, count, counted, duration, type Fact, factLines, joined, type Line, logLine } from './text.js';
 import { printed, type Span, sparkline, spread, stopwatch, symbols } from './text.js';
 
 export const marks = {
@@ -67,8 +67,6 @@ const eventTexts = ({ event, status }: Step): readonly string[] => {
   return [eventWords(event), ...advice];
 };
 
-/** How often `record` and `replay` log their status, in ms. */
-export const progressEveryMs = 10_000;
 const maxStatusColumns = 200;
 
 /**
@@ -186,8 +184,6 @@ const reconnectCauses = ({ life }: Status): string => {
   return `${count(total)}: ${causes.map(([code, times]) => `${count(times)} ${code}`).join(', ')}`;
 };
 
-export type Fact = readonly [name: string, text: string];
-
 export const summaryLines = (status: Status, more: readonly Fact[] = []): string => {
   const rate = averageRate(status);
   const facts: readonly Fact[] = [
@@ -196,7 +192,7 @@ export const summaryLines = (status: Status, more: readonly Fact[] = []): string
     ...losses(status),
     ...more,
   ];
-  const lines = facts.map(([name, text]) => `  ${name.padEnd(10)}  ${text}\n`);
+  const lines = factLines(facts).map((line) => `  ${line}\n`);
   return [`Followed ${status.feed} for ${duration(status.now - status.startedAt)}.\n`, ...lines].join('');
 };
 

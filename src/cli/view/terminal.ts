@@ -41,6 +41,17 @@ export interface StatusOptions {
 export const lineView = <S>({ quiet, status }: StatusOptions, context: CliContext, look: Look<S>): View<S> =>
   quiet ? { show: noop, close: noop } : viewOn(context.stderr, context, status ? pinnedLine : undefined, look);
 
+/** How often a log shows the status, in ms. */
+export const progressEveryMs = 10_000;
+
+/** Shows one line as the status. */
+export const progressView = <S>(values: StatusOptions, context: CliContext, words: (state: S) => string): View<S> =>
+  lineView(values, context, {
+    lines: (state) => [[[words(state)]]],
+    logEveryMs: progressEveryMs,
+    log: (state, isDue) => (isDue ? [words(state)] : []),
+  });
+
 type NewSurface = (output: Output) => Surface;
 
 const viewOn = <S>(output: Output, context: CliContext, on: NewSurface | undefined, look: Look<S>): View<S> =>

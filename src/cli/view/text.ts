@@ -38,6 +38,12 @@ const padded = (number: number): string => String(number).padStart(2, '0');
 export const joined = (separator: string, ...parts: readonly (string | false | undefined)[]): string =>
   parts.filter(Boolean).join(separator);
 
+/** A name, and the lines next to it. */
+export type Fact = readonly [name: string, ...lines: readonly string[]];
+
+export const factLines = (facts: readonly Fact[]): readonly string[] =>
+  facts.flatMap(([name, ...lines]) => lines.map((line, n) => `${(n === 0 ? name : '').padEnd(12)}${line}`));
+
 const bars = '▁▂▃▄▅▆▇█';
 
 export const sparkline = (numbers: readonly number[]): string => {
