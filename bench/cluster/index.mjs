@@ -1,6 +1,6 @@
 // A cluster over nats-server: the CPU time of a frame in the owner, the server and a follower, and the added delay. `npm run reliability -- cluster` measures takeovers.
 import { install } from '../../test/peers/packages.mjs';
-import { goal, interleaved, median, report, summary } from '../lib/bench.mjs';
+import { goal, interleaved, medianOf, report, spreadOf, summary } from '../lib/bench.mjs';
 import {
   fullRates,
   measureAlone,
@@ -51,9 +51,10 @@ const samples = await interleaved({
     ),
   },
 });
-const medianOf = (name, what) => median(samples[name].map((sample) => sample[what]));
-const costsOf = (name) => ['owner', 'server', 'follower'].map((what) => medianOf(name, what));
-const rowOf = (title, name) => [...[title, medianOf(name, 'rate'), median(samples[`alone ${name}`])], ...costsOf(name)];
+const of = (name, what) => medianOf(samples[name], what);
+const costsOf = (name) => ['owner', 'server', 'follower'].map((what) => of(name, what));
+const rowOf = (title, name) => [title, of(name, 'rate'), of(`alone ${name}`, (ns) => ns), ...costsOf(name)];
+const bareRowOf = (title, name) => [title, of(name, 'rate'), '–', ...costsOf(name)];
 const idle = await withPair(1, (running) => measureIdle(running, 5));
 const slopes = await measureSlopes({ nats, sender }, 1, seconds);
 await sender.kill();
@@ -63,15 +64,14 @@ const messages = paper.followers * paper.framesPerSecond;
 
 await report({
   bench: 'cluster',
-  command: 'npm run bench -- cluster',
   goals: [
     ...['server', 'follower'].map((what) =>
       goal({
         id: `cluster/${what}`,
         what: `CPU time of a frame at 64 a message: ${what}, in ns`,
         atMost: 500,
-        ratio: summary(samples[64].map((sample) => sample[what])),
-        note: `Two clients of NATS without a cluster, which send the same bytes and use the CPU as long for each message, cost it ${Math.round(medianOf('bare with work', what))} ns in the same run.`,
+        ratio: spreadOf(samples[64], what),
+        note: `Two clients of NATS without a cluster, which send the same bytes and use the CPU as long for each message, cost it ${Math.round(of('bare with work', what))} ns in the same run.`,
       }),
     ),
     goal({
@@ -88,7 +88,7 @@ await report({
         id: `cluster/${what}`,
         what: `delay that the cluster adds at 20,000 frames a second: ${what}, in ms`,
         atMost,
-        ratio: summary(samples.paced.map((sample) => sample[what])),
+        ratio: spreadOf(samples.paced, what),
       }),
     ),
   ],
@@ -101,18 +101,15 @@ await report({
         rowOf('1, of 900 B, at full rate', 1),
         rowOf('8, of 200 B, at full rate', 8),
         rowOf('64, of 200 B, at full rate', 64),
-        ['64, as bytes between two clients of NATS', medianOf('bare', 'rate'), '–', ...costsOf('bare')],
-        [
-          ...['the same, with as much work as replicas have', medianOf('bare with work', 'rate'), '–'],
-          ...costsOf('bare with work'),
-        ],
+        bareRowOf('64, as bytes between two clients of NATS', 'bare'),
+        bareRowOf('the same, with as much work as replicas have', 'bare with work'),
         rowOf('1, of 200 B, at a fixed rate', 'paced'),
       ],
     },
     {
       title: 'Delay between the owner and a follower in ms, at 20,000 frames of 200 B a second',
       columns: ['p50', 'p99'],
-      rows: [[medianOf('paced', 'p50'), medianOf('paced', 'p99')]],
+      rows: [[of('paced', 'p50'), of('paced', 'p99')]],
     },
     {
       title:

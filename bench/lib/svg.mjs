@@ -2,9 +2,8 @@
 // same bytes.
 import * as Plot from '@observablehq/plot';
 import { DOMParser } from 'linkedom';
+import { columns, lines } from './svg-axes.mjs';
 import { bars } from './svg-bars.mjs';
-import { columns } from './svg-columns.mjs';
-import { lines } from './svg-lines.mjs';
 
 const SVG = 'http://www.w3.org/2000/svg';
 const WIDTH = 800;
