@@ -3,7 +3,7 @@ import { bundledPackages } from './test/support/bundled-packages.mjs';
 
 export default {
   roots: ['<rootDir>/src', '<rootDir>/test', '<rootDir>/reliability/test'],
-  testMatch: ['<rootDir>/{test,reliability/test}/**/*.test.ts'],
+  testMatch: ['<rootDir>/{test,reliability/test}/**/*.test.ts', '<rootDir>/reliability/test/*.test.mjs'],
   testEnvironment: '<rootDir>/test/support/leak-gate.ts',
   runtime: '<rootDir>/test/support/jest-runtime.cjs',
   waitForUnhandledRejections: true,

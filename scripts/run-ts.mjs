@@ -1,6 +1,6 @@
-// Runs a TypeScript program: bundles its own files, and imports packages and the built `rx-trade-feed` at run time.
+// Runs a program that imports TypeScript: bundles its own files, and imports packages and the built `rx-trade-feed` at run time.
 //
-//   node scripts/run-ts.mjs reliability/chaos/main.ts --seed 1
+//   node scripts/run-ts.mjs reliability/chaos/index.mjs --seed 1
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -9,7 +9,7 @@ import { build } from 'esbuild';
 
 const [entry, ...args] = process.argv.slice(2);
 if (entry === undefined) {
-  console.error('Usage: node scripts/run-ts.mjs FILE.ts [arguments of the program]');
+  console.error('Usage: node scripts/run-ts.mjs FILE [arguments of the program]');
   process.exit(2);
 }
 // Below the project folder, so that Node finds the packages and resolves `rx-trade-feed` to this one.
@@ -21,10 +21,9 @@ const outfile = join(folder, 'program.mjs');
 const externalModules = {
   name: 'external-modules',
   setup: ({ onResolve }) =>
-    onResolve({ filter: /^\..*\.mjs$/ }, ({ path, resolveDir }) => ({
-      path: pathToFileURL(resolve(resolveDir, path)).href,
-      external: true,
-    })),
+    onResolve({ filter: /^\.\.?\/.*\.mjs$/ }, ({ path, resolveDir, kind }) =>
+      kind === 'entry-point' ? undefined : { path: pathToFileURL(resolve(resolveDir, path)).href, external: true },
+    ),
 };
 await build({
   entryPoints: [entry],

@@ -1,15 +1,14 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { TradeFeedError } from 'rx-trade-feed';
 import type { Certificate } from '../../test/support/certificate.js';
 import { startFaultProxy } from '../../test/support/fault-proxy.js';
-import { randomFaults, seededRandom } from '../../test/support/faults.js';
+import { type Faults, randomFaults, seededRandom } from '../../test/support/faults.js';
 import { startHeldService } from '../../test/support/held-service.js';
 import type { Seen } from '../../test/support/ten-rules/seen.js';
 import { violations } from '../../test/support/ten-rules/rules.js';
 import type { Watched } from '../../test/model/watched.js';
-import { createClock } from './clock.js';
 import { misbehave, subscribeAtRandom } from './consumers.js';
-import { withMinimumBandwidth } from './network-faults.js';
-import { answerHandshake, answerTicket, type FaultSource, stream } from './service-faults.js';
+import { answerHandshake, answerTicket, type FaultSource, type Random, stream } from './service-faults.js';
 
 /** What happened in an episode, and which rules were broken. */
 export interface Episode {
@@ -20,6 +19,8 @@ export interface Episode {
 const FEEDS = 8;
 /** The time without faults at the end, in ms. Every feed must receive frames within it. */
 const RECOVERY_MS = 20_000;
+/** With less bandwidth, frames would still be on their way when the recovery begins. */
+const MIN_BYTES_PER_SECOND = 100_000;
 
 /**
  * Runs one episode: a service that fails at random, a network with faults, and subscribers that misbehave.
@@ -33,17 +34,13 @@ export const runEpisode = async (
   certificate: Certificate | undefined,
 ): Promise<Episode> => {
   const randomOf = (n: number) => seededRandom((seed * 1_000_003 + n) >>> 0);
-  const [drawFaults, drawService, drawConsumers, drawEvents, drawProxy] = [
-    randomOf(1),
-    randomOf(2),
-    randomOf(3),
-    randomOf(4),
-    randomOf(5),
+  const [drawFaults, drawService, drawConsumers, drawEvents, drawProxy] = [1, 2, 3, 4, 5].map(randomOf) as [
+    ...[Random, Random, Random, Random, Random],
   ];
   const found: string[] = [];
   const watched = new Map<number, Watched>();
   const expectedCodes = new Map<number, Set<string>>();
-  const clock = createClock();
+  const timers = createTimers();
   let isRecovery = false;
 
   await using proxy = await startFaultProxy({
@@ -53,7 +50,7 @@ export const runEpisode = async (
   const source: FaultSource = {
     random: drawService,
     isRecovery: () => isRecovery,
-    later: clock.later,
+    later: timers.later,
     expectCode: (id, code) => expectedCodes.set(id, (expectedCodes.get(id) ?? new Set()).add(code)),
   };
   await using service = await startHeldService({
@@ -78,7 +75,7 @@ export const runEpisode = async (
       watched.set(id, subscribeAtRandom(drawConsumers, id, target));
     } else if (drawConsumers() < 0.3)
       misbehave(drawConsumers, live()[Math.floor(drawConsumers() * live().length)] as Watched);
-    clock.later(drawConsumers() * 200, consume);
+    timers.later(drawConsumers() * 200, consume);
   };
   // Faults that affect all connections at once.
   const disturb = (): void => {
@@ -89,15 +86,15 @@ export const runEpisode = async (
     else if (kind < 0.5) {
       proxy.target = undefined;
       proxy.reset();
-      clock.later(drawEvents() * 500, () => (proxy.target = service.port));
+      timers.later(drawEvents() * 500, () => (proxy.target = service.port));
     }
-    clock.later(300 + drawEvents() * 1_500, disturb);
+    timers.later(300 + drawEvents() * 1_500, disturb);
   };
   consume();
-  clock.later(1_000, disturb);
-  await clock.wait(lengthMs);
+  timers.later(1_000, disturb);
+  await delay(lengthMs);
 
-  clock.stop();
+  timers.stop();
   isRecovery = true;
   proxy.target = service.port;
   const recoveryFrom = performance.now();
@@ -108,7 +105,7 @@ export const runEpisode = async (
   for (const open of service.allStreams) if (!open.isClosed) stream(source, open);
   const hasRecovered = ({ log }: Watched) => log.some((seen) => seen.what === 'frame' && seen.at > recoveryFrom + 200);
   for (const end = performance.now() + RECOVERY_MS; performance.now() < end && !live().every(hasRecovered);)
-    await clock.wait(20);
+    await delay(20);
   for (const feed of live().filter((each) => !hasRecovered(each)))
     found.push(
       `feed ${feed.facts.subscription} received no frame in ${RECOVERY_MS} ms without faults: ${lastOf(feed)}`,
@@ -116,11 +113,11 @@ export const runEpisode = async (
 
   for (const { unsubscribe } of live()) unsubscribe();
   // The service never sees the end of a connection that the network dropped, so count the connections of the client.
-  for (const end = performance.now() + 4_000; performance.now() < end && proxy.open > 0;) await clock.wait(20);
+  for (const end = performance.now() + 4_000; performance.now() < end && proxy.open > 0;) await delay(20);
   if (proxy.open > 0) found.push(`${proxy.open} connections of the client are still open`);
   for (const socket of service.open) socket.destroy();
-  while (service.open.size > 0) await clock.wait(5);
-  clock.stop();
+  while (service.open.size > 0) await delay(5);
+  timers.stop();
 
   for (const { log, facts } of watched.values()) {
     log.push({ what: 'settled', at: performance.now() });
@@ -130,6 +127,36 @@ export const runEpisode = async (
   }
   return { violations: [...new Set(found)], logs: new Map([...watched].map(([id, { log }]) => [id, log])) };
 };
+
+/** The timers of an episode. `stop` cancels every action that hasn't begun. */
+const createTimers = () => {
+  const timers = new Set<NodeJS.Timeout>();
+  return {
+    later: (ms: number, action: () => void): void => {
+      if (ms === 0) return action();
+      const timer = setTimeout(() => {
+        timers.delete(timer);
+        action();
+      }, ms);
+      timers.add(timer);
+    },
+    stop: (): void => {
+      for (const timer of timers) clearTimeout(timer);
+      timers.clear();
+    },
+  };
+};
+
+const withMinimumBandwidth = ({ toClient, toServer, ...rest }: Faults): Faults => ({
+  ...rest,
+  ...(toClient && { toClient: widened(toClient) }),
+  ...(toServer && { toServer: widened(toServer) }),
+});
+
+const widened = <F extends { readonly bytesPerSecond?: number }>({ bytesPerSecond, ...flow }: F) => ({
+  ...flow,
+  ...(bytesPerSecond !== undefined && { bytesPerSecond: Math.max(MIN_BYTES_PER_SECOND, bytesPerSecond) }),
+});
 
 const lastOf = ({ log }: Watched): string =>
   log

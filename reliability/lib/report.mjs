@@ -3,8 +3,7 @@ import { machine, machineLine } from '../../bench/lib/machine.mjs';
 import { writePages } from '../../bench/lib/pages.mjs';
 import { table } from '../../bench/lib/table.mjs';
 import { writeResult } from '../../bench/lib/write-result.mjs';
-import { reliabilityPages } from './pages.mjs';
-import { goalTable } from './section.mjs';
+import { goalTable, reliabilityPages } from './pages.mjs';
 
 const forDocs = { results: 'reliability/results/', charts: 'docs/reliability/' };
 const temporary = { results: 'temp/reliability/', charts: 'temp/reliability/' };

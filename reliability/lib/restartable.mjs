@@ -1,8 +1,9 @@
 // A local service that can be stopped and started again on the same port, with the same accounts.
+import crypto, { createHash } from 'node:crypto';
 import { subscribe } from 'node:diagnostics_channel';
+import { syncBuiltinESMExports } from 'node:module';
 import { startTradeFeedService } from 'rx-trade-feed/testing';
 import { freePort } from '../../test/support/free-port.mjs';
-import { createFixedAccounts } from './fixed-accounts.mjs';
 
 const sockets = new Set();
 subscribe('net.server.socket', ({ socket }) => {
@@ -49,4 +50,29 @@ export const restartable = async ({ options = {}, accounts, seed = 1, onEvent = 
     },
     start,
   };
+};
+
+/**
+ * Creates accounts whose keys follow from a seed, so they are the same after each restart, as those of a real service. The local service draws
+ * new keys each time.
+ */
+const createFixedAccounts = (service, seed, count) => {
+  const { randomBytes } = crypto;
+  let drawn = 0;
+  const draw = (length) => {
+    drawn += 1;
+    return createHash('sha256').update(`${seed} ${drawn}`).digest().subarray(0, length);
+  };
+  // Only while the accounts are created: tickets remain random.
+  Object.assign(crypto, { randomBytes: draw });
+  syncBuiltinESMExports();
+  try {
+    return Array.from({ length: count }, () => {
+      const account = service.createAccount({ plan: 'developer' });
+      return { account, key: account.createApiKey() };
+    });
+  } finally {
+    Object.assign(crypto, { randomBytes });
+    syncBuiltinESMExports();
+  }
 };

@@ -9,8 +9,7 @@ import { existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { installNode, nodeVersions } from '../../scripts/install.mjs';
-import { folders } from './folders.mjs';
-import { report } from './report.mjs';
+import { folders, report } from './report.mjs';
 
 const { positionals: names, values } = parseArgs({ allowPositionals: true, options: { keep: { type: 'boolean' } } });
 const unknown = names.filter((name) => !folders.includes(name));

@@ -41,3 +41,39 @@ const matches = ({ file, code, from, to, mutator }, survivor) =>
   (from === undefined || survivor.from === from) &&
   (to === undefined || survivor.to === to) &&
   (mutator === undefined || survivor.mutator === mutator);
+
+/** Returns the page of all survivors, by file and by reason. */
+export const survivorsPage = (survivors, note) =>
+  [
+    '# Mutants that no test detects',
+    'Written by `npm run reliability -- mutation` from the report of Stryker and the reasons in `reasons.mjs`. The score, in',
+    '`docs/reliability/tests.md`, is the share of killed and timed out mutants among all that load. It is a lower bound: each folder',
+    'of `src` is tested by its own folder in `test` only, without `test/e2e`, the type checker and the leak gate.',
+    '',
+    ...(note ? [note, ''] : []),
+    ...grouped(survivors, ({ file }) => file).flatMap(([file, all]) => [`## ${file}`, '', ...paragraphs(all)]),
+  ].join('\n');
+
+const paragraphs = (survivors) =>
+  grouped(survivors, ({ why }) => why ?? '**No reason yet.**').flatMap(([why, all]) => [
+    why,
+    '',
+    ...all.map(
+      ({ line, from, to, isCovered }) => `- ${line}: ${code(from)} → ${code(to)}${isCovered ? '' : ' (not covered)'}`,
+    ),
+    '',
+  ]);
+
+const grouped = (items, keyOf) => {
+  const groups = new Map();
+  for (const item of items) groups.set(keyOf(item), [...(groups.get(keyOf(item)) ?? []), item]);
+  return [...groups];
+};
+
+const longest = 100;
+
+const code = (text) => {
+  const short = text.length > longest ? `${text.slice(0, longest)}…` : text;
+  const fence = short.includes('`') ? '``' : '`';
+  return text === '' ? 'nothing' : `${fence} ${short} ${fence}`.replace(/^` ([^`].*[^`]) `$/, '`$1`');
+};

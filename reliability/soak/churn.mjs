@@ -1,6 +1,6 @@
 // Subscriptions that come and go during the soak. Each has its own account at the service.
 import { tradeFeedEvents$ } from 'rx-trade-feed';
-import { FrameAccount } from './accounting.mjs';
+import { FrameAccount } from '../lib/frame-account.mjs';
 
 /** How many of them are open at a time. */
 const CONCURRENT = 3;

@@ -1,5 +1,5 @@
 // @ts-check
-import { FrameAccount } from './accounting.mjs';
+import { FrameAccount } from '../lib/frame-account.mjs';
 
 /** What the operators must report, counted from the events without them: frames, windows and outages. */
 export class ExpectedValues {

@@ -2,20 +2,22 @@
 // and that they keep the limits of the service.
 //
 //   npm run reliability -- storm [--clients 2000] [--seed 1]
-import { parseArgs } from 'node:util';
-import { ensureOpenFiles } from './open-files.mjs';
+import { existsSync, readFileSync } from 'node:fs';
+import { wholeNumbers } from '../lib/whole-numbers.mjs';
 import { storm } from './storm.mjs';
 import { reportStorm } from './storm-report.mjs';
 
-const { values } = parseArgs({
-  options: { clients: { type: 'string', default: '2000' }, seed: { type: 'string', default: '1' } },
-});
-const count = Number(values.clients);
-const seed = Number(values.seed);
-if (!(Number.isInteger(count) && count >= 20))
-  throw new RangeError(`--clients must be a whole number of at least 20, not ${values.clients}.`);
-if (!Number.isInteger(seed)) throw new RangeError(`--seed must be a whole number, not ${values.seed}.`);
-ensureOpenFiles(count);
+const { clients: count, seed } = wholeNumbers({ clients: 2_000, seed: 1 }, { clients: 20 });
+
+// A client has one socket for the stream and may have one for ticket requests. Node raises its limit as far as the system allows.
+const neededFiles = count * 2 + 200;
+const limitsFile = '/proc/self/limits';
+const limitsText = existsSync(limitsFile) ? readFileSync(limitsFile, 'utf8') : '';
+const [, allowedFiles] = /^Max open files +(\d+)/m.exec(limitsText) ?? [];
+if (Number(allowedFiles) < neededFiles) {
+  console.error(`${count} clients need ${neededFiles} open files, but the system allows ${allowedFiles}.`);
+  process.exit(2);
+}
 
 // A short run has few clients, and all times are shorter.
 const isShort = count < 500;

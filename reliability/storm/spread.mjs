@@ -1,10 +1,10 @@
-// The rules about how evenly the attempts of a storm are spread.
+// The rules about how evenly the attempts of a storm are spread, and what full jitter predicts: without the code of the library.
 import { atMost } from '../lib/goal.mjs';
 import { seeded } from '../lib/random.mjs';
 import { distance, distanceByChance, largestWithin } from '../lib/waves.mjs';
-import { longestMs } from './full-jitter.mjs';
 
-const PREDICTIONS = 200;
+/** How often the attempts of a storm are predicted. */
+export const PREDICTIONS = 200;
 
 /**
  * Returns when the attempts of a storm were due, in epoch ms, and when full jitter would have made them due after the same failures.
@@ -68,3 +68,24 @@ export const floorRule = (clients, policy) => {
 };
 
 const rounded = (value) => Math.round(value * 1_000) / 1_000;
+
+/** Returns the longest wait before an attempt: 1, 2, … */
+const longestMs = ({ initialDelayMs, maxDelayMs, factor }, attempt) =>
+  Math.min(maxDelayMs, initialDelayMs * factor ** (attempt - 1));
+
+/**
+ * Draws when each client reaches a service that is down until `upAt`. Each wait is between 0 and the longest wait.
+ *
+ * @param lostAt - when each client lost its connection, in ms
+ * @param isFirstImmediate - whether the first attempt needs no wait, as after a stable connection that was cut
+ * @param attemptMs - how long an attempt takes while the service is down
+ */
+export const comeBack = ({ lostAt, upAt, policy, isFirstImmediate, attemptMs, random }) =>
+  lostAt.map((lost) => {
+    let time = lost;
+    for (let attempt = 1; ; attempt += 1) {
+      if (attempt > 1) time += attemptMs;
+      if (attempt > 1 || !isFirstImmediate) time += random() * longestMs(policy, attempt);
+      if (time >= upAt) return time;
+    }
+  });

@@ -30,21 +30,9 @@ const eventsOf = async ({ child }) => {
  * @param backoff - the policy of the clients; its random numbers follow from the seed
  * @param settleMs - how long all clients are connected before the service ends; more than `stableAfterMs` makes them stable
  * @param downMs - how long the service is down, at least
- * @param capacity - the capacity of the new service at first; without it there is room for all
- * @param limits - the limits of the ticket endpoint of the new service
+ * @param ofService - the new service: its `capacity` at first, without which there is room for all, and the `limits` of its ticket endpoint
  */
-export const storm = async ({
-  count,
-  ending,
-  backoff,
-  seed,
-  settleMs,
-  downMs,
-  apartMs,
-  roomAfterMs,
-  capacity,
-  limits,
-}) => {
+export const storm = async ({ count, ending, backoff, seed, settleMs, downMs, apartMs, ...ofService }) => {
   const first = await startService({ accounts: count });
   const { baseUrl, keys } = first;
   const clients = await openClients({ baseUrl, keys, backoff, seed, apartMs });
@@ -57,7 +45,7 @@ export const storm = async ({
   await gone;
   await delay(Math.max(0, at + downMs - Date.now()));
   const port = Number(new URL(baseUrl).port);
-  const second = await startService({ port, accounts: count, capacity, roomAfterMs, limits });
+  const second = await startService({ port, accounts: count, ...ofService });
   await until(() => clients.every(({ backAt, stoppedBy }) => backAt ?? stoppedBy), 120_000);
   for (const { subscription } of clients) subscription.unsubscribe();
   return { ending, at, upAt: second.upAt, clients, events: await eventsOf(second) };

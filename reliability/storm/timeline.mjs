@@ -1,10 +1,8 @@
 // What happened to the clients of a storm, and to the limits of its service.
 import { atLeast, atMost, exactly, holds } from '../lib/goal.mjs';
 import { seeded } from '../lib/random.mjs';
-import { comeBack } from './full-jitter.mjs';
 import { mostInWindow, ticketsOf, waitsOf } from './service-limits.mjs';
-
-const PREDICTIONS = 200;
+import { comeBack, PREDICTIONS } from './spread.mjs';
 
 /** Returns when each client first reached the new service, in ms since the end of the old one, and the predicted times. */
 export const arrivalsOf = ({ at, upAt, ending, clients }, policy, seed) => {

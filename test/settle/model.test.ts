@@ -1,18 +1,9 @@
 import { expect, it } from '@jest/globals';
-import { execFile } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
 import { isAllCases } from '../support/cases.js';
+import { runMutants, runSeeds } from '../support/simulations.js';
 import { judge } from './model/oracle.js';
 import { simulate } from './model/simulate.js';
 import { type Block, maxHeld } from './model/world.js';
-
-/** Runs a program from `model` outside jest, where coverage can't slow it down. Returns what it prints. */
-const runProgram = async (name: string, ...args: readonly string[]): Promise<unknown> => {
-  const program = fileURLToPath(new URL(`model/${name}`, import.meta.url));
-  const { stdout } = await promisify(execFile)(process.execPath, [program, ...args], { maxBuffer: 2 ** 24 });
-  return JSON.parse(stdout) as unknown;
-};
 
 // A busy machine takes much longer than the few seconds of an idle one.
 const limitMs = 300_000;
@@ -22,25 +13,12 @@ const worlds = isAllCases ? 200 : 60;
 it(
   `no outcome is wrong in ${worlds} worlds with outages, reorganizations and blocks out of order, live and replayed`,
   async () => {
-    const sums = (await runProgram('run-seeds.mjs', '1', String(worlds))) as Record<
-      'bad' | 'trades' | 'corrections',
-      number
-    > & {
-      readonly timelines: readonly string[];
-      readonly states: Readonly<Record<string, number>>;
-    };
-    expect(sums.timelines.join('\n\n')).toBe('');
-    expect(sums.bad).toBe(0);
-    expect(sums.trades).toBeGreaterThan(100 * worlds);
-    expect(sums.corrections).toBeGreaterThan(20 * worlds);
-    expect(Object.keys(sums.states).sort()).toEqual([
-      'confirmed',
-      'expired',
-      'reorged',
-      'replaced',
-      'unknown',
-      'unseen',
-    ]);
+    const { timelines, bad, counts, states } = await runSeeds('settle', 1, worlds);
+    expect(timelines.join('\n\n')).toBe('');
+    expect(bad).toBe(0);
+    expect(counts['trades']).toBeGreaterThan(100 * worlds);
+    expect(counts['corrections']).toBeGreaterThan(20 * worlds);
+    expect(Object.keys(states).sort()).toEqual(['confirmed', 'expired', 'reorged', 'replaced', 'unknown', 'unseen']);
   },
   limitMs,
 );
@@ -57,7 +35,7 @@ it(
 it(
   'the model finds each rule that is left out on purpose',
   async () => {
-    const results = (await runProgram('run-mutants.mjs')) as readonly { name: string; violations: readonly string[] }[];
+    const results = await runMutants('settle');
     expect(results).toHaveLength(4);
     expect(results.filter(({ violations }) => violations.length === 0)).toEqual([]);
   },

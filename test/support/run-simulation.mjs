@@ -1,17 +1,18 @@
 // Runs a simulation in a plain process, which is several times faster than a test with coverage. Prints JSON: the sums of seeds, and the
-// timelines of the first bad ones; or for each rule that is broken on purpose the seed that detects it, and its violations.
+// timelines of the first bad ones; or for each rule that is broken on purpose the seed that detects it, and its violations. ROOM
+// is cluster, log, relay or settle.
 //
-//   node test/support/run-simulation.mjs cluster|log seeds 1 2000
-//   node test/support/run-simulation.mjs cluster|log mutants          a third of them, without RX_TRADE_FEED_ALL_CASES=1, which CI sets
-//   node test/support/run-simulation.mjs cluster|log mutants 2000     tries seeds from 1 on, after a change of the simulation
-import { runSeeds, simulation, violationsOf } from './simulation.mjs';
+//   node test/support/run-simulation.mjs ROOM seeds 1 2000
+//   node test/support/run-simulation.mjs ROOM mutants          a third of them if they are many, without RX_TRADE_FEED_ALL_CASES=1, which CI sets
+//   node test/support/run-simulation.mjs ROOM mutants 2000     tries seeds from 1 on, after a change of the simulation
+import { mutantsOf, runSeeds, simulation, violationsOf } from './simulation.mjs';
 
 const [room, what, ...numbers] = process.argv.slice(2);
 const [first = 0, count] = numbers.map(Number);
 const { simulate } = await simulation(room);
 
 const detect = async (mutant) => {
-  const { simulate: broken } = await simulation(room, 'simulate.ts', mutant);
+  const { simulate: broken } = await simulation(room, mutant);
   const seeds = first > 0 ? Array.from({ length: first }, (_, n) => n + 1) : [mutant.seed];
   for (const seed of seeds) {
     const violations = await violationsOf(broken, simulate, seed, mutant.options);
@@ -22,8 +23,8 @@ const detect = async (mutant) => {
 
 if (what === 'seeds') console.log(JSON.stringify(await runSeeds(simulate, first, count)));
 else {
-  const { mutants } = await import(`../${room}/simulation/mutants.mjs`);
-  const isPart = first === 0 && process.env.RX_TRADE_FEED_ALL_CASES !== '1';
+  const mutants = await mutantsOf(room);
+  const isPart = mutants.length > 10 && first === 0 && process.env.RX_TRADE_FEED_ALL_CASES !== '1';
   const results = [];
   for (const mutant of mutants.filter((_, n) => !isPart || n % 3 === 0)) results.push(await detect(mutant));
   console.log(JSON.stringify(results, undefined, 1));

@@ -1,18 +1,36 @@
-// What runs the simulations of the cluster and of the log.
+// What runs the simulations of the cluster, the log, the relay and of `settle`.
 import { bundled } from './bundle.mjs';
 
 // No stack traces, because they would contain the bundle as one long address.
 Error.stackTraceLimit = 0;
 
+/** Where each simulation is in `test/`. The pages of relays send their requests over the network of the simulation. */
+const rooms = {
+  cluster: { folder: 'cluster/simulation' },
+  log: { folder: 'log/simulation' },
+  relay: {
+    folder: 'relay/simulation',
+    program: 'scenarios.ts',
+    replaced: { 'browser/relay-request.ts': 'network.ts' },
+  },
+  settle: { folder: 'settle/model' },
+};
+const inRoom = (room, file) => new URL(`../${rooms[room].folder}/${file}`, import.meta.url);
+
 /**
  * Bundles a program of a simulation, and imports it.
  *
- * @param {'cluster' | 'log'} room
- * @param {string} [file] - the program
+ * @param {'cluster' | 'log' | 'relay' | 'settle'} room
  * @param {{ readonly file: string, readonly find: string, readonly replacement: string }} [mutant] - a rule that is broken on purpose
+ * @param {string} [file] - the program
  */
-export const simulation = (room, file = 'simulate.ts', mutant = undefined) =>
-  bundled(new URL(`../${room}/simulation/${file}`, import.meta.url), { mutant });
+export const simulation = (room, mutant, file = rooms[room].program ?? 'simulate.ts') => {
+  const replaced = Object.entries(rooms[room].replaced ?? {}).map(([source, by]) => [source, inRoom(room, by)]);
+  return bundled(inRoom(room, file), { mutant, replaced: Object.fromEntries(replaced) });
+};
+
+/** Returns the rules of a simulation that are broken on purpose. */
+export const mutantsOf = async (room) => (await import(inRoom(room, 'mutants.mjs'))).mutants;
 
 const textOf = (lines, sign) => lines.flatMap((line) => (line.startsWith(sign) ? [line.slice(1)] : [])).join('\n');
 
@@ -47,31 +65,38 @@ export const violationsOf = async (broken, simulate, seed, options) => {
 const maxTimelines = 3;
 
 /** Returns the timeline of a run as text, violations first. */
-export const timelineOf = ({ seed, violations, timeline }) => [`Seed ${seed}:`, ...violations, ...timeline].join('\n');
+export const timelineOf = ({ seed, violations, timeline }) =>
+  [`Seed ${seed}:`, ...violations.slice(0, 20), ...timeline].join('\n');
 
-export const noSums = () => ({ runs: 0, bad: 0, counts: {}, faults: {}, seeds: [], timelines: [] });
+/** What a run counts by name: faults, kinds of violations, states of outcomes. */
+const tallies = ['counts', 'faults', 'kinds', 'states'];
+
+export const noSums = () => ({
+  ...{ runs: 0, bad: 0, violations: 0, seeds: [], timelines: [] },
+  ...Object.fromEntries(tallies.map((name) => [name, {}])),
+});
 
 /** Runs seeds one after the other. Returns sums of what the runs count, and the timelines of the first bad ones. */
 export const runSeeds = async (simulate, from, count) => {
   const sums = noSums();
   for (let seed = from; seed < from + count; seed += 1) {
-    const { faults, ...run } = await simulate(seed);
+    const run = await simulate(seed);
     const isBad = run.violations.length > 0;
     const counts = Object.entries(run).filter(
-      ([name, value]) => name !== 'seed' && Number.isFinite(Number(value)) && !Array.isArray(value),
+      ([name, value]) => name !== 'seed' && /number|boolean/.test(typeof value),
     );
     const bad = { bad: Number(isBad), seeds: isBad ? [seed] : [], timelines: isBad ? [timelineOf(run)] : [] };
-    addSums(sums, { runs: 1, ...bad, faults, counts: Object.fromEntries(counts) });
+    addSums(sums, { ...run, runs: 1, ...bad, violations: run.violations.length, counts: Object.fromEntries(counts) });
   }
   return sums;
 };
 
 /** Adds the sums of other runs. */
 export const addSums = (sums, other) => {
-  sums.runs += other.runs;
-  sums.bad += other.bad;
-  for (const kind of ['counts', 'faults'])
-    for (const [name, count] of Object.entries(other[kind])) sums[kind][name] = (sums[kind][name] ?? 0) + Number(count);
+  for (const name of ['runs', 'bad', 'violations']) sums[name] += other[name];
+  for (const tally of tallies)
+    for (const [name, count] of Object.entries(other[tally] ?? {}))
+      sums[tally][name] = (sums[tally][name] ?? 0) + Number(count);
   sums.seeds = [...sums.seeds, ...other.seeds].slice(0, 20);
   sums.timelines = [...sums.timelines, ...other.timelines].slice(0, maxTimelines);
 };

@@ -8,6 +8,7 @@ export interface Sums {
   readonly bad: number;
   readonly counts: Readonly<Record<string, number>>;
   readonly faults: Readonly<Record<string, number>>;
+  readonly states: Readonly<Record<string, number>>;
   readonly timelines: readonly string[];
 }
 
@@ -16,6 +17,8 @@ export interface Detected {
   readonly name: string;
   readonly violations: readonly string[];
 }
+
+type Room = 'cluster' | 'log' | 'relay' | 'settle';
 
 const program = fileURLToPath(new URL('run-simulation.mjs', import.meta.url));
 
@@ -27,9 +30,9 @@ const run = async (...args: readonly string[]): Promise<unknown> => {
 };
 
 /** Runs seeds of a simulation in a process of its own, where no coverage slows it down. */
-export const runSeeds = async (room: 'cluster' | 'log', from: number, count: number): Promise<Sums> =>
+export const runSeeds = async (room: Room, from: number, count: number): Promise<Sums> =>
   (await run(room, 'seeds', `${from}`, `${count}`)) as Sums;
 
 /** Runs a simulation with each broken rule in such a process. */
-export const runMutants = async (room: 'cluster' | 'log'): Promise<readonly Detected[]> =>
+export const runMutants = async (room: Room): Promise<readonly Detected[]> =>
   (await run(room, 'mutants')) as readonly Detected[];

@@ -33,6 +33,8 @@ interface Node {
 export interface Run {
   readonly seed: number;
   readonly violations: readonly string[];
+  /** How many violations there are of each kind. */
+  readonly kinds: Readonly<Record<string, number>>;
   readonly timeline: readonly string[];
   readonly faults: Readonly<Record<string, number>>;
   readonly frames: number;
@@ -256,7 +258,8 @@ export const simulate = (seed: number): Run => {
 /** Runs a scenario in a new world, and checks what the pages have received. */
 export const inVirtualTime = (chance: Chance, scenario: (world: World) => void, seed = 0): Run => {
   // Imported in jest, pages would send requests over `fetch`, whose promises never resolve in virtual time.
-  if ((usedRequest$ as unknown) !== relayRequest$) throw new Error('Bundle the simulation: see run-seeds.mjs.');
+  if ((usedRequest$ as unknown) !== relayRequest$)
+    throw new Error('Bundle the simulation: see test/support/simulation.mjs.');
   const realNow = Date.now;
   const realRandom = Math.random;
   const { stackTraceLimit } = Error;
@@ -276,7 +279,14 @@ export const inVirtualTime = (chance: Chance, scenario: (world: World) => void, 
     const observers = pages.map(({ observer }) => observer);
     const sum = (count: (observer: Observer) => number) => observers.reduce((total, each) => total + count(each), 0);
     return {
-      ...{ seed, violations, faults: world.faults, frames: service.sent.length, virtualMs: now - begin },
+      ...{
+        seed,
+        violations,
+        kinds: kindsOf(violations),
+        faults: world.faults,
+        frames: service.sent.length,
+        virtualMs: now - begin,
+      },
       received: sum(({ received }) => received.size),
       gaps: sum(({ gaps }) => gaps.length),
       windows: sum(({ windows }) => windows.length),
@@ -286,6 +296,19 @@ export const inVirtualTime = (chance: Chance, scenario: (world: World) => void, 
   } finally {
     [Date.now, Math.random, Error.stackTraceLimit] = [realNow, realRandom, stackTraceLimit];
   }
+};
+
+const kindOf = (violation: string): string => {
+  if (violation.includes('in no gap')) return 'lost frames outside gaps';
+  if (violation.includes('says complete')) return 'complete windows that are wrong';
+  if (/frame \d+ follows \d+$/.test(violation)) return 'frames received twice';
+  return / of \d+ follows/.test(violation) ? 'times that go back' : 'other';
+};
+
+const kindsOf = (violations: readonly string[]): Record<string, number> => {
+  const kinds: Record<string, number> = {};
+  for (const kind of violations.map(kindOf)) kinds[kind] = (kinds[kind] ?? 0) + 1;
+  return kinds;
 };
 
 /** The faults, and the events of the pages except frames and watermarks, in order. */

@@ -1,4 +1,4 @@
-// Accounts for every frame by the number in its payload.
+// Accounts for every frame by its number.
 
 /** The account of one subscription: the frames received, the frames missing, and whether a gap reported them. */
 export class FrameAccount {
@@ -11,7 +11,8 @@ export class FrameAccount {
   violationCount = 0;
   #first;
   last;
-  #isGapOpen = false;
+  /** How many frames the gaps since the last frame report; `NaN` if one doesn't say, `undefined` without a gap. */
+  #inGaps;
 
   /** @param {number} [first] the first number that is sent; if the subscription may start later, its first frame decides */
   constructor(first) {
@@ -19,29 +20,36 @@ export class FrameAccount {
     this.last = first === undefined ? 0 : first - 1;
   }
 
-  /** @param {{ type: string, data?: Buffer }} event of `tradeFeedEvents$` */
+  /** @param {{ type: string, data?: Buffer, missed?: number }} event of `tradeFeedEvents$` */
   event(event) {
     if (event.type === 'gap') {
       this.gaps += 1;
-      this.#isGapOpen = true;
+      this.#inGaps = (this.#inGaps ?? 0) + (event.missed ?? NaN);
     }
-    if (event.type === 'frame') this.frame(numberOf(event.data));
+    if (event.type === 'frame') this.frames(numberOf(event.data));
   }
 
-  /** @param {number} number */
-  frame(number) {
+  /** Counts a run of frames. */
+  frames(from, to = from) {
     if (this.#first === undefined) {
-      this.#first = number;
-      this.last = number - 1;
+      this.#first = from;
+      this.last = from - 1;
+      this.#inGaps = undefined;
     }
-    if (number <= this.last) this.#violate(number === this.last ? 'twice' : 'out of order', number);
-    else if (number > this.last + 1) {
-      if (!this.#isGapOpen) this.#violate('missing without a gap', number);
-      else this.missedInGaps += number - this.last - 1;
-    }
-    this.#isGapOpen = false;
-    this.received += 1;
-    this.last = Math.max(this.last, number);
+    const missing = from - this.last - 1;
+    if (missing < 0) this.#violate(from === this.last ? 'twice' : 'out of order', from);
+    else if (missing > 0 && this.#inGaps === undefined) this.#violate('missing without a gap', from);
+    else this.missedInGaps += missing;
+    if (this.#inGaps >= 0 && this.#inGaps !== missing)
+      this.#violate(`after ${missing} missing frames, where the gaps say ${this.#inGaps}`, from);
+    this.#inGaps = undefined;
+    this.received += to - from + 1;
+    this.last = Math.max(this.last, to);
+  }
+
+  /** The next frame may have any number, as that of a new subscription. */
+  restart() {
+    this.#first = undefined;
   }
 
   /** Returns whether every number from the first to the last that was sent was received or reported in a gap. */
@@ -62,7 +70,7 @@ export class FrameAccount {
 const start = '{"batch":'.length;
 
 /** Reads the number in `{"batch":12,…`. */
-export const numberOf = (data) => {
+const numberOf = (data) => {
   let number = 0;
   for (let n = start; data[n] !== 0x2c; n += 1) number = number * 10 + (data[n] ?? 0) - 0x30;
   return number;

@@ -6,10 +6,12 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { config } from 'rxjs';
-import { OwnError } from '../../test/model/watched.js';
-import { certificateFor } from '../../test/support/certificate.js';
-import { runEpisode } from './episode.js';
-import { addTo, emptyTally, reportChaos } from './tally.js';
+import { TradeFeedError } from 'rx-trade-feed';
+import { OwnError } from '../../test/model/watched.ts';
+import { certificateFor } from '../../test/support/certificate.ts';
+import { exactly } from '../lib/goal.mjs';
+import { report } from '../lib/report.mjs';
+import { runEpisode } from './episode.ts';
 
 const EPISODE_MS = 12_000;
 /** Episodes that run at the same time, half of them over TLS. */
@@ -31,11 +33,30 @@ if (!Number.isInteger(seed) || !(minutes > 0)) {
 }
 
 const certificate = await certificateFor();
-const seedOf = (episode: number): number => (seed * 100_003 + episode) >>> 0;
-const tally = emptyTally();
+const seedOf = (episode) => (seed * 100_003 + episode) >>> 0;
 let failed = 0;
 
-const unhandled = (error: unknown): void => {
+/** What has happened in all episodes, in the order of the report, and how often. */
+const tally = new Map();
+for (const what of ['subscriptions', 'ticket requests', 'connections', 'frames', 'reconnects', 'gaps'])
+  tally.set(what, 0);
+const failures = new Map();
+const count = (counts, what) => counts.set(what, (counts.get(what) ?? 0) + 1);
+const countedEvents = { opened: 'connections', gap: 'gaps', reconnecting: 'reconnects' };
+
+const addLog = (log) => {
+  count(tally, 'subscriptions');
+  for (const { what, event, error } of log) {
+    if (what === 'frame') count(tally, 'frames');
+    if (what === 'ticket-request') count(tally, 'ticket requests');
+    if (what === 'errored' && error instanceof TradeFeedError) count(failures, error.code);
+    if (what !== 'event') continue;
+    if (event.type in countedEvents) count(tally, countedEvents[event.type]);
+    if (event.type === 'disconnected') count(failures, event.failure.code);
+  }
+};
+
+const unhandled = (error) => {
   if (error instanceof OwnError) return;
   failed += 1;
   console.log(`✗ unhandled error: ${error instanceof Error ? error.stack : String(error)}`);
@@ -43,10 +64,10 @@ const unhandled = (error: unknown): void => {
 config.onUnhandledError = unhandled;
 process.on('unhandledRejection', unhandled).on('uncaughtException', unhandled);
 
-const run = async (episode: number): Promise<void> => {
+const run = async (episode) => {
   const isOverTls = episode % 2 === 0;
   const { violations, logs } = await runEpisode(seedOf(episode), EPISODE_MS, isOverTls ? certificate : undefined);
-  addTo(tally, logs);
+  for (const log of logs.values()) addLog(log);
   failed += violations.length;
   for (const violation of violations) console.log(`✗ seed ${seed}, episode ${episode}: ${violation}`);
   if (violations.length === 0 && values.episode === undefined) return;
@@ -68,10 +89,27 @@ else
     await Promise.all(Array.from({ length: CONCURRENT }, () => run(next++)));
     const seconds = Math.round((performance.now() - startedAt) / 1_000);
     console.log(
-      `${String(seconds).padStart(4)} s  ${next - 1} episodes, ${tally.subscriptions} subscriptions, ${tally.frames} frames, ${tally.reconnects} reconnects, ${failed} violations`,
+      [
+        `${String(seconds).padStart(4)} s  ${next - 1} episodes`,
+        ...[...tally].map(([what, n]) => `${n} ${what}`),
+        `${failed} violations`,
+      ].join(', '),
     );
   } while (!isOver());
 
-if (values.report) await reportChaos(tally, { seed, minutes, episodes: next - 1, failed });
+if (values.report)
+  await report({
+    name: 'chaos',
+    command: `npm run reliability -- chaos --seed ${seed} --minutes ${minutes} --report`,
+    goals: [exactly('violations of the ten rules', failed, 0)],
+    tables: [
+      {
+        title: 'What happened',
+        columns: ['episodes', ...tally.keys()],
+        rows: [[next - 1, ...tally.values()]],
+      },
+      { title: 'Failures by code', columns: ['code', 'times'], rows: [...failures].sort(([, a], [, b]) => b - a) },
+    ],
+  });
 console.log(failed === 0 ? '✓ no rule was broken' : `✗ ${failed} violations`);
 process.exitCode = failed === 0 ? 0 : 1;

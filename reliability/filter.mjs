@@ -2,25 +2,16 @@
 //
 //   npm run reliability -- filter                            a million documents, a new seed
 //   npm run reliability -- filter --documents N --seed S     N documents, a known seed
-import { parseArgs } from 'node:util';
-import { compareWithParse } from '../../test/operators/field-documents.js';
-import { atLeast, exactly } from '../lib/goal.mjs';
-import { report } from '../lib/report.mjs';
+import { compareWithParse } from '../test/operators/field-documents.ts';
+import { atLeast, exactly } from './lib/goal.mjs';
+import { report } from './lib/report.mjs';
+import { wholeNumbers } from './lib/whole-numbers.mjs';
 
 /** A comparison uses the same paths and values for its documents. */
 const DOCUMENTS_EACH = 10_000;
 
-const { values } = parseArgs({
-  options: {
-    documents: { type: 'string', default: '1000000' },
-    seed: { type: 'string', default: String(Date.now() % 1_000_000) },
-  },
-});
-const [documents, seed] = [Number(values.documents), Number(values.seed)];
-if (!Number.isInteger(seed) || !(Number.isInteger(documents) && documents > 0)) {
-  console.error('--documents must be a whole number, 1 or more, and --seed a whole number.');
-  process.exit(2);
-}
+const defaults = { documents: 1_000_000, seed: Date.now() % 1_000_000 };
+const { documents, seed } = wholeNumbers(defaults, { documents: 1 });
 
 // Most truncations make JSON.parse throw, and a stack with source maps takes long.
 Error.stackTraceLimit = 0;
@@ -32,7 +23,7 @@ for (let run = 0; total.documents < documents; run += 1) {
     seed + run,
   );
   for (const difference of differences) console.log(`✗ ${difference}`);
-  for (const name of ['documents', 'valid', 'matching', 'cuts'] as const) total[name] += counts[name];
+  for (const name of ['documents', 'valid', 'matching', 'cuts']) total[name] += counts[name];
   total.differences += differences.length;
   if (differences.length > 0) break;
 }
@@ -51,5 +42,5 @@ await report({
     truncations: total.cuts,
     seconds: Math.round((performance.now() - startedMs) / 1_000),
   },
-  keep: documents >= 1_000_000,
+  keep: documents >= defaults.documents,
 });

@@ -1,24 +1,18 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { createTradeFeedError } from '../../src/protocol/failures/classify.js';
-import { nextReconnect, type Reconnect, resolveBackoff } from '../../src/feed/backoff.js';
+import { nextReconnect, resolveBackoff } from '../../src/feed/backoff.js';
 import { cases } from '../../test/support/cases.js';
-import { type Goal, reliabilityModule } from './library.js';
-
-interface FrameAccount {
-  readonly received: number;
-  readonly missedInGaps: number;
-  readonly violationCount: number;
-  readonly violations: readonly { readonly rule: string; readonly number: number }[];
-  event(event: { readonly type: string; readonly data?: Buffer }): void;
-  isBalanced(sent: number): boolean;
-}
-const { FrameAccount } = await reliabilityModule<{ FrameAccount: new (first?: number) => FrameAccount }>(
-  'soak/accounting.mjs',
-);
+import { FrameAccount } from '../lib/frame-account.mjs';
+import { growthOf } from '../soak/growth.mjs';
+import { slopeOf } from '../lib/slope.mjs';
+import { seeded } from '../lib/random.mjs';
+import { attemptsOf, spreadRules, floorRule } from '../storm/spread.mjs';
+import { waitsOf, mostInWindow, ticketsOf } from '../storm/service-limits.mjs';
+import * as waves from '../lib/waves.mjs';
 
 /** Returns the account after some frames, each by its number. A text is the type of another event. */
-const accountOf = (...events: readonly (number | string)[]): FrameAccount => {
+const accountOf = (...events) => {
   const account = new FrameAccount(1);
   for (const event of events)
     account.event(
@@ -28,7 +22,7 @@ const accountOf = (...events: readonly (number | string)[]): FrameAccount => {
     );
   return account;
 };
-const rulesOf = (account: FrameAccount) => account.violations.map(({ rule, number }) => `${number} ${rule}`);
+const rulesOf = (account) => account.violations.map(({ rule, number }) => `${number} ${rule}`);
 
 describe('the account of the frames', () => {
   it('is balanced if all frames arrived', () => {
@@ -65,28 +59,11 @@ describe('the account of the frames', () => {
   });
 });
 
-interface Sample {
-  readonly atS: number;
-  readonly isStable: boolean;
-  readonly heap: number;
-  readonly handles: number;
-  readonly fds?: number;
-}
-interface Growth {
-  readonly verdict: 'flat' | 'grows' | 'too noisy' | 'too few';
-  readonly slope: number;
-  readonly limit: number;
-  readonly samples: number;
-}
-const { growthOf } = await reliabilityModule<{
-  growthOf: (samples: readonly Sample[], name: string) => Growth | undefined;
-}>('soak/growth.mjs');
-
 // The same noise for the same sample in each run.
-const noise = (n: number) => ((n * 7919) % 100) / 100 - 0.5;
-const run = (seconds: number, of: (n: number) => Partial<Sample> = () => ({})): Sample[] =>
+const noise = (n) => ((n * 7919) % 100) / 100 - 0.5;
+const run = (seconds, of = () => ({})) =>
   Array.from({ length: seconds }, (_, n) => ({ atS: n, isStable: true, heap: 18, handles: 16, ...of(n) }));
-const verdictOf = (samples: readonly Sample[], name = 'heap') => growthOf(samples, name)?.verdict;
+const verdictOf = (samples, name = 'heap') => growthOf(samples, name)?.verdict;
 
 describe('a resource', () => {
   it('grows if each sample adds a little, even if the last sample is not the largest', () => {
@@ -105,7 +82,7 @@ describe('a resource', () => {
   });
 
   it('has a lower limit for an hour in a long run than in a short run', () => {
-    const slowly = (seconds: number) => run(seconds, (n) => ({ heap: 18 + n * 0.005 + noise(n) / 4 }));
+    const slowly = (seconds) => run(seconds, (n) => ({ heap: 18 + n * 0.005 + noise(n) / 4 }));
     expect([verdictOf(slowly(120)), verdictOf(slowly(3_600))]).toEqual(['flat', 'grows']);
   });
 
@@ -115,16 +92,7 @@ describe('a resource', () => {
   });
 });
 
-interface Slope {
-  readonly slope: number;
-  readonly low: number;
-  readonly high: number;
-}
-type Point = readonly [number, number];
-const { slopeOf } = await reliabilityModule<{ slopeOf: (points: readonly Point[]) => Slope }>('lib/slope.mjs');
-const { seeded } = await reliabilityModule<{ seeded: (seed: number) => () => number }>('lib/random.mjs');
-
-const line = (count: number, slope: number, noise: number, seed = 1): Point[] => {
+const line = (count, slope, noise, seed = 1) => {
   const random = seeded(seed);
   return Array.from({ length: count }, (_, x) => [x, 20 + slope * x + noise * (random() - 0.5)]);
 };
@@ -151,32 +119,15 @@ describe('the slope', () => {
   });
 });
 
-interface Wait {
-  readonly at: number;
-  readonly delayMs: number;
-  readonly attempt: number;
-  readonly verdict: string;
-  readonly floorMs: number;
-}
-interface Client {
-  readonly waits: readonly Wait[];
-}
-type Policy = ReturnType<typeof resolveBackoff>;
-const { attemptsOf, spreadRules, floorRule } = await reliabilityModule<{
-  attemptsOf: (storm: { clients: readonly Client[] }, policy: Policy, seed: number) => object;
-  spreadRules: (attempts: object, waveMs: number) => Goal[];
-  floorRule: (clients: readonly Client[], policy: Policy) => Goal;
-}>('storm/spread.mjs');
-
 const shipped = resolveBackoff();
 const failure = createTradeFeedError({ stage: 'ticket', code: 'ticket-endpoint-unreachable', endedAt: 0 });
 
 /** Returns clients that lost their connections within 20 ms and failed three times each. */
-const stormOf = (jitter: Policy['jitter'], count = 300): { clients: readonly Client[] } => ({
+const stormOf = (jitter, count = 300) => ({
   clients: Array.from({ length: count }, (_, n) => {
     const policy = { ...shipped, jitter, random: seeded(n + 1) };
-    const waits: Wait[] = [];
-    let last: Reconnect | undefined;
+    const waits = [];
+    let last;
     let at = n % 20;
     for (let attempt = 1; attempt <= 3; attempt += 1) {
       const next = nextReconnect(policy, last, failure);
@@ -188,7 +139,7 @@ const stormOf = (jitter: Policy['jitter'], count = 300): { clients: readonly Cli
     return { waits };
   }),
 });
-const brokenOf = (jitter: Policy['jitter']) =>
+const brokenOf = (jitter) =>
   spreadRules(attemptsOf(stormOf(jitter), shipped, 1), 50).map(({ met }) => (met ? 'met' : 'broken'));
 
 describe('the rules of the spread', () => {
@@ -203,7 +154,7 @@ describe('the rules of the spread', () => {
 
 describe('the rule for clients with a Retry-After', () => {
   const limited = createTradeFeedError({ stage: 'ticket', status: 429, retryAfterMs: 5_000, endedAt: 0 });
-  const holdsFor = (jitter: Policy['jitter'], count = 300): boolean => {
+  const holdsFor = (jitter, count = 300) => {
     const clients = Array.from({ length: count }, (_, n) => {
       const next = nextReconnect({ ...shipped, jitter, random: seeded(n + 1) }, undefined, limited);
       if ('stop' in next) throw new Error('It stops.');
@@ -217,31 +168,10 @@ describe('the rule for clients with a Retry-After', () => {
   });
 });
 
-type Seen = readonly [type: string, at: number, account: string, status: number, code: string, retryAfter: number];
-const { waitsOf, mostInWindow, ticketsOf } = await reliabilityModule<{
-  waitsOf: (events: readonly Seen[]) => { refused: number; early: readonly number[]; late: readonly number[] };
-  mostInWindow: (events: readonly Seen[], windowMs: number) => number;
-  ticketsOf: (events: readonly Seen[]) => Readonly<Record<string, number>>;
-}>('storm/service-limits.mjs');
-
-const issued = (at: number, account = 'a'): Seen => ['ticket-issued', at, account, 0, '', 0];
-const limited = (at: number, seconds: number, account = 'a'): Seen => [
-  'ticket-refused',
-  at,
-  account,
-  429,
-  'x',
-  seconds,
-];
-const open = (at: number, account = 'a'): Seen => ['handshake-accepted', at, account, 0, '', 0];
-const rejected = (at: number, status: number, account = 'a'): Seen => [
-  'handshake-refused',
-  at,
-  account,
-  status,
-  'x',
-  0,
-];
+const issued = (at, account = 'a') => ['ticket-issued', at, account, 0, '', 0];
+const limited = (at, seconds, account = 'a') => ['ticket-refused', at, account, 429, 'x', seconds];
+const open = (at, account = 'a') => ['handshake-accepted', at, account, 0, '', 0];
+const rejected = (at, status, account = 'a') => ['handshake-refused', at, account, status, 'x', 0];
 
 describe('a client that was refused with 429', () => {
   it('is early if it returns before Retry-After is over, and late otherwise', () => {
@@ -280,14 +210,7 @@ describe('tickets', () => {
   });
 });
 
-type Times = readonly number[];
-const waves = await reliabilityModule<{
-  largestWithin: (times: Times, widthMs: number) => number;
-  distance: (some: Times, others: Times) => number;
-  distanceByChance: (count: number) => number;
-}>('lib/waves.mjs');
-
-const drawn = (count: number, seed: number): Times => {
+const drawn = (count, seed) => {
   const random = seeded(seed);
   return Array.from({ length: count }, () => random() * 1_000);
 };
@@ -314,7 +237,7 @@ describe('the distance', () => {
       const limit = waves.distanceByChance(200);
       expect(waves.distance(drawn(200, seed), expected)).toBeLessThan(limit);
       // All at one time.
-      expect(waves.distance(Array<number>(200).fill(seed * 50), expected)).toBeGreaterThan(limit);
+      expect(waves.distance(Array(200).fill(seed * 50), expected)).toBeGreaterThan(limit);
     }
   });
 });

@@ -1,17 +1,17 @@
-// Runs seeds of the simulation in threads, in blocks, with a line of progress for each minute.
-import { isMainThread, parentPort, Worker } from 'node:worker_threads';
+// Runs seeds of a simulation in threads, in blocks, with a line of progress for each minute.
+import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
 import { addSums, noSums, runSeeds, simulation } from '../../test/support/simulation.mjs';
 
 const blockRuns = 100;
 const progressMs = 60_000;
 
 if (!isMainThread) {
-  const { simulate } = await simulation('log');
+  const { simulate } = await simulation(workerData);
   parentPort.on('message', async ({ from, count }) => parentPort.postMessage(await runSeeds(simulate, from, count)));
 }
 
-/** Resolves with the sums of `runs` seeds from `first` on. Prints the progress to stderr. */
-export const runInThreads = async (first, runs, threads) => {
+/** Runs seeds of the simulation of a room. Resolves with the sums of `runs` seeds from `first` on. Prints the progress to stderr. */
+export const runInThreads = async (room, first, runs, threads) => {
   const sums = noSums();
   const startedAt = performance.now();
   let [next, toldAt] = [first, startedAt];
@@ -24,7 +24,7 @@ export const runInThreads = async (first, runs, threads) => {
   };
   const work = () =>
     new Promise((done, fail) => {
-      const worker = new Worker(new URL(import.meta.url));
+      const worker = new Worker(new URL(import.meta.url), { workerData: room });
       const give = () => {
         if (next >= end) {
           void worker.terminate();
