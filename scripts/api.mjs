@@ -23,12 +23,11 @@ const checkNames = async () => {
   const committed = existsSync(path) ? readFileSync(path, 'utf8') : '{}';
   if (update) writeFileSync(path, text);
   if (update || text === committed) return true;
-  const before = JSON.parse(committed);
-  for (const entry of new Set([...Object.keys(before), ...Object.keys(names)])) {
-    const [old, current] = [before[entry] ?? [], names[entry] ?? []];
-    for (const name of current.filter((each) => !old.includes(each))) console.error(`${entry}: ${name} was added.`);
-    for (const name of old.filter((each) => !current.includes(each))) console.error(`${entry}: ${name} was removed.`);
-  }
+  const [before, after] = [JSON.parse(committed), names].map((each) =>
+    Object.entries(each).flatMap(([entry, exported]) => exported.map((name) => `${entry}: ${name}`)),
+  );
+  for (const name of after.filter((each) => !before.includes(each))) console.error(`${name} was added.`);
+  for (const name of before.filter((each) => !after.includes(each))) console.error(`${name} was removed.`);
   console.error(`The public names differ from ${path}. ${hint}`);
   return false;
 };

@@ -8,9 +8,12 @@ import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync }
 import { createRequire } from 'node:module';
 import { join, resolve } from 'node:path';
 
+const folderOf = (name, version) =>
+  resolve(import.meta.dirname, '../temp/installed', `${name.replaceAll('/', '-')}-${version}`);
+
 /** Installs a package from npm into a separate folder, and returns that folder. */
 const fromNpm = (name, version) => {
-  const folder = resolve(import.meta.dirname, '../temp/installed', `${name.replaceAll('/', '-')}-${version}`);
+  const folder = folderOf(name, version);
   if (existsSync(folder)) return folder;
   mkdirSync(join(folder, '..'), { recursive: true });
   // Two programs may install the same package at once: each uses its own folder, and the first one wins.
@@ -37,20 +40,13 @@ export const nodeVersions = ['22.23.3', '24.21.0', '26.10.0'];
 /** Installs a Node version. Returns the folder of its programs. */
 export const installNode = (version) => join(fromNpm(`node-${platform}`, version), `node_modules/node-${platform}/bin`);
 
-/** The package from npm that contains Bun. */
-export const bunPackage = { name: `@oven/bun-${platform}`, version: '1.4.5' };
+const bun = [`@oven/bun-${platform}`, '1.4.5'];
 
 /** Installs Bun. Returns its program. */
-export const installBun = () =>
-  join(fromNpm(bunPackage.name, bunPackage.version), 'node_modules', bunPackage.name, 'bin/bun');
+export const installBun = () => join(fromNpm(...bun), 'node_modules', bun[0], 'bin/bun');
 
 /** Returns the program of Bun, if it is installed. */
-export const installedBun = () => {
-  const { name, version } = bunPackage;
-  return existsSync(resolve(import.meta.dirname, `../temp/installed/${name.replaceAll('/', '-')}-${version}`))
-    ? installBun()
-    : undefined;
-};
+export const installedBun = () => (existsSync(folderOf(...bun)) ? installBun() : undefined);
 
 /** Installs DuckDB, and opens a database in memory. Returns a function that runs a statement and resolves with its rows, as in JSON. */
 export const openDuckDb = async () => {
