@@ -160,7 +160,7 @@ describeInstalled('nats', 'a nats-server with a small max_payload', () => {
     const { broker, configure } = server;
     const connections = [await server.nats(), await server.nats()] as const;
     const engines = connections.map((connection) => natsEngine(connection));
-    await using test = await startTestCluster(engines[0]!);
+    await using test = await startTestCluster(engines[0]);
     const replicas = engines.map((engine, n) => test.start(`r${n}`, { engine }));
     for (const limit of [8_192, 2_048, 4_096]) {
       if (limit !== connections[0].info?.max_payload) {
