@@ -31,8 +31,9 @@ export const isCommand = (name: string | undefined): name is CommandName =>
 export const loadCommands = async (
   names: readonly CommandName[] = commandNames,
 ): Promise<Readonly<Record<string, AnyCommand>>> => {
-  const loaded = names.map(async (name) => [name, (await commands[name]()).command as AnyCommand] as const);
-  return Object.fromEntries(await Promise.all(loaded));
+  const loaded: Record<string, AnyCommand> = {};
+  for (const name of names) loaded[name] = (await commands[name]()).command;
+  return loaded;
 };
 
 /** Runs the command in the arguments. Prints an error to stderr and returns the exit code. */
