@@ -12,7 +12,10 @@ import { SHARED_FEED, whenDestroyed$ } from './shared-feed.js';
 /** The status of the feed. */
 export type FeedStatus = ConnectionStatus;
 
-/** The feed of a component. All components of a provider share the signals, which no frame sets. */
+/**
+ * Gives a component the feed. All components of a provider share the signals. A signal is set when its value changes,
+ * never for each frame.
+ */
 export interface AngularTradeFeed {
   /**
    * Emits frames and lifecycle events from now on. Completes when the component is destroyed. Never errors: a stop, or
@@ -29,8 +32,8 @@ export interface AngularTradeFeed {
   /** The latest window; `undefined` until one ends. Only computed while a component uses this signal. */
   readonly window: Signal<FeedWindow<Frame<Uint8Array>> | undefined>;
   /**
-   * `stale` while the newest frame is too old, `fresh` after that. `undefined` while every frame has arrived in time,
-   * and if `provideTradeFeed` has no option `freshness`.
+   * Whether the newest frame is too old: `stale` with the time since when, or `fresh` after that. `undefined` while
+   * every frame has arrived in time, and if `provideTradeFeed` has no option `freshness`.
    */
   readonly freshness: Signal<Freshness | undefined>;
   /** The failure that stopped the feed; `undefined` while it runs. */

@@ -13,9 +13,9 @@ export interface ProvideTradeFeedOptions extends Omit<RelayFeedOptions, 'resumeI
   /** The address of the relay. `/feed` is a path on the host of the page. */
   readonly url: string | URL;
   /**
-   * Headers of the request, or a function that returns them before each request, also async. It runs outside
-   * Angular's zone, in the provider's injection context: `inject()` works before its first `await`. HTTP interceptors
-   * don't see the request, because it uses `fetch`. @defaultValue none
+   * Headers of the request, such as your app's bearer token, or a function that returns them. It's called before each
+   * request in the provider's injection context, so `inject()` works before its first `await`. It may be async, and
+   * runs outside Angular's zone. HTTP interceptors don't see the request, because it uses `fetch`. @defaultValue none
    */
   readonly headers?: RelayFeedOptions['headers'];
   /** Whether `sessionStorage` keeps the last position, so that a page resumes after a reload. @defaultValue `true` */

@@ -264,8 +264,8 @@ export class EventLog {
   }
 
   /**
-   * Returns the fields of a batch and what follows them in a message, as bytes. Writes it behind the newest line if
-   * there's room: then a message for all clients costs no memory of its own.
+   * Returns the fields of a batch and what follows them in a message, as bytes. Writes it after the newest line if
+   * there's room: then a message for all clients costs no separate memory.
    */
   bytesOf({ fields, end }: Batch, last: string): Buffer {
     const [only] = fields;

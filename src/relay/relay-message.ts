@@ -22,7 +22,7 @@ export const sseText = ({ id, type, data }: RelayMessage): string => {
 };
 
 /** Ends a message. */
-const idField = (id: string): string => `id: ${id}\n\n`;
+export const idField = (id: string): string => `id: ${id}\n\n`;
 
 /** Writes the data of a message as Server-Sent Events, one field a line. */
 export const dataFields = (data: string): string => `data: ${data.replaceAll('\n', '\ndata: ')}\n`;
@@ -43,20 +43,13 @@ export const splitStream = (lastEventId: string | undefined): { readonly id?: st
 
 const written = new WeakMap<RelayMessage, readonly Uint8Array[]>();
 
-/**
- * Creates a message that all clients share, from the fields of {@link dataFields}. HTTP only needs the bytes, so the text
- * is created on demand.
- *
- * @param bytesUntil - returns the bytes of the message, whose end is this text
- */
-export const messageOfFields = (id: string, bytesUntil: (end: string) => Buffer): RelayMessage => {
-  const end = idField(id);
-  const bytes = bytesUntil(end);
+/** Creates a message that all clients share, from its bytes. HTTP needs no more, so the text is created on demand. */
+export const messageOfBytes = (id: string, bytes: Buffer): RelayMessage => {
   let data: string | undefined;
   const message: RelayMessage = {
     id,
     get data() {
-      return (data ??= dataIn(bytes.toString('utf8', 0, bytes.length - end.length)));
+      return (data ??= dataIn(bytes.toString('utf8', 0, bytes.length - idField(id).length)));
     },
   };
   written.set(message, [bytes]);

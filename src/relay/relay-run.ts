@@ -6,7 +6,7 @@ import { formatEventId } from '../protocol/position.js';
 import { type Batch, EventLog, type Position } from './event-log.js';
 import { publicFailure, publicJson } from './public-json.js';
 import { minRetryMs } from './refusals.js';
-import { dataFields, messageOfFields, type RelayMessage } from './relay-message.js';
+import { dataFields, idField, messageOfBytes, type RelayMessage } from './relay-message.js';
 import type { RelaySettings } from './relay-options.js';
 import type { TopicEvent } from './topic.js';
 
@@ -71,7 +71,8 @@ export class RelayRun {
     if (this.#last?.batch === batch) return this.#last.message;
     const { end, watermark } = batch;
     const last = watermark === -Infinity ? '' : dataFields(withWatermark('', watermark));
-    const message = messageOfFields(this.idAt(end, reachedWith(batch)), (id) => this.log.bytesOf(batch, last + id));
+    const id = this.idAt(end, reachedWith(batch));
+    const message = messageOfBytes(id, this.log.bytesOf(batch, last + idField(id)));
     this.#last = { batch, message };
     return message;
   }

@@ -29,7 +29,7 @@ const run = async (...args: readonly string[]): Promise<unknown> => {
   return JSON.parse(stdout) as unknown;
 };
 
-/** Runs seeds of a simulation in a process of its own, where no coverage slows it down. */
+/** Runs seeds of a simulation in a separate process, where no coverage slows it down. */
 export const runSeeds = async (room: Room, from: number, count: number): Promise<Sums> =>
   (await run(room, 'seeds', `${from}`, `${count}`)) as Sums;
 
