@@ -1,5 +1,4 @@
 import type { SchedulerLike } from 'rxjs';
-import { Ring } from '../operators/bounded/ring.js';
 import { EventTime } from '../operators/items/event-time.js';
 import { isLifecycle, timeOf } from '../operators/items/item.js';
 import { isWritable, writeFrame } from '../operators/node/write-frame.js';
@@ -17,29 +16,13 @@ import {
 import { type AnyFrame, Frame, LazyFrame } from '../protocol/frame.js';
 import { type FeedPosition, isAfterPosition } from '../protocol/position.js';
 import { isTime } from '../protocol/type-guards.js';
+import { Entries, type Position } from './entries.js';
 import { publicEvent } from './public-json.js';
 import { dataIn } from './relay-message.js';
 
-/** Marks a point between two events of a log. Times are in epoch ms. */
-export interface Position {
-  /** Counts the events before it. */
-  readonly seq: number;
-  /** Counts the frames before it. In a topic, values count as well. */
-  readonly frames: number;
-  /** The latest time of the events before it. Never decreases. */
-  readonly at: number;
-  /** A client at this position has received every frame up to this time. */
-  readonly complete: number;
-  readonly state: FeedState;
-  /** No later event is older than this. `-Infinity` before the first event. */
-  readonly watermark: number;
-  /** The position in a cluster's feed; `undefined` outside a cluster, and before its first event. */
-  readonly shared: FeedPosition | undefined;
-}
-
 /** Consecutive events, with the position and the watermark after them. */
 export interface Batch {
-  /** JSON lines in the format of `dataFields`. */
+  /** JSON lines in the format of `dataFields`. Valid until the log stores another event, which may overwrite them. */
   readonly fields: readonly Buffer[];
   readonly end: Position;
   readonly watermark: number;
@@ -55,7 +38,7 @@ export interface LogBounds {
 /** A batch ends at this size, which limits the memory a client needs on top of the log. */
 const maxBatchBytes = 64 * 1024;
 
-/** Blocks have this size, unless a single line is longer. A block is freed with its last line. */
+/** Blocks have this size, unless a single line is longer. After its last line is removed, a block is used again. */
 const blockBytes = 64 * 1024;
 
 /**
@@ -66,12 +49,14 @@ export class EventLog {
   readonly clock: () => number;
   readonly #bounds: LogBounds;
   readonly #time: EventTime;
-  readonly #entries = new Ring<Entry>();
-  /** The last entry removed. */
-  #removed: Entry;
-  #newest: Entry;
-  #block = noBlock;
+  readonly #entries = new Entries();
+  /** The position before the oldest event. */
+  #oldest: Position;
+  #newest: Position;
+  #block: Buffer = noBlock;
   #used = 0;
+  /** A block without lines: memory that's new to the process costs more than to write the lines. */
+  #spare: Buffer | undefined;
   #endedAt: number | undefined;
   /** Frames that aren't stored yet, see {@link EventLog.append}, and the bytes of their payloads. */
   #waiting: WaitingFrame[] = [];
@@ -83,12 +68,12 @@ export class EventLog {
     this.#bounds = bounds;
     this.clock = clock;
     this.#time = new EventTime(clock);
-    this.#removed = this.#newest = firstEntry(clock());
+    this.#oldest = this.#newest = firstPosition(clock());
   }
 
   get oldest(): Position {
     this.#storeWaiting();
-    return this.#removed;
+    return this.#oldest;
   }
 
   get newest(): Position {
@@ -103,7 +88,7 @@ export class EventLog {
 
   get bytes(): number {
     this.#storeWaiting();
-    return this.#newest.written - this.#removed.written;
+    return this.#newest.written - this.#oldest.written;
   }
 
   /**
@@ -150,7 +135,7 @@ export class EventLog {
     shared: FeedPosition | undefined,
   ): void {
     // The first event can be older than the log itself: the source may lag, or be a log.
-    if (this.#newest.seq === 0) this.#removed = this.#newest = firstEntry(Math.min(this.#newest.at, time));
+    if (this.#newest.seq === 0) this.#oldest = this.#newest = firstPosition(Math.min(this.#newest.at, time));
     const { seq, frames, at, complete, state, written } = this.#newest;
     const from = this.#write(`${linePrefix}${line}\n`);
     this.#newest = {
@@ -161,18 +146,18 @@ export class EventLog {
       state: stateAfter(state, event, at),
       watermark,
       shared,
-      time,
-      block: this.#block,
-      from,
-      to: this.#used,
       written: written + this.#used - from - fieldBytes,
     };
-    this.#entries.push(this.#newest);
-    while (this.size > this.#bounds.capacity || this.bytes > this.#bounds.capacityBytes) {
-      this.#removed = this.#entries.shift() as Entry;
-      // A client may hold this position for long, and the block could never be freed.
-      this.#removed.block = noBlock;
-    }
+    this.#entries.push(this.#newest, { time, block: this.#block, from, to: this.#used });
+    while (this.size > this.#bounds.capacity || this.bytes > this.#bounds.capacityBytes) this.#removeOldest();
+  }
+
+  #removeOldest(): void {
+    const block = this.#entries.blockOf(0);
+    this.#oldest = this.#entries.positionAfter(0);
+    this.#entries.removeOldest();
+    const isInUse = block === this.#block || block === this.#entries.blockOf(0);
+    if (!isInUse && block.length === blockBytes) this.#spare = block;
   }
 
   /** The time the feed has reached. It lags the clock if the source does. */
@@ -210,7 +195,7 @@ export class EventLog {
   positionAfter(time: number): Position {
     let index = this.size;
     // No binary search: times decrease when a clock is set back.
-    while (index > 0 && this.#entries.at(index - 1).time > time) index -= 1;
+    while (index > 0 && this.#entries.timeOf(index - 1) > time) index -= 1;
     return this.#before(index);
   }
 
@@ -240,7 +225,7 @@ export class EventLog {
   earliestAfter(seq: number): number {
     let earliest = Infinity;
     for (let index = this.size; index > seq - this.oldest.seq; index -= 1)
-      earliest = Math.min(earliest, this.#entries.at(index - 1).time);
+      earliest = Math.min(earliest, this.#entries.timeOf(index - 1));
     return earliest;
   }
 
@@ -263,43 +248,34 @@ export class EventLog {
     return seq === this.newest.seq ? undefined : this.#batchAfter(seq, 0);
   }
 
-  /**
-   * Returns the fields of a batch and what follows them in a message, as bytes. Writes it after the newest line if
-   * there's room: then a message for all clients costs no separate memory.
-   */
-  bytesOf({ fields, end }: Batch, last: string): Buffer {
-    const [only] = fields;
-    const { block, to } = end as Entry;
-    const isNext = fields.length === 1 && block === this.#block && to === this.#used;
-    if (only === undefined || !isNext || to + Buffer.byteLength(last) > block.length)
-      return Buffer.concat([...fields, Buffer.from(last)]);
-    this.#used += block.write(last, to);
-    return block.subarray(to - only.length, this.#used);
-  }
-
   #batchAfter(seq: number, maxBytes: number): Batch {
-    const before = this.#before(seq - this.oldest.seq).written;
-    let entry = this.#after(seq);
-    let { from } = entry;
+    const entries = this.#entries;
+    const first = seq - this.oldest.seq;
+    const before = this.#before(first).written;
+    let { block, from, to } = entries.lineOf(first);
     const fields: Buffer[] = [];
-    while (entry !== this.#newest && entry.written - before < maxBytes) {
-      const next = this.#after(entry.seq);
-      // Between two lines of a block there can be the end of a message.
-      if (next.block !== entry.block || next.from !== entry.to) {
-        fields.push(entry.block.subarray(from, entry.to));
-        ({ from } = next);
+    let last = first;
+    while (last + 1 < entries.size && entries.writtenAfter(last) - before < maxBytes) {
+      last += 1;
+      const line = entries.lineOf(last);
+      if (line.block !== block) {
+        fields.push(block.subarray(from, to));
+        ({ block, from } = line);
       }
-      entry = next;
+      ({ to } = line);
     }
-    fields.push(entry.block.subarray(from, entry.to));
-    return { fields, end: entry, watermark: this.watermarkAt(entry) };
+    fields.push(block.subarray(from, to));
+    const end = this.#before(last + 1);
+    return { fields, end, watermark: this.watermarkAt(end) };
   }
 
   /** Writes the field of a line into the block, or into a new one. Returns where it begins. */
   #write(field: string): number {
     const bytes = Buffer.byteLength(field);
     if (this.#used + bytes > this.#block.length) {
-      this.#block = Buffer.allocUnsafeSlow(Math.max(bytes, blockBytes));
+      const isLong = bytes > blockBytes;
+      this.#block = isLong ? Buffer.allocUnsafeSlow(bytes) : (this.#spare ?? Buffer.allocUnsafeSlow(blockBytes));
+      if (!isLong) this.#spare = undefined;
       this.#used = 0;
     }
     const from = this.#used;
@@ -307,12 +283,10 @@ export class EventLog {
     return from;
   }
 
-  #after(seq: number): Entry {
-    return this.#entries.at(seq - this.oldest.seq);
-  }
-
-  #before(index: number): Entry {
-    return index === 0 ? this.#removed : this.#entries.at(index - 1);
+  /** Returns the position before an event; for the number of events, the newest one. */
+  #before(index: number): Position {
+    if (index === this.#entries.size) return this.#newest;
+    return index === 0 ? this.#oldest : this.#entries.positionAfter(index - 1);
   }
 }
 
@@ -331,24 +305,17 @@ const canWait = (frame: AnyFrame): boolean =>
   (frame instanceof LazyFrame || (frame.constructor === Frame && frame.data instanceof Uint8Array)) &&
   isWritable(frame);
 
-/** A stored event, and the position after it. */
-interface Entry extends Position {
-  /** In epoch ms. */
-  readonly time: number;
-  /** The block with its line, in the format of `dataFields`. */
-  block: Buffer;
-  readonly from: number;
-  readonly to: number;
-  /** UTF-8 bytes of all lines up to and including this one, removed lines included. */
-  readonly written: number;
-}
-
 const noBlock = Buffer.alloc(0);
 
-/** The position before the first event. */
-const firstEntry = (at: number): Entry => ({
-  ...{ seq: 0, frames: 0, at, complete: at, state: noFeed, watermark: -Infinity, shared: undefined },
-  ...{ time: at, block: noBlock, from: 0, to: 0, written: 0 },
+const firstPosition = (at: number): Position => ({
+  seq: 0,
+  frames: 0,
+  at,
+  complete: at,
+  state: noFeed,
+  watermark: -Infinity,
+  shared: undefined,
+  written: 0,
 });
 
 // A line contains no newline, so it's one field of `dataFields`.

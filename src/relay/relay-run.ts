@@ -3,7 +3,8 @@ import { writeEventLine } from '../protocol/event-line.js';
 import { isRelayedValue } from '../protocol/event.js';
 import { copyFailure, type TradeFeedError } from '../protocol/failures/trade-feed-error.js';
 import { formatEventId } from '../protocol/position.js';
-import { type Batch, EventLog, type Position } from './event-log.js';
+import type { Position } from './entries.js';
+import { type Batch, EventLog } from './event-log.js';
 import { publicFailure, publicJson } from './public-json.js';
 import { minRetryMs } from './refusals.js';
 import { dataFields, idField, messageOfBytes, type RelayMessage } from './relay-message.js';
@@ -69,10 +70,10 @@ export class RelayRun {
   /** Returns the message of a batch: the same object for every client. */
   messageOf(batch: Batch): RelayMessage {
     if (this.#last?.batch === batch) return this.#last.message;
-    const { end, watermark } = batch;
+    const { fields, end, watermark } = batch;
     const last = watermark === -Infinity ? '' : dataFields(withWatermark('', watermark));
     const id = this.idAt(end, reachedWith(batch));
-    const message = messageOfBytes(id, this.log.bytesOf(batch, last + idField(id)));
+    const message = messageOfBytes(id, Buffer.concat([...fields, Buffer.from(last + idField(id))]));
     this.#last = { batch, message };
     return message;
   }

@@ -10,7 +10,8 @@ import {
   noEpoch,
   parseEventId,
 } from '../protocol/position.js';
-import type { EventLog, Position } from './event-log.js';
+import type { Position } from './entries.js';
+import type { EventLog } from './event-log.js';
 
 // Where a client continues in a log, as pure functions over the log. Times are in epoch ms.
 //

@@ -3,7 +3,8 @@ import fc from 'fast-check';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import type { LoggedEvent } from '../../src/protocol/feed-state.js';
-import { EventLog, linesOf, type LogBounds, type Position } from '../../src/relay/event-log.js';
+import type { Position } from '../../src/relay/entries.js';
+import { EventLog, linesOf, type LogBounds } from '../../src/relay/event-log.js';
 import { disconnected, gapOf, opened, watermark } from '../operators/stream.js';
 import { frame, range } from './support.js';
 import { cases } from '../support/cases.js';
@@ -126,6 +127,20 @@ describe('EventLog', () => {
 });
 
 describe('a log that is full', () => {
+  it('uses the memory of its oldest lines for new ones, whatever their lengths', () => {
+    const log = new EventLog({ ...roomy, capacity: 20 }, () => 5);
+    const buffers = new Set<unknown>();
+    const payloads = range(1, 300).map((n) => String(n).padEnd(n % 50 === 0 ? 100_000 : 9_000));
+    for (const payload of payloads) {
+      const { newest } = log;
+      log.append(frame(payload));
+      for (const { buffer } of log.read(newest)!.fields) buffers.add(buffer);
+    }
+    expect(readFrom(log, log.oldest)).toEqual(payloads.slice(-20));
+    // Six lines have a block of their own. The others take 2.7 MB, of which the log holds up to 180 KB.
+    expect(buffers.size).toBeLessThan(6 + 6);
+  });
+
   const filled = (bounds: Partial<LogBounds>, texts: readonly string[]): EventLog => {
     const log = new EventLog({ ...roomy, ...bounds }, () => 5);
     for (const text of texts) log.append({ type: 'value', at: 5, json: JSON.stringify(text) });

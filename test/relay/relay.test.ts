@@ -76,6 +76,19 @@ describe('createRelay: the source', () => {
     expect(late.events.map(({ type }) => type)).toEqual(['opened']);
   });
 
+  it('gives each client messages that stay as they are, although the log writes over its oldest lines', () => {
+    const { clock, source, join } = virtualRelay({ capacity: 10 });
+    const [client, other] = [join(), join()];
+    const payloads = range(1, 200).map((n) => `${n} ${'é'.repeat(5_000)}`);
+    for (const payload of payloads) {
+      source.frames(payload);
+      clock.pass(16);
+    }
+    // The text of a message is created when it's read.
+    expect(client.payloads).toEqual(payloads);
+    expect(other.batches.at(-1)).toBe(client.batches.at(-1));
+  });
+
   it('may emit frames only: a later client first receives `opened`', () => {
     const { source, join } = virtualRelay();
     join();

@@ -1,0 +1,134 @@
+import type { FeedState } from '../protocol/feed-state.js';
+import type { FeedPosition } from '../protocol/position.js';
+
+/** Marks a point between two events of a log. Times are in epoch ms. */
+export interface Position {
+  /** Counts the events before it. */
+  readonly seq: number;
+  /** Counts the frames before it. In a topic, values count as well. */
+  readonly frames: number;
+  /** The latest time of the events before it. Never decreases. */
+  readonly at: number;
+  /** A client at this position has received every frame up to this time. */
+  readonly complete: number;
+  readonly state: FeedState;
+  /** No later event is older than this. `-Infinity` before the first event. */
+  readonly watermark: number;
+  /** The position in a cluster's feed; `undefined` outside a cluster, and before its first event. */
+  readonly shared: FeedPosition | undefined;
+  /** UTF-8 bytes of all lines before it, removed lines included. */
+  readonly written: number;
+}
+
+/** An event of a log: its time, in epoch ms, and its line in the format of `dataFields`. */
+export interface Line {
+  readonly time: number;
+  /** The block that contains the line. */
+  readonly block: Buffer;
+  readonly from: number;
+  readonly to: number;
+}
+
+/** Where each number of an event is. */
+const column = { seq: 0, frames: 1, at: 2, complete: 3, watermark: 4, written: 5, time: 6, from: 7, to: 8 };
+const width = 9;
+
+type References = Pick<Position, 'state' | 'shared'> & Pick<Line, 'block'>;
+
+const firstSlots = 16;
+
+/**
+ * Queues events, first in, first out, each with the position after it. An index counts from the oldest event.
+ *
+ * The numbers are in an array outside the heap. As objects there would be six for each event, and the garbage collector
+ * would visit all of them again and again.
+ */
+export class Entries {
+  // The number of slots is always a power of two, so a mask can wrap an index.
+  #numbers = new Float64Array(firstSlots * width);
+  #references = new Array<References | undefined>(firstSlots).fill(undefined);
+  #oldest = 0;
+  #size = 0;
+
+  get size(): number {
+    return this.#size;
+  }
+
+  push({ state, shared, ...position }: Position, { block, ...line }: Line): void {
+    if (this.#size === this.#references.length) this.#grow();
+    const slot = this.#slotOf(this.#size);
+    const before = this.#references[this.#slotOf(this.#size - 1)];
+    const isSame = before?.state === state && before.shared === shared && before.block === block;
+    this.#references[slot] = isSame ? before : { state, shared, block };
+    this.#numbers[slot * width + column.seq] = position.seq;
+    this.#numbers[slot * width + column.frames] = position.frames;
+    this.#numbers[slot * width + column.at] = position.at;
+    this.#numbers[slot * width + column.complete] = position.complete;
+    this.#numbers[slot * width + column.watermark] = position.watermark;
+    this.#numbers[slot * width + column.written] = position.written;
+    this.#numbers[slot * width + column.time] = line.time;
+    this.#numbers[slot * width + column.from] = line.from;
+    this.#numbers[slot * width + column.to] = line.to;
+    this.#size += 1;
+  }
+
+  removeOldest(): void {
+    this.#references[this.#oldest] = undefined;
+    this.#oldest = this.#slotOf(1);
+    this.#size -= 1;
+  }
+
+  positionAfter(index: number): Position {
+    const { state, shared } = this.#referencesOf(index);
+    return {
+      seq: this.#number(index, column.seq),
+      frames: this.#number(index, column.frames),
+      at: this.#number(index, column.at),
+      complete: this.#number(index, column.complete),
+      state,
+      watermark: this.#number(index, column.watermark),
+      shared,
+      written: this.writtenAfter(index),
+    };
+  }
+
+  writtenAfter(index: number): number {
+    return this.#number(index, column.written);
+  }
+
+  timeOf(index: number): number {
+    return this.#number(index, column.time);
+  }
+
+  blockOf(index: number): Buffer {
+    return this.#referencesOf(index).block;
+  }
+
+  lineOf(index: number): Line {
+    const [time, from, to] = [this.timeOf(index), this.#number(index, column.from), this.#number(index, column.to)];
+    return { time, block: this.blockOf(index), from, to };
+  }
+
+  #number(index: number, of: number): number {
+    return this.#numbers[this.#slotOf(index) * width + of] as number;
+  }
+
+  #referencesOf(index: number): References {
+    return this.#references[this.#slotOf(index)] as References;
+  }
+
+  #slotOf(index: number): number {
+    return (this.#oldest + index) & (this.#references.length - 1);
+  }
+
+  #grow(): void {
+    const references = this.#references;
+    const numbers = new Float64Array(2 * this.#numbers.length);
+    numbers.set(this.#numbers.subarray(this.#oldest * width));
+    numbers.set(this.#numbers.subarray(0, this.#oldest * width), (references.length - this.#oldest) * width);
+    const inOrder = [...references.slice(this.#oldest), ...references.slice(0, this.#oldest)];
+    this.#references = inOrder.concat(new Array<References | undefined>(inOrder.length).fill(undefined));
+    this.#numbers = numbers;
+    this.#oldest = 0;
+  }
+}
