@@ -25,6 +25,8 @@ export const startChild = (file, args = [], { env, execArgv = [] } = {}) => {
   };
   return {
     messages,
+    /** Resolves with the exit code and the signal. */
+    exited,
     next,
     send: (message) => child.send(message),
     /** Calls a function with each message of a type. */

@@ -33,8 +33,6 @@ export const consumers = ({ options, windowMs, capacity, until$, onTaken }) => {
   const windows = [];
   const windowed = new Subject();
   const slow = { processed: 0, dropped: 0, reports: 0 };
-  const open = deferred();
-  const waiting = { number: Infinity, resolve: () => {} };
 
   const feed$ = tradeFeedEvents$('market', options).pipe(takeUntil(until$), shareFeed({ lingerMs: 0 }));
   const windows$ = feed$.pipe(
@@ -59,15 +57,11 @@ export const consumers = ({ options, windowMs, capacity, until$, onTaken }) => {
     }),
   );
   const counted$ = feed$.pipe(
-    tap((event) => {
-      expected.event(event);
-      if (event.type === 'opened') open.resolve();
-    }),
+    tap((event) => expected.event(event)),
     filter(({ type }) => type === 'frame'),
     tap(() => {
       const { received, last } = expected.account;
       if (received % ACKNOWLEDGE_EVERY === 0) onTaken(last);
-      if (last >= waiting.number) waiting.resolve();
     }),
   );
   return {
@@ -77,18 +71,5 @@ export const consumers = ({ options, windowMs, capacity, until$, onTaken }) => {
     all: [slow$, counted$, windows$],
     /** Emits after each window, when the window has released its frames: until then its memory grows with its age. */
     windowed$: windowed.pipe(observeOn(asapScheduler)),
-    opened: open.promise,
-    /** Resolves when a number has been received. */
-    reached: (number) =>
-      new Promise((resolve) => {
-        Object.assign(waiting, { number, resolve });
-        if (expected.account.last >= number) resolve();
-      }),
   };
-};
-
-const deferred = () => {
-  const result = {};
-  result.promise = new Promise((resolve) => (result.resolve = resolve));
-  return result;
 };

@@ -2,23 +2,9 @@
 // another. Every frame must be accounted for, and the memory and handles of the process mustn't grow.
 //
 //   npm run reliability -- soak [--minutes 2] [--rate 50000] [--reconnect-every 5] [--window 1000]
-import { once } from 'node:events';
-import { fork } from 'node:child_process';
 import { setTimeout as delay } from 'node:timers/promises';
-import {
-  endWith,
-  filter,
-  first,
-  fromEvent,
-  ignoreElements,
-  lastValueFrom,
-  map,
-  merge,
-  Subject,
-  take,
-  takeUntil,
-  timer,
-} from 'rxjs';
+import { endWith, filter, first, ignoreElements, lastValueFrom, merge, Subject, takeUntil, timer } from 'rxjs';
+import { startChild } from '../../bench/support/child.mjs';
 import { consumers } from './consumers.mjs';
 import { leak } from './leak.mjs';
 import { Churn } from './churn.mjs';
@@ -36,13 +22,13 @@ const STABLE_BETWEEN_SWAPS = 3;
 const kinds = ['killed', 'reset', 'expired', 'shutdown', 'credentials'];
 
 const { seconds, rate, everyS, outageMs } = settings;
-const child = fork(new URL('./service.mjs', import.meta.url), [JSON.stringify({ rate, accounts: ACCOUNTS, outageMs })]);
-process.once('exit', () => child.kill('SIGKILL'));
-child.once('exit', (code) => {
+const child = startChild(new URL('service.mjs', import.meta.url), [
+  JSON.stringify({ rate, accounts: ACCOUNTS, outageMs }),
+]);
+void child.exited.then(([code]) => {
   if (code !== 0) throw new Error(`The service ended with ${code}.`);
 });
-const messages$ = fromEvent(child, 'message').pipe(map(([message]) => message ?? {}));
-const { baseUrl, keys } = (await once(child, 'message'))[0];
+const { baseUrl, keys } = await child.next('ready');
 // Node creates both streams on first use. Created later, they would look like a leak.
 for (const stream of [process.stdout, process.stderr]) stream.write('');
 const held = heldNow();
@@ -92,11 +78,10 @@ const faulting = timer(everyS * 1_000, everyS * 1_000)
     child.send({ type: 'fault', kind: kinds[faults.started % kinds.length] });
     faults.started += 1;
   });
-const recovering = messages$.pipe(filter(({ type }) => type === 'fault-over')).subscribe(() => (faults.isOn = false));
+child.on('fault-over', () => (faults.isOn = false));
 
 const cpuBefore = process.cpuUsage();
 const done = lastValueFrom(merge(...run.all).pipe(ignoreElements(), endWith(undefined)));
-run.opened.then(() => child.send({ type: 'start' }));
 
 // At the end: wait for the last frame that was sent, then end the feed.
 const isOver$ = timer(seconds * 1_000, 100).pipe(
@@ -105,26 +90,18 @@ const isOver$ = timer(seconds * 1_000, 100).pipe(
 );
 await Promise.race([lastValueFrom(isOver$), done]);
 for (const each of [sampling, faulting]) each.unsubscribe();
-const answer = lastValueFrom(
-  messages$.pipe(
-    filter(({ type }) => type === 'finished'),
-    take(1),
-  ),
-);
 child.send({ type: 'finish' });
-const { sent } = await answer;
-await run.reached(sent);
+const { sent } = await child.next('finished');
+while (expected.account.last < sent) await delay(10);
 churn.close();
 finished.next();
 await done;
-recovering.unsubscribe();
 const cpu = process.cpuUsage(cpuBefore);
 // A closing handshake takes as long as the service needs to answer, at most a second. What leaked on purpose stays.
 const turns = settings.leaks.length > 0 ? 50 : 1_000;
 for (let turn = 0; turn < turns && remaining(held) !== ''; turn += 1) await delay(30);
 const leaked = remaining(held);
-child.disconnect();
-await once(child, 'exit');
+await child.stop();
 
 await reportSoak({
   ...run,
