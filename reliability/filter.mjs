@@ -4,14 +4,14 @@
 //   npm run reliability -- filter --documents N --seed S     N documents, a known seed
 import { compareWithParse } from '../test/operators/field-documents.ts';
 import { atLeast, exactly } from './lib/goal.mjs';
+import { readOptions } from './lib/options.mjs';
 import { report } from './lib/report.mjs';
-import { wholeNumbers } from './lib/whole-numbers.mjs';
 
 /** A comparison uses the same paths and values for its documents. */
 const DOCUMENTS_EACH = 10_000;
 
 const defaults = { documents: 1_000_000, seed: Date.now() % 1_000_000 };
-const { documents, seed } = wholeNumbers(defaults, { documents: 1 });
+const { documents, seed } = readOptions(defaults, { least: { documents: 1 } });
 
 // Most truncations make JSON.parse throw, and a stack with source maps takes long.
 Error.stackTraceLimit = 0;

@@ -3,11 +3,11 @@
 //   npm run reliability -- fuzz                       5,000 cases of each property, a new seed
 //   npm run reliability -- fuzz --runs N --seed S     N cases of each property, a known seed
 import { exactly, holds } from './lib/goal.mjs';
+import { readOptions } from './lib/options.mjs';
 import { report } from './lib/report.mjs';
 import { runJest } from './lib/run-jest.mjs';
-import { wholeNumbers } from './lib/whole-numbers.mjs';
 
-const { runs, seed } = wholeNumbers({ runs: 5_000, seed: Math.floor(Math.random() * 2 ** 31) }, { runs: 1 });
+const { runs, seed } = readOptions({ runs: 5_000, seed: Date.now() % 2 ** 31 }, { least: { runs: 1 } });
 const { status, seconds, written } = runJest('test/fuzz', 'FUZZ', { runs, seed });
 const rows = written
   .split('\n')

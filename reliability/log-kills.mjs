@@ -10,8 +10,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { atLeast, exactly } from './lib/goal.mjs';
+import { readOptions } from './lib/options.mjs';
 import { report } from './lib/report.mjs';
-import { wholeNumbers } from './lib/whole-numbers.mjs';
 
 const engines = {
   'log-kills': { engine: 'folder', usual: 100 },
@@ -43,9 +43,9 @@ const runKills = async (name, engine, rounds, seed) => {
   }
 };
 
-const [name, ...options] = process.argv.slice(2);
+const [name, ...args] = process.argv.slice(2);
 const { engine, usual } = engines[name];
-const { rounds, seed } = wholeNumbers({ rounds: usual, seed: 1 }, { rounds: 1 }, options);
+const { rounds, seed } = readOptions({ rounds: usual, seed: 1 }, { least: { rounds: 1 }, args });
 const startedAt = performance.now();
 const { violations, frames, gaps, ...sums } = await runKills(name, engine, rounds, seed);
 for (const violation of violations) console.log(violation);

@@ -3,11 +3,11 @@
 //   npm run reliability -- model [--runs 2000] [--seed S]
 //   MODEL_SEED=S MODEL_PATH=P MODEL_REPLAY=R npm run unit -- test/model      repeats one sequence; a failure prints these values
 import { exactly, holds } from './lib/goal.mjs';
+import { readOptions } from './lib/options.mjs';
 import { report } from './lib/report.mjs';
 import { runJest } from './lib/run-jest.mjs';
-import { wholeNumbers } from './lib/whole-numbers.mjs';
 
-const { runs, seed } = wholeNumbers({ runs: 2_000, seed: Date.now() % 2 ** 31 }, { runs: 1 });
+const { runs, seed } = readOptions({ runs: 2_000, seed: Date.now() % 2 ** 31 }, { least: { runs: 1 } });
 console.log(`model: ${runs} sequences, seed ${seed}`);
 const { status, seconds, written } = runJest('test/model', 'MODEL', { runs, seed });
 // A sequence that failed was printed with its seed and path.

@@ -4,12 +4,12 @@
 //   npm run reliability -- chaos --seed 7 --minutes 10
 //   npm run reliability -- chaos --seed 7 --episode 3      repeats one episode and writes the logs of its feeds
 import { mkdirSync, writeFileSync } from 'node:fs';
-import { parseArgs } from 'node:util';
 import { config } from 'rxjs';
 import { TradeFeedError } from 'rx-trade-feed';
 import { OwnError } from '../../test/model/watched.ts';
 import { certificateFor } from '../../test/support/certificate.ts';
 import { exactly } from '../lib/goal.mjs';
+import { readOptions } from '../lib/options.mjs';
 import { report } from '../lib/report.mjs';
 import { runEpisode } from './episode.ts';
 
@@ -17,20 +17,8 @@ const EPISODE_MS = 12_000;
 /** Episodes that run at the same time, half of them over TLS. */
 const CONCURRENT = 4;
 
-const { values } = parseArgs({
-  options: {
-    seed: { type: 'string', default: String(Date.now() % 1_000_000) },
-    minutes: { type: 'string', default: '1' },
-    episode: { type: 'string' },
-    report: { type: 'boolean', default: false },
-  },
-});
-const seed = Number(values.seed);
-const minutes = Number(values.minutes);
-if (!Number.isInteger(seed) || !(minutes > 0)) {
-  console.error('--seed must be a whole number, and --minutes a number above 0.');
-  process.exit(2);
-}
+const options = { seed: Date.now() % 1_000_000, minutes: 1, episode: undefined, report: false };
+const { seed, minutes, episode: only, report: isReported } = readOptions(options, { positive: ['minutes'] });
 
 const certificate = await certificateFor();
 const seedOf = (episode) => (seed * 100_003 + episode) >>> 0;
@@ -70,20 +58,18 @@ const run = async (episode) => {
   for (const log of logs.values()) addLog(log);
   failed += violations.length;
   for (const violation of violations) console.log(`✗ seed ${seed}, episode ${episode}: ${violation}`);
-  if (violations.length === 0 && values.episode === undefined) return;
+  if (violations.length === 0 && only === undefined) return;
   mkdirSync('temp/chaos', { recursive: true });
   const path = `temp/chaos/${seed}-${episode}.json`;
   writeFileSync(path, JSON.stringify(Object.fromEntries(logs), undefined, 1));
   console.log(`  log: ${path}; to repeat: npm run reliability -- chaos --seed ${seed} --episode ${episode}`);
 };
 
-console.log(
-  `chaos: seed ${seed}, ${values.episode === undefined ? `${minutes} minutes` : `episode ${values.episode}`}`,
-);
+console.log(`chaos: seed ${seed}, ${only === undefined ? `${minutes} minutes` : `episode ${only}`}`);
 const startedAt = performance.now();
 const isOver = () => performance.now() - startedAt + EPISODE_MS > minutes * 60_000;
 let next = 1;
-if (values.episode !== undefined) await run(Number(values.episode));
+if (only !== undefined) await run(Number(only));
 else
   do {
     await Promise.all(Array.from({ length: CONCURRENT }, () => run(next++)));
@@ -97,7 +83,7 @@ else
     );
   } while (!isOver());
 
-if (values.report)
+if (isReported)
   await report({
     name: 'chaos',
     command: `npm run reliability -- chaos --seed ${seed} --minutes ${minutes} --report`,

@@ -2,25 +2,18 @@
 //
 //   npm run reliability -- cluster [--engine nats] [--rate 5000] [--rounds 20] [--only 'kill -9']
 //   npm run reliability -- cluster --quick      each scenario once, at 500 frames a second: CI runs it
-import { parseArgs } from 'node:util';
 import { install } from '../../test/peers/packages.mjs';
 import { atMost, exactly, holds } from '../lib/goal.mjs';
+import { readOptions } from '../lib/options.mjs';
 import { report } from '../lib/report.mjs';
 import { startCluster } from './cluster.mjs';
 import { scenarios, three } from './scenarios.mjs';
 
-const { values } = parseArgs({
-  options: {
-    engine: { type: 'string', default: 'nats' },
-    rate: { type: 'string' },
-    rounds: { type: 'string' },
-    only: { type: 'string' },
-    quick: { type: 'boolean', default: false },
-  },
-});
-const { engine, quick, only } = values;
-const rate = Number(values.rate ?? (quick ? 500 : 5_000));
-const rounds = Number(values.rounds ?? (quick ? 1 : 20));
+const options = readOptions(
+  { engine: 'nats', rate: undefined, rounds: undefined, only: undefined, quick: false },
+  { positive: ['rate', 'rounds'] },
+);
+const { engine, only, quick, rate = quick ? 500 : 5_000, rounds = quick ? 1 : 20 } = options;
 /** Scenarios without a goal for a percentile run less often. The fourth late handshake within a minute counts as another client. */
 const roundsOf = (name) => {
   if (/kill -9|SIGTERM/.test(name)) return rounds;
@@ -55,12 +48,9 @@ const percentile = (numbers, share) => {
   const sorted = numbers.toSorted((one, other) => one - other);
   return sorted[Math.ceil(sorted.length * share) - 1];
 };
-const highest = (name, field) => Math.max(...of(name).map((each) => each[field]));
-const p95 = (name, field) =>
-  percentile(
-    of(name).map((each) => each[field]),
-    0.95,
-  );
+const valuesOf = (name, field) => of(name).map((each) => each[field]);
+const highest = (name, field) => Math.max(...valuesOf(name, field));
+const p95 = (name, field) => percentile(valuesOf(name, field), 0.95);
 // On a machine that stands still for seconds these don't hold, so the short run doesn't check them.
 const whenFast = [
   exactly('takeovers that the first owner won again', results.filter(({ isOther }) => isOther === false).length, 0),

@@ -4,15 +4,15 @@
 //   npm run reliability -- relay-simulation --runs 1 --seed S      repeats one run, and prints its timeline
 import { mutantsOf, simulation, timelineOf, violationsOf } from '../../test/support/simulation.mjs';
 import { exactly } from '../lib/goal.mjs';
+import { readOptions } from '../lib/options.mjs';
 import { report } from '../lib/report.mjs';
-import { wholeNumbers } from '../lib/whole-numbers.mjs';
 import { simulations } from './simulations.mjs';
 import { runInThreads } from './threads.mjs';
 
 const faults = { name: 'faults', title: 'Faults', columns: ['fault', 'times'] };
 const [name, ...args] = process.argv.slice(2);
 const { room, word = 'run', options: defaults, tally = faults, ...texts } = simulations[name];
-const options = wholeNumbers({ ...defaults, seed: 1, threads: 2 }, { runs: 1, threads: 1 }, args);
+const options = readOptions({ ...defaults, seed: 1, threads: 2 }, { least: { runs: 1, threads: 1 }, args });
 const { runs, seed, 'mutant-runs': mutantRuns, threads } = options;
 
 const startedAt = performance.now();

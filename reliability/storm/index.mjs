@@ -3,11 +3,11 @@
 //
 //   npm run reliability -- storm [--clients 2000] [--seed 1]
 import { existsSync, readFileSync } from 'node:fs';
-import { wholeNumbers } from '../lib/whole-numbers.mjs';
+import { readOptions } from '../lib/options.mjs';
 import { storm } from './storm.mjs';
 import { reportStorm } from './storm-report.mjs';
 
-const { clients: count, seed } = wholeNumbers({ clients: 2_000, seed: 1 }, { clients: 20 });
+const { clients: count, seed } = readOptions({ clients: 2_000, seed: 1 }, { least: { clients: 20 } });
 
 // A client has one socket for the stream and may have one for ticket requests. Node raises its limit as far as the system allows.
 const neededFiles = count * 2 + 200;
@@ -26,26 +26,18 @@ const pace = isShort ? 0.15 : 1;
 const policy = { initialDelayMs: 500 * pace, maxDelayMs: 30_000 * pace, factor: 2, jitter: 'full' };
 const limits = { ticketsPerWindow: 1, windowMs: isShort ? 1_000 : 8_000 };
 const common = { count, seed, downMs: 3_000 * pace, apartMs: 3 * pace, roomAfterMs: 1_000 * pace, limits };
+const usual = { ending: 'shutdown', settleMs: 0, backoff: policy };
 const scenarios = [
-  { name: 'restart', title: 'shutdown (1001)', ending: 'shutdown', settleMs: 0, backoff: policy },
-  { name: 'killed', title: 'killed', ending: 'killed', settleMs: 5_500, backoff: policy },
+  { ...usual, name: 'restart', title: 'shutdown (1001)' },
+  { ...usual, name: 'killed', title: 'killed', ending: 'killed', settleMs: 5_500 },
   // The control: without jitter the rules must be broken.
-  {
-    name: 'none',
-    title: 'shutdown, no jitter',
-    ending: 'shutdown',
-    settleMs: 0,
-    isControl: true,
-    backoff: { ...policy, jitter: 'none' },
-  },
+  { ...usual, name: 'none', title: 'shutdown, no jitter', isControl: true, backoff: { ...policy, jitter: 'none' } },
 ];
 
 const run = async (scenario) => {
   console.log(`${scenario.title}: ${count} clients`);
-  return {
-    ...scenario,
-    ...(await storm({ ...common, ...scenario, ...(!scenario.isControl && { capacity: Math.floor(count / 2) }) })),
-  };
+  const capacity = scenario.isControl ? undefined : Math.floor(count / 2);
+  return { ...scenario, ...(await storm({ ...common, ...scenario, capacity })) };
 };
 const some = scenarios.filter(({ name }) => !isShort || name !== 'killed');
 const storms = isShort ? await Promise.all(some.map(run)) : [];
