@@ -1,14 +1,22 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { Subject, takeUntil, timer } from 'rxjs';
 import { TradeFeedError } from 'rx-trade-feed';
 import type { Certificate } from '../../test/support/certificate.js';
 import { startFaultProxy } from '../../test/support/fault-proxy.js';
-import { type Faults, randomFaults, seededRandom } from '../../test/support/faults.js';
+import { randomFaults, seededRandom } from '../../test/support/faults.js';
 import { startHeldService } from '../../test/support/held-service.js';
 import type { Seen } from '../../test/support/ten-rules/seen.js';
 import { violations } from '../../test/support/ten-rules/rules.js';
 import type { Watched } from '../../test/model/watched.js';
-import { misbehave, subscribeAtRandom } from './consumers.js';
-import { answerHandshake, answerTicket, type FaultSource, type Random, stream } from './service-faults.js';
+import {
+  answerHandshake,
+  answerTicket,
+  type FaultSource,
+  misbehave,
+  type Random,
+  stream,
+  subscribeAtRandom,
+} from './faults.js';
 
 /** What happened in an episode, and which rules were broken. */
 export interface Episode {
@@ -40,17 +48,21 @@ export const runEpisode = async (
   const found: string[] = [];
   const watched = new Map<number, Watched>();
   const expectedCodes = new Map<number, Set<string>>();
-  const timers = createTimers();
+  const stopTimers$ = new Subject<void>();
+  const later = (ms: number, action: () => void): void => {
+    if (ms === 0) action();
+    else timer(ms).pipe(takeUntil(stopTimers$)).subscribe(action);
+  };
   let isRecovery = false;
 
   await using proxy = await startFaultProxy({
     random: drawProxy,
-    faults: () => (isRecovery ? {} : withMinimumBandwidth(randomFaults(drawFaults))),
+    faults: () => (isRecovery ? {} : randomFaults(drawFaults, MIN_BYTES_PER_SECOND)),
   });
   const source: FaultSource = {
     random: drawService,
     isRecovery: () => isRecovery,
-    later: timers.later,
+    later,
     expectCode: (id, code) => expectedCodes.set(id, (expectedCodes.get(id) ?? new Set()).add(code)),
   };
   await using service = await startHeldService({
@@ -75,7 +87,7 @@ export const runEpisode = async (
       watched.set(id, subscribeAtRandom(drawConsumers, id, target));
     } else if (drawConsumers() < 0.3)
       misbehave(drawConsumers, live()[Math.floor(drawConsumers() * live().length)] as Watched);
-    timers.later(drawConsumers() * 200, consume);
+    later(drawConsumers() * 200, consume);
   };
   // Faults that affect all connections at once.
   const disturb = (): void => {
@@ -86,15 +98,15 @@ export const runEpisode = async (
     else if (kind < 0.5) {
       proxy.target = undefined;
       proxy.reset();
-      timers.later(drawEvents() * 500, () => (proxy.target = service.port));
+      later(drawEvents() * 500, () => (proxy.target = service.port));
     }
-    timers.later(300 + drawEvents() * 1_500, disturb);
+    later(300 + drawEvents() * 1_500, disturb);
   };
   consume();
-  timers.later(1_000, disturb);
+  later(1_000, disturb);
   await delay(lengthMs);
 
-  timers.stop();
+  stopTimers$.next();
   isRecovery = true;
   proxy.target = service.port;
   const recoveryFrom = performance.now();
@@ -117,7 +129,7 @@ export const runEpisode = async (
   if (proxy.open > 0) found.push(`${proxy.open} connections of the client are still open`);
   for (const socket of service.open) socket.destroy();
   while (service.open.size > 0) await delay(5);
-  timers.stop();
+  stopTimers$.next();
 
   for (const { log, facts } of watched.values()) {
     log.push({ what: 'settled', at: performance.now() });
@@ -127,36 +139,6 @@ export const runEpisode = async (
   }
   return { violations: [...new Set(found)], logs: new Map([...watched].map(([id, { log }]) => [id, log])) };
 };
-
-/** The timers of an episode. `stop` cancels every action that hasn't begun. */
-const createTimers = () => {
-  const timers = new Set<NodeJS.Timeout>();
-  return {
-    later: (ms: number, action: () => void): void => {
-      if (ms === 0) return action();
-      const timer = setTimeout(() => {
-        timers.delete(timer);
-        action();
-      }, ms);
-      timers.add(timer);
-    },
-    stop: (): void => {
-      for (const timer of timers) clearTimeout(timer);
-      timers.clear();
-    },
-  };
-};
-
-const withMinimumBandwidth = ({ toClient, toServer, ...rest }: Faults): Faults => ({
-  ...rest,
-  ...(toClient && { toClient: widened(toClient) }),
-  ...(toServer && { toServer: widened(toServer) }),
-});
-
-const widened = <F extends { readonly bytesPerSecond?: number }>({ bytesPerSecond, ...flow }: F) => ({
-  ...flow,
-  ...(bytesPerSecond !== undefined && { bytesPerSecond: Math.max(MIN_BYTES_PER_SECOND, bytesPerSecond) }),
-});
 
 const lastOf = ({ log }: Watched): string =>
   log

@@ -31,10 +31,14 @@ export const seededRandom = (seed: number): (() => number) => {
   return () => next() / 2 ** 32;
 };
 
-/** Draws the faults of one connection: none in two of five cases, otherwise one or two of any kind. */
-export const randomFaults = (random: () => number): Faults => {
+/**
+ * Draws the faults of one connection: none in two of five cases, otherwise one or two of any kind. No bandwidth is below
+ * `leastBytesPerSecond`.
+ */
+export const randomFaults = (random: () => number, leastBytesPerSecond = 0): Faults => {
   if (random() < 0.4) return {};
-  return random() < 0.5 ? oneFault(random) : merged(oneFault(random), oneFault(random));
+  const one = () => oneFault(random, leastBytesPerSecond);
+  return random() < 0.5 ? one() : merged(one(), one());
 };
 
 const merged = (one: Faults, other: Faults): Faults => ({
@@ -44,19 +48,18 @@ const merged = (one: Faults, other: Faults): Faults => ({
   toServer: { ...one.toServer, ...other.toServer },
 });
 
-const oneFault = (random: () => number): Faults => {
+const oneFault = (random: () => number, leastBytesPerSecond: number): Faults => {
+  const flow = (...cuts: readonly Cut['how'][]) => oneFlow(random, leastBytesPerSecond, cuts);
   const kind = random();
   if (kind < 0.08) return { refuse: true };
   // The service answers a request that FIN cuts off with 400, which is an answer rather than a network fault.
-  return random() < 0.7
-    ? { toClient: oneFlow(random, ['reset', 'end', 'half-open']) }
-    : { toServer: oneFlow(random, ['reset', 'half-open']) };
+  return random() < 0.7 ? { toClient: flow('reset', 'end', 'half-open') } : { toServer: flow('reset', 'half-open') };
 };
 
-const oneFlow = (random: () => number, kinds: readonly Cut['how'][]): Flow => {
+const oneFlow = (random: () => number, leastBytesPerSecond: number, kinds: readonly Cut['how'][]): Flow => {
   const kind = random();
   if (kind < 0.2) return { delayMs: below(random, 60), jitterMs: below(random, 40) };
-  if (kind < 0.3) return { bytesPerSecond: between(random, 2_000, 2_000_000) };
+  if (kind < 0.3) return { bytesPerSecond: Math.max(leastBytesPerSecond, between(random, 2_000, 2_000_000)) };
   if (kind < 0.55) return { segments: 'split' };
   if (kind < 0.6) return { segments: 'drip' };
   return { cut: { afterBytes: between(random, 1, 100_000) - 1, how: pick(random, kinds) } };
@@ -64,7 +67,8 @@ const oneFlow = (random: () => number, kinds: readonly Cut['how'][]): Flow => {
 
 const below = (random: () => number, bound: number): number => Math.floor(random() * bound);
 
-const pick = <T>(random: () => number, values: readonly T[]): T => values[below(random, values.length)] as T;
+/** Draws one of some values. */
+export const pick = <T>(random: () => number, values: readonly T[]): T => values[below(random, values.length)] as T;
 
 // All orders of magnitude are equally likely.
 const between = (random: () => number, low: number, high: number): number => Math.round(low * (high / low) ** random());
