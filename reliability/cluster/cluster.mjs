@@ -55,7 +55,8 @@ export const startCluster = async (kind, rate) => {
     for (; pushed < due; pushed += 1) service.push('market', `${pushed + 1} ${padding}`);
   }, 1);
 
-  const start = async (name) => {
+  const start = async (prefix = 'r') => {
+    const name = `${prefix}${replicas.length + 1}`;
     const own = await startLink(() => broker.port);
     const argument = { kind, port: own.port, baseUrl: service.baseUrl, apiKey, name, log: appended };
     const child = fork(new URL('replica.mjs', import.meta.url), [JSON.stringify(argument)]);

@@ -1,10 +1,8 @@
 // The report of the storms.
 import { holds } from '../lib/goal.mjs';
 import { report } from '../lib/report.mjs';
-import { histogram, largestWithin } from '../lib/waves.mjs';
-import { waitsOf } from './service-limits.mjs';
-import { attemptsOf, floorRule, spreadRules } from './spread.mjs';
-import { arrivalsOf, backAfter, timelineRules } from './timeline.mjs';
+import { attemptsOf, floorRule, histogram, largestWithin, spreadRules } from './spread.mjs';
+import { arrivalsOf, backAfter, timelineRules, waitsOf } from './timeline.mjs';
 
 const BIN_MS = 100;
 

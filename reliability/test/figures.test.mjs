@@ -4,12 +4,10 @@ import { createTradeFeedError } from '../../src/protocol/failures/classify.js';
 import { nextReconnect, resolveBackoff } from '../../src/feed/backoff.js';
 import { cases } from '../../test/support/cases.js';
 import { FrameAccount } from '../lib/frame-account.mjs';
-import { growthOf } from '../soak/growth.mjs';
-import { slopeOf } from '../lib/slope.mjs';
 import { seeded } from '../lib/random.mjs';
-import { attemptsOf, spreadRules, floorRule } from '../storm/spread.mjs';
-import { waitsOf, mostInWindow, ticketsOf } from '../storm/service-limits.mjs';
-import * as waves from '../lib/waves.mjs';
+import { growthOf, slopeOf } from '../soak/growth.mjs';
+import { attemptsOf, distance, distanceByChance, floorRule, largestWithin, spreadRules } from '../storm/spread.mjs';
+import { mostInWindow, ticketsOf, waitsOf } from '../storm/timeline.mjs';
 
 /** Returns the account after some frames, each by its number. A text is the type of another event. */
 const accountOf = (...events) => {
@@ -217,27 +215,27 @@ const drawn = (count, seed) => {
 
 describe('the largest wave', () => {
   it('is found at any position', () => {
-    expect(waves.largestWithin([0, 45, 49, 51, 95, 99, 300], 50)).toBe(4);
-    expect(waves.largestWithin([7, 7, 7], 0)).toBe(3);
-    expect(waves.largestWithin([], 50)).toBe(0);
+    expect(largestWithin([0, 45, 49, 51, 95, 99, 300], 50)).toBe(4);
+    expect(largestWithin([7, 7, 7], 0)).toBe(3);
+    expect(largestWithin([], 50)).toBe(0);
   });
 });
 
 describe('the distance', () => {
   it('is 0 for equal samples, 1 for separate samples, and symmetric', () => {
-    expect(waves.distance([1, 2, 3], [3, 2, 1])).toBe(0);
-    expect(waves.distance([1, 2], [3, 4])).toBe(1);
-    expect(waves.distance([1, 2, 3, 4], [3, 4])).toBe(0.5);
-    expect(waves.distance([3, 4], [1, 2, 3, 4])).toBe(0.5);
+    expect(distance([1, 2, 3], [3, 2, 1])).toBe(0);
+    expect(distance([1, 2], [3, 4])).toBe(1);
+    expect(distance([1, 2, 3, 4], [3, 4])).toBe(0.5);
+    expect(distance([3, 4], [1, 2, 3, 4])).toBe(0.5);
   });
 
   it('is within the limit for samples of the same distribution, and above it for others', () => {
     const expected = drawn(5_000, 99);
     for (let seed = 1; seed <= 20; seed += 1) {
-      const limit = waves.distanceByChance(200);
-      expect(waves.distance(drawn(200, seed), expected)).toBeLessThan(limit);
+      const limit = distanceByChance(200);
+      expect(distance(drawn(200, seed), expected)).toBeLessThan(limit);
       // All at one time.
-      expect(waves.distance(Array(200).fill(seed * 50), expected)).toBeGreaterThan(limit);
+      expect(distance(Array(200).fill(seed * 50), expected)).toBeGreaterThan(limit);
     }
   });
 });
