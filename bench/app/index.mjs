@@ -7,8 +7,8 @@
 //   calls             a pending transaction again: most of it is one long text, which `JSON.parse` reads fastest
 import { isDeepStrictEqual } from 'node:util';
 import { goal, interleaved, median, pairedRatio, report } from '../lib/bench.mjs';
-import { startLoopback, ways } from '../support/loopback.mjs';
 import { sizeLabel } from '../support/payloads.mjs';
+import { startLoopback, ways } from '../support/receiving.mjs';
 import { tasks } from './work.mjs';
 
 const file = new URL('sample.mjs', import.meta.url);

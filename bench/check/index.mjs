@@ -6,22 +6,22 @@ import { interleaved, pairedRatio, sample } from '../lib/bench.mjs';
 import { machine, machineLine } from '../lib/machine.mjs';
 import { figure, table } from '../lib/table.mjs';
 import { brokenOf, contendersOf, guards, hasReached, MARGIN, minimumOf } from './guards.mjs';
-import { nodeArgs } from '../support/receiving.mjs';
+import { receiveSample } from '../support/receiving.mjs';
 
 /** How often a guard is measured before it counts as broken. */
 const TIMES = 5;
 const isPlain = process.argv.includes('--plain');
 const files = {
-  replay: new URL('../replay/sample.mjs', import.meta.url),
+  replay: receiveSample,
   filter: new URL('../filter/sample.mjs', import.meta.url),
   import: new URL('../import/sample.mjs', import.meta.url),
 };
 const keys = { replay: 'ns', filter: 'ns', import: 'cpuMs' };
 
 const run = ([file, name, ...args]) => {
-  if (file !== 'replay') return sample(files[file], [name, ...args], { nodeArgs });
+  if (file !== 'replay') return sample(files[file], [name, ...args]);
   const measured = isPlain && name.startsWith('ours') ? 'oursPlain' : name;
-  return sample(files[file], [measured, ...args, 'text', 'short'], { nodeArgs });
+  return sample(files[file], [measured, ...args, 'text', 0, 'short']);
 };
 
 /**

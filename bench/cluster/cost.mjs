@@ -1,7 +1,11 @@
 // What frames cost: the CPU time of each process, and the delay between the owner and a follower.
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { startBroker } from '../../test/peers/brokers.mjs';
 import { quantile } from '../lib/stats.mjs';
-import { startBare, startReplica } from './processes.mjs';
+import { startChild } from '../support/child.mjs';
 
 /**
  * At full rate, by frames a message: no process waits, so the figures contain no idle time and no wake-ups. Two frames of 900 B don't fit into the
@@ -15,83 +19,96 @@ export const fullRates = {
 /** Most processes wait most of the time: one frame after the other. */
 export const paced = { size: 200, framesPerSecond: 20_000 };
 
-/** Time in which the code is optimized. */
+/** Time in which the code is optimized, and the time of a measurement. */
 const warmUpMs = 1_000;
+const measuredSeconds = 1;
 /** At least the head of a message, and the frames of 200 B with their heads. The smallest value that `batchBytes` can have is 1024. */
 const messageBytes = (frames) => Math.max(1_024, 150 + frames * 209);
 
-let accounts = 0;
+// In ns, unlike the ticks of 10 ms in `/proc/PID/stat`.
+const cpuNsOf = (pid) =>
+  readdirSync(`/proc/${pid}/task`)
+    .map((task) => Number(readFileSync(`/proc/${pid}/task/${task}/schedstat`, 'utf8').split(' ')[0]))
+    .reduce((sum, each) => sum + each, 0);
 
-/** Starts an owner and a follower for messages of at most so many frames of 200 B. */
-export const startPair = async (port, sender, frames) => {
-  const account = `pair-${(accounts += 1)}`;
-  const env = { TRADE_FEED_BASE_URL: sender.baseUrl };
-  const start = async (name) => {
-    const replica = startReplica({ port, account, name, batchBytes: messageBytes(frames) }, env);
-    await replica.opened();
-    return replica;
-  };
-  const owner = await start('owner');
-  const follower = await start('follower');
+export const startNats = async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'bench-cluster-'));
+  const broker = await startBroker('nats', folder);
   return {
-    ...{ account, owner, follower },
-    kill: async () => {
-      await owner.kill();
-      await follower.kill();
+    port: broker.port,
+    cpuNs: () => cpuNsOf(broker.pid),
+    stop: async () => {
+      await broker.kill();
+      rmSync(folder, { recursive: true, force: true });
     },
   };
 };
 
-const measureReplicas = async (replicas, nats, seconds) => {
-  for (const replica of replicas) replica.send('begin');
+const start = async (role, options) => {
+  const child = startChild(new URL('process.mjs', import.meta.url), [JSON.stringify({ role, ...options })]);
+  await child.next('ready');
+  return child;
+};
+
+let accounts = 0;
+
+/** Starts an owner and a follower for messages of at most so many frames of 200 B. */
+export const startPair = async ({ nats, sender }, frames) => {
+  const account = `pair-${(accounts += 1)}`;
+  const options = { port: nats.port, account, baseUrl: sender.baseUrl, batchBytes: messageBytes(frames) };
+  const owner = await start('replica', { ...options, name: 'owner' });
+  const follower = await start('replica', { ...options, name: 'follower' });
+  return { account, owner, follower, kill: () => Promise.all([owner.kill(), follower.kill()]) };
+};
+
+/** Resolves with the CPU time of the server in some seconds, and the report of each process. */
+const measure = async (processes, nats, seconds = measuredSeconds) => {
+  for (const each of processes) each.send('begin');
   const before = nats.cpuNs();
   await delay(seconds * 1_000);
   const serverNs = nats.cpuNs() - before;
-  return { serverNs, reports: await Promise.all(replicas.map((replica) => replica.report())) };
+  return { serverNs, reports: await Promise.all(processes.map((each) => each.report())) };
 };
 
-/** Tells the sender which frames have arrived at a replica, so that it sends the next ones: four times in a window, because a report has a cost, too. */
-export const reportFrom = (replica, sender, { window }) => {
-  replica.on('received', ({ frames }) => sender.send({ received: frames }));
-  if (window) replica.send({ reportEvery: window / 4 });
+/** Tells the sender how much has arrived at a process, so that it sends the next ones: four times in a window, because a report has a cost, too. */
+export const reportFrom = (receiver, sender, { window }) => {
+  receiver.on('received', ({ received }) => sender.send({ received }));
+  if (window) receiver.send({ reportEvery: window / 4 });
 };
 
-/**
- * Sends frames for some seconds.
- *
- * @returns the CPU time of a frame in each process in ns, the added delays in ms, and the frames a second
- */
-export const measurePair = async ({ nats, sender, pair: { owner, follower } }, plan, seconds) => {
+const measurePlan = async ({ nats, sender }, plan, processes) => {
   sender.send({ plan });
   await delay(warmUpMs);
-  const { serverNs, reports } = await measureReplicas([owner, follower], nats, seconds);
+  const measured = await measure(processes, nats);
   sender.send({});
+  return measured;
+};
+
+/** Sends frames. Returns the CPU time of a frame in each process in ns, the added delays in ms, and the frames a second. */
+export const measurePair = async (running, plan, { owner, follower }) => {
+  const { serverNs, reports } = await measurePlan(running, plan, [owner, follower]);
   const [ofOwner, ofFollower] = reports;
-  if (ofFollower.gaps > 0 || ofFollower.frames === 0)
-    throw new Error(`The follower received ${ofFollower.frames} frames, with ${ofFollower.gaps} gaps.`);
+  if (ofFollower.gaps > 0 || ofFollower.count === 0)
+    throw new Error(`The follower received ${ofFollower.count} frames, with ${ofFollower.gaps} gaps.`);
   const known = new Map(ofOwner.times);
   const delays = ofFollower.times.flatMap(([frame, at]) => (known.has(frame) ? [at - known.get(frame)] : []));
   return {
-    owner: ofOwner.cpuNs / ofOwner.frames,
-    server: serverNs / ofFollower.frames,
-    follower: ofFollower.cpuNs / ofFollower.frames,
+    owner: ofOwner.cpuNs / ofOwner.count,
+    server: serverNs / ofFollower.count,
+    follower: ofFollower.cpuNs / ofFollower.count,
     p50: quantile(delays, 0.5),
     p99: quantile(delays, 0.99),
-    rate: ofFollower.frames / seconds,
+    rate: ofFollower.count / measuredSeconds,
   };
 };
 
 /** Measures the same frames in a process without a cluster. Returns the CPU time of a frame in ns. */
-export const measureAlone = async ({ nats, sender }, plan, seconds) => {
-  const alone = startReplica({ isAlone: true }, { TRADE_FEED_BASE_URL: sender.baseUrl });
-  await alone.opened();
-  reportFrom(alone, sender, plan);
-  sender.send({ plan });
-  await delay(warmUpMs);
-  const { reports } = await measureReplicas([alone], nats, seconds);
-  sender.send({});
+export const measureAlone = async (running, plan) => {
+  const alone = await start('alone', { baseUrl: running.sender.baseUrl });
+  reportFrom(alone, running.sender, plan);
+  const { reports } = await measurePlan(running, plan, [alone]);
   await alone.kill();
-  return reports[0].cpuNs / reports[0].frames;
+  return reports[0].cpuNs / reports[0].count;
 };
 
 /**
@@ -100,29 +117,29 @@ export const measureAlone = async ({ nats, sender }, plan, seconds) => {
  * @param workUs - how long the sender and the receiver work for each message
  * @returns the CPU time of so many bytes as a frame has, in each process in ns
  */
-export const measureBare = async (nats, frames, workUs, seconds) => {
-  const { window } = fullRates[frames];
-  const options = { port: nats.port, bytes: messageBytes(frames), window: Math.ceil(window / frames / 4) * 4 };
-  const receiver = await startBare({ ...options, isSender: false, workUs: workUs.receiver });
-  const sender = await startBare({ ...options, isSender: true, workUs: workUs.sender });
-  receiver.on('received', ({ count }) => sender.send({ received: count }));
+export const measureBare = async (nats, frames, workUs) => {
+  const window = Math.ceil(fullRates[frames].window / frames / 4) * 4;
+  const options = { port: nats.port, bytes: messageBytes(frames), window };
+  const receiver = await start('receiver', { ...options, workUs: workUs.receiver });
+  const sender = await start('sender', { ...options, workUs: workUs.sender });
+  reportFrom(receiver, sender, { window });
   sender.send({ received: 0 });
   await delay(warmUpMs);
-  const { serverNs, reports } = await measureReplicas([sender, receiver], nats, seconds);
-  await receiver.kill();
-  await sender.kill();
+  const { serverNs, reports } = await measure([sender, receiver], nats);
+  await Promise.all([receiver.kill(), sender.kill()]);
   const [ofSender, ofReceiver] = reports;
   const arrived = ofReceiver.count * frames;
   return {
     owner: ofSender.cpuNs / ofSender.count / frames,
     server: serverNs / arrived,
     follower: ofReceiver.cpuNs / arrived,
-    rate: arrived / seconds,
+    rate: arrived / measuredSeconds,
   };
 };
 
 /** Measures a pair without frames. Returns the CPU time of each process in ms a second. */
-export const measureIdle = async ({ nats, pair: { owner, follower } }, seconds) => {
-  const { serverNs, reports } = await measureReplicas([owner, follower], nats, seconds);
+export const measureIdle = async ({ nats }, { owner, follower }) => {
+  const seconds = 5;
+  const { serverNs, reports } = await measure([owner, follower], nats, seconds);
   return [reports[0].cpuNs, serverNs, reports[1].cpuNs].map((ns) => ns / 1e6 / seconds);
 };

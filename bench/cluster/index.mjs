@@ -1,6 +1,7 @@
 // A cluster over nats-server: the CPU time of a frame in the owner, the server and a follower, and the added delay. `npm run reliability -- cluster` measures takeovers.
 import { install } from '../../test/peers/packages.mjs';
-import { goal, interleaved, medianOf, report, spreadOf, summary } from '../lib/bench.mjs';
+import { goal, interleaved, median, medianOf, report, spreadOf, summary } from '../lib/bench.mjs';
+import { startListening } from '../support/child.mjs';
 import {
   fullRates,
   measureAlone,
@@ -9,12 +10,11 @@ import {
   measurePair,
   paced,
   reportFrom,
+  startNats,
   startPair,
 } from './cost.mjs';
-import { startNats, startSender } from './processes.mjs';
 import { measureSlopes } from './slope.mjs';
 
-const seconds = 1;
 /** About the CPU time of an owner and of a follower for 64 frames, in µs, without that of their clients of NATS. */
 const workUs = { sender: 40, receiver: 17 };
 /** The calculation for many followers: 200 frames a second of 400 B. */
@@ -22,41 +22,43 @@ const paper = { followers: 10_000, framesPerSecond: 200, frameBytes: 400 };
 
 install();
 const nats = await startNats();
-const sender = await startSender();
+const sender = await startListening(new URL('sender.mjs', import.meta.url));
+const running = { nats, sender };
 
 // Each sample has new processes.
 const withPair = async (frames, measure) => {
-  const pair = await startPair(nats.port, sender, frames);
-  const sample = await measure({ nats, sender, pair });
+  const pair = await startPair(running, frames);
+  const sample = await measure(pair);
   await pair.kill();
   return sample;
 };
-const atFullRate = (frames, plan) => () =>
-  withPair(frames, (running) => {
-    reportFrom(running.pair.follower, sender, plan);
-    return measurePair(running, plan, seconds);
-  });
-const all = Object.entries({ ...fullRates, paced });
+const atFullRate = ([frames, plan]) => [
+  frames,
+  () =>
+    withPair(Number(frames), (pair) => {
+      reportFrom(pair.follower, sender, plan);
+      return measurePair(running, plan, pair);
+    }),
+];
+const alone = ([name, plan]) => [`alone ${name}`, () => measureAlone(running, plan)];
 const samples = await interleaved({
   title: 'cluster',
   contenders: {
-    ...Object.fromEntries(
-      Object.entries(fullRates).map(([frames, plan]) => [frames, atFullRate(Number(frames), plan)]),
-    ),
-    bare: () => measureBare(nats, 64, { sender: 0, receiver: 0 }, seconds),
-    'bare with work': () => measureBare(nats, 64, workUs, seconds),
-    paced: () => withPair(1, (running) => measurePair(running, paced, seconds)),
-    ...Object.fromEntries(
-      all.map(([name, plan]) => [`alone ${name}`, () => measureAlone({ nats, sender }, plan, seconds)]),
-    ),
+    ...Object.fromEntries(Object.entries(fullRates).map(atFullRate)),
+    bare: () => measureBare(nats, 64, { sender: 0, receiver: 0 }),
+    'bare with work': () => measureBare(nats, 64, workUs),
+    paced: () => withPair(1, (pair) => measurePair(running, paced, pair)),
+    ...Object.fromEntries(Object.entries({ ...fullRates, paced }).map(alone)),
   },
 });
 const of = (name, what) => medianOf(samples[name], what);
 const costsOf = (name) => ['owner', 'server', 'follower'].map((what) => of(name, what));
-const rowOf = (title, name) => [title, of(name, 'rate'), of(`alone ${name}`, (ns) => ns), ...costsOf(name)];
-const bareRowOf = (title, name) => [title, of(name, 'rate'), '–', ...costsOf(name)];
-const idle = await withPair(1, (running) => measureIdle(running, 5));
-const slopes = await measureSlopes({ nats, sender }, 1, seconds);
+const rowOf = (title, name) => {
+  const withoutCluster = samples[`alone ${name}`];
+  return [title, of(name, 'rate'), withoutCluster ? median(withoutCluster) : '–', ...costsOf(name)];
+};
+const idle = await withPair(1, (pair) => measureIdle(running, pair));
+const slopes = await measureSlopes(running);
 await sender.kill();
 await nats.stop();
 
@@ -80,10 +82,7 @@ await report({
       atMost: 500,
       ratio: summary(samples[64].map(({ owner }, round) => owner - samples['alone 64'][round])),
     }),
-    ...[
-      ['p50', 0.5],
-      ['p99', 3],
-    ].map(([what, atMost]) =>
+    ...Object.entries({ p50: 0.5, p99: 3 }).map(([what, atMost]) =>
       goal({
         id: `cluster/${what}`,
         what: `delay that the cluster adds at 20,000 frames a second: ${what}, in ms`,
@@ -101,8 +100,8 @@ await report({
         rowOf('1, of 900 B, at full rate', 1),
         rowOf('8, of 200 B, at full rate', 8),
         rowOf('64, of 200 B, at full rate', 64),
-        bareRowOf('64, as bytes between two clients of NATS', 'bare'),
-        bareRowOf('the same, with as much work as replicas have', 'bare with work'),
+        rowOf('64, as bytes between two clients of NATS', 'bare'),
+        rowOf('the same, with as much work as replicas have', 'bare with work'),
         rowOf('1, of 200 B, at a fixed rate', 'paced'),
       ],
     },

@@ -2,10 +2,9 @@
 // in the process of the receiver.
 import { goal, medianOf, pairedRatio, report, ROUNDS } from '../lib/bench.mjs';
 import { figure } from '../lib/table.mjs';
-import { peers } from '../peers/index.mjs';
-import { cellId, cellsOf, heaps, startLoopback, ways } from '../support/loopback.mjs';
-import { sizeLabel, sizes } from '../support/payloads.mjs';
-import { bare, installed, missingPeers, nsOf, receivingTable } from '../support/receiving.mjs';
+import { installed, missingPeers, peers } from '../peers/index.mjs';
+import { sizes } from '../support/payloads.mjs';
+import { cellId, cellsOf, heaps, nsOf, placeOf, receivingTable, startLoopback, ways } from '../support/receiving.mjs';
 
 const bySize = (...ratios) => Object.fromEntries(sizes.map((size, n) => [size, ratios[n]]));
 const overTls = { plain: bySize(), tls: { 4096: 0.9, 65_536: 0.9 } };
@@ -29,14 +28,14 @@ const modeOf = (peer) => peers[peer].modes[0];
 const receiver = ({ way, heap, size }, peer) => ({ way, heap, size, peer, mode: modeOf(peer) });
 
 /** The peers with a goal in a cell, and ours, in the order in which they are measured. */
-const rivals = installed(['ws', 'raw', 'bun']);
+const rivals = ['ws', 'raw', 'bun'].filter((peer) => installed.includes(peer));
 const hasGoal = (cell) => (peer) => wantedOf(peer, cell) !== undefined;
 const withGoal = cells.flatMap((cell) => [...rivals.filter(hasGoal(cell)), 'ours'].map((peer) => receiver(cell, peer)));
 /** All others have a row in a table, and few rounds. The fastest of them has a goal. */
 const isSmall = ({ size, heap }) => [200, 1024].includes(size) && heap === 0;
 const others = cells.flatMap((cell) => {
-  const limits = bare.filter((peer) => !hasGoal(cell)(peer));
-  const rest = installed().filter((peer) => ![...bare, 'bun'].includes(peer));
+  const limits = installed.filter((peer) => peers[peer].isBare && !hasGoal(cell)(peer));
+  const rest = installed.filter((peer) => !peers[peer].isBare && peer !== 'bun');
   return [...limits, ...(isSmall(cell) ? rest : [])].map((peer) => receiver(cell, peer));
 });
 
@@ -49,8 +48,6 @@ const samplesOf = (cell, peer) => main(receiver(cell, peer)) ?? side(receiver(ce
 const costOf = (cell, peer) => nsOf(samplesOf(cell, peer));
 const ratioOf = (samples, cell, peer) =>
   pairedRatio(samples(receiver(cell, peer)), samples(receiver(cell, 'ours')), 'ns');
-const placeOf = ({ way, heap, size }) =>
-  `${ways[way]}, ${sizeLabel(size)}${heap > 0 ? `, ${heap} MB of live objects` : ''}`;
 
 const names = { ws: 'ws with toString()', raw: 'a bare socket with `data` events', bun: 'the WebSocket of Bun' };
 // Explains a missed goal: the CPU time that Node alone needs.
@@ -72,7 +69,7 @@ const goals = rivals.flatMap((peer) =>
 
 const fastestGoals = Object.entries({ 200: 2.5, 1024: 1.3 }).map(([text, atLeast]) => {
   const cell = { way: 'tls', heap: 0, size: Number(text) };
-  const packages = installed().filter((peer) => !peer.startsWith('ours') && modeOf(peer) === 'text');
+  const packages = installed.filter((peer) => !peer.startsWith('ours') && modeOf(peer) === 'text');
   const costs = packages
     .map((peer) => ({ peer, samples: side(receiver(cell, peer)) }))
     .filter(({ samples }) => samples)
@@ -131,6 +128,6 @@ await report({
   charts: [chart],
   facts: {
     rounds: `${ROUNDS} for receivers that a goal compares, ${Math.ceil(ROUNDS / 3)} for the others`,
-    ...missingPeers(),
+    ...missingPeers,
   },
 });

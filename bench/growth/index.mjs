@@ -1,15 +1,14 @@
 // The cost of one unit as the number of units grows: subscribers, windows, keys, bytes of a frame, frames a second.
 import { goal, measured, medianOf, pairedRatio, report, ROUNDS, sample } from '../lib/bench.mjs';
+import { startSender } from '../support/child.mjs';
 import { sizeLabel } from '../support/payloads.mjs';
-import { startSender } from '../support/start.mjs';
+import { receiveSample } from '../support/receiving.mjs';
 
-const run = (file, ...args) =>
-  sample(new URL(file, import.meta.url), args, { nodeArgs: ['--expose-gc', '--no-warnings'] });
+const run = (file, ...args) => sample(new URL(file, import.meta.url), args);
 
 /** Measures every point a few times, and the two points that a goal compares in all rounds. Returns a function from a point to its samples. */
 const grow = async (title, points, compared, sampleOf) => {
-  const cells = (isCompared) =>
-    points.filter((point) => compared.includes(point) === isCompared).map((point) => [point]);
+  const cells = (isCompared) => points.filter((point) => compared.includes(point) === isCompared);
   const others = await measured({
     title: `growth, ${title}`,
     rounds: Math.min(3, ROUNDS),
@@ -39,7 +38,7 @@ const largest = bytes.at(-1);
 const sender = await startSender('flood-sender');
 const origin = `ws://127.0.0.1:${sender.port}`;
 const bySize = await grow('frame sizes', bytes, [middle, largest], (size) =>
-  run('../support/receive-sample.mjs', 'ours', size, 'text', origin, 0, 'prices'),
+  sample(receiveSample, ['ours', size, 'text', 'prices', 0, origin]),
 );
 await sender.stop();
 /** The CPU time of a byte, in ns. */

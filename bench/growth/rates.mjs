@@ -2,7 +2,7 @@
 import { setTimeout } from 'node:timers/promises';
 import { tradeFeed$ } from '../../dist/index.js';
 import { cpuNs } from '../support/cpu.mjs';
-import { startSender } from '../support/start.mjs';
+import { startSender } from '../support/child.mjs';
 
 const [framesPerSecond, frameBytes] = process.argv.slice(2).map(Number);
 const COUNTED_MS = 1_200;

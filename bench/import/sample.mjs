@@ -37,7 +37,7 @@ const workers = { 'a worker': [], 'a worker with ws and undici': ['ws', 'undici'
 const opening = async (receiveIn) => {
   const { firstValueFrom } = await import('rxjs');
   const { tradeFeed$ } = await import(built('index.js'));
-  const { startSender } = await import('../support/start.mjs');
+  const { startSender } = await import('../support/child.mjs');
   const settings = { framesPerSecond: 1_000, frameBytes: 256 };
   const { baseUrl, stop } = await startSender('paced-sender', [JSON.stringify(settings)]);
   const feed$ = tradeFeed$('market', { baseUrl, apiKey: 'bench', receiveIn });

@@ -1,6 +1,7 @@
 // Measures in the order A B C A B C …, so that a busy phase of the machine slows all contenders down.
 import { loadavg } from 'node:os';
 import { ROUNDS } from './options.mjs';
+import { sample } from './sample.mjs';
 
 /**
  * Measures the contenders in turn, `rounds` times. Resolves with the samples of each, by round. Prints its progress to stderr.
@@ -20,10 +21,12 @@ export const interleaved = async ({ contenders, rounds = ROUNDS, title = 'bench'
 };
 
 /**
- * Measures cells in turn. A cell is a list of names and numbers, which `run` gets as arguments. Returns a function from a cell to its samples.
+ * Measures cells in turn. A cell is a name, or a list of names and numbers: the arguments of `run`, which takes a sample of `file` unless it
+ * is set. Returns a function from a cell to its samples.
  */
-export const measured = async ({ cells, run, ...options }) => {
-  const contenders = Object.fromEntries(cells.map((cell) => [cell.join(' '), () => run(...cell)]));
+export const measured = async ({ cells, file, run = (...cell) => sample(file, cell), ...options }) => {
+  const lists = cells.map((cell) => [cell].flat());
+  const contenders = Object.fromEntries(lists.map((cell) => [cell.join(' '), () => run(...cell)]));
   const samples = await interleaved({ ...options, contenders });
   return (...cell) => samples[cell.join(' ')];
 };

@@ -13,13 +13,12 @@ for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.e
  *
  * @param file - a path, or a `file:` URL
  * @param program - what runs the file: this Node, unless it is set
- * @param nodeArgs - arguments of the program: `['--expose-gc']`
  * @param env - additional environment variables
  */
-export const sample = (file, args = [], { program = process.execPath, nodeArgs = [], env } = {}) =>
+export const sample = (file, args = [], { program = process.execPath, env } = {}) =>
   new Promise((resolve, reject) => {
     const path = String(file).startsWith('file:') ? fileURLToPath(file) : file;
-    const child = spawn(program, [...nodeArgs, path, ...args.map(String)], {
+    const child = spawn(program, ['--expose-gc', path, ...args.map(String)], {
       stdio: ['ignore', 'pipe', 'pipe'],
       env: { ...process.env, ...env },
     });

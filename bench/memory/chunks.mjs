@@ -6,7 +6,7 @@ const READ_BYTES = 65_536;
 const HEAD_BYTES = { small: 4, large: 10 };
 
 /** Returns a function that returns the frames of the next read. A frame across two reads has separate memory, as in `ws`. */
-export const reader = (size) => {
+const reader = (size) => {
   const step = size + (size < 65_536 ? HEAD_BYTES.small : HEAD_BYTES.large);
   const at = Date.now();
   let rest = 0;
@@ -31,19 +31,21 @@ export const reader = (size) => {
   };
 };
 
-/** Emits every `keep`th frame on a Subject, `wanted` frames in total. */
-export const feed = async (subject, { size, keep, wanted }) => {
+/** Returns a function that emits the next frames on a Subject, one of `keep` of those that it reads. */
+export const feeder = (subject, size, keep = 1) => {
   const read = reader(size);
   let seen = 0;
-  for (let emitted = 0; emitted < wanted;) {
-    for (const frame of read()) {
-      if (seen++ % keep !== 0) continue;
-      emitted += 1;
-      subject.next(frame);
-      if (emitted === wanted) break;
+  return async (wanted) => {
+    for (let emitted = 0; emitted < wanted;) {
+      for (const frame of read()) {
+        if (seen++ % keep !== 0) continue;
+        emitted += 1;
+        subject.next(frame);
+        if (emitted === wanted) break;
+      }
+      await turn();
     }
-    await turn();
-  }
+  };
 };
 
 const collected = async () => {

@@ -5,8 +5,7 @@ import { holders } from './holders.mjs';
 
 const MAX_RATIO = 1.5;
 const keeps = [1, 8, 64];
-const run = (name, ...args) =>
-  sample(new URL(`${name}.mjs`, import.meta.url), args, { nodeArgs: ['--expose-gc', '--no-warnings'] });
+const run = (...args) => sample(new URL('sample.mjs', import.meta.url), args);
 const oneOf = (keep) => (keep === 1 ? 'all' : `1 of ${keep}`);
 const times = (ratio) => (ratio >= 10 ? ratio.toFixed(0) : ratio.toFixed(2));
 
@@ -23,7 +22,7 @@ const rowsOf = (name, size) => matrix(name, size)[0].rows;
 const few = ['tumblingWindow', 'conflate, rare keys and hot ones', 'mergeMapBounded', 'toReadable of bytes'];
 const oneOfMany = await measured({
   title: 'memory, 1 of 64',
-  cells: ['control', ...few].map((name) => [name]),
+  cells: ['control', ...few],
   run: (name) => run('held', name, 1024, 64),
 });
 const ratiosOf = (name) => spreadOf(oneOfMany(name), ({ rows }) => rows[0].ratio);
@@ -38,7 +37,7 @@ const queues = Object.keys(rings);
 const ring = await measured({
   title: 'memory, ring',
   rounds: Math.min(3, ROUNDS),
-  cells: queues.map((queue) => [queue]),
+  cells: queues,
   run: (queue) => run('ring', ...rings[queue]),
 });
 

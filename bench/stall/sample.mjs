@@ -8,7 +8,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { tradeFeedEvents$ } from '../../dist/index.js';
 import { cpuNs } from '../support/cpu.mjs';
 import { nowUs, readStamp } from '../support/stamp.mjs';
-import { startSender } from '../support/start.mjs';
+import { startSender } from '../support/child.mjs';
 
 const [what, optionsText] = process.argv.slice(2);
 const { receiveIn, receiveBufferBytes, warmUpMs, forMs, ...options } = JSON.parse(optionsText);

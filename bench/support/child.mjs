@@ -46,3 +46,12 @@ export const startChild = (file, args = [], { env, execArgv = [] } = {}) => {
     },
   };
 };
+
+/** Starts a program whose first message is `listening`. Resolves with this message and its process. */
+export const startListening = async (file, args, options) => {
+  const child = startChild(file, args, options);
+  return { ...(await child.next('listening')), ...child };
+};
+
+/** Starts a sender of this folder: `flood-sender` (port, caFile) or `paced-sender` (baseUrl). */
+export const startSender = (name, args) => startListening(new URL(`${name}.mjs`, import.meta.url), args);

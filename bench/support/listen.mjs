@@ -24,10 +24,13 @@ export const listen = async ({ tls = false, start, hangUp = (socket) => socket.d
     socket.on('data', read).on('error', () => socket.destroy());
   };
   const server = tls ? createSecure(secret, serve) : createPlain(serve);
-  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
   process.once('disconnect', () => process.exit());
-  return { port: server.address().port, caFile: secret?.caFile };
+  return { port: await freePort(server), caFile: secret?.caFile };
 };
+
+/** Starts a server on a free port of loopback. Resolves with the port. */
+export const freePort = (server) =>
+  new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(server.address().port)));
 
 /** Writes the same bytes as fast as the socket drains. Returns the function that begins. */
 export const flooding = (socket, bytes) => {

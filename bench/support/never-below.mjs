@@ -1,8 +1,7 @@
-// Goals that need only `ws` and ours: this library is never slower.
-import { goal, pairedRatio } from '../lib/bench.mjs';
-import { cellId, cellsOf, heaps, ways } from './loopback.mjs';
+// Goals that need only `ws` and ours, over loopback: this library is never slower.
+import { goal, pairedRatio, report } from '../lib/bench.mjs';
 import { sizeLabel, sizes } from './payloads.mjs';
-import { modeTitles, nsOf } from './receiving.mjs';
+import { cellId, cellsOf, heaps, modeTitles, nsOf, placeOf, startLoopback, ways } from './receiving.mjs';
 
 const titles = { ws: 'ws', wsLoaded: 'ws with our packages loaded', ours: 'ours' };
 const cells = cellsOf(sizes);
@@ -11,28 +10,30 @@ const cells = cellsOf(sizes);
 // of packages make no difference.
 const peersIn = (heap, mode) => (heap === 0 && mode !== 'text' ? ['ws', 'wsLoaded', 'ours'] : ['ws', 'ours']);
 
-/** The receivers of all cells. */
-export const receiversOf = (modes) =>
-  cells.flatMap((cell) => modes.flatMap((mode) => peersIn(cell.heap, mode).map((peer) => ({ ...cell, peer, mode }))));
+/** Measures `ws` and ours in some modes, and reports the goals and the tables of CPU times. `node` is another Node, and `where` names it. */
+export const neverBelow = async ({ bench, modes, rounds, node, where = '' }) => {
+  const loopback = await startLoopback();
+  const receivers = cells.flatMap((cell) =>
+    modes.flatMap((mode) => peersIn(cell.heap, mode).map((peer) => ({ ...cell, peer, mode }))),
+  );
+  const samplesOf = await loopback.measure({ title: bench, receivers, node, rounds });
+  await loopback.stop();
 
-/** Returns the goals, and the table of CPU times, from the samples of `receiversOf`. */
-export const neverBelow = ({ bench, modes, samplesOf, where = '' }) => {
   const of = (cell, mode, peer) => samplesOf({ ...cell, mode, peer });
   const noteOf = (cell, mode) =>
-    peersIn(cell.heap, mode).includes('wsLoaded') &&
-    `ours takes ${nsOf(of(cell, mode, 'ours'))} ns, and ws ${nsOf(of(cell, mode, 'wsLoaded'))} ns in a process that has loaded the same packages`;
+    peersIn(cell.heap, mode).includes('wsLoaded')
+      ? `ours takes ${nsOf(of(cell, mode, 'ours'))} ns, and ws ${nsOf(of(cell, mode, 'wsLoaded'))} ns in a process that has loaded the same packages`
+      : undefined;
   const goals = modes.flatMap((mode) =>
-    cells.map((cell) => {
-      const { way, heap, size } = cell;
-      const live = heap > 0 ? `, ${heap} MB of live objects` : '';
-      return goal({
+    cells.map((cell) =>
+      goal({
         id: `${bench}/${mode}/${cellId(cell)}`,
-        what: `ws over ours, ${modeTitles[mode]}${where}, ${ways[way]}, ${sizeLabel(size)}${live}`,
+        what: `ws over ours, ${modeTitles[mode]}${where}, ${placeOf(cell)}`,
         ratio: pairedRatio(of(cell, mode, 'ws'), of(cell, mode, 'ours'), 'ns'),
         atLeast: 1,
-        note: noteOf(cell, mode) || undefined,
-      });
-    }),
+        note: noteOf(cell, mode),
+      }),
+    ),
   );
   const tables = modes.flatMap((mode) =>
     Object.keys(ways).map((way) => ({
@@ -46,5 +47,5 @@ export const neverBelow = ({ bench, modes, samplesOf, where = '' }) => {
       ),
     })),
   );
-  return { goals, tables };
+  await report({ bench, rounds, goals, tables });
 };

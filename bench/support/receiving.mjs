@@ -1,32 +1,54 @@
-// What the benchmarks of receiving share: the contenders and the tables.
-import { medianOf } from '../lib/bench.mjs';
+// What the benchmarks of receiving share: a sender in a separate process that floods each receiver over loopback, a new process as well, and
+// the tables.
+import { measured, medianOf, sample } from '../lib/bench.mjs';
 import { peers } from '../peers/index.mjs';
+import { startSender } from './child.mjs';
 import { sizeLabel } from './payloads.mjs';
 
-/** Arguments of Node. Everything else has the defaults that users have. */
-export const nodeArgs = ['--expose-gc'];
+export const receiveSample = new URL('receive-sample.mjs', import.meta.url);
 
-/** Bare sockets, which have no text. */
-export const bare = ['raw', 'onread'];
+/** The connections, and their titles. */
+export const ways = { plain: 'plain', tls: 'TLS' };
 
-/** The peers that show what's possible. A control explains a figure. */
-const compared = Object.keys(peers).filter((peer) => !peers[peer].isControl);
+/** The sizes of the live heap of a receiver, in MB. */
+export const heaps = [0, 200];
 
-/** Returns the peers that can be measured here. */
-export const installed = (names = compared) => names.filter((peer) => peers[peer].isHere?.() ?? true);
+/** A cell of the measurement: a connection, the live objects in the receiver, and the size of a payload. */
+export const cellId = ({ way, heap, size }) => `${way}/${heap}/${size}`;
+export const placeOf = ({ way, heap = 0, size }) =>
+  `${ways[way]}, ${sizeLabel(size)}${heap > 0 ? `, ${heap} MB of live objects` : ''}`;
 
-/** The peers that can't be measured here, as facts of a report. */
-export const missingPeers = () => {
-  const missing = Object.values(peers).filter(({ isHere }) => isHere && !isHere());
-  const listed = missing.map(({ title, whereElse }) => `${title} (${whereElse})`).join(', ');
-  return listed && { 'not measured': listed };
-};
+/** Returns all cells of some sizes. The receivers of a cell are measured one after the other, so that their ratio is that of a pair. */
+export const cellsOf = (sizes) =>
+  Object.keys(ways).flatMap((way) => heaps.flatMap((heap) => sizes.map((size) => ({ way, heap, size }))));
 
-/** Throws if a peer received less than the others. A letter of two bytes has the length 1 in a string. */
-export const checkUnits = ({ peer, size, mode, kind, unitsPerFrame }) => {
-  const whole = kind === 'unicode' && mode === 'text' ? size - 1 : size;
-  if (!bare.includes(peer) && unitsPerFrame !== whole)
-    throw new Error(`${peer}, ${size}, ${mode}, ${kind}: received ${unitsPerFrame} of ${whole} for each frame.`);
+/** Starts both senders. */
+export const startLoopback = async () => {
+  const senders = { plain: await startSender('flood-sender'), tls: await startSender('flood-sender', ['--tls']) };
+  /** Takes a sample of a program that receives from the sender of a connection. `argsOf` returns its arguments. */
+  const run = (way, file, argsOf, program) => {
+    const { port, caFile } = senders[way];
+    const origin = `${way === 'tls' ? 'wss' : 'ws'}://127.0.0.1:${port}`;
+    return sample(file, argsOf(origin), { program, env: caFile && { NODE_EXTRA_CA_CERTS: caFile } });
+  };
+  /**
+   * Measures receivers in turn.
+   *
+   * @param receivers - cells with a `peer` and a `mode`
+   * @param node - the program of Node, unless it is this one
+   * @returns a function from a receiver to its samples, which are `undefined` if it wasn't measured
+   */
+  const measure = async ({ receivers, node, ...options }) => {
+    const namesOf = ({ way, heap, size, peer, mode }) => [way, heap, size, peer, mode];
+    const samplesOf = await measured({
+      ...options,
+      cells: receivers.map(namesOf),
+      run: (way, heap, size, peer, mode) =>
+        run(way, receiveSample, (origin) => [peer, size, mode, 'text', heap, origin], peers[peer].program ?? node),
+    });
+    return (receiver) => samplesOf(...namesOf(receiver));
+  };
+  return { run, measure, stop: () => Promise.all(Object.values(senders).map(({ stop }) => stop())) };
 };
 
 /** How a receiver uses a frame. */

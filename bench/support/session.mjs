@@ -1,8 +1,9 @@
 // The server side of one connection, without a library: ticket requests, the upgrade, and the first messages of a protocol.
 import { createHash } from 'node:crypto';
 import { frame, protocols } from './frames.mjs';
-import { ticketResponse } from './ticket-body.mjs';
 
+/** The subprotocol that the answer to a ticket request names. */
+export const SUBPROTOCOL = 'mmp.trade-batch.v1';
 const GUID = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11';
 
 /** Reads the path of a request: `/200/text/plain` is a size, a kind and a protocol. */
@@ -26,6 +27,20 @@ export const upgradeResponse = (key, subprotocol) => {
   return Buffer.from(
     [...lines, ...(subprotocol ? [`Sec-WebSocket-Protocol: ${subprotocol}`] : []), '', ''].join('\r\n'),
   );
+};
+
+/** Returns the answer to a ticket request (contract, section 2.1), for a sender that accepts all clients. */
+export const ticketResponse = (wssUrl) => {
+  const body = JSON.stringify({
+    ticket: 'bench-ticket',
+    token_type: 'Bearer',
+    expires_at: new Date(Date.now() + 60_000).toISOString(),
+    wss_url: wssUrl,
+    feed: 'market',
+    subprotocol: SUBPROTOCOL,
+  });
+  const head = ['HTTP/1.1 200 OK', 'Content-Type: application/json', `Date: ${new Date().toUTCString()}`];
+  return Buffer.from(`${[...head, `Content-Length: ${body.length}`].join('\r\n')}\r\n\r\n${body}`);
 };
 
 /** Returns a header of a request, up to the first comma. */

@@ -121,7 +121,7 @@ describe('a sample', () => {
     const folder = await mkdtemp(join(tmpdir(), 'bench-sample-'));
     try {
       await writeFile(join(folder, 'one.mjs'), source);
-      return await bench.sample(join(folder, 'one.mjs'), args, { nodeArgs: ['--expose-gc'] });
+      return await bench.sample(join(folder, 'one.mjs'), args);
     } finally {
       await rm(folder, { recursive: true, force: true });
     }

@@ -19,11 +19,7 @@ export interface BenchLibrary {
     under: readonly Sample[],
     key: string | ((sample: Sample) => number),
   ) => Ratio;
-  readonly sample: (
-    file: string,
-    args?: readonly string[],
-    options?: { nodeArgs?: readonly string[] },
-  ) => Promise<unknown>;
+  readonly sample: (file: string, args?: readonly string[]) => Promise<unknown>;
 }
 
 /** Imports a JavaScript module of `bench/`. */
