@@ -45,16 +45,23 @@ const { relay } = app.get(TradeFeed);
 const open = async (headers = {}) => {
   const leave = new AbortController();
   const response = await fetch(url, { headers, signal: leave.signal });
-  return { response, leave, reader: response.body.pipeThrough(new TextDecoderStream()).getReader(), text: '' };
+  return {
+    response,
+    leave,
+    reader: response.body.pipeThrough(new TextDecoderStream()).getReader(),
+    text: '',
+    newest: '',
+  };
 };
 const read = async (client, pattern) => {
   for (;;) {
-    // Searches only the newest part, because the whole text is megabytes long.
-    const [found] = pattern.exec(client.text.slice(-300_000)) ?? [];
+    // Searches only the newest part: the whole text is megabytes long, and a search would copy it into one piece each time.
+    const [found] = pattern.exec(client.newest) ?? [];
     if (found !== undefined) return found;
     const { done, value } = await client.reader.read();
     assert.ok(!done, `the response ended without ${pattern}`);
     client.text += value;
+    client.newest = (client.newest + value).slice(-300_000);
   }
 };
 
