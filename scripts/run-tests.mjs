@@ -8,10 +8,12 @@
 //
 // With RX_TRADE_FEED_SCREENSHOTS=folder the tests in Chromium save screenshots there.
 import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { from, lastValueFrom, mergeMap, reduce } from 'rxjs';
 import { installAnvil } from '../examples/real-chain/anvil.mjs';
 import { buildApp } from '../test/apps/example-app/app.mjs';
 import { newerNode, tarball } from '../test/apps/support.mjs';
@@ -46,36 +48,61 @@ const { env } = process;
 const buildPackage = () => env.RX_TRADE_FEED_IS_BUILT || build(process.execPath, ['scripts/build.mjs']);
 const buildSite = () => env.RX_TRADE_FEED_SITE_IS_BUILT || build('npm', ['run', 'docs', '--silent'], true);
 
-/** Runs test files, some at a time. Resolves with how many tests passed and failed, and the report as TAP. */
-const run = async (some, concurrency = 1) => {
-  if (some.length === 0) return { passed: 0, failed: 0, tap: '' };
-  const temp = mkdtempSync(join(tmpdir(), 'rx-trade-feed-tap-'));
-  const report = join(temp, 'report.tap');
+const temp = mkdtempSync(join(tmpdir(), 'rx-trade-feed-tap-'));
+process.once('exit', () => rmSync(temp, { recursive: true, force: true }));
+
+const secondsSince = (started) => ((performance.now() - started) / 1_000).toFixed(1);
+
+/** Runs a test file, and prints its report at its end, because another file may be running. Resolves with its results, also as TAP. */
+const runFile = async (file) => {
+  const report = join(temp, `${basename(file)}.tap`);
   const args = [
-    ...['--test', `--test-concurrency=${concurrency}`, `--test-timeout=${15 * 60_000}`],
+    ...['--test', `--test-timeout=${15 * 60_000}`],
     ...['--test-reporter=spec', '--test-reporter-destination=stdout'],
     ...['--test-reporter=tap', `--test-reporter-destination=${report}`],
   ];
-  try {
-    const code = await new Promise((done, fail) => {
-      const tests = spawn(process.execPath, [...args, ...some], { stdio: ['ignore', 'inherit', 'inherit'] });
-      tests.once('close', done).once('error', fail);
-    });
-    const tap = readFileSync(report, 'utf8');
-    const count = (word) => Number(new RegExp(`^# ${word} (\\d+)$`, 'm').exec(tap)?.[1] ?? 0);
-    return { passed: count('pass'), failed: Math.max(count('fail') + count('cancelled'), code === 0 ? 0 : 1), tap };
-  } finally {
-    rmSync(temp, { recursive: true, force: true });
-  }
+  const started = performance.now();
+  console.log(`… ${file}`);
+  const tests = spawn(process.execPath, [...args, file], { stdio: ['ignore', 'pipe', 'inherit'] });
+  let output = '';
+  tests.stdout.setEncoding('utf8').on('data', (text) => (output += text));
+  const [code] = await once(tests, 'close');
+  console.log(`${output}${code === 0 ? '✓' : '✗'} ${file} (${secondsSince(started)} s)`);
+  const tap = readFileSync(report, 'utf8');
+  const count = (word) => Number(new RegExp(`^# ${word} (\\d+)$`, 'm').exec(tap)?.[1] ?? 0);
+  return { passed: count('pass'), failed: Math.max(count('fail') + count('cancelled'), code === 0 ? 0 : 1), tap };
 };
+
+/** Runs test files in this order, some at a time: Node would run them by name. Resolves with the sum of their results. */
+const run = (files, concurrency = 1) =>
+  lastValueFrom(
+    from(files).pipe(
+      mergeMap(runFile, concurrency),
+      reduce(
+        (sum, { passed, failed, tap }) => ({
+          passed: sum.passed + passed,
+          failed: sum.failed + failed,
+          tap: sum.tap + tap,
+        }),
+        { passed: 0, failed: 0, tap: '' },
+      ),
+    ),
+  );
 
 /** Prints a step before it begins, because it may take a minute, and its duration. */
 const step = async (what, action) => {
   const started = performance.now();
   console.log(`… ${what}`);
   const result = await action();
-  console.log(`✓ ${what} (${((performance.now() - started) / 1_000).toFixed(1)} s)`);
+  console.log(`✓ ${what} (${secondsSince(started)} s)`);
   return result;
+};
+
+// The files that take longest start first, so that no long one is left at the end.
+const longest = ['nestjs-11', 'angular-22', 'bundlers', 'tabs', 'angular-20', 'nestjs-12', 'typescript', 'interop'];
+const longestFirst = (files) => {
+  const first = longest.map((name) => join(folder, `${name}.test.mjs`)).filter((file) => files.includes(file));
+  return [...new Set([...first, ...files])];
 };
 
 const suites = {
@@ -99,7 +126,7 @@ const suites = {
       return run(pages.toReversed(), 2);
     };
     // Two apps at a time, because they often wait for downloads and pages.
-    const results = await Promise.all([run(others, 2), runPages()]);
+    const results = await Promise.all([run(longestFirst(others), 2), runPages()]);
     return [...results, await run(measuring)];
   },
   peers: async () => {
