@@ -107,20 +107,23 @@ for (const [module, moduleResolution, types, ...results] of rows) {
   }
 }
 
-test('a new project of TypeScript 7 needs "type": "module" and the types of Node', async () => {
-  const folder = temporaryFolder('rx-trade-feed-tsc-init-');
+test('a new project of TypeScript 7 needs "type": "module" and the types of Node', () => {
+  // In the folder of the other tests, so that it has their packages.
+  const folder = mkdtempSync(join(project, 'new-'));
   const write = (type) => writeFileSync(join(folder, 'package.json'), JSON.stringify({ type }));
   write('commonjs');
-  await npmInstall(folder, ['--no-save', packed, 'rxjs@7', '@types/node@20']);
-  const [types, away] = ['node_modules/@types', 'node_modules/types-away'].map((path) => join(folder, path));
-  renameSync(types, away);
   writeFileSync(join(folder, 'feed.ts'), tenLines);
   assert.equal(tsc('7', folder, '--init').status, 0);
   const errors = () => [...new Set(tsc('7', folder, '--noEmit').stdout.match(/\bTS\d+/g))];
-  assert.deepEqual(errors(), ['TS1295', 'TS2591']);
-  write('module');
-  assert.deepEqual(errors(), ['TS2591']);
-  renameSync(away, types);
+  const [types, away] = ['@types', 'types-away'].map((name) => join(packages, name));
+  renameSync(types, away);
+  try {
+    assert.deepEqual(errors(), ['TS1295', 'TS2591']);
+    write('module');
+    assert.deepEqual(errors(), ['TS2591']);
+  } finally {
+    renameSync(away, types);
+  }
   const tsconfig = join(folder, 'tsconfig.json');
   const text = readFileSync(tsconfig, 'utf8');
   assert.match(text, /"types": \[\],/);
