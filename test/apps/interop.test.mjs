@@ -42,13 +42,21 @@ const rx9 = () => import(pathToFileURL(createRequire(join(project, 'index.js')).
 describe('Node, RxJS 9', () => testPins(test, { ...bridged, ...cold }, rx9));
 describe('Node, RxJS 9, received in a worker', () => testPins(test, bridged, rx9, { receiveIn: 'worker' }));
 
-/** Serves a page with a script and a relay. `streams` counts the feed's requests. */
-const serve = async (t, script, from = root) => {
+/** Bundles the script of a page. */
+const bundle = async (script, from) => {
   const settings = { stdin: { contents: script, resolveDir: from, loader: 'jsx' }, jsx: 'automatic' };
   const { outputFiles } = await build({
     ...{ ...settings, bundle: true, write: false, format: 'esm', platform: 'browser', logLevel: 'silent' },
     define: { 'process.env.NODE_ENV': '"production"' },
   });
+  return outputFiles[0].text;
+};
+/** The bundles so far, by script: many tests open the same page. */
+const bundles = new Map();
+
+/** Serves a page with a script and a relay. `streams` counts the feed's requests. */
+const serve = async (t, script, from = root) => {
+  if (!bundles.has(script)) bundles.set(script, await bundle(script, from));
   const apiKey = service.createAccount({ plan: 'developer' }).createApiKey();
   const relay = createRelay(defer(() => tradeFeedEvents$('market', { baseUrl: service.baseUrl, apiKey })));
   const state = { isAllowed: true, streams: 0 };
@@ -67,7 +75,7 @@ const serve = async (t, script, from = root) => {
     response.setHeader('content-type', isScript ? 'text/javascript' : 'text/html');
     response.end(
       isScript
-        ? outputFiles[0].text
+        ? bundles.get(script)
         : '<!doctype html><title>interop</title><link rel="icon" href="data:,"><main></main><script type="module" src="/page.js"></script>',
     );
   }).listen(0, '127.0.0.1');
