@@ -26,9 +26,13 @@ const running = new Set<ChildProcessWithoutNullStreams>();
 export const program = (args: readonly string[], env: Readonly<Record<string, string>> = {}): Program =>
   shell([process.execPath, main, ...args], env);
 
-/** Starts a shell command in which `$FEED` is the program. */
+/**
+ * Starts a shell command in which `$FEED` is the program.
+ *
+ * Node's pipes are sockets, so bash would take itself for a remote login and run the user's ~/.bashrc, which can take a second.
+ */
 export const shellCommand = (command: string, env: Readonly<Record<string, string>> = {}): Program =>
-  shell(['bash', '-c', command], { ...env, FEED: `${process.execPath} ${main}` });
+  shell(['bash', '--norc', '-c', command], { ...env, FEED: `${process.execPath} ${main}` });
 
 /** Kills all programs that are still running. */
 export const endPrograms = async (): Promise<void> => {
