@@ -1,14 +1,14 @@
 // Server-Sent Events written by hand: one `JSON.stringify` a frame, one `write` of the batch for each page, every 16 ms. It repeats nothing to a page that
 // returns, and has no bound for a page that is too slow.
-export const start = () => {
+export const start = ({ batchMs }) => {
   const pages = new Set();
   let batch = [];
-  setInterval(() => {
+  const timer = setInterval(() => {
     if (batch.length === 0) return;
     const message = `data: ${batch.join('\ndata: ')}\n\n`;
     batch = [];
     for (const page of pages) page.write(message);
-  }, 16);
+  }, batchMs);
   return {
     handle: (request, response) => {
       response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' });
@@ -17,6 +17,7 @@ export const start = () => {
       response.once('close', () => pages.delete(response));
     },
     emit: (bytes) => batch.push(JSON.stringify({ type: 'frame', receivedAt: Date.now(), data: bytes.toString() })),
+    stop: () => clearInterval(timer),
     pages: () => pages.size,
   };
 };
