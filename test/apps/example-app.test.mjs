@@ -1,6 +1,7 @@
 // The example app in Chromium, started like `npm start`: what the page shows and says after each event.
 import { after, afterEach, before, describe, test } from 'node:test';
 import assert from 'node:assert/strict';
+import { setTimeout as delay } from 'node:timers/promises';
 import { filter, interval, map, merge, Subject } from 'rxjs';
 import { freePort } from '../peers/program.mjs';
 import { restore, startApp, startTestService } from './example-app/app.mjs';
@@ -553,6 +554,20 @@ describe('figures, log and history', () => {
       const ofPages = await Promise.all([view, other].map((page) => page.total('Frames')));
       assert.deepEqual(ofPages, [totals.frames, totals.frames], 'the server and both pages count the same frames');
     });
+  });
+
+  test('a history that arrives late is not taken for one of another clock: the page counts every frame', async (t) => {
+    const late = async (page) =>
+      page.route('**/history', async (route) => {
+        const response = await route.fetch();
+        await delay(2_000);
+        await route.fulfill({ response });
+      });
+    const view = await openPage(t, app.url, { before: late });
+    await view.live();
+    await view.rows.nth(5).waitFor();
+    flow.isOn = false;
+    await eventually(async () => assert.equal(await view.total('Frames'), (await history()).totals.frames));
   });
 
   test('the history is protected by the guard, bounded, and contains public failures only', async () => {

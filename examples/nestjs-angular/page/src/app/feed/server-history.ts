@@ -26,21 +26,26 @@ export interface ServerHistory {
 }
 
 /** Loads the history of the server. Errors when the request fails, or after 5 s. */
-export const serverHistory$: Observable<ServerHistory> = defer(() => fetch('/history')).pipe(
-  switchMap((response) => {
-    if (!response.ok) throw new Error(`HTTP ${response.status}`);
-    return from(response.json() as Promise<ServerHistory>);
-  }),
-  timeout(5_000),
-  map((history) => shifted(history, Date.now() - history.until)),
-);
+export const serverHistory$: Observable<ServerHistory> = defer(() => {
+  const requestedAt = Date.now();
+  return from(fetch('/history')).pipe(
+    switchMap((response) => {
+      if (!response.ok) throw new Error(`HTTP ${response.status}`);
+      return from(response.json() as Promise<ServerHistory>);
+    }),
+    timeout(5_000),
+    map((history) => onThisClock(history, requestedAt, Date.now())),
+  );
+});
 
 /** A larger difference of the clocks is corrected, in ms. The library does the same for the stream. */
 const toleranceMs = 1_000;
 
-/** Shifts all times if the clock of the server differs from the clock of this machine. */
-const shifted = (history: ServerHistory, byMs: number): ServerHistory => {
-  if (Math.abs(byMs) <= toleranceMs) return history;
+/** Shifts all times if the clock of the server differs from the clock of this machine. An answer that is only late was still made after its request. */
+const onThisClock = (history: ServerHistory, requestedAt: number, answeredAt: number): ServerHistory => {
+  const { until } = history;
+  if (until >= requestedAt - toleranceMs && until <= answeredAt + toleranceMs) return history;
+  const byMs = answeredAt - until;
   const text = JSON.stringify(history, (key, value: unknown) =>
     typeof value === 'number' && times.has(key) ? value + byMs : value,
   );
