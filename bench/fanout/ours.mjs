@@ -3,9 +3,9 @@ import { Subject } from 'rxjs';
 import { Frame } from '../../dist/index.js';
 import { createRelay, relayHandler } from '../../dist/relay/index.js';
 
-export const start = ({ batchMs }) => {
+export const start = () => {
   const events = new Subject();
-  const relay = createRelay(events, { batchMs, maxClients: 10_000 });
+  const relay = createRelay(events, { maxClients: 10_000 });
   const handle = relayHandler(relay, { authorize: () => true });
   relay.hold();
   let isOpen = false;
@@ -18,7 +18,6 @@ export const start = ({ batchMs }) => {
       }
       events.next(new Frame('market', bytes, false, Date.now(), 1));
     },
-    stop: () => relay.close(),
     pages: () => relay.status().clients.length,
   };
 };
