@@ -11,7 +11,7 @@ const sampleEvery = 16;
 /** How many messages one turn of the event loop sends: as many as an owner sends for a read of 64 KiB. */
 const perTurn = 5;
 
-/** How many frames or messages this process has received or sent, and how many of them there were as reports of their arrival were asked for. */
+/** The frames or messages that this process has received or sent. `from`: how many there were when the reports of their arrival began. */
 let [count, gaps, times] = [0, 0, []];
 let [reportEvery, from] = [undefined, 0];
 let limit = 0;

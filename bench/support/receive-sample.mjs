@@ -21,7 +21,7 @@ const { take, takeBytes, result } = counter({ frameBytes, ...windows });
 await open({ origin, path: `/${size}/${kind}/${protocol}`, mode, size, take, takeBytes });
 const figures = await result;
 
-// Nobody may receive less than the others. A letter of two bytes has the length 1 in a string.
+// No subscriber may receive less than the others. A letter of two bytes has the length 1 in a string.
 const whole = kind === 'unicode' && mode === 'text' ? size - 1 : size;
 if (!isBare && figures.unitsPerFrame !== whole)
   throw new Error(`${peer}, ${size}, ${mode}, ${kind}: received ${figures.unitsPerFrame} of ${whole} for each frame.`);

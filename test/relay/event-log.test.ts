@@ -137,7 +137,7 @@ describe('a log that is full', () => {
       for (const { buffer } of log.read(newest)!.fields) buffers.add(buffer);
     }
     expect(readFrom(log, log.oldest)).toEqual(payloads.slice(-20));
-    // Six lines have a block of their own. The others take 2.7 MB, of which the log holds up to 180 KB.
+    // Six lines have a separate block each. The others take 2.7 MB, of which the log holds up to 180 KB.
     expect(buffers.size).toBeLessThan(6 + 6);
   });
 
