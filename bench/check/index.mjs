@@ -21,7 +21,7 @@ const keys = { replay: 'ns', filter: 'ns', import: 'cpuMs' };
 const run = ([file, name, ...args]) => {
   if (file !== 'replay') return sample(files[file], [name, ...args]);
   const measured = isPlain && name.startsWith('ours') ? 'oursPlain' : name;
-  return sample(files[file], [measured, ...args, 'text', 0, 'short']);
+  return sample(files[file], [measured, ...args, 'text', 0]);
 };
 
 /**

@@ -1,23 +1,22 @@
 // One sample: a peer that receives from the flood sender, or from a replayed socket, which has no address. It prints the figures and exits.
 //
-//   node bench/support/receive-sample.mjs <peer> <size> <mode> <kind> <MB of live objects> [origin | short]
+//   node bench/support/receive-sample.mjs <peer> <size> <mode> <kind> <MB of live objects> [origin]
 import { peers } from '../peers/index.mjs';
 import { batch } from './frames.mjs';
 import { fillHeap } from './live-heap.mjs';
 import { counter } from './measure.mjs';
 
-const [peer, sizeText, mode, kind, heap, last] = process.argv.slice(2);
+const [peer, sizeText, mode, kind, heap, address] = process.argv.slice(2);
 const size = Number(sizeText);
-const isReplayed = !last?.startsWith('ws');
-const origin = isReplayed ? 'ws://127.0.0.1:8080' : last;
+const isReplayed = address === undefined;
+const origin = address ?? 'ws://127.0.0.1:8080';
 // Before any package is imported: some store the functions of `net`.
 if (isReplayed) (await import('../replay/replayed-socket.mjs')).replaySockets(origin);
 
 const { open, isBare, protocol = 'plain' } = peers[peer];
 fillHeap(Number(heap));
 const { frameBytes } = batch({ size, kind, protocol });
-const windows = last === 'short' ? { warmUpMs: 200, countedMs: 100 } : {};
-const { take, takeBytes, result } = counter({ frameBytes, ...windows });
+const { take, takeBytes, result } = counter({ frameBytes });
 await open({ origin, path: `/${size}/${kind}/${protocol}`, mode, size, take, takeBytes });
 const figures = await result;
 
