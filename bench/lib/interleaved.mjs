@@ -7,16 +7,18 @@ import { sample } from './sample.mjs';
  * Measures the contenders in turn, `rounds` times. Resolves with the samples of each, by round. Prints its progress to stderr.
  */
 export const interleaved = async ({ contenders, rounds = ROUNDS, title = 'bench' }) => {
+  const { isTTY } = process.stderr;
   const names = Object.keys(contenders);
   const samples = Object.fromEntries(names.map((name) => [name, []]));
   for (let round = 0; round < rounds; round += 1) {
+    const progress = `${title}: round ${round + 1} of ${rounds}`;
+    if (!isTTY) console.error(progress);
     for (const name of names) {
-      progress(`${title}: round ${round + 1} of ${rounds}, ${name}, load ${loadavg()[0].toFixed(1)}`);
+      if (isTTY) process.stderr.write(`\r\x1b[K${progress}, ${name}, load ${loadavg()[0].toFixed(1)}`);
       samples[name].push(await contenders[name]());
     }
   }
-  progress(`${title}: ${rounds} rounds of ${names.length}`);
-  process.stderr.write('\n');
+  if (isTTY) process.stderr.write(`\r\x1b[K${title}: ${rounds} rounds of ${names.length}\n`);
   return samples;
 };
 
@@ -29,9 +31,4 @@ export const measured = async ({ cells, file, run = (...cell) => sample(file, ce
   const contenders = Object.fromEntries(lists.map((cell) => [cell.join(' '), () => run(...cell)]));
   const samples = await interleaved({ ...options, contenders });
   return (...cell) => samples[cell.join(' ')];
-};
-
-const progress = (text) => {
-  if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${text}`);
-  else if (/round \d+ of \d+, /.test(text) === false) process.stderr.write(text);
 };
