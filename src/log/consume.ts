@@ -91,7 +91,7 @@ export const consume$ = (
 ): Observable<Committed> => {
   if (!aName.is(name)) throw invalidOption('name', aName.allowed);
   checkRequired({ work }, { work: aFunction });
-  const settings = { ...defaults, ...validated(options, rules) };
+  const settings = { ...consumeDefaults, ...validated(options, rules) };
   const key = join(log.path, name);
   return onceClosed(
     key,
@@ -130,7 +130,7 @@ const worked = async (
   reader: RecordReader,
   cursor: Cursor,
   work: Work,
-  { maxBatch, maxInFlight, onLoss }: typeof defaults,
+  { maxBatch, maxInFlight, onLoss }: typeof consumeDefaults,
   emit: (committed: Committed) => void,
 ): Promise<void> => {
   const progress = progressOf(log, reader);
@@ -248,7 +248,7 @@ const refuseLoss = (records: readonly LogRecord[], path: string): void => {
   throw new LogError('log-behind', problem, { path });
 };
 
-const defaults = {
+export const consumeDefaults = {
   from: 'earliest' as From,
   maxBatch: 500,
   maxInFlight: 1,

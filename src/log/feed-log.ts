@@ -330,7 +330,7 @@ const pushed = <T>(batches: AsyncIterable<readonly T[]>): Observable<T> =>
     return () => void iterator.return?.();
   });
 
-const appendDefaults = {
+export const appendDefaults = {
   maxBytes: Infinity,
   maxAgeMs: Infinity,
   segmentBytes: 16 * 1024 * 1024,

@@ -6,9 +6,14 @@ import { asapScheduler, asyncScheduler } from 'rxjs';
 import { serviceDefaults } from 'rx-trade-feed/testing';
 import { boundDefaults } from '../../src/operators/bounded/bounded-queue.js';
 import { windowDefaults } from '../../src/operators/window/contents.js';
-import { resolveOptions } from '../../src/feed/options.js';
+import { resolveElectionOptions } from '../../src/cluster/cluster-options.js';
+import { memoryEngine } from '../../src/cluster/engine.js';
+import { resolveOptions, resolveTicketOptions } from '../../src/feed/options.js';
+import { consumeDefaults } from '../../src/log/consume.js';
+import { appendDefaults } from '../../src/log/feed-log.js';
 import { resolveRelayOptions } from '../../src/relay/relay-options.js';
 import { defaultBackoff } from '../../src/feed/backoff.js';
+import { cloneableSettings } from '../../src/worker/settings.js';
 import { read } from './fences.js';
 import { type Row, tablesUnder } from './tables.js';
 
@@ -174,10 +179,14 @@ describe('docs/limits.md', () => {
 
   it.each<[string, object]>([
     ['The feed', resolveOptions()],
+    ['A worker thread', { receiveBufferBytes: cloneableSettings(resolveTicketOptions()).receiveBufferBytes }],
     ['Reconnecting', defaultBackoff],
     ['Bounded operators', boundDefaults],
     ['Windows', windowDefaults],
     ['The relay', resolveRelayOptions()],
+    ['A cluster', resolveElectionOptions({ engine: memoryEngine(), account: 'a' })],
+    ['A log', appendDefaults],
+    ['The consumers of a log', consumeDefaults],
     ['The local service', serviceDefaults.limits],
   ])('lists exactly the numeric defaults of the library: %s', (part, defaults) => {
     const numbers = Object.entries(defaults).filter(([, value]) => typeof value === 'number');
