@@ -23,10 +23,6 @@ import type { AppendOptions, FeedLog } from '../log/feed-log.js';
 import { LogError } from '../log/log-error.js';
 import { timing } from './election/timing.js';
 
-/** How long the previous owner's writer may take to release a folder, in ms, and how often this one tries. */
-const inUseMs = 2_000;
-const retryMs = 50;
-
 interface Owned<E> {
   readonly events$: Observable<E>;
   readonly status$: Observable<unknown>;
@@ -78,10 +74,10 @@ const onceFree = <E>(
       return events$.pipe(startWith(...waiting.splice(0)));
     });
     const delay = (error: unknown): Observable<unknown> =>
-      error instanceof LogError && error.code === 'log-in-use' ? timer(retryMs) : throwError(() => error);
+      error instanceof LogError && error.code === 'log-in-use' ? timer(timing.folderRetryMs) : throwError(() => error);
     return source$.pipe(
       append,
-      retry({ count: inUseMs / retryMs, delay }),
+      retry({ count: timing.folderInUseMs / timing.folderRetryMs, delay }),
       finalize(() => holding.unsubscribe()),
     );
   });

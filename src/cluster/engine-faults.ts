@@ -66,23 +66,6 @@ export const engineClosed = (reason?: unknown): TradeFeedError => {
   return createFailure(clusterMeanings.engineClosed, { stage: 'stream', detail });
 };
 
-/** How long a fault lasts before it's reported, in ms: one late or lost answer shouldn't fill a log. */
-const graceMs = 1_000;
-/** The longest time between two reports of a fault, in ms. */
-const maxRepeatMs = 60_000;
-/**
- * A fault that hasn't recurred for this long is over, in ms. An owner publishes four times a second, a standby once. A
- * replica whose claims fail waits up to 30 s before the next one.
- */
-const quietMs: Readonly<Record<EngineOperation, number>> = {
-  connect: Infinity,
-  read: 45_000,
-  write: 45_000,
-  publish: 5_000,
-  subscribe: 10_000,
-  request: 5_000,
-};
-
 /** A fault of one operation. Times are monotonic, in ms, except that `since` is in epoch ms. */
 interface Fault {
   readonly since: number;
@@ -98,7 +81,7 @@ interface Fault {
 }
 
 /** Returns when a fault is over if it doesn't recur, and when its next report is due. */
-const endOf = (operation: EngineOperation, { seenAt }: Fault): number => seenAt + quietMs[operation];
+const endOf = (operation: EngineOperation, { seenAt }: Fault): number => seenAt + timing.faultOverMs[operation];
 const reportOf = (operation: EngineOperation, { sightings, event, dueAt }: Fault): number => {
   // A lost connection is a state; any other failure must recur before each report, and so twice before the first.
   const isSeen = operation === 'connect' || sightings >= (event === undefined ? 2 : 1);
@@ -133,7 +116,7 @@ export class EngineFaults {
     // Nothing else can work while disconnected.
     if (operation !== 'connect' && this.#faults.has('connect')) return;
     const now = performance.now();
-    const [waitMs, sightings] = forMs === undefined ? [graceMs, 0] : [0, 1];
+    const [waitMs, sightings] = forMs === undefined ? [timing.faultGraceMs, 0] : [0, 1];
     const begun = { since: Date.now() - (forMs ?? 0), dueAt: now + waitMs, sightings, refusal: describe(undefined) };
     const fault = this.#faults.get(operation) ?? { ...begun, seenAt: now, event: undefined, advised: [] };
     if (operation === 'connect') this.#faults.clear();
@@ -142,7 +125,7 @@ export class EngineFaults {
     fault.seenAt = now;
     fault.sightings += 1;
     const isNews = fault.event !== undefined && !fault.advised.includes(fault.refusal.advice);
-    if (isNews) fault.dueAt = Math.min(fault.dueAt, now + graceMs);
+    if (isNews) fault.dueAt = Math.min(fault.dueAt, now + timing.faultGraceMs);
     this.#update();
   }
 
@@ -211,7 +194,7 @@ const reported = (operation: EngineOperation, fault: Fault, now: number): Engine
   const { message, advice } = fault.refusal;
   fault.sightings = 0;
   fault.advised.push(advice);
-  fault.dueAt = now + Math.min(graceMs * 2 ** fault.advised.length, maxRepeatMs);
+  fault.dueAt = now + Math.min(timing.faultGraceMs * 2 ** fault.advised.length, timing.maxFaultRepeatMs);
   const { since } = fault;
   fault.event = { type: 'engine-refused', at: Date.now(), since, operation, message: printable(message), advice };
   return fault.event;

@@ -7,6 +7,7 @@ import type { ClusterSettings } from './cluster-options.js';
 import { type Subjects, subjectsOf } from './control.js';
 import { areOfDifferentSources } from './election/cluster-key.js';
 import type { Election, Report } from './election/election.js';
+import { timing } from './election/timing.js';
 import type { EngineFaults, WatchedEngine } from './engine-faults.js';
 import { Follower } from './follower.js';
 import { Decoder, encode, type FeedMessage, type PlainMessage } from './messages.js';
@@ -27,9 +28,7 @@ interface FeedChannelParts {
  */
 const silentLeases = 5;
 
-/** A silence is reported this long after the lease, in ms: longer than a takeover takes. */
-const silenceMarginMs = 1_000;
-/** Split into parts: after this process has stalled, its timer runs before the waiting messages are read. */
+/** A silence is timed in this many ticks: after a stall, the timer runs before the waiting messages are read. */
 const silenceTicks = 4;
 
 /**
@@ -66,7 +65,7 @@ export class FeedChannel {
       (bytes) => this.publish(this.#subjects.feed, bytes),
       () => Math.min(batchBytes, parts.engine.maxMessageBytes?.() ?? Infinity),
     );
-    this.#watchMs = clampMs((leaseMs + silenceMarginMs) / silenceTicks);
+    this.#watchMs = clampMs((leaseMs + timing.silenceMarginMs) / silenceTicks);
     this.#watchdog = setInterval(() => this.#watch(), this.#watchMs);
   }
 

@@ -9,7 +9,7 @@ import { type FeedPosition, type PositionedFeed, runOf } from '../protocol/posit
 import type { Ownership } from './election/election.js';
 import { timing } from './election/timing.js';
 import type { FeedMessage, MessageHead } from './messages.js';
-import { maxSkewMs, type Publisher, shifted } from './publisher.js';
+import { type Publisher, shifted } from './publisher.js';
 
 /** How much faster one machine's clock may run than another's. */
 const maxDrift = 0.001;
@@ -248,6 +248,7 @@ export class Follower implements PositionedFeed {
   #shiftOf(at: number, now: number): number {
     if (this.#gen === 0) return 0;
     const aheadMs = at - (this.#lead.ms + now);
-    return Math.max(aheadMs > maxSkewMs && !this.#wasCutOff ? -aheadMs : 0, this.#lastAt - at, this.#shownAt - at);
+    const isFarAhead = aheadMs > timing.maxSkewMs && !this.#wasCutOff;
+    return Math.max(isFarAhead ? -aheadMs : 0, this.#lastAt - at, this.#shownAt - at);
   }
 }

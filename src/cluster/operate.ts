@@ -2,6 +2,7 @@ import { firstValueFrom, from, reduce, takeUntil, throwError, timeout, timer } f
 import type { EngineOperation } from '../protocol/event.js';
 import { readPresence, type StandbyPresence, subjectsOf } from './control.js';
 import { type ClusterKey, readKey, repairedKey, resumedKey, writeKey } from './election/cluster-key.js';
+import { timing } from './election/timing.js';
 import { engineRefused } from './engine-faults.js';
 import type { ClusterEngine } from './engine.js';
 
@@ -18,7 +19,7 @@ export interface ClusterState {
 export const readClusterState = async (
   engine: ClusterEngine,
   account: string,
-  waitMs = 1_500,
+  waitMs: number = timing.collectMs,
 ): Promise<ClusterState> => {
   const subjects = subjectsOf(account);
   const presences$ = engine.subscribe(subjects.standby).pipe(
@@ -39,14 +40,13 @@ export const readClusterState = async (
 
 /** Asks the owner to give the ownership away, and to follow. Returns whether there was an owner. */
 export const requestHandOver = async (engine: ClusterEngine, account: string): Promise<boolean> => {
-  const reply = await asked('request', engine.request(subjectsOf(account).handOver, new Uint8Array(), 2_000));
+  const { handOver } = subjectsOf(account);
+  const reply = await asked('request', engine.request(handOver, new Uint8Array(), timing.handOverAskMs));
   return reply.type === 'reply';
 };
 
-/** How long an operator waits for the engine to answer, in ms. */
-const answerMs = 5_000;
-
 const asked = async <T>(operation: EngineOperation, answer: Promise<T>): Promise<T> => {
+  const { answerMs } = timing;
   const late = new Error(`no answer in ${answerMs / 1_000} s`);
   const answer$ = from(answer).pipe(timeout({ first: answerMs, with: () => throwError(() => late) }));
   return firstValueFrom(answer$).catch((error: unknown) => {

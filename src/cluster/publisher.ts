@@ -4,11 +4,9 @@ import { copyFailure } from '../protocol/failures/trade-feed-error.js';
 import { type Frame, frameAt } from '../protocol/frame.js';
 import type { KeyPhase } from './election/cluster-key.js';
 import type { Report } from './election/election.js';
+import { timing } from './election/timing.js';
 import type { BatchMessage, MessageHead, PlainMessage } from './messages.js';
 import { encode, encodeParts, frameHeadBytes, headBytesOf, writeCount, writeFrameHead, writeHead } from './messages.js';
-
-/** A new owner corrects a larger difference between the clocks, in ms. */
-export const maxSkewMs = 500;
 
 /** Numbers an owner's frames and events, and creates the messages for its followers. */
 export class Publisher {
@@ -32,6 +30,7 @@ export class Publisher {
   continue(time: number | undefined, clock: number): void {
     if (time === undefined) return;
     const skewMs = time - clock;
+    const { maxSkewMs } = timing;
     if (Math.abs(skewMs - this.#shiftMs) > maxSkewMs) this.#shiftMs = Math.abs(skewMs) <= maxSkewMs ? 0 : skewMs;
   }
 

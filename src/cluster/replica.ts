@@ -15,6 +15,7 @@ import type { Source } from './election/cluster-key.js';
 import type { CallResult, Effect, EffectOf, Input } from './election/election.js';
 import { Election, hasFeed, isServing, nextTick, reportOf } from './election/election.js';
 import { step } from './election/step.js';
+import { timing } from './election/timing.js';
 import { engineClosed, EngineFaults, watchEngine, type WatchedEngine } from './engine-faults.js';
 import type { EngineFailure } from './engine.js';
 import { FeedChannel } from './feed-channel.js';
@@ -28,9 +29,6 @@ interface ReplicaHandlers {
 }
 
 const noAnswer: Uint8Array = new Uint8Array();
-
-/** How long the engine may take to ask the owner, in ms. The election gives up sooner. */
-const requestMs = 1_000;
 
 /** Runs a replica: gives the election its inputs, and performs its effects with the engine and the feed. */
 export class Replica implements PositionedFeed {
@@ -248,7 +246,7 @@ export class Replica implements PositionedFeed {
   async #ask({ id, question }: EffectOf<'ask'>): Promise<void> {
     const term = this.#term;
     // The watched engine has reported any failure; to the election it's an unanswered question.
-    const asked = this.#engine.request(this.#subjects.owner, writeControl(question), requestMs);
+    const asked = this.#engine.request(this.#subjects.owner, writeControl(question), timing.engineAskMs);
     const reply = await asked.catch(() => undefined);
     const report = reply?.type === 'reply' ? readReport(reply.data) : undefined;
     const result = reply?.type === 'no-responders' ? reply.type : (report ?? 'no-answer');
