@@ -6,7 +6,7 @@ import { applyClassify, copyFailure, TradeFeedError } from '../protocol/failures
 import { pageGlobals } from './page-globals.js';
 import { type ConnectionEnd, relayConnection$ } from './relay-connection.js';
 import { type RelayFeedOptions, type RelayFeedSettings, resolveRelayFeed } from './relay-feed-options.js';
-import { type OwnEvent, ResumePoint } from './resume-point.js';
+import { type PageEvent, ResumePoint } from './resume-point.js';
 
 /**
  * Receives a feed from a relay, in a browser or in Node: frames and lifecycle events in order, like `tradeFeedEvents$`
@@ -62,7 +62,7 @@ const pageFeed$ = (settings: RelayFeedSettings, given?: ResumePoint): Observable
   defer(() => {
     const point = given ?? new ResumePoint(settings);
     return withEvents<Received>((deliver) => {
-      const emit = (event: OwnEvent): void => {
+      const emit = (event: PageEvent): void => {
         deliver(point.stamp(event));
       };
       const now = () => point.clock.now();

@@ -6,7 +6,7 @@ import { tryCall } from '../protocol/type-guards.js';
 import type { RelayFeedSettings } from './relay-feed-options.js';
 
 /** An event that comes from the page, not from the relay. */
-export type OwnEvent = Exclude<LifecycleEvent, Gap>;
+export type PageEvent = Exclude<LifecycleEvent, Gap>;
 
 /** Tracks where a subscription resumes in the feed. The store keeps the id for the next one. Times are in epoch ms. */
 export class ResumePoint {
@@ -17,7 +17,7 @@ export class ResumePoint {
   /** When the page emitted its last event before the relay's first one. */
   ownAt = -Infinity;
   watcher:
-    { event(event: OwnEvent): void; message(from: string | undefined, lines: readonly string[]): void } | undefined;
+    { event(event: PageEvent): void; message(from: string | undefined, lines: readonly string[]): void } | undefined;
   readonly #key: string;
   readonly #store: RelayFeedSettings['resumeIn'];
   /** The latest time emitted. Relays send nothing earlier. */
@@ -52,7 +52,7 @@ export class ResumePoint {
   }
 
   /** Gives an event of the page the time of the stream: the next frames may be earlier than the page's clock. */
-  stamp(event: OwnEvent): OwnEvent {
+  stamp(event: PageEvent): PageEvent {
     const stamped = withTime(event, this.#reachedAt ?? (this.ownAt = event.at));
     this.watcher?.event(stamped);
     return stamped;

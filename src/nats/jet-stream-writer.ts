@@ -50,7 +50,7 @@ export class JetStreamWriter {
   readonly #stream: LogStream;
   readonly #settings: WriterSettings;
   readonly #fail: Fail;
-  readonly #run = newId();
+  readonly #id = newId();
   readonly #time = new EventTime(Date.now);
   readonly #waiting: Waiting[] = [];
   #waitingBytes = 0;
@@ -171,7 +171,7 @@ export class JetStreamWriter {
       if (bytes !== undefined && header === undefined)
         throw new LogError('log-corrupt', `The newest message of the stream ${path} is not one of a log.`, { path });
       this.#seq = seq;
-      if (header?.run === this.#run) return;
+      if (header?.run === this.#id) return;
       const { generation: newest = 0 } = header ?? {};
       if (requested !== undefined && requested < newest) throw this.#fenced();
       const generation = requested ?? newest;
@@ -200,7 +200,7 @@ export class JetStreamWriter {
     this.#state = at === undefined ? noFeed : stoppedAt(at, logGap('paused', at, at).failure);
     this.#header = {
       ...{ ...place, boot, state: [], after: isSame ? undefined : after },
-      ...{ run: this.#run, generation, next: place, part: 0, parts: 1 },
+      ...{ run: this.#id, generation, next: place, part: 0, parts: 1 },
     };
   }
 
@@ -246,7 +246,7 @@ export class JetStreamWriter {
         const { seq = 0, header: newest } = await this.#persist(() => this.#stream.last());
         this.#seq = seq;
         // Only its confirmation was lost.
-        if (newest?.run === this.#run && seq === after + 1) return;
+        if (newest?.run === this.#id && seq === after + 1) return;
         if (seq < after)
           throw new Error(`NATS has lost ${after - seq} messages that it had confirmed`, { cause: error });
         if (seq > after) throw this.#fenced();

@@ -83,7 +83,7 @@ export const natsEngine = (connection: NatsConnection, options: NatsEngineOption
     next: (status) => {
       if (status.type === 'disconnect' || status.type === 'close') connected$.next(false);
       if (status.type === 'reconnect') connected$.next(true);
-      if (status.type === 'error') failures$.next(failureOf(status.error));
+      if (status.type === 'error') failures$.next(toEngineFailure(status.error));
     },
     complete: () => connected$.next(false),
   });
@@ -184,7 +184,7 @@ export const checkConnection = (connection: NatsConnection): void => {
     throw invalidOption('noEcho', 'left out of the connection: an owner checks that its own messages arrive');
 };
 
-const failureOf = (error: Error): EngineFailure => ({
+const toEngineFailure = (error: Error): EngineFailure => ({
   operation: error instanceof PermissionViolationError ? 'publish' : 'connect',
   error,
 });

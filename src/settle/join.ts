@@ -4,7 +4,7 @@ import { isLifecycle, timeOf, withOwnBytes } from '../operators/items/item.js';
 import type { Gap } from '../protocol/event.js';
 import { isTime } from '../protocol/type-guards.js';
 import { invalidOption } from '../protocol/validate.js';
-import type { Settings } from './options.js';
+import type { Settings } from './settle-options.js';
 import type { LedgerStep } from './outcome.js';
 import { Settlement } from './settlement.js';
 import { Side, withGaps } from './side.js';

@@ -6,7 +6,7 @@ import type { WindowSource } from '../operators/window/window.js';
 import type { ClusterLifecycleEvent, Gap, Watermark } from '../protocol/event.js';
 import { checkRequired, clampMs, objectWith } from '../protocol/validate.js';
 import { FromLedger, Join, over } from './join.js';
-import { settingsOf, type SettleOptions } from './options.js';
+import { settingsOf, type SettleOptions } from './settle-options.js';
 import type { LedgerStep, Outcome } from './outcome.js';
 
 /**

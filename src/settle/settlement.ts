@@ -1,6 +1,6 @@
 import { bytesOf } from '../operators/items/item.js';
 import type { Gap } from '../protocol/event.js';
-import type { Settings } from './options.js';
+import type { Settings } from './settle-options.js';
 import type { Because, LedgerEntry, LedgerStep, Outcome, OutcomeState } from './outcome.js';
 import type { Side } from './side.js';
 import { outcomeOf, type Reason, Slots, Trade, TradeList } from './trade.js';

@@ -3,7 +3,7 @@ import { timeOf } from '../operators/items/item.js';
 import type { ClusterLifecycleEvent, Gap } from '../protocol/event.js';
 import { afterEvent, afterItem, createGap, type FeedState } from '../protocol/feed-state.js';
 import { gapUntil, isOfRelay, noFeed } from '../protocol/feed-state.js';
-import type { Settings } from './options.js';
+import type { Settings } from './settle-options.js';
 import type { Because } from './outcome.js';
 
 /** How many gaps are kept. Beyond it the oldest two become one. */

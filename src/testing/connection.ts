@@ -3,7 +3,7 @@ import type { Subscription } from 'rxjs';
 import { WebSocket } from 'ws';
 import { CloseCode, CloseReason } from '../protocol/contract.js';
 import type { Feed } from '../protocol/feed.js';
-import type { Payload, ServiceSettings } from './options.js';
+import type { Payload, ServiceSettings } from './service-options.js';
 import type { ServiceConnectionClosed } from './service.js';
 
 interface CloseFrame {
@@ -119,7 +119,7 @@ export class Connection {
     return scheduler.schedule(() => {
       this.#release(scheduler.now());
       const [next] = this.#waiting;
-      // Rounds up: timers drop fractions of a millisecond, and no message may be early. Writing may have taken longer than that.
+      // Rounds up: timers drop fractions of a millisecond, and no message may be early. Writing may have taken longer.
       this.#timer = next && this.#releaseAfter(Math.max(0, Math.ceil(next.due - scheduler.now())));
     }, ms);
   }

@@ -9,7 +9,7 @@ import { tryCall } from '../protocol/type-guards.js';
 import { invalidOption } from '../protocol/validate.js';
 import { type Answer, jsonAnswer, refusalAnswer, sendAnswer } from './answers.js';
 import { pathOf, type Refusal, refusal, refusalOfRoute, shuttingDown, ticketPath } from './answers.js';
-import type { Endpoints, HandshakeBehavior, ServiceSettings } from './options.js';
+import type { Endpoints, HandshakeBehavior, ServiceSettings } from './service-options.js';
 import { type AccountRecord, countInWindow, type ServiceState } from './state.js';
 
 /** A request that a server has received, so `url` and `method` are set. */

@@ -1,9 +1,9 @@
 export { clusterEngineTests, type ClusterEngineTest } from './cluster-engine-tests.js';
 export { startTradeFeedService } from './start-service.js';
 export type { AccountOptions, RestartOptions, TradeFeedAccount, TradeFeedService } from './service.js';
-export type { Payload, Plan, ServiceLimits, ServiceSettings, ServiceSources } from './options.js';
-export { serviceDefaults, type TradeFeedServiceOptions } from './options.js';
-export type { EndpointAnswer, HandshakeAnswer, HandshakeBehavior, TicketEndpointBehavior } from './options.js';
+export type { Payload, Plan, ServiceLimits, ServiceSettings, ServiceSources } from './service-options.js';
+export { serviceDefaults, type TradeFeedServiceOptions } from './service-options.js';
+export type { EndpointAnswer, HandshakeAnswer, HandshakeBehavior, TicketEndpointBehavior } from './service-options.js';
 export type { ErrorBody, Refusal, RefusalCode } from './answers.js';
 export type { ServiceConnectionClosed, ServiceEvent, ServiceFault, ServiceHandshakeAccepted } from './service.js';
 export type { ServiceHandshakeRefused, ServiceSourceEnded, ServiceTicketIssued } from './service.js';

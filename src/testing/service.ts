@@ -1,7 +1,7 @@
 import type { Observable } from 'rxjs';
 import type { Feed } from '../protocol/feed.js';
 import type { RefusalCode } from './answers.js';
-import type { HandshakeBehavior, Payload, Plan, TicketEndpointBehavior } from './options.js';
+import type { HandshakeBehavior, Payload, Plan, TicketEndpointBehavior } from './service-options.js';
 
 /** The options of {@link TradeFeedService.restart}. */
 export interface RestartOptions {

@@ -1,7 +1,7 @@
 import { defer, from, interval, mergeMap, type Observable, type SchedulerLike, Subscription, tap } from 'rxjs';
 import type { Feed } from '../protocol/feed.js';
 import { aScheduler, type Rule, validated } from '../protocol/validate.js';
-import { integerIn, type Payload, systemScheduler } from './options.js';
+import { integerIn, type Payload, systemScheduler } from './service-options.js';
 import type { ServiceState } from './state.js';
 
 /** The options of {@link marketBatches$}. */

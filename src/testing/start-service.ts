@@ -6,7 +6,7 @@ import { streamPath } from './answers.js';
 import { closing, messageOf } from './connection.js';
 import { createUpgrades } from './handshake.js';
 import { createRequestHandler, startHttpServer } from './http.js';
-import { checkBehavior, integerIn, serviceSettings, type TradeFeedServiceOptions } from './options.js';
+import { checkBehavior, integerIn, serviceSettings, type TradeFeedServiceOptions } from './service-options.js';
 import type { RestartOptions, TradeFeedAccount, TradeFeedService } from './service.js';
 import { runSources } from './sources.js';
 import { type AccountRecord, ServiceState } from './state.js';

@@ -3,7 +3,7 @@ import { unescape } from 'node:querystring';
 import { BehaviorSubject, Subject } from 'rxjs';
 import type { Feed } from '../protocol/feed.js';
 import type { Connection } from './connection.js';
-import type { Endpoints, Plan, ServiceLimits, ServiceSettings } from './options.js';
+import type { Endpoints, Plan, ServiceLimits, ServiceSettings } from './service-options.js';
 import type { ServiceEvent } from './service.js';
 
 type Untimed<E> = E extends ServiceEvent ? Omit<E, 'at'> : never;

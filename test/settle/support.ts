@@ -2,7 +2,7 @@ import { type Observable, Subject, VirtualTimeScheduler } from 'rxjs';
 import type { ClusterLifecycleEvent, FeedEvent } from '../../src/protocol/event.js';
 import type { Frame } from '../../src/protocol/frame.js';
 import type { LedgerEntry, LedgerStep, Outcome } from '../../src/settle/outcome.js';
-import type { SettleOptions } from '../../src/settle/options.js';
+import type { SettleOptions } from '../../src/settle/settle-options.js';
 import { settle } from '../../src/settle/settle.js';
 import { frameOf, opened, watermark } from '../operators/stream.js';
 

@@ -5,7 +5,7 @@ import type { TradeFeedAccount, TradeFeedService, TradeFeedServiceOptions } from
 import { interval, noop, type SchedulerLike, Subscription } from 'rxjs';
 import type { WebSocket } from 'ws';
 import { Connection, messageOf } from '../../src/testing/connection.js';
-import { serviceSettings } from '../../src/testing/options.js';
+import { serviceSettings } from '../../src/testing/service-options.js';
 import { connectAs, nextEvent, openRaw, postTicket, recordEvents, takeTicket } from './bare-client.js';
 import { manualClock, serviceFactory } from './service-under-test.js';
 

@@ -5,7 +5,7 @@ import { inspect } from 'node:util';
 import { type Payload, serviceDefaults, startTradeFeedService } from 'rx-trade-feed/testing';
 import { defer, EMPTY, finalize, NEVER, Observable, of, Subject, type Subscriber, throwError } from 'rxjs';
 import { isTradeFeedError } from '../../src/index.js';
-import { serviceSettings, type TradeFeedServiceOptions } from '../../src/testing/options.js';
+import { serviceSettings, type TradeFeedServiceOptions } from '../../src/testing/service-options.js';
 import { type Certificate, certificateFor } from '../support/certificate.js';
 import { portOf } from '../support/gate.js';
 import {

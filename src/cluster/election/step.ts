@@ -3,7 +3,7 @@
 //
 // GENERATION. Before it opens anything, each claim writes the key with a higher generation than any it knows. A replica
 // that knows a lower one is out of date: its messages are dropped, and its next compare-and-set fails. A store that
-// loses data can repeat a generation; the owner of the lower one then claims again, above both (own.ts).
+// loses data can repeat a generation; the owner of the lower one then claims again, above both (owning.ts).
 //
 // LEASE. An owner renews its key, and sends a handshake only if a write that said `opening` is recent (`leaseMs` less
 // `marginMs`). Others claim when the key says `free`, when two questions find no responder, or when a lease has passed
@@ -33,14 +33,14 @@
 //   evicted     the key was written                           opening with a credit, stopped without one
 //   releasing   the key was written                           following, or left
 //
-// follow.ts has the rules of the first four, own.ts those of an owner, and `always` what is the same for all. `step`
-// looks up the rule: state × what happens → next state and effects.
+// following.ts has the rules of the first four, owning.ts those of an owner, and `always` what is the same for all.
+// `step` looks up the rule: state × what happens → next state and effects.
 
 import { areOfDifferentSources } from './cluster-key.js';
 import { Draft, type Happening, type Rules } from './draft.js';
 import { type Clock, type Effect, type Election, firstTimer, type Input, nextTick } from './election.js';
-import { following } from './follow.js';
-import { owning } from './own.js';
+import { following } from './following.js';
+import { owning } from './owning.js';
 import { timing } from './timing.js';
 
 /** What happens in every state, before the state's own rule. */

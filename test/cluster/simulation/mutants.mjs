@@ -4,24 +4,24 @@ import { mutantsIn } from '../../support/simulation.mjs';
 // does. `faults`: what is rare is found only in a run with these faults, without a foreign client.
 const patches = `
 # no credit for a displaced owner that was opening
-election/follow.ts, seed 15
+election/following.ts, seed 15
 -displaced.phase === 'opening' ? [{ gen: displaced.gen, leftMs: timing.creditMs }] : []
 +[]
 # no credit for a handshake without an answer
-election/own.ts, seed 118
+election/owning.ts, seed 118
 -if (isUnanswered) addCredit(draft, state);
 # no credit for a handshake of an owner that leaves
-election/own.ts, seed 139
+election/owning.ts, seed 139
 -if (state.name !== 'evicted' && phaseOf(state) === 'opening' && state.isSent) addCredit(draft, state);
 # no credit for an owner whose claim the store has lost
-election/own.ts, seed 11346, faults: engine fails over, suspend
+election/owning.ts, seed 11346, faults: engine fails over, suspend
 -addCredit(draft, state, gen);
 # a credit is voided although the handshake was sent
-election/own.ts, seed 15
+election/owning.ts, seed 15
 -if (!isOpen && !state.isSent) draft.effects.push
 +draft.effects.push
 # no compare-and-set before opening again
-election/own.ts, seed 6384, faults: late handshakes, suspend, black hole
+election/owning.ts, seed 6384, faults: late handshakes, suspend, black hole
 -draft.write('evicted', keyOf(draft, state, isExplained ? { credits } : stopped), state.revision);
 +if (!isExplained) return draft.write('evicted', keyOf(draft, state, stopped), state.revision);
 +state.name = 'opening';
@@ -29,19 +29,19 @@ election/own.ts, seed 6384, faults: late handshakes, suspend, black hole
 +state.lease = { phase: 'opening', at: now, wall: clock.wall };
 +draft.effects.push({ type: 'open' });
 # every 4001 is by another client
-election/own.ts, seed 5
+election/owning.ts, seed 5
 -state.name = 'evicted';
 +draft.effects.push({ type: 'stop-notice' });
 +return draft.fail(true);
 # every 4001 is by a replica
-election/own.ts, seed 4
+election/owning.ts, seed 4
 -const isExplained = credit !== undefined && remaining(state.evictions, now).length <= timing.maxEvictions;
 +const isExplained = true;
 # an owner without a lease explains an eviction
-election/own.ts, seed 164
+election/owning.ts, seed 164
 -if (now - state.lease.at >= leaseMs) return abandon(draft, state);
 # a store that has lost data explains an eviction
-election/own.ts, seed 94
+election/owning.ts, seed 94
 -if (state.name === 'evicted' && (hasLostData || later > 0)) return abandon(draft, state);
 # a generation number that was used again is not noticed
 election/draft.ts, seed 94
@@ -52,10 +52,10 @@ election/draft.ts, seed 4351, faults: late handshakes, pause, link refused, engi
 -|| isOther(followed))
 +)
 # an owner does not claim again when it learns of a later generation
-election/own.ts, seed 2100
+election/owning.ts, seed 2100
 -if (!isNewest) suspectLater(state, gen);
 # a stop does not end the other replicas
-election/follow.ts, seed 4
+election/following.ts, seed 4
 -if (key.phase === 'stopped') return draft.fail(other === undefined, other);
 +if (key.phase === 'stopped') return planClaim(draft, state);
 # followers accept earlier generations
@@ -76,22 +76,22 @@ publisher.ts, seed 8
 +if (event.type === 'gap') return undefined;
 +if (!this.#hasOpened) return
 # no wait for the lease of an owner that does not answer
-election/follow.ts, seed 214
+election/following.ts, seed 214
 -Math.max(known.revisionAt + settings.leaseMs
 +Math.max(known.revisionAt
 # no check of the lease before a handshake
-election/own.ts, seed 2826
+election/owning.ts, seed 2826
 -return lease.phase === 'opening' && passedMs < leaseMs - marginMs && jumpMs <= marginMs;
 +return lease.phase === 'opening';
 # claims without a wait after the owner has no responder
-election/follow.ts, seed 11303
+election/following.ts, seed 11303
 -if (state.unanswered < 2 ||
 +if (state.unanswered < 1 ||
 # an owner does not write its key again when it cannot be read
-election/own.ts, seed 64, faults: key damaged, kill, pause, hand-over
+election/owning.ts, seed 64, faults: key damaged, kill, pause, hand-over
 -if (result.type === 'unreadable') return confirmed(draft, state, { key: undefined, revision: result.revision });
 # a replica that has heard an owner still waits for a key that can be read
-election/follow.ts, seed 2709
+election/following.ts, seed 2709
 -nextRead: undefined, isUnreadable: false }
 +nextRead: undefined }
 # followers do not correct the time of a new owner
