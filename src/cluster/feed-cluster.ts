@@ -35,7 +35,7 @@ export interface FeedCluster extends PositionedFeed {
    * Appends the frames and events of the feed to a log while this replica owns the connection, and emits what it
    * appends. When another replica takes over, that one appends in its place, so each is in the log once.
    *
-   * Completes never. Errors with a `LogError`: `log-fenced` if this replica has lost the ownership, or stood still for so
+   * Completes never. Errors with a `LogError`: `log-fenced` if this replica has lost the ownership, or stood still so
    * long that it may have; what arrives then isn't appended. Subscribe again: it appends when it owns the next time.
    * `log-in-use` if another process keeps the folder locked; the others as described at `append` of the log.
    *

@@ -35,11 +35,11 @@ export const attempts$ = (
     const on = attemptEvents(emit, lifecycle.now);
     return merge(sockets.errors$, of(feed)).pipe(
       tap(on.ticketRequested),
-      requestTicketOver(sockets, settings), //                        Feed    -> Ticket   POST /v1/wss/tickets
+      requestTicketOver(sockets, settings), //                        Feed   -> Ticket  POST /v1/wss/tickets
       tap(on.ticketIssued),
       beforeHandshake ? delayWhen(() => beforeHandshake) : identity,
-      openConnectionOver(sockets, settings, on.opened, onClosing, isWanted), // Ticket  -> Frame    handshake, then frames
-      retryWhen(reconnects(settings.backoff, { ...lifecycle, emit })), //       failure -> when to resubscribe, or stop
+      openConnectionOver(sockets, settings, on.opened, onClosing, isWanted), // Ticket -> Frame   handshake, then frames
+      retryWhen(reconnects(settings.backoff, { ...lifecycle, emit })), //      failure -> when to resubscribe, or stop
       finalize(sockets.release),
     );
   });

@@ -11,7 +11,8 @@ import { defer, fromEvent, type MonoTypeOperatorFunction, type Observable, type 
  * import { tradeFeed$ } from 'rx-trade-feed';
  * import { untilAborted } from 'rx-trade-feed/interop';
  *
- * tradeFeed$('market').pipe(untilAborted(AbortSignal.timeout(1_000))).subscribe({ complete: () => console.log('over') });
+ * const feed$ = tradeFeed$('market').pipe(untilAborted(AbortSignal.timeout(1_000)));
+ * feed$.subscribe({ complete: () => console.log('over') });
  * ```
  */
 export const untilAborted = <T>(signal: AbortSignal): MonoTypeOperatorFunction<T> =>

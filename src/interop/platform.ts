@@ -27,7 +27,8 @@ export type ObservableConstructor<T, O> = new (producer: (subscriber: PlatformSu
  * import { type Frame, tradeFeed$ } from 'rx-trade-feed';
  * import { type ObservableConstructor, type PlatformObservable, toPlatform } from 'rx-trade-feed/interop';
  *
- * declare const Observable: ObservableConstructor<Frame, PlatformObservable<Frame> & { first(): Promise<Frame> }>; // of a browser
+ * // That of a browser.
+ * declare const Observable: ObservableConstructor<Frame, PlatformObservable<Frame> & { first(): Promise<Frame> }>;
  * console.log((await toPlatform(Observable)(tradeFeed$('market')).first()).text());
  * ```
  */

@@ -20,7 +20,8 @@ export interface FeedStore<T> {
  * import { toStore } from 'rx-trade-feed/interop';
  *
  * const store = toStore(undefined)(tradeFeedEvents$('market').pipe(connectionStatus()));
- * store.subscribe(() => console.log(store.getSnapshot()?.state)); // React: useSyncExternalStore(store.subscribe, store.getSnapshot)
+ * // React: useSyncExternalStore(store.subscribe, store.getSnapshot)
+ * store.subscribe(() => console.log(store.getSnapshot()?.state));
  * ```
  */
 export const toStore =

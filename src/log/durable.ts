@@ -1,6 +1,7 @@
 // Makes what a writer has written survive a power failure.
 //
-// In: files that grow, and complete ones. Out: `fdatasync` in the thread pool, as often as `syncMs` says, and before a complete file is closed.
+// In: files that grow, and complete ones. Out: `fdatasync` in the thread pool, every `syncMs` and before a complete
+// file is closed.
 // Never: a second attempt after a failure. The kernel may have dropped the bytes, and the next call succeeds.
 import { noop } from 'rxjs';
 import type { Disk } from './segments.js';

@@ -1,6 +1,7 @@
 // The lines that wait for the disk.
 //
-// In: lines, in the order of their offsets. Out: chunks of them, each of one segment, whose first chunk begins with its header.
+// In: lines, in the order of their offsets. Out: chunks of one segment each; a segment's first one begins with its
+// header.
 import type { Place } from './lines.js';
 
 const chunkLength = 1024 * 1024;

@@ -1,4 +1,4 @@
-// The lines of a log: a header for each segment, and one line for each record. A record is complete when it has its newline.
+// The lines of a log: a header for each segment, and one for each record, which is complete when it has its newline.
 import { isAscii, isUtf8 } from 'node:buffer';
 import { writeFrame } from '../operators/node/write-frame.js';
 import { isLifecycle, timeOf } from '../operators/items/item.js';

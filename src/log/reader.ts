@@ -1,6 +1,7 @@
 // A reader of a log: history and live are one loop over the same bytes.
 //
-// In: a place to begin, and the segments in a folder, or a file. Out: what `Records` makes of their lines, and then of the lines that follow.
+// In: a place to begin, and the segments in a folder, or a file. Out: what `Records` makes of their lines, and then of
+// those that follow.
 // Never: a line that is not read, or read twice, while a writer begins segments and retention removes them.
 import { constants } from 'node:buffer';
 import type { Bell } from './bell.js';
@@ -63,7 +64,7 @@ export class LogReader {
     return this.#records.position;
   }
 
-  /** Resolves with at least one record, and at most `max` of the lines; with `undefined` at the end without `follow`. */
+  /** Resolves with at least one record, of at most `max` lines; with `undefined` at the end without `follow`. */
   async next(max = Infinity): Promise<LogRecord[] | undefined> {
     try {
       while (!this.#isClosed) {

@@ -1,6 +1,6 @@
 // What the lines of a log tell: the records, and the gaps, statuses and times that a reader adds to them.
 //
-// In: the lines of the segments, in order, each segment with its header first; the tip, at the end of the log. Out: records.
+// In: the lines of the segments in order, each with its header first; at the end of the log, the tip. Out: records.
 // Never: a record twice or out of order, or a missing one without a gap in its place.
 import type { LifecycleEvent, Watermark } from '../protocol/event.js';
 import type { Frame } from '../protocol/frame.js';
@@ -37,9 +37,9 @@ import {
 import { placeOf, type Tip } from './segments.js';
 
 /**
- * What a log emits: a frame or an event with its offset; an event without one, which the reader adds (the status where it
- * begins, a gap in place of records that are gone, `log-writer-gone`); or the time that the log has reached. `position`
- * is the place after it: pass it as `from` to go on there.
+ * What a log emits: a frame or an event with its offset; an event without one, which the reader adds (the status where
+ * it begins, a gap in place of records that are gone, `log-writer-gone`); or the time that the log has reached.
+ * `position` is the place after it: pass it as `from` to go on there.
  *
  * A log of a cluster also has its events, such as `owner-changed`.
  */

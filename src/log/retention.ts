@@ -7,7 +7,7 @@ export interface RetentionLimits {
   readonly compress: boolean;
 }
 
-/** Removes and compresses whole segments, never the newest one. It doesn't wait for readers: a dead one would fill the disk. */
+/** Removes and compresses segments, never the newest one. Doesn't wait for readers: a dead one would fill the disk. */
 export class Retention {
   readonly #folder: string;
   readonly #limits: RetentionLimits;

@@ -1,7 +1,8 @@
 // The one writer of a log.
 //
 // In: frames and events of a feed. Out: complete lines at the end of the newest segment, and a ring of the bell.
-// Never: a byte of a record written over, an offset with a second content, a frame that is neither in the log nor counted in a gap.
+// Never: a byte of a record written over, an offset with a second content, a frame neither in the log nor counted in a
+// gap.
 import { noop } from 'rxjs';
 import { EventTime } from '../operators/items/event-time.js';
 import { unannouncedStop } from '../operators/items/follow-feed.js';
@@ -241,7 +242,7 @@ export class LogWriter {
     this.#durable.syncFolder();
   }
 
-  /** Writes everything that waits, synchronously. A write in flight is repeated at its place: the same bytes are allowed. */
+  /** Writes everything that waits, synchronously. A write in flight is repeated at its place with the same bytes. */
   #flush(): void {
     if (this.#outage?.isPaused === true) return;
     try {
@@ -261,7 +262,7 @@ export class LogWriter {
     }
   }
 
-  /** Drops what waits: `#end` counts it. A complete line in the file counts as stored, because a reader may have seen it. */
+  /** Drops what waits: `#end` counts it. A complete line in the file counts as stored: a reader may have seen it. */
   #failed(cause: unknown): void {
     const isReported = this.#outage !== undefined;
     this.#outage ??= { from: this.#end.at ?? this.#machine.now(), isPaused: true };

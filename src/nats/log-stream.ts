@@ -22,7 +22,7 @@ import { placeOf, type Tip } from '../log/segments.js';
 
 /** The header of a message. `boot` is the server that took it: another one may have lost the newest messages. */
 export interface MessageHeader extends Header {
-  /** The writer. */
+  /** The id of the writer. */
   readonly run: string;
   /** The generation of its owner. A higher one takes the log over. */
   readonly generation: number;
@@ -148,7 +148,7 @@ export class LogStream {
         else message.respond(String(generation));
       },
     });
-    // A server that refuses the subscription says so before it answers this: others could not see that the role is taken.
+    // A server that refuses the subscription says so before it answers this. The others wouldn't see who has the role.
     await this.#ask(subject);
     if (refusals.length > 0) throw this.#refused(subject, refusals[0]);
     return () => subscription.unsubscribe();

@@ -56,8 +56,8 @@ export type ConnectionStatus = ConnectingStatus | LiveStatus | ReconnectingStatu
  * event or frame, and a `since` that's too late in an outage. So subscribe together with the feed, and share the
  * status: `feed$.pipe(connectionStatus(), shareReplay({ bufferSize: 1, refCount: true }))`.
  * ```ts
- * // source                --ticket-requested--opened--frame--frame--disconnected+reconnecting--ticket-requested--opened--
- * // connectionStatus()    --connecting--------live------------------reconnecting---------------reconnecting------live----
+ * // source             --ticket-requested--opened--frame--frame--disconnected+reconnecting--ticket-requested--opened--
+ * // connectionStatus() --connecting--------live------------------reconnecting---------------reconnecting------live----
  * ```
  *
  * @example

@@ -41,7 +41,8 @@ export interface DecodeOptions {
  * const frame = (text: string) => new Frame('raw', Buffer.from(text), false, Date.now(), 1);
  *
  * from([frame('{"hash":"0x1","value":"12"}'), frame('{"hash":"0x2"}')])
- *   .pipe(decodeWith(Transaction, { onInvalid: ({ issues }) => console.log(issues) })) // [ { path: '/value', message: 'expected string' } ]
+ *   // [ { path: '/value', message: 'expected string' } ]
+ *   .pipe(decodeWith(Transaction, { onInvalid: ({ issues }) => console.log(issues) }))
  *   .subscribe(({ value }) => console.log(value.hash)); // 0x1
  * ```
  */

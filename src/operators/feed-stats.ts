@@ -69,7 +69,8 @@ export interface FeedStats {
  * const feed$ = tradeFeedEvents$('market').pipe(shareFeed());
  * const save = async (text: string) => console.log(text);
  *
- * feed$.pipe(frames(), mergeMapBounded((frame) => save(frame.text()), { onDrop: (drop) => drops$.next(drop) })).subscribe();
+ * const onDrop = (drop: DropReport) => drops$.next(drop);
+ * feed$.pipe(frames(), mergeMapBounded((frame) => save(frame.text()), { onDrop })).subscribe();
  * feed$.pipe(feedStats({ everyMs: 1_000, drops$ })).subscribe((stats) => console.log(stats));
  * ```
  */

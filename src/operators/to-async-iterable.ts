@@ -15,8 +15,8 @@ import { Ring } from './bounded/ring.js';
  * also throws an {@link OverflowError} with `overflow: 'error'`, and what `onDrop` throws. Memory: `capacity` values of
  * at most `capacityBytes` in total.
  * ```ts
- * // source                            --a-b-c-d-------|
- * // toAsyncIterable({ capacity: 1 })  --a------d------|   while the loop is busy with a, c replaces b, and d replaces c
+ * // source                           --a-b-c-d-------|
+ * // toAsyncIterable({ capacity: 1 }) --a------d------|   while the loop is busy with a, c replaces b, and d replaces c
  * ```
  *
  * The result isn't an Observable, so call the function with an Observable, or pass it last to the standalone `pipe()`

@@ -56,8 +56,8 @@ export interface RelayHandlerOptions {
    */
   readonly select?: ((request: IncomingMessage) => RelayTopic | undefined) | undefined;
   /**
-   * Returns how much of the past a new page receives first, in ms, for example from the address of the request. Only what
-   * the relay has: fill it from a log. @defaultValue only new events
+   * Returns how much of the past a new page receives first, in ms, for example from the address of the request. Only
+   * what the relay has: fill it from a log. @defaultValue only new events
    */
   readonly sinceMs?: ((request: IncomingMessage) => number | undefined) | undefined;
   /**
@@ -81,9 +81,9 @@ export interface RelayHandlerOptions {
  *   disconnected.
  * - 503 with `Retry-After` and the message `connect-again`: the feed has stopped, and the client has every event.
  *
- * The body of a refusal is JSON: `{ "error": { "status", "code", "message" } }`, with the code that the page
- * reports. A client counts for `maxClients` from its request on. Messages wait while the response is full. Over HTTP/1.1
- * the connection ends with the stream.
+ * The body of a refusal is JSON: `{ "error": { "status", "code", "message" } }`, with the code that the page reports.
+ * A client counts for `maxClients` from its request on. Messages wait while the response is full. Over HTTP/1.1 the
+ * connection ends with the stream.
  *
  * In Express, use `app.all('/feed', handler)`, because pages of other origins send `OPTIONS` first. In NestJS use
  * `TradeFeed.sse`.
@@ -102,7 +102,9 @@ export interface RelayHandlerOptions {
  *   authorize: ({ headers }) => headers.authorization === 'Bearer of-your-app',
  *   allowOrigins: ['https://app.example.com'],
  * });
- * createServer((request, response) => (request.url === '/feed' ? feed(request, response) : response.writeHead(404).end()));
+ * createServer((request, response) =>
+ *   request.url === '/feed' ? feed(request, response) : response.writeHead(404).end(),
+ * );
  * ```
  */
 export const relayHandler = (

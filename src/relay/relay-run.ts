@@ -15,7 +15,7 @@ type RunSettings = Pick<RelaySettings, 'capacity' | 'capacityBytes' | 'maxReplay
 
 /** One subscription to a source, shared by all clients: the log of its events, and how it ended. */
 export class RelayRun {
-  /** Names the log in message ids. Positions of other logs aren't valid here. With a `-` it could be one of a cluster. */
+  /** Names the log in message ids. Positions of other logs aren't valid here. A `-` would make it one of a cluster. */
   readonly epoch = randomBytes(6).toString('base64url').replaceAll('-', '_');
   readonly log: EventLog;
   /** Whether message ids are positions of a cluster. */

@@ -100,8 +100,8 @@ export interface Relay {
  * Over `read$` of a log, message ids are those of the records, so pages continue across a restart of the relay and see
  * no gap. Read the log from some minutes ago on, and call {@link Relay.hold} before you accept pages.
  *
- * @param source - `tradeFeedEvents$`, `relayFeed$`, `read$` of a log or the `events$` of a cluster; it may also emit the
- *   values of another relay
+ * @param source - `tradeFeedEvents$`, `relayFeed$`, `read$` of a log or the `events$` of a cluster; it may also emit
+ *   the values of another relay
  * @param options - see {@link RelayOptions}
  * @throws TradeFeedError with code `invalid-options`, from the call itself
  * @example

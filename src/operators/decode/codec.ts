@@ -10,7 +10,7 @@ export type Codec<A> = t.Type<A, unknown> | StandardSchemaV1<unknown, A>;
 
 type Standard<A> = StandardSchemaV1<unknown, A>;
 
-/** Returns a function that parses and checks the JSON of a frame, and returns its value. Throws what the codec throws. */
+/** Returns a function that parses and checks a frame's JSON, and returns its value. Throws what the codec throws. */
 export const documentReader = <A>(codec: Codec<A>): ((frame: Frame) => A | Refused) => {
   const check = checkOf(codec);
   return (frame) => {

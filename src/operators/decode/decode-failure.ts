@@ -58,7 +58,7 @@ export class DecodeError extends Error {
   }
 }
 
-/** What a check returns for a document that it refuses. Collects the issues when it's asked: many frames are dropped. */
+/** What a check returns for a document that it refuses. Collects the issues when asked: many frames are dropped. */
 export class Refused {
   readonly issues: () => readonly DecodeIssue[];
 

@@ -86,7 +86,7 @@ export class FeedWatch {
   }
 
   #tick(what: WaitingFor): void {
-    // eslint-disable-next-line no-restricted-globals -- a timer of RxJS cannot be unreferenced, and would keep the process alive
+    // eslint-disable-next-line no-restricted-globals -- a timer of RxJS would keep the process alive
     this.#timer = setTimeout(() => {
       this.#waitedMs = this.#hasItem ? 0 : this.#waitedMs + tickMs;
       this.#hasItem = false;

@@ -3,8 +3,8 @@ import { TradeFeedError } from '../../protocol/failures/trade-feed-error.js';
 import { afterEvent, afterItem, type FeedState, gapUntil, noFeed } from '../../protocol/feed-state.js';
 
 /**
- * Keeps the outages that may overlap an open window, one entry per gap. Times are in epoch ms. Its fields are `private`,
- * because `#` is slower on Node 20, and `item` runs for every frame.
+ * Keeps the outages that may overlap an open window, one entry per gap. Times are in epoch ms. Its fields are
+ * `private`, because `#` is slower on Node 20, and `item` runs for every frame.
  */
 export class Outages {
   private state: FeedState = noFeed;
