@@ -10,7 +10,7 @@ import type { TradeFeedError } from '../protocol/failures/trade-feed-error.js';
 import { failureIn, hasStopped } from '../protocol/feed-state.js';
 import { anObject, checkRequired, objectWith, type Rule, validated } from '../protocol/validate.js';
 import { type ClusterOwner, createInstruments, FeedFigures } from './instruments.js';
-import type { FollowedFeed, Instruments, RelayGate } from './instruments.js';
+import type { Instruments, RelayGate, SubscriptionState } from './instruments.js';
 
 /** The options of {@link feedMetrics}. */
 export interface FeedMetricsOptions {
@@ -115,7 +115,7 @@ export const metricsOf = (
  * Ends a span when the connection opens, not with the stream: spans are exported when they end, and a stream can last
  * for weeks. The next attempt's span names the failure that ended the stream.
  */
-class MeasuredFeed implements FollowedFeed {
+class MeasuredFeed implements SubscriptionState {
   figures: FeedFigures;
   readonly #instruments: Instruments;
   readonly #tracer: Tracer | undefined;
@@ -130,7 +130,7 @@ class MeasuredFeed implements FollowedFeed {
     this.join(figures);
   }
 
-  get state(): FollowedFeed['state'] {
+  get state(): SubscriptionState['state'] {
     return this.#status?.state ?? (this.#watch.waiting && 'connecting');
   }
 

@@ -16,7 +16,7 @@ export class FeedFigures {
   /** The codes of past outages. `undefined` is the series without a code. */
   readonly outageCodes = new Set<string | undefined>([undefined]);
   /** The subscriptions. One that ended with the feed's failure stays, as `stopped`, until the next one starts. */
-  readonly subscriptions = new Set<FollowedFeed>();
+  readonly subscriptions = new Set<SubscriptionState>();
 
   /** @param feed - its name; `undefined` until the source names it */
   constructor(feed: string | undefined, attributes: Attributes) {
@@ -27,7 +27,7 @@ export class FeedFigures {
 }
 
 /** The current state of one subscription. */
-export interface FollowedFeed {
+export interface SubscriptionState {
   readonly state: ConnectionStatus['state'] | undefined;
   /** The code of the failure; `undefined` while a connection is open. */
   readonly code: string | undefined;
