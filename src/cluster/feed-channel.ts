@@ -1,5 +1,5 @@
 import { Subscription } from 'rxjs';
-import type { ClusterEvent, FeedEvent, LifecycleEvent } from '../protocol/event.js';
+import type { LifecycleEvent, OwnerChanged } from '../protocol/event.js';
 import type { Feed } from '../protocol/feed.js';
 import type { Frame } from '../protocol/frame.js';
 import { clampMs } from '../protocol/validate.js';
@@ -9,7 +9,7 @@ import { areOfDifferentSources } from './election/cluster-key.js';
 import type { Election, Report } from './election/election.js';
 import { timing } from './election/timing.js';
 import type { EngineFaults, WatchedEngine } from './engine-faults.js';
-import { Follower } from './follower.js';
+import { type EmitEvent, Follower } from './follower.js';
 import { Decoder, encode, type FeedMessage, type PlainMessage } from './messages.js';
 import { Outbox, Publisher } from './publisher.js';
 
@@ -17,7 +17,7 @@ interface FeedChannelParts {
   readonly engine: WatchedEngine;
   readonly faults: EngineFaults;
   readonly election: () => Election;
-  readonly event: (event: FeedEvent | ClusterEvent) => void;
+  readonly event: EmitEvent<OwnerChanged>;
   readonly heard: (report: Report) => void;
   readonly error: (error: unknown) => void;
 }

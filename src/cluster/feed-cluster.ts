@@ -1,10 +1,7 @@
 import { BehaviorSubject, filter, Observable, share } from 'rxjs';
 import { type AccountUser, callPlace } from '../feed/accounts.js';
-import { debugLog, publishEvents } from '../feed/diagnostics.js';
-import type { LoggableEvent } from '../protocol/event-record.js';
-import { type ClusterEvent, type FeedEvent, isClusterEvent } from '../protocol/event.js';
-import type { FailureCode } from '../protocol/failures/meanings.js';
-import { clusterMeanings } from '../protocol/failures/classify.js';
+import { showEvents } from '../feed/diagnostics.js';
+import type { ClusterEvent, FeedEvent } from '../protocol/event.js';
 import { checkFeed } from '../protocol/contract.js';
 import type { PositionedFeed } from '../protocol/position.js';
 import type { Feed } from '../protocol/feed.js';
@@ -93,15 +90,15 @@ export const clusterOf = (feed: Feed, options: ClusterOptions, user: AccountUser
   checkFeed(feed);
   const settings = resolveClusterOptions(options);
   const status = new BehaviorSubject<ClusterStatus>(leftStatus(settings.replica));
-  const origin = { feed, baseUrl: settings.feed.baseUrl, where: user.where };
-  const listeners = [debugLog(origin), publishEvents(origin)];
+  const show = showEvents({ feed, baseUrl: settings.feed.baseUrl, where: user.where });
   let replica: Replica | undefined;
 
   const events$ = new Observable<FeedEvent | ClusterEvent>((subscriber) => {
     const started = new Replica(feed, settings, user, {
-      event: (event) => {
+      show,
+      event: (event, isMade) => {
         if (subscriber.closed) return;
-        if (event.type !== 'frame' && isOfReplica(event)) for (const listener of listeners) listener(event);
+        if (isMade && event.type !== 'frame' && event.type !== 'watermark') show(event);
         subscriber.next(event);
       },
       error: (error) => subscriber.error(error),
@@ -144,9 +141,3 @@ export const clusterOf = (feed: Feed, options: ClusterOptions, user: AccountUser
     },
   };
 };
-
-// All other events come from the owner's feed.
-const isOfReplica = (event: Exclude<FeedEvent | ClusterEvent, Frame>): event is LoggableEvent =>
-  isClusterEvent(event) || event.type === 'stopped' || ('failure' in event && clusterCodes.has(event.failure.code));
-
-const clusterCodes: ReadonlySet<FailureCode> = new Set(Object.values(clusterMeanings).map(({ code }) => code));

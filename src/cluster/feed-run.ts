@@ -3,6 +3,7 @@ import type { AccountUser } from '../feed/accounts.js';
 import type { TicketSettings } from '../feed/options.js';
 import { feedEvents$, prepareConnections } from '../feed/trade-feed.js';
 import type { FeedEvent, LifecycleEvent, Stopped } from '../protocol/event.js';
+import type { LogEntry, LoggableEvent } from '../protocol/event-record.js';
 import { TradeFeedError } from '../protocol/failures/trade-feed-error.js';
 import { createGap } from '../protocol/feed-state.js';
 import type { Feed } from '../protocol/feed.js';
@@ -13,6 +14,8 @@ interface FeedRunHandlers {
   readonly input: (input: Input) => void;
   readonly frame: (frame: Frame) => void;
   readonly event: (event: LifecycleEvent) => void;
+  /** Receives what the log and the channels show of the connection. */
+  readonly show: (entry: LogEntry) => void;
 }
 
 /**
@@ -34,7 +37,11 @@ export class FeedRun {
       handlers.input({ type: 'handshake' });
       return EMPTY;
     });
-    const owner = { user, beforeHandshake: merge(this.#allowed$, asked$) };
+    // After a stop of its feed, the cluster continues. But nothing else shows an exception of the app.
+    const show = (entry: LogEntry): void => {
+      if (entry.type !== 'stopped' || entry.failure.code === 'relay-source-failed') handlers.show(entry);
+    };
+    const owner = { user, beforeHandshake: merge(this.#allowed$, asked$), show };
     this.#events$ = feedEvents$(feed, { ...settings, classify: withAccess(settings.classify) }, owner);
     this.#handlers = handlers;
     // Opening a connection reports the failure again.
@@ -73,15 +80,21 @@ export class FeedRun {
     if (connection.closed) return;
     event(each);
     if (each.type !== 'opened' || this.#replaced === undefined) return;
-    event(createGap(this.#replaced.endedAt, each.at, this.#replaced));
+    this.#make(createGap(this.#replaced.endedAt, each.at, this.#replaced));
     this.#replaced = undefined;
   }
 
   /** Reports to all replicas why the feed ended, unless another client did it: the election decides about that. */
   #reportStop({ at, failure }: Stopped): void {
     if (failure.code === 'connection-replaced') return;
-    this.#handlers.event({ type: 'disconnected', at, failure });
-    this.#handlers.event({ type: 'reconnecting', at, delayMs: 0, attempt: 1, verdict: failure.verdict });
+    this.#make({ type: 'disconnected', at, failure });
+    this.#make({ type: 'reconnecting', at, delayMs: 0, attempt: 1, verdict: failure.verdict });
+  }
+
+  /** Adds an event that the feed itself neither emits nor shows. */
+  #make(event: LoggableEvent & LifecycleEvent): void {
+    this.#handlers.show(event);
+    this.#handlers.event(event);
   }
 
   #fail(error: unknown): void {

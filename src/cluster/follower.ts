@@ -1,4 +1,4 @@
-import type { FeedEvent, LifecycleEvent, OwnerChanged } from '../protocol/event.js';
+import type { ClusterEvent, FeedEvent, LifecycleEvent, OwnerChanged } from '../protocol/event.js';
 import { clusterMeanings } from '../protocol/failures/classify.js';
 import type { Meaning } from '../protocol/failures/meanings.js';
 import { createFailure } from '../protocol/failures/trade-feed-error.js';
@@ -10,6 +10,12 @@ import type { Ownership } from './election/election.js';
 import { timing } from './election/timing.js';
 import type { FeedMessage, MessageHead } from './messages.js';
 import { type Publisher, shifted } from './publisher.js';
+
+/**
+ * Takes what a replica emits. `isMade`: the replica made this event, so the log and the channels don't have it yet, as
+ * they have those of its own feed.
+ */
+export type EmitEvent<Added extends ClusterEvent> = (event: FeedEvent | Added, isMade?: true) => void;
 
 /** How much faster one machine's clock may run than another's. */
 const maxDrift = 0.001;
@@ -23,7 +29,7 @@ const maxHeldBytes = 64 * 1024 * 1024;
  */
 export class Follower implements PositionedFeed {
   readonly #feed: Feed;
-  readonly #emit: (event: FeedEvent | OwnerChanged) => void;
+  readonly #emit: EmitEvent<OwnerChanged>;
   #gen = 0;
   #owner = '';
   #run = '';
@@ -54,7 +60,7 @@ export class Follower implements PositionedFeed {
   // A client that resumes before the gap receives `opened` and the gap, so only the gap moves the position.
   #beforeGap: FeedPosition | undefined;
 
-  constructor(feed: Feed, emit: (event: FeedEvent | OwnerChanged) => void) {
+  constructor(feed: Feed, emit: EmitEvent<OwnerChanged>) {
     this.#feed = feed;
     this.#emit = emit;
   }
@@ -113,7 +119,7 @@ export class Follower implements PositionedFeed {
     this.#isAway = why;
     // Earlier messages can still arrive, so the time of the stream stays where it is.
     const failure = createFailure(clusterMeanings[why], { stage: 'stream', endedAt: this.#lastAt });
-    this.#emit({ type: 'disconnected', at: this.#lastAt, failure });
+    this.#emit({ type: 'disconnected', at: this.#lastAt, failure }, true);
   }
 
   /** Returns the stream's current time, in epoch ms; `undefined` before the first message. */
@@ -165,7 +171,7 @@ export class Follower implements PositionedFeed {
     [this.#gen, this.#owner, this.#run] = [gen, owner, runOf(epoch, gen, owner)];
     [this.#sequence, this.#frames, this.#lastAt] = [sequence, frames, at];
     [this.#isAway, this.#wasCutOff, this.#hasEnded] = [undefined, false, false];
-    if (!isFirst) this.#emit({ type: 'owner-changed', at, owner, generation: gen });
+    if (!isFirst) this.#emit({ type: 'owner-changed', at, owner, generation: gen }, true);
     this.#emitOpened(at);
     if (!isFirst) this.#emitGap(from, at, undefined, clusterMeanings.ownerChanged);
   }
@@ -233,7 +239,7 @@ export class Follower implements PositionedFeed {
 
   #emitGap(from: number, to: number, missed: number | undefined, meaning: Meaning): void {
     this.#beforeGap = undefined;
-    this.#emit(gapOfMissed({ from, to, frames: missed }, meaning));
+    this.#emit(gapOfMissed({ from, to, frames: missed }, meaning), true);
   }
 
   /** Adapts to a message of this generation. */

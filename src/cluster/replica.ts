@@ -1,8 +1,8 @@
 import type { Observable } from 'rxjs';
 import { distinctUntilChanged, lastValueFrom, map, merge, NEVER, Subject, Subscription, switchMap } from 'rxjs';
 import type { AccountUser } from '../feed/accounts.js';
-import type { ClusterEvent, FeedEvent } from '../protocol/event.js';
-import { EventRecord } from '../protocol/event-record.js';
+import type { ClusterEvent } from '../protocol/event.js';
+import { EventRecord, type LogEntry } from '../protocol/event-record.js';
 import { createTradeFeedError } from '../protocol/failures/classify.js';
 import { TradeFeedError } from '../protocol/failures/trade-feed-error.js';
 import type { FeedPosition, PositionedFeed } from '../protocol/position.js';
@@ -20,10 +20,13 @@ import { engineClosed, EngineFaults, watchEngine, type WatchedEngine } from './e
 import type { EngineFailure } from './engine.js';
 import { FeedChannel } from './feed-channel.js';
 import { FeedRun } from './feed-run.js';
+import type { EmitEvent } from './follower.js';
 import { type ClusterStatus, statusOf } from './status.js';
 
 interface ReplicaHandlers {
-  readonly event: (event: FeedEvent | ClusterEvent) => void;
+  readonly event: EmitEvent<ClusterEvent>;
+  /** Writes the log, and publishes on the channels. */
+  readonly show: (entry: LogEntry) => void;
   readonly error: (error: unknown) => void;
   readonly status: (status: ClusterStatus) => void;
 }
@@ -64,7 +67,7 @@ export class Replica implements PositionedFeed {
     this.#source = { feed, service: serviceOf(settings.feed.baseUrl) };
     this.#faults = new EngineFaults((event) => {
       this.#reportStatus();
-      handlers.event(event);
+      handlers.event(event, true);
     });
     this.#engine = watchEngine(settings.engine, this.#faults);
     this.#channel = new FeedChannel(feed, settings, {
@@ -80,6 +83,7 @@ export class Replica implements PositionedFeed {
       input: (each) => this.#input(each),
       frame: (frame) => this.#channel.frame(frame),
       event: (event) => this.#channel.event(event),
+      show: handlers.show,
     });
     this.#election = this.#createElection();
   }
@@ -292,7 +296,8 @@ export class Replica implements PositionedFeed {
     this.#left$.complete();
     this.#run.close();
     this.#reportStatus();
-    if (error instanceof TradeFeedError) this.#handlers.event({ type: 'stopped', at: Date.now(), failure: error });
+    if (error instanceof TradeFeedError)
+      this.#handlers.event({ type: 'stopped', at: Date.now(), failure: error }, true);
     this.#running.unsubscribe();
     this.#handlers.error(error);
   }

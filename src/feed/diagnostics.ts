@@ -25,13 +25,16 @@ export interface Observer {
   readonly end: () => void;
 }
 
-/** Serves the `NODE_DEBUG` log, the channels and the warning. Only the log needs frames, to notice that none arrive. */
-export const observeFeed = (origin: FeedOrigin, warns: boolean) => {
-  const log = debugLog(origin);
-  const watch = debug.isOn() ? new FeedWatch(log) : undefined;
+/**
+ * Serves the `NODE_DEBUG` log, the channels and the warning. Only the log needs frames, to notice that none arrive.
+ *
+ * @param show - writes the log and publishes on the channels
+ */
+export const observeFeed = (origin: FeedOrigin, warns: boolean, show = showEvents(origin)) => {
+  const watch = debug.isOn() ? new FeedWatch(show) : undefined;
   const observers: readonly Observer[] = [
     traceAttempts(origin),
-    { event: publishEvents(origin), end: noop },
+    { event: show, end: noop },
     ...(warns ? [warnWithoutConnection(origin)] : []),
   ];
   return {
@@ -39,7 +42,6 @@ export const observeFeed = (origin: FeedOrigin, warns: boolean) => {
       // Skips watermarks: a worker sends one with each batch of frames.
       if (event.type === 'watermark') return;
       watch?.event(event);
-      log(event);
       for (const each of observers) each.event(event, state);
     },
     /** Receives each frame. Missing if nothing needs frames. */
@@ -68,6 +70,15 @@ export interface FeedEventMessage<Event extends PublishedEvent = PublishedEvent>
 
 /** The events that have a channel. */
 export type PublishedEvent = Opened | Disconnected | Gap | Stopped | ClusterEvent;
+
+/** Writes each entry to the `NODE_DEBUG` log, and publishes it if it has a channel. */
+export const showEvents = (origin: FeedOrigin): ((entry: LogEntry) => void) => {
+  const [log, publish] = [debugLog(origin), publishEvents(origin)];
+  return (entry) => {
+    log(entry);
+    if (entry.type !== 'waiting') publish(entry);
+  };
+};
 
 export const publishEvents =
   (origin: FeedOrigin) =>
@@ -179,7 +190,7 @@ export const warnWithoutConnection = ({ where, baseUrl }: FeedOrigin): Observer 
   };
 };
 
-export const debugLog = ({ where, baseUrl }: FeedOrigin): ((entry: LogEntry) => void) => {
+const debugLog = ({ where, baseUrl }: FeedOrigin): ((entry: LogEntry) => void) => {
   const source = printable(`${where}, ${baseUrl}`);
   const record = eventRecords();
   return (entry) => {

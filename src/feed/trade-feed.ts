@@ -1,6 +1,7 @@
 import { defer, finalize, noop, type Observable, tap } from 'rxjs';
 import { checkFeed } from '../protocol/contract.js';
 import type { FeedEvent } from '../protocol/event.js';
+import type { LogEntry } from '../protocol/event-record.js';
 import type { Feed } from '../protocol/feed.js';
 import { selective, wherePayload } from '../operators/filter/where-payload.js';
 import type { Frame, IsWanted } from '../protocol/frame.js';
@@ -76,6 +77,8 @@ export interface FeedOwner {
   readonly beforeHandshake?: Observable<unknown> | undefined;
   /** Whether the subscriber gets no lifecycle events. If so, the process is warned when no connection opens. */
   readonly receivesNoEvents?: boolean | undefined;
+  /** Replaces the log and the channels of the feed: for an owner that turns a stop into other events. */
+  readonly show?: ((entry: LogEntry) => void) | undefined;
 }
 
 export const feedEvents$ = (
@@ -96,12 +99,12 @@ const frames$ = (
   feed: Feed,
   settings: TicketSettings,
   deliver: Emit,
-  { user, onClosing, beforeHandshake, receivesNoEvents = false }: FeedOwner,
+  { user, onClosing, beforeHandshake, receivesNoEvents = false, show }: FeedOwner,
   isWanted: IsWanted | undefined,
 ): Observable<Frame> =>
   defer(() => {
     const { baseUrl, warnings = true } = settings;
-    const observer = observeFeed({ feed, baseUrl, where: user.where }, receivesNoEvents && warnings);
+    const observer = observeFeed({ feed, baseUrl, where: user.where }, receivesNoEvents && warnings, show);
     const account = useAccount(settings, user);
     const lifecycle = createLifecycle(deliver, observer.event);
     const isInWorker = settings.receiveIn === 'worker';

@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { concatMap, filter, from, type Observable, Subject, Subscription, throwError } from 'rxjs';
@@ -7,7 +7,9 @@ import { readPresence, subjectsOf, writeControl } from '../../src/cluster/contro
 import type { Presence } from '../../src/cluster/election/election.js';
 import { type ClusterEngine, type ClusterOptions, createFeedCluster, memoryEngine } from '../../src/cluster/index.js';
 import { readClusterState, requestHandOver, resumeCluster } from '../../src/cluster/operate.js';
-import { tradeFeedEvents$ } from '../../src/index.js';
+import { debug } from '../../src/feed/diagnostics.js';
+import { type FeedEventMessage, tradeFeedEvents$ } from '../../src/index.js';
+import { eventRecords } from '../../src/protocol/event-record.js';
 import { waitFor } from '../support/wait-for.js';
 import { shortestTimes, startTestCluster, type TestCluster, type TestReplica } from './support/replicas.js';
 
@@ -332,6 +334,69 @@ describe('replicas of an account', () => {
     expect(replica.cluster.status.role).toBe('owning');
     replica.unsubscribe();
     await replica.cluster.handOver();
+  });
+});
+
+describe('the log and the channels of an owner', () => {
+  const channels = ['opened', 'disconnected', 'gap', 'stopped'].map((name) => `rx-trade-feed:${name}`);
+  const published: FeedEventMessage[] = [];
+  const listener = (message: unknown) => {
+    const { origin, event } = message as FeedEventMessage;
+    if (origin.where.startsWith('createFeedCluster')) published.push({ origin, event });
+  };
+
+  afterEach(() => {
+    for (const name of channels) unsubscribe(name, listener);
+    published.splice(0);
+    jest.restoreAllMocks();
+  });
+
+  it.each<[string, Partial<ClusterOptions>, expected: readonly string[], (test: TestCluster) => Promise<unknown>]>([
+    [
+      'a late handshake of its own and then another client replaced the connection',
+      { backoff: { initialDelayMs: 1, maxDelayMs: 1 } },
+      ['disconnected', 'opened', 'opened', 'gap', 'stopped'],
+      async (test) => {
+        const connect = () => tradeFeedEvents$('market', { baseUrl: test.service.baseUrl, apiKey: test.apiKey });
+        const shows = (type: string, count = 1) =>
+          waitFor(() => published.filter(({ event }) => event.type === type).length >= count);
+        await shows('disconnected');
+        test.service.setHandshake('normal');
+        await shows('opened');
+        for (const type of ['gap', 'stopped']) {
+          const foreign = connect().subscribe({ error: () => undefined });
+          await shows(type);
+          foreign.unsubscribe();
+        }
+      },
+    ],
+    ['the service refuses the key', { apiKey: 'not-a-key' }, ['disconnected', 'stopped'], () => Promise.resolve()],
+  ])('have the same events as its subscriber if %s', async (_, fields, expected, act) => {
+    jest.spyOn(debug, 'isOn').mockReturnValue(true);
+    const write = jest.spyOn(debug, 'write').mockReturnValue();
+    for (const name of channels) subscribe(name, listener);
+    await using test = await startTestCluster();
+    test.service.setHandshake('unreachable');
+    const replica = test.start('a', fields);
+    await act(test);
+    await waitFor(() => replica.error());
+
+    const isPublished = ({ type }: { readonly type: string }) => channels.includes(`rx-trade-feed:${type}`);
+    const received = replica.events.filter(isPublished);
+    expect(received.map(({ type }) => type)).toEqual(expected);
+    expect(published.map(({ event }) => event.type)).toEqual(expected);
+    // The cluster counts its connections itself.
+    for (const [n, { event }] of published.entries()) if (event.type !== 'opened') expect(event).toBe(received[n]);
+    const record = eventRecords();
+    const texts = replica.events.flatMap((event) =>
+      event.type === 'frame' || event.type === 'watermark' ? [] : record(event).msg,
+    );
+    const logged = write.mock.calls.flatMap(([line]) => (line.startsWith('createFeedCluster') ? [line] : []));
+    const withoutAttempts = (lines: readonly string[]) =>
+      lines
+        .map((line) => line.replace(/^createFeedCluster.*?, http\S+: /, '').replace(/connection \d+/, 'connection'))
+        .filter((line) => !/^(Requesting a ticket|Ticket issued|Waiting)/.test(line));
+    expect(withoutAttempts(logged)).toEqual(withoutAttempts(texts));
   });
 });
 

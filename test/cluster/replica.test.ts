@@ -432,7 +432,8 @@ const startRun = async (onInput: (input: Input, run: FeedRun) => void = () => un
     if (each.type === 'handshake') run.allow();
     onInput(each, run);
   };
-  const handlers = { input, frame: () => undefined, event: (event: LifecycleEvent) => void events.push(event) };
+  const event = (each: LifecycleEvent) => void events.push(each);
+  const handlers = { input, frame: () => undefined, event, show: () => undefined };
   const run: FeedRun = new FeedRun('market', resolveTicketOptions(options), { where: 'a test' }, handlers);
   return {
     ...{ service, account, options, run, inputs, events },
