@@ -152,7 +152,9 @@ class MeasuredFeed implements SubscriptionState {
   next(value: unknown): void {
     const frame = frameOf(value);
     if (frame === undefined && isLifecycle(value)) return this.#addEvent(value);
+    const before = this.#watch.state;
     this.#watch.item(value);
+    if (this.#watch.state !== before) this.#addGaps();
     if (this.#status?.state !== 'live') this.#status = statusOf(this.#watch.state);
     if (frame === undefined) return;
     const { figures } = this;
@@ -175,26 +177,29 @@ class MeasuredFeed implements SubscriptionState {
 
   #addEvent(event: ClusterLifecycleEvent): void {
     const { figures } = this;
+    const { reconnects } = this.#watch.state.totals;
     this.#watch.event(event);
+    this.#addGaps();
+    if ('failure' in event && this.#watch.state.totals.reconnects !== reconnects)
+      this.#instruments.reconnects.add(1, this.#with(event.failure));
     this.#status = statusOf(this.#watch.state) ?? this.#status;
     if (event.type === 'ticket-requested') this.#begin(event.at);
     else if (event.type === 'ticket-issued') this.#attempt?.span?.addEvent('ticket-issued', undefined, event.at);
     else if (event.type === 'owner-changed') figures.handovers += 1;
-    else if (event.type === 'gap') {
-      figures.missed += event.missed ?? 0;
-      this.#instruments.gapDuration.record(event.durationMs / 1_000, this.#with(event.failure));
-    } else if (event.type === 'opened') {
+    else if (event.type === 'opened') {
       this.#finish(event.at);
       // Until the first frame arrives, the silence counts from here.
       if (figures.newestAt === undefined) {
         figures.newestAt = event.at;
         figures.collected = { frames: figures.frames, atMs: performance.now() };
       }
-    } else if (event.type === 'disconnected' || event.type === 'stopped') {
-      this.#finish(event.at, event.failure);
-      // A relay whose feed has stopped also emits `disconnected`, and then waits for a restart.
-      if (event.type === 'disconnected' && event.failure.verdict !== 'stop')
-        this.#instruments.reconnects.add(1, this.#with(event.failure));
+    } else if (event.type === 'disconnected' || event.type === 'stopped') this.#finish(event.at, event.failure);
+  }
+
+  #addGaps(): void {
+    for (const { durationMs, missed = 0, failure } of this.#watch.state.gaps) {
+      this.figures.missed += missed;
+      this.#instruments.gapDuration.record(durationMs / 1_000, this.#with(failure));
     }
   }
 

@@ -1,7 +1,7 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import { type Attributes, ROOT_CONTEXT, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api';
 import { concat, NEVER, type Observable, Subject, throwError } from 'rxjs';
-import { type DropReport, type OwnerChanged, TradeFeedError } from '../../src/index.js';
+import { type DropReport, feedStats, type FeedStats, type OwnerChanged, TradeFeedError } from '../../src/index.js';
 import { feedMetrics, type FeedMetricsOptions } from '../../src/otel/index.js';
 import {
   disconnected,
@@ -225,6 +225,20 @@ describe('feedMetrics', () => {
     const gaps = valueIn(metrics, 'trade_feed.gap.duration', { 'error.type': 'connection-lost' });
     expect(gaps).toEqual({ count: 2, sum: 1 });
     expect(valueIn(metrics, 'trade_feed.frames.missed')).toBe(3);
+  });
+
+  it('measures the gap of a resubscription, for which the feed emits none, like `feedStats`', async () => {
+    await using sdk = start();
+    const stats: FeedStats[] = [];
+    sdk.source$.pipe(feedStats()).subscribe((each) => stats.push(each));
+    sdk.emit(requested(1), opened(2), frameOf('a', 3), stopped(5), requested(6), opened(755));
+    sdk.emit(frameOf('b', 760), frameOf('c', 765), requested(1_000), opened(1_015), frameOf('d', 1_020));
+    const metrics = await sdk.collect();
+    const ofCode = (code: string) => valueIn(metrics, 'trade_feed.gap.duration', { 'error.type': code });
+    expect(ofCode('connection-replaced')).toEqual({ count: 1, sum: 0.75 });
+    expect(ofCode('connection-closed')).toEqual({ count: 1, sum: 0.25 });
+    sdk.source$.complete();
+    expect(stats.at(-1)).toMatchObject({ gaps: 2, lostMs: 1_000 });
   });
 
   it('counts the drops of bounded operators while it has a subscriber', async () => {

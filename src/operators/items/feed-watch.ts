@@ -1,7 +1,7 @@
 import type { ClusterLifecycleEvent } from '../../protocol/event.js';
-import { afterEvent, afterItem, type FeedState, noFeed } from '../../protocol/feed-state.js';
+import type { FeedState } from '../../protocol/feed-state.js';
 import { type Waiting, waitingFor, type WaitingFor, waitMs, waitsFor } from '../../protocol/event-record.js';
-import { frameOf, timeOf } from '../items/item.js';
+import { FeedFollower } from './follow-feed.js';
 
 /** How often to check whether a frame has arrived, in ms. This way, frames don't have to read the clock. */
 const tickMs = 500;
@@ -9,7 +9,7 @@ const tickMs = 500;
 /** Measures how long a feed waits or is down. Its clock is monotonic, so setting the wall clock hides no outage. */
 export class FeedWatch {
   readonly #report: (waiting: Waiting) => void;
-  #state: FeedState = noFeed;
+  readonly #feed = new FeedFollower();
   #waitsFor: WaitingFor | undefined = 'source';
   #waiting: Waiting | undefined;
   #downSinceMs: number | undefined = performance.now();
@@ -27,7 +27,7 @@ export class FeedWatch {
   }
 
   get state(): FeedState {
-    return this.#state;
+    return this.#feed.state;
   }
 
   /** What the feed has waited for too long; `undefined` if nothing. */
@@ -47,8 +47,7 @@ export class FeedWatch {
 
   event(event: ClusterLifecycleEvent): void {
     const before = this.#waitsFor;
-    this.#state = afterEvent(this.#state, event, timeOf(event));
-    this.#waitsFor = waitsFor(this.#state);
+    this.#waitsFor = waitsFor(this.#feed.next(event));
     if (event.type === 'opened') this.#open();
     else if (event.type === 'disconnected' || event.type === 'stopped')
       // A stalled connection was down before anybody noticed.
@@ -59,10 +58,10 @@ export class FeedWatch {
   /** Receives a frame, or a value created from frames. */
   item(item: unknown): void {
     this.#hasItem = true;
+    this.#feed.next(item);
     if (this.#waitsFor === 'stream' && this.#waiting === undefined) return;
     // The feed continues after a silence, so it's just quiet: wait longer before the next report.
     if (this.#waitsFor === 'stream') this.#quietMs *= 2;
-    this.#state = afterItem(this.#state, timeOf(item) ?? Date.now(), frameOf(item));
     this.#waitsFor = 'stream';
     if (this.#downSinceMs !== undefined) this.#open();
     this.#restart();
