@@ -13,7 +13,7 @@ import { unannouncedStop } from '../operators/items/follow-feed.js';
 import { isFrame, isLifecycle } from '../operators/items/item.js';
 import type { ClusterLifecycleEvent } from '../protocol/event.js';
 import { afterEvent, afterItem, type FeedState, noFeed, snapshotSince, stoppedAt } from '../protocol/feed-state.js';
-import { type AnyFrame, ownPayload } from '../protocol/frame.js';
+import { type AnyFrame, withOwnPayload } from '../protocol/frame.js';
 import { isTime } from '../protocol/type-guards.js';
 import { isAway, isConflict, type LogStream, type MessageHeader, placeAfter } from './log-stream.js';
 
@@ -85,11 +85,9 @@ export class JetStreamWriter {
     const at = stamped(event);
     if (!isTime(at)) return;
     this.#time.receive(event, at);
-    if (event.type === 'frame') {
-      if (!this.#hasRoom(event)) return this.#lose(at);
-      ownPayload(event);
-    }
-    this.#push(event);
+    if (event.type !== 'frame') this.#push(event);
+    else if (this.#hasRoom(event)) this.#push(withOwnPayload(event));
+    else this.#lose(at);
   }
 
   /** Ends with the error of the source, which stops the feed, unless an event has said so already. */

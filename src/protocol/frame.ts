@@ -106,10 +106,14 @@ export const payloadOf = (frame: AnyFrame): Uint8Array =>
  */
 export type IsWanted = (payload: Uint8Array, isBinary: boolean, isUndisturbed: boolean) => boolean;
 
-/** Keeps a stored frame from holding a larger buffer alive. Its value doesn't change; a frozen frame isn't touched. */
-export const ownPayload = (frame: AnyFrame): void => {
+/** Returns a frame that keeps no larger buffer alive: the same one, or a copy if its bytes can't move. */
+export const withOwnPayload = (frame: AnyFrame): AnyFrame => {
   if (frame instanceof LazyFrame) frame.payload.own();
-  else Reflect.set(frame, 'data', ownBytes(frame.data));
+  // A class that extends `Frame` may have private fields, which can't be copied.
+  if (frame.constructor !== Frame || !isSparse(frame.data.byteLength, frame.data.buffer)) return frame;
+  // It may have more fields, such as its offset in a log.
+  const { feed, data, isBinary, receivedAt, connection, ...more } = frame;
+  return Object.assign(new Frame(feed, ownBytes(data), isBinary, receivedAt, connection), more);
 };
 
 /** Returns the bytes if they use at least 3/4 of their buffer, otherwise a copy of the same class. */

@@ -20,7 +20,7 @@ import type { FeedEvent } from '../../src/protocol/event.js';
 import { Frame } from '../../src/protocol/frame.js';
 import { cases } from '../support/cases.js';
 import { holders } from './own-bytes/holders.js';
-import { bufferSizes, chunk } from './own-bytes/views.js';
+import { bufferSizes, chunk, inBlock } from './own-bytes/views.js';
 import { disconnected, emittedBy, frameOf, gapOf, issued, marbles, opened, reconnecting } from './stream.js';
 import { requested, stopped, watermark } from './stream.js';
 
@@ -101,11 +101,46 @@ describe('a frame that arrived over a relay', () => {
 });
 
 describe('withOwnBytes', () => {
-  it('changes the frame a value was created from, and returns the same value', () => {
-    const frames = chunk(1_000, [0, 10], [10, 20], [20, 30]) as [Frame, Frame, Frame];
-    const values = [new Decoded(1, frames[0]), right(new Decoded(2, frames[1])), new Conflated('key', frames[2], 1)];
-    for (const value of values) expect(withOwnBytes<unknown>(value)).toBe(value);
-    expect(bufferSizes(frames)).toEqual([10, 10, 10]);
+  it('returns a copy of a frame with all its fields, and of a value created from it, and changes neither', () => {
+    const [sparse] = chunk(1_000, [0, 10]) as [Frame];
+    const logged = Object.freeze(Object.assign(sparse, { offset: 5 }));
+    const values = [
+      logged,
+      new Decoded(1, logged),
+      right(new Decoded(2, logged)),
+      new Conflated('key', new Decoded(3, logged), 1),
+      Object.assign(new Decoded(4, logged), { note: 'mine' }),
+    ];
+    for (const value of values) {
+      const kept = withOwnBytes<object>(value);
+      expect(kept).not.toBe(value);
+      expect(kept).toStrictEqual(value);
+      expect(bufferSizes([frameIn(kept) as Frame])).toEqual([10]);
+      expect(withOwnBytes<unknown>(kept)).toBe(kept);
+    }
+    expect(bufferSizes([logged])).toEqual([1_000]);
+  });
+
+  it('returns the same frame of a service, whose bytes move', () => {
+    const [moved] = inBlock(2, 5_000) as [Frame];
+    for (const value of [moved, new Decoded(1, moved), right(new Decoded(2, moved)), new Conflated('key', moved, 1)])
+      expect(withOwnBytes<unknown>(value)).toBe(value);
+    expect(bufferSizes([moved])).toEqual([5_000]);
+  });
+
+  it("returns objects of the user's classes as they are, because they may have private fields", () => {
+    class Marked extends Frame {
+      readonly #mark = 1;
+      mark(): number {
+        return this.#mark;
+      }
+    }
+    class Price<A> extends Decoded<A> {}
+    const [{ data }] = chunk(1_000, [0, 10]) as [Frame];
+    const marked = new Marked('raw', data, false, 1, 1);
+    expect(withOwnBytes(marked).mark()).toBe(1);
+    const price = new Price(1, frameOf('a', 1));
+    for (const value of [marked, new Decoded(1, marked), price]) expect(withOwnBytes<unknown>(value)).toBe(value);
   });
 
   it.each([
@@ -114,12 +149,6 @@ describe('withOwnBytes', () => {
   ])('keeps a buffer of 1,000 bytes if the frame uses at least 3/4 of it: %d bytes', (bytes, bufferBytes) => {
     const [frame] = chunk(1_000, [100, 100 + bytes]) as [Frame];
     expect(withOwnBytes(frame).data.buffer.byteLength).toBe(bufferBytes);
-  });
-
-  it("doesn't copy a frozen frame", () => {
-    const [frozen] = chunk(1_000, [0, 10]) as [Frame];
-    const { data } = frozen;
-    expect(withOwnBytes(Object.freeze(frozen)).data).toBe(data);
   });
 });
 

@@ -32,12 +32,13 @@ export abstract class BatchCollector<W> implements Collector<W> {
 export const collect$ = <W>(
   source: Observable<unknown>,
   collector: Collector<W>,
-  ticks: (added: Observable<unknown>) => Observable<unknown> = () => EMPTY,
+  ticks: (added: Observable<void>) => Observable<unknown> = () => EMPTY,
 ): Observable<W> => {
-  const added = new Subject<unknown>();
+  const added = new Subject<void>();
   const ready$ = source.pipe(
     filter((value) => collector.add(value)),
-    tap((value) => added.next(value)),
+    // Not the value: the operators of the ticks would hold it.
+    tap(() => added.next()),
     // An error would end `concatMap` at once. Turned into a value, it waits for the results before it.
     materialize(),
   );

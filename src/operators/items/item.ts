@@ -1,7 +1,7 @@
 import type { Either } from 'fp-ts/lib/Either.js';
 import { type ClusterLifecycleEvent, isRelayedValue } from '../../protocol/event.js';
 import type { TradeFeedError } from '../../protocol/failures/trade-feed-error.js';
-import { type AnyFrame, Frame, ownBytes, ownPayload } from '../../protocol/frame.js';
+import { type AnyFrame, Frame, ownBytes, withOwnPayload } from '../../protocol/frame.js';
 import { isTime } from '../../protocol/type-guards.js';
 import type { DecodeFailure } from '../decode/decode-failure.js';
 
@@ -97,15 +97,24 @@ const isEither = (value: unknown): value is Either<Partial<DecodeFailure> | unde
   typeof value === 'object' && value !== null && '_tag' in value;
 
 /**
- * Copies the bytes of a value that outlives its `next`, because a view would keep its whole buffer alive. For a byte
- * array, returns the copy. Doesn't copy bytes that use at least 3/4 of their buffer.
+ * Returns what to store of a value that outlives its `next`, because a view would keep its whole buffer alive: the same
+ * value if its bytes could move or use at least 3/4 of their buffer, otherwise a copy.
  */
-export const withOwnBytes = <T>(value: T): T => {
-  const frame = frameOf(value);
-  if (frame !== undefined) ownPayload(frame);
-  else if (value instanceof Uint8Array) return ownBytes(value) as Uint8Array & T;
-  return value;
+export const withOwnBytes = <T>(value: T): T =>
+  (value instanceof Uint8Array ? ownBytes(value) : withOwnFrame(value)) as T;
+
+const withOwnFrame = (value: unknown): unknown => {
+  if (isFrame(value)) return withOwnPayload(value);
+  if (value instanceof Decoded) return withField(value, 'frame', withOwnFrame(value.frame));
+  if (value instanceof Conflated) return withField(value, 'value', withOwnFrame(value.value));
+  return isEither(value) && value._tag === 'Right' ? withField(value, 'right', withOwnFrame(value.right)) : value;
 };
+
+// An object of another class isn't copied, because it may have private fields.
+const withField = <T extends object>(value: T, name: keyof T, field: unknown): T =>
+  field === value[name] || ![Decoded, Conflated, Object].includes(value.constructor as never)
+    ? value
+    : Object.assign(Object.create(Object.getPrototypeOf(value) as object) as T, value, { [name]: field });
 
 /**
  * A frame and its decoded payload.

@@ -86,10 +86,9 @@ const readable = <T>(
       wants = false;
       if (value === null)
         stream.destroy(new TypeError("null can't be a chunk of a Node stream: remove it with filter()"));
-      // `push` returns `true` if the reader wants more. It may also have called `read` by then.
-      else if (stream.push(value)) wants = true;
-      // The chunk now waits in the stream, outside the queue. It's too late to copy a byte array: the stream has it.
-      else if (!(value instanceof Uint8Array)) withOwnBytes(value);
+      // `push` returns `true` if the reader wants more. It may also have called `read` by then. If the stream doesn't
+      // flow, the chunk waits in the stream, outside the queue.
+      else if (stream.push(stream.readableFlowing ? value : withOwnBytes(value))) wants = true;
     },
     end: (failure) => {
       if (failure === undefined) stream.push(null);

@@ -117,10 +117,32 @@ describe('toReadable', () => {
     const source = new Subject<Frame>();
     const stream = toReadable()(source);
     stream.read();
+    for (const frame of chunk(65_536, [0, 100], [100, 300])) source.next(frame);
+    await turn();
+    expect(stream.readableLength).toBe(1);
+    expect(bufferSizes([stream.read(), stream.read()] as Frame[])).toEqual([100, 200]);
+    stream.destroy();
+  });
+
+  it('copies a byte array while it waits in the stream', () => {
+    const source = new Subject<Uint8Array>();
+    const stream = toReadable({ objectMode: false })(source);
+    stream.read();
+    for (const { data } of chunk(65_536, [0, 100])) source.next(data);
+    expect((stream.read() as Buffer).buffer.byteLength).toBe(100);
+    stream.destroy();
+  });
+
+  it("doesn't copy a frame that its reader takes at once", async () => {
+    const source = new Subject<Frame>();
+    const stream = toReadable()(source);
+    const seen: unknown[] = [];
+    stream.on('data', (frame) => seen.push(frame));
+    await turn();
     const frames = chunk(65_536, [0, 100], [100, 300]);
     for (const frame of frames) source.next(frame);
-    await turn();
-    expect([stream.readableLength, ...bufferSizes(frames)]).toEqual([1, 100, 200]);
+    expect(seen.every((frame, n) => frame === frames[n])).toBe(true);
+    expect(seen).toHaveLength(2);
     stream.destroy();
   });
 
@@ -311,7 +333,8 @@ describe('toAsyncIterable', () => {
     const frames = fullChunk(3, 1_000);
     for (const frame of frames) source.next(frame);
     expect((await first).value).toBe(frames[0]);
-    expect(bufferSizes(frames)).toEqual([3_000, 1_000, 1_000]);
+    const waited = [await loop.next(), await loop.next()].map(({ value }) => value as Frame);
+    expect(bufferSizes([frames[0] as Frame, ...waited])).toEqual([3_000, 1_000, 1_000]);
     await loop.return?.();
   });
 });
