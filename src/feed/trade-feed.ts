@@ -3,7 +3,7 @@ import { checkFeed } from '../protocol/contract.js';
 import type { FeedEvent } from '../protocol/event.js';
 import type { LogEntry } from '../protocol/event-record.js';
 import type { Feed } from '../protocol/feed.js';
-import { selective, wherePayload } from '../operators/filter/where-payload.js';
+import { selective, wherePayload } from '../operators/items/where-payload.js';
 import type { Frame, IsWanted } from '../protocol/frame.js';
 import type { OnClosing } from '../transport/handshake.js';
 import { loadHttpClient } from '../transport/network-clients.js';

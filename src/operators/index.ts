@@ -3,8 +3,7 @@
 // Decode and filter
 export { decodeWith, type DecodeOptions } from './decode-with.js';
 export { decodeEither } from './decode-either.js';
-export { type AcceptedValues, whereField, type WhereFieldOptions } from './where-field.js';
-export type { FieldValue } from './filter/json-field.js';
+export { type AcceptedValues, type FieldValue, whereField, type WhereFieldOptions } from './where-field.js';
 export { whereBytes } from './where-bytes.js';
 export { filterValues, mapValues } from './values.js';
 export type { Codec } from './decode/codec.js';

@@ -1,6 +1,6 @@
 import { filter, type Observable } from 'rxjs';
 import { type IsWanted, payloadOf } from '../../protocol/frame.js';
-import { isFrame } from '../items/item.js';
+import { isFrame } from './item.js';
 
 export const wherePayload =
   (isWanted: IsWanted) =>
