@@ -31,10 +31,7 @@ export const sharedFeed = (openEvents: () => Observable<RelayedEvent>, settings:
   const destroyed$ = whenDestroyed$(inject(DestroyRef), outside);
 
   const status = signal<ConnectionStatus>(connecting(), { equal: isSameStatus });
-  const failure = computed(() => {
-    const now = status();
-    return now.state === 'stopped' ? now.failure : undefined;
-  });
+  const failure = computed(() => failureIn(status()));
   const stats = signal<FeedStats | undefined>(undefined);
   const window = signal<FeedWindow<AnyFrame> | undefined>(undefined);
   const freshness = signal<Freshness | undefined>(undefined);
@@ -84,6 +81,8 @@ export const sharedFeed = (openEvents: () => Observable<RelayedEvent>, settings:
     restart: () => outside(() => restarts$.next()),
   };
 };
+
+const failureIn = (status: ConnectionStatus) => (status.state === 'stopped' ? status.failure : undefined);
 
 /** Sets a signal to each value, and resets it at the end. */
 const setIn = <T>(target: WritableSignal<T | undefined>) =>

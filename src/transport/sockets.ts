@@ -140,9 +140,7 @@ export const spareSocket = <S extends Socket>(
 
   const usableFor = (url: URL): S | undefined => {
     if (!last || !spare || originOf(last) !== originOf(url)) return undefined;
-    const { socket, sinceMs } = spare;
-    const maxAgeMs = isReady(socket) ? MAX_IDLE_MS : MAX_CONNECTING_MS;
-    return !socket.destroyed && now() - sinceMs < maxAgeMs ? socket : undefined;
+    return isUsable(spare.socket, now() - spare.sinceMs) ? spare.socket : undefined;
   };
 
   // Completes when the connection closes. Unsubscribing destroys it, unless it was taken.
@@ -189,6 +187,9 @@ export const spareSocket = <S extends Socket>(
     },
   };
 };
+
+const isUsable = (socket: Socket, ageMs: number): boolean =>
+  !socket.destroyed && ageMs < (isReady(socket) ? MAX_IDLE_MS : MAX_CONNECTING_MS);
 
 const closed$ = (socket: Socket | undefined): Observable<unknown> =>
   defer(() => (socket === undefined || socket.destroyed ? EMPTY : fromEvent(socket, 'close').pipe(take(1))));
