@@ -118,7 +118,9 @@ export const clusterOf = (feed: Feed, options: ClusterOptions, user: AccountUser
 
   const { account, leaseMs, renewMs, marginMs } = settings;
   const owned = {
-    ...{ events$, status$: status.asObservable(), account },
+    events$,
+    status$: status.asObservable(),
+    account,
     generation: () => replica?.ownGeneration,
     maxStallMs: leaseMs - renewMs - marginMs,
   };

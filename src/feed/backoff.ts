@@ -236,7 +236,6 @@ const jitteredMs = ({ initialDelayMs, maxDelayMs, factor, jitter, random }: Back
 const exhausted = ({ maxAttempts }: BackoffPolicy, failure: TradeFeedError): TradeFeedError => {
   const { stage, uptimeMs, framesReceived, endedAt, previous } = failure;
   const detail = `maxAttempts is ${maxAttempts}; the last failure was ${failure.code}`;
-  return createFailure(retriesExhausted, {
-    ...{ stage, uptimeMs, framesReceived, endedAt, detail, cause: failure, previous },
-  });
+  const facts = { stage, uptimeMs, framesReceived, endedAt, detail, cause: failure, previous };
+  return createFailure(retriesExhausted, facts);
 };

@@ -109,10 +109,15 @@ export const inspectLog = async (path: string): Promise<LogStatus> => {
   const end = segments.at(-1)?.end ?? tip?.offset ?? 0;
   const to = segments.findLast((segment) => segment.to !== undefined)?.to;
   return {
-    ...{ path, log: tip?.log, segments, offset: segments[0]?.offset ?? end, end },
+    path,
+    log: tip?.log,
+    segments,
+    offset: segments[0]?.offset ?? end,
+    end,
     frames: segments.reduce((sum, { frames }) => sum + frames, 0),
     bytes: segments.reduce((sum, { bytes }) => sum + bytes, 0),
-    ...{ from: segments.find((segment) => segment.from !== undefined)?.from, to },
+    from: segments.find((segment) => segment.from !== undefined)?.from,
+    to,
     writer: tip && { ...tip, isRunning: !tip.closed && Date.now() - tip.writtenAt <= goneMs },
     consumers: isFolder ? consumersOf(path, end, to) : [],
   };

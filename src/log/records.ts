@@ -282,11 +282,10 @@ export class Records {
     if (tip === undefined || tip.offset > offset || tip.log !== log) return;
     const at = Math.max(tip.at, last);
     const isGone = tip.closed || this.#now() - tip.writtenAt > goneMs;
-    if (isGone && !this.#isGone)
-      this.#add({
-        ...{ type: 'disconnected', at },
-        failure: createFailure(logMeanings.writerGone, { stage: 'stream', endedAt: at }),
-      });
+    if (isGone && !this.#isGone) {
+      const failure = createFailure(logMeanings.writerGone, { stage: 'stream', endedAt: at });
+      this.#add({ type: 'disconnected', at, failure });
+    }
     // After a pause of the same writer nothing is missing. Another one says itself how it goes on.
     if (!isGone && this.#isGone && tip.run < offset) this.#writerIsBack();
     this.#isGone ||= isGone;

@@ -106,7 +106,10 @@ export const scanSegment = (bytes: Buffer, first: number): SegmentEnd | undefine
 
 /** Where a segment begins. */
 export const placeOf = ({ offset, frames, holes, at, log }: Header): Place => ({
-  ...{ offset, frames, holes, log },
+  offset,
+  frames,
+  holes,
+  log,
   ...(at !== undefined && { at }),
 });
 

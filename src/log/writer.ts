@@ -332,9 +332,14 @@ export class LogWriter {
     const at = this.#reached;
     try {
       tip.write({
-        ...{ pid: process.pid, log, boot, run: place.offset, offset },
+        pid: process.pid,
+        log,
+        boot,
+        run: place.offset,
+        offset,
         at: Number.isFinite(at) ? at : 0,
-        ...{ writtenAt: now(), closed },
+        writtenAt: now(),
+        closed,
         ...(maxBytes !== Infinity && { maxBytes }),
         ...(maxAgeMs !== Infinity && { maxAgeMs }),
       } satisfies Tip);

@@ -188,9 +188,8 @@ class Cursors {
     } catch (cause) {
       // Never `earliest`: the consumer would do all its work again.
       const path = `${bucketName}/${this.#key(consumer)}`;
-      throw new LogError('log-corrupt', `The cursor ${path} can't be read. Correct it, or remove it to begin again.`, {
-        ...{ path, cause },
-      });
+      const message = `The cursor ${path} can't be read. Correct it, or remove it to begin again.`;
+      throw new LogError('log-corrupt', message, { path, cause });
     }
   }
 
@@ -220,6 +219,9 @@ const appendDefaults = {
 
 const { maxBytes, maxWaitingBytes, onError, generation } = folderRules;
 const appendRules: Readonly<Record<keyof JetStreamAppendOptions, Rule>> = {
-  ...{ maxBytes, maxWaitingBytes, onError, generation },
+  maxBytes,
+  maxWaitingBytes,
+  onError,
+  generation,
   maxAgeMs: { allowed: 'a number of ms, 100 or more, or Infinity', is: (v) => typeof v === 'number' && v >= 100 },
 };

@@ -163,7 +163,7 @@ export class JetStreamReader {
     const { offset, at = 0 } = next;
     // Until its writer says more, the message itself shows that it's alive.
     if (boot !== this.#newest?.run)
-      this.#tip = { ...{ pid: 0, log, boot, run, offset, at }, writtenAt: Date.now(), closed: false };
+      this.#tip = { pid: 0, log, boot, run, offset, at, writtenAt: Date.now(), closed: false };
     this.#newest = header;
   }
 

@@ -197,8 +197,15 @@ export class JetStreamWriter {
     this.#first = offset;
     this.#state = at === undefined ? noFeed : stoppedAt(at, logGap('paused', at, at).failure);
     this.#header = {
-      ...{ ...place, boot, state: [], after: isSame ? undefined : after },
-      ...{ run: this.#id, generation, next: place, part: 0, parts: 1 },
+      ...place,
+      boot,
+      state: [],
+      after: isSame ? undefined : after,
+      run: this.#id,
+      generation,
+      next: place,
+      part: 0,
+      parts: 1,
     };
   }
 
@@ -277,8 +284,14 @@ export class JetStreamWriter {
     // Before its first event, a source's time may lag the clock by any amount.
     const at = Number.isFinite(reached) ? Math.floor(reached) : 0;
     this.#stream.tell({
-      ...{ pid: process.pid, log, boot, run: this.#first },
-      ...{ offset: next.offset, at, writtenAt: 0, closed },
+      pid: process.pid,
+      log,
+      boot,
+      run: this.#first,
+      offset: next.offset,
+      at,
+      writtenAt: 0,
+      closed,
     });
   }
 }

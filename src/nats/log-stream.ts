@@ -89,7 +89,10 @@ export class LogStream {
     if ((await this.lastSeq()) !== undefined) await streams.update(this.path, limits);
     else
       await streams.add({
-        ...{ name: this.path, subjects: [this.#subject], allow_direct: true, num_replicas: this.#replicas },
+        name: this.path,
+        subjects: [this.#subject],
+        allow_direct: true,
+        num_replicas: this.#replicas,
         ...limits,
       });
   }

@@ -58,7 +58,10 @@ export const outcomeOf = <V, K>(
   if (seen !== undefined && state === 'confirmed' && before === undefined && onLedger === true)
     return { type, state, key, at, value: value as V, seenAt: origin + seen, confirmedAt, leadMs };
   const outcome = {
-    ...{ type, state, key, at },
+    type,
+    state,
+    key,
+    at,
     ...(seen !== undefined && { value, seenAt: origin + seen }),
     ...(state === 'confirmed' ? { confirmedAt, leadMs } : state === 'unseen' && { confirmedAt }),
     ...(state === 'confirmed' && onLedger === 'late' && { late: true }),
