@@ -11,8 +11,7 @@ import { defer, fromEvent, type MonoTypeOperatorFunction, type Observable, type 
  * import { tradeFeed$ } from 'rx-trade-feed';
  * import { untilAborted } from 'rx-trade-feed/interop';
  *
- * const feed$ = tradeFeed$('market').pipe(untilAborted(AbortSignal.timeout(1_000)));
- * feed$.subscribe({ complete: () => console.log('over') });
+ * tradeFeed$('market').pipe(untilAborted(AbortSignal.timeout(1_000))).subscribe({ complete: () => console.log('end') });
  * ```
  */
 export const untilAborted = <T>(signal: AbortSignal): MonoTypeOperatorFunction<T> =>

@@ -27,7 +27,6 @@ export type ObservableConstructor<T, O> = new (producer: (subscriber: PlatformSu
  * import { type Frame, tradeFeed$ } from 'rx-trade-feed';
  * import { type ObservableConstructor, type PlatformObservable, toPlatform } from 'rx-trade-feed/interop';
  *
- * // That of a browser.
  * declare const Observable: ObservableConstructor<Frame, PlatformObservable<Frame> & { first(): Promise<Frame> }>;
  * console.log((await toPlatform(Observable)(tradeFeed$('market')).first()).text());
  * ```

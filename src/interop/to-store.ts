@@ -20,8 +20,7 @@ export interface FeedStore<T> {
  * import { toStore } from 'rx-trade-feed/interop';
  *
  * const store = toStore(undefined)(tradeFeedEvents$('market').pipe(connectionStatus()));
- * // React: useSyncExternalStore(store.subscribe, store.getSnapshot)
- * store.subscribe(() => console.log(store.getSnapshot()?.state));
+ * store.subscribe(() => console.log(store.getSnapshot()?.state)); // React: useSyncExternalStore
  * ```
  */
 export const toStore =
