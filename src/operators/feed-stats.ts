@@ -1,7 +1,7 @@
 import { asyncScheduler, catchError, concat, defer, EMPTY, endWith, ignoreElements, interval, map } from 'rxjs';
 import { merge, type Observable, of, type SchedulerLike, takeWhile, tap, throwError } from 'rxjs';
 import type { FailureCode } from '../protocol/failures/meanings.js';
-import { isOfRelay, newlyLostMs } from '../protocol/feed-state.js';
+import { type FeedState, isOfRelay, newlyLostMs } from '../protocol/feed-state.js';
 import { aScheduler, clampMs, objectWith, positiveMs, validated } from '../protocol/validate.js';
 import type { DropReport } from './bounded/bounded-queue.js';
 import { bytesOf, isFrame, isLifecycle } from './items/item.js';
@@ -135,14 +135,12 @@ class FeedTally {
 
   /** Ends the period, begins the next one, and returns the figures. */
   read(to: number): FeedStats {
-    const { outage, unconfirmed, watermark, totals } = this.#feed.state;
+    const { totals } = this.#feed.state;
     const { at: from, ...before } = this.#before;
     const [totalFrames, totalBytes] = [this.#frames, this.#bytes];
     const [frames, bytes] = [totalFrames - before.frames, totalBytes - before.bytes];
     this.#before = { at: to, frames: totalFrames, bytes: totalBytes };
     const perSecond = (count: number): number => (to > from ? (count * 1_000) / (to - from) : 0);
-    // While the relay can't be reached, the feed itself may well be up, so this isn't an outage yet.
-    const open = unconfirmed ?? (outage && !isOfRelay(outage) ? { from: outage.from, to: watermark ?? to } : undefined);
     return {
       type: 'stats',
       from,
@@ -153,10 +151,20 @@ class FeedTally {
       bytesPerSecond: perSecond(bytes),
       totalFrames,
       totalBytes,
-      gaps: totals.gaps + (open ? 1 : 0),
-      lostMs: totals.lostMs + (open ? newlyLostMs(totals, open.from, open.to) : 0),
+      ...lossesOf(this.#feed.state, to),
       reconnects: totals.reconnects,
       dropped: this.#dropped + totals.missed,
     };
   }
 }
+
+/** The outages up to `now`, in epoch ms. */
+export const lossesOf = (state: FeedState, now: number): Pick<FeedStats, 'gaps' | 'lostMs'> => {
+  const { outage, unconfirmed, watermark, totals } = state;
+  // While the relay can't be reached, the feed itself may well be up, so this isn't an outage yet.
+  const open = unconfirmed ?? (outage && !isOfRelay(outage) ? { from: outage.from, to: watermark ?? now } : undefined);
+  return {
+    gaps: totals.gaps + (open ? 1 : 0),
+    lostMs: totals.lostMs + (open ? newlyLostMs(totals, open.from, open.to) : 0),
+  };
+};

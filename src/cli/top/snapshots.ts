@@ -2,11 +2,10 @@ import * as t from 'io-ts';
 import { auditTime, catchError, defer, exhaustMap, map, NEVER, type Observable, of, timer } from 'rxjs';
 import type { Dispatcher } from 'undici';
 import { type Feed, type FeedEvent, TradeFeedError } from '../../index.js';
-import { failureIn } from '../../protocol/feed-state.js';
-import { currentRate, follow, type Step } from '../follow.js';
-import { whatHappened } from '../errors.js';
-import { type marks, waitOf } from '../view/status.js';
-import { duration } from '../view/text.js';
+import { lossesOf } from '../../operators/feed-stats.js';
+import { afterEvent, type FeedState } from '../../protocol/feed-state.js';
+import { type CliEvent, currentRate, follow, type Step } from '../follow.js';
+import { connectionOf, type marks } from '../view/status.js';
 
 // Reads each part separately, so that an unknown field or an unexpected type doesn't spoil the rest.
 const connection = t.intersection([
@@ -45,29 +44,28 @@ export const feedSnapshots$ = (feed: Feed, events$: Observable<FeedEvent>): Obse
   events$.pipe(follow(feed, {}, NEVER), auditTime(snapshotEveryMs), map(snapshotOf));
 
 const snapshotOf = ({ event, status }: Step): Snapshot => {
-  const { life, now, lastFrame } = status;
-  const { outage, totals } = life;
+  const { now, lastFrame } = status;
+  const life = stoppedBy(event, status.life);
   const { frames, bytes } = currentRate(status);
-  const rest = {
+  const { state, reason, next } = connectionOf({ life, now });
+  return {
+    state,
+    problem: state === 'reconnecting' ? `${reason} Reconnecting ${next}.` : reason,
     stats: {
       framesPerSecond: frames,
       bytesPerSecond: bytes,
-      gaps: totals.gaps + (outage ? 1 : 0),
-      lostMs: totals.lostMs + (outage ? Math.max(0, now - outage.from) : 0),
-      reconnects: totals.reconnects,
+      ...lossesOf(life, now),
+      reconnects: life.totals.reconnects,
     },
     lastFrameAt: lastFrame?.receivedAt,
   };
-  if (event.type === 'ended' && event.ending.kind === 'failed') {
-    const { error } = event.ending;
-    if (!(error instanceof TradeFeedError)) throw error;
-    return { state: 'stopped', problem: whatHappened(error), ...rest };
-  }
-  const failure = failureIn(life);
-  if (life.open !== undefined || failure === undefined) return { state: life.open ? 'live' : 'connecting', ...rest };
-  const wait = waitOf(life, now);
-  const again = `Reconnecting ${wait ? `in ${duration(wait.leftMs)}` : 'now'}.`;
-  return { state: 'reconnecting', problem: `${whatHappened(failure)} ${again}`, ...rest };
+};
+
+const stoppedBy = (event: CliEvent, life: FeedState): FeedState => {
+  if (event.type !== 'ended' || event.ending.kind !== 'failed') return life;
+  const { error: failure } = event.ending;
+  if (!(failure instanceof TradeFeedError)) throw failure;
+  return afterEvent(life, { type: 'stopped', at: event.at, failure }, undefined);
 };
 
 export interface StatusRequest {

@@ -1,4 +1,5 @@
 import type { Frame } from '../../index.js';
+import { statusOf } from '../../operators/connection-status.js';
 import { EventRecord } from '../../protocol/event-record.js';
 import { failureIn } from '../../protocol/feed-state.js';
 import { printable } from '../../protocol/printable.js';
@@ -18,24 +19,27 @@ export const marks = {
   unknown: symbols.warning,
 } as const satisfies Readonly<Record<string, Span>>;
 
-const phaseOf = ({ life, now, feed }: Status) => {
-  const last = life.events.at(-1);
-  if (last?.type === 'opened') return { mark: marks.live, title: `live: ${feed}, connection ${last.connection}` };
-  if (last?.type === 'ticket-issued') return { mark: marks.connecting, title: `opening a connection to ${feed}` };
-  const failure = failureIn(life);
-  if (last?.type === 'ticket-requested' || failure === undefined)
-    return { mark: marks.connecting, title: `requesting a ticket for ${feed}` };
-  const wait = waitOf(life, now);
-  const title = wait ? `reconnecting in ${duration(wait.leftMs)} (attempt ${wait.attempt})` : 'reconnecting now';
-  return { mark: marks.reconnecting, title, reason: whatHappened(failure) };
+/** A failure counts as `reconnecting` even before that event. `next`: when the next attempt begins. */
+export const connectionOf = ({ life, now }: Pick<Status, 'life' | 'now'>) => {
+  const [status, failure] = [statusOf(life), failureIn(life)];
+  const leftMs = status?.state === 'reconnecting' ? (status.nextAttemptAt ?? now) - now : 0;
+  return {
+    state: status?.state ?? (failure ? ('reconnecting' as const) : ('connecting' as const)),
+    reason: failure && whatHappened(failure),
+    next: leftMs > 0 ? `in ${duration(leftMs)}` : 'now',
+  };
 };
 
-/** Returns how long until the next attempt, in ms; `undefined` once it has started. */
-export const waitOf = ({ events }: Status['life'], now: number) => {
-  const last = events.at(-1);
-  if (last?.type !== 'reconnecting') return undefined;
-  const leftMs = last.at + last.delayMs - now;
-  return leftMs > 0 ? { leftMs, attempt: last.attempt } : undefined;
+const phaseOf = (status: Status) => {
+  const { life, feed } = status;
+  const { state, reason, next } = connectionOf(status);
+  const last = life.events.at(-1);
+  if (state === 'live') return { mark: marks.live, title: `live: ${feed}, connection ${life.open?.connection}` };
+  if (last?.type === 'ticket-issued') return { mark: marks.connecting, title: `opening a connection to ${feed}` };
+  if (last?.type === 'ticket-requested' || state === 'connecting')
+    return { mark: marks.connecting, title: `requesting a ticket for ${feed}` };
+  const attempt = last?.type === 'reconnecting' && next !== 'now' ? ` (attempt ${last.attempt})` : '';
+  return { mark: marks.reconnecting, title: `reconnecting ${next}${attempt}`, reason };
 };
 
 /** `● live: market, connection 2 · 17.0 frames/s · 7.1 kB/s · 191 frames · 1 gap, 20 ms` */

@@ -8,13 +8,15 @@ import { MockAgent } from 'undici';
 import { feedSnapshots$, readStatus, type Snapshot, statusSnapshots$ } from '../../../src/cli/top/snapshots.js';
 import { type Row, rowWords, table, totalWords } from '../../../src/cli/top/table.js';
 import { printed, widthOf } from '../../../src/cli/view/text.js';
-import { connectionStatus, type FeedEvent, feedStats } from '../../../src/index.js';
+import { type ClusterLifecycleEvent, connectionStatus, createTradeFeedError } from '../../../src/index.js';
+import { type FeedEvent, feedStats } from '../../../src/index.js';
+import { relayError } from '../../../src/protocol/failures/trade-feed-error.js';
 import { createRelay } from '../../../src/relay/index.js';
 import { marketBatches$, startTradeFeedService } from '../../../src/testing/index.js';
 import { type Certificate, certificateFor } from '../../support/certificate.js';
 import { startConnectProxy } from '../../support/connect-proxy.js';
 import { fakeTimers } from '../../support/fake-timers.js';
-import { ending, expired, opening } from '../support/events.js';
+import { ending, expired, gap, opening, start } from '../support/events.js';
 import { commandRunner, FakeOutput } from '../support/fakes.js';
 import { tempFolder } from '../support/temp-folder.js';
 
@@ -241,6 +243,31 @@ it('the status of a feed is `connecting` until it opens, and says when it reconn
   expect(after(ending(1_000, expired, 0))).toMatchObject({ state: 'reconnecting' });
   const attempt = after(opening(1_000, 2).slice(0, 1));
   expect(attempt).toMatchObject({ state: 'reconnecting', problem: expect.stringMatching(/Reconnecting now\.$/) });
+  subscription.unsubscribe();
+});
+
+const evicted = createTradeFeedError({ stage: 'stream', closeCode: 4001, endedAt: start + 1_000 });
+const relayLost = relayError({ code: 'relay-lost' });
+it.each<[string, readonly ClusterLifecycleEvent[]]>([
+  ['an outage', [...opening(0, 1), ...ending(1_000, expired, 500)]],
+  ['an outage whose gap has not come yet', [...opening(0, 1), ...ending(1_000, expired, 0), ...opening(1_000, 2)]],
+  ['an outage that a known gap covers', [...opening(0, 1), gap(0, 2_000, expired), ...ending(1_000, expired, 500)]],
+  ['an outage of the relay alone', [...opening(0, 1), { type: 'disconnected', at: start + 1_000, failure: relayLost }]],
+  ['the end of the feed', [...opening(0, 1), { type: 'stopped', at: start + 1_000, failure: evicted }]],
+])('top counts the gaps and the lost time as feedStats does: %s', (_what, events) => {
+  using _timers = fakeTimers();
+  jest.setSystemTime(start + 2_500);
+  const source = new Subject<FeedEvent>();
+  const [shown, counted]: [unknown[], unknown[]] = [[], []];
+  const kept = ({ gaps, lostMs, reconnects }: NonNullable<Snapshot['stats']>) => ({ gaps, lostMs, reconnects });
+  source.pipe(feedStats()).subscribe({ next: (stats) => counted.push(kept(stats)), error: () => undefined });
+  const snapshots$ = feedSnapshots$('market', source);
+  const subscription = snapshots$.subscribe(({ stats = {} }) => shown.push(kept(stats)));
+  for (const event of events) source.next(event as FeedEvent);
+  jest.advanceTimersByTime(1_000);
+  if (events.at(-1)?.type === 'stopped') source.error(evicted);
+  jest.advanceTimersByTime(200);
+  expect(shown.at(-1)).toEqual(counted.at(-1));
   subscription.unsubscribe();
 });
 
