@@ -50,15 +50,17 @@ export const eventRecords = (): ((entry: LogEntry) => EventRecord) => {
     const isAdvised = advised.has(code);
     advised.add(code);
     const record = new EventRecord(entry);
-    const text = failures === 3 ? thirdFailure : isAdvised ? repeated : undefined;
-    return text === undefined ? record : Object.assign(record, { msg: printable(text(entry)) });
+    const text = failures === 3 ? thirdFailure : isAdvised ? withoutAdvice : undefined;
+    return text === undefined ? record : Object.assign(record, { msg: printable(disconnectedText(entry, text)) });
   };
 };
 
-const repeated = ({ failure }: Disconnected): string => `Disconnected, ${failure.code}: ${withoutAdvice(failure)}`;
+const thirdFailure = (failure: TradeFeedError): string =>
+  `${withoutAdvice(failure)} That's three failures in a row: \`npx rx-trade-feed doctor\` finds the cause, or see ${failurePage(failure.code)}`;
 
-const thirdFailure = (event: Disconnected): string =>
-  `${repeated(event)} That's three failures in a row: \`npx rx-trade-feed doctor\` finds the cause, or see ${failurePage(event.failure.code)}`;
+/** Says why a connection ended. `text` returns what to say about the failure. */
+export const disconnectedText = ({ failure }: Disconnected, text: (failure: TradeFeedError) => string): string =>
+  `Disconnected, ${failure.code}: ${text(failure)}`;
 
 export const levelOf = ({ type }: LogEntry): EventLevel => lines[type][0];
 
@@ -97,7 +99,7 @@ const lines: { readonly [E in LogEntry as E['type']]: readonly [EventLevel, (eve
   'ticket-requested': ['debug', ({ feed }) => `Requesting a ticket for ${feed}`],
   'ticket-issued': ['debug', ({ feed }) => `Ticket issued for ${feed}`],
   opened: ['info', ({ feed, connection }) => `Connected to ${feed} (connection ${connection})`],
-  disconnected: ['warn', ({ failure }) => `Disconnected, ${failure.code}: ${failure.message}`],
+  disconnected: ['warn', (event) => disconnectedText(event, ({ message }) => message)],
   reconnecting: ['warn', ({ attempt, delayMs }) => `Reconnect ${attempt} in ${delayMs} ms`],
   gap: [
     'warn',

@@ -1,6 +1,6 @@
 import type { Frame } from '../../index.js';
 import { statusOf } from '../../operators/connection-status.js';
-import { EventRecord } from '../../protocol/event-record.js';
+import { disconnectedText, EventRecord } from '../../protocol/event-record.js';
 import { failureIn } from '../../protocol/feed-state.js';
 import { printable } from '../../protocol/printable.js';
 import { type CliContext, isTerminal } from '../context.js';
@@ -58,9 +58,7 @@ export const statusLine = (status: Status): Line => {
 
 // Uses the command's text of a failure: advice for users of the library wouldn't help here.
 const eventWords = (event: ShownEvent): string =>
-  event.type === 'disconnected'
-    ? `Disconnected, ${event.failure.code}: ${whatHappened(event.failure)}`
-    : new EventRecord(event).msg;
+  event.type === 'disconnected' ? disconnectedText(event, whatHappened) : new EventRecord(event).msg;
 
 const attemptsBeforeAdvice = 3;
 
