@@ -22,14 +22,13 @@ export interface Output extends Writable {
   readonly rows?: number | undefined;
 }
 
-/** The signals that end a command, with the exit code of a bounded run. */
-export const interrupts = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 } as const;
-export type Interrupt = keyof typeof interrupts;
+/** The signals that end a command. */
+export const interrupts = ['SIGHUP', 'SIGINT', 'SIGTERM'] as const;
+export type Interrupt = (typeof interrupts)[number];
 
 export const processContext = (process: NodeJS.Process): CliContext => {
   const { env, stdin, stdout, stderr } = process;
-  const signals = Object.keys(interrupts) as Interrupt[];
-  const interrupt$ = merge(...signals.map((signal) => fromEvent(process, signal).pipe(map(() => signal)))).pipe(
+  const interrupt$ = merge(...interrupts.map((signal) => fromEvent(process, signal).pipe(map(() => signal)))).pipe(
     tap((signal) => {
       // The terminal prints `^C` at the cursor. The newline keeps the next line, or the shell's prompt, off that row.
       if (signal === 'SIGINT') [stderr, stdout].find(({ isTTY }) => isTTY)?.write('\n');

@@ -1,21 +1,119 @@
 import { type FailureCode, TradeFeedError } from '../index.js';
 import { LogError } from '../log/log-error.js';
 import { printable } from '../protocol/printable.js';
-import { interrupts } from './context.js';
 
-export const ExitCode = {
-  ok: 0,
-  unexpected: 1,
-  usage: 2,
-  access: 3,
-  replaced: 4,
-  refused: 5,
-  certificate: 6,
-  unavailable: 7,
-  local: 8,
-  timeUp: 124,
-} as const;
-export type ExitCode = (typeof ExitCode)[keyof typeof ExitCode];
+export const commandNames = ['demo', 'listen', 'record', 'replay', 'log', 'serve', 'cluster', 'doctor', 'top'] as const;
+const connecting = ['demo', 'listen', 'record', 'doctor'] as const;
+export type CommandName = (typeof commandNames)[number];
+
+interface Exit {
+  readonly code: number;
+  /** The failures that end a command with this code. */
+  readonly failures?: readonly FailureCode[];
+  readonly means: readonly (readonly [commands: readonly CommandName[], meaning: string])[];
+}
+
+const endOf = (bounds: string, more = ''): string =>
+  `${bounds} reached, ${more}or Ctrl-C, SIGTERM or SIGHUP in a run without ${bounds.replace(' or ', ' and ')}`;
+
+const endedBy = (signal: string): Exit['means'] => [
+  [['demo'], `ended by ${signal} before --duration was reached`],
+  [['listen', 'record'], `ended by ${signal} before --count or --duration was reached`],
+  [['replay', 'log'], `ended by ${signal} before the end`],
+];
+
+/** All exit codes. Failures that none of them names mean that the service or the engine wasn't available. */
+const exits = {
+  ok: {
+    code: 0,
+    means: [
+      [['demo'], endOf('--duration', 'the reader of stdout has exited, ')],
+      [['listen'], endOf('--count or --duration', 'the reader of stdout has exited, ')],
+      [['record'], endOf('--count or --duration')],
+      [['replay'], 'the end of the log or --count reached, the reader of stdout has exited, or Ctrl-C with --follow'],
+      [['log'], 'success: verify found no damage'],
+      [['serve'], 'ended by Ctrl-C, SIGTERM or SIGHUP'],
+      [['cluster'], 'success'],
+      [['doctor'], 'no check failed'],
+      [['top'], 'ended by q, Ctrl-C, SIGTERM or SIGHUP, --duration reached, or the reader of stdout has exited'],
+    ],
+  },
+  unexpected: { code: 1, means: [[commandNames, 'an unexpected error: a bug in this program']] },
+  usage: { code: 2, failures: ['invalid-options'], means: [[commandNames, 'wrong arguments or settings']] },
+  access: {
+    code: 3,
+    failures: ['api-key-unavailable', 'invalid-api-key', 'not-entitled', 'access-expired', 'access-revoked'],
+    means: [[connecting, "no access: the API key isn't valid, or the account is inactive or not entitled"]],
+  },
+  replaced: {
+    code: 4,
+    failures: ['connection-replaced'],
+    means: [[connecting, 'another client connected with this account (4001)']],
+  },
+  refused: {
+    code: 5,
+    failures: [
+      'invalid-ticket-request',
+      'ticket-endpoint-without-tls',
+      'ticket-request-rejected',
+      'invalid-ticket',
+      'handshake-rejected',
+      'subprotocol-mismatch',
+      'handshake-failed',
+      'policy-violation',
+      'invalid-frame',
+    ],
+    means: [
+      [connecting, "the service, or a proxy, doesn't follow the contract"],
+      [['cluster'], "there is nothing to do: no owner, no other replica, or the cluster hasn't stopped"],
+      [['log'], 'verify found damage'],
+    ],
+  },
+  certificate: {
+    code: 6,
+    failures: ['untrusted-certificate'],
+    means: [[connecting, "the server's certificate isn't trusted"]],
+  },
+  unavailable: {
+    code: 7,
+    means: [
+      [['demo', 'record'], "the service wasn't available, and --retries was used up"],
+      [
+        ['listen'],
+        "the service wasn't available, and --retries was used up; or the engine of --cluster wasn't available",
+      ],
+      [['cluster'], "the engine wasn't available, or refused what the command needs"],
+      [['doctor'], "the service isn't available"],
+    ],
+  },
+  local: {
+    code: 8,
+    means: [
+      [commandNames.filter((name) => name !== 'doctor'), "a file, a port or the output can't be used"],
+      [['doctor'], "a file or this version of Node can't be used"],
+    ],
+  },
+  timeUp: {
+    code: 124,
+    means: [
+      [['demo'], '--duration passed before a connection opened'],
+      [['listen', 'record'], '--duration passed before --count frames arrived, or before a connection opened'],
+      [['doctor'], 'no frame arrived within --frame-within'],
+    ],
+  },
+  SIGHUP: { code: 129, means: endedBy('SIGHUP') },
+  SIGINT: { code: 130, means: endedBy('Ctrl-C') },
+  SIGTERM: { code: 143, means: endedBy('SIGTERM') },
+} as const satisfies Readonly<Record<string, Exit>>;
+
+type ExitCodes = { readonly [Name in keyof typeof exits]: (typeof exits)[Name]['code'] };
+export type ExitCode = ExitCodes[keyof ExitCodes];
+export const ExitCode = Object.fromEntries(Object.entries(exits).map(([name, { code }]) => [name, code])) as ExitCodes;
+
+const allExits: readonly (Exit & { readonly code: ExitCode })[] = Object.values(exits);
+
+/** The code, commands and meaning in each row of the documentation. */
+export const exitCodeRows = allExits.flatMap(({ code, means }) => means.map((row) => [code, ...row] as const));
 
 /** A failure with a message for the user: ends the command with its exit code and is printed without a stack. */
 export class CliError extends Error {
@@ -44,83 +142,10 @@ const systemErrors: Readonly<Record<string, string>> = {
 };
 
 export const exitCodeOf = (error: unknown): ExitCode => {
-  if (error instanceof TradeFeedError) return ofFailure[error.code] ?? ExitCode.unavailable;
+  if (error instanceof TradeFeedError)
+    return allExits.find(({ failures }) => failures?.includes(error.code))?.code ?? ExitCode.unavailable;
   if (error instanceof LogError) return ExitCode.local;
   return error instanceof CliError ? error.exitCode : ExitCode.unexpected;
-};
-
-const following = ['demo', 'listen', 'record'] as const;
-const asking = [...following, 'doctor'] as const;
-const all = [...following, 'replay', 'log', 'serve', 'cluster', 'doctor', 'top'] as const;
-
-type Named = (typeof all)[number];
-
-/** Each exit code, with the commands that use it and what it means for them. */
-export const exitCodeRows: readonly (readonly [code: number, commands: readonly Named[], meaning: string])[] = [
-  [0, ['demo'], endOf('--duration', 'the reader of stdout has exited')],
-  [0, ['listen'], endOf('--count or --duration', 'the reader of stdout has exited')],
-  [0, ['record'], endOf('--count or --duration')],
-  [0, ['replay'], 'the end of the log or --count reached, the reader of stdout has exited, or Ctrl-C with --follow'],
-  [0, ['log'], 'success: verify found no damage'],
-  [0, ['serve'], 'ended by Ctrl-C, SIGTERM or SIGHUP'],
-  [0, ['cluster'], 'success'],
-  [0, ['doctor'], 'no check failed'],
-  [0, ['top'], 'ended by q, Ctrl-C, SIGTERM or SIGHUP, --duration reached, or the reader of stdout has exited'],
-  [1, all, 'an unexpected error: a bug in this program'],
-  [2, all, 'wrong arguments or settings'],
-  [3, asking, "no access: the API key isn't valid, or the account is inactive or not entitled"],
-  [4, asking, 'another client connected with this account (4001)'],
-  [5, asking, "the service, or a proxy, doesn't follow the contract"],
-  [5, ['cluster'], "there is nothing to do: no owner, no other replica, or the cluster hasn't stopped"],
-  [5, ['log'], 'verify found damage'],
-  [6, asking, "the server's certificate isn't trusted"],
-  [7, ['demo', 'record'], "the service wasn't available, and --retries was used up"],
-  [
-    7,
-    ['listen'],
-    "the service wasn't available, and --retries was used up; or the engine of --cluster wasn't available",
-  ],
-  [7, ['cluster'], "the engine wasn't available, or refused what the command needs"],
-  [7, ['doctor'], "the service isn't available"],
-  [8, all.filter((name) => name !== 'doctor'), "a file, a port or the output can't be used"],
-  [8, ['doctor'], "a file or this version of Node can't be used"],
-  [124, ['demo'], '--duration passed before a connection opened'],
-  [124, ['listen', 'record'], '--duration passed before --count frames arrived, or before a connection opened'],
-  [124, ['doctor'], 'no frame arrived within --frame-within'],
-  ...Object.entries(interrupts).flatMap(([signal, code]) => {
-    const ended = `ended by ${signal === 'SIGINT' ? 'Ctrl-C' : signal} before`;
-    return [
-      [code, ['demo'], `${ended} --duration was reached`],
-      [code, ['listen', 'record'], `${ended} --count or --duration was reached`],
-      [code, ['replay', 'log'], `${ended} the end`],
-    ] as const;
-  }),
-];
-
-function endOf(bounds: string, more?: string): string {
-  const unbounded = bounds.replace(' or ', ' and ');
-  return `${bounds} reached, ${more ? `${more}, ` : ''}or Ctrl-C, SIGTERM or SIGHUP in a run without ${unbounded}`;
-}
-
-/** The exit codes of failures. Any other failure means that the service or the engine wasn't available. */
-const ofFailure: Readonly<Partial<Record<FailureCode, ExitCode>>> = {
-  'invalid-options': ExitCode.usage,
-  'api-key-unavailable': ExitCode.access,
-  'invalid-api-key': ExitCode.access,
-  'not-entitled': ExitCode.access,
-  'access-expired': ExitCode.access,
-  'access-revoked': ExitCode.access,
-  'connection-replaced': ExitCode.replaced,
-  'invalid-ticket-request': ExitCode.refused,
-  'ticket-endpoint-without-tls': ExitCode.refused,
-  'ticket-request-rejected': ExitCode.refused,
-  'invalid-ticket': ExitCode.refused,
-  'handshake-rejected': ExitCode.refused,
-  'subprotocol-mismatch': ExitCode.refused,
-  'handshake-failed': ExitCode.refused,
-  'policy-violation': ExitCode.refused,
-  'invalid-frame': ExitCode.refused,
-  'untrusted-certificate': ExitCode.certificate,
 };
 
 interface CommandTexts {

@@ -2,7 +2,7 @@ import { catchError, defer, filter, fromEvent, interval, lastValueFrom, map, mer
 import { type Observable, of, type OperatorFunction, scan, takeWhile, tap, timer } from 'rxjs';
 import type { ClusterEvent, ClusterLifecycleEvent, Feed, FeedEvent, Frame, Stopped, Watermark } from '../index.js';
 import { afterEvent, afterItem, type FeedState, noFeed } from '../protocol/feed-state.js';
-import { type CliContext, type Interrupt, interrupts, type Output } from './context.js';
+import type { CliContext, Interrupt, Output } from './context.js';
 import { ExitCode, localError } from './errors.js';
 import type { View } from './view/terminal.js';
 
@@ -184,6 +184,6 @@ export const finish = (ending: Ending, { count, duration }: Bounds, hasOpened: b
     case 'time-up':
       return count === undefined && hasOpened ? ExitCode.ok : ExitCode.timeUp;
     case 'interrupted':
-      return count === undefined && duration === undefined ? ExitCode.ok : interrupts[ending.signal];
+      return count === undefined && duration === undefined ? ExitCode.ok : ExitCode[ending.signal];
   }
 };

@@ -6,11 +6,12 @@ import { TradeFeedError } from '../index.js';
 import { LogError } from '../log/log-error.js';
 import { printable } from '../protocol/printable.js';
 import type { CliContext } from './context.js';
-import { CliError, ExitCode, exitCodeOf, exitCodeRows, failureWords, usageError } from './errors.js';
+import { CliError, type CommandName, commandNames, ExitCode, exitCodeOf, exitCodeRows } from './errors.js';
+import { failureWords, usageError } from './errors.js';
 import { type AnyCommand, quoted } from './options.js';
 
 /** Imports each command when it's needed, so `listen` doesn't load the local service. */
-const commands = {
+const commands: Readonly<Record<CommandName, () => Promise<{ readonly command: AnyCommand }>>> = {
   demo: () => import('./commands/demo.js'),
   listen: () => import('./commands/listen.js'),
   record: () => import('./commands/record.js'),
@@ -21,9 +22,6 @@ const commands = {
   doctor: () => import('./commands/doctor.js'),
   top: () => import('./commands/top.js'),
 };
-
-type CommandName = keyof typeof commands;
-export const commandNames = Object.keys(commands) as readonly CommandName[];
 
 export const isCommand = (name: string | undefined): name is CommandName =>
   name !== undefined && Object.hasOwn(commands, name);

@@ -6,8 +6,8 @@ import { promisify } from 'node:util';
 import { throwError } from 'rxjs';
 import { connectionOptions } from '../../src/cli/connection.js';
 import { hasColors, interrupts, isTerminal, processContext } from '../../src/cli/context.js';
-import { CliError, ExitCode, exitCodeOf, localError } from '../../src/cli/errors.js';
-import { commandNames, loadCommands, parse, run } from '../../src/cli/program.js';
+import { CliError, commandNames, ExitCode, exitCodeOf, localError } from '../../src/cli/errors.js';
+import { loadCommands, parse, run } from '../../src/cli/program.js';
 import { createTradeFeedError } from '../../src/index.js';
 import { LogError } from '../../src/log/index.js';
 import { serviceMeanings } from '../../src/protocol/failures/classify.js';
@@ -298,7 +298,7 @@ describe('the signals of the process', () => {
   };
   const [terminal, pipe] = [() => new FakeOutput({ columns: 80, rows: 24 }), () => new FakeOutput()];
 
-  it.each(Object.keys(interrupts))('include %s while something is subscribed', (signal) => {
+  it.each(interrupts)('include %s while something is subscribed', (signal) => {
     expect(signalled({ stdout: pipe(), stderr: pipe() }, signal)).toStrictEqual([signal]);
   });
 

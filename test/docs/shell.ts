@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { commandNames, isCommand } from '../../src/cli/program.js';
+import { commandNames } from '../../src/cli/errors.js';
+import { isCommand } from '../../src/cli/program.js';
 import { helpText } from '../cli/support/help-text.js';
 import { read, root } from './fences.js';
 
