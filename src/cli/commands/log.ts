@@ -16,10 +16,7 @@ type Values = ValuesOf<typeof options>;
 type Action = 'status' | 'verify';
 
 export const command = defineCommand({
-  argument: argument<readonly string[]>('<action...>', 'status FOLDER or verify FOLDER', (word, before = []) => [
-    ...before,
-    word,
-  ]),
+  argument: argument<readonly string[]>('<action...>', 'status FOLDER or verify FOLDER'),
   summary: 'show a log and its consumers, or check every line',
   description: `
     status shows the files of a log, its times, its writer, and how far each consumer is behind. verify reads every line.

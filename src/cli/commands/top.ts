@@ -6,8 +6,8 @@ import { type CliContext, isTerminal } from '../context.js';
 import { ExitCode, usageError } from '../errors.js';
 import { endings$, tickMs, timeUp$ } from '../follow.js';
 import { anyText, argument, defineCommand, duration, option, periodMs, service, type ValuesOf } from '../options.js';
-import { feedSnapshots$, type Snapshot, type StatusRequest, statusSnapshots$ } from '../top/snapshots.js';
-import { type Row, rowWords, table, totalWords } from '../top/table.js';
+import { feedSnapshots$, type Row, rowWords, type Snapshot, type StatusRequest } from '../top.js';
+import { statusSnapshots$, table, totalWords } from '../top.js';
 import { screenView, type TerminalSize, type View, withKeys } from '../view/terminal.js';
 
 const options = {
