@@ -7,8 +7,9 @@ import { type CliEvent, type Ending, endingOf, endings$, finish } from '../follo
 import { type Status, statusAfter, statusAt, tickMs } from '../follow.js';
 import { argument, count, defineCommand, flag, option, output, place, speed, type ValuesOf } from '../options.js';
 import { type Format, formatFor, lastFlushMs, written } from '../output.js';
+import { gapWords, totalWords } from '../view/status.js';
 import { progressView } from '../view/terminal.js';
-import { bytes, count as whole, counted, joined, logLine } from '../view/text.js';
+import { bytes, counted, joined, logLine } from '../view/text.js';
 
 const options = {
   from: option('--from <PLACE>', place, 'where to begin: 1h (ago), 2026-01-31T12:00Z, an offset, earliest or latest'),
@@ -116,32 +117,25 @@ const accept = (progress: Progress, record: Written): void => {
   progress.next = record.position?.offset ?? progress.next;
 };
 
+const nothing = statusAt('market', 0);
+
 /** `1,842 frames · no gaps · 2026-01-01T00:00:00.000Z` */
-const progressWords = ({ status }: Progress): string => {
-  const { frames, gaps } = totalsOf(status);
-  const lost = gaps === 0 ? 'no gaps' : counted(gaps, 'gap');
-  return joined(' · ', counted(frames, 'frame'), lost, status && timeWords(status.now));
-};
+const progressWords = ({ status }: Progress): string =>
+  joined(' · ', totalWords(status ?? nothing), status && timeWords(status.now));
 
 /**
  * Returns the summary of a replay, with the offset from which another replay can continue. If the reader of stdout has
  * exited, the offset is unknown, because the reader may not have read all data that stdout accepted.
  */
 const summaryOf = ({ status, next }: Progress, { kind }: Ending): string => {
-  const { frames, bytes: total, gaps } = totalsOf(status);
+  const { frames, bytes: total } = status ?? nothing;
   return joined(
     '; ',
     `${counted(frames, 'frame')}, ${bytes(total)}`,
-    `gaps: ${gaps === 0 ? 'none' : whole(gaps)}`,
+    `gaps: ${gapWords(status ?? nothing)}`,
     status && `recorded from ${timeWords(status.startedAt)} to ${timeWords(status.now)}`,
     kind === 'output-closed' ? 'the reader of stdout has exited' : next !== undefined && `continue with --from ${next}`,
   );
 };
-
-const totalsOf = (status: Status | undefined) => ({
-  frames: status?.frames ?? 0,
-  bytes: status?.bytes ?? 0,
-  gaps: status?.life.totals.gaps ?? 0,
-});
 
 const timeWords = (ms: number): string => new Date(ms).toISOString();

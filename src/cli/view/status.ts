@@ -45,15 +45,15 @@ const phaseOf = (status: Status) => {
 /** `● live: market, connection 2 · 17.0 frames/s · 7.1 kB/s · 191 frames · 1 gap, 20 ms` */
 export const statusLine = (status: Status): Line => {
   const { mark, title, reason } = phaseOf(status);
-  const { gaps, lostMs } = status.life.totals;
   const rate = currentRate(status);
-  const lost = gaps === 0 ? 'no gaps' : `${counted(gaps, 'gap')}, ${duration(lostMs)}`;
-  const total = `${counted(status.frames, 'frame')} · ${lost}`;
-  return [
-    mark,
-    [` ${title}`, 'bold'],
-    [` · ${reason ?? `${amount(rate.frames)} frames/s · ${bytes(rate.bytes)}/s · ${total}`}`],
-  ];
+  const flow = `${amount(rate.frames)} frames/s · ${bytes(rate.bytes)}/s · ${totalWords(status)}`;
+  return [mark, [` ${title}`, 'bold'], [` · ${reason ?? flow}`]];
+};
+
+/** `191 frames · 1 gap, 20 ms` */
+export const totalWords = ({ frames, life: { totals } }: Pick<Status, 'frames' | 'life'>): string => {
+  const lost = totals.gaps === 0 ? 'no gaps' : `${counted(totals.gaps, 'gap')}, ${duration(totals.lostMs)}`;
+  return `${counted(frames, 'frame')} · ${lost}`;
 };
 
 // Uses the command's text of a failure: advice for users of the library wouldn't help here.
@@ -173,7 +173,7 @@ const lastFrameWords = ({ lastFrame, now }: Status): string => {
   return `${bytes(data.length)}, ${isBinary ? 'binary' : 'text'}, ${duration(Math.max(0, now - receivedAt))} ago`;
 };
 
-const gapWords = ({ life: { totals } }: Status): string =>
+export const gapWords = ({ life: { totals } }: Pick<Status, 'life'>): string =>
   totals.gaps === 0 ? 'none' : `${count(totals.gaps)}, ${duration(totals.lostMs)} without frames`;
 
 /** Counts the reconnects by the failure that caused them: `none`, `3: 2 connection-lost, 1 capacity-full`. */

@@ -44,7 +44,7 @@ describe('replay', () => {
     expect(await exit).toBe(0);
     expect(stdout.text).toBe('{"n":1}\nABs=\nthree\n');
     expect(stderr.text).toMatch(
-      /^\S+Z 3 frames, 14 B; gaps: 1; recorded from 2026-01-01T00:00:00\.000Z to 2026-01-01T00:00:00\.050Z; continue with --from 4\n$/,
+      /^\S+Z 3 frames, 14 B; gaps: 1, 20 ms without frames; recorded from 2026-01-01T00:00:00\.000Z to 2026-01-01T00:00:00\.050Z; continue with --from 4\n$/,
     );
   });
 
@@ -112,10 +112,12 @@ describe('replay', () => {
     const [stdout, stderr] = [new FakeOutput({ columns: 100, rows: 10 }), new FakeOutput({ columns: 100, rows: 10 })];
     const path = recorded(frameAt(0, '\x1b[2J'), hole, frameAt(60_000, 'last'));
     const { end } = replay(path, { stdout, stderr });
-    await stderr.until(/1 frame · 1 gap · 2026-01-01T00:00:00\.040Z/);
+    await stderr.until(/1 frame · 1 gap, 20 ms · 2026-01-01T00:00:00\.040Z/);
     expect(await end()).toBe(130);
     expect(stdout.text).toBe('␛[2J\n');
-    expect(stderr.text).toMatch(/\x1b\[r[^]*1 frame, 4 B; gaps: 1; .*; continue with --from 2\n$/);
+    expect(stderr.text).toMatch(
+      /\x1b\[r[^]*1 frame, 4 B; gaps: 1, 20 ms without frames; .*; continue with --from 2\n$/,
+    );
   });
 
   it('writes the progress to a log at intervals', async () => {
