@@ -101,7 +101,7 @@ const createProgram = (print: (text: string) => void): Command =>
     .helpCommand(false)
     .enablePositionalOptions()
     .exitOverride()
-    .configureOutput({ writeOut: print, writeErr: noop, getOutHelpWidth: () => helpWidth })
+    .configureOutput({ writeOut: print, writeErr: noop, getOutHelpWidth: () => 80 })
     .addHelpText('after', () =>
       sections(
         environment,
@@ -159,7 +159,7 @@ const explain = ({ code, message }: CommanderError, command: Command): Error => 
   const usage = `Usage: ${[command.parent?.name(), command.name(), command.usage()].filter(Boolean).join(' ')}`;
   switch (code) {
     case 'commander.unknownOption':
-      return usageError(isKeyOption(word) ? keyInArguments : `There is no option${quoted(word)}.${suggestion}`);
+      return usageError(keyOption.test(word) ? keyInArguments : `There is no option${quoted(word)}.${suggestion}`);
     case 'commander.unknownCommand':
       return usageError(`There is no command${quoted(word)}.${suggestion || ` ${listOfCommands}`}`);
     case 'commander.excessArguments':
@@ -171,8 +171,7 @@ const explain = ({ code, message }: CommanderError, command: Command): Error => 
   }
 };
 
-const isKeyOption = (flag: string): boolean => /^-+(x-)?(api-?)?(key|token)$/i.test(flag);
-
+const keyOption = /^-+(x-)?(api-?)?(key|token)$/i;
 const keyInArguments =
   "Don't pass the API key as an argument: the shell's history and the process list would show it. " +
   'Set TRADE_FEED_API_KEY, or write the key to a file and use --key-file FILE.';
@@ -187,8 +186,6 @@ const exitCodesText = (): string => {
   });
   return `${sections(['Exit codes', lines]).trimStart()}\n`;
 };
-
-const helpWidth = 80;
 
 type Section = readonly [title: string, lines: readonly string[]];
 

@@ -3,8 +3,8 @@ import { throttleTime, timer } from 'rxjs';
 import { type Feed, proxyFromEnvironment, tradeFeedEvents$ } from '../../index.js';
 import { connectionOptions, readFileOf, tlsOf } from '../connection.js';
 import { type CliContext, isTerminal } from '../context.js';
-import { ExitCode, usageError } from '../errors.js';
-import { endings$, tickMs, timeUp$ } from '../follow.js';
+import { usageError } from '../errors.js';
+import { endings$, finish, tickMs, timeUp$ } from '../follow.js';
 import { anyText, argument, defineCommand, duration, option, periodMs, service, type ValuesOf } from '../options.js';
 import { feedSnapshots$, type Row, rowWords, type Snapshot, type StatusRequest } from '../top.js';
 import { statusSnapshots$, table, totalWords } from '../top.js';
@@ -51,8 +51,7 @@ export const command = defineCommand({
     try {
       const endings = endings$(isTerminal(context.stdout, context) ? withKeys(context) : context);
       const ending = await firstValueFrom(merge(endings, timeUp$(values.duration), shown$));
-      if (ending.kind === 'failed') throw ending.error;
-      return ExitCode.ok;
+      return finish(ending, {}, true);
     } finally {
       view.close();
       await request.dispatcher.destroy();
