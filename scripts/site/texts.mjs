@@ -17,7 +17,7 @@ const sections = {
   },
   'Command line': { calls: { usageError: [0], CliError: [0, 1], localError: [0, 2], nothingToDo: [0] } },
   'Command line: in place of texts of the library': { folder: 'src/cli/errors.ts', keys: ['summary', 'advice'] },
-  'Command line: exit codes': { folder: 'src/cli/errors.ts', keys: ['means'] },
+  'Command line: exit codes': { folder: 'src/cli/errors.ts', tuples: true },
   'Options: what their name "must be"': {
     calls: { invalidOption: [0, 1], wrongOption: [0, 1], objectWith: [1], mustBe: [0] },
     keys: ['allowed', 'problem'],
@@ -63,14 +63,15 @@ const textOf = (node) => {
   return `\${${node.getText()}}`;
 };
 
-const textsIn = (node, { calls = {}, keys = [] }) => {
+const textsIn = (node, { calls = {}, keys = [], tuples = false }) => {
   if (ts.isCallExpression(node) || ts.isNewExpression(node)) {
     const called = node.expression.name?.text ?? node.expression.text;
     return (Object.hasOwn(calls, called) ? calls[called] : []).map((at) => textOf(node.arguments?.[at]));
   }
   if (ts.isObjectLiteralExpression(node))
     return keys.map((key) => textOf(node.properties.find(({ name }) => name?.getText() === key)?.initializer));
-  return [];
+  const isRow = tuples && ts.isArrayLiteralExpression(node) && ts.isPropertyAssignment(node.parent);
+  return isRow ? [textOf(node)] : [];
 };
 
 const files = readdirSync('src', { recursive: true }).filter((name) => /(?<!\.d)\.ts$/.test(name));

@@ -6,53 +6,47 @@ export const commandNames = ['demo', 'listen', 'record', 'replay', 'log', 'serve
 const connecting = ['demo', 'listen', 'record', 'doctor'] as const;
 export type CommandName = (typeof commandNames)[number];
 
-interface Exit {
-  readonly code: number;
-  /** The failures that end a command with this code. */
-  readonly failures?: readonly FailureCode[];
-  readonly means: readonly (readonly [commands: readonly CommandName[], meaning: string])[];
-}
+type Meaning = readonly [commands: readonly CommandName[], meaning: string];
+type Exit<Code = number> = readonly [code: Code, failures: readonly FailureCode[], ...meanings: readonly Meaning[]];
 
 const endOf = (bounds: string, more = ''): string =>
   `${bounds} reached, ${more}or Ctrl-C, SIGTERM or SIGHUP in a run without ${bounds.replace(' or ', ' and ')}`;
 
-const endedBy = (signal: string): Exit['means'] => [
+const endedBy = (signal: string): readonly Meaning[] => [
   [['demo'], `ended by ${signal} before --duration was reached`],
   [['listen', 'record'], `ended by ${signal} before --count or --duration was reached`],
   [['replay', 'log'], `ended by ${signal} before the end`],
 ];
 
-/** All exit codes. Failures that none of them names mean that the service or the engine wasn't available. */
+/**
+ * All exit codes, with the failures that end a command with them, and what they mean. Other failures mean that the
+ * service or the engine wasn't available.
+ */
 const exits = {
-  ok: {
-    code: 0,
-    means: [
-      [['demo'], endOf('--duration', 'the reader of stdout has exited, ')],
-      [['listen'], endOf('--count or --duration', 'the reader of stdout has exited, ')],
-      [['record'], endOf('--count or --duration')],
-      [['replay'], 'the end of the log or --count reached, the reader of stdout has exited, or Ctrl-C with --follow'],
-      [['log'], 'success: verify found no damage'],
-      [['serve'], 'ended by Ctrl-C, SIGTERM or SIGHUP'],
-      [['cluster'], 'success'],
-      [['doctor'], 'no check failed'],
-      [['top'], 'ended by q, Ctrl-C, SIGTERM or SIGHUP, --duration reached, or the reader of stdout has exited'],
-    ],
-  },
-  unexpected: { code: 1, means: [[commandNames, 'an unexpected error: a bug in this program']] },
-  usage: { code: 2, failures: ['invalid-options'], means: [[commandNames, 'wrong arguments or settings']] },
-  access: {
-    code: 3,
-    failures: ['api-key-unavailable', 'invalid-api-key', 'not-entitled', 'access-expired', 'access-revoked'],
-    means: [[connecting, "no access: the API key isn't valid, or the account is inactive or not entitled"]],
-  },
-  replaced: {
-    code: 4,
-    failures: ['connection-replaced'],
-    means: [[connecting, 'another client connected with this account (4001)']],
-  },
-  refused: {
-    code: 5,
-    failures: [
+  ok: [
+    0,
+    [],
+    [['demo'], endOf('--duration', 'the reader of stdout has exited, ')],
+    [['listen'], endOf('--count or --duration', 'the reader of stdout has exited, ')],
+    [['record'], endOf('--count or --duration')],
+    [['replay'], 'the end of the log or --count reached, the reader of stdout has exited, or Ctrl-C with --follow'],
+    [['log'], 'success: verify found no damage'],
+    [['serve'], 'ended by Ctrl-C, SIGTERM or SIGHUP'],
+    [['cluster'], 'success'],
+    [['doctor'], 'no check failed'],
+    [['top'], 'ended by q, Ctrl-C, SIGTERM or SIGHUP, --duration reached, or the reader of stdout has exited'],
+  ],
+  unexpected: [1, [], [commandNames, 'an unexpected error: a bug in this program']],
+  usage: [2, ['invalid-options'], [commandNames, 'wrong arguments or settings']],
+  access: [
+    3,
+    ['api-key-unavailable', 'invalid-api-key', 'not-entitled', 'access-expired', 'access-revoked'],
+    [connecting, "no access: the API key isn't valid, or the account is inactive or not entitled"],
+  ],
+  replaced: [4, ['connection-replaced'], [connecting, 'another client connected with this account (4001)']],
+  refused: [
+    5,
+    [
       'invalid-ticket-request',
       'ticket-endpoint-without-tls',
       'ticket-request-rejected',
@@ -63,57 +57,48 @@ const exits = {
       'policy-violation',
       'invalid-frame',
     ],
-    means: [
-      [connecting, "the service, or a proxy, doesn't follow the contract"],
-      [['cluster'], "there is nothing to do: no owner, no other replica, or the cluster hasn't stopped"],
-      [['log'], 'verify found damage'],
+    [connecting, "the service, or a proxy, doesn't follow the contract"],
+    [['cluster'], "there is nothing to do: no owner, no other replica, or the cluster hasn't stopped"],
+    [['log'], 'verify found damage'],
+  ],
+  certificate: [6, ['untrusted-certificate'], [connecting, "the server's certificate isn't trusted"]],
+  unavailable: [
+    7,
+    [],
+    [['demo', 'record'], "the service wasn't available, and --retries was used up"],
+    [
+      ['listen'],
+      "the service wasn't available, and --retries was used up; or the engine of --cluster wasn't available",
     ],
-  },
-  certificate: {
-    code: 6,
-    failures: ['untrusted-certificate'],
-    means: [[connecting, "the server's certificate isn't trusted"]],
-  },
-  unavailable: {
-    code: 7,
-    means: [
-      [['demo', 'record'], "the service wasn't available, and --retries was used up"],
-      [
-        ['listen'],
-        "the service wasn't available, and --retries was used up; or the engine of --cluster wasn't available",
-      ],
-      [['cluster'], "the engine wasn't available, or refused what the command needs"],
-      [['doctor'], "the service isn't available"],
-    ],
-  },
-  local: {
-    code: 8,
-    means: [
-      [commandNames.filter((name) => name !== 'doctor'), "a file, a port or the output can't be used"],
-      [['doctor'], "a file or this version of Node can't be used"],
-    ],
-  },
-  timeUp: {
-    code: 124,
-    means: [
-      [['demo'], '--duration passed before a connection opened'],
-      [['listen', 'record'], '--duration passed before --count frames arrived, or before a connection opened'],
-      [['doctor'], 'no frame arrived within --frame-within'],
-    ],
-  },
-  SIGHUP: { code: 129, means: endedBy('SIGHUP') },
-  SIGINT: { code: 130, means: endedBy('Ctrl-C') },
-  SIGTERM: { code: 143, means: endedBy('SIGTERM') },
+    [['cluster'], "the engine wasn't available, or refused what the command needs"],
+    [['doctor'], "the service isn't available"],
+  ],
+  local: [
+    8,
+    [],
+    [commandNames.filter((name) => name !== 'doctor'), "a file, a port or the output can't be used"],
+    [['doctor'], "a file or this version of Node can't be used"],
+  ],
+  timeUp: [
+    124,
+    [],
+    [['demo'], '--duration passed before a connection opened'],
+    [['listen', 'record'], '--duration passed before --count frames arrived, or before a connection opened'],
+    [['doctor'], 'no frame arrived within --frame-within'],
+  ],
+  SIGHUP: [129, [], ...endedBy('SIGHUP')],
+  SIGINT: [130, [], ...endedBy('Ctrl-C')],
+  SIGTERM: [143, [], ...endedBy('SIGTERM')],
 } as const satisfies Readonly<Record<string, Exit>>;
 
-type ExitCodes = { readonly [Name in keyof typeof exits]: (typeof exits)[Name]['code'] };
+type ExitCodes = { readonly [Name in keyof typeof exits]: (typeof exits)[Name][0] };
 export type ExitCode = ExitCodes[keyof ExitCodes];
-export const ExitCode = Object.fromEntries(Object.entries(exits).map(([name, { code }]) => [name, code])) as ExitCodes;
+export const ExitCode = Object.fromEntries(Object.entries(exits).map(([name, [code]]) => [name, code])) as ExitCodes;
 
-const allExits: readonly (Exit & { readonly code: ExitCode })[] = Object.values(exits);
+const allExits: readonly Exit<ExitCode>[] = Object.values(exits);
 
 /** The code, commands and meaning in each row of the documentation. */
-export const exitCodeRows = allExits.flatMap(({ code, means }) => means.map((row) => [code, ...row] as const));
+export const exitCodeRows = allExits.flatMap(([code, , ...meanings]) => meanings.map((row) => [code, ...row] as const));
 
 /** A failure with a message for the user: ends the command with its exit code and is printed without a stack. */
 export class CliError extends Error {
@@ -143,7 +128,7 @@ const systemErrors: Readonly<Record<string, string>> = {
 
 export const exitCodeOf = (error: unknown): ExitCode => {
   if (error instanceof TradeFeedError)
-    return allExits.find(({ failures }) => failures?.includes(error.code))?.code ?? ExitCode.unavailable;
+    return allExits.find(([, failures]) => failures.includes(error.code))?.[0] ?? ExitCode.unavailable;
   if (error instanceof LogError) return ExitCode.local;
   return error instanceof CliError ? error.exitCode : ExitCode.unexpected;
 };
