@@ -128,17 +128,6 @@ describe('listen', () => {
   });
 
   it.each([
-    ['EPIPE', 0, /; reconnects: none\n$/],
-    ['ENOSPC', 8, /rx-trade-feed: Can't write to stdout: no space is left\.\n$/],
-  ] as const)('ends when stdout breaks with %s, with the exit code %d', async (code, exitCode, words) => {
-    const { stdout, stderr, exit } = listen('--count 5');
-    await stderr.until(opened);
-    stdout.break(code);
-    expect(await exit).toBe(exitCode);
-    expect(stderr.text).toMatch(words);
-  });
-
-  it.each([
     ['--json', true],
     ['', false],
   ])(
