@@ -67,17 +67,6 @@ describe('follow', () => {
 });
 
 describe('the endings of a command', () => {
-  it('include a signal and a broken stdout', async () => {
-    const context = fakeContext();
-    const interrupted = firstValueFrom(endings$(context));
-    context.interrupt$.next('SIGTERM');
-    expect(await interrupted).toStrictEqual({ kind: 'interrupted', signal: 'SIGTERM' });
-    const full = firstValueFrom(endings$(context));
-    context.stdout.break('ENOSPC');
-    const error = { exitCode: 8, message: "Can't write to stdout: no space is left." };
-    expect(await full).toMatchObject({ kind: 'failed', error });
-  });
-
   it('report that the reader of stdout has exited, at once or later', async () => {
     const context = fakeContext();
     const later = firstValueFrom(endings$(context));
