@@ -11,7 +11,7 @@ import { defer, fromEvent, type MonoTypeOperatorFunction, type Observable, type 
  * import { tradeFeed$ } from 'rx-trade-feed';
  * import { untilAborted } from 'rx-trade-feed/interop';
  *
- * tradeFeed$('market').pipe(untilAborted(AbortSignal.timeout(1_000))).subscribe({ complete: () => console.log('end') });
+ * tradeFeed$('market').pipe(untilAborted(AbortSignal.timeout(500))).subscribe({ complete: () => console.log('over') });
  * ```
  */
 export const untilAborted = <T>(signal: AbortSignal): MonoTypeOperatorFunction<T> =>

@@ -127,7 +127,7 @@ class Needles {
   private readonly byLength = new Map<number, Set<string>>();
 
   constructor(needles: readonly Uint8Array[]) {
-    this.width = Math.min(255, ...needles.map(({ length }) => length));
+    this.width = needles.reduce((least, { length }) => Math.min(least, length), 255);
     this.block = Math.min(4, this.width);
     this.shifts = new Uint8Array(1 << 16).fill(this.width - this.block + 1);
     for (const bytes of needles) {

@@ -19,10 +19,11 @@ export type AcceptedValues = FieldValue | readonly FieldValue[] | ReadonlySet<Fi
 /**
  * Emits the frames whose JSON has an accepted value at a path, and everything that isn't a frame.
  *
- * Use it before {@link decodeWith}: it searches the bytes in place, in a fraction of the time that `JSON.parse` takes,
- * and accepts exactly the frames in which `JSON.parse` would find such a value. Escapes and spaces, other objects with
- * the same names, and the spelling of numbers (`1`, `1.0`, `1e0`) make no difference. If a name occurs twice in an
- * object, the last one counts. A frame that isn't JSON may pass, so decode what passes. Binary frames don't pass.
+ * Use it before {@link decodeWith}: it searches the bytes in place, in a fraction of the time that `JSON.parse` takes
+ * (with a function, in about the same time if frames are short), and accepts exactly the frames in which `JSON.parse`
+ * would find such a value. Escapes and spaces, other objects with the same names, and the spelling of numbers (`1`,
+ * `1.0`, `1e0`) make no difference. If a name occurs twice in an object, the last one counts. A frame that isn't JSON
+ * may pass, so decode what passes. Binary frames don't pass.
  *
  * It's fastest directly after `tradeFeed$` or `tradeFeedEvents$`, where frames it refuses aren't even created.
  *
@@ -34,7 +35,8 @@ export type AcceptedValues = FieldValue | readonly FieldValue[] | ReadonlySet<Fi
  *
  * @param path - names of members: `'to'`, `'tx.to'`; `[]` means any element of a list: `'trades[].market'`, `'[].to'`
  * @param accepted - a text, number, boolean or `null`; or several; or a `Set`, which you may change at any time; or a
- *   function that gets the text of each value at the path, with numbers as the service wrote them
+ *   function that gets the text of each value at the path, with numbers as the service wrote them; of a frame that isn't
+ *   JSON it can get any text
  * @throws TradeFeedError with code `invalid-options`, from the call itself
  * @example
  * ```ts
@@ -159,18 +161,18 @@ class EndingsOfSet implements QuickAccepts {
 const READ_EVERY_MS = 1_000;
 
 const foldedSet = (set: ReadonlySet<FieldValue>, fold: Fold) => {
-  let spellings = new Map<FieldValue, FieldValue>();
+  const spellings = new Map<FieldValue, FieldValue[]>();
   let [size, readAt] = [-1, 0];
   return (value: FieldValue): boolean => {
     if (set.has(value)) return true;
     const now = performance.now();
     // Reading the whole set for each frame would be slow.
     if (set.size !== size || now - readAt >= READ_EVERY_MS) {
-      spellings = new Map(Array.from(set, (each) => [fold(each), each]));
+      spellings.clear();
+      for (const each of set) spellings.set(fold(each), [...(spellings.get(fold(each)) ?? []), each]);
       [size, readAt] = [set.size, now];
     }
-    const spelling = spellings.get(value);
-    return spelling !== undefined && set.has(spelling);
+    return spellings.get(value)?.some((spelling) => set.has(spelling)) ?? false;
   };
 };
 

@@ -159,7 +159,7 @@ it(
       new RegExp(`^\\d\\d:\\d\\d:\\d\\d ${wallet.toLowerCase()} \\d+ in, [\\d.]+ ETH${mark}$`, 'm');
     try {
       await inProject(
-        { code: programOf('wallets'), env: { WALLETS: list } },
+        { code: programOf('wallets'), env: { WALLETS: list, MIN_ETH: '0.5' } },
         async ({ stdout, untilStdout }, account) => {
           await untilStdout(line(first, ''));
           expect(stdout()).not.toContain(second.toLowerCase());
@@ -172,6 +172,8 @@ it(
           await untilStdout(new RegExp(`^\\S+ (?!${first}|${second})0x\\w+ \\d+ in, [\\d.]+ ETH$`, 'mi'));
           account.expireAccess();
           await untilStdout(line('0x\\w+', ' {2}incomplete: gap'));
+          const amounts = [...stdout().matchAll(/([\d.]+) ETH/g)].map(([, eth]) => Number(eth));
+          expect(Math.min(...amounts)).toBeGreaterThanOrEqual(0.5);
         },
       );
     } finally {

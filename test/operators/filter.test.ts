@@ -139,6 +139,18 @@ describe('whereField', () => {
       expect([passes('a'), passes('D')]).toEqual([false, true]);
     });
 
+    it('keeps a text whose other spelling leaves the set', () => {
+      const source = new Subject<Frame>();
+      const wallets = new Set(['0xAB', '0xab', '0xCD']);
+      const passed: string[] = [];
+      source.pipe(whereField('to', wallets, { ignoreCase })).subscribe((frame) => passed.push(frame.text()));
+      source.next(frameOf('{"to":"0xcd"}'));
+      wallets.delete('0xab');
+      wallets.add('0xef');
+      source.next(frameOf('{"to":"0xAB"}'));
+      expect(passed).toEqual(['{"to":"0xcd"}', '{"to":"0xAB"}']);
+    });
+
     it('notices after a second that a text with capital letters has replaced another', () => {
       const source = new Subject<Frame>();
       const wallets = new Set(['A']);
@@ -249,6 +261,15 @@ describe('whereBytes', () => {
     expect(matching(new Uint8Array([0xff, 0]))).toEqual([frames[0]]);
     expect(matching('ü')).toEqual([frames[1]]);
     expect(matching(Buffer.from('gr'))).toEqual([frames[1], frames[2]]);
+  });
+
+  it('takes 100,000 needles, which are too many for the arguments of another call', () => {
+    const needles = Array.from({ length: 100_000 }, (_, n) => `wallet${n}`);
+    const passed: string[] = [];
+    from(['"wallet99999"', '"wallet"'].map((text) => frameOf(text)))
+      .pipe(whereBytes(...needles))
+      .subscribe((frame) => passed.push(frame.text()));
+    expect(passed).toEqual(['"wallet99999"']);
   });
 
   it('finds any of many needles of all lengths, on their own and at both ends of a frame', () => {
