@@ -78,12 +78,19 @@ describe('a window by key', () => {
     expect(all).toEqual([expect.objectContaining({ key: 'a' }), expect.objectContaining({ key: 'a' }), failure]);
   });
 
-  it('has all items of its key, and the same gaps and completeness as a window without keys, in any feed', () => {
+  const options = { lengthMs: 10, scheduler };
+  it.each([
+    ['tumbling', tumblingWindow<FeedEvent>(options), tumblingWindow<FeedEvent, string>({ ...options, by })],
+    [
+      'sliding',
+      slidingWindow<FeedEvent>({ ...options, everyMs: 5 }),
+      slidingWindow<FeedEvent, string>({ ...options, everyMs: 5, by }),
+    ],
+  ])('has all items of its key, and is as complete as a %s window without keys, in any feed', (_, plain, byKey) => {
     const step = fc.record({
       ms: fc.integer({ min: 0, max: 12 }),
       kind: fc.constantFrom('a', 'a', 'b', 'c', 'outage', 'gap', 'tick'),
     });
-    const options = { lengthMs: 10, scheduler };
     fc.assert(
       fc.property(fc.array(step, { maxLength: 40 }), (steps) => {
         let at = 0;
@@ -95,14 +102,14 @@ describe('a window by key', () => {
             return kind === 'tick' ? opened(at) : frameOf(`${kind}${at}`, at);
           }),
         );
-        const all = emittedBy(events$.pipe(tumblingWindow<FeedEvent>(options)));
+        const all = emittedBy(events$.pipe(plain));
         const expected = all.flatMap(({ frames, dropped: _, count: __, ...facts }) =>
           [...new Set(frames.map(by))].map((key) => {
             const own = frames.filter((frame) => by(frame) === key);
             return { ...facts, frames: own, dropped: 0, count: own.length, key, beyondMaxKeys: 0 };
           }),
         );
-        expect(emittedBy(events$.pipe(tumblingWindow<FeedEvent, string>({ ...options, by })))).toEqual(expected);
+        expect(emittedBy(events$.pipe(byKey))).toEqual(expected);
       }),
       { numRuns: cases(500) },
     );

@@ -1,5 +1,5 @@
 import * as t from 'io-ts';
-import type { AccumulatedWindow, Decoded, FeedEvent, FeedWindow, Frame } from 'rx-trade-feed';
+import type { AccumulatedWindow, Decoded, FeedEvent, FeedWindow, Frame, WindowKey } from 'rx-trade-feed';
 import { conflate, type Conflated, countWindow, decodeWith, type LifecycleEvent } from 'rx-trade-feed';
 import { slidingWindow, tradeFeed$, tradeFeedEvents$, tumblingWindow, whereBytes } from 'rx-trade-feed';
 import { feedLog, type LogPosition } from 'rx-trade-feed/log';
@@ -38,6 +38,13 @@ emits<FeedWindow<Frame>>()(
     filter((event) => event.type === 'frame' || event.type === 'gap' || event.type === 'disconnected'),
     tumblingWindow({ lengthMs: 1_000 }),
   ),
+);
+// Windows by key have the type of the key, with items or with what they accumulate.
+emits<FeedWindow<Decoded<Trade>> & WindowKey<number>>()(
+  feed$.pipe(decodeWith(codec), tumblingWindow({ lengthMs: 1_000, by: ({ value }) => value.size })),
+);
+emits<AccumulatedWindow<number> & WindowKey<'market' | 'raw'>>()(
+  feed$.pipe(slidingWindow({ lengthMs: 2, everyMs: 1, by: (frame) => frame.feed, seed: () => 0, add: (n) => n + 1 })),
 );
 // Accumulators: `seed` determines the type of the state, the source the type of the item.
 const addBytes = (bytes: number, frame: Frame): number => bytes + frame.data.length;
