@@ -84,10 +84,9 @@ const groups = [
     test: /rx-trade-feed\/protocol\/(contract|event-record|printable|secret)\./,
   },
   { name: 'items', test: /rx-trade-feed\/operators\/(items|timing|frames|connection-status|bounded\/ring)/ },
-  {
-    name: 'command',
-    test: /rx-trade-feed\/cli\/(view|connection|context|errors|follow|options|output)/,
-  },
+  // `--version` loads `command` only. `following` loads a feed.
+  { name: 'command', test: /rx-trade-feed\/cli\/(context|errors|options)/ },
+  { name: 'following', test: /rx-trade-feed\/cli\/(view|connection|follow|output)/ },
 ];
 
 const namesOf = (files) => files.map(({ fileName }) => fileName);

@@ -1,5 +1,6 @@
-import { type FailureCode, TradeFeedError } from '../index.js';
 import { LogError } from '../log/log-error.js';
+import type { FailureCode } from '../protocol/failures/meanings.js';
+import { TradeFeedError } from '../protocol/failures/trade-feed-error.js';
 import { printable } from '../protocol/printable.js';
 
 export const commandNames = ['demo', 'listen', 'record', 'replay', 'log', 'serve', 'cluster', 'doctor', 'top'] as const;

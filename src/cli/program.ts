@@ -2,8 +2,8 @@ import { Command, CommanderError } from 'commander';
 import { createRequire } from 'node:module';
 import { inspect } from 'node:util';
 import { noop } from 'rxjs';
-import { TradeFeedError } from '../index.js';
 import { LogError } from '../log/log-error.js';
+import { TradeFeedError } from '../protocol/failures/trade-feed-error.js';
 import { printable } from '../protocol/printable.js';
 import type { CliContext } from './context.js';
 import { CliError, type CommandName, commandNames, ExitCode, exitCodeOf, exitCodeRows } from './errors.js';
@@ -79,7 +79,7 @@ export const parse = async (args: readonly string[]): Promise<ParsedCommand | { 
   let parsed: ParsedCommand | undefined;
   let text = '';
   const program = createProgram((part) => (text += part));
-  const loaded = await loadCommands(isCommand(first) ? [first] : commandNames);
+  const loaded = await loadCommands(isCommand(first) ? [first] : isVersion(first) ? [] : commandNames);
   for (const [name, spec] of Object.entries(loaded)) addCommand(program, name, spec, (command) => (parsed = command));
   const [command = program] = isCommand(first) ? program.commands : [];
   try {
@@ -91,6 +91,9 @@ export const parse = async (args: readonly string[]): Promise<ParsedCommand | { 
   }
   return parsed ?? { text };
 };
+
+// Commander prints the version as soon as it sees the flag, so what follows it needs no command.
+const isVersion = (flag: string): boolean => flag === '-v' || flag === '--version';
 
 /** Never exits the process: throws a CommanderError after a help text and for wrong arguments. */
 const createProgram = (print: (text: string) => void): Command =>

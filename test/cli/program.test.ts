@@ -47,6 +47,18 @@ const feed = (args: string, env: Env = envOf(service), more: Readonly<Record<str
   listening(program(args.split(' '), { ...env, ...more }), env);
 const inShell = (command: string, env: Env = envOf(service)): Program => listening(shellCommand(command, env), env);
 
+describe('the program: --version', () => {
+  it('loads no command and nothing that a feed needs', async () => {
+    const coverage = folder.path('coverage');
+    const version = program(['--version'], { NODE_V8_COVERAGE: coverage });
+    expect(await version.exit).toBe(0);
+    const [file = ''] = readdirSync(coverage);
+    const { result } = JSON.parse(readFileSync(join(coverage, file), 'utf8')) as { result: { url: string }[] };
+    const loaded = result.flatMap(({ url }) => /node_modules\/([^/]+)/.exec(url)?.[1] ?? []);
+    expect([...new Set(loaded)].sort()).toEqual(['commander', 'rxjs']);
+  });
+});
+
 describe('the program: demo', () => {
   it('ends with 0 on Ctrl-C in npm start, although npm runs it in a shell', async () => {
     const start = shellCommand('TERM=xterm script -qec "stty cols 60 rows 24; npm start --ignore-scripts" /dev/null');
