@@ -36,8 +36,11 @@ export class LogError extends Error {
   declare readonly lineAt?: number;
 
   /** @param problem - what happened, in a sentence; the advice and the page follow it */
-  constructor(code: LogErrorCode, problem: string, { path, lineAt, cause }: LogErrorFields) {
-    const advice = isMissing(code, cause) ? missingAdvice : logErrors[code].advice;
+  constructor(
+    code: LogErrorCode,
+    problem: string,
+    { path, lineAt, cause, advice = logErrors[code].advice }: LogErrorFields,
+  ) {
     super(`${problem} ${advice} See ${failurePage(code)}`, cause === undefined ? undefined : { cause });
     this.code = code;
     this.path = path;
@@ -50,12 +53,9 @@ export interface LogErrorFields {
   readonly path: string;
   readonly lineAt?: number | undefined;
   readonly cause?: unknown;
+  /** @internal What to do, if the advice of the code doesn't help: by default `log-corrupt` is about damaged lines. */
+  readonly advice?: string | undefined;
 }
-
-// Advice about damaged lines doesn't help if there is nothing to read.
-const missingAdvice = 'Check the path. If nothing has written this log yet, write it first.';
-const isMissing = (code: LogErrorCode, cause: unknown): boolean =>
-  code === 'log-corrupt' && (cause as NodeJS.ErrnoException | undefined)?.code === 'ENOENT';
 
 const systemErrors: Readonly<Record<string, string>> = {
   ENOENT: 'there is no such file or folder',
@@ -73,10 +73,14 @@ const systemErrors: Readonly<Record<string, string>> = {
   EIO: 'the disk reported an error',
 };
 
+const missingAdvice = 'Check the path. If nothing has written this log yet, write it first.';
+
 /** Converts an error of the file system; returns a LogError unchanged. */
 export const toLogError = (action: 'write' | 'read', path: string, cause: unknown): LogError => {
   if (cause instanceof LogError) return cause;
   const { code = '', message } = cause as NodeJS.ErrnoException;
   const problem = `Can't ${action} the log ${path}: ${systemErrors[code] ?? message}.`;
-  return new LogError(action === 'write' ? 'log-write-failed' : 'log-corrupt', problem, { path, cause });
+  if (action === 'write') return new LogError('log-write-failed', problem, { path, cause });
+  const advice = code === 'ENOENT' ? missingAdvice : undefined;
+  return new LogError('log-corrupt', problem, { path, cause, advice });
 };

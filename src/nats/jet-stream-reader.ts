@@ -8,6 +8,9 @@ import { damageAt, type LogRecord, type ReaderSettings, Records } from '../log/r
 import type { Tip } from '../log/segments.js';
 import { type LogStream, type Message, type MessageHeader, placeAfter } from './log-stream.js';
 
+const missingAdvice =
+  'Check the name and the server. The first `append` creates the stream; to wait for it, read with `follow: true`.';
+
 const maxAhead = 16;
 /** How often a reader asks even if no writer says that there's more. */
 const pollMs = 1_000;
@@ -186,7 +189,7 @@ export class JetStreamReader {
     const { seq: last, header: newest } = await this.#stream.last();
     if (newest !== undefined) this.#heard(newest.next);
     if (last === undefined && !this.#settings.follow)
-      throw new LogError('log-corrupt', `There is no stream ${path}.`, { path });
+      throw new LogError('log-corrupt', `There is no stream ${path}.`, { path, advice: missingAdvice });
     const place = this.position ?? from;
     if (last === undefined) return undefined;
     if (place === 'earliest' || last === 0) return 1;

@@ -156,7 +156,12 @@ describeInstalled('nats', 'a log on JetStream', () => {
   it('is not there before its first writer: a reader that follows waits, another one fails', async () => {
     const { log, other } = open();
     const reader = follow(other);
-    await expect(all(log)).rejects.toMatchObject({ code: 'log-corrupt' });
+    await expect(all(log)).rejects.toMatchObject({
+      code: 'log-corrupt',
+      message: expect.stringMatching(
+        /^There is no stream RTF_LOG_[^ ]+\. Check the name and the server\. The first `append` creates .* See /,
+      ),
+    });
     await append(log, [opened(), frame(1)]);
     await waitFor(() => textsOf(reader.records).length === 1);
     reader.stop();
