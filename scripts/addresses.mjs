@@ -15,8 +15,8 @@ export const repositoryIn = (text) => {
 /** Returns the fields of package.json that contain addresses. */
 export const addressesOf = (repository) => ({
   homepage: `${repository}#readme`,
-  repository: { type: 'git', url: `git+${repository}.git` },
   bugs: { url: `${repository}/issues` },
+  repository: { type: 'git', url: `git+${repository}.git` },
 });
 
 /** Returns what keeps a release from having addresses: one sentence for each problem. */
@@ -33,9 +33,14 @@ export const addressProblems = (repository, manifest) => {
     .map(([name, value]) => `package.json: \`${name}\` must be ${value}. Run npm run addresses -- --write.`);
 };
 
-/** Returns the text of package.json with the addresses. */
-export const withAddresses = (text, repository) =>
-  `${JSON.stringify({ ...JSON.parse(text), ...addressesOf(repository) }, undefined, 2)}\n`;
+/** Returns the text of package.json with the addresses before the license, as npm orders them. */
+export const withAddresses = (text, repository) => {
+  const addresses = addressesOf(repository);
+  const others = Object.entries(JSON.parse(text)).filter(([name]) => !(name in addresses));
+  const license = others.findIndex(([name]) => name === 'license');
+  const fields = others.toSpliced(license, 0, ...Object.entries(addresses));
+  return `${JSON.stringify(Object.fromEntries(fields), undefined, 2)}\n`;
+};
 
 const main = (isWriting) => {
   const repository = repositoryIn(readFileSync(source, 'utf8'));

@@ -31,7 +31,7 @@ describe('the check of the addresses before a release', () => {
   it('names each field of package.json that differs, and writes them all on demand', () => {
     const { homepage: _, repository: __, bugs: ___, ...without } = manifest as Manifest & Record<string, unknown>;
     expect(addressProblems(address, without).map((line) => /^package\.json: `(\w+)`/.exec(line)?.[1])).toEqual([
-      ...['homepage', 'repository', 'bugs'],
+      ...['homepage', 'bugs', 'repository'],
     ]);
     const written = JSON.parse(withAddresses(text, address)) as Manifest;
     expect(addressProblems(address, written)).toEqual([]);
@@ -41,6 +41,12 @@ describe('the check of the addresses before a release', () => {
       repository: { type: 'git', url: `git+${address}.git` },
       bugs: { url: `${address}/issues` },
     });
+    // npm's order, whether the fields are new or not.
+    const names = Object.keys(without).flatMap((name) =>
+      name === 'license' ? ['homepage', 'bugs', 'repository', name] : name,
+    );
+    expect(Object.keys(written)).toEqual(names);
+    expect(withAddresses(JSON.stringify(written), address)).toBe(withAddresses(text, address));
     expect(addressProblems(address, { ...written, bugs: { url: 'https://other.example' } })).toHaveLength(1);
   });
 });
