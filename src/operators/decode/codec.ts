@@ -1,6 +1,7 @@
 import type { StandardSchemaV1 } from '@standard-schema/spec';
 import type * as t from 'io-ts';
 import type { Frame } from '../../protocol/frame.js';
+import { tryCall } from '../../protocol/type-guards.js';
 import { aFunction, invalidOption } from '../../protocol/validate.js';
 import { type Check, type DecodeIssue, jsonPointer, Refused } from './decode-failure.js';
 import { ioTsCheck } from './io-ts-check.js';
@@ -24,9 +25,9 @@ export const documentReader = <A>(codec: Codec<A>): ((frame: Frame) => A | Refus
     }
     try {
       const checked = check(document);
-      return checked instanceof Refused ? new Refused(() => collected(checked, document)) : checked;
+      return checked instanceof Refused ? new Refused(() => issuesOf(checked, document)) : checked;
     } catch (error) {
-      return refusedAs(overflowOf(error, document));
+      return tooLarge(error, document);
     }
   };
 };
@@ -41,11 +42,11 @@ const checkOf = <A>(codec: Codec<A>): Check<A> => {
 };
 
 // Collecting the issues can also run out of stack: some libraries print the refused value recursively.
-const collected = ({ issues }: Refused, document: unknown): readonly DecodeIssue[] => {
+const issuesOf = ({ issues }: Refused, document: unknown): readonly DecodeIssue[] => {
   try {
     return issues();
   } catch (error) {
-    return [{ path: '', message: overflowOf(error, document) }];
+    return tooLarge(error, document).issues();
   }
 };
 
@@ -105,17 +106,12 @@ const refusedWith = (issues: () => readonly StandardSchemaV1.Issue[]): Refused =
     })),
   );
 
-/** A document with up to this depth and this many values can't have caused the stack overflow. */
-const maxDepth = 100;
-const maxValues = 10_000;
-
-// A frame must not end the stream, so a document too large for the stack is refused. Any other error comes from a user
-// function and is thrown. So is an overflow on a small document, because user code must have recursed without end.
-const overflowOf = (error: unknown, document: unknown): string => {
-  const { name, message } = Object(error) as Partial<Error>;
-  const excess = overflow.test(`${String(name)}: ${String(message)}`) ? excessOf(document) : undefined;
+// A frame must not end the stream, so a document too large for the stack is refused. An overflow on a small one comes
+// from a user function that recurses without end, and is thrown like any other error.
+const tooLarge = (error: unknown, document: unknown): Refused => {
+  const excess = overflow.test(tryCall(() => String(error)) ?? '') ? excessOf(document) : undefined;
   if (excess === undefined) throw error;
-  return `${excess}: the codec ran out of stack`;
+  return refusedAs(`${excess}: the codec ran out of stack`);
 };
 
 // V8 and JavaScriptCore, SpiderMonkey.
@@ -123,12 +119,11 @@ const overflow = /^(RangeError: Maximum call stack size exceeded|InternalError: 
 
 // Goes level by level, because recursing would run out of stack as well.
 const excessOf = (document: unknown): string | undefined => {
-  let values = 0;
-  let level: readonly unknown[] = [document];
-  for (let depth = 0; level.length > 0; depth += 1) {
-    if (depth > maxDepth) return `nested more than ${maxDepth} levels deep`;
+  let [depth, values] = [0, 0];
+  for (let level: readonly unknown[] = [document]; level.length > 0; depth += 1) {
+    if (depth > 100) return 'nested more than 100 levels deep';
     values += level.length;
     level = level.flatMap((value) => (typeof value === 'object' ? Object.values({ ...value }) : []));
   }
-  return values > maxValues ? `more than ${maxValues} values` : undefined;
+  return values > 10_000 ? 'more than 10000 values' : undefined;
 };
