@@ -5,19 +5,11 @@ import { tryCall } from '../protocol/type-guards.js';
 export type CloneableError =
   | {
       readonly kind: 'failure';
-      readonly fields: Omit<FailureFields, 'cause' | 'previous'>;
-      readonly message: string;
-      readonly stack: string | undefined;
+      readonly fields: object;
       readonly cause: CloneableError | undefined;
       readonly previous: CloneableError | undefined;
     }
-  | {
-      readonly kind: 'error';
-      readonly name: string;
-      readonly message: string;
-      readonly stack: string;
-      readonly code: unknown;
-    }
+  | { readonly kind: 'error'; readonly fields: object }
   | ThrownByUser;
 
 /** A value that `apiKey` threw. It stays on the main thread, so the subscriber gets the same object. */
@@ -49,42 +41,25 @@ export const standIn = ({ id, message }: ThrownByUser): unknown =>
 
 export const toCloneable = (thrown: unknown): CloneableError => {
   if (thrown instanceof TradeFeedError) {
-    const { message, stack, cause, previous, summary, detail, option, name: _, ...shown } = thrown;
+    const { summary, detail, option, stack, cause, previous } = thrown;
     const convert = (error: unknown) => (error === undefined ? undefined : toCloneable(error));
-    return {
-      kind: 'failure',
-      fields: { ...shown, summary, detail, option },
-      message,
-      stack,
-      cause: convert(cause),
-      previous: convert(previous),
-    };
+    const fields = { ...thrown.toJSON(), summary, detail, option, stack, previous: undefined };
+    return { kind: 'failure', fields, cause: convert(cause), previous: convert(previous) };
   }
   const { name, message, stack, code, [idOf]: id } = Object(thrown) as { readonly [name in string | symbol]?: unknown };
   if (typeof id === 'number') return { kind: 'thrown', id, message: message as string | undefined };
-  return {
-    kind: 'error',
-    name: typeof name === 'string' ? name : 'Error',
+  const fields = {
     message: String(message ?? thrown),
     stack: String(stack),
-    code: typeof code === 'string' ? code : undefined,
+    ...(typeof name === 'string' && name !== 'Error' && { name }),
+    ...(typeof code === 'string' && { code }),
   };
+  return { kind: 'error', fields };
 };
 
 export const fromCloneable = (error: CloneableError, kept: Thrown): unknown => {
-  switch (error.kind) {
-    case 'thrown':
-      return kept.has(error.id) ? kept.get(error.id) : new Error(error.message);
-    case 'error': {
-      const { name, message, stack, code } = error;
-      const fields = { stack, ...(name !== 'Error' && { name }), ...(code !== undefined && { code }) };
-      return Object.assign(new Error(message), fields);
-    }
-    case 'failure': {
-      const { fields, message, stack } = error;
-      const cause = error.cause && fromCloneable(error.cause, kept);
-      const previous = error.previous && (fromCloneable(error.previous, kept) as TradeFeedError);
-      return Object.assign(new TradeFeedError({ ...fields, cause, previous }), { message, stack });
-    }
-  }
+  if (error.kind === 'thrown') return kept.has(error.id) ? kept.get(error.id) : new Error(error.message);
+  if (error.kind === 'error') return Object.assign(new Error(''), error.fields);
+  const [cause, previous] = [error.cause, error.previous].map((each) => each && fromCloneable(each, kept));
+  return new TradeFeedError({ ...error.fields, cause, previous } as FailureFields);
 };

@@ -489,6 +489,9 @@ describe('an error that is sent to another thread', () => {
     const returned = arrived(failure) as typeof failure;
     expect(returned).toBeInstanceOf(Error);
     expect(returned.toJSON()).toEqual(failure.toJSON());
+    const { message, summary, detail } = failure;
+    expect(returned).toMatchObject({ message, summary, detail });
+    expect(Object.keys(returned).sort()).toEqual(Object.keys(failure).sort());
     expect(returned.stack).toBe(failure.stack);
     expect(returned.cause).toEqual(cause);
     expect(returned.cause).toMatchObject({ code: 'EHOSTUNREACH', stack: cause.stack });
