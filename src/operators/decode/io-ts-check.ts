@@ -56,7 +56,7 @@ const returnsItsInput = (codec: Tagged, visited = new Set<Tagged>()): boolean =>
   if (visited.has(codec)) return true;
   visited.add(codec);
   // io-ts binds its decoders. `withValidate` and `withMessage` of io-ts-types keep the tag and `is` of the original,
-  // but replace the decoder.
+  // but replace the decoder. Only the name tells them apart; its prefix is from the language, so minifiers keep it.
   const parts = codec.decode.name.startsWith('bound ') ? partsOf(codec) : undefined;
   if (!parts?.every((part) => returnsItsInput(part, visited))) return false;
   return codec._tag !== 'UnionType' || !mayChangeForOneMember(parts);
