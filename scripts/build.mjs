@@ -77,13 +77,13 @@ const noComments = { comments: false };
 const groups = [
   {
     name: 'page',
-    test: /rx-trade-feed\/protocol\/(frame\.|event-line|type-guards|validate|failures\/(?!classify))/,
+    test: /rx-trade-feed\/protocol\/(frame\.|event\.|event-line|type-guards|validate|failures\/(?!classify))/,
   },
   {
     name: 'protocol',
     test: /rx-trade-feed\/protocol\/(contract|event-record|printable|secret)\./,
   },
-  { name: 'items', test: /rx-trade-feed\/operators\/(items|timing|frames|connection-status|bounded\/ring)/ },
+  { name: 'items', test: /rx-trade-feed\/operators\/(items|timing|frames|connection-status|share-feed|bounded\/ring)/ },
   // `--version` loads `command` only. `following` loads a feed.
   { name: 'command', test: /rx-trade-feed\/cli\/(context|errors|options)/ },
   { name: 'following', test: /rx-trade-feed\/cli\/(view|connection|follow|output)/ },
