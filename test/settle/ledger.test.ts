@@ -81,7 +81,6 @@ const fetchParent = ({ parent }: Block) => of(blocks[parent]);
 
 describe('ledger', () => {
   it.each<[title: string, received: string, lines: string, options?: Options]>([
-    ['emits a step and a watermark for each block', '1 2', '1: +1, | 1, 2: +2, | 2'],
     [
       'takes back what is not on the higher branch, in one step',
       "1 2 3 4 3' 4' 5'",

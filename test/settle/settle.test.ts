@@ -59,7 +59,6 @@ describe('the outcome of a trade', () => {
   });
 
   it.each<[title: string, history: string, lines: string, options?: object, depth?: number]>([
-    ['is confirmed when the ledger has it', 'feed 100 a, ledger 104 +a', '104 confirmed a 4'],
     [
       'is confirmed with a negative lead when the feed shows it later, within graceMs',
       'ledger 104 +a, feed 106 a, ledger 120',
@@ -105,14 +104,6 @@ describe('the outcome of a trade', () => {
       '110 expired a; 115 confirmed a 15, was expired',
     ],
     [
-      'is reorged when its block is taken back, as is the one it replaced, and both wait again from there',
-      'feed 100 aB, ledger 104 +ab, ledger 106 -ab, ledger 117',
-      '104 confirmed a 4; 104 replaced B by b; 106 reorged a, was confirmed; 106 reorged B, was replaced; ' +
-        '116 expired a, was reorged; 116 expired B, was reorged',
-      {},
-      64,
-    ],
-    [
       'does not change when one step takes its block back and confirms it again',
       'feed 100 a, ledger 104 +a, ledger 106 +a -a, ledger 108 -a',
       '104 confirmed a 4; 108 reorged a, was confirmed',
@@ -125,11 +116,6 @@ describe('the outcome of a trade', () => {
       '107 unseen a; 113 confirmed a -9, was unseen',
     ],
     ['is unseen also when its block moves meanwhile', 'ledger 104 +x, ledger 106 +x -x, ledger 112', '107 unseen x'],
-    [
-      'is emitted once, however often it is shown and confirmed',
-      'feed 100 aa, ledger 104 +a, ledger 105 +a, feed 106 a, ledger 125',
-      '104 confirmed a 4',
-    ],
     ['is not emitted for an item whose key is undefined', 'feed 100 ?, ledger 120', ''],
     [
       'is unknown when its block is doubted, and confirmed when a later step has it',
@@ -181,13 +167,6 @@ describe('the outcome of a trade', () => {
       { rememberMs: 10 },
     ],
     [
-      'is remembered until its block is depth steps deep',
-      'feed 100 a, ledger 104 +a, ledger 150, ledger 200 -a',
-      '104 confirmed a 4; 200 reorged a, was confirmed',
-      { rememberMs: 2 },
-      3,
-    ],
-    [
       'is unknown when it is evicted: decided trades go first, then those that only the ledger has, then those that wait',
       'feed 100 ab, ledger 101 +a, feed 102 cd, ledger 103 +x, feed 104 e, ledger 120',
       '101 confirmed a 1; 101 unknown b ledger evicted; 103 unknown x feed evicted; ' +
@@ -213,11 +192,6 @@ describe('the outcome of a trade', () => {
       'feed 100 abcd, feed 101 ef',
       '100 unknown a ledger evicted; 100 unknown b ledger evicted',
       { maxBytes: 8 },
-    ],
-    [
-      'is unknown where the ledger had an outage, also one that is not over',
-      'feed 100 a, ledger 101, lost ledger 103 101, feed 105 b, open ledger 108, gap ledger 101 108, ledger 130',
-      '110 unknown a ledger gap; 115 unknown b ledger gap',
     ],
     [
       'is unknown where the feed had an outage',
