@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { subscribe, tracingChannel, unsubscribe } from 'node:diagnostics_channel';
-import { lastValueFrom, noop, type Observable, retryWhen, throwError } from 'rxjs';
+import { lastValueFrom, noop, type Observable } from 'rxjs';
 import {
   type AttemptMessage,
   debug,
@@ -9,7 +9,7 @@ import {
   traceAttempts,
   warnWithoutConnection,
 } from '../../src/feed/diagnostics.js';
-import { createLifecycle, type Emit, reconnects } from '../../src/feed/lifecycle.js';
+import { createLifecycle, type Emit } from '../../src/feed/lifecycle.js';
 import {
   type Feed,
   type FeedEvent,
@@ -21,8 +21,6 @@ import {
 } from '../../src/index.js';
 import { EventRecord, type LoggableEvent } from '../../src/protocol/event-record.js';
 import type { LifecycleEvent } from '../../src/protocol/event.js';
-import { createTradeFeedError } from '../../src/protocol/failures/classify.js';
-import { copyFailure } from '../../src/protocol/failures/trade-feed-error.js';
 import { disconnected, issued, opened, reconnecting, requested } from '../operators/stream.js';
 import { fakeTimers } from '../support/fake-timers.js';
 import { optionsFor, plantedKey } from '../support/feed.js';
@@ -304,64 +302,6 @@ describe('warn without connection', () => {
       }
       expect(JSON.stringify(emitWarning.mock.calls)).not.toContain(plantedKey);
       expect(emitWarning.mock.calls[0]?.[0]).toMatch(/tradeFeed\$\('market'\) at .*diagnostics\.test\.ts:\d+/);
-    });
-  });
-});
-
-describe('lifecycle', () => {
-  const failure = createTradeFeedError({ stage: 'stream', closeCode: 1001, reason: 'server shutdown', endedAt: 5 });
-
-  const again = { type: 'disconnected', at: 10, failure: copyFailure(failure, { endedAt: 9 }) } as const;
-  const started = () => {
-    const [delivered, observed]: [LifecycleEvent[], LifecycleEvent[]] = [[], []];
-    jest.spyOn(Date, 'now').mockReturnValueOnce(7).mockReturnValue(8);
-    const lifecycle = createLifecycle(
-      (event) => delivered.push(event),
-      (event) => observed.push(event),
-    );
-    return { delivered, observed, lifecycle };
-  };
-
-  afterEach(() => void jest.restoreAllMocks());
-
-  describe('a lifecycle', () => {
-    it("gives observers the subscriber's own objects, including a gap for each outage and `stopped`", () => {
-      const { delivered, observed, lifecycle } = started();
-      const end = { type: 'disconnected', at: 5, failure } as const;
-      for (const event of [requested(0), opened(1), end, requested(5), opened(6), again, opened(12)])
-        lifecycle.emit(event);
-      lifecycle.stop(failure);
-      expect(delivered).toEqual([
-        ...[requested(0), opened(1), end, requested(5), opened(6)],
-        { type: 'gap', from: 5, to: 6, durationMs: 1, failure },
-        ...[again, opened(12)],
-        { type: 'gap', from: 9, to: 12, durationMs: 3, failure: again.failure },
-        { type: 'stopped', at: 7, failure },
-      ]);
-      expect(observed).toHaveLength(delivered.length);
-      observed.forEach((event, n) => expect(event).toBe(delivered[n]));
-    });
-
-    it("shows observers an exception of the user, but doesn't emit it as stopped", () => {
-      const { delivered, observed, lifecycle } = started();
-      lifecycle.stop(new Error('mine'));
-      expect([delivered, observed]).toMatchObject([
-        [],
-        [{ type: 'stopped', failure: { code: 'relay-source-failed' } }],
-      ]);
-    });
-
-    it('emits disconnected with the failure, reconnecting with the delay, and at last stopped', async () => {
-      const { delivered, lifecycle } = started();
-      const policy = { jitter: 'none', initialDelayMs: 1, maxAttempts: 1 } as const;
-      const feed$ = throwError(() => failure).pipe(retryWhen(reconnects(policy, lifecycle)));
-      const error: unknown = await lastValueFrom(feed$).catch((thrown: unknown) => thrown);
-      expect(delivered).toEqual([
-        { type: 'disconnected', at: 7, failure },
-        { type: 'reconnecting', at: 8, delayMs: 1, attempt: 1, verdict: failure.verdict },
-        { type: 'stopped', at: 8, failure: error },
-      ]);
-      expect(error).toMatchObject({ code: 'retries-exhausted' });
     });
   });
 });

@@ -34,6 +34,7 @@ describe('the failure table on the wire', () => {
       closeCode: row.closeCode,
     });
     expect(goesOn).toBe(row.verdict !== 'stop');
+    if (goesOn) expect(events.at(-1)).toMatchObject({ type: 'reconnecting', attempt: 1, verdict: row.verdict });
     if (row.verdict === 'renew' && row.stage === 'stream') expect(delayMs).toBe(0);
     else if (goesOn) expect(delayMs).toBeGreaterThanOrEqual(row.retryAfterMs ?? 1);
     expect(failure.message).toContain(failure.advice);
