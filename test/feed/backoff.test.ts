@@ -320,14 +320,6 @@ describe('policy', () => {
       expect(stopOf(fold(plain, [first, sent]))).toMatchObject({ previous: { endedAt: before!.endedAt } });
     });
 
-    it('returns the first failure unchanged, and adds the previous one to later failures', () => {
-      const failures = failuresIn('ticket:backoff handshake:backoff stream:backoff');
-      const [one, two, three] = reconnectsOf(fold(plain, failures)).map(({ failure }) => failure);
-      expect(one).toBe(failures[0]);
-      expect(two?.toJSON()).toEqual({ ...failures[1]!.toJSON(), previous: failures[0] });
-      expect(three?.previous?.toJSON()).toEqual(failures[1]!.toJSON());
-    });
-
     it.each([new Error('mine'), undefined, { verdict: 'backoff' }])(
       'stops with %p unchanged, because it is not a failure of the feed',
       (error) => {
@@ -335,19 +327,6 @@ describe('policy', () => {
         expect(stopOf(fold(plain, [refused('backoff'), error]))).toBe(error);
       },
     );
-
-    it('ends with retries-exhausted after maxAttempts, with the last failure as the cause', () => {
-      const [before, last] = failuresIn('ticket:backoff stream:renew+9');
-      const error = stopOf(fold({ ...plain, maxAttempts: 1 }, [before, last])) as TradeFeedError;
-      expect(error).toMatchObject({ code: 'retries-exhausted', verdict: 'stop', stage: 'stream', previous: before });
-      expect(error).toMatchObject({ uptimeMs: 9, framesReceived: 0, endedAt: last!.endedAt });
-      expect(error.message).toContain('(maxAttempts is 1; the last failure was invalid-options).');
-      expect((error.cause as TradeFeedError).toJSON()).toEqual({ ...last!.toJSON(), previous: before });
-      // The cause isn't public, so the public failure has the last failure as `previous`.
-      expect(error.toPublic().previous?.toJSON()).toEqual(last!.toPublic().toJSON());
-      const atOnce = stopOf(fold({ ...plain, maxAttempts: 0 }, [before])) as TradeFeedError;
-      expect([atOnce.cause, 'previous' in atOnce]).toEqual([before, false]);
-    });
   });
 
   describe('jitter', () => {
