@@ -1,23 +1,12 @@
 import { describe, expect, it, jest } from '@jest/globals';
-import {
-  existsSync,
-  mkdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  truncateSync,
-  utimesSync,
-  writeFileSync,
-} from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { basename } from 'node:path';
-import { firstValueFrom, from, lastValueFrom, map, type Observable, take, toArray, VirtualTimeScheduler } from 'rxjs';
-import { slidingWindow, tumblingWindow } from '../../src/index.js';
+import { firstValueFrom, lastValueFrom, take, VirtualTimeScheduler } from 'rxjs';
 import { feedLog, inspectLog, type LogError, type LogRecord } from '../../src/log/index.js';
 import { consume$, type ReadableLog } from '../../src/log/consume.js';
-import { Frame } from '../../src/protocol/frame.js';
 import { gapOf } from '../operators/stream.js';
 import { waitFor } from '../support/wait-for.js';
-import { done, follow, frame, frames, opened, path, read, segments, short } from './support.js';
+import { done, frame, frames, opened, path, read, segments } from './support.js';
 import { startWriter, texts, textsOf, write } from './support.js';
 
 const names = () => segments().map((each) => basename(each));
@@ -33,26 +22,6 @@ describe('append', () => {
     await write([frame(30)]);
     const offsets = (await read()).flatMap((record) => ('offset' in record ? (record.offset ?? []) : []));
     expect(Math.min(...offsets)).toBe(1_000_000_000);
-  });
-
-  it('writes a frame of 16 MiB and the frames around it', async () => {
-    const large = new Frame('market', Buffer.alloc(16 * 1024 * 1024, '"'), false, 1_005, 1);
-    await write([frame(0), large, frame(1)]);
-    const records = (await read()) as Frame[];
-    expect(records.map(({ byteLength }) => byteLength)).toEqual([7, 16 * 1024 * 1024, 7]);
-    expect(records[1]!.data.equals(large.data)).toBe(true);
-  });
-
-  it('cuts off a torn line, and continues in a new file', async () => {
-    await write([opened(), ...frames(1, 4)]);
-    const file = path('market/0000000000000000.ndjson');
-    truncateSync(file, statSync(file).size - 10);
-    await write([opened(2_000), frame(4, 2_001)]);
-    expect(names()).toEqual(['0000000000000000.ndjson', '0000000000000003.ndjson']);
-    expect(short(await read())).toEqual([
-      ...['0:opened', '1:{"n":1}', '2:{"n":2}'],
-      ...['3:opened', '4:gap log-paused', '5:{"n":4}'],
-    ]);
   });
 
   it.each<[string, 'error' | ((error: LogError) => void), object]>([
@@ -124,59 +93,6 @@ describe('retention', () => {
   });
 });
 
-it('windows are incomplete over a gap of the log itself', async () => {
-  const at = (n: number, start: number) => frame(n, start + n * 10);
-  await write([opened(1_000), ...Array.from({ length: 30 }, (_, n) => at(n, 1_000))]);
-  await write([opened(2_000), ...Array.from({ length: 30 }, (_, n) => at(n, 2_000))]);
-  const windows$ = feedLog(path())
-    .read$({ follow: false })
-    .pipe(tumblingWindow({ lengthMs: 100 }), toArray());
-  const windows = await lastValueFrom(windows$);
-  expect(windows.find(({ complete }) => !complete)?.start).toBe(1_200);
-  expect(windows.filter(({ complete }) => complete).length).toBeGreaterThan(3);
-});
-
-it('windows over a log equal those of the live feed, at any speed', async () => {
-  const at = (n: number) => frame(n, 1_000 + n * 10);
-  // The source emits its time, so windows over the live feed don't depend on the clock.
-  const live = [
-    opened(1_000),
-    ...[0, 3, 7, 12, 13, 20].map(at),
-    { type: 'watermark', at: 1_210 } as const,
-    ...[22, 25, 31, 44, 45, 60, 61].map(at),
-    { type: 'watermark', at: 1_620 } as const,
-  ];
-  const key = (each: unknown) => Number((each as Frame).text().replace(/\D/g, '')) % 2;
-  const kinds: readonly ((events: Observable<unknown>) => Observable<unknown>)[] = [
-    (events) => events.pipe(tumblingWindow({ lengthMs: 100 })),
-    (events) => events.pipe(slidingWindow({ lengthMs: 200, everyMs: 50 })),
-    (events) => events.pipe(tumblingWindow({ lengthMs: 100, by: key } as never)),
-  ];
-  const withoutPlace = (field: string, value: unknown) =>
-    field === 'offset' || field === 'position' ? undefined : value;
-  const shown = (events: Observable<unknown>, kind: number) =>
-    lastValueFrom(
-      kinds[kind]!(events).pipe(
-        map((each) => JSON.stringify(each, withoutPlace)),
-        toArray(),
-      ),
-    );
-  await write(live, { segmentBytes: 500 });
-  for (const kind of kinds.keys()) {
-    const expected = await shown(from(live), kind);
-    expect(expected.length).toBeGreaterThan(5);
-    expect(await shown(feedLog(path()).read$({ follow: false }), kind)).toEqual(expected);
-    const scheduler = new VirtualTimeScheduler();
-    let fast: readonly string[] | undefined;
-    void shown(feedLog(path()).read$({ follow: false, speed: 10, scheduler }), kind).then((all) => (fast = all));
-    await waitFor(() => {
-      scheduler.flush();
-      return fast;
-    });
-    expect(fast).toEqual(expected);
-  }
-});
-
 it('speed waits between records as recorded, divided by the speed, but not if the clock was set back', async () => {
   await write([1_000, 1_100, 1_300, 500, 600, 1_000].map((at, n) => frame(n, at)));
   const scheduler = new VirtualTimeScheduler();
@@ -199,25 +115,6 @@ it('a reader that waits for its speed ends at once when it is closed', async () 
   const next = reader.next();
   await reader.return?.();
   expect(await next).toMatchObject({ done: true });
-});
-
-it('a writer tells no time before its source does, which may be late', async () => {
-  const log = feedLog(path());
-  const tipAt = async () => (await inspectLog(path())).writer?.at;
-  const first = startWriter(log);
-  expect(await tipAt()).toBe(0);
-  first.send(opened(1_000), frame(0));
-  await first.end();
-  const { records, stop } = follow(log);
-  const next = startWriter(log);
-  expect(await tipAt()).toBe(1_000);
-  await waitFor(() => records.some(({ type }) => type === 'watermark'));
-  next.send(opened(1_500), frame(60, 1_600));
-  await waitFor(() => textsOf(records).length === 2);
-  for (const record of records.slice(0, -1))
-    if (record.type === 'watermark') expect(record.at).toBeLessThanOrEqual(1_600);
-  await next.end();
-  stop();
 });
 
 describe('a reader', () => {
