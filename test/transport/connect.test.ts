@@ -76,14 +76,6 @@ describe('connectSocket', () => {
     atOnce.mockRestore();
   });
 
-  it('becomes ready with an untrusted certificate if rejectUnauthorized is false', async () => {
-    await using wire = await startWire({ tls: await certificateFor() });
-    const socket = connectSocket(new URL(wire.wssUrl), { rejectUnauthorized: false });
-    await once(socket, 'secureConnect');
-    expect(isReady(socket)).toBe(true);
-    socket.destroy();
-  });
-
   it("isn't ready while connected by TCP but still in the TLS handshake", async () => {
     await using gate = await startGate(['silence']);
     const socket = connectSocket(new URL(`wss://127.0.0.1:${gate.port}`));

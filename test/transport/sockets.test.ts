@@ -305,14 +305,6 @@ describe('standby', () => {
       await waitFor(() => service.gate.open.size === 0 && service.tickets.open.size === 0);
     });
 
-    it('stops the feed with a failure that it throws, even if its verdict is not `stop`', async () => {
-      await using service = await stoppedBy(createTradeFeedError({ stage: 'stream', closeCode: 1001 }));
-      const { feed } = service;
-      const advice = 'Your option `backoff` threw this.';
-      expect(feed.errors).toMatchObject([{ code: 'server-shutdown', verdict: 'stop', advice }]);
-      expect(feed.events.at(-1)).toMatchObject({ type: 'stopped' });
-    });
-
     it('stops the feed at the next attempt if it throws while waiting', async () => {
       await using service = await startTwoOrigins({ tls, fates: (stream) => [stream, stream], handshake: [frames] });
       const thrown = new Error('no dice');
