@@ -96,10 +96,6 @@ describe('a replica claims', () => {
       () => after({ credits: [credit] }),
       [credit],
     ],
-    [
-      'at the end of the lease of an owner that was opening, with a credit',
-      ...([4, 2_000, () => after({ phase: 'opening' }), [{ gen: 3, leftMs: 65_000 }]] as const),
-    ],
     ['later if it has heard the owner meanwhile', 4, 750, () => after({}, 300, heard())],
     ['as soon after a write that the silent owner did not report', 4, 350, () => after({}, 400, written())],
     ['as soon after such a write of `open`', 4, 350, () => after({ phase: 'opening' }, 400, written())],
@@ -145,13 +141,6 @@ describe('a replica that joins', () => {
     replica.mode = 'good';
     expect(replica.give(offer())).toBe('beat open');
     expect(replica.writes).toEqual(['opening 4']);
-  });
-
-  it('fails if the cluster has stopped', () => {
-    const replica = joined({ owner: '', phase: 'stopped' });
-    expect(replica.effects).toEqual([{ type: 'fail', isReplaced: true }]);
-    expect(replica.state.name).toBe('stopped');
-    expect(replica.give('start', 'hand-over', engine(false))).toBe('');
   });
 
   it('reads again if the store did not answer, or if the engine was unreachable from the start', () => {
@@ -364,13 +353,6 @@ describe('an owner', () => {
     expect(lonely.pass(1)).toContain('close end');
   });
 
-  it('voids its credit when it was displaced before its first handshake, not after one', () => {
-    expect(claimed().give(heard({ gen: 5 }))).toBe('close end voided');
-    const replica = claimed();
-    replica.give('handshake');
-    expect(replica.give(heard({ gen: 5 }))).toBe('close end');
-  });
-
   it.each([
     ['of a later one, whose key the store has lost', { gen: 3, owner: 'other' }, 4],
     ['of another owner of its generation', { gen: 1, owner: 'other' }, 2],
@@ -433,13 +415,6 @@ describe('an owner whose connection was replaced', () => {
     expect(current(replica)).toMatchObject({ phase: 'stopped', owner: '', stop: { by: 'me' } });
   });
 
-  it('uses a credit, and opens once more', () => {
-    const replica = ownerWithCredit();
-    expect(replica.give(replaced)).toContain('open');
-    expect(current(replica)).toMatchObject({ phase: 'opening', owner: 'me', credits: [], evictions: [{}] });
-    expect(replica.give('handshake', 'opened', replaced)).toContain('fail');
-  });
-
   it('does not use a credit after 65 s', () => {
     const replica = ownerWithCredit();
     replica.pass(65_001);
@@ -492,15 +467,6 @@ describe('an owner whose connection was replaced', () => {
     expect(current(replica)?.phase).not.toBe('stopped');
     expect(replica.give(heard({ gen: 2 }))).toBe('evicted');
     expect(replica.effects).toMatchObject([{ evictions: [{ leftMs: expect.any(Number) }] }]);
-  });
-
-  it('does not follow another owner with its own generation, which a store that has lost all data has used again', () => {
-    const replica = owner();
-    replica.give(wiped, written({ gen: 1 }), heard({ gen: 1 }));
-    const { heardAt } = replica.state;
-    replica.give(100, heard({ gen: 1 }));
-    expect(replica.state).toMatchObject({ name: 'following', heardAt });
-    expect(replica.election.known).toMatchObject({ gen: 1, owner: 'me' });
   });
 });
 
@@ -555,12 +521,6 @@ describe('a hand-over', () => {
     expect(replica.pass(1)).toBe('close end left');
     expect(owner().give(engine(false), 'hand-over')).toBe('close end left');
     expect(joined().give('hand-over')).toBe('left');
-  });
-
-  it('leaves a credit for a handshake that is under way', () => {
-    const replica = claimed();
-    replica.give('handshake', 'hand-over');
-    expect(current(replica)).toMatchObject({ phase: 'free', credits: [{ gen: 4 }] });
   });
 });
 
