@@ -13,7 +13,6 @@ import { resolveTicketOptions } from '../../src/feed/options.js';
 import { timeOf } from '../../src/operators/items/item.js';
 import type { LifecycleEvent } from '../../src/protocol/event.js';
 import { startTradeFeedService, type TradeFeedService } from '../../src/testing/index.js';
-import { fakeTimers } from '../support/fake-timers.js';
 import { waitFor } from '../support/wait-for.js';
 import { keyOf } from './support/driven-election.js';
 import { shortTimes, startTestCluster, type TestReplica } from './support/replicas.js';
@@ -77,17 +76,6 @@ describe('a replica', () => {
     const later = tradeFeedEvents$('market', { baseUrl: test.service.baseUrl, apiKey: test.apiKey });
     await firstValueFrom(later.pipe(filter(({ type }) => type === 'opened')));
     expect(tickets).toBe(1);
-  });
-
-  it('ends with the failure of the service if no replica can own the connection', async () => {
-    using _timers = fakeTimers();
-    await using test = await startTestCluster();
-    const replica = test.start('wrong', { apiKey: 'not-a-key' });
-    const error = await waitFor(() => {
-      jest.advanceTimersByTime(50);
-      return replica.error();
-    });
-    expect(error).toMatchObject({ code: 'invalid-api-key', status: 401 });
   });
 
   it.each<[string, Partial<ClusterEngine>]>([
@@ -216,11 +204,6 @@ describe('a replica that streams something else than the others of its account',
     expect(message).toContain('staging.example.com#');
     expect(message).not.toContain('private');
     expect(owner.error()).toBeUndefined();
-  });
-
-  it('may write its address with a slash at the end', async () => {
-    await using test = await startTestCluster();
-    await test.owner(test.start('a'), test.start('b', { baseUrl: `${test.service.baseUrl}/` }));
   });
 
   it('emits no frame of the others before it has read the key', async () => {
