@@ -15,7 +15,6 @@ import { describeInstalled } from '../cluster/support/real-server.js';
 import { fencesOf } from '../docs/fences.js';
 import { runFences } from '../docs/run-fences.js';
 import { startBroker } from '../peers/brokers.mjs';
-import { waitFor } from '../support/wait-for.js';
 import { type App, FeedController, live, LocalService, openSse, type SseClient, stopped, when } from './support.js';
 
 interface Replica extends App {
@@ -99,21 +98,6 @@ describe('TradeFeedModule with the option cluster', () => {
       cannotOwn: { code: 'invalid-api-key', reason: expect.stringMatching(/API key/) },
     });
     expect(health().cannotOwn!.reason).not.toContain('HTTP');
-  });
-
-  it('keeps two named feeds apart, and refuses one name for both', async () => {
-    const rawKey = local.otherKey();
-    const raw = await start('b', { feed: 'raw', apiKey: rawKey, cluster: { engine, account: 'raw' } });
-    const market = await start('a');
-    await Promise.all([live(raw.feed), live(market.feed)]);
-    local.service.push('raw', 'r');
-    local.push('m');
-    await waitFor(() => raw.texts.length === 1);
-    const other = await start('c', { feed: 'raw', apiKey: rawKey });
-    expect(await stopped(other.feed)).toMatchObject({
-      failure: { code: 'invalid-options', option: 'account' },
-    });
-    expect([raw.texts, market.feed.status.state]).toEqual([['r'], 'live']);
   });
 
   it('reports the role, the replica and the owner in the health', async () => {

@@ -76,15 +76,6 @@ describe('forRoot', () => {
     expect(() => TradeFeedModule.forRoot(options)).toThrow(message);
   });
 
-  it('refuses an invalid key without showing it', () => {
-    expect(() => TradeFeedModule.forRoot({ apiKey: 'planted key' })).toThrow(/^(?!.*planted).*`apiKey`/s);
-  });
-
-  it('returns a definition that does not show the key', () => {
-    const definition = TradeFeedModule.forRoot({ ...local.options, apiKey: 'planted-key' });
-    expect(inspect(definition, { depth: null }) + JSON.stringify(definition)).not.toContain('planted-key');
-  });
-
   it('requires an address and a key when the application starts, from the options or the environment', async () => {
     const missing = 'Missing `baseUrl` and `apiKey`. Pass them as options, or set TRADE_FEED_BASE_URL';
     await expect(start([TradeFeedModule.forRoot()])).rejects.toThrow(missing);

@@ -1,8 +1,7 @@
 import { Inject, Injectable, type OnModuleDestroy } from '@nestjs/common';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { metrics, trace } from '@opentelemetry/api';
-import { filter, firstValueFrom, lastValueFrom, map, Subject, take, toArray } from 'rxjs';
-import { createFeedCluster, memoryEngine } from '../../src/cluster/index.js';
+import { firstValueFrom, lastValueFrom, map, Subject, take, toArray } from 'rxjs';
 import { TradeFeed, TradeFeedHealthIndicator, type TradeFeedModuleOptions } from '../../src/nestjs/index.js';
 import { FeedMemory, telemetry } from '../../src/nestjs/observers.js';
 import type { FeedEvent } from '../../src/protocol/event.js';
@@ -173,12 +172,6 @@ describe('the log', () => {
     expectNoSecret(log.raw);
   });
 
-  it('removes the ticket from a close reason that quotes it', async () => {
-    const { log } = await run({ handshake: [accept(close(4001, 'replaced planted-ticket-1'))] });
-    await log.line(/^Stopped/);
-    expectNoSecret(log.raw);
-  });
-
   it('reports where the application threw an exception', async () => {
     const classify = () => {
       throw new RangeError('of the application');
@@ -302,23 +295,6 @@ describe('the option telemetry', () => {
     expect(await refused()).toEqual([0, 0]);
     expect(relay.status()).not.toHaveProperty('refused');
     ended.abort();
-  });
-
-  it('reports which replica of a cluster owns the connection, and counts the changes', async () => {
-    const cluster = { engine: memoryEngine(), account: 'main' };
-    const { feed } = await local.start({ telemetry: true, cluster });
-    const values = () =>
-      Promise.all(['owner', 'handovers'].map(async (name) => (await seriesOf(`trade_feed.cluster.${name}`))[0]?.value));
-    expect(await values()).toEqual([0, 0]);
-    await local.receive(feed);
-    expect(await values()).toEqual([1, 0]);
-    const other = createFeedCluster('market', { ...local.options, ...cluster });
-    const changed = firstValueFrom(feed.cluster!.events$.pipe(filter(({ type }) => type === 'owner-changed')));
-    const follower = other.frames$.subscribe();
-    await feed.cluster?.handOver();
-    await changed;
-    expect(await values()).toEqual([0, 1]);
-    follower.unsubscribe();
   });
 
   it('is refused without the package of OpenTelemetry', () => {
