@@ -91,14 +91,6 @@ describe('a service with TLS', () => {
     expect(await socket.closed).toEqual({ code: 1001, reason: 'server shutdown' });
   });
 
-  it('destroys the socket of a client that does not answer a shutdown', async () => {
-    const service = await start({ tls, limits: { shutdownTimeoutMs: 30 } });
-    const { ws } = await connectNew(service, undefined, tls.cert);
-    ws.pause();
-    await service.shutdown();
-    ws.terminate();
-  });
-
   it('needs a valid key and certificate, and prints neither', async () => {
     const other = await certificateFor();
     for (const bad of [
@@ -446,9 +438,4 @@ describe('calls with invalid values', () => {
     await expect(restarted).rejects.toThrow("`connections` must be 'close' or 'drop'");
     expect(ws.readyState).toBe(ws.OPEN);
   });
-});
-
-it('has settings of its own for each service, with a stand-in for all that the contract leaves open', () => {
-  expect(serviceSettings()).toMatchObject({ subprotocols: { market: 'mmp.trade-batch.v1' } });
-  expect(serviceSettings()).not.toBe(serviceSettings());
 });
