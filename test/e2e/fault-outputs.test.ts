@@ -222,10 +222,6 @@ const endingSource = () =>
     throwError(() => new Error('of the app')),
   );
 const untrusted: StartFault = async (use) => wired({ tls: await certificateFor() })(use);
-const unanswered: StartFault = async (use) => ({
-  options: { baseUrl: await gateAddress(use, 'silence') },
-  begin: asked,
-});
 const silentRelay: StartFault = async (use) => ({ ...page(await gateAddress(use, 'silence')), begin: async () => {} });
 const readOnly = /permission denied|read-only/;
 
@@ -258,11 +254,6 @@ const rows: Readonly<Record<keyof typeof kinds, readonly Row[]>> = {
       'ticket-endpoint-unreachable',
       async () => ({ options: { baseUrl: await deadAddress() } }),
     ],
-    [
-      'the host name does not resolve',
-      'ticket-endpoint-unreachable',
-      () => ({ options: { baseUrl: 'https://feed.invalid' } }),
-    ],
     ...[401, 503].map(noHandshake),
     closes(4003, 'access expired'),
     closes(4003, 'access revoked'),
@@ -275,7 +266,6 @@ const rows: Readonly<Record<keyof typeof kinds, readonly Row[]>> = {
   ],
   'an attempt gets no answer': [
     ['the ticket endpoint does not answer', 'ticket-endpoint-unreachable', ticket(never, { begin: asked })],
-    ['the network swallows everything', 'ticket-endpoint-unreachable', unanswered],
     [
       'the function `apiKey` does not answer',
       'ticket-endpoint-unreachable',
@@ -295,7 +285,6 @@ const rows: Readonly<Record<keyof typeof kinds, readonly Row[]>> = {
   ],
   'a log on disk fails': [
     ['its folder may not be written', 'relay-source-failed', logging(() => '/sys/market'), readOnly],
-    ['its folder is a file', 'relay-source-failed', logging(() => '/dev/full'), 'file'],
     ['it has another writer', 'relay-source-failed', logging(usedLog), 'has a writer already'],
   ],
   'an operator or a source of your app fails': [

@@ -546,25 +546,3 @@ describe.each(places)('filters %s', (_, between) => {
 });
 
 const toOf = (frame: Frame): string => (frame.json() as { readonly to: string }).to;
-
-describe('filters', () => {
-  it('pass the outage on to a window after them', async () => {
-    const { service, options } = await started();
-    const wallets = new Set(['a']);
-    const windows = tradeFeedEvents$('market', { ...options, backoff: { initialDelayMs: 1 } }).pipe(
-      tap((event) => {
-        if (event.type === 'opened') setImmediate(() => payloads.map((each) => service.push('market', each)));
-        if (isLast(event)) service.dropConnections();
-      }),
-      whereField('to', wallets),
-      decodeWith(Numbered),
-      filterValues(({ value }) => value.n !== 4),
-      mapValues(({ value }) => value.n),
-      countWindow(4),
-      takeWhile(({ complete }) => complete, true),
-      toArray(),
-    );
-    const [window] = await lastValueFrom(windows);
-    expect(window).toMatchObject({ frames: [0, 5, 7, 0], complete: false, gaps: [{ type: 'gap' }] });
-  });
-});
