@@ -23,16 +23,8 @@ const dispatcher = new Dispatcher();
 const brokenPem = '-----BEGIN CERTIFICATE-----\nPLANTED-4711\n-----END CERTIFICATE-----\n';
 
 const names = ['TRADE_FEED_BASE_URL', 'TRADE_FEED_API_KEY'] as const;
-const environment = names.map((name) => [name, process.env[name]] as const);
-beforeEach(() => {
-  for (const name of names) Reflect.deleteProperty(process.env, name);
-});
-afterEach(() => {
-  for (const [name, value] of environment) {
-    if (value === undefined) Reflect.deleteProperty(process.env, name);
-    else process.env[name] = value;
-  }
-});
+beforeEach(() => void jest.replaceProperty(process, 'env', {}));
+afterEach(() => void jest.restoreAllMocks());
 
 const refusalOf = (call: () => unknown): TradeFeedError => {
   try {

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { once } from 'node:events';
 import { createServer, type Socket } from 'node:net';
 import { firstValueFrom } from 'rxjs';
@@ -125,16 +125,11 @@ describe('proxyFromEnvironment', () => {
 });
 
 describe('a failure while HTTPS_PROXY is set', () => {
-  const variables = ['HTTPS_PROXY', 'https_proxy', 'NO_PROXY', 'no_proxy', 'NODE_USE_ENV_PROXY'];
-  const environment = { ...process.env };
   beforeEach(() => {
-    for (const name of variables) Reflect.deleteProperty(process.env, name);
-    process.env['HTTPS_PROXY'] = 'http://planted-user:planted-password@planted.example:3128';
+    const HTTPS_PROXY = 'http://planted-user:planted-password@planted.example:3128';
+    jest.replaceProperty(process, 'env', { PATH: process.env['PATH'], HTTPS_PROXY });
   });
-  afterEach(() => {
-    for (const name of variables) Reflect.deleteProperty(process.env, name);
-    Object.assign(process.env, environment);
-  });
+  afterEach(() => void jest.restoreAllMocks());
 
   const hint = /; HTTPS_PROXY is set, but the feed doesn't use it: pass `await proxyFromEnvironment\(\)`/;
   // Not an address of the loopback network, but nothing listens there.
