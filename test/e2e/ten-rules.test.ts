@@ -1,5 +1,5 @@
 import { describe, expect, it, jest } from '@jest/globals';
-import { config, filter, firstValueFrom, type Subscription, take, tap, toArray } from 'rxjs';
+import { filter, firstValueFrom, type Subscription, take, tap, toArray } from 'rxjs';
 import { type FeedEvent, logEvents, tradeFeed$, tradeFeedEvents$, type TradeFeedOptions } from '../../src/index.js';
 import { everythingIn } from '../support/everything-in.js';
 import { fakeTimers } from '../support/fake-timers.js';
@@ -258,28 +258,6 @@ describe('rule 8: an exception of the consumer', () => {
       expect(wire.tickets.length).toBeLessThanOrEqual(1);
     },
   );
-
-  it('in an observer goes to `onUnhandledError` of RxJS, and the feed carries on', async () => {
-    await using wire = await startWire({ handshake: [accept(text('a'), text('b'))] });
-    const unhandled = jest.fn();
-    const before = config.onUnhandledError;
-    config.onUnhandledError = unhandled;
-    const received: string[] = [];
-    await new Promise<void>((resolve) => {
-      const subscription = tradeFeed$('market', optionsFor(wire)).subscribe((frame) => {
-        received.push(frame.text());
-        if (received.length === 1) throw thrown;
-        subscription.unsubscribe();
-        resolve();
-      });
-    });
-    await allClosed(wire);
-    await new Promise((resolve) => setTimeout(resolve));
-    config.onUnhandledError = before;
-    expect(received).toEqual(['a', 'b']);
-    expect(unhandled.mock.calls).toEqual([[thrown]]);
-    expect(wire.tickets).toHaveLength(1);
-  });
 });
 
 const plantedTicket = 'planted-ticket';
