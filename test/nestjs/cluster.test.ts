@@ -1,7 +1,4 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { BehaviorSubject, filter, firstValueFrom } from 'rxjs';
 import { tradeFeed$ } from '../../src/index.js';
 import { type ClusterEngine, memoryEngine } from '../../src/cluster/index.js';
@@ -11,11 +8,14 @@ import {
   TradeFeedModule,
   type TradeFeedModuleOptions,
 } from '../../src/nestjs/index.js';
+import { tempFolder } from '../cli/support/temp-folder.js';
 import { describeInstalled } from '../cluster/support/real-server.js';
 import { fencesOf } from '../docs/fences.js';
 import { runFences } from '../docs/run-fences.js';
 import { startBroker } from '../peers/brokers.mjs';
 import { type App, FeedController, live, LocalService, openSse, type SseClient, stopped, when } from './support.js';
+
+const folder = tempFolder();
 
 interface Replica extends App {
   readonly feed: TradeFeed;
@@ -187,22 +187,17 @@ describe('TradeFeedModule with the option cluster', () => {
     expect(gaps).toEqual([1, 1]);
   });
 
-  it.each([
-    [{}, 'cluster.engine'],
-    [{ account: 'a b' }, 'cluster.account'],
-    [{ account: 'main', renew: 1 }, 'cluster.renew'],
-  ])('rejects invalid options: %j', (options, name) => {
-    const cluster = { ...('account' in options ? { engine } : {}), ...options } as never;
+  it('rejects invalid options, and names them', () => {
+    const cluster = { engine, account: 'main', renew: 1 } as never;
     expect(() => TradeFeedModule.forRoot({ ...local.options, cluster })).toThrow(
-      expect.objectContaining({ code: 'invalid-options', message: expect.stringContaining(name) }),
+      expect.objectContaining({ code: 'invalid-options', message: expect.stringContaining('cluster.renew') }),
     );
   });
 });
 
 describeInstalled('nats', 'two feeds with replicas', () => {
   it('run as docs/nestjs.md prints them', async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'rx-trade-feed-two-feeds-'));
-    const broker = await startBroker('nats', folder);
+    const broker = await startBroker('nats', folder.path('.'));
     const { code } = fencesOf('docs/nestjs.md').find((fence) => fence.code.includes("account: 'raw'"))!;
     const program = `${code}
       import { NestFactory } from '@nestjs/core';
@@ -231,7 +226,6 @@ describeInstalled('nats', 'two feeds with replicas', () => {
     } finally {
       await running.end();
       await broker.kill();
-      rmSync(folder, { recursive: true, force: true });
     }
   }, 120_000);
 });

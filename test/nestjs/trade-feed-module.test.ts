@@ -241,12 +241,6 @@ it('a name allows two feeds of two accounts in one application', async () => {
   expect((await log.line(/^Connected to market/)).context).toBe('TradeFeed');
 });
 
-it('two applications of one process can each have a feed without a name', async () => {
-  const one = await start([TradeFeedModule.forRoot(local.options)]);
-  const other = await start([TradeFeedModule.forRoot({ ...local.options, apiKey: local.otherKey() })]);
-  expect(one.get(TradeFeed)).not.toBe(other.get(TradeFeed));
-});
-
 describe('options that are created for each request', () => {
   @Injectable({ scope: Scope.REQUEST })
   class OfRequest {

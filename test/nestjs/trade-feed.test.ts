@@ -130,14 +130,6 @@ describe('a stop', () => {
     expect(feed.status).toMatchObject({ state: 'stopped', failure });
     await expect(firstValueFrom(feed.stats$)).rejects.toEqual(failure);
   });
-
-  it('ends with another attempt when somebody subscribes to the frames again', async () => {
-    const { feed } = await local.start();
-    local.account.revokeAccess();
-    await expect(firstValueFrom(feed.frames$)).rejects.toMatchObject({ code: 'not-entitled' });
-    local.account.restoreAccess();
-    expect(await local.receive(feed)).toBe('hello');
-  });
 });
 
 describe('the log', () => {
