@@ -295,25 +295,6 @@ describe.each(['nats', 'redis'] as const)('a replica over a real %s-server', (ki
   });
 });
 
-describeInstalled('redis', 'a follower over a real redis-server', () => {
-  it('receives frames again after the server closed the connection of its subscriptions', async () => {
-    await using server = await startServer('redis');
-    await using test = await startTestCluster();
-    const owner = await test.startOwner('owner', { engine: redis(server), ...shortTimes });
-    const [commands, subscriber] = [server.redis(), server.redis()];
-    const follower = test.start('follower', { engine: redisEngine(commands, subscriber), ...shortTimes });
-    await test.owner(owner, follower);
-    await commands.call('CLIENT', 'KILL', 'TYPE', 'pubsub');
-    test.push('lost');
-    const gap = await waitFor(() => follower.events.find((event) => event.type === 'gap'));
-    expect(gap).toMatchObject({ missed: 1, failure: { code: expect.stringMatching(/^cluster-(behind|away)$/) } });
-    test.push('after');
-    await waitFor(() => follower.texts().includes('after'));
-    expect(follower.texts()).not.toContain('lost');
-    expect(owner.events.map(({ type }) => type)).not.toContain('disconnected');
-  });
-});
-
 describe('what an engine refuses', () => {
   const faultsOf = () => {
     const events: (EngineRefused | EngineRecovered)[] = [];
