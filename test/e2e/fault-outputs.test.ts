@@ -122,24 +122,6 @@ const closes = (closeCode: number, reason: string) =>
 const withKey = (apiKey: () => string | Promise<string>, more: Fault = {}) =>
   wired({}, { options: { apiKey }, ...more });
 
-/** The service shuts down after the process clock has moved. */
-const afterClock =
-  (movedMs: number): StartFault =>
-  async (use) => {
-    const end = new Subject<void>();
-    const step: wire.HandshakeStep = (peer, ...rest) => {
-      open(peer, ...rest);
-      end.subscribe(() => peer.socket.write(wire.close(1001, 'server shutdown')));
-    };
-    const begin: Fault['begin'] = async (until) => {
-      await until('frame');
-      end.next();
-      await until('reconnecting');
-      jest.setSystemTime(Date.now() + movedMs);
-    };
-    return handshake(step, { begin })(use);
-  };
-
 /** Appends the feed to a log. */
 const logging =
   (path: () => string): StartFault =>
@@ -209,10 +191,6 @@ const openThenReset: wire.HandshakeStep = (peer, ...rest) => {
   open(peer, ...rest);
   setImmediate(() => (peer.socket as { resetAndDestroy?: () => void }).resetAndDestroy?.());
 };
-const clockBack: Fault['begin'] = async (until) => {
-  await until('frame');
-  jest.setSystemTime(Date.now() - 3_600_000);
-};
 const throwingOperator = tap<unknown>((event) => {
   if ((event as { readonly type: string }).type === 'frame') throw new Error('of the app');
 });
@@ -261,8 +239,6 @@ const rows: Readonly<Record<keyof typeof kinds, readonly Row[]>> = {
     closes(1001, 'server shutdown'),
     ['the connection is reset', 'connection-lost', handshake(openThenReset)],
     ['the worker ends', 'receiver-failed', handshake(open, { options: { receiveIn: 'worker' }, begin: endWorker })],
-    ['the clock jumps forward by an hour in an outage', 'server-shutdown', afterClock(3_600_000)],
-    ['the clock jumps back by an hour in an outage', 'server-shutdown', afterClock(-3_600_000)],
   ],
   'an attempt gets no answer': [
     ['the ticket endpoint does not answer', 'ticket-endpoint-unreachable', ticket(never, { begin: asked })],
@@ -281,7 +257,6 @@ const rows: Readonly<Record<keyof typeof kinds, readonly Row[]>> = {
   'an open connection is silent': [
     ['the service sends nothing', 'connection-stalled', handshake(open, { begin: framed })],
     ['the connection is half-open', 'connection-stalled', halfOpen],
-    ['the clock jumps back by an hour in a silence', 'connection-stalled', handshake(open, { begin: clockBack })],
   ],
   'a log on disk fails': [
     ['its folder may not be written', 'relay-source-failed', logging(() => '/sys/market'), readOnly],
