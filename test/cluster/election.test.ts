@@ -668,16 +668,10 @@ describe('the changes of the owner', () => {
   const claimedAfter = (key: Partial<ClusterKey>, ...inputs: readonly Input[]) =>
     after({ changes: [before], ...key }, ...inputs, 3_000);
 
-  it('begin with the first owner', () => {
-    const { since, changes } = current(owner())!;
-    expect(changes).toEqual([{ gen: 1, owner: 'me', since, cause: 'first' }]);
-  });
-
   it.each<[string, Partial<ClusterKey>, readonly Input[], string]>([
     ['an owner that did not answer', {}, [], 'silence'],
     ['an owner that gave the ownership away', free, [], 'released'],
     ['an operator that resumed the cluster', { ...free, stop: { by: 'other', at: 5 } }, [], 'resumed'],
-    ['an offer of the owner', {}, [offer({ changes: [before] })], 'hand-over'],
   ])('name the cause: %s', (_, key, inputs, cause) => {
     const replica = claimedAfter(key, ...inputs);
     expect(changesOf(replica)).toEqual([
