@@ -50,8 +50,9 @@ describe('the options of a cluster', () => {
   });
 });
 
+const tooLarge = new Error('payload too large');
 const refuse = (): never => {
-  throw new Error('payload too large');
+  throw tooLarge;
 };
 
 /** The second byte of a message with frames. */
@@ -264,8 +265,7 @@ describe('replicas of an account', () => {
     const { test, owner, follower } = pair;
     // A message this small has no room for a frame.
     maxMessageBytes = 100;
-    const tooLarge = 'x'.repeat(1_000);
-    await pushTo(test, [owner], tooLarge);
+    await pushTo(test, [owner], 'x'.repeat(1_000));
     await nextTurn();
     maxMessageBytes = undefined;
     await pushTo(test, [follower], 'after');
@@ -275,7 +275,11 @@ describe('replicas of an account', () => {
 
   it.each<[string, (failures$: Subject<EngineFailure>) => unknown]>([
     ['rejects', () => Promise.resolve().then(refuse)],
-    ['tells later', (failures$) => failures$.next({ operation: 'publish', error: new Error('payload too large') })],
+    ['tells later', (failures$) => failures$.next({ operation: 'publish', error: tooLarge })],
+    [
+      'tells later as an error of the connection',
+      (failures$) => failures$.next({ operation: 'connect', error: tooLarge }),
+    ],
   ])('report messages that the engine refuses, and their frames as a gap, if `publish` %s', async (_, refuseIn) => {
     const memory = memoryEngine();
     const failures$ = new Subject<EngineFailure>();
