@@ -152,7 +152,7 @@ export const serviceDefaults: ServiceSettings = Object.freeze({
   scheduler: systemScheduler,
 });
 
-export const serviceSettings = (options: TradeFeedServiceOptions = {}): ServiceSettings => {
+export const serviceSettings = (options: TradeFeedServiceOptions): ServiceSettings => {
   const { limits = {}, subprotocols = {}, tls, sources = {}, ...others } = validated(options, rules);
   if (tls) checkRequired(tls, pemRules, 'tls.');
   return {
