@@ -104,6 +104,14 @@ describe('the outcome of a trade', () => {
       '110 expired a; 115 confirmed a 15, was expired',
     ],
     [
+      'is reorged when its block is taken back, as is the one it replaced, and both wait again from there',
+      'feed 100 aB, ledger 104 +ab, ledger 106 -ab, ledger 117',
+      '104 confirmed a 4; 104 replaced B by b; 106 reorged a, was confirmed; 106 reorged B, was replaced; ' +
+        '116 expired a, was reorged; 116 expired B, was reorged',
+      {},
+      64,
+    ],
+    [
       'does not change when one step takes its block back and confirms it again',
       'feed 100 a, ledger 104 +a, ledger 106 +a -a, ledger 108 -a',
       '104 confirmed a 4; 108 reorged a, was confirmed',
