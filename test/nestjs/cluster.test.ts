@@ -41,7 +41,6 @@ const local = new LocalService();
 
 const start = async (replica: string, options: TradeFeedModuleOptions = {}): Promise<Replica> => {
   const ofCluster = {
-    connect: 'bootstrap',
     relay: { batchMs: 0 },
     cluster: { engine, account: 'main', replica },
   } as const;
