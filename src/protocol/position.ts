@@ -56,8 +56,10 @@ export const runOf = (epoch: number, generation: number, owner: string): string 
   `c${epoch.toString(36)}-${generation.toString(36)}-${owner.slice(-ownerLength).replaceAll(/[^\w-]/g, '_')}`;
 
 /** Returns the position in a message's id; `undefined` if the relay has no cluster. */
-export const feedPositionOf = ({ epoch, seq, frames }: EventId): FeedPosition | undefined =>
-  generationIn(epoch) === undefined ? undefined : { run: epoch, sequence: seq, frames };
+export const feedPositionOf = (id: EventId): FeedPosition | undefined =>
+  generationIn(id.epoch) === undefined ? undefined : positionIn(id);
+
+const positionIn = ({ epoch, seq, frames }: EventId): FeedPosition => ({ run: epoch, sequence: seq, frames });
 
 /**
  * Returns whether a position comes after another: in a later store, a later generation, or later in the same run.
@@ -69,6 +71,12 @@ export const isAfterPosition = (one: FeedPosition, other: FeedPosition): boolean
   if (ofOne === undefined || ofOther === undefined) return undefined;
   const difference = ofOne.store - ofOther.store || ofOne.number - ofOther.number;
   return difference === 0 ? undefined : difference > 0;
+};
+
+/** Compares the ids of two messages as {@link isAfterPosition} does. `undefined` if one of them isn't valid, too. */
+export const isAfterId = (one: string | undefined, other: string | undefined): boolean | undefined => {
+  const [id, before] = [parseEventId(one), parseEventId(other)];
+  return id && before && isAfterPosition(positionIn(id), positionIn(before));
 };
 
 export const framesBetween = (one: FeedPosition, other: FeedPosition): number | undefined =>

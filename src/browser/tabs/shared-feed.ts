@@ -1,17 +1,29 @@
-import { catchError, concat, concatMap, defer, delayWhen, dematerialize, distinctUntilChanged, EMPTY } from 'rxjs';
-import { endWith, filter, finalize, first, forkJoin, fromEvent, ignoreElements, map, materialize, merge } from 'rxjs';
-import { NEVER, Observable, type ObservableNotification, of, race, repeat, share, startWith, switchMap } from 'rxjs';
-import { take, tap, throwError, timeout, timer } from 'rxjs';
+import { catchError, concat, concatMap, defer, delayWhen, distinctUntilChanged, EMPTY, endWith, filter } from 'rxjs';
+import {
+  finalize,
+  first,
+  forkJoin,
+  fromEvent,
+  ignoreElements,
+  map,
+  merge,
+  NEVER,
+  Observable,
+  race,
+  repeat,
+} from 'rxjs';
+import { share, startWith, switchAll, switchMap, take, takeWhile, tap, throwError, timeout, timer } from 'rxjs';
 import { type Received, writeEventLine } from '../../protocol/event-line.js';
 import { readFailure, TradeFeedError } from '../../protocol/failures/trade-feed-error.js';
 import { clampMs } from '../../protocol/validate.js';
 import { type Locks, pageGlobals } from '../page-globals.js';
 import type { RelayFeedSettings } from '../relay-feed-options.js';
 import { ResumePoint } from '../resume-point.js';
-import { type FromLeader, type LeaderLoss, type TabMessage, TabState } from './tab-state.js';
+import { type LeaderLoss, type TabMessage, TabState } from './tab-state.js';
 
-type Notification = ObservableNotification<Received>;
 type PageFeed = (point: ResumePoint) => Observable<Received>;
+/** What a tab emits in a role. `undefined`: the feed has completed, for all tabs. */
+type Events$ = Observable<Received | undefined>;
 
 /**
  * Receives a feed over one stream for all tabs of a browser with the same address.
@@ -32,54 +44,48 @@ export const sharedFeed$ = (settings: RelayFeedSettings, page$: PageFeed): Obser
     return pageActive$(pageGlobals as EventTarget).pipe(
       // A frozen page can neither lead nor read messages, so it leaves, and rejoins once it's active.
       switchMap((isActive) => (isActive ? member$(tab, locks, settings, page$) : NEVER)),
-      dematerialize(),
+      takeWhile((event) => event !== undefined),
       tap((event) => tab.emitted(event)),
       // A browser can refuse locks and channels, for example to a frame of another site.
       catchError((error: unknown) => (error instanceof DOMException ? page$(point) : throwError(() => error))),
     );
   });
 
-/** What a tab does: leads after losing the previous leader, follows, or leads no more because its lock was stolen. */
-type Role = LeaderLoss | 'follower' | 'replaced';
-
-const member$ = (tab: TabState, locks: Locks, settings: RelayFeedSettings, page$: PageFeed): Observable<Notification> =>
+/** Follows until this tab gets the lock, then leads until another tab steals the lock, and so on. */
+const member$ = (tab: TabState, locks: Locks, settings: RelayFeedSettings, page$: PageFeed): Events$ =>
   defer(() => {
-    // The number is the version of this protocol, because tabs with an older version of the app may be open.
-    const name = `rx-trade-feed/tabs-5:${settings.url}`;
-    const channel = openChannel(name);
-    const lock$ = (steal: boolean, loss: LeaderLoss) => tabLock$(locks, name, steal).pipe(map((): Role => loss));
+    const room = openRoom(locks, settings.url);
+    const stolen$ = takeover$(tab, room, settings).pipe(switchMap(() => room.lock$('', true)));
     return race(
-      lock$(false, 'relay-lost'),
-      takeover$(tab, channel, settings, locks, name).pipe(switchMap(() => lock$(true, 'relay-stalled'))),
+      room.lock$().pipe(map(() => lead$(tab, room, 'relay-lost', page$))),
+      stolen$.pipe(map(() => lead$(tab, room, 'relay-stalled', page$))),
     ).pipe(
       // The lock may arrive before the previous leader's last messages.
-      delayWhen(() => channel.caughtUp$),
-      startWith<Role>('follower'),
-      endWith<Role>('replaced'),
-      switchMap((role) => {
-        if (role === 'replaced') return EMPTY;
-        return role === 'follower' ? follow$(tab, channel) : lead$(tab, channel, role, page$);
-      }),
+      delayWhen(() => room.caughtUp$),
+      startWith(follow$(tab, room)),
       repeat(),
-      finalize(() => channel.close()),
+      switchAll(),
+      finalize(() => room.close()),
     );
   });
 
 /** Emits the events that the leader posts. Asks each new leader until one answers. */
-const follow$ = (tab: TabState, { messages$, post }: TabChannel): Observable<Notification> =>
+const follow$ = (tab: TabState, { ofLeader$, post }: Room): Events$ =>
   defer(() => {
     const ask = () => post({ type: 'ask', term: tab.term });
     tab.isWelcome = false;
     ask();
     return concat(
-      of(...tab.interrupted('relay-lost')).pipe(map(nextOf)),
-      messages$.pipe(
-        filter(isOfLeader),
+      tab.interrupted('relay-lost'),
+      ofLeader$.pipe(
         concatMap((message) => {
-          if (message.type === 'ended') return message.term < tab.term ? EMPTY : of(endOf(message.failure));
+          const isEarlier = message.term < tab.term;
           // If the clock was set back, the leader may have an earlier term than this tab: asking corrects it.
-          if (message.type === 'leads' && (!tab.isWelcome || message.term < tab.term)) ask();
-          return tab.receive(message).pipe(map(nextOf));
+          if (message.type === 'leads' && (!tab.isWelcome || isEarlier)) ask();
+          if (isEarlier) return EMPTY;
+          if (message.type !== 'ended') return tab.receive(message);
+          if (message.failure !== undefined) throw readFailure(JSON.parse(message.failure));
+          return [undefined];
         }),
       ),
     );
@@ -94,31 +100,26 @@ const follow$ = (tab: TabState, { messages$, post }: TabChannel): Observable<Not
  */
 const takeover$ = (
   tab: TabState,
-  { messages$, post }: TabChannel,
+  { ofLeader$, post, lock$, leader }: Room,
   { connectTimeoutMs, idleTimeoutMs, scheduler }: RelayFeedSettings,
-  locks: Locks,
-  name: string,
 ): Observable<unknown> =>
-  messages$.pipe(
-    filter(isOfLeader),
+  ofLeader$.pipe(
     startWith(undefined),
     switchMap(() => {
       const half = clampMs((tab.isWelcome ? idleTimeoutMs : connectTimeoutMs) / 2);
       const wait$ = timer(half, scheduler);
       // The deciding tab may be blocked as well: the others then use the next lock. Addresses contain no space.
       const deciding$ = (n = 1): Observable<void> =>
-        tabLock$(locks, `${name} takeover ${n}`, false).pipe(
-          timeout({ first: half, scheduler, with: () => deciding$(n + 1) }),
-        );
+        lock$(` takeover ${n}`).pipe(timeout({ first: half, scheduler, with: () => deciding$(n + 1) }));
       return wait$.pipe(
         tap(() => post({ type: 'ask', term: tab.term })),
         // Two timers in a row: a page that was blocked reads its queued messages between them.
-        switchMap(() => forkJoin([holderOf(locks, name), wait$])),
+        switchMap(() => forkJoin([leader(), wait$])),
         switchMap(([silent]) =>
           deciding$().pipe(
-            switchMap(() => holderOf(locks, name)),
+            switchMap(leader),
             take(1),
-            filter((leader) => leader === silent),
+            filter((now) => now === silent),
           ),
         ),
         repeat(),
@@ -128,50 +129,42 @@ const takeover$ = (
   );
 
 /** Receives the stream, posts its messages, and answers tabs that join. */
-const lead$ = (
-  tab: TabState,
-  { messages$, post }: TabChannel,
-  loss: LeaderLoss,
-  page$: PageFeed,
-): Observable<Notification> =>
+const lead$ = (tab: TabState, { messages$, post }: Room, loss: LeaderLoss, page$: PageFeed): Events$ =>
   defer(() => {
-    tab.lead();
     const { point } = tab;
-    const end = (error: unknown) => {
-      if (error !== undefined && !(error instanceof TradeFeedError)) return;
-      post({ type: 'ended', term: tab.term, failure: error && JSON.stringify(error) });
-    };
+    const ended = (failure?: string) => post({ type: 'ended', term: tab.term, failure });
+    tab.lead();
     post({ type: 'leads', term: tab.term });
     point.watcher = {
       event: (event) => post(tab.update('batch', point.id, [writeEventLine(event)])),
       message: (from, lines) => post(tab.update('batch', from, lines, point.ownAt)),
     };
-    return merge(
-      messages$.pipe(
-        tap((message) => {
-          if (message.type !== 'ask') return;
-          if (message.term > tab.term) tab.lead(message.term);
-          post(tab.welcome());
-        }),
-        ignoreElements(),
-      ),
-      concat(tab.interrupted(loss), page$(point)).pipe(
-        tap({ error: end, complete: () => end(undefined) }),
-        materialize(),
-      ),
-    ).pipe(finalize(() => (point.watcher = undefined)));
+    const answers$ = messages$.pipe(
+      tap((message) => {
+        if (message.type !== 'ask') return;
+        if (message.term > tab.term) tab.lead(message.term);
+        post(tab.welcome());
+      }),
+      ignoreElements(),
+    );
+    const feed$ = concat(tab.interrupted(loss), page$(point)).pipe(
+      tap({
+        error: (error: unknown) => {
+          if (error instanceof TradeFeedError) ended(JSON.stringify(error));
+        },
+        complete: () => ended(),
+      }),
+      endWith(undefined),
+    );
+    return merge(answers$, feed$).pipe(finalize(() => (point.watcher = undefined)));
   });
 
-const isOfLeader = (message: TabMessage): message is FromLeader => 'term' in message && message.type !== 'ask';
+type Room = ReturnType<typeof openRoom>;
 
-const nextOf = (value: Received): Notification => ({ kind: 'N', value });
-
-const endOf = (failure: string | undefined): Notification =>
-  failure === undefined ? { kind: 'C' } : { kind: 'E', error: readFailure(JSON.parse(failure)) };
-
-type TabChannel = ReturnType<typeof openChannel>;
-
-const openChannel = (name: string) => {
+/** Opens what the tabs of an address share: a channel, and locks. The tab that holds the lock without a suffix leads. */
+const openRoom = (locks: Locks, url: string) => {
+  // The number is the version of this protocol, because tabs with an older version of the app may be open.
+  const name = `rx-trade-feed/tabs-5:${url}`;
   const channel = new BroadcastChannel(name);
   const messages$ = fromEvent(channel, 'message').pipe(
     map((event) => (event as unknown as { readonly data: TabMessage }).data),
@@ -179,6 +172,7 @@ const openChannel = (name: string) => {
   );
   return {
     messages$,
+    ofLeader$: messages$.pipe(filter((message) => message.type !== 'ask' && message.type !== 'mark')),
     /** Emits once, after every message posted before the subscription. */
     caughtUp$: defer(() => {
       // A `BroadcastChannel` doesn't receive its own messages, so a second one posts the mark.
@@ -192,11 +186,10 @@ const openChannel = (name: string) => {
     }),
     post: (message: TabMessage) => channel.postMessage(message),
     close: () => channel.close(),
+    lock$: (suffix = '', steal = false) => tabLock$(locks, name + suffix, steal),
+    leader: async () => (await locks.query()).held.find((lock) => lock.name === name)?.clientId,
   };
 };
-
-const holderOf = async (locks: Locks, name: string): Promise<string | undefined> =>
-  (await locks.query()).held.find((lock) => lock.name === name)?.clientId;
 
 /**
  * Requests a lock of the browser (Web Locks), and holds it until unsubscribed. Emits once, when it's granted. Completes

@@ -1,16 +1,9 @@
 import { EMPTY, from, type Observable, tap } from 'rxjs';
-import type { LifecycleEvent, Watermark } from '../../protocol/event.js';
-import { feedPositionOf, isAfterPosition, parseEventId } from '../../protocol/position.js';
 import { type Received, writeEventLine } from '../../protocol/event-line.js';
-import {
-  type Missed,
-  nextSnapshot,
-  openedIn,
-  relayGap,
-  type Snapshot,
-  snapshotAfterGap,
-  snapshotSince,
-} from '../../protocol/feed-state.js';
+import type { LifecycleEvent, Watermark } from '../../protocol/event.js';
+import { type Missed, nextSnapshot, openedIn, relayGap, type Snapshot } from '../../protocol/feed-state.js';
+import { snapshotAfterGap, snapshotSince } from '../../protocol/feed-state.js';
+import { isAfterId, parseEventId } from '../../protocol/position.js';
 import { createConnectionFacts } from '../relay-connection.js';
 import { eventsOf } from '../relay-stream.js';
 import type { ResumePoint } from '../resume-point.js';
@@ -57,7 +50,7 @@ export class TabState {
   /** Whether a leader has answered. Later batches are then for this tab. */
   isWelcome = false;
   #snapshot: Snapshot = [];
-  #watermark: Watermark | undefined;
+  #watermarks: readonly Watermark[] = [];
   #facts;
 
   constructor(point: ResumePoint) {
@@ -70,7 +63,7 @@ export class TabState {
     this.point.passed(event);
     // Neither is part of the state: the error after `stopped` ends this subscription.
     if (event.type === 'stopped' || event.type === 'value') return;
-    if (event.type === 'watermark') this.#watermark = event;
+    if (event.type === 'watermark') this.#watermarks = [event];
     if (event.type === 'opened') {
       this.#facts = createConnectionFacts(this.point.clock);
       this.#facts.opened();
@@ -79,9 +72,8 @@ export class TabState {
     this.#snapshot = nextSnapshot(this.#snapshot, event);
   }
 
-  /** Handles a leader's message, and emits this tab's events for it. Ignores earlier leaders. */
+  /** Handles a leader's message, and emits this tab's events for it. */
   receive(message: FromLeader): Observable<Received> {
-    if (message.term < this.term) return EMPTY;
     this.term = message.term;
     this.#facts.bytes();
     if (message.type !== 'welcome' && message.type !== 'batch') return EMPTY;
@@ -100,7 +92,7 @@ export class TabState {
   }
 
   welcome(): FromLeader {
-    const events = this.#watermark === undefined ? this.#snapshot : [...this.#snapshot, this.#watermark];
+    const events = [...this.#snapshot, ...this.#watermarks];
     return this.update('welcome', this.point.id, events.map(writeEventLine));
   }
 
@@ -142,12 +134,12 @@ export const applyUpdate = (
   const events = eventsOf(lines, ownAt === undefined ? 0 : shiftMs, ownAt);
   const begin = from ?? to;
   const missed = missedBetween(lastId, begin, shiftMs);
-  const id = isAfter(lastId, to) ? lastId : (to ?? lastId);
+  const id = isAfterId(lastId, to) ? lastId : (to ?? lastId);
   // A frame may be later than the last watermark, but the leader has reached its time.
   const reachedAt = (parseEventId(to)?.at ?? -Infinity) + shiftMs;
   if (type === 'welcome') return { events: stateFor(events, missed, reachedAt, now), id };
   if (missed !== undefined) return { events: [relayGap(missed), ...events], id };
-  return { events: from !== to && isAfter(lastId, begin) ? newEvents(lastId, from, to, events) : events, id };
+  return { events: from !== to && isAfterId(lastId, begin) ? newEvents(lastId, from, to, events) : events, id };
 };
 
 const stateFor = (
@@ -156,51 +148,35 @@ const stateFor = (
   reachedAt: number,
   now: number,
 ): readonly Received[] => {
-  const watermark = events.find((event) => event.type === 'watermark');
-  const snapshot = events.filter((event) => event !== watermark) as Snapshot;
-  const since = Math.max(reachedAt, Math.min(now, watermark?.at ?? now));
+  const watermarks = events.filter((event) => event.type === 'watermark');
+  const snapshot = events.filter((event) => event.type !== 'watermark') as Snapshot;
+  const since = Math.max(reachedAt, Math.min(now, ...watermarks.map(({ at }) => at)));
   const state = missed === undefined ? snapshotSince(snapshot, since) : snapshotAfterGap(snapshot, missed);
-  return watermark === undefined ? state : [...state, watermark];
+  return [...state, ...watermarks];
 };
 
 // An id counts every event except watermarks. If a cluster's owner changed, or a relay skipped events, ids and events
 // don't match, and only frames are counted, from the end.
 const newEvents = (lastId: Id, from: Id, to: Id, events: readonly Received[]): readonly Received[] => {
-  const [reached, begin, end] = [lastId, from, to].map(parseEventId);
   if (hasReached(lastId, to)) return [];
-  if (reached?.epoch !== end?.epoch || reached === undefined || end === undefined) return events;
-  const isCounted = ({ type }: Received) => type !== 'watermark';
-  const isFrame = ({ type }: Received) => type === 'frame';
-  const hasAll = begin?.epoch === end.epoch && events.filter(isCounted).length === end.seq - begin.seq;
-  const isKnown = hasAll ? isCounted : isFrame;
-  let known = events.filter(isKnown).length - (hasAll ? end.seq - reached.seq : end.frames - reached.frames);
-  return events.filter((event) => {
-    const isNew = known <= 0;
-    if (isKnown(event)) known -= 1;
-    return isNew || event.type === 'watermark';
-  });
+  const [reached, begin, end] = [lastId, from, to].map(parseEventId);
+  if (reached === undefined || reached.epoch !== end?.epoch) return events;
+  const all = events.filter(({ type }) => type !== 'watermark');
+  const hasAll = begin?.epoch === end.epoch && all.length === end.seq - begin.seq;
+  const counted = hasAll ? all : all.filter(({ type }) => type === 'frame');
+  const left = hasAll ? end.seq - reached.seq : end.frames - reached.frames;
+  const lastKnown = counted[counted.length - left - 1];
+  const known = events.findIndex((event) => event === lastKnown);
+  return events.filter((event, n) => n > known || event.type === 'watermark');
 };
 
 /** Returns what a tab has lost between its id and the next one, if anything. */
 const missedBetween = (lastId: Id, next: Id, shiftMs: number): Missed | undefined => {
-  if (lastId === undefined || next === undefined || lastId === next) return undefined;
-  if (hasReached(lastId, next)) return undefined;
+  if (lastId === undefined || next === undefined || lastId === next || hasReached(lastId, next)) return undefined;
   const [reached, other] = [parseEventId(lastId), parseEventId(next)];
   const to = (other?.at ?? 0) + shiftMs;
   const frames = reached && reached.epoch === other?.epoch ? other.frames - reached.frames : undefined;
   return { from: reached === undefined ? to : reached.complete + shiftMs, to, frames };
 };
 
-const hasReached = (lastId: Id, other: Id): boolean => (order(lastId, other) ?? -1) >= 0;
-
-const isAfter = (lastId: Id, other: Id): boolean => (order(lastId, other) ?? 0) > 0;
-
-/** Returns how far one id is after the other; `undefined` if their logs can't be compared. */
-const order = (one: Id, other: Id): number | undefined => {
-  const [reached, next] = [parseEventId(one), parseEventId(other)];
-  if (reached === undefined || next === undefined) return undefined;
-  if (reached.epoch === next.epoch) return reached.seq - next.seq;
-  const [position, before] = [feedPositionOf(reached), feedPositionOf(next)];
-  const isLater = position && before && isAfterPosition(position, before);
-  return isLater === undefined ? undefined : isLater ? 1 : -1;
-};
+const hasReached = (lastId: Id, other: Id): boolean => isAfterId(other, lastId) === false;
