@@ -1,25 +1,15 @@
-import { catchError, concat, concatMap, defer, delayWhen, distinctUntilChanged, EMPTY, endWith, filter } from 'rxjs';
-import {
-  finalize,
-  first,
-  forkJoin,
-  fromEvent,
-  ignoreElements,
-  map,
-  merge,
-  NEVER,
-  Observable,
-  race,
-  repeat,
-} from 'rxjs';
-import { share, startWith, switchAll, switchMap, take, takeWhile, tap, throwError, timeout, timer } from 'rxjs';
+import { catchError, concat, concatMap, defer, delayWhen, distinctUntilChanged, EMPTY, endWith } from 'rxjs';
+import { filter, finalize, first, forkJoin, fromEvent, ignoreElements, map, merge, NEVER, Observable } from 'rxjs';
+import { race, repeat, share, startWith, switchAll, switchMap, take, takeUntil, takeWhile, tap, timeout } from 'rxjs';
+import { throwError, timer } from 'rxjs';
 import { type Received, writeEventLine } from '../../protocol/event-line.js';
 import { readFailure, TradeFeedError } from '../../protocol/failures/trade-feed-error.js';
 import { clampMs } from '../../protocol/validate.js';
 import { type Locks, pageGlobals } from '../page-globals.js';
+import type { DetectedCode } from '../relay-connection.js';
 import type { RelayFeedSettings } from '../relay-feed-options.js';
 import { ResumePoint } from '../resume-point.js';
-import { type LeaderLoss, type TabMessage, TabState } from './tab-state.js';
+import { type TabMessage, TabState } from './tab-state.js';
 
 type PageFeed = (point: ResumePoint) => Observable<Received>;
 /** What a tab emits in a role. `undefined`: the feed has completed, for all tabs. */
@@ -55,10 +45,9 @@ export const sharedFeed$ = (settings: RelayFeedSettings, page$: PageFeed): Obser
 const member$ = (tab: TabState, locks: Locks, settings: RelayFeedSettings, page$: PageFeed): Events$ =>
   defer(() => {
     const room = openRoom(locks, settings.url);
-    const stolen$ = takeover$(tab, room, settings).pipe(switchMap(() => room.lock$('', true)));
     return race(
       room.lock$().pipe(map(() => lead$(tab, room, 'relay-lost', page$))),
-      stolen$.pipe(map(() => lead$(tab, room, 'relay-stalled', page$))),
+      takeover$(tab, room, settings).pipe(map(() => lead$(tab, room, 'relay-stalled', page$))),
     ).pipe(
       // The lock may arrive before the previous leader's last messages.
       delayWhen(() => room.caughtUp$),
@@ -92,44 +81,36 @@ const follow$ = (tab: TabState, { ofLeader$, post }: Room): Events$ =>
   });
 
 /**
- * Emits once when this tab must take over: no answer from the leader within `idleTimeoutMs`, or `connectTimeoutMs` if
- * it has never answered.
+ * Steals the lock of a silent leader: one that doesn't answer within `idleTimeoutMs`, or within `connectTimeoutMs` if
+ * none has ever answered.
  *
  * One tab decides at a time, under a second lock, and only if the leader it asked still leads. It requests the steal
  * before releasing that lock, so the next tab sees the new leader.
  */
-const takeover$ = (
-  tab: TabState,
-  { ofLeader$, post, lock$, leader }: Room,
-  { connectTimeoutMs, idleTimeoutMs, scheduler }: RelayFeedSettings,
-): Observable<unknown> =>
-  ofLeader$.pipe(
-    startWith(undefined),
-    switchMap(() => {
-      const half = clampMs((tab.isWelcome ? idleTimeoutMs : connectTimeoutMs) / 2);
-      const wait$ = timer(half, scheduler);
-      // The deciding tab may be blocked as well: the others then use the next lock. Addresses contain no space.
-      const deciding$ = (n = 1): Observable<void> =>
-        lock$(` takeover ${n}`).pipe(timeout({ first: half, scheduler, with: () => deciding$(n + 1) }));
-      return wait$.pipe(
-        tap(() => post({ type: 'ask', term: tab.term })),
-        // Two timers in a row: a page that was blocked reads its queued messages between them.
-        switchMap(() => forkJoin([leader(), wait$])),
-        switchMap(([silent]) =>
-          deciding$().pipe(
-            switchMap(leader),
-            take(1),
-            filter((now) => now === silent),
-          ),
-        ),
-        repeat(),
-      );
-    }),
+const takeover$ = (tab: TabState, { ofLeader$, post, lock$, leader }: Room, settings: RelayFeedSettings) =>
+  defer(() => {
+    const { connectTimeoutMs, idleTimeoutMs, scheduler } = settings;
+    const half = clampMs((tab.isWelcome ? idleTimeoutMs : connectTimeoutMs) / 2);
+    const wait$ = timer(half, scheduler);
+    // The deciding tab may be blocked as well: the others then use the next lock. Addresses contain no space.
+    const deciding$ = (n = 1): Observable<void> =>
+      lock$(` takeover ${n}`).pipe(timeout({ first: half, scheduler, with: () => deciding$(n + 1) }));
+    const decided$ = deciding$().pipe(switchMap(leader), take(1));
+    return wait$.pipe(
+      tap(() => post({ type: 'ask', term: tab.term })),
+      // Two timers in a row: a page that was blocked reads its queued messages between them.
+      switchMap(() => forkJoin([leader(), wait$])),
+      switchMap(([silent]) => decided$.pipe(filter((now) => now === silent))),
+      takeUntil(ofLeader$),
+    );
+  }).pipe(
+    repeat(),
     take(1),
+    switchMap(() => lock$('', true)),
   );
 
 /** Receives the stream, posts its messages, and answers tabs that join. */
-const lead$ = (tab: TabState, { messages$, post }: Room, loss: LeaderLoss, page$: PageFeed): Events$ =>
+const lead$ = (tab: TabState, { messages$, post }: Room, loss: DetectedCode, page$: PageFeed): Events$ =>
   defer(() => {
     const { point } = tab;
     const ended = (failure?: string) => post({ type: 'ended', term: tab.term, failure });
@@ -149,9 +130,7 @@ const lead$ = (tab: TabState, { messages$, post }: Room, loss: LeaderLoss, page$
     );
     const feed$ = concat(tab.interrupted(loss), page$(point)).pipe(
       tap({
-        error: (error: unknown) => {
-          if (error instanceof TradeFeedError) ended(JSON.stringify(error));
-        },
+        error: (error: unknown) => error instanceof TradeFeedError && ended(JSON.stringify(error)),
         complete: () => ended(),
       }),
       endWith(undefined),
@@ -167,7 +146,7 @@ const openRoom = (locks: Locks, url: string) => {
   const name = `rx-trade-feed/tabs-5:${url}`;
   const channel = new BroadcastChannel(name);
   const messages$ = fromEvent(channel, 'message').pipe(
-    map((event) => (event as unknown as { readonly data: TabMessage }).data),
+    map((event) => (event as Event & { readonly data: TabMessage }).data),
     share(),
   );
   return {
@@ -215,11 +194,9 @@ const tabLock$ = (locks: Locks, name: string, steal: boolean): Observable<void> 
 
 /** Emits whether the page's scripts run: `false` before the browser freezes, caches or unloads the page. */
 const pageActive$ = (page: EventTarget): Observable<boolean> =>
-  merge(
-    ...Object.entries(pageEvents).map(([type, isActive]) =>
-      fromEvent(page, type, { capture: true }).pipe(map(() => isActive)),
-    ),
-  ).pipe(startWith(true), distinctUntilChanged());
-
-// `freeze` and `resume` fire on the document. The window gets them in the capture phase.
-const pageEvents = { pagehide: false, freeze: false, pageshow: true, resume: true };
+  // `freeze` and `resume` fire on the document. The window gets them in the capture phase.
+  merge(...['pagehide', 'freeze', 'pageshow', 'resume'].map((type) => fromEvent(page, type, { capture: true }))).pipe(
+    map(({ type }) => type === 'pageshow' || type === 'resume'),
+    startWith(true),
+    distinctUntilChanged(),
+  );

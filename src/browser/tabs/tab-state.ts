@@ -4,7 +4,7 @@ import type { LifecycleEvent, Watermark } from '../../protocol/event.js';
 import { type Missed, nextSnapshot, openedIn, relayGap, type Snapshot } from '../../protocol/feed-state.js';
 import { snapshotAfterGap, snapshotSince } from '../../protocol/feed-state.js';
 import { isAfterId, parseEventId } from '../../protocol/position.js';
-import { createConnectionFacts } from '../relay-connection.js';
+import { createConnectionFacts, type DetectedCode } from '../relay-connection.js';
 import { eventsOf } from '../relay-stream.js';
 import type { ResumePoint } from '../resume-point.js';
 
@@ -14,16 +14,11 @@ export type TabMessage =
   | { readonly type: 'ask'; readonly term: number }
   /** A tab receives its own mark after every message posted before it. */
   | { readonly type: 'mark'; readonly tab: string }
-  | FromLeader;
-
-/** Messages of a leader. Each leader has a higher term than the previous one. */
-export type FromLeader = { readonly term: number } & (
-  | Update
-  /** A leader starts. */
-  | { readonly type: 'leads' }
+  /** A leader starts. Each one has a higher term than the previous one. */
+  | { readonly type: 'leads'; readonly term: number }
   /** The feed has ended for all tabs: with a failure as JSON, or complete. */
-  | { readonly type: 'ended'; readonly failure: string | undefined }
-);
+  | { readonly type: 'ended'; readonly term: number; readonly failure: string | undefined }
+  | (Update & { readonly term: number });
 
 export interface Update {
   /** The state of the feed, for tabs that ask; or one message of the relay or of the leader's connection. */
@@ -38,9 +33,6 @@ export interface Update {
   /** Set for lines of the relay, whose clock may lag: no lifecycle event is earlier than this, in epoch ms. */
   readonly ownAt?: number | undefined;
 }
-
-/** How a leader was lost: it has released the lock, or it fell silent and its lock was stolen. */
-export type LeaderLoss = 'relay-lost' | 'relay-stalled';
 
 /** The state of one subscription, as a leader or as a follower. */
 export class TabState {
@@ -73,10 +65,10 @@ export class TabState {
   }
 
   /** Handles a leader's message, and emits this tab's events for it. */
-  receive(message: FromLeader): Observable<Received> {
+  receive(message: Exclude<TabMessage, { readonly type: 'ask' | 'mark' }>): Observable<Received> {
     this.term = message.term;
     this.#facts.bytes();
-    if (message.type !== 'welcome' && message.type !== 'batch') return EMPTY;
+    if (message.type === 'leads' || message.type === 'ended') return EMPTY;
     const { point } = this;
     point.clock.follow(message.shiftMs, message.aheadMs);
     // Only the first answer, and the batches after it, are for this tab.
@@ -91,19 +83,19 @@ export class TabState {
     this.term = Math.max(other + 1, Date.now());
   }
 
-  welcome(): FromLeader {
+  welcome(): TabMessage {
     const events = [...this.#snapshot, ...this.#watermarks];
     return this.update('welcome', this.point.id, events.map(writeEventLine));
   }
 
   /** Creates a message about the events that brought this leader to its id. */
-  update(type: Update['type'], from: Id, lines: readonly string[], ownAt?: number): FromLeader {
+  update(type: Update['type'], from: Id, lines: readonly string[], ownAt?: number): TabMessage {
     const { id: to, clock } = this.point;
     return { type, term: this.term, from, to, lines, shiftMs: clock.shiftMs, aheadMs: clock.aheadMs, ownAt };
   }
 
   /** Returns the events for losing the leader while the feed was open: the same as for a lost connection. */
-  interrupted(code: LeaderLoss): readonly LifecycleEvent[] {
+  interrupted(code: DetectedCode): readonly LifecycleEvent[] {
     if (openedIn(this.#snapshot) === undefined) return [];
     const failure = this.#facts.failure(code);
     const at = this.point.clock.now();
@@ -135,24 +127,17 @@ export const applyUpdate = (
   const begin = from ?? to;
   const missed = missedBetween(lastId, begin, shiftMs);
   const id = isAfterId(lastId, to) ? lastId : (to ?? lastId);
-  // A frame may be later than the last watermark, but the leader has reached its time.
-  const reachedAt = (parseEventId(to)?.at ?? -Infinity) + shiftMs;
-  if (type === 'welcome') return { events: stateFor(events, missed, reachedAt, now), id };
+  if (type === 'welcome') {
+    const watermarks = events.filter((event) => event.type === 'watermark');
+    const snapshot = events.filter((event) => event.type !== 'watermark') as Snapshot;
+    // A frame may be later than the last watermark, but the leader has reached its time.
+    const reachedAt = (parseEventId(to)?.at ?? -Infinity) + shiftMs;
+    const since = Math.max(reachedAt, Math.min(now, ...watermarks.map(({ at }) => at)));
+    const state = missed === undefined ? snapshotSince(snapshot, since) : snapshotAfterGap(snapshot, missed);
+    return { events: [...state, ...watermarks], id };
+  }
   if (missed !== undefined) return { events: [relayGap(missed), ...events], id };
   return { events: from !== to && isAfterId(lastId, begin) ? newEvents(lastId, from, to, events) : events, id };
-};
-
-const stateFor = (
-  events: readonly Received[],
-  missed: Missed | undefined,
-  reachedAt: number,
-  now: number,
-): readonly Received[] => {
-  const watermarks = events.filter((event) => event.type === 'watermark');
-  const snapshot = events.filter((event) => event.type !== 'watermark') as Snapshot;
-  const since = Math.max(reachedAt, Math.min(now, ...watermarks.map(({ at }) => at)));
-  const state = missed === undefined ? snapshotSince(snapshot, since) : snapshotAfterGap(snapshot, missed);
-  return [...state, ...watermarks];
 };
 
 // An id counts every event except watermarks. If a cluster's owner changed, or a relay skipped events, ids and events
