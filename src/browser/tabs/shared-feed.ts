@@ -8,10 +8,9 @@ import { clampMs } from '../../protocol/validate.js';
 import { type Locks, pageGlobals } from '../page-globals.js';
 import type { DetectedCode } from '../relay-connection.js';
 import type { RelayFeedSettings } from '../relay-feed-options.js';
-import { ResumePoint } from '../resume-point.js';
+import type { ResumePoint } from '../resume-point.js';
 import { type TabMessage, TabState } from './tab-state.js';
 
-type PageFeed = (point: ResumePoint) => Observable<Received>;
 /** What a tab emits in a role. `undefined`: the feed has completed, for all tabs. */
 type Events$ = Observable<Received | undefined>;
 
@@ -22,27 +21,25 @@ type Events$ = Observable<Received | undefined>;
  * leader leaves, the next tab gets the lock and resumes at the id it has reached. A silent leader loses the lock. The
  * feed ends in all tabs at once. Pages over plain `http:`, and Node, have separate streams, because they lack locks or
  * a secure context.
- *
- * @param page$ - creates the stream of this page, which resumes at a point
  */
-export const sharedFeed$ = (settings: RelayFeedSettings, page$: PageFeed): Observable<Received> =>
+export const sharedFeed$ = (settings: RelayFeedSettings, pageFeed$: (point: ResumePoint) => Observable<Received>) =>
   defer(() => {
-    const point = new ResumePoint(settings);
+    const tab = new TabState(settings);
+    const page$ = pageFeed$(tab);
     const locks = pageGlobals.isSecureContext ? pageGlobals.navigator?.locks : undefined;
-    if (locks === undefined) return page$(point);
-    const tab = new TabState(point);
+    if (locks === undefined) return page$;
     return pageActive$(pageGlobals as EventTarget).pipe(
       // A frozen page can neither lead nor read messages, so it leaves, and rejoins once it's active.
       switchMap((isActive) => (isActive ? member$(tab, locks, settings, page$) : NEVER)),
       takeWhile((event) => event !== undefined),
       tap((event) => tab.emitted(event)),
       // A browser can refuse locks and channels, for example to a frame of another site.
-      catchError((error: unknown) => (error instanceof DOMException ? page$(point) : throwError(() => error))),
+      catchError((error: unknown) => (error instanceof DOMException ? page$ : throwError(() => error))),
     );
   });
 
 /** Follows until this tab gets the lock, then leads until another tab steals the lock, and so on. */
-const member$ = (tab: TabState, locks: Locks, settings: RelayFeedSettings, page$: PageFeed): Events$ =>
+const member$ = (tab: TabState, locks: Locks, settings: RelayFeedSettings, page$: Observable<Received>): Events$ =>
   defer(() => {
     const room = openRoom(locks, settings.url);
     return race(
@@ -110,15 +107,14 @@ const takeover$ = (tab: TabState, { ofLeader$, post, lock$, leader }: Room, sett
   );
 
 /** Receives the stream, posts its messages, and answers tabs that join. */
-const lead$ = (tab: TabState, { messages$, post }: Room, loss: DetectedCode, page$: PageFeed): Events$ =>
+const lead$ = (tab: TabState, { messages$, post }: Room, loss: DetectedCode, page$: Observable<Received>): Events$ =>
   defer(() => {
-    const { point } = tab;
     const ended = (failure?: string) => post({ type: 'ended', term: tab.term, failure });
     tab.lead();
     post({ type: 'leads', term: tab.term });
-    point.watcher = {
-      event: (event) => post(tab.update('batch', point.id, [writeEventLine(event)])),
-      message: (from, lines) => post(tab.update('batch', from, lines, point.ownAt)),
+    tab.watcher = {
+      event: (event) => post(tab.update('batch', tab.id, [writeEventLine(event)])),
+      message: (from, lines) => post(tab.update('batch', from, lines, tab.ownAt)),
     };
     const answers$ = messages$.pipe(
       tap((message) => {
@@ -128,14 +124,14 @@ const lead$ = (tab: TabState, { messages$, post }: Room, loss: DetectedCode, pag
       }),
       ignoreElements(),
     );
-    const feed$ = concat(tab.interrupted(loss), page$(point)).pipe(
+    const feed$ = concat(tab.interrupted(loss), page$).pipe(
       tap({
         error: (error: unknown) => error instanceof TradeFeedError && ended(JSON.stringify(error)),
         complete: () => ended(),
       }),
       endWith(undefined),
     );
-    return merge(answers$, feed$).pipe(finalize(() => (point.watcher = undefined)));
+    return merge(answers$, feed$).pipe(finalize(() => (tab.watcher = undefined)));
   });
 
 type Room = ReturnType<typeof openRoom>;

@@ -6,7 +6,7 @@ import { snapshotAfterGap, snapshotSince } from '../../protocol/feed-state.js';
 import { isAfterId, parseEventId } from '../../protocol/position.js';
 import { createConnectionFacts, type DetectedCode } from '../relay-connection.js';
 import { eventsOf } from '../relay-stream.js';
-import type { ResumePoint } from '../resume-point.js';
+import { ResumePoint } from '../resume-point.js';
 
 /** Messages between tabs. They're plain data, because a structured clone loses an object's class. */
 export type TabMessage =
@@ -34,30 +34,24 @@ export interface Update {
   readonly ownAt?: number | undefined;
 }
 
-/** The state of one subscription, as a leader or as a follower. */
-export class TabState {
-  readonly point: ResumePoint;
+/** What a tab knows, as a leader or as a follower: the point it has reached, the feed's state, and the leader. */
+export class TabState extends ResumePoint {
   /** The newest leader's term. */
   term = 0;
   /** Whether a leader has answered. Later batches are then for this tab. */
   isWelcome = false;
   #snapshot: Snapshot = [];
   #watermarks: readonly Watermark[] = [];
-  #facts;
-
-  constructor(point: ResumePoint) {
-    this.point = point;
-    this.#facts = createConnectionFacts(point.clock);
-  }
+  #facts = createConnectionFacts(this.clock);
 
   /** Records an event that this tab emits. */
   emitted(event: Received): void {
-    this.point.passed(event);
+    this.passed(event);
     // Neither is part of the state: the error after `stopped` ends this subscription.
     if (event.type === 'stopped' || event.type === 'value') return;
     if (event.type === 'watermark') this.#watermarks = [event];
     if (event.type === 'opened') {
-      this.#facts = createConnectionFacts(this.point.clock);
+      this.#facts = createConnectionFacts(this.clock);
       this.#facts.opened();
     }
     this.#facts.event(event);
@@ -65,17 +59,16 @@ export class TabState {
   }
 
   /** Handles a leader's message, and emits this tab's events for it. */
-  receive(message: Exclude<TabMessage, { readonly type: 'ask' | 'mark' }>): Observable<Received> {
+  receive(message: Exclude<TabMessage, { readonly type: 'ask' | 'mark' | 'ended' }>): Observable<Received> {
     this.term = message.term;
     this.#facts.bytes();
-    if (message.type === 'leads' || message.type === 'ended') return EMPTY;
-    const { point } = this;
-    point.clock.follow(message.shiftMs, message.aheadMs);
+    if (message.type === 'leads') return EMPTY;
+    this.clock.follow(message.shiftMs, message.aheadMs);
     // Only the first answer, and the batches after it, are for this tab.
     if (this.isWelcome === (message.type === 'welcome')) return EMPTY;
     this.isWelcome = true;
-    const { events, id = '' } = applyUpdate(point.id, message, point.clock.now());
-    return from(events).pipe(tap({ complete: () => point.reached(id, []) }));
+    const { events, id = '' } = applyUpdate(this.id, message, this.clock.now());
+    return from(events).pipe(tap({ complete: () => this.reached(id, []) }));
   }
 
   /** Starts a term as the leader. `other`: a later term of another tab, if the clock was set back since. */
@@ -85,24 +78,24 @@ export class TabState {
 
   welcome(): TabMessage {
     const events = [...this.#snapshot, ...this.#watermarks];
-    return this.update('welcome', this.point.id, events.map(writeEventLine));
+    return this.update('welcome', this.id, events.map(writeEventLine));
   }
 
   /** Creates a message about the events that brought this leader to its id. */
   update(type: Update['type'], from: Id, lines: readonly string[], ownAt?: number): TabMessage {
-    const { id: to, clock } = this.point;
-    return { type, term: this.term, from, to, lines, shiftMs: clock.shiftMs, aheadMs: clock.aheadMs, ownAt };
+    const { id: to, term, clock } = this;
+    return { type, term, from, to, lines, shiftMs: clock.shiftMs, aheadMs: clock.aheadMs, ownAt };
   }
 
   /** Returns the events for losing the leader while the feed was open: the same as for a lost connection. */
   interrupted(code: DetectedCode): readonly LifecycleEvent[] {
     if (openedIn(this.#snapshot) === undefined) return [];
     const failure = this.#facts.failure(code);
-    const at = this.point.clock.now();
+    const at = this.clock.now();
     return [
-      this.point.stamp({ type: 'disconnected', at, failure }),
+      this.stamp({ type: 'disconnected', at, failure }),
       // The first attempt doesn't wait.
-      this.point.stamp({ type: 'reconnecting', at, delayMs: 0, attempt: 1, verdict: failure.verdict }),
+      this.stamp({ type: 'reconnecting', at, delayMs: 0, attempt: 1, verdict: failure.verdict }),
     ];
   }
 }
@@ -114,9 +107,6 @@ type Id = string | undefined;
  *
  * A new leader resumes at its own last id. A tab with a later id drops the events it has already emitted. A tab with an
  * earlier one emits a gap, as after a reload, because the leader stores no events.
- *
- * @param lastId - the id that the tab has reached; `undefined` if it has none
- * @param now - in epoch ms
  */
 export const applyUpdate = (
   lastId: Id,
@@ -127,17 +117,17 @@ export const applyUpdate = (
   const begin = from ?? to;
   const missed = missedBetween(lastId, begin, shiftMs);
   const id = isAfterId(lastId, to) ? lastId : (to ?? lastId);
-  if (type === 'welcome') {
-    const watermarks = events.filter((event) => event.type === 'watermark');
-    const snapshot = events.filter((event) => event.type !== 'watermark') as Snapshot;
-    // A frame may be later than the last watermark, but the leader has reached its time.
-    const reachedAt = (parseEventId(to)?.at ?? -Infinity) + shiftMs;
-    const since = Math.max(reachedAt, Math.min(now, ...watermarks.map(({ at }) => at)));
-    const state = missed === undefined ? snapshotSince(snapshot, since) : snapshotAfterGap(snapshot, missed);
-    return { events: [...state, ...watermarks], id };
+  if (type === 'batch') {
+    if (missed !== undefined) return { events: [relayGap(missed), ...events], id };
+    return { events: from !== to && isAfterId(lastId, begin) ? newEvents(lastId, begin, to, events) : events, id };
   }
-  if (missed !== undefined) return { events: [relayGap(missed), ...events], id };
-  return { events: from !== to && isAfterId(lastId, begin) ? newEvents(lastId, from, to, events) : events, id };
+  const watermarks = events.filter((event) => event.type === 'watermark');
+  const snapshot = events.filter((event) => event.type !== 'watermark') as Snapshot;
+  if (missed !== undefined) return { events: [...snapshotAfterGap(snapshot, missed), ...watermarks], id };
+  // A frame may be later than the last watermark, but the leader has reached its time.
+  const reachedAt = (parseEventId(to)?.at ?? -Infinity) + shiftMs;
+  const since = Math.max(reachedAt, Math.min(now, ...watermarks.map(({ at }) => at)));
+  return { events: [...snapshotSince(snapshot, since), ...watermarks], id };
 };
 
 // An id counts every event except watermarks. If a cluster's owner changed, or a relay skipped events, ids and events
@@ -150,8 +140,7 @@ const newEvents = (lastId: Id, from: Id, to: Id, events: readonly Received[]): r
   const hasAll = begin?.epoch === end.epoch && all.length === end.seq - begin.seq;
   const counted = hasAll ? all : all.filter(({ type }) => type === 'frame');
   const left = hasAll ? end.seq - reached.seq : end.frames - reached.frames;
-  const lastKnown = counted[counted.length - left - 1];
-  const known = events.findIndex((event) => event === lastKnown);
+  const known = events.findIndex((event) => event === counted[counted.length - left - 1]);
   return events.filter((event, n) => n > known || event.type === 'watermark');
 };
 
