@@ -8,7 +8,6 @@ import { clampMs } from '../../protocol/validate.js';
 import { type Locks, pageGlobals } from '../page-globals.js';
 import type { DetectedCode } from '../relay-connection.js';
 import type { RelayFeedSettings } from '../relay-feed-options.js';
-import type { ResumePoint } from '../resume-point.js';
 import { type TabMessage, TabState } from './tab-state.js';
 
 /** What a tab emits in a role. `undefined`: the feed has completed, for all tabs. */
@@ -22,7 +21,7 @@ type Events$ = Observable<Received | undefined>;
  * feed ends in all tabs at once. Pages over plain `http:`, and Node, have separate streams, because they lack locks or
  * a secure context.
  */
-export const sharedFeed$ = (settings: RelayFeedSettings, pageFeed$: (point: ResumePoint) => Observable<Received>) =>
+export const sharedFeed$ = (settings: RelayFeedSettings, pageFeed$: (tab: TabState) => Observable<Received>) =>
   defer(() => {
     const tab = new TabState(settings);
     const page$ = pageFeed$(tab);
@@ -65,10 +64,9 @@ const follow$ = (tab: TabState, { ofLeader$, post }: Room): Events$ =>
       tab.interrupted('relay-lost'),
       ofLeader$.pipe(
         concatMap((message) => {
-          const isEarlier = message.term < tab.term;
           // If the clock was set back, the leader may have an earlier term than this tab: asking corrects it.
-          if (message.type === 'leads' && (!tab.isWelcome || isEarlier)) ask();
-          if (isEarlier) return EMPTY;
+          if (message.type === 'leads' && (!tab.isWelcome || message.term < tab.term)) ask();
+          if (message.term < tab.term) return EMPTY;
           if (message.type !== 'ended') return tab.receive(message);
           if (message.failure !== undefined) throw readFailure(JSON.parse(message.failure));
           return [undefined];

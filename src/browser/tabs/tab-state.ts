@@ -77,8 +77,7 @@ export class TabState extends ResumePoint {
   }
 
   welcome(): TabMessage {
-    const events = [...this.#snapshot, ...this.#watermarks];
-    return this.update('welcome', this.id, events.map(writeEventLine));
+    return this.update('welcome', this.id, [...this.#snapshot, ...this.#watermarks].map(writeEventLine));
   }
 
   /** Creates a message about the events that brought this leader to its id. */
@@ -133,7 +132,7 @@ export const applyUpdate = (
 // An id counts every event except watermarks. If a cluster's owner changed, or a relay skipped events, ids and events
 // don't match, and only frames are counted, from the end.
 const newEvents = (lastId: Id, from: Id, to: Id, events: readonly Received[]): readonly Received[] => {
-  if (hasReached(lastId, to)) return [];
+  if (isAfterId(to, lastId) === false) return [];
   const [reached, begin, end] = [lastId, from, to].map(parseEventId);
   if (reached === undefined || reached.epoch !== end?.epoch) return events;
   const all = events.filter(({ type }) => type !== 'watermark');
@@ -146,11 +145,10 @@ const newEvents = (lastId: Id, from: Id, to: Id, events: readonly Received[]): r
 
 /** Returns what a tab has lost between its id and the next one, if anything. */
 const missedBetween = (lastId: Id, next: Id, shiftMs: number): Missed | undefined => {
-  if (lastId === undefined || next === undefined || lastId === next || hasReached(lastId, next)) return undefined;
+  if (lastId === undefined || next === undefined || lastId === next || isAfterId(next, lastId) === false)
+    return undefined;
   const [reached, other] = [parseEventId(lastId), parseEventId(next)];
   const to = (other?.at ?? 0) + shiftMs;
   const frames = reached && reached.epoch === other?.epoch ? other.frames - reached.frames : undefined;
   return { from: reached === undefined ? to : reached.complete + shiftMs, to, frames };
 };
-
-const hasReached = (lastId: Id, other: Id): boolean => isAfterId(other, lastId) === false;
