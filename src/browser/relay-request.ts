@@ -1,5 +1,4 @@
-import { catchError, defer, mergeMap, type Observable, type ObservableInput, switchMap, throwError } from 'rxjs';
-import { timeout } from 'rxjs';
+import { catchError, defer, type Observable, type ObservableInput, switchMap, timeout } from 'rxjs';
 import { fromFetch } from 'rxjs/fetch';
 import type { RelayFailureCode } from '../protocol/failures/meanings.js';
 import { relayError } from '../protocol/failures/trade-feed-error.js';
@@ -37,21 +36,21 @@ const uncached = { cache: 'no-store' };
 
 const bytesOf = (response: Response): ObservableInput<Uint8Array> => {
   const { ok, status, headers, body } = response;
-  const type = headers.get('content-type') ?? '';
   // A 503 may carry one message: why the relay has no feed.
-  if ((ok || status === 503) && body !== null && type.startsWith('text/event-stream')) return body;
-  const refusal = (code?: RelayFailureCode) =>
-    throwError(() => relayError({ status, code, retryAfterMs: waitMs(headers) }));
-  const isShort = Number(headers.get('content-length') ?? Infinity) <= maxRefusalBytes;
-  if (status === 503 && isShort && type.startsWith('application/json'))
-    return defer(() => codeIn(response)).pipe(mergeMap(refusal));
-  // An unread body would block the connection. If cancelling fails the connection is gone, and the refusal stands.
-  body?.cancel().catch(() => undefined);
-  return refusal();
+  const isStream = (ok || status === 503) && headers.get('content-type')?.startsWith('text/event-stream');
+  return isStream && body !== null ? body : refusal(response);
 };
 
-/** Reads a body for its code only if it's this short, in bytes. */
-const maxRefusalBytes = 1_000;
+const refusal = async (response: Response): Promise<never> => {
+  const { status, headers, body } = response;
+  const isShort = Number(headers.get('content-length') ?? Infinity) <= 1_000;
+  const mayHaveCode = status === 503 && isShort && headers.get('content-type')?.startsWith('application/json');
+  // An unread body would block the connection. If cancelling fails the connection is gone, and the refusal stands.
+  if (!mayHaveCode) body?.cancel().catch(() => undefined);
+  const code = mayHaveCode ? await codeIn(response) : undefined;
+  // Relays send seconds; anything else is ignored.
+  throw relayError({ status, code, retryAfterMs: Number(headers.get('retry-after')) * 1_000 || undefined });
+};
 
 // `relayHandler` and NestJS nest the code differently. Any other 503 is `relay-full`, even if its body breaks off or
 // comes from a proxy.
@@ -61,6 +60,3 @@ const codeIn = async (response: Response): Promise<RelayFailureCode | undefined>
   const found = code ?? (Object(error) as { readonly code?: unknown }).code;
   return found === 'relay-authorize-timeout' ? found : undefined;
 };
-
-// Relays send seconds; anything else is ignored.
-const waitMs = (headers: Headers): number | undefined => Number(headers.get('retry-after')) * 1_000 || undefined;
