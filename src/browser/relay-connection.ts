@@ -65,7 +65,7 @@ export interface ConnectionEnd {
 }
 
 /** Collects facts about a new connection, for the failure that ends it. */
-export const createConnectionFacts = (clock: Pick<StreamClock, 'now' | 'measure'>) => {
+export const createConnectionFacts = (clock: StreamClock) => {
   const now = () => clock.now();
   const requestedAt = now();
   let lastBytesAt = requestedAt;
