@@ -154,7 +154,7 @@ describe('relayFeed$: a connection that ends', () => {
   it('resumes with one gap at a restarted relay', async () => {
     const { receiver, ...first } = await serveJoined();
     const { port } = first.web;
-    first.source.emit(opened(Date.now()), frame('a'));
+    first.source.emit(opened(Date.now()), frame('a', Date.now()));
     await receiver.until(({ texts }) => texts.length === 1);
     await first.web[Symbol.asyncDispose]();
     const { source, relay } = await serveRelay({}, {}, port);
@@ -162,7 +162,7 @@ describe('relayFeed$: a connection that ends', () => {
     atEnd(() => keepOpen.unsubscribe());
     source.emit(opened(Date.now(), 7));
     await receiver.until(({ types }) => types.includes('gap'));
-    source.frames('b');
+    source.emit(frame('b', Date.now(), 7));
     await receiver.until(({ texts }) => texts.length === 2);
     const gap = receiver.lifecycle.find(({ type }) => type === 'gap');
     expect(gap).toMatchObject({ failure: { code: 'relay-behind' } });
