@@ -58,11 +58,6 @@ describe('an example with expected output', () => {
     rmSync(folder, { recursive: true, force: true });
   });
 
-  it('is one of listen, record, replay and doctor', () => {
-    const text = examples.map(({ code }) => code).join('\n');
-    for (const name of ['listen', 'record', 'replay', 'doctor']) expect(text).toContain(`npx rx-trade-feed ${name}`);
-  });
-
   it.each(examples.map(({ at, code, mark }) => [at, code, mark.replace('prints: ', '')] as const))(
     '%s prints that output, and succeeds',
     async (_at, code, expected) => {

@@ -1,7 +1,4 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import * as estree from 'prettier/plugins/estree';
-import * as typescript from 'prettier/plugins/typescript';
-import { format } from 'prettier/standalone';
 import { marketBatches$, pendingTransactions$, startTradeFeedService } from 'rx-trade-feed/testing';
 import type { TradeFeedService } from 'rx-trade-feed/testing';
 import { commentFencesOf, documents, type Fence, fencesOf, filesIn, proseOf, read } from './fences.js';
@@ -92,20 +89,6 @@ describe('every fence', () => {
   it('is TypeScript if it is in a TSDoc comment', () => {
     expect(commentFences.filter((fence) => !isTypeScript(fence)).map(({ at }) => at)).toEqual([]);
     expect(commentFences.length).toBeGreaterThan(10);
-  });
-});
-
-describe('a fence for NestJS', () => {
-  const isForNest = ({ at, code }: Fence): boolean =>
-    documentOf(at) === 'docs/nestjs.md' || /'@nestjs\/|'rx-trade-feed\/nestjs'/.test(code);
-  const ofNest = [...fences, ...commentFences].filter((fence) => isTypeScript(fence) && isForNest(fence));
-  // The `.prettierrc` of `nest new`: test/apps/nestjs/app.mjs compares it.
-  const rules = { singleQuote: true, trailingComma: 'all' } as const;
-  // Avoids `prettier` itself, which opens a pipe when it's imported.
-  const formatted = (code: string) => format(code, { ...rules, parser: 'typescript', plugins: [estree, typescript] });
-
-  it.each(ofNest.map(({ at, code }) => [at, code] as const))('%s has the format of `nest new`', async (_at, code) => {
-    expect(`${code}\n`).toBe(await formatted(code));
   });
 });
 
