@@ -1,4 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { BehaviorSubject, filter, firstValueFrom } from 'rxjs';
 import { tradeFeed$ } from '../../src/index.js';
 import { type ClusterEngine, memoryEngine } from '../../src/cluster/index.js';
@@ -8,14 +11,12 @@ import {
   TradeFeedModule,
   type TradeFeedModuleOptions,
 } from '../../src/nestjs/index.js';
-import { tempFolder } from '../cli/support/temp-folder.js';
 import { describeInstalled } from '../cluster/support/real-server.js';
 import { fencesOf } from '../docs/fences.js';
 import { runFences } from '../docs/run-fences.js';
 import { startBroker } from '../peers/brokers.mjs';
+import { waitFor } from '../support/wait-for.js';
 import { type App, FeedController, live, LocalService, openSse, type SseClient, stopped, when } from './support.js';
-
-const folder = tempFolder();
 
 interface Replica extends App {
   readonly feed: TradeFeed;
@@ -41,6 +42,7 @@ const local = new LocalService();
 
 const start = async (replica: string, options: TradeFeedModuleOptions = {}): Promise<Replica> => {
   const ofCluster = {
+    connect: 'bootstrap',
     relay: { batchMs: 0 },
     cluster: { engine, account: 'main', replica },
   } as const;
@@ -99,6 +101,21 @@ describe('TradeFeedModule with the option cluster', () => {
     expect(health().cannotOwn!.reason).not.toContain('HTTP');
   });
 
+  it('keeps two named feeds apart, and refuses one name for both', async () => {
+    const rawKey = local.otherKey();
+    const raw = await start('b', { feed: 'raw', apiKey: rawKey, cluster: { engine, account: 'raw' } });
+    const market = await start('a');
+    await Promise.all([live(raw.feed), live(market.feed)]);
+    local.service.push('raw', 'r');
+    local.push('m');
+    await waitFor(() => raw.texts.length === 1);
+    const other = await start('c', { feed: 'raw', apiKey: rawKey });
+    expect(await stopped(other.feed)).toMatchObject({
+      failure: { code: 'invalid-options', option: 'account' },
+    });
+    expect([raw.texts, market.feed.status.state]).toEqual([['r'], 'live']);
+  });
+
   it('reports the role, the replica and the owner in the health', async () => {
     const [first, second, third] = await startThree();
     // Replicas share an account on purpose.
@@ -117,24 +134,16 @@ describe('TradeFeedModule with the option cluster', () => {
     expect(idle.app.get(TradeFeedHealthIndicator).isHealthy()['trade-feed']).not.toHaveProperty('owner');
   });
 
-  it('hands over the ownership when the application shuts down, and its pages continue at another one with one gap', async () => {
+  it('hands over the ownership when the application shuts down', async () => {
     const [first, second, third] = await startThree();
-    const [page, stays] = [await openPage(first), await openPage(third)];
-    await push([first, second, third], '1', '2');
-    await page.frame('2');
+    await push([first, second, third], 'a');
     const gap = firstValueFrom(second.feed.events$.pipe(filter(({ type }) => type === 'gap')));
     await first.app.close();
     const owner = [second, third].find(({ cluster }) => cluster.status.role === 'owning');
     expect(owner?.cluster.status.generation).toBe(2);
     expect(await gap).toMatchObject({ failure: { code: 'owner-changed' } });
-    const moved = await openPage(second, { 'last-event-id': lastIdOf(page) });
-    await push([second, third], '3');
-    await Promise.all([moved, stays].map((each) => each.frame('3')));
-    expect([second, third].map(({ texts }) => texts.join())).toEqual(['1,2,3', '1,2,3']);
-    expect([...textsOf(page), ...textsOf(moved)]).toEqual(['1', '2', '3']);
-    expect(textsOf(stays)).toEqual(['1', '2', '3']);
-    const gaps = [stays, moved].map(typesOf).map((types) => types.filter((type) => type === 'gap').length);
-    expect(gaps).toEqual([1, 1]);
+    await push([second, third], 'b');
+    expect([second, third].map(({ texts }) => texts.join())).toEqual(['a,b', 'a,b']);
     expect(local.handshakes).toBe(2);
     // A process has only one Nest logger: that of the last application.
     expect(third.log.ofFeeds).toContainEqual(
@@ -178,17 +187,38 @@ describe('TradeFeedModule with the option cluster', () => {
     foreign.unsubscribe();
   });
 
-  it('rejects invalid options, and names them', () => {
-    const cluster = { engine, account: 'main', renew: 1 } as never;
+  it('continues the pages of an owner that shuts down, with one gap', async () => {
+    const [first, second, third] = await startThree();
+    const [page, stays] = [await openPage(first), await openPage(third)];
+    await push([first, second, third], '1', '2');
+    await page.frame('2');
+    await first.app.close();
+    const id = lastIdOf(page);
+    const moved = await openPage(second, { 'last-event-id': id });
+    await push([second, third], '3');
+    await Promise.all([moved, stays].map((each) => each.frame('3')));
+    expect([...textsOf(page), ...textsOf(moved)]).toEqual(['1', '2', '3']);
+    expect(textsOf(stays)).toEqual(['1', '2', '3']);
+    const gaps = [stays, moved].map(typesOf).map((types) => types.filter((type) => type === 'gap').length);
+    expect(gaps).toEqual([1, 1]);
+  });
+
+  it.each([
+    [{}, 'cluster.engine'],
+    [{ account: 'a b' }, 'cluster.account'],
+    [{ account: 'main', renew: 1 }, 'cluster.renew'],
+  ])('rejects invalid options: %j', (options, name) => {
+    const cluster = { ...('account' in options ? { engine } : {}), ...options } as never;
     expect(() => TradeFeedModule.forRoot({ ...local.options, cluster })).toThrow(
-      expect.objectContaining({ code: 'invalid-options', message: expect.stringContaining('cluster.renew') }),
+      expect.objectContaining({ code: 'invalid-options', message: expect.stringContaining(name) }),
     );
   });
 });
 
 describeInstalled('nats', 'two feeds with replicas', () => {
   it('run as docs/nestjs.md prints them', async () => {
-    const broker = await startBroker('nats', folder.path('.'));
+    const folder = mkdtempSync(join(tmpdir(), 'rx-trade-feed-two-feeds-'));
+    const broker = await startBroker('nats', folder);
     const { code } = fencesOf('docs/nestjs.md').find((fence) => fence.code.includes("account: 'raw'"))!;
     const program = `${code}
       import { NestFactory } from '@nestjs/core';
@@ -217,6 +247,7 @@ describeInstalled('nats', 'two feeds with replicas', () => {
     } finally {
       await running.end();
       await broker.kill();
+      rmSync(folder, { recursive: true, force: true });
     }
   }, 120_000);
 });

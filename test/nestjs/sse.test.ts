@@ -14,7 +14,7 @@ import { Agent, get as httpGet, type IncomingMessage, request } from 'node:http'
 import { connect, createServer, type ServerHttp2Stream } from 'node:http2';
 import type { AddressInfo } from 'node:net';
 import { PassThrough } from 'node:stream';
-import { filter, lastValueFrom, NEVER, throwError, toArray } from 'rxjs';
+import { filter, firstValueFrom, lastValueFrom, NEVER, throwError, toArray } from 'rxjs';
 import { createRelay, type Relay, RelayFullError, type RelayTopic } from '../../src/relay/index.js';
 import { isPipelined, responseOf, sseMessages$ } from '../../src/nestjs/sse.js';
 import {
@@ -213,6 +213,15 @@ describe('sse', () => {
   });
 });
 
+it('a browser does not restart a feed that has already stopped', async () => {
+  await start();
+  testing.account.revokeAccess();
+  await expect(firstValueFrom(feed.frames$)).rejects.toMatchObject({ code: 'not-entitled' });
+  const requests = requestsAfterRestore();
+  await expectStop(await open());
+  expect(requests).toEqual([]);
+});
+
 describe('a route with `select`', () => {
   it('sends the output of the operator; `select` must be an operator', async () => {
     await start();
@@ -273,6 +282,20 @@ describe('a browser that does not read', () => {
     stuck.response.resume();
     await ended;
     expect(stuck.response.complete).toBe(false);
+  }, 120_000);
+
+  it('gets a long history in parts, because Nest drops a client at 4 Mi characters', async () => {
+    await start({ relay: { batchMs: 0, maxReplayBytes: 1e8 } });
+    const first = await open();
+    await testing.push('one');
+    const id = await idOf(first, '"one"');
+    await flood(first);
+    const slow = await openStuck({ 'Last-Event-ID': id });
+    await eventsUntil(await open('/feed', { 'Last-Event-ID': id }), payload(1_999));
+    slow.response.resume();
+    const events = await eventsUntil(slow, payload(1_999));
+    expect(events.filter(({ type }) => type === 'frame')).toHaveLength(2_000);
+    expect(started.log.raw).not.toContain('not reading its events');
   }, 120_000);
 });
 

@@ -76,6 +76,15 @@ describe('forRoot', () => {
     expect(() => TradeFeedModule.forRoot(options)).toThrow(message);
   });
 
+  it('refuses an invalid key without showing it', () => {
+    expect(() => TradeFeedModule.forRoot({ apiKey: 'planted key' })).toThrow(/^(?!.*planted).*`apiKey`/s);
+  });
+
+  it('returns a definition that does not show the key', () => {
+    const definition = TradeFeedModule.forRoot({ ...local.options, apiKey: 'planted-key' });
+    expect(inspect(definition, { depth: null }) + JSON.stringify(definition)).not.toContain('planted-key');
+  });
+
   it('requires an address and a key when the application starts, from the options or the environment', async () => {
     const missing = 'Missing `baseUrl` and `apiKey`. Pass them as options, or set TRADE_FEED_BASE_URL';
     await expect(start([TradeFeedModule.forRoot()])).rejects.toThrow(missing);
@@ -239,6 +248,12 @@ it('a name allows two feeds of two accounts in one application', async () => {
   expect(await Promise.all(texts)).toEqual(['of raw', 'of market']);
   expect((await log.line(/^Connected to raw/)).context).toBe('TradeFeed:raw');
   expect((await log.line(/^Connected to market/)).context).toBe('TradeFeed');
+});
+
+it('two applications of one process can each have a feed without a name', async () => {
+  const one = await start([TradeFeedModule.forRoot(local.options)]);
+  const other = await start([TradeFeedModule.forRoot({ ...local.options, apiKey: local.otherKey() })]);
+  expect(one.get(TradeFeed)).not.toBe(other.get(TradeFeed));
 });
 
 describe('options that are created for each request', () => {

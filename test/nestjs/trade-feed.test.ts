@@ -1,7 +1,8 @@
 import { Inject, Injectable, type OnModuleDestroy } from '@nestjs/common';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { metrics, trace } from '@opentelemetry/api';
-import { firstValueFrom, lastValueFrom, map, Subject, take, toArray } from 'rxjs';
+import { filter, firstValueFrom, lastValueFrom, map, Subject, take, toArray } from 'rxjs';
+import { createFeedCluster, memoryEngine } from '../../src/cluster/index.js';
 import { TradeFeed, TradeFeedHealthIndicator, type TradeFeedModuleOptions } from '../../src/nestjs/index.js';
 import { FeedMemory, telemetry } from '../../src/nestjs/observers.js';
 import type { FeedEvent } from '../../src/protocol/event.js';
@@ -130,6 +131,14 @@ describe('a stop', () => {
     expect(feed.status).toMatchObject({ state: 'stopped', failure });
     await expect(firstValueFrom(feed.stats$)).rejects.toEqual(failure);
   });
+
+  it('ends with another attempt when somebody subscribes to the frames again', async () => {
+    const { feed } = await local.start();
+    local.account.revokeAccess();
+    await expect(firstValueFrom(feed.frames$)).rejects.toMatchObject({ code: 'not-entitled' });
+    local.account.restoreAccess();
+    expect(await local.receive(feed)).toBe('hello');
+  });
 });
 
 describe('the log', () => {
@@ -161,6 +170,12 @@ describe('the log', () => {
       ...['log Connected to market (connection 2)', 'warn Frames may be missing: '],
     ];
     expect(log.ofFeeds.map((line, n) => line.slice(0, begins[n]?.length))).toEqual(begins);
+    expectNoSecret(log.raw);
+  });
+
+  it('removes the ticket from a close reason that quotes it', async () => {
+    const { log } = await run({ handshake: [accept(close(4001, 'replaced planted-ticket-1'))] });
+    await log.line(/^Stopped/);
     expectNoSecret(log.raw);
   });
 
@@ -287,6 +302,23 @@ describe('the option telemetry', () => {
     expect(await refused()).toEqual([0, 0]);
     expect(relay.status()).not.toHaveProperty('refused');
     ended.abort();
+  });
+
+  it('reports which replica of a cluster owns the connection, and counts the changes', async () => {
+    const cluster = { engine: memoryEngine(), account: 'main' };
+    const { feed } = await local.start({ telemetry: true, cluster });
+    const values = () =>
+      Promise.all(['owner', 'handovers'].map(async (name) => (await seriesOf(`trade_feed.cluster.${name}`))[0]?.value));
+    expect(await values()).toEqual([0, 0]);
+    await local.receive(feed);
+    expect(await values()).toEqual([1, 0]);
+    const other = createFeedCluster('market', { ...local.options, ...cluster });
+    const changed = firstValueFrom(feed.cluster!.events$.pipe(filter(({ type }) => type === 'owner-changed')));
+    const follower = other.frames$.subscribe();
+    await feed.cluster?.handOver();
+    await changed;
+    expect(await values()).toEqual([0, 1]);
+    follower.unsubscribe();
   });
 
   it('is refused without the package of OpenTelemetry', () => {
