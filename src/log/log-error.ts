@@ -36,11 +36,8 @@ export class LogError extends Error {
   declare readonly lineAt?: number;
 
   /** @param problem - what happened, in a sentence; the advice and the page follow it */
-  constructor(
-    code: LogErrorCode,
-    problem: string,
-    { path, lineAt, cause, advice = logErrors[code].advice }: LogErrorFields,
-  ) {
+  constructor(code: LogErrorCode, problem: string, fields: LogErrorFields) {
+    const { path, lineAt, cause, advice = logErrors[code].advice } = fields;
     super(`${problem} ${advice} See ${failurePage(code)}`, cause === undefined ? undefined : { cause });
     this.code = code;
     this.path = path;
