@@ -1,5 +1,6 @@
 // Who may import whom: see docs/architecture.md. A folder or a file may import itself and what its row lists, nothing else.
 const { builtinModules } = require('node:module');
+const { exports: entries } = require('./package.json');
 
 /**
  * One row for each folder and file of src. A folder ends with `/`, and a nested folder with its own row is not part of the outer one.
@@ -95,9 +96,9 @@ const pathsOf = (name) => {
     .join('')}`;
 };
 
-// A worker thread loads its file by URL; no file imports it.
-const entryPoints =
-  '^src/(index|for-servers|(operators|testing|relay|browser|angular|nestjs|cluster|nats|redis|otel|interop|settle|log)/index|cli/main|worker/inside/feed-worker)\\.c?ts$';
+// What package.json exports and runs. A worker thread loads its file by URL; no file imports it.
+const exported = Object.values(entries).flatMap(({ types }) => /dist\/(.+)\.d\.ts$/.exec(types)?.[1] ?? []);
+const entryPoints = `^src/(${exported.join('|')}|for-servers|cli/main|worker/inside/feed-worker)\\.c?ts$`;
 
 const rulesOf = ([row, names]) => {
   const from = pathsOf(row);

@@ -13,8 +13,7 @@ export default {
   extensionsToTreatAsEsm: ['.ts'],
   moduleNameMapper: {
     '^rx-trade-feed$': '<rootDir>/src/index.ts',
-    '^rx-trade-feed/(operators|testing|relay|browser|angular|nestjs|cluster|nats|redis|otel|interop|settle|log)$':
-      '<rootDir>/src/$1/index.ts',
+    '^rx-trade-feed/(\\w+)$': '<rootDir>/src/$1/index.ts',
     ...bundledPackages,
     // A worker thread cannot run TypeScript.
     '/start-worker\\.js$': '<rootDir>/test/support/start-worker.ts',
