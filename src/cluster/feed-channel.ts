@@ -89,13 +89,17 @@ export class FeedChannel {
   frame(frame: Frame): void {
     if (!this.#isSilent) this.#outbox.frame(frame);
     // If its own beats don't come back, the follower must check that this replica's frames still arrive.
-    if (!this.#isSource || !this.follower.expects(this.#publisher)) return this.#follow(this.#publisher.frame(frame));
+    if (!this.#isSource || !this.follower.expects(this.#publisher)) {
+      this.#follow(this.#publisher.frame(frame));
+      return;
+    }
     this.#publisher.count();
     this.follower.next(frame, this.#publisher.timeOf(frame));
   }
 
-  event(event: LifecycleEvent): void {
-    this.#send(this.#publisher.event(event));
+  /** Returns whether this replica emits the event, too. */
+  event(event: LifecycleEvent): boolean {
+    return this.#send(this.#publisher.event(event));
   }
 
   beat(report: Report, epoch: number): void {
@@ -135,15 +139,16 @@ export class FeedChannel {
     return this.#quietTicks * this.#watchMs > this.#leaseMs * silentLeases;
   }
 
-  #send(message: PlainMessage | undefined): void {
-    if (message === undefined) return;
+  #send(message: PlainMessage | undefined): boolean {
+    if (message === undefined) return false;
     if (!this.#isSilent) this.#outbox.message(message);
-    this.#follow(message);
+    return this.#follow(message);
   }
 
-  #follow(message: FeedMessage): void {
-    this.follower.receive(message, performance.now());
+  #follow(message: FeedMessage): boolean {
+    const isIgnored = this.follower.receive(message, performance.now());
     this.#schedule();
+    return !isIgnored;
   }
 
   #schedule(): void {

@@ -96,9 +96,9 @@ export const clusterOf = (feed: Feed, options: ClusterOptions, user: AccountUser
   const events$ = new Observable<FeedEvent | ClusterEvent>((subscriber) => {
     const started = new Replica(feed, settings, user, {
       show,
-      event: (event, isMade) => {
+      event: (event) => {
         if (subscriber.closed) return;
-        if (isMade && event.type !== 'frame' && event.type !== 'watermark') show(event);
+        if (event.type !== 'frame' && event.type !== 'watermark') show(event);
         subscriber.next(event);
       },
       error: (error) => subscriber.error(error),

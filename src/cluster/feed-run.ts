@@ -3,7 +3,7 @@ import type { AccountUser } from '../feed/accounts.js';
 import type { TicketSettings } from '../feed/options.js';
 import { feedEvents$, prepareConnections } from '../feed/trade-feed.js';
 import type { FeedEvent, LifecycleEvent, Stopped } from '../protocol/event.js';
-import type { LogEntry, LoggableEvent } from '../protocol/event-record.js';
+import type { LogEntry } from '../protocol/event-record.js';
 import { TradeFeedError } from '../protocol/failures/trade-feed-error.js';
 import { createGap } from '../protocol/feed-state.js';
 import type { Feed } from '../protocol/feed.js';
@@ -13,8 +13,9 @@ import type { Input } from './election/election.js';
 interface FeedRunHandlers {
   readonly input: (input: Input) => void;
   readonly frame: (frame: Frame) => void;
-  readonly event: (event: LifecycleEvent) => void;
-  /** Receives what the log and the channels show of the connection. */
+  /** Returns whether this replica emits the event. If so, the log and the channels show it then. */
+  readonly event: (event: LifecycleEvent) => boolean;
+  /** Shows an entry that the replica doesn't emit in the log and on the channels. */
   readonly show: (entry: LogEntry) => void;
 }
 
@@ -37,9 +38,10 @@ export class FeedRun {
       handlers.input({ type: 'handshake' });
       return EMPTY;
     });
-    // After a stop of its feed, the cluster continues. But nothing else shows an exception of the app.
+    // Events are shown when the replica emits them. It doesn't emit an exception of the app.
     const show = (entry: LogEntry): void => {
-      if (entry.type !== 'stopped' || entry.failure.code === 'relay-source-failed') handlers.show(entry);
+      const isException = entry.type === 'stopped' && entry.failure.code === 'relay-source-failed';
+      if (entry.type === 'waiting' || isException) handlers.show(entry);
     };
     const owner = { user, beforeHandshake: merge(this.#allowed$, asked$), show };
     this.#events$ = feedEvents$(feed, { ...settings, classify: withAccess(settings.classify) }, owner);
@@ -68,7 +70,7 @@ export class FeedRun {
   }
 
   #receive(each: LifecycleEvent): void {
-    const { input, event } = this.#handlers;
+    const { input } = this.#handlers;
     const connection = this.#connection;
     if (each.type === 'stopped') return this.#reportStop(each);
     if (each.type === 'disconnected') {
@@ -77,24 +79,26 @@ export class FeedRun {
     }
     if (each.type === 'opened') input({ type: 'opened' });
     // The election may have closed this feed.
-    if (connection.closed) return;
-    event(each);
+    if (connection.closed) return this.#show(each);
+    this.#emit(each);
     if (each.type !== 'opened' || this.#replaced === undefined) return;
-    this.#make(createGap(this.#replaced.endedAt, each.at, this.#replaced));
+    this.#emit(createGap(this.#replaced.endedAt, each.at, this.#replaced));
     this.#replaced = undefined;
   }
 
   /** Reports to all replicas why the feed ended, unless another client did it: the election decides about that. */
   #reportStop({ at, failure }: Stopped): void {
     if (failure.code === 'connection-replaced') return;
-    this.#make({ type: 'disconnected', at, failure });
-    this.#make({ type: 'reconnecting', at, delayMs: 0, attempt: 1, verdict: failure.verdict });
+    this.#emit({ type: 'disconnected', at, failure });
+    this.#emit({ type: 'reconnecting', at, delayMs: 0, attempt: 1, verdict: failure.verdict });
   }
 
-  /** Adds an event that the feed itself neither emits nor shows. */
-  #make(event: LoggableEvent & LifecycleEvent): void {
-    this.#handlers.show(event);
-    this.#handlers.event(event);
+  #emit(event: LifecycleEvent): void {
+    if (!this.#handlers.event(event)) this.#show(event);
+  }
+
+  #show(event: LifecycleEvent): void {
+    if (event.type !== 'watermark') this.#handlers.show(event);
   }
 
   #fail(error: unknown): void {

@@ -11,11 +11,7 @@ import { timing } from './election/timing.js';
 import type { FeedMessage, MessageHead } from './messages.js';
 import { type Publisher, shifted } from './publisher.js';
 
-/**
- * Takes what a replica emits. `isMade`: the replica made this event, so the log and the channels don't have it yet, as
- * they have those of its own feed.
- */
-export type EmitEvent<Added extends ClusterEvent> = (event: FeedEvent | Added, isMade?: true) => void;
+export type EmitEvent<Added extends ClusterEvent> = (event: FeedEvent | Added) => void;
 
 /** How much faster one machine's clock may run than another's. */
 const maxDrift = 0.001;
@@ -65,13 +61,16 @@ export class Follower implements PositionedFeed {
     this.#emit = emit;
   }
 
-  receive(message: FeedMessage, now: number): void {
-    if (message.kind === 'report') return this.#receiveReport(message, now);
-    if (message.gen > this.#gen) return this.#receiveNext(message, now);
-    if (message.gen < this.#gen || message.owner !== this.#owner) return;
-    this.#heardAt = now;
-    this.#receiveCurrent(message, now);
-    if (this.#hasEnded) this.#release(now);
+  /** Returns whether it ignores a report. */
+  receive(message: FeedMessage, now: number): boolean {
+    if (message.kind === 'report') return !this.#receiveReport(message, now);
+    if (message.gen > this.#gen) this.#receiveNext(message, now);
+    else if (message.gen === this.#gen && message.owner === this.#owner) {
+      this.#heardAt = now;
+      this.#receiveCurrent(message, now);
+      if (this.#hasEnded) this.#release(now);
+    }
+    return false;
   }
 
   /** Whether a publisher of this replica sends next what this follower emits next. */
@@ -119,7 +118,7 @@ export class Follower implements PositionedFeed {
     this.#isAway = why;
     // Earlier messages can still arrive, so the time of the stream stays where it is.
     const failure = createFailure(clusterMeanings[why], { stage: 'stream', endedAt: this.#lastAt });
-    this.#emit({ type: 'disconnected', at: this.#lastAt, failure }, true);
+    this.#emit({ type: 'disconnected', at: this.#lastAt, failure });
   }
 
   /** Returns the stream's current time, in epoch ms; `undefined` before the first message. */
@@ -171,7 +170,7 @@ export class Follower implements PositionedFeed {
     [this.#gen, this.#owner, this.#run] = [gen, owner, runOf(epoch, gen, owner)];
     [this.#sequence, this.#frames, this.#lastAt] = [sequence, frames, at];
     [this.#isAway, this.#wasCutOff, this.#hasEnded] = [undefined, false, false];
-    if (!isFirst) this.#emit({ type: 'owner-changed', at, owner, generation: gen }, true);
+    if (!isFirst) this.#emit({ type: 'owner-changed', at, owner, generation: gen });
     this.#emitOpened(at);
     if (!isFirst) this.#emitGap(from, at, undefined, clusterMeanings.ownerChanged);
   }
@@ -192,14 +191,15 @@ export class Follower implements PositionedFeed {
   }
 
   /** Emits what an owner without a connection reports, unless the previous one is still connected. */
-  #receiveReport({ gen, owner, at, event }: MessageHead & { readonly event: LifecycleEvent }, now: number): void {
+  #receiveReport({ gen, owner, at, event }: MessageHead & { readonly event: LifecycleEvent }, now: number): boolean {
     const name = `${owner} ${event.type} ${'at' in event ? event.at : event.to}`;
-    if (gen <= this.#gen || this.#isOpen(now) || this.#hold || this.#reported.includes(name)) return;
+    if (gen <= this.#gen || this.#isOpen(now) || this.#hold || this.#reported.includes(name)) return false;
     this.#reported = event.type === 'disconnected' ? [name] : [...this.#reported, name];
     if (this.#gen !== 0) this.#isAway = 'away';
     const later = this.#shiftOf(at, now);
     this.#shownAt = at + later;
     this.#emit(shifted(event, later));
+    return true;
   }
 
   #emitItems(message: FeedMessage): void {
@@ -239,7 +239,7 @@ export class Follower implements PositionedFeed {
 
   #emitGap(from: number, to: number, missed: number | undefined, meaning: Meaning): void {
     this.#beforeGap = undefined;
-    this.#emit(gapOfMissed({ from, to, frames: missed }, meaning), true);
+    this.#emit(gapOfMissed({ from, to, frames: missed }, meaning));
   }
 
   /** Adapts to a message of this generation. */

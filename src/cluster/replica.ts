@@ -25,7 +25,7 @@ import { type ClusterStatus, statusOf } from './status.js';
 
 interface ReplicaHandlers {
   readonly event: EmitEvent<ClusterEvent>;
-  /** Writes the log, and publishes on the channels. */
+  /** Writes an entry that isn't emitted to the log, and publishes it on the channels. */
   readonly show: (entry: LogEntry) => void;
   readonly error: (error: unknown) => void;
   readonly status: (status: ClusterStatus) => void;
@@ -67,7 +67,7 @@ export class Replica implements PositionedFeed {
     this.#source = { feed, service: serviceOf(settings.feed.baseUrl) };
     this.#faults = new EngineFaults((event) => {
       this.#reportStatus();
-      handlers.event(event, true);
+      handlers.event(event);
     });
     this.#engine = watchEngine(settings.engine, this.#faults);
     this.#channel = new FeedChannel(feed, settings, {
@@ -296,8 +296,7 @@ export class Replica implements PositionedFeed {
     this.#left$.complete();
     this.#run.close();
     this.#reportStatus();
-    if (error instanceof TradeFeedError)
-      this.#handlers.event({ type: 'stopped', at: Date.now(), failure: error }, true);
+    if (error instanceof TradeFeedError) this.#handlers.event({ type: 'stopped', at: Date.now(), failure: error });
     this.#running.unsubscribe();
     this.#handlers.error(error);
   }

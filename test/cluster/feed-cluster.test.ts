@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it, jest } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { concatMap, filter, from, type Observable, Subject, Subscription, throwError } from 'rxjs';
@@ -8,7 +8,7 @@ import type { Presence } from '../../src/cluster/election/election.js';
 import { type ClusterEngine, type ClusterOptions, createFeedCluster, memoryEngine } from '../../src/cluster/index.js';
 import { readClusterState, requestHandOver, resumeCluster } from '../../src/cluster/operate.js';
 import { debug } from '../../src/feed/diagnostics.js';
-import { type FeedEventMessage, tradeFeedEvents$ } from '../../src/index.js';
+import { type FeedEventMessage, type FeedOrigin, type PublishedEvent, tradeFeedEvents$ } from '../../src/index.js';
 import { eventRecords } from '../../src/protocol/event-record.js';
 import { waitFor } from '../support/wait-for.js';
 import { shortestTimes, startTestCluster, type TestCluster, type TestReplica } from './support/replicas.js';
@@ -341,66 +341,92 @@ describe('replicas of an account', () => {
   });
 });
 
-describe('the log and the channels of an owner', () => {
-  const channels = ['opened', 'disconnected', 'gap', 'stopped'].map((name) => `rx-trade-feed:${name}`);
-  const published: FeedEventMessage[] = [];
+describe('the log and the channels of a replica', () => {
+  const names = ['opened', 'disconnected', 'gap', 'stopped', 'owner', 'engine'].map((name) => `rx-trade-feed:${name}`);
+  const types = ['opened', 'disconnected', 'gap', 'stopped', 'owner-changed', 'engine-refused', 'engine-recovered'];
+  const published = new Map<FeedOrigin, PublishedEvent[]>();
   const listener = (message: unknown) => {
     const { origin, event } = message as FeedEventMessage;
-    if (origin.where.startsWith('createFeedCluster')) published.push({ origin, event });
+    if (origin.where.startsWith('createFeedCluster')) published.set(origin, [...(published.get(origin) ?? []), event]);
   };
 
+  beforeEach(() => {
+    jest.spyOn(debug, 'isOn').mockReturnValue(true);
+    jest.spyOn(debug, 'write').mockReturnValue();
+    for (const name of names) subscribe(name, listener);
+  });
   afterEach(() => {
-    for (const name of channels) unsubscribe(name, listener);
-    published.splice(0);
+    for (const name of names) unsubscribe(name, listener);
+    published.clear();
     jest.restoreAllMocks();
   });
 
-  it.each<[string, Partial<ClusterOptions>, expected: readonly string[], (test: TestCluster) => Promise<unknown>]>([
-    [
-      'a late handshake of its own and then another client replaced the connection',
-      { backoff: { initialDelayMs: 1, maxDelayMs: 1 } },
-      ['disconnected', 'opened', 'opened', 'gap', 'stopped'],
-      async (test) => {
-        const connect = () => tradeFeedEvents$('market', { baseUrl: test.service.baseUrl, apiKey: test.apiKey });
-        const shows = (type: string, count = 1) =>
-          waitFor(() => published.filter(({ event }) => event.type === type).length >= count);
-        await shows('disconnected');
-        test.service.setHandshake('normal');
-        await shows('opened');
-        for (const type of ['gap', 'stopped']) {
-          const foreign = connect().subscribe({ error: () => undefined });
-          await shows(type);
-          foreign.unsubscribe();
-        }
-      },
-    ],
-    ['the service refuses the key', { apiKey: 'not-a-key' }, ['disconnected', 'stopped'], () => Promise.resolve()],
-  ])('have the same events as its subscriber if %s', async (_, fields, expected, act) => {
-    jest.spyOn(debug, 'isOn').mockReturnValue(true);
-    const write = jest.spyOn(debug, 'write').mockReturnValue();
-    for (const name of channels) subscribe(name, listener);
+  const has = (replica: TestReplica, type: string, count = 1) =>
+    waitFor(() => replica.events.filter((event) => event.type === type).length >= count);
+
+  /** Compares what was shown with what the subscribers of the replicas got, in the order of their first events. */
+  const expectShown = (...replicas: readonly TestReplica[]) => {
+    const received = replicas.map(({ events }) => events.filter(({ type }) => types.includes(type)));
+    const shown = [...published.values()];
+    expect(shown.map((events) => events.map(({ type }) => type))).toEqual(
+      received.map((events) => events.map(({ type }) => type)),
+    );
+    for (const [n, events] of shown.entries())
+      for (const [m, event] of events.entries()) expect(event).toBe(received[n]?.[m]);
+    const texts = replicas.flatMap(({ events }) => {
+      const record = eventRecords();
+      return events.flatMap((event) => (event.type === 'frame' || event.type === 'watermark' ? [] : record(event).msg));
+    });
+    const logged = jest.mocked(debug.write).mock.calls.flatMap(([line]) => {
+      const [, text] = /^createFeedCluster.*?, http\S+: (.*)/s.exec(line) ?? [];
+      return text === undefined ? [] : [text];
+    });
+    // Before its first connection, an owner's attempts are in its log only.
+    expect(logged[0]).toMatch(/^Requesting a ticket/);
+    const withoutAttempts = (lines: readonly string[]) =>
+      lines.filter((line) => !/^(Requesting a ticket|Ticket issued|Waiting)/.test(line)).sort();
+    expect(withoutAttempts(logged)).toEqual(withoutAttempts(texts));
+  };
+
+  it('have the events of its subscriber: another client replaced the connection, after late handshakes', async () => {
     await using test = await startTestCluster();
     test.service.setHandshake('unreachable');
-    const replica = test.start('a', fields);
-    await act(test);
-    await waitFor(() => replica.error());
+    const replica = test.start('a', { backoff: { initialDelayMs: 1, maxDelayMs: 1 } });
+    await has(replica, 'disconnected');
+    test.service.setHandshake('normal');
+    await has(replica, 'opened');
+    for (const type of ['gap', 'stopped']) {
+      const { baseUrl } = test.service;
+      const foreign = tradeFeedEvents$('market', { baseUrl, apiKey: test.apiKey }).subscribe({
+        error: () => undefined,
+      });
+      await has(replica, type);
+      foreign.unsubscribe();
+    }
+    expectShown(replica);
+  });
 
-    const isPublished = ({ type }: { readonly type: string }) => channels.includes(`rx-trade-feed:${type}`);
-    const received = replica.events.filter(isPublished);
-    expect(received.map(({ type }) => type)).toEqual(expected);
-    expect(published.map(({ event }) => event.type)).toEqual(expected);
-    // The cluster counts its connections itself.
-    for (const [n, { event }] of published.entries()) if (event.type !== 'opened') expect(event).toBe(received[n]);
-    const record = eventRecords();
-    const texts = replica.events.flatMap((event) =>
-      event.type === 'frame' || event.type === 'watermark' ? [] : record(event).msg,
-    );
-    const logged = write.mock.calls.flatMap(([line]) => (line.startsWith('createFeedCluster') ? [line] : []));
-    const withoutAttempts = (lines: readonly string[]) =>
-      lines
-        .map((line) => line.replace(/^createFeedCluster.*?, http\S+: /, '').replace(/connection \d+/, 'connection'))
-        .filter((line) => !/^(Requesting a ticket|Ticket issued|Waiting)/.test(line));
-    expect(withoutAttempts(logged)).toEqual(withoutAttempts(texts));
+  it('have the events of its subscriber: the service refuses the key', async () => {
+    await using test = await startTestCluster();
+    const replica = test.start('a', { apiKey: 'not-a-key' });
+    await has(replica, 'stopped');
+    expectShown(replica);
+  });
+
+  it('have the events of its subscriber, in a follower too: an outage, another owner, and the end', async () => {
+    await using test = await startTestCluster();
+    const [a, b] = [await test.startOwner('a'), test.start('b')];
+    await test.owner(a, b);
+    test.service.dropConnections();
+    for (const replica of [a, b]) await has(replica, 'gap');
+    await a.cluster.handOver();
+    for (const replica of [a, b]) await has(replica, 'owner-changed');
+    await test.owner(a, b);
+    test.service.dropConnections();
+    for (const replica of [a, b]) await has(replica, 'gap', 3);
+    expectShown(a, b);
+    const connections = b.events.flatMap((event) => (event.type === 'opened' ? [event.connection] : []));
+    expect(connections).toEqual([1, 2, 3, 4]);
   });
 });
 

@@ -415,7 +415,7 @@ const startRun = async (onInput: (input: Input, run: FeedRun) => void = () => un
     if (each.type === 'handshake') run.allow();
     onInput(each, run);
   };
-  const event = (each: LifecycleEvent) => void events.push(each);
+  const event = (each: LifecycleEvent) => events.push(each) > 0;
   const handlers = { input, frame: () => undefined, event, show: () => undefined };
   const run: FeedRun = new FeedRun('market', resolveTicketOptions(options), { where: 'a test' }, handlers);
   return {
