@@ -1,6 +1,7 @@
 import type { ClusterLifecycleEvent, Gap } from '../../protocol/event.js';
 import { TradeFeedError } from '../../protocol/failures/trade-feed-error.js';
 import { afterEvent, afterItem, type FeedState, gapUntil, noFeed } from '../../protocol/feed-state.js';
+import { unannouncedStop } from '../items/follow-feed.js';
 
 /**
  * Keeps the outages that may overlap an open window, one entry per gap. Times are in epoch ms. Its fields are
@@ -26,10 +27,10 @@ export class Outages {
     this.follow(afterItem(this.state, time), oldest);
   }
 
-  /** Records the error of the feed. */
+  /** Records the error of the feed. An error of the application isn't an outage. */
   stop(error: unknown): void {
-    if (error instanceof TradeFeedError)
-      this.event({ type: 'stopped', at: error.endedAt, failure: error }, -Infinity, undefined);
+    const stopped = error instanceof TradeFeedError ? unannouncedStop(this.state, error) : undefined;
+    if (stopped !== undefined) this.event(stopped, -Infinity, undefined);
   }
 
   /** Returns the gaps of a window. The gap of an ongoing outage ends at `end` or `now`, whichever is earlier. */
