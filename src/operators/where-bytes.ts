@@ -95,7 +95,7 @@ export class Needle {
     const rarest = bytes[rarestAt] as number;
     let at = from + rarestAt;
     for (let tries = 0; (at = payload.indexOf(rarest, at)) >= 0; tries += 1, at += 1) {
-      if (isAt(payload, bytes, at - rarestAt)) return at - rarestAt;
+      if (alike(payload, bytes, at - rarestAt) === bytes.length) return at - rarestAt;
       // The byte is frequent here after all. This search takes 90 ns, but doesn't stop at each of them.
       if (tries === 8 && isNode(payload)) return payload.indexOf(bytes, at - rarestAt + 1);
     }
@@ -110,36 +110,55 @@ export class Needle {
   }
 }
 
-const isAt = (payload: Uint8Array, bytes: Uint8Array, at: number): boolean => {
-  for (let n = 0; n < bytes.length; n += 1) if (payload[at + n] !== bytes[n]) return false;
-  return true;
+/** Returns how many bytes of a needle the payload has at a place. */
+const alike = (payload: Uint8Array, needle: Uint8Array, at: number): number => {
+  let n = 0;
+  while (n < needle.length && payload[at + n] === needle[n]) n += 1;
+  return n;
+};
+
+/** Sorts bytes, and removes those that begin with others: they follow right after them. */
+const sortedWithoutLonger = (needles: Uint8Array[]): Uint8Array[] => {
+  needles.sort((one, other) => {
+    const n = alike(one, other, 0);
+    return (one[n] ?? -1) - (other[n] ?? -1);
+  });
+  const kept: Uint8Array[] = [];
+  for (const needle of needles) {
+    const last = kept.at(-1);
+    if (last === undefined || alike(needle, last, 0) < last.length) kept.push(needle);
+  }
+  return kept;
 };
 
 /**
  * Finds many needles in one pass (Wu and Manber, 1994). A window slides over the payload, and its last bytes say how
- * far it can skip without missing a needle. If it can't skip, a `Set` says whether a needle begins here.
+ * far it can skip without missing a needle. If it can't skip, its bytes lead to the needles that may begin here.
  */
 class Needles {
   private readonly width: number;
   /** How many bytes at the end of the window decide how far it skips. */
   private readonly block: number;
   private readonly shifts: Uint8Array;
-  private readonly byLength = new Map<number, Set<string>>();
+  /** The needles by their first bytes, in order. None of them begins with another one, which would find it first. */
+  private readonly byPrefix = new Map<string, Uint8Array[]>();
 
   constructor(needles: readonly Uint8Array[]) {
     this.width = needles.reduce((least, { length }) => Math.min(least, length), 255);
     this.block = Math.min(4, this.width);
     this.shifts = new Uint8Array(1 << 16).fill(this.width - this.block + 1);
     for (const bytes of needles) {
-      this.byLength.set(
-        bytes.length,
-        (this.byLength.get(bytes.length) ?? new Set()).add(keyOf(bytes, 0, bytes.length)),
-      );
+      const prefix = keyOf(bytes, 0, this.width);
+      const known = this.byPrefix.get(prefix);
+      if (known === undefined) this.byPrefix.set(prefix, [bytes]);
+      else known.push(bytes);
       for (let end = this.block; end <= this.width; end += 1) {
         const hash = this.hash(bytes, end);
         this.shifts[hash] = Math.min(this.shifts[hash] as number, this.width - end);
       }
     }
+    for (const [prefix, known] of this.byPrefix)
+      if (known.length > 1) this.byPrefix.set(prefix, sortedWithoutLonger(known));
   }
 
   isIn(payload: Uint8Array): boolean {
@@ -153,8 +172,16 @@ class Needles {
   }
 
   private isAt(payload: Uint8Array, at: number): boolean {
-    for (const [length, keys] of this.byLength)
-      if (at + length <= payload.length && keys.has(keyOf(payload, at, at + length))) return true;
+    const needles = this.byPrefix.get(keyOf(payload, at, at + this.width)) ?? [];
+    let [from, to] = [0, needles.length];
+    while (from < to) {
+      const middle = (from + to) >>> 1;
+      const needle = needles[middle] as Uint8Array;
+      const n = alike(payload, needle, at);
+      if (n === needle.length) return true;
+      if ((payload[at + n] ?? -1) < (needle[n] as number)) to = middle;
+      else from = middle + 1;
+    }
     return false;
   }
 

@@ -33,7 +33,8 @@ export type AcceptedValues = FieldValue | readonly FieldValue[] | ReadonlySet<Fi
  * // whereField('to', 'a')   --{"to":"a"}--------------opened--------------|
  * ```
  *
- * @param path - names of members: `'to'`, `'tx.to'`; `[]` means any element of a list: `'trades[].market'`, `'[].to'`
+ * @param path - names of members: `'to'`, `'tx.to'`; `[]` means any element of a list: `'trades[].market'`, `'[].to'`.
+ *   At most 100 steps
  * @param accepted - a text, number, boolean or `null`; or several; or a `Set`, which you may change at any time; or a
  *   function that gets the text of each value at the path, with numbers as the service wrote them; of a frame that isn't
  *   JSON it can get any text
@@ -69,8 +70,9 @@ export const whereField = (
 };
 
 const aPath: Rule = {
-  allowed: "names with dots between them, and [] for any element of a list, such as 'tx.to' or 'trades[].market'",
-  is: (v) => isText(v) && stepsOf(v) !== undefined,
+  allowed:
+    "names with dots between them, and [] for any element of a list, such as 'tx.to' or 'trades[].market'; at most 100 steps",
+  is: (v) => isText(v) && (stepsOf(v)?.length ?? Infinity) <= 100,
 };
 
 const isValue = (v: unknown): v is FieldValue =>
@@ -82,7 +84,7 @@ const acceptable: Rule = {
   is: (v) =>
     isValue(v) ||
     aFunction.is(v) ||
-    (Array.isArray(v) ? v.length > 0 && v.every(isValue) : isSet(v) && [...v].every(isValue)),
+    (Array.isArray(v) ? v.length > 0 && v.every(isValue) : isSet(v) && (tryCall(() => [...v].every(isValue)) ?? false)),
 };
 
 type Fold = (value: FieldValue) => FieldValue;
