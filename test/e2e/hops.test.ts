@@ -45,11 +45,13 @@ import {
   type WindowKey,
 } from '../../src/index.js';
 import { feedLog } from '../../src/log/index.js';
+import { feedMetrics } from '../../src/otel/index.js';
 import type { FeedEvent, RelayedEvent, Stopped } from '../../src/protocol/event.js';
 import type { AnyFrame } from '../../src/protocol/frame.js';
 import { createRelay, relayHandler, type RelayOptions } from '../../src/relay/index.js';
 import { startTradeFeedService, type TradeFeedService } from '../../src/testing/index.js';
 import { tempFolder } from '../cli/support/temp-folder.js';
+import { startSdk } from '../otel/sdk.js';
 import { Web } from '../relay/support.js';
 import { optionsFor } from '../support/feed.js';
 import { accept, startWire, text, wsFrame } from '../support/wire.js';
@@ -128,6 +130,7 @@ describe.each(hops)('a feed that stops, %s', (hop) => {
     const pump = setInterval(() => service.push('market', '{}'), 5);
     closing.push(() => clearInterval(pump));
     const log = feedLog(folder.path(`stopped-${hop.replaceAll(' ', '-')}`));
+    await using sdk = startSdk();
     const events: RelayedEvent[] = [];
     const [done, replaced] = [new Subject<void>(), new Subject<void>()];
     let isReplaced = false;
@@ -165,6 +168,7 @@ describe.each(hops)('a feed that stops, %s', (hop) => {
       all(feed$.pipe(connectionStatus())),
       all(feed$.pipe(gaps())),
       all(feed$.pipe(log.append())),
+      all(feed$.pipe(feedMetrics(sdk.options))),
     ]);
 
     // The expected gap: from the end of the failure's connection to the next `opened`.
@@ -199,6 +203,9 @@ describe.each(hops)('a feed that stops, %s', (hop) => {
     }
     const frames = events.filter(({ type }) => type === 'frame');
     expect(stats.at(-1)?.totalFrames).toBe(frames.length);
+
+    const measured = (await sdk.collect())['trade_feed.gap.duration']?.series.map(({ value }) => value);
+    expect(measured).toEqual([{ count: 1, sum: expectedGap.durationMs / 1_000 }]);
 
     const states = statuses.map(({ state }) => state);
     const changes = states.filter((state, n) => state !== states[n - 1]);
