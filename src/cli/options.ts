@@ -1,8 +1,7 @@
 import { Argument, Option } from 'commander';
 import type { Feed } from '../index.js';
-import type { From } from '../log/index.js';
-import { isTime } from '../protocol/type-guards.js';
-import { aName, MAX_TIMER_MS } from '../protocol/validate.js';
+import { isNumber, isText } from '../protocol/type-guards.js';
+import { aName, integerIn, MAX_TIMER_MS, mustBe, positiveCount, type Rule } from '../protocol/validate.js';
 import type { CliContext } from './context.js';
 import { usageError } from './errors.js';
 
@@ -40,28 +39,29 @@ export const defineCommand = <A, O extends Options>(
   description: spec.description.split(/\n\s*\n/).map((paragraph) => paragraph.trim().replaceAll(/\s+/g, ' ')),
 });
 
-/** What the value of an option may be. `read` returns `undefined` for any other text. */
-interface ValueRule<T> {
-  readonly allowed: string;
-  readonly read: (text: string) => T | undefined;
+/** What the text of an option becomes, and the rule for that. */
+interface OptionRule<T> extends Rule {
+  readonly parse: (text: string) => T | undefined;
 }
 
+export const parsed = <T>(parse: OptionRule<T>['parse'], rule: Rule): OptionRule<T> => ({ ...rule, parse });
+
 /** Parses a value. The error for an invalid one doesn't show it: it may be a secret. */
-export const valueOf = <T>(name: string, { read, allowed }: ValueRule<T>, text: string): T => {
-  const value = read(text);
-  if (value === undefined) throw usageError(`${name} must be ${allowed}.`);
-  return value;
+export const valueOf = <T>(name: string, { parse, is, allowed }: OptionRule<T>, text: string): T => {
+  const value = parse(text);
+  if (!is(value)) throw usageError(`${name} ${mustBe(allowed)}.`);
+  return value as T;
 };
 
-export const option = <T>(flags: string, rule: ValueRule<T>, help: string): Typed<T> => {
+export const option = <T>(flags: string, rule: OptionRule<T>, help: string): Typed<T> => {
   const created = new Option(flags, help);
   return created.argParser((text) => valueOf(`--${created.name()}`, rule, text));
 };
 
 export const flag = (flags: string, help: string): Typed<boolean> => new Option(flags, help);
 
-const whole = (text: string): number => (/^\d+$/.test(text) ? Number(text) : NaN);
-const decimal = (text: string): number => (/^\d+(\.\d+)?$/.test(text) ? Number(text) : NaN);
+export const whole = (text: string): number => (/^\d+$/.test(text) ? Number(text) : NaN);
+export const decimal = (text: string): number => (/^\d+(\.\d+)?$/.test(text) ? Number(text) : NaN);
 
 /** Parses an amount with a unit. Returns it in the smallest unit. */
 const withUnit = (units: Readonly<Record<string, number>>) => (text: string) => {
@@ -69,62 +69,40 @@ const withUnit = (units: Readonly<Record<string, number>>) => (text: string) => 
   return decimal(amount) * (units[text.slice(amount.length)] ?? NaN);
 };
 const time = withUnit({ '': 1_000, ms: 1, s: 1_000, m: 60_000, h: 3_600_000 });
-const age = withUnit({ s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 });
+export const age = withUnit({ s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 });
 const size = withUnit({ '': 1, k: 1e3, m: 1e6, g: 1e9, t: 1e12 });
 const roundSize = (text: string): number => Math.floor(size(text.toLowerCase().replace(/b$/, '')));
 
-const aNumber = (
-  allowed: string,
-  parse: (text: string) => number,
-  least: number,
-  most = Number.MAX_SAFE_INTEGER,
-): ValueRule<number> => ({
+const between = (least: number, most: number, allowed: string): Rule => ({
   allowed,
-  read: (text) => {
-    const number = parse(text);
-    return number >= least && number <= most ? number : undefined;
-  },
+  is: (value) => isNumber(value) && value >= least && value <= most,
 });
-const aboveZero = Number.MIN_VALUE;
 
-export const perSecond = aNumber('a number above 0, up to 100000', decimal, aboveZero, 100_000);
-export const timeMs = aNumber('a time of at most 24 days, such as 30, 1.5s, 10m or 2h', time, 0, MAX_TIMER_MS);
-export const periodMs = aNumber('a time from 100ms to 24 days', time, 100, MAX_TIMER_MS);
-export const ageMs = aNumber('an age such as 30m, 12h or 7d', age, 1);
-export const sizeBytes = aNumber('a size such as 500kB, 100MB, 2GB or 1TB', roundSize, 1);
+const maxTime = 'a time of at most 24 days, such as 30, 1.5s, 10m or 2h';
+export const timeMs = parsed(time, between(0, MAX_TIMER_MS, maxTime));
+export const periodMs = parsed(time, between(100, MAX_TIMER_MS, 'a time from 100ms to 24 days'));
+export const ageMs = parsed(age, between(1, Number.MAX_SAFE_INTEGER, 'an age such as 30m, 12h or 7d'));
+export const sizeBytes = parsed(roundSize, { ...positiveCount, allowed: 'a size such as 500kB, 100MB, 2GB or 1TB' });
 
-export const integer = (from: number, to?: number): ValueRule<number> =>
-  aNumber(`a whole number${to === undefined ? `, ${from} or more` : ` from ${from} to ${to}`}`, whole, from, to);
+const multiple = between(Number.MIN_VALUE, 1e6, 'a number above 0, up to 1000000, or max');
+export const speed = parsed((text) => (text === 'max' ? Infinity : decimal(text)), {
+  ...multiple,
+  is: (value) => value === Infinity || multiple.is(value),
+});
 
-const multiple = aNumber('a number above 0, up to 1000000, or max', decimal, aboveZero, 1e6);
-export const speed = { ...multiple, read: (text: string) => (text === 'max' ? Infinity : multiple.read(text)) };
+export const anyText = parsed(String, { allowed: 'followed by a value', is: (value) => value !== '' });
 
-export const anyText: ValueRule<string> = { allowed: 'followed by a value', read: (text) => text || undefined };
-
-const name: ValueRule<string> = { allowed: aName.allowed, read: (text) => (aName.is(text) ? text : undefined) };
-
-export const engineUrl: ValueRule<string> = {
+export const engineUrl = parsed(String, {
   allowed:
     'an address such as nats://127.0.0.1:4222 or redis://127.0.0.1:6379 (in its password, write / as %2F, ? as %3F and # as %23)',
-  read: (text) => (/^(nats|tls|rediss?):\/\/./.test(text) && URL.canParse(text) ? text : undefined),
-};
-
-export const oneOf = <const W extends string>(...words: readonly W[]): ValueRule<W> => ({
-  allowed: words.join(' or '),
-  read: (text) => words.find((word) => word === text),
+  is: (text) => /^(nats|tls|rediss?):\/\/./.test(text as string) && URL.canParse(text as string),
 });
 
-/** A position in a log: its end or beginning, an offset, a time, or how long ago. */
-export const place: ValueRule<From> = {
-  allowed: 'an age such as 1h or 7d, a time such as 2026-01-31T12:00Z, an offset, earliest or latest',
-  read: (text) => {
-    if (text === 'earliest' || text === 'latest') return text;
-    const [offset, agoMs] = [whole(text), age(text)];
-    if (isTime(offset)) return { offset };
-    const at = Number.isNaN(agoMs) ? Date.parse(text) : Date.now() - agoMs;
-    return isTime(at) ? { time: at } : undefined;
-  },
-};
+export const oneOf = <const W extends string>(...words: readonly W[]): OptionRule<W> => ({
+  allowed: words.join(' or '),
+  parse: (text) => words.find((word) => word === text),
+  is: isText,
+});
 
 /** Repeats a word only if it looks like a misspelled name: anything else may be a secret. */
 export const quoted = (word: string): string =>
@@ -166,7 +144,7 @@ export const duration = option('--duration <TIME>', timeMs, 'end after this time
 
 export const connection = {
   ...service,
-  retries: option('--retries <N>', integer(0), 'stop after N reconnects in a row (default: never)'),
+  retries: option('--retries <N>', parsed(whole, integerIn(0)), 'stop after N reconnects in a row (default: never)'),
   duration,
 };
 export type ConnectionValues = ValuesOf<typeof connection>;
@@ -179,18 +157,22 @@ export const cluster = {
   ),
   account: option(
     '--account <NAME>',
-    name,
+    parsed(String, aName),
     'the name under which the replicas of an account find each other (default: main)',
   ),
 };
 
 export const replica = {
   ...cluster,
-  replica: option('--replica <NAME>', name, 'the name of this replica in the cluster (default: host and process id)'),
+  replica: option(
+    '--replica <NAME>',
+    parsed(String, aName),
+    'the name of this replica in the cluster (default: host and process id)',
+  ),
 };
 export type ReplicaValues = ValuesOf<typeof replica>;
 
-export const count = option('-n, --count <N>', integer(1), 'end after N frames');
+export const count = option('-n, --count <N>', parsed(whole, positiveCount), 'end after N frames');
 
 export const output = {
   status: flag('--no-status', 'write plain lines to stderr on a terminal, without a status line'),

@@ -8,8 +8,9 @@ import type { Feed, Frame } from '../index.js';
 import { feedLog, type LogRecord, type ReadOptions } from '../log/index.js';
 import { printable } from '../protocol/printable.js';
 import { marketBatches$, pendingTransactions$ } from '../testing/index.js';
+import { sourceRules } from '../testing/sources.js';
 import { CliError, ExitCode, localError, usageError } from './errors.js';
-import { anyText, integer, oneOf, option, perSecond, speed, type ValuesOf } from './options.js';
+import { anyText, decimal, oneOf, option, parsed, speed, type ValuesOf, whole } from './options.js';
 
 /** The payloads of each feed, what to call them, and the feed to listen to. */
 export interface Payloads {
@@ -19,8 +20,8 @@ export interface Payloads {
 }
 
 export const payloadOptions = {
-  rate: option('--rate <N>', perSecond, 'frames per second of each feed (default: 20)'),
-  seed: option('--seed <N>', integer(0, 2 ** 32 - 1), 'the same seed generates the same payloads (default: 1)'),
+  rate: option('--rate <N>', parsed(decimal, sourceRules.rate), 'frames per second of each feed (default: 20)'),
+  seed: option('--seed <N>', parsed(whole, sourceRules.seed), 'the same seed generates the same payloads (default: 1)'),
   source: option('--source <FILE|->', anyText, 'send the lines of a file, or of stdin, one payload per line'),
   feed: option('--feed <market|raw>', oneOf('market', 'raw'), 'the feed of --source (default: market)'),
   replay: option(

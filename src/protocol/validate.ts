@@ -32,10 +32,11 @@ export const objectWith = (method: string, allowed: string): Rule => ({
   allowed,
   is: (v) => anObject.is(v) && aFunction.is((v as Record<string, unknown>)[method]),
 });
-export const positiveCount: Rule = {
-  allowed: 'a whole number, 1 or more',
-  is: (v) => Number.isSafeInteger(v) && (v as number) >= 1,
-};
+export const integerIn = (from: number, to?: number): Rule => ({
+  allowed: `a whole number${to === undefined ? `, ${from} or more` : ` from ${from} to ${to}`}`,
+  is: (v) => Number.isSafeInteger(v) && Number(v) >= from && Number(v) <= (to ?? Infinity),
+});
+export const positiveCount: Rule = integerIn(1);
 export const aCount = (least: number): Rule => ({
   allowed: `a whole number, ${least} or more, or Infinity`,
   is: (v) => v === Infinity || (Number.isInteger(v) && (v as number) >= least),
@@ -66,7 +67,7 @@ const wrongOption = (option: string, detail: string): TradeFeedError =>
   createFailure(invalidOptions, { stage: 'ticket', option, detail });
 
 // Shows numbers and booleans, but never text, which might be a key.
-const mustBe = (allowed: string, value?: unknown): string =>
+export const mustBe = (allowed: string, value?: unknown): string =>
   `must be ${allowed}${isNumber(value) || typeof value === 'boolean' ? `, got ${value}` : ''}`;
 
 type Defined<T> = { readonly [Name in keyof T]: Exclude<T[Name], undefined> };

@@ -3,7 +3,7 @@ import { asyncScheduler, isObservable, type Observable, type SchedulerLike } fro
 import { feeds, isLoopback, ticketFields } from '../protocol/contract.js';
 import type { Feed } from '../protocol/feed.js';
 import { isNumber, isText, tryCall } from '../protocol/type-guards.js';
-import { aCount, aFunction, anObject, aScheduler, checkRequired } from '../protocol/validate.js';
+import { aCount, aFunction, anObject, aScheduler, checkRequired, integerIn } from '../protocol/validate.js';
 import { MAX_TIMER_MS, type Rule, timerMs, validated } from '../protocol/validate.js';
 import { defaultErrorBody, type ErrorBody } from './answers.js';
 
@@ -169,11 +169,6 @@ export const checkBehavior = (endpoint: keyof Endpoints, behavior: Endpoints[key
   checkRequired({ behavior }, { behavior: aBehavior });
   if (typeof behavior === 'object') validated<HandshakeAnswer>(behavior, answerRules[endpoint], 'behavior.');
 };
-
-export const integerIn = (from: number, to: number): Rule => ({
-  allowed: `a whole number from ${from} to ${to}`,
-  is: (v) => Number.isInteger(v) && Number(v) >= from && Number(v) <= to,
-});
 
 const isHeader = ([name, value]: readonly [string, unknown]): boolean =>
   tryCall(() => {

@@ -1,7 +1,7 @@
 import { defer, from, interval, mergeMap, type Observable, type SchedulerLike, Subscription, tap } from 'rxjs';
 import type { Feed } from '../protocol/feed.js';
-import { aScheduler, type Rule, validated } from '../protocol/validate.js';
-import { integerIn, type Payload, systemScheduler } from './service-options.js';
+import { aScheduler, integerIn, type Rule, validated } from '../protocol/validate.js';
+import { type Payload, systemScheduler } from './service-options.js';
 import type { ServiceState } from './state.js';
 
 /** The options of {@link marketBatches$}. */
@@ -182,7 +182,7 @@ export interface SourceOptions {
   readonly scheduler?: SchedulerLike | undefined;
 }
 
-const sourceRules: Readonly<Record<keyof SourceOptions, Rule>> = {
+export const sourceRules: Readonly<Record<keyof SourceOptions, Rule>> = {
   rate: { allowed: 'a number above 0, up to 100000', is: (v) => typeof v === 'number' && v > 0 && v <= 100_000 },
   seed: integerIn(0, 2 ** 32 - 1),
   scheduler: aScheduler,

@@ -1,12 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { feeds } from '../protocol/contract.js';
 import { isCredential } from '../protocol/secret.js';
-import { aBoolean, aCount, checkRequired, invalidOption, oneOf, type Rule, validated } from '../protocol/validate.js';
+import { aBoolean, aCount, checkRequired, integerIn, invalidOption, oneOf } from '../protocol/validate.js';
+import { type Rule, validated } from '../protocol/validate.js';
 import { streamPath } from './answers.js';
 import { closing, messageOf } from './connection.js';
 import { createUpgrades } from './handshake.js';
 import { createRequestHandler, startHttpServer } from './http.js';
-import { checkBehavior, integerIn, serviceSettings, type TradeFeedServiceOptions } from './service-options.js';
+import { checkBehavior, serviceSettings, type TradeFeedServiceOptions } from './service-options.js';
 import type { RestartOptions, TradeFeedAccount, TradeFeedService } from './service.js';
 import { runSources } from './sources.js';
 import { type AccountRecord, ServiceState } from './state.js';

@@ -1,18 +1,19 @@
 import { interval, switchMap, timer } from 'rxjs';
 import { type Feed, tradeFeedEvents$, type TradeFeedOptions } from '../../index.js';
 import { marketBatches$, pendingTransactions$, startTradeFeedService } from '../../testing/index.js';
+import { sourceRules } from '../../testing/sources.js';
 import { connectionOptions, retryPolicy, targetOf } from '../connection.js';
 import { type CliContext, isTerminal } from '../context.js';
 import { usageError } from '../errors.js';
 import { endingOf, endings$, finish, follow, showSteps } from '../follow.js';
-import { connection, defineCommand, feedArgument, option, perSecond, timeMs, type ValuesOf } from '../options.js';
+import { connection, decimal, defineCommand, feedArgument, option, parsed, timeMs, type ValuesOf } from '../options.js';
 import { type PanelContent, panelView, summaryLines } from '../view/status.js';
 import { withKeys } from '../view/terminal.js';
 import { duration, logLine } from '../view/text.js';
 
 const options = {
   ...connection,
-  rate: option('--rate <N>', perSecond, 'frames per second of the local service (default: 20)'),
+  rate: option('--rate <N>', parsed(decimal, sourceRules.rate), 'frames per second of the local service (default: 20)'),
   outageEvery: option(
     '--outage-every <TIME>',
     timeMs,

@@ -1,15 +1,29 @@
 import { firstValueFrom, fromEvent, ignoreElements, interval, merge, race, tap } from 'rxjs';
 import type { Watermark } from '../../index.js';
 import { feedLog, type FeedLog, type LogRecord } from '../../log/index.js';
+import { type From, fromRule } from '../../log/records.js';
 import { timeOf } from '../../operators/items/item.js';
 import { type CliContext, isTerminal } from '../context.js';
 import { type CliEvent, type Ending, endingOf, endings$, finish } from '../follow.js';
 import { type Status, statusAfter, statusAt, tickMs } from '../follow.js';
-import { argument, count, defineCommand, flag, option, output, place, speed, type ValuesOf } from '../options.js';
+import { age, argument, count, defineCommand, flag, option, output, parsed } from '../options.js';
+import { speed, type ValuesOf, whole } from '../options.js';
 import { type Format, formatFor, lastFlushMs, written } from '../output.js';
 import { gapWords, totalWords } from '../view/status.js';
 import { progressView } from '../view/terminal.js';
 import { bytes, counted, joined, logLine } from '../view/text.js';
+
+/** A position in a log: its end or beginning, an offset, a time, or how long ago. */
+const placeIn = (text: string): From => {
+  if (text === 'earliest' || text === 'latest') return text;
+  const [offset, agoMs] = [whole(text), age(text)];
+  if (!Number.isNaN(offset)) return { offset };
+  return { time: Number.isNaN(agoMs) ? Date.parse(text) : Date.now() - agoMs };
+};
+const place = parsed(placeIn, {
+  ...fromRule,
+  allowed: 'an age such as 1h or 7d, a time such as 2026-01-31T12:00Z, an offset, earliest or latest',
+});
 
 const options = {
   from: option('--from <PLACE>', place, 'where to begin: 1h (ago), 2026-01-31T12:00Z, an offset, earliest or latest'),
