@@ -148,6 +148,14 @@ module.exports = {
       to: { path: '^src/', pathNot: entryPoints, reachable: false },
     },
     {
+      name: 'no-missing-file',
+      comment:
+        'This file imports a file of the project that is not there. The folders dist and docs/api are generated.',
+      severity: 'error',
+      from: { pathNot: '^examples/nestjs-angular/' },
+      to: { couldNotResolve: true, path: '^\\.', pathNot: '/(dist|api)/' },
+    },
+    {
       name: 'browser-without-node',
       comment:
         'Files for browsers must not reach a Node built-in or a socket library, directly or through other files.',

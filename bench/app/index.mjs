@@ -6,7 +6,7 @@
 //                     trade: 1 trade in 250 B, 4 in 1 KB, 19 in 4 KB
 //   calls             a pending transaction again: most of it is one long text, which `JSON.parse` reads fastest
 import { isDeepStrictEqual } from 'node:util';
-import { goal, interleaved, median, pairedRatio, report } from '../lib/bench.mjs';
+import { goal, measured, medianOf, pairedRatio, report } from '../lib/bench.mjs';
 import { sizeLabel } from '../support/payloads.mjs';
 import { startLoopback, ways } from '../support/receiving.mjs';
 import { tasks } from './work.mjs';
@@ -32,30 +32,26 @@ const cells = Object.entries(tasks).flatMap(([task, { sizes, ways, heaps }]) =>
   ways.flatMap((way) => heaps.flatMap((heap) => sizes.map((size) => ({ task, way, heap, size })))),
 );
 const idOf = ({ task, way, heap, size }) => `${task}/${way}/${heap}/${size}`;
-const nameOf = (cell, version) => `${idOf(cell)} ${version}`;
 
 const loopback = await startLoopback();
-const samples = await interleaved({
+const samples = await measured({
   title: 'app',
-  contenders: Object.fromEntries(
-    cells.flatMap((cell) =>
-      Object.keys(versions).map((version) => [
-        nameOf(cell, version),
-        () => loopback.run(cell.way, file, (origin) => [version, cell.task, cell.size, origin, cell.heap]),
-      ]),
-    ),
+  cells: cells.flatMap(({ task, way, heap, size }) =>
+    Object.keys(versions).map((version) => [task, way, heap, size, version]),
   ),
+  run: (task, way, heap, size, version) => loopback.run(way, file, (origin) => [version, task, size, origin, heap]),
 });
 await loopback.stop();
+const of = ({ task, way, heap, size }, version) => samples(task, way, heap, size, version);
 
 for (const cell of cells) {
-  const all = Object.keys(versions).flatMap((version) => samples[nameOf(cell, version)]);
+  const all = Object.keys(versions).flatMap((version) => of(cell, version));
   if (all.some(({ windows }) => !isDeepStrictEqual(windows, all[0].windows)))
     throw new Error(`The versions of the app have computed different windows: ${idOf(cell)}.`);
 }
 
-const costOf = (cell, version) => median(samples[nameOf(cell, version)].map(({ ns }) => ns));
-const ratioOf = (cell) => pairedRatio(samples[nameOf(cell, 'by-hand')], samples[nameOf(cell, 'ours')], 'ns');
+const costOf = (cell, version) => medianOf(of(cell, version), 'ns');
+const ratioOf = (cell) => pairedRatio(of(cell, 'by-hand'), of(cell, 'ours'), 'ns');
 const placeOf = ({ way, heap, size }) => `${ways[way]}, ${sizeLabel(size)}, ${heap} MB of live objects`;
 const cellsOf = (task) => cells.filter((cell) => cell.task === task);
 const firstUpper = (text) => text[0].toUpperCase() + text.slice(1);
@@ -82,7 +78,6 @@ const chart = {
 
 await report({
   bench: 'app',
-  command: 'npm run bench -- app',
   goals: cells
     .filter(({ task, size }) => wanted[task][size] !== undefined)
     .map((cell) =>

@@ -1,7 +1,7 @@
 // A server and its pages: the CPU time of the relay for a frame and a page, and its memory, next to Server-Sent Events written by hand.
 import { setTimeout as delay } from 'node:timers/promises';
-import { goal, interleaved, median, pairedRatio, report } from '../lib/bench.mjs';
-import { startChild } from '../support/child.mjs';
+import { goal, measured, medianOf, pairedRatio, report } from '../lib/bench.mjs';
+import { startChild, startListening } from '../support/child.mjs';
 import { FRAME_BYTES } from './frames.mjs';
 
 const counts = [10, 100, 1_000];
@@ -12,13 +12,12 @@ const warmUpMs = 8_000;
 const compileEarly = '--interrupt-budget=8000';
 const measuredMs = 4_000;
 
-const start = (file, args, execArgv) => startChild(new URL(file, import.meta.url), args, { execArgv });
+const fileOf = (name) => new URL(`${name}.mjs`, import.meta.url);
 
 const measure = async (version, count) => {
-  const server = start('server.mjs', [version], ['--expose-gc', compileEarly]);
-  const { port } = await server.next('listening');
+  const server = await startListening(fileOf('server'), [version], { execArgv: ['--expose-gc', compileEarly] });
   const before = await server.report();
-  const pages = start('pages.mjs', [port, count]);
+  const pages = startChild(fileOf('pages'), [server.port, count]);
   await pages.next('open');
   await delay(warmUpMs);
   const begin = [await server.report(), await pages.report()];
@@ -37,22 +36,17 @@ const measure = async (version, count) => {
   };
 };
 
-const idOf = (version, count) => `${version} ${count}`;
-const samples = await interleaved({
+const samples = await measured({
   title: 'fanout',
-  contenders: Object.fromEntries(
-    counts.flatMap((count) =>
-      Object.keys(versions).map((version) => [idOf(version, count), () => measure(version, count)]),
-    ),
-  ),
+  cells: counts.flatMap((count) => Object.keys(versions).map((version) => [version, count])),
+  run: measure,
 });
-const of = (version, count, key) => median(samples[idOf(version, count)].map((sample) => sample[key]));
-const ratioOf = (count) => pairedRatio(samples[idOf('by-hand', count)], samples[idOf('ours', count)], 'usPerFrame');
+const of = (version, count, key) => medianOf(samples(version, count), key);
+const ratioOf = (count) => pairedRatio(samples('by-hand', count), samples('ours', count), 'usPerFrame');
 const both = (read) => Object.keys(versions).map((version) => Math.round(read(version)));
 
 await report({
   bench: 'fanout',
-  command: 'npm run bench -- fanout',
   goals: counts.map((count) =>
     goal({
       id: `fanout/${count}`,

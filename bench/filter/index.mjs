@@ -1,9 +1,8 @@
 // Filters before parsing: the CPU time of whereField and whereBytes over that of `JSON.parse(frame.text())`. One frame in a thousand is wanted.
-import { goal, interleaved, median, pairedRatio, report, sample } from '../lib/bench.mjs';
+import { goal, measured, medianOf, pairedRatio, report } from '../lib/bench.mjs';
 import { sizeLabel } from '../support/payloads.mjs';
 import { placements } from './transactions.mjs';
 
-const file = new URL('sample.mjs', import.meta.url);
 /** The largest ratio for each size. */
 const most = { 250: 0.35, 1024: 0.2, 4096: 0.15, 16384: 0.08 };
 const sizes = Object.keys(most).map(Number);
@@ -26,17 +25,13 @@ const cells = [
     [400, 1024, 4096].flatMap((size) => ['JSON.parse', 'one value', 'a Set of 500'].map((way) => [way, size, place])),
   ),
 ];
-const samples = await interleaved({
-  title: 'filter',
-  contenders: Object.fromEntries(cells.map((cell) => [cell.join(' '), () => sample(file, cell)])),
-});
-const of = (way, size, place = front) => samples[[way, size, place].join(' ')];
+const samples = await measured({ title: 'filter', cells, file: new URL('sample.mjs', import.meta.url) });
+const of = (way, size, place = front) => samples(way, size, place);
 const ratioOf = (way, size, place = front) => pairedRatio(of(way, size, place), of('JSON.parse', size, place), 'ns');
 const shown = ({ median }) => median.toFixed(2);
 
 await report({
   bench: 'filter',
-  command: 'npm run bench -- filter',
   goals: [
     ...goals.flatMap((way) =>
       sizes.map((size) =>
@@ -62,7 +57,7 @@ await report({
       title: 'One frame in a thousand passes: CPU time over that of JSON.parse(frame.text())',
       columns: ['filter', ...sizes.map(sizeLabel)],
       rows: [
-        ['JSON.parse, ns', ...sizes.map((size) => Math.round(median(of('JSON.parse', size).map(({ ns }) => ns))))],
+        ['JSON.parse, ns', ...sizes.map((size) => Math.round(medianOf(of('JSON.parse', size), 'ns')))],
         ...[...fields, ...bytes].map((way) => [way, ...sizes.map((size) => shown(ratioOf(way, size)))]),
       ],
     },

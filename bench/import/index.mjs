@@ -1,5 +1,5 @@
 // The cost of a start, each in a new process: the import of an entry point, and opening the first feed.
-import { goal, measured, medianOf, pairedRatio, report, ROUNDS, sample } from '../lib/bench.mjs';
+import { goal, measured, medianOf, pairedRatio, report, ROUNDS } from '../lib/bench.mjs';
 
 const imports = [
   ...['nothing', 'rxjs', 'io-ts and fp-ts', 'ws', 'undici', 'the dependencies'],
@@ -12,8 +12,8 @@ const rounds = Math.max(ROUNDS, 15);
 const of = await measured({
   title: 'import',
   rounds,
-  cells: [...imports, ...feeds, ...workers].map((name) => [name]),
-  run: (name) => sample(new URL('sample.mjs', import.meta.url), [name]),
+  cells: [...imports, ...feeds, ...workers],
+  file: new URL('sample.mjs', import.meta.url),
 });
 
 const middle = (name, key) => medianOf(of(name), key).toFixed(1);

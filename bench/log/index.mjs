@@ -1,5 +1,5 @@
 // A log: what appending, reading and a commit cost, compared with the same work written by hand, and the delay to another process.
-import { goal, measured, medianOf, pairedRatio, report, sample, spreadOf, summary } from '../lib/bench.mjs';
+import { goal, measured, medianOf, pairedRatio, report, spreadOf, summary } from '../lib/bench.mjs';
 import { sizeLabel } from '../support/payloads.mjs';
 
 const sizes = [200, 1024];
@@ -8,7 +8,7 @@ const ways = ['append', 'fs.write', 'read', 'JSON.parse', 'consume, batches of 1
 const of = await measured({
   title: 'log',
   cells: [...sizes.flatMap((size) => ways.map((way) => [way, size])), ['delay']],
-  run: (...cell) => sample(new URL('sample.mjs', import.meta.url), cell),
+  file: new URL('sample.mjs', import.meta.url),
 });
 /** What one commit adds to reading a record, in ns. */
 const cursor = (size) =>

@@ -7,6 +7,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { lastValueFrom, Subject, takeWhile } from 'rxjs';
 import { Frame } from '../../dist/index.js';
 import { feedLog } from '../../dist/log/index.js';
+import { quantile } from '../lib/stats.mjs';
 import { cpuNs } from '../support/cpu.mjs';
 
 const [way, size = '200'] = process.argv.slice(2);
@@ -97,8 +98,7 @@ const delay = async () => {
   const delays = await told;
   clearInterval(timer);
   source.complete();
-  delays.sort((a, b) => a - b);
-  return { way, p50: delays[delays.length >> 1], p99: delays[Math.floor(delays.length * 0.99)] };
+  return { way, p50: quantile(delays, 0.5), p99: quantile(delays, 0.99) };
 };
 
 const ways = {

@@ -1,5 +1,5 @@
 // The costs of single steps: creating a frame, reading it, an operator of RxJS, and checking a transaction, compared with other packages.
-import { goal, measured, medianOf, pairedRatio, report, sample } from '../lib/bench.mjs';
+import { goal, measured, medianOf, pairedRatio, report } from '../lib/bench.mjs';
 import { sizeLabel } from '../support/payloads.mjs';
 
 const fixed = [
@@ -21,7 +21,7 @@ const of = await measured({
     ...[...fixed, ...decoded].map((what) => [what]),
     ...sizes.flatMap((size) => read.map((what) => [what, size])),
   ],
-  run: (...cell) => sample(new URL('sample.mjs', import.meta.url), cell),
+  file: new URL('sample.mjs', import.meta.url),
 });
 const nsOf = (...cell) => Number(medianOf(of(...cell), 'ns').toPrecision(3));
 

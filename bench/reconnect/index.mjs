@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { goal, measured, medianOf, pairedRatio, report, sample, spreadOf, summary } from '../lib/bench.mjs';
-import { startChild } from '../support/child.mjs';
+import { startListening } from '../support/child.mjs';
 import { nowUs } from '../support/stamp.mjs';
 
 const ROUND_TRIPS_MS = [20, 50, 100];
@@ -15,12 +15,8 @@ const LONG_LIFE_MS = 500;
 const IDLE_MS = 50;
 
 const fileOf = (name) => new URL(`${name}.mjs`, import.meta.url);
-const start = async (name, args) => {
-  const child = startChild(fileOf(name), args);
-  return { ...child, ...(await child.next('listening')) };
-};
-const service = await start('service');
-const relay = await start('relay', [ROUND_TRIPS_MS.join(), ...service.ports]);
+const service = await startListening(fileOf('service'));
+const relay = await startListening(fileOf('relay'), [ROUND_TRIPS_MS.join(), ...service.ports]);
 
 /** Measures round trips in ms with an echo server. */
 const echoed = async (port) => {
@@ -73,7 +69,7 @@ const OTHERS_AT_MS = 50;
 const long = { lifeMs: LONG_LIFE_MS, idleMs: IDLE_MS, reconnects: 1 };
 const others = await measured({
   title: 'reconnect, others',
-  cells: [['pooled'], ['ours'], ['standby']],
+  cells: ['pooled', 'ours', 'standby'],
   run: (name) => run(name, OTHERS_AT_MS, name === 'pooled' ? {} : long),
 });
 

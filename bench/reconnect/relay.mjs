@@ -4,6 +4,7 @@
 // accepted count as written at `max(t, round trip)`: on a network they couldn't be written earlier. The answers arrive at the same time
 // as on a network.
 import { connect, createServer } from 'node:net';
+import { freePort } from '../support/listen.mjs';
 
 const { round, floor, max } = Math;
 const nowMs = () => Number(process.hrtime.bigint() / 1000n) / 1000;
@@ -40,30 +41,25 @@ const piped = (from, to, writtenMs, delayMs) => {
 // The time that the relay itself needs for a round trip. The parent measures it with the echo, and it is subtracted from the delays.
 let overheadMs = 0;
 
-const listen = (roundTripMs, port) =>
-  new Promise((resolve) => {
-    const server = createServer({ allowHalfOpen: true, noDelay: true }, (client) => {
-      const acceptedMs = nowMs();
-      const service = connect({ port, host: '127.0.0.1', allowHalfOpen: true, noDelay: true });
-      const oneWayMs = (roundTripMs - overheadMs) / 2;
-      piped(client, service, () => max(nowMs(), acceptedMs + roundTripMs), oneWayMs);
-      piped(service, client, nowMs, oneWayMs);
-    });
-    server.listen(0, '127.0.0.1', () => resolve(server.address().port));
+const listen = (roundTripMs, port) => {
+  const server = createServer({ allowHalfOpen: true, noDelay: true }, (client) => {
+    const acceptedMs = nowMs();
+    const service = connect({ port, host: '127.0.0.1', allowHalfOpen: true, noDelay: true });
+    const oneWayMs = (roundTripMs - overheadMs) / 2;
+    piped(client, service, () => max(nowMs(), acceptedMs + roundTripMs), oneWayMs);
+    piped(service, client, nowMs, oneWayMs);
   });
+  return freePort(server);
+};
 
-const echo = () =>
-  new Promise((resolve) => {
-    const server = createServer({ noDelay: true }, (client) => client.pipe(client).on('error', () => {}));
-    server.listen(0, '127.0.0.1', () => resolve(server.address().port));
-  });
+const echo = createServer({ noDelay: true }, (client) => client.pipe(client).on('error', () => {}));
 
 const [roundTrips, ...ports] = process.argv.slice(2);
 const shortestMs = Number(roundTrips.split(',')[0]);
 const lines = {};
 for (const roundTripMs of roundTrips.split(',').map(Number))
   lines[roundTripMs] = await Promise.all(ports.map((port) => listen(roundTripMs, round(port))));
-const echoPort = await listen(shortestMs, await echo());
+const echoPort = await listen(shortestMs, await freePort(echo));
 process.on('message', (message) => ({ overheadMs } = message));
 process.send({ type: 'listening', lines, echo: { port: echoPort, roundTripMs: shortestMs } });
 process.once('disconnect', () => process.exit());

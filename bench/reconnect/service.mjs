@@ -3,9 +3,9 @@
 import { createServer } from 'node:tls';
 import { certificate } from '../support/certificate.mjs';
 import { closeFrame, frame } from '../support/frames.mjs';
-import { headerOf, requests, upgradeResponse } from '../support/session.mjs';
+import { freePort } from '../support/listen.mjs';
+import { headerOf, requests, SUBPROTOCOL, ticketResponse, upgradeResponse } from '../support/session.mjs';
 import { nowUs } from '../support/stamp.mjs';
-import { SUBPROTOCOL, ticketResponse } from '../support/ticket-body.mjs';
 
 const FRAME_EVERY_MS = 10;
 const { cert, key, caFile } = await certificate();
@@ -51,7 +51,5 @@ const streams = createServer({ cert, key }, (socket) =>
 );
 streams.on('connection', (socket) => (socket.begunUs = nowUs()));
 
-const listening = (server) =>
-  new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(server.address().port)));
-process.send({ type: 'listening', ports: [await listening(tickets), await listening(streams)], caFile });
+process.send({ type: 'listening', ports: [await freePort(tickets), await freePort(streams)], caFile });
 process.once('disconnect', () => process.exit());

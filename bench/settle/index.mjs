@@ -1,6 +1,6 @@
 // What became of each trade: the CPU time of `settle` for a trade with its step and outcome, over that of a bare join with a Map, which knows no gaps,
 // no reorganizations and no bounds. And the memory of a trade that waits.
-import { goal, measured, medianOf, pairedRatio, report, sample } from '../lib/bench.mjs';
+import { goal, measured, medianOf, pairedRatio, report } from '../lib/bench.mjs';
 
 const ways = { map: 'a bare Map', settle: '`settle`', slots: '`settle` with `slot`' };
 const of = await measured({
@@ -9,7 +9,7 @@ const of = await measured({
     [way, 'time'],
     [way, 'memory'],
   ]),
-  run: (...cell) => sample(new URL('sample.mjs', import.meta.url), cell, { nodeArgs: ['--expose-gc'] }),
+  file: new URL('sample.mjs', import.meta.url),
 });
 const ratioOf = (way) => pairedRatio(of(way, 'time'), of('map', 'time'), 'ns');
 const bytesOf = (way) => Math.round(medianOf(of(way, 'memory'), 'bytes'));

@@ -19,7 +19,7 @@ const names = Object.keys(stalls);
 const stalled = await measured({
   title: 'stall',
   rounds: 1,
-  cells: names.map((name) => [name]),
+  cells: names,
   run: (name) => run('stalled', { ...stalls[name], blockedMs: 8_000 }),
 });
 const [inRoom, tight] = [['worker, 10 MB/s', 'worker, 50 MB/s, 512 MiB'], 'worker, 50 MB/s, 256 MiB'];
@@ -29,7 +29,7 @@ const countOf = (name) => stalled(name)[0];
 const busy = await measured({
   title: 'busy',
   rounds: 1,
-  cells: threads.map((receiveIn) => [receiveIn]),
+  cells: threads,
   run: (receiveIn) => run('stalled', { receiveIn, bytesPerSecond: 70 * MB, busyMs: 200, freeMs: 20, forMs: 30_000 }),
 });
 
@@ -43,7 +43,7 @@ const flooded = await measured({
 });
 const latency = await measured({
   title: 'latency',
-  cells: threads.map((receiveIn) => [receiveIn]),
+  cells: threads,
   run: (receiveIn) => run('latency', { receiveIn, ...times }),
 });
 const extraUs = latency('worker').map(({ p50 }, round) => p50 - latency('main')[round].p50);

@@ -6,6 +6,7 @@
 //   node bench/stall/sample.mjs stalled '{ "receiveIn": "main", "bytesPerSecond": 10e6, "busyMs": 50, "freeMs": 1, "forMs": 4000 }'
 import { setTimeout as wait } from 'node:timers/promises';
 import { tradeFeedEvents$ } from '../../dist/index.js';
+import { quantile } from '../lib/stats.mjs';
 import { cpuNs } from '../support/cpu.mjs';
 import { nowUs, readStamp } from '../support/stamp.mjs';
 import { startSender } from '../support/child.mjs';
@@ -57,10 +58,8 @@ const latency = async () => {
   await wait(warmUpMs);
   isCounted = true;
   await wait(forMs);
-  latencies.sort((a, b) => a - b);
-  const at = (share) => latencies[Math.floor(latencies.length * share)];
   await sender.stop();
-  return { p50: at(0.5), p99: at(0.99) };
+  return { p50: quantile(latencies, 0.5), p99: quantile(latencies, 0.99) };
 };
 
 /** Blocks this thread with computation, so that nothing else runs on it. */
