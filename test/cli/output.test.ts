@@ -26,13 +26,6 @@ describe('the format of payloads', () => {
 describe('the JSON format', () => {
   const parsed = (event: CliEvent): unknown => JSON.parse(jsonFormat(event) ?? 'null');
 
-  it('puts a frame with its metadata on one line', () => {
-    const [frame, data] = [{ type: 'frame', feed: 'market', connection: 1, isBinary: false }, text.text()];
-    expect(parsed(text)).toStrictEqual({ ...frame, receivedAt: start + 5, encoding: 'utf8', data });
-    expect(parsed(binary)).toMatchObject({ isBinary: true, encoding: 'base64', connection: 2, data: 'AMO/' });
-    expect(jsonFormat(text)).toMatch(/^[^\n]*\n$/);
-  });
-
   it('includes the failure that stopped the feed, but no other ending', () => {
     const error = createTradeFeedError({ stage: 'ticket', status: 401 });
     const stopped = { type: 'stopped', at: start, failure: { code: 'invalid-api-key' } };

@@ -52,6 +52,7 @@ describe('the program: --version', () => {
     const coverage = folder.path('coverage');
     const version = program(['--version'], { NODE_V8_COVERAGE: coverage });
     expect(await version.exit).toBe(0);
+    expect(readFileSync('package.json', 'utf8')).toContain(`"version": "${version.stdout().trim()}"`);
     const [file = ''] = readdirSync(coverage);
     const { result } = JSON.parse(readFileSync(join(coverage, file), 'utf8')) as { result: { url: string }[] };
     const loaded = result.flatMap(({ url }) => /node_modules\/([^/]+)/.exec(url)?.[1] ?? []);
@@ -139,23 +140,18 @@ describe('the program: listen', () => {
 });
 
 describe('the program: record and replay', () => {
-  it('records until interrupted and replays the same, and replay ends with exit code 0 when the reader exits', async () => {
+  it('records until interrupted, and replay ends with exit code 0 when the reader exits', async () => {
     const file = folder.path('market');
-    const lines = () => {
-      const [name = ''] = readdirSync(file).filter((each) => each.endsWith('.ndjson'));
-      return readFileSync(join(file, name), 'utf8').trimEnd().split('\n').slice(1);
-    };
     const recorder = feed(`record --output ${file}`);
     await recorder.untilStderr(/\(connection 1\)/);
+    const lines = () => readFileSync(join(file, '0000000000000000.ndjson'), 'utf8').split('\n');
     await waitFor(() => lines().length >= 20, { limitMs });
     recorder.child.kill('SIGINT');
     expect(await recorder.exit).toBe(0);
-    expect(recorder.stderr()).toMatch(/Z \d+ frames, .*; log: .*market\n$/);
-    const replay = shellCommand(`$FEED replay ${file} --speed max --json`);
+    const [, frames = ''] = /Z (\d+) frames, .*; log: .*market\n$/.exec(recorder.stderr()) ?? [];
+    const replay = shellCommand(`$FEED replay ${file} --speed max`);
     expect(await replay.exit).toBe(0);
-    const parsed = (all: readonly string[]) => all.map((line) => JSON.parse(line) as unknown);
-    expect(parsed(replay.stdout().trimEnd().split('\n'))).toEqual(parsed(lines()));
-    expect(replay.stderr()).toMatch(/^\S+Z \d+ frames, .*; continue with --from \d+\n$/);
+    expect(replay.stderr()).toMatch(new RegExp(`^\\S+Z ${frames} frames, .*; continue with --from \\d+\n$`));
     const piped = shellCommand(`set -o pipefail; $FEED replay ${file} | head -n 1`);
     expect(await piped.exit).toBe(0);
     expect(piped.stderr()).not.toMatch(/EPIPE|rx-trade-feed:|\n {4}at /);

@@ -1,10 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { filter, firstValueFrom } from 'rxjs';
 import { connectEngine, replicaFeed } from '../../../src/cli/cluster.js';
 import { act as actOn, type Action, statusText } from '../../../src/cli/commands/cluster.js';
@@ -21,7 +19,9 @@ import { type RunningBroker, startBroker } from '../../peers/brokers.mjs';
 import { fakeTimers } from '../../support/fake-timers.js';
 import { waitFor } from '../../support/wait-for.js';
 import { commandRunner, envOf, fakeContext } from '../support/fakes.js';
+import { tempFolder } from '../support/temp-folder.js';
 
+const folder = tempFolder();
 const command = commandRunner();
 
 const key: NonNullable<ClusterState['key']> = {
@@ -255,30 +255,24 @@ const passwords = [
 const known = [...new Set(passwords.map(([, password]) => password))];
 
 /** Writes the configuration of a NATS server with a user for each password. */
-const configureNats = (folder: string, allowed: readonly string[]): string[] => {
+const configureNats = async (allowed: readonly string[]): Promise<string[]> => {
   const users = allowed.map((password, n) => `{ user: user${n}, password: ${JSON.stringify(password)} }`);
-  const log = `log_file: ${JSON.stringify(join(folder, 'server.log'))}`;
-  writeFileSync(join(folder, 'server.conf'), `authorization { users = [${users.join(', ')}] }\n${log}`);
-  return ['-c', join(folder, 'server.conf')];
+  const log = `log_file: ${JSON.stringify(folder.path('server.log'))}`;
+  return ['-c', await folder.file('server.conf', `authorization { users = [${users.join(', ')}] }\n${log}`)];
 };
 
 for (const kind of ['redis', 'nats'] as const)
   describeInstalled(kind, `the connection of a command to ${kind}`, () => {
-    let folder: string;
     let broker: RunningBroker;
     beforeAll(async () => {
-      folder = mkdtempSync(join(tmpdir(), 'rx-trade-feed-passwords-'));
-      broker = await startBroker(kind, folder, kind === 'nats' ? configureNats(folder, known) : []);
+      broker = await startBroker(kind, folder.path(''), kind === 'nats' ? await configureNats(known) : []);
       if (kind === 'nats') return;
       const admin = new Redis(broker.port, '127.0.0.1');
       for (const [n, password] of known.entries())
         await admin.call('ACL', 'SETUSER', `user${n}`, 'on', `>${password}`, '~*', '&*', '+@all');
       admin.disconnect();
     });
-    afterAll(async () => {
-      await broker.kill();
-      rmSync(folder, { recursive: true, force: true });
-    });
+    afterAll(() => broker.kill());
     const addressOf = (user: number, password: string) => `${kind}://user${user}:${password}@127.0.0.1:${broker.port}`;
 
     it.each(passwords)('accepts the password %s in the address', async (inAddress, password) => {
@@ -298,12 +292,12 @@ for (const kind of ['redis', 'nats'] as const)
         const { engine, close } = await connectEngine(addressOf(0, 'plain'));
         const restart = async (allowed: readonly string[]): Promise<void> => {
           await broker.kill();
-          configureNats(folder, allowed);
+          await configureNats(allowed);
           await broker.start();
         };
         await restart(['another']);
         const refusals = (): number =>
-          readFileSync(join(folder, 'server.log'), 'utf8').split('authentication error - User "user0"').length - 1;
+          readFileSync(folder.path('server.log'), 'utf8').split('authentication error - User "user0"').length - 1;
         const before = refusals();
         await waitFor(() => refusals() >= before + 4);
         await restart(known);

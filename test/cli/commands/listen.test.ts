@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { startTradeFeedService, type TradeFeedService } from '../../../src/testing/index.js';
 import { fakeTimers } from '../../support/fake-timers.js';
-import { commandRunner, envOf, fakeContext, FakeOutput } from '../support/fakes.js';
+import { clientRunner, FakeOutput } from '../support/fakes.js';
 
 let service: TradeFeedService;
 beforeAll(async () => {
@@ -10,11 +10,7 @@ beforeAll(async () => {
 });
 afterAll(() => service.shutdown());
 
-const command = commandRunner();
-const listen = (args: string, given: Parameters<typeof fakeContext>[0] = {}) => {
-  const account = service.createAccount({ plan: 'developer' });
-  return { ...command(`listen ${args}`, { ...given, env: { ...envOf(service, account), ...given.env } }), account };
-};
+const listen = clientRunner('listen', () => service);
 
 const opened = /\(connection 1\)/;
 

@@ -1,4 +1,4 @@
-import { describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { appendFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { from, lastValueFrom, take, tap } from 'rxjs';
@@ -104,16 +104,6 @@ describe('log verify', () => {
       expect(await command(`log verify ${path}`, { stderr }).exit).toBe(0);
       expect(stderr.text).toContain(`100% · ${records} records`);
     }
-  });
-
-  it('writes its progress to a log at intervals', async () => {
-    const path = await logged();
-    let now = start;
-    const clock = jest.spyOn(Date, 'now').mockImplementation(() => (now += 10_000));
-    const { stderr, exit } = log(`verify ${path} --no-status`);
-    expect(await exit).toBe(0);
-    clock.mockRestore();
-    expect(stderr.text).toMatch(/Z 100% · 43 records\n$/);
   });
 
   it('names the file, the line and the byte of each damage, and ends with 5', async () => {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { filter, firstValueFrom } from 'rxjs';
 import { startTradeFeedService, type TradeFeedService } from '../../../src/testing/index.js';
 import { fakeTimers } from '../../support/fake-timers.js';
-import { commandRunner, envOf, type fakeContext, FakeOutput } from '../support/fakes.js';
+import { clientRunner, FakeOutput } from '../support/fakes.js';
 import { tempFolder } from '../support/temp-folder.js';
 
 const folder = tempFolder();
@@ -14,11 +14,7 @@ beforeAll(async () => {
 });
 afterAll(() => service.shutdown());
 
-const command = commandRunner();
-const record = (args: string, given: Parameters<typeof fakeContext>[0] = {}) => {
-  const account = service.createAccount({ plan: 'developer' });
-  return { ...command(`record ${args}`, { ...given, env: { ...envOf(service, account), ...given.env } }), account };
-};
+const record = clientRunner('record', () => service);
 
 let count = 0;
 const fresh = (): string => folder.path(`log-${(count += 1)}`);
@@ -124,13 +120,6 @@ describe('record', () => {
     const { stderr, exit } = record(args);
     expect(await exit).toBe(2);
     expect(stderr.text).toBe(`rx-trade-feed: ${words}\nTry rx-trade-feed record --help.\n`);
-  });
-
-  it('says that a name is too long, and prints nothing else', async () => {
-    const path = folder.path('x'.repeat(300));
-    const { stderr, exit } = record(`-o ${path}`);
-    expect(await exit).toBe(8);
-    expect(stderr.text).toContain(`rx-trade-feed: Can't write the log ${path}: the name or the path is too long. `);
   });
 
   it('reports that another process is writing the log', async () => {

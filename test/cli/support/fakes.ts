@@ -3,7 +3,7 @@ import { PassThrough, Writable } from 'node:stream';
 import { Subject } from 'rxjs';
 import type { CliContext, Interrupt } from '../../../src/cli/context.js';
 import { run } from '../../../src/cli/program.js';
-import type { TradeFeedService } from '../../../src/testing/index.js';
+import type { TradeFeedAccount, TradeFeedService } from '../../../src/testing/index.js';
 import { waitFor } from '../../support/wait-for.js';
 
 /** A stdout or stderr that stores its text. It is a terminal if it has a size. */
@@ -113,3 +113,13 @@ export const envOf = (
   TRADE_FEED_BASE_URL: baseUrl,
   TRADE_FEED_API_KEY: account.createApiKey(),
 });
+
+/** Returns a function that runs a command as the client of a service, each time with a new account. */
+export const clientRunner = (name: string, service: () => TradeFeedService) => {
+  const command = commandRunner();
+  return (args: string, given: Given = {}): Running & { readonly account: TradeFeedAccount } => {
+    const account = service().createAccount({ plan: 'developer' });
+    const env = { ...envOf(service(), account), ...given.env };
+    return { ...command(`${name} ${args}`, { ...given, env }), account };
+  };
+};
