@@ -140,42 +140,51 @@ export interface Row extends Snapshot {
   readonly name: string;
 }
 
+/** A figure of a source: how to read it, and how the table, the totals and a log show it. */
 interface Column {
   readonly title: string;
   readonly minWidth: number;
   readonly value: (snapshot: Snapshot, now: number) => number | undefined;
   readonly format: (value: number) => string;
   readonly isMarked?: (value: number, snapshot: Snapshot) => boolean;
+  /** The sum over all sources means nothing. */
+  readonly hasNoTotal?: true;
+  /** Its words in a log, which leaves out a column without them. */
+  readonly words?: (value: number) => string;
 }
+
+const column = (
+  title: string,
+  minWidth: number,
+  value: Column['value'],
+  format: Column['format'],
+  more: Pick<Column, 'isMarked' | 'hasNoTotal' | 'words'> = {},
+): Column => ({ title, minWidth, value, format, ...more });
+
+const ageOf: Column['value'] = ({ lastFrameAt }, now) =>
+  lastFrameAt === undefined ? undefined : Math.max(0, now - lastFrameAt);
 
 /** How long a live feed may be silent before it's marked, in ms. */
 const oldMs = 10_000;
-
-const ageOf = ({ lastFrameAt }: Snapshot, now: number): number | undefined =>
-  lastFrameAt === undefined ? undefined : Math.max(0, now - lastFrameAt);
 
 /**
  * The number columns, with minimum widths so that they don't jump as numbers change. A narrow terminal drops the last
  * ones first.
  */
 const numberColumns: readonly Column[] = [
-  { title: 'frames/s', minWidth: 8, value: ({ stats }) => stats?.framesPerSecond, format: amount },
-  {
-    title: 'age',
-    minWidth: 7,
-    value: ageOf,
-    format: duration,
+  column('frames/s', 8, ({ stats }) => stats?.framesPerSecond, amount, { words: (rate) => `${amount(rate)} frames/s` }),
+  column('age', 7, ageOf, duration, {
     isMarked: (ms, { state }) => state === 'live' && ms > oldMs,
-  },
-  { title: 'gaps', minWidth: 4, value: ({ stats }) => stats?.gaps, format: count, isMarked: (gaps) => gaps > 0 },
-  {
-    title: 'reconnects',
-    minWidth: 10,
-    value: ({ stats }) => stats?.reconnects && sum(Object.values(stats.reconnects)),
-    format: count,
-  },
-  { title: 'clients', minWidth: 7, value: ({ clients }) => clients?.count, format: count },
-  { title: 'bytes/s', minWidth: 8, value: ({ stats }) => stats?.bytesPerSecond, format: bytes },
+    hasNoTotal: true,
+    words: (ms) => `last frame ${duration(ms)} ago`,
+  }),
+  column('gaps', 4, ({ stats }) => stats?.gaps, count, {
+    isMarked: (gaps) => gaps > 0,
+    words: (gaps) => counted(gaps, 'gap'),
+  }),
+  column('reconnects', 10, ({ stats }) => stats?.reconnects && sum(Object.values(stats.reconnects)), count),
+  column('clients', 7, ({ clients }) => clients?.count, count),
+  column('bytes/s', 8, ({ stats }) => stats?.bytesPerSecond, bytes),
 ];
 const textColumns = [
   { title: ' source', minWidth: 7 },
@@ -196,7 +205,7 @@ export const table = (
   { startedAt, now, columns, rows }: TerminalSize & { readonly startedAt: number; readonly now: number },
 ): readonly Line[] => {
   const width = columns - 1;
-  const totals = sources.length > 1 ? [totalCells(sources, now)] : [];
+  const totals = sources.length > 1 ? [totalCells(sources)] : [];
   const room = Math.max(1, rows - frameLines - totals.length);
   const visible = sources.length <= room ? sources : sources.slice(0, Math.max(1, room - 1));
   const hidden = sources.length - visible.length;
@@ -232,21 +241,21 @@ const cellsOf = (row: Row, now: number): readonly Line[] => [
   }),
 ];
 
-const totalCells = (rows: readonly Row[], now: number): readonly Line[] => [
+const totalCells = (rows: readonly Row[]): readonly Line[] => [
   [[' total', 'bold']],
   [[`${count(liveOf(rows))} of ${count(rows.length)} live`]],
-  ...numberColumns.map(({ value, format }): Line => {
-    if (value === ageOf) return [];
-    const total = totalOf(rows, (row) => value(row, now));
-    return [total === undefined ? ['-', 'dim'] : [format(total)]];
+  ...numberColumns.map((column): Line => {
+    if (column.hasNoTotal) return [];
+    const total = totalOf(rows, column);
+    return [total === undefined ? ['-', 'dim'] : [column.format(total)]];
   }),
 ];
 
 const liveOf = (rows: readonly Row[]): number => rows.filter(({ state }) => state === 'live').length;
 
-/** Adds up a number over all sources. Returns `undefined` if no source knows it. */
-const totalOf = (rows: readonly Row[], value: (row: Row) => number | undefined): number | undefined => {
-  const known = rows.flatMap((row) => value(row) ?? []);
+/** Adds up a figure over all sources. Returns `undefined` if no source knows it. */
+const totalOf = (rows: readonly Row[], { value, hasNoTotal }: Column): number | undefined => {
+  const known = hasNoTotal ? [] : rows.flatMap((row) => value(row, 0) ?? []);
   return known.length === 0 ? undefined : sum(known);
 };
 
@@ -299,23 +308,17 @@ const clientWords = ({ count: clients, authorizing, sent, missed }: NonNullable<
 const replicaWords = ({ role, replica, owner }: NonNullable<Snapshot['cluster']>): string =>
   `replica ${replica}: ${role}${owner === undefined || owner === replica ? '' : `, the owner is ${owner}`}`;
 
-export const totalWords = (rows: readonly Row[]): string => {
-  const framesPerSecond = totalOf(rows, ({ stats }) => stats?.framesPerSecond);
-  const gaps = totalOf(rows, ({ stats }) => stats?.gaps);
-  return joined(' · ', `total ${liveOf(rows)} of ${rows.length} live`, flowWords(framesPerSecond), gapWords(gaps));
-};
+export const totalLogLine = (rows: readonly Row[]): string =>
+  joined(' · ', `total ${liveOf(rows)} of ${rows.length} live`, ...figureWords((column) => totalOf(rows, column)));
 
-export const rowWords = (row: Row, now: number): string => {
-  const { framesPerSecond, gaps } = row.stats ?? {};
-  const ageMs = ageOf(row, now);
-  const age = ageMs !== undefined && `last frame ${duration(ageMs)} ago`;
+export const rowLogLine = (row: Row, now: number): string => {
+  const figures = figureWords(({ value }) => value(row, now));
   const details = detailsOf(row).map(([text]) => text);
-  const words = [`${row.name} ${row.state}`, flowWords(framesPerSecond), age, gapWords(gaps), ...details];
-  return printable(joined(' · ', ...words));
+  return printable(joined(' · ', `${row.name} ${row.state}`, ...figures, ...details));
 };
 
-const flowWords = (framesPerSecond: number | undefined): string | undefined =>
-  framesPerSecond === undefined ? undefined : `${amount(framesPerSecond)} frames/s`;
-
-const gapWords = (gaps: number | undefined): string | undefined =>
-  gaps === undefined ? undefined : counted(gaps, 'gap');
+const figureWords = (figureOf: (column: Column) => number | undefined): readonly (string | undefined)[] =>
+  numberColumns.map((column) => {
+    const figure = figureOf(column);
+    return figure === undefined ? undefined : column.words?.(figure);
+  });

@@ -6,8 +6,8 @@ import { type CliContext, isTerminal } from '../context.js';
 import { usageError } from '../errors.js';
 import { endings$, finish, tickMs, timeUp$ } from '../follow.js';
 import { anyText, argument, defineCommand, duration, option, periodMs, service, type ValuesOf } from '../options.js';
-import { feedSnapshots$, type Row, rowWords, type Snapshot, type StatusRequest } from '../top.js';
-import { statusSnapshots$, table, totalWords } from '../top.js';
+import { feedSnapshots$, type Row, rowLogLine, type Snapshot, type StatusRequest } from '../top.js';
+import { statusSnapshots$, table, totalLogLine } from '../top.js';
 import { screenView, type TerminalSize, type View, withKeys } from '../view/terminal.js';
 
 const options = {
@@ -142,8 +142,8 @@ const topView = (context: CliContext): View<readonly Row[]> => {
     log: (rows, isDue) => {
       const shown = rows.filter(({ state }, n) => isDue || state !== (states[n] ?? 'connecting'));
       states = rows.map(({ state }) => state);
-      const total = isDue && rows.length > 1 ? [totalWords(rows)] : [];
-      return [...shown.map((row) => rowWords(row, Date.now())), ...total];
+      const total = isDue && rows.length > 1 ? [totalLogLine(rows)] : [];
+      return [...shown.map((row) => rowLogLine(row, Date.now())), ...total];
     },
   });
 };

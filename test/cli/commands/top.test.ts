@@ -5,8 +5,8 @@ import { createServer as createSecureServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { firstValueFrom, lastValueFrom, NEVER, of, Subject } from 'rxjs';
 import { MockAgent } from 'undici';
-import { feedSnapshots$, readStatus, type Row, rowWords, type Snapshot } from '../../../src/cli/top.js';
-import { statusSnapshots$, table, totalWords } from '../../../src/cli/top.js';
+import { feedSnapshots$, readStatus, type Row, rowLogLine, type Snapshot } from '../../../src/cli/top.js';
+import { statusSnapshots$, table, totalLogLine } from '../../../src/cli/top.js';
 import { printed, widthOf } from '../../../src/cli/view/text.js';
 import { type ClusterLifecycleEvent, connectionStatus, createTradeFeedError } from '../../../src/index.js';
 import { type FeedEvent, feedStats } from '../../../src/index.js';
@@ -215,12 +215,12 @@ describe('the table of top', () => {
   });
 
   it('becomes one line for each source and one for the totals in a log', () => {
-    expect(rowWords(live, now)).toBe(
+    expect(rowLogLine(live, now)).toBe(
       'market live · 20.1 frames/s · last frame 48 ms ago · 2 gaps · reconnects after server-shutdown (2), access-expired (1); 1.2 s without frames',
     );
     const owner: Row = { name: 'a', state: 'live', cluster: { role: 'owning', replica: 'a', owner: 'a' } };
-    expect(rowWords(owner, now)).toBe('a live · replica a: owning');
-    expect([rows, rows.slice(2)].map(totalWords)).toEqual([
+    expect(rowLogLine(owner, now)).toBe('a live · replica a: owning');
+    expect([rows, rows.slice(2)].map(totalLogLine)).toEqual([
       'total 1 of 4 live · 20.1 frames/s · 2 gaps',
       'total 0 of 2 live',
     ]);
