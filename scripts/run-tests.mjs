@@ -7,13 +7,13 @@
 //   npm run test:site                      the built site: its search, links and plain pages, and its pages in Chromium at two sizes
 //
 // With RX_TRADE_FEED_SCREENSHOTS=folder the tests in Chromium save screenshots there.
-import { spawn, spawnSync } from 'node:child_process';
-import { once } from 'node:events';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { basename, join } from 'node:path';
+import { spawnSync } from 'node:child_process';
+import { existsSync, readdirSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { run as runTests } from 'node:test';
+import { spec, tap } from 'node:test/reporters';
 import { parseArgs } from 'node:util';
-import { from, lastValueFrom, mergeMap, reduce } from 'rxjs';
 import { installAnvil } from '../examples/real-chain/anvil.mjs';
 import { buildApp } from '../test/apps/example-app/app.mjs';
 import { newerNode, tarball } from '../test/apps/support.mjs';
@@ -48,53 +48,22 @@ const { env } = process;
 const buildPackage = () => env.RX_TRADE_FEED_IS_BUILT || build(process.execPath, ['scripts/build.mjs']);
 const buildSite = () => env.RX_TRADE_FEED_SITE_IS_BUILT || build('npm', ['run', 'docs', '--silent'], true);
 
-const temp = mkdtempSync(join(tmpdir(), 'rx-trade-feed-tap-'));
-process.once('exit', () => rmSync(temp, { recursive: true, force: true }));
-
-const secondsSince = (started) => ((performance.now() - started) / 1_000).toFixed(1);
-
-/** Runs a test file, and prints its report at its end, because another file may be running. Resolves with its results, also as TAP. */
-const runFile = async (file) => {
-  const report = join(temp, `${basename(file)}.tap`);
-  const args = [
-    ...['--test', `--test-timeout=${15 * 60_000}`],
-    ...['--test-reporter=spec', '--test-reporter-destination=stdout'],
-    ...['--test-reporter=tap', `--test-reporter-destination=${report}`],
-  ];
-  const started = performance.now();
-  console.log(`… ${file}`);
-  const tests = spawn(process.execPath, [...args, file], { stdio: ['ignore', 'pipe', 'inherit'] });
-  let output = '';
-  tests.stdout.setEncoding('utf8').on('data', (text) => (output += text));
-  const [code] = await once(tests, 'close');
-  console.log(`${output}${code === 0 ? '✓' : '✗'} ${file} (${secondsSince(started)} s)`);
-  const tap = readFileSync(report, 'utf8');
-  const count = (word) => Number(new RegExp(`^# ${word} (\\d+)$`, 'm').exec(tap)?.[1] ?? 0);
-  return { passed: count('pass'), failed: Math.max(count('fail') + count('cancelled'), code === 0 ? 0 : 1), tap };
+/** Runs test files in this order, some at a time, and prints their reports. Resolves with the sum of their results, also as TAP. */
+const run = async (files, concurrency = 1) => {
+  if (files.length === 0) return { passed: 0, failed: 0, tap: '' };
+  const tests = runTests({ files: files.map((file) => resolve(file)), concurrency, timeout: 15 * 60_000 });
+  tests.compose(new spec()).pipe(process.stdout, { end: false });
+  const report = await text(tests.compose(tap));
+  const count = (word) => Number(new RegExp(`^# ${word} (\\d+)$`, 'm').exec(report)[1]);
+  return { passed: count('pass'), failed: count('fail') + count('cancelled'), tap: report };
 };
-
-/** Runs test files in this order, some at a time: Node would run them by name. Resolves with the sum of their results. */
-const run = (files, concurrency = 1) =>
-  lastValueFrom(
-    from(files).pipe(
-      mergeMap(runFile, concurrency),
-      reduce(
-        (sum, { passed, failed, tap }) => ({
-          passed: sum.passed + passed,
-          failed: sum.failed + failed,
-          tap: sum.tap + tap,
-        }),
-        { passed: 0, failed: 0, tap: '' },
-      ),
-    ),
-  );
 
 /** Prints a step before it begins, because it may take a minute, and its duration. */
 const step = async (what, action) => {
   const started = performance.now();
   console.log(`… ${what}`);
   const result = await action();
-  console.log(`✓ ${what} (${secondsSince(started)} s)`);
+  console.log(`✓ ${what} (${((performance.now() - started) / 1_000).toFixed(1)} s)`);
   return result;
 };
 
