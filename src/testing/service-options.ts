@@ -200,6 +200,7 @@ const answerRules: Readonly<Record<keyof Endpoints, Readonly<Record<string, Rule
   handshake: { ...answer, subprotocol: token },
 };
 
+export const aPort = integerIn(0, 65_535);
 const pem: Rule = { allowed: 'a PEM text or a Buffer', is: (v) => isText(v) || v instanceof Uint8Array };
 const pemRules = { key: pem, cert: pem };
 const observable: Rule = { allowed: 'an Observable of strings or bytes', is: isObservable };
@@ -213,7 +214,7 @@ const isOrigin = (value: unknown): boolean => {
 };
 
 const rules: Readonly<Record<keyof TradeFeedServiceOptions, Rule>> = {
-  port: integerIn(0, 65_535),
+  port: aPort,
   tls: anObject,
   publicUrl: { allowed: 'an origin, such as "https://feed.example"; http: only for a loopback host', is: isOrigin },
   sources: anObject,

@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { concatMap, filter, ignoreElements, lastValueFrom, merge, Subject, take, tap } from 'rxjs';
 import { type Feed, TradeFeedError } from '../../index.js';
 import { printable } from '../../protocol/printable.js';
-import { integerIn } from '../../protocol/validate.js';
 import { type ServiceEvent, startTradeFeedService, type TradeFeedService } from '../../testing/index.js';
 import type { TradeFeedServiceOptions } from '../../testing/index.js';
+import { aPort } from '../../testing/service-options.js';
 import { readFileOf } from '../connection.js';
 import { CliError, ExitCode, localError, usageError } from '../errors.js';
 import { anyText, defineCommand, flag, oneOf, option, parsed, type ValuesOf, whole } from '../options.js';
@@ -37,7 +37,7 @@ export const command = defineCommand({
       oneOf('free', 'developer'),
       'the plan of the account; free delays each frame by 500 ms (default: free)',
     ),
-    port: option('--port <N>', parsed(whole, integerIn(0, 65_535)), 'the port on 127.0.0.1 (default: any free port)'),
+    port: option('--port <N>', parsed(whole, aPort), 'the port on 127.0.0.1 (default: any free port)'),
     ...payloadOptions,
     ...tlsOptions,
   },
