@@ -1,11 +1,18 @@
-import { spawn } from 'node:child_process';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { withoutSlowness } from '../support/run-modules.js';
+import { lastValueFrom } from 'rxjs';
+import { runModules, withoutSlowness } from '../support/run-modules.js';
+import { runProgram } from '../support/run-program.js';
 
-/** The result of a program. */
+/** An example, with the address and the key of a service, or with the local one that it starts. */
+export interface Example {
+  readonly name: string;
+  readonly service?: Readonly<Record<`TRADE_FEED_${string}`, string>>;
+}
+
+/** The result of an example. */
 export interface Run {
   /** The exit code; `null` if the program was killed. */
   readonly exitCode: number | null;
@@ -15,49 +22,50 @@ export interface Run {
   readonly secrets: readonly string[];
 }
 
-/** The environment variables with the address and the key of a service. */
-export type ServiceVariables = Readonly<Record<`TRADE_FEED_${string}`, string>>;
+const root = join(import.meta.dirname, '../..');
+const pathOf = (name: string): string => join(root, 'examples', name);
+/** Makes a process write its secrets to the file that SECRETS_FILE names. */
+const spy = `--import=${pathToFileURL(join(import.meta.dirname, 'secret-spy.mjs')).href}`;
 
-export const root = join(import.meta.dirname, '../..');
-/** The URL of the module that writes secrets to the file that SECRETS_FILE names. */
-export const spy = pathToFileURL(join(import.meta.dirname, 'secret-spy.mjs')).href;
+/** Runs an example as a program of its own, also a test with `nodeArgs`. */
+export const runExample = async ({ name, service }: Example, nodeArgs: readonly string[] = []): Promise<Run> =>
+  withSecrets(1, async ([file]) => {
+    const env = { NO_COLOR: '1', NODE_OPTIONS: spy, SECRETS_FILE: file!, ...service };
+    const { code, stdout, stderr } = await runProgram(pathOf(name), [], env, nodeArgs);
+    return [{ exitCode: code, stdout, stderr }];
+  }).then(([run]) => run!);
 
-/** Kills a program that hangs. No test needs a program to be faster than this. */
-const limitMs = 100_000;
-
-/**
- * Runs a program with the built package in a child process.
- *
- * @param args - the arguments of `node`
- * @param service - environment variables with a service's address and key; if missing, the program starts a service
- */
-export const runExample = async (args: readonly string[], service: ServiceVariables = {}): Promise<Run> => {
-  const folder = await mkdtemp(join(tmpdir(), 'example-'));
-  const secretsFile = join(folder, 'secrets');
-  await writeFile(secretsFile, '');
-  const env = {
-    PATH: process.env['PATH'],
-    NO_COLOR: '1',
-    NODE_OPTIONS: `--import=${spy}`,
-    SECRETS_FILE: secretsFile,
-    ...service,
-  };
-  const program = spawn(process.execPath, args, { cwd: root, env, stdio: ['ignore', 'pipe', 'pipe'] });
-  const printed = { stdout: '', stderr: '' };
-  for (const stream of ['stdout', 'stderr'] as const) {
-    program[stream].setEncoding('utf8').on('data', (text: string) => (printed[stream] += text));
-  }
-  const timer = setTimeout(() => program.kill('SIGKILL'), limitMs);
-  const exitCode = await new Promise<number | null>((resolve, reject) => {
-    program.once('close', resolve).once('error', reject);
+/** Runs examples in one process, each like a separate program. An example that leaks keeps the process running. */
+export const runTogether = (examples: readonly Example[]): Promise<readonly Run[]> =>
+  withSecrets(examples.length, async (files) => {
+    const modules = examples.map(({ name, service }, index) => ({
+      // The query string makes each run a separate module.
+      url: `${pathToFileURL(pathOf(name)).href}?${index}`,
+      env: { SECRETS_FILE: files[index]!, ...service },
+    }));
+    const { outputs, exit } = runModules(modules, root, [spy]);
+    const printed = await Promise.all(outputs.map((output$) => lastValueFrom(output$)));
+    const exitCode = await exit;
+    return printed.map(({ stdout, stderr, hasEnded, hasFailed }) => ({
+      stdout,
+      stderr: withoutSlowness(stderr),
+      exitCode: hasFailed ? 1 : hasEnded ? exitCode : null,
+    }));
   });
-  clearTimeout(timer);
-  const secrets = await secretsIn(secretsFile);
-  await rm(folder, { recursive: true });
-  return { exitCode, stdout: printed.stdout, stderr: withoutSlowness(printed.stderr), secrets };
-};
 
-/** Returns the secrets in a file that the spy wrote. */
-export const secretsIn = async (file: string): Promise<readonly string[]> => [
-  ...new Set((await readFile(file, 'utf8')).split('\n').filter(Boolean)),
-];
+/** Gives each of some runs a file for its secrets, and returns the runs with them. */
+const withSecrets = async (
+  count: number,
+  run: (files: readonly string[]) => Promise<readonly Omit<Run, 'secrets'>[]>,
+): Promise<readonly Run[]> => {
+  const folder = await mkdtemp(join(tmpdir(), 'examples-'));
+  const files = Array.from({ length: count }, (_, index) => join(folder, `secrets-${index}`));
+  await Promise.all(files.map((file) => writeFile(file, '')));
+  const secretsIn = async (file: string) => [
+    ...new Set((await readFile(file, 'utf8')).split('\n').filter((line) => line !== '')),
+  ];
+  const runs = await run(files);
+  const secrets = await Promise.all(files.map(secretsIn));
+  await rm(folder, { recursive: true });
+  return runs.map((each, index) => ({ ...each, secrets: secrets[index]! }));
+};

@@ -19,11 +19,11 @@ export interface ModuleOutput {
 }
 
 /** The warning that no attempt has succeeded for some seconds: on a busy machine, it says nothing about the program. */
-export const slowMachine = /TradeFeedWarning: No connection to |^\(Use `node --trace-warnings /;
+export const slowMachine = /TradeFeedWarning.*: No connection to |^\(Use `node --trace-warnings /;
 
 /** Removes that warning. */
-export const withoutSlowness = (stderr: string): string =>
-  stderr
+export const withoutSlowness = (output: string): string =>
+  output
     .split('\n')
     .filter((line) => !slowMachine.test(line))
     .join('\n');

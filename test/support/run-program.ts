@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { resolve } from 'node:path';
+import { withoutSlowness } from './run-modules.js';
 
 export interface Ended {
   readonly code: number | null;
@@ -23,16 +24,16 @@ export const runProgram = async (
   const child = spawn(process.execPath, [...nodeArgs, path, ...args], {
     env: { PATH: process.env['PATH'], ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
+    // No test needs a program to be faster than this.
+    ...{ timeout: 100_000, killSignal: 'SIGKILL' },
   });
   let stdout = '';
   let stderr = '';
   child.stdout.on('data', (chunk: Buffer) => (stdout += chunk.toString()));
   child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()));
   return new Promise((resolve) => {
-    child.on('close', (code, signal) => resolve({ code, signal, stdout: fast(stdout), stderr: fast(stderr) }));
+    child.on('close', (code, signal) =>
+      resolve({ code, signal, stdout: withoutSlowness(stdout), stderr: withoutSlowness(stderr) }),
+    );
   });
 };
-
-/** Removes the warning that an attempt takes some seconds, which happens on a busy machine. */
-const fast = (output: string): string =>
-  output.replace(/^.*No connection to \S+ has opened after \d+ s of .*\n(\(Use `node --trace-warnings .*\n)?/gm, '');
