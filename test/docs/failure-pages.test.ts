@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { FailureCode } from 'rx-trade-feed';
@@ -12,7 +12,7 @@ import {
 } from '../../src/protocol/failures/classify.js';
 import { createFailure } from '../../src/protocol/failures/trade-feed-error.js';
 import { fencesOf, read, root } from './fences.js';
-import { runFences, type RunningFences } from './run-fences.js';
+import { itPrints } from './run-fences.js';
 import { siteLibrary } from './site.js';
 
 const { documentedCodes, failureIndex, failurePage } = await siteLibrary('failure-text.mjs');
@@ -27,9 +27,6 @@ const tables = {
 const meanings = Object.values(tables).flat();
 const codes = [...new Set(meanings.map(({ code }) => code))].sort();
 const pageOf = (code: string): string => `docs/failures/${code}.md`;
-
-/** The limit of a test that runs programs, in ms: longer than the limit of the programs. */
-const limitMs = 120_000;
 
 it('every failure code has a page, and every page has a code', () => {
   expect(documentedCodes()).toEqual(codes);
@@ -71,21 +68,13 @@ const blocking: readonly FailureCode[] = ['receiver-too-slow', 'receiver-failed'
 describe.each([
   ['of a feed or a relay', codes.filter((code) => !blocking.includes(code))],
   ...blocking.map((code) => [`of a worker, ${code}`, [code]] as const),
-])('the program %s', (_kind, printed) => {
-  let running: RunningFences;
-  beforeAll(async () => {
-    const fenceOf = (code: FailureCode) => fencesOf(pageOf(code))[0]!.code;
-    running = await runFences(
-      printed.map((code) => ({ code: fenceOf(code), expected: new RegExp(`^${code}$`), env: {} })),
-    );
-  }, limitMs);
-  afterAll(() => running.end(), limitMs);
-
-  it.each(printed.map((code, index) => [code, index] as const))(
+])('the program %s', (_kind, printed) =>
+  itPrints(
     '%s prints its code',
-    async (_code, index) => {
-      expect(await running.printed(index)).not.toBe('');
-    },
-    limitMs,
-  );
-});
+    printed.map((code) => ({
+      name: code,
+      code: fencesOf(pageOf(code))[0]!.code,
+      expected: new RegExp(`^${code}$`),
+    })),
+  ),
+);

@@ -1,16 +1,12 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { marketBatches$, pendingTransactions$, startTradeFeedService } from 'rx-trade-feed/testing';
-import type { TradeFeedService } from 'rx-trade-feed/testing';
-import { commentFencesOf, documents, type Fence, fencesOf, filesIn, proseOf, read } from './fences.js';
-import { runFences, type RunningFences } from './run-fences.js';
+import { describe, expect, it } from '@jest/globals';
+import { marketBatches$, pendingTransactions$ } from 'rx-trade-feed/testing';
+import { commentFencesOf, documents, type Fence, fencesOf, filesIn, proseOf } from './fences.js';
+import { itPrints } from './run-fences.js';
 import { shellProblems } from './shell.js';
 import { typeErrors } from './type-check.js';
 
 const fences = [...documents(), 'examples/README.md'].flatMap(fencesOf);
 const commentFences = filesIn('src', '.ts').flatMap(commentFencesOf);
-
-/** The limit of a test that runs programs, in ms: longer than the limit of the programs. */
-const limitMs = 120_000;
 
 const isUnchecked = ({ mark }: Fence): boolean => mark.startsWith('not checked: ');
 const isTypeScript = ({ language }: Fence): boolean => language === 'ts';
@@ -41,36 +37,30 @@ const isOfFailure = ({ at }: Fence): boolean => at.startsWith('docs/failures/');
 
 const documentOf = (at: string): string => at.replace(/:.*/, '');
 
-/** Fences in other languages, by document, with the test that runs them. */
-const readBy: Readonly<Record<string, string>> = {
-  'docs/testing.md js': 'test/docs/commonjs-jest.test.ts',
-  'docs/how-to/browsers.md html': 'test/apps/recipes.test.mjs',
-  'docs/recipes/plain-page.md html': 'test/apps/recipes.test.mjs',
-  'docs/recipes/postgres.md sql': 'test/apps/recipes.test.mjs',
-  'docs/recipes/wallets.md text': 'test/docs/recipes.test.ts',
-  'docs/how-to/proxies.md nginx': 'test/docs/site.test.ts',
-  'docs/how-to/query-log.md sql': 'test/peers/query-log.test.mjs',
-  'docs/how-to/bundling.md json': 'test/apps/bundlers.test.mjs',
-  'docs/nestjs.md json': 'test/apps/nestjs-11.test.mjs',
-  'docs/replicas.md console': 'test/cli/commands/cluster.test.ts',
-  'docs/interop.md js': 'test/apps/interop.test.mjs',
-  'docs/interop.md jsx': 'test/apps/interop.test.mjs',
-  'docs/angular.md json': 'test/apps/angular-22.test.mjs',
-};
+/** Fences in other languages, by document, that another test reads. */
+const readElsewhere: readonly string[] = [
+  'docs/testing.md js', // test/docs/commonjs-jest.test.ts
+  'docs/how-to/browsers.md html', // test/apps/recipes.test.mjs
+  'docs/recipes/plain-page.md html', // test/apps/recipes.test.mjs
+  'docs/recipes/postgres.md sql', // test/apps/recipes.test.mjs
+  'docs/recipes/wallets.md text', // test/docs/recipes.test.ts
+  'docs/how-to/proxies.md nginx', // test/docs/site.test.ts
+  'docs/how-to/query-log.md sql', // test/peers/query-log.test.mjs
+  'docs/how-to/bundling.md json', // test/apps/bundlers.test.mjs
+  'docs/nestjs.md json', // test/apps/nestjs-11.test.mjs
+  'docs/replicas.md console', // test/cli/commands/cluster.test.ts
+  'docs/interop.md js', // test/apps/interop.test.mjs
+  'docs/interop.md jsx', // test/apps/interop.test.mjs
+  'docs/angular.md json', // test/apps/angular-22.test.mjs
+];
 
-const isRead = ({ at, language }: Fence): boolean => `${documentOf(at)} ${language}` in readBy;
+const isRead = ({ at, language }: Fence): boolean => readElsewhere.includes(`${documentOf(at)} ${language}`);
 
 describe('every fence', () => {
   it('is in a language that a test checks, or marked as not checked', () => {
     const isChecked = (fence: Fence): boolean => ['ts', 'bash'].includes(fence.language) || isRead(fence);
     const strays = fences.filter((fence) => !isChecked(fence) && !isUnchecked(fence));
     expect(strays.map(({ at, language }) => `${at} (${language})`)).toEqual([]);
-  });
-
-  it.each(Object.entries(readBy))('%s is read by %s, which names the document', (fence, test) => {
-    const [document = ''] = fence.split(' ');
-    expect(fences.filter(isRead).map(({ at }) => documentOf(at))).toContain(document);
-    expect(read(test)).toContain(document);
   });
 
   it('has a known mark or none', () => {
@@ -92,50 +82,27 @@ describe('every fence', () => {
   });
 });
 
-it(
-  'TypeScript of the documents, the TSDoc comments and the examples has no type error',
-  () => {
-    const programs = Object.fromEntries([...fences.filter(isTypeScript), ...commentFences].map(asProgram));
-    // A deliberate error that must be the only one: it proves that the check works.
-    const canary = { 'canary.ts': "import { tradeFeed$ } from 'rx-trade-feed';\ntradeFeed$('nothing');\n" };
-    expect(typeErrors({ ...programs, ...ofNestNew, ...canary }, filesIn('examples', '.mjs'))).toEqual([
-      expect.stringMatching(/^canary\.ts, line 2: Argument of type '"nothing"'/),
-    ]);
-  },
-  limitMs,
-);
+it('TypeScript of the documents, the TSDoc comments and the examples has no type error', () => {
+  const programs = Object.fromEntries([...fences.filter(isTypeScript), ...commentFences].map(asProgram));
+  // A deliberate error that must be the only one: it proves that the check works.
+  const canary = { 'canary.ts': "import { tradeFeed$ } from 'rx-trade-feed';\ntradeFeed$('nothing');\n" };
+  expect(typeErrors({ ...programs, ...ofNestNew, ...canary }, filesIn('examples', '.mjs'))).toEqual([
+    expect.stringMatching(/^canary\.ts, line 2: Argument of type '"nothing"'/),
+  ]);
+});
 
 describe('a fence with expected output', () => {
   const printing = fences.filter(
     (fence) => isTypeScript(fence) && expectedOutputOf(fence) !== undefined && !isOfFailure(fence),
   );
-  let service: TradeFeedService;
-  let running: RunningFences;
-  beforeAll(async () => {
-    service = await startTradeFeedService({ sources: { market: marketBatches$(), raw: pendingTransactions$() } });
-    running = await runFences(
-      printing.map((fence) => ({
-        code: fence.code,
-        expected: new RegExp(expectedOutputOf(fence) as string),
-        // Gives each an account, because an account gets only one connection.
-        env: {
-          TRADE_FEED_BASE_URL: service.baseUrl,
-          TRADE_FEED_API_KEY: service.createAccount({ plan: 'developer' }).createApiKey(),
-        },
-      })),
-    );
-  }, limitMs);
-  afterAll(async () => {
-    await running.end();
-    await service.shutdown();
-  }, limitMs);
-
-  it.each(printing.map(({ at }, index) => [at, index] as const))(
+  itPrints(
     '%s prints that output',
-    async (_at, index) => {
-      expect(await running.printed(index)).not.toBe('');
-    },
-    limitMs,
+    printing.map((fence) => ({
+      name: fence.at,
+      code: fence.code,
+      expected: new RegExp(expectedOutputOf(fence) as string),
+    })),
+    { sources: { market: marketBatches$(), raw: pendingTransactions$() } },
   );
 });
 

@@ -1,9 +1,8 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { distinct, filter, mergeMap, type Subscription, tap, timer } from 'rxjs';
-import { marketBatches$, startTradeFeedService } from 'rx-trade-feed/testing';
-import type { TradeFeedService } from 'rx-trade-feed/testing';
+import { describe, expect, it } from '@jest/globals';
+import { distinct, filter, mergeMap, tap, timer } from 'rxjs';
+import { marketBatches$ } from 'rx-trade-feed/testing';
 import { commentFencesOf, filesIn } from './fences.js';
-import { runFences, type RunningFences } from './run-fences.js';
+import { type FenceService, itPrints } from './run-fences.js';
 
 /** A line that each example in the operators' comments prints. */
 const prints: Readonly<Record<string, RegExp>> = {
@@ -41,48 +40,21 @@ const examples = filesIn(folder, '.ts').flatMap((file) =>
     .map(({ code }, n) => [`${file.slice(folder.length + 1)}${n === 0 ? '' : `, ${n + 1}`}`, code] as const),
 );
 
-/** The limit of a test that runs programs, in ms: longer than the limit of the programs. */
-const limitMs = 120_000;
+/** Each example goes through one outage, soon after it first connects. */
+const meanwhile: FenceService['meanwhile'] = (service, accounts) =>
+  service.events$
+    .pipe(
+      filter((event) => event.type === 'handshake-accepted'),
+      distinct(({ account }) => account),
+      mergeMap(({ account }) => timer(300).pipe(tap(() => accounts.find(({ id }) => id === account)?.expireAccess()))),
+    )
+    .subscribe();
 
 describe('the example in the comment of', () => {
-  let service: TradeFeedService;
-  let outages: Subscription;
-  let running: RunningFences;
-
-  beforeAll(async () => {
-    service = await startTradeFeedService({ sources: { market: marketBatches$({ rate: 1_000, batchSize: 1 }) } });
-    // Gives each an account, because an account gets only one connection.
-    const accounts = examples.map(() => service.createAccount({ plan: 'developer' }));
-    // Each example goes through one outage, soon after it first connects.
-    outages = service.events$
-      .pipe(
-        filter((event) => event.type === 'handshake-accepted'),
-        distinct(({ account }) => account),
-        mergeMap(({ account }) =>
-          timer(300).pipe(tap(() => accounts.find(({ id }) => id === account)?.expireAccess())),
-        ),
-      )
-      .subscribe();
-    running = await runFences(
-      examples.map(([name, code], n) => ({
-        code,
-        expected: prints[name] ?? /./,
-        env: { TRADE_FEED_BASE_URL: service.baseUrl, TRADE_FEED_API_KEY: accounts[n]?.createApiKey() ?? '' },
-      })),
-    );
-  }, limitMs);
-  afterAll(async () => {
-    await running.end();
-    outages.unsubscribe();
-    await service.shutdown();
-  }, limitMs);
-
-  it.each(Object.keys(prints))(
+  itPrints(
     '%s prints the expected line',
-    async (name) => {
-      expect(await running.printed(examples.findIndex(([each]) => each === name))).not.toBe('');
-    },
-    limitMs,
+    examples.map(([name, code]) => ({ name, code, expected: prints[name] ?? /./ })),
+    { sources: { market: marketBatches$({ rate: 1_000, batchSize: 1 }) }, meanwhile },
   );
 
   it('every operator is in the list of this test', () => {

@@ -1,10 +1,16 @@
+import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
 import { build } from 'esbuild';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { lastValueFrom, takeWhile } from 'rxjs';
+import { lastValueFrom, type Subscription, takeWhile } from 'rxjs';
+import { startTradeFeedService } from 'rx-trade-feed/testing';
+import type { TradeFeedAccount, TradeFeedService, TradeFeedServiceOptions } from 'rx-trade-feed/testing';
 import { runModules, slowMachine } from '../support/run-modules.js';
 import { root } from './fences.js';
+
+// Programs take long on a busy machine. Only a test that hangs reaches this.
+jest.setTimeout(120_000);
 
 /** A TypeScript fence to run. */
 export interface FenceRun {
@@ -12,8 +18,49 @@ export interface FenceRun {
   /** The pattern of a line that it prints. */
   readonly expected: RegExp;
   /** The environment variables with the address and the key of a service. */
-  readonly env: Readonly<Record<string, string>>;
+  readonly env?: Readonly<Record<string, string>>;
 }
+
+/** The service of fences: each gets an account, because an account gets only one connection. */
+export interface FenceService {
+  readonly sources: TradeFeedServiceOptions['sources'];
+  /** Called before the fences run, until they end. */
+  readonly meanwhile?: (service: TradeFeedService, accounts: readonly TradeFeedAccount[]) => Subscription;
+}
+
+/**
+ * Defines a test for each fence: it prints its line. They all run from the first of these tests to the last one.
+ *
+ * @param title - has `%s` for the name of the fence
+ */
+export const itPrints = (
+  title: string,
+  fences: readonly (FenceRun & { readonly name: string })[],
+  local?: FenceService,
+): void => {
+  let service: TradeFeedService | undefined;
+  let outside: Subscription | undefined;
+  let running: RunningFences;
+  beforeAll(async () => {
+    service = local && (await startTradeFeedService({ sources: local.sources }));
+    const accounts = service ? fences.map(() => service!.createAccount({ plan: 'developer' })) : [];
+    outside = service && local?.meanwhile?.(service, accounts);
+    const envs = accounts.map((account) => ({
+      TRADE_FEED_BASE_URL: service!.baseUrl,
+      TRADE_FEED_API_KEY: account.createApiKey(),
+    }));
+    running = await runFences(fences.map((fence, n) => ({ ...fence, ...(envs[n] && { env: envs[n] }) })));
+  });
+  afterAll(async () => {
+    await running.end();
+    outside?.unsubscribe();
+    await service?.shutdown();
+  });
+
+  it.each(fences.map(({ name }, index) => [name, index] as const))(title, async (_name, index) => {
+    expect(await running.printed(index)).not.toBe('');
+  });
+};
 
 interface Output {
   readonly stdout: string;
@@ -24,7 +71,7 @@ interface Output {
 const logLine = /^(Requesting|Ticket issued|Connected|Disconnected|Reconnect|Frames may be missing|Waiting)\b/;
 
 /** Fences that run. */
-export interface RunningFences {
+interface RunningFences {
   /**
    * Waits until a fence prints its line, and returns the output. Rejects if it ends without that line or writes to stderr.
    * A fence with `logEvents(console)` logs to stderr, so its line can be in either stream; other lines there reject.
@@ -34,9 +81,7 @@ export interface RunningFences {
   end(): Promise<void>;
 }
 
-/**
- * Runs TypeScript fences with the built package, in parallel in one child process.
- */
+/** Runs fences with the built package, in parallel in one child process. */
 export const runFences = async (fences: readonly FenceRun[]): Promise<RunningFences> => {
   // Inside the project, so that imports resolve to the package.
   await mkdir(join(root, 'temp'), { recursive: true });
@@ -53,7 +98,7 @@ export const runFences = async (fences: readonly FenceRun[]): Promise<RunningFen
     tsconfigRaw: { compilerOptions: { verbatimModuleSyntax: true } },
     logLevel: 'error',
   });
-  const modules = fences.map(({ env }, index) => ({
+  const modules = fences.map(({ env = {} }, index) => ({
     url: pathToFileURL(join(folder, `${nameOf(index)}.mjs`)).href,
     env,
   }));

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { getEventListeners } from 'node:events';
 import { concat, NEVER, Observable, of, range, Subject, take, tap, throwError } from 'rxjs';
 import {
@@ -10,9 +10,9 @@ import {
   untilAborted,
 } from 'rx-trade-feed/interop';
 import type { PlatformSubscriber } from 'rx-trade-feed/interop';
-import { marketBatches$, startTradeFeedService, type TradeFeedService } from 'rx-trade-feed/testing';
+import { marketBatches$ } from 'rx-trade-feed/testing';
 import { commentFencesOf, filesIn } from '../docs/fences.js';
-import { runFences, type RunningFences } from '../docs/run-fences.js';
+import { itPrints } from '../docs/run-fences.js';
 
 // test/apps/interop.test.mjs has the tests with RxJS 9, Chromium, React and Effect.
 
@@ -248,24 +248,9 @@ const examples = filesIn('src/interop', '.ts').flatMap(commentFencesOf);
 const exampleOf = (name: string) => examples.find(({ code }) => code.includes(`{ ${name} } from`))!.code;
 
 describe('the example in the comment of', () => {
-  let service: TradeFeedService;
-  let running: RunningFences;
-  beforeAll(async () => {
-    service = await startTradeFeedService({ sources: { market: marketBatches$() } });
-    const env = () => ({
-      TRADE_FEED_BASE_URL: service.baseUrl,
-      TRADE_FEED_API_KEY: service.createAccount().createApiKey(),
-    });
-    running = await runFences(prints.map(([name, expected]) => ({ code: exampleOf(name), expected, env: env() })));
-  }, 120_000);
-  afterAll(async () => {
-    await running.end();
-    await service.shutdown();
-  }, 120_000);
-
-  it.each(prints.map(([name], index) => [name, index] as const))(
+  itPrints(
     '%s prints the expected line',
-    async (_name, index) => expect(await running.printed(index)).not.toBe(''),
-    120_000,
+    prints.map(([name, expected]) => ({ name, code: exampleOf(name), expected })),
+    { sources: { market: marketBatches$() } },
   );
 });
