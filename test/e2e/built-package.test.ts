@@ -1,9 +1,7 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import { build, type BuildOptions } from 'esbuild';
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readdir, readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { runInNewContext } from 'node:vm';
 import { gzipSync } from 'node:zlib';
 import { runProgram } from '../support/run-program.js';
 
@@ -100,46 +98,6 @@ describe('the built package', () => {
     expect(imported.filter((path) => !path?.startsWith('node:'))).toEqual([]);
     expect([...code.matchAll(/\bimport\("([^"]+)"\)/g)].map(([, path]) => path).sort()).toEqual(['undici', 'ws', 'ws']);
     expect(await readFile(join(dist, worker, '../rxjs-license.txt'), 'utf8')).toContain('Apache License');
-  });
-
-  it('throws if a page imports the entry point for servers', async () => {
-    const contents = "import { tradeFeed$ } from 'rx-trade-feed'; tradeFeed$();";
-    const { outputFiles } = await build({
-      ...{ stdin: { contents, resolveDir: dist }, bundle: true, write: false },
-      ...{ format: 'iife', platform: 'browser', logLevel: 'error', tsconfigRaw: {} },
-    });
-    expect(() => void runInNewContext(outputFiles[0]!.text)).toThrow(
-      'rx-trade-feed is for servers; import rx-trade-feed/browser',
-    );
-  });
-
-  it('stops at once with one failure in an ESM bundle of esbuild, where undici and ws find no require', async () => {
-    const contents = `
-      import { tradeFeedEvents$ } from 'rx-trade-feed';
-      const events = [];
-      tradeFeedEvents$('market', { baseUrl: 'http://127.0.0.1:9', apiKey: 'a-key' }).subscribe({
-        next: ({ type }) => events.push(type),
-        error: ({ name, code, verdict, message }) => console.log(JSON.stringify({ events, name, code, verdict, message })),
-      });`;
-    const folder = await mkdtemp(join(tmpdir(), 'rx-trade-feed-bundle-'));
-    try {
-      const outfile = join(folder, 'app.mjs');
-      const options = { bundle: true, format: 'esm', platform: 'node', logLevel: 'error', tsconfigRaw: {} } as const;
-      await build({ ...options, stdin: { contents, resolveDir: dist }, outfile });
-      expect(await printedBy(outfile)).toEqual({
-        ...{
-          events: ['ticket-requested', 'stopped'],
-          name: 'TradeFeedError',
-          code: 'receiver-failed',
-          verdict: 'stop',
-        },
-        message: expect.stringMatching(
-          /\(Dynamic require of "[\w:]+" is not supported\)\. .+ mark `rx-trade-feed` as external \(esbuild: `--packages=external`\)/,
-        ),
-      });
-    } finally {
-      await rm(folder, { recursive: true });
-    }
   });
 
   it('has declarations for pages that do not need the types of Node', async () => {

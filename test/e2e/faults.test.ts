@@ -1,9 +1,59 @@
 import { describe, expect, it } from '@jest/globals';
-import { tap } from 'rxjs';
-import { type FeedEvent, tradeFeedEvents$ } from '../../src/index.js';
-import { type FaultyService, startFaultyService, frameErrors } from '../support/faulty-service.js';
+import { map, type Observable, tap, timer } from 'rxjs';
+import { type FeedEvent, tradeFeedEvents$, type TradeFeedOptions } from '../../src/index.js';
+import { type ServiceEvent, startTradeFeedService } from '../../src/testing/index.js';
+import { type FaultProxyOptions, startFaultProxy } from '../support/fault-proxy.js';
 import { type Cut, type Faults, type Flow, randomFaults, seededRandom } from '../support/faults.js';
-import { until } from '../support/feed.js';
+import { optionsFor, until } from '../support/feed.js';
+
+type FaultyService = Awaited<ReturnType<typeof startFaultyService>>;
+
+/** Starts a service whose n-th payload starts with n, and a proxy that every client connects through. */
+const startFaultyService = async (network: FaultProxyOptions, options: TradeFeedOptions = {}) => {
+  const proxy = await startFaultProxy(network);
+  const publicUrl = `http://127.0.0.1:${proxy.port}`;
+  const service = await startTradeFeedService({
+    publicUrl,
+    sources: { market: counted$ },
+    limits: { ticketsPerWindow: Infinity, shutdownTimeoutMs: 0 },
+  });
+  proxy.target = Number(new URL(service.baseUrl).port);
+  const serviceEvents: ServiceEvent[] = [];
+  service.events$.subscribe((event) => serviceEvents.push(event));
+  const apiKey = service.createAccount({ plan: 'developer' }).createApiKey();
+  return {
+    proxy,
+    options: optionsFor({ baseUrl: publicUrl }, { apiKey, ...options }),
+    /** The events of the service. */
+    serviceEvents,
+    [Symbol.asyncDispose]: async () => {
+      await proxy[Symbol.asyncDispose]();
+      await service.shutdown();
+    },
+  };
+};
+
+// From a few bytes to more than a single read.
+const fillingOf = (n: number): number => (n % 100 === 99 ? 70_000 : n % 100);
+const counted$: Observable<string> = timer(0, 1).pipe(map((n) => `${n} ${'x'.repeat(fillingOf(n))}`));
+
+/** Returns the errors in the frames of a feed: truncated frames, frames out of order, and losses without a gap. */
+const frameErrors = (events: readonly FeedEvent[]): string[] => {
+  const wrong: string[] = [];
+  let last: number | undefined;
+  let mayMiss = true;
+  for (const event of events) {
+    if (event.type === 'gap' || event.type === 'opened') mayMiss = event.type === 'gap' || last === undefined;
+    if (event.type !== 'frame') continue;
+    const [digits = '', filling = ''] = event.text().split(' ');
+    const n = Number(digits);
+    if (filling.length !== fillingOf(n)) wrong.push(`${n} is not whole`);
+    if (last !== undefined && (mayMiss ? n <= last : n !== last + 1)) wrong.push(`${n} after ${last}`);
+    mayMiss = false;
+    last = n;
+  }
+  return wrong;
+};
 
 /** Runs a feed until one connection has delivered this number of frames. */
 const run = (
@@ -44,7 +94,8 @@ describe('a fault that only slows a connection down', () => {
     ['jitter', 100, both({ jitterMs: 40 })],
     ['a bandwidth limit', 100, { toClient: { bytesPerSecond: 2_000_000 }, toServer: { bytesPerSecond: 2_000 } }],
     ['split segments', 100, both({ segments: 'split' })],
-    ['drip', 10, both({ segments: 'drip' })],
+    // A large frame would take seconds.
+    ['drip', 2, both({ segments: 'drip' })],
   ])('loses no frame: %s', async (_what, frames, faults) => {
     await using net = await startFaultyService({ faults: () => faults });
     expectLoss(await run(net, frames), [], 0);

@@ -67,7 +67,7 @@ const started = async () => {
   closing.push(() => service.shutdown());
   const account = service.createAccount({ plan: 'developer' });
   const options: TradeFeedOptions = { baseUrl: service.baseUrl, apiKey: account.createApiKey() };
-  return { service, account, options };
+  return { service, options };
 };
 
 type Hop = 'in the main thread' | 'in a worker' | 'over a relay';
@@ -93,58 +93,46 @@ const feedAfter = (hop: Hop, options: TradeFeedOptions): Observable<RelayedEvent
   );
 };
 
-describe.each(hops)('a feed that stops, %s', (hop) => {
-  it('emits `stopped` with the failure as the last event before the error', async () => {
-    const { account, options } = await started();
-    const events: RelayedEvent[] = [];
-    const other$ = tradeFeed$('market', { ...options, apiKey: account.createApiKey() });
-    const ended = new Subject<void>();
-    const error: unknown = await new Promise((resolve) => {
-      feedAfter(hop, options).subscribe({
-        next: (event) => {
-          events.push(event);
-          if (event.type === 'opened') other$.pipe(takeUntil(ended)).subscribe();
-        },
-        error: resolve,
-      });
-    });
-    ended.next();
-    const last = events.filter(({ type }) => type !== 'watermark').at(-1) as Stopped;
-    expect(error).toMatchObject({ code: 'connection-replaced', verdict: 'stop' });
-    expect([last.type, last.failure, events.at(-1)]).toEqual(['stopped', error, last]);
-    expect(events.filter(({ type }) => type === 'stopped')).toHaveLength(1);
-  });
+/** Ends the open connections, as if another client connected with their accounts. */
+const replace = (service: TradeFeedService): void => service.closeConnections(4001, 'connection replaced');
 
-  it('emits `stopped` even if it was never open', async () => {
-    const { service } = await started();
-    const events: RelayedEvent[] = [];
-    const error: unknown = await feedAfter(hop, { baseUrl: service.baseUrl, apiKey: 'wrong' })
-      .forEach((event) => events.push(event))
-      .catch((error: unknown) => error);
-    expect(error).toMatchObject({ code: 'invalid-api-key' });
-    expect(events.at(-1)).toMatchObject({ type: 'stopped', failure: error });
-  });
+describe.each(hops)('a feed that stops, %s', (hop) => {
+  it.each(['connection-replaced', 'invalid-api-key'])(
+    'emits `stopped` with the failure as the last event before the error: %s',
+    async (code) => {
+      const { service, options } = await started();
+      const apiKey = code === 'invalid-api-key' ? 'wrong' : options.apiKey!;
+      const events: RelayedEvent[] = [];
+      const error: unknown = await feedAfter(hop, { ...options, apiKey })
+        .forEach((event) => {
+          events.push(event);
+          if (event.type === 'opened') replace(service);
+        })
+        .catch(identity);
+      const last = events.filter(({ type }) => type !== 'watermark').at(-1) as Stopped;
+      expect(error).toMatchObject({ code, verdict: 'stop' });
+      expect([last.type, last.failure, events.at(-1)]).toEqual(['stopped', error, last]);
+      expect(events.filter(({ type }) => type === 'stopped')).toHaveLength(1);
+    },
+  );
 
   it('is a single outage for every operator, until the next subscription emits `opened`', async () => {
-    const { account, service, options } = await started();
+    const { service, options } = await started();
     const pump = setInterval(() => service.push('market', '{}'), 5);
     closing.push(() => clearInterval(pump));
     const log = feedLog(folder.path(`stopped-${hop.replaceAll(' ', '-')}`));
     await using sdk = startSdk();
     const events: RelayedEvent[] = [];
-    const [done, replaced] = [new Subject<void>(), new Subject<void>()];
+    const done = new Subject<void>();
     let isReplaced = false;
     let reopenedAt = Infinity;
-    const other$ = tradeFeed$('market', { ...options, apiKey: account.createApiKey() });
-    const replace = () => other$.pipe(takeUntil(replaced)).subscribe();
     const feed$ = feedAfter(hop, options).pipe(
       tap((event) => {
         events.push(event);
         if (event.type === 'frame' && !isReplaced) {
           isReplaced = true;
-          replace();
+          replace(service);
         }
-        if (event.type === 'stopped') replaced.next();
         if (event.type === 'opened' && isReplaced) reopenedAt = event.at;
       }),
       retry({ delay: () => timer(450) }),
