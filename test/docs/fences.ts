@@ -13,7 +13,6 @@ export interface Fence {
 
 export const root = join(import.meta.dirname, '../..');
 
-/** Returns the paths of the README and the guides. */
 export const documents = (): readonly string[] => ['README.md', ...filesIn('docs', '.md')];
 
 /** Left out: the example app, which has its own tools, and the reference, which `npm run docs` generates. */
@@ -31,7 +30,6 @@ export const read = (file: string): string => readFileSync(join(root, file), 'ut
 /** Removes the code blocks from a document, because comments in shell fences look like headings. */
 export const proseOf = (file: string): string => read(file).replaceAll(/^```[\s\S]*?^```$/gm, '');
 
-/** Returns the fences of a document. */
 export const fencesOf = (file: string): readonly Fence[] => fencesIn(file, read(file).split('\n'), 1);
 
 /** Returns the fences in the TSDoc comments of a source file. */

@@ -25,7 +25,6 @@ const folder = tempFolder();
 
 interface Code {
   readonly code: string;
-  /** The name of the file. */
   readonly name?: string;
   readonly env?: Readonly<Record<string, string>> | ((service: TradeFeedService) => Readonly<Record<string, string>>);
   /** What reads stdout instead of the test. */

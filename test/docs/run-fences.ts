@@ -12,7 +12,6 @@ import { root } from './fences.js';
 // Programs take long on a busy machine. Only a test that hangs reaches this.
 jest.setTimeout(120_000);
 
-/** A TypeScript fence to run. */
 export interface FenceRun {
   readonly code: string;
   /** The pattern of a line that it prints. */
@@ -70,7 +69,6 @@ interface Output {
 /** A line that `logEvents` writes, unless the feed has stopped. */
 const logLine = /^(Requesting|Ticket issued|Connected|Disconnected|Reconnect|Frames may be missing|Waiting)\b/;
 
-/** Fences that run. */
 interface RunningFences {
   /**
    * Waits until a fence prints its line, and returns the output. Rejects if it ends without that line or writes to stderr.

@@ -7,18 +7,10 @@ import { tablesUnder } from './tables.js';
 const page = 'docs/security.md';
 const testsPage = 'docs/security/tests.md';
 
-/** The required sections of the threat model. */
-const headings = [
-  'Theft of the key',
-  'Theft of a ticket',
-  'Redirects and downgrades',
-  'A hostile service',
-  'Hostile frames',
-  'Logs and terminals',
-  'The relay and pages',
-  'On this machine',
-  'Dependencies and the package',
-];
+/** The sections with threats. */
+const headings = [...proseOf(page).matchAll(/^## (.+)$/gm)]
+  .map(([, heading = '']) => heading)
+  .filter((heading) => !['What is protected', 'Not defended'].includes(heading));
 
 /** Returns the list items under a heading: the threat, in bold, and the text after it. */
 const threatsUnder = (file: string, heading: string): readonly (readonly [threat: string, text: string])[] => {

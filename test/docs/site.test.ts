@@ -4,8 +4,8 @@ import { dirname, join } from 'node:path';
 import { documents, fencesOf, proseOf, read, root } from './fences.js';
 import { siteLibrary } from './site.js';
 
-const { promises, withClusterGoals, ...ofDiagrams } = await siteLibrary(
-  ...['promises.mjs', 'cluster-goals.mjs'],
+const { withClusterGoals, ...ofDiagrams } = await siteLibrary(
+  'cluster-goals.mjs',
   ...['diagrams/diagrams.mjs', 'diagrams/run.mjs', 'diagrams/svg.mjs'],
 );
 const { performancePages, reliabilityPages } = await siteLibrary(
@@ -47,11 +47,6 @@ it('docs/how-to/proxies.md shows the nginx configuration that the tests run', ()
   const lines = fences.flatMap(({ code }) => code.split('\n')).map((line) => line.trim());
   expect(lines).toContain('proxy_set_header Upgrade $http_upgrade;');
   expect(lines.filter((line) => line !== '' && !tested.includes(line))).toEqual([]);
-});
-
-it('the promises of the landing page show the same figures as the guides', () => {
-  for (const { figure } of promises()) expect(figure).toMatch(/^\d[\d\u00a0]*(\.\d)?(×| million)?$/);
-  expect(promises()).toHaveLength(3);
 });
 
 describe('the pages of performance and reliability', () => {

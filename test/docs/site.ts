@@ -16,7 +16,6 @@ interface SiteLibrary {
   readonly failureIndex: Generate;
   readonly commandLinePage: Generate;
   readonly withClusterGoals: Generate;
-  readonly promises: () => readonly { readonly figure: string }[];
   readonly performancePages: () => Readonly<Record<string, string>>;
   readonly reliabilityPages: () => Readonly<Record<string, string>>;
 }

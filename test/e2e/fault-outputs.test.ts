@@ -40,7 +40,6 @@ import * as wire from '../support/wire.js';
 /** After this time, each output shows a failure, in ms. A check looks for new frames twice a second. */
 const visibleAfterMs = 5_500;
 
-/** A feed, and how to cause its fault. */
 interface Fault {
   readonly options?: TradeFeedOptions;
   /** An operator before the log and the metrics, such as that of a `feedLog`. */
@@ -105,7 +104,6 @@ const closes = (closeCode: number, reason: string) =>
 const withKey = (apiKey: () => string | Promise<string>, more: Fault = {}) =>
   wired({}, { options: { apiKey }, ...more });
 
-/** Appends the feed to a log. */
 const logging =
   (path: () => string): StartFault =>
   (use) =>

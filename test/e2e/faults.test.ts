@@ -24,7 +24,6 @@ const startFaultyService = async (network: FaultProxyOptions, options: TradeFeed
   return {
     proxy,
     options: optionsFor({ baseUrl: publicUrl }, { apiKey, ...options }),
-    /** The events of the service. */
     serviceEvents,
     [Symbol.asyncDispose]: async () => {
       await proxy[Symbol.asyncDispose]();

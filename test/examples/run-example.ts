@@ -12,7 +12,6 @@ export interface Example {
   readonly service?: Readonly<Record<`TRADE_FEED_${string}`, string>>;
 }
 
-/** The result of an example. */
 export interface Run {
   /** The exit code; `null` if the program was killed. */
   readonly exitCode: number | null;

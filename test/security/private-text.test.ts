@@ -40,7 +40,6 @@ const mark = 'hvs.private';
 const vault = `GET https://vault.corp.example/v1/kv: 403, token ${mark}, from 10.1.2.3:8200`;
 const isPrivate = /hvs\.|vault|10\.1\.2\.3/;
 
-/** The rows of all tables. */
 const rows: readonly Meaning[] = [
   ...serviceMeanings,
   ...relayMeanings,
@@ -90,7 +89,6 @@ const eventsOf = (failure: TradeFeedError): readonly RelayedEvent[] => [
   { type: 'stopped', at: 8, failure },
 ];
 
-/** Relays a source over HTTP. */
 const relayed = async (source: Observable<RelayedEvent>): Promise<Web> => {
   const relay = createRelay(source, { batchMs: 0, lingerMs: 0 });
   const web = await Web.start(relayHandler(relay, { authorize: () => true }));

@@ -1,6 +1,5 @@
 import { generate } from 'selfsigned';
 
-/** A self-signed certificate and its key, in PEM. */
 export interface Certificate {
   readonly cert: string;
   readonly key: string;

@@ -5,7 +5,6 @@ import type { Duplex } from 'node:stream';
 import type { Certificate } from './certificate.js';
 import { listen } from './listen.js';
 
-/** How a proxy behaves. */
 export interface ConnectProxyOptions {
   /** The ports on 127.0.0.1, by the `host:port` that clients request. Any other request gets 502. */
   readonly targets: Readonly<Record<string, number>>;
@@ -45,9 +44,7 @@ export const startConnectProxy = async ({ targets, status = 200, tls, isSilent =
   const { port, ...listening } = await listen(server);
   return {
     url: `http${tls ? 's' : ''}://127.0.0.1:${port}`,
-    /** The requests, in order. */
     requests,
-    /** How many tunnels were opened. */
     tunnels: () => tunnels,
     [Symbol.asyncDispose]: listening[Symbol.asyncDispose],
   };

@@ -81,10 +81,8 @@ const rowsByCode = {
   'retries-exhausted': [{ verdict: 'stop' }],
 } as const satisfies Readonly<Record<ServiceFailureCode, readonly Row[]>>;
 
-/** Every failure code of the service, sorted. */
 export const failureCodes = Object.keys(rowsByCode).sort() as readonly ServiceFailureCode[];
 
-/** The rows of the table. */
 export const failureTable: readonly FailureRow[] = failureCodes.flatMap((code) =>
   rowsByCode[code].map((row: Row) => ({ ...row, code })),
 );

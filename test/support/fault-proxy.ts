@@ -35,7 +35,6 @@ export const startFaultProxy = async ({ target, faults = () => ({}), random = se
   const openConnections = (): FaultConnection[] => [...all].filter(({ isOpen }) => isOpen());
   const proxy = {
     port: (server.address() as AddressInfo).port,
-    /** The number of connections so far. */
     get connections() {
       return connections;
     },
@@ -47,7 +46,6 @@ export const startFaultProxy = async ({ target, faults = () => ({}), random = se
     target,
     /** Makes all open connections discard everything in both directions. */
     halfOpen: () => openConnections().forEach((connection) => connection.halfOpen()),
-    /** Resets all open connections (RST). */
     reset: () => openConnections().forEach((connection) => connection.reset()),
     /** Ends all open connections (FIN) in both directions. */
     end: () => openConnections().forEach((connection) => connection.end()),
@@ -135,7 +133,6 @@ const faultConnection = (
   };
 };
 
-/** Why a direction ended. */
 type FlowEnd = 'source-ended' | Cut['how'];
 
 /** Forwards from one socket to another until the source ends or is cut. Rejects when the signal aborts. */

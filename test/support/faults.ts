@@ -67,7 +67,6 @@ const oneFlow = (random: () => number, leastBytesPerSecond: number, kinds: reado
 
 const below = (random: () => number, bound: number): number => Math.floor(random() * bound);
 
-/** Draws one of some values. */
 export const pick = <T>(random: () => number, values: readonly T[]): T => values[below(random, values.length)] as T;
 
 // All orders of magnitude are equally likely.

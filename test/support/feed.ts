@@ -62,7 +62,6 @@ export const until = <T>(source$: Observable<T>, last: (value: T) => boolean): P
     ),
   );
 
-/** Resolves when a socket is closed. */
 export const closed = async (socket: { readonly closed: boolean } & NodeJS.EventEmitter): Promise<void> => {
   if (!socket.closed) await new Promise((resolve) => socket.once('close', resolve));
 };

@@ -32,5 +32,4 @@ const forward = (client: Socket, port: number): void => {
   client.pipe(service).pipe(client);
 };
 
-/** Returns the port of an address. */
 export const portOf = (url: string): number => Number(new URL(url).port);

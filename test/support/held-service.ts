@@ -11,7 +11,6 @@ import { clientFrames, close, pong, switching, wsFrame } from './wire.js';
 export type HeldService = Awaited<ReturnType<typeof startHeldService>>;
 type Headers = Readonly<Record<string, string>>;
 
-/** Options of {@link startHeldService}. */
 export interface HeldServiceOptions {
   /** Called with everything that the service sees of a subscription. */
   readonly see: (subscription: number, seen: Seen) => void;
@@ -114,7 +113,6 @@ export const startHeldService = async ({ see, tls, publicPort, onTicket, onHands
     ...{ tickets, handshakes, streams },
     /** All open streams. A subscription can have two: an abandoned handshake may arrive late. */
     allStreams,
-    /** The open TCP connections. */
     open,
     /** Refuses new connections and resets the open ones, except those that received a close frame. */
     goDown,
@@ -304,13 +302,11 @@ const streamOver = ({ subscription, socket, duplex, head, see }: Handshake) => {
     },
     /** Sends numbered frames in one write. @param bytes - the size of each frame */
     push: (count: number, bytes = 0) => void duplex.write(Buffer.concat(frames(count, bytes))),
-    /** Sends frames and a close frame in one write. */
     close: (code: number | undefined, reason: string, count = 0) => {
       duplex.write(Buffer.concat([...frames(count, 0), close(code, reason)]));
       isClosed = true;
       see({ what: 'closed', socket });
     },
-    /** Sends bytes that are not a valid frame. */
     breakFraming: (bytes: Buffer) => {
       cut();
       duplex.write(bytes);

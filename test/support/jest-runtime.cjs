@@ -1,9 +1,17 @@
 const { AsyncLocalStorage } = require('node:async_hooks');
 const { Script } = require('node:vm');
 const { default: Runtime } = require('jest-runtime');
-const { releaseAsyncStorages } = require('./release-async-storages.cjs');
 
-const release = releaseAsyncStorages(AsyncLocalStorage);
+// jest-circus uses an AsyncLocalStorage for each test file and never disables it. Before Node 24, each of them slows down every promise of the
+// process: after 150 test files, an `await` takes 24 µs instead of 0.1.
+const usedStorages = new Set();
+for (const method of ['run', 'enterWith']) {
+  const original = AsyncLocalStorage.prototype[method];
+  AsyncLocalStorage.prototype[method] = function (...args) {
+    usedStorages.add(this);
+    return original.apply(this, args);
+  };
+}
 
 /**
  * jest's runtime, at a lower cost per test file.
@@ -33,6 +41,7 @@ module.exports = class extends Runtime {
 
   teardown() {
     super.teardown();
-    release();
+    for (const storage of usedStorages) storage.disable();
+    usedStorages.clear();
   }
 };

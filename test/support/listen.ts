@@ -19,9 +19,7 @@ export const listen = async (server: Server, event: 'connection' | 'secureConnec
   await once(server, 'listening');
   return {
     port: (server.address() as AddressInfo).port,
-    /** The open connections, in order of arrival. */
     open: open as ReadonlySet<Socket>,
-    /** The number of connections so far. */
     get connections() {
       return connections;
     },

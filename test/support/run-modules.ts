@@ -2,7 +2,6 @@ import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { type Observable, ReplaySubject } from 'rxjs';
 
-/** A module that runs like a program. */
 export interface Module {
   readonly url: string;
   readonly env: Readonly<Record<string, string>>;
@@ -21,7 +20,6 @@ export interface ModuleOutput {
 /** The warning that no attempt has succeeded for some seconds: on a busy machine, it says nothing about the program. */
 export const slowMachine = /TradeFeedWarning.*: No connection to |^\(Use `node --trace-warnings /;
 
-/** Removes that warning. */
 export const withoutSlowness = (output: string): string =>
   output
     .split('\n')
@@ -77,7 +75,6 @@ export const runModules = (modules: readonly Module[], cwd: string, nodeArgs: re
     outputs: outputs as readonly Observable<ModuleOutput>[],
     /** The exit code; `null` when the process was killed. */
     exit: ended,
-    /** Kills the process, and waits for its end. */
     end: async () => {
       child.kill('SIGKILL');
       await ended;

@@ -2,7 +2,6 @@ import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 
-/** The sums of many runs of a simulation. */
 export interface Sums {
   readonly runs: number;
   readonly bad: number;

@@ -1,6 +1,5 @@
 import type { WireTicket } from '../../src/protocol/contract.js';
 
-/** A valid body of a ticket response. */
 export const ticketBody: WireTicket = {
   ticket: 'tkt-planted-0815',
   token_type: 'Bearer',
@@ -12,7 +11,6 @@ export const ticketBody: WireTicket = {
 
 export type TicketField = keyof WireTicket;
 
-/** Valid values of each field. */
 export const rightTicketFields: Readonly<Record<TicketField, readonly string[]>> = {
   ticket: ['t', '~!"#$%&', 'eyJhbGciOi.J9.x-_', 'x'.repeat(8_192)],
   token_type: ['Bearer'],
@@ -30,7 +28,6 @@ export const rightTicketFields: Readonly<Record<TicketField, readonly string[]>>
 
 const noText = [undefined, null, '', 5, true, {}];
 
-/** Invalid values of each field. */
 export const wrongTicketFields: Readonly<Record<TicketField, readonly unknown[]>> = {
   ticket: [...noText, ' ', 'a b', 'a\r\nx-api-key: b', 'é', ['t'], { reveal: 't' }],
   token_type: [...noText, 'bearer', 'BEARER', 'Basic', ' Bearer', ['Bearer']],

@@ -49,21 +49,16 @@ export const startTwoOrigins = async ({
 
 /** Makes every connection count as stable, so that a renew happens at once. */
 export const stable: TradeFeedOptions['backoff'] = { stableAfterMs: 0 };
-/** Accepts the handshake, sends a frame, and closes with `access expired`. */
 export const expired: HandshakeStep = accept(text('a frame'), close(4003, 'access expired'));
-/** Accepts the handshake and sends a frame. */
 export const frames = accept(text('a frame'));
 
-/** Waits some turns of the event loop. */
 export const turns = async (count = 20): Promise<void> => {
   for (let n = 0; n < count; n += 1) await new Promise((resolve) => setImmediate(resolve));
 };
-/** Runs a step some turns of the event loop later. */
 export const later =
   (step: TicketStep): TicketStep =>
   (response, wire, n) =>
     void turns().then(() => step(response, wire, n));
-/** Runs a step once a condition holds. */
 export const after =
   (condition: () => boolean, step: TicketStep): TicketStep =>
   (response, wire, n) =>
@@ -78,9 +73,7 @@ export const opened = async (
   const events$ = tradeFeedEvents$('market', optionsFor(service, { backoff: stable, ...options }));
   return until(events$, (event) => event.type === 'opened' && event.connection === count);
 };
-/** Returns the codes of the reported failures. */
 export const failuresOf = (events: readonly FeedEvent[]): unknown[] =>
   events.flatMap((event) => (event.type === 'disconnected' ? [event.failure.code] : []));
 
-/** Destroys the connection instead of answering the request. */
 export const dropped: TicketStep = (response) => response.socket?.destroy();

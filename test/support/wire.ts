@@ -13,15 +13,11 @@ import { listen } from './listen.js';
 export interface Wire extends AsyncDisposable {
   readonly baseUrl: string;
   readonly wssUrl: string;
-  /** The received ticket requests. */
   readonly tickets: readonly Request[];
-  /** The received handshakes. */
   readonly handshakes: readonly Request[];
   /** The opcodes of all received WebSocket frames: 8 close, 9 ping, 10 pong. */
   readonly opcodes: readonly number[];
-  /** The open TCP connections. */
   readonly open: ReadonlySet<Socket>;
-  /** The number of TCP connections so far. */
   readonly connections: number;
 }
 
@@ -40,13 +36,11 @@ export interface WireScript {
   readonly ticket?: readonly TicketStep[];
   readonly handshake?: readonly HandshakeStep[];
   readonly tls?: Certificate;
-  /** Doesn't answer the client's close frame. */
   readonly ignoresClose?: boolean;
   /** Keeps the server's half of a connection open after the client's FIN. */
   readonly staysOpen?: boolean;
 }
 
-/** The connection and the request of a handshake. */
 export interface Peer {
   readonly socket: Duplex;
   readonly request: IncomingMessage;
@@ -54,7 +48,6 @@ export interface Peer {
 
 export const subprotocol = 'mmp.trade-batch.v1';
 
-/** Returns the body of a valid ticket response. */
 export const ticketBody = (wire: Wire, n: number) => ({
   ticket: `planted-ticket-${n}`,
   token_type: 'Bearer',
@@ -75,14 +68,12 @@ export const issue =
     response.end(JSON.stringify({ ...ticketBody(wire, n), ...replaced }));
   };
 
-/** Answers a ticket request with a status. */
 export const refuse =
   (status: number, headers: Record<string, string> = {}, body = '{"error":"refused"}'): TicketStep =>
   (response) => {
     response.writeHead(status, headers).end(body);
   };
 
-/** Answers a handshake with an HTTP status instead of 101. */
 export const refuseHandshake =
   (status: number, headers: Record<string, string> = {}, body = ''): HandshakeStep =>
   ({ socket }) => {
@@ -159,7 +150,6 @@ export const closePayload = (code: number, reason: string | Uint8Array = ''): Bu
 
 const step = <T>(steps: readonly T[], n: number): T => steps[Math.min(n, steps.length) - 1] as T;
 
-/** Starts a scripted service on loopback. */
 export const startWire = async ({
   ticket = [issue()],
   handshake = [accept()],

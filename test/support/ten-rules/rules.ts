@@ -246,7 +246,6 @@ const zeros = (log: readonly Seen[], { stableAfterMs }: Subscribed): readonly st
   });
 };
 
-/** Returns the violations of a rule, as text. */
 type RuleCheck = (log: readonly Seen[], facts: Subscribed) => readonly string[];
 
 /** The ten rules of the feed, as far as the log of one subscription can show them. */

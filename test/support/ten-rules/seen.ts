@@ -17,7 +17,6 @@ export type Observation =
   | { readonly what: 'cut'; readonly socket: number }
   /** The service sent its close frame. */
   | { readonly what: 'closed'; readonly socket: number }
-  /** A WebSocket frame from the client. */
   | { readonly what: 'client-frame'; readonly socket: number; readonly opcode: number }
   /** The service has noticed that the socket is closed. */
   | { readonly what: 'gone'; readonly socket: number }
@@ -30,7 +29,6 @@ export type Seen = Observation & { readonly at: number };
 export type Lifecycle = Exclude<FeedEvent, { readonly type: 'frame' }>;
 export type Failed = Extract<Lifecycle, { readonly failure: TradeFeedError }>;
 
-/** A received request. */
 export interface Request {
   readonly url: string;
   /** Names in lower case. */
@@ -38,7 +36,6 @@ export interface Request {
   readonly body: string;
 }
 
-/** An issued ticket. */
 export interface Issued {
   readonly ticket: string;
   readonly path: string;

@@ -1,10 +1,8 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
-import { AsyncLocalStorage } from 'node:async_hooks';
 import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { basename, resolve } from 'node:path';
 import { tempFolder } from '../cli/support/temp-folder.js';
-import { releaseAsyncStorages } from './release-async-storages.cjs';
 
 // Small test files with a passing test each, and the gate's expected message; empty if it passes.
 const files: readonly (readonly [name: string, source: string, message: string])[] = [
@@ -67,26 +65,5 @@ describe('the leak gate', () => {
     const outcome = outcomes.get(name);
     expect(outcome?.message ?? '').toContain(message);
     expect(outcome?.status).toBe(message === '' ? 'passed' : 'failed');
-  });
-});
-
-// A subclass with separate methods, so that this test file's storage isn't disabled.
-const trackedStorage = () => {
-  class Tracked extends AsyncLocalStorage<string> {}
-  for (const method of ['run', 'enterWith'] as const) {
-    Object.defineProperty(Tracked.prototype, method, { value: AsyncLocalStorage.prototype[method], writable: true });
-  }
-  return Tracked;
-};
-
-it('releaseAsyncStorages disables each storage that was used since the last call', () => {
-  const Tracked = trackedStorage();
-  const release = releaseAsyncStorages(Tracked);
-  const [entered, ran, unused] = [new Tracked(), new Tracked(), new Tracked()];
-  entered.enterWith('a');
-  ran.run('b', () => {
-    expect([entered.getStore(), ran.getStore()]).toEqual(['a', 'b']);
-    release();
-    expect([entered.getStore(), ran.getStore(), unused.getStore()]).toEqual([undefined, undefined, undefined]);
   });
 });
