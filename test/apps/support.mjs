@@ -1,10 +1,13 @@
 // What the tests of whole apps share: the package as npm would publish it, a Node for Angular, Chromium. `npm run test:apps`
 // prepares these once and passes the paths in the environment. A single test file prepares them here.
+import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { chromium as driver } from 'playwright-core';
 import { installNode, nodeVersions } from '../../scripts/install.mjs';
@@ -116,6 +119,44 @@ export const newPage = async (browser, options) => {
   const errors = [];
   page.on('pageerror', (error) => errors.push(String(error.stack ?? error)));
   return { page, errors, close: () => context.close() };
+};
+
+/** Waits until a condition returns something, and returns that. */
+export const waitUntil = async (condition, what = String(condition)) => {
+  for (const deadline = performance.now() + patienceMs; ; await delay(20)) {
+    const found = await condition();
+    if (found) return found;
+    assert.ok(performance.now() < deadline, `timeout: ${what}`);
+  }
+};
+
+/** Starts a server on a free port. */
+export const serve = async (handler) => {
+  const server = createServer(handler).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    url: `http://127.0.0.1:${server.address().port}`,
+    close() {
+      server.close();
+      server.closeAllConnections();
+    },
+  };
+};
+
+/** Checks that a page isn't wider than the window. */
+export const expectToFit = async (page) =>
+  assert.equal(
+    await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth),
+    0,
+  );
+
+/** Checks with axe, which the page has loaded, that the page is accessible. */
+export const expectAccessible = async (page, options = {}) => {
+  const { violations } = await page.evaluate((options) => window.axe.run(options), options);
+  assert.deepEqual(
+    violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 160)).join(' ')}`),
+    [],
+  );
 };
 
 /** Creates a folder that is removed when this process exits. */

@@ -1,5 +1,4 @@
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
-import { createServer } from 'node:http';
 import { extname, join, resolve } from 'node:path';
 
 /** The folder of the built site. */
@@ -30,14 +29,10 @@ const types = {
   '.woff2': 'font/woff2',
 };
 
-/** Serves the site. Returns the server and its address. */
-export const serveSite = async () => {
-  const server = createServer(({ url }, response) => {
-    const file = fileOf(new URL(url, 'http://site').pathname);
-    if (file === undefined) return response.writeHead(404).end();
-    response.writeHead(200, { 'content-type': types[extname(file)] ?? 'text/plain; charset=utf-8' });
-    response.end(readFileSync(join(site, file)));
-  });
-  await new Promise((done) => server.listen(0, '127.0.0.1', done));
-  return { address: `http://127.0.0.1:${server.address().port}`, close: () => server.close() };
+/** Answers a request with a file of the site. */
+export const answerFile = ({ url }, response) => {
+  const file = fileOf(new URL(url, 'http://site').pathname);
+  if (file === undefined) return response.writeHead(404).end();
+  response.writeHead(200, { 'content-type': types[extname(file)] ?? 'text/plain; charset=utf-8' });
+  return response.end(readFileSync(join(site, file)));
 };

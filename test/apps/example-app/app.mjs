@@ -1,10 +1,8 @@
 // Builds and starts the example app, and a service that the test controls.
-import { once } from 'node:events';
 import { cpSync, readFileSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:http';
 import { delimiter, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { newerNode, root, run, start, tarball, temporaryFolder } from '../support.mjs';
+import { newerNode, root, run, serve, start, tarball, temporaryFolder } from '../support.mjs';
 
 const source = join(root, 'examples/nestjs-angular');
 const skipped = new Set(['node_modules', 'dist'].map((name) => join(source, name)));
@@ -68,18 +66,16 @@ export const startTestService = async ({ folder }, { source } = {}) => {
     response.writeHead(answer.status, { 'Content-Type': 'application/json' }).end(text);
   };
   // Fails while the service is stopping.
-  const proxy = createServer((...args) => void forward(...args).catch(() => args[1].destroy())).listen(0, '127.0.0.1');
-  await once(proxy, 'listening');
+  const proxy = await serve((...args) => void forward(...args).catch(() => args[1].destroy()));
   return {
     service,
     account,
     /** The environment of the app. */
-    variables: { TRADE_FEED_BASE_URL: `http://127.0.0.1:${proxy.address().port}`, TRADE_FEED_API_KEY: apiKey },
+    variables: { TRADE_FEED_BASE_URL: proxy.url, TRADE_FEED_API_KEY: apiKey },
     secrets: () => [apiKey, ...tickets],
     /** Returns how many connections the service has opened. */
     handshakes: () => events.filter(({ type }) => type === 'handshake-accepted').length,
     async stop() {
-      proxy.closeAllConnections();
       proxy.close();
       await service.shutdown();
     },
