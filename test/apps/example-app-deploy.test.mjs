@@ -26,7 +26,7 @@ const counts = [
   'missing without a gap',
 ];
 
-test('two deploys of the example app stop no page, and no page gets a frame twice', { timeout: 900_000 }, async () => {
+test('two deploys of the example app stop no page, and no page gets a frame twice', async () => {
   const { code, stdout, stderr } = await runDeploy('--deploys', '2', '--pages', '2', '--clients', '20');
   for (const count of counts) assert.match(stdout, new RegExp(`${count}: 0$`, 'm'), `${stdout}${stderr}`);
   // Each new server took over the connection, or the test would prove nothing.

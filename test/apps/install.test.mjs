@@ -18,7 +18,7 @@ const warningsOf = (...packages) => {
   return stderr.split('\n').filter((line) => /^npm warn/i.test(line));
 };
 
-test('npm installs the package without a warning', { timeout: 600_000 }, async () => {
+test('npm installs the package without a warning', async () => {
   const warnings = warningsOf(await tarball(), 'rxjs@7');
   // npm may also warn about the machine's settings, but then it does so for rxjs alone as well.
   const ofMachine = warnings.length === 0 ? [] : warningsOf('rxjs@7');

@@ -1,8 +1,6 @@
 // Runs the pins of test/interop/pins.mjs with RxJS 9 in Node and with the Observable of Chromium, and the programs of docs/interop.md as a newcomer does.
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
-import { createServer } from 'node:http';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
@@ -22,6 +20,7 @@ import {
   patienceMs,
   root,
   run,
+  serve,
   tarball,
   temporaryFolder,
 } from './support.mjs';
@@ -54,14 +53,14 @@ const bundle = async (script, from) => {
 /** The bundles so far, by script: many tests open the same page. */
 const bundles = new Map();
 
-/** Serves a page with a script and a relay. `streams` counts the feed's requests. */
-const serve = async (t, script, from = root) => {
+/** Opens a page with a script and a relay. `streams` counts the feed's requests. */
+const open = async (t, script, from = root) => {
   if (!bundles.has(script)) bundles.set(script, await bundle(script, from));
   const apiKey = service.createAccount({ plan: 'developer' }).createApiKey();
   const relay = createRelay(defer(() => tradeFeedEvents$('market', { baseUrl: service.baseUrl, apiKey })));
   const state = { isAllowed: true, streams: 0 };
   const feed = relayHandler(relay, { authorize: () => state.isAllowed && { id: 'page' } });
-  const server = createServer((request, response) => {
+  const server = await serve((request, response) => {
     if (request.url.startsWith('/feed')) {
       state.streams += 1;
       return void feed(request, response);
@@ -78,16 +77,14 @@ const serve = async (t, script, from = root) => {
         ? bundles.get(script)
         : '<!doctype html><title>interop</title><link rel="icon" href="data:,"><main></main><script type="module" src="/page.js"></script>',
     );
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
+  });
   const { page, errors, close } = await newPage(browser);
   t.after(async () => {
     await close();
     await relay.close();
-    server.closeAllConnections();
     server.close();
   });
-  await page.goto(`http://127.0.0.1:${server.address().port}/`);
+  await page.goto(server.url);
   return { page, errors, state };
 };
 
@@ -115,7 +112,7 @@ const pageOfPins = `
 describe('Chromium, its own Observable, over a relay', () => {
   for (const title of Object.keys(pinsOfPage)) {
     test(title, { timeout: patienceMs }, async (t) => {
-      const { page } = await serve(t, pageOfPins);
+      const { page } = await open(t, pageOfPins);
       await page.waitForFunction(() => globalThis.runPin !== undefined);
       const nativeCode = await page.evaluate(() => String(globalThis.Observable));
       assert.match(nativeCode, /\[native code\]/);
@@ -133,7 +130,7 @@ describe('Chromium, its own Observable, over a relay', () => {
         const feed$ = isShared ? fromPlatform(toPlatform(Observable)(one$)) : one$;
         return firstValueFrom(merge(feed$, feed$).pipe(take(4), toArray())).then((all) => all.length);
       };`;
-    const { page, state } = await serve(t, script);
+    const { page, state } = await open(t, script);
     await page.waitForFunction(() => globalThis.follow !== undefined);
     assert.equal(await page.evaluate(() => globalThis.follow(true)), 4);
     assert.equal(state.streams, 1);
@@ -169,19 +166,19 @@ describe('docs/interop.md', () => {
   });
 
   test('a browser shows three frames of its own Observable', async (t) => {
-    const { page, errors } = await serve(t, programWith('toPlatform(Observable)(relayFeed$'), project);
+    const { page, errors } = await open(t, programWith('toPlatform(Observable)(relayFeed$'), project);
     await page.waitForFunction(() => document.title === '3 frames');
     assert.deepEqual(errors, []);
   });
 
   test('a browser reads a web stream of frames', async (t) => {
-    const { page, errors } = await serve(t, programWith('new ReadableStream'), project);
+    const { page, errors } = await open(t, programWith('new ReadableStream'), project);
     await page.waitForFunction(() => document.title.startsWith('{"batch":'));
     assert.deepEqual(errors, []);
   });
 
   test('React renders the number of frames', async (t) => {
-    const { page, errors, state } = await serve(t, programWith('useSyncExternalStore'), project);
+    const { page, errors, state } = await open(t, programWith('useSyncExternalStore'), project);
     await page.getByText(/^[1-9]\d* frames$/).waitFor();
     assert.equal(state.streams, 1);
     assert.deepEqual(errors, []);
@@ -218,15 +215,15 @@ describe('toStore in React', () => {
     globalThis.unmount = () => reactRoot.render(null);
     globalThis.mount = () => reactRoot.render(<Boundary><Value /></Boundary>);
     mount();`;
-  const open = async (t) => {
-    const { page } = await serve(t, program, project);
+  const openApp = async (t) => {
+    const { page } = await open(t, program, project);
     await page.waitForFunction(() => globalThis.source !== undefined);
     return page;
   };
   const seen = (page) => page.evaluate(() => globalThis.seen);
 
   test('1,000 values in one turn are one more render; an unmount unsubscribes, and a mount shows the last value', async (t) => {
-    const page = await open(t);
+    const page = await openApp(t);
     await page.evaluate(() => {
       for (let n = 1; n <= 1_000; n += 1) globalThis.source.next(n);
     });
@@ -241,7 +238,7 @@ describe('toStore in React', () => {
   });
 
   test('an error reaches the error boundary; its reset subscribes again', async (t) => {
-    const page = await open(t);
+    const page = await openApp(t);
     await page.evaluate(() => {
       globalThis.source.next(7);
       globalThis.source.error(new Error('stopped'));

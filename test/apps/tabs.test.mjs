@@ -1,14 +1,11 @@
 // Checks Chromium tabs that share a relay's stream: each tab's events and the number of streams as tabs change and fail.
 import { after, afterEach, beforeEach, describe, test } from 'node:test';
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
-import { createServer } from 'node:http';
-import { setTimeout as delay } from 'node:timers/promises';
 import { build } from 'esbuild';
 import { Subject } from 'rxjs';
 import { Frame, createTradeFeedError } from 'rx-trade-feed';
 import { createRelay, relayHandler } from 'rx-trade-feed/relay';
-import { launchChromium, patienceMs } from './support.mjs';
+import { launchChromium, patienceMs, serve, waitUntil as until } from './support.mjs';
 
 /** A page that records its events. */
 const program = `
@@ -53,7 +50,7 @@ beforeEach(async () => {
   source = new Subject();
   relay = createRelay(source);
   const feed = relayHandler(relay, { authorize: () => true });
-  server = createServer((request, response) => {
+  server = await serve((request, response) => {
     const name = request.url.slice(1).split('?')[0];
     if (name === 'feed') feed(request, response);
     else if (name === 'block') unblock = () => response.end();
@@ -62,8 +59,7 @@ beforeEach(async () => {
       response
         .setHeader('content-type', 'text/html')
         .end('<!doctype html><title>tab</title><script type="module" src="/stdin.js"></script>');
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
+  });
   context = await browser.newContext();
   context.setDefaultTimeout(patienceMs);
 });
@@ -72,19 +68,12 @@ afterEach(async () => {
   await context.close();
   relay.close();
   server.close();
-  server.closeAllConnections();
 });
 
-const streams = () => relay.status().clients.length;
-
 /** Waits for a condition of this process or of a page. */
-const waitUntil = async (condition, isMet) => {
-  const deadline = performance.now() + patienceMs;
-  while (!(await isMet())) {
-    assert.ok(performance.now() < deadline, `timeout: ${condition}`);
-    await delay(20);
-  }
-};
+const waitUntil = (what, isMet) => until(isMet, what);
+
+const streams = () => relay.status().clients.length;
 
 const send = () => source.next(new Frame('market', Buffer.from(String((sent += 1))), false, Date.now(), 1));
 const open = () => source.next({ type: 'opened', at: Date.now(), feed: 'market', connection: 1 });
@@ -99,7 +88,7 @@ const receives = (page) => {
 
 const openTab = async (options = {}) => {
   const page = await context.newPage();
-  await page.goto(`http://127.0.0.1:${server.address().port}/?${encodeURIComponent(JSON.stringify(options))}`);
+  await page.goto(`${server.url}/?${encodeURIComponent(JSON.stringify(options))}`);
   return page;
 };
 

@@ -9,6 +9,7 @@ import { frames } from 'rx-trade-feed/operators';
 import { startTradeFeedService } from 'rx-trade-feed/testing';
 import { installAnvil, startAnvil } from '../../examples/real-chain/anvil.mjs';
 import { nodeTransactions$, sourcesOf } from '../../examples/real-chain/node-transactions.mjs';
+import { waitUntil } from '../apps/support.mjs';
 import { freePort } from './program.mjs';
 
 installAnvil();
@@ -36,22 +37,14 @@ const exchange = async (node, feed, options, { transactions, frames: count }) =>
 /** Starts a service that sends a node's transactions. `until` resolves when the log matches. */
 const serve = async (url) => {
   let text = '';
-  let check = () => undefined;
-  const log = (line) => {
-    text += `${line}\n`;
-    check();
-  };
+  const log = (line) => (text += `${line}\n`);
   const service = await startTradeFeedService({ sources: sourcesOf(nodeTransactions$(url, log)) });
-  const until = (pattern) =>
-    new Promise((done) => {
-      check = () => pattern.test(text) && done();
-      check();
-    });
+  const until = (pattern) => waitUntil(() => pattern.test(text), String(pattern));
   const apiKey = service.createAccount({ plan: 'developer' }).createApiKey();
   return { options: { baseUrl: service.baseUrl, apiKey }, until, close: () => service.shutdown() };
 };
 
-test('Anvil', { timeout: 300_000 }, async (t) => {
+test('Anvil', async (t) => {
   // A second node uses the same port later.
   const port = await freePort();
   const first = await startAnvil({ port });
@@ -99,7 +92,7 @@ test('Anvil', { timeout: 300_000 }, async (t) => {
   });
 });
 
-test('npm run demo:chain', { timeout: 300_000 }, async () => {
+test('npm run demo:chain', async () => {
   const args = ['examples/real-chain/run.mjs', '--count', '3'];
   const { stdout } = await promisify(execFile)(process.execPath, args);
   assert.match(stdout, /the contract shows no payload format/i);

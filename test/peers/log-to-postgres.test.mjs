@@ -39,7 +39,7 @@ const env = { ...process.env, PGHOST: data, PGUSER: 'test', PGDATABASE: 'postgre
 
 const query = (sql) => execFileSync('psql', ['-X', '-t', '-A', '-c', sql], { env, encoding: 'utf8' }).trim();
 
-test('stores each frame of the log once, although it is killed again and again', { timeout: 300_000 }, async () => {
+test('stores each frame of the log once, although it is killed again and again', async () => {
   const path = join(folder, 'market');
   const frames = new Subject();
   const writer = frames.pipe(feedLog(path).append()).subscribe();

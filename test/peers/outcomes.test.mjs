@@ -2,14 +2,14 @@
 // JSON-RPC with the fields that viem returns, because viem isn't a dependency.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { filter, Subject, tap } from 'rxjs';
+import { filter, tap } from 'rxjs';
 import { tradeFeedEvents$ } from 'rx-trade-feed';
 import { settle } from 'rx-trade-feed/settle';
 import { startTradeFeedService } from 'rx-trade-feed/testing';
 import { nodeLedger$, transactionKeys } from '../../examples/outcomes/node-ledger.mjs';
 import { installAnvil, startAnvil } from '../../examples/real-chain/anvil.mjs';
 import { nodeTransactions$ } from '../../examples/real-chain/node-transactions.mjs';
-import { start as startProgram } from '../apps/support.mjs';
+import { start as startProgram, waitUntil } from '../apps/support.mjs';
 
 installAnvil();
 
@@ -28,7 +28,6 @@ const start = async (t) => {
   const apiKey = service.createAccount({ plan: 'developer' }).createApiKey();
   const outcomes = [];
   const shown = new Set();
-  const changed$ = new Subject();
   const marks = [];
   const link = { isDown: false };
   const call = (...args) => (link.isDown ? Promise.reject(new Error('no node')) : node.call(...args));
@@ -36,33 +35,20 @@ const start = async (t) => {
     .pipe(
       tap((event) => {
         if (event.type === 'frame') shown.add(event.json().hash);
-        changed$.next();
       }),
       settle(nodeLedger$(call), { ...transactionKeys, keep: () => undefined, withinMs: 8_000, graceMs: 500 }),
     )
     .subscribe((event) => {
       if (event.type === 'outcome') outcomes.push(event);
       if (event.type === 'watermark') marks.push(event.at);
-      changed$.next();
     });
   t.after(async () => {
     subscription.unsubscribe();
     await service.shutdown();
     await node.close();
   });
-  const until = (find) =>
-    new Promise((done) => {
-      const check = () => {
-        const found = find();
-        if (!found) return;
-        watch.unsubscribe();
-        done(found);
-      };
-      const watch = changed$.subscribe(check);
-      check();
-    });
   // Both sides were observed for longer than graceMs.
-  await until(() => marks.at(-1) > marks[0] + 1_000);
+  await waitUntil(() => marks.at(-1) > marks[0] + 1_000);
   const accounts = await node.call('eth_accounts');
   const send = (n, more = {}) =>
     node.call('eth_sendTransaction', {
@@ -77,13 +63,13 @@ const start = async (t) => {
     link,
     send,
     mine: () => node.call('evm_mine'),
-    isShown: (hash) => until(() => shown.has(hash)),
-    outcome: (key, state) => until(() => outcomes.find((each) => each.key === key && each.state === state)),
+    isShown: (hash) => waitUntil(() => shown.has(hash)),
+    outcome: (key, state) => waitUntil(() => outcomes.find((each) => each.key === key && each.state === state)),
     statesOf: (key) => outcomes.filter((each) => each.key === key).map(({ state }) => state),
   };
 };
 
-test('the outcomes of transactions of Anvil', { timeout: 300_000 }, async (t) => {
+test('the outcomes of transactions of Anvil', async (t) => {
   const { node, link, send, mine, isShown, outcome, statesOf } = await start(t);
 
   await t.test('confirmed, with its lead', async () => {
@@ -143,7 +129,7 @@ test('the outcomes of transactions of Anvil', { timeout: 300_000 }, async (t) =>
   });
 });
 
-test('examples/outcomes', { timeout: 300_000 }, async (t) => {
+test('examples/outcomes', async (t) => {
   const program = startProgram(t, process.execPath, ['examples/outcomes/run.mjs']);
   // A busy machine needs longer for the first block.
   await program.printed(

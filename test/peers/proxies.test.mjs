@@ -47,7 +47,7 @@ const tickets = (serviceEvents) => serviceEvents.filter(({ type }) => type === '
 const bad = (serviceEvents) => serviceEvents.filter(({ type }) => type === 'violation' || type.endsWith('-refused'));
 
 for (const [name, startProxy] of Object.entries({ nginx: startNginx, haproxy: startHaproxy })) {
-  test(name, { timeout: 300_000 }, async (t) => {
+  test(name, async (t) => {
     await t.test('terminates TLS: frames of all sizes arrive once and in order', async (t) => {
       const { options, serviceEvents } = await withProxy(t, startProxy);
       const feed = follow(t, options);

@@ -11,7 +11,7 @@ import { start } from './program.mjs';
 
 install();
 
-test('python3-websockets', { timeout: 300_000 }, async (t) => {
+test('python3-websockets', async (t) => {
   // Opened here, because the unprivileged user may not have access to this folder.
   const program = openSync(new URL('server.py', import.meta.url));
   const { child } = start(t, python, ['-'], { stdio: [program, 'pipe', 'pipe'] });

@@ -19,7 +19,7 @@ import { createApp } from './app.mjs';
  * @param testArgs - more arguments of its test runner
  */
 export const testGuide = ({ version, section, prepare, compiled, passed, testArgs = [] }) =>
-  test(`NestJS ${version}`, { timeout: 900_000 }, async (t) => {
+  test(`NestJS ${version}`, async (t) => {
     const { app, addFastify } = await createApp(temporaryFolder('rx-trade-feed-nestjs-'), version, section);
     const env = { ...process.env, NO_COLOR: '1', CI: 'true' };
     const inApp = (program, ...args) => run(program, args, { cwd: app, env, timeout: buildLimitMs });
