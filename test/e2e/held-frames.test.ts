@@ -15,10 +15,9 @@ import {
   type TradeFeedOptions,
 } from '../../src/index.js';
 import { feedLog } from '../../src/log/index.js';
-import { createRelay, relayHandler } from '../../src/relay/index.js';
+import { serveFeed } from '../browser/support.js';
 import { tempFolder } from '../cli/support/temp-folder.js';
 import { type Holder, holders } from '../operators/own-bytes/holders.js';
-import { Web } from '../relay/support.js';
 import { isAllCases } from '../support/cases.js';
 import { optionsFor, until } from '../support/feed.js';
 import { waitFor } from '../support/wait-for.js';
@@ -119,8 +118,7 @@ describe.each(modes)('frames received %s', (mode, optionsOf) => {
       filter((event) => event.type !== 'frame' || isHeld(event)),
       catchError(() => NEVER),
     );
-    const relay = createRelay(events, { batchMs: 0, lingerMs: 0 });
-    await using web = await Web.start(relayHandler(relay, { authorize: () => true }));
+    const { relay, web } = await serveFeed(events, { lingerMs: 0 });
     let count = 0;
     const received = await until(relayFeed$(web.url), ({ type }) => type === 'frame' && (count += 1) === sent.length);
     relay.close();

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import * as t from 'io-ts';
 import {
   concatMap,
@@ -48,23 +48,18 @@ import { feedLog } from '../../src/log/index.js';
 import { feedMetrics } from '../../src/otel/index.js';
 import type { FeedEvent, RelayedEvent, Stopped } from '../../src/protocol/event.js';
 import type { AnyFrame } from '../../src/protocol/frame.js';
-import { createRelay, relayHandler, type RelayOptions } from '../../src/relay/index.js';
+import { resolveRelayOptions } from '../../src/relay/relay-options.js';
 import { startTradeFeedService, type TradeFeedService } from '../../src/testing/index.js';
+import { atEnd, serveFeed } from '../browser/support.js';
 import { tempFolder } from '../cli/support/temp-folder.js';
 import { startSdk } from '../otel/sdk.js';
-import { Web } from '../relay/support.js';
 import { optionsFor } from '../support/feed.js';
 import { accept, startWire, text, wsFrame } from '../support/wire.js';
 
 const folder = tempFolder();
-const closing: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const close of closing.splice(0).reverse()) await close();
-});
-
 const started = async () => {
   const service = await startTradeFeedService({ sources: {} });
-  closing.push(() => service.shutdown());
+  atEnd(() => service.shutdown());
   const account = service.createAccount({ plan: 'developer' });
   const options: TradeFeedOptions = { baseUrl: service.baseUrl, apiKey: account.createApiKey() };
   return { service, options };
@@ -73,23 +68,12 @@ const started = async () => {
 type Hop = 'in the main thread' | 'in a worker' | 'over a relay';
 const hops: readonly Hop[] = ['in the main thread', 'in a worker', 'over a relay'];
 
-/** Starts a relay of a feed, and closes it after the test. */
-const relayOf = async (events$: Observable<FeedEvent>, options?: RelayOptions): Promise<Web> => {
-  const relay = createRelay(events$, options);
-  const web = await Web.start(relayHandler(relay, { authorize: () => true }));
-  closing.push(
-    () => relay.close(),
-    () => web[Symbol.asyncDispose](),
-  );
-  return web;
-};
-
 /** Returns the feed after a hop. Each subscription creates a new relay, like after a restart. */
 const feedAfter = (hop: Hop, options: TradeFeedOptions): Observable<RelayedEvent> => {
   const events$ = tradeFeedEvents$('market', { ...options, receiveIn: hop === 'in a worker' ? 'worker' : 'main' });
   if (hop !== 'over a relay') return events$;
-  return defer(() => relayOf(events$, { batchMs: 0, lingerMs: 0 })).pipe(
-    switchMap(({ url }) => relayFeed$(url, { maxFeedStops: 1 })),
+  return defer(() => serveFeed(events$, { lingerMs: 0 })).pipe(
+    switchMap(({ web }) => relayFeed$(web.url, { maxFeedStops: 1 })),
   );
 };
 
@@ -119,7 +103,7 @@ describe.each(hops)('a feed that stops, %s', (hop) => {
   it('is a single outage for every operator, until the next subscription emits `opened`', async () => {
     const { service, options } = await started();
     const pump = setInterval(() => service.push('market', '{}'), 5);
-    closing.push(() => clearInterval(pump));
+    atEnd(() => clearInterval(pump));
     const log = feedLog(folder.path(`stopped-${hop.replaceAll(' ', '-')}`));
     await using sdk = startSdk();
     const events: RelayedEvent[] = [];
@@ -223,6 +207,7 @@ describe('an exception of the caller', () => {
   });
 });
 
+const { batchMs } = resolveRelayOptions();
 const lengthMs = 50;
 const runMs = 450;
 
@@ -230,7 +215,7 @@ const runMs = 450;
 const steadyService = async () => {
   const { service, options } = await started();
   const pump = setInterval(() => service.push('market', 'x'.repeat(200)), 5);
-  closing.push(() => clearInterval(pump));
+  atEnd(() => clearInterval(pump));
   return options;
 };
 
@@ -301,13 +286,13 @@ describe('windows contain exactly the frames that were received in their time', 
 
   it.each(['main', 'worker'] as const)('of a relay whose feed is received in: %s', async (receiveIn) => {
     const options = await steadyService();
-    const web = await relayOf(tradeFeedEvents$('market', { ...options, receiveIn }), { lingerMs: 0 });
+    const { web } = await serveFeed(tradeFeedEvents$('market', { ...options, receiveIn }), { lingerMs: 0, batchMs });
     expectExact(await windowsOf(withWork(forAWhile(relayFeed$(web.url)))));
   });
 
   it('of a relay whose connection breaks, with resumed frames in the windows of their own time', async () => {
     const options = await steadyService();
-    const web = await relayOf(tradeFeedEvents$('market', options));
+    const { web } = await serveFeed(tradeFeedEvents$('market', options), { batchMs });
     const backoff = { initialDelayMs: 100, maxDelayMs: 100, jitter: 'none' } as const;
     let frames = 0;
     const breaking$ = relayFeed$(web.url, { backoff }).pipe(

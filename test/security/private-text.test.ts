@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { Controller, Get, Req, Sse } from '@nestjs/common';
 import fc from 'fast-check';
 import { from, NEVER, type Observable, tap } from 'rxjs';
@@ -18,11 +18,11 @@ import {
   TradeFeedError,
 } from '../../src/protocol/failures/trade-feed-error.js';
 import { type Meaning, relayMeanings, relayReports } from '../../src/protocol/failures/meanings.js';
-import { createRelay, relayHandler } from '../../src/relay/index.js';
 import { fromCloneable, toCloneable } from '../../src/worker/errors.js';
+import { atEnd, serveFeed } from '../browser/support.js';
 import { tempFolder } from '../cli/support/temp-folder.js';
 import { openSse, startApp, when } from '../nestjs/support.js';
-import { frame, Raw, Source, Web } from '../relay/support.js';
+import { frame, Raw, Source, type Web } from '../relay/support.js';
 import { cases } from '../support/cases.js';
 import { optionsFor } from '../support/feed.js';
 import { portOf } from '../support/gate.js';
@@ -30,11 +30,6 @@ import { deadAddress } from '../support/listen.js';
 import { issue, startWire, type Wire } from '../support/wire.js';
 
 const folder = tempFolder();
-const closing: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const close of closing.splice(0).reverse()) await close();
-});
-
 /** A part of every text that only the log may contain. */
 const mark = 'hvs.private';
 const vault = `GET https://vault.corp.example/v1/kv: 403, token ${mark}, from 10.1.2.3:8200`;
@@ -89,20 +84,13 @@ const eventsOf = (failure: TradeFeedError): readonly RelayedEvent[] => [
   { type: 'stopped', at: 8, failure },
 ];
 
-const relayed = async (source: Observable<RelayedEvent>): Promise<Web> => {
-  const relay = createRelay(source, { batchMs: 0, lingerMs: 0 });
-  const web = await Web.start(relayHandler(relay, { authorize: () => true }));
-  closing.push(
-    () => relay.close(),
-    () => web[Symbol.asyncDispose](),
-  );
-  return web;
-};
+const relayed = async (source: Observable<RelayedEvent>): Promise<Web> =>
+  (await serveFeed(source, { lingerMs: 0 })).web;
 
 /** Reads the bytes that a page receives until they contain a text. */
 const bytesUntil = async (web: Web, awaited: string): Promise<string> => {
   const raw = await Raw.get(web.port);
-  closing.push(() => raw.socket.destroy());
+  atEnd(() => raw.socket.destroy());
   return raw.until((all) => all.includes(awaited));
 };
 
@@ -121,7 +109,6 @@ describe('a page receives only the fixed texts of the library', () => {
           expect(bytes).toContain(`"code":"${failure.code}"`);
           expect(bytes).toContain(JSON.stringify(failure.toPublic().message));
         }
-        for (const close of closing.splice(0).reverse()) await close();
       }),
       { numRuns: cases(60) },
     );
@@ -262,9 +249,9 @@ describe('errors of an `apiKey` function, and addresses, stay on the server', ()
       imports: [TradeFeedModule.forRoot({ ...throwingKey(wire), relay: { batchMs: 0 } })],
       controllers: [AppController],
     });
-    closing.push(() => app.close());
+    atEnd(() => app.close());
     const page = await openSse(`${url}/feed`);
-    closing.push(() => page.leave());
+    atEnd(() => page.leave());
     await when(page.messages$, ({ data }) => data.includes('api-key-unavailable'));
     const health = await (await fetch(`${url}/health`)).text();
     expect(JSON.parse(health)).toMatchObject({ 'trade-feed': { code: 'api-key-unavailable' } });
@@ -274,9 +261,7 @@ describe('errors of an `apiKey` function, and addresses, stay on the server', ()
 });
 
 it('the answer of a full relay does not give away the number of clients', async () => {
-  const relay = createRelay(NEVER, { maxClients: 7 });
-  await using web = await Web.start(relayHandler(relay, { authorize: () => true }));
-  closing.push(() => relay.close());
+  const { web } = await serveFeed(NEVER, { maxClients: 7 });
   const pages = Array.from({ length: 7 }, () => bytesUntil(web, 'event: hello'));
   await Promise.all(pages);
   const refused = await bytesUntil(web, 'Retry later.');

@@ -1,15 +1,15 @@
-import { afterEach, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { Controller, Req, Sse } from '@nestjs/common';
 import { lastValueFrom, NEVER, take, toArray } from 'rxjs';
 import { relayFeed$ } from '../../src/browser/index.js';
 import { type SseOptions, type SseRequest, TradeFeed, TradeFeedTestingModule } from '../../src/nestjs/index.js';
 import { frames } from '../../src/operators/index.js';
-import { createRelay, relayHandler } from '../../src/relay/index.js';
-import { type App, get, startApp } from '../nestjs/support.js';
-import { frame, Raw, Source, Web } from '../relay/support.js';
+import { atEnd, serveFeed, serveRelay } from '../browser/support.js';
+import { get, startApp } from '../nestjs/support.js';
+import { frame, Raw, type Web } from '../relay/support.js';
 import { waitFor } from '../support/wait-for.js';
 
-const app = 'https://app.example';
+const allowed = 'https://app.example';
 
 @Controller()
 class FeedController {
@@ -30,64 +30,50 @@ class FeedController {
 
   @Sse('other')
   other(@Req() request: SseRequest) {
-    return this.#tradeFeed.sse(request, { authorize: 'everybody', allowOrigins: [app] });
+    return this.#tradeFeed.sse(request, { authorize: 'everybody', allowOrigins: [allowed] });
   }
 }
 
-let started: App;
-afterEach(async () => started.app.close());
-
-/** Requests a stream. Returns the status and the CORS headers. */
-const ask = async (path: string, headers: Record<string, string> = {}) => {
-  const response = await get(started.url + path, headers);
-  const cors = Object.keys(response.headers).filter((name) => name.startsWith('access-control-'));
-  response.resume().destroy();
-  return { status: response.statusCode, cors };
+/** Starts an application with the module, until the end of the test. `ask` requests a stream. */
+const start = async (...controllers: readonly (typeof FeedController)[]) => {
+  const started = await startApp({ imports: [TradeFeedTestingModule.forRoot()], controllers: [...controllers] });
+  atEnd(() => started.app.close());
+  const ask = async (path: string, headers: Record<string, string> = {}) => {
+    const response = await get(started.url + path, headers);
+    const cors = Object.keys(response.headers).filter((name) => name.startsWith('access-control-'));
+    response.resume().destroy();
+    return { status: response.statusCode, cors };
+  };
+  return { ...started, ask };
 };
 
 describe('the module of NestJS', () => {
   it('creates no route, so no page can read before the application defines one', async () => {
-    started = await startApp({ imports: [TradeFeedTestingModule.forRoot()] });
+    const { ask } = await start();
     for (const path of ['/', '/feed', '/relay', '/events', '/status', '/health'])
       expect(await ask(path)).toMatchObject({ status: 404 });
   });
 
   it('answers a page of another origin with 403 unless `sse()` allows that origin', async () => {
-    started = await startApp({ imports: [TradeFeedTestingModule.forRoot()], controllers: [FeedController] });
-    for (const origin of [app, 'null', 'http://127.0.0.1'])
+    const { app, ask, url } = await start(FeedController);
+    for (const origin of [allowed, 'null', 'http://127.0.0.1'])
       expect(await ask('/feed', { origin })).toEqual({ status: 403, cors: [] });
-    expect(started.app.get(TradeFeed).status.state).toBe('idle');
+    expect(app.get(TradeFeed).status.state).toBe('idle');
     expect(await ask('/feed')).toMatchObject({ status: 200 });
-    expect(await ask('/feed', { origin: started.url })).toMatchObject({ status: 200 });
-    expect(await ask('/other', { origin: app })).toMatchObject({ status: 200 });
+    expect(await ask('/feed', { origin: url })).toMatchObject({ status: 200 });
+    expect(await ask('/other', { origin: allowed })).toMatchObject({ status: 200 });
     expect(await ask('/other', { origin: 'https://app.example.evil' })).toMatchObject({ status: 403 });
   });
 
   it('refuses `sse()` without `authorize`, and says so', async () => {
-    started = await startApp({ imports: [TradeFeedTestingModule.forRoot()], controllers: [FeedController] });
+    const { app, ask, log } = await start(FeedController);
     expect(await ask('/open')).toMatchObject({ status: 500 });
-    expect(started.app.get(TradeFeed).status.state).toBe('idle');
-    expect(started.log.raw).toContain("`authorize` must be 'guard' or 'everybody': it decides who may read");
+    expect(app.get(TradeFeed).status.state).toBe('idle');
+    expect(log.raw).toContain("`authorize` must be 'guard' or 'everybody': it decides who may read");
   });
 });
 
 const other = 'https://other.example';
-
-/** A relay that authorizes every client but allows no other origins. */
-const openRelay = async () => {
-  const source = new Source();
-  const relay = createRelay(source.events$, { batchMs: 0, lingerMs: 0 });
-  const web = await Web.start(relayHandler(relay, { authorize: () => true }));
-  return {
-    source,
-    relay,
-    web,
-    [Symbol.asyncDispose]: async () => {
-      relay.close();
-      await web[Symbol.asyncDispose]();
-    },
-  };
-};
 
 const headOf = async (web: Web, headers: Readonly<Record<string, string>>): Promise<string> => {
   const raw = await Raw.get(web.port, headers);
@@ -98,7 +84,7 @@ const headOf = async (web: Web, headers: Readonly<Record<string, string>>): Prom
 
 describe('a relay with default options', () => {
   it('refuses the pages of every other origin with 403 and without CORS headers', async () => {
-    await using relay = await openRelay();
+    const relay = await serveRelay({ lingerMs: 0 });
     for (const origin of [other, 'null', 'http://127.0.0.1', `https://127.0.0.1.example:${relay.web.port}`]) {
       const head = await headOf(relay.web, { origin });
       expect(head).toMatch(/^http\/1\.1 403 /);
@@ -110,12 +96,10 @@ describe('a relay with default options', () => {
 
   it('calls `authorize` again each time a page reconnects', async () => {
     let isIn = true;
-    const relay = createRelay(NEVER);
-    await using web = await Web.start(relayHandler(relay, { authorize: () => isIn }));
+    const { web } = await serveFeed(NEVER, {}, { authorize: () => isIn });
     expect(await headOf(web, {})).toMatch(/^http\/1\.1 200 /);
     isIn = false;
     expect(await headOf(web, { 'last-event-id': 'x.1.1.1' })).toMatch(/^http\/1\.1 403 /);
-    relay.close();
   });
 });
 
@@ -126,8 +110,7 @@ it('a payload cannot end its message and start another, whatever line ends it co
     'c\u2028\u2029\u0000d',
     '{"type":"complete"}',
   ];
-  await using opened = await openRelay();
-  const { relay, source, web } = opened;
+  const { relay, source, web } = await serveRelay({ lingerMs: 0 });
   const received = lastValueFrom(relayFeed$(web.url).pipe(frames(), take(forged.length), toArray()));
   const raw = await Raw.get(web.port);
   await raw.until((all) => all.includes('event: hello'));
