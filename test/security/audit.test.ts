@@ -1,11 +1,10 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type RequestListener } from 'node:http';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
+import { tempFolder } from '../cli/support/temp-folder.js';
 import { listen } from '../support/listen.js';
 
 const script = join(import.meta.dirname, '../../scripts/audit.mjs');
@@ -15,27 +14,24 @@ const locked = {
   integrity: 'sha512-AA==',
 };
 
-let folder: string;
+const folder = tempFolder();
 
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'audit-'));
+beforeAll(async () => {
   const dependencies = { left: '^1.0.0' };
   const packages = { '': { name: 'app', version: '1.0.0', dependencies }, 'node_modules/left': locked };
-  writeFileSync(join(folder, 'package.json'), JSON.stringify({ name: 'app', version: '1.0.0', dependencies }));
-  writeFileSync(join(folder, 'package-lock.json'), JSON.stringify({ name: 'app', lockfileVersion: 3, packages }));
+  await folder.file('package.json', JSON.stringify({ name: 'app', version: '1.0.0', dependencies }));
+  await folder.file('package-lock.json', JSON.stringify({ name: 'app', lockfileVersion: 3, packages }));
 });
-
-afterEach(() => rmSync(folder, { recursive: true }));
 
 /** Audits a project with one dependency against a registry that gives this answer. */
 const audit = async (registry: RequestListener) => {
   await using server = await listen(createServer(registry));
   const child = spawn(process.execPath, [script], {
-    cwd: folder,
+    cwd: folder.path('.'),
     env: {
       PATH: process.env['PATH'],
       npm_config_registry: `http://127.0.0.1:${server.port}/`,
-      npm_config_cache: join(folder, 'cache'),
+      npm_config_cache: folder.path('cache'),
       npm_config_fetch_retries: '0',
       npm_config_update_notifier: 'false',
     },

@@ -1,17 +1,17 @@
 import { describe, expect, it } from '@jest/globals';
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdtempSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { tradeFeedEvents$ } from '../../src/index.js';
 import { feedLog } from '../../src/log/index.js';
+import { tempFolder } from '../cli/support/temp-folder.js';
 import { optionsFor, plantedKey } from '../support/feed.js';
 import { accept, close, startWire, text } from '../support/wire.js';
 
+const folder = tempFolder();
+
 /** Logs a feed that gets closed with its secrets as the reason, and then stops. Returns the files by name. */
 const logged = async (umask: number) => {
-  const folder = mkdtempSync(join(tmpdir(), 'security-'));
-  const path = join(folder, 'log');
-  mkdirSync(path);
+  const path = mkdtempSync(folder.path('log-'));
   writeFileSync(join(path, 'of-another-program'), 'mine');
   const before = process.umask(umask);
   await using wire = await startWire({
@@ -33,7 +33,6 @@ const logged = async (umask: number) => {
     );
   } finally {
     process.umask(before);
-    rmSync(folder, { recursive: true });
   }
 };
 
