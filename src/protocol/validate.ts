@@ -32,11 +32,15 @@ export const objectWith = (method: string, allowed: string): Rule => ({
   allowed,
   is: (v) => anObject.is(v) && aFunction.is((v as Record<string, unknown>)[method]),
 });
-export const integerIn = (from: number, to?: number): Rule => ({
-  allowed: `a whole number${to === undefined ? `, ${from} or more` : ` from ${from} to ${to}`}`,
-  is: (v) => Number.isSafeInteger(v) && Number(v) >= from && Number(v) <= (to ?? Infinity),
+export const integerIn = (from: number, to = Infinity): Rule => ({
+  allowed: `a whole number${to < Infinity ? ` from ${from} to ${to}` : `, ${from} or more`}`,
+  is: (v) => Number.isSafeInteger(v) && (v as number) >= from && (v as number) <= to,
 });
-export const positiveCount: Rule = integerIn(1);
+// A rule of its own, because pages load it without `integerIn`.
+export const positiveCount: Rule = {
+  allowed: 'a whole number, 1 or more',
+  is: (v) => Number.isSafeInteger(v) && (v as number) >= 1,
+};
 export const aCount = (least: number): Rule => ({
   allowed: `a whole number, ${least} or more, or Infinity`,
   is: (v) => v === Infinity || (Number.isInteger(v) && (v as number) >= least),

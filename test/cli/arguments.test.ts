@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { execFile } from 'node:child_process';
 import { EventEmitter } from 'node:events';
+import { readFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { throwError } from 'rxjs';
 import { connectionOptions } from '../../src/cli/connection.js';
@@ -147,6 +148,13 @@ describe('parse', () => {
 });
 
 describe('run', () => {
+  it('shows the version', async () => {
+    const context = fakeContext();
+    expect(await run(['--version'], context)).toBe(0);
+    const { version } = JSON.parse(await readFile('package.json', 'utf8')) as { version: string };
+    expect(context.stdout.text).toBe(`${version}\n`);
+  });
+
   it.each([
     ['serve -x', 'There is no option -x.\nTry rx-trade-feed serve --help.\n'],
     ['lisen', 'There is no command lisen. Did you mean listen?\nTry rx-trade-feed --help.\n'],

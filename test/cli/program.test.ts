@@ -52,7 +52,6 @@ describe('the program: --version', () => {
     const coverage = folder.path('coverage');
     const version = program(['--version'], { NODE_V8_COVERAGE: coverage });
     expect(await version.exit).toBe(0);
-    expect(readFileSync('package.json', 'utf8')).toContain(`"version": "${version.stdout().trim()}"`);
     const [file = ''] = readdirSync(coverage);
     const { result } = JSON.parse(readFileSync(join(coverage, file), 'utf8')) as { result: { url: string }[] };
     const loaded = result.flatMap(({ url }) => /node_modules\/([^/]+)/.exec(url)?.[1] ?? []);
