@@ -4,7 +4,6 @@ import type { CliContext } from './context.js';
 import { localError, usageError } from './errors.js';
 import type { ConnectionValues, ServiceValues } from './options.js';
 
-/** Reads the address from the arguments or the environment, and checks whether there's a key. */
 export const targetOf = ({ baseUrl, keyFile }: ServiceValues, { env }: Pick<CliContext, 'env'>) => ({
   baseUrl: baseUrl ?? (env['TRADE_FEED_BASE_URL'] || undefined),
   hasKey: keyFile !== undefined || Boolean(env['TRADE_FEED_API_KEY']),
@@ -12,7 +11,6 @@ export const targetOf = ({ baseUrl, keyFile }: ServiceValues, { env }: Pick<CliC
 
 const localAdvice = 'No account? Run `rx-trade-feed serve`: it starts a local service and prints what to set.';
 
-/** Creates the options of the library from the arguments and the environment. */
 export const connectionOptions = async (
   values: ConnectionValues,
   { env }: Pick<CliContext, 'env'>,

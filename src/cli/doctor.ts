@@ -119,7 +119,6 @@ const settingsOf = async (values: DoctorValues, env: CliContext['env']): Promise
 const passTheProxy =
   "Pass `await proxyFromEnvironment()` to the feed in your app, too: it doesn't use HTTPS_PROXY by itself.";
 
-/** Reports which proxy handles the address, and which proxy variables have no effect. */
 export const proxyFinding = (url: URL, env: CliContext['env']): Finding => {
   const proxy = proxyFor(url, env);
   if (proxy) return ok(`doctor used ${proxy.host}, from HTTPS_PROXY`, passTheProxy);

@@ -98,7 +98,6 @@ export const ExitCode = Object.fromEntries(Object.entries(exits).map(([name, [co
 
 const allExits: readonly Exit<ExitCode>[] = Object.values(exits);
 
-/** The code, commands and meaning in each row of the documentation. */
 export const exitCodeRows = allExits.flatMap(([code, , ...meanings]) => meanings.map((row) => [code, ...row] as const));
 
 /** A failure with a message for the user: ends the command with its exit code and is printed without a stack. */
@@ -169,7 +168,6 @@ const settingNames: Readonly<Record<string, string>> = {
 const withSettings = (text: string): string =>
   text.replaceAll(/`([\w.]+)`/g, (quoted, option: string) => settingNames[option] ?? quoted);
 
-/** Says what happened, without the advice. */
 export const whatHappened = ({ code, summary, detail, option }: TradeFeedError): string => {
   const texts = commandTexts[code] ?? {};
   const setting = option === undefined ? [] : [settingNames[option] ?? option];

@@ -12,7 +12,6 @@ export type ValuesOf<O extends Options> = {
   readonly [Name in keyof O]?: O[Name] extends Typed<infer T> ? T | undefined : never;
 };
 
-/** A command: its argument, its options, its help texts, and its action. */
 export interface CommandSpec<A, O extends Options> {
   readonly argument?: Argument & { readonly ofType?: A };
   readonly summary: string;

@@ -11,7 +11,6 @@ type OutputLine = string | Uint8Array;
 
 export type Format = (event: CliEvent) => OutputLine | undefined;
 
-/** Chooses the format for stdout: JSON or payloads, for a terminal or for another program. */
 export const formatFor = ({ json }: { readonly json?: boolean | undefined }, context: CliContext): Format => {
   const isShown = isTerminal(context.stdout, context);
   if (!json) return payloadFormat(isShown);
@@ -44,7 +43,6 @@ export const jsonFormat = (event: CliEvent): string | undefined => {
   return `${JSON.stringify({ type: 'stopped', at: event.at, failure })}\n`;
 };
 
-/** Writes the result of a command: as one JSON object, or as lines. */
 export const writeResult = (
   { stdout }: CliContext,
   json: boolean | undefined,
@@ -73,7 +71,6 @@ export class LineWriter {
   readonly #emptied = new Subject<void>();
   // If the reader exits while lines are queued, neither `drain` nor another `error` follows.
   readonly #broken: Promise<unknown>;
-  /** How many lines were dropped. */
   dropped = 0;
   #reported = 0;
 

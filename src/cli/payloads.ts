@@ -12,7 +12,6 @@ import { sourceRules } from '../testing/sources.js';
 import { CliError, ExitCode, localError, usageError } from './errors.js';
 import { anyText, decimal, oneOf, option, parsed, speed, type ValuesOf, whole } from './options.js';
 
-/** The payloads of each feed, what to call them, and the feed to listen to. */
 export interface Payloads {
   readonly sources: Readonly<Record<Feed, Observable<string | Uint8Array>>>;
   readonly descriptions: Readonly<Record<Feed, string>>;
@@ -35,7 +34,6 @@ type PayloadValues = ValuesOf<typeof payloadOptions>;
 
 type Clients = (feed: Feed) => Observable<unknown>;
 
-/** Chooses the payloads of the feeds: from a log, from the lines of a source, or generated. */
 export const payloadsFor = async (values: PayloadValues, stdin: Readable, clients: Clients): Promise<Payloads> => {
   checkOptions(values);
   const { rate, seed = 1, source, feed = 'market', replay } = values;

@@ -253,7 +253,6 @@ const totalCells = (rows: readonly Row[]): readonly Line[] => [
 
 const liveOf = (rows: readonly Row[]): number => rows.filter(({ state }) => state === 'live').length;
 
-/** Adds up a figure over all sources. Returns `undefined` if no source knows it. */
 const totalOf = (rows: readonly Row[], { value, hasNoTotal }: Column): number | undefined => {
   const known = hasNoTotal ? [] : rows.flatMap((row) => value(row, 0) ?? []);
   return known.length === 0 ? undefined : sum(known);

@@ -57,7 +57,6 @@ interface DemoService extends PanelContent {
   close(): Promise<void>;
 }
 
-/** Connects to the service in the arguments or the environment, or starts a local one. */
 const demoService = async (feed: Feed, values: Values, context: CliContext): Promise<DemoService> => {
   const { baseUrl, hasKey } = targetOf(values, context);
   if (baseUrl === undefined && hasKey) throw missing('an API key', 'address (TRADE_FEED_BASE_URL or --base-url)');

@@ -91,7 +91,6 @@ interface Welcome extends Payloads, Readonly<Record<'baseUrl' | 'apiKey' | 'plan
   readonly caFile: string | undefined;
 }
 
-/** Returns the text with the address of the service and the commands to type next. */
 const welcome = ({ baseUrl, apiKey, plan, caFile, descriptions, feed }: Welcome): string => {
   const ca = caFile && `  CA       ${caFile} (only for this run)\n`;
   const trust = caFile && `  export NODE_EXTRA_CA_CERTS=${caFile}  # or add to the next line: --ca ${caFile}\n`;

@@ -44,7 +44,6 @@ export const lineView = <S>({ quiet, status }: StatusOptions, context: CliContex
 /** How often a log shows the status, in ms. */
 export const progressEveryMs = 10_000;
 
-/** Shows one line as the status. */
 export const progressView = <S>(values: StatusOptions, context: CliContext, words: (state: S) => string): View<S> =>
   lineView(values, context, {
     lines: (state) => [[[words(state)]]],
