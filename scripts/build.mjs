@@ -3,8 +3,8 @@
 // rolldown takes a sixth of the time of rollup, but its plugin for declarations moves their comments to other places.
 // Other programs may be reading dist, so the folder stays, and old files are removed last.
 import { spawnSync } from 'node:child_process';
-import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { dirname, join, relative } from 'node:path';
+import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join, relative } from 'node:path';
 import { transform } from 'esbuild';
 import { rolldown } from 'rolldown';
 import { rollup } from 'rollup';
@@ -32,8 +32,6 @@ const programs = [
   './dist/worker/start-worker.js',
 ];
 const worker = './dist/worker/inside/feed-worker.js';
-// A bundler would turn CommonJS into another module.
-const commonJs = ['for-servers.cjs', 'log/load-native-lock.cjs', 'nestjs/load-telemetry.cjs'];
 
 /** Maps the name of a file in dist to the compiled file. */
 const inputOf = (files, end) =>
@@ -83,7 +81,7 @@ const groups = [
     name: 'protocol',
     test: /rx-trade-feed\/protocol\/(contract|event-record|printable|secret)\./,
   },
-  { name: 'items', test: /rx-trade-feed\/operators\/(items|timing|frames|connection-status|share-feed|bounded\/ring)/ },
+  { name: 'items', test: /rx-trade-feed\/operators\/(items|frames|connection-status|share-feed|bounded\/ring)/ },
   // `--version` loads `command` only. `following` loads a feed.
   { name: 'command', test: /rx-trade-feed\/cli\/(context|errors|options)/ },
   { name: 'following', test: /rx-trade-feed\/cli\/(view|connection|follow|output)/ },
@@ -138,7 +136,7 @@ const bundleWorker = async () => {
 };
 
 /** The chunk of declarations that entry points share. Without this, each would be a file. */
-const chunkOf = (id) => /rx-trade-feed\/(protocol|reconnect|operators)\/(?!index|node\/)/.exec(id)?.[1];
+const chunkOf = (id) => /rx-trade-feed\/(protocol|operators)\/(?!index|node\/)/.exec(id)?.[1];
 
 /** Names the library of TypeScript that has `Disposable`: the compiler and rollup leave it out, and a page has no types of Node. */
 const withDisposable = {
@@ -149,12 +147,11 @@ const withDisposable = {
 const bundleDeclarations = async () =>
   namesOf(await bundle(rollup, declarations, '.d.ts', { plugins: [dts(), withDisposable] }, { manualChunks: chunkOf }));
 
+/** A bundler would turn CommonJS into another module. */
 const copyCommonJs = () => {
-  for (const file of commonJs) {
-    mkdirSync(join(dist, dirname(file)), { recursive: true });
-    cpSync(join(compiled, file), join(dist, file));
-  }
-  return commonJs;
+  const files = readdirSync(compiled, { recursive: true }).filter((file) => file.endsWith('.cjs'));
+  for (const file of files) cpSync(join(compiled, file), join(dist, file));
+  return files;
 };
 
 compile();
