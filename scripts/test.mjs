@@ -116,7 +116,6 @@ const covered = async () => {
 const onOneNode = [
   '/test/(angular|browser|cluster|interop|model|nats|nestjs|otel|protocol|redis|settle)/',
   '/test/(bench|docs|examples|frames|support|tooling)/',
-  '/test/e2e/(filters|slow-consumer|stopped|windows)',
   '/test/operators/(?!node/)',
   '/test/security/(audit|package)',
   '/test/.*simulation',
