@@ -1,8 +1,10 @@
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { marketBatches$, pendingTransactions$, startTradeFeedService } from 'rx-trade-feed/testing';
 import type { TradeFeedService } from 'rx-trade-feed/testing';
+import { endPrograms, shellCommand } from '../cli/support/program.js';
+import { waitFor } from '../support/wait-for.js';
 import { type Example, type Run, runExample, runTogether } from './run-example.js';
 
 // Programs take long on a busy machine. Only a test that hangs reaches this.
@@ -134,6 +136,8 @@ describe('with the service of the environment variables', () => {
 });
 
 describe('as a separate program', () => {
+  afterEach(endPrograms);
+
   it.each(Object.keys(examples).filter(isTest))(
     '%s prints the expected output, prints no secret, and exits',
     async (name) => {
@@ -143,5 +147,19 @@ describe('as a separate program', () => {
 
   it('listen.mjs prints the expected output, prints no secret, and exits', async () => {
     expectOutput('listen.mjs', await runExample({ name: 'listen.mjs', service: newAccount() }));
+  });
+
+  it('observability/measured-feed.mjs offers the metrics of its feed, and ends with Ctrl-C', async () => {
+    const command = `exec ${process.execPath} examples/observability/measured-feed.mjs`;
+    const { child, exit, stdout, stderr, untilStdout } = shellCommand(command, { METRICS_PORT: '0' });
+    const [, address = ''] = await untilStdout(/^metrics on (http:\S+)$/m);
+    const hasScraped = (pattern: RegExp) =>
+      waitFor(async () => pattern.test(await (await fetch(address)).text()), { limitMs: 100_000 });
+    await hasScraped(/^messaging_client_consumed_messages_total\{.+\} [1-9]/m);
+    await hasScraped(/^trade_feed_connection_state\{.+trade_feed_state="live".+\} 1$/m);
+    child.kill('SIGINT');
+    expect(await exit).toBe(0);
+    expect(stdout()).toMatch(/^metrics on \S+\n$/);
+    expect(stderr()).toMatch(/^Connected to market \(connection 1\)\n/m);
   });
 });
