@@ -7,7 +7,6 @@ import { pathToFileURL } from 'node:url';
 import { from, lastValueFrom, toArray } from 'rxjs';
 import { startApp, startTestService } from './example-app/app.mjs';
 import { observe } from './example-app/network.mjs';
-import { countCandles, framesOf, valuesOf } from './example-app/outside-candles.mjs';
 import { bundled } from '../support/bundle.mjs';
 import {
   built,
@@ -40,6 +39,40 @@ const tableOf = async ({ page }) => {
     .evaluateAll((rows) =>
       rows.map((row) => ({ start: Number(row.dataset.start), cells: [...row.cells].map((cell) => cell.innerText) })),
     );
+};
+
+/** Returns the frames in messages of the feed, with their parsed payloads. */
+const framesOf = (messages) =>
+  messages.flatMap(({ events }) =>
+    events
+      .filter(({ type }) => type === 'frame')
+      .map(({ receivedAt, data }) => ({ receivedAt, payload: JSON.parse(data) })),
+  );
+
+/** Returns the values in messages of the markets. */
+const valuesOf = (messages) =>
+  messages.flatMap(({ events }) => events.filter(({ type }) => type === 'value').map(({ value }) => value));
+
+/** Computes the candles of a period, market by market. Adds up sizes in thousandths, so that nothing gets rounded. */
+const countCandles = (frames, start, end) => {
+  const trades = frames
+    .filter(({ receivedAt }) => receivedAt >= start && receivedAt < end)
+    .flatMap(({ payload }) => payload.trades);
+  const candles = {};
+  for (const symbol of new Set(trades.map((trade) => trade.symbol))) {
+    const those = trades.filter((trade) => trade.symbol === symbol);
+    const prices = those.map(({ price }) => price);
+    const thousandths = those.reduce((sum, { size }) => sum + Math.round(size * 1_000), 0);
+    candles[symbol] = [
+      prices[0],
+      Math.max(...prices),
+      Math.min(...prices),
+      prices.at(-1),
+      thousandths / 1_000,
+      those.length,
+    ];
+  }
+  return candles;
 };
 
 describe('the operators, with created events', () => {

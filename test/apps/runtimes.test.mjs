@@ -4,9 +4,8 @@ import { spawnSync } from 'node:child_process';
 import { copyFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { generate } from 'selfsigned';
 import { installBun, installNode, nodeVersions } from '../../scripts/install.mjs';
-import { npmInstall, tableOf, tarball, temporaryFolder } from './support.mjs';
+import { createCertificate, npmInstall, tableOf, tarball, temporaryFolder } from './support.mjs';
 
 const deno = `@deno/${process.platform}-${process.arch}${process.platform === 'linux' ? '-glibc' : ''}`;
 
@@ -26,15 +25,7 @@ const commands = {
   'Deno 2.9': [join(project, 'node_modules', deno, 'deno'), 'run', '--allow-all'],
 };
 
-const altNames = [
-  { type: 7, ip: '127.0.0.1' },
-  { type: 2, value: 'localhost' },
-];
-const pems = await generate([{ name: 'commonName', value: 'localhost' }], {
-  keyType: 'ec',
-  extensions: [{ name: 'subjectAltName', altNames }],
-});
-const certificate = JSON.stringify({ cert: pems.cert, key: pems.private });
+const certificate = JSON.stringify(await createCertificate());
 
 const [[, ...runtimes], , ...rows] = tableOf('docs/project/runtimes.md');
 

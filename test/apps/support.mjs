@@ -10,6 +10,7 @@ import { dirname, join, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { chromium as driver } from 'playwright-core';
+import { generate } from 'selfsigned';
 import { installNode, nodeVersions } from '../../scripts/install.mjs';
 import { chromium } from '../peers/packages.mjs';
 
@@ -128,6 +129,20 @@ export const waitUntil = async (condition, what = String(condition)) => {
     if (found) return found;
     assert.ok(performance.now() < deadline, `timeout: ${what}`);
   }
+};
+
+/** Creates a self-signed certificate for this machine, and its key. */
+export const createCertificate = async () => {
+  const altNames = [
+    { type: 7, ip: '127.0.0.1' },
+    { type: 2, value: 'localhost' },
+  ];
+  const extensions = [{ name: 'subjectAltName', altNames }];
+  const { cert, private: key } = await generate([{ name: 'commonName', value: 'localhost' }], {
+    keyType: 'ec',
+    extensions,
+  });
+  return { cert, key };
 };
 
 /** Starts a server on a free port. */

@@ -28,7 +28,7 @@ backend stream
 export const startHaproxy = async (t, certificate, settings) => {
   const folder = folderFor(t);
   const file = join(folder, 'haproxy.cfg');
-  writeFileSync(join(folder, 'both.pem'), `${certificate.cert}\n${certificate.private}`, { mode: 0o644 });
+  writeFileSync(join(folder, 'both.pem'), `${certificate.cert}\n${certificate.key}`, { mode: 0o644 });
   const run = async (changed, replaced = []) => {
     writeFileSync(file, config({ ...settings, ...changed, folder }));
     const program = start(t, haproxy, ['-db', '-f', file, ...replaced]);

@@ -36,7 +36,7 @@ http {
 export const startNginx = async (t, certificate, settings) => {
   const folder = folderFor(t);
   const file = join(folder, 'nginx.conf');
-  writeFileSync(join(folder, 'both.pem'), `${certificate.cert}\n${certificate.private}`, { mode: 0o644 });
+  writeFileSync(join(folder, 'both.pem'), `${certificate.cert}\n${certificate.key}`, { mode: 0o644 });
   const write = (changed) => writeFileSync(file, config({ ...settings, ...changed, folder }));
   const args = ['-c', file, '-p', folder, '-e', 'stderr'];
   write();

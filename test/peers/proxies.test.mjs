@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { request as post } from 'node:https';
 import { test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
-import { generate } from 'selfsigned';
+import { createCertificate } from '../apps/support.mjs';
 import { follow, startService, wrongFrames } from './feed.mjs';
 import { startHaproxy } from './haproxy.mjs';
 import { startNginx } from './nginx.mjs';
@@ -12,11 +12,7 @@ import { install } from './packages.mjs';
 import { freePort } from './program.mjs';
 
 install();
-const altNames = [{ type: 7, ip: '127.0.0.1' }];
-const certificate = await generate([{ name: 'commonName', value: 'proxy' }], {
-  keyType: 'ec',
-  extensions: [{ name: 'subjectAltName', altNames }],
-});
+const certificate = await createCertificate();
 const tls = { ca: certificate.cert };
 
 /** Starts a service with a proxy in front. Returns the options of a client. */
