@@ -144,8 +144,13 @@ const withDisposable = {
   renderChunk: (code) => (/\bDisposable\b/.test(code) ? `/// <reference lib="esnext.disposable" />\n${code}` : null),
 };
 
-const bundleDeclarations = async () =>
-  namesOf(await bundle(rollup, declarations, '.d.ts', { plugins: [dts(), withDisposable] }, { manualChunks: chunkOf }));
+/** Leaves out the step that imports types from another entry point instead of the shared chunk: that of the server needs the types of Node. */
+const directly = ({ generateBundle: _, ...plugin }) => plugin;
+
+const bundleDeclarations = async () => {
+  const plugins = [directly(dts()), withDisposable];
+  return namesOf(await bundle(rollup, declarations, '.d.ts', { plugins }, { manualChunks: chunkOf }));
+};
 
 /** A bundler would turn CommonJS into another module. */
 const copyCommonJs = () => {
