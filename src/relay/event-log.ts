@@ -1,4 +1,3 @@
-import type { SchedulerLike } from 'rxjs';
 import { EventTime } from '../operators/items/event-time.js';
 import { isLifecycle, timeOf } from '../operators/items/item.js';
 import { isWritable, writeFrame } from '../operators/node/write-frame.js';
@@ -180,9 +179,7 @@ export class EventLog {
    */
   watermarkAt({ seq, state, watermark }: Position): number {
     if (seq !== this.newest.seq || seq === 0) return watermark;
-    // Before the first connection the clock proves nothing: the source may be a relay whose first events are older.
-    const hasClock = state.events.length === 0 || state.hasOpened;
-    return this.#endedAt ?? (hasClock ? this.#time.now() : this.#time.known());
+    return this.#endedAt ?? (hasClock(state) ? this.#time.now() : this.#time.known());
   }
 
   /** Returns the position after `seq` events; `undefined` if it's been removed, or isn't reached yet. */
@@ -335,26 +332,14 @@ const firstIndexWhere = (begin: number, end: number, matches: (index: number) =>
   return from;
 };
 
+// Before the first connection the clock proves nothing: the source may be a relay whose first events are older.
+export const hasClock = ({ events, hasOpened }: FeedState): boolean => events.length === 0 || hasOpened;
+
 // Values don't change the state: during an outage they're the delayed output of an operator.
-const stateAfter = (state: FeedState, event: RelayedEvent | LoggedValue, newestAt: number): FeedState => {
+export const stateAfter = (state: FeedState, event: RelayedEvent | LoggedValue, newestAt: number): FeedState => {
   if (event.type === 'frame') return afterItem(state, event.receivedAt, event);
   return isLifecycle(event) ? afterEvent(state, event, newestAt) : state;
 };
-
-export class FollowedSource {
-  readonly time: EventTime;
-  state: FeedState = noFeed;
-
-  constructor({ scheduler }: { readonly scheduler: SchedulerLike }) {
-    this.time = new EventTime(() => scheduler.now());
-  }
-
-  receive(event: RelayedEvent): void {
-    const { newestAt } = this.time;
-    this.state = stateAfter(this.state, event, newestAt);
-    this.time.receive(event, timeOf(event) ?? newestAt);
-  }
-}
 
 const lineOf = (event: LoggedEvent): string => {
   if (event.type === 'frame') return writeFrame(event);

@@ -9,7 +9,6 @@ import {
   merge,
   NEVER,
   Observable,
-  of,
   type SchedulerAction,
   type SchedulerLike,
   share,
@@ -17,21 +16,16 @@ import {
   tap,
   timer,
 } from 'rxjs';
-import type { SourceError } from '../operators/items/item.js';
 import { fanOut } from '../operators/share-feed.js';
-import { type ClusterEvent, isClusterEvent, type RelayedEvent } from '../protocol/event.js';
-import { snapshotSince } from '../protocol/feed-state.js';
 import { LogPositions } from '../protocol/position.js';
 import { clampMs } from '../protocol/validate.js';
-import { type EventLog, FollowedSource } from './event-log.js';
+import type { EventLog } from './event-log.js';
 import { RelayFullError } from './refusals.js';
 import type { RelaySettings } from './relay-options.js';
 import type { Report } from './relay-reports.js';
 import { RelayRun } from './relay-run.js';
-import { asTopic, type RelayTopic, type TopicEvent } from './topic.js';
-
-/** The source of a relay. It may also emit the values of another relay. */
-type RelaySource = Observable<RelayedEvent | ClusterEvent>;
+import { type RelaySource, SharedSource } from './shared-source.js';
+import { type RelayTopic, topic$, type TopicEvent } from './topic.js';
 
 /** A topic; `undefined` is the complete feed. */
 type Topic = RelayTopic | undefined;
@@ -49,7 +43,7 @@ export interface LiveRun {
 /** The runs of a relay: one for the complete feed, and one per topic, whose source is piped through its operator. */
 export class Feeds {
   readonly #positions = new LogPositions();
-  readonly #source: ReturnType<typeof shareSource>;
+  readonly #source: SharedSource;
   readonly #settings: RelaySettings;
   readonly #report: (event: Report) => void;
   readonly #closed = new AsyncSubject<void>();
@@ -60,7 +54,7 @@ export class Feeds {
 
   constructor(source: RelaySource, settings: RelaySettings, report: (event: Report) => void) {
     const onStop = (error: unknown) => report({ type: 'source-stopped', error });
-    this.#source = shareSource(source, this.#positions, settings.scheduler, onStop);
+    this.#source = new SharedSource(source, this.#positions, settings.scheduler, onStop);
     this.#settings = settings;
     this.#report = report;
   }
@@ -89,7 +83,10 @@ export class Feeds {
     const { topics } = this;
     if (!topics.has(topic) && topics.size >= maxTopics)
       throw new RelayFullError(`There are ${maxTopics} topics. Retry later.`, 'topics');
-    return this.#begin(topic, this.#source.events$.pipe(asTopic(topic, scheduler)));
+    return this.#begin(
+      topic,
+      topic$(topic, this.#source, () => scheduler.now()),
+    );
   }
 
   /** Makes the next client of an ended run start a new one. Current clients read theirs to its end. */
@@ -146,7 +143,8 @@ export class Feeds {
   }
 
   #stop(topic: Topic, run: RelayRun, error: unknown): void {
-    const isOfSource = this.#source.hasFailedWith(error);
+    const { failure } = this.#source;
+    const isOfSource = failure !== undefined && failure.error === error;
     // An operator's error is private, even a `TradeFeedError`.
     run.stop(isOfSource || topic === undefined ? error : undefined);
     // The source reports its own error, once for all runs.
@@ -197,69 +195,4 @@ const batched =
 const finish = (subject: AsyncSubject<void>): void => {
   subject.next();
   subject.complete();
-};
-
-/** A subscription to the source: the state of the feed so far, and how it ended. */
-interface Connection {
-  readonly followed: FollowedSource;
-  end: SourceError | 'complete' | undefined;
-}
-
-/** Shares a source between the complete feed and all topics. Subscribes to an ended source only after `restart`. */
-const shareSource = (
-  source: RelaySource,
-  positions: LogPositions,
-  scheduler: SchedulerLike,
-  onStop: (error: unknown) => void,
-) => {
-  const created = (): Connection => ({ followed: new FollowedSource({ scheduler }), end: undefined });
-  let connection = created();
-  const follow = (event: RelayedEvent | ClusterEvent): event is RelayedEvent => {
-    positions.receive(event);
-    if (isClusterEvent(event)) return false;
-    connection.followed.receive(event);
-    return true;
-  };
-  // Called before the subscribers receive the end. `tap` would cost a call for each frame.
-  const ended = (end: Connection['end']) => {
-    connection.end = end;
-    return of(true);
-  };
-  const shared$: Observable<RelayedEvent> = defer(() => {
-    const current = (connection = created());
-    return source.pipe(
-      filter(follow),
-      // Calls `onStop` after the subscribers have received the error, because it may call `restart`.
-      finalize(() => {
-        if (current.end === undefined) connection = created();
-        else if (current.end !== 'complete') onStop(current.end.error);
-      }),
-    );
-  }).pipe(
-    share<RelayedEvent>({
-      connector: fanOut,
-      resetOnError: (error: unknown) => ended({ error }),
-      resetOnComplete: () => ended('complete'),
-    }),
-  );
-  return {
-    // Late subscribers first receive the state of the feed. `merge` would cost each frame two calls.
-    events$: new Observable<RelayedEvent>((subscriber) => {
-      const { end, followed } = connection;
-      for (const event of stateOf(followed)) subscriber.next(event);
-      if (end === 'complete') subscriber.complete();
-      else if (end !== undefined) subscriber.error(end.error);
-      else subscriber.add(shared$.subscribe(subscriber));
-    }),
-    restart: () => {
-      if (connection.end !== undefined) connection = created();
-    },
-    hasFailedWith: (error: unknown) => typeof connection.end === 'object' && connection.end.error === error,
-  };
-};
-
-const stateOf = ({ time, state }: FollowedSource): readonly RelayedEvent[] => {
-  // When the source sends watermarks, a frame may be later than the last one.
-  const events = snapshotSince(state.events, Math.max(time.newestAt, time.now()));
-  return state.watermark === undefined ? events : [...events, { type: 'watermark', at: state.watermark }];
 };

@@ -3,23 +3,17 @@ import {
   concat,
   connect,
   defer,
-  endWith,
   filter,
-  interval,
-  merge,
   mergeMap,
   type MonoTypeOperatorFunction,
   type Observable,
   type OperatorFunction,
-  type SchedulerLike,
-  Subject,
   takeLast,
   takeUntil,
-  takeWhile,
   tap,
   throwError,
 } from 'rxjs';
-import { isFrame, isLifecycle, type SourceError, timeOf } from '../operators/items/item.js';
+import { isFrame, isLifecycle, timeOf } from '../operators/items/item.js';
 import type { WindowFacts } from '../operators/window/window.js';
 import {
   type Disconnected,
@@ -35,8 +29,8 @@ import { createFailure, TradeFeedError } from '../protocol/failures/trade-feed-e
 import { type LoggedValue, notBefore } from '../protocol/feed-state.js';
 import { frameAt } from '../protocol/frame.js';
 import { isTime } from '../protocol/type-guards.js';
-import { FollowedSource } from './event-log.js';
 import { publicJson } from './public-json.js';
+import { type SharedSource, untilFirstEnds } from './shared-source.js';
 
 /**
  * Turns the events of a feed into something else: a filter, a conflation, a decoder or windows. Clients that select it
@@ -49,7 +43,7 @@ export type RelayTopic = OperatorFunction<RelayedEvent, unknown>;
 export type TopicEvent = RelayedEvent | LoggedValue;
 
 /**
- * Turns the events of a feed into those of a topic.
+ * Emits the events of a topic.
  *
  * Emits the outputs of the operator: frames and values of another relay unchanged, a `disconnected`, `stopped` or `gap`
  * with a `TradeFeedError` as an event, anything else as a value. Emits each lifecycle event of the feed after the
@@ -59,105 +53,57 @@ export type TopicEvent = RelayedEvent | LoggedValue;
  *
  * Completes when the operator completes. Errors with the error of the feed, or after `stopped` with that of the
  * operator, or for a value that JSON can't represent.
+ *
+ * @param clock - for an operator that ends before its first input
  */
-export const asTopic =
-  (topic: RelayTopic, scheduler: SchedulerLike): OperatorFunction<RelayedEvent, TopicEvent> =>
-  (source) =>
-    defer(() => {
-      const output = new TopicOutput(() => scheduler.now());
-      const begun = new Subject<void>();
-      let failed: SourceError | undefined;
-      return source.pipe(
-        tap({ error: (error: unknown) => (failed = { error }) }),
-        completed(scheduler),
-        tap((event) => {
-          if (output.input(event)) begun.next();
-        }),
-        connect((events$) =>
-          merge(
-            // Subscribed first, so that the outputs for an event precede it.
-            events$.pipe(
-              topic,
-              bufferUntil(begun),
-              mergeMap((value) => output.ofOutput(value)),
-              endWith(ended),
-            ),
-            events$.pipe(
-              filter(isLifecycle),
-              mergeMap((event) => (event.type === 'watermark' ? [] : output.ofLifecycle(event))),
-            ),
+export const topic$ = (topic: RelayTopic, source: SharedSource, clock: () => number): Observable<TopicEvent> =>
+  defer(() => {
+    const output = new TopicOutput(clock);
+    return source.completed$.pipe(
+      tap((event) => output.input(event)),
+      connect((events$) =>
+        untilFirstEnds<TopicEvent>(
+          // Subscribed first, so that the outputs for an event precede it.
+          events$.pipe(
+            topic,
+            heldUntil(events$),
+            mergeMap((value) => output.ofOutput(value)),
+          ),
+          events$.pipe(
+            filter(isLifecycle),
+            mergeMap((event) => (event.type === 'watermark' ? [] : output.ofLifecycle(event))),
           ),
         ),
-        takeWhile((event) => event !== ended),
-        catchError((error: unknown) => {
-          if (failed !== undefined) throw failed.error;
-          const at = output.latestAt;
-          const failure = createFailure(relayReports.sourceFailed, { stage: 'stream', endedAt: at });
-          return concat(
-            output.ofLifecycle({ type: 'stopped', at, failure }),
-            throwError(() => error),
-          );
-        }),
-      );
-    });
-
-const ended = Symbol('ended');
+      ),
+      catchError((error: unknown) => {
+        if (source.failure !== undefined) throw source.failure.error;
+        const at = output.latestAt;
+        const failure = createFailure(relayReports.sourceFailed, { stage: 'stream', endedAt: at });
+        return concat(
+          output.ofLifecycle({ type: 'stopped', at, failure }),
+          throwError(() => error),
+        );
+      }),
+    );
+  });
 
 /** How many outputs may wait for the first event. */
-const maxBuffered = 1_000;
+const maxHeld = 1_000;
 
 // Outputs take their time from an event, not from the clock: the source may lag, or be a log.
-const bufferUntil = (begun$: Observable<void>): MonoTypeOperatorFunction<unknown> =>
-  connect((outputs$) => concat(outputs$.pipe(takeUntil(begun$), takeLast(maxBuffered)), outputs$));
+const heldUntil = (event$: Observable<unknown>): MonoTypeOperatorFunction<unknown> =>
+  connect((outputs$) => concat(outputs$.pipe(takeUntil(event$), takeLast(maxHeld)), outputs$));
 
-/** How often a watermark is added, in ms. */
-const watermarkMs = 100;
-
-/**
- * Adds what a source leaves out: `opened` before a frame if there are no lifecycle events, and watermarks. Operators
- * that delay values delay watermarks too, which shows how far they've got.
- */
-const completed =
-  (scheduler: SchedulerLike): MonoTypeOperatorFunction<RelayedEvent> =>
-  (source) =>
-    defer(() => {
-      const followed = new FollowedSource({ scheduler });
-      const { time } = followed;
-      let markedAt = -Infinity;
-      const watermarks = (): readonly Watermark[] => {
-        const at = time.now();
-        const { events, hasOpened } = followed.state;
-        // Before the first connection the clock proves nothing: the source may be a relay whose first events are older.
-        const hasClock = events.length === 0 || hasOpened;
-        if (time.isWithoutClock || !hasClock || at <= markedAt) return [];
-        markedAt = at;
-        return [{ type: 'watermark', at }];
-      };
-      const receive = (event: RelayedEvent): readonly RelayedEvent[] => {
-        const { open } = followed.state;
-        followed.receive(event);
-        const opened = event.type === 'frame' && open === undefined ? followed.state.events : [];
-        return [...(markedAt === -Infinity ? watermarks() : []), ...opened, event];
-      };
-      return merge(source.pipe(endWith(ended)), interval(watermarkMs, scheduler)).pipe(
-        takeWhile((event) => event !== ended),
-        mergeMap((event) => {
-          if (typeof event === 'object') return receive(event);
-          return markedAt === -Infinity ? [] : watermarks();
-        }),
-      );
-    });
-
+/** Turns the outputs of an operator into events, in the order of their times. */
 class TopicOutput {
   readonly #clock: () => number;
   // Lifecycle events and values that the operator received, by identity: a parsed payload can have the same shape.
   readonly #inputs = new WeakSet();
-  #latestAt: number | undefined;
   #inputAt: number | undefined;
+  #latestAt: number | undefined;
   #emittedAt = -Infinity;
   #watermark = -Infinity;
 
-  /** @param clock - for an operator that ends before its first input */
   constructor(clock: () => number) {
     this.#clock = clock;
   }
@@ -166,26 +112,26 @@ class TopicOutput {
     return this.#latestAt ?? this.#clock();
   }
 
-  /** Returns whether this is the operator's first input. */
-  input(event: RelayedEvent): boolean {
-    const isFirst = this.#latestAt === undefined;
-    this.#inputAt = timeOf(event) ?? this.#inputAt ?? this.latestAt;
+  input(event: RelayedEvent): void {
+    this.#inputAt = timeOf(event) ?? this.latestAt;
     this.#latestAt = Math.max(this.#latestAt ?? -Infinity, this.#inputAt);
     if (!isFrame(event)) this.#inputs.add(event);
-    return isFirst;
   }
 
   ofLifecycle(event: Exclude<LifecycleEvent, Watermark>): readonly TopicEvent[] {
-    return this.#emit(notBefore(event, this.#emittedAt) as typeof event);
+    const later = notBefore(event, this.#emittedAt) as typeof event;
+    return this.#emit(later, timeOf(later) ?? this.#emittedAt);
   }
 
   /** Returns nothing for the feed's own lifecycle events: {@link ofLifecycle} emits them. */
   ofOutput(output: unknown): readonly TopicEvent[] {
-    if (isFrame(output))
-      return this.#emit(frameAt(output, Math.max(output.receivedAt, this.#emittedAt), output.connection));
+    if (isFrame(output)) {
+      const at = Math.max(output.receivedAt, this.#emittedAt);
+      return this.#emit(frameAt(output, at, output.connection), at);
+    }
     if (this.#inputs.has(output as object)) {
       if (isRelayedValue(output)) return this.#value(output.at, output.value);
-      if (isLifecycle(output)) return output.type === 'watermark' ? this.#watermarkAt(output.at) : [];
+      if (isLifecycle(output)) return output.type === 'watermark' ? [this.#mark(output.at)] : [];
     }
     return isFailureEvent(output) ? this.ofLifecycle(output) : this.#value(timeOfValue(output), output);
   }
@@ -194,18 +140,18 @@ class TopicOutput {
     // If the feed ends inside a window, the window's end is in the future.
     const time = Math.min(valueAt ?? this.#inputAt ?? Infinity, this.latestAt);
     // Each emitted event has a watermark before it, so this is the latest time of both.
-    return this.#emit({ type: 'value', at: Math.max(time, this.#watermark), json: publicJson(value) });
+    const at = Math.max(time, this.#watermark);
+    return this.#emit({ type: 'value', at, json: publicJson(value) }, at);
   }
 
-  #watermarkAt(at: number): readonly TopicEvent[] {
-    this.#watermark = Math.max(this.#watermark, at);
-    return [{ type: 'watermark', at: this.#watermark }];
-  }
-
-  #emit(event: Exclude<TopicEvent, Watermark>): readonly TopicEvent[] {
-    const at = event.type === 'value' ? event.at : (timeOf(event) ?? this.#emittedAt);
+  #emit(event: Exclude<TopicEvent, Watermark>, at: number): readonly TopicEvent[] {
     this.#emittedAt = Math.max(this.#emittedAt, at);
-    return [...this.#watermarkAt(this.#emittedAt), event];
+    return [this.#mark(this.#emittedAt), event];
+  }
+
+  #mark(at: number): Watermark {
+    this.#watermark = Math.max(this.#watermark, at);
+    return { type: 'watermark', at: this.#watermark };
   }
 }
 

@@ -84,15 +84,15 @@ export const mutants = [
   {
     name: 'a log has the time of the clock before its first connection',
     file: 'relay/event-log.ts',
-    find: 'const hasClock = state.events.length === 0 || state.hasOpened;',
-    replacement: 'const hasClock = true;',
+    find: 'hasClock(state) ? this.#time.now()',
+    replacement: 'true ? this.#time.now()',
     seed: 4840,
   },
   {
     name: 'a topic has the time of the clock before its first connection',
-    file: 'relay/topic.ts',
-    find: 'const hasClock = events.length === 0 || hasOpened;',
-    replacement: 'const hasClock = true;',
+    file: 'relay/shared-source.ts',
+    find: '!this.time.isWithoutClock && hasClock(this.#state)',
+    replacement: '!this.time.isWithoutClock',
     seed: 3202,
   },
 ];
