@@ -1,4 +1,4 @@
-import { catchError, concat, concatMap, defer, delayWhen, distinctUntilChanged, EMPTY, endWith } from 'rxjs';
+import { catchError, concat, concatMap, defer, distinctUntilChanged, EMPTY, endWith } from 'rxjs';
 import { filter, finalize, first, forkJoin, fromEvent, ignoreElements, map, merge, NEVER, Observable } from 'rxjs';
 import { race, repeat, share, startWith, switchAll, switchMap, take, takeUntil, takeWhile, tap, timeout } from 'rxjs';
 import { throwError, timer } from 'rxjs';
@@ -45,8 +45,9 @@ const member$ = (tab: TabState, locks: Locks, settings: RelayFeedSettings, page$
       room.lock$().pipe(map(() => lead$(tab, room, 'relay-lost', page$))),
       takeover$(tab, room, settings).pipe(map(() => lead$(tab, room, 'relay-stalled', page$))),
     ).pipe(
-      // The lock may arrive before the previous leader's last messages.
-      delayWhen(() => room.caughtUp$),
+      // The lock may arrive before the previous leader's last messages, and be stolen while this tab waits for them.
+      endWith(undefined),
+      switchMap((leads$) => (leads$ === undefined ? EMPTY : room.caughtUp$.pipe(map(() => leads$)))),
       startWith(follow$(tab, room)),
       repeat(),
       switchAll(),

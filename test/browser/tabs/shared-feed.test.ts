@@ -234,7 +234,7 @@ describe('a follower', () => {
         ...{ type: 'batch', term, from: `run.${from}.${from}.5`, to: `run.${to}.${to}.5`, shiftMs: 0, aheadMs: 0 },
         lines: range(from + 1, to).map((n) => frameLineOf(n)),
       });
-    return { ...channel, questions, welcome, batch, isStolen: () => isStolen };
+    return { ...channel, questions, welcome, batch, release, isStolen: () => isStolen };
   };
 
   /** Opens a tab that follows such a leader. */
@@ -359,6 +359,17 @@ describe('a follower', () => {
     await hasFrames(tab, 2);
     expect(tab.types).toEqual(['opened', 'relay-lost', 'reconnecting', 'opened', 'gap']);
     expect(tab.texts).toEqual(['2', '3']);
+  });
+
+  it('does not lead if its lock is stolen while it waits for the last messages of the leader before it', async () => {
+    const { other } = await follow();
+    const post = jest.spyOn(BroadcastChannel.prototype, 'postMessage');
+    atEnd(() => post.mockRestore());
+    const steal = () => post.mock.calls.some(([message]) => (message as TabMessage).type === 'mark') && lead(url, 2);
+    other.release();
+    await waitFor(steal);
+    await waitFor(() => other.questions() === 2);
+    expect(other.received.filter(({ type }) => type === 'leads')).toEqual([]);
   });
 
   it('ignores late messages of an earlier leader', async () => {
