@@ -12,6 +12,7 @@ import {
   scan,
   startWith,
   take,
+  tap,
   throwError,
 } from 'rxjs';
 import { conflate } from '../../src/operators/conflate.js';
@@ -26,7 +27,7 @@ import { createTradeFeedError } from '../../src/protocol/failures/classify.js';
 import { copyFailure } from '../../src/protocol/failures/trade-feed-error.js';
 import type { RelayOptions, RelayReceiver, RelayTopic } from '../../src/relay/index.js';
 import { publicJson } from '../../src/relay/public-json.js';
-import { disconnected, gapOf, opened, reconnecting, requested, stopped } from '../operators/stream.js';
+import { disconnected, gapOf, opened, reconnecting, requested, stopped, watermark } from '../operators/stream.js';
 import { type Client, frame, inOrder, range, Response, timeIn, virtualRelay, watermarkIn } from './support.js';
 import type { WireEvent } from './support.js';
 
@@ -134,6 +135,27 @@ describe('a topic', () => {
     const client = join(isEven);
     emit(opened(begin + 60, 2), frame(2, begin + 61));
     expect(typesOf(client)).toEqual(['disconnected', 'reconnecting', 'opened', 'frame']);
+  });
+
+  it.each<[string, readonly RelayedEvent[], readonly RelayedEvent[]]>([
+    [
+      'in an outage, with a watermark that is no later',
+      [disconnected(begin + 5), reconnecting(begin + 5, 50)],
+      [watermark(begin + 5), disconnected(begin + 5), reconnecting(begin + 5, 50)],
+    ],
+    [
+      'with the watermark of the source, if it sends any',
+      [watermark(begin + 1), frame('a', begin + 95)],
+      [opened(begin + 95), watermark(begin + 1)],
+    ],
+  ])('that starts late gives its operator the state of the feed %s', (_what, events, received) => {
+    const { of: join, join: joinAll, emit, clock } = start();
+    const inputs: RelayedEvent[] = [];
+    joinAll();
+    emit(opened(begin), ...events);
+    clock.pass(1_000);
+    join(tap((event) => inputs.push(event)));
+    expect(inputs).toEqual(received);
   });
 
   it('emits `opened` before the first frame of a source without lifecycle events', () => {
@@ -502,7 +524,7 @@ describe('a topic that fails', () => {
     clients.push(join(conflate(() => 1, 100)));
     clock.pass(0);
     for (const client of clients) {
-      expect(typesOf(client).at(-1)).toBe('disconnected');
+      expect(client.events.at(-1)).toMatchObject({ type: 'disconnected', failure: { code: 'connection-replaced' } });
       expect(JSON.parse(client.messages.at(-1)!.data)).toMatchObject({ code: 'connection-replaced' });
     }
     expect(reports.filter(({ type }) => type.endsWith('stopped')).map(({ type }) => type)).toEqual(['source-stopped']);
