@@ -122,7 +122,7 @@ class Connection {
   end: SourceError | 'complete' | undefined;
   readonly time: EventTime;
   #state: FeedState = noFeed;
-  /** The frame that proved that the feed is open, if no event did. */
+  /** The last event, if it's a frame that proved that the feed is open. */
   #opener: RelayedEvent | undefined;
 
   constructor(clock: () => number) {
@@ -131,7 +131,7 @@ class Connection {
 
   receive(event: RelayedEvent): void {
     const { newestAt } = this.time;
-    if (event.type === 'frame' && this.#state.open === undefined) this.#opener = event;
+    this.#opener = event.type === 'frame' && this.#state.open === undefined ? event : undefined;
     this.#state = stateAfter(this.#state, event, newestAt);
     this.time.receive(event, timeOf(event) ?? newestAt);
   }
