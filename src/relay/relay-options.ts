@@ -67,11 +67,9 @@ export interface RelayOptions {
 }
 
 /** The options with all defaults. */
-export type RelaySettings = {
-  readonly [Name in keyof Omit<RelayOptions, 'cluster'>]-?: Exclude<RelayOptions[Name], undefined>;
-} & Pick<RelayOptions, 'cluster'>;
+export type RelaySettings = ReturnType<typeof resolveRelayOptions>;
 
-const defaults: RelaySettings = Object.freeze({
+const defaults = Object.freeze({
   capacity: 50_000,
   capacityBytes: 32 * 1024 * 1024,
   maxReplayBytes: 8 * 1024 * 1024,
@@ -106,7 +104,7 @@ const rules: Readonly<Record<keyof RelayOptions, Rule>> = {
  * @param prefix - precedes each name in the error, for a nested object
  * @throws TradeFeedError with code `invalid-options`, naming the option
  */
-export const resolveRelayOptions = (options: RelayOptions = {}, prefix = ''): RelaySettings => {
+export const resolveRelayOptions = (options: RelayOptions = {}, prefix = '') => {
   return { ...defaults, ...validated(options, rules, prefix) };
 };
 

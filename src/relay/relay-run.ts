@@ -8,10 +8,11 @@ import { type Batch, EventLog } from './event-log.js';
 import { publicFailure, publicJson } from './public-json.js';
 import { minRetryMs } from './refusals.js';
 import { dataFields, idField, messageOfBytes, type RelayMessage } from './relay-message.js';
-import type { RelaySettings } from './relay-options.js';
+import type { RelayOptions, RelaySettings } from './relay-options.js';
 import type { TopicEvent } from './topic.js';
 
-type RunSettings = Pick<RelaySettings, 'capacity' | 'capacityBytes' | 'maxReplayBytes' | 'scheduler' | 'cluster'>;
+type RunSettings = Pick<RelaySettings, 'capacity' | 'capacityBytes' | 'maxReplayBytes' | 'scheduler'> &
+  Pick<RelayOptions, 'cluster'>;
 
 /** One subscription to a source, shared by all clients: the log of its events, and how it ended. */
 export class RelayRun {
