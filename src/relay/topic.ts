@@ -120,7 +120,7 @@ class TopicOutput {
 
   ofLifecycle(event: Exclude<LifecycleEvent, Watermark>): readonly TopicEvent[] {
     const later = notBefore(event, this.#emittedAt) as typeof event;
-    return this.#emit(later, timeOf(later) ?? this.#emittedAt);
+    return this.#emit(later, timeOf(later) as number);
   }
 
   /** Returns nothing for the feed's own lifecycle events: {@link ofLifecycle} emits them. */

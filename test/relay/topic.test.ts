@@ -497,6 +497,25 @@ describe('a topic that fails', () => {
     expect(reports.filter(({ type }) => type === 'topic-stopped')).toHaveLength(2);
   });
 
+  it('after the end of the feed reports its own error; a topic that starts then ends with the feed', () => {
+    const { of: join, join: joinAll, emit, reports, source, clock } = start();
+    joinAll();
+    emit(opened(begin));
+    source.subject.complete();
+    const clients = [join(isEven), join((events$) => concat(events$, defer(fail)))];
+    clock.pass(0);
+    expect(clients.map(({ types }) => types.at(-1))).toEqual(['complete', 'connect-again']);
+    expect(reports.flatMap(({ type }) => (type.endsWith('stopped') ? type : []))).toEqual(['topic-stopped']);
+  });
+
+  it('by a frame without a time, like the complete feed', () => {
+    const { of: join, join: joinAll, source, clock } = start();
+    const clients = [join(isEven), joinAll()];
+    source.emit(frame(2, NaN));
+    clock.pass(0);
+    expect(clients.map(({ types }) => types.at(-1))).toEqual(['connect-again', 'connect-again']);
+  });
+
   it('runs again lingerMs after its end, even if clients keep joining', () => {
     const { of: join, join: joinAll, emit, reports, source, clock } = start({ lingerMs: 1_000 });
     const numbers: RelayTopic = map((event) =>
