@@ -13,7 +13,7 @@ import {
 import type { LogPosition } from './lines.js';
 import { closes, onceClosed } from './lock.js';
 import { LogError, toLogError } from './log-error.js';
-import type { LogReader } from './reader.js';
+import type { RecordReader } from './record-reader.js';
 import { type From, fromRule, type LogRecord, type ReaderSettings } from './records.js';
 import {
   type Disk,
@@ -56,17 +56,17 @@ export interface Committed {
 }
 
 /** The part of a reader that `read` and consumers need. */
-export type RecordReader = Pick<LogReader, 'next' | 'position' | 'close'>;
+export type OpenedReader = Pick<RecordReader, 'next' | 'position' | 'close'>;
 
 /** The part of a log that `read` and consumers need. The log is a folder, or a stream of NATS. */
 export interface ReadableLog {
   /** The folder, or the name of the stream. */
   readonly path: string;
   readonly now: () => number;
-  readonly openReader: (settings: ReaderSettings) => RecordReader;
+  readonly openReader: (settings: ReaderSettings) => OpenedReader;
   readonly openCursor: (name: string, isLocked: boolean) => Cursor | Promise<Cursor>;
   /** Returns the end of the log, if it's known. */
-  readonly newest: (reader: RecordReader) => Pick<Tip, 'offset' | 'at'> | undefined;
+  readonly newest: (reader: OpenedReader) => Pick<Tip, 'offset' | 'at'> | undefined;
 }
 
 export const readableFolder = (
@@ -97,7 +97,7 @@ export const consume$ = (
     key,
     () =>
       new Observable((subscriber) => {
-        let reader: RecordReader | undefined;
+        let reader: OpenedReader | undefined;
         const consume = async (): Promise<void> => {
           // `subscribe` itself takes the lock of a folder, or is refused.
           const opening = log.openCursor(name, settings.lock);
@@ -127,7 +127,7 @@ export const consume$ = (
 /** Begins batches in order, and commits up to the first one that isn't finished. Resolves when all have ended. */
 const worked = async (
   log: ReadableLog,
-  reader: RecordReader,
+  reader: OpenedReader,
   cursor: Cursor,
   work: Work,
   { maxBatch, maxInFlight, onLoss }: typeof consumeDefaults,
@@ -174,7 +174,7 @@ const worked = async (
 };
 
 /** Returns how far a position is from the end of the log, which it reads at most ten times a second. */
-const progressOf = (log: ReadableLog, reader: RecordReader): ((position: LogPosition) => Committed) => {
+const progressOf = (log: ReadableLog, reader: OpenedReader): ((position: LogPosition) => Committed) => {
   let tip: ReturnType<ReadableLog['newest']>;
   let readAt = -Infinity;
   return ({ offset, at }) => {

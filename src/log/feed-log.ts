@@ -40,9 +40,9 @@ import {
   committedIn,
   consume$,
   type ConsumeOptions,
+  type OpenedReader,
   readableFolder,
   type ReadableLog,
-  type RecordReader,
 } from './consume.js';
 import type { LogPosition } from './lines.js';
 import type { LogError } from './log-error.js';
@@ -256,7 +256,7 @@ const writeDebug = ({ message }: Error): void => debug.write(`log: ${printable(m
 
 /** Returns the batches of a reader, each when it's due. */
 const paced = (
-  reader: RecordReader,
+  reader: OpenedReader,
   { speed, scheduler }: Pick<typeof readDefaults, 'speed' | 'scheduler'>,
 ): AsyncIterator<readonly LogRecord[]> => {
   const closed = new ReplaySubject<void>(1);
@@ -271,7 +271,7 @@ const paced = (
 };
 
 async function* batchesOf(
-  reader: RecordReader,
+  reader: OpenedReader,
   speed: number,
   scheduler: SchedulerLike,
   closed: Observable<void>,

@@ -1,14 +1,13 @@
-// A reader of a log: history and live are one loop over the same bytes.
+// Reads the lines of a folder or a file.
 //
-// In: a place to begin, and the segments in a folder, or a file. Out: what `Records` makes of their lines, and then of
-// those that follow.
+// In: a place to begin, and the segments in a folder, or a file. Out: their lines, and then those that follow.
 // Never: a line that is not read, or read twice, while a writer begins segments and retention removes them.
 import { constants } from 'node:buffer';
 import type { Bell } from './bell.js';
-import { Lines, type LogPosition } from './lines.js';
-import { toLogError } from './log-error.js';
-import { damageAt, type LogRecord, notALog, type ReaderSettings, Records } from './records.js';
-import { type Disk, filesOf, headOf, listSegments, readTip, type Segment, segmentPath } from './segments.js';
+import { Lines } from './lines.js';
+import { RecordReader } from './record-reader.js';
+import { damageAt, notALog, type ReaderSettings } from './records.js';
+import { type Disk, filesOf, headOf, listSegments, readTip, type Segment, segmentPath, type Tip } from './segments.js';
 
 /** What a reader uses of its machine. A simulation has another one. */
 export interface ReaderMachine {
@@ -35,64 +34,43 @@ interface Current extends Segment {
   hasRecords: boolean;
 }
 
-export class LogReader {
-  readonly #path: string;
+export class LogReader extends RecordReader {
   /** A file is a log without headers and offsets: a recording, or what `listen --json` prints. */
   readonly #isFile: boolean;
-  readonly #settings: ReaderSettings;
   readonly #machine: ReaderMachine;
   #current: Current | undefined;
   #buffer: Buffer;
   /** The lines in the buffer that are not read yet. */
   #lines: Lines | undefined;
-  readonly #records: Records;
   #listedAt = -Infinity;
   #isReading = false;
-  #isClosed = false;
 
   constructor(path: string, settings: ReaderSettings, machine: ReaderMachine, isFile = false) {
-    this.#path = path;
+    super(path, settings, machine.now);
     this.#isFile = isFile;
-    this.#settings = settings;
     this.#machine = machine;
     this.#buffer = Buffer.allocUnsafe(machine.bufferBytes);
-    this.#records = new Records(settings, machine.now);
   }
 
-  /** The place after the last record of `next`; `undefined` before the first one. */
-  get position(): LogPosition | undefined {
-    return this.#records.position;
-  }
-
-  /** Resolves with at least one record, of at most `max` lines; with `undefined` at the end without `follow`. */
-  async next(max = Infinity): Promise<LogRecord[] | undefined> {
-    try {
-      while (!this.#isClosed) {
-        this.#take(max);
-        if (this.#records.length > 0) return this.#records.take();
-        this.#machine.bell.listen();
-        if (await this.#read()) continue;
-        if (await this.#advance()) continue;
-        this.#records.atEnd(() => (this.#isFile ? undefined : readTip(this.#machine.disk, this.#path)));
-        if (this.#records.length > 0) return this.#records.take();
-        if (!this.#settings.follow) return undefined;
-        await this.#machine.bell.heard();
-      }
-      return undefined;
-    } catch (cause) {
-      throw toLogError('read', this.#path, cause);
-    } finally {
-      if (this.#isClosed) this.#closeFile();
-    }
-  }
-
-  /** Ends the reader: a call of `next` that waits resolves with `undefined`. */
-  close(): void {
-    if (this.#isClosed) return;
-    this.#isClosed = true;
+  override close(): void {
+    if (this.isClosed) return;
+    super.close();
     this.#machine.bell.close();
     // A read in progress closes the file when it is back.
     if (!this.#isReading) this.#closeFile();
+  }
+
+  protected async read(): Promise<boolean> {
+    this.#machine.bell.listen();
+    return (await this.#readBytes()) || this.#advance();
+  }
+
+  protected woken(): Promise<void> {
+    return this.#machine.bell.heard();
+  }
+
+  protected tip(): Tip | undefined {
+    return this.#isFile ? undefined : readTip(this.#machine.disk, this.path);
   }
 
   #closeFile(): void {
@@ -102,13 +80,16 @@ export class LogReader {
   }
 
   /** Reads bytes after the last line; `false` at the end of the segment. */
-  async #read(): Promise<boolean> {
+  async #readBytes(): Promise<boolean> {
     const current = this.#current;
     if (current === undefined) return false;
     this.#isReading = true;
     // Bytes after the last newline are read again: another writer may have cut them off.
-    const bytes = await this.#bytesAt(current).finally(() => (this.#isReading = false));
-    if (this.#isClosed || bytes.length === 0) return false;
+    const bytes = await this.#bytesAt(current).finally(() => {
+      this.#isReading = false;
+      if (this.isClosed) this.#closeFile();
+    });
+    if (this.isClosed || bytes.length === 0) return false;
     // Otherwise a large file of another format would be read to its end.
     if (this.#isFile && current.position === 0 && !lineStarts.includes(bytes[0] as number)) throw notALog(current.path);
     this.#lines = new Lines(bytes);
@@ -116,7 +97,7 @@ export class LogReader {
     if (bytes.length < this.#buffer.length) return false;
     if (bytes.length >= constants.MAX_STRING_LENGTH) throw damageAt(current);
     this.#buffer = Buffer.allocUnsafe(bytes.length * 2);
-    return this.#read();
+    return this.#readBytes();
   }
 
   async #bytesAt({ fd, bytes, position }: Current): Promise<Buffer> {
@@ -140,16 +121,16 @@ export class LogReader {
     const found = this.#exact(current) ?? this.#listed(current);
     if (found === undefined) return false;
     // The writer creates a segment after the last line of the one before it. So a second read finds that line.
-    if (current !== undefined && (await this.#read())) return true;
-    if (!this.#isClosed) await this.#enter(found);
+    if (current !== undefined && (await this.#readBytes())) return true;
+    if (!this.isClosed) await this.#enter(found);
     return true;
   }
 
   /** The segment whose name is the next offset, if it exists. It is created after the last line of this one. */
   #exact(current: Current | undefined): Segment | undefined {
-    const offset = this.#records.position?.offset;
+    const offset = this.records.position?.offset;
     if (this.#isFile || current === undefined || offset === undefined || offset <= current.offset) return undefined;
-    const path = segmentPath(this.#path, offset);
+    const path = segmentPath(this.path, offset);
     // If it is compressed already, the list has it.
     const isThere = this.#machine.disk.statSync(path, { throwIfNoEntry: false }) !== undefined;
     return isThere ? { offset, path, isCompressed: false } : undefined;
@@ -157,18 +138,18 @@ export class LogReader {
 
   #listed(current: Current | undefined): Segment | undefined {
     const { now, disk } = this.#machine;
-    const { follow } = this.#settings;
+    const { follow } = this.settings;
     // Listing is slow in a large folder. A ring at most 100 ms later finds the segment.
     if (follow && Math.abs(now() - this.#listedAt) < listMs) return undefined;
     this.#listedAt = now();
-    const segments = this.#isFile ? filesOf(this.#path) : listSegments(disk, this.#path);
+    const segments = this.#isFile ? filesOf(this.path) : listSegments(disk, this.path);
     // Fails if there is no such folder. A reader that follows may start before the first writer.
-    if (segments.length === 0 && (this.#isFile || !follow)) disk.closeSync(disk.openSync(this.#path, 'r'));
+    if (segments.length === 0 && (this.#isFile || !follow)) disk.closeSync(disk.openSync(this.path, 'r'));
     return current === undefined ? this.#first(segments) : this.#after(current, segments);
   }
 
   #first(segments: readonly Segment[]): Segment | undefined {
-    const { from } = this.#settings;
+    const { from } = this.settings;
     if (from === 'earliest' || this.#isFile) return segments[0];
     if (from === 'latest') return segments.at(-1);
     const { disk } = this.#machine;
@@ -205,19 +186,18 @@ export class LogReader {
     this.#closeFile();
     if (segment.isCompressed) {
       bytes = await gunzip(bytes).catch(() => {
-        this.#records.damaged({ path: segment.path, position: 0 });
+        this.records.damaged({ path: segment.path, position: 0 });
         return Buffer.alloc(0);
       });
-      if (this.#isClosed) return;
+      if (this.isClosed) return;
     }
     this.#current = { ...segment, fd, bytes, position: 0, hasHeader: this.#isFile, hasRecords: segment.isCompressed };
     this.#lines = undefined;
-    if (this.#isFile) this.#records.beginFile();
+    if (this.#isFile) this.records.beginFile();
   }
 
-  /** Takes complete lines of the buffer. */
-  #take(max: number): void {
-    const [current, lines, records] = [this.#current, this.#lines, this.#records];
+  protected take(max: number): void {
+    const [current, lines, records] = [this.#current, this.#lines, this.records];
     if (current === undefined || lines === undefined) return;
     for (let from = lines.position; records.length < max && lines.next(); from = lines.position) {
       const { line } = lines;

@@ -1,10 +1,11 @@
 // A reader of a log on JetStream. It asks for one message at a time, so it loses nothing when the server restarts.
 //
-// In: messages with lines, and what the writer says about the end of the log. Out: the records that `Records` reads.
+// In: messages with lines, and what the writer says about the end of the log. Out: the lines.
 // Never: a skipped message, even if the server has lost some and reused their sequences.
-import { Lines, type LogPosition, type Place } from '../log/lines.js';
-import { LogError, toLogError } from '../log/log-error.js';
-import { damageAt, type LogRecord, type ReaderSettings, Records } from '../log/records.js';
+import { Lines, type Place } from '../log/lines.js';
+import { LogError } from '../log/log-error.js';
+import { RecordReader } from '../log/record-reader.js';
+import { damageAt, type ReaderSettings } from '../log/records.js';
 import type { Tip } from '../log/segments.js';
 import { type LogStream, type Message, type MessageHeader, placeAfter } from './log-stream.js';
 
@@ -15,10 +16,8 @@ const maxAhead = 16;
 /** How often a reader asks even if no writer says that there's more. */
 const pollMs = 1_000;
 
-export class JetStreamReader {
+export class JetStreamReader extends RecordReader {
   readonly #stream: LogStream;
-  readonly #settings: ReaderSettings;
-  readonly #records: Records;
   readonly #stop: () => void;
   /** The next message to ask for; `undefined` before the place to begin is found. */
   #seq: number | undefined;
@@ -37,12 +36,10 @@ export class JetStreamReader {
   /** The messages whose lines are still to be read. */
   readonly #messages: { readonly seq: number; readonly header: MessageHeader; readonly lines: Lines }[] = [];
   #wake: (() => void) | undefined;
-  #isClosed = false;
 
   constructor(stream: LogStream, settings: ReaderSettings) {
+    super(stream.path, settings, Date.now);
     this.#stream = stream;
-    this.#settings = settings;
-    this.#records = new Records(settings, Date.now);
     this.#stop = stream.listen((tip) => {
       if (tip.boot === this.#newest?.run) this.#tip = tip;
       else this.#hasNews = true;
@@ -51,36 +48,19 @@ export class JetStreamReader {
     });
   }
 
-  get position(): LogPosition | undefined {
-    return this.#records.position;
-  }
-
   /** The end of the log, as far as this reader knows. */
   get end(): Pick<Tip, 'offset' | 'at'> | undefined {
     return this.#end;
   }
 
-  async next(max = Infinity): Promise<LogRecord[] | undefined> {
-    try {
-      while (!this.#isClosed) {
-        this.#take(max);
-        if (this.#records.length > 0) return this.#records.take();
-        if (this.#mayHaveMore() && (await this.#read())) continue;
-        this.#records.atEnd(() => this.#tip);
-        if (this.#records.length > 0) return this.#records.take();
-        if (!this.#settings.follow) return undefined;
-        await this.#woken();
-      }
-    } catch (cause) {
-      if (!this.#isClosed) throw toLogError('read', this.#stream.path, cause);
-    }
-    return undefined;
-  }
-
-  close(): void {
-    this.#isClosed = true;
+  override close(): void {
+    super.close();
     this.#stop();
     this.#wake?.();
+  }
+
+  protected tip(): Tip | undefined {
+    return this.#tip;
   }
 
   /** The writer publishes where the log ends after each message, so a reader at the end has nothing to request. */
@@ -88,14 +68,14 @@ export class JetStreamReader {
     const { offset = 0 } = this.position ?? {};
     const isBehind = this.#tip === undefined || this.#tip.pid === 0 ? this.#ahead > 1 : this.#tip.offset > offset;
     const isDue = Math.abs(Date.now() - this.#askedAt) >= pollMs;
-    return isBehind || isDue || this.#hasNews || !this.#settings.follow;
+    return isBehind || isDue || this.#hasNews || !this.settings.follow;
   }
 
   #heard({ offset, at = 0 }: Pick<Place, 'offset' | 'at'>): void {
     if (offset >= (this.#end?.offset ?? 0)) this.#end = { offset, at };
   }
 
-  #woken(): Promise<void> {
+  protected woken(): Promise<void> {
     return new Promise((done) => {
       const timer = setTimeout(done, pollMs / 4);
       this.#wake = () => {
@@ -105,11 +85,11 @@ export class JetStreamReader {
     });
   }
 
-  /** Asks for the next messages; `false` if there are none. */
-  async #read(): Promise<boolean> {
+  /** Asks for the next messages, unless there are certainly none. */
+  protected async read(): Promise<boolean> {
     const read = async (): Promise<boolean> => {
       this.#hasNews = false;
-      const seq = (this.#seq ??= await this.#locate(this.#settings.from));
+      const seq = (this.#seq ??= await this.#locate(this.settings.from));
       if (seq === undefined) return false;
       const asked = Array.from({ length: this.#ahead }, (_, n) => this.#stream.from(seq + n));
       const found = await Promise.all(asked);
@@ -119,7 +99,7 @@ export class JetStreamReader {
       for (const message of end < 0 ? found : found.slice(0, end)) this.#receive(message as Message);
       return this.#seq !== seq || this.#hasMore(seq);
     };
-    return this.#stream.persist(read, () => this.#isClosed);
+    return this.#mayHaveMore() && this.#stream.persist(read, () => this.isClosed);
   }
 
   /** At the end: checks whether the server has more, or has lost messages that this reader has read. */
@@ -142,7 +122,7 @@ export class JetStreamReader {
     if (this.#seq === undefined || seq < this.#seq) return;
     if (header === undefined) {
       // Another program has published to the subject: no record is missing.
-      if (this.#settings.onDamage === 'error') throw damageAt(whereIn(this.#stream, seq, 0));
+      if (this.settings.onDamage === 'error') throw damageAt(whereIn(this.#stream, seq, 0));
       this.#seq = seq + 1;
       return;
     }
@@ -170,9 +150,8 @@ export class JetStreamReader {
     this.#newest = header;
   }
 
-  /** Takes complete lines. */
-  #take(max: number): void {
-    const records = this.#records;
+  protected take(max: number): void {
+    const records = this.records;
     for (let message = this.#messages[0]; message !== undefined && records.length < max; message = this.#messages[0]) {
       const { lines, seq, header } = message;
       const where = whereIn(this.#stream, seq, lines.position);
@@ -188,7 +167,7 @@ export class JetStreamReader {
     const { path } = this.#stream;
     const { seq: last, header: newest } = await this.#stream.last();
     if (newest !== undefined) this.#heard(newest.next);
-    if (last === undefined && !this.#settings.follow)
+    if (last === undefined && !this.settings.follow)
       throw new LogError('log-corrupt', `There is no stream ${path}.`, { path, advice: missingAdvice });
     const place = this.position ?? from;
     if (last === undefined) return undefined;

@@ -27,7 +27,7 @@ writer.ts, seed 1
 -    if (this.#inFlight !== undefined) return;
 +  #close(): void {
 # a full disk loses frames without a number
-writer.ts, seed 24
+writer.ts, seed 29
 -const missed = this.#end.frames - stored.frames;
 +const missed = 0;
 # lines that reached the disk are counted as lost
@@ -52,11 +52,11 @@ lines.ts, seed 6
 +[0, 0]
 # no second read before a later segment
 reader.ts, seed 127
--if (current !== undefined && (await this.#read())) return true;
+-if (current !== undefined && (await this.#readBytes())) return true;
 # no second read of a segment that was compressed meanwhile
 reader.ts, seed 20775
--if (current !== undefined && (await this.#read())) return true;
-+if (current !== undefined && !this.#isReplaced(current) && (await this.#read())) return true;
+-if (current !== undefined && (await this.#readBytes())) return true;
++if (current !== undefined && !this.#isReplaced(current) && (await this.#readBytes())) return true;
 # repair while a write is in flight
 writer.ts, seed 30
 -if (this.#outage?.isPaused !== true || this.#inFlight !== undefined || this.#hasEnded) return;
