@@ -42,7 +42,16 @@ const rows = {
   ],
   'cluster/': [
     ...['protocol/', 'feed/accounts.ts', 'feed/diagnostics.ts', 'feed/options.ts', 'feed/trade-feed.ts', 'frames/'],
-    ...['cluster/election/', 'cluster/engine.ts', 'log/log-error.ts', 'type log/feed-log.ts', 'rxjs', 'io-ts', 'node:'],
+    ...[
+      'cluster/election/',
+      'cluster/engine.ts',
+      'log/log-error.ts',
+      'type log/append.ts',
+      'type log/feed-log.ts',
+      'rxjs',
+      'io-ts',
+      'node:',
+    ],
   ],
   // Pure: the simulation runs it in virtual time.
   'cluster/election/': ['protocol/', 'io-ts'],

@@ -19,7 +19,8 @@ import {
   throwError,
   timer,
 } from 'rxjs';
-import type { AppendOptions, FeedLog } from '../log/feed-log.js';
+import type { AppendOptions } from '../log/append.js';
+import type { FeedLog } from '../log/feed-log.js';
 import { LogError } from '../log/log-error.js';
 import { timing } from './election/timing.js';
 

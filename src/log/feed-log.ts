@@ -7,33 +7,28 @@ import { promisify } from 'node:util';
 import { gunzip, gzip } from 'node:zlib';
 import {
   asyncScheduler,
-  finalize,
   firstValueFrom,
   map,
   Observable,
   type SchedulerLike,
   ReplaySubject,
-  Subject,
   takeUntil,
-  tap,
-  throwError,
   timer,
 } from 'rxjs';
 import { atExit } from './at-exit.js';
-import { lockFile, onceClosed } from './lock.js';
 import {
-  aBoolean,
-  aFunction,
-  aScheduler,
-  clampMs,
-  invalidOption,
-  oneOf,
-  type Rule,
-  validated,
-} from '../protocol/validate.js';
-import { frameOf, timeOf } from '../operators/items/item.js';
-import { debug } from '../feed/diagnostics.js';
-import { printable } from '../protocol/printable.js';
+  above,
+  appendDefaults,
+  appended,
+  type AppendOptions,
+  appendRules,
+  type AppendSettings,
+  type Fail,
+  writeDebug,
+} from './append.js';
+import { lockFile, onceClosed } from './lock.js';
+import { aBoolean, aScheduler, clampMs, invalidOption, oneOf, type Rule, validated } from '../protocol/validate.js';
+import { timeOf } from '../operators/items/item.js';
 import { Bell } from './bell.js';
 import {
   type Committed,
@@ -45,49 +40,10 @@ import {
   type ReadableLog,
 } from './consume.js';
 import type { LogPosition } from './lines.js';
-import type { LogError } from './log-error.js';
 import { LogReader } from './reader.js';
 import { type From, fromRule, type LogRecord, type ReaderSettings } from './records.js';
 import { isFile, type Machine } from './segments.js';
 import { LogWriter, type WriterSettings } from './writer.js';
-
-/** The options of {@link FeedLog.append}. */
-export interface AppendOptions {
-  /** How large the log may grow, in bytes. Beyond it, the oldest segments are removed. @defaultValue `Infinity` */
-  readonly maxBytes?: number | undefined;
-  /** How old a segment may get, in ms. Older ones are removed. @defaultValue `Infinity` */
-  readonly maxAgeMs?: number | undefined;
-  /** The size of a segment, in bytes. @defaultValue 16 777 216 (16 MiB) */
-  readonly segmentBytes?: number | undefined;
-  /**
-   * How often lines are forced to the disk, in ms. If the power fails, you lose at most that much. 0 does it after each
-   * write, `Infinity` never.
-   *
-   * @defaultValue 1 000
-   */
-  readonly syncMs?: number | undefined;
-  /** Whether to compress closed segments with gzip. @defaultValue `false` */
-  readonly compress?: boolean | undefined;
-  /** How many bytes may wait for a slow disk. Beyond it, the stream waits. @defaultValue 16 777 216 */
-  readonly maxWaitingBytes?: number | undefined;
-  /** Set `false` if the file system has no locks, and make sure that there's one writer. @defaultValue `true` */
-  readonly lock?: boolean | undefined;
-  /**
-   * The generation of the replica that appends. A cluster's `append` sets it. A log that many machines share refuses a
-   * generation lower than the last one with `log-fenced`; a folder relies on its lock.
-   *
-   * @defaultValue 0
-   */
-  readonly generation?: number | undefined;
-  /**
-   * What to do when the disk is full or fails. `'error'` ends the stream with the {@link LogError}. If you pass a
-   * function, it receives the error and the stream goes on. So does the log once the disk works again, with a gap that
-   * has the exact number of missed frames.
-   *
-   * @defaultValue `'error'`
-   */
-  readonly onError?: 'error' | ((error: LogError) => void) | undefined;
-}
 
 /** The options of {@link FeedLog.read$}. */
 export interface ReadOptions {
@@ -197,53 +153,11 @@ const openReader = (path: string, settings: ReaderSettings): LogReader => {
 };
 
 const append =
-  (folder: string, { onError, ...settings }: typeof appendDefaults) =>
+  (folder: string, { onError, ...settings }: AppendSettings) =>
   <E>(source: Observable<E>): Observable<E> =>
-    onceClosed(folder, () => {
-      const failures = failuresOf(onError);
-      const writer = openWriter(folder, settings, failures.fail);
-      const end = (): void => {
-        failures.unsubscribed();
-        writer.end();
-      };
-      return source.pipe(
-        tap<E>({
-          next: (event) => writer.add(frameOf(event) ?? event),
-          error: (error: unknown) => writer.stopped(error),
-          complete: () => writer.end(),
-        }),
-        takeUntil(failures.failed),
-        finalize(end),
-      );
-    });
+    onceClosed(folder, () => appended(source, folder, onError, (fail) => openWriter(folder, settings, fail)));
 
-/** Reports the failures of a writer: to `onError`, or as the error of its stream. */
-export const failuresOf = (onError: NonNullable<AppendOptions['onError']>) => {
-  const failed = new Subject<never>();
-  let report = (error: unknown): void => failed.error(error);
-  return {
-    failed,
-    /** Returns whether the writer goes on. */
-    fail: (error: LogError, canContinue = true): boolean => {
-      // `onError` may keep the failure to itself.
-      writeDebug(error);
-      try {
-        if (onError === 'error' || !canContinue) throw error;
-        onError(error);
-        return true;
-      } catch (thrown) {
-        report(thrown);
-        return false;
-      }
-    },
-    /** The stream has no subscriber any more, so RxJS reports a failure as unhandled. */
-    unsubscribed: (): void => {
-      report = (error) => throwError(() => error).subscribe();
-    },
-  };
-};
-
-const openWriter = (folder: string, settings: WriterSettings, fail: (error: LogError) => boolean): LogWriter => {
+const openWriter = (folder: string, settings: WriterSettings, fail: Fail): LogWriter => {
   try {
     return new LogWriter(folder, settings, machine, fail);
   } catch (error) {
@@ -251,8 +165,6 @@ const openWriter = (folder: string, settings: WriterSettings, fail: (error: LogE
     throw error;
   }
 };
-
-const writeDebug = ({ message }: Error): void => debug.write(`log: ${printable(message)}`);
 
 /** Returns the batches of a reader, each when it's due. */
 const paced = (
@@ -329,38 +241,6 @@ const pushed = <T>(batches: AsyncIterable<readonly T[]>): Observable<T> =>
     );
     return () => void iterator.return?.();
   });
-
-export const appendDefaults = {
-  maxBytes: Infinity,
-  maxAgeMs: Infinity,
-  segmentBytes: 16 * 1024 * 1024,
-  syncMs: 1_000,
-  compress: false,
-  maxWaitingBytes: 16 * 1024 * 1024,
-  lock: true,
-  generation: 0,
-  onError: 'error' as 'error' | ((error: LogError) => void),
-};
-
-const above: (what: string) => Rule = (what) => ({
-  allowed: `${what} above 0, or Infinity`,
-  is: (value) => typeof value === 'number' && value > 0,
-});
-
-export const appendRules: Readonly<Record<keyof AppendOptions, Rule>> = {
-  maxBytes: above('a number of bytes'),
-  generation: {
-    allowed: 'a whole number, 0 or more',
-    is: (value) => Number.isSafeInteger(value) && (value as number) >= 0,
-  },
-  maxAgeMs: above('a number of ms'),
-  segmentBytes: above('a number of bytes'),
-  syncMs: { allowed: 'a number of ms, 0 or more, or Infinity', is: (value) => typeof value === 'number' && value >= 0 },
-  compress: aBoolean,
-  maxWaitingBytes: above('a number of bytes'),
-  lock: aBoolean,
-  onError: { allowed: "'error' or a function", is: (value) => value === 'error' || aFunction.is(value) },
-};
 
 const readDefaults = {
   from: 'earliest' as From,

@@ -1,5 +1,6 @@
 // `rx-trade-feed/log`: a feed with a memory.
-export { type AppendOptions, type FeedLog, feedLog, type ReadOptions } from './feed-log.js';
+export type { AppendOptions } from './append.js';
+export { type FeedLog, feedLog, type ReadOptions } from './feed-log.js';
 export { type Committed, type ConsumeOptions } from './consume.js';
 export type { LogPosition } from './lines.js';
 export type { From, LogRecord } from './records.js';

@@ -2,6 +2,7 @@
 //
 // In: lines, in the order of their offsets. Out: chunks of one segment each; a segment's first one begins with its
 // header.
+import type { AppendSettings } from './append.js';
 import type { Place } from './lines.js';
 
 const chunkLength = 1024 * 1024;
@@ -20,10 +21,7 @@ interface Newest {
   bytes: number;
 }
 
-interface Limits {
-  readonly segmentBytes: number;
-  readonly maxAgeMs: number;
-}
+type Limits = Pick<AppendSettings, 'segmentBytes' | 'maxAgeMs'>;
 
 export class LineQueue {
   readonly #limits: Limits;

@@ -1,7 +1,7 @@
 // The lines of a log: a header for each segment, and one for each record, which is complete when it has its newline.
 import { isAscii, isUtf8 } from 'node:buffer';
 import { writeFrame } from '../operators/node/write-frame.js';
-import { isLifecycle, timeOf } from '../operators/items/item.js';
+import { isFrame, isLifecycle, timeOf } from '../operators/items/item.js';
 import { type LineFields, readEventLine, readFrame, readGap, writeEventLine } from '../protocol/event-line.js';
 import type { ClusterLifecycleEvent, Gap, LifecycleEvent } from '../protocol/event.js';
 import type { Feed } from '../protocol/feed.js';
@@ -12,6 +12,10 @@ import { logMeanings } from '../protocol/failures/classify.js';
 
 /** What a log stores: frames, and all events but watermarks. */
 export type Stored = AnyFrame | Exclude<ClusterLifecycleEvent, { readonly type: 'watermark' }>;
+
+/** Whether a writer takes a value: a frame, or an event with a time. */
+export const isStorable = (value: unknown): value is AnyFrame | ClusterLifecycleEvent =>
+  (isFrame(value) || isLifecycle(value)) && isTime(stamped(value));
 
 /** A frame or an event of a log, with its offset. */
 export type Recorded = (Frame | ClusterLifecycleEvent) & { readonly offset: number };

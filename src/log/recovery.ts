@@ -1,6 +1,7 @@
 // Opens a log for writing, after whatever has happened to the writer before.
 import { gunzipSync } from 'node:zlib';
-import { type Place, startOf } from './lines.js';
+import { type FeedState, noFeed, stoppedAt } from '../protocol/feed-state.js';
+import { logGap, type Place, startOf } from './lines.js';
 import { LogError, toLogError } from './log-error.js';
 import {
   type Disk,
@@ -16,18 +17,34 @@ import {
   syncFolder,
 } from './segments.js';
 
-/** A log that this process has locked. */
-export interface Opened {
-  readonly tip: InPlace;
-  readonly boot: string;
-  /** Where the next segment begins. */
+/** Where a writer begins. */
+interface Beginning {
   readonly place: Place;
-  /** After a power failure: the end of the remaining records; `null` if none remain. */
+  /** If records that readers saw may be gone: the end of the remaining ones; `null` if none remain. */
   readonly after: number | null | undefined;
 }
 
-/** After a power failure the offsets go on at the next multiple of this. */
+/** A log that this process has locked. */
+export interface Opened extends Beginning {
+  readonly tip: InPlace;
+  readonly boot: string;
+}
+
 const jump = 1_000_000_000;
+
+/**
+ * Returns where to begin after a power failure, or on another server: records that readers saw may be gone, so their
+ * offsets are never used again.
+ */
+export const afterLoss = (place: Place, known = place.offset): Beginning => ({
+  place: { ...place, offset: (Math.floor(known / jump) + 1) * jump },
+  // Without a record there is no time from which the gap of the log could begin.
+  after: place.at === undefined ? null : place.offset,
+});
+
+/** What a reader knows of the feed before the first event of a writer: another one, if any, has stopped. */
+export const stateBefore = ({ at }: Place): FeedState =>
+  at === undefined ? noFeed : stoppedAt(at, logGap('paused', at, at).failure);
 
 /**
  * Locks a log and finds its end. The writer then begins a new segment: it never appends to an old one, because a reader
@@ -57,20 +74,16 @@ export const openLog = (folder: string, machine: Machine, isLocked: boolean): Op
   }
 };
 
-const placeToBegin = (folder: string, { disk, newId }: Machine, boot: string): Pick<Opened, 'place' | 'after'> => {
+const placeToBegin = (folder: string, { disk, newId }: Machine, boot: string): Beginning => {
   const tip = readTip(disk, folder);
   const segments = listSegments(disk, folder);
   const end = endOf(segments, disk);
   const place = { ...(end?.place ?? startOf('')), log: end?.header?.log ?? tip?.log ?? newId() };
-  // After a power failure lines that readers saw may be gone, so their offsets are never used again.
   const isComplete = end?.header?.boot === boot || (tip?.closed === true && tip.offset === end?.place.offset);
   // A segment's name counts the records before it, even if they're removed and a full disk kept its header out.
   const known = Math.max(place.offset, tip?.offset ?? 0, segments.at(-1)?.offset ?? 0);
   const isUnused = tip === undefined || (known === 0 && (tip.closed || tip.boot === boot));
-  if (end === undefined ? isUnused : isComplete) return { place, after: undefined };
-  const offset = (Math.floor(known / jump) + 1) * jump;
-  // Without a record there is no time from which the gap of the log could begin.
-  return { place: { ...place, offset }, after: place.at === undefined ? null : place.offset };
+  return (end === undefined ? isUnused : isComplete) ? { place, after: undefined } : afterLoss(place, known);
 };
 
 /** Cuts a torn line off the segment that begins at a place, and returns the place after the last complete one. */

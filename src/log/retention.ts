@@ -1,21 +1,18 @@
+import type { AppendSettings } from './append.js';
 import { toLogError } from './log-error.js';
 import { listSegments, type Machine, syncFolder } from './segments.js';
 
-export interface RetentionLimits {
-  readonly maxBytes: number;
-  readonly maxAgeMs: number;
-  readonly compress: boolean;
-}
+type Limits = Pick<AppendSettings, 'maxBytes' | 'maxAgeMs' | 'compress'>;
 
 /** Removes and compresses segments, never the newest one. Doesn't wait for readers: a dead one would fill the disk. */
 export class Retention {
   readonly #folder: string;
-  readonly #limits: RetentionLimits;
+  readonly #limits: Limits;
   readonly #machine: Machine;
   #isCompressing = false;
   #hasEnded = false;
 
-  constructor(folder: string, limits: RetentionLimits, machine: Machine) {
+  constructor(folder: string, limits: Limits, machine: Machine) {
     this.#folder = folder;
     this.#limits = limits;
     this.#machine = machine;

@@ -6,33 +6,19 @@
 import { noop } from 'rxjs';
 import { EventTime } from '../operators/items/event-time.js';
 import { unannouncedStop } from '../operators/items/follow-feed.js';
-import { isFrame, isLifecycle } from '../operators/items/item.js';
-import {
-  afterEvent,
-  afterItem,
-  type FeedState,
-  noFeed,
-  openedIn,
-  snapshotSince,
-  stoppedAt,
-} from '../protocol/feed-state.js';
-import { isTime } from '../protocol/type-guards.js';
+import { afterEvent, afterItem, type FeedState, noFeed, openedIn, snapshotSince } from '../protocol/feed-state.js';
+import type { AppendSettings } from './append.js';
 import { ringerOf } from './bell.js';
 import { Durable } from './durable.js';
 import { LineQueue } from './line-queue.js';
 import { closes } from './lock.js';
 import { LogError, toLogError } from './log-error.js';
-import { afterRecord, headerLine, logGap, type Place, recordLine, stamped, type Stored } from './lines.js';
-import { type Opened, openLog, storedIn } from './recovery.js';
-import { Retention, type RetentionLimits } from './retention.js';
-import { type Machine, segmentPath, type Tip } from './segments.js';
+import { afterRecord, headerLine, isStorable, logGap, type Place, recordLine, stamped, type Stored } from './lines.js';
+import { type Opened, openLog, stateBefore, storedIn } from './recovery.js';
+import { Retention } from './retention.js';
+import { type Machine, reachedAt, segmentPath, type Tip } from './segments.js';
 
-export interface WriterSettings extends RetentionLimits {
-  readonly segmentBytes: number;
-  readonly syncMs: number;
-  readonly maxWaitingBytes: number;
-  readonly lock: boolean;
-}
+export type WriterSettings = Omit<AppendSettings, 'generation' | 'onError'>;
 
 const tipMs = 250;
 const repairMs = 1_000;
@@ -101,8 +87,7 @@ export class LogWriter {
     });
     this.#log = openLog(folder, machine, settings.lock);
     this.#begun = this.#end = this.#log.place;
-    const { at } = this.#end;
-    this.#state = at === undefined ? noFeed : stoppedAt(at, logGap('paused', at, at).failure);
+    this.#state = stateBefore(this.#end);
     const { every } = machine;
     this.#stops = [
       every(tipMs, () => this.#writeTip(false)),
@@ -118,9 +103,8 @@ export class LogWriter {
 
   /** Adds an event; a value that is no event of a feed is ignored. */
   add(value: unknown): void {
-    if (this.#hasEnded || !(isFrame(value) || isLifecycle(value))) return;
+    if (this.#hasEnded || !isStorable(value)) return;
     const time = stamped(value);
-    if (!isTime(time)) return;
     const isItem = value.type === 'frame';
     this.#before = this.#state;
     this.#state = isItem ? afterItem(this.#state, time, value) : afterEvent(this.#state, value, this.#end.at);
@@ -289,7 +273,7 @@ export class LogWriter {
       const missed = this.#end.frames - stored.frames;
       const hasOwn = this.#end.holes > stored.holes;
       const { from } = this.#outage;
-      const to = Math.max(this.#reached, from);
+      const to = Math.max(reachedAt(this.#time, this.#end), from);
       this.#outage.isPaused = false;
       this.#end = stored;
       this.#before = noFeed;
@@ -317,19 +301,13 @@ export class LogWriter {
     this.#stop();
   }
 
-  /** The time the feed has reached, in epoch ms. Before its first event, a source may lag the clock by any amount. */
-  get #reached(): number {
-    const { at = -Infinity } = this.#end;
-    return this.#time.known() === -Infinity ? at : Math.max(at, Math.floor(this.#time.now()));
-  }
-
   #writeTip(closed: boolean): void {
     if (this.#queue.length > 0 || this.#inFlight !== undefined || this.#outage !== undefined) return;
     const { now } = this.#machine;
     const { boot, place, tip } = this.#log;
     const { maxBytes, maxAgeMs } = this.#settings;
     const { offset, log } = this.#end;
-    const at = this.#reached;
+    const at = reachedAt(this.#time, this.#end);
     try {
       tip.write({
         pid: process.pid,

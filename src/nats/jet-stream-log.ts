@@ -1,19 +1,17 @@
 import { type KV, Kvm } from '@nats-io/kv';
 import type { NatsConnection } from '@nats-io/transport-node';
-import { catchError, concat, defer, finalize, ignoreElements, type Observable, takeUntil, tap, throwError } from 'rxjs';
+import type { Observable } from 'rxjs';
 import { randomUUID } from 'node:crypto';
-import type { Cursor } from '../log/consume.js';
 import {
+  appended,
+  appendDefaults as folderDefaults,
   type AppendOptions,
   appendRules as folderRules,
-  failuresOf,
-  type FeedLog,
-  readingOf,
-} from '../log/feed-log.js';
-import { closes } from '../log/lock.js';
+} from '../log/append.js';
+import type { Cursor } from '../log/consume.js';
+import { type FeedLog, readingOf } from '../log/feed-log.js';
 import { LogError } from '../log/log-error.js';
 import type { LogPosition } from '../log/lines.js';
-import { frameOf } from '../operators/items/item.js';
 import { aName, checkRequired, type Rule, validated } from '../protocol/validate.js';
 import { JetStreamReader } from './jet-stream-reader.js';
 import { JetStreamWriter } from './jet-stream-writer.js';
@@ -102,25 +100,7 @@ export const jetStreamLog = (connection: NatsConnection, options: JetStreamLogOp
 const appendTo =
   (stream: LogStream, { onError, ...settings }: typeof appendDefaults) =>
   <E>(source: Observable<E>): Observable<E> =>
-    defer(() => {
-      const failures = failuresOf(onError);
-      const writer = new JetStreamWriter(stream, settings, failures.fail);
-      const end = (): void => {
-        failures.unsubscribed();
-        closes(stream.path, writer.end());
-      };
-      const stored$ = defer(() => writer.end()).pipe(ignoreElements());
-      return concat(source.pipe(tap((event) => writer.add(frameOf(event) ?? event))), stored$).pipe(
-        catchError((error: unknown) =>
-          concat(
-            defer(() => writer.stopped(error)).pipe(ignoreElements()),
-            throwError(() => error),
-          ),
-        ),
-        takeUntil(failures.failed),
-        finalize(end),
-      );
-    });
+    appended(source, stream.path, onError, (fail) => new JetStreamWriter(stream, settings, fail));
 
 /** The cursors of consumers: one key of a bucket each, which only its newest process can change. */
 class Cursors {
@@ -209,19 +189,14 @@ interface StoredCursor {
 
 const bucketName = 'rtf-cursors';
 
-const appendDefaults = {
-  maxBytes: Infinity,
-  maxAgeMs: Infinity,
-  maxWaitingBytes: 16 * 1024 * 1024,
-  generation: undefined as number | undefined,
-  onError: 'error' as NonNullable<AppendOptions['onError']>,
-};
+const { maxBytes, maxAgeMs, maxWaitingBytes, onError } = folderDefaults;
+const noGeneration: { readonly generation?: number } = {};
+const appendDefaults = { maxBytes, maxAgeMs, maxWaitingBytes, onError, ...noGeneration };
 
-const { maxBytes, maxWaitingBytes, onError, generation } = folderRules;
 const appendRules: Readonly<Record<keyof JetStreamAppendOptions, Rule>> = {
-  maxBytes,
-  maxWaitingBytes,
-  onError,
-  generation,
+  maxBytes: folderRules.maxBytes,
+  maxWaitingBytes: folderRules.maxWaitingBytes,
+  onError: folderRules.onError,
+  generation: folderRules.generation,
   maxAgeMs: { allowed: 'a number of ms, 100 or more, or Infinity', is: (v) => typeof v === 'number' && v >= 100 },
 };

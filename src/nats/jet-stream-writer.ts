@@ -5,27 +5,22 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
 import { firstValueFrom, of } from 'rxjs';
-import { afterRecord, logGap, type Place, recordLine, stamped, type Stored } from '../log/lines.js';
+import type { AppendOptions, AppendSettings, Fail } from '../log/append.js';
+import { afterRecord, isStorable, logGap, type Place, recordLine, stamped, type Stored } from '../log/lines.js';
 import { LogError, toLogError } from '../log/log-error.js';
 import { onceClosed } from '../log/lock.js';
+import { afterLoss, stateBefore } from '../log/recovery.js';
+import { reachedAt } from '../log/segments.js';
+import { SizedQueue } from '../operators/bounded/ring.js';
 import { EventTime } from '../operators/items/event-time.js';
 import { unannouncedStop } from '../operators/items/follow-feed.js';
-import { isFrame, isLifecycle } from '../operators/items/item.js';
 import type { ClusterLifecycleEvent } from '../protocol/event.js';
-import { afterEvent, afterItem, type FeedState, noFeed, snapshotSince, stoppedAt } from '../protocol/feed-state.js';
+import { afterEvent, afterItem, type FeedState, noFeed, snapshotSince } from '../protocol/feed-state.js';
 import { type AnyFrame, withOwnPayload } from '../protocol/frame.js';
-import { isTime } from '../protocol/type-guards.js';
 import { isAway, isConflict, type LogStream, type MessageHeader, placeAfter } from './log-stream.js';
 
-export interface WriterSettings {
-  readonly maxBytes: number;
-  readonly maxAgeMs: number;
-  readonly maxWaitingBytes: number;
-  readonly generation: number | undefined;
-}
-
-/** Receives each failure, and whether the writer could go on. Returns `false` if it should end. */
-type Fail = (error: LogError, canContinue: boolean) => boolean;
+type WriterSettings = Pick<AppendSettings, 'maxBytes' | 'maxAgeMs' | 'maxWaitingBytes'> &
+  Pick<AppendOptions, 'generation'>;
 
 /** Frames that there was no room for. */
 interface Lost {
@@ -43,8 +38,6 @@ const tipMs = 250;
 const againMs = 250;
 /** How long a writer waits for a missing server before it ends. */
 const lastMs = 5_000;
-/** If the server may have lost messages that readers have seen, offsets go on at the next multiple of this. */
-const jump = 1_000_000_000;
 
 export class JetStreamWriter {
   readonly #stream: LogStream;
@@ -52,13 +45,11 @@ export class JetStreamWriter {
   readonly #fail: Fail;
   readonly #id = newId();
   readonly #time = new EventTime(Date.now);
-  readonly #waiting: Waiting[] = [];
-  #waitingBytes = 0;
+  readonly #waiting = new SizedQueue<{ readonly event: Waiting; readonly bytes: number }>();
   #wake: (() => void) | undefined;
   /** There's no room for frames, or the server refuses messages. */
   #isFull = false;
   #isRefused = false;
-  #hasFailed = false;
   #endedAt: number | undefined;
   /** The newest message, stored or on its way. */
   #header!: MessageHeader;
@@ -80,20 +71,19 @@ export class JetStreamWriter {
 
   /** Adds an event. Ignores values that aren't events of a feed. */
   add(value: unknown): void {
-    if (this.#endedAt !== undefined || !(isFrame(value) || isLifecycle(value))) return;
-    const event: AnyFrame | ClusterLifecycleEvent = value;
-    const at = stamped(event);
-    if (!isTime(at)) return;
-    this.#time.receive(event, at);
-    if (event.type !== 'frame') this.#push(event);
-    else if (this.#hasRoom(event)) this.#push(withOwnPayload(event));
+    if (this.#endedAt !== undefined || !isStorable(value)) return;
+    const at = stamped(value);
+    this.#time.receive(value, at);
+    if (value.type !== 'frame') this.#push(value);
+    else if (this.#hasRoom(value)) this.#push(withOwnPayload(value));
     else this.#lose(at);
   }
 
   /** Ends with the error of the source, which stops the feed, unless an event has said so already. */
   async stopped(thrown: unknown): Promise<void> {
     // Events that wait are not folded yet.
-    const state = this.#waiting.reduce((before, event) => folded(before, event), this.#state);
+    let state = this.#state;
+    for (let n = 0; n < this.#waiting.size; n += 1) state = folded(state, this.#waiting.at(n).event);
     const event = unannouncedStop(state, thrown);
     if (event !== undefined) this.add(event);
     await this.end();
@@ -106,33 +96,31 @@ export class JetStreamWriter {
   }
 
   #push(event: Waiting): void {
-    this.#waiting.push(event);
-    this.#waitingBytes += bytesOf(event);
+    this.#waiting.push({ event, bytes: bytesOf(event) });
     this.#wake?.();
   }
 
   #hasRoom(frame: AnyFrame): boolean {
     const { maxWaitingBytes } = this.#settings;
-    const bytes = this.#waitingBytes + bytesOf(frame);
+    const bytes = this.#waiting.bytes + bytesOf(frame);
     const wasFull = this.#isFull;
     // Waits until half of it is free again, or gaps and frames would alternate.
-    this.#isFull = this.#waitingBytes > 0 && bytes > (wasFull ? maxWaitingBytes / 2 : maxWaitingBytes);
+    this.#isFull = this.#waiting.size > 0 && bytes > (wasFull ? maxWaitingBytes / 2 : maxWaitingBytes);
     if (this.#isFull && !wasFull) this.#failed(new Error(`more than ${maxWaitingBytes} bytes wait for NATS`), true);
     return !this.#isFull;
   }
 
   #lose(at: number): void {
-    const last = this.#waiting.at(-1);
+    const last = this.#waiting.newest?.event;
     if (last?.type !== 'lost') this.#push({ type: 'lost', from: at, to: at, missed: 1 });
     else Object.assign(last, { to: Math.max(last.to, at), missed: last.missed + 1 });
   }
 
   /** Ends the writer, unless `onError` wants it to go on. */
   #failed(cause: unknown, canContinue: boolean): void {
-    if (this.#hasFailed || this.#fail(toLogError('write', this.#stream.path, cause), canContinue)) return;
-    this.#hasFailed = true;
+    if (this.#endedAt === -Infinity || this.#fail(toLogError('write', this.#stream.path, cause), canContinue)) return;
     this.#endedAt = -Infinity;
-    this.#waiting.length = 0;
+    this.#waiting.clear();
     this.#wake?.();
   }
 
@@ -143,8 +131,8 @@ export class JetStreamWriter {
       await firstValueFrom(onceClosed(this.#stream.path, () => of(undefined)));
       await this.#open();
       timer = setInterval(() => this.#tell(false), tipMs);
-      while (this.#waiting.length > 0 || this.#endedAt === undefined) {
-        if (this.#waiting.length > 0) await this.#store(...this.#take());
+      while (this.#waiting.size > 0 || this.#endedAt === undefined) {
+        if (this.#waiting.size > 0) await this.#store(...this.#take());
         else await new Promise<void>((done) => (this.#wake = done));
         // Collects the frames of a few turns in one message.
         if (this.#endedAt === undefined) await setTimeout(batchMs);
@@ -187,36 +175,22 @@ export class JetStreamWriter {
 
   #continue(last: MessageHeader | undefined, generation: number): void {
     const boot = this.#stream.server ?? '';
-    const isSame = last === undefined || last.boot === boot;
-    const end = placeAfter(last);
-    const log = last?.log ?? newId();
-    const offset = isSame ? end.offset : (Math.floor(end.offset / jump) + 1) * jump;
-    const place: Place = { ...end, offset, log };
-    const { at } = end;
-    const after = at === undefined ? null : end.offset;
-    this.#first = offset;
-    this.#state = at === undefined ? noFeed : stoppedAt(at, logGap('paused', at, at).failure);
-    this.#header = {
-      ...place,
-      boot,
-      state: [],
-      after: isSame ? undefined : after,
-      run: this.#id,
-      generation,
-      next: place,
-      part: 0,
-      parts: 1,
-    };
+    const end = { ...placeAfter(last), log: last?.log ?? newId() };
+    const { place, after } =
+      last === undefined || last.boot === boot ? { place: end, after: undefined } : afterLoss(end);
+    this.#first = place.offset;
+    this.#state = stateBefore(end);
+    this.#header = { ...place, boot, state: [], after, run: this.#id, generation, next: place, part: 0, parts: 1 };
   }
 
   /** Takes as many records as a message should have. */
   #take(): readonly [MessageHeader, Buffer] {
     const { log, boot, run, generation, next: before } = this.#header;
     const state = snapshotSince(this.#state.events, before.at ?? -Infinity);
-    let [next, text, count]: [Place, string, number] = [before, '', 0];
-    for (const event of this.#waiting) {
-      if (text.length >= batchBytes) break;
-      count += 1;
+    let [next, text]: [Place, string] = [before, ''];
+    while (text.length < batchBytes) {
+      const event = this.#waiting.shift()?.event;
+      if (event === undefined) break;
       this.#state = folded(this.#state, event, next.at);
       for (const record of recordsOf(this.#state, event)) {
         const time = stamped(record);
@@ -225,7 +199,6 @@ export class JetStreamWriter {
         next = afterRecord(next, record, at);
       }
     }
-    for (const event of this.#waiting.splice(0, count)) this.#waitingBytes -= bytesOf(event);
     return [{ ...before, log, boot, run, generation, state, next, part: 0, parts: 1 }, Buffer.from(text)];
   }
 
@@ -278,21 +251,11 @@ export class JetStreamWriter {
 
   #tell(closed: boolean): void {
     const { log, run: boot, next } = this.#header;
-    const isIdle = this.#waiting.length === 0 && !this.#isStoring;
-    const known = isIdle && this.#time.known() !== -Infinity ? this.#time.now() : -Infinity;
-    const reached = Math.max(known, next.at ?? -Infinity);
-    // Before its first event, a source's time may lag the clock by any amount.
-    const at = Number.isFinite(reached) ? Math.floor(reached) : 0;
-    this.#stream.tell({
-      pid: process.pid,
-      log,
-      boot,
-      run: this.#first,
-      offset: next.offset,
-      at,
-      writtenAt: 0,
-      closed,
-    });
+    const isIdle = this.#waiting.size === 0 && !this.#isStoring;
+    const reached = isIdle ? reachedAt(this.#time, next) : (next.at ?? -Infinity);
+    const at = Number.isFinite(reached) ? reached : 0;
+    const { offset } = next;
+    this.#stream.tell({ pid: process.pid, log, boot, run: this.#first, offset, at, writtenAt: 0, closed });
   }
 }
 

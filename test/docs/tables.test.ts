@@ -10,7 +10,7 @@ import { resolveElectionOptions } from '../../src/cluster/cluster-options.js';
 import { memoryEngine } from '../../src/cluster/engine.js';
 import { feedOptionRules, resolveOptions, resolveTicketOptions } from '../../src/feed/options.js';
 import { consumeDefaults } from '../../src/log/consume.js';
-import { appendDefaults } from '../../src/log/feed-log.js';
+import { appendDefaults } from '../../src/log/append.js';
 import { resolveRelayOptions } from '../../src/relay/relay-options.js';
 import { defaultBackoff } from '../../src/feed/backoff.js';
 import { cloneableSettings } from '../../src/worker/settings.js';

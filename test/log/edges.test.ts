@@ -94,6 +94,29 @@ describe('a reader', () => {
     reader.close();
   });
 
+  it('closes its file if it is closed while it reads', async () => {
+    await write([opened()]);
+    const closed: number[] = [];
+    const reader = readerOf(path(), {
+      disk: {
+        ...fs,
+        read: (...args: Parameters<typeof fs.read>) => {
+          reader.close();
+          fs.read(...args);
+        },
+        closeSync: (fd: number) => {
+          closed.push(fd);
+          fs.closeSync(fd);
+        },
+      },
+    });
+    closed.length = 0;
+    expect(await reader.next()).toBeUndefined();
+    // One is the file whose header it looked at.
+    expect(closed.length).toBeGreaterThan(0);
+    for (const fd of closed) expect(() => fs.fstatSync(fd)).toThrow('EBADF');
+  });
+
   it('ends if it is closed while it decompresses a segment', async () => {
     await write([opened()]);
     const [segment] = segments();

@@ -242,7 +242,7 @@ describe('Ring', () => {
             ring.push(each.push);
             model.push(each.push);
           }
-          expect([ring.size, ring.oldest]).toEqual([model.length, model[0]]);
+          expect([ring.size, ring.oldest, ring.newest]).toEqual([model.length, model[0], model.at(-1)]);
           expect(model.map((_, index) => ring.at(index))).toEqual(model);
         }
       }),

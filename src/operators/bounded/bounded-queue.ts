@@ -1,7 +1,7 @@
 import { asyncScheduler, noop, type SchedulerLike, throwError } from 'rxjs';
 import { aFunction, aScheduler, invalidOption, oneOf, positiveCount, type Rule } from '../../protocol/validate.js';
 import { bytesOf, withOwnBytes } from '../items/item.js';
-import { Ring } from './ring.js';
+import { SizedQueue } from './ring.js';
 
 /** What happens when the bounds are reached. */
 export type Overflow = 'drop-oldest' | 'drop-newest' | 'error';
@@ -109,8 +109,7 @@ const maxReportIntervalMs = 1_000;
 export class BoundedQueue<T> {
   readonly #bounds: Bounds<T>;
   // With the size as counted on arrival, so the sum stays correct even if a value changes while it waits.
-  readonly #waiting = new Ring<{ readonly value: T; readonly bytes: number }>();
-  #bytes = 0;
+  readonly #waiting = new SizedQueue<{ readonly value: T; readonly bytes: number }>();
   /** The drops that aren't reported yet. */
   #drops: Omit<DropReport, 'reason' | 'total'> | undefined;
   #total = 0;
@@ -134,10 +133,8 @@ export class BoundedQueue<T> {
     const bytes = this.#sizeOf(value);
     if (bytes <= capacityBytes && overflow === 'drop-oldest')
       while (!this.#hasRoomFor(bytes)) this.#count(1, this.#shift().bytes);
-    if (this.#hasRoomFor(bytes)) {
-      this.#waiting.push({ value: withOwnBytes(value), bytes });
-      this.#bytes += bytes;
-    } else {
+    if (this.#hasRoomFor(bytes)) this.#waiting.push({ value: withOwnBytes(value), bytes });
+    else {
       this.#count(1, bytes);
       if (overflow === 'error') throw this.#overflowOf(bytes);
     }
@@ -159,24 +156,20 @@ export class BoundedQueue<T> {
    */
   settle(): void {
     const { capacity, capacityBytes } = this.#bounds;
-    if (this.size * 2 <= capacity && this.#bytes * 2 <= capacityBytes) this.#report('overflow');
+    if (this.size * 2 <= capacity && this.#waiting.bytes * 2 <= capacityBytes) this.#report('overflow');
   }
 
   /** Drops all waiting values and reports all drops. If `onDrop` throws, RxJS gets an unhandled error. */
   end(): void {
-    const { size } = this;
-    const bytes = this.#bytes;
+    const { size, bytes } = this.#waiting;
     this.#waiting.clear();
-    this.#bytes = 0;
     this.#reportSafely('overflow');
     if (size > 0) this.#count(size, bytes);
     this.#reportSafely('ended');
   }
 
   #shift() {
-    const first = this.#waiting.shift() as { readonly value: T; readonly bytes: number };
-    this.#bytes -= first.bytes;
-    return first;
+    return this.#waiting.shift() as { readonly value: T; readonly bytes: number };
   }
 
   #sizeOf(value: T): number {
@@ -191,7 +184,7 @@ export class BoundedQueue<T> {
   }
 
   #hasRoomFor(bytes: number): boolean {
-    return this.size < this.#bounds.capacity && this.#bytes + bytes <= this.#bounds.capacityBytes;
+    return this.size < this.#bounds.capacity && this.#waiting.bytes + bytes <= this.#bounds.capacityBytes;
   }
 
   #overflowOf(bytes: number): OverflowError {
@@ -199,7 +192,7 @@ export class BoundedQueue<T> {
     const what =
       bytes > capacityBytes
         ? `A value of ${bytes} bytes is larger than \`capacityBytes\``
-        : `The consumer is slower than the feed: ${this.size} values of ${this.#bytes} bytes were waiting when a value of ${bytes} bytes arrived`;
+        : `The consumer is slower than the feed: ${this.size} values of ${this.#waiting.bytes} bytes were waiting when a value of ${bytes} bytes arrived`;
     return new OverflowError(what, capacity, capacityBytes);
   }
 

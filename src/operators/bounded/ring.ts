@@ -15,6 +15,11 @@ export class Ring<T> {
     return this.#slots[this.#head];
   }
 
+  /** The value that was pushed last; `undefined` if the ring is empty. */
+  get newest(): T | undefined {
+    return this.#size === 0 ? undefined : this.at(this.#size - 1);
+  }
+
   /** Returns the value at an index, counted from the oldest. `index` must be less than `size`. */
   at(index: number): T {
     return this.#slots[(this.#head + index) & (this.#slots.length - 1)] as T;
@@ -47,5 +52,30 @@ export class Ring<T> {
     const inOrder = [...this.#slots.slice(this.#head), ...this.#slots.slice(0, this.#head)];
     this.#slots = inOrder.concat(new Array<T | undefined>(inOrder.length).fill(undefined));
     this.#head = 0;
+  }
+}
+
+/** Queues values with the sum of their bytes: all that waits for somebody slower does so in one of these. */
+export class SizedQueue<T extends { readonly bytes: number }> extends Ring<T> {
+  #bytes = 0;
+
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  override push(value: T): void {
+    super.push(value);
+    this.#bytes += value.bytes;
+  }
+
+  override shift(): T | undefined {
+    const value = super.shift();
+    if (value !== undefined) this.#bytes -= value.bytes;
+    return value;
+  }
+
+  override clear(): void {
+    super.clear();
+    this.#bytes = 0;
   }
 }

@@ -19,7 +19,7 @@ records.ts, seed 3
 +false
 # no gap after a restart
 writer.ts, seed 1
--this.#state = at === undefined ? noFeed : stoppedAt(at, logGap('paused', at, at).failure);
+-this.#state = stateBefore(this.#end);
 +this.#state = noFeed;
 # the lock is free while a write is in flight
 writer.ts, seed 1
@@ -79,12 +79,12 @@ recovery.ts, seed 120
 -const isUnused = tip === undefined || (known === 0 && (tip.closed || tip.boot === boot));
 +const isUnused = tip === undefined;
 # the first tip of a writer says what time it is, before its source does
-writer.ts, seed 3
--this.#time.known() === -Infinity ? at :
+segments.ts, seed 3
+-time.known() === -Infinity ? at :
 +
 # a gap of the disk ends later than the feed is
 writer.ts, seed 36
--const to = Math.max(this.#reached, from);
+-const to = Math.max(reachedAt(this.#time, this.#end), from);
 +const to = Math.max(this.#machine.now(), from);
 # a writer appends to an old segment
 writer.ts, seed 2
