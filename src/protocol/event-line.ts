@@ -1,6 +1,6 @@
 import type { Gap, LifecycleEvent, RelayedEvent, RelayedValue } from './event.js';
 import type { Feed } from './feed.js';
-import { type AnyFrame, Frame } from './frame.js';
+import { Frame } from './frame.js';
 import type { LoggedValue } from './feed-state.js';
 import { checkFields, readFailure } from './failures/trade-feed-error.js';
 import { isNumber, isText, isTime } from './type-guards.js';
@@ -8,32 +8,10 @@ import { isNumber, isText, isTime } from './type-guards.js';
 /** What a line of JSON contains. Valid UTF-8 is written as text and any other payload as base64, so no byte is lost. */
 export type Received = RelayedEvent | RelayedValue<unknown>;
 
-export interface PayloadWriter {
-  readonly isUtf8: (data: Uint8Array) => boolean;
-  readonly toBase64: (data: Uint8Array) => string;
-}
-
-export interface PayloadReader<Data extends Uint8Array> {
+interface PayloadReader<Data extends Uint8Array> {
   readonly utf8: (text: string) => Data;
   readonly base64: (text: string) => Data;
 }
-
-/** @param start - fields that come first: `"offset":1,` */
-export const writeFrameLine = (frame: AnyFrame, { isUtf8, toBase64 }: PayloadWriter, start = ''): string => {
-  const { feed, connection, receivedAt, isBinary } = frame;
-  const text = isBinary ? undefined : exactText(frame, isUtf8);
-  // Concatenating takes 3/4 of the time that JSON.stringify takes for all fields.
-  const head = `{${start}"type":"frame","feed":"${feed}","connection":${connection},"receivedAt":${receivedAt},"isBinary":${isBinary},"encoding":`;
-  return text === undefined
-    ? `${head}"base64","data":"${toBase64(frame.data)}"}`
-    : `${head}"utf8","data":${JSON.stringify(text)}}`;
-};
-
-// A replacement character may hide invalid bytes. Only then do the bytes have to be checked.
-const exactText = (frame: AnyFrame, isUtf8: PayloadWriter['isUtf8']): string | undefined => {
-  const text = frame.text();
-  return text.includes('\ufffd') && !isUtf8(frame.data) ? undefined : text;
-};
 
 export const writeEventLine = (event: LifecycleEvent | LoggedValue): string =>
   event.type === 'value'
@@ -47,15 +25,6 @@ const withoutPlace = (record: object): object => {
 };
 
 export type LineFields = Readonly<Record<string, unknown>>;
-
-// A SyntaxError would quote the line, and with it a payload.
-export const parseLine = (line: string): unknown => {
-  try {
-    return JSON.parse(line) as unknown;
-  } catch {
-    throw new TypeError("it isn't JSON");
-  }
-};
 
 /**
  * Returns `undefined` for a type that this version doesn't know. Adds `shiftMs`, by which the clock here is ahead, to
@@ -110,7 +79,7 @@ export const readGap = (fields: LineFields, shiftMs = 0): Gap => {
 
 const encoder = new TextEncoder();
 
-export const bytesReader: PayloadReader<Uint8Array> = {
+const bytesReader: PayloadReader<Uint8Array> = {
   utf8: (text) => encoder.encode(text),
   base64: (text) => {
     const raw = atob(text);

@@ -1,5 +1,4 @@
 import { isUtf8 } from 'node:buffer';
-import { type PayloadWriter, writeFrameLine } from '../../protocol/event-line.js';
 import { feeds } from '../../protocol/contract.js';
 import type { AnyFrame } from '../../protocol/frame.js';
 import { isTime } from '../../protocol/type-guards.js';
@@ -7,17 +6,28 @@ import { isTime } from '../../protocol/type-guards.js';
 /**
  * Returns the line of a frame, without the newline: see `src/protocol/event-line.ts`.
  *
+ * @param start - fields that come first: `"offset":1,`
  * @throws TypeError if user code created the frame with a wrong field, because no reader accepts such a line
  */
-export const writeFrame = (frame: AnyFrame, start?: string): string => {
+export const writeFrame = (frame: AnyFrame, start = ''): string => {
   if (!isWritable(frame)) throw new TypeError('a frame has a feed, and numbers as `connection` and `receivedAt`');
-  return writeFrameLine(frame, bufferWriter, start);
+  const { feed, connection, receivedAt, isBinary } = frame;
+  const text = isBinary ? undefined : exactText(frame);
+  // Concatenating takes 3/4 of the time that JSON.stringify takes for all fields.
+  const head = `{${start}"type":"frame","feed":"${feed}","connection":${connection},"receivedAt":${receivedAt},"isBinary":${isBinary},"encoding":`;
+  return text === undefined
+    ? `${head}"base64","data":"${base64Of(frame.data)}"}`
+    : `${head}"utf8","data":${JSON.stringify(text)}}`;
 };
 
 export const isWritable = ({ feed, connection, receivedAt }: AnyFrame): boolean =>
   Number.isFinite(connection) && isTime(receivedAt) && feeds.includes(feed);
 
-const bufferWriter: PayloadWriter = {
-  isUtf8,
-  toBase64: ({ buffer, byteOffset, byteLength }) => Buffer.from(buffer, byteOffset, byteLength).toString('base64'),
+// A replacement character may hide invalid bytes. Only then do the bytes have to be checked.
+const exactText = (frame: AnyFrame): string | undefined => {
+  const text = frame.text();
+  return text.includes('\ufffd') && !isUtf8(frame.data) ? undefined : text;
 };
+
+const base64Of = ({ buffer, byteOffset, byteLength }: Uint8Array): string =>
+  Buffer.from(buffer, byteOffset, byteLength).toString('base64');
