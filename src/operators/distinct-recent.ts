@@ -1,5 +1,5 @@
 import { asyncScheduler, defer, filter, type MonoTypeOperatorFunction, type SchedulerLike } from 'rxjs';
-import { aFunction, aScheduler, positiveCount, positiveMs, validated } from '../protocol/validate.js';
+import { aFunction, aScheduler, checkRequired, positiveCount, positiveMs, validated } from '../protocol/validate.js';
 import { Ring } from './bounded/ring.js';
 import { isLifecycle, type ItemOf, type NotInferred, timeOf } from './items/item.js';
 
@@ -44,7 +44,7 @@ export const distinctRecent = <E>(
   key: (item: ItemOf<NotInferred<E>>) => unknown,
   options: DistinctRecentOptions = {},
 ): MonoTypeOperatorFunction<E> => {
-  validated({ key }, { key: aFunction });
+  checkRequired({ key }, { key: aFunction });
   const rules = { max: positiveCount, ttlMs: positiveMs, scheduler: aScheduler };
   const { max = 10_000, ttlMs = 60_000, scheduler = asyncScheduler } = validated(options, rules);
   return (source) =>

@@ -1,6 +1,6 @@
 import { defer, finalize, from, mergeMap, Observable, type ObservableInput, type ObservedValueOf } from 'rxjs';
 import { type OperatorFunction, type Subscriber, tap } from 'rxjs';
-import { aFunction, positiveCount, validated } from '../protocol/validate.js';
+import { aFunction, checkRequired, positiveCount, validated } from '../protocol/validate.js';
 import { BoundedReader } from './bounded/bounded-reader.js';
 import { boundDefaults, type BoundOptions, type Bounds, boundRules } from './bounded/bounded-queue.js';
 
@@ -51,7 +51,7 @@ export const mergeMapBounded = <T, O extends ObservableInput<unknown>>(
   project: (value: T, index: number) => O,
   options: MergeMapBoundedOptions<NoInfer<T>> = {},
 ): OperatorFunction<T, ObservedValueOf<O>> => {
-  validated({ project }, { project: aFunction });
+  checkRequired({ project }, { project: aFunction });
   const checked = validated(options, { ...boundRules, concurrency: positiveCount });
   const { concurrency, ...bounds } = { ...boundDefaults, concurrency: 1, ...checked };
 
