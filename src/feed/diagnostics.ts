@@ -198,7 +198,7 @@ const debugLog = ({ where, baseUrl }: FeedOrigin): ((entry: LogEntry) => void) =
   };
 };
 
-export const debugName = 'rx-trade-feed';
+const debugName = 'rx-trade-feed';
 
 const log = debuglog(debugName);
 

@@ -71,7 +71,7 @@ export interface TicketRecord {
 }
 
 /** The tickets of a service. Uses no timers: a ticket expires when it's next looked up. */
-export class TicketStore {
+class TicketStore {
   readonly #tickets = new Map<string, TicketRecord>();
   readonly #lifetimeMs: number;
   readonly #now: () => number;

@@ -37,7 +37,7 @@ export const freshSockets = ({ tls }: Pick<Settings, 'tls'>): AttemptSockets => 
   connectTicket: (url) => connectSocket(url, tls),
 });
 
-export interface ReusableSockets extends Required<AttemptSockets> {
+interface ReusableSockets extends Required<AttemptSockets> {
   /** Never emits. Errors, and so does the feed, if the option `backoff` throws while a spare connection is renewed. */
   readonly errors$: Observable<never>;
   /** Stores the failure that ended an attempt, and destroys stored connections that it makes suspect. */
