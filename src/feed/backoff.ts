@@ -1,6 +1,7 @@
 import {
   asapScheduler,
   concatMap,
+  defer,
   delayWhen,
   EMPTY,
   merge,
@@ -10,7 +11,6 @@ import {
   type SchedulerLike,
   take,
   tap,
-  throwError,
   timer,
 } from 'rxjs';
 import { copyFailure, createFailure, TradeFeedError } from '../protocol/failures/trade-feed-error.js';
@@ -59,10 +59,7 @@ export const backoff = (
   const resolved = resolveBackoff(policy);
   return (failures) =>
     failures.pipe(
-      scan<unknown, Reconnect, undefined>(
-        (last, failure) => orThrow(nextReconnect(resolved, last, failure)),
-        undefined,
-      ),
+      scan<unknown, Reconnect, undefined>((last, failure) => nextReconnect(resolved, last, failure), undefined),
       tap(onReconnect),
       concatMap((reconnect) => wait$(resolved, reconnect, wakes$)),
     );
@@ -88,12 +85,11 @@ export const backoff = (
 export const retryDelay = (policy?: BackoffOptions): ((failure: unknown) => Observable<unknown>) => {
   const resolved = resolveBackoff(policy);
   let last: Reconnect | undefined;
-  return (failure) => {
-    const next = nextReconnect(resolved, last, failure);
-    if ('stop' in next) return throwError(() => next.stop);
-    last = next;
-    return timer(next.delayMs, resolved.scheduler);
-  };
+  return (failure) =>
+    defer(() => {
+      last = nextReconnect(resolved, last, failure);
+      return timer(last.delayMs, resolved.scheduler);
+    });
 };
 
 const wait$ = (
@@ -107,11 +103,6 @@ const wait$ = (
     delayWhen(() => timer(earliest, scheduler)),
   );
   return merge(timer(delayMs, scheduler), woken$).pipe(take(1));
-};
-
-const orThrow = (next: Reconnect | Stop): Reconnect => {
-  if ('stop' in next) throw next.stop;
-  return next;
 };
 
 /** Decides how long the feed waits before it reconnects, and when it gives up. Durations in ms. */
@@ -192,26 +183,22 @@ export interface Reconnect {
   readonly afterStable: boolean;
 }
 
-export interface Stop {
-  readonly stop: unknown;
-}
-
 /**
- * Applies the policy. Pure except for `policy.random`. An error that isn't a `TradeFeedError` stops the feed,
- * unchanged.
+ * Applies the policy. Pure except for `policy.random`. Throws what stops the feed: a failure, or unchanged an error that
+ * isn't a `TradeFeedError`.
  */
-export const nextReconnect = (policy: BackoffPolicy, last: Reconnect | undefined, error: unknown): Reconnect | Stop => {
-  if (!(error instanceof TradeFeedError)) return { stop: error };
+export const nextReconnect = (policy: BackoffPolicy, last: Reconnect | undefined, error: unknown): Reconnect => {
+  if (!(error instanceof TradeFeedError)) throw error;
   // A failure from a relay may already have a `previous`.
   const failure =
     last && !error.previous
       ? copyFailure(error, { previous: copyFailure(last.failure, { previous: undefined }) })
       : error;
-  if (failure.verdict === 'stop') return { stop: failure };
+  if (failure.verdict === 'stop') throw failure;
 
   const afterStable = failure.stage === 'stream' && failure.uptimeMs >= policy.stableAfterMs;
   const attempt = afterStable ? 1 : (last?.attempt ?? 0) + 1;
-  if (attempt > policy.maxAttempts) return { stop: exhausted(policy, failure) };
+  if (attempt > policy.maxAttempts) throw exhausted(policy, failure);
 
   // Reconnects at once only one time per stable connection. Doing it twice could start a busy loop.
   const mayRenewAtOnce = afterStable || (failure.stage !== 'stream' && last?.afterStable === true && last.delayMs > 0);
