@@ -1,3 +1,4 @@
+import { SizedQueue } from '../operators/bounded/ring.js';
 import { EventTime } from '../operators/items/event-time.js';
 import { isLifecycle, timeOf } from '../operators/items/item.js';
 import { isWritable, writeFrame } from '../operators/node/write-frame.js';
@@ -57,9 +58,8 @@ export class EventLog {
   /** A block without lines: memory that's new to the process costs more than to write the lines. */
   #spare: Buffer | undefined;
   #endedAt: number | undefined;
-  /** Frames that aren't stored yet, see {@link EventLog.append}, and the bytes of their payloads. */
-  #waiting: WaitingFrame[] = [];
-  #waitingBytes = 0;
+  /** Frames that aren't stored yet: see {@link EventLog.append}. */
+  readonly #waiting = new SizedQueue<WaitingFrame>();
   // Most clients are at the same position and share this batch.
   #lastRead: { readonly from: number; readonly newest: Position; readonly batch: Batch } | undefined;
 
@@ -103,9 +103,9 @@ export class EventLog {
   append(added: LoggedEvent, shared?: FeedPosition): void {
     if (added.type === 'frame' && canWait(added)) {
       this.#time.receive(added, added.receivedAt);
-      this.#waiting.push({ frame: added, shared, watermark: this.#time.known() });
-      this.#waitingBytes += added.byteLength;
-      if (this.#waitingBytes >= maxBatchBytes || this.#waiting.length >= mostWaiting) this.#storeWaiting();
+      const waiting = this.#waiting;
+      waiting.push({ frame: added, bytes: added.byteLength, shared, watermark: this.#time.known() });
+      if (waiting.bytes >= maxBatchBytes || waiting.size >= mostWaiting) this.#storeWaiting();
       return;
     }
     this.#storeWaiting();
@@ -118,12 +118,9 @@ export class EventLog {
   }
 
   #storeWaiting(): void {
-    if (this.#waiting.length === 0) return;
-    const frames = this.#waiting;
-    this.#waiting = [];
-    this.#waitingBytes = 0;
-    for (const { frame, shared, watermark } of frames)
-      this.#store(frame, writeFrame(frame), frame.receivedAt, watermark, shared);
+    let next: WaitingFrame | undefined;
+    while ((next = this.#waiting.shift()) !== undefined)
+      this.#store(next.frame, writeFrame(next.frame), next.frame.receivedAt, next.watermark, next.shared);
   }
 
   #store(
@@ -148,7 +145,9 @@ export class EventLog {
       written: written + this.#used - from - fieldBytes,
     };
     this.#entries.push(this.#newest, { time, block: this.#block, from, to: this.#used });
-    while (this.size > this.#bounds.capacity || this.bytes > this.#bounds.capacityBytes) this.#removeOldest();
+    const { capacity, capacityBytes } = this.#bounds;
+    while (this.#entries.size > capacity || this.#newest.written - this.#oldest.written > capacityBytes)
+      this.#removeOldest();
   }
 
   #removeOldest(): void {
@@ -292,6 +291,7 @@ const mostWaiting = 64;
 
 interface WaitingFrame {
   readonly frame: AnyFrame;
+  readonly bytes: number;
   readonly shared: FeedPosition | undefined;
   /** The watermark after it. */
   readonly watermark: number;
