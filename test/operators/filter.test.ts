@@ -107,6 +107,17 @@ describe('whereField', () => {
     expect(passing(texts, 'to', new AllButB(['a']))).toEqual([texts[0], texts[2]]);
   });
 
+  it('takes a path of 100 steps', () => {
+    const deep = `${'{"a":'.repeat(100)}"b"${'}'.repeat(100)}`;
+    expect(passing([deep], Array(100).fill('a').join('.'), 'b')).toEqual([deep]);
+  });
+
+  it('keeps a byte order mark of a text, in a page as well', () => {
+    const bytes = new Uint8Array(Buffer.from('{"to":"\ufeffa"}'));
+    const frame = new Frame<Uint8Array>('raw', bytes, false, 0, 1);
+    expect([passing([frame], 'to', '\ufeffa').length, passing([frame], 'to', 'a').length]).toEqual([1, 0]);
+  });
+
   describe('with ignoreCase', () => {
     const ignoreCase = true;
 
@@ -156,13 +167,16 @@ describe('whereField', () => {
       const wallets = new Set(['A']);
       let passed = 0;
       source.pipe(whereField('to', wallets, { ignoreCase })).subscribe(() => (passed += 1));
-      source.next(values.b);
+      const clock = jest.spyOn(performance, 'now').mockReturnValue(performance.now());
+      source.next(values.a);
       wallets.delete('A');
       wallets.add('B');
-      const clock = jest.spyOn(performance, 'now').mockReturnValue(performance.now() + 1_000);
+      source.next(values.b);
+      expect(passed).toBe(1);
+      clock.mockReturnValue(performance.now() + 1_000);
       source.next(values.b);
       clock.mockRestore();
-      expect(passed).toBe(1);
+      expect(passed).toBe(2);
     });
   });
 

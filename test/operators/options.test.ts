@@ -142,7 +142,8 @@ describe('wrong options', () => {
     ['whereField', ['to', new Map([['a', 1]])], '`accepted`'],
     ['whereField', ['to', 'a', { ignoreCase: 'yes' }], '`ignoreCase` must be true or false'],
     ['whereField', ['to', String, { ignoreCase: true }], '`ignoreCase` must be left out if'],
-    ['whereBytes', [], '`needles`'],
+    ['whereBytes', [], '`needles` must be texts or byte arrays'],
+    ['whereBytes', [{ length: 1 }], '`needles`'],
     ['whereBytes', ['a', ''], '`needles`'],
     ['whereBytes', [new Uint8Array(0)], '`needles`'],
   ])('of %s are refused in the call itself: %p', (name, args, message) => {
