@@ -26,6 +26,9 @@ const here = import.meta.dirname;
 if (!existsSync(join(here, 'node_modules')))
   spawnSync('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund'], { cwd: here, env, stdio: 'inherit' });
 
+// Some tests start programs, which load dist.
+spawnSync('npm', ['run', '--silent', 'build'], { stdio: 'inherit' });
+
 const mutate = (folder) => {
   console.log(`\n# src/${folder} tested by test/${folder}`);
   const stryker = join(here, 'node_modules/@stryker-mutator/core/bin/stryker.js');

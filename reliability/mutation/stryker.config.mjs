@@ -3,7 +3,8 @@ const folder = process.env.MUTATION_FOLDER;
 /** Mutates one folder of src and runs the tests of the same folder. `npm run reliability -- mutation` does this for each folder. */
 export default {
   mutate: [`src/${folder}/**/*.ts`, '!src/**/index.ts'],
-  ignorePatterns: ['/coverage', '/dist', '/site', '/temp'],
+  // Programs that the tests start load dist, which no mutant is in.
+  ignorePatterns: ['/coverage', '/site', '/temp'],
   testRunner: 'jest',
   testRunnerNodeArgs: ['--experimental-vm-modules', '--disable-warning=ExperimentalWarning'],
   plugins: ['@stryker-mutator/jest-runner'],
