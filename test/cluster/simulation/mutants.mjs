@@ -60,8 +60,9 @@ election/following.ts, seed 4
 +if (key.phase === 'stopped') return planClaim(draft, state);
 # followers accept earlier generations
 follower.ts, seed 98
--if (message.gen < this.#gen || message.owner !== this.#owner) return;
-+if (message.gen < this.#gen) return this.#begin(message, now);
+-else if (message.gen === this.#gen && message.owner === this.#owner) {
++else if (message.gen < this.#gen) this.#begin(message, now);
++else {
 # followers do not report missed frames
 follower.ts, seed 9
 -const hasMissed = message.sequence > this.#sequence;
