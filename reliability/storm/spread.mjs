@@ -43,8 +43,7 @@ export const spreadRules = ({ drawn, due, predicted }, waveMs) => {
   const shares = drawn.map(({ longest, wait }) => wait / longest);
   const even = shares.map((_, n) => (n + 0.5) / shares.length);
   const most = rounded(distanceByChance(drawn.length));
-  // A tenth above the largest wave of all predictions: chance exceeds this almost never.
-  const largest = Math.ceil(Math.max(...predicted.map((times) => largestWithin(times, waveMs))) * 1.1);
+  const largest = largestByChance(predicted.map((times) => largestWithin(times, waveMs)));
   const some = predicted.slice(0, 20).flat();
   return [
     atMost('waits: distance from an even spread', rounded(distance(shares, even)), most),
@@ -64,6 +63,13 @@ export const floorRule = (clients, policy) => {
     found,
     rounded(distanceByChance(shares.length)),
   );
+};
+
+/** Returns what the largest wave exceeds by chance once in 50,000 runs: it has a Gumbel distribution, as maxima do. */
+const largestByChance = (waves) => {
+  const mean = waves.reduce((sum, wave) => sum + wave, 0) / waves.length;
+  const deviation = Math.sqrt(waves.reduce((sum, wave) => sum + (wave - mean) ** 2, 0) / waves.length);
+  return Math.ceil(mean + 8 * deviation);
 };
 
 const rounded = (value) => Math.round(value * 1_000) / 1_000;
