@@ -145,7 +145,7 @@ const withDisposable = {
 };
 
 /** Leaves out the step that imports types from another entry point instead of the shared chunk: that of the server needs the types of Node. */
-const directly = ({ generateBundle: _, ...plugin }) => plugin;
+const directly = (plugin) => ({ ...plugin, generateBundle: undefined });
 
 const bundleDeclarations = async () => {
   const plugins = [directly(dts()), withDisposable];
