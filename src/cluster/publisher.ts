@@ -101,7 +101,7 @@ const chunkBytes = 64 * 1024;
 
 /**
  * Sends an owner's messages: all frames of one turn of the event loop together. Copies payloads at once, because read
- * memory is reused. The frames point into the message from then on, so payloads aren't copied twice.
+ * memory is reused. No queue of values: the frames point into the message from then on, so nothing is copied twice.
  */
 export class Outbox {
   readonly #publisher: Publisher;

@@ -1,4 +1,4 @@
-// The lines that wait for the disk.
+// The lines that wait for the disk. No queue of values: they wait as text, which is turned into bytes in one call.
 //
 // In: lines, in the order of their offsets. Out: chunks of one segment each; a segment's first one begins with its
 // header.

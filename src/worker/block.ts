@@ -57,7 +57,7 @@ const firstBytes = 80 * 1024;
 
 /**
  * Collects frames of one connection in the memory of a block. Copies their payloads at once, because the read buffer is
- * reused. Don't use a frame afterwards.
+ * reused. No queue of values: the memory itself moves to the main thread. Don't use a frame afterwards.
  */
 export class OpenBlock {
   readonly #enoughBytes: number;

@@ -100,7 +100,10 @@ export class HandOver {
   }
 }
 
-/** Holds the frames and events that wait for the main thread. Only frames count toward its capacity. */
+/**
+ * Holds the frames and events that wait for the main thread. Only frames count toward its capacity. No queue of values:
+ * blocks are dropped between the events, which stay.
+ */
 export class Store {
   readonly #items: Item[] = [];
   readonly #filling: OpenBlock;

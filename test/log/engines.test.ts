@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
-import { concat, from, lastValueFrom, take, throwError, toArray } from 'rxjs';
+import { concat, from, lastValueFrom, Subject, take, throwError, toArray } from 'rxjs';
 import { type AppendOptions, feedLog, type FeedLog, type LogRecord } from '../../src/log/index.js';
 import type { LogPosition } from '../../src/log/lines.js';
 import { jetStreamLog } from '../../src/nats/index.js';
@@ -104,6 +104,17 @@ const isALog = (open: () => readonly FeedLog[], options: AppendOptions = {}): vo
     await waitFor(() => textsOf(records).length === 2);
     expect(short(records).slice(length)).toEqual(expect.arrayContaining(['2:opened', '3:gap log-paused', '4:{"n":2}']));
     stop();
+  });
+
+  it('continues at once after a writer whose subscriber has left', async () => {
+    const [log, other] = twice();
+    const source = new Subject<unknown>();
+    const subscription = source.pipe(log.append(options)).subscribe();
+    for (const event of [opened(), frame(1), frame(2)]) source.next(event);
+    subscription.unsubscribe();
+    await append(log, [opened(5_000), frame(3, 5_001)]);
+    const expected = ['0:opened', '1:{"n":1}', '2:{"n":2}', '3:opened', '4:gap log-paused', '5:{"n":3}'];
+    expect(short(await all(other))).toEqual(expected);
   });
 
   it('refuses a second writer while the first one is there', async () => {

@@ -11,7 +11,7 @@ import {
   boundDefaults,
 } from '../../src/operators/bounded/bounded-queue.js';
 import { BoundedReader } from '../../src/operators/bounded/bounded-reader.js';
-import { Ring } from '../../src/operators/bounded/ring.js';
+import { Ring, SizedQueue } from '../../src/operators/bounded/ring.js';
 import type { SourceError } from '../../src/operators/items/item.js';
 import { type MergeMapBoundedOptions, mergeMapBounded } from '../../src/operators/merge-map-bounded.js';
 import { cases } from '../support/cases.js';
@@ -222,7 +222,7 @@ describe('BoundedReader', () => {
 });
 
 describe('Ring', () => {
-  it('returns values in order of insertion, with the right size and oldest value, for any interleaving', () => {
+  it('returns values in order of insertion, with the right size, oldest value and bytes, for any interleaving', () => {
     const push = fc.record({ push: fc.option(fc.nat(), { nil: undefined }) });
     const step = fc.oneof(
       { weight: 12, arbitrary: push },
@@ -232,16 +232,22 @@ describe('Ring', () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 300, size: 'max' }), (steps) => {
         const ring = new Ring<number | undefined>();
+        const queue = new SizedQueue<{ readonly bytes: number }>();
         const model: (number | undefined)[] = [];
         for (const each of steps) {
-          if (each === 'shift') expect(ring.shift()).toBe(model.shift());
-          else if (each === 'clear') {
+          if (each === 'shift') {
+            queue.shift();
+            expect(ring.shift()).toBe(model.shift());
+          } else if (each === 'clear') {
             ring.clear();
+            queue.clear();
             model.length = 0;
           } else {
             ring.push(each.push);
+            queue.push({ bytes: each.push ?? 0 });
             model.push(each.push);
           }
+          expect(queue.bytes).toBe(model.reduce<number>((sum, bytes) => sum + (bytes ?? 0), 0));
           expect([ring.size, ring.oldest, ring.newest]).toEqual([model.length, model[0], model.at(-1)]);
           expect(model.map((_, index) => ring.at(index))).toEqual(model);
         }
