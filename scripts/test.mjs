@@ -191,7 +191,7 @@ const stages = options.ci
   ? [
       // The packages of Debian are mostly downloaded and unpacked.
       { lanes: [[build, debian], early] },
-      // The build of the site reports what `docs` reports. The other Node versions begin when the checks are done, beside the rest of jest.
+      // The build of the site reports what `docs` reports. The other Node versions begin when the checks are done, next to the rest of jest.
       { lanes: [[tests], [download]], more: [...checks.filter(([name]) => name !== 'docs'), ...nodes.toReversed()] },
       // Their tests wait for states, and for half of the time the example and the peers wait: for pages, downloads and timers.
       { lanes: [[apps], [example, peers], [site, cluster]] },

@@ -85,7 +85,7 @@ const cpuOf = async (work) => {
   await work();
   return { way, ns: cpuNs(before) / COUNT };
 };
-/** Another process reads, and tells how long after its `append` each frame arrived. */
+/** Another process reads, and reports how long after its `append` each frame arrived. */
 const delay = async () => {
   const source = new Subject();
   source.pipe(feedLog(path).append()).subscribe();

@@ -72,7 +72,7 @@ interface Writer {
 /** Receives a failure of a writer, and whether it could go on. Returns `false` if it must end. */
 export type Fail = (error: LogError, canContinue?: boolean) => boolean;
 
-/** Opens a writer, and writes a source to it until that ends, the writer fails, or nobody subscribes any more. */
+/** Opens a writer, and writes a source to it until that ends, the writer fails, or the subscriber leaves. */
 export const appended = <E>(
   source: Observable<E>,
   path: string,

@@ -36,7 +36,7 @@ export const integerIn = (from: number, to = Infinity): Rule => ({
   allowed: `a whole number${to < Infinity ? ` from ${from} to ${to}` : `, ${from} or more`}`,
   is: (v) => Number.isSafeInteger(v) && (v as number) >= from && (v as number) <= to,
 });
-// A rule of its own, because pages load it without `integerIn`.
+// A separate rule, because pages load it without `integerIn`.
 export const positiveCount: Rule = {
   allowed: 'a whole number, 1 or more',
   is: (v) => Number.isSafeInteger(v) && (v as number) >= 1,

@@ -26,7 +26,7 @@ const pathOf = (name: string): string => join(root, 'examples', name);
 /** Makes a process write its secrets to the file that SECRETS_FILE names. */
 const spy = `--import=${pathToFileURL(join(import.meta.dirname, 'secret-spy.mjs')).href}`;
 
-/** Runs an example as a program of its own, also a test with `nodeArgs`. */
+/** Runs an example as a separate program, also a test with `nodeArgs`. */
 export const runExample = async ({ name, service }: Example, nodeArgs: readonly string[] = []): Promise<Run> =>
   withSecrets(1, async ([file]) => {
     const env = { NO_COLOR: '1', NODE_OPTIONS: spy, SECRETS_FILE: file!, ...service };
