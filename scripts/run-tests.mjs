@@ -2,14 +2,14 @@
 //
 //   npm run test:apps                      whole apps: NestJS, Angular, bundlers, the example app in Chromium
 //   npm run test:apps -- example-app       the files with this in their name
-//   npm run test:apps -- example-app --without speed
+//   npm run test:apps -- example-app --without deploy
 //   npm run test:peers                     programs of others: nginx, haproxy, python3-websockets, brokers, Anvil, jq, DuckDB
 //   npm run test:site                      the built site: its search, links and plain pages, and its pages in Chromium at two sizes
 //
 // With RX_TRADE_FEED_SCREENSHOTS=folder the tests in Chromium save screenshots there.
 import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { join, relative, resolve } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { run as runTests } from 'node:test';
 import { spec, tap } from 'node:test/reporters';
@@ -50,12 +50,18 @@ const buildSite = () => env.RX_TRADE_FEED_SITE_IS_BUILT || build('npm', ['run', 
 
 /** Runs test files in this order, some at a time, and prints their reports. Resolves with the sum of their results, also as TAP. */
 const run = async (files, concurrency = 1) => {
-  if (files.length === 0) return { passed: 0, failed: 0, tap: '' };
+  if (files.length === 0) return { passed: 0, failed: 0, tap: '', names: [] };
   const tests = runTests({ files: files.map((file) => resolve(file)), concurrency, timeout: 15 * 60_000 });
+  const names = new Set();
+  tests.on('test:fail', ({ file, name, details: { error } }) => {
+    // Others fail because of a test around them, or inside them.
+    if (/subtestsFailed|cancelledByParent/.test(error.failureType)) return;
+    names.add(`${relative('', file)} › ${error.failureType === 'hookFailed' ? 'a hook' : name}`);
+  });
   tests.compose(new spec()).pipe(process.stdout, { end: false });
   const report = await text(tests.compose(tap));
   const count = (word) => Number(new RegExp(`^# ${word} (\\d+)$`, 'm').exec(report)[1]);
-  return { passed: count('pass'), failed: count('fail') + count('cancelled'), tap: report };
+  return { passed: count('pass'), failed: count('fail') + count('cancelled'), tap: report, names };
 };
 
 /** Prints a step before it begins, because it may take a minute, and its duration. */
@@ -77,9 +83,6 @@ const longestFirst = (files) => {
 const suites = {
   apps: async () => {
     const [examples, others] = [true, false].map((is) => files.filter((file) => file.includes('example-app') === is));
-    // They measure, so they run alone, at the end.
-    const measuring = examples.filter((file) => file.includes('speed'));
-    const pages = examples.filter((file) => !measuring.includes(file));
     const shared = env.RX_TRADE_FEED_EXAMPLE_IN;
     const isBuilt = shared !== undefined && existsSync(join(shared, 'dist'));
     await step('building and packing the package', async () => {
@@ -92,11 +95,10 @@ const suites = {
       if (examples.length > 0)
         env.RX_TRADE_FEED_EXAMPLE = isBuilt ? shared : (await step('building the example app', buildApp)).folder;
       // Two at a time, because they mostly wait for pages and timers. The longest is the last by name.
-      return run(pages.toReversed(), 2);
+      return run(examples.toReversed(), 2);
     };
     // Two apps at a time, because they often wait for downloads and pages.
-    const results = await Promise.all([run(longestFirst(others), 2), runPages()]);
-    return [...results, await run(measuring)];
+    return Promise.all([run(longestFirst(others), 2), runPages()]);
   },
   peers: async () => {
     buildPackage();
@@ -114,9 +116,10 @@ const suites = {
 
 const results = await suites[suite]().catch((error) => {
   console.error(`\n${error.message}`);
-  return [{ passed: 0, failed: 1, tap: '' }];
+  return [{ passed: 0, failed: 1, tap: '', names: [] }];
 });
 const [passed, failed] = ['passed', 'failed'].map((kind) => results.reduce((sum, result) => sum + result[kind], 0));
+for (const name of results.flatMap(({ names }) => [...names])) console.log(`failed: ${name}`);
 if (values.report) {
   const { reportPeers } = await import('../reliability/peers.mjs');
   await reportPeers({ tap: results[0].tap, failed, keep: names.length === 0 });

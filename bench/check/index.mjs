@@ -1,4 +1,4 @@
-// Checks in CI that receiving, filtering and an import haven't become slower. It uses samples of replay, filter and import that need no network.
+// Checks that receiving, filtering and an import haven't become slower, for whoever touches a hot path: CI measures no time. It uses samples of replay, filter and import that need no network.
 //
 //   npm run bench -- check              exits with 1 if a ratio is below its goal minus the margin
 //   npm run bench -- check --plain      measures the slower receive path instead of the fast one: it must fail

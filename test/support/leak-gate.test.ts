@@ -27,6 +27,11 @@ const files: readonly (readonly [name: string, source: string, message: string])
     afterAll(() => { server.close(); });`,
     '',
   ],
+  [
+    'starts-a-process-without-a-lane',
+    `it('passes', (done) => { spawn('true').once('close', () => done()); });`,
+    'It must begin with /** @lane processes */',
+  ],
   ['closes-a-little-later', `it('passes', () => { setTimeout(() => {}, 300); });`, ''],
 ];
 
@@ -35,6 +40,7 @@ const options = `/** @jest-environment-options {"leakGraceMs": 100} */`;
 
 const prelude = `
   import { afterAll, beforeAll, it, jest } from '@jest/globals';
+  import { spawn } from 'node:child_process';
   import { connect, createServer } from 'node:net';`;
 
 interface Outcome {

@@ -1,8 +1,10 @@
 import { TestEnvironment } from 'jest-environment-node';
+import { ChildProcess } from 'node:child_process';
 import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises';
 
 /**
- * The test environment of this project: fails a test file that leaves a timer, socket or server open.
+ * The test environment of this project: fails a test file that leaves a timer, socket or server open, and one that starts a process but has no lane
+ * (scripts/lanes.mjs).
  *
  * It's an environment because jest runs a setup file's `afterAll` before that of the test file, which closes sockets, and
  * because fake timers don't affect it.
@@ -15,12 +17,14 @@ import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promi
  */
 export default class LeakGate extends TestEnvironment {
   readonly #graceMs: number;
+  readonly #hasLane: boolean;
   #before: ReadonlyMap<string, number> = new Map();
 
   constructor(...args: ConstructorParameters<typeof TestEnvironment>) {
     super(...args);
     const { leakGraceMs = process.env['CI'] ? 15_000 : 3_000 } = args[0].projectConfig.testEnvironmentOptions;
     this.#graceMs = Number(leakGraceMs);
+    this.#hasLane = 'lane' in args[1].docblockPragmas;
   }
 
   override async setup(): Promise<void> {
@@ -30,6 +34,7 @@ export default class LeakGate extends TestEnvironment {
     // Node creates both pipes on first use, so a test that logs would otherwise count as a leak.
     for (const stream of [process.stdout, process.stderr]) stream.write('');
     this.#before = activeResources();
+    startedProcesses = 0;
   }
 
   async handleTestEvent(
@@ -39,10 +44,24 @@ export default class LeakGate extends TestEnvironment {
     if (event.name !== 'run_finish') return;
     const leaks = await leaksSince(this.#before, this.#graceMs);
     if (leaks.length > 0) state.unhandledErrors.push(leakError(leaks, this.#graceMs));
+    if (startedProcesses > 0 && !this.#hasLane)
+      state.unhandledErrors.push(
+        withoutStack('This test file starts processes. It must begin with /** @lane processes */, or brokers.'),
+      );
   }
 }
 
 const pollMs = 10;
+
+/** How many processes the current test file has started. */
+let startedProcesses = 0;
+const { spawn } = ChildProcess.prototype as unknown as { spawn: (...args: unknown[]) => number };
+Object.assign(ChildProcess.prototype, {
+  spawn(this: unknown, ...args: unknown[]): number {
+    startedProcesses += 1;
+    return spawn.apply(this, args);
+  },
+});
 
 /** Counts the active resources of the event loop by kind: `Timeout`, `TCPSocketWrap`, `TCPServerWrap`, … */
 const activeResources = (): ReadonlyMap<string, number> => {
@@ -71,11 +90,8 @@ const leaksSince = async (before: ReadonlyMap<string, number>, graceMs: number):
   return leaks;
 };
 
-const leakError = (leaks: readonly string[], graceMs: number): Error => {
-  const error = new Error(
-    `This test file leaks: ${leaks.join(', ')} (still active ${graceMs} ms after its last test).`,
-  );
-  // A stack would point here instead of at the leak.
-  error.stack = error.message;
-  return error;
-};
+const leakError = (leaks: readonly string[], graceMs: number): Error =>
+  withoutStack(`This test file leaks: ${leaks.join(', ')} (still active ${graceMs} ms after its last test).`);
+
+/** The stack would point to this file. */
+const withoutStack = (message: string): Error => Object.assign(new Error(message), { stack: message });

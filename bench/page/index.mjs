@@ -1,10 +1,10 @@
-// How smooth the example app's page is at 5,000 frames a second. It measures time, so run no other test next to it.
+// How smooth the example app's page is at 5,000 frames a second, as a test of Node's runner that fails if a task of the page's thread is too long.
 import { after, before, describe, test } from 'node:test';
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { tap } from 'rxjs';
-import { startApp, startTestService } from './example-app/app.mjs';
-import { built, openPage, screenshot } from './example-app/page.mjs';
+import { startApp, startTestService } from '../../test/apps/example-app/app.mjs';
+import { built, openPage, screenshot } from '../../test/apps/example-app/page.mjs';
 
 /** Records the tasks of all threads of the browser. `stop` returns those of the main threads of pages that took 50 ms or more, longest first. */
 const recordTasks = async (browser, page) => {
