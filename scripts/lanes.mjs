@@ -12,14 +12,20 @@ export const MOST_RETRIED = 3;
 
 const marksOf = (file) => /^\/\*\*[^]*?\*\//.exec(readFileSync(file, 'utf8'))?.[0] ?? '';
 const isForCi = (file) => /@ci\b/.test(marksOf(file));
-const laneOf = (file) => /@lane (\w+)/.exec(marksOf(file))?.[1];
 
-/** Returns the test files of jest that only CI runs. */
-export const filesForCi = () =>
-  readdirSync('test', { recursive: true })
-    .filter((name) => name.endsWith('.test.ts'))
-    .map((name) => join('test', name))
-    .filter(isForCi);
+/** Returns the lane of a test file, if it has one. */
+export const laneOf = (file) => /@lane (\w+)/.exec(marksOf(file))?.[1];
+
+/** Returns the test files of jest. */
+export const testFiles = () =>
+  ['test', 'reliability/test'].flatMap((folder) =>
+    readdirSync(folder, { recursive: true })
+      .filter((name) => /\.test\.ts$/.test(name) || (folder !== 'test' && /\.test\.mjs$/.test(name)))
+      .map((name) => join(folder, name)),
+  );
+
+/** Returns those that only CI runs. */
+export const filesForCi = () => testFiles().filter(isForCi);
 
 /** A test that had no time to end, as jest and `waitFor` say it. */
 const isOfTime = (message) => /Exceeded timeout of \d+ ms|Waited \d+ ms in vain/.test(message);
@@ -28,7 +34,7 @@ const isOfTime = (message) => /Exceeded timeout of \d+ ms|Waited \d+ ms in vain/
  * Returns what failed in a test file of jest, each with its lane: one for each test, one for tests that fail with the same hook, and one for a file
  * that leaks or doesn't load.
  */
-export const failuresIn = (file, { status, message, assertionResults }) => {
+export const failuresIn = (file, { status, assertionResults }) => {
   const lane = laneOf(file);
   const failed = assertionResults.filter((test) => test.status === 'failed');
   if (failed.length === 0) return status === 'failed' ? [{ file, title: file, lane }] : [];
@@ -36,8 +42,7 @@ export const failuresIn = (file, { status, message, assertionResults }) => {
   return [...byMessage].map(([text, { fullName }]) => ({
     file,
     title: `${file} › ${fullName}`,
-    // A hook or a leak can fail beside it: then the message of the file isn't about time alone.
-    lane: lane ?? (isOfTime(text || message) ? 'time' : undefined),
+    lane: lane ?? (isOfTime(text) ? 'time' : undefined),
   }));
 };
 

@@ -105,7 +105,7 @@ const jest = async (id, args, settings) => {
   };
 };
 
-const ignoring = (files) => files.map((file) => `--testPathIgnorePatterns='${file}'`);
+const ignoring = (files) => files.map((file) => `--testPathIgnorePatterns='<rootDir>/${file}'`);
 
 /** Coverage and all random cases are for CI: coverage doubles the time to load the files of src, and fewer cases reach fewer branches. */
 const covered = async () => {
@@ -170,9 +170,7 @@ const checks = [
   ['docs', beside('typedoc --emit none')],
   ['package', beside('node scripts/package.mjs')],
 ];
-// The programs of `npm run reliability` run for seconds each, so only CI tests them.
-const forCi = () => ignoring(['<rootDir>/reliability/', ...filesForCi()]);
-const tests = ['jest', options.ci ? covered : () => jest('jest', forCi())];
+const tests = ['jest', options.ci ? covered : () => jest('jest', ignoring(filesForCi()))];
 const nodes = nodeVersions.map((version) => {
   const [major] = version.split('.');
   const files = [...ofPackage, ...(major === '24' ? ofNode : [])];

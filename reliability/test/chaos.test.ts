@@ -1,3 +1,7 @@
+/**
+ * @lane clock
+ * @ci
+ */
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { config } from 'rxjs';
 import { runEpisode } from '../chaos/episode.js';

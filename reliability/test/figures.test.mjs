@@ -1,3 +1,4 @@
+/** @ci */
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { createTradeFeedError } from '../../src/protocol/failures/classify.js';

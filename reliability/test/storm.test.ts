@@ -1,3 +1,7 @@
+/**
+ * @lane processes
+ * @ci
+ */
 import { expect, it } from '@jest/globals';
 import { runProgram } from '../../test/support/run-program.js';
 
