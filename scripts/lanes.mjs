@@ -31,19 +31,17 @@ export const filesForCi = () => testFiles().filter(isForCi);
 const isOfTime = (message) => /Exceeded timeout of \d+ ms|Waited \d+ ms in vain/.test(message);
 
 /**
- * Returns what failed in a test file of jest, each with its lane: one for each test, one for tests that fail with the same hook, and one for a file
- * that leaks or doesn't load.
+ * Returns what failed in a test file of jest, with its lane: a failure for each test, but one for all tests of a hook, one for a test that ran out of
+ * time and what it left behind for others, and one for a file that leaks or doesn't load.
  */
 export const failuresIn = (file, { status, assertionResults }) => {
   const lane = laneOf(file);
   const failed = assertionResults.filter((test) => test.status === 'failed');
   if (failed.length === 0) return status === 'failed' ? [{ file, title: file, lane }] : [];
-  const byMessage = new Map(failed.map((test) => [test.failureMessages.join(), test]).toReversed());
-  return [...byMessage].map(([text, { fullName }]) => ({
-    file,
-    title: `${file} › ${fullName}`,
-    lane: lane ?? (isOfTime(text) ? 'time' : undefined),
-  }));
+  const late = failed.find(({ failureMessages }) => isOfTime(failureMessages.join()));
+  if (late) return [{ file, title: `${file} › ${late.fullName}`, lane: lane ?? 'time' }];
+  const first = new Map(failed.toReversed().map((test) => [test.failureMessages.join(), test]));
+  return [...first.values()].reverse().map(({ fullName }) => ({ file, title: `${file} › ${fullName}`, lane }));
 };
 
 /** Returns what failed in a suite of Node's test runner, from the lines that scripts/run-tests.mjs prints. */

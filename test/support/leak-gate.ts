@@ -76,14 +76,13 @@ const leaksNow = (before: ReadonlyMap<string, number>): string[] =>
     .filter(([, more]) => more > 0)
     .map(([kind, more]) => `${more} ${kind}`);
 
-// A handle closes some turns after close(), so the gate gives it some time. It always waits two turns, so that jest still
-// reports unhandled rejections.
+// A handle closes some turns after close(), so the gate gives it some time, which doesn't pass while the process is stopped. It always waits two turns,
+// so that jest still reports unhandled rejections.
 const leaksSince = async (before: ReadonlyMap<string, number>, graceMs: number): Promise<string[]> => {
-  const deadline = performance.now() + graceMs;
   await nextTurn();
   await nextTurn();
   let leaks = leaksNow(before);
-  while (leaks.length > 0 && performance.now() < deadline) {
+  for (let polls = graceMs / pollMs; leaks.length > 0 && polls > 0; polls -= 1) {
     await delay(pollMs);
     leaks = leaksNow(before);
   }

@@ -52,9 +52,19 @@ describe('what failed in a file of jest', () => {
       { fullName: 'a', status: 'passed', failureMessages: [] },
       ...[failed('b', hook), failed('c', hook), failed('d', 'expected 1')],
     ];
-    expect(failuresIn(inLane, { status: 'failed', assertionResults }).map(({ title }) => title)).toEqual([
-      `${inLane} › d`,
-      `${inLane} › b`,
+    expect(failuresIn(inLane, { status: 'failed', assertionResults })).toMatchObject([
+      { title: `${inLane} › b`, lane: 'processes' },
+      { title: `${inLane} › d`, lane: 'processes' },
+    ]);
+  });
+
+  it('is one failure if a test ran out of time, with what it left behind', () => {
+    const assertionResults = [
+      failed('a', 'Exceeded timeout of 60000 ms for a test'),
+      failed('b', 'expected 1 service'),
+    ];
+    expect(failuresIn(other, { status: 'failed', assertionResults })).toMatchObject([
+      { title: `${other} › a`, lane: 'time' },
     ]);
   });
 
