@@ -1,8 +1,9 @@
+/** @lane processes */
 import { describe, expect, it } from '@jest/globals';
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { isAllCases } from '../support/cases.js';
+import { isAllCases, itInCi } from '../support/cases.js';
 import { runMutants, runSeeds } from '../support/simulations.js';
 
 interface Scenario {
@@ -17,7 +18,7 @@ interface Scenario {
 const limitMs = 300_000;
 
 describe('pages of relays with outages, in virtual time', () => {
-  it(
+  itInCi(
     'receive the lost frames in a gap when they move to a relay that has them, when their relay restarts in an outage, and behind a relay whose connection has stalled',
     async () => {
       const program = fileURLToPath(new URL('simulation/run-scenarios.mjs', import.meta.url));
@@ -39,19 +40,20 @@ describe('pages of relays with outages, in virtual time', () => {
   it(
     'receive each frame once or in a gap, and no wrong complete window, for every seed',
     async () => {
-      const { timelines, bad, faults, counts } = await runSeeds('relay', 1, isAllCases ? 200 : 25);
+      const { timelines, bad, faults, counts } = await runSeeds('relay', 1, isAllCases ? 200 : 5);
       expect(timelines.join('\n\n')).toBe('');
-      expect([bad, Object.keys(faults).length]).toEqual([0, 11]);
-      for (const name of ['received', 'gaps', 'completeWindows']) expect(counts[name]).toBeGreaterThan(50);
+      expect([bad, Object.keys(faults).length]).toEqual([0, isAllCases ? 11 : 10]);
+      for (const name of ['received', 'gaps', 'completeWindows'])
+        expect(counts[name]).toBeGreaterThan(isAllCases ? 50 : 20);
     },
     limitMs,
   );
 
-  it(
+  itInCi(
     'fail the checks when a rule is broken on purpose',
     async () => {
       const results = await runMutants('relay');
-      expect(results.length).toBeGreaterThanOrEqual(isAllCases ? 12 : 4);
+      expect(results.length).toBeGreaterThanOrEqual(12);
       expect(results.filter(({ violations }) => violations.length === 0)).toEqual([]);
     },
     limitMs,

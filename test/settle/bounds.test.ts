@@ -1,12 +1,15 @@
+/**
+ * @lane processes
+ * @ci
+ */
 import { expect, it } from '@jest/globals';
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import { isAllCases } from '../support/cases.js';
 import { bundledPrograms } from '../support/bundled-programs.js';
 
 const programOf = bundledPrograms('test/settle', ['memory.mjs']);
 
-const count = isAllCases ? 400_000 : 150_000;
+const count = 400_000;
 
 /** More time than any machine needs. */
 const limitMs = 300_000;
