@@ -1,3 +1,7 @@
+/**
+ * @lane processes
+ * @ci
+ */
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

@@ -1,3 +1,4 @@
+/** @ci */
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { once } from 'node:events';
 import type { Socket } from 'node:net';

@@ -1,3 +1,4 @@
+/** @lane processes */
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { once } from 'node:events';
 import { cpSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -5,6 +6,7 @@ import { join } from 'node:path';
 import { filter, firstValueFrom } from 'rxjs';
 import { marketBatches$, pendingTransactions$, startTradeFeedService } from '../../src/testing/index.js';
 import type { TradeFeedService } from '../../src/testing/index.js';
+import { itInCi } from '../support/cases.js';
 import { certificateFor } from '../support/certificate.js';
 import { waitFor } from '../support/wait-for.js';
 import { envOf } from './support/fakes.js';
@@ -60,7 +62,7 @@ describe('the program: --version', () => {
 });
 
 describe('the program: demo', () => {
-  it('ends with 0 on Ctrl-C in npm start, although npm runs it in a shell', async () => {
+  itInCi('ends with 0 on Ctrl-C in npm start, although npm runs it in a shell', async () => {
     const start = shellCommand('TERM=xterm script -qec "stty cols 60 rows 24; npm start --ignore-scripts" /dev/null');
     await start.untilStdout(/live: market, connection 1[^]*"batch":/);
     start.child.stdin.write('\x03');
@@ -70,7 +72,7 @@ describe('the program: demo', () => {
 });
 
 describe('the program: top', () => {
-  it('draws on a terminal of any size, and restores it on q', async () => {
+  itInCi('draws on a terminal of any size, and restores it on q', async () => {
     const env = envOf(service);
     const top = inShell('TERM=xterm script -qec "stty cols 60 rows 12; exec $FEED top market" /dev/null', env);
     await top.untilStdout(/\x1b\[\?1049h\x1b\[\?25l[^]*●\S* live +\d/);
@@ -83,7 +85,7 @@ describe('the program: top', () => {
 });
 
 describe('the program: Ctrl-C on a terminal', () => {
-  it('ends the line of the ^C, so that the prompt starts on a new line', async () => {
+  itInCi('ends the line of the ^C, so that the prompt starts on a new line', async () => {
     // Sends no frames: one that arrives while the signal is on its way would be printed after the ^C.
     await using silent = await startTradeFeedService();
     const opened = firstValueFrom(silent.events$.pipe(filter(({ type }) => type === 'handshake-accepted')));
@@ -110,7 +112,7 @@ describe('the program: listen', () => {
     expect(await help.exit).toBe(0);
   });
 
-  it('ends even if nothing reads its stdout', async () => {
+  itInCi('ends even if nothing reads its stdout', async () => {
     await using otherService = await startTradeFeedService({ limits: { backlogBytes: Infinity } });
     const listener = feed('listen', envOf(otherService));
     await listener.untilStderr(/\(connection 1\)/);
@@ -123,13 +125,13 @@ describe('the program: listen', () => {
     listener.child.stdout.resume();
   });
 
-  it('reports an output that cannot be written', async () => {
+  itInCi('reports an output that cannot be written', async () => {
     const listener = inShell('$FEED listen > /dev/full');
     expect(await listener.exit).toBe(8);
     expect(listener.stderr()).toMatch(/rx-trade-feed: Can't write to stdout: no space is left\.\n$/);
   });
 
-  it('trusts the CA of NODE_EXTRA_CA_CERTS', async () => {
+  itInCi('trusts the CA of NODE_EXTRA_CA_CERTS', async () => {
     const tls = await certificateFor();
     await using otherService = await startTradeFeedService({ tls, sources: { market: marketBatches$() } });
     const caFile = await folder.file('ca.pem', tls.cert);
@@ -139,7 +141,7 @@ describe('the program: listen', () => {
 });
 
 describe('the program: record and replay', () => {
-  it('records until interrupted, and replay ends with exit code 0 when the reader exits', async () => {
+  itInCi('records until interrupted, and replay ends with exit code 0 when the reader exits', async () => {
     const file = folder.path('market');
     const recorder = feed(`record --output ${file}`);
     await recorder.untilStderr(/\(connection 1\)/);

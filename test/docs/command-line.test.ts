@@ -1,3 +1,4 @@
+/** @lane processes */
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { mkdtempSync } from 'node:fs';
 import { marketBatches$, startTradeFeedService } from 'rx-trade-feed/testing';
@@ -7,6 +8,7 @@ import { loadCommands } from '../../src/cli/program.js';
 import { helpText } from '../cli/support/help-text.js';
 import { endPrograms, shellCommand } from '../cli/support/program.js';
 import { tempFolder } from '../cli/support/temp-folder.js';
+import { itInCi } from '../support/cases.js';
 import { withoutSlowness } from '../support/run-modules.js';
 import { fencesOf, read } from './fences.js';
 import { siteLibrary } from './site.js';
@@ -51,7 +53,7 @@ describe('an example with expected output', () => {
   afterAll(() => service.shutdown());
   afterEach(endPrograms);
 
-  it.each(examples.map(({ at, code, mark }) => [at, code, mark.replace('prints: ', '')] as const))(
+  itInCi.each(examples.map(({ at, code, mark }) => [at, code, mark.replace('prints: ', '')] as const))(
     '%s prints that output, and succeeds',
     async (_at, code, expected) => {
       const command = code.replaceAll('npx rx-trade-feed', '$FEED');

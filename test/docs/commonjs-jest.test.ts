@@ -1,3 +1,7 @@
+/**
+ * @lane processes
+ * @ci
+ */
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { cp, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -1,3 +1,4 @@
+/** @lane processes */
 import { describe, expect, it } from '@jest/globals';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,5 +1,7 @@
+/** @lane processes */
 import { describe, expect, it } from '@jest/globals';
 import { marketBatches$, pendingTransactions$ } from 'rx-trade-feed/testing';
+import { itInCi } from '../support/cases.js';
 import { commentFencesOf, documents, type Fence, fencesOf, filesIn, proseOf } from './fences.js';
 import { itPrints } from './run-fences.js';
 import { shellProblems } from './shell.js';
@@ -76,7 +78,7 @@ describe('every fence', () => {
   });
 });
 
-it('TypeScript of the documents, the TSDoc comments and the examples has no type error', () => {
+itInCi('TypeScript of the documents, the TSDoc comments and the examples has no type error', () => {
   const programs = Object.fromEntries([...fences.filter(isTypeScript), ...commentFences].map(asProgram));
   // A deliberate error that must be the only one: it proves that the check works.
   const canary = { 'canary.ts': "import { tradeFeed$ } from 'rx-trade-feed';\ntradeFeed$('nothing');\n" };

@@ -1,3 +1,4 @@
+/** @lane processes */
 import { describe, expect, it } from '@jest/globals';
 import { distinct, filter, mergeMap, tap, timer } from 'rxjs';
 import { marketBatches$ } from 'rx-trade-feed/testing';
@@ -50,14 +51,13 @@ const meanwhile: FenceService['meanwhile'] = (service, accounts) =>
     )
     .subscribe();
 
-describe('the example in the comment of', () => {
+it('the example in the comment of every operator is in the list of this test', () => {
+  expect([...new Set(examples.map(([name]) => name))].sort()).toEqual(Object.keys(prints).sort());
+});
+
+describe('the example in the comment of', () =>
   itPrints(
     '%s prints the expected line',
     examples.map(([name, code]) => ({ name, code, expected: prints[name] ?? /./ })),
     { sources: { market: marketBatches$({ rate: 1_000, batchSize: 1 }) }, meanwhile },
-  );
-
-  it('every operator is in the list of this test', () => {
-    expect([...new Set(examples.map(([name]) => name))].sort()).toEqual(Object.keys(prints).sort());
-  });
-});
+  ));

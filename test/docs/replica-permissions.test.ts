@@ -1,3 +1,7 @@
+/**
+ * @lane brokers
+ * @ci
+ */
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { connect, PermissionViolationError } from '@nats-io/transport-node';
 import { Redis } from 'ioredis';

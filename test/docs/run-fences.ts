@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, expect, jest } from '@jest/globals';
 import { build } from 'esbuild';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -6,6 +6,7 @@ import { pathToFileURL } from 'node:url';
 import { lastValueFrom, type Subscription, takeWhile } from 'rxjs';
 import { startTradeFeedService } from 'rx-trade-feed/testing';
 import type { TradeFeedAccount, TradeFeedService, TradeFeedServiceOptions } from 'rx-trade-feed/testing';
+import { itInCi } from '../support/cases.js';
 import { runModules, slowMachine } from '../support/run-modules.js';
 import { root } from './fences.js';
 
@@ -28,7 +29,8 @@ export interface FenceService {
 }
 
 /**
- * Defines a test for each fence: it prints its line. They all run from the first of these tests to the last one.
+ * Defines a test for each fence, which only CI runs: it prints its line. They all run from the first of these tests to the last one,
+ * so nothing else may be in their `describe`.
  *
  * @param title - has `%s` for the name of the fence
  */
@@ -56,7 +58,7 @@ export const itPrints = (
     await service?.shutdown();
   });
 
-  it.each(fences.map(({ name }, index) => [name, index] as const))(title, async (_name, index) => {
+  itInCi.each(fences.map(({ name }, index) => [name, index] as const))(title, async (_name, index) => {
     expect(await running.printed(index)).not.toBe('');
   });
 };

@@ -1,3 +1,7 @@
+/**
+ * @lane processes
+ * @ci
+ */
 import { describe, expect, it, jest } from '@jest/globals';
 import { build, type BuildOptions } from 'esbuild';
 import { readdir, readFile } from 'node:fs/promises';

@@ -1,6 +1,9 @@
+/**
+ * @lane processes
+ * @ci
+ */
 import { describe, expect, it, jest } from '@jest/globals';
 import { bundledPrograms } from '../support/bundled-programs.js';
-import { isAllCases } from '../support/cases.js';
 import { plantedKey } from '../support/feed.js';
 import { runProgram } from '../support/run-program.js';
 import { accept, close, refuse, startWire, text, type Wire } from '../support/wire.js';
@@ -36,7 +39,7 @@ describe('a process whose only work was a feed', () => {
   });
 
   it('leaks no listener, timer or socket over many reconnects, and its heap does not grow', async () => {
-    const [warmUp, reconnects] = isAllCases ? [200, 1_000] : [100, 250];
+    const [warmUp, reconnects] = [200, 1_000];
     await using wire = await startWire({ handshake: [accept(text('a'), close(1001, 'server shutdown'))] });
     const { stdout, stderr } = await runProgram(
       program('reconnect.mjs'),

@@ -1,3 +1,4 @@
+/** @lane processes */
 import { describe, expect, it, jest } from '@jest/globals';
 import { filter, firstValueFrom, type Subscription, take, tap, toArray } from 'rxjs';
 import { type FeedEvent, logEvents, tradeFeed$, tradeFeedEvents$, type TradeFeedOptions } from '../../src/index.js';

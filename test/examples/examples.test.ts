@@ -1,3 +1,7 @@
+/**
+ * @lane processes
+ * @ci
+ */
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';

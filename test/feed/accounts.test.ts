@@ -1,3 +1,4 @@
+/** @lane processes */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -7,6 +8,7 @@ import { createFeedCluster, memoryEngine } from '../../src/cluster/index.js';
 import { callPlace } from '../../src/feed/accounts.js';
 import { tradeFeed$, tradeFeedEvents$, type TradeFeedOptions } from '../../src/index.js';
 import { marketBatches$, startTradeFeedService, type TradeFeedService } from '../../src/testing/index.js';
+import { itInCi } from '../support/cases.js';
 import { until } from '../support/feed.js';
 import { runProgram } from '../support/run-program.js';
 import { waitFor } from '../support/wait-for.js';
@@ -42,7 +44,7 @@ describe('account use', () => {
     const second = placeIn('second.mjs', 'the second place', 'market');
     const twoPlaces = `Two feeds of this process use the same account: ${first}, and ${second}\\.`;
 
-    it.each<[string, object, string]>([
+    itInCi.each<[string, object, string]>([
       ['at once', { how: 'at once' }, twoPlaces],
       ['later, in workers, with functions', { how: 'later', receiveIn: 'worker', hasKeyFunction: true }, twoPlaces],
       ['to one Observable', { how: 'to one Observable' }, `Two subscriptions of ${first} use the same account\\.`],

@@ -1,3 +1,4 @@
+/** @lane brokers */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import { concat, from, lastValueFrom, Subject, take, throwError, toArray } from 'rxjs';
@@ -6,6 +7,7 @@ import type { LogPosition } from '../../src/log/lines.js';
 import { jetStreamLog } from '../../src/nats/index.js';
 import { Frame } from '../../src/protocol/frame.js';
 import { describeInstalled, type RealServer, startServer } from '../cluster/support/real-server.js';
+import { itInCi } from '../support/cases.js';
 import { waitFor } from '../support/wait-for.js';
 import {
   all,
@@ -24,8 +26,8 @@ import {
 
 const offsetOf = (record: LogRecord) => (record as { readonly offset?: number }).offset;
 
-/** What every log does. @param open - returns a new log, opened twice @param options - those of its writers */
-const isALog = (open: () => readonly FeedLog[], options: AppendOptions = {}): void => {
+/** What every log does. @param test - defines a test @param open - returns a new log, opened twice @param options - those of its writers */
+const isALog = (test: typeof itInCi, open: () => readonly FeedLog[], options: AppendOptions = {}): void => {
   const twice = () => open() as readonly [FeedLog, FeedLog];
 
   /** Appends frames in several writes: a reader has received each of them before the next one. */
@@ -42,7 +44,7 @@ const isALog = (open: () => readonly FeedLog[], options: AppendOptions = {}): vo
     return reader.records;
   };
 
-  it('forwards everything unchanged, writes frames and events with offsets, and continues after a gap', async () => {
+  test('forwards everything unchanged, writes frames and events with offsets, and continues after a gap', async () => {
     const [log, other] = twice();
     const events = [opened(), frame(1), 7, { type: 'watermark', at: 1_001 }, frame(2)];
     expect(await append(log, events)).toEqual(events);
@@ -51,7 +53,7 @@ const isALog = (open: () => readonly FeedLog[], options: AppendOptions = {}): vo
     for (const each of [log, other]) expect(short(await all(each))).toEqual(expected);
   });
 
-  it('can be read from an offset, from a time and from the end, and each offset has one content', async () => {
+  test('can be read from an offset, from a time and from the end, and each offset has one content', async () => {
     const [log, other] = twice();
     await appendInParts(log, 300, 30);
     const records = await all(other);
@@ -70,7 +72,7 @@ const isALog = (open: () => readonly FeedLog[], options: AppendOptions = {}): vo
     expect(short(await all(log, { from: 'latest' }))).toEqual(['-:opened']);
   });
 
-  it('is followed live without a seam by readers that begin at any time', async () => {
+  test('is followed live without a seam by readers that begin at any time', async () => {
     const [log, other] = twice();
     const { send, end } = startWriter(log, options);
     const readers = [follow(other)];
@@ -89,7 +91,7 @@ const isALog = (open: () => readonly FeedLog[], options: AppendOptions = {}): vo
     await end();
   });
 
-  it('tells the time while the market is quiet, that its writer has ended, and the status of the next one', async () => {
+  test('tells the time while the market is quiet, that its writer has ended, and the status of the next one', async () => {
     const [log, other] = twice();
     const now = Date.now();
     const { send, end } = startWriter(log);
@@ -106,7 +108,7 @@ const isALog = (open: () => readonly FeedLog[], options: AppendOptions = {}): vo
     stop();
   });
 
-  it('continues at once after a writer whose subscriber has left', async () => {
+  test('continues at once after a writer whose subscriber has left', async () => {
     const [log, other] = twice();
     const source = new Subject<unknown>();
     const subscription = source.pipe(log.append(options)).subscribe();
@@ -117,7 +119,7 @@ const isALog = (open: () => readonly FeedLog[], options: AppendOptions = {}): vo
     expect(short(await all(other))).toEqual(expected);
   });
 
-  it('refuses a second writer while the first one is there', async () => {
+  test('refuses a second writer while the first one is there', async () => {
     const [log, other] = twice();
     const { send, end } = startWriter(log);
     const reader = follow(other);
@@ -129,7 +131,7 @@ const isALog = (open: () => readonly FeedLog[], options: AppendOptions = {}): vo
     await append(other, [opened(2_000)]);
   });
 
-  it('stops with its source, and says so', async () => {
+  test('stops with its source, and says so', async () => {
     const [log] = twice();
     const failing = concat(
       from([opened(), frame(1)]),
@@ -139,7 +141,7 @@ const isALog = (open: () => readonly FeedLog[], options: AppendOptions = {}): vo
     expect((await all(log)).map(({ type }) => type)).toEqual(['opened', 'frame', 'stopped']);
   });
 
-  it('replaces the records that retention has removed by a gap with their number, which a strict consumer never passes', async () => {
+  test('replaces the records that retention has removed by a gap with their number, which a strict consumer never passes', async () => {
     const [log, other] = twice();
     await appendInParts(log, 1_000, 20, { maxBytes: 20_000 });
     const [status, gap, ...rest] = await all(other, { from: { offset: 0, frames: 0, holes: 0 } });
@@ -159,7 +161,7 @@ const isALog = (open: () => readonly FeedLog[], options: AppendOptions = {}): vo
     expect(committed).toBeGreaterThan(500);
   });
 
-  it('has a consumer that continues where it was, and stays at work that fails', async () => {
+  test('has a consumer that continues where it was, and stays at work that fails', async () => {
     const [log, other] = twice();
     await append(log, [opened(), ...frames(1, 101)]);
     const seen: LogRecord[] = [];
@@ -179,7 +181,7 @@ const isALog = (open: () => readonly FeedLog[], options: AppendOptions = {}): vo
     expect(textsOf(seen)).toEqual([...texts(1, 30), ...texts(39, 101)]);
   });
 
-  it('has one process for each consumer', async () => {
+  test('has one process for each consumer', async () => {
     const [log, other] = twice();
     await append(log, [opened(), frame(1)]);
     const running = log.consume$('db', done).subscribe();
@@ -197,7 +199,7 @@ const isALog = (open: () => readonly FeedLog[], options: AppendOptions = {}): vo
     );
   });
 
-  it('has frames that are larger than a message of NATS', async () => {
+  test('has frames that are larger than a message of NATS', async () => {
     const [log, other] = twice();
     const large = new Frame('market', Buffer.alloc(3 * 1024 * 1024, '"'), false, 1_001, 1);
     const reader = follow(other);
@@ -215,7 +217,7 @@ const isALog = (open: () => readonly FeedLog[], options: AppendOptions = {}): vo
 };
 
 describe('a log in a folder', () => {
-  isALog(() => [feedLog(path()), feedLog(path())], { segmentBytes: 4_000 });
+  isALog(it, () => [feedLog(path()), feedLog(path())], { segmentBytes: 4_000 });
 });
 
 describeInstalled('nats', 'a log on JetStream', () => {
@@ -227,7 +229,7 @@ describeInstalled('nats', 'a log on JetStream', () => {
   afterAll(() => server.stop());
   let connections: Awaited<ReturnType<RealServer['nats']>>[];
 
-  isALog(() => {
+  isALog(itInCi, () => {
     const name = randomUUID();
     return connections.map((connection) => jetStreamLog(connection, { name }));
   });

@@ -1,3 +1,7 @@
+/**
+ * @lane brokers
+ * @ci
+ */
 import { afterAll, afterEach, describe, expect, it } from '@jest/globals';
 import { type ChildProcess, execFile, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -10,7 +14,6 @@ import { feedLog, type LogError, type LogRecord } from '../../src/log/index.js';
 import { Frame } from '../../src/protocol/frame.js';
 import { describeInstalled } from '../cluster/support/real-server.js';
 import { bundledPrograms } from '../support/bundled-programs.js';
-import { isAllCases } from '../support/cases.js';
 import { waitFor } from '../support/wait-for.js';
 
 const program = bundledPrograms('test/log/programs', ['writer.mjs', 'consumer.mjs', 'kill-rounds.mjs']);
@@ -37,7 +40,7 @@ const fresh = (): string => {
 
 const limitMs = 300_000;
 
-const rounds = isAllCases ? 6 : 2;
+const rounds = 6;
 
 /** Runs rounds of kills, and returns how often each was done. */
 const kill = async (engine: 'folder' | 'nats', seed: number) => {

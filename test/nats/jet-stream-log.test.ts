@@ -1,3 +1,7 @@
+/**
+ * @lane brokers
+ * @ci
+ */
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { jetstream, jetstreamManager } from '@nats-io/jetstream';
 import { Kvm } from '@nats-io/kv';

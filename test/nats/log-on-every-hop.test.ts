@@ -1,3 +1,4 @@
+/** @lane brokers */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import type { NatsConnection } from '@nats-io/transport-node';
 import { filter, lastValueFrom, type Observable, share, Subject, takeWhile, tap, toArray } from 'rxjs';
@@ -11,6 +12,7 @@ import { tempFolder } from '../cli/support/temp-folder.js';
 import { describeInstalled, type RealServer, startServer } from '../cluster/support/real-server.js';
 import { opened } from '../operators/stream.js';
 import { frame, Source } from '../relay/support.js';
+import { itInCi } from '../support/cases.js';
 import { optionsFor } from '../support/feed.js';
 import { workers } from '../support/start-worker.js';
 import { waitFor } from '../support/wait-for.js';
@@ -32,11 +34,11 @@ const textsIn = (records: readonly LogRecord[]) => records.flatMap((record) => t
 const missedIn = (records: readonly LogRecord[]) =>
   records.reduce((sum, record) => sum + (record.type === 'gap' ? (record.missed ?? 0) : 0), 0);
 
-/** Tests of a log on each engine. `open` returns the log of a name. */
-const hopsOf = (open: (name: string) => FeedLog): void => {
+/** Tests of a log on each engine. @param test - defines a test @param open - returns the log of a name */
+const hopsOf = (test: typeof itInCi, open: (name: string) => FeedLog): void => {
   afterEach(() => void workers.started.splice(0));
 
-  it('of a feed in a worker has what the service sent, in order, with a gap between two connections', async () => {
+  test('of a feed in a worker has what the service sent, in order, with a gap between two connections', async () => {
     await using wire = await startWire({
       handshake: [accept(...payloads(0, 300).map(text), close(1001)), accept(...payloads(300, 500).map(text))],
     });
@@ -51,7 +53,7 @@ const hopsOf = (open: (name: string) => FeedLog): void => {
     await waitFor(() => worker?.threadId === -1);
   });
 
-  it('of a relay has each frame of the service or counts it in a gap, even if the relay loses the page for a while', async () => {
+  test('of a relay has each frame of the service or counts it in a gap, even if the relay loses the page for a while', async () => {
     const source = new Source();
     const served = await serveFeed(source.events$, { lingerMs: Infinity, capacity: 30 });
     served.relay.hold();
@@ -80,7 +82,7 @@ const hopsOf = (open: (name: string) => FeedLog): void => {
     expect(missedIn(all)).toBeGreaterThanOrEqual(30);
   });
 
-  it('has every frame beside another operator on a shared feed, and after a new subscription', async () => {
+  test('has every frame beside another operator on a shared feed, and after a new subscription', async () => {
     const source = new Subject<unknown>();
     const feed$ = source.pipe(share());
     const log = open('shared');
@@ -112,7 +114,7 @@ const hopsOf = (open: (name: string) => FeedLog): void => {
     expect(windows.reduce((sum, { count }) => sum + count, 0)).toBe(70);
   });
 
-  it('fills relays that start again: a page continues without a gap, a frame lost or a frame twice', async () => {
+  test('fills relays that start again: a page continues without a gap, a frame lost or a frame twice', async () => {
     const log = open('relayed');
     const source = new Subject<unknown>();
     const writer = source.pipe(log.append()).subscribe();
@@ -147,7 +149,7 @@ const hopsOf = (open: (name: string) => FeedLog): void => {
   });
 };
 
-describe('a log in a folder', () => hopsOf((name) => feedLog(folder.path(name))));
+describe('a log in a folder', () => hopsOf(it, (name) => feedLog(folder.path(name))));
 
 describeInstalled('nats', 'a log on JetStream', () => {
   let server: RealServer;
@@ -157,5 +159,5 @@ describeInstalled('nats', 'a log on JetStream', () => {
     connection = await server.nats();
   });
   afterAll(() => server.stop());
-  hopsOf((name) => jetStreamLog(connection, { name }));
+  hopsOf(itInCi, (name) => jetStreamLog(connection, { name }));
 });

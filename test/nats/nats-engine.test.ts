@@ -1,4 +1,5 @@
-import { expect, it } from '@jest/globals';
+/** @lane brokers */
+import { expect } from '@jest/globals';
 import { Kvm } from '@nats-io/kv';
 import type { NodeConnectionOptions } from '@nats-io/transport-node';
 import { firstValueFrom, lastValueFrom } from 'rxjs';
@@ -6,6 +7,7 @@ import { natsEngine, type NatsEngineOptions } from '../../src/nats/index.js';
 import { clusterEngineTests } from '../../src/testing/index.js';
 import { becomes, describeInstalled, describeServer, startServer } from '../cluster/support/real-server.js';
 import { startTestCluster } from '../cluster/support/replicas.js';
+import { itInCi } from '../support/cases.js';
 import { waitFor } from '../support/wait-for.js';
 
 /** `limited` has no permission for the subjects that begin with `denied`. */
@@ -28,7 +30,7 @@ describeServer(
       return { connection, engine: natsEngine(connection, options) };
     };
 
-    it('puts the prefix before keys and subjects, and separates buckets', async () => {
+    itInCi('puts the prefix before keys and subjects, and separates buckets', async () => {
       const engine = await server().connect();
       const { engine: prefixed } = await open({ prefix: 'team.' });
       const { engine: other } = await open({ bucket: 'other', replicas: 1 });
@@ -44,7 +46,7 @@ describeServer(
       expect(textOf(await received)).toBe('with');
     });
 
-    it.each<[string, object, string]>([
+    itInCi.each<[string, object, string]>([
       ['a space in the prefix', { prefix: 'team a.' }, 'prefix'],
       ['the wildcard * in the prefix', { prefix: 'team.*.' }, 'prefix'],
       ['a dot at the begin of the prefix', { prefix: '.team' }, 'prefix'],
@@ -61,17 +63,20 @@ describeServer(
       expect(connection.stats()).toMatchObject({ outMsgs });
     });
 
-    it('throws invalid-options from the call for a connection with noEcho, and for the promise of a connection', async () => {
-      const connection = await server().nats({ noEcho: true });
-      expect(() => natsEngine(connection)).toThrow(
-        expect.objectContaining({ code: 'invalid-options', option: 'noEcho' }),
-      );
-      expect(() => natsEngine(Promise.resolve(connection) as never)).toThrow(
-        expect.objectContaining({ code: 'invalid-options', option: 'connection' }),
-      );
-    });
+    itInCi(
+      'throws invalid-options from the call for a connection with noEcho, and for the promise of a connection',
+      async () => {
+        const connection = await server().nats({ noEcho: true });
+        expect(() => natsEngine(connection)).toThrow(
+          expect.objectContaining({ code: 'invalid-options', option: 'noEcho' }),
+        );
+        expect(() => natsEngine(Promise.resolve(connection) as never)).toThrow(
+          expect.objectContaining({ code: 'invalid-options', option: 'connection' }),
+        );
+      },
+    );
 
-    it('passes all tests of an engine with the options of a client that change what it sends', async () => {
+    itInCi('passes all tests of an engine with the options of a client that change what it sends', async () => {
       const client = {
         ...{ inboxPrefix: '_INBOX_main', noAsyncTraces: true, pedantic: true, verbose: true },
         ignoreClusterUpdates: true,
@@ -80,7 +85,7 @@ describeServer(
       await Promise.all(clusterEngineTests(() => engines).map(({ run }) => run()));
     });
 
-    it('keeps the subscriptions of an engine when another engine of the same connection ends', async () => {
+    itInCi('keeps the subscriptions of an engine when another engine of the same connection ends', async () => {
       const { connection, engine } = await open();
       const old = [engine.subscribe('successor').subscribe(), engine.respond('owner', (data) => data).subscribe()];
       const next = natsEngine(connection);
@@ -92,7 +97,7 @@ describeServer(
       expect(textOf(await received)).toBe('message');
     });
 
-    it('is disconnected when it is created during an outage, and connected afterwards', async () => {
+    itInCi('is disconnected when it is created during an outage, and connected afterwards', async () => {
       const { connection } = await open();
       await server().broker.kill();
       await waitFor(() => connection.info === undefined);
@@ -102,7 +107,7 @@ describeServer(
       await becomes(engine, true);
     });
 
-    it('answers no request while its connection is drained', async () => {
+    itInCi('answers no request while its connection is drained', async () => {
       const [{ connection, engine }, asking] = [await open(), await server().connect()];
       let asked = 0;
       engine
@@ -117,7 +122,7 @@ describeServer(
       expect(asked).toBe(1);
     });
 
-    it('has no key after an operator deleted it, and creates it again', async () => {
+    itInCi('has no key after an operator deleted it, and creates it again', async () => {
       const { connection, engine } = await open();
       const before = (await engine.compareAndSet('deleted', 'one', undefined)) ?? 0;
       const bucket = await new Kvm(connection).open('rx-trade-feed');
@@ -126,7 +131,7 @@ describeServer(
       expect(await engine.compareAndSet('deleted', 'two', undefined)).toBeGreaterThan(before);
     });
 
-    it('rejects a request that has no answer in time', async () => {
+    itInCi('rejects a request that has no answer in time', async () => {
       const { engine } = await open();
       const subscription = engine.subscribe('silent').subscribe();
       await engine.request('silent.probe', bytes(''), 20_000);
@@ -134,13 +139,13 @@ describeServer(
       subscription.unsubscribe();
     });
 
-    it('reports a subscription that the server refuses', async () => {
+    itInCi('reports a subscription that the server refuses', async () => {
       const { engine } = await open({}, { user: 'limited', pass: 'limited' });
       await expect(firstValueFrom(engine.subscribe('denied.a'))).rejects.toThrow(/permission/i);
       await expect(firstValueFrom(engine.respond('denied.b', (data) => data))).rejects.toThrow(/permission/i);
     });
 
-    it('is disconnected after its connection was closed, and rejects calls', async () => {
+    itInCi('is disconnected after its connection was closed, and rejects calls', async () => {
       const { connection, engine } = await open();
       await engine.read('closed');
       await connection.close();
@@ -155,7 +160,7 @@ describeServer(
 );
 
 describeInstalled('nats', 'a nats-server with a small max_payload', () => {
-  it('receives frames of any size, also after a reconnect to a server with another limit', async () => {
+  itInCi('receives frames of any size, also after a reconnect to a server with another limit', async () => {
     await using server = await startServer('nats', 'max_payload: 8192');
     const { broker, configure } = server;
     const connections = [await server.nats(), await server.nats()] as const;

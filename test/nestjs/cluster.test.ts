@@ -1,3 +1,4 @@
+/** @lane brokers */
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -15,6 +16,7 @@ import { describeInstalled } from '../cluster/support/real-server.js';
 import { fencesOf } from '../docs/fences.js';
 import { runFences } from '../docs/run-fences.js';
 import { startBroker } from '../peers/brokers.mjs';
+import { itInCi } from '../support/cases.js';
 import { waitFor } from '../support/wait-for.js';
 import { type App, FeedController, live, LocalService, openSse, type SseClient, stopped, when } from './support.js';
 
@@ -216,11 +218,13 @@ describe('TradeFeedModule with the option cluster', () => {
 });
 
 describeInstalled('nats', 'two feeds with replicas', () => {
-  it('run as docs/nestjs.md prints them', async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'rx-trade-feed-two-feeds-'));
-    const broker = await startBroker('nats', folder);
-    const { code } = fencesOf('docs/nestjs.md').find((fence) => fence.code.includes("account: 'raw'"))!;
-    const program = `${code}
+  itInCi(
+    'run as docs/nestjs.md prints them',
+    async () => {
+      const folder = mkdtempSync(join(tmpdir(), 'rx-trade-feed-two-feeds-'));
+      const broker = await startBroker('nats', folder);
+      const { code } = fencesOf('docs/nestjs.md').find((fence) => fence.code.includes("account: 'raw'"))!;
+      const program = `${code}
       import { NestFactory } from '@nestjs/core';
       import { getTradeFeedToken, TradeFeed } from 'rx-trade-feed/nestjs';
       class AppModule {}
@@ -231,23 +235,25 @@ describeInstalled('nats', 'two feeds with replicas', () => {
           texts.push(\`\${frame.feed} \${frame.text()}\`);
           if (texts.length === 2) console.log(texts.sort().join(', '));
         });`;
-    const opened = new Set<string>();
-    local.service.events$.subscribe((event) => {
-      if (event.type !== 'handshake-accepted') return;
-      opened.add(event.feed);
-      if (opened.size === 2) for (const feed of ['market', 'raw'] as const) local.service.push(feed, `of ${feed}`);
-    });
-    const env = {
-      ...{ NATS_URL: `127.0.0.1:${broker.port}`, TRADE_FEED_BASE_URL: local.service.baseUrl },
-      ...{ MARKET_API_KEY: local.otherKey(), RAW_API_KEY: local.otherKey() },
-    };
-    const running = await runFences([{ code: program, expected: /^market of market, raw of raw$/, env }]);
-    try {
-      await running.printed(0);
-    } finally {
-      await running.end();
-      await broker.kill();
-      rmSync(folder, { recursive: true, force: true });
-    }
-  }, 120_000);
+      const opened = new Set<string>();
+      local.service.events$.subscribe((event) => {
+        if (event.type !== 'handshake-accepted') return;
+        opened.add(event.feed);
+        if (opened.size === 2) for (const feed of ['market', 'raw'] as const) local.service.push(feed, `of ${feed}`);
+      });
+      const env = {
+        ...{ NATS_URL: `127.0.0.1:${broker.port}`, TRADE_FEED_BASE_URL: local.service.baseUrl },
+        ...{ MARKET_API_KEY: local.otherKey(), RAW_API_KEY: local.otherKey() },
+      };
+      const running = await runFences([{ code: program, expected: /^market of market, raw of raw$/, env }]);
+      try {
+        await running.printed(0);
+      } finally {
+        await running.end();
+        await broker.kill();
+        rmSync(folder, { recursive: true, force: true });
+      }
+    },
+    120_000,
+  );
 });

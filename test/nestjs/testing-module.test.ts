@@ -1,3 +1,4 @@
+/** @lane processes */
 import { type DynamicModule, Inject, Injectable, Module } from '@nestjs/common';
 import { Test, type TestingModule } from '@nestjs/testing';
 import { afterEach, describe, expect, it } from '@jest/globals';
@@ -16,6 +17,7 @@ import {
   TradeFeedTestingModule,
   type TradeFeedTestingOptions,
 } from '../../src/nestjs/index.js';
+import { itInCi } from '../support/cases.js';
 import { Log } from './support.js';
 
 @Injectable()
@@ -133,8 +135,10 @@ describe('TradeFeedTestingModule', () => {
     await expect(compile(TradeFeedTestingModule.forRoot(options))).rejects.toThrow('`sources');
   });
 
-  it('does not keep the process running when compile() rejects, even with a source', async () => {
-    const output = await runProgram(`
+  itInCi(
+    'does not keep the process running when compile() rejects, even with a source',
+    async () => {
+      const output = await runProgram(`
       import 'reflect-metadata';
       import { Test } from '@nestjs/testing';
       import { interval, map } from 'rxjs';
@@ -146,8 +150,10 @@ describe('TradeFeedTestingModule', () => {
         providers: [{ provide: 'other', useFactory }],
       });
       await module.compile().catch((error) => console.log('rejected: ' + error.message));`);
-    expect(output).toBe('rejected: no database\nexit 0');
-  }, 120_000);
+      expect(output).toBe('rejected: no database\nexit 0');
+    },
+    120_000,
+  );
 
   it.each<[object, string]>([
     [{ baseUrl: 'http://127.0.0.1:1' }, '`baseUrl` must be left out: the local service provides it'],

@@ -1,3 +1,4 @@
+/** @lane processes */
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { transformFileSync } from '@swc/core';
 import fc from 'fast-check';

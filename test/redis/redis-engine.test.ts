@@ -1,3 +1,4 @@
+/** @lane brokers */
 import { describe, expect, it, jest } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { firstValueFrom, Subject } from 'rxjs';
@@ -5,6 +6,7 @@ import type { ClusterEngine } from '../../src/cluster/index.js';
 import { redisEngine } from '../../src/redis/index.js';
 import { clusterEngineTests } from '../../src/testing/index.js';
 import { becomes, describeServer, type RealServer } from '../cluster/support/real-server.js';
+import { itInCi } from '../support/cases.js';
 import { waitFor } from '../support/wait-for.js';
 
 /** A connection that never connects. */
@@ -53,13 +55,13 @@ describeServer('redis', (server) => {
     return engine;
   };
 
-  it.each(clientOptions)('passes all tests of an engine with %j', async (options) => {
+  itInCi.each(clientOptions)('passes all tests of an engine with %j', async (options) => {
     const openEngine = () => connected(redisEngine(open(options), open(options)));
     const engines = [await openEngine(), await openEngine()] as const;
     await Promise.all(clusterEngineTests(() => engines).map(({ run }) => run()));
   });
 
-  it('keeps the subscriptions of an engine when another engine of the same connections ends', async () => {
+  itInCi('keeps the subscriptions of an engine when another engine of the same connections ends', async () => {
     const connections = [open(), open()] as const;
     const [before, after] = [await connected(redisEngine(...connections)), redisEngine(...connections)];
     const old = before.subscribe('successor').subscribe();
@@ -76,7 +78,7 @@ describeServer('redis', (server) => {
     expect(textOf(await received)).toBe('message');
   });
 
-  it('revives a silently dead channel for both replicas of a connection when one subscribes again', async () => {
+  itInCi('revives a silently dead channel for both replicas of a connection when one subscribes again', async () => {
     const subscriber = open();
     const [one, other] = [redisEngine(open(), subscriber), redisEngine(open(), subscriber)];
     await Promise.all([connected(one), connected(other)]);
@@ -96,7 +98,7 @@ describeServer('redis', (server) => {
   /** Waits until the server has handled an engine's subscriptions. */
   const settled = (engine: ClusterEngine): Promise<unknown> => engine.request('settled', bytes(''), 20_000);
 
-  it('puts the prefix before keys and channels', async () => {
+  itInCi('puts the prefix before keys and channels', async () => {
     const [a, b, none] = ['a.', 'b.', ''].map((prefix) => redisEngine(open(), open(), { prefix }));
     await Promise.all([connected(a!), connected(b!), connected(none!)]);
     await a!.compareAndSet('key', 'one', undefined);
@@ -108,7 +110,7 @@ describeServer('redis', (server) => {
     expect(textOf(await received)).toBe('message');
   });
 
-  it('subscribes again when a refused subscriber retries', async () => {
+  itInCi('subscribes again when a refused subscriber retries', async () => {
     const subscriber = open();
     const engine = await connected(redisEngine(open(), subscriber));
     const refusal = Object.assign(new Error('NOPERM'), { name: 'ReplyError' });
@@ -126,7 +128,7 @@ describeServer('redis', (server) => {
     expect(textOf(await received)).toBe('after');
   });
 
-  it.each(['LOADING Redis is loading the dataset in memory', 'BUSY Redis is busy running a script'])(
+  itInCi.each(['LOADING Redis is loading the dataset in memory', 'BUSY Redis is busy running a script'])(
     'subscribes later if Redis answers %s, but not to a channel without listeners',
     async (message) => {
       const subscriber = open();
@@ -145,7 +147,7 @@ describeServer('redis', (server) => {
     },
   );
 
-  it('reads a request without the name of a channel', async () => {
+  itInCi('reads a request without the name of a channel', async () => {
     const engine = await server().connect();
     const asked = new Promise<string>((resolve) => {
       const answer = (data: Uint8Array): Uint8Array => {

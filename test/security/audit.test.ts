@@ -1,3 +1,7 @@
+/**
+ * @lane processes
+ * @ci
+ */
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

@@ -1,3 +1,7 @@
+/**
+ * @lane processes
+ * @ci
+ */
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';

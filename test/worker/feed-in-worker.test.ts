@@ -1,3 +1,4 @@
+/** @lane processes */
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { fileURLToPath } from 'node:url';
 import { inspect } from 'node:util';

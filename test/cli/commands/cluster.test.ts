@@ -1,3 +1,4 @@
+/** @lane brokers */
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { once } from 'node:events';
@@ -17,6 +18,7 @@ import { describeInstalled } from '../../cluster/support/real-server.js';
 import { fencesOf } from '../../docs/fences.js';
 import { type RunningBroker, startBroker } from '../../peers/brokers.mjs';
 import { fakeTimers } from '../../support/fake-timers.js';
+import { itInCi } from '../../support/cases.js';
 import { waitFor } from '../../support/wait-for.js';
 import { commandRunner, envOf, fakeContext } from '../support/fakes.js';
 import { tempFolder } from '../support/temp-folder.js';
@@ -275,20 +277,20 @@ for (const kind of ['redis', 'nats'] as const)
     afterAll(() => broker.kill());
     const addressOf = (user: number, password: string) => `${kind}://user${user}:${password}@127.0.0.1:${broker.port}`;
 
-    it.each(passwords)('accepts the password %s in the address', async (inAddress, password) => {
+    itInCi.each(passwords)('accepts the password %s in the address', async (inAddress, password) => {
       const { engine, close } = await connectEngine(addressOf(known.indexOf(password), inAddress));
       expect(await engine.read('key')).toBeUndefined();
       await close();
     });
 
-    it('is refused without printing the password', async () => {
+    itInCi('is refused without printing the password', async () => {
       const { code, printed } = await outcomeOf('cluster status', { TRADE_FEED_CLUSTER: addressOf(0, 'wr%ng-secret') });
       expect(code).toBe(ExitCode.unavailable);
       expect(printed).not.toMatch(/secret|malformed/);
     });
 
     if (kind === 'nats')
-      it('reconnects after the server has refused its password for a while', async () => {
+      itInCi('reconnects after the server has refused its password for a while', async () => {
         const { engine, close } = await connectEngine(addressOf(0, 'plain'));
         const restart = async (allowed: readonly string[]): Promise<void> => {
           await broker.kill();
@@ -311,7 +313,7 @@ for (const kind of ['redis', 'nats'] as const)
         await close();
       });
 
-    it.each([
+    itInCi.each([
       ['main', {}],
       ['other', { account: 'other', replica: 'two' }],
     ])('carries a feed, and hands over the ownership of %s before it ends', async (account, values) => {

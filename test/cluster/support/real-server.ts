@@ -10,6 +10,7 @@ import type { ClusterEngine } from '../../../src/cluster/engine.js';
 import { clusterEngineTests } from '../../../src/testing/index.js';
 import { type BrokerKind, connectEngine, startBroker } from '../../peers/brokers.mjs';
 import { natsServer, redisServer } from '../../peers/packages.mjs';
+import { itInCi } from '../../support/cases.js';
 import { waitFor } from '../../support/wait-for.js';
 
 const programs: Readonly<Record<BrokerKind, string>> = { nats: natsServer, redis: redisServer };
@@ -69,7 +70,7 @@ export const startServer = async (kind: BrokerKind | 'nats-core', config?: strin
   };
 };
 
-/** Describes tests with a server that starts once, on a free port. The tests that each engine must pass come first. */
+/** Describes tests with a server that starts once, on a free port. The tests that each engine must pass come first, and `npm test` runs them. */
 export const describeServer = (kind: BrokerKind, tests: (server: () => RealServer) => void, config?: string): void => {
   describeInstalled(kind, `a real ${kind}-server`, () => {
     let server: RealServer;
@@ -92,47 +93,55 @@ export const describeServer = (kind: BrokerKind, tests: (server: () => RealServe
         ),
       );
 
-    it('is away after a kill, publishes nothing meanwhile, and is back with its key after a restart', async () => {
-      const { broker } = server;
-      const [one, other] = engines;
-      const id = `restart.${randomUUID()}`;
-      const revision = await one.compareAndSet(id, 'before', undefined);
-      const texts: string[] = [];
-      const subscription = other.subscribe(id).subscribe((data) => texts.push(Buffer.from(data).toString()));
-      await broker.kill();
-      await becomes(one, false);
-      one.publish(id, Buffer.from('lost'));
-      await expect(one.request('away', Buffer.from('?'), 50)).rejects.toThrow();
-      await broker.start();
-      await becomes(one);
-      expect(await eventually(() => one.read(id))).toEqual([{ value: 'before', revision }]);
-      // The other connection may take longer.
-      await waitFor(() => {
-        one.publish(id, Buffer.from('after'));
-        return texts.length > 0;
-      });
-      subscription.unsubscribe();
-      expect(texts[0]).toBe('after');
-      const [next] = await eventually(() => one.compareAndSet(id, 'after', revision));
-      expect(next).toBeGreaterThan(revision as number);
-    }, 60_000);
+    itInCi(
+      'is away after a kill, publishes nothing meanwhile, and is back with its key after a restart',
+      async () => {
+        const { broker } = server;
+        const [one, other] = engines;
+        const id = `restart.${randomUUID()}`;
+        const revision = await one.compareAndSet(id, 'before', undefined);
+        const texts: string[] = [];
+        const subscription = other.subscribe(id).subscribe((data) => texts.push(Buffer.from(data).toString()));
+        await broker.kill();
+        await becomes(one, false);
+        one.publish(id, Buffer.from('lost'));
+        await expect(one.request('away', Buffer.from('?'), 50)).rejects.toThrow();
+        await broker.start();
+        await becomes(one);
+        expect(await eventually(() => one.read(id))).toEqual([{ value: 'before', revision }]);
+        // The other connection may take longer.
+        await waitFor(() => {
+          one.publish(id, Buffer.from('after'));
+          return texts.length > 0;
+        });
+        subscription.unsubscribe();
+        expect(texts[0]).toBe('after');
+        const [next] = await eventually(() => one.compareAndSet(id, 'after', revision));
+        expect(next).toBeGreaterThan(revision as number);
+      },
+      60_000,
+    );
 
-    it('has no key after its data was deleted, and creates it again', async () => {
-      const { broker } = server;
-      const [one] = engines;
-      const id = `wiped.${randomUUID()}`;
-      const before = await one.compareAndSet(id, 'before', undefined);
-      await broker.kill();
-      await becomes(one, false);
-      broker.wipe();
-      await broker.start();
-      await becomes(one);
-      expect(await eventually(() => one.read(id))).toEqual([undefined]);
-      const [revision] = await eventually(() => one.compareAndSet(id, 'after', undefined));
-      expect(await one.read(id)).toEqual({ value: 'after', revision });
-      // Its revisions are times, so none is reused.
-      if (kind === 'redis') expect(revision).toBeGreaterThan(before as number);
-    }, 60_000);
+    itInCi(
+      'has no key after its data was deleted, and creates it again',
+      async () => {
+        const { broker } = server;
+        const [one] = engines;
+        const id = `wiped.${randomUUID()}`;
+        const before = await one.compareAndSet(id, 'before', undefined);
+        await broker.kill();
+        await becomes(one, false);
+        broker.wipe();
+        await broker.start();
+        await becomes(one);
+        expect(await eventually(() => one.read(id))).toEqual([undefined]);
+        const [revision] = await eventually(() => one.compareAndSet(id, 'after', undefined));
+        expect(await one.read(id)).toEqual({ value: 'after', revision });
+        // Its revisions are times, so none is reused.
+        if (kind === 'redis') expect(revision).toBeGreaterThan(before as number);
+      },
+      60_000,
+    );
 
     tests(() => server);
   });
