@@ -2,7 +2,8 @@
 // package only once, which takes most of a short program's CPU time.
 //
 // Argument: a JSON list of { url, env }. Prints JSON lines with the index of the module: { index, stream, text } for its output, and
-// { index, hasEnded: true } when it has been evaluated, { index, hasFailed: true } after an error. An error that belongs to no module has no index.
+// { index, hasEnded: true } when it has been evaluated, { index, hasFailed: true } after an error, or when it sets an exit code other than 0. An error
+// that belongs to no module has no index.
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { inspect } from 'node:util';
 
@@ -20,6 +21,14 @@ for (const stream of ['stdout', 'stderr'])
     if (done) process.nextTick(done);
     return true;
   };
+
+// Node doesn't allow to redefine `process.exitCode`.
+globalThis.process = new Proxy(process, {
+  set: (target, name, value) => {
+    if (name === 'exitCode' && value) report({ hasFailed: true });
+    return Reflect.set(target, name, value);
+  },
+});
 
 const fail = (error) => {
   report({ hasFailed: true, stream: 'stderr', text: inspect(error) });

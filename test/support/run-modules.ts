@@ -13,7 +13,7 @@ export interface ModuleOutput {
   readonly stderr: string;
   /** Whether the module has been evaluated, including its top-level `await`. */
   readonly hasEnded: boolean;
-  /** Whether it threw, or whether an error occurred that belongs to no module. */
+  /** Whether it threw or set an exit code other than 0, or whether an error occurred that belongs to no module. */
   readonly hasFailed: boolean;
 }
 
